@@ -61,7 +61,7 @@ def _collect(path: Path, output: Path | None) -> None:
 
     refuse_special(output or path / "report.html")
     overview = read_sweep(path)
-    tell_damages(run.folder for run in overview.runs)
+    tell_damages((run.folder for run in overview.runs), missing=False)
     if overview.told.silence:
         talk(f"{overview.told.silence}; job states are taken from the files of the jobs")
     if overview.tasks:

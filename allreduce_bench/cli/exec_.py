@@ -1,14 +1,15 @@
 """`exec`: starts a program of the user's own on ranks, and names the rank that ends it."""
 
 import os
-import signal
 
 import click
 
 from ..measuring.startup import under_launcher
 from ..runs.start import Start
+from .plan_of_options import refuse_short_timeout
+from .request import Control
 from .sections import examples
-from .types import HOSTS, OneLineError, errors_in_one_line, no_limit, talk
+from .types import DURATION, HOSTS, OneLineError, errors_in_one_line, no_limit, talk
 
 UNDER_A_LAUNCHER = "exec starts its own ranks; run it without mpirun or srun"
 
@@ -25,11 +26,26 @@ UNDER_A_LAUNCHER = "exec starts its own ranks; run it without mpirun or srun"
 @click.option("--launcher-args", default=Start.launcher_args, metavar="WORDS", help="As of run.")
 @click.option("--remote-shell", default=Start.remote_shell, metavar="PROGRAM", show_default=True, help="As of run.")
 @click.option("--interface", default=Start.interface, metavar="IF", help="As of run.")
+@click.option(
+    "--timeout",
+    type=DURATION,
+    default=f"{Control.timeout_s:g}s",
+    show_default=True,
+    help="End the program when a rank or the launcher is stopped, or does not respond, for this time.",
+)
 @no_limit
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- PROGRAM [ARGUMENTS]...")
 @click.pass_context
 @errors_in_one_line
-def exec_(context: click.Context, ranks: int, hosts, no_limit: bool, words: tuple[str, ...], **start_options) -> None:
+def exec_(
+    context: click.Context,
+    ranks: int,
+    hosts,
+    timeout: float,
+    no_limit: bool,
+    words: tuple[str, ...],
+    **start_options,
+) -> None:
     """Start PROGRAM on ranks with this MPI's mpirun, and watch it.
 
     All output is passed through. A rank that ends with another status than 0, or by a signal, ends the others; it is
@@ -39,25 +55,21 @@ def exec_(context: click.Context, ranks: int, hosts, no_limit: bool, words: tupl
     from ..launching.find import find_launcher
     from ..launching.launcher import on_one_node
     from ..launching.own_program import WatchedProgram
+    from ..launching.tied_process import interrupt_when_asked_to_end
     from .in_lab import with_lab
     from .work_limit import refuse_many_ranks
 
     if under_launcher(os.environ):
         raise OneLineError(UNDER_A_LAUNCHER)
+    refuse_short_timeout(timeout)
     if not words:
         raise OneLineError("exec: expected -- and a program, for example: exec -n 4 -- python train.py")
     start = with_lab(Start(hosts=hosts or (), **start_options), os.environ)
     launcher = find_launcher(start)
     if on_one_node(launcher, ranks, start, os.environ):
         refuse_many_ranks(ranks, no_limit)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _interrupt)
-    ending = WatchedProgram(launcher, ranks, start, words).run()
+    interrupt_when_asked_to_end()
+    ending = WatchedProgram(launcher, ranks, start, words, timeout).run()
     if ending.reason:
         talk(f"error: {ending.reason}")
     context.exit(ending.status)
-
-
-def _interrupt(number: int, frame: object) -> None:
-    raise KeyboardInterrupt

@@ -95,7 +95,7 @@ def _points(paths: tuple[Path, ...]) -> pd.DataFrame:
 
     runs = [RunFolder(path) for path in paths if (path / "run.json").exists()]
     logs = [path for path in paths if not (path / "run.json").exists()]
-    tell_damages(runs, missing=True)
+    tell_damages(runs)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", LogWarning)
         frames = [points_of_log(path) for path in logs]

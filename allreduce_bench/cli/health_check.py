@@ -26,7 +26,9 @@ def measured_health(
 ) -> "Health":
     """Measure what is left of the check in `output`, and judge it. Raises OneLineError, LaunchError, LaunchFailed."""
     from ..launching.pair_launch import measure_pairs
+    from ..launching.tied_process import interrupt_when_asked_to_end
 
+    interrupt_when_asked_to_end()
     check, silent = _prepared(hosts, output, repetitions, timeout_s, start)
     advice = f"to continue, repeat the command with -o {shlex.quote(str(output))}"
     try:

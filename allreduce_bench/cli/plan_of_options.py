@@ -87,7 +87,7 @@ def _stored_plan(folder: RunFolder, wanted: Plan, asked: Collection[str], no_lim
     from .work_limit import refuse_long_run
 
     stored = folder.plan()
-    tell_damages([folder])
+    tell_damages([folder], missing=False)
     refuse_long_run(stored, no_limit)
     if folder.pending(stored):
         _refuse_former_sync(folder, stored)

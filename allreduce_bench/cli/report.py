@@ -39,7 +39,7 @@ def report(runs, output, ratios, own) -> None:
     folders = [RunFolder(path) for path in runs]
     for folder in folders:
         folder.open()  # or an error names the run that lacks
-    tell_damages(folders, missing=True)
+    tell_damages(folders)
     lines = ratio_lines(read_ratios(ratios)) if ratios else ()
     page = output or default_page(folders)
     click.echo(write_report(folders, page, own, missing=list(map(missing_of_run, folders)), ratios=lines))

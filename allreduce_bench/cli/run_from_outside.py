@@ -1,21 +1,22 @@
 """`run` without mpirun: start and watch every missing launch."""
 
 import os
-import signal
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 
 import click
 
-from ..launching.driver import drive
+from ..launching.driver import Driven, drive
 from ..launching.find import find_launcher
 from ..launching.launcher import Launcher, on_one_node
 from ..launching.staging import stage
-from ..launching.supervision import LaunchFailed, LaunchRefused, SupervisedRun
+from ..launching.supervision import LaunchRefused, SupervisedRun
+from ..launching.tied_process import interrupt_when_asked_to_end
 from ..launching.wait_idle import IdleWait
-from ..machine.node import host
+from ..machine.node import cores, host
 from ..runs.folder import RunFolder
-from ..runs.plan import Plan
+from ..runs.plan import Launch, Plan
 from ..runs.recorder import discard_run
 from ..runs.rows import RunError
 from ..watching.lifeline import WarningFlag
@@ -30,19 +31,22 @@ from .work_limit import refuse_many_ranks
 def run_from_outside(request: Request) -> tuple[RunFolder, OneLineError | None]:
     """Start mpirun for every missing launch, print the table; returns the run folder and the error, if any.
 
-    Raises as `planned_run`, LaunchError where there is no launcher, RunError where the Slurm job around is too small.
+    Raises as `planned_run`, LaunchError where there is no launcher, RunError where the Slurm job around is too small,
+    OneLineError for an algorithm of a user that is no all-reduce.
     """
     control, started, warning = request.control, time.time(), WarningFlag()
     warning.listen()
-    for number in (signal.SIGTERM, signal.SIGHUP):  # a scheduler's end of the job, or of the connection
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _interrupt)
+    interrupt_when_asked_to_end()
     with InJob(control) as job:
         folder, plan = planned_run(request)
         job.choose(folder, plan)
         launcher = find_launcher(plan.start)
         if on_one_node(launcher, max(plan.ranks), plan.start, os.environ):
             refuse_many_ranks(max(plan.ranks), control.no_limit)
+        if plan.files and folder.pending(plan, control.skip_hung, job.launches):
+            from .own_algorithms import refuse_own_algorithms  # late: few runs have any
+
+            refuse_own_algorithms(plan, launcher, os.environ)
         staged = stage(control.stage, folder.path, plan.start)
         if staged:
             click.get_current_context().call_on_close(staged.close)
@@ -83,14 +87,17 @@ def _drive_and_finish(
 ) -> OneLineError | None:
     """Measure the launches, and print the result; returns the error, if any."""
     try:
-        unstarted = drive(run, idle_wait)
-    except (LaunchRefused, LaunchFailed, KeyboardInterrupt) as error:
-        return _stopped(run, control, job, error)
+        driven = drive(run, idle_wait)
+    except (LaunchRefused, KeyboardInterrupt) as error:
+        is_refused = isinstance(error, LaunchRefused)
+        status = 2 if is_refused else INTERRUPTED
+        return _stopped(run, control, job, str(error) or "interrupted", status, "refused" if is_refused else "stopped")
     folder, plan = run.folder, run.plan
-    left_out = ""
-    if unstarted and not run.warning.is_set:
-        left_out = f"left out: launches {', '.join(launch.name for launch in unstarted)}: --within is used up"
+    left_out = "" if run.warning.is_set else _left_out(driven)
+    if left_out:
         talk(f"{left_out}; {job.go_on(folder)}")
+    if driven.failed:
+        return _stopped(run, control, job, _failed(driven), 1)
     failures = NOTHING_MEASURED
     if run.warning.is_set or any(folder.launches.glob("*.cells.csv")):
         failures = finish_or_warned(control, run.warning, folder, plan)
@@ -100,20 +107,43 @@ def _drive_and_finish(
     return OneLineError(f"{failures}; results in {folder.path}", 1) if failures else None
 
 
-def _stopped(run: SupervisedRun, control: Control, job: InJob, error: BaseException) -> OneLineError:
+def _left_out(driven: Driven) -> str:
+    """The launches for which --within left no time, or too little, and then advice; empty: none."""
+    if not (driven.left_out or driven.in_vain):
+        return ""
+    words = f"left out: launches {_names([*driven.in_vain, *driven.left_out])}: --within is used up"
+    if driven.in_vain:
+        ranks = max(launch.ranks for launch in driven.in_vain)
+        start = f"{ranks} ranks on {cores()} cores of this node took too long to start in {_names(driven.in_vain)}"
+        words = f"{words}; {start}: use fewer ranks or a longer --within"
+    return words
+
+
+def _failed(driven: Driven) -> str:
+    """Why launches failed, each named where there are several, and which were not started because of it."""
+    failed = driven.failed
+    reasons = [
+        f"launch {launch.name}: {reason.removeprefix(f'launch {launch.name}: ')}" for launch, reason in failed.items()
+    ]
+    words = f"{len(failed)} launches failed: {'; '.join(reasons)}" if len(failed) > 1 else next(iter(failed.values()))
+    return f"{words}; not started after that: {_names(driven.given_up)}" if driven.given_up else words
+
+
+def _names(launches: Sequence[Launch]) -> str:
+    return ", ".join(launch.name for launch in launches)
+
+
+def _stopped(
+    run: SupervisedRun, control: Control, job: InJob, reason: str, status: int, end: str = "stopped"
+) -> OneLineError:
     """The error of a run that was refused, failed or was interrupted; prints the table of the finished cells."""
-    folder, reason, is_refused = run.folder, str(error) or "interrupted", isinstance(error, LaunchRefused)
-    status = INTERRUPTED if isinstance(error, KeyboardInterrupt) else 2 if is_refused else 1
-    job.ends("refused" if is_refused else "stopped", reason)
+    folder = run.folder
+    job.ends(end, reason)
     if not control.resume and not any(folder.launches.iterdir()):
         discard_run(folder)  # no rank came as far as writing: nothing to go on with
         return OneLineError(reason, status)
     with suppress(OSError, RunError):  # a full disk has no room for the summary either
         finish(control, folder, run.plan)
-    if is_refused:
-        return OneLineError(reason)
+    if end == "refused":
+        return OneLineError(reason, status)
     return OneLineError(f"{reason}; finished cells are kept; {job.go_on(folder)}", status)
-
-
-def _interrupt(number: int, frame: object) -> None:
-    raise KeyboardInterrupt

@@ -28,7 +28,7 @@ def status(sweep: Path | None) -> None:
     from ..slurm.sweep import read_sweep
 
     overview = read_sweep(sweep or _newest_sweep())
-    tell_damages(run.folder for run in overview.runs)
+    tell_damages((run.folder for run in overview.runs), missing=False)
     if not overview.tasks:
         raise OneLineError(f"{overview.sweep}: not a sweep: no job was submitted for it or wrote into it")
     if overview.told.silence:

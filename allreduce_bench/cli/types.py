@@ -218,10 +218,11 @@ def talk(sentence: str) -> None:
     click.echo(sentence, err=True)
 
 
-def tell_damages(folders: "Iterable[RunFolder]", missing: bool = False) -> None:
+def tell_damages(folders: "Iterable[RunFolder]", missing: bool = True) -> None:
     """Print on stderr the damages of runs: changed, truncated or lost files, and launches without checksums.
 
-    With `missing` also the cells that were not measured, for commands that do not list them themselves.
+    Unless not `missing`, also the cells that were not measured, such as those of a launch that was deleted: commands
+    that measure or list them say that themselves.
     """
     from ..report.damage_sentence import damage_report  # late: a rank says nothing of it
 

@@ -4,6 +4,7 @@ Each limit is about ten minutes of a laptop, or what its disk and its reader can
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from math import log2
 from os import walk
 from pathlib import Path
@@ -23,6 +24,7 @@ MOST_STEPS = 30_000_000  # proved at 20 us each
 MOST_TEXT_NBYTES = 10_000_000
 MOST_TIMES = 200_000  # that are predicted at 0.5 ms each
 MOST_LOG_NBYTES = 32_000_000  # a million rows at 0.3 ms each
+MOST_FILES = 20_000  # below a folder of logs, of whatever kind
 MOST_RUNS = 1000
 LOGS = (".csv", ".log", ".jsonl", ".json")  # ends of the names of logs in a folder
 LETTERS_OF_TERM, LETTERS_OF_MESSAGE = 6, 60  # of what `explain` writes: `371.1+`, and a line without its contents
@@ -104,7 +106,7 @@ def refuse_many_times(ranks: Sequence[int], sizes: int, algorithms: int, no_limi
 
 def refuse_long_logs(command: str, paths: Iterable[Path], no_limit: bool) -> None:
     """Raises OneLineError where logs are very long, all together; of a folder all files count, of a pipe nothing."""
-    nbytes = sum(map(_log_nbytes, paths)) if not no_limit else 0
+    nbytes = sum(_log_nbytes(command, path) for path in paths) if not no_limit else 0
     refuse_above(command, nbytes, MOST_LOG_NBYTES, "MB of logs", "shorten them", no_limit, divisor=1e6)
 
 
@@ -113,11 +115,16 @@ def refuse_many_runs(command: str, runs: int, no_limit: bool) -> None:
     refuse_above(command, runs, MOST_RUNS, "runs", "name fewer", no_limit)
 
 
-def _log_nbytes(path: Path) -> int:
+def _log_nbytes(command: str, path: Path) -> int:
+    """The bytes of a log, or of those below a folder. Raises OneLineError for a folder of very many files."""
     if path.is_file():
         return path.stat().st_size
-    files = (Path(folder, name) for folder, _, names in walk(path) for name in names if name.endswith(LOGS))
-    return sum(file.stat().st_size for file in files if file.is_file())
+    files = list(islice((Path(folder, name) for folder, _, names in walk(path) for name in names), MOST_FILES + 1))
+    if len(files) > MOST_FILES:
+        raise OneLineError(
+            f"{command}: {path} holds more than {MOST_FILES:,} files; name the folder of the logs, or add --no-limit"
+        )
+    return sum(file.stat().st_size for file in files if file.name.endswith(LOGS) and file.is_file())
 
 
 Layout = tuple[Topology, int, int]  # with a count and a segment

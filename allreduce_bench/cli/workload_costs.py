@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..runs.dtypes import DTYPES
 from ..units import format_rate, format_size
 from .predict import machine_of_file, machine_of_prices, shared_port
-from .types import OneLineError
+from .types import OneLineError, tell_damages
 
 if TYPE_CHECKING:
     from ..workload.cost import Costs, Timed
@@ -85,6 +85,7 @@ def timed_of(path: Path, ranks: Sequence[int] | None) -> "Iterator[Timed]":
         from ..runs.cell import competitor_name
         from ..runs.folder import RunFolder
 
+        tell_damages([RunFolder(path)])
         frame = points([RunFolder(path)])
         for one in frame[frame["cache"] == "warm"].to_dict("records"):
             name = competitor_name(one["algorithm"], one["executor"])

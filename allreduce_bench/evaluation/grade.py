@@ -79,9 +79,15 @@ def _timed(rows: Iterable[SummaryRow]) -> list[SummaryRow]:
 
 
 def _wrong(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
-    """Cells with a wrong result, without a valid all-reduce, or with bits that contradict a proved schedule."""
-    wrong = sum(row["state"] in ("wrong", "refused") or bool(broken_promise(row)) for row in rows)
+    """Cells with a wrong result, or with bits that contradict a proved schedule."""
+    wrong = sum(row["state"] == "wrong" or bool(broken_promise(row)) for row in rows)
     return (NOT_RELIABLE, wrong) if wrong else None
+
+
+def _refused(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
+    """Cells that were not measured, since their steps are no all-reduce."""
+    refused = sum(row["state"] == "refused" for row in rows)
+    return (NOT_RELIABLE, refused) if refused else None
 
 
 def _unmeasured(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
@@ -233,6 +239,7 @@ def _size_sets(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
 
 CRITERIA: dict[str, Criterion] = {  # the weightier first
     "wrong": _wrong,
+    "refused": _refused,
     "unmeasured": _unmeasured,
     "others": _others,
     "stolen": _stolen,

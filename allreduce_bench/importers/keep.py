@@ -40,8 +40,10 @@ def keep(rows: Sequence[Imported], folder: RunFolder, command: Sequence[str], sa
         for launch, rows_of_launch in launches.items():
             _record(folder, launch, rows_of_launch)
         return record_summary(folder)
-    except BaseException:  # half an import is none
+    except BaseException as error:  # half an import is none
         discard_run(folder)
+        if isinstance(error, OSError) and not error.filename:  # of a file that was open
+            error.filename = str(folder.path)
         raise
 
 

@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ PROGRAMS = {  # and the package of each
     **{"bash": "bash", "hostname": "hostname", "mount": "mount"},
     **{"unshare": "util-linux", "nsenter": "util-linux", "ip": "iproute2", "tc": "iproute2"},
 }
+ENDING_S = 1.0  # for the holder to follow what it holds
 PATHS = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # where `ip` and `tc` are, also for users
 SPACES = ("-n", "-m", "-p", "-f", "--mount-proc", "--kill-child")  # of the room; its processes end with it
 AS_USER = ("-U", "-r")  # a user namespace, in which the user may make the others
@@ -33,6 +34,13 @@ class Room(NamedTuple):
     lab: Lab
     pid: int  # the first process of its namespaces
     as_user: bool  # in a user namespace
+    holder: subprocess.Popen  # with which all of it ends
+
+    def has_ended(self) -> bool:
+        """Whether it was ended from outside, with all that ran inside; up to ENDING_S after the first sign of it."""
+        with suppress(subprocess.TimeoutExpired):
+            self.holder.wait(ENDING_S)
+        return self.holder.returncode is not None
 
     def command(self, number: int, words: Sequence[object]) -> list[str]:
         """The command line that runs `words` on host `number` (0 is h1), in this folder and environment."""
@@ -106,7 +114,7 @@ def _built(holder: subprocess.Popen, rates: tuple[float | None, ...], as_user: b
     for line in holder.stdout:
         if line == "built\n":
             first = int(Path(f"/proc/{holder.pid}/task/{holder.pid}/children").read_text())
-            return Room(Lab(rates, tuple(map(int, lines))), first, as_user)
+            return Room(Lab(rates, tuple(map(int, lines))), first, as_user, holder)
         lines.append(line)
     said = [line.strip() for line in holder.stderr if line.strip()] or ["no reason given"]
     number = len(lines) + 1

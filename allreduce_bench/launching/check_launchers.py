@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from ..machine import findings
 from ..machine.checks import Check, from_findings
+from ..machine.node import hide_secrets
 from ..runs.start import AUTO, Start
 from ..units import format_time
 from .check_mpi import BY_HAND, HELLO, no_launcher, say_hello
@@ -35,7 +36,8 @@ class Way(NamedTuple):
     @property
     def options(self) -> str:
         """The options of `run` that select it."""
-        more = f" --launcher-args {shlex.quote(self.start.launcher_args)}" if self.start.launcher_args else ""
+        shown = " ".join(hide_secrets([self.start.launcher_args]))
+        more = f" --launcher-args {shlex.quote(shown)}" if shown else ""
         return f"--launcher {self.start.launcher}{more}"
 
 
@@ -90,7 +92,7 @@ def _check_of_way(way: Way, nodes: int) -> Check:
     begun = time.perf_counter()
     outcome = say_hello(command, PATIENCE_S)
     took = format_time(time.perf_counter() - begun)
-    by_hand = BY_HAND + shlex.join(command)
+    by_hand = BY_HAND + shlex.join(hide_secrets(command))
     if outcome.why:
         return Check("severe", way.name, f"started, and {outcome.why}", f"a run with {way.options} would fail", by_hand)
     hello = outcome.hellos[0]

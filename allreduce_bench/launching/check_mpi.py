@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ..machine import findings
 from ..machine.checks import Check, from_findings
 from ..machine.networks import way_between
+from ..machine.node import hide_secrets
 from ..measuring.hello import MARK
 from ..runs.start import Start
 from ..units import format_time
@@ -100,7 +101,7 @@ def library_checks(mpi: dict, node: dict) -> Iterator[Check]:
 def _rank_checks(launcher: Launcher, node: dict) -> Iterator[Check]:
     """Start two ranks that say hello."""
     command = mpirun_command(launcher, 2, Start(), HELLO)
-    by_hand = BY_HAND + shlex.join(command)
+    by_hand = BY_HAND + shlex.join(hide_secrets(command))
     outcome = say_hello(command, PATIENCE_S)
     if outcome.hung:
         interface = way_between([node])

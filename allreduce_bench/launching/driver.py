@@ -1,40 +1,75 @@
 """Without a launcher around this process: starts mpirun itself for every planned launch that has cells left."""
 
 import time
+from collections import Counter
+from typing import NamedTuple
 
 from ..runs.plan import Launch
 from ..runs.schema import FLOOR
 from ..watching.progress import LaunchPosition
-from .supervision import SupervisedLaunch, SupervisedRun
+from .layout import start_s
+from .supervision import LaunchFailed, SupervisedLaunch, SupervisedRun
 from .wait_idle import IdleWait
 
-START_S, CELL_S = 2.0, 0.1  # a launch is skipped if less than its start-up and this time per cell is left
+CELL_S = 0.1  # a launch is skipped if less than its start-up and this time per cell is left
+MOST_FAILURES = 2  # of launches of as many ranks: then chance is not the cause, and the rest would fail, too
 
 
-def drive(run: SupervisedRun, idle_wait: IdleWait | None = None) -> list[Launch]:
-    """Start the pending launches one after the other; return those for which `within_s` or a warning left no time.
+class Driven(NamedTuple):
+    """What became of the launches of a run that did not do what was planned."""
+
+    left_out: list[Launch]  # not started: the time or a warning left none for them
+    in_vain: list[Launch]  # their time was over before a cell of them was measured
+    failed: dict[Launch, str]  # and why
+    given_up: list[Launch]  # since others of as many ranks had failed
+
+
+def drive(run: SupervisedRun, idle_wait: IdleWait | None = None) -> Driven:
+    """Start the pending launches one after the other, also after one that fails, while the time or a warning allows.
 
     `idle_wait` waits for a quiet machine before each of them; that does not count towards `within_s`. Raises
-    LaunchFailed when a launch fails: what was measured is kept; LaunchRefused when its ranks refuse to begin.
+    LaunchRefused when the ranks of a launch refuse to begin.
     """
     idle_wait = idle_wait or IdleWait(0.0)
     pending = run.folder.pending(run.plan, run.skip_hung, run.launches)
     if pending:
         idle_wait.wait(lambda: run.warning.is_set)
     launches, left_out = _split_by_time(run, pending, _left_s(run, idle_wait))
-    for number, launch in enumerate(launches):
+    driven = Driven(left_out=[], in_vain=[], failed={}, given_up=[])
+    number = 0  # of launches that were started
+    while launches:
+        launch, *launches = launches
+        if Counter(failed.ranks for failed in driven.failed)[launch.ranks] == MOST_FAILURES:
+            driven.given_up.append(launch)
+            continue
         if number:
             idle_wait.wait(lambda: run.warning.is_set)
-        if run.warning.is_set:
-            return launches[number:] + left_out
-        deadline = None
-        if (left_s := _left_s(run, idle_wait)) is not None:
-            if left_s <= 0:
-                return launches[number:] + left_out
-            deadline = time.time() + left_s / (len(launches) - number)
-        position = LaunchPosition(number + 1, len(launches), run.started, launch.ranks, deadline)
-        SupervisedLaunch(run, launch, position).measure()
-    return left_out
+        left_s = _left_s(run, idle_wait)
+        if run.warning.is_set or (left_s is not None and left_s <= 0):
+            driven.left_out.extend([launch, *launches])
+            break
+        number += 1
+        deadline = None if left_s is None else time.time() + left_s / (1 + len(launches))
+        position = LaunchPosition(number, number + len(launches), run.started, launch.ranks, deadline)
+        supervised = SupervisedLaunch(run, launch, position)
+        try:
+            if not supervised.measure() and deadline is not None:
+                driven.in_vain.append(launch)
+                launches, too_many = _one_of_each(launches)
+                driven.left_out.extend(too_many)
+        except LaunchFailed as failure:
+            driven.failed[launch] = str(failure)
+            if launches:
+                supervised.lines.say(f"launch {launch.name} failed: {failure}")
+    return driven._replace(left_out=driven.left_out + left_out)
+
+
+def _one_of_each(launches: list[Launch]) -> tuple[list[Launch], list[Launch]]:
+    """The first launch of every rank count, for which all time that is left is shared, and the others."""
+    first: dict[int, Launch] = {}
+    for launch in launches:
+        first.setdefault(launch.ranks, launch)
+    return list(first.values()), [launch for launch in launches if first[launch.ranks] != launch]
 
 
 def _left_s(run: SupervisedRun, idle_wait: IdleWait) -> float | None:
@@ -48,8 +83,8 @@ def _split_by_time(
     """The launches worth starting, one for every rank count at least, and the others."""
     if left_s is None or not launches:
         return launches, []
-    rank_counts = len({launch.ranks for launch in launches})
+    rank_counts = {launch.ranks for launch in launches}
     allreduces = sum(cell.executor != FLOOR for cell in run.plan.cells(launches[0]))
-    shortest_s = START_S + CELL_S * allreduces
-    rounds = max(1, int(left_s / (shortest_s * rank_counts)))
-    return launches[: rounds * rank_counts], launches[rounds * rank_counts :]
+    round_s = sum(start_s(ranks, run.plan.start) + CELL_S * allreduces for ranks in rank_counts)
+    rounds = max(1, int(left_s / round_s))
+    return launches[: rounds * len(rank_counts)], launches[rounds * len(rank_counts) :]

@@ -4,8 +4,11 @@ import os
 import re
 from collections.abc import Mapping
 
+from ..machine.node import cores
 from ..runs.hosts import fill_slots, share_evenly, slots_for
 from ..runs.start import UNASKED, Start
+
+START_S, START_OF_RANK_S = 2.0, 0.4  # of a launch; of the work of one rank at its start: Python, imports, MPI_Init
 
 
 def ranks_a_node(ranks: int, start: Start = UNASKED) -> int:
@@ -16,6 +19,11 @@ def ranks_a_node(ranks: int, start: Start = UNASKED) -> int:
 def ranks_on_same_cores(ranks: int, start: Start = UNASKED) -> int:
     """The most ranks that share the cores of one machine when `ranks` are started so: virtual hosts share them."""
     return ranks if start.virtual_rates_bytes_per_s else ranks_a_node(ranks, start)
+
+
+def start_s(ranks: int, start: Start = UNASKED) -> float:
+    """About how long a launch of so many ranks takes to its first cell, seconds: ranks of one core start in turn."""
+    return max(START_S, START_OF_RANK_S * ranks_on_same_cores(ranks, start) / cores())
 
 
 def nodes_for(ranks: int, start: Start) -> int | None:

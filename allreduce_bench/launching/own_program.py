@@ -6,19 +6,21 @@ import shlex
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Sequence
-from math import inf
 from typing import NamedTuple
 
 from ..machine.node import hide_secrets
 from ..runs.start import Start
 from ..watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, end_with_parent
-from ..watching.supervisor import Supervisor, names_of_this_node
+from ..watching.supervisor import Supervisor, is_stopped, names_of_this_node
 from .endings import how_it_ended, shell_status
 from .find import mpirun_command
 from .launcher import Launcher, on_one_node
 from .tied_process import ENDING_S, end_process, interrupts_put_off
 
+LAUNCHER = "the launcher"
+LOOK_S = 5.0  # at most, between two looks at the launcher
 WRAPPER = "allreduce_bench.launching.wrapped_rank"
 ABORTED = (  # what launchers say of a rank that ends all of them itself, by MPI_Abort
     re.compile(r"MPI_ABORT was invoked on rank (\d+)"),
@@ -50,16 +52,24 @@ class Ending(NamedTuple):
 class WatchedProgram:
     """`words`, started on `ranks` ranks by `launcher` as `start` says; its output is that of this process."""
 
-    def __init__(self, launcher: Launcher, ranks: int, start: Start, words: Sequence[str]):
+    def __init__(self, launcher: Launcher, ranks: int, start: Start, words: Sequence[str], timeout_s: float):
+        """It is ended when a rank or the launcher does not respond for `timeout_s`, or is stopped for so long."""
         local = on_one_node(launcher, ranks, start, os.environ)
         self._first: FirstToEnd | None = None
         self._aborted: int | None = None  # the rank that called MPI_Abort
         self._woken = threading.Event()
-        self._hosts: dict[int, str] = {}
+        self._timeout_s = timeout_s
+        self._stopped_since: dict[str, float] = {}  # the launcher and ranks that a signal has stopped; monotonic
+        self._stopped_for_long = ""  # the first of them
         wrapped = [sys.executable, "-m", WRAPPER, *words]
         self._command = mpirun_command(launcher, ranks, start, wrapped)
         self._supervisor = Supervisor(
-            ranks, inf, local=local, on_message=self._take_message, on_trouble=lambda trouble: self._woken.set()
+            ranks,
+            timeout_s,
+            local=local,
+            on_message=self._take_message,
+            on_trouble=lambda trouble: self._woken.set(),
+            only_answers=True,
         )
 
     @property
@@ -81,7 +91,7 @@ class WatchedProgram:
                 forwarding = threading.Thread(target=self._forward, args=(process,), daemon=True)
                 forwarding.start()
                 threading.Thread(target=self._await_end, args=(process,), daemon=True).start()
-            self._woken.wait()
+            self._wait(process)
             status = self._end_of(process)
             forwarding.join(1)  # the last that was said
             return self._ending(status)
@@ -89,6 +99,23 @@ class WatchedProgram:
             if process is not None and process.poll() is None:
                 self._end(process)
             self._supervisor.close()
+
+    def _wait(self, process: subprocess.Popen) -> None:
+        """Until the program ends, or a part of it is stopped for too long."""
+        pause_s, looked = min(LOOK_S, self._timeout_s / 8), time.monotonic()
+        while not self._woken.wait(pause_s):
+            now = time.monotonic()
+            if now - looked > 2 * pause_s:  # this process was stopped, too, as by Ctrl-Z: nobody waited
+                self._stopped_since = dict.fromkeys(self._stopped_since, now)
+            looked = now
+            if is_stopped(process.pid):
+                self._stopped_since.setdefault(LAUNCHER, now)
+            else:
+                self._stopped_since.pop(LAUNCHER, None)
+            for who, since in [*self._stopped_since.items()]:
+                if now - since > self._timeout_s:
+                    self._stopped_for_long = who
+                    return
 
     def _forward(self, process: subprocess.Popen) -> None:
         """Pass on what the launcher and the ranks say on stderr, and note who called MPI_Abort."""
@@ -104,7 +131,12 @@ class WatchedProgram:
         self._woken.set()
 
     def _take_message(self, message: dict) -> None:
-        """In the supervisor's thread: the first rank that ends badly is the one to name."""
+        """In the supervisor's thread: the first rank that ends badly is the one to name; which ranks are stopped."""
+        if message["kind"] in ("stopped", "continued"):
+            who = f"rank {message['rank']} on {message['host']}"
+            self._stopped_since.pop(who, None)
+            if message["kind"] == "stopped":
+                self._stopped_since[who] = time.monotonic()
         if message["kind"] == "failed" and self._first is None:
             ranks = self._supervisor.patience.ranks
             rank = next(rank for rank in ranks if rank.failure)
@@ -113,6 +145,8 @@ class WatchedProgram:
 
     def _end_of(self, process: subprocess.Popen) -> int:
         """The status of the launcher, which ends by itself when it hears that a rank has; else it is ended."""
+        if self._stopped_for_long or self._supervisor.trouble:
+            self._end(process)
         try:
             return process.wait(ENDING_S)
         except subprocess.TimeoutExpired:
@@ -124,6 +158,9 @@ class WatchedProgram:
         end_process(process)
 
     def _ending(self, status: int) -> Ending:
+        if self._stopped_for_long:
+            why = f"{self._stopped_for_long} was stopped by a signal for {self._timeout_s:g} s (--timeout)"
+            return Ending(shell_status(status) or 1, f"{why}; all ranks were ended")
         if self._aborted is not None:
             return Ending(shell_status(status) or 1, f"rank {self._aborted} called MPI_Abort; it ended all ranks")
         if self._first is not None:

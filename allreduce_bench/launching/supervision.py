@@ -19,11 +19,12 @@ from ..watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, WarningFlag
 from ..watching.patience import ANSWER_S
 from ..watching.progress import LaunchPosition, ProgressLines
 from ..watching.supervisor import Supervisor, names_of_this_node
+from ..watching.watch import START_FACTOR
 from .endings import how_it_ended
 from .find import mpirun_command, own_command
 from .interface_variables import suggested_interface
 from .launcher import Launcher, on_one_node
-from .layout import ranks_on_same_cores
+from .layout import ranks_on_same_cores, start_s
 from .rank_options import rank_options
 from .tied_process import ENDING_S, end_process, interrupts_put_off, start_tied
 
@@ -75,14 +76,15 @@ class SupervisedLaunch:
             on_message=self._take_message,
             on_trouble=lambda trouble: self.woken.set(),
             pulse=self._written_nbytes,
+            start_s=START_FACTOR * start_s(launch.ranks, run.plan.start),
         )
         self.patience = self.supervisor.patience
 
-    def measure(self) -> None:
-        """Start it and wait for its end. Raises LaunchFailed, LaunchRefused."""
+    def measure(self) -> bool:
+        """Start it, wait for its end; whether any of its cells was measured. Raises LaunchFailed, LaunchRefused."""
         command = self._command()
         if self.position.number <= len({launch.ranks for launch in self.run.launches}):
-            self.lines.say(shlex.join(command))
+            self.lines.say(shlex.join(hide_secrets(command)))
         process = None
         try:
             with interrupts_put_off():
@@ -100,6 +102,7 @@ class SupervisedLaunch:
                 self.supervisor.settle()
             self._end(process)
             self._conclude(status)
+            return bool(self.run.folder.finished(self.launch))
         finally:
             if process is not None:
                 self._end(process)
@@ -158,9 +161,10 @@ class SupervisedLaunch:
         return sum(path.stat().st_size for path in self.run.folder.launches.glob(f"{self.launch.name}.*.csv"))
 
     def _wait(self, process: subprocess.Popen) -> None:
-        """Until mpirun ends, trouble comes up, or the time of the launch is long over."""
+        """Until mpirun ends, trouble comes up, or the time of the launch is over: a cell in progress has longer."""
         deadline = self.position.deadline
-        if not self.woken.wait(None if deadline is None else max(0.0, deadline + GRACE_S - time.time())):
+        is_over = not self.woken.wait(None if deadline is None else max(0.0, deadline - time.time()))
+        if is_over and self.patience.cell and not self.woken.wait(GRACE_S):
             self.supervisor.ask_now()  # is the cell only long, or does a rank keep it from ending?
             self.woken.wait(ANSWER_S + 0.5)
         if self.patience.all_over:

@@ -39,6 +39,17 @@ def end_process(process: subprocess.Popen) -> None:
         process.wait()
 
 
+def interrupt_when_asked_to_end() -> None:
+    """From here on the ends of a job or a connection are interrupts, as Ctrl-C is; not those that are ignored."""
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, interrupt)
+
+
 @contextmanager
 def interrupts_put_off() -> Iterator[None]:
     """Signals that interrupt this process take effect after the block, not in it.

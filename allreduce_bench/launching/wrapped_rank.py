@@ -8,6 +8,7 @@ The program has the environment, the files and the output of this process, and i
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -26,6 +27,7 @@ CANNOT_RUN = 127  # as shells have it
 
 def run(words: Sequence[str]) -> int:
     """Run the command `words` as this rank; its exit status, 128 and the number of a signal."""
+    end_with_parent(KILL)  # a rank that was stopped would keep any other signal for later
     watch = Watch(os.environ[MONITOR_VARIABLE], rank_of(os.environ))
     try:
         # PMI speaks through inherited files; if this process is killed, the program shall not stay
@@ -42,11 +44,23 @@ def run(words: Sequence[str]) -> int:
 
     for number in FORWARDED:
         signal.signal(number, forward)
+    _tell_stops(watch, process.pid)
     status = process.wait()
     if status and not asked_to_end:
         return _ended(watch, how_it_ended(status), shell_status(status))
     watch.close()
     return shell_status(status)
+
+
+def _tell_stops(watch: Watch, pid: int) -> None:
+    """Say whenever a signal stops the program, or continues it, until it has ended; its status is left to be read."""
+    while True:
+        found = os.waitid(os.P_PID, pid, os.WSTOPPED | os.WCONTINUED | os.WEXITED | os.WNOWAIT)
+        if found is None or found.si_code not in (os.CLD_STOPPED, os.CLD_CONTINUED):
+            return
+        kind = "stopped" if found.si_code == os.CLD_STOPPED else "continued"
+        watch.say(kind, rank=watch.rank, host=socket.gethostname())
+        os.waitid(os.P_PID, pid, os.WSTOPPED | os.WCONTINUED | os.WNOHANG)  # or it would be found again
 
 
 def _ended(watch: Watch, how: str, status: int) -> int:

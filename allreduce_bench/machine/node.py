@@ -45,6 +45,10 @@ SECRET_VALUE = (  # of GitHub, GitLab, Slack, AWS, Google, OpenAI, Hugging Face;
     r"|\b(?:[Bb]earer|[Bb]asic)\s+\S{6,}|(?:^|[?&;,\s])(?:access_token|token|sig|signature|pwd|password|secret)=[^&;\s]+"
 )
 
+SETTING = re.compile(r"([A-Za-z_]\w*)=(.+)", re.DOTALL)  # a word that sets one variable
+SET_VARIABLES = ("-env", "-genv", "--env", "--genv")  # options that take a name and a value
+WORD_OR_BLANKS = re.compile(r"\s+|(?:'[^']*'|\"[^\"]*\"|[^\s'\"]|['\"])+")  # quotes may be open
+
 
 def allowed_variables(environ) -> dict[str, str]:
     """The variables on the allow-list, sorted by name; NOT_STORED for a value that looks like a secret."""
@@ -53,19 +57,51 @@ def allowed_variables(environ) -> dict[str, str]:
 
 
 def hide_secrets(words: Iterable[str]) -> list[str]:
-    """The words of a command; NOT_STORED for what looks like a secret: of `--token X`, `TOKEN=X`, or by itself."""
-    hidden, name = [], ""
+    """The words of a command; NOT_STORED for what looks like a secret: of `--token X`, `TOKEN=X`, or by itself.
+
+    Also of `-env TOKEN X`, as Hydra and Intel MPI set variables, and of options that are one word with blanks.
+    """
+    hidden, before, name = [], "", ""
     for word in words:
-        parts = [_hide_in(part) for part in re.split(r"(\s+)", word)] if "-----BEGIN" not in word else [NOT_STORED]
-        pairs = zip(["", "", *parts], parts)  # of an option in one string with others, and its value
-        parts = [_not_secret(before.lstrip("-"), part) if before.startswith("-") else part for before, part in pairs]
-        hidden.append(_not_secret(name, "".join(parts)))
-        name = word.lstrip("-") if word.startswith("-") and "=" not in word and " " not in word else ""
+        if setting := SETTING.fullmatch(word):
+            shown = _hide_in(word) if _not_secret(*setting.groups()) != NOT_STORED else f"{setting[1]}={NOT_STORED}"
+        elif "-----BEGIN" in word:
+            shown = NOT_STORED
+        else:
+            shown = _hide_in_options(word) if len(word.split()) > 1 else _hide_in(word)
+        hidden.append(_not_secret(name, shown))
+        before, name = word, _name_of_next(before, word)
     return hidden
 
 
+def _hide_in_options(text: str) -> str:
+    """Options in one string, as of --launcher-args: its blanks stay; quoted values are one word."""
+    shown, before, name = [], "", ""
+    for word in WORD_OR_BLANKS.findall(text):
+        if word.isspace():
+            shown.append(word)
+            continue
+        setting = SETTING.fullmatch(word)
+        is_secret = setting and _not_secret(setting[1], setting[2].strip("'\"")) == NOT_STORED
+        shown.append(_not_secret(name, f"{setting[1]}={NOT_STORED}" if setting and is_secret else _hide_in(word)))
+        before, name = word, _name_of_next(before, word)
+    return "".join(shown)
+
+
+def _name_of_next(before: str, word: str) -> str:
+    """What the word after `word` is the value of: an option, or a variable; empty: of nothing."""
+    if before in SET_VARIABLES and "=" not in word:
+        return word
+    return word.lstrip("-") if word.startswith("-") and "=" not in word and " " not in word else ""
+
+
 def _hide_in(word: str) -> str:
-    """A word without blanks, which may hold NAME=VALUE, also several with commas between."""
+    """A word that may hold NAME=VALUE, also several with commas between."""
+    parts = [_hide_settings(part) for part in re.split(r"(\s+)", word)]
+    return "".join(parts)
+
+
+def _hide_settings(word: str) -> str:
     settings = re.sub(r"([\w.-]+)=([^,\s'\"]+)", lambda found: f"{found[1]}={_not_secret(found[1], found[2])}", word)
     return settings if settings != word else _not_secret("", word)
 

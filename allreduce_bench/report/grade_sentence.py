@@ -102,6 +102,10 @@ WORDS: dict[str, tuple[Callable[[Reason], str], Words]] = {  # for each of CRITE
         lambda reason: f"{_count(reason.value, 'cell')} with wrong results",
         "do not use them; report them to the author of the algorithm",
     ),
+    "refused": (
+        lambda reason: f"{_count(reason.value, 'cell')} refused, whose steps are no all-reduce",
+        "correct the algorithm; verify shows where it fails",
+    ),
     "unmeasured": (lambda reason: "no cell has a time", "see the reasons below"),
     "others": (
         lambda reason: f"other processes used {_per_cent(reason.value)} of the cores",

@@ -29,7 +29,7 @@ from ..models.curves import NO_OWN, lower_bounds
 from ..models.model import Model
 from ..models.points import points_of_summary
 from ..models.series import FittedSeries, UnfittedSeries, fit_series
-from ..runs.atomic_write import refuse_special, write_atomically
+from ..runs.atomic_write import refuse_special, write_atomically, written_together
 from ..runs.cell import MOCKUPS
 from ..runs.dtypes import is_float
 from ..runs.folder import RunFolder
@@ -70,29 +70,31 @@ def write_report(
 
     `own`: a user's own algorithms by name, so that they have models. `missing`: for each folder the cells that jobs
     should have measured and did not; empty: none. `ratios`: the table of `make ratios`; empty: none. Returns
-    `output`. Creates missing parent folders; writes nothing before all runs were read. Raises RunError; OSError where
-    `output` exists and is no regular file.
+    `output`. Creates missing parent folders; writes nothing before all runs were read, and all or nothing. Raises
+    RunError; OSError where `output` exists and is no regular file.
     """
     beside = output.with_name(f"{output.stem}_figures")
     refuse_special(output)
     refuse_no_folder(beside)
     missing_of = missing or [()] * len(folders)
     sections = [_section(*run, own) for run in zip(folders, run_names(folders), missing_of, strict=True)]
-    beside.mkdir(parents=True, exist_ok=True)
+    output.parent.mkdir(parents=True, exist_ok=True)
     together = common_frame(folders, [section.pop("frame") for section in sections])
-    over_runs = [
-        write_pictures(picture, beside, "") for picture in ([] if together is None else run_pictures(together))
-    ]
-    for number, (folder, section) in enumerate(zip(folders, sections), start=1):
-        prefix = f"{number}_" if len(sections) > 1 else ""
-        section["links"] = links(folder, output.parent)
-        for name in ("pictures", "model_pictures", "straggler_pictures"):
-            section[name] = [write_pictures(picture, beside, prefix) for picture in section[name]]
-        for name, table in section.pop("files").items():
-            write_atomically(beside / f"{prefix}{name}.csv", table.to_csv(index=False, float_format="%.9g"))
-            section["tables_written"][name] = quote(f"{beside.name}/{prefix}{name}.csv")
-    values = {"sections": sections, "over_runs": over_runs, "ratios": ratios}
-    write_atomically(output, _rendered(runs=fingerprints(folders), version=__version__, **values))
+    with written_together(beside) as hidden:
+        drafts = hidden / beside.name
+        over_runs = [
+            write_pictures(picture, drafts, "") for picture in ([] if together is None else run_pictures(together))
+        ]
+        for number, (folder, section) in enumerate(zip(folders, sections), start=1):
+            prefix = f"{number}_" if len(sections) > 1 else ""
+            section["links"] = links(folder, output.parent)
+            for name in ("pictures", "model_pictures", "straggler_pictures"):
+                section[name] = [write_pictures(picture, drafts, prefix) for picture in section[name]]
+            for name, table in section.pop("files").items():
+                write_atomically(drafts / f"{prefix}{name}.csv", table.to_csv(index=False, float_format="%.9g"))
+                section["tables_written"][name] = quote(f"{beside.name}/{prefix}{name}.csv")
+        values = {"sections": sections, "over_runs": over_runs, "ratios": ratios}
+        write_atomically(hidden / output.name, _rendered(runs=fingerprints(folders), version=__version__, **values))
     return output
 
 

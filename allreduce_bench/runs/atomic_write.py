@@ -6,7 +6,8 @@ What is there and is no regular file is never replaced: a device, a FIFO, a link
 import os
 import re
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from errno import EEXIST, EISDIR, ENXIO
 from pathlib import Path
 
@@ -32,6 +33,33 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         if isinstance(error, OSError):
             error.filename = str(path)  # whose name the user knows
         raise
+
+
+@contextmanager
+def written_together(folder: Path) -> Iterator[Path]:
+    """A new hidden folder beside `folder`; when the block ends well, its files go to their places.
+
+    Those in its folder of the same name go into `folder`, the others beside that. Else nothing of it stays, and an
+    OSError names `folder` where it would name the hidden one. Raises OSError where a place is no regular file's.
+    """
+    from shutil import rmtree  # late: who writes one file needs it not
+
+    hidden = folder.with_name(f".{folder.name}.{unique_name()}.tmp")
+    try:
+        (hidden / folder.name).mkdir(parents=True)
+        yield hidden
+        folder.mkdir(exist_ok=True)
+        written = [path for path in hidden.rglob("*") if path.is_file()]
+        places = {path: folder.parent / path.relative_to(hidden) for path in written}
+        for place in places.values():
+            refuse_special(place)
+        for path, place in places.items():
+            path.replace(place)
+    except OSError as error:
+        error.filename = str(error.filename or folder).replace(str(hidden), str(folder.parent))
+        raise
+    finally:
+        rmtree(hidden, ignore_errors=True)
 
 
 def write_given(path: Path, text: str) -> None:

@@ -1,6 +1,7 @@
 """Which runs a folder holds, the newest first, and how far each is, without reading its rows of times."""
 
 import csv
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
@@ -117,6 +118,10 @@ def _of_summary(run: KeptRun) -> Progress | None:
     rows = list(csv.DictReader(StringIO(read_kept(path).decode())))
     if not rows or not {"launches", "state", "grade"} <= {*rows[0]}:
         return None  # of an earlier version
+    if not isinstance(run.plan, ImportedPlan):
+        begun = Counter(launch.ranks for launch in run.folder.attempt_numbers())
+        if any(int(row["launches"] or 0) > begun[int(row["ranks"])] for row in rows):
+            return None  # launches were deleted since
     launches = 1 if isinstance(run.plan, ImportedPlan) else run.plan.launches
     done = sum(min(int(row["launches"] or 0), launches) for row in rows if row["state"] == "done")
     return Progress(done, len(rows) * launches, tuple(dict.fromkeys(row["grade"] for row in rows if row["grade"])))

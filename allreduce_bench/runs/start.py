@@ -53,7 +53,14 @@ def _check_shell_words(name: str, text: str) -> None:
     try:
         shlex.split(text)
     except ValueError as error:
-        raise StartError(f"launcher {name} '{text}': {error}") from error
+        raise StartError(f"launcher {name} '{_shown(text)}': {error}") from error
+
+
+def _shown(text: str) -> str:
+    """What a user gave, without possible secrets."""
+    from ..machine.node import hide_secrets  # late, as above
+
+    return hide_secrets([text])[0]
 
 
 def _check_template(template: str) -> None:
@@ -62,16 +69,18 @@ def _check_template(template: str) -> None:
     try:
         parsed = [part for part in Formatter().parse(template) if part[1] is not None]
     except ValueError as error:
-        raise StartError(f"launcher template '{template}': {error}; write a literal brace twice") from error
+        raise StartError(f"launcher template '{_shown(template)}': {error}; write a literal brace twice") from error
     fields = [
         f"{{{name}{'!' if conversion else ''}{conversion or ''}{':' if format_spec else ''}{format_spec}}}"
         for _, name, format_spec, conversion in parsed
     ]
     if unknown := [field for field in fields if field not in FIELDS]:
-        raise StartError(f"launcher template '{template}': unknown field {unknown[0]}; known: {', '.join(FIELDS)}")
+        raise StartError(
+            f"launcher template '{_shown(template)}': unknown field {unknown[0]}; known: {', '.join(FIELDS)}"
+        )
     if FIELDS[0] not in fields:
         raise StartError(
-            f"{unknown_word('launcher', template, LAUNCHERS)}, "
+            f"{unknown_word('launcher', _shown(template), LAUNCHERS)}, "
             f"or a template with {FIELDS[0]} such as 'flux run -n {FIELDS[0]}'"
         )
 

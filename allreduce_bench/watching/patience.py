@@ -57,8 +57,10 @@ class Rank:
 class Patience:
     """What `size` ranks have said since `now`, and whether they are still waited for.
 
-    A broken line is taken for a death only `grace_s` after it. `pulse()` returns another value after every
-    progress that ranks cannot report; `is_stopped(rank)` says whether a signal is known to have stopped its process.
+    A broken line is taken for a death only `grace_s` after it. The start of ranks that share cores may go without news
+    for `start_s` longer than that of others. With `only_answers` ranks need not get on, but respond. `pulse()` returns
+    another value after every progress that ranks cannot report; `is_stopped(rank)` says whether a signal is known to
+    have stopped its process.
     """
 
     def __init__(
@@ -68,10 +70,13 @@ class Patience:
         now: float,
         *,
         grace_s: float = ANSWER_S,
+        start_s: float = 0.0,
+        only_answers: bool = False,
         pulse: Callable[[], object] = lambda: None,
         is_stopped: Callable[[Rank], bool] = lambda rank: False,
     ):
         self.size, self.timeout_s, self.grace_s = size, timeout_s, grace_s
+        self.start_s, self.only_answers = start_s, only_answers
         self.pulse, self.is_stopped, self._last_pulse = pulse, is_stopped, pulse()
         self.ranks: list[Rank] = []  # that were heard of
         self.cell: dict[str, Any] | None = None  # the last that rank 0 named
@@ -80,7 +85,7 @@ class Patience:
         self._last_question = 0  # number of the last question
         self._open_questions: list[int] = []  # questions since there was news
         self._hurried = False
-        self._hurried_since: float | None = None
+        self._asked_in_hurry: float | None = None  # when all were asked last, because of the hurry
         self._first_broken: Rank | None = None  # the rank whose line broke first
         self._broken_at = 0.0  # and when
         self._aborting_at = float(
@@ -124,7 +129,7 @@ class Patience:
         self._suspect_pid = self._suspect_pid or pid
 
     def hurry(self) -> None:
-        """From now on a rank that does not answer within ANSWER_S is trouble."""
+        """From now on a rank that does not answer within ANSWER_S is trouble, unless it or others send news."""
         self._hurried = True
 
     def enter(self, rank: Rank, now: float) -> None:
@@ -168,14 +173,16 @@ class Patience:
             return self.death()
         if self._hurried:
             return self._judge_hurried(now)
-        patience_s = self.timeout_s * (1 if self.cell else START_FACTOR)
+        if self.only_answers:
+            return self._judge_answers(now)
+        patience_s = self.timeout_s if self.cell else START_FACTOR * self.timeout_s + self.start_s
         silence_s = now - self._last_news
         if silence_s > patience_s / 2 and len(self._open_questions) < (2 if silence_s > patience_s else 1):
             return self._question()
         if len(self._open_questions) == 2 and (silence_s > patience_s + ANSWER_S or self._all_answered()):
             pulse, self._last_pulse = self._last_pulse, self.pulse()
             if pulse == self._last_pulse:
-                return self._hung(patience_s, "--timeout" if self.cell else f"{START_FACTOR} times --timeout")
+                return self._hung(patience_s, "--timeout" if self.cell else self._patience_of_start())
             self._note_news(now)
         return None
 
@@ -183,12 +190,30 @@ class Patience:
         """That a rank died; None: none is known to."""
         return self._trouble(blame(self._reports())) if self._first_broken or self._confirmed_suspect() else None
 
+    def _judge_answers(self, now: float) -> Question | Trouble | None:
+        """Whether the ranks that were heard of respond: how far they are is the business of their program."""
+        silence_s = now - self._last_news
+        if not self._open_questions:
+            return self._question() if silence_s > self.timeout_s / 2 else None
+        if self._all_answered():
+            self._note_news(now)
+        elif silence_s > self.timeout_s:
+            known = {rank.rank: self._report(rank) for rank in self.ranks}
+            return self._trouble(f"{blame(known)} for {self.timeout_s:g} s (--timeout)")
+        return None
+
+    def _patience_of_start(self) -> str:
+        more = f" and {self.start_s:.3g} s, as ranks share cores" if self.start_s else ""
+        return f"{START_FACTOR} times --timeout{more}"
+
     def _judge_hurried(self, now: float) -> Question | Trouble | None:
-        if self._hurried_since is None:
-            self._hurried_since = now
+        """Silence since the last news is a hang; ranks that still come, or say something, only lack time."""
+        if self._asked_in_hurry is None or self._last_news > self._asked_in_hurry:
+            self._asked_in_hurry = now
             self._open_questions.clear()
             return self._question()
-        if now - self._hurried_since > ANSWER_S and not self._all_answered():
+        is_silent = any(self._report(rank).state == "silent" for rank in self.ranks)
+        if is_silent and now - self._asked_in_hurry > ANSWER_S:
             return self._hung(now - self._last_news, "--within")
         return None
 

@@ -41,7 +41,8 @@ class Supervisor:
 
     `pulse()` returns another value after every progress that ranks without a connection cannot report.
     `trouble` is None until something went wrong; then `on_trouble` is called once, in the thread. `in_rank_0` it also
-    tells the ranks regularly that it lives. What the ranks have said is in `patience`.
+    tells the ranks regularly that it lives. `start_s` and `only_answers` are as in Patience.
+    What the ranks have said is in `patience`.
     """
 
     def __init__(
@@ -54,12 +55,21 @@ class Supervisor:
         on_trouble: Callable[[Trouble], object] = lambda trouble: None,
         pulse: Callable[[], object] = lambda: None,
         in_rank_0: bool = False,
+        start_s: float = 0.0,
+        only_answers: bool = False,
     ):
         self.timeout_s, self.in_rank_0, self._local = timeout_s, in_rank_0, local
         self.on_message, self.on_trouble = on_message, on_trouble
         grace_s = 0.0 if in_rank_0 else ANSWER_S  # its launcher ends rank 0 too, so it must be quick
         self.patience = Patience(
-            size, timeout_s, time.monotonic(), grace_s=grace_s, pulse=pulse, is_stopped=is_stopped_here
+            size,
+            timeout_s,
+            time.monotonic(),
+            grace_s=grace_s,
+            start_s=start_s,
+            only_answers=only_answers,
+            pulse=pulse,
+            is_stopped=is_stopped_here,
         )
         self.token = secrets.token_hex(16)
         self.trouble: Trouble | None = None
@@ -233,7 +243,12 @@ class Supervisor:
 
 def is_stopped_here(rank: Rank) -> bool:
     """Whether it is a process of this node that a signal has stopped."""
-    stat = kernel.read(f"proc/{rank.pid}/stat") if rank.host == socket.gethostname() else None
+    return rank.host == socket.gethostname() and is_stopped(rank.pid)
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a signal has stopped this process of this node."""
+    stat = kernel.read(f"proc/{pid}/stat")
     return bool(stat) and str(stat).rpartition(")")[2].split()[0] in ("T", "t")
 
 

@@ -170,7 +170,7 @@ def test_under_mpirun_ranks_are_refused_once(python):
     assert result.stderr.count("error: --ranks under a launcher: mpirun or srun sets the number of ranks") == 1
 
 
-def test_a_wrong_algorithm_is_refused_and_the_others_are_measured(python, tmp_path):
+def test_a_wrong_algorithm_is_refused_before_anything_is_measured(python, tmp_path):
     wrong = tmp_path / "mine.py"
     wrong.write_text(
         DECLARED + "def once(rank, size, topology, count, segment):\n"
@@ -180,8 +180,9 @@ def test_a_wrong_algorithm_is_refused_and_the_others_are_measured(python, tmp_pa
     folder = tmp_path / "run"
     result = bench(python, "run", "-n", 3, "--sizes", 64, "-a", f"{wrong},ring", "--launches", 1, "-o", folder)
     assert result.returncode == 1
-    assert "refused: once 64 B: round 1: rank 0 ends without b1 (elements 0 to 15)" in result.stdout
-    assert [algorithm for _, algorithm, _ in done(folder)] == ["ring"]
+    where = "3 ranks on nodes 1x3, 16 elements, segments of 1: round 1: rank 0 ends without b1 (elements 0 to 15)"
+    assert f"error: once is no all-reduce and was not measured: {where}; see " in result.stderr
+    assert not folder.exists()
 
 
 def test_pretended_nodes_say_so_for_ever(python, tmp_path):
@@ -347,7 +348,7 @@ def test_a_launcher_that_refuses_its_options_leaves_nothing_behind(python, tmp_p
     assert not (tmp_path / "run").exists()
 
 
-def test_an_algorithm_that_fails_on_one_rank_is_refused_and_the_others_are_measured(python, tmp_path):
+def test_an_algorithm_that_fails_on_one_rank_is_refused_before_anything_is_measured(python, tmp_path):
     mine = tmp_path / "mine.py"
     mine.write_text(
         DECLARED + "def mine(rank, size, topology, count, segment):\n    yield from [] if rank != 1 else [1 / 0]\n"
@@ -355,8 +356,8 @@ def test_an_algorithm_that_fails_on_one_rank_is_refused_and_the_others_are_measu
     folder = tmp_path / "run"
     result = bench(python, "run", "-n", 3, "--sizes", 8, "-a", f"{mine},ring", "--launches", 1, "-o", folder)
     assert result.returncode == 1
-    assert "refused: mine 8 B: mine: rank 1 of 3, 2 elements: failed: ZeroDivisionError" in result.stdout
-    assert [algorithm for _, algorithm, _ in done(folder)] == ["ring"]
+    assert "mine: rank 1 of 3, 2 elements: failed: ZeroDivisionError" in result.stderr
+    assert not folder.exists()
 
 
 def test_a_shell_keeps_its_standard_input(tmp_path):

@@ -72,3 +72,12 @@ def test_what_cannot_be_done_is_said_in_one_line(words, sentence):
 def test_a_file_is_held_against_the_schema_that_is_named():
     said = schema("--check", "--as", "machine", EXAMPLE / "run.json", status=1)
     assert "run.json: expected the fields kind, models, " in said.stdout
+
+
+def test_rows_are_known_by_their_columns(tmp_path):
+    run = build_run(tmp_path / "run")
+    printed = CliRunner().invoke(main, ["show", str(run.path), "--format", "csv"]).stdout
+    (tmp_path / "printed.csv").write_text(printed)
+    assert "1 file checked" in schema("--check", tmp_path / "printed.csv", status=0).stderr
+    (tmp_path / "printed.csv").write_text(printed.replace(",done,", ",over,"))
+    schema("--check", tmp_path / "printed.csv", status=1)

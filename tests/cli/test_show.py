@@ -83,3 +83,13 @@ def test_runs_are_listed(tmp_path, monkeypatch):
     assert nothing.exit_code == 0 and not nothing.stdout and "no run" in nothing.stderr
     refused = bench("runs", "nowhere")
     assert refused.exit_code == 2 and "no such folder" in refused.stderr
+
+
+@pytest.mark.parametrize("words", ["show RUN", "report RUN", "fit RUN", "compare OTHER RUN", "stragglers RUN"])
+def test_every_command_that_reads_says_that_a_launch_was_deleted(tmp_path, words):
+    runs = {"RUN": build_run(tmp_path / "run", sizes=(8, 1024), ranks=(2,)), "OTHER": build_run(tmp_path / "other")}
+    for path in runs["RUN"].launches.glob("2r-2.*"):
+        path.unlink()
+    result = bench(*(runs[word].path if word in runs else word for word in words.split()))
+    said = f"{runs['RUN'].path}: 6 cells are not measured in launch 2r-2; to continue: "
+    assert sum(line.startswith(said) for line in result.stderr.splitlines()) == 1

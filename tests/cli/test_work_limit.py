@@ -101,3 +101,15 @@ def test_the_text_of_a_ring_is_about_as_long_as_estimated(ranks, tolerance, monk
     assert CliRunner().invoke(main, ["explain", "ring", "-n", str(ranks)]).exit_code == 2
     monkeypatch.setattr(work_limit, "MOST_TEXT_NBYTES", nbytes * tolerance)
     assert CliRunner().invoke(main, ["explain", "ring", "-n", str(ranks)]).exit_code == 0
+
+
+@pytest.mark.parametrize("command", ["fit", "import -o OUT", "stragglers"])
+def test_folders_of_very_many_files_are_refused_before_they_are_read(tmp_path, monkeypatch, command):
+    monkeypatch.setattr(work_limit, "MOST_FILES", 3)
+    for number in range(4):
+        (tmp_path / f"{number}.txt").touch()
+    words = command.replace("OUT", str(tmp_path / "out")).split()
+    result = CliRunner().invoke(main, [*words, str(tmp_path)])
+    assert result.exit_code == 2 and result.stderr.count("\n") == 1
+    assert f"{tmp_path} holds more than 3 files; name the folder of the logs" in result.stderr
+    assert "more than" not in CliRunner().invoke(main, [*words, "--no-limit", str(tmp_path)]).stderr

@@ -55,7 +55,7 @@ def test_a_quiet_run_of_enough_launches_is_good():
     ("facts", "expected"),
     [
         ({"state": "wrong", "time_s": None}, ("wrong", NOT_RELIABLE)),
-        ({"state": "refused", "time_s": None}, ("wrong", NOT_RELIABLE)),
+        ({"state": "refused", "time_s": None}, ("refused", NOT_RELIABLE)),
         ({"promised_same_bits": 1, "same_bits": 0}, ("wrong", NOT_RELIABLE)),
         ({"launches": 1}, ("few_launches", PROVISIONAL)),
         ({"launches": 2}, ("few_launches", PROVISIONAL)),

@@ -4,12 +4,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from pathlib import Path
 
 import pytest
 from places import ROOT
 
-from allreduce_bench.lab.enter import run_in_lab, shell_in_lab
+from allreduce_bench.lab.enter import LabEnded, run_in_lab, shell_in_lab
 from allreduce_bench.lab.lab import Lab, lab_around
 from allreduce_bench.lab.room import why_no_lab
 
@@ -37,8 +39,34 @@ def test_one_host_reaches_another_through_the_agent(capfd):
     assert capfd.readouterr().out == "h2\n[]\nh1\n"
 
 
-def test_a_signal_that_ends_the_command_is_its_status():
-    assert run_in_lab([RATE], ["bash", "-c", "kill -TERM $$"], os.environ) == 128 + signal.SIGTERM
+def test_a_signal_that_ends_the_command_is_its_status_and_is_said():
+    with pytest.raises(LabEnded, match="^the command was killed by SIGTERM; ") as ended:
+        run_in_lab([RATE], ["bash", "-c", "kill -TERM $$"], os.environ)
+    assert ended.value.exit_code == 128 + signal.SIGTERM
+
+
+@pytest.mark.parametrize("who", ["the holder", "the first process in it"])
+def test_a_lab_that_is_killed_is_said_and_leaves_nothing(tmp_path, who):
+    ready = tmp_path / "ready"
+
+    def kill() -> None:
+        while not ready.exists():
+            time.sleep(0.02)
+        (holder,) = (pid for pid in children(os.getpid()) if Path(f"/proc/{pid}/comm").read_text() == "unshare\n")
+        os.kill(holder if who == "the holder" else children(holder)[0], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    with pytest.raises(LabEnded, match="the virtual hosts were ended from outside") as ended:
+        run_in_lab([RATE], ["bash", "-c", f"touch {ready}; sleep 4321.5"], os.environ)
+    killer.join()
+    assert ended.value.exit_code == 128 + signal.SIGKILL
+    assert subprocess.run(["pgrep", "-f", "sleep 4321[.]5"], capture_output=True, check=False).returncode == 1
+
+
+def children(pid: int) -> list[int]:
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return [int(word) for task in tasks for word in (task / "children").read_text().split()]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])

@@ -1,15 +1,22 @@
-"""Which launches of a run are worth starting in the time that is left."""
+"""Which launches of a run are worth starting in the time that is left, and what follows one that fails."""
 
+import time
 from types import SimpleNamespace
 
-from allreduce_bench.launching.driver import CELL_S, START_S, _split_by_time
+import pytest
+
+from allreduce_bench.launching import driver, layout
+from allreduce_bench.launching.driver import CELL_S, _split_by_time
+from allreduce_bench.launching.layout import start_s
+from allreduce_bench.launching.supervision import LaunchFailed
 from allreduce_bench.runs.plan import Launch
+from allreduce_bench.runs.start import UNASKED, Start
 
 LAUNCHES = [Launch(ranks, number) for number in (1, 2, 3) for ranks in (2, 4)]
 
 
 CELLS = [SimpleNamespace(executor="native")] * 10
-RUN = SimpleNamespace(plan=SimpleNamespace(cells=lambda launch: CELLS))
+RUN = SimpleNamespace(plan=SimpleNamespace(cells=lambda launch: CELLS, start=UNASKED))
 
 
 def test_without_a_limit_all_launches_are_worth_it():
@@ -18,7 +25,66 @@ def test_without_a_limit_all_launches_are_worth_it():
 
 
 def test_launches_are_left_out_by_rounds_of_all_rank_counts_and_one_round_stays():
-    round_s = 2 * (START_S + 10 * CELL_S)
+    round_s = sum(start_s(ranks) + 10 * CELL_S for ranks in (2, 4))
     assert _split_by_time(RUN, LAUNCHES, 2.5 * round_s) == (LAUNCHES[:4], LAUNCHES[4:])
     assert _split_by_time(RUN, LAUNCHES, 0.1 * round_s) == (LAUNCHES[:2], LAUNCHES[2:])
     assert _split_by_time(RUN, LAUNCHES, 9 * round_s) == (LAUNCHES, [])
+
+
+@pytest.fixture
+def played(monkeypatch):
+    """Runs of five launches of 2 ranks and of 4, played: `played(fates)` drives one; launch name -> its fate."""
+
+    def drive_played(fates: dict[str, str], within_s: float | None = None):
+        launches = [Launch(ranks, number) for number in range(1, 6) for ranks in (2, 4)]
+        started: list[str] = []
+
+        class Played:
+            def __init__(self, run, launch, position):
+                self.launch, self.lines = launch, SimpleNamespace(say=said.append)
+
+            def measure(self) -> bool:
+                started.append(self.launch.name)
+                if fates.get(self.launch.name) == "fails":
+                    raise LaunchFailed("rank 1 on n1 died")
+                return fates.get(self.launch.name) != "in vain"
+
+        said: list[str] = []
+        monkeypatch.setattr(driver, "SupervisedLaunch", Played)
+        run = SimpleNamespace(
+            folder=SimpleNamespace(pending=lambda plan, skip_hung, among: launches),
+            plan=RUN.plan,
+            skip_hung=False,
+            launches=launches,
+            warning=SimpleNamespace(is_set=False),
+            within_s=within_s,
+            started=time.time(),
+        )
+        return driver.drive(run), started, said
+
+    return drive_played
+
+
+def test_a_launch_that_fails_does_not_end_the_run(played):
+    driven, started, said = played({"4r-2": "fails"})
+    assert len(started) == 10 and driven.failed == {Launch(4, 2): "rank 1 on n1 died"}
+    assert said == ["launch 4r-2 failed: rank 1 on n1 died"] and not driven.given_up
+
+
+def test_two_that_fail_end_the_launches_of_as_many_ranks(played):
+    driven, started, _ = played({"4r-2": "fails", "4r-3": "fails"})
+    assert [launch.name for launch in driven.given_up] == ["4r-4", "4r-5"]
+    assert len(started) == 8 and [launch.name for launch in driven.failed] == ["4r-2", "4r-3"]
+
+
+def test_after_a_launch_whose_time_was_too_short_fewer_share_the_rest(played):
+    driven, started, _ = played({"2r-1": "in vain"}, within_s=1000.0)
+    assert started == ["2r-1", "4r-1", "2r-2"] and driven.in_vain == [Launch(2, 1)]
+    assert len(driven.left_out) == 7
+
+
+def test_ranks_that_share_cores_start_in_turn(monkeypatch):
+    monkeypatch.setattr(layout, "cores", lambda: 2)
+    assert start_s(2) == start_s(4) == layout.START_S
+    assert start_s(64) == 32 * layout.START_OF_RANK_S
+    assert start_s(64, Start(ranks_per_node=16)) == 8 * layout.START_OF_RANK_S

@@ -1,8 +1,11 @@
 """Programs of users under the watch: what is passed through, who is named, which status is handed on."""
 
+import os
 import re
+import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from interpreters import in_turn, interpreters
@@ -49,3 +52,47 @@ def test_all_output_and_words_are_passed_through(python):
 def test_a_program_that_cannot_be_started_is_said():
     status, _, err = executed(interpreters()[0], "-n", 1, "--", "/nonexistent/program")
     assert status == 127 and "rank 0" in err and "cannot be started: /nonexistent/program: No such file" in err
+
+
+STOPPED = {  # whom a signal stops -> what is said
+    "launcher": r"error: the launcher was stopped by a signal for 2 s \(--timeout\); all ranks were ended",
+    "wrapper": r"error: rank \d on \S+ does not respond .* for 2 s \(--timeout\); the other ranks were ended",
+    "program": r"error: rank \d on \S+ was stopped by a signal for 2 s \(--timeout\); all ranks were ended",
+}
+
+
+@pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
+@pytest.mark.parametrize("who", STOPPED)
+def test_what_is_stopped_ends_after_the_timeout_and_nothing_is_left(python, tmp_path, who):
+    in_turn([*STOPPED].index(who), python)
+    program = tmp_path / "sleeping.py"
+    program.write_text(
+        "from mpi4py import MPI; import os, pathlib, sys, time\n"
+        "pathlib.Path(sys.argv[1], f'{os.getpid()}.pid').touch(); time.sleep(300)"
+    )
+    command = [str(python), "-m", "allreduce_bench", "exec", "-n", "2", "--timeout", "2s", "--"]
+    command += [str(python), str(program), str(tmp_path)]
+    process = subprocess.Popen(
+        command, env=with_package(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    deadline = time.monotonic() + 60
+    while len(pids := [int(path.stem) for path in tmp_path.glob("*.pid")]) < 2:
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+    wrapper = parent_of(pids[1])
+    victim = {"launcher": children_of(process.pid)[0], "wrapper": wrapper, "program": pids[1]}[who]
+    os.kill(victim, signal.SIGSTOP)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode and re.search(STOPPED[who], err.strip().splitlines()[-1]), err
+    deadline = time.monotonic() + 10
+    while any(Path(f"/proc/{pid}").exists() for pid in (*pids, wrapper)):
+        assert time.monotonic() < deadline, "ranks were left"
+        time.sleep(0.05)
+
+
+def parent_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def children_of(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]

@@ -11,7 +11,13 @@ from interpreters import interpreters
 from measured_runs import with_package
 
 from allreduce_bench.launching import tied_process
-from allreduce_bench.launching.tied_process import INTERRUPTS, end_process, interrupts_put_off, start_tied
+from allreduce_bench.launching.tied_process import (
+    INTERRUPTS,
+    end_process,
+    interrupt_when_asked_to_end,
+    interrupts_put_off,
+    start_tied,
+)
 
 STRUCK_AFTER_FORK = """
 import os, signal, sys
@@ -96,3 +102,18 @@ def test_a_process_that_does_not_heed_is_killed(monkeypatch, heeds, ended_by):
         assert process.stdout.readline() == "there\n"
         end_process(process)
         assert process.returncode == -ended_by
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_who_is_asked_to_end_is_interrupted_unless_it_ignores_that(number):
+    former = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        interrupt_when_asked_to_end()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(number)
+        signal.signal(number, signal.SIG_IGN)
+        interrupt_when_asked_to_end()
+        signal.raise_signal(number)
+    finally:
+        for each, handler in former.items():
+            signal.signal(each, handler)

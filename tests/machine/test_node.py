@@ -186,11 +186,17 @@ def test_values_that_look_like_secrets_are_not_stored_and_usual_ones_are():
         (["flux", "--auth-token", "hunter2"], node.NOT_STORED),
         (["mpirun", "-x", "TOKEN=hunter2"], f"TOKEN={node.NOT_STORED}"),
         (["--export=ALL,HF_TOKEN=hunter2,UCX_TLS=sm"], f"--export=ALL,HF_TOKEN={node.NOT_STORED},UCX_TLS=sm"),
+        (["mpiexec", "-genv", "MY_TOKEN", "hunter2"], node.NOT_STORED),
+        (["--launcher-args", "-genv MY_TOKEN hunter2 -n 2"], f"-genv MY_TOKEN {node.NOT_STORED} -n 2"),
+        (["--launcher-args", "-x PASSWORD='hun ter2' -x A=b"], f"-x PASSWORD={node.NOT_STORED} -x A=b"),
+        (["--env", "PASSWORD=hun ter2"], f"PASSWORD={node.NOT_STORED}"),
+        (["-x", "TOKEN=hunter,2"], f"TOKEN={node.NOT_STORED}"),
+        (["--env", "PASSWORD=hunter2", "-n"], "-n"),
         (["--remote-shell", "https://me:hunter2@host/"], node.NOT_STORED),
     ],
 )
 def test_secrets_in_a_command_are_not_kept(words, kept):
-    assert node.hide_secrets(words) == [*words[:-1], kept]
+    assert node.hide_secrets(words)[-1] == kept and "hunter2" not in " ".join(node.hide_secrets(words))
 
 
 def test_usual_commands_are_kept_as_they_are():

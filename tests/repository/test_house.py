@@ -83,6 +83,7 @@ CROSSING = {  # tests that bear no name of a module -> what they hold
     "cli/test_damaged_inputs.py": "a sample of studies/damaged_inputs.py",
     "cli/test_damaged_runs.py": "a sample of studies/damaged_runs.py",
     "cli/test_former_sync.py": "runs of a former start, through every command that reads them",
+    "cli/test_full_disk.py": "what commands leave on a full disk",
     "cli/test_input.py": "files that users name, of whatever kind and length",
     "cli/test_output.py": "-o of every command, of whatever may be there",
     "cli/test_repeat_command.py": "the command that repeats a run, read back by the options of `run`",

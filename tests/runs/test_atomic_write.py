@@ -5,12 +5,13 @@ import subprocess
 import sys
 import threading
 import time
+from errno import ENOSPC
 from pathlib import Path
 
 import pytest
 from special_files import MAKERS, identity, make_null
 
-from allreduce_bench.runs.atomic_write import is_stream, refuse_given, write_atomically, write_given
+from allreduce_bench.runs.atomic_write import is_stream, refuse_given, write_atomically, write_given, written_together
 
 
 def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path):
@@ -92,3 +93,19 @@ def test_a_planted_link_is_not_followed(tmp_path, monkeypatch):
     with pytest.raises(OSError):
         write_atomically(tmp_path / "page.html", "page")
     assert not (tmp_path / "victim").exists()
+
+
+def test_files_are_written_together_or_not_at_all(tmp_path):
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "figures" / "a.csv").write_text("former")
+    with pytest.raises(OSError) as full, written_together(tmp_path / "figures") as hidden:
+        (hidden / "figures" / "a.csv").write_text("new")
+        raise OSError(ENOSPC, "No space left on device", str(hidden / "figures" / "b.csv"))
+    assert full.value.filename == str(tmp_path / "figures" / "b.csv")
+    assert [path.name for path in tmp_path.rglob("*")] == ["figures", "a.csv"]
+    assert (tmp_path / "figures" / "a.csv").read_text() == "former"
+    with written_together(tmp_path / "figures") as hidden:
+        (hidden / "figures" / "a.csv").write_text("new")
+        (hidden / "page.html").write_text("page")
+    assert (tmp_path / "figures" / "a.csv").read_text() == "new" and (tmp_path / "page.html").read_text() == "page"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["figures", "page.html"]

@@ -102,3 +102,14 @@ def test_runs_are_alike_that_share_cells(tmp_path, words, expected):
     made(tmp_path / "b", **words)
     one, other = kept_runs(tmp_path)
     assert one.is_like(other) is other.is_like(one) is expected
+
+
+def test_launches_that_were_deleted_are_not_done_whatever_the_summary_says(tmp_path):
+    folder = build_run(tmp_path / "run", ranks=(2,), launches=3)
+    record_summary(folder)
+    (run,) = kept_runs(folder.path)
+    before = progress(run)
+    for path in folder.launches.glob("2r-3.*"):
+        path.unlink()
+    after = progress(run)
+    assert after.planned == before.planned == before.done and after.done == before.done * 2 / 3

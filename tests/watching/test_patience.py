@@ -63,6 +63,14 @@ def test_the_start_of_ranks_has_more_patience_and_no_cell_that_hung():
     assert trouble.reason.startswith("no progress for 50 s (5 times --timeout); rank 0 on n0 does not respond")
 
 
+def test_the_start_of_ranks_that_share_cores_may_be_silent_for_longer():
+    patience = watched(1, cell=False, start_s=64.0)
+    assert patience.judge((START_FACTOR * TIMEOUT_S + 64.0) / 2 - 0.1) is None
+    ask(patience, 60.0)
+    ask(patience, 115.0)
+    assert "(5 times --timeout and 64 s, as ranks share cores)" in patience.judge(118.0).reason
+
+
 def test_a_rank_that_moved_between_two_answers_is_news():
     patience = watched(1)
     answer(patience, 0, ask(patience, 5.1), [1], 5.1)
@@ -90,6 +98,21 @@ def test_a_rank_in_mpi_init_cannot_answer_unless_it_is_stopped(stopped, words):
     assert words in patience.judge(54.0).reason
 
 
+def test_where_only_answers_count_ranks_need_not_get_on():
+    patience = watched(2, cell=False, only_answers=True)
+    assert patience.judge(4.9) is None
+    question = ask(patience, 5.1)
+    for rank in (0, 1):
+        answer(patience, rank, question, [1], 5.2)
+    assert patience.judge(5.3) is None
+    question = ask(patience, 10.4)
+    answer(patience, 0, question, [1], 10.5)
+    assert patience.judge(15.2) is None
+    assert patience.judge(15.4).reason == (
+        "rank 1 on n1 does not respond (stopped, or its node failed) for 10 s (--timeout)"
+    )
+
+
 def test_in_a_hurry_only_silence_is_trouble():
     patience = watched(2)
     patience.hurry()
@@ -100,6 +123,16 @@ def test_in_a_hurry_only_silence_is_trouble():
     assert reason.startswith("no progress for 4.1 s (--within); rank 1 on n1 does not respond")
     answer(patience, 1, question, [1], 4.2)
     assert patience.judge(1000.0) is None
+
+
+def test_in_a_hurry_news_of_ranks_that_still_start_are_no_hang():
+    patience = watched(2, cell=False)
+    patience.hear(patience.ranks[0], {"kind": "starting"}, 0.5)
+    patience.hurry()
+    ask(patience, 1.0)
+    patience.hear(patience.ranks[1], {"kind": "starting"}, 1.0 + ANSWER_S)
+    ask(patience, 1.1 + ANSWER_S)
+    assert patience.judge(1000.0) is None  # in MPI_Init none can answer
 
 
 def test_the_first_line_that_breaks_is_a_death_after_its_grace():

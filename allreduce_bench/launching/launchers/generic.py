@@ -2,6 +2,7 @@
 
 import shlex
 
+from ...machine.node import hide_secrets
 from ...runs.start import Start
 from ..launcher import Launcher, LaunchError, refuse, with_variables
 from ..layout import nodes_for
@@ -16,7 +17,8 @@ def template_command(launcher: Launcher, ranks: int, start: Start, program: list
     nodes = nodes_for(ranks, start)
     if nodes is None and "{nodes}" in start.launcher:
         raise LaunchError(
-            f"launcher template '{start.launcher}': the number of nodes is unknown", "add --ranks-per-node"
+            f"launcher template '{hide_secrets([start.launcher])[0]}': the number of nodes is unknown",
+            "add --ranks-per-node",
         )
     argv = [word.format(ranks=ranks, nodes=nodes) for word in shlex.split(start.launcher)]
     return [launcher.program, *argv[1:], *shlex.split(start.launcher_args), *with_variables(start, program)]

@@ -58,6 +58,13 @@ def document_violations(format_: Format, content: bytes, file: str) -> Iterator[
         yield Violation(file, "", "CSV in UTF-8" if format_.is_csv else "a JSON document", str(error))
 
 
+def _format_of_columns(formats: Sequence[Format], content: bytes) -> Format | None:
+    """The format of rows whose columns the header has, as `--format csv` prints them; None: none."""
+    header = {*next(csv.reader([content.partition(b"\n")[0].decode(errors="replace")]), [])}
+    rows = (format_ for format_ in formats if format_.is_csv)
+    return next((format_ for format_ in rows if {*format_.schema["required"]} <= header), None)
+
+
 def folder_violations(formats: tuple[Format, ...], folder: Path) -> Iterator[tuple[Path, list[Violation]]]:
     """Each file of a run folder that some format describes, and what is not as it says. Raises OSError, CheckError."""
     for format_ in formats:
@@ -66,14 +73,14 @@ def folder_violations(formats: tuple[Format, ...], folder: Path) -> Iterator[tup
 
 
 def format_of(formats: Sequence[Format], path: Path, content: bytes) -> Format | None:
-    """The format of a file: by its place in a run folder, else as its `schema` or `kind` says; None: unknown."""
+    """The format of a file: by its place in a run folder, its `schema` or `kind`, or its columns; None: unknown."""
     by_place = [format_ for format_ in formats if any(path.absolute().match(pattern) for pattern in format_.files)]
     if by_place:
         return by_place[0]
     try:
         value = json.loads(content)
     except (ValueError, RecursionError):
-        return None
+        return _format_of_columns(formats, content)
     said = {name: value.get(name) for name in ("schema", "kind")} if isinstance(value, dict) else {}
     for format_ in formats:
         fixed = {name: rule.get("enum") for name, rule in format_.schema.get("properties", {}).items() if name in said}

@@ -1,0 +1,83 @@
+"""Algorithms of users are proved for what a run plans, before any of its ranks is started."""
+
+import shlex
+import signal
+from collections.abc import Iterator, Mapping
+from types import FrameType
+
+from ..algorithms import find
+from ..launching.launcher import Launcher, on_one_node
+from ..runs.plan import Launch, Plan
+from ..schedule.algorithm import Algorithm, AlgorithmError
+from ..schedule.rendezvous import Refusal
+from ..schedule.topology import Topology
+from ..schedule.verify_all import Case
+from .types import OneLineError
+
+PROVED_S = 10.0  # of all proofs together; ranks prove what is left, and end a generator without an end
+PROVED_UP_TO = 256  # ranks, as in measuring.schedules
+
+
+class _TimeIsUp(BaseException):
+    """A generator of a user must not catch it for an error of its own."""
+
+
+def refuse_own_algorithms(plan: Plan, launcher: Launcher, environ: Mapping[str, str]) -> None:
+    """Raises OneLineError, as `verify` says it, for an algorithm of a user's file whose steps are no all-reduce.
+
+    Layouts on nodes that only MPI knows, and what takes longer than PROVED_S, are left to the ranks.
+    """
+    own = {algorithm.name: (file, algorithm) for file in plan.files for algorithm in find([file]).values()}
+    if not own or plan.groups:
+        return
+    former = signal.signal(signal.SIGALRM, _end_proofs)
+    signal.setitimer(signal.ITIMER_REAL, PROVED_S)
+    try:
+        for ranks in sorted(plan.ranks):
+            layout = _layout(ranks, plan, launcher, environ)
+            for name, case in _cases(plan, layout, ranks) if layout else ():
+                file, algorithm = own.get(name, ("", None))
+                if algorithm and (why := _why_refused(algorithm, case)):
+                    advice = f"see allreduce-bench verify {shlex.quote(file)} -n {ranks}"
+                    raise OneLineError(f"{name} is no all-reduce and was not measured: {why}; {advice}", 1)
+    except _TimeIsUp:
+        pass
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, former)
+
+
+def _end_proofs(number: int, frame: FrameType | None) -> None:
+    raise _TimeIsUp
+
+
+def _layout(ranks: int, plan: Plan, launcher: Launcher, environ: Mapping[str, str]) -> Topology | None:
+    """The nodes that algorithms are told; None: only MPI knows them, or a proof takes too long."""
+    if ranks > PROVED_UP_TO:
+        return None
+    if plan.pretend_ranks_per_node:
+        return Topology.filled(ranks, plan.pretend_ranks_per_node)
+    return Topology.one_node(ranks) if on_one_node(launcher, ranks, plan.start, environ) else None
+
+
+def _cases(plan: Plan, layout: Topology, ranks: int) -> Iterator[tuple[str, Case]]:
+    """What the ranks will run, each once, the smallest first."""
+    cells = plan.cells(Launch(ranks, 1))
+    planned = sorted({(cell.count, cell.segment or 1, cell.algorithm) for cell in cells})
+    for count, segment, name in planned:
+        yield name, Case(ranks, layout, count, segment)
+
+
+def _why_refused(algorithm: Algorithm, case: Case) -> str:
+    """Why its steps are no all-reduce; empty: they are one, or it does not run on so many ranks."""
+    from ..schedule.verify import verify  # late: only who has own algorithms proves them
+
+    if algorithm.unmet(case.size, case.topology):
+        return ""
+    try:
+        verify(algorithm.schedules(case.size, case.topology, case.count, case.segment), case.count)
+    except Refusal as refusal:
+        return f"{case}: {refusal}"
+    except AlgorithmError as error:
+        return str(error)
+    return ""

@@ -1,0 +1,72 @@
+"""Algorithms of users that are no all-reduce are refused before a rank is started."""
+
+import time
+
+import pytest
+from click.testing import CliRunner
+
+from allreduce_bench.cli import main, own_algorithms
+from allreduce_bench.cli.own_algorithms import refuse_own_algorithms
+from allreduce_bench.cli.request import algorithm_fields
+from allreduce_bench.cli.types import OneLineError
+from allreduce_bench.launching.launcher import Launcher
+from allreduce_bench.runs.plan import Plan
+from allreduce_bench.runs.start import Start
+
+LAUNCHER = Launcher("mpirun", "Open MPI 5.0.11", "openmpi")
+MINE = """from allreduce_bench.algorithms import Cost, algorithm, find
+@algorithm(cost=lambda size, topology, count, segment: Cost(1, count, count), exact=False, formula="?")
+def mine(rank, size, topology, count, segment):
+    steps = list(find(["ring"])["ring"].generate(rank, size, topology, count, segment))
+    {act}
+    yield from steps
+"""
+
+
+@pytest.fixture
+def plan(tmp_path):
+    """`plan(act, ...)`: of a ring of a user's that does so with its steps."""
+
+    def planned(act: str, ranks=(2, 3), **fields) -> Plan:
+        (tmp_path / "mine.py").write_text(MINE.format(act=act))
+        return Plan(sizes=(8, 1024), ranks=ranks, **algorithm_fields((str(tmp_path / "mine.py"), "ring")), **fields)
+
+    return planned
+
+
+def test_what_is_no_all_reduce_is_refused_as_verify_says_it(plan):
+    with pytest.raises(
+        OneLineError, match=r"mine is no all-reduce .*: 3 ranks on nodes 1x3, 2 elements, .*: round "
+    ) as refused:
+        refuse_own_algorithms(plan("if size == 3: steps.pop()"), LAUNCHER, {})
+    assert refused.value.exit_code == 1 and "-n 3" in str(refused.value)
+    with pytest.raises(OneLineError, match="mine: rank 0 of 2, 2 elements: failed: KeyError: 'no'"):
+        refuse_own_algorithms(plan("raise KeyError('no')"), LAUNCHER, {})
+
+
+def test_what_is_one_is_not(plan):
+    refuse_own_algorithms(plan("pass"), LAUNCHER, {})
+
+
+def test_layouts_that_only_mpi_knows_are_left_to_the_ranks(plan):
+    refuse_own_algorithms(plan("steps.pop()", start=Start(hosts=("n1", "n2"))), LAUNCHER, {})
+    refuse_own_algorithms(plan("steps.pop()", ranks=(own_algorithms.PROVED_UP_TO + 1,)), LAUNCHER, {})
+    with pytest.raises(OneLineError, match="nodes 2x1"):
+        refuse_own_algorithms(plan("steps.pop()", pretend_ranks_per_node=1), LAUNCHER, {})
+
+
+def test_a_generator_without_an_end_is_left_to_the_ranks(plan, monkeypatch):
+    monkeypatch.setattr(own_algorithms, "PROVED_S", 0.2)
+    began = time.monotonic()
+    refuse_own_algorithms(plan("while True: pass"), LAUNCHER, {})
+    assert time.monotonic() - began < 5
+
+
+def test_run_measures_nothing_where_one_is_refused(plan, tmp_path):
+    plan("steps.pop()")
+    words = ["run", "-n", "2", "--sizes", "8", "-a", f"ring,{tmp_path / 'mine.py'}", "-o", str(tmp_path / "run")]
+    result = CliRunner().invoke(main, words)
+    if "no MPI" in result.stderr or "mpirun" in result.stderr:
+        pytest.skip("needs an MPI")
+    assert result.exit_code == 1 and "mine is no all-reduce and was not measured" in result.stderr
+    assert not (tmp_path / "run").exists()
