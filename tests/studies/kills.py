@@ -84,10 +84,10 @@ def kill(draw: random.Random, turn: Turn, place: Path) -> Outcome | None:
     """Strike one command and go on with it; None where it had ended before."""
     struck = KINDS[turn.kind](draw, turn.python, place, turn.way)
     at_once, mark = draw.random() < 0.5, f"{os.getpid()}-{time.monotonic_ns()}"
-    environ = {**with_package(), "PRTE_MCA_prte_tmpdir_base": str(place)}
+    environ = {**with_package(), **struck.variables()}
     with open(place / "stderr", "w+") as stderr:
         process = subprocess.Popen(
-            struck.begin(),
+            struck.begin("1s" if turn.way.number is signal.SIGSTOP else "10s"),
             env={**environ, MARK: mark},
             stdout=subprocess.DEVNULL,
             stderr=stderr,

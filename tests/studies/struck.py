@@ -77,9 +77,13 @@ class Struck(ABC):
         self.rank = draw.randrange(self.ranks)
         self.folder = place / "kept"
 
+    def variables(self) -> dict[str, str]:
+        """Of its environment: what Open MPI leaves on the disk goes with the folder."""
+        return {"PRTE_MCA_prte_tmpdir_base": str(self.place)}
+
     @abstractmethod
-    def begin(self) -> list[str]:
-        """The command line to be struck."""
+    def begin(self, timeout: str = "60s") -> list[str]:
+        """The command line; `timeout` is its patience with ranks that stop, where it has one."""
 
     @abstractmethod
     def kept(self) -> list:
@@ -120,15 +124,15 @@ class Struck(ABC):
         if has_kept and not outcome.rank_named:
             outcome.faults.append(f"the rank is not named: {last}")
 
-    def finish(self, outcome: Outcome, words: Sequence[str], environ: dict[str, str], statuses=(0,)) -> str:
-        """Run the command that goes on, to its end; what it said."""
+    def finish(self, outcome: Outcome, words: Sequence[str], environ: dict[str, str], statuses=(0,)) -> bool:
+        """Run the command that goes on, to its end; whether it ended as it should."""
         result = subprocess.run(
             words, env=environ, capture_output=True, text=True, timeout=RESUMED_S, check=False, cwd=self.place
         )
         if result.returncode not in statuses:
             last = (result.stderr.splitlines() or ["nothing said"])[-1]
             outcome.faults.append(f"resumed with status {result.returncode}: {last}")
-        return result.stdout + result.stderr
+        return result.returncode in statuses
 
     def read(self, outcome: Outcome, path: Path, commands: Sequence[str]) -> None:
         """Read what the struck command has left: that may be refused, in one line."""
@@ -176,9 +180,8 @@ class StruckRun(Struck):
         self.launches = draw.choice((1, 1, 2))
         self.number = self.launches * len(ALGORITHMS) * len(SIZES)
 
-    def begin(self) -> list[str]:
+    def begin(self, timeout: str = "60s") -> list[str]:
         """As `Struck`."""
-        timeout = "1s" if self.way.number is signal.SIGSTOP else "10s"
         measured = ["-a", ",".join(ALGORITHMS), "--sizes", ",".join(SIZES), "--iters", "40", "--no-reference-times"]
         many = ["-n", str(self.ranks), "--launches", str(self.launches), "--timeout", timeout]
         return [*self.bench, "run", "-o", str(self.folder), *many, *measured, *self.options]
@@ -198,7 +201,9 @@ class StruckRun(Struck):
             outcome.lost += len(cells_of(kept) - readable(self.folder))
         if begun:
             self.read(outcome, self.folder, reading_commands.OF_A_RUN)
-        self.finish(outcome, [*self.bench, "run", "-o", str(self.folder), "--resume"] if begun else self.begin(), environ)
+        words = [*self.bench, "run", "-o", str(self.folder), "--resume"] if begun else self.begin()
+        if not self.finish(outcome, words, environ):
+            return
         compare_marks(outcome, kept, finished(self.folder))
         if len(whole := readable(self.folder)) != self.number:
             outcome.faults.append(f"{len(whole)} of {self.number} cells after resuming")
@@ -222,6 +227,10 @@ class StruckLab(StruckRun):
     ways = (*OF_A_RUN, *IN_A_ROOM)
     options = ("--virtual-hosts", "2", "--link-rate", "1gbit")
 
+    def variables(self) -> dict[str, str]:
+        """None: every virtual host has a disk of its own, which ends with it."""
+        return {}
+
 
 class StruckProgram(Struck):
     """`exec` of a program that saves choices of `Allreduce` and lines of StepMonitor; both count as they are saved."""
@@ -230,7 +239,7 @@ class StruckProgram(Struck):
     failed = KILLED
     number = 100  # steps
 
-    def begin(self) -> list[str]:
+    def begin(self, timeout: str = "60s") -> list[str]:
         """As `Struck`."""
         self.folder.mkdir(exist_ok=True)
         program = [self.bench[0], str(RANK_PROGRAMS / "kept_choices.py"), str(self.folder), str(self.number)]
@@ -260,7 +269,8 @@ class StruckProgram(Struck):
             self.read(outcome, self.log, ["stragglers"])
         if before:
             self.read(outcome, choices, ["choice"])
-        self.finish(outcome, self.begin(), environ)
+        if not self.finish(outcome, self.begin(), environ):
+            return
         now = self.kept()
         outcome.lost += len(kept) - sum(old == new for old, new in zip(kept, now))
         outcome.doubled += len(now) - len(set(now))
@@ -276,14 +286,15 @@ class StruckHealth(Struck):
 
     ways = StruckLab.ways
     number = 3  # pairs
+    variables = StruckLab.variables
 
     def __init__(self, draw: Random, python: Path, place: Path, way: Way):
         super().__init__(draw, python, place, way)
         self.rank = draw.randrange(3)
 
-    def begin(self) -> list[str]:
+    def begin(self, timeout: str = "60s") -> list[str]:
         """As `Struck`."""
-        words = ["health", "-o", str(self.folder), "--timeout", "2s" if self.way.number is signal.SIGSTOP else "10s"]
+        words = ["health", "-o", str(self.folder), "--timeout", timeout]
         return [*self.bench, "lab", "run", "--hosts", "3", "--rate", "1gbit", "--", *words]
 
     def has_begun(self) -> bool:
@@ -311,7 +322,8 @@ class StruckHealth(Struck):
         """As `Struck`: a pair that has failed stays so; all others are there in the end, once."""
         self.read(outcome, self.folder, ["health"] if self.has_begun() else [])
         before = PairFolder(self.folder).rows() if self.has_begun() else []
-        self.finish(outcome, self.begin(), environ, statuses=(0, 1))
+        if not self.finish(outcome, self.begin(), environ, statuses=(0, 1)):
+            return
         folder = PairFolder(self.folder)
         rows, asked = folder.rows(), folder.asked()
         outcome.lost += len(before) - sum(old == new for old, new in zip(before, rows))
