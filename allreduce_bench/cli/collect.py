@@ -48,7 +48,7 @@ def _merge(runs: tuple[Path, ...], output: Path | None) -> None:
         raise RunError(f"{output}: already exists; choose another folder with -o")
     sources = [folder for path in runs for folder in runs_of(path)]
     folder = merge(sources, output, kept_command())
-    tell_damages(sources, missing=True)
+    tell_damages(sources)
     click.echo(folder.path)
     talk(f"next: allreduce-bench report {shlex.quote(str(output))}")
 

@@ -95,7 +95,7 @@ def compare(runs, threshold, algorithms, sizes, despite, undecided, format_, out
     if output:
         refuse_given(output)
     baselines, new_runs = _sides(runs or tuple(map(str, newest_two())))
-    tell_damages(map(RunFolder, (*baselines, *new_runs)), missing=True)
+    tell_damages(map(RunFolder, (*baselines, *new_runs)))
     refuse_many_runs("compare", len(baselines) + len(new_runs), no_limit)
     sides = read_sides(baselines, new_runs)
     comparison = judge(*sides, threshold, despite, algorithms or (), sizes or (), undecided)

@@ -8,7 +8,7 @@ import click
 
 from .sections import examples
 from .terminal import echo_wrapped, screen
-from .types import DURATION, OneLineError, color_option, errors_in_one_line, no_limit, talk, tell_damages
+from .types import DURATION, OneLineError, color_option, errors_in_one_line, no_limit, talk
 
 if TYPE_CHECKING:
     from ..report.formats.stragglers import Named
@@ -52,7 +52,6 @@ def stragglers(sources, communicator, step, trace, fail, format_, no_limit) -> N
     """
     from ..report.formats.stragglers import json_text
     from ..runs.atomic_write import refuse_given
-    from ..runs.folder import RunFolder
     from .work_limit import refuse_long_logs
 
     if step is not None and step <= 0:
@@ -60,7 +59,6 @@ def stragglers(sources, communicator, step, trace, fail, format_, no_limit) -> N
     if trace:
         refuse_given(trace)
     refuse_long_logs("stragglers", (path for path in sources if not (path / "run.json").exists()), no_limit)
-    tell_damages((RunFolder(path) for path in sources if (path / "run.json").exists()), missing=True)
     named = _named(sources, communicator, step)
     if not named:
         _say_nothing(sources)

@@ -23,7 +23,10 @@ comm = MPI.COMM_WORLD
 choices = folder / "choices.json"
 known = comm.bcast(choices if choices.exists() else None)
 vectors = [(np.ones(length, np.float32), np.empty(length, np.float32)) for length in LENGTHS]
-with PreparedAllreduces(comm, choice=known) as allreduce, StepMonitor(comm, every=1, log=folder / "steps.jsonl") as step:
+with (
+    PreparedAllreduces(comm, choice=known) as allreduce,
+    StepMonitor(comm, every=1, log=folder / "steps.jsonl") as step,
+):
     for number in range(steps):
         time.sleep(WORK_S)
         step.ready()

@@ -3,12 +3,13 @@
 python tests/studies/kills.py [--count N] [--only KIND…] [--way WAY…] [--seed S] [--interpreter PYTHON…] [--log FILE].
 A command of KINDS on 2 to 4 ranks is struck at a random moment, in each of its ways in turn, with each interpreter's
 MPI in turn; then what it has left is read, and it is gone on with. Prints each kill after which something was wrong,
-then a table, per kind, way and MPI: kills; cells, pairs or lines that were finished and are not there afterwards (lost);
-those that one attempt has finished twice (doubled), and two attempts (again); processes that are there LEFT_S after the
-command has ended (left); files of an MPI that stay in shared memory; seconds until all had ended, median and most; how
-often a struck rank was named; kills that were followed by something else that is wrong. --log keeps a line a kill; with
-the same log, kills that are in it are not repeated. Exit status 1 where anything was lost, doubled, measured again, left
-behind or wrong; files in shared memory are the MPI's, and only counted. Several studies may run at the same time.
+then a table, per kind, way and MPI: kills; cells, pairs or lines that were finished and are not there afterwards
+(lost); those that one attempt has finished twice (doubled), and two attempts (again); processes that are there LEFT_S
+after the command has ended (left); files of an MPI that stay in shared memory; seconds until all had ended, median and
+most; how often a struck rank was named; kills that were followed by something else that is wrong. --log keeps a line a
+kill; with the same log, kills that are in it are not repeated. Exit status 1 where anything was lost, doubled, measured
+again, left behind or wrong; files in shared memory are the MPI's, and only counted. Several studies may run at the same
+time.
 """
 
 import argparse
@@ -55,7 +56,9 @@ def wait_for_moment(draw: random.Random, struck: Struck, process: subprocess.Pop
     False: the command ended before.
     """
     is_late = draw.random() < 0.7
-    number, since_s = (draw.randrange(struck.number), draw.uniform(0, 0.05)) if is_late else (0, draw.uniform(0, BEGIN_S))
+    number, since_s = (
+        (draw.randrange(struck.number), draw.uniform(0, 0.05)) if is_late else (0, draw.uniform(0, BEGIN_S))
+    )
     while len(struck.kept()) < number:
         if process.poll() is not None:
             return False

@@ -4,7 +4,6 @@ import csv
 import json
 import signal
 import subprocess
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -200,7 +199,7 @@ class StruckRun(Struck):
         if kept:
             outcome.lost += len(cells_of(kept) - readable(self.folder))
         if begun:
-            self.read(outcome, self.folder, reading_commands.OF_A_RUN)
+            self.read(outcome, self.folder, self.draw.sample(reading_commands.OF_A_RUN, 2))
         words = [*self.bench, "run", "-o", str(self.folder), "--resume"] if begun else self.begin()
         if not self.finish(outcome, words, environ):
             return
