@@ -14,7 +14,7 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -271,7 +271,7 @@ def as_nobody() -> Iterator[None]:
             os.seteuid(0)
 
 
-def readings(run: RunFolder, other: RunFolder, place: Path, names: tuple[str, ...]) -> Iterator[tuple[str, Reading]]:
+def readings(run: RunFolder, other: RunFolder, place: Path, names: Sequence[str]) -> Iterator[tuple[str, Reading]]:
     """What each command says of the run; those that take two runs are given the other one, too."""
     for name in names:
         with tempfile.TemporaryDirectory(dir=place, ignore_cleanup_errors=True) as output:
@@ -338,7 +338,8 @@ def main() -> None:
         wholes = {kind: whole_of(kind, place) for kind in options.runs}
         for number in range(options.folders):
             kind, damage = options.runs[number % len(options.runs)], draw.choice(damages)
-            for command, outcome in damaged(draw, wholes[kind], damage, place, number % 10 == 0):
+            names = COMMANDS if number % 10 == 0 else [name for name in COMMANDS if name not in SLOW]
+            for command, outcome in damaged(draw, wholes[kind], damage, place, names):
                 is_fault = outcome not in ("refused", "said", "same", "of no use")
                 of_command[command]["FAULT" if is_fault else outcome] += 1
                 if is_fault:
@@ -352,16 +353,16 @@ def main() -> None:
     sys.exit(bool(faults))
 
 
-def whole_of(kind: str, place: Path) -> Whole:
-    """The run of this kind, another one like it, and what every command says of it."""
+def whole_of(kind: str, place: Path, names: Sequence[str] = COMMANDS) -> Whole:
+    """The run of this kind, another one like it, and what the commands say of it."""
     for name, seed in (("run", 1), ("other", 2)):
         RUNS[kind](place / kind / name, seed)
     run, other = RunFolder(place / kind / "run"), RunFolder(place / kind / "other")
-    return Whole(run, other, dict(readings(run, other, place, COMMANDS)))
+    return Whole(run, other, dict(readings(run, other, place, names)))
 
 
 def damaged(
-    draw: random.Random, whole: Whole, damage: Damage, place: Path, with_slow: bool
+    draw: random.Random, whole: Whole, damage: Damage, place: Path, names: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
     """Damage the run, and yield what came of each command; then it is whole again."""
     kept = whole.run.path.with_name("kept")
@@ -369,7 +370,6 @@ def damaged(
     try:
         before, marked = truth(whole.run), marked_launches(whole.run)
         damage(draw, whole.run, whole.other)
-        names = tuple(name for name in COMMANDS if with_slow or name not in SLOW)
         with as_nobody() if damage is unreadable else nullcontext():
             is_changed = truth(RunFolder(whole.run.path)) != before
             found = dict(readings(whole.run, whole.other, place, names))

@@ -1,7 +1,9 @@
 """Every command that reads what was kept, called in this process: what came of it, in words and as a status."""
 
+import io
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr
 from pathlib import Path
 from typing import NamedTuple
 
@@ -59,14 +61,16 @@ def read(name: str, path: Path, place: Path, other: Path | None = None) -> Readi
 
 def _choice(path: Path) -> Reading:
     """What `Allreduce(choice=path)` does first; its errors are those that programs get."""
+    said = io.StringIO()
     try:
-        lookup = lookup_of(path)
+        with redirect_stderr(said):
+            lookup = lookup_of(path)
         chosen = [lookup(Shape(count, "float32", "sum"), Topology.one_node(n)) for n in (2, 4) for count in (2, 256)]
     except (ChoiceError, ValueError, OSError) as error:
         return Reading(2, "", f"error: {error}")
     except Exception as error:  # noqa: BLE001  # what it is, is the finding
         return Reading(1, "", "", error)
-    return Reading(0, str(chosen), "")
+    return Reading(0, str(chosen), said.getvalue())
 
 
 def fault_of(reading: Reading) -> str:
