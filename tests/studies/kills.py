@@ -30,11 +30,30 @@ from typing import NamedTuple
 
 from measured_runs import with_package
 from striking import MARK, Way, left_behind, processes, shared_memory, strike, victims
-from struck import KINDS, Outcome, Struck
+from struck import (
+    Outcome,
+    Struck,
+    StruckCompiled,
+    StruckHealth,
+    StruckLab,
+    StruckPipelined,
+    StruckProgram,
+    StruckRun,
+)
+from struck_sweep import StruckSweep
 
 LEFT_S = 5.0  # after the starter's end nobody may be there
 END_S = 60.0  # in which a struck command must end
 BEGIN_S = 3.0  # in which a command is struck before its first result
+KINDS: dict[str, type[Struck]] = {
+    "run": StruckRun,
+    "compiled": StruckCompiled,
+    "pipelined": StruckPipelined,
+    "lab": StruckLab,
+    "exec": StruckProgram,
+    "health": StruckHealth,
+    "submit": StruckSweep,
+}
 
 
 class Turn(NamedTuple):

@@ -15,7 +15,7 @@ from allreduce_bench.watching.lifeline import LAB_VARIABLE
 
 MARK = "ALLREDUCE_BENCH_KILL"  # the variable by which the processes of one run are found
 LAUNCHERS = ("mpirun", "prterun", "mpiexec", "mpiexec.hydra")
-DAEMONS = ("prted", "hydra_pmi_proxy", "slurmstepd")
+DAEMONS = ("prted", "hydra_pmi_proxy")
 SHARED_MEMORY = "/dev/shm/"
 
 
@@ -87,7 +87,8 @@ def rank_of(environ: dict[str, str]) -> int:
 def victims(victim: str, mark: str, rank: int) -> list[int]:
     """The marked processes that are the rank, mpirun, or the daemon that started the rank on its node, newest last.
 
-    room: what holds virtual hosts. inner: what started mpirun, on a virtual host or in a job.
+    room: what holds virtual hosts. inner: what started mpirun, on a virtual host or in a job. submit, collect: the
+    command of this name.
     """
     there = dict(sorted(processes(mark).items()))
     if victim == "rank":
@@ -97,6 +98,8 @@ def victims(victim: str, mark: str, rank: int) -> list[int]:
         return [pid for pid in above if _name(pid) in (*DAEMONS, *LAUNCHERS)]
     if victim == "room":
         return [pid for pid in there if _name(pid) == "unshare"]
+    if victim in ("submit", "collect"):
+        return [pid for pid in there if _name(pid).startswith("python") and victim in words_of(pid)]
     launchers = [pid for pid in there if _name(pid) in LAUNCHERS and _name(parent(pid)) not in LAUNCHERS]
     return launchers if victim == "mpirun" else list(map(parent, launchers))
 

@@ -333,13 +333,3 @@ class StruckHealth(Struck):
         if len(whole) + len(failed) != self.number or (failed and not may_fail):
             outcome.faults.append(f"{len(whole)} pairs are whole, {len(failed)} failed: {list(failed.values())[:1]}")
         self.read(outcome, self.folder, ["health"])
-
-
-KINDS: dict[str, type[Struck]] = {
-    "run": StruckRun,
-    "compiled": StruckCompiled,
-    "pipelined": StruckPipelined,
-    "lab": StruckLab,
-    "exec": StruckProgram,
-    "health": StruckHealth,
-}
