@@ -286,7 +286,7 @@ def without_place(reading: Reading, output: str) -> Reading:
     return reading._replace(out=reading.out.replace(output, "OUTPUT"), err=reading.err.replace(output, "OUTPUT"))
 
 
-def truth(run: RunFolder, whole: tuple | None = None) -> tuple | None:
+def truth(run: RunFolder) -> tuple | None:
     """What a reader gets of the run: rows, facts, launches that are there. None: nothing."""
     try:
         return summarise(run), run.attempts(), launch_names(run)

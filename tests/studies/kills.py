@@ -117,6 +117,7 @@ def kill(draw: random.Random, turn: Turn, place: Path) -> Outcome | None:
             preexec_fn=heed_signals,
             cwd=place,
         )
+        shared: set[str] = set()
         try:
             if not wait_for_moment(draw, struck, process):
                 return None
@@ -141,6 +142,8 @@ def kill(draw: random.Random, turn: Turn, place: Path) -> Outcome | None:
             outcome.shared = sum(map(os.path.exists, shared))
             return outcome
         finally:
+            for path in filter(os.path.exists, shared):
+                os.unlink(path)
             left_behind(mark, 0)
             process.wait()
 
