@@ -32,6 +32,7 @@ from reading_commands import Reading, read
 from allreduce_bench.cli import main as command_line
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.report.damage_sentence import UNCHECKED
+from allreduce_bench.runs import kept
 from allreduce_bench.runs.cell import EXECUTORS, Cut
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.rows import RunError
@@ -44,7 +45,7 @@ IN_ITS_OUTPUT = {  # commands that say on stdout what is missing, and the words
     "status": ("cells done", "damaged"),
     "collect": ("to measure the missing cells",),
 }
-SLOW = ("report", "collect")  # commands that draw figures, on a tenth of the folders
+SLOW, SELDOM = ("report", "collect"), 25  # commands that draw figures: of one in so many folders
 Damage = Callable[[random.Random, RunFolder, RunFolder], None]  # to the first run, by the second one
 
 
@@ -87,9 +88,9 @@ def without_the_last_launch(draw: random.Random, run: RunFolder, other: RunFolde
 
 
 def without_all_launches_but_one(draw: random.Random, run: RunFolder, other: RunFolder) -> None:
-    kept = draw.choice(launch_names(run))
+    left = draw.choice(launch_names(run))
     for name in launch_names(run):
-        for path in files_of_launch(run, name) if name != kept else ():
+        for path in files_of_launch(run, name) if name != left else ():
             remove(path)
 
 
@@ -336,6 +337,7 @@ def main() -> None:
     damages = [damage for damage in DAMAGES if not options.damages or damage.__name__ in options.damages]
     of_command: dict[str, Counter[str]] = {name: Counter() for name in COMMANDS}
     faults: Counter[str] = Counter()
+    kept.LOOK_AGAIN_S = ()  # nobody replaces a file here
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         place.chmod(0o777)
@@ -343,7 +345,7 @@ def main() -> None:
         for number in range(options.folders):
             kind, damage = options.runs[number % len(options.runs)], draw.choice(damages)
             quick = [name for name in COMMANDS if name not in SLOW]
-            names = [*draw.sample(quick, min(options.each, len(quick))), *(SLOW if number % 10 == 0 else ())]
+            names = [*draw.sample(quick, min(options.each, len(quick))), *(SLOW if number % SELDOM == 0 else ())]
             for command, outcome in damaged(draw, wholes[kind], damage, place, names):
                 is_fault = outcome not in ("refused", "said", "same", "of no use")
                 of_command[command]["FAULT" if is_fault else outcome] += 1
@@ -370,8 +372,8 @@ def damaged(
     draw: random.Random, whole: Whole, damage: Damage, place: Path, names: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
     """Damage the run, and yield what came of each command; then it is whole again."""
-    kept = whole.run.path.with_name("kept")
-    shutil.copytree(whole.run.path, kept)
+    intact = whole.run.path.with_name("intact")
+    shutil.copytree(whole.run.path, intact)
     try:
         marked = marked_launches(whole.run)
         damage(draw, whole.run, whole.other)
@@ -383,7 +385,7 @@ def damaged(
             yield name, judge(name, whole.said[name], reading, of_it)
     finally:
         shutil.rmtree(whole.run.path)
-        kept.rename(whole.run.path)
+        intact.rename(whole.run.path)
 
 
 if __name__ == "__main__":
