@@ -30,11 +30,10 @@ from places import DATA
 from reading_commands import Reading, read
 
 from allreduce_bench.cli import main as command_line
-from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.report.damage_sentence import UNCHECKED
 from allreduce_bench.runs import kept
 from allreduce_bench.runs.cell import EXECUTORS, Cut
-from allreduce_bench.runs.folder import RunFolder
+from allreduce_bench.runs.folder import RunFolder, key_of
 from allreduce_bench.runs.rows import RunError
 
 NOBODY = 65534
@@ -55,7 +54,7 @@ class Whole(NamedTuple):
     run: RunFolder
     other: RunFolder  # of the same kind, with other times
     said: dict[str, Reading]
-    truth: tuple | None  # as of `truth`
+    cells: set[tuple]  # as of `cells_of`
 
 
 def files_of(run: RunFolder) -> list[Path]:
@@ -288,12 +287,13 @@ def without_place(reading: Reading, output: str) -> Reading:
     return reading._replace(out=reading.out.replace(output, "OUTPUT"), err=reading.err.replace(output, "OUTPUT"))
 
 
-def truth(run: RunFolder) -> tuple | None:
-    """What a reader gets of the run: rows, facts, launches that are there. None: nothing."""
+def cells_of(run: RunFolder) -> set[tuple]:
+    """The cells that a reader gets of the run, each with its launch; none where it is refused."""
     try:
-        return summarise(run), run.attempts(), launch_names(run)
+        marks = {(row["launch"], key_of(row)) for row in run.marks() if row["state"] == "done"}
+        return marks & {(row["launch"], key_of(row)) for row in run.repetitions()}
     except (RunError, OSError, ValueError, RuntimeError):
-        return None
+        return set()
 
 
 def marked_launches(run: RunFolder) -> set[str]:
@@ -307,7 +307,7 @@ def planned_names(run: RunFolder) -> list[str]:
     return []
 
 
-def judge(name: str, before: Reading, now: Reading, is_changed: bool) -> str:
+def judge(name: str, before: Reading, now: Reading, is_lost: bool) -> str:
     """refused, said, same; of no use, where the whole run is refused, too; SILENT; or what is wrong."""
     if fault := reading_commands.fault_of(now):
         return fault
@@ -321,7 +321,7 @@ def judge(name: str, before: Reading, now: Reading, is_changed: bool) -> str:
     if now.out != before.out:
         is_told = UNCHECKED in now.err or any(word in now.out for word in words)
         return "said" if is_told else "SILENT"
-    return "SILENT" if is_changed else "same"
+    return "SILENT" if is_lost else "same"
 
 
 def main() -> None:
@@ -365,7 +365,7 @@ def whole_of(kind: str, place: Path, names: Sequence[str] = COMMANDS) -> Whole:
     for name, seed in (("run", 1), ("other", 2)):
         RUNS[kind](place / kind / name, seed)
     run, other = RunFolder(place / kind / "run"), RunFolder(place / kind / "other")
-    return Whole(run, other, dict(readings(run, other, place, names)), truth(run))
+    return Whole(run, other, dict(readings(run, other, place, names)), cells_of(run))
 
 
 def damaged(
@@ -378,10 +378,10 @@ def damaged(
         marked = marked_launches(whole.run)
         damage(draw, whole.run, whole.other)
         with as_nobody() if damage is unreadable else nullcontext():
-            is_changed = truth(RunFolder(whole.run.path)) != whole.truth
+            is_lost = not whole.cells <= cells_of(RunFolder(whole.run.path))
             found = dict(readings(whole.run, whole.other, place, names))
         for name, reading in found.items():
-            of_it = marked != marked_launches(whole.run) if name == "runs" else is_changed
+            of_it = marked != marked_launches(whole.run) if name == "runs" else is_lost
             yield name, judge(name, whole.said[name], reading, of_it)
     finally:
         shutil.rmtree(whole.run.path)

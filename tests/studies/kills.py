@@ -44,7 +44,6 @@ from struck_sweep import StruckSweep
 
 LEFT_S = 5.0  # after the starter's end nobody may be there
 END_S = 60.0  # in which a struck command must end
-BEGIN_S = 3.0  # in which a command is struck before its first result
 KINDS: dict[str, type[Struck]] = {
     "run": StruckRun,
     "compiled": StruckCompiled,
@@ -69,15 +68,12 @@ class Turn(NamedTuple):
         return f"{self.kind} {self.way.name}, {self.python.parent.parent.name}"
 
 
-def wait_for_moment(draw: random.Random, struck: Struck, process: subprocess.Popen) -> bool:
-    """Wait until some of its things are finished, or some time is over: before, between and after launches, too.
+def wait_for_moment(struck: Struck, process: subprocess.Popen) -> bool:
+    """Wait for the moment at which to strike: before, between and after launches, too.
 
     False: the command ended before.
     """
-    is_late = draw.random() < 0.7
-    number, since_s = (
-        (draw.randrange(struck.number), draw.uniform(0, 0.05)) if is_late else (0, draw.uniform(0, BEGIN_S))
-    )
+    number, since_s = struck.moment()
     while len(struck.kept()) < number:
         if process.poll() is not None:
             return False
@@ -119,7 +115,7 @@ def kill(draw: random.Random, turn: Turn, place: Path) -> Outcome | None:
         )
         shared: set[str] = set()
         try:
-            if not wait_for_moment(draw, struck, process):
+            if not wait_for_moment(struck, process):
                 return None
             kept, begun, has_begun = struck.kept(), time.monotonic(), struck.has_begun()
             shared = shared_memory(processes(mark))

@@ -21,6 +21,7 @@ from allreduce_bench.runs.pair_file import PairFolder, failed_pairs, whole_pairs
 
 INTERRUPTED = 130  # the status of a command that was asked to end
 KILLED = 128 + signal.SIGKILL  # of a program that was killed, as shells have it
+BEGIN_S = 3.0  # in which a command is struck before its first result
 RESUMED_S = 240.0  # in which what is gone on with must end
 ALGORITHMS, SIZES = ("native", "ring"), ("8", "1K", "16K", "128K")
 OF_A_RUN = tuple(
@@ -91,6 +92,12 @@ class Struck(ABC):
     @abstractmethod
     def go_on(self, outcome: Outcome, kept: list, environ: dict[str, str]) -> None:
         """Read what is there, finish it, and count what is lost, doubled and done again of what was `kept` before."""
+
+    def moment(self) -> tuple[int, float]:
+        """How many of its things are finished when it is struck, and how many seconds later."""
+        if self.draw.random() < 0.7:
+            return self.draw.randrange(self.number), self.draw.uniform(0, 0.05)
+        return 0, self.draw.uniform(0, BEGIN_S)
 
     def has_begun(self) -> bool:
         """Whether the command has come to its own work."""

@@ -10,7 +10,7 @@ from random import Random
 
 from private_slurm import Cluster, private_slurm
 from striking import Way
-from struck import RESUMED_S, Finished, Outcome, Struck, cells_of, compare_marks, finished, readable
+from struck import BEGIN_S, RESUMED_S, Finished, Outcome, Struck, cells_of, compare_marks, finished, readable
 
 AND_WAIT = """"$@"; status=$?
 until [[ -z $(squeue --noheader --states=all --format=%T,%r | grep -Ev '^(COMPLET|CANCEL|FAILED|TIMEOUT|.*Held)') ]]; do
@@ -62,6 +62,10 @@ class StruckSweep(Struck):
     def variables(self) -> dict[str, str]:
         """None: the nodes have their own."""
         return {"VENV": str(Path(self.bench[0]).parents[1])}
+
+    def moment(self) -> tuple[int, float]:
+        """As `Struck`; a submission is over before the first cell."""
+        return (0, self.draw.uniform(0, BEGIN_S)) if self.way.victim == "submit" else super().moment()
 
     def has_begun(self) -> bool:
         """As `Struck`."""
