@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .sections import examples
-from .types import OneLineError, errors_in_one_line, talk
+from .types import OneLineError, errors_in_one_line, talk, tell_damages
 
 if TYPE_CHECKING:
     from ..runs.json_schema.build import Format
@@ -84,6 +84,7 @@ def _check(formats: "tuple[Format, ...]", words: tuple[str, ...], chosen: "Forma
 def _violations(formats: "tuple[Format, ...]", word: str, chosen: "Format | None") -> "Iterator[list[Violation]]":
     """File by file what is not as its schema says."""
     from ..runs.careful_reading import MOST_NBYTES, read_given
+    from ..runs.folder import RunFolder
     from ..runs.json_schema.check import document_violations, folder_violations, format_of
 
     path = Path(word)
@@ -97,6 +98,7 @@ def _violations(formats: "tuple[Format, ...]", word: str, chosen: "Format | None
     folders = [path] if (path / "run.json").exists() else [path, *sorted(run.parent for run in path.glob("*/run.json"))]
     if folders == [path] and not (path / "run.json").exists():
         raise OneLineError(f"{word}: contains no run; expected a run or a sweep")
+    tell_damages(map(RunFolder, folders), missing=True)
     for folder in folders:
         for _, violations in folder_violations((chosen,) if chosen else formats, folder):
             yield violations

@@ -52,7 +52,8 @@ def show(run: Path | None, format_: str) -> None:
 def runs(folder: Path) -> None:
     """List the runs of FOLDER [default: results], and of the sweeps in it, the newest first.
 
-    cells: finished / planned, over all launches; grade: the worst over its rank counts, - without a summary.
+    cells: finished / planned, over all launches, as they were marked: `show` looks for damage, too. grade: the worst
+    over its rank counts, - without a summary.
     """
     from ..report.run_list import run_lines
     from ..runs.inventory import kept_runs

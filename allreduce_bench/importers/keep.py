@@ -35,7 +35,8 @@ def keep(rows: Sequence[Imported], folder: RunFolder, command: Sequence[str], sa
         rows_of_ranks = [row for row in rows if row.ranks == ranks]
         _refuse_several(rows_of_ranks, "nodes", f" at {ranks} ranks")
     launches = _launches(rows)
-    create_run(folder, _imported_plan(rows, launches), command, _imported_facts(rows, said))
+    facts = {**_imported_facts(rows, said), "launches": [launch.name for launch in launches]}
+    create_run(folder, _imported_plan(rows, launches), command, facts)
     try:
         for launch, rows_of_launch in launches.items():
             _record(folder, launch, rows_of_launch)

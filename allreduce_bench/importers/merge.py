@@ -44,14 +44,15 @@ class Source:
 def merge(folders: Sequence[RunFolder], output: Path, command: Sequence[str]) -> RunFolder:
     """Make the run `output` of all launches of `folders`; those of a name that is taken get the next free number.
 
-    The whole run or nothing. Raises RunError: `output` is there and no empty folder, a folder cannot be read or was
-    imported, or two of them differ in more than ranks, launches and seed.
+    The whole run or nothing. Raises RunError: `output` is there and no empty folder, a folder cannot be read, was
+    imported or holds no cell, or two of them differ in more than ranks, launches and seed.
     """
     if is_taken(output):
         raise RunError(f"{output}: exists already; choose another folder with -o")
     _refuse_repeated(folders)
     sources = _numbered(folders, [_plan_of(folder) for folder in folders])
     for source in sources:
+        source.folder.marks()  # which refuses a run without any
         _refuse_damaged(source)
     for source in sources[1:]:
         _refuse_other_plan(sources[0], source)

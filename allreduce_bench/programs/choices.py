@@ -1,11 +1,12 @@
 """Which candidate a file says: choices that were saved, a run, or a machine file of `fit`. Read on rank 0 only."""
 
 import json
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from math import log2
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..algorithms import builtin
 from ..runs.atomic_write import write_given
@@ -17,6 +18,9 @@ from ..runs.typed_json import Natural, Positive, read_as
 from ..schedule.topology import Topology
 from .agreement import Shape
 from .candidates import Candidate
+
+if TYPE_CHECKING:
+    from ..runs.folder import RunFolder
 
 KIND, VERSION = "allreduce-bench choices", 2
 READ_VERSIONS = (1, 2)  # 1: without placement
@@ -108,7 +112,9 @@ def _choices_of_run(path: Path) -> list[Choice]:
     from ..evaluation.summary import summarise
     from ..runs.folder import RunFolder
 
-    rows = [row for row in summarise(RunFolder(path)) if row.get("time_s") and not row.get("groups")]
+    folder = RunFolder(path)
+    rows = [row for row in summarise(folder) if row.get("time_s") and not row.get("groups")]
+    _tell_losses(folder)
     known = [row for row in rows if row["algorithm"] in builtin() or row["executor"] == NATIVE]
     best = [min(alike, key=lambda row: row["time_s"] or 0.0) for alike in by_size(known).values() if alike]
     if not best:
@@ -128,6 +134,16 @@ def _choices_of_run(path: Path) -> list[Choice]:
         )
         for row in best
     ]
+
+
+def _tell_losses(folder: "RunFolder") -> None:
+    """Say on stderr that something of the run is damaged, or was not measured: other cells may be the fastest."""
+    plan, damages = folder.plan(), len(folder.damages())
+    missing = sum(folder.missing(plan, launch) for launch in plan.planned_launches())
+    found = [f"{missing} cells are not measured"] * bool(missing) + [f"{damages} damages"] * bool(damages)
+    if found:
+        words = f"Allreduce: choice={folder.path}: {', '.join(found)}; it chooses among the other cells"
+        print(f"{words}; more: allreduce-bench show {folder.path}", file=sys.stderr, flush=True)
 
 
 def _layout(ranks: int, nodes: int | None) -> str:

@@ -130,9 +130,20 @@ class RunFolder:
         from .kept import lost_attempts
 
         return [
-            *lost_attempts(self.launches, self.attempt_numbers()),
+            *lost_attempts(self.launches, self.attempt_numbers(), self._imported_launches()),
             *(damage for attempt in self.kept() for damage in attempt.damages),
         ]
+
+    def _imported_launches(self) -> list[Launch]:
+        """Of an imported run the launches that were kept; where it does not say, one of each number of ranks."""
+        imported = self.imported()
+        if not imported:
+            return []
+        kept = imported.get("launches")
+        try:
+            return [Launch.named(name) for name in kept] if kept else [Launch(n, 1) for n in self.plan().ranks]
+        except (ValueError, TypeError, AttributeError) as error:
+            raise RunError(f"{self.run_json}: damaged: launches is {kept!r:.60}; import the logs again") from error
 
     def unchecked(self) -> list[str]:
         """The launches with files of UNCHECKED_VERSION, whose changes cannot be noticed."""

@@ -108,12 +108,13 @@ def _kept_run(path: Path) -> KeptRun:
 
 
 def _of_summary(run: KeptRun) -> Progress | None:
-    """As the summary has it; None where there is none, or something was measured after it."""
+    """As the summary has it; None where there is none, something was measured after it, or a launch is gone since."""
     path = run.folder.summary_csv
     if run.plan is None or not path.is_file():
         return None
     written_s = path.stat().st_mtime
-    if any(marks.stat().st_mtime > written_s + COPIED_S for marks in run.folder.launches.glob("*.cells.csv")):
+    marks_of = list(run.folder.launches.glob("*.cells.csv"))
+    if any(marks.stat().st_mtime > written_s + COPIED_S for marks in marks_of):
         return None
     rows = list(csv.DictReader(StringIO(read_kept(path).decode())))
     if not rows or not {"launches", "state", "grade"} <= {*rows[0]}:
@@ -123,6 +124,9 @@ def _of_summary(run: KeptRun) -> Progress | None:
         if any(int(row["launches"] or 0) > begun[int(row["ranks"])] for row in rows):
             return None  # launches were deleted since
     launches = 1 if isinstance(run.plan, ImportedPlan) else run.plan.launches
+    there = Counter(name.partition("r-")[0] for name in {marks.name.partition(".")[0] for marks in marks_of})
+    if any(int(row["launches"] or 0) > there[row["ranks"]] for row in rows):
+        return None
     done = sum(min(int(row["launches"] or 0), launches) for row in rows if row["state"] == "done")
     return Progress(done, len(rows) * launches, tuple(dict.fromkeys(row["grade"] for row in rows if row["grade"])))
 

@@ -46,9 +46,18 @@ def read_attempt(
     return attempt
 
 
-def lost_attempts(launches: Path, attempts_of: Mapping[Launch, Sequence[int]]) -> list[Damage]:
-    """The launches of which a later attempt is there, and no file of an earlier one."""
-    lost = []
+def lost_attempts(
+    launches: Path, attempts_of: Mapping[Launch, Sequence[int]], imported: Sequence[Launch] = ()
+) -> list[Damage]:
+    """The launches of which a later attempt is there, and no file of an earlier one; or none, although it was kept.
+
+    `imported`: launches that must be there, since nobody measures them again.
+    """
+    lost = [
+        Damage(launches / f"{launch.name}.1.json", "all files of this launch are lost", launch)
+        for launch in imported
+        if launch not in attempts_of
+    ]
     for launch, numbers in attempts_of.items():
         if number := next((number for number in range(1, max(numbers)) if number not in numbers), None):
             lost.append(Damage(launches / f"{launch.name}.{number}.json", "all files of this attempt are lost", launch))

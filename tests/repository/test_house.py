@@ -80,6 +80,7 @@ UNTESTED = {  # modules without a test of their name -> who holds them
 }
 CROSSING = {  # tests that bear no name of a module -> what they hold
     "algorithms/test_find.py": "algorithms found by name and by file",
+    "cli/test_damaged_folders.py": "a sample of studies/damaged_folders.py",
     "cli/test_damaged_inputs.py": "a sample of studies/damaged_inputs.py",
     "cli/test_damaged_runs.py": "a sample of studies/damaged_runs.py",
     "cli/test_former_sync.py": "runs of a former start, through every command that reads them",

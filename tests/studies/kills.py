@@ -1,16 +1,19 @@
-"""Runs that are killed, hundreds of times: is anything lost, measured twice, or left behind?
+"""Commands that are killed, hundreds of times: is anything lost, made twice, or left behind?
 
-python tests/studies/kills.py [--kills N] [--seed S] [--interpreter PYTHON…] [--kind KIND…]. A run of 2 to 4 ranks is
-struck at a random moment, in every way of KINDS in turn, with each interpreter's MPI in turn; then it is gone on with.
-Prints each kill after which something was wrong, then a table, per way and MPI: kills; cells that were marked as
-finished and are not there afterwards (lost); cells that one attempt has finished twice (doubled), and two attempts
-(again); processes that are there LEFT_S after the starter has ended (left); seconds until all had ended, median and
-most; how often a struck rank was named; kills that were followed by something else that is wrong. Exit status 1 where
-anything was lost, doubled, measured again, left behind or wrong. Several studies may run at the same time.
+python tests/studies/kills.py [--count N] [--only KIND…] [--way WAY…] [--seed S] [--interpreter PYTHON…] [--log FILE].
+A command of KINDS on 2 to 4 ranks is struck at a random moment, in each of its ways in turn, with each interpreter's
+MPI in turn; then what it has left is read, and it is gone on with. Prints each kill after which something was wrong,
+then a table, per kind, way and MPI: kills; cells, pairs or lines that were finished and are not there afterwards
+(lost); those that one attempt has finished twice (doubled), and two attempts (again); processes that are there LEFT_S
+after the command has ended (left); files of an MPI that stay in shared memory; seconds until all had ended, median and
+most; how often a struck rank was named; kills that were followed by something else that is wrong. --log keeps a line a
+kill; with the same log, kills that are in it are not repeated. Exit status 1 where anything was lost, doubled, measured
+again, left behind or wrong; files in shared memory are the MPI's, and only counted. Several studies may run at the same
+time.
 """
 
 import argparse
-import csv
+import json
 import os
 import random
 import signal
@@ -18,135 +21,60 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
 from measured_runs import with_package
-
-from allreduce_bench.runs.folder import RunFolder, key_of
+from striking import MARK, Way, left_behind, processes, shared_memory, strike, victims
+from struck import (
+    Outcome,
+    Struck,
+    StruckCompiled,
+    StruckHealth,
+    StruckLab,
+    StruckPipelined,
+    StruckProgram,
+    StruckRun,
+)
+from struck_sweep import StruckSweep
 
 LEFT_S = 5.0  # after the starter's end nobody may be there
-END_S = 60.0  # in which a struck run must end
-MARK = "ALLREDUCE_BENCH_KILL"  # the variable by which the processes of one run are found
-INTERRUPTED = 130  # the status of a starter that was asked to end
-ALGORITHMS, SIZES = ("native", "ring"), ("8", "1K", "16K", "128K")
-
-
-class Kind(NamedTuple):
-    """A way to strike a run."""
-
-    victim: str  # rank, mpirun, starter, or group: that of the starter's processes, as a terminal strikes
-    number: signal.Signals
-
-    @property
-    def name(self) -> str:
-        """`rank-kill`."""
-        return f"{self.victim}-{self.number.name.removeprefix('SIG').lower()}"
-
-
-KINDS = {
-    kind.name: kind
-    for kind in (
-        Kind("rank", signal.SIGKILL),
-        Kind("rank", signal.SIGSTOP),
-        Kind("mpirun", signal.SIGKILL),
-        Kind("starter", signal.SIGKILL),
-        Kind("group", signal.SIGKILL),
-        Kind("starter", signal.SIGTERM),
-        Kind("starter", signal.SIGHUP),
-        Kind("starter", signal.SIGINT),
-        Kind("group", signal.SIGINT),
-    )
+END_S = 60.0  # in which a struck command must end
+KINDS: dict[str, type[Struck]] = {
+    "run": StruckRun,
+    "compiled": StruckCompiled,
+    "pipelined": StruckPipelined,
+    "lab": StruckLab,
+    "exec": StruckProgram,
+    "health": StruckHealth,
+    "submit": StruckSweep,
 }
 
 
-@dataclass
-class Outcome:
-    """What one kill did."""
+class Turn(NamedTuple):
+    """What is struck how, and with which MPI."""
 
-    label: str = ""
-    lost: int = 0
-    doubled: int = 0
-    again: int = 0
-    left: int = 0
-    ended_s: float | None = None  # from the kill until every process had ended; None: it was resumed at once
-    rank_named: bool | None = None  # None: nobody need be named
-    faults: list[str] = field(default_factory=list)
+    kind: str
+    way: Way
+    python: Path
 
-
-class Finished(NamedTuple):
-    """A cell that an attempt has marked as finished."""
-
-    launch: str
-    attempt: str
-    key: tuple[str, ...]
+    @property
+    def name(self) -> str:
+        """A row of the table."""
+        return f"{self.kind} {self.way.name}, {self.python.parent.parent.name}"
 
 
-def finished(folder: Path) -> list[Finished]:
-    """Every mark of a finished cell as it stands in the files, repeated ones included."""
-    found = []
-    for path in folder.glob("launches/*.cells.csv"):
-        with open(path, newline="", errors="replace") as file:
-            rows = csv.DictReader(line for line in file if line.endswith("\n"))
-            found += [Finished(row["launch"], row["attempt"], key_of(row)) for row in rows if row["state"] == "done"]
-    return found
+def wait_for_moment(struck: Struck, process: subprocess.Popen) -> bool:
+    """Wait for the moment at which to strike: before, between and after launches, too.
 
-
-def cells_of(marks: list[Finished]) -> set[tuple]:
-    """What was finished, whoever has."""
-    return {(mark.launch, mark.key) for mark in marks}
-
-
-def processes(mark: str) -> dict[int, dict[str, str]]:
-    """Process id -> environment of all that were started with `mark`, zombies left out."""
-    found = {}
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        try:
-            words = path.read_bytes().split(b"\0")
-        except OSError:  # it has ended, or is somebody else's
-            continue
-        if f"{MARK}={mark}".encode() in words:
-            pairs = (word.decode(errors="replace").partition("=") for word in words)
-            found[int(path.parent.name)] = {name: value for name, _, value in pairs}
-    return found
-
-
-def parent(pid: int) -> int:
-    """The process that started it, or 0 where it is gone."""
-    try:
-        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-    except OSError:
-        return 0
-
-
-def rank_of(environ: dict[str, str]) -> int:
-    """The rank that a process is, by what its launcher told it; -1: none."""
-    return int(environ.get("OMPI_COMM_WORLD_RANK") or environ.get("PMI_RANK") or -1)
-
-
-def victims(kind: Kind, starter: int, mark: str, rank: int) -> Iterator[int]:
-    """The processes that are to be struck; a process group as its negative number."""
-    if kind.victim == "group":
-        yield -starter
-    elif kind.victim == "starter":
-        yield starter
-    else:
-        for pid, environ in processes(mark).items():
-            if rank_of(environ) == rank if kind.victim == "rank" else parent(pid) == starter:
-                yield pid
-
-
-def wait_for_moment(draw: random.Random, cells: int, folder: Path, process: subprocess.Popen) -> bool:
-    """Wait until some of `cells` are finished, or some time is over: before, between and after launches, too.
-
-    False: the run ended before.
+    False: the command ended before.
     """
-    number, since_s = (draw.randrange(cells), draw.uniform(0, 0.05)) if draw.random() < 0.7 else (0, draw.uniform(0, 3))
-    while len(finished(folder)) < number:
+    number, since_s = struck.moment()
+    while len(struck.kept()) < number:
         if process.poll() is not None:
             return False
         time.sleep(0.01)
@@ -154,27 +82,14 @@ def wait_for_moment(draw: random.Random, cells: int, folder: Path, process: subp
     return process.poll() is None
 
 
-def strike(kind: Kind, rank: int, process: subprocess.Popen, mark: str) -> bool:
+def strike_as_soon(way: Way, rank: int, process: subprocess.Popen, mark: str) -> bool:
     """Send the signal as soon as there is somebody to send it to; whether there was."""
+    own = {"starter": [process.pid], "group": [-process.pid]}
     while process.poll() is None:
-        if struck := list(victims(kind, process.pid, mark, rank))[:1]:
-            try:
-                os.killpg(-struck[0], kind.number) if struck[0] < 0 else os.kill(struck[0], kind.number)
-            except ProcessLookupError:
-                continue
+        if any(strike(pid, way.number) for pid in (own.get(way.victim) or victims(way.victim, mark, rank))[-1:]):
             return True
         time.sleep(0.01)
     return False
-
-
-def left_behind(mark: str, patience_s: float) -> int:
-    """How many are still there after so long; they are ended then."""
-    deadline = time.monotonic() + patience_s
-    while (left := processes(mark)) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    for pid in left:
-        os.kill(pid, signal.SIGKILL)
-    return len(left)
 
 
 def heed_signals() -> None:
@@ -183,120 +98,71 @@ def heed_signals() -> None:
         signal.signal(number, signal.SIG_DFL)
 
 
-def command(python: Path, folder: Path, ranks: int, launches: int, timeout: str) -> list[str]:
-    """A run of about 2 seconds on quiet cores."""
-    measured = ["-a", ",".join(ALGORITHMS), "--sizes", ",".join(SIZES), "--iters", "40", "--no-reference-times"]
-    many = ["-n", str(ranks), "--launches", str(launches), "--timeout", timeout]
-    return [str(python), "-m", "allreduce_bench", "run", "-o", str(folder), *many, *measured]
-
-
-def kill(draw: random.Random, python: Path, kind: Kind, place: Path) -> Outcome | None:
-    """Strike one run and go on with it; None where it had ended before."""
-    ranks, folder, mark = draw.randint(2, 4), place / "run", f"{os.getpid()}-{time.monotonic_ns()}"
-    rank, at_once, launches = draw.randrange(ranks), draw.random() < 0.5, draw.choice((1, 1, 2))
-    cells = launches * len(ALGORITHMS) * len(SIZES)
-    begin = command(python, folder, ranks, launches, "1s" if kind.number is signal.SIGSTOP else "10s")
-    environ = {**with_package(), "PRTE_MCA_prte_tmpdir_base": str(place)}
+def kill(draw: random.Random, turn: Turn, place: Path) -> Outcome | None:
+    """Strike one command and go on with it; None where it had ended before."""
+    struck = KINDS[turn.kind](draw, turn.python, place, turn.way)
+    at_once, mark = draw.random() < 0.5, f"{os.getpid()}-{time.monotonic_ns()}"
+    environ = {**with_package(), **struck.variables()}
     with open(place / "stderr", "w+") as stderr:
         process = subprocess.Popen(
-            begin,
+            struck.begin("1s" if turn.way.number is signal.SIGSTOP else "10s"),
             env={**environ, MARK: mark},
             stdout=subprocess.DEVNULL,
             stderr=stderr,
             start_new_session=True,
             preexec_fn=heed_signals,
+            cwd=place,
         )
+        shared: set[str] = set()
         try:
-            if not wait_for_moment(draw, cells, folder, process):
+            if not wait_for_moment(struck, process):
                 return None
-            kept, begun, has_begun = finished(folder), time.monotonic(), (folder / "run.json").exists()
-            if not strike(kind, rank, process, mark):
+            kept, begun, has_begun = struck.kept(), time.monotonic(), struck.has_begun()
+            shared = shared_memory(processes(mark))
+            if not strike_as_soon(turn.way, struck.rank, process, mark):
                 return None
-            outcome = Outcome(f"{kind.name}, rank {rank} of {ranks}, {len(kept)} cells finished")
+            outcome = Outcome(f"{turn.name}: rank {struck.rank} of {struck.ranks}, {len(kept)} finished")
             try:
                 status = process.wait(END_S)
             except subprocess.TimeoutExpired:
                 outcome.faults.append(f"had not ended after {END_S:g} s")
                 return outcome
-            if not (at_once and kind.number is signal.SIGKILL and kind.victim in ("starter", "group")):
+            if not (at_once and turn.way.number is signal.SIGKILL and turn.way.victim in ("starter", "group")):
                 outcome.left = left_behind(mark, LEFT_S)
                 outcome.ended_s = time.monotonic() - begun
             stderr.seek(0)
             if has_begun:  # before, Python itself or the reader of the command line says what it says
-                judge_words(outcome, kind, rank, status, stderr.read().splitlines(), bool(kept))
-            go_on(outcome, begin, folder, environ, kept, cells)
+                struck.judge_words(outcome, status, stderr.read().splitlines(), bool(kept))
+            struck.go_on(outcome, kept, environ)
             outcome.left += left_behind(mark, LEFT_S)
+            outcome.shared = sum(map(os.path.exists, shared))
             return outcome
         finally:
+            for path in filter(os.path.exists, shared):
+                os.unlink(path)
             left_behind(mark, 0)
             process.wait()
 
 
-def judge_words(outcome: Outcome, kind: Kind, rank: int, status: int, lines: list[str], has_cells: bool) -> None:
-    """Hold what the struck run said, and its status, against what it promises.
-
-    The signal itself may end a starter that is not yet at work, or an interrupted one that has said so.
-    """
-    last = lines[-1] if lines else ""
-    if any("Traceback" in line for line in lines):
-        outcome.faults.append(f"a traceback: {lines}")
-    if kind.number is signal.SIGKILL and kind.victim in ("starter", "group"):
-        return
-    by_signal = status == -kind.number and kind.victim != "rank"
-    has_said = last.startswith("error: ")
-    interrupted = status == INTERRUPTED and kind.victim != "rank" and last.startswith("error: interrupted")
-    if not (status == 0 or interrupted or (status == 1 and has_said) or (by_signal and (has_said or not has_cells))):
-        outcome.faults.append(f"status {status}: {last or 'nothing said'}")
-    if kind.victim == "rank" and status:
-        outcome.rank_named = f"rank {rank} " in last
-        if has_cells and not outcome.rank_named:  # one that dies at the start may not have been heard of yet
-            outcome.faults.append(f"the rank is not named: {last}")
+def killed(draw: random.Random, turn: Turn) -> Outcome:
+    """One kill that came before the end of its command."""
+    while True:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
+            if outcome := kill(draw, turn, Path(place)):
+                return outcome
 
 
-def go_on(
-    outcome: Outcome, begin: list[str], folder: Path, environ: dict[str, str], kept: list[Finished], cells: int
-) -> None:
-    """Resume the run, or begin it where it had not begun, and hold what is there afterwards against `kept`."""
-    begun = (folder / "run.json").exists()
-    if kept:
-        outcome.lost += len(cells_of(kept) - readable(folder))
-    words = [*begin[:6], "--resume"] if begun else begin
-    resumed = subprocess.run(words, env=environ, capture_output=True, text=True, timeout=240, check=False)
-    if resumed.returncode:
-        last = (resumed.stderr.splitlines() or ["nothing said"])[-1]
-        outcome.faults.append(f"resumed with status {resumed.returncode}: {last}")
-    compare_marks(outcome, kept, finished(folder))
-    if len(whole := readable(folder)) != cells:
-        outcome.faults.append(f"{len(whole)} of {cells} cells after resuming")
-
-
-def compare_marks(outcome: Outcome, kept: list[Finished], marks: list[Finished]) -> None:
-    """Count what is lost, doubled and measured again in `marks`, that were `kept` before."""
-    outcome.lost += len(set(kept) - set(marks))
-    outcome.doubled = len(marks) - len(set(marks))
-    outcome.again = len(set(marks)) - len(cells_of(marks))
-
-
-def readable(folder: Path) -> set[tuple]:
-    """The finished cells that the program itself reads, with their times."""
-    run = RunFolder(folder)
-    marks = {(row["launch"], key_of(row)) for row in run.marks() if row["state"] == "done"}
-    return marks & {(row["launch"], key_of(row)) for row in run.repetitions()}
-
-
-COLUMNS = ("kills", "lost", "doubled", "again", "left", "median s", "most s", "named", "wrong")
+COLUMNS = ("kills", "lost", "doubled", "again", "left", "shared", "median s", "most s", "named", "wrong")
 
 
 def line(name: str, outcomes: list[Outcome]) -> str:
     """A row of the table."""
     named = [outcome.rank_named for outcome in outcomes if outcome.rank_named is not None]
     seconds = [outcome.ended_s for outcome in outcomes if outcome.ended_s is not None]
+    counted = ("lost", "doubled", "again", "left", "shared")
     fields = [
         len(outcomes),
-        sum(outcome.lost for outcome in outcomes),
-        sum(outcome.doubled for outcome in outcomes),
-        sum(outcome.again for outcome in outcomes),
-        sum(outcome.left for outcome in outcomes),
+        *(sum(getattr(outcome, name) for outcome in outcomes) for name in counted),
         f"{median(seconds):.1f}" if seconds else "-",
         f"{max(seconds):.1f}" if seconds else "-",
         f"{sum(named)} of {len(named)}" if named else "-",
@@ -306,7 +172,7 @@ def line(name: str, outcomes: list[Outcome]) -> str:
 
 
 def format_row(name: str, fields: Sequence[object]) -> str:
-    return f"{name:28}" + "".join(f"{field!s:>10}" for field in fields)
+    return f"{name:34}" + "".join(f"{field!s:>10}" for field in fields)
 
 
 def is_wrong(outcome: Outcome) -> bool:
@@ -314,35 +180,49 @@ def is_wrong(outcome: Outcome) -> bool:
     return bool(outcome.lost or outcome.doubled or outcome.again or outcome.left or outcome.faults)
 
 
-def killed(draw: random.Random, python: Path, kind: Kind) -> Outcome:
-    """One kill that came before the end of its run."""
-    while True:
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
-            if outcome := kill(draw, python, kind, Path(place)):
-                return outcome
+def turns(kinds: Sequence[str], ways: Sequence[str], pythons: Sequence[Path]) -> list[Turn]:
+    """Every way of every kind, with each interpreter; the kinds take turns."""
+    chosen = [
+        [Turn(kind, way, python) for way in KINDS[kind].ways for python in pythons if not ways or way.name in ways]
+        for kind in kinds
+    ]
+    longest = max(map(len, chosen))
+    return [of_kind[i % len(of_kind)] for i in range(longest) for of_kind in chosen if of_kind]
+
+
+def known(log: Path | None) -> dict[int, tuple[str, Outcome]]:
+    """The kills that a log has: number -> row and outcome."""
+    lines = log.read_text().splitlines() if log and log.exists() else []
+    kept = [json.loads(line) for line in lines]
+    return {entry["number"]: (entry["row"], Outcome(**entry["outcome"])) for entry in kept}
 
 
 def main() -> None:
     """Strike so often, in all ways, with every interpreter."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, default=500, help="in all [500]")
+    parser.add_argument("--count", type=int, default=500, help="in all [500]")
+    parser.add_argument("--only", nargs="+", choices=KINDS, default=list(KINDS), metavar="KIND", help=", ".join(KINDS))
+    parser.add_argument("--way", nargs="+", default=[], metavar="WAY", help="such as rank-kill [all of the kind]")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--interpreter", nargs="+", type=os.path.abspath, default=[sys.executable], metavar="PYTHON")
-    parser.add_argument("--kind", nargs="+", choices=KINDS, default=list(KINDS))
+    parser.add_argument("--log", type=Path, help="file that keeps a line of JSON of each kill")
     options = parser.parse_args()
-    draw = random.Random(options.seed)
+    draw, all_turns = random.Random(options.seed), turns(options.only, options.way, [*map(Path, options.interpreter)])
     outcomes: dict[str, list[Outcome]] = {}
-    ways = [(KINDS[kind], Path(python)) for kind in options.kind for python in options.interpreter]
+    before = known(options.log)
     with suppress(KeyboardInterrupt):  # what was struck until then is worth a table, too
-        for number in range(options.kills):
-            kind, python = ways[number % len(ways)]
-            outcome = killed(random.Random(draw.getrandbits(64)), python, kind)
-            outcomes.setdefault(f"{kind.name}, {python.parent.parent.name}", []).append(outcome)
+        for number in range(options.count):
+            own_draw, turn = random.Random(draw.getrandbits(64)), all_turns[number % len(all_turns)]
+            name, outcome = before[number] if number in before else (turn.name, killed(own_draw, turn))
+            outcomes.setdefault(name, []).append(outcome)
+            if number not in before and options.log:
+                with open(options.log, "a") as log:
+                    log.write(json.dumps({"number": number, "row": name, "outcome": asdict(outcome)}) + "\n")
             if is_wrong(outcome):
-                print(f"  kill {number}: {python}: {outcome}", flush=True)
-    print(format_row("way, MPI", COLUMNS))
-    for name, of_way in outcomes.items():
-        print(line(name, of_way))
+                print(f"  kill {number}: {outcome}", flush=True)
+    print(format_row("kind, way, MPI", COLUMNS))
+    for name in sorted(outcomes):
+        print(line(name, outcomes[name]))
     everything = [outcome for of_way in outcomes.values() for outcome in of_way]
     print(line("all", everything))
     sys.exit(any(map(is_wrong, everything)))

@@ -6,18 +6,25 @@ import subprocess
 
 import pytest
 from interpreters import FULL, in_turn, interpreters
-from kills import KINDS, MARK, Finished, Outcome, compare_marks, is_wrong, killed, left_behind, processes
+from kills import Turn, is_wrong, killed
+from striking import MARK, left_behind, processes
+from struck import OF_A_RUN, Finished, Outcome, compare_marks
 
-SAMPLE = ["starter-kill", "group-int"]  # one for each MPI
+WAYS = [way for way in OF_A_RUN if FULL or way.name in ("starter-kill", "group-int")]  # one for each MPI
 
 
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
-@pytest.mark.parametrize("name", KINDS if FULL else SAMPLE)
-def test_a_kill_loses_and_doubles_no_cell_and_leaves_no_process(python, name):
-    number = list(KINDS if FULL else SAMPLE).index(name)
-    in_turn(number, python)
-    outcome = killed(random.Random(number), python, KINDS[name])
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
+def test_a_kill_loses_and_doubles_no_cell_and_leaves_no_process(python, way):
+    in_turn(WAYS.index(way), python)
+    outcome = killed(random.Random(WAYS.index(way)), Turn("run", way, python))
+    assert not is_wrong(outcome), outcome
+
+
+@pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+def test_a_program_that_is_killed_keeps_its_choices_and_its_lines():
+    outcome = killed(random.Random(1), Turn("exec", WAYS[0], interpreters()[-1]))
     assert not is_wrong(outcome), outcome
 
 

@@ -96,6 +96,7 @@ IMPORTED = fields(
         "system": or_null(text("system that the logs name")),
         "in_place": or_null(flag("whether input and output were one buffer")),
     },
+    {"launches": items(text(), "names of all launches; absent: of an earlier version of this program")},
     meaning="where the times of an imported run are from; absent: they were measured here",
 )
 MERGED = items(
