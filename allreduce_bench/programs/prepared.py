@@ -17,6 +17,7 @@ from .buffers import Vectors, operation_of, vectors_of
 from .candidates import AUTO, PYTHON, Candidate, algorithms_of, candidates, executors_here, words_of
 from .choices import PROGRAM, Choice, Lookup, lookup_of, write_choices
 from .errors import end_with_errors
+from .passing_on import pass_on
 from .settling import Settling
 
 FREED = "Allreduce: the communicator was freed"
@@ -99,8 +100,9 @@ class PreparedAllreduces:
     def __call__(self, sendbuf: Any, recvbuf: Any, op: Any = MPI.SUM) -> None:
         """All-reduce as `comm.Allreduce` does. `sendbuf` may be MPI.IN_PLACE; `op` may be 'avg'.
 
-        Raises ValueError or TypeError where buffers, operation or communicator are not fit; ValueError on all ranks
-        where they come with different shapes; NotTogether where a shape is prepared and not all ranks come.
+        Types and operations that are not ours are passed on to mpi4py, with its errors. Raises ValueError or TypeError
+        where buffers, operation or communicator are not fit; ValueError on all ranks where they come with different
+        shapes; NotTogether where a shape is prepared and not all ranks come.
         """
         last = self._last
         if last is not None and recvbuf is last.recvbuf and sendbuf is last.sendbuf and op is last.op and self._around:
@@ -109,6 +111,10 @@ class PreparedAllreduces:
                 last.settling.call(last.vectors)
                 return
         vectors, operation = vectors_of(sendbuf, recvbuf), operation_of(op)
+        if vectors is None or operation is None:
+            self._refuse_freed()
+            pass_on(self._around, sendbuf, recvbuf, op, vectors)
+            return
         key = vectors.recv.size, vectors.recv.dtype, operation
         settling = self._known.get(key)
         if settling is None or self.check or not self._around:
@@ -121,8 +127,7 @@ class PreparedAllreduces:
 
     def _checked(self, shape: Shape) -> Settling:
         """What is kept for `shape`, prepared if there is nothing; compared over all ranks. Raises as `__call__`."""
-        if not self._is_open or self._around == MPI.COMM_NULL:
-            raise ValueError(f"{FREED if self._is_open else 'Allreduce: it was closed'}; make a new one")
+        self._refuse_freed()
         if shape not in self._shapes or self.check:
             try:
                 refuse_different(self._control, shape, self._patience_s)
@@ -133,6 +138,10 @@ class PreparedAllreduces:
         if shape not in self._shapes:
             self._shapes[shape] = self._prepared(shape)
         return self._shapes[shape]
+
+    def _refuse_freed(self) -> None:
+        if not self._is_open or self._around == MPI.COMM_NULL:
+            raise ValueError(f"{FREED if self._is_open else 'Allreduce: it was closed'}; make a new one")
 
     def choices(self) -> list[Choice]:
         """What is settled so far, by size; the same on all ranks."""
