@@ -14,13 +14,13 @@ from mpi4py import MPI
 
 from ..executing import OPERATIONS
 from ..runs.dtypes import DTYPES, DtypeError, teach_numpy
+from .dlpack import dtype_of_dlpack, on_device
 
 PLAIN = frozenset(map(np.dtype, ("float32", "float64", "int32", "int64", "float16")))
 NAME_OF_ID = {id(MPI.SUM): "sum", id(MPI.PROD): "prod", id(MPI.MAX): "max", id(MPI.MIN): "min"}  # they live for ever
 FLOATS = "FLOAT DOUBLE FLOAT16_T REAL DOUBLE_PRECISION REAL2 REAL4 REAL8"  # of C and Fortran
 INTEGERS = "INT LONG LONG_LONG INT32_T INT64_T INTEGER INTEGER4 INTEGER8"
-TENSORS_OF_MPI4PY = frozenset("bool int8 uint8 int16 uint16 uint32 uint64 complex64 complex128".split())
-ON_PROCESSOR = (1, 3, 11, 13)  # devices of DLPack: the processor, and memory of others that it reaches
+OF_MPI4PY = frozenset("bool int8 uint8 int16 uint16 uint32 uint64 complex64 complex128".split())
 
 
 class Vectors(NamedTuple):
@@ -162,7 +162,9 @@ def _dtype(datatype: Any, name: str) -> np.dtype | None:
     try:
         known = datatype if isinstance(datatype, MPI.Datatype) else MPI.Datatype.fromcode(datatype)
     except (TypeError, ValueError):
-        raise TypeError(f"Allreduce: {name}: {datatype!r:.40} is no type of MPI; expected one such as MPI.FLOAT") from None
+        raise TypeError(
+            f"Allreduce: {name}: {datatype!r:.40} is no type of MPI; expected one such as MPI.FLOAT"
+        ) from None
     if (own := NAME_OF_HANDLE.get(known.handle)) is None:
         return None
     return _known_to_numpy(own)
@@ -188,7 +190,8 @@ def _array(buffer: Any, name: str) -> np.ndarray | None:
             found = type(buffer).__name__
             raise TypeError(f"Allreduce: {name} is of type {found}, of which numpy makes a copy; expected an array")
     elif hasattr(buffer, "__dlpack__"):
-        array = _of_dlpack(buffer, name)
+        dtype = dtype_of_dlpack(buffer, name)
+        array = None if dtype is None else _as_type(None, _known_to_numpy(dtype), buffer, name)
     else:
         array = _of_memory(buffer, name)
     if array is None:
@@ -199,26 +202,17 @@ def _array(buffer: Any, name: str) -> np.ndarray | None:
 
 
 def _of_memory(buffer: Any, name: str) -> np.ndarray | None:
-    """Of what has the buffer protocol; None: of elements that numpy does not know."""
+    """Of what has the buffer protocol; None: of elements that numpy does not know, or at addresses of a device."""
     try:
         memory = memoryview(buffer)
     except (TypeError, BufferError):
+        if hasattr(buffer, "__cuda_array_interface__"):  # only mpi4py and MPI know what to do with it
+            return None
         found = type(buffer).__name__
         raise TypeError(f"Allreduce: {name} is of type {found}; expected an array or [array, count, type]") from None
     try:
         return np.asarray(memory)
     except (TypeError, ValueError):
-        return None
-
-
-def _of_dlpack(buffer: Any, name: str) -> np.ndarray | None:
-    """Of a producer of DLPack; None: of elements that numpy does not know. Raises ValueError: on a device."""
-    device, number = buffer.__dlpack_device__()
-    if device not in ON_PROCESSOR:
-        raise _on_device(name, f"device {int(device)}:{number} of DLPack")
-    try:
-        return np.from_dlpack(buffer)
-    except (BufferError, RuntimeError, TypeError, ValueError):
         return None
 
 
@@ -230,12 +224,12 @@ def _tensor_type() -> Any:
 def _of_tensor(tensor: Any, name: str) -> np.ndarray | None:
     """Of a tensor of PyTorch; None: of elements that are not ours. Raises ValueError: no dense one of the processor."""
     if tensor.device.type != "cpu":
-        raise _on_device(name, f"{tensor.device.type}")
+        raise on_device(name, tensor.device.type)
     dtype = str(tensor.dtype).removeprefix("torch.")
-    if dtype in TENSORS_OF_MPI4PY:
-        return None
     if dtype not in DTYPES:
-        raise TypeError(f"Allreduce: {name} is a tensor of {dtype}, which neither this package nor mpi4py reduces")
+        if dtype in OF_MPI4PY:
+            return None
+        raise TypeError(f"Allreduce: {name} has elements of {dtype}, which neither this package nor mpi4py reduces")
     try:
         if dtype != "bfloat16":
             return tensor.numpy()
@@ -243,13 +237,6 @@ def _of_tensor(tensor: Any, name: str) -> np.ndarray | None:
     except (RuntimeError, TypeError) as error:  # sparse, negated as a view, or part of a graph of gradients
         reason = str(error).splitlines()[0]
         raise ValueError(f"Allreduce: {name}: {reason} Expected a dense, detached tensor") from None
-
-
-def _on_device(name: str, device: str) -> ValueError:
-    return ValueError(
-        f"Allreduce: {name} is on {device}; expected memory of the processor: copy it there, "
-        "or call mpi4py's own Allreduce where MPI knows the device"
-    )
 
 
 def _as_type(array: np.ndarray | None, dtype: np.dtype, buffer: Any, name: str) -> np.ndarray:

@@ -14,7 +14,9 @@ def pass_on(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, op: Any, vectors: Vector
     Raises TypeError, in one sentence, for a type that neither side has, and for 'avg', which mpi4py does not have.
     """
     if vectors is not None and vectors.recv.dtype.name == "bfloat16":
-        raise TypeError("Allreduce: bfloat16 has SUM, PROD, MAX, MIN and 'avg' here, and nothing in mpi4py; use float32")
+        raise TypeError(
+            "Allreduce: bfloat16 has SUM, PROD, MAX, MIN and 'avg' here, and nothing in mpi4py; use float32"
+        )
     if op == "avg":
         raise TypeError("Allreduce: 'avg' is of types of floating point; of others, use MPI.SUM and divide")
     operation = OPERATIONS[op] if isinstance(op, str) else op

@@ -43,7 +43,9 @@ def usable(comm: Any) -> MPI.Comm:
     if comm == MPI.COMM_NULL:
         raise ValueError(f"{FREED}; expected one that is in use")
     if comm.Is_inter():
-        raise ValueError("Allreduce: an intercommunicator; expected an intracommunicator")
+        raise ValueError(
+            "Allreduce: an intercommunicator; expected an intracommunicator: call comm.Allreduce of mpi4py"
+        )
     return comm
 
 
@@ -141,7 +143,8 @@ class PreparedAllreduces:
 
     def _refuse_freed(self) -> None:
         if not self._is_open or self._around == MPI.COMM_NULL:
-            raise ValueError(f"{FREED if self._is_open else 'Allreduce: it was closed'}; make a new one")
+            reason = FREED if self._around == MPI.COMM_NULL else "Allreduce: it was closed"
+            raise ValueError(f"{reason}; make a new one")
 
     def choices(self) -> list[Choice]:
         """What is settled so far, by size; the same on all ranks."""
@@ -168,6 +171,11 @@ class PreparedAllreduces:
             if not MPI.Is_finalized():
                 self._control.Free()
                 self._site.comm.Free()
+
+    def end_with_communicator(self) -> None:
+        """The communicator is being freed, by this or another object of its handle: close, and say so in later calls."""
+        self._around = MPI.COMM_NULL
+        self.close()
 
     def let_go(self) -> None:
         """Free what this rank alone holds, without the others: requests, types, buffers."""
