@@ -20,7 +20,7 @@ PLAIN = frozenset(map(np.dtype, ("float32", "float64", "int32", "int64", "float1
 NAME_OF_ID = {id(MPI.SUM): "sum", id(MPI.PROD): "prod", id(MPI.MAX): "max", id(MPI.MIN): "min"}  # they live for ever
 FLOATS = "FLOAT DOUBLE FLOAT16_T REAL DOUBLE_PRECISION REAL2 REAL4 REAL8"  # of C and Fortran
 INTEGERS = "INT LONG LONG_LONG INT32_T INT64_T INTEGER INTEGER4 INTEGER8"
-OF_MPI4PY = frozenset("bool int8 uint8 int16 uint16 uint32 uint64 complex64 complex128".split())
+OF_MPI4PY = frozenset(["bool", "int8", "uint8", "int16", "uint16", "uint32", "uint64", "complex64", "complex128"])
 
 
 class Vectors(NamedTuple):

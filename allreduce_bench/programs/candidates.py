@@ -55,13 +55,14 @@ def words_of(algorithm: Any) -> list[str]:
 
 
 def algorithms_of(words: Sequence[str]) -> dict[str, Algorithm]:
-    """The algorithms that `words` name, by name or by the path of a user's file; AUTO: all that are not bounded.
+    """The algorithms that `words` name, by name or by the path of a user's file; AUTO: all that are not bounded, too.
 
     Native is none of them. Raises AlgorithmError.
     """
-    if list(words) == [AUTO]:
-        return {name: algorithm for name, algorithm in builtin().items() if not algorithm.bounded}
-    return find([word for word in words if word != NATIVE], also=[NATIVE])
+    named = find([word for word in words if word not in (AUTO, NATIVE)], also=[AUTO, NATIVE])
+    if AUTO not in words:
+        return named
+    return {name: algorithm for name, algorithm in builtin().items() if not algorithm.bounded} | named
 
 
 def executors_here(comm: MPI.Comm, wanted: str) -> tuple[str, ...]:
@@ -82,12 +83,13 @@ def candidates(
 ) -> list[Candidate]:
     """Those worth a trial, in an order that is the same on all ranks; native is the first.
 
-    With one rank or no element there is nothing to try. Of named algorithms all are tried that these ranks allow.
+    With one rank or no element there is nothing to try. Named algorithms are tried wherever these ranks allow them.
     """
     size, found = len(topology.node_of), list[Candidate]()
     fitting = [algorithm for algorithm in algorithms if algorithm.unmet(size, topology) is None]
-    if list(words) == [AUTO]:
-        fitting = _promising(fitting, shape, topology)
+    if AUTO in words:
+        named = [algorithm for algorithm in fitting if algorithm.name in words or algorithm.file]
+        fitting = named + _promising([one for one in fitting if one not in named], shape, topology)
     if (AUTO in words or NATIVE in words) and native_datatype(shape.dtype) is not None:
         found.append(Candidate(NATIVE, NATIVE))
     found += [candidate for algorithm in fitting for candidate in _ways(algorithm, executors, shape, size)]

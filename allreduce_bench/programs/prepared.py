@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from mpi4py import MPI
 
+from ..algorithms import builtin
 from ..measuring.context import nodes_of
 from ..runs.dtypes import is_float, teach_numpy
 from ..schedule.algorithm import Algorithm, AlgorithmError
@@ -15,7 +16,8 @@ from .agreement import PATIENCE_S, NotTogether, Shape, refuse_different, refuse_
 from .bound import Bound, Site, refuse_without_compiler
 from .buffers import Vectors, operation_of, vectors_of
 from .candidates import AUTO, PYTHON, Candidate, algorithms_of, candidates, executors_here, words_of
-from .choices import PROGRAM, Choice, Lookup, lookup_of, write_choices
+from .choice_file import ChoiceFile
+from .choices import NO_FILE, PROGRAM, Choice, ChoiceError, own_files, write_choices
 from .errors import end_with_errors
 from .passing_on import pass_on
 from .settling import Settling
@@ -87,12 +89,14 @@ class PreparedAllreduces:
             self._find(own, self._words)
             self._site = Site(own, nodes_of(own))
             self._executors = executors_here(own, executor)
-            self._lookup = None if choice is None else self._opened(Path(choice))
+            self._choice_file = None if choice is None else ChoiceFile(own, Path(choice), self._own_files)
         except (ValueError, TypeError):  # on all ranks
             own.Free()
             raise
+        if choice is not None:
+            self._say(f"takes its algorithms from {choice}")
         self._control = own.Dup()  # of comparisons alone: nothing else meets them
-        self._has_choice = choice is not None
+        self._placements: dict[Shape, str] = {}  # of vectors, where a file says what runs
         self._shapes: dict[Shape, Settling] = {}
         self._last: _Call | None = None
         self._known: dict[tuple, Settling] = {}  # the same by length, numpy's type and operation: found sooner
@@ -151,7 +155,14 @@ class PreparedAllreduces:
         layout, ranks = self._site.topology.describe(), self._site.comm.size
         settled = [(shape, one.settled) for shape, one in sorted(self._shapes.items()) if one.settled is not None]
         return [
-            Choice(ranks, layout, **vars(shape), **candidate._asdict(), placement=PROGRAM)
+            Choice(
+                *(ranks, layout),
+                **vars(shape),
+                **candidate._asdict(),
+                placement=self._placements.get(shape, PROGRAM),
+                file=self._own_files.get(candidate.algorithm, NO_FILE).path,
+                sha256=self._own_files.get(candidate.algorithm, NO_FILE).sha256,
+            )
             for shape, candidate in settled
         ]
 
@@ -173,7 +184,7 @@ class PreparedAllreduces:
                 self._site.comm.Free()
 
     def end_with_communicator(self) -> None:
-        """The communicator is being freed, by this or another object of its handle: close, and say so in later calls."""
+        """The communicator is being freed, by an object of its handle: close, and say so in later calls."""
         self._around = MPI.COMM_NULL
         self.close()
 
@@ -194,19 +205,6 @@ class PreparedAllreduces:
             self.close()
         else:  # the other ranks may be elsewhere
             self.let_go()
-
-    def _opened(self, path: Path) -> Lookup | None:
-        """The lookup on rank 0, which says so; None on the others. Raises ValueError on all ranks."""
-        lookup, refusal = None, ""
-        if self._site.comm.rank == 0:
-            try:
-                lookup = lookup_of(path)
-            except (ValueError, OSError) as error:
-                refusal = str(error)
-        if refusal := self._site.comm.bcast(refusal):
-            raise ValueError(f"Allreduce: {refusal}")
-        self._say(f"takes its algorithms from {path}")
-        return lookup
 
     def _prepared(self, shape: Shape) -> Settling:
         """The candidates of a shape, on all ranks. Raises ValueError where none of them runs."""
@@ -239,28 +237,30 @@ class PreparedAllreduces:
         return candidates(self._words, self._algorithms.values(), executors, shape, self._site.topology)
 
     def _chosen(self, shape: Shape) -> Candidate | None:
-        """What rank 0 finds in the file; None: it says nothing of these ranks, which rank 0 says, or there is none."""
-        if not self._has_choice:
+        """What the file says; None: it says nothing of these ranks, which rank 0 says, or there is none."""
+        if self._choice_file is None:
             return None
-        chosen = self._site.comm.bcast(self._lookup(shape, self._site.topology) if self._lookup else None)
+        chosen = self._choice_file.chosen(self._site.comm, shape, self._site.topology)
         if chosen is None:
             layout = self._site.topology.describe()
             self._say(f"found no choice for {shape.words} on {self._site.comm.size} ranks ({layout}); tries instead")
-        return chosen
+            return None
+        self._placements[shape] = chosen.placement
+        return chosen.candidate
 
     def _algorithm(self, candidate: Candidate) -> Algorithm | None:
+        """One that the program names, or a built-in one: a file of choices names no others."""
         if candidate.executor == "native":
             return None
-        if candidate.algorithm not in self._algorithms:
-            self._find(self._site.comm, [candidate.algorithm])
-        return self._algorithms[candidate.algorithm]
+        return self._algorithms.get(candidate.algorithm) or builtin()[candidate.algorithm]
 
     def _find(self, comm: MPI.Comm, words: Sequence[str]) -> None:
         """Take up the algorithms that `words` name, which may be files that some nodes do not have."""
         reason = ""
         try:
             self._algorithms |= algorithms_of(words)
-        except AlgorithmError as refusal:
+            self._own_files = own_files(self._algorithms.values())
+        except (AlgorithmError, ChoiceError) as refusal:
             reason = str(refusal)
         refuse_together(comm, AlgorithmError, reason)
 

@@ -28,7 +28,7 @@ def wrap(
 ) -> Any:
     """`comm` as an instance of a subclass of its class, whose `Allreduce` is that of this package.
 
-    All ranks of `comm` wrap it together, with the same arguments; these are as of PreparedAllreduces, as are the errors:
+    All ranks of `comm` wrap it together, with the same arguments, which are as of PreparedAllreduces. Raises as it:
     TypeError for what is no communicator, ValueError for one that was freed, or is between groups.
     """
     prepared = kept_for(comm, algorithm, executor, choice, check)
