@@ -46,7 +46,8 @@ def kept_for(
     around: MPI.Comm, algorithm: "str | Sequence[str]", executor: str, choice: "str | Path | None", check: bool
 ) -> PreparedAllreduces:
     """What is kept for a communicator and a way to call it; made, on all ranks together, where there is nothing."""
-    prepared_of: Any = usable(around).Get_attr(_key())
+    around = usable(around)
+    prepared_of: Any = around.Get_attr(_key())
     if prepared_of is None:
         prepared_of = {}
         around.Set_attr(_key(), prepared_of)

@@ -33,13 +33,14 @@ def wrap(
     """
     prepared = kept_for(comm, algorithm, executor, choice, check)
     wrapped = _class_for(_kind(comm))(comm)
-    wrapped.prepared = prepared
+    wrapped.plain, wrapped.prepared = prepared.around, prepared
     return wrapped
 
 
 class Wrapped(MPI.Intracomm):
     """An intracommunicator with an `Allreduce` of ours."""
 
+    plain: MPI.Intracomm  # of mpi4py, with the same handle
     prepared: PreparedAllreduces
 
     def Allreduce(self, sendbuf: Any, recvbuf: Any, op: Any = MPI.SUM) -> None:
