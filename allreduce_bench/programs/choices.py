@@ -85,9 +85,9 @@ class Choice:
         return self.count * DTYPES[self.dtype]
 
     @property
-    def chosen(self) -> Chosen:
+    def candidate(self) -> Candidate:
         """What runs."""
-        return Chosen(Candidate(self.algorithm, self.executor, self.segment, self.window), self.placement)
+        return Candidate(self.algorithm, self.executor, self.segment, self.window)
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,8 @@ def _nearest(choices: list[Choice]) -> Lookup:
     def lookup(shape: Shape, topology: Topology) -> Chosen | None:
         size = len(topology.node_of)
         alike = [choice for choice in choices if choice.ranks == size and choice.layout in ("", topology.describe())]
-        return min(alike, key=lambda choice: _distance(choice, shape)).chosen if alike else None
+        nearest = min(alike, key=lambda choice: _distance(choice, shape), default=None)
+        return nearest and Chosen(nearest.candidate, nearest.placement)
 
     return lookup
 
