@@ -16,12 +16,12 @@ class ChoiceFile:
 
     def __init__(self, comm: MPI.Comm, path: Path, own: Mapping[str, OwnFile]):
         """`own`: the files of algorithms that the program names. Raises ValueError."""
-        self._path, self._lookup = path, list[Lookup]()
+        self.path, self._lookup = path, list[Lookup]()
         _on_rank_0(comm, path, lambda: self._lookup.append(lookup_of(path, own)))
 
     def chosen(self, comm: MPI.Comm, shape: Shape, topology: Topology) -> Chosen | None:
         """What it says of a shape; None: nothing of so many ranks. Raises ValueError."""
-        return _on_rank_0(comm, self._path, lambda: self._lookup[0](shape, topology))
+        return _on_rank_0(comm, self.path, lambda: self._lookup[0](shape, topology))
 
 
 def _on_rank_0(comm: MPI.Comm, path: Path, work: Callable[[], Any]) -> Any:

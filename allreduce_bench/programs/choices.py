@@ -169,8 +169,9 @@ def _refuse_odd(choice: Choice) -> None:
     """Raises JsonError where the values of fields contradict each other."""
     if (choice.algorithm == NATIVE) != (choice.executor == NATIVE):
         raise JsonError(f"algorithm {choice.algorithm!r:.40} with the executor {choice.executor}")
-    if choice.window is not None and choice.executor not in PIPELINED:
-        raise JsonError(f"a window with the executor {choice.executor}; it belongs to {' and '.join(PIPELINED)}")
+    if (choice.window is not None) != (choice.executor in PIPELINED):
+        given = "no window" if choice.window is None else "a window"
+        raise JsonError(f"{given} with the executor {choice.executor}; it belongs to {' and '.join(PIPELINED)}")
 
 
 def _refuse_code(path: Path, choice: Choice, own: OwnFiles) -> None:

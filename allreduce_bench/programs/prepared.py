@@ -355,7 +355,8 @@ class PreparedAllreduces:
             if self.budget.is_endless and len(found) > 1:
                 settling.begin_trial(found, shape.nbytes >= LONG_NBYTES)
             return settling
-        raise ValueError(f"Allreduce of {shape.words}: {refusals[-1]}")
+        by_whom = f"; it was chosen by {self._choice_file.path}" if self._choice_file and chosen else ""
+        raise ValueError(f"Allreduce of {shape.words}: {refusals[-1]}{by_whom}")
 
     def _make_room(self) -> None:
         """Forget what is prepared for the shapes that were not called for longest, where it is too much."""

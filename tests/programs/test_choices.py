@@ -155,6 +155,7 @@ def test_own_algorithms_run_where_the_program_names_their_file_as_it_was(tmp_pat
         ({"algorithm": "native"}, "algorithm 'native' with the executor sendrecv"),
         ({"algorithm": "ring", "executor": "native"}, "algorithm 'ring' with the executor native"),
         ({"algorithm": "ring", "window": 4}, "a window with the executor sendrecv"),
+        ({"algorithm": "ring", "executor": "pipelined"}, "no window with the executor pipelined"),
         ({"algorithm": "ring", "segment": 2**62}, "segment: .*expected 1 or more and at most"),
         ({"algorithm": "ring", "count": 10**30}, "count: .*magnitude below"),
         ({"algorithm": "ring", "count": -1}, "count: found -1"),
