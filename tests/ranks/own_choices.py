@@ -32,7 +32,7 @@ def settled(choice: Path, words: str | list[str]) -> list:
     """The choices after a call by those of a file."""
     with PreparedAllreduces(COMM, words, PYTHON, choice=choice) as allreduce:
         allreduce(ONES, TOTAL)
-        check((TOTAL == COMM.size).all(), "sum")
+        check((COMM.size == TOTAL).all(), "sum")
         return allreduce.choices()
 
 
