@@ -34,7 +34,7 @@ class _Message(NamedTuple):
     """The parts of a buffer as mpi4py takes it; None: not said."""
 
     buffer: Any
-    count: int | None = None
+    elements: int | None = None
     displacement: int = 0  # elements
     datatype: "MPI.Datatype | str | None" = None
 
@@ -116,10 +116,11 @@ def _vector(given: Any, name: str) -> np.ndarray | None:
         return None
     if dtype is not None and (buffer is None or buffer is MPI.BOTTOM):
         array = np.empty(0, dtype)
-    elif dtype is not None:
-        array = _as_type(_array(buffer, name), dtype, buffer, name)
-    elif (array := _array(buffer, name)) is None:
-        return None
+    else:
+        found = _array(buffer, name)
+        if found is None and (dtype is None or hasattr(buffer, "__cuda_array_interface__")):
+            return None
+        array = found if dtype is None else _as_type(found, dtype, buffer, name)
     if array.dtype not in PLAIN and array.dtype.name not in DTYPES:
         return None
     if not array.dtype.isnative:  # numpy gives it the same name, MPI would add other numbers
@@ -180,6 +181,7 @@ def _known_to_numpy(dtype: str) -> np.dtype:
 
 def _array(buffer: Any, name: str) -> np.ndarray | None:
     """The memory of `buffer` as a 1-d array; None: of elements that numpy does not know."""
+    array: np.ndarray | None
     if isinstance(buffer, np.ndarray):
         array = buffer
     elif (tensor := _tensor_type()) is not None and isinstance(buffer, tensor):
@@ -243,7 +245,7 @@ def _as_type(array: np.ndarray | None, dtype: np.dtype, buffer: Any, name: str) 
     """The memory of `buffer` as elements of `dtype`; `array` is what numpy makes of it, None: nothing."""
     try:
         if array is None:
-            array = np.asarray(memoryview(MPI.buffer.frombuffer(buffer, readonly=name == "sendbuf")))
+            array = np.asarray(MPI.buffer.frombuffer(buffer, readonly=name == "sendbuf"))
         return array if dtype == array.dtype else array.view(dtype)
     except (TypeError, ValueError, BufferError):
         found = type(buffer).__name__

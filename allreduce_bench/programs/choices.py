@@ -125,8 +125,8 @@ def lookup_of(path: Path, own: OwnFiles | None = None) -> Lookup:
     if path.is_dir():
         return _nearest(_choices_of_run(path))
     try:
-        if kind := kind_of_file(path.stat().st_mode):
-            raise ChoiceError(f"{path}: {kind}; {EXPECTED}")
+        if odd := kind_of_file(path.stat().st_mode):
+            raise ChoiceError(f"{path}: {odd}; {EXPECTED}")
         content = json.loads(read_given_text(path, LONGEST_FILE))
     except ChoiceError:
         raise
@@ -238,7 +238,7 @@ def _nearest(choices: list[Choice]) -> Lookup:
         size = len(topology.node_of)
         alike = [choice for choice in choices if choice.ranks == size and choice.layout in ("", topology.describe())]
         nearest = min(alike, key=lambda choice: _distance(choice, shape), default=None)
-        return nearest and Chosen(nearest.candidate, nearest.placement)
+        return None if nearest is None else Chosen(nearest.candidate, nearest.placement)
 
     return lookup
 

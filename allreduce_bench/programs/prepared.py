@@ -63,7 +63,7 @@ def usable(comm: Any) -> MPI.Comm:
     if comm == MPI.COMM_NULL:
         raise ValueError(f"{FREED}; expected one that is in use")
     if comm.Is_inter():
-        raise ValueError("Allreduce: an intercommunicator; expected an intracommunicator")
+        raise ValueError("Allreduce: an intercommunicator; expected an intracommunicator: call mpi4py's own Allreduce")
     return getattr(comm, "plain", comm)
 
 
@@ -202,8 +202,7 @@ class PreparedAllreduces:
         layout, ranks = self._nodes().describe(), self.around.size
         return [
             Choice(
-                *(ranks, layout),
-                **vars(shape),
+                **{"ranks": ranks, "layout": layout, **vars(shape)},
                 **candidate._asdict(),
                 placement=self._placement(shape, candidate),
                 file=self._own_files.get(candidate.algorithm, NO_FILE).path,

@@ -40,7 +40,7 @@ def wrap(
 class Wrapped(MPI.Intracomm):
     """An intracommunicator with an `Allreduce` of ours."""
 
-    plain: MPI.Intracomm  # of mpi4py, with the same handle
+    plain: MPI.Comm  # of mpi4py, with the same handle
     prepared: PreparedAllreduces
 
     def Allreduce(self, sendbuf: Any, recvbuf: Any, op: Any = MPI.SUM) -> None:
@@ -48,20 +48,20 @@ class Wrapped(MPI.Intracomm):
         self.prepared(sendbuf, recvbuf, op)
 
 
-def _kind(comm: MPI.Comm) -> type[MPI.Comm]:
+def _kind(comm: MPI.Comm) -> Any:
     """The class of mpi4py: of a communicator with a topology its own."""
     return next(kind for kind in type(comm).__mro__ if kind.__module__ == MPI.__name__)
 
 
 @cache
-def _class_for(kind: type[MPI.Comm]) -> type[Wrapped]:
+def _class_for(kind: Any) -> type[Wrapped]:
     """`Wrapped` with the methods of `kind`, of which those that copy the class give plain ones."""
     bases = (Wrapped,) if kind is MPI.Intracomm else (Wrapped, kind)
     methods = {name: _of_plain(kind, name) for name in OF_OWN_KIND}
     return type(f"Wrapped{kind.__name__}", bases, methods)
 
 
-def _of_plain(kind: type[MPI.Comm], name: str) -> Callable:
+def _of_plain(kind: Any, name: str) -> Callable:
     method = getattr(kind, name)
 
     def of_plain(self: MPI.Comm, *arguments: Any, **named: Any) -> Any:

@@ -81,6 +81,17 @@ def test_other_types_are_left_to_mpi4py(buffer):
     assert vectors_of(MPI.IN_PLACE, buffer) is vectors_of(buffer, buffer) is None
 
 
+class OnlyOfCuda:
+    """Memory that may be on a device: nobody but mpi4py and MPI may look at it."""
+
+    __cuda_array_interface__ = {"data": (1, False), "typestr": "<f4", "shape": (2,), "version": 0}  # noqa: RUF012
+
+
+@pytest.mark.parametrize("buffer", [OnlyOfCuda(), [OnlyOfCuda(), MPI.FLOAT], [OnlyOfCuda(), 2, MPI.FLOAT]])
+def test_memory_that_cuda_alone_describes_is_left_to_mpi4py(buffer):
+    assert vectors_of(MPI.IN_PLACE, buffer) is None
+
+
 def test_types_are_those_of_mpi_whatever_language_names_them():
     named = {name: array_of(name).dtype.name for name in ("LONG", "LONG_LONG", "INT64_T", "INT", "DOUBLE", "FLOAT")}
     assert named == {
@@ -91,27 +102,6 @@ def test_types_are_those_of_mpi_whatever_language_names_them():
 
 def array_of(name: str) -> np.ndarray:
     return vectors_of(MPI.IN_PLACE, [bytearray(16), getattr(MPI, name)]).recv
-
-
-class Produced:
-    """A producer of DLPack alone, on a device."""
-
-    def __init__(self, values: np.ndarray, device: int = 1):
-        self.values, self.device = values, device
-
-    def __dlpack__(self, **named):
-        return self.values.__dlpack__(**named)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return self.device, 0
-
-
-def test_producers_of_dlpack_share_their_memory():
-    values = np.zeros(3, "f4")
-    assert np.shares_memory(vectors_of(MPI.IN_PLACE, Produced(values)).recv, values)
-    assert vectors_of(MPI.IN_PLACE, Produced(np.zeros(3, "i2"))) is None
-    with pytest.raises(ValueError, match="recvbuf is on device 2:0 of DLPack; expected memory of the processor"):
-        vectors_of(MPI.IN_PLACE, Produced(values, device=2))
 
 
 def test_tensors_of_pytorch_share_their_memory_and_others_are_refused():

@@ -3,9 +3,9 @@
     mpirun -n 2 python hooked_ddp.py same,overlap | fsdp | dies | order | torchrun
 
 same: every type, two models, bit by bit where the order of additions is the same (two processes), else to rounding.
-overlap: a bucket is under way while the next one comes. fsdp: the hook is refused. dies: rank 1 fails in its third step. order: torch counts the
-processes the other way round. torchrun: the processes are torchrun's, and each is alone for MPI. Prints
-`NAME: N checks, 0 failed`.
+overlap: a bucket is under way while the next one comes. fsdp: the hook is refused. dies: rank 1 fails in its third
+step. order: torch counts the processes the other way round. torchrun: the processes are torchrun's, and each is alone
+for MPI. Prints `NAME: N checks, 0 failed`.
 """
 
 import os
@@ -96,10 +96,10 @@ def overlap() -> None:
     """The second bucket is handed over before the first one is done."""
     run, events = bound.Bound.run, []
 
-    def slow(self, vectors) -> None:
+    def slow(self, *vectors) -> None:
         events.append("begin")
         time.sleep(0.1)
-        run(self, vectors)
+        run(self, *vectors)
         events.append("end")
 
     def noted(state, bucket):
@@ -135,7 +135,9 @@ def fsdp() -> None:
     from torch.distributed.fsdp import FullyShardedDataParallel, ShardingStrategy
 
     for strategy in (ShardingStrategy.FULL_SHARD, ShardingStrategy.NO_SHARD):
-        model = FullyShardedDataParallel(network(torch.float32), sharding_strategy=strategy, device_id=torch.device("cpu"))
+        model = FullyShardedDataParallel(
+            network(torch.float32), sharding_strategy=strategy, device_id=torch.device("cpu")
+        )
         model.register_comm_hook(None, mpi_allreduce_hook)
         refused(
             "this hook is of DistributedDataParallel; FullyShardedDataParallel shards",
