@@ -114,14 +114,8 @@ def _vector(given: Any, name: str) -> np.ndarray | None:
     dtype = None
     if datatype is not None and (dtype := _dtype(datatype, name)) is None:
         return None
-    if dtype is not None and (buffer is None or buffer is MPI.BOTTOM):
-        array = np.empty(0, dtype)
-    else:
-        found = _array(buffer, name)
-        if found is None and (dtype is None or hasattr(buffer, "__cuda_array_interface__")):
-            return None
-        array = found if dtype is None else _as_type(found, dtype, buffer, name)
-    if array.dtype not in PLAIN and array.dtype.name not in DTYPES:
+    array = _elements(buffer, dtype, name)
+    if array is None or (array.dtype not in PLAIN and array.dtype.name not in DTYPES):
         return None
     if not array.dtype.isnative:  # numpy gives it the same name, MPI would add other numbers
         raise TypeError(
@@ -135,6 +129,16 @@ def _vector(given: Any, name: str) -> np.ndarray | None:
         from_there = f" from element {displacement} on" if displacement else ""
         raise ValueError(f"Allreduce: {name} has {array.size} elements; a count of {count}{from_there} does not fit")
     return array[displacement : displacement + count]
+
+
+def _elements(buffer: Any, dtype: np.dtype | None, name: str) -> np.ndarray | None:
+    """The memory of `buffer` as a 1-d array of `dtype`, or of its own; None: numpy cannot have it."""
+    if dtype is not None and (buffer is None or buffer is MPI.BOTTOM):
+        return np.empty(0, dtype)
+    array = _array(buffer, name)
+    if dtype is None or (array is None and hasattr(buffer, "__cuda_array_interface__")):
+        return array
+    return _as_type(array, dtype, buffer, name)
 
 
 def _message(given: "list | tuple", name: str) -> _Message:
