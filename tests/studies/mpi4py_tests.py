@@ -29,7 +29,7 @@ LONGEST_S = 600
 def downloaded(python: Path, place: Path) -> Path:
     """mpi4py's source distribution of the interpreter's version. Raises SystemExit: it cannot be had."""
     version = subprocess.run([python, "-c", VERSION], capture_output=True, text=True, check=True).stdout.strip()
-    words = ["-m", "pip", "download", "--no-binary", ":all:", "--no-deps", "--dest", str(place), f"mpi4py=={version}"]
+    words = ["-m", "pip", "download", "--no-binary", "mpi4py", "--no-deps", "--dest", str(place), f"mpi4py=={version}"]
     done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
     if found := sorted(place.glob("mpi4py-*.tar.gz")):
         return found[-1]
