@@ -3,7 +3,11 @@
 __version__ = "0.1.0"
 
 # what programs import from here -> its module, loaded when it is asked for
-_OFFERED = {"Allreduce": "programs.allreduce", "StepMonitor": "programs.step_monitor"}
+_OFFERED = {
+    "Allreduce": "programs.allreduce",
+    "StepMonitor": "programs.step_monitor",
+    "wrap": "programs.wrapped",
+}
 
 
 def __getattr__(name: str) -> object:

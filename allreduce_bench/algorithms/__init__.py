@@ -138,7 +138,7 @@ def _from_file(path: Path) -> list[Algorithm]:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:  # a user's file may fail in any way; the message must name it
         raise AlgorithmError(f"{path}: cannot be imported: {type(error).__name__}: {error}") from error
-    algorithms = _algorithms_of(module)
+    algorithms = [one._replace(file=str(path)) for one in _algorithms_of(module)]
     if not algorithms:
         raise AlgorithmError(f"{path}: defines no algorithm; decorate its generator with @algorithm")
     if odd := next(

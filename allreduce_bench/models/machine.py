@@ -10,9 +10,10 @@ from ..runs.atomic_write import write_given
 from ..runs.careful_reading import read_given_text
 from ..runs.cell import EXECUTORS, CutPrices
 from ..runs.cuts import NOMINAL
+from ..runs.placement import EXPECTED, is_placement
 from ..runs.typed_json import read_as
 from .forms import Form, meanings
-from .grades import UNKNOWN
+from .grades import LEVELS, UNKNOWN
 from .model import Model, ModelPart, Parameter
 
 KIND, MACHINE_VERSION = "allreduce-bench machine", 2
@@ -88,6 +89,7 @@ def read_machine(path: Path) -> Machine:
             fields["models"] = [_with_later_fields(model) if version == 1 else model for model in models]
         machine = read_as(Machine, fields, exact=True)
         for model in machine.models:
+            _refuse_odd_names(model)
             for part in model.parts:
                 _refuse_odd(part)
     except ValueError as error:
@@ -115,6 +117,14 @@ def cut_prices(machine: Machine, source: str) -> CutPrices:
 def _with_later_fields(model: Any) -> Any:
     """The JSON of a model with the fields that files of the former version lack."""
     return {"window": None, "grade": UNKNOWN, "placement": UNKNOWN, **model} if isinstance(model, dict) else model
+
+
+def _refuse_odd_names(model: Model) -> None:
+    """Raises ValueError for a grade or a placement of vectors that is none."""
+    if model.grade not in LEVELS:
+        raise ValueError(f"grade: found {model.grade!r:.40}, expected one of {', '.join(LEVELS)}")
+    if model.placement != UNKNOWN and not is_placement(model.placement):
+        raise ValueError(f"placement: found {model.placement!r:.40}; {EXPECTED}")
 
 
 def _refuse_odd(part: ModelPart) -> None:

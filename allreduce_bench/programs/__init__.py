@@ -3,5 +3,6 @@
 In: buffers and a communicator of the program around. Out: results in these buffers, facts about its steps. Read in this
 order: `step_monitor`, `carrier`, `transport`, `mpi_transport`, `torch_transport`, `common_clock`, `blocks`, `observer`,
 `output` with `metrics`, `watchdog` with `stalls` and `side_line`, `words`; `allreduce`, `prepared`, `buffers`,
-`agreement`, `candidates`, `bound`, `settling` with `trial` and `band`, `choices`, `errors`; `torch_hook`.
+`dlpack`, `passing_on`, `agreement`, `candidates`, `bound`, `settling` with `trial` and `band`, `choices` with
+`choice_file`, `errors`; `wrapped`; `torch_hook`.
 """

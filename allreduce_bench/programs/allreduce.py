@@ -36,19 +36,21 @@ def Allreduce(
     how = algorithm, executor, choice, check
     known, known_how, prepared = _recent[0]  # at once: another thread may put another one there
     if around is not known or how != known_how or not around:
-        prepared = _prepared(around, how)
+        prepared = kept_for(around, *how)
         own = list(algorithm) if isinstance(algorithm, list) else algorithm  # the program's list may change
         _recent[0] = around, (own, executor, choice, check), prepared
     prepared(sendbuf, recvbuf, op)
 
 
-def _prepared(around: MPI.Comm, how: tuple) -> PreparedAllreduces:
+def kept_for(
+    around: MPI.Comm, algorithm: "str | Sequence[str]", executor: str, choice: "str | Path | None", check: bool
+) -> PreparedAllreduces:
     """What is kept for a communicator and a way to call it; made, on all ranks together, where there is nothing."""
-    prepared_of: Any = usable(around).Get_attr(_key())
+    around = usable(around)
+    prepared_of: Any = around.Get_attr(_key())
     if prepared_of is None:
         prepared_of = {}
         around.Set_attr(_key(), prepared_of)
-    algorithm, executor, choice, check = how
     words = words_of(algorithm)
     key = *words, str(executor), str(choice), check
     if key not in prepared_of:
@@ -73,7 +75,7 @@ def _key() -> int:
 def _freed(comm: MPI.Comm, keyval: int, prepared_of: dict) -> None:
     """The communicator is being freed, on all ranks; at the end of MPI nothing is left to be freed."""
     for prepared in prepared_of.values():
-        prepared.close()
+        prepared.end_with_communicator()
     prepared_of.clear()
 
 

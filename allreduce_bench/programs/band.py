@@ -25,6 +25,7 @@ class Band:
         self.window = next((calls for limit_s, calls in WINDOWS if call_s < limit_s), TIMED)
         self.untimed = self.window - TIMED  # calls at the beginning of a window
         self.patience = patience
+        self.typical_s = call_s  # of the last window
         self.limits_s: tuple[float, float] | None = None  # seconds; None: the first window is not over
         self._taken: list[float] = []
         self._outside = 0  # windows in a row
@@ -46,6 +47,7 @@ class Band:
         """Whether the choice is to be tried anew, by the least times over all ranks of a window, seconds [call]."""
         ordered = sorted(times.tolist())  # quicker than numpy for so few
         low, typical, high = (ordered[len(ordered) * quarter // 4] for quarter in (1, 2, 3))
+        self.typical_s = typical
         if self.limits_s is None:
             spread = high / low if low > 0 else 1.0
             factor = min(max(FACTOR, spread**2), MOST_FACTOR)

@@ -1,10 +1,9 @@
 """One candidate at a shape: proved, and bound to the buffers of calls.
 
 Short vectors are copied through buffers of our own, to which it is bound once. Longer ones are bound where they lie,
-and the last places are kept, so that a program that calls with the same buffers binds nothing anew.
+and the last places are kept in the workspace, so that a program that calls with the same buffers binds nothing anew.
 """
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import NamedTuple
 from zlib import crc32
@@ -12,19 +11,16 @@ from zlib import crc32
 import numpy as np
 from mpi4py import MPI
 
-from ..executing import EXECUTORS, Place, Prepared, Unsupported, native
-from ..executing.memory import PAGES
+from ..executing import EXECUTORS, OPERATIONS, Prepared, Unsupported, native_datatype
 from ..runs.cell import COMPILED, NATIVE
 from ..runs.dtypes import is_float
 from ..schedule import Step
 from ..schedule.algorithm import Algorithm, AlgorithmError
 from ..schedule.topology import Topology
 from .agreement import Shape
-from .buffers import Vectors
 from .candidates import Candidate
+from .workspace import COPIED_NBYTES, Workspace, by_address
 
-COPIED_NBYTES = 16 * 1024  # copying so much twice costs less than a message
-PLACES = 4  # of longer vectors: so many pairs of buffers are held at a time
 PROVED_UP_TO = 256  # ranks: beyond, a proof takes longer than the calls to come
 
 
@@ -43,73 +39,92 @@ class _Proved(NamedTuple):
     fingerprints: tuple[int, ...] = ()
 
 
+class Native:
+    """The library's own all-reduce, on the program's communicator: nothing is prepared and nothing kept."""
+
+    candidate = Candidate(NATIVE, NATIVE)
+    steps = digest = 0
+
+    def __init__(self, comm: MPI.Comm, shape: Shape):
+        """`shape` has a type that the library knows."""
+        self._allreduce, self._op = comm.Allreduce, OPERATIONS[shape.op]
+        self._size = comm.size if shape.op == "avg" else 0
+        self._datatype = native_datatype(shape.dtype)
+
+    def run(self, send: np.ndarray, recv: np.ndarray) -> None:
+        """All-reduce once; in place both are the same."""
+        datatype = self._datatype
+        sendbuf = MPI.IN_PLACE if send is recv else [send, datatype]
+        self._allreduce(sendbuf, [recv, datatype], self._op)
+        if self._size:
+            np.divide(recv, self._size, recv)
+
+    def close(self) -> None:
+        """There is nothing to free."""
+
+
 class Bound:
     """A candidate that runs on any buffers of its shape; all ranks make it together. Raises AlgorithmError."""
 
-    def __init__(self, site: Site, candidate: Candidate, algorithm: Algorithm | None, shape: Shape, needs_bits: bool):
+    def __init__(
+        self,
+        site: Site,
+        workspace: Workspace,
+        candidate: Candidate,
+        algorithm: Algorithm | None,
+        shape: Shape,
+        needs_bits: bool,
+    ):
         """`needs_bits`: refuse a schedule that does not give all ranks the same bits."""
-        self.candidate, self._site, self._shape = candidate, site, shape
+        self.candidate, self._site, self._workspace, self._shape = candidate, site, workspace, shape
         self._steps, self.digest = list[Step](), 0  # of the steps of all ranks; 0: unknown
         if algorithm is not None:
             self._steps, self.digest = _steps(site, candidate, algorithm, shape, needs_bits)
-        self._own: Place | None = None
-        self._input: np.ndarray | None = None  # of calls in place
-        self._places: OrderedDict[tuple[int, int], Prepared] = OrderedDict()
+        is_short = shape.nbytes <= COPIED_NBYTES
+        self._short = workspace.short(shape.count, shape.dtype) if is_short else None
+        self._key = (self,)  # of what is bound to that
         reason = ""
         try:
-            self._bind(*self._own_vectors()).close()
+            self._bind(np.empty(shape.count, shape.dtype), np.empty(shape.count, shape.dtype)).close()
         except Unsupported as error:
             reason = str(error)
-        if reasons := [reason for reason in site.comm.allgather(reason) if reason]:
-            raise AlgorithmError(f"{candidate.name}: {reasons[0]}")
+        reasons, lengths = zip(*site.comm.allgather((reason, len(self._steps))))
+        if any(reasons):
+            raise AlgorithmError(f"{candidate.name}: {next(filter(None, reasons))}")
+        self.steps: int = max(lengths)  # of a rank
 
-    def run(self, vectors: Vectors) -> None:
-        """All-reduce once."""
-        if vectors.recv.nbytes <= COPIED_NBYTES:
-            call, send, recv = self._own or self._own_place()
-            send[:] = vectors.send
-            call.run()
-            vectors.recv[:] = recv
+    def run(self, send: np.ndarray, recv: np.ndarray) -> None:
+        """All-reduce once; in place both are the same."""
+        if self._short is not None:
+            own_send, own_recv = self._short
+            own_send[:] = send
+            (self._workspace.find(self._key) or self._kept(self._key, own_send, own_recv)).run()
+            recv[:] = own_recv
             return
-        send, recv = vectors
         if send is recv:
-            self._input = PAGES.sendbuf(recv.size, recv.dtype) if self._input is None else self._input
-            self._input[:] = recv
-            send = self._input
+            send = self._workspace.input_of(recv)
         self._place_of(send, recv).run()
 
     def close(self) -> None:
-        """Free what MPI holds for it, and let go of all buffers; a later call binds anew."""
-        for call in [*self._places.values(), *([self._own.call] if self._own else [])]:
-            call.close()
-        self._places.clear()
-        self._own = self._input = None
-
-    def _own_place(self) -> Place:
-        send, recv = self._own_vectors()
-        self._own = Place(self._bind(send, recv), send, recv)
-        return self._own
-
-    def _own_vectors(self) -> tuple[np.ndarray, np.ndarray]:
-        shape = self._shape.count, self._shape.dtype
-        return PAGES.sendbuf(*shape), PAGES.recvbuf(*shape)
+        """Free what MPI holds for it; a later call binds anew."""
+        self._workspace.drop_of(self)
 
     def _place_of(self, send: np.ndarray, recv: np.ndarray) -> Prepared:
-        key = MPI.Get_address(send), MPI.Get_address(recv)
-        call = self._places.get(key)
-        if call is None:
-            if len(self._places) == PLACES:
-                self._places.popitem(last=False)[1].close()
-            call = self._places[key] = self._bind(send, recv)
-        self._places.move_to_end(key)
+        sent_at, received_at = MPI.Get_address(send), MPI.Get_address(recv)
+        key = self, sent_at, received_at
+        found = self._workspace.find(key)
+        return found or self._kept(key, by_address(sent_at, send), by_address(received_at, recv))
+
+    def _kept(self, key: tuple, send: np.ndarray, recv: np.ndarray) -> Prepared:
+        call = self._bind(send, recv)
+        self._workspace.keep(key, call, len(self._steps))
         return call
 
     def _bind(self, send: np.ndarray, recv: np.ndarray) -> Prepared:
-        if self.candidate.executor == NATIVE:
-            return native(send, recv, self._site.comm, self._shape.op)
         window = () if self.candidate.window is None else (self.candidate.window,)
         bind = EXECUTORS[self.candidate.executor]
-        return bind(self._steps, send, recv, self._site.comm, self._shape.op, *window)
+        op, scratch = self._shape.op, self._workspace.scratch
+        return bind(self._steps, send, recv, self._site.comm, op, *window, scratch=scratch)
 
 
 def refuse_without_compiler(site: Site, executors: Sequence[str], dtype: str) -> str | None:

@@ -1,15 +1,26 @@
-"""Buffers as mpi4py takes them, made vectors: an array, [array, type], [array, count], [array, count, type]."""
+"""Buffers as mpi4py takes them, made vectors of the types that are ours; the others are left to mpi4py.
 
+A buffer is an array, what has the buffer protocol, a tensor of PyTorch or of another producer of DLPack, or a list:
+[buffer, type], [buffer, count], [buffer, count, type], [buffer, count, displacement, type]. Whose a call is depends on
+its type and operation alone, which MPI demands to be the same on all ranks, and not on the kinds of objects.
+"""
+
+import sys
+from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
 from mpi4py import MPI
 
 from ..executing import OPERATIONS
-from ..runs.dtypes import DTYPES
+from ..runs.dtypes import DTYPES, DtypeError, teach_numpy
+from .dlpack import dtype_of_dlpack, on_device
 
 PLAIN = frozenset(map(np.dtype, ("float32", "float64", "int32", "int64", "float16")))
 NAME_OF_ID = {id(MPI.SUM): "sum", id(MPI.PROD): "prod", id(MPI.MAX): "max", id(MPI.MIN): "min"}  # they live for ever
+FLOATS = "FLOAT DOUBLE FLOAT16_T REAL DOUBLE_PRECISION REAL2 REAL4 REAL8"  # of C and Fortran
+INTEGERS = "INT LONG LONG_LONG INT32_T INT64_T INTEGER INTEGER4 INTEGER8"
+OF_MPI4PY = frozenset(["bool", "int8", "uint8", "int16", "uint16", "uint32", "uint64", "complex64", "complex128"])
 
 
 class Vectors(NamedTuple):
@@ -19,39 +30,60 @@ class Vectors(NamedTuple):
     recv: np.ndarray
 
 
-def vectors_of(sendbuf: Any, recvbuf: Any) -> Vectors:
-    """The vectors of a call; they share the memory of its buffers.
+class _Message(NamedTuple):
+    """The parts of a buffer as mpi4py takes it; None: not said."""
 
-    Raises TypeError for what is no buffer or has a type that cannot be reduced, ValueError for buffers of different
-    lengths or types, that overlap, are not contiguous or cannot be written.
+    buffer: Any
+    elements: int | None = None
+    displacement: int = 0  # elements
+    datatype: "MPI.Datatype | str | None" = None
+
+
+def vectors_of(sendbuf: Any, recvbuf: Any) -> Vectors | None:
+    """The vectors of a call; they share the memory of its buffers. None: a type of theirs is left to mpi4py.
+
+    Raises TypeError for what is no buffer, ValueError for buffers of different lengths or types, that overlap, are not
+    contiguous, cannot be written or are on a device.
     """
     if type(sendbuf) is np.ndarray is type(recvbuf) and _is_plain(sendbuf, recvbuf):
         return Vectors(sendbuf, recvbuf)
     recv = _vector(recvbuf, "recvbuf")
-    if not recv.flags.writeable:
-        raise ValueError("Allreduce: recvbuf is read-only; expected a buffer that can be written")
-    if sendbuf is MPI.IN_PLACE or (not isinstance(sendbuf, np.ndarray) and sendbuf == MPI.IN_PLACE):
-        return Vectors(recv, recv)
+    if sendbuf is MPI.IN_PLACE:
+        return None if recv is None else Vectors(_writeable(recv), recv)
     send = _vector(sendbuf, "sendbuf")
+    if send is None or recv is None:
+        return None
     if send.dtype != recv.dtype:
         raise ValueError(f"Allreduce: sendbuf is {send.dtype.name}, recvbuf {recv.dtype.name}; expected one type")
     if send.size != recv.size:
         raise ValueError(f"Allreduce: sendbuf has {send.size} elements, recvbuf {recv.size}; expected as many")
     if np.may_share_memory(send, recv) and send.size:  # their bounds overlap: both are contiguous
         raise ValueError("Allreduce: sendbuf and recvbuf overlap; to reduce in place, pass MPI.IN_PLACE as sendbuf")
-    return Vectors(send, recv)
+    return Vectors(send, _writeable(recv))
 
 
-def operation_of(op: Any) -> str:
-    """The name of an operation: a key of OPERATIONS. Raises ValueError for any other."""
+def operation_of(op: Any) -> str | None:
+    """The name of an operation: a key of OPERATIONS. None: another one of MPI. Raises ValueError for what is none."""
     if name := NAME_OF_ID.get(id(op)):
         return name
     if isinstance(op, str) and op in OPERATIONS:
         return op
-    for name, known in OPERATIONS.items():
-        if isinstance(op, MPI.Op) and op == known:
-            return name
-    raise ValueError(f"Allreduce: operation {op!r:.40} is not known; expected MPI.SUM, PROD, MAX, MIN or 'avg'")
+    if not isinstance(op, MPI.Op):
+        raise ValueError(f"Allreduce: operation {op!r:.40} is not known; expected one of MPI, or 'avg'")
+    return next((name for name, known in OPERATIONS.items() if op == known), None)
+
+
+def _names_of_handles() -> dict[int, str]:
+    """The handles of MPI's own types whose elements are ours, and their names in DTYPES."""
+    found: dict[int, str] = {}
+    for kind, names in (("float", FLOATS), ("bfloat", "BFLOAT16_T"), ("int", INTEGERS)):
+        for datatype in (getattr(MPI, name, MPI.DATATYPE_NULL) for name in names.split()):
+            if datatype != MPI.DATATYPE_NULL and f"{kind}{8 * datatype.size}" in DTYPES:
+                found[datatype.handle] = f"{kind}{8 * datatype.size}"
+    return found
+
+
+NAME_OF_HANDLE = _names_of_handles()
 
 
 def _is_plain(send: np.ndarray, recv: np.ndarray) -> bool:
@@ -69,64 +101,156 @@ def _is_plain(send: np.ndarray, recv: np.ndarray) -> bool:
     )
 
 
-def _vector(buffer: Any, name: str) -> np.ndarray:
-    count, datatype = None, None
-    if isinstance(buffer, (list, tuple)):
-        buffer, count, datatype = _parts(buffer, name)
-    array = _array(buffer, name)
-    if datatype is not None:
-        array = _as_type(array, datatype, name)
-    if array.dtype not in PLAIN and array.dtype.name not in DTYPES:
-        raise TypeError(f"Allreduce: {name} is {array.dtype.name}; expected one of {', '.join(DTYPES)}")
+def _writeable(recv: np.ndarray) -> np.ndarray:
+    if not recv.flags.writeable:
+        raise ValueError("Allreduce: recvbuf is read-only; expected a buffer that can be written")
+    return recv
+
+
+def _vector(given: Any, name: str) -> np.ndarray | None:
+    """1-d, of one of DTYPES; None: of another type."""
+    is_list = isinstance(given, (list, tuple))
+    buffer, count, displacement, datatype = _message(given, name) if is_list else _Message(given)
+    dtype = None
+    if datatype is not None and (dtype := _dtype(datatype, name)) is None:
+        return None
+    array = _elements(buffer, dtype, name)
+    if array is None or (array.dtype not in PLAIN and array.dtype.name not in DTYPES):
+        return None
     if not array.dtype.isnative:  # numpy gives it the same name, MPI would add other numbers
         raise TypeError(
             f"Allreduce: {name} has another byte order than this machine; pass {array.dtype.name} of its own"
         )
+    if not 0 <= displacement <= array.size:
+        raise ValueError(f"Allreduce: {name} has {array.size} elements; a displacement of {displacement} does not fit")
     if count is None:
+        return array[displacement:] if displacement else array
+    if not 0 <= count <= array.size - displacement:
+        from_there = f" from element {displacement} on" if displacement else ""
+        raise ValueError(f"Allreduce: {name} has {array.size} elements; a count of {count}{from_there} does not fit")
+    return array[displacement : displacement + count]
+
+
+def _elements(buffer: Any, dtype: np.dtype | None, name: str) -> np.ndarray | None:
+    """The memory of `buffer` as a 1-d array of `dtype`, or of its own; None: numpy cannot have it."""
+    if dtype is not None and (buffer is None or buffer is MPI.BOTTOM):
+        return np.empty(0, dtype)
+    array = _array(buffer, name)
+    if dtype is None or (array is None and hasattr(buffer, "__cuda_array_interface__")):
         return array
-    if not 0 <= count <= array.size:
-        raise ValueError(f"Allreduce: {name} has {array.size} elements; a count of {count} does not fit")
-    return array[:count]
+    return _as_type(array, dtype, buffer, name)
 
 
-def _parts(spec: "list | tuple", name: str) -> tuple[Any, int | None, Any]:
-    """Buffer, count and type of a list such as [array, count, type]."""
-    if len(spec) == 2:
-        buffer, second = spec
-        return (buffer, int(second), None) if isinstance(second, (int, np.integer)) else (buffer, None, second)
-    if len(spec) == 3 and isinstance(spec[1], (int, np.integer)):
-        return spec[0], int(spec[1]), spec[2]
-    raise TypeError(f"Allreduce: {name} is a list that is no buffer; expected [array, count, type]")
+def _message(given: "list | tuple", name: str) -> _Message:
+    """The parts of a list such as [array, count, type], which mpi4py reads so."""
+    if not 2 <= len(given) <= 4:
+        raise TypeError(f"Allreduce: {name} is a list that is no buffer; expected [array, count, type]")
+    buffer, *others = given
+    displacement, datatype = None, None
+    if len(others) == 1 and isinstance(others[0], (MPI.Datatype, str)):
+        return _Message(buffer, datatype=others[0])
+    if len(others) == 3:
+        count, displacement, datatype = others
+    else:
+        count, datatype = (*others, None)[:2]
+        if isinstance(count, (list, tuple)) and len(count) == 2:
+            count, displacement = count
+    try:
+        numbers = [None if number is None else index(number) for number in (count, displacement)]
+    except TypeError:
+        raise TypeError(f"Allreduce: {name} is a list that is no buffer; expected [array, count, type]") from None
+    return _Message(buffer, numbers[0], numbers[1] or 0, datatype)
 
 
-def _array(buffer: Any, name: str) -> np.ndarray:
-    """The memory of `buffer` as a 1-d array."""
+def _dtype(datatype: Any, name: str) -> np.dtype | None:
+    """The type of elements that MPI's `datatype` says; None: none of ours."""
+    try:
+        known = datatype if isinstance(datatype, MPI.Datatype) else MPI.Datatype.fromcode(datatype)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"Allreduce: {name}: {datatype!r:.40} is no type of MPI; expected one such as MPI.FLOAT"
+        ) from None
+    if (own := NAME_OF_HANDLE.get(known.handle)) is None:
+        return None
+    return _known_to_numpy(own)
+
+
+def _known_to_numpy(dtype: str) -> np.dtype:
+    try:
+        teach_numpy(dtype)
+    except DtypeError as error:
+        raise ValueError(f"Allreduce: {error}") from None
+    return np.dtype(dtype)
+
+
+def _array(buffer: Any, name: str) -> np.ndarray | None:
+    """The memory of `buffer` as a 1-d array; None: of elements that numpy does not know."""
+    array: np.ndarray | None
     if isinstance(buffer, np.ndarray):
         array = buffer
+    elif (tensor := _tensor_type()) is not None and isinstance(buffer, tensor):
+        array = _of_tensor(buffer, name)
     elif hasattr(buffer, "__array_interface__") or hasattr(buffer, "__array__"):
         array = np.asarray(buffer)
         if array.size and not np.may_share_memory(array, np.asarray(buffer)):  # a result would be lost with the copy
             found = type(buffer).__name__
             raise TypeError(f"Allreduce: {name} is of type {found}, of which numpy makes a copy; expected an array")
+    elif hasattr(buffer, "__dlpack__"):
+        dtype = dtype_of_dlpack(buffer, name)
+        array = None if dtype is None else _as_type(None, _known_to_numpy(dtype), buffer, name)
     else:
-        try:
-            array = np.asarray(memoryview(buffer))
-        except (TypeError, ValueError):
-            found = type(buffer).__name__
-            raise TypeError(
-                f"Allreduce: {name} is of type {found}; expected an array or [array, count, type]"
-            ) from None
+        array = _of_memory(buffer, name)
+    if array is None:
+        return None
     if not array.flags.forc:
-        raise ValueError(f"Allreduce: {name} is not contiguous; pass numpy.ascontiguousarray of it")
+        raise ValueError(f"Allreduce: {name} is not contiguous; pass a contiguous copy of it")
     return array.ravel(order="K")
 
 
-def _as_type(array: np.ndarray, datatype: Any, name: str) -> np.ndarray:
+def _of_memory(buffer: Any, name: str) -> np.ndarray | None:
+    """Of what has the buffer protocol; None: of elements that numpy does not know, or at addresses of a device."""
     try:
-        code = datatype.tocode() if isinstance(datatype, MPI.Datatype) else datatype
-        dtype = np.dtype(code)
-        return array if dtype == array.dtype else array.view(dtype)
+        memory = memoryview(buffer)
+    except (TypeError, BufferError):
+        if hasattr(buffer, "__cuda_array_interface__"):  # only mpi4py and MPI know what to do with it
+            return None
+        found = type(buffer).__name__
+        raise TypeError(f"Allreduce: {name} is of type {found}; expected an array or [array, count, type]") from None
+    try:
+        return np.asarray(memory)
     except (TypeError, ValueError):
-        raise TypeError(
-            f"Allreduce: {name}: its type {datatype!r:.40} does not fit a {array.dtype.name} array"
-        ) from None
+        return None
+
+
+def _tensor_type() -> Any:
+    """PyTorch's, which is loaded where a program has tensors."""
+    return getattr(sys.modules.get("torch"), "Tensor", None)
+
+
+def _of_tensor(tensor: Any, name: str) -> np.ndarray | None:
+    """Of a tensor of PyTorch; None: of elements that are not ours. Raises ValueError: no dense one of the processor."""
+    if tensor.device.type != "cpu":
+        raise on_device(name, tensor.device.type)
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    if dtype not in DTYPES:
+        if dtype in OF_MPI4PY:
+            return None
+        raise TypeError(f"Allreduce: {name} has elements of {dtype}, which neither this package nor mpi4py reduces")
+    try:
+        if dtype != "bfloat16":
+            return tensor.numpy()
+        return tensor.view(sys.modules["torch"].int16).numpy().view(_known_to_numpy(dtype))
+    except (RuntimeError, TypeError) as error:  # sparse, negated as a view, or part of a graph of gradients
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"Allreduce: {name}: {reason} Expected a dense, detached tensor") from None
+
+
+def _as_type(array: np.ndarray | None, dtype: np.dtype, buffer: Any, name: str) -> np.ndarray:
+    """The memory of `buffer` as elements of `dtype`; `array` is what numpy makes of it, None: nothing."""
+    try:
+        if array is None:
+            array = np.asarray(MPI.buffer.frombuffer(buffer, readonly=name == "sendbuf"))
+        return array if dtype == array.dtype else array.view(dtype)
+    except (TypeError, ValueError, BufferError):
+        found = type(buffer).__name__
+        raise TypeError(f"Allreduce: {name}: its type {dtype.name} does not fit the memory of its {found}") from None

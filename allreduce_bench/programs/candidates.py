@@ -10,7 +10,7 @@ from mpi4py import MPI
 from ..algorithms import builtin, find
 from ..executing import native_datatype
 from ..runs.cell import COMPILED, EXECUTORS, NATIVE, PIPELINED, competitor_name
-from ..runs.cuts import DEFAULT_WINDOW, NOMINAL, chosen_segment_nbytes
+from ..runs.cuts import DEFAULT_WINDOW, FEWEST_PIECES, NOMINAL, OVER_A_LINK_NBYTES, chosen_segment_nbytes
 from ..runs.dtypes import DTYPES
 from ..runs.plan import DEFAULT_SEGMENT_NBYTES
 from ..schedule.algorithm import Algorithm
@@ -55,13 +55,14 @@ def words_of(algorithm: Any) -> list[str]:
 
 
 def algorithms_of(words: Sequence[str]) -> dict[str, Algorithm]:
-    """The algorithms that `words` name, by name or by the path of a user's file; AUTO: all that are not bounded.
+    """The algorithms that `words` name, by name or by the path of a user's file; AUTO: all that are not bounded, too.
 
     Native is none of them. Raises AlgorithmError.
     """
-    if list(words) == [AUTO]:
-        return {name: algorithm for name, algorithm in builtin().items() if not algorithm.bounded}
-    return find([word for word in words if word != NATIVE], also=[NATIVE])
+    named = find([word for word in words if word not in (AUTO, NATIVE)], also=[AUTO, NATIVE])
+    if AUTO not in words:
+        return named
+    return {name: algorithm for name, algorithm in builtin().items() if not algorithm.bounded} | named
 
 
 def executors_here(comm: MPI.Comm, wanted: str) -> tuple[str, ...]:
@@ -78,29 +79,44 @@ def executors_here(comm: MPI.Comm, wanted: str) -> tuple[str, ...]:
 
 
 def candidates(
-    words: Sequence[str], algorithms: Iterable[Algorithm], executors: Sequence[str], shape: Shape, topology: Topology
+    words: Sequence[str],
+    algorithms: Iterable[Algorithm],
+    executors: Sequence[str],
+    shape: Shape,
+    topology: Topology,
+    over_slow_links: bool = False,
 ) -> list[Candidate]:
     """Those worth a trial, in an order that is the same on all ranks; native is the first.
 
-    With one rank or no element there is nothing to try. Of named algorithms all are tried that these ranks allow.
+    With one rank or no element there is nothing to try. Named algorithms are tried wherever these ranks allow them.
+    Over slow links messages are cut into short segments: see `runs.cuts`.
     """
     size, found = len(topology.node_of), list[Candidate]()
     fitting = [algorithm for algorithm in algorithms if algorithm.unmet(size, topology) is None]
-    if list(words) == [AUTO]:
-        fitting = _promising(fitting, shape, topology)
+    if AUTO in words:
+        named = [algorithm for algorithm in fitting if algorithm.name in words or algorithm.file]
+        fitting = named + _promising([one for one in fitting if one not in named], shape, topology)
     if (AUTO in words or NATIVE in words) and native_datatype(shape.dtype) is not None:
         found.append(Candidate(NATIVE, NATIVE))
-    found += [candidate for algorithm in fitting for candidate in _ways(algorithm, executors, shape, size)]
+    found += [
+        candidate for algorithm in fitting for candidate in _ways(algorithm, executors, shape, size, over_slow_links)
+    ]
     if size == 1 or not shape.count:
         return [candidate for candidate in found if candidate.executor != NATIVE][:1] or found[:1]
     return found
 
 
-def _ways(algorithm: Algorithm, executors: Sequence[str], shape: Shape, size: int) -> Iterator[Candidate]:
+def _ways(
+    algorithm: Algorithm, executors: Sequence[str], shape: Shape, size: int, over_slow_links: bool
+) -> Iterator[Candidate]:
     """One for each executor; a pipelined one only where its messages are cut, unless it is the only one."""
     itemsize = DTYPES[shape.dtype]
     cut_nbytes = chosen_segment_nbytes(shape.nbytes / size, NOMINAL)
-    own = DEFAULT_SEGMENT_NBYTES // itemsize if algorithm.segmented else None
+    own_nbytes = DEFAULT_SEGMENT_NBYTES
+    if over_slow_links:
+        own_nbytes = OVER_A_LINK_NBYTES
+        cut_nbytes = OVER_A_LINK_NBYTES if shape.nbytes / size >= FEWEST_PIECES * OVER_A_LINK_NBYTES else None
+    own = own_nbytes // itemsize if algorithm.segmented else None
     for executor in executors:
         if executor == EXECUTORS[0] and not {*COMPILED}.isdisjoint(executors) and shape.nbytes > SHORT_NBYTES:
             continue

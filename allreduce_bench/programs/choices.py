@@ -1,20 +1,28 @@
-"""Which candidate a file says: choices that were saved, a run, or a machine file of `fit`. Read on rank 0 only."""
+"""Which candidate a file says: choices that were saved, a run, or a machine file of `fit`. Read on rank 0 only.
+
+A file names algorithms and runs none: it may be anybody's. One of a user's own file is taken only where the program
+itself names that file, with the content that it had when the choices were saved.
+"""
 
 import json
 import sys
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from hashlib import sha256
 from math import log2
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from ..algorithms import builtin
+from ..executing import OPERATIONS
 from ..runs.atomic_write import write_given
-from ..runs.careful_reading import read_given_text
-from ..runs.cell import EXECUTORS, NATIVE, parts_of
+from ..runs.careful_reading import kind_of_file, read_given, read_given_text
+from ..runs.cell import EXECUTORS, NATIVE, PIPELINED, parts_of
 from ..runs.cuts import DEFAULT_WINDOW
 from ..runs.dtypes import DTYPES
-from ..runs.typed_json import Natural, Positive, read_as
+from ..runs.placement import is_placement
+from ..runs.typed_json import LATER, JsonError, Rule, at_least, one_of, read_as
+from ..schedule.algorithm import Algorithm
 from ..schedule.topology import Topology
 from .agreement import Shape
 from .candidates import Candidate
@@ -22,36 +30,63 @@ from .candidates import Candidate
 if TYPE_CHECKING:
     from ..runs.folder import RunFolder
 
-KIND, VERSION = "allreduce-bench choices", 2
-READ_VERSIONS = (1, 2)  # 1: without placement
+KIND, VERSION = "allreduce-bench choices", 3
+READ_VERSIONS = (1, 2, 3)  # 1: without placement, 2: without the files of own algorithms
 UNKNOWN, PROGRAM = "unknown", "program"  # PROGRAM: `Allreduce` tried it on the arrays of its calls
 LONGEST_FILE = 16 * 2**20  # bytes
-Lookup = Callable[[Shape, Topology], Candidate | None]  # None: nothing is known of so many ranks
+MOST_RANKS, MOST_ELEMENTS = 2**31, 2**48  # beyond what there is
+MOST_AHEAD = 2**20  # messages posted
+EXPECTED = "expected saved choices, a machine file or a run folder"
+Elements = Annotated[int, at_least(1, MOST_ELEMENTS)]
+Placement = Annotated[str, Rule(lambda text: text in (UNKNOWN, PROGRAM) or is_placement(text), "where vectors lie")]
 
 
 class ChoiceError(ValueError):
     """A file that says no choices, in words."""
 
 
+class OwnFile(NamedTuple):
+    """A file with algorithms of the user's own that a program names."""
+
+    path: str  # absolute
+    sha256: str  # of its content, hexadecimal
+
+
+NO_FILE = OwnFile("", "")  # that of an algorithm of this package
+OwnFiles = Mapping[str, OwnFile]  # by the names of the algorithms
+
+
+class Chosen(NamedTuple):
+    """What a file says of a shape."""
+
+    candidate: Candidate
+    placement: str = UNKNOWN  # of the vectors that were measured
+
+
+Lookup = Callable[[Shape, Topology], Chosen | None]  # None: nothing is known of so many ranks
+
+
 @dataclass(frozen=True)
 class Choice:
     """What was chosen for one shape on ranks that lie on nodes so."""
 
-    ranks: Positive
+    ranks: Annotated[int, at_least(1, MOST_RANKS)]
     layout: str  # of the ranks on nodes: 2x4
-    count: Natural
-    dtype: str
-    op: str
+    count: Annotated[int, at_least(0, MOST_ELEMENTS)]
+    dtype: Annotated[str, one_of(*DTYPES)]
+    op: Annotated[str, one_of(*OPERATIONS)]
     algorithm: str
-    executor: str
-    segment: Positive | None = None  # elements
-    window: Positive | None = None
-    placement: str = UNKNOWN  # where vectors lay when it was chosen: page, numpy, bytes apart, or as PROGRAM's own
+    executor: Annotated[str, one_of(NATIVE, *EXECUTORS)]
+    segment: Elements | None = None
+    window: Annotated[int, at_least(1, MOST_AHEAD)] | None = None  # messages posted ahead
+    placement: Placement = UNKNOWN  # where vectors lay when it was chosen: page, numpy, bytes apart; or PROGRAM
+    file: str = field(default="", metadata=LATER)  # that of an algorithm of the user's own
+    sha256: str = field(default="", metadata=LATER)  # of that file
 
     @property
     def nbytes(self) -> int:
         """Bytes of the vector."""
-        return self.count * DTYPES.get(self.dtype, 1)
+        return self.count * DTYPES[self.dtype]
 
     @property
     def candidate(self) -> Candidate:
@@ -72,38 +107,98 @@ def write_choices(path: Path, choices: Iterable[Choice]) -> None:
     write_given(path, json.dumps(content, indent=1) + "\n")
 
 
-def lookup_of(path: Path) -> Lookup:
-    """What the file, or the folder of a run, says. Raises ChoiceError, RunError, MachineError or OSError."""
+def own_files(algorithms: Iterable[Algorithm]) -> dict[str, OwnFile]:
+    """By the names of algorithms, the users' files that define them. Raises ChoiceError: one cannot be read."""
+    found: dict[str, OwnFile] = {}
+    for one in algorithms:
+        if one.file:
+            try:
+                found[one.name] = OwnFile(
+                    str(Path(one.file).absolute()), sha256(read_given(Path(one.file))).hexdigest()
+                )
+            except OSError as error:
+                raise ChoiceError(f"{one.file}: {error.strerror}; the program names it for its algorithms") from None
+    return found
+
+
+def lookup_of(path: Path, own: OwnFiles | None = None) -> Lookup:
+    """What the file, or the folder of a run, says; `own`: the files of algorithms that the program itself names.
+
+    Raises ChoiceError, RunError, MachineError or OSError.
+    """
     if path.is_dir():
         return _nearest(_choices_of_run(path))
     try:
+        if odd := kind_of_file(path.stat().st_mode):
+            raise ChoiceError(f"{path}: {odd}; {EXPECTED}")
         content = json.loads(read_given_text(path, LONGEST_FILE))
+    except ChoiceError:
+        raise
     except (OSError, ValueError, RecursionError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not JSON"
-        raise ChoiceError(f"{path}: {reason}; expected saved choices, a machine file or a run folder") from None
+        raise ChoiceError(f"{path}: {reason}; {EXPECTED}") from None
     kind = content.get("kind") if isinstance(content, dict) else None
     if kind == KIND:
-        return _nearest(_read_choices(path, content))
+        return _nearest(_read_choices(path, content, own or {}))
     if kind == "allreduce-bench machine":
         return _of_machine(path)
-    raise ChoiceError(f"{path}: holds no choices; expected saved choices, a machine file or a run folder")
+    raise ChoiceError(f"{path}: holds no choices; {EXPECTED}")
 
 
-def _read_choices(path: Path, content: dict[str, Any]) -> list[Choice]:
-    if (version := content.get("schema_version")) not in READ_VERSIONS:
-        readable = " and ".join(map(str, READ_VERSIONS))
+def _read_choices(path: Path, content: dict[str, Any], own: OwnFiles) -> list[Choice]:
+    if (version := content.get("schema_version")) not in READ_VERSIONS or type(version) is not int:
+        readable = ", ".join(map(str, READ_VERSIONS))
         raise ChoiceError(f"{path}: of schema {version!r:.40}; this program reads {readable}")
     found = content.get("choices")
     if version == 1 and isinstance(found, list):
         found = [{"placement": UNKNOWN, **one} if isinstance(one, dict) else one for one in found]
+    choices = _checked(path, {"choices": found})
+    for choice in choices:
+        _refuse_code(path, choice, own)
+    return choices
+
+
+def _checked(path: Path, content: dict[str, Any]) -> list[Choice]:
+    """The choices of parsed JSON. Raises ChoiceError where one of them says what none can say."""
     try:
-        choices = list(read_as(Choices, {"choices": found}, exact=True).choices)
+        choices = list(read_as(Choices, content, exact=True).choices)
+        for choice in choices:
+            _refuse_odd(choice)
     except ValueError as error:
         raise ChoiceError(f"{path}: damaged: {error}") from error
-    for choice in choices:
-        if choice.executor not in (NATIVE, *EXECUTORS):
-            raise ChoiceError(f"{path}: damaged: unknown executor {choice.executor!r:.40}")
     return choices
+
+
+def _refuse_odd(choice: Choice) -> None:
+    """Raises JsonError where the values of fields contradict each other."""
+    if (choice.algorithm == NATIVE) != (choice.executor == NATIVE):
+        raise JsonError(f"algorithm {choice.algorithm!r:.40} with the executor {choice.executor}")
+    if (choice.window is not None) != (choice.executor in PIPELINED):
+        given = "no window" if choice.window is None else "a window"
+        raise JsonError(f"{given} with the executor {choice.executor}; it belongs to {' and '.join(PIPELINED)}")
+
+
+def _refuse_code(path: Path, choice: Choice, own: OwnFiles) -> None:
+    """Raises ChoiceError for an algorithm of neither this package nor a file that the program names, unchanged."""
+    name, file = choice.algorithm, own.get(choice.algorithm)
+    if file is None and (name == NATIVE or name in builtin()):
+        return
+    source = choice.file or ("" if not name.endswith(".py") else name)
+    if file is None and source:
+        raise ChoiceError(
+            f"{path}: its algorithm {name!r:.60} is of the file {source!r:.200}, which choices never run; "
+            "name it in the program if you trust it, as in algorithm=['auto', 'my.py']"
+        )
+    if file is None:
+        raise ChoiceError(
+            f"{path}: its algorithm {name!r:.60} is none of this version; "
+            "if it is your own, name its file in the program, as in algorithm=['auto', 'my.py']"
+        )
+    if choice.sha256 and choice.sha256 != file.sha256:
+        raise ChoiceError(
+            f"{path}: {file.path} is not as it was when its algorithm {name!r:.60} was chosen; "
+            "save the choices anew, or restore the file"
+        )
 
 
 def _choices_of_run(path: Path) -> list[Choice]:
@@ -119,7 +214,7 @@ def _choices_of_run(path: Path) -> list[Choice]:
     best = [min(alike, key=lambda row: row["time_s"] or 0.0) for alike in by_size(known).values() if alike]
     if not best:
         raise ChoiceError(f"{path}: holds no times of algorithms of this version; choose another run")
-    return [
+    choices = [
         Choice(
             ranks=row["ranks"],
             layout=_layout(row["ranks"], row["nodes"]),
@@ -134,6 +229,7 @@ def _choices_of_run(path: Path) -> list[Choice]:
         )
         for row in best
     ]
+    return _checked(path, {"choices": [asdict(choice) for choice in choices]})
 
 
 def _tell_losses(folder: "RunFolder") -> None:
@@ -154,10 +250,11 @@ def _layout(ranks: int, nodes: int | None) -> str:
 def _nearest(choices: list[Choice]) -> Lookup:
     """Of the choices for these ranks on nodes like these the one of the nearest size, of the same type if there is."""
 
-    def lookup(shape: Shape, topology: Topology) -> Candidate | None:
+    def lookup(shape: Shape, topology: Topology) -> Chosen | None:
         size = len(topology.node_of)
         alike = [choice for choice in choices if choice.ranks == size and choice.layout in ("", topology.describe())]
-        return min(alike, key=lambda choice: _distance(choice, shape)).candidate if alike else None
+        nearest = min(alike, key=lambda choice: _distance(choice, shape), default=None)
+        return None if nearest is None else Chosen(nearest.candidate, nearest.placement)
 
     return lookup
 
@@ -174,7 +271,7 @@ def _of_machine(path: Path) -> Lookup:
 
     machine = read_machine(path)
 
-    def lookup(shape: Shape, topology: Topology) -> Candidate | None:
+    def lookup(shape: Shape, topology: Topology) -> Chosen | None:
         per_node = max(map(len, topology.nodes))
         groups = competing_models(machine, (), Layout(per_node, None, DTYPES[shape.dtype]))
         first = [next(iter(group.models.values())) for group in groups]
@@ -186,9 +283,10 @@ def _of_machine(path: Path) -> Lookup:
         model = group.models[predicted.series]
         algorithm, executor = parts_of(model.competitor)
         if algorithm not in builtin():
-            return Candidate(NATIVE, NATIVE)
+            return Chosen(Candidate(NATIVE, NATIVE), model.placement)
         segment = predicted.segment_nbytes or (model.segment and model.segment * model.itemsize)
         window = (model.window or DEFAULT_WINDOW) if executor.endswith("pipelined") else None
-        return Candidate(algorithm, executor or EXECUTORS[0], segment and segment // DTYPES[shape.dtype], window)
+        elements = segment and max(1, segment // DTYPES[shape.dtype])
+        return Chosen(Candidate(algorithm, executor or EXECUTORS[0], elements, window), model.placement)
 
     return lookup

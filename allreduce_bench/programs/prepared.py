@@ -1,49 +1,70 @@
-"""What is kept for one communicator: of each shape the candidates, the choice, and whether it still holds."""
+"""What is kept for one communicator: of each shape what runs, the choice, and what trials may cost."""
 
+import socket
 import sys
+from collections import OrderedDict
 from collections.abc import Sequence
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
+from weakref import ref
 
 import numpy as np
 from mpi4py import MPI
 
+from ..algorithms import builtin
+from ..executing import native_datatype
 from ..measuring.context import nodes_of
-from ..runs.dtypes import is_float, teach_numpy
+from ..runs.cell import COMPILED, NATIVE
+from ..runs.dtypes import DTYPES, is_float, teach_numpy
 from ..schedule.algorithm import Algorithm, AlgorithmError
+from ..schedule.topology import Topology
 from .agreement import PATIENCE_S, NotTogether, Shape, refuse_different, refuse_different_arguments, refuse_together
-from .bound import Bound, Site, refuse_without_compiler
-from .buffers import Vectors, operation_of, vectors_of
+from .bound import Bound, Native, Site, refuse_without_compiler
+from .budget import SHARE, Budget
+from .buffers import operation_of, vectors_of
 from .candidates import AUTO, PYTHON, Candidate, algorithms_of, candidates, executors_here, words_of
-from .choices import PROGRAM, Choice, Lookup, lookup_of, write_choices
+from .choice_file import ChoiceFile
+from .choices import NO_FILE, PROGRAM, Choice, ChoiceError, Chosen, OwnFile, own_files, write_choices
 from .errors import end_with_errors
+from .links import LONG_NBYTES, Links, measured, price_s
+from .octave import Octave
+from .own_comm import OwnComm, leave, own_comm
+from .passing_on import pass_on
 from .settling import Settling
+from .workspace import Workspace
 
 FREED = "Allreduce: the communicator was freed"
+NO_COMM = "this MPI has no communicator left to prepare anything on"
+
+
+MOST_SHAPES = 1024  # of which something is known; beyond, what was not called for longest is forgotten
+MOST_STEPS = 16384  # of one rank, of all shapes that are prepared: a step takes about 300 bytes
+COMPILER_S = 1.0  # to load numba and what it has compiled before
+IN_PLACE = MPI.IN_PLACE  # found sooner
 
 
 class _Call(NamedTuple):
-    """The last call: one with the same arrays need not be looked at again."""
+    """The last call: one with the same arrays need not be looked at again. It keeps none of them alive."""
 
-    sendbuf: Any
-    recvbuf: np.ndarray
+    sent: "ref[np.ndarray]"  # in place recvbuf
+    recvbuf: "ref[np.ndarray]"
+    in_place: bool
     op: Any
-    vectors: Vectors
     settling: Settling
-    sent: np.ndarray  # sendbuf; in place recvbuf
     size: int  # elements, and type, as they were: numpy can change an array in place
     dtype: np.dtype
 
 
 def usable(comm: Any) -> MPI.Comm:
-    """`comm`, if all-reduces can be prepared for it. Raises TypeError, ValueError."""
+    """`comm`, if all-reduces can be prepared for it; of one of `wrap` the plain one. Raises TypeError, ValueError."""
     if not isinstance(comm, MPI.Comm):
         raise TypeError(f"Allreduce: comm is of type {type(comm).__name__}; expected a communicator of mpi4py")
     if comm == MPI.COMM_NULL:
         raise ValueError(f"{FREED}; expected one that is in use")
     if comm.Is_inter():
-        raise ValueError("Allreduce: an intercommunicator; expected an intracommunicator")
-    return comm
+        raise ValueError("Allreduce: an intercommunicator; expected an intracommunicator: call mpi4py's own Allreduce")
+    return getattr(comm, "plain", comm)
 
 
 def _arguments(words: Sequence[str], executor: str, choice: "str | Path | None", check: bool) -> str:
@@ -55,8 +76,9 @@ def _arguments(words: Sequence[str], executor: str, choice: "str | Path | None",
 class PreparedAllreduces:
     """All-reduces on one communicator, called as mpi4py's: `allreduce(sendbuf, recvbuf, op)`.
 
-    All ranks make it together, with the same arguments, and close it together; it is for one thread. `algorithm` is
-    AUTO, a name, the path of a file, or a list of these, which are tried. See docs/allreduce.md for the cost.
+    All ranks make it together, with the same arguments, and close it together; it is for one thread, in which the
+    communicator is used, too. `algorithm` is AUTO, a name, the path of a file, or a list of these, which are tried.
+    See docs/allreduce.md for the cost.
     """
 
     def __init__(
@@ -68,104 +90,157 @@ class PreparedAllreduces:
         choice: "str | Path | None" = None,
         check: bool = False,
         patience_s: float = PATIENCE_S,
+        trial_share: float = SHARE,
     ):
         """`choice` names what the choices are taken from: saved ones, a machine file, the folder of a run.
 
-        `check` compares lengths, types and operations of all ranks at every call. Raises ValueError.
+        `check` compares lengths, types and operations of all ranks at every call. `trial_share` is the share of the
+        time of all-reduces that trials may cost; `math.inf`: each shape is tried from its first call on, whatever that
+        costs. Raises ValueError.
         """
         end_with_errors()
         around = usable(MPI.COMM_WORLD if comm is None else comm)
-        self.check, self._around, self._patience_s = check, around, patience_s
-        self._words = words_of(algorithm)
-        own = around.Dup()
-        try:
-            refuse_different_arguments(own, _arguments(self._words, executor, choice, check))
-            self._algorithms = dict[str, Algorithm]()
-            self._find(own, self._words)
-            self._site = Site(own, nodes_of(own))
-            self._executors = executors_here(own, executor)
-            self._lookup = None if choice is None else self._opened(Path(choice))
-        except (ValueError, TypeError):  # on all ranks
-            own.Free()
-            raise
-        self._control = own.Dup()  # of comparisons alone: nothing else meets them
-        self._has_choice = choice is not None
-        self._shapes: dict[Shape, Settling] = {}
+        self.check, self.around, self._patience_s = check, around, patience_s
+        self.budget = Budget(trial_share)
+        self._words, self._wanted = words_of(algorithm), executor
+        refuse_different_arguments(around, _arguments(self._words, executor, choice, check))
+        self._algorithms: dict[str, Algorithm] | None = None  # None: not needed so far
+        self._own_files: dict[str, OwnFile] = {}
+        if self._words != [AUTO]:
+            self._algorithms = self._found(self._words)
+        self.executors = PYTHON if executor == AUTO else executors_here(around, executor)
+        self._choice_file = None if choice is None else ChoiceFile(around, Path(choice), self._own_files)
+        if choice is not None:
+            self._say(f"takes its algorithms from {choice}")
+        self._from_file: dict[Shape, Chosen] = {}
+        self._names = len(set(around.allgather(socket.gethostname())))
+        self._own: OwnComm | None = None  # None: not needed so far
+        self._topology: Topology | None = None
+        self._links: Links | None = None
+        self._workspace = Workspace()
+        self._compiled: set[str] = set()  # types
+        self._octaves: dict[tuple, Octave] = {}
         self._last: _Call | None = None
-        self._known: dict[tuple, Settling] = {}  # the same by length, numpy's type and operation: found sooner
+        self._known: OrderedDict[tuple, Settling] = (
+            OrderedDict()
+        )  # by length, numpy's type and operation; last used last
         self._is_open = True
         self._pending: tuple[object, ...] = ()  # what MPI may still write to after a comparison that never ended
 
     def __call__(self, sendbuf: Any, recvbuf: Any, op: Any = MPI.SUM) -> None:
         """All-reduce as `comm.Allreduce` does. `sendbuf` may be MPI.IN_PLACE; `op` may be 'avg'.
 
-        Raises ValueError or TypeError where buffers, operation or communicator are not fit; ValueError on all ranks
-        where they come with different shapes; NotTogether where a shape is prepared and not all ranks come.
+        Types and operations that are not ours are passed on to mpi4py, with its errors. Raises ValueError or TypeError
+        where buffers, operation or communicator are not fit; ValueError on all ranks where they come with different
+        shapes; NotTogether where a shape is prepared and not all ranks come.
         """
-        last = self._last
-        if last is not None and recvbuf is last.recvbuf and sendbuf is last.sendbuf and op is last.op and self._around:
-            is_as_before = recvbuf.size == last.size == last.sent.size and recvbuf.dtype is last.dtype
-            if is_as_before and recvbuf.flags.writeable:
-                last.settling.call(last.vectors)
+        last, in_place = self._last, sendbuf is IN_PLACE
+        if last is not None and recvbuf is last.recvbuf() and op is last.op and self.around:
+            sent = recvbuf if in_place else sendbuf
+            is_as_before = recvbuf.size == last.size and recvbuf.dtype is last.dtype and in_place is last.in_place
+            if is_as_before and sent is last.sent() and sent.size == last.size and recvbuf.flags.writeable:
+                last.settling.call(sent, recvbuf)
                 return
         vectors, operation = vectors_of(sendbuf, recvbuf), operation_of(op)
-        key = vectors.recv.size, vectors.recv.dtype, operation
+        if vectors is None or operation is None:
+            self._refuse_freed()
+            pass_on(self.around, sendbuf, recvbuf, op, vectors)
+            return
+        send, recv = vectors
+        key = recv.size, recv.dtype, operation
         settling = self._known.get(key)
-        if settling is None or self.check or not self._around:
-            settling = self._known[key] = self._checked(Shape(key[0], key[1].name, operation))
-        is_plain = type(recvbuf) is np.ndarray and (type(sendbuf) is np.ndarray or sendbuf is MPI.IN_PLACE)
-        sent = recvbuf if sendbuf is MPI.IN_PLACE else sendbuf
-        last = _Call(sendbuf, recvbuf, op, vectors, settling, sent, *key[:2]) if is_plain and not self.check else None
-        self._last = last
-        settling.call(vectors)
+        if settling is None or self.check or not self.around:
+            settling = self._checked(key)
+        self._known.move_to_end(key)
+        if recv is recvbuf and send is (recvbuf if in_place else sendbuf) and not self.check:
+            self._last = _Call(ref(send), ref(recv), in_place, op, settling, *key[:2])
+        else:
+            self._last = None
+        settling.call(send, recv)
 
-    def _checked(self, shape: Shape) -> Settling:
-        """What is kept for `shape`, prepared if there is nothing; compared over all ranks. Raises as `__call__`."""
-        if not self._is_open or self._around == MPI.COMM_NULL:
-            raise ValueError(f"{FREED if self._is_open else 'Allreduce: it was closed'}; make a new one")
-        if shape not in self._shapes or self.check:
-            try:
-                refuse_different(self._control, shape, self._patience_s)
-            except NotTogether as late:
-                self._pending = late.pending
-                self.let_go()  # the other ranks are elsewhere
-                raise
-        if shape not in self._shapes:
-            self._shapes[shape] = self._prepared(shape)
-        return self._shapes[shape]
+    def _checked(self, key: tuple[int, np.dtype, str]) -> Settling:
+        """What is kept for a shape, compared over all ranks where that is wanted; new if there is nothing.
+
+        Raises as `__call__`.
+        """
+        self._refuse_freed()
+        shape = Shape(key[0], key[1].name, key[2])
+        if self.check:
+            self.meets(shape)
+        if key not in self._known:
+            if len(self._known) == MOST_SHAPES:
+                self._known.popitem(last=False)[1].close()
+            self._known[key] = self._new(shape)
+        return self._known[key]
+
+    def meets(self, shape: Shape) -> bool:
+        """Compare `shape` over all ranks; whether anything can be prepared: False where MPI has no communicators left.
+
+        Raises ValueError on all ranks where they differ, NotTogether where not all ranks come.
+        """
+        own = self._own_comm().comm
+        if own is None:
+            return False
+        try:
+            refuse_different(own, shape, self._patience_s)
+        except NotTogether as late:
+            self._pending = late.pending
+            self.let_go()  # the other ranks are elsewhere
+            raise
+        return True
+
+    def _refuse_freed(self) -> None:
+        if not self._is_open or self.around == MPI.COMM_NULL:
+            reason = FREED if self.around == MPI.COMM_NULL else "Allreduce: it was closed"
+            raise ValueError(f"{reason}; make a new one")
 
     def choices(self) -> list[Choice]:
         """What is settled so far, by size; the same on all ranks."""
-        layout, ranks = self._site.topology.describe(), self._site.comm.size
-        settled = [(shape, one.settled) for shape, one in sorted(self._shapes.items()) if one.settled is not None]
+        settled = sorted((one.shape, one.settled) for one in self._known.values() if one.settled is not None)
+        if not settled:
+            return []
+        layout, ranks = self._nodes().describe(), self.around.size
         return [
-            Choice(ranks, layout, **vars(shape), **candidate._asdict(), placement=PROGRAM)
+            Choice(
+                **{"ranks": ranks, "layout": layout, **vars(shape)},
+                **candidate._asdict(),
+                placement=self._placement(shape, candidate),
+                file=self._own_files.get(candidate.algorithm, NO_FILE).path,
+                sha256=self._own_files.get(candidate.algorithm, NO_FILE).sha256,
+            )
             for shape, candidate in settled
         ]
 
+    def _placement(self, shape: Shape, candidate: Candidate) -> str:
+        """Where vectors lay when the candidate was chosen: as the file says, from which it is."""
+        chosen = self._from_file.get(shape)
+        return chosen.placement if chosen and chosen.candidate == candidate else PROGRAM
+
     def calls_of_trials(self) -> dict[Shape, int]:
         """For each shape the calls that were part of a trial so far, later ones included."""
-        return {shape: settling.trial_calls for shape, settling in self._shapes.items()}
+        return {settling.shape: settling.trial_calls for settling in self._known.values()}
 
     def save(self, path: "str | Path") -> None:
         """Write the choices so far as JSON, on rank 0; `choice=path` takes them up again. Raises OSError."""
-        if self._site.comm.rank == 0:
+        if self.around.rank == 0:
             write_choices(Path(path), self.choices())
 
     def close(self) -> None:
-        """Free the communicators and all that MPI holds, on all ranks together. A second time does nothing."""
+        """Free the communicator and all that MPI holds, on all ranks together. A second time does nothing."""
         if self._is_open:
             self.let_go()
             if not MPI.Is_finalized():
-                self._control.Free()
-                self._site.comm.Free()
+                leave(self.around, self)
+
+    def end_with_communicator(self) -> None:
+        """The communicator is being freed, by an object of its handle: close, and say so in later calls."""
+        self.around = MPI.COMM_NULL
+        self.close()
 
     def let_go(self) -> None:
         """Free what this rank alone holds, without the others: requests, types, buffers."""
         self._is_open = False
-        for settling in self._shapes.values():
-            settling.close()
-        self._shapes.clear()
+        self._workspace.clear()
         self._last = None
         self._known.clear()
 
@@ -178,75 +253,164 @@ class PreparedAllreduces:
         else:  # the other ranks may be elsewhere
             self.let_go()
 
-    def _opened(self, path: Path) -> Lookup | None:
-        """The lookup on rank 0, which says so; None on the others. Raises ValueError on all ranks."""
-        lookup, refusal = None, ""
-        if self._site.comm.rank == 0:
-            try:
-                lookup = lookup_of(path)
-            except (ValueError, OSError) as error:
-                refusal = str(error)
-        if refusal := self._site.comm.bcast(refusal):
-            raise ValueError(f"Allreduce: {refusal}")
-        self._say(f"takes its algorithms from {path}")
-        return lookup
+    def octave_of(self, shape: Shape) -> Octave:
+        """What the lengths of the octave of `shape` share."""
+        return self._octaves.setdefault((shape.nbytes.bit_length(), shape.dtype, shape.op), Octave())
 
-    def _prepared(self, shape: Shape) -> Settling:
-        """The candidates of a shape, on all ranks. Raises ValueError where none of them runs."""
+    def candidates_of(self, shape: Shape) -> list[Candidate]:
+        """Those worth a trial, on all ranks; the most promising first, where the links say which that is."""
+        if self._algorithms is None:
+            self._algorithms = self._found(self._words)
+        if self.budget.is_endless:
+            self.load_compiler()
+        topology, executors = self._nodes(), self.executors
+        if reason := self._why_not_compiled(executors, shape.dtype):
+            if len(executors) == 1:
+                raise ValueError(f"Allreduce: {reason}")
+            executors = PYTHON
+        if not self._goes_by_model(shape):
+            return candidates(self._words, self._algorithms.values(), executors, shape, topology)
+        if self._links is None:
+            self._links = measured(self._site().comm)
+        slow = self._links.are_slow
+        found = candidates(self._words, self._algorithms.values(), executors, shape, topology, slow)
+        return self._by_price(found, shape, self._links)
+
+    def bind(self, shape: Shape, candidate: Candidate, needs_bits: bool) -> "Bound | Native":
+        """A candidate, ready to run, on all ranks. Raises AlgorithmError, ValueError."""
+        if candidate.executor == NATIVE and native_datatype(shape.dtype) is not None:
+            return Native(self.around, shape)
+        if reason := self._why_not_compiled([candidate.executor], shape.dtype):
+            raise AlgorithmError(reason)
+        self._make_room()
+        algorithm = self._algorithm(candidate)
+        return Bound(self._site(), self._workspace, candidate, algorithm, shape, needs_bits)
+
+    def load_compiler(self) -> None:
+        """Try compiled executors from now on, where the program left the choice, and the budget pays for them."""
+        if self._wanted == AUTO and self.executors == PYTHON and self.budget.allows(COMPILER_S):
+            self.executors = executors_here(self.around, AUTO)
+            if self.executors == PYTHON:
+                self._wanted = ""  # there is none
+            elif not self.budget.is_endless:
+                self.budget.spend(COMPILER_S)
+
+    def _why_not_compiled(self, executors: Sequence[str], dtype: str) -> str | None:
+        """Make compiled code ready, once for each type; why that cannot be, if any of the executors needs it."""
+        if dtype in self._compiled or {*COMPILED}.isdisjoint(executors):
+            return None
+        if (reason := refuse_without_compiler(self._site(), executors, dtype)) is None:
+            self._compiled.add(dtype)
+        return reason
+
+    def _goes_by_model(self, shape: Shape) -> bool:
+        """Whether a wrong guess at the first call could cost more than to look at the links."""
+        return self._words == [AUTO] and self._names > 1 and shape.nbytes >= LONG_NBYTES
+
+    def _by_price(self, found: list[Candidate], shape: Shape, links: Links) -> list[Candidate]:
+        """Ordered by what the model says, pipelined before whole messages; native, of which it says nothing, second."""
+        itemsize, prices_s = DTYPES[shape.dtype], np.full(len(found), inf)
+        for number, one in enumerate(found):
+            if one.executor != NATIVE:
+                steps = self._algorithm(one).schedule(
+                    self.around.rank, self.around.size, self._nodes(), shape.count, one.segment or 1
+                )
+                prices_s[number] = price_s(steps, itemsize, links)
+        self.around.Allreduce(MPI.IN_PLACE, prices_s, MPI.MAX)
+        order = sorted(range(len(found)), key=lambda number: (prices_s[number], found[number].window is None, number))
+        ordered = [found[number] for number in order]
+        return [*ordered[:1], *ordered[-1:], *ordered[1:-1]]
+
+    def _new(self, shape: Shape) -> Settling:
+        """What a shape runs at first. Raises ValueError where nothing can run."""
         if shape.op == "avg" and not is_float(shape.dtype):
             raise ValueError(f"Allreduce: avg of {shape.dtype}; expected a type of floating point")
         teach_numpy(shape.dtype)
+        has_native = native_datatype(shape.dtype) is not None
+        takes_native = has_native and (AUTO in self._words or NATIVE in self._words) and self._choice_file is None
+        if takes_native and not self.budget.is_endless:
+            settling = Settling(
+                self, shape, Native(self.around, shape), self.around.size == 1 or self._words == [NATIVE]
+            )
+            if self._goes_by_model(shape) and self.around.size > 1 and self.meets(shape):
+                settling.begin_trial(self.candidates_of(shape), True)
+            return settling
+        if not self.meets(shape):
+            if not has_native:
+                raise ValueError(f"Allreduce: {NO_COMM}, and {shape.dtype} is not reduced by this library itself")
+            self._say(f"{NO_COMM}: the library's own all-reduce runs instead")
+            return Settling(self, shape, Native(self.around, shape), True)
         chosen = self._chosen(shape)
-        executors = (chosen.executor,) if chosen else self._executors
-        if reason := refuse_without_compiler(self._site, executors, shape.dtype):
-            if chosen is None and len(self._executors) == 1:
-                raise ValueError(f"Allreduce: {reason}")
-            executors, chosen = PYTHON, None
-        found = [chosen] if chosen else self._candidates(executors, shape)
-        bound, refusals, seen = list[Bound](), list[str](), set[tuple]()
-        for candidate in found:
+        found = [chosen] if chosen and not self._why_not_compiled([chosen.executor], shape.dtype) else []
+        found, refusals = found or self.candidates_of(shape), ["no algorithm fits these ranks"]
+        while found:
             try:
-                one = Bound(self._site, candidate, self._algorithm(candidate), shape, len(found) > 1)
+                first = self.bind(shape, found[0], len(found) > 1)
             except AlgorithmError as refusal:
                 refusals.append(str(refusal))
+                found = found[1:]
                 continue
-            key = candidate.executor, candidate.window, one.digest or candidate.algorithm
-            if key not in seen:  # on two ranks several algorithms make the same steps
-                seen.add(key)
-                bound.append(one)
-        if not bound:
-            raise ValueError(f"Allreduce of {shape.words}: {(refusals or ['no algorithm fits these ranks'])[0]}")
-        return Settling(self._site.comm, bound)
+            settling = Settling(self, shape, first, len(found) == 1)
+            if self.budget.is_endless and len(found) > 1:
+                settling.begin_trial(found, shape.nbytes >= LONG_NBYTES)
+            return settling
+        by_whom = f"; it was chosen by {self._choice_file.path}" if self._choice_file and chosen else ""
+        raise ValueError(f"Allreduce of {shape.words}: {refusals[-1]}{by_whom}")
 
-    def _candidates(self, executors: Sequence[str], shape: Shape) -> list[Candidate]:
-        return candidates(self._words, self._algorithms.values(), executors, shape, self._site.topology)
+    def _make_room(self) -> None:
+        """Forget what is prepared for the shapes that were not called for longest, where it is too much."""
+        steps = sum(one.steps for one in self._known.values())
+        for key in list(self._known)[:-1]:
+            if steps <= MOST_STEPS:
+                break
+            if self._known[key].steps:
+                steps -= self._known[key].steps
+                self._known.pop(key).close()
+                self._last = None
+
+    def _own_comm(self) -> OwnComm:
+        if self._own is None:
+            self._own = own_comm(self.around)
+            self._own.users.add(self)
+        return self._own
+
+    def _site(self) -> Site:
+        own = self._own_comm().comm
+        assert own is not None  # `meets` came before
+        return Site(own, self._nodes())
+
+    def _nodes(self) -> Topology:
+        if self._topology is None:
+            self._topology = nodes_of(self.around)
+        return self._topology
 
     def _chosen(self, shape: Shape) -> Candidate | None:
-        """What rank 0 finds in the file; None: it says nothing of these ranks, which rank 0 says, or there is none."""
-        if not self._has_choice:
+        """What the file says; None: it says nothing of these ranks, which rank 0 says, or there is none."""
+        if self._choice_file is None:
             return None
-        chosen = self._site.comm.bcast(self._lookup(shape, self._site.topology) if self._lookup else None)
+        chosen = self._choice_file.chosen(self.around, shape, self._nodes())
         if chosen is None:
-            layout = self._site.topology.describe()
-            self._say(f"found no choice for {shape.words} on {self._site.comm.size} ranks ({layout}); tries instead")
-        return chosen
-
-    def _algorithm(self, candidate: Candidate) -> Algorithm | None:
-        if candidate.executor == "native":
+            layout = self._nodes().describe()
+            self._say(f"found no choice for {shape.words} on {self.around.size} ranks ({layout}); tries instead")
             return None
-        if candidate.algorithm not in self._algorithms:
-            self._find(self._site.comm, [candidate.algorithm])
-        return self._algorithms[candidate.algorithm]
+        self._from_file[shape] = chosen
+        return chosen.candidate
 
-    def _find(self, comm: MPI.Comm, words: Sequence[str]) -> None:
-        """Take up the algorithms that `words` name, which may be files that some nodes do not have."""
-        reason = ""
+    def _algorithm(self, candidate: Candidate) -> Algorithm:
+        """One that the program names, or a built-in one: a file of choices names no others."""
+        return (self._algorithms or {}).get(candidate.algorithm) or builtin()[candidate.algorithm]
+
+    def _found(self, words: Sequence[str]) -> dict[str, Algorithm]:
+        """The algorithms that `words` name, which may be files that some nodes do not have."""
+        found, reason = dict[str, Algorithm](), ""
         try:
-            self._algorithms |= algorithms_of(words)
-        except AlgorithmError as refusal:
+            found = algorithms_of(words)
+            self._own_files = own_files(found.values())
+        except (AlgorithmError, ChoiceError) as refusal:
             reason = str(refusal)
-        refuse_together(comm, AlgorithmError, reason)
+        refuse_together(self.around, AlgorithmError, reason)
+        return found
 
     def _say(self, words: str) -> None:
-        if self._site.comm.rank == 0:
+        if self.around.rank == 0:
             print(f"Allreduce {words}", file=sys.stderr, flush=True)

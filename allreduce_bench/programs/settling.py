@@ -1,87 +1,286 @@
-"""What one shape settles on: candidates are tried, one is chosen, and tried anew when its times leave their band."""
+"""What one shape runs: the first candidate at first, others on trial where the budget allows it, then what is settled.
 
+A length that comes back is looked at now and then: is it worth a trial, or has another length of its octave settled
+already? What is settled is tried anew when its times leave their band. Every decision rests on what all ranks know.
+"""
+
+import sys
 from collections.abc import Sequence
+from math import inf
 from time import perf_counter
+from typing import Protocol
 
 import numpy as np
 from mpi4py import MPI
 
+from ..schedule.algorithm import AlgorithmError
+from .agreement import Shape
 from .band import MOST_PATIENCE, PATIENCE, Band
-from .bound import Bound
-from .buffers import Vectors
+from .bound import Bound, Native
+from .budget import Budget
 from .candidates import Candidate
-from .trial import Trial
+from .octave import Octave
+from .trial import LONG_S, Trial
 
 VAIN = 1.1  # times the new choice: a trial that finds the former one as near as this was in vain
+FIRST_LOOK, FIRST_LOOK_LONG, LONG_NBYTES = 8, 2, 2**20  # calls of a length, and of one of so many bytes
+MOST_BETWEEN = 1024  # calls between two looks
+FOR_EVER = sys.maxsize  # calls
+
+
+class Home(Protocol):
+    """What the shapes of one communicator have in common; all of it is called on all ranks together."""
+
+    budget: Budget
+
+    @property
+    def around(self) -> MPI.Comm:
+        """The program's communicator."""
+
+    @property
+    def executors(self) -> tuple[str, ...]:
+        """Those to try: more of them once the budget pays for the compiler."""
+
+    def octave_of(self, shape: Shape) -> Octave:
+        """What its lengths share."""
+
+    def meets(self, shape: Shape) -> bool:
+        """Compare `shape` over all ranks; whether anything can be prepared. Raises ValueError, NotTogether."""
+
+    def candidates_of(self, shape: Shape) -> list[Candidate]:
+        """Those worth a trial; the most promising first."""
+
+    def bind(self, shape: Shape, candidate: Candidate, needs_bits: bool) -> Bound | Native:
+        """A candidate, ready to run. Raises AlgorithmError."""
+
+    def load_compiler(self) -> None:
+        """Once the budget pays for it."""
 
 
 class Settling:
-    """The calls of one shape on the ranks of `comm`; `bound` are its candidates, the same on all ranks."""
+    """The calls of one shape, on all ranks; `first` runs as long as nothing else is known.
 
-    def __init__(self, comm: MPI.Comm, bound: Sequence[Bound]):
-        self._comm, self._bound = comm, bound
-        self._trial: Trial | None = Trial(len(bound)) if len(bound) > 1 else None
-        self._chosen, self._run = 0, bound[0].run
-        self._untimed = 0  # calls, until the next one that is timed
-        self._band: Band | None = None  # None: there is nothing else to take
-        self._patience = PATIENCE
+    `is_fixed`: nothing else is ever tried.
+    """
+
+    def __init__(self, home: Home, shape: Shape, first: "Bound | Native", is_fixed: bool = False):
         self.trial_calls = 0
+        self._home, self.shape, self._octave = home, shape, home.octave_of(shape)
+        self._chosen, self._run = first, first.run
+        self._untimed = FOR_EVER if is_fixed else 0  # calls, until the next one that is looked at
+        self._is_settled = is_fixed
+        self._calls, self._own_s = 0, 0.0  # until it is prepared
+        self._next_look = FIRST_LOOK if shape.nbytes < LONG_NBYTES else FIRST_LOOK_LONG
+        if home.budget.is_endless:
+            self._next_look = 1
+        self._trial: Trial | None = None
+        self._candidates: list[Candidate] = []  # on trial
+        self._bound: dict[int, Bound | Native] = {}  # of these, what is prepared
+        self._executors: tuple[str, ...] = ()  # among which it was tried
+        self._band: Band | None = None
+        self._patience = PATIENCE
 
     @property
     def settled(self) -> Candidate | None:
-        """What is called from now on; None: it is being tried."""
-        return None if self._trial else self._bound[self._chosen].candidate
+        """What is called from now on; None: it is not known yet."""
+        return self._chosen.candidate if self._is_settled else None
 
-    def call(self, vectors: Vectors) -> None:
-        """Once, on all ranks."""
+    @property
+    def steps(self) -> int:
+        """Of one rank, of all that is prepared; the same on all ranks."""
+        return self._chosen.steps + sum(bound.steps for bound in self._bound.values())
+
+    def call(self, send: np.ndarray, recv: np.ndarray) -> None:
+        """Once, on all ranks; in place both are the same."""
         if self._untimed > 0:
             self._untimed -= 1
-            self._run(vectors)
+            self._run(send, recv)
         elif self._trial is not None:
-            self._call_on_trial(self._trial, vectors)
+            self._call_on_trial(self._trial, send, recv)
         elif self._band is None:
-            self._run(vectors)
+            self._call_unknown(send, recv)
         else:
             begun = perf_counter()
-            self._run(vectors)
+            self._run(send, recv)
             if (times := self._band.take(perf_counter() - begun)) is not None:
-                self._look(self._band, times)
+                self._look_at_band(self._band, times)
+
+    def begin_trial(self, candidates: Sequence[Candidate], is_long: bool, guess_s: float | None = None) -> None:
+        """From the next call on; `guess_s` is what a call of the present choice takes, if that is known."""
+        self._candidates, self._executors = list(candidates), self._home.executors
+        if self._chosen.candidate not in self._candidates:
+            self._candidates.append(self._chosen.candidate)
+        chosen = self._candidates.index(self._chosen.candidate)
+        self._bound = {chosen: self._chosen}
+        self._trial = Trial(len(self._candidates), is_long, {chosen: guess_s} if guess_s else {})
+        self._untimed, self._is_settled = 0, False
+        if self._trial.winner is not None:
+            self._settle(self._trial, self._trial.winner)
 
     def close(self) -> None:
         """Free what MPI holds for the candidates."""
-        for bound in self._bound:
+        self._chosen.close()
+        for bound in self._bound.values():
             bound.close()
 
-    def _call_on_trial(self, trial: Trial, vectors: Vectors) -> None:
-        """A barrier frees the time from the lateness of others; what counts is that of the slowest rank."""
-        self._comm.Barrier()
+    def _call_unknown(self, send: np.ndarray, recv: np.ndarray) -> None:
+        """Nothing is settled; the time is this rank's own until the next look."""
         begun = perf_counter()
-        self._bound[trial.turn].run(vectors)
+        self._run(send, recv)
+        time_s = perf_counter() - begun
+        self._own_s += time_s
+        self._octave.untimed_s += time_s
+        self._home.budget.untimed_s += time_s
+        self._octave.calls += 1
+        self._calls += 1
+        if self._calls >= self._next_look:
+            self._look()
+
+    def _look(self) -> None:
+        """Whether to prepare something: by the least times over all ranks, which hold no waiting for others."""
+        budget, octave = self._home.budget, self._octave
+        self._next_look += min(max(FIRST_LOOK_LONG, self._calls // 2), MOST_BETWEEN)
+        times = np.array([self._own_s / self._calls, octave.untimed_s, budget.untimed_s])
+        self._home.around.Allreduce(MPI.IN_PLACE, times, MPI.MIN)
+        typical_s, octave.agreed_s, untimed_s = times.tolist()
+        budget.agree(untimed_s)
+        if octave.choice is not None:
+            self._take_over(octave.choice, typical_s)
+        elif self._may_spend(2 * budget.preparing_s) and octave.may_try(self.shape) and self._home.meets(self.shape):
+            begun = perf_counter()
+            candidates = self._home.candidates_of(self.shape)
+            self._spend(perf_counter() - begun)
+            self.begin_trial(candidates, typical_s >= LONG_S, typical_s)
+
+    def _take_over(self, choice: Candidate, typical_s: float) -> None:
+        """What another length of the octave has settled on."""
+        if choice.executor != self._chosen.candidate.executor or choice.algorithm != self._chosen.candidate.algorithm:
+            if not self._may_spend(self._home.budget.preparing_s) or not self._home.meets(self.shape):
+                return
+            alike = [one for one in self._home.candidates_of(self.shape) if one[:2] == choice[:2]]
+            begun = perf_counter()
+            try:
+                self._chosen = self._home.bind(self.shape, (alike or [choice])[0], True)
+            except AlgorithmError:  # it does not fit this length: what runs stays
+                self._octave.choice = None
+            self._spend(perf_counter() - begun, 1)
+        self._hold(typical_s)
+
+    def _may_spend(self, cost_s: float) -> bool:
+        budget = self._home.budget
+        return budget.is_endless or (self._octave.can_pay(cost_s) and budget.allows(cost_s))
+
+    def _spend(self, time_s: float, prepared: int = 0) -> None:
+        """The longest over all ranks."""
+        longest = np.array([time_s])
+        self._home.around.Allreduce(MPI.IN_PLACE, longest, MPI.MAX)
+        self._home.budget.spend(longest[0], prepared, longest[0] if prepared else 0.0)
+
+    def _call_on_trial(self, trial: Trial, send: np.ndarray, recv: np.ndarray) -> None:
+        """A barrier frees the time from the lateness of others; what counts is that of the slowest rank."""
+        self._octave.calls += 1
+        if trial.is_between and not self._goes_on(trial):
+            self._run(send, recv)
+            return
+        if trial.winner is not None:
+            self._run(send, recv)
+            return
+        self._octave.tries(self.shape)
+        self._home.around.Barrier()
+        begun = perf_counter()
+        self._bound[trial.turn].run(send, recv)
         times = trial.take(perf_counter() - begun)
         self.trial_calls += 1
         if times is None:
             return
-        self._comm.Allreduce(MPI.IN_PLACE, times, MPI.MAX)
+        self._home.around.Allreduce(MPI.IN_PLACE, times, MPI.MAX)
         trial.decide(times)
-        for number, bound in enumerate(self._bound):
-            if number not in trial.left:
+        best_s = trial.typical_s(trial.best)
+        self._home.budget.earn(best_s * len(times))
+        self._octave.counted_s += best_s * len(times)
+        self._home.budget.spend(float(np.maximum(times - best_s, 0).sum()))
+        for number in [number for number in self._bound if number not in trial.left]:
+            bound = self._bound.pop(number)
+            if bound is not self._chosen:
                 bound.close()
         if trial.winner is not None:
             self._settle(trial, trial.winner)
+        elif trial.best in self._bound:
+            self._take(self._bound[trial.best])
+
+    def _goes_on(self, trial: Trial) -> bool:
+        """Whether the next calls may be part of the trial, whose candidates are then prepared; else the best runs."""
+        coming = [one for one in dict.fromkeys(trial.coming) if one not in self._bound]
+        budget, best_s = self._home.budget, trial.typical_s(trial.best)
+        if best_s < inf and not self._may_spend(trial.loss_s + len(coming) * budget.preparing_s):
+            budget.earn(best_s)
+            self._octave.counted_s += best_s
+            return False
+        if coming:
+            self._prepare(trial)
+        if trial.winner is not None:
+            self._settle(trial, trial.winner)
+        return True
+
+    def _prepare(self, trial: Trial) -> None:
+        """The candidates of the next calls; those that do not run, or run what another one runs, are dropped."""
+        begun, prepared = perf_counter(), 0
+        while trial.winner is None and (coming := [one for one in trial.coming if one not in self._bound]):
+            prepared += 1
+            try:
+                bound = self._home.bind(self.shape, self._candidates[coming[0]], True)
+            except AlgorithmError:
+                trial.drop(coming[0])
+                continue
+            if any(_key(other) == _key(bound) for other in self._bound.values()):
+                trial.drop(coming[0])  # on two ranks several algorithms make the same steps
+            else:
+                self._bound[coming[0]] = bound
+        self._spend(perf_counter() - begun, prepared)
+
+    def _take(self, bound: "Bound | Native") -> None:
+        if bound is not self._chosen:
+            former, self._chosen, self._run = self._chosen, bound, bound.run
+            if former not in self._bound.values():
+                former.close()
 
     def _settle(self, trial: Trial, winner: int) -> None:
         typical_s = trial.typical_s(winner)
-        is_vain = self._band is not None and trial.typical_s(self._chosen) <= VAIN * typical_s
+        former = [number for number, bound in self._bound.items() if bound is self._chosen]
+        was_left = self._band is not None
+        is_vain = was_left and any(trial.typical_s(number) <= VAIN * typical_s for number in former)
         self._patience = min(2 * self._patience, MOST_PATIENCE) if is_vain else PATIENCE
-        self._chosen, self._trial = winner, None
-        self._run = self._bound[winner].run
+        self._take(self._bound[winner])
+        for bound in self._bound.values():
+            if bound is not self._chosen:
+                bound.close()
+        self._bound, self._trial = {}, None
+        self._octave.settle(self._chosen.candidate, self._executors)
+        self._hold(typical_s)
+
+    def _hold(self, typical_s: float) -> None:
+        """From now on only the band is looked at."""
+        self._run, self._is_settled = self._chosen.run, True
+        self._executors = self._octave.executors or self._executors
         self._band = Band(typical_s, self._patience)
         self._untimed = self._band.untimed
 
-    def _look(self, band: Band, times: np.ndarray) -> None:
+    def _look_at_band(self, band: Band, times: np.ndarray) -> None:
         """At the end of a window: the least time over all ranks of each call is that of who came last."""
-        self._comm.Allreduce(MPI.IN_PLACE, times, MPI.MIN)
-        if band.is_left(times):
-            self._trial = Trial(len(self._bound))
+        self._home.around.Allreduce(MPI.IN_PLACE, times, MPI.MIN)
+        is_left, budget = band.is_left(times), self._home.budget
+        budget.earn(band.typical_s * band.window)
+        self._octave.counted_s += band.typical_s * band.window
+        self._octave.calls += band.window
+        self._home.load_compiler()
+        is_outdated = self._executors != self._home.executors and self._may_spend(2 * budget.preparing_s)
+        if (is_left or is_outdated) and self._octave.may_try(self.shape) and self._home.meets(self.shape):
+            self.begin_trial(self._home.candidates_of(self.shape), band.typical_s >= LONG_S, band.typical_s)
         else:
             self._untimed = band.untimed
+
+
+def _key(bound: "Bound | Native") -> tuple:
+    """Two with the same run the same."""
+    candidate = bound.candidate
+    return candidate.executor, candidate.window, bound.digest or candidate.algorithm

@@ -86,17 +86,25 @@ class MPIHook:
 _default: list[MPIHook] = []  # the state of those who register the hook with None, once there is one
 
 
-def mpi_allreduce_hook(state: MPIHook | None, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
-    """Average a bucket of gradients over all processes: the hook for `register_comm_hook`.
+def mpi_allreduce_hook(
+    state: MPIHook | None, bucket: dist.GradBucket, *of_shards: torch.Tensor
+) -> torch.futures.Future[torch.Tensor]:
+    """Average a bucket of gradients over all processes: the hook for `register_comm_hook` of DDP.
 
-    `state` None: one on COMM_WORLD, made at the first bucket. Raises HookError where the result would be wrong.
+    `state` None: one on COMM_WORLD, made at the first bucket. Raises HookError where the result would be wrong: FSDP
+    hands over tensors, `of_shards` among them, and takes a sum that is not awaited.
     """
+    if state is not None and not isinstance(state, MPIHook):
+        raise HookError(f"the state of the hook is of type {type(state).__name__}; register it with MPIHook() or None")
+    if of_shards or not isinstance(bucket, dist.GradBucket):
+        raise HookError(
+            "this hook is of DistributedDataParallel; FullyShardedDataParallel shards its gradients and "
+            "needs a reduce-scatter: register no hook with it, or wrap the model in DistributedDataParallel"
+        )
     if state is None:
         if not _default:
             _default.append(MPIHook())
         state = _default[0]
-    if not isinstance(state, MPIHook):
-        raise HookError(f"the state of the hook is of type {type(state).__name__}; register it with MPIHook() or None")
     return state.reduce(bucket.buffer())
 
 

@@ -19,6 +19,14 @@ def parse_placements(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+def is_placement(word: str) -> bool:
+    """Whether it is one, written as `parse_placements` gives it."""
+    try:
+        return parse_placements(word) == (word,)
+    except ValueError:
+        return False
+
+
 def refuse_odd_differences(placements: Sequence[str], itemsize: int) -> None:
     """Raises ValueError for a difference at which elements of `itemsize` bytes would not be aligned."""
     if odd := [name for name in placements if name.isdigit() and int(name) % itemsize]:

@@ -62,6 +62,7 @@ class Algorithm(NamedTuple):
     summary: str
     doc: str
     module: str
+    file: str = ""  # the path of the user's own that defines it; empty: it is of this package
 
     def steps(self, rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
         """The steps of `rank`, for any `size` >= 1, `count` >= 0 and `segment` >= 1 (elements).

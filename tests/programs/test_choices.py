@@ -1,13 +1,16 @@
 """What a file says: saved choices, a machine file, a run; and what is none of them."""
 
 import json
+import os
+from pathlib import Path
 
 import pytest
 from places import ROOT
 
 from allreduce_bench.models.machine import bare_machine, write_machine
 from allreduce_bench.programs.agreement import Shape
-from allreduce_bench.programs.choices import Choice, ChoiceError, lookup_of, write_choices
+from allreduce_bench.programs.candidates import algorithms_of
+from allreduce_bench.programs.choices import KIND, Choice, ChoiceError, lookup_of, own_files, write_choices
 from allreduce_bench.schedule.topology import Topology
 
 FOUR = Topology.one_node(4)
@@ -31,11 +34,11 @@ def saved(tmp_path):
 
 def test_saved_choices_come_back_and_the_nearest_size_counts(saved):
     lookup = lookup_of(saved)
-    assert lookup(shape(8), FOUR).name == "recursive_doubling"
-    assert lookup(shape(1024), FOUR).name == "recursive_doubling"
-    ring = lookup(shape(2**24), FOUR)
+    assert lookup(shape(8), FOUR).candidate.name == "recursive_doubling"
+    assert lookup(shape(1024), FOUR).candidate.name == "recursive_doubling"
+    ring = lookup(shape(2**24), FOUR).candidate
     assert (ring.name, ring.segment, ring.window) == ("ring pipelined", 4096, 4)
-    assert lookup(shape(2**24), Topology.one_node(2)).name == "native"
+    assert lookup(shape(2**24), Topology.one_node(2)).candidate.name == "native"
     assert lookup(shape(8), Topology.one_node(3)) is None
     assert lookup(shape(8), Topology.filled(4, 2)) is None
 
@@ -44,29 +47,30 @@ def test_choices_carry_where_vectors_lay_and_those_of_before_do_not_know(tmp_pat
     path = tmp_path / "choices.json"
     write_choices(path, [Choice(4, "1x4", 2, "float32", "sum", "ring", "sendrecv", placement="page")])
     content = json.loads(path.read_text())
-    assert (content["schema_version"], content["choices"][0]["placement"]) == (2, "page")
-    assert lookup_of(path)(shape(8), FOUR).name == "ring"
+    assert (content["schema_version"], content["choices"][0]["placement"]) == (3, "page")
+    assert lookup_of(path)(shape(8), FOUR).placement == "page"
+    assert lookup_of(path)(shape(8), FOUR).candidate.name == "ring"
     del content["choices"][0]["placement"]
     path.write_text(json.dumps(content))
     with pytest.raises(ChoiceError, match="damaged: .*placement"):
         lookup_of(path)
     former = lookup_of(ROOT / "tests" / "data" / "former" / "choices_1.json")
-    assert former(shape(8), FOUR).name == "recursive_doubling"
-    assert former(shape(2**24), FOUR).segment == 4096
+    assert former(shape(8), FOUR).candidate.name == "recursive_doubling"
+    assert former(shape(2**24), FOUR).candidate.segment == 4096
 
 
 def test_a_machine_file_predicts(tmp_path):
     path = tmp_path / "machine.json"
     write_machine(bare_machine(1e-6, 1e-10), path)
     lookup = lookup_of(path)
-    assert lookup(shape(8), FOUR).algorithm in ("recursive_doubling", "rabenseifner")
-    assert lookup(shape(2**26), Topology.one_node(5)).algorithm in ("ring", "two_tree", "hierarchical_ring")
+    assert lookup(shape(8), FOUR).candidate.algorithm in ("recursive_doubling", "rabenseifner")
+    assert lookup(shape(2**26), Topology.one_node(5)).candidate.algorithm in ("ring", "two_tree", "hierarchical_ring")
 
 
 def test_the_example_run_says_who_was_the_fastest():
     lookup = lookup_of(ROOT / "docs" / "example")
     found = lookup(shape(8 * 2**20), Topology.filled(4, 1))
-    assert found is not None and found.algorithm
+    assert found is not None and found.candidate.algorithm
     assert lookup(shape(8 * 2**20), Topology.one_node(7)) is None
 
 
@@ -91,5 +95,97 @@ def test_what_says_nothing_is_refused(tmp_path, content, words):
 
 def test_an_unknown_executor_is_damage(saved):
     saved.write_text(saved.read_text().replace("pipelined", "hurried"))
-    with pytest.raises(ChoiceError, match="unknown executor 'hurried'"):
+    with pytest.raises(ChoiceError, match="executor: found 'hurried', expected native, sendrecv"):
         lookup_of(saved)
+
+
+MINE = """
+from allreduce_bench.algorithms import Cost, algorithm
+from pathlib import Path
+
+Path(__file__).with_name("was_run").touch()
+
+
+@algorithm(cost=lambda size, topology, count, segment: Cost(0, 0, 0), exact=False, formula="0")
+def mine(rank, size, topology, count, segment):
+    yield from ()
+"""
+
+
+def saved_own(tmp_path, version: int, **fields: object):
+    """A choice of `mine`, written by an author of files."""
+    path = tmp_path / "own.json"
+    one = {**vars(Choice(4, "1x4", 2, "float32", "sum", "mine", "sendrecv")), **fields}
+    if version < 3:
+        del one["file"], one["sha256"]
+    path.write_text(json.dumps({"kind": KIND, "schema_version": version, "choices": [one]}))
+    return path
+
+
+@pytest.mark.parametrize(("version", "how"), [(2, "algorithm"), (3, "algorithm"), (3, "file")])
+def test_files_of_code_are_never_run(tmp_path, version, how):
+    code = tmp_path / "mine.py"
+    code.write_text(MINE)
+    with pytest.raises(ChoiceError, match="mine.py', which choices never run; name it in the program if you trust it"):
+        lookup_of(saved_own(tmp_path, version, **{how: str(code)}))
+    assert not (tmp_path / "was_run").exists()
+
+
+def test_own_algorithms_run_where_the_program_names_their_file_as_it_was(tmp_path):
+    code = tmp_path / "mine.py"
+    code.write_text(MINE)
+    own = own_files(algorithms_of([str(code)]).values())
+    assert own["mine"].path == str(code) and len(own["mine"].sha256) == 64
+    kept = {"file": own["mine"].path, "sha256": own["mine"].sha256}
+    for path in (saved_own(tmp_path, 3, **kept), saved_own(tmp_path, 2)):
+        assert lookup_of(path, own)(shape(8), FOUR).candidate.name == "mine"
+        with pytest.raises(ChoiceError, match="name .* in the program"):
+            lookup_of(path)
+    code.write_text(MINE + "# changed")
+    with pytest.raises(ChoiceError, match="mine.py is not as it was when its algorithm 'mine' was chosen"):
+        lookup_of(saved_own(tmp_path, 3, **kept), own_files(algorithms_of([str(code)]).values()))
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"algorithm": 3}, "algorithm: found 3, expected text"),
+        ({"algorithm": ["ring"]}, "algorithm: found \\['ring'\\], expected text"),
+        ({"algorithm": "rign"}, "'rign' is none of this version"),
+        ({"algorithm": "native"}, "algorithm 'native' with the executor sendrecv"),
+        ({"algorithm": "ring", "executor": "native"}, "algorithm 'ring' with the executor native"),
+        ({"algorithm": "ring", "window": 4}, "a window with the executor sendrecv"),
+        ({"algorithm": "ring", "executor": "pipelined"}, "no window with the executor pipelined"),
+        ({"algorithm": "ring", "segment": 2**62}, "segment: .*expected 1 or more and at most"),
+        ({"algorithm": "ring", "count": 10**30}, "count: .*magnitude below"),
+        ({"algorithm": "ring", "count": -1}, "count: found -1"),
+        ({"algorithm": "ring", "ranks": True}, "ranks: found True"),
+        ({"algorithm": "ring", "dtype": "float99"}, "dtype: found 'float99', expected float16"),
+        ({"algorithm": "ring", "op": None}, "op: found None, expected text"),
+        ({"algorithm": "ring", "placement": "attic"}, "placement: found 'attic', expected where vectors lie"),
+        ({"algorithm": "ring", "placement": "4096"}, "placement: found '4096'"),
+        ({"algorithm": "ring", "extra": 1}, "unknown to this version: extra"),
+    ],
+)
+def test_every_field_is_looked_at(tmp_path, fields, words):
+    with pytest.raises(ChoiceError, match=words):
+        lookup_of(saved_own(tmp_path, 3, **fields))
+
+
+def test_what_is_no_regular_file_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path, words in ((tmp_path / "pipe", "a FIFO; expected saved choices"), ("/dev/zero", "a character device")):
+        with pytest.raises(ChoiceError, match=words):
+            lookup_of(Path(path))
+
+
+def test_a_machine_file_with_an_unknown_grade_or_placement_is_refused(tmp_path):
+    path = tmp_path / "machine.json"
+    write_machine(bare_machine(1e-6, 1e-10), path)
+    for name in ("grade", "placement"):
+        content = json.loads(path.read_text())
+        content["models"][0][name] = "excellent"
+        other = tmp_path / "other.json"
+        other.write_text(json.dumps(content))
+        with pytest.raises(ValueError, match=f"damaged: {name}: found 'excellent'"):
+            lookup_of(other)

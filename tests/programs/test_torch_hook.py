@@ -21,7 +21,7 @@ def python(request) -> Path:
 
 
 @needs_torch
-@pytest.mark.parametrize(("ranks", "parts"), [(2, "same,overlap"), (4, "same"), (3, "order")])
+@pytest.mark.parametrize(("ranks", "parts"), [(2, "same,overlap,fsdp"), (4, "same"), (3, "order")])
 def test_gradients_are_those_of_gloo_and_buckets_overlap(python, ranks, parts):
     if not FULL and ranks != 2:
         pytest.skip("torch starts slowly; ALLREDUCE_BENCH_FULL=1 has all")

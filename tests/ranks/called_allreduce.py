@@ -11,6 +11,7 @@ import os
 import sys
 import tempfile
 import time
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from mpi4py import MPI
 from allreduce_bench import Allreduce
 from allreduce_bench.executing import OPERATIONS
 from allreduce_bench.measuring.vectors import Check, exact_inputs, poison
-from allreduce_bench.programs import bound, settling
+from allreduce_bench.programs import bound, settling, workspace
 from allreduce_bench.programs.agreement import NotTogether, Shape, refuse_different
 from allreduce_bench.programs.allreduce import prepared_for
 from allreduce_bench.programs.band import Band
@@ -60,14 +61,14 @@ def is_exact(allreduce, count: int, dtype: str, op: str, in_place: bool = False,
 def exact() -> None:
     """Every type with every operation, lengths around what is copied, all algorithms and executors."""
     kinds = [(dtype, op) for dtype in DTYPES for op in OPERATIONS if op != "avg" or is_float(dtype)]
-    with PreparedAllreduces(COMM, ["ring", "native", "rabenseifner"], PYTHON) as allreduce:
+    with PreparedAllreduces(COMM, ["ring", "native", "rabenseifner"], PYTHON, trial_share=inf) as allreduce:
         for number, (dtype, op) in enumerate(kinds):
             if COMM.size > 3 and number % 5 != COMM.size % 5:  # a sample: preparing takes long on busy cores
                 continue
             teach_numpy(dtype)
             count = (0, 1, 7, 1000, 20_011)[number // 5 % 5]
             check(is_exact(allreduce, count, dtype, op, number % 3 == 0, calls=40 if count == 1000 else 2), dtype, op)
-    with PreparedAllreduces(COMM, executor="auto" if COMM.size == 2 else PYTHON) as allreduce:
+    with PreparedAllreduces(COMM, executor="auto" if COMM.size == 2 else PYTHON, trial_share=inf) as allreduce:
         for count in (3, 5_000):
             check(is_exact(allreduce, count, "float32", "sum", count == 5_000, calls=most_calls(6)), "auto", count)
         check({shape.nbytes for shape in allreduce.calls_of_trials()} == {12, 20_000}, "prepared once each")
@@ -90,8 +91,8 @@ def ways_to_name_buffers() -> None:
     total[:] = 0
     Allreduce([ones, 2, MPI.FLOAT], [total, 2, MPI.FLOAT], MPI.SUM, COMM, algorithm="ring", executor=PYTHON)
     check(total.sum() == 2 * size, "the first two alone")
-    for _ in range(2 * bound.PLACES):
-        long = np.ones(bound.COPIED_NBYTES), np.zeros(bound.COPIED_NBYTES)
+    for _ in range(8):
+        long = np.ones(workspace.COPIED_NBYTES), np.zeros(workspace.COPIED_NBYTES)
         Allreduce(*long, comm=COMM, algorithm="ring", executor=PYTHON)
         check((long[1] == size).all(), "at new places")
     own = COMM.Dup()
@@ -113,20 +114,25 @@ class PlayedTime:
 
     def __init__(self) -> None:
         self.now_s, self.calls, self.on_trial, self.of = 0.0, 0, False, dict[str, float]()
-        run, call_on_trial = bound.Bound.run, settling.Settling._call_on_trial
+        call_on_trial = settling.Settling._call_on_trial
 
-        def played(bound_: bound.Bound, vectors) -> None:
-            run(bound_, vectors)
-            self.calls += 1
-            waits = not self.on_trial and self.calls % COMM.size != COMM.rank
-            self.now_s += self.of[bound_.candidate.algorithm] * (1 + 0.1 * (self.calls % 3)) + waits * LATE_S
+        def playing(run):
+            def played(bound_, send, recv) -> None:
+                run(bound_, send, recv)
+                self.calls += 1
+                waits = not self.on_trial and self.calls % COMM.size != COMM.rank
+                self.now_s += self.of[bound_.candidate.algorithm] * (1 + 0.1 * (self.calls % 3)) + waits * LATE_S
+
+            return played
 
         def noted(*arguments) -> None:
             self.on_trial = True
             call_on_trial(*arguments)
             self.on_trial = False
 
-        bound.Bound.run, settling.Settling._call_on_trial = played, noted  # before any is made
+        for kind in (bound.Bound, bound.Native):  # before any is made
+            kind.run = playing(kind.run)
+        settling.Settling._call_on_trial = noted
         settling.perf_counter = lambda: self.now_s
 
 
@@ -135,7 +141,7 @@ def choosing() -> None:
     played, vector, total = PlayedTime(), np.ones(100), np.empty(100)
     words = ["ring", "recursive_doubling", "native"]
     played.of = {"ring": 30e-6, "native": 50e-6, "recursive_doubling": 20e-6}
-    with PreparedAllreduces(COMM, words, PYTHON) as allreduce:
+    with PreparedAllreduces(COMM, words, PYTHON, trial_share=inf) as allreduce:
         calls = calls_until(allreduce, bool)
         check(calls <= most_calls(3), "a trial without an end")
         check(same_everywhere(allreduce) == ["recursive_doubling"], "a slow one was chosen")
@@ -213,21 +219,21 @@ def refusing() -> None:
                 refusal("not all ranks came", lambda: allreduce(ones[:3], total[:3]), NotTogether)
             else:
                 time.sleep(1)  # until it has given up
-                refuse_different(allreduce._control, Shape(3, "float64", "sum"))
+                refuse_different(allreduce._own_comm().comm, Shape(3, "float64", "sum"))
         refusal("overlap", lambda: allreduce(ones, ones))
         refusal("overlap", lambda: allreduce([ones, 5], ones[2:7]))
         refusal("not contiguous", lambda: allreduce(ones[::2], total[::2]))
         refusal("10 elements, recvbuf 9", lambda: allreduce(ones, total[:9]))
         refusal("sendbuf is float64, recvbuf float32", lambda: allreduce(ones, total.astype("f4")))
-        refusal("is complex128; expected one of", lambda: allreduce(ones.astype(complex), total.astype(complex)))
         refusal("is of type int", lambda: allreduce(3, total))
         refusal("a list that is no buffer", lambda: allreduce([1.0, 2.0, 3.0], total))
         refusal("a count of 11 does not fit", lambda: allreduce([ones, 11], total))
-        refusal("operation", lambda: allreduce(ones, total, MPI.LAND))
+        refusal("operation", lambda: allreduce(ones, total, "median"))
         total.flags.writeable = False
         refusal("read-only", lambda: allreduce(ones, total))
     refusal("was closed", lambda: allreduce(ones, np.zeros(10)))
     refusal("avg of int32", lambda: Allreduce(np.ones(3, "i4"), np.zeros(3, "i4"), "avg", executor=PYTHON))
+    refusal("neither this package nor mpi4py", lambda: Allreduce(ones.astype(object), total.astype(object)))
     refusal("unknown algorithm", lambda: PreparedAllreduces(COMM, "rign"))
     refusal("unknown executor", lambda: PreparedAllreduces(COMM, executor="fast"))
     refusal("expected saved choices", lambda: PreparedAllreduces(COMM, choice="/nonexistent"))

@@ -1,11 +1,11 @@
 """Trains a small network with PyTorch's DDP, by Gloo and by the hook, and compares the gradients. Run it with
 
-    mpirun -n 2 python hooked_ddp.py same,overlap | dies | order | torchrun
+    mpirun -n 2 python hooked_ddp.py same,overlap | fsdp | dies | order | torchrun
 
 same: every type, two models, bit by bit where the order of additions is the same (two processes), else to rounding.
-overlap: a bucket is under way while the next one comes. dies: rank 1 fails in its third step. order: torch counts the
-processes the other way round. torchrun: the processes are torchrun's, and each is alone for MPI. Prints
-`NAME: N checks, 0 failed`.
+overlap: a bucket is under way while the next one comes. fsdp: the hook is refused. dies: rank 1 fails in its third
+step. order: torch counts the processes the other way round. torchrun: the processes are torchrun's, and each is alone
+for MPI. Prints `NAME: N checks, 0 failed`.
 """
 
 import os
@@ -96,10 +96,10 @@ def overlap() -> None:
     """The second bucket is handed over before the first one is done."""
     run, events = bound.Bound.run, []
 
-    def slow(self, vectors) -> None:
+    def slow(self, *vectors) -> None:
         events.append("begin")
         time.sleep(0.1)
-        run(self, vectors)
+        run(self, *vectors)
         events.append("end")
 
     def noted(state, bucket):
@@ -130,6 +130,21 @@ def dies() -> None:
     gradients(torch.float32, mpi_allreduce_hook, before_step=fail, steps=5)
 
 
+def fsdp() -> None:
+    """Every process refuses, whether gradients are sharded or not."""
+    from torch.distributed.fsdp import FullyShardedDataParallel, ShardingStrategy
+
+    for strategy in (ShardingStrategy.FULL_SHARD, ShardingStrategy.NO_SHARD):
+        model = FullyShardedDataParallel(
+            network(torch.float32), sharding_strategy=strategy, device_id=torch.device("cpu")
+        )
+        model.register_comm_hook(None, mpi_allreduce_hook)
+        refused(
+            "this hook is of DistributedDataParallel; FullyShardedDataParallel shards",
+            lambda model=model: model(torch.randn(8, 40)).square().mean().backward(),
+        )
+
+
 def order() -> None:
     """Every process refuses."""
     try:
@@ -151,7 +166,7 @@ def main() -> None:
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     dist.init_process_group("gloo", init_method=f"file://{Path(folder) / 'torch'}", rank=rank, world_size=COMM.size)
     for name in part.split(","):
-        {"same": same, "overlap": overlap, "dies": dies, "order": order}[name]()
+        {"same": same, "overlap": overlap, "dies": dies, "order": order, "fsdp": fsdp}[name]()
     COMM.Barrier()
     dist.destroy_process_group()
     if COMM.rank == 0:

@@ -93,8 +93,12 @@ def refused_frees_all() -> None:
     for arguments in ({"choice": "/nonexistent"}, {"executor": "fast"}, {"algorithm": "rign"}):
         refusal("; ", lambda arguments=arguments: PreparedAllreduces(Counted(COMM), **arguments))
         check(Counted.in_use == 0, arguments)
-    with PreparedAllreduces(Counted(COMM), "ring", PYTHON):
-        check(Counted.in_use == 2, "counted")
+    vector, total = np.ones(2), np.empty(2)
+    with PreparedAllreduces(Counted(COMM), "ring", PYTHON) as ring, PreparedAllreduces(Counted(COMM), "naive") as naive:
+        check(Counted.in_use == 0, "none before it is needed")
+        for allreduce in (ring, naive, ring):
+            allreduce(vector, total)
+            check(Counted.in_use == 1 and (total == COMM.size).all(), "one for all ways")
     check(Counted.in_use == 0, "closed")
 
 

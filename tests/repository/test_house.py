@@ -62,6 +62,7 @@ UNTESTED = {  # modules without a test of their name -> who holds them
     "programs/transport.py": "programs/test_mpi_transport.py and test_torch_transport.py, which are such",
     "programs/agreement.py": "programs/test_allreduce.py, over MPI",
     "programs/bound.py": "programs/test_allreduce.py, over MPI",
+    "programs/passing_on.py": "programs/test_wrapped.py, over MPI",
     "programs/prepared.py": "programs/test_allreduce.py, over MPI",
     "launching/supervision.py": "watching/test_hang.py and cli/test_run.py, whole launches over MPI",
     "launching/wrapped_rank.py": "launching/test_own_program.py, over MPI",

@@ -1,0 +1,72 @@
+"""The communicator of ours that belongs to one of the program's: one, however many ways there are to call it.
+
+A library has some thousand communicators, and each takes memory. So ours is made where the first all-reduce is
+prepared, not before; what native runs takes none. It is freed with the program's, or with the last that uses it.
+"""
+
+from contextlib import suppress
+from typing import Any
+from weakref import WeakSet
+
+import numpy as np
+from mpi4py import MPI
+
+_keyval: list[int] = []  # of the attribute, once there is one
+
+
+class OwnComm:
+    """Ours beside one of the program's; `comm` None: MPI could not make one, or it was freed."""
+
+    def __init__(self, comm: MPI.Comm | None):
+        self.comm = comm
+        self.users: WeakSet[Any] = WeakSet()  # with `let_go`
+
+    def free(self) -> None:
+        """All ranks together: what its users hold goes first."""
+        for user in list(self.users):
+            user.let_go()
+        if self.comm is not None and not MPI.Is_finalized():
+            self.comm.Free()
+        self.comm = None
+
+
+def own_comm(around: MPI.Comm) -> OwnComm:
+    """What is kept with `around`; made, on all ranks together, where there is nothing.
+
+    Where MPI has no communicators left, which its ranks find together, there is none from then on.
+    """
+    kept: Any = around.Get_attr(_key())
+    if kept is None:
+        kept = OwnComm(_duplicate(around))
+        around.Set_attr(_key(), kept)
+    return kept
+
+
+def leave(around: MPI.Comm, user: object) -> None:
+    """All ranks together: `user` needs it no longer; the last one frees it."""
+    kept: Any = around.Get_attr(_key()) if around else None
+    if kept is None:
+        return
+    kept.users.discard(user)
+    if not kept.users and kept.comm is not None:
+        around.Delete_attr(_key())  # which frees it
+
+
+def _duplicate(around: MPI.Comm) -> MPI.Comm | None:
+    made = None
+    with suppress(MPI.Exception):
+        made = around.Dup()
+    is_made = np.array([made is not None], np.int32)
+    around.Allreduce(MPI.IN_PLACE, is_made, MPI.MIN)
+    return made if is_made[0] else None
+
+
+def _key() -> int:
+    if not _keyval:
+        _keyval.append(MPI.Comm.Create_keyval(delete_fn=_freed))
+    return _keyval[0]
+
+
+def _freed(comm: MPI.Comm, keyval: int, kept: OwnComm) -> None:
+    """The program's communicator is being freed, on all ranks; at the end of MPI nothing is left to be freed."""
+    kept.free()

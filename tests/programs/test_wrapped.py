@@ -1,0 +1,44 @@
+"""Communicators with an `Allreduce` of ours, and what is left to mpi4py, over real MPI."""
+
+import re
+
+import pytest
+from interpreters import FULL, in_turn, interpreters
+from rank_programs import mpirun
+
+import allreduce_bench
+
+RANKS = [1, 2, 3, 4]
+
+
+def says_that_all_is_well(python, ranks: int, part: str) -> None:
+    status, words = mpirun(python, ranks, "left_to_mpi4py.py", part)
+    number = re.search(rf"^{part}: (\d+) checks, 0 failed$", words, re.MULTILINE)
+    assert status == 0 and number and int(number[1]) > 10, words
+
+
+@pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
+@pytest.mark.parametrize("ranks", RANKS)
+def test_other_types_and_operations_are_as_mpi4py_has_them(python, ranks):
+    in_turn(RANKS.index(ranks), python)
+    says_that_all_is_well(python, ranks, "types")
+
+
+@pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
+@pytest.mark.parametrize("ranks", RANKS)
+def test_a_wrapped_communicator_is_mpi4pys_but_for_its_allreduce(python, ranks):
+    in_turn(RANKS.index(ranks) + 1, python)
+    says_that_all_is_well(python, ranks, "wrapped")
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4] if FULL else [3])
+def test_tensors_of_pytorch_are_reduced_where_they_lie(ranks):
+    pytest.importorskip("torch")
+    says_that_all_is_well(interpreters()[0], ranks, "tensors")
+
+
+def test_the_package_offers_it():
+    pytest.importorskip("mpi4py.MPI", exc_type=ImportError)
+    from allreduce_bench.programs.wrapped import wrap
+
+    assert allreduce_bench.wrap is wrap
