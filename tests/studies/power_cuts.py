@@ -24,12 +24,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from unittest.mock import patch
 
-from kills import finished
 from measured_runs import with_package
 from places import RANK_PROGRAMS
 from power_cut import ALL, CERTAIN, Disk, Fate, build, drawn, tree
 from recorded import RECORDED_VARIABLE
 from recorded_operations import Operation, from_lines
+from struck import finished
 
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.runs import kept
