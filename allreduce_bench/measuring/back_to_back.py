@@ -65,7 +65,7 @@ def _in_python(run: Callable[[], object], clock: Clock, calls: int) -> float:
 def _in_loop(loop: TimedLoop, calls: int) -> float:
     spent_s, done, batch = 0.0, 0, 1
     while done < calls:
-        stamps = loop(min(batch, calls - done), None)  # what is between batches is not counted
+        stamps = loop(min(batch, calls - done), None, None)  # what is between batches is not counted
         spent_s += stamps[1, -1] - stamps[0, 0]
         done += stamps.shape[1]
         batch = max(1, int(BATCH_S * done / max(spent_s, 1e-9)))
