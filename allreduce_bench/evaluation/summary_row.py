@@ -116,7 +116,6 @@ class SummaryFacts(TypedDict, total=False):
     wrong_launches: int  # those of them whose result was wrong
     accidents: list[Accident]
     losses: list[dict[str, float]]  # of each group: launch -> its time beside the others over its time alone
-    looks: int | None  # timed calls whose result was looked at at changed lines, over all launches; None: unknown
     checks: int | None  # calls whose result was checked, over all launches; None: runs of before did not count them
     schedules: int  # that the launches ran, different ones
     link: str | None  # the links between the nodes, in words
@@ -196,6 +195,7 @@ class SummaryRow(SummaryFacts, total=False):
     doubt: str | None
     standing: str | None
     wrong: int | None
+    looks: int | None  # timed calls whose result was looked at at changed lines, over all launches; None: unknown
     same_bits: int | None
     same_bits_calls: int | None
     max_ulp: float | None
