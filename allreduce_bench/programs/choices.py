@@ -86,7 +86,7 @@ class Choice:
     @property
     def nbytes(self) -> int:
         """Bytes of the vector."""
-        return self.count * DTYPES[self.dtype]
+        return self.count * DTYPES.get(self.dtype, 1)  # an imported run may have another type
 
     @property
     def candidate(self) -> Candidate:
@@ -161,11 +161,14 @@ def _read_choices(path: Path, content: dict[str, Any], own: OwnFiles) -> list[Ch
 def _checked(path: Path, content: dict[str, Any]) -> list[Choice]:
     """The choices of parsed JSON. Raises ChoiceError where one of them says what none can say."""
     try:
-        choices = list(read_as(Choices, content, exact=True).choices)
-        for choice in choices:
-            _refuse_odd(choice)
+        return _not_odd(list(read_as(Choices, content, exact=True).choices))
     except ValueError as error:
         raise ChoiceError(f"{path}: damaged: {error}") from error
+
+
+def _not_odd(choices: list[Choice]) -> list[Choice]:
+    for choice in choices:
+        _refuse_odd(choice)
     return choices
 
 
@@ -229,7 +232,10 @@ def _choices_of_run(path: Path) -> list[Choice]:
         )
         for row in best
     ]
-    return _checked(path, {"choices": [asdict(choice) for choice in choices]})
+    try:
+        return _not_odd(choices)
+    except JsonError as error:
+        raise ChoiceError(f"{path}: damaged: {error}") from error
 
 
 def _tell_losses(folder: "RunFolder") -> None:
