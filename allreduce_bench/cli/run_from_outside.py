@@ -120,12 +120,9 @@ def _left_out(driven: Driven) -> str:
 
 
 def _failed(driven: Driven) -> str:
-    """Why launches failed, each named where there are several, and which were not started because of it."""
-    failed = driven.failed
-    reasons = [
-        f"launch {launch.name}: {reason.removeprefix(f'launch {launch.name}: ')}" for launch, reason in failed.items()
-    ]
-    words = f"{len(failed)} launches failed: {'; '.join(reasons)}" if len(failed) > 1 else next(iter(failed.values()))
+    """Why launches failed, and which were not started because of it."""
+    number, reasons = len(driven.failed), "; ".join(driven.failed.values())
+    words = f"{number} launches failed: {reasons}" if number > 1 else reasons
     return f"{words}; not started after that: {_names(driven.given_up)}" if driven.given_up else words
 
 

@@ -1,7 +1,6 @@
 """Without a launcher around this process: starts mpirun itself for every planned launch that has cells left."""
 
 import time
-from collections import Counter
 from typing import NamedTuple
 
 from ..runs.plan import Launch
@@ -20,7 +19,7 @@ class Driven(NamedTuple):
 
     left_out: list[Launch]  # not started: the time or a warning left none for them
     in_vain: list[Launch]  # their time was over before a cell of them was measured
-    failed: dict[Launch, str]  # and why
+    failed: dict[Launch, str]  # and why, with its name
     given_up: list[Launch]  # since others of as many ranks had failed
 
 
@@ -36,10 +35,10 @@ def drive(run: SupervisedRun, idle_wait: IdleWait | None = None) -> Driven:
         idle_wait.wait(lambda: run.warning.is_set)
     launches, left_out = _split_by_time(run, pending, _left_s(run, idle_wait))
     driven = Driven(left_out=[], in_vain=[], failed={}, given_up=[])
-    number = 0  # of launches that were started
+    number, hopeless = 0, set[int]()  # launches that were started; numbers of ranks
     while launches:
         launch, *launches = launches
-        if Counter(failed.ranks for failed in driven.failed)[launch.ranks] == MOST_FAILURES:
+        if launch.ranks in hopeless:
             driven.given_up.append(launch)
             continue
         if number:
@@ -58,9 +57,12 @@ def drive(run: SupervisedRun, idle_wait: IdleWait | None = None) -> Driven:
                 launches, too_many = _one_of_each(launches)
                 driven.left_out.extend(too_many)
         except LaunchFailed as failure:
-            driven.failed[launch] = str(failure)
+            of_launch = f"launch {launch.name}"
+            driven.failed[launch] = str(failure) if str(failure).startswith(of_launch) else f"{of_launch}: {failure}"
+            if not failure.chance or sum(other.ranks == launch.ranks for other in driven.failed) == MOST_FAILURES:
+                hopeless.add(launch.ranks)
             if launches:
-                supervised.lines.say(f"launch {launch.name} failed: {failure}")
+                supervised.lines.say(f"failed: {driven.failed[launch]}")
     return driven._replace(left_out=driven.left_out + left_out)
 
 

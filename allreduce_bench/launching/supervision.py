@@ -24,7 +24,7 @@ from .endings import how_it_ended
 from .find import mpirun_command, own_command
 from .interface_variables import suggested_interface
 from .launcher import Launcher, on_one_node
-from .layout import ranks_on_same_cores, start_s
+from .layout import START_S, ranks_on_same_cores, start_s
 from .rank_options import rank_options
 from .tied_process import ENDING_S, end_process, interrupts_put_off, start_tied
 
@@ -35,7 +35,11 @@ ENDED_BY_TERM = {"openmpi": 1, "mpich": 15}  # the status of an mpirun that was 
 
 
 class LaunchFailed(RuntimeError):
-    """Error: a launch failed."""
+    """Error: a launch failed; `chance`: another one may not, for ranks of this one were heard of."""
+
+    def __init__(self, sentence: str, chance: bool = True):
+        super().__init__(sentence)
+        self.chance = chance
 
 
 class LaunchRefused(RuntimeError):
@@ -76,7 +80,7 @@ class SupervisedLaunch:
             on_message=self._take_message,
             on_trouble=lambda trouble: self.woken.set(),
             pulse=self._written_nbytes,
-            start_s=START_FACTOR * start_s(launch.ranks, run.plan.start),
+            start_s=START_FACTOR * (start_s(launch.ranks, run.plan.start) - START_S),
         )
         self.patience = self.supervisor.patience
 
@@ -202,7 +206,7 @@ class SupervisedLaunch:
             failure = self.patience.failure
             first = f"; the first rank lost was {self.patience.first_to_go}" if self.patience.first_to_go else ""
             ending = f"ended: {failure}" if failure else f"{how_it_ended(status)}{first}"
-            raise LaunchFailed(f"launch {self.launch.name} {ending}")
+            raise LaunchFailed(f"launch {self.launch.name} {ending}", chance=bool(self.patience.ranks))
         elif missing := self._missing():
             reason = f"its launcher reported success, but {missing} cells are missing: a node may have failed"
             raise LaunchFailed(f"launch {self.launch.name}: {reason}")

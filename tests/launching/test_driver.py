@@ -47,6 +47,8 @@ def played(monkeypatch):
                 started.append(self.launch.name)
                 if fates.get(self.launch.name) == "fails":
                     raise LaunchFailed("rank 1 on n1 died")
+                if fates.get(self.launch.name) == "is refused":
+                    raise LaunchFailed(f"launch {self.launch.name} ended with status 1", chance=False)
                 return fates.get(self.launch.name) != "in vain"
 
         said: list[str] = []
@@ -67,14 +69,20 @@ def played(monkeypatch):
 
 def test_a_launch_that_fails_does_not_end_the_run(played):
     driven, started, said = played({"4r-2": "fails"})
-    assert len(started) == 10 and driven.failed == {Launch(4, 2): "rank 1 on n1 died"}
-    assert said == ["launch 4r-2 failed: rank 1 on n1 died"] and not driven.given_up
+    assert len(started) == 10 and driven.failed == {Launch(4, 2): "launch 4r-2: rank 1 on n1 died"}
+    assert said == ["failed: launch 4r-2: rank 1 on n1 died"] and not driven.given_up
 
 
 def test_two_that_fail_end_the_launches_of_as_many_ranks(played):
     driven, started, _ = played({"4r-2": "fails", "4r-3": "fails"})
     assert [launch.name for launch in driven.given_up] == ["4r-4", "4r-5"]
     assert len(started) == 8 and [launch.name for launch in driven.failed] == ["4r-2", "4r-3"]
+
+
+def test_where_no_rank_was_heard_of_no_second_launch_is_tried(played):
+    driven, started, _ = played({"4r-1": "is refused"})
+    assert len(started) == 6 and len(driven.given_up) == 4
+    assert driven.failed == {Launch(4, 1): "launch 4r-1 ended with status 1"}
 
 
 def test_after_a_launch_whose_time_was_too_short_fewer_share_the_rest(played):

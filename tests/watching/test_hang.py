@@ -66,7 +66,9 @@ def test_a_rank_that_stops_or_dies_is_named_and_resuming_completes(python, tmp_p
     what = r"does not respond \(stopped, or its node failed\)" if name == "STOP" else "died"
     sentence = said.splitlines()[-1]
     assert status == 1
-    assert re.match(rf"error: \w+( \w+)? \d+ \w+, {ranks} ranks: .*rank {victim} on \S+ {what}", sentence), said
+    assert re.match(
+        rf"error: launch {ranks}r-1: \w+( \w+)? \d+ \w+, {ranks} ranks: .*rank {victim} on \S+ {what}", sentence
+    ), said
     assert "finished cells are kept; to continue: allreduce-bench run --resume" in sentence and "Traceback" not in said
     kept = done(folder)
     assert 2 <= len(kept) < 12
