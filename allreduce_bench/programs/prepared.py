@@ -107,9 +107,8 @@ class PreparedAllreduces:
         self.executors = PYTHON if executor == AUTO else executors_here(around, executor)
         self._lookup = None if choice is None else self._opened(Path(choice))
         self._has_choice = choice is not None
-        self._names = len(set(around.allgather(socket.gethostname())))
+        self._nodes_by_name = Topology.from_labels(around.allgather(socket.gethostname()))
         self._own: OwnComm | None = None  # None: not needed so far
-        self._topology: Topology | None = None
         self._links: Links | None = None
         self._workspace = Workspace()
         self._compiled: set[str] = set()  # types
@@ -167,11 +166,11 @@ class PreparedAllreduces:
 
         Raises ValueError on all ranks where they differ, NotTogether where not all ranks come.
         """
-        own = self._own_comm().comm
-        if own is None:
+        site = self._own_comm().site
+        if site is None:
             return False
         try:
-            refuse_different(own, shape, self._patience_s)
+            refuse_different(site.comm, shape, self._patience_s)
         except NotTogether as late:
             self._pending = late.pending
             self.let_go()  # the other ranks are elsewhere
@@ -181,9 +180,8 @@ class PreparedAllreduces:
     def choices(self) -> list[Choice]:
         """What is settled so far, by size; the same on all ranks."""
         settled = sorted((one.shape, one.settled) for one in self._known.values() if one.settled is not None)
-        if not settled:
-            return []
-        layout, ranks = self._nodes().describe(), self.around.size
+        site, ranks = self._own.site if self._own else None, self.around.size
+        layout = (site.topology if site else self._nodes_by_name).describe()
         return [
             Choice(ranks, layout, **vars(shape), **candidate._asdict(), placement=PROGRAM)
             for shape, candidate in settled
@@ -202,8 +200,8 @@ class PreparedAllreduces:
         """Free the communicator and all that MPI holds, on all ranks together. A second time does nothing."""
         if self._is_open:
             self.let_go()
-            if not MPI.Is_finalized():
-                leave(self.around, self)
+            if self._own is not None and not MPI.Is_finalized():
+                leave(self.around)
 
     def let_go(self) -> None:
         """Free what this rank alone holds, without the others: requests, types, buffers."""
@@ -231,7 +229,7 @@ class PreparedAllreduces:
             self._algorithms = self._found(self._words)
         if self.budget.is_endless:
             self.load_compiler()
-        topology, executors = self._nodes(), self.executors
+        topology, executors = self._site().topology, self.executors
         if reason := self._why_not_compiled(executors, shape.dtype):
             if len(executors) == 1:
                 raise ValueError(f"Allreduce: {reason}")
@@ -273,7 +271,7 @@ class PreparedAllreduces:
 
     def _goes_by_model(self, shape: Shape) -> bool:
         """Whether a wrong guess at the first call could cost more than to look at the links."""
-        return self._words == [AUTO] and self._names > 1 and shape.nbytes >= LONG_NBYTES
+        return self._words == [AUTO] and len(self._nodes_by_name.nodes) > 1 and shape.nbytes >= LONG_NBYTES
 
     def _by_price(self, found: list[Candidate], shape: Shape, links: Links) -> list[Candidate]:
         """Ordered by what the model says, pipelined before whole messages; native, of which it says nothing, second."""
@@ -281,7 +279,7 @@ class PreparedAllreduces:
         for number, one in enumerate(found):
             if one.executor != NATIVE:
                 steps = self._algorithm(one).schedule(
-                    self.around.rank, self.around.size, self._nodes(), shape.count, one.segment or 1
+                    self.around.rank, self.around.size, self._site().topology, shape.count, one.segment or 1
                 )
                 prices_s[number] = price_s(steps, itemsize, links)
         self.around.Allreduce(MPI.IN_PLACE, prices_s, MPI.MAX)
@@ -338,18 +336,13 @@ class PreparedAllreduces:
     def _own_comm(self) -> OwnComm:
         if self._own is None:
             self._own = own_comm(self.around)
-            self._own.users.add(self)
+            self._own.join(self)
         return self._own
 
     def _site(self) -> Site:
-        own = self._own_comm().comm
-        assert own is not None  # `meets` came before
-        return Site(own, self._nodes())
-
-    def _nodes(self) -> Topology:
-        if self._topology is None:
-            self._topology = nodes_of(self.around)
-        return self._topology
+        site = self._own_comm().site
+        assert site is not None  # `meets` came before
+        return site
 
     def _opened(self, path: Path) -> Lookup | None:
         """The lookup on rank 0, which says so; None on the others. Raises ValueError on all ranks."""
@@ -368,9 +361,10 @@ class PreparedAllreduces:
         """What rank 0 finds in the file; None: it says nothing of these ranks, which rank 0 says, or there is none."""
         if not self._has_choice:
             return None
-        chosen = self.around.bcast(self._lookup(shape, self._nodes()) if self._lookup else None)
+        topology = self._site().topology
+        chosen = self.around.bcast(self._lookup(shape, topology) if self._lookup else None)
         if chosen is None:
-            layout = self._nodes().describe()
+            layout = topology.describe()
             self._say(f"found no choice for {shape.words} on {self.around.size} ranks ({layout}); tries instead")
         return chosen
 
