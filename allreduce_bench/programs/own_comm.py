@@ -11,23 +11,32 @@ from weakref import WeakSet
 import numpy as np
 from mpi4py import MPI
 
+from ..measuring.context import nodes_of
+from .bound import Site
+
 _keyval: list[int] = []  # of the attribute, once there is one
 
 
 class OwnComm:
-    """Ours beside one of the program's; `comm` None: MPI could not make one, or it was freed."""
+    """Ours beside one of the program's, and its nodes; `site` None: MPI could not make one, or it was freed."""
 
-    def __init__(self, comm: MPI.Comm | None):
-        self.comm = comm
-        self.users: WeakSet[Any] = WeakSet()  # with `let_go`
+    def __init__(self, site: Site | None):
+        self.site = site
+        self.users = 0  # that did not leave; the same on all ranks
+        self._held_by: WeakSet[Any] = WeakSet()
+
+    def join(self, user: Any) -> None:
+        """`user` has a `let_go`, which frees what it holds."""
+        self.users += 1
+        self._held_by.add(user)
 
     def free(self) -> None:
         """All ranks together: what its users hold goes first."""
-        for user in list(self.users):
+        for user in list(self._held_by):
             user.let_go()
-        if self.comm is not None and not MPI.Is_finalized():
-            self.comm.Free()
-        self.comm = None
+        if self.site is not None and not MPI.Is_finalized():
+            self.site.comm.Free()
+        self.site = None
 
 
 def own_comm(around: MPI.Comm) -> OwnComm:
@@ -42,20 +51,21 @@ def own_comm(around: MPI.Comm) -> OwnComm:
     return kept
 
 
-def leave(around: MPI.Comm, user: object) -> None:
-    """All ranks together: `user` needs it no longer; the last one frees it."""
+def leave(around: MPI.Comm) -> None:
+    """All ranks together: one that joined needs it no longer; the last one frees it."""
     kept: Any = around.Get_attr(_key()) if around else None
     if kept is None:
         return
-    kept.users.discard(user)
-    if not kept.users and kept.comm is not None:
+    kept.users -= 1
+    if not kept.users and kept.site is not None:
         around.Delete_attr(_key())  # which frees it
 
 
-def _duplicate(around: MPI.Comm) -> MPI.Comm | None:
+def _duplicate(around: MPI.Comm) -> Site | None:
     made = None
     with suppress(MPI.Exception):
-        made = around.Dup()
+        own = around.Dup()
+        made = Site(own, nodes_of(own))
     is_made = np.array([made is not None], np.int32)
     around.Allreduce(MPI.IN_PLACE, is_made, MPI.MIN)
     return made if is_made[0] else None

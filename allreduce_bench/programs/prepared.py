@@ -14,7 +14,6 @@ from mpi4py import MPI
 
 from ..algorithms import builtin
 from ..executing import native_datatype
-from ..measuring.context import nodes_of
 from ..runs.cell import COMPILED, NATIVE
 from ..runs.dtypes import DTYPES, is_float, teach_numpy
 from ..schedule.algorithm import Algorithm, AlgorithmError
@@ -113,9 +112,8 @@ class PreparedAllreduces:
         if choice is not None:
             self._say(f"takes its algorithms from {choice}")
         self._from_file: dict[Shape, Chosen] = {}
-        self._names = len(set(around.allgather(socket.gethostname())))
+        self._nodes_by_name = Topology.from_labels(around.allgather(socket.gethostname()))
         self._own: OwnComm | None = None  # None: not needed so far
-        self._topology: Topology | None = None
         self._links: Links | None = None
         self._workspace = Workspace()
         self._compiled: set[str] = set()  # types
@@ -178,11 +176,11 @@ class PreparedAllreduces:
 
         Raises ValueError on all ranks where they differ, NotTogether where not all ranks come.
         """
-        own = self._own_comm().comm
-        if own is None:
+        site = self._own_comm().site
+        if site is None:
             return False
         try:
-            refuse_different(own, shape, self._patience_s)
+            refuse_different(site.comm, shape, self._patience_s)
         except NotTogether as late:
             self._pending = late.pending
             self.let_go()  # the other ranks are elsewhere
@@ -197,9 +195,8 @@ class PreparedAllreduces:
     def choices(self) -> list[Choice]:
         """What is settled so far, by size; the same on all ranks."""
         settled = sorted((one.shape, one.settled) for one in self._known.values() if one.settled is not None)
-        if not settled:
-            return []
-        layout, ranks = self._nodes().describe(), self.around.size
+        site, ranks = self._own.site if self._own else None, self.around.size
+        layout = (site.topology if site else self._nodes_by_name).describe()
         return [
             Choice(
                 **{"ranks": ranks, "layout": layout, **vars(shape)},
@@ -229,8 +226,8 @@ class PreparedAllreduces:
         """Free the communicator and all that MPI holds, on all ranks together. A second time does nothing."""
         if self._is_open:
             self.let_go()
-            if not MPI.Is_finalized():
-                leave(self.around, self)
+            if self._own is not None and not MPI.Is_finalized():
+                leave(self.around)
 
     def end_with_communicator(self) -> None:
         """The communicator is being freed, by an object of its handle: close, and say so in later calls."""
@@ -263,7 +260,7 @@ class PreparedAllreduces:
             self._algorithms = self._found(self._words)
         if self.budget.is_endless:
             self.load_compiler()
-        topology, executors = self._nodes(), self.executors
+        topology, executors = self._site().topology, self.executors
         if reason := self._why_not_compiled(executors, shape.dtype):
             if len(executors) == 1:
                 raise ValueError(f"Allreduce: {reason}")
@@ -305,7 +302,7 @@ class PreparedAllreduces:
 
     def _goes_by_model(self, shape: Shape) -> bool:
         """Whether a wrong guess at the first call could cost more than to look at the links."""
-        return self._words == [AUTO] and self._names > 1 and shape.nbytes >= LONG_NBYTES
+        return self._words == [AUTO] and len(self._nodes_by_name.nodes) > 1 and shape.nbytes >= LONG_NBYTES
 
     def _by_price(self, found: list[Candidate], shape: Shape, links: Links) -> list[Candidate]:
         """Ordered by what the model says, pipelined before whole messages; native, of which it says nothing, second."""
@@ -313,7 +310,7 @@ class PreparedAllreduces:
         for number, one in enumerate(found):
             if one.executor != NATIVE:
                 steps = self._algorithm(one).schedule(
-                    self.around.rank, self.around.size, self._nodes(), shape.count, one.segment or 1
+                    self.around.rank, self.around.size, self._site().topology, shape.count, one.segment or 1
                 )
                 prices_s[number] = price_s(steps, itemsize, links)
         self.around.Allreduce(MPI.IN_PLACE, prices_s, MPI.MAX)
@@ -371,26 +368,22 @@ class PreparedAllreduces:
     def _own_comm(self) -> OwnComm:
         if self._own is None:
             self._own = own_comm(self.around)
-            self._own.users.add(self)
+            self._own.join(self)
         return self._own
 
     def _site(self) -> Site:
-        own = self._own_comm().comm
-        assert own is not None  # `meets` came before
-        return Site(own, self._nodes())
-
-    def _nodes(self) -> Topology:
-        if self._topology is None:
-            self._topology = nodes_of(self.around)
-        return self._topology
+        site = self._own_comm().site
+        assert site is not None  # `meets` came before
+        return site
 
     def _chosen(self, shape: Shape) -> Candidate | None:
         """What the file says; None: it says nothing of these ranks, which rank 0 says, or there is none."""
         if self._choice_file is None:
             return None
-        chosen = self._choice_file.chosen(self.around, shape, self._nodes())
+        topology = self._site().topology
+        chosen = self._choice_file.chosen(self.around, shape, topology)
         if chosen is None:
-            layout = self._nodes().describe()
+            layout = topology.describe()
             self._say(f"found no choice for {shape.words} on {self.around.size} ranks ({layout}); tries instead")
             return None
         self._from_file[shape] = chosen

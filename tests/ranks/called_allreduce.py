@@ -219,7 +219,7 @@ def refusing() -> None:
                 refusal("not all ranks came", lambda: allreduce(ones[:3], total[:3]), NotTogether)
             else:
                 time.sleep(1)  # until it has given up
-                refuse_different(allreduce._own_comm().comm, Shape(3, "float64", "sum"))
+                refuse_different(allreduce._site().comm, Shape(3, "float64", "sum"))
         refusal("overlap", lambda: allreduce(ones, ones))
         refusal("overlap", lambda: allreduce([ones, 5], ones[2:7]))
         refusal("not contiguous", lambda: allreduce(ones[::2], total[::2]))

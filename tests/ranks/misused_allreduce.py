@@ -5,9 +5,12 @@
 Prints `N checks, 0 failed`; a failed one ends all ranks with status 1.
 """
 
+import mmap
 import os
 import tempfile
 import traceback
+import weakref
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -19,18 +22,18 @@ from allreduce_bench.programs.prepared import PreparedAllreduces
 
 
 def changed_in_place() -> None:
-    """Arrays of the call before, of another length and then read-only."""
+    """Arrays of the call before, of another type and then read-only."""
     ones, total = np.ones(8000), np.zeros(8000)
     with PreparedAllreduces(COMM, "ring", PYTHON) as allreduce:
         allreduce(ones, total)
         for array in (ones, total):
-            array.resize(4000, refcheck=False)
-        total[:] = 0
+            array.dtype = "f4"
+        ones[:], total[:] = 1, 0
         allreduce(ones, total)
-        check((total == COMM.size).all(), "shorter")
+        check((total == COMM.size).all(), "of another type")
         total.flags.writeable = False
         refusal("read-only", lambda: allreduce(ones, total))
-        check({shape.count for shape in allreduce.calls_of_trials()} == {8000, 4000}, "lengths")
+        check({shape.count for shape in allreduce.calls_of_trials()} == {8000, 16000}, "lengths")
 
 
 def different_arguments() -> None:
@@ -93,13 +96,57 @@ def refused_frees_all() -> None:
     for arguments in ({"choice": "/nonexistent"}, {"executor": "fast"}, {"algorithm": "rign"}):
         refusal("; ", lambda arguments=arguments: PreparedAllreduces(Counted(COMM), **arguments))
         check(Counted.in_use == 0, arguments)
-    vector, total = np.ones(2), np.empty(2)
-    with PreparedAllreduces(Counted(COMM), "ring", PYTHON) as ring, PreparedAllreduces(Counted(COMM), "naive") as naive:
+    vector, total, fresh = np.ones(2), np.empty(2), COMM.Dup()
+    with PreparedAllreduces(Counted(fresh), "ring", PYTHON) as ring, PreparedAllreduces(Counted(fresh), "naive") as naive:
         check(Counted.in_use == 0, "none before it is needed")
         for allreduce in (ring, naive, ring):
             allreduce(vector, total)
             check(Counted.in_use == 1 and (total == COMM.size).all(), "one for all ways")
     check(Counted.in_use == 0, "closed")
+    kept = PreparedAllreduces(Counted(fresh), "ring", PYTHON)
+    kept(vector, total)
+    fresh.Free()
+    check(Counted.in_use == 0, "freed with the program's")
+
+
+class Exhausted(MPI.Intracomm):
+    """A communicator of which no other one can be made."""
+
+    def Dup(self, info: MPI.Info | None = None) -> "Exhausted":
+        """As that of MPI when it has none left."""
+        raise MPI.Exception(MPI.ERR_OTHER)
+
+
+def none_left() -> None:
+    """Native runs from then on, on all ranks; what is asked for by name, too."""
+    vector, total = np.ones(5000), np.empty(5000)
+    for arguments in ({}, {"trial_share": inf}, {"algorithm": "ring", "executor": PYTHON}):
+        with PreparedAllreduces(Exhausted(COMM.Dup()), **arguments) as allreduce:
+            for _ in range(20):
+                total[:] = 0
+                allreduce(vector, total)
+                check((total == COMM.size).all(), "native")
+            check(not any(allreduce.calls_of_trials().values()), "on trial")
+
+
+def nothing_is_kept() -> None:
+    """Arrays of the program die with it, mapped files can be closed, and closed is closed."""
+    with PreparedAllreduces(COMM, ["ring", "native"], PYTHON, trial_share=inf) as allreduce:
+        for _ in range(10):
+            vector, total = np.ones(20_000), np.empty(20_000)
+            allreduce(vector, total)
+            check((total == COMM.size).all(), "at a new place")
+            died = weakref.ref(vector), weakref.ref(total)
+            del vector, total
+            check(died[0]() is None is died[1](), "kept alive")
+        for _ in range(10):
+            mapped = mmap.mmap(-1, 160_000)
+            vector = np.frombuffer(mapped, "f8")
+            vector[:] = 1
+            allreduce(MPI.IN_PLACE, vector)
+            check((vector == COMM.size).all(), "mapped")
+            del vector
+            mapped.close()
 
 
 def main() -> None:
@@ -109,6 +156,8 @@ def main() -> None:
     list_of_the_program()
     file_on_one_node()
     refused_frees_all()
+    none_left()
+    nothing_is_kept()
     COMM.Barrier()
     if COMM.rank == 0:
         from called_allreduce import checked
