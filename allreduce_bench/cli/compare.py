@@ -48,8 +48,8 @@ class _CommandOfSides(click.Command):
     default=frozenset(),
     metavar="WORDS",
     help="Compare runs that differ in: time, library, thread-level, transport, machine, layout, binding, "
-    "oversubscribed, interface, groups, placement, work; or all. library includes what depends on it: thread-level, "
-    "transport, binding.",
+    "oversubscribed, interface, groups, placement, inputs, work; or all. library includes what depends on it: "
+    "thread-level, transport, binding.",
 )
 @click.option(
     "--undecided",

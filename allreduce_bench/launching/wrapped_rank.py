@@ -44,7 +44,9 @@ def run(words: Sequence[str]) -> int:
 
     for number in FORWARDED:
         signal.signal(number, forward)
-    _tell_stops(watch, process.pid)
+    if hasattr(os, "waitid"):  # not on macOS before Python 3.13
+        with contextlib.suppress(ChildProcessError):  # a signal that was passed on found that the program had ended
+            _tell_stops(watch, process.pid)
     status = process.wait()
     if status and not asked_to_end:
         return _ended(watch, how_it_ended(status), shell_status(status))

@@ -46,8 +46,9 @@ SECRET_VALUE = (  # of GitHub, GitLab, Slack, AWS, Google, OpenAI, Hugging Face;
 )
 
 SETTING = re.compile(r"([A-Za-z_]\w*)=(.+)", re.DOTALL)  # a word that sets one variable
-SET_VARIABLES = ("-env", "-genv", "--env", "--genv")  # options that take a name and a value
-WORD_OR_BLANKS = re.compile(r"\s+|(?:'[^']*'|\"[^\"]*\"|[^\s'\"]|['\"])+")  # quotes may be open
+SETTINGS = re.compile(r"([\w.-]+)=((?:[^,;\s'\"]|;(?![\w.-]+=))+)")  # several, with commas or semicolons between
+SET_VARIABLES = ("-env", "-genv", "--env", "--genv", "-mca", "--mca")  # options that take a name and a value
+WORD_OR_BLANKS = re.compile(r"\s+|(?:'[^']*'|\"[^\"]*\"|\\.|[^\s'\"]|['\"])+", re.DOTALL)  # quotes may be open
 
 
 def allowed_variables(environ) -> dict[str, str]:
@@ -81,7 +82,7 @@ def _hide_in_options(text: str) -> str:
         if word.isspace():
             shown.append(word)
             continue
-        setting = SETTING.fullmatch(word)
+        setting = SETTING.fullmatch(word.strip("'\""))
         is_secret = setting and _not_secret(setting[1], setting[2].strip("'\"")) == NOT_STORED
         shown.append(_not_secret(name, f"{setting[1]}={NOT_STORED}" if setting and is_secret else _hide_in(word)))
         before, name = word, _name_of_next(before, word)
@@ -96,14 +97,22 @@ def _name_of_next(before: str, word: str) -> str:
 
 
 def _hide_in(word: str) -> str:
-    """A word that may hold NAME=VALUE, also several with commas between."""
+    """A word that may hold NAME=VALUE, also several with commas or semicolons between."""
     parts = [_hide_settings(part) for part in re.split(r"(\s+)", word)]
     return "".join(parts)
 
 
 def _hide_settings(word: str) -> str:
-    settings = re.sub(r"([\w.-]+)=([^,\s'\"]+)", lambda found: f"{found[1]}={_not_secret(found[1], found[2])}", word)
+    settings = SETTINGS.sub(_hide_setting, word)
     return settings if settings != word else _not_secret("", word)
+
+
+def _hide_setting(found: re.Match[str]) -> str:
+    """One setting; its value may be another one, as in --env=NAME=VALUE."""
+    name, value = found.groups()
+    within, equals, rest = value.partition("=")
+    shown = _not_secret(name, value)
+    return f"{name}={shown if shown != value else within + equals + _not_secret(within, rest)}"
 
 
 def _not_secret(name: str, value: str) -> str:

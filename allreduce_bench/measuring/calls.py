@@ -171,23 +171,24 @@ class TimedCalls:
         facts["imb_t_max_s"] = longest_mean(entry[timed], exit[timed])
         if stamps is not None:
             facts["clock_error_s"] = max(line.error_s for line in lines)
-        looked, odd_ratio = self._looked(columns["time_s"], timed)
+        looked, odd_ratio = self._looked(columns["shortest_s"], timed)
         facts |= looked
         backwards_ranks = np.flatnonzero(backwards.any(axis=0)).tolist()
         findings, unusable = self._doubts(lines, backwards_ranks, odd_ratio, timed.size > 0)
         calls = {name: values.tolist() for name, values in columns.items()}
         return CellTimes(calls, self.warmups, facts, stamps, findings, self.comm.bcast(unusable))
 
-    def _looked(self, times_s: np.ndarray, timed: np.ndarray) -> tuple[dict, float | None]:
+    def _looked(self, shortest_s: np.ndarray, timed: np.ndarray) -> tuple[dict, float | None]:
         """How many timed calls were looked at, and their median time over that of the others that might have been.
 
-        The ratio once more where it is far from 1, and not by chance.
+        The time is `shortest_s`: who left a call looks while others are still in it, which takes them longer where the
+        ranks share cores. The ratio once more where it is far from 1, and not by chance.
         """
         looks = np.concatenate([*self._looks, np.zeros(0, np.int64)])[timed] > 0
         if not looks.any():
             return {}, None
         drawn = np.concatenate([np.full(len(batch), batch.any() and not batch.all()) for batch in self._looks])[timed]
-        looked_s, others_s = (times_s[timed[drawn & wanted]] for wanted in (looks, ~looks))
+        looked_s, others_s = (shortest_s[timed[drawn & wanted]] for wanted in (looks, ~looks))
         ratio = float(np.median(looked_s) / np.median(others_s)) if len(looked_s) and len(others_s) else None
         is_odd = ratio and not 1 / ODD < ratio < ODD and abs(standard_score(looked_s, others_s)) > ODD_SCORE
         return {"looks": int(np.count_nonzero(looks)), "looked_ratio": ratio}, ratio if is_odd else None

@@ -23,9 +23,10 @@ def findings(unsteady: list[int], backwards: list[int], fell_back: bool, odd_rat
             finding(
                 "looks",
                 "severe",
-                f"calls whose result was looked at took {odd_ratio:.2f} times as long as others in some cells",
-                "looking comes after a call and cannot change its time: something does less work where nobody looks",
-                "measure again with --back-to-back 0 and another --seed; if it stays, report the MPI library's version",
+                f"calls whose result was looked at took their quickest rank {odd_ratio:.2f} times as long as others"
+                " in some cells",
+                "looking comes after the call and cannot change that: something does less work where nobody looks",
+                "measure again with another --seed; if it stays, report the MPI library's version",
             )
         )
     if backwards:

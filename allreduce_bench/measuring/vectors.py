@@ -112,7 +112,7 @@ def seen(looks: int, size: int, count: int, dtype: str, op: str) -> Seen:
     _, numbers = np.unique(result.view(f"u{result.itemsize}"), return_counts=True)
     differs = 1 - float((numbers / KNOWN) @ (numbers / KNOWN))  # two of the known numbers
     room = int(rooms.max())
-    part = 1.0 if size <= max(2, len(rooms)) else len(rooms) / size / 2
+    part = 1.0 if min(size, count) <= max(2, len(rooms)) else len(rooms) / size / 2  # a rank has an element at least
     at_element = 1.0 if room == length else length / room / 2
     of_rank = min(1.0, length / cycle(size, dtype, op))
     hits = differs * part, differs * part * of_rank, differs * at_element

@@ -133,12 +133,13 @@ class PreparedAllreduces:
         shapes; NotTogether where a shape is prepared and not all ranks come.
         """
         last, in_place = self._last, sendbuf is IN_PLACE
-        if last is not None and recvbuf is last.recvbuf() and op is last.op and self.around:
-            sent = recvbuf if in_place else sendbuf
-            is_as_before = recvbuf.size == last.size and recvbuf.dtype is last.dtype and in_place is last.in_place
-            if is_as_before and sent is last.sent() and sent.size == last.size and recvbuf.flags.writeable:
-                last.settling.call(sent, recvbuf)
-                return
+        if last is not None and op is last.op and self.around:
+            recv, sent = last.recvbuf(), last.sent()  # None: dead
+            if recv is recvbuf and recv is not None and sent is (recv if in_place else sendbuf) and sent is not None:
+                is_as_before = recv.size == last.size == sent.size and recv.dtype is last.dtype is sent.dtype
+                if is_as_before and in_place is last.in_place and recv.flags.writeable:
+                    last.settling.call(sent, recv)
+                    return
         vectors, operation = vectors_of(sendbuf, recvbuf), operation_of(op)
         if vectors is None or operation is None:
             self._refuse_freed()

@@ -107,4 +107,5 @@ class _Pool:
 
 def by_address(address: int, vector: np.ndarray) -> np.ndarray:
     """The memory of `vector`, which lies at `address`, without a reference to it."""
-    return np.frombuffer(MPI.buffer.fromaddress(address, vector.nbytes), vector.dtype)
+    memory: Any = MPI.buffer.fromaddress(address, vector.nbytes)
+    return np.frombuffer(memory, vector.dtype)

@@ -134,7 +134,7 @@ CELLS = (
     Column("wrong", "elements", "whole", "wrong elements over all ranks and checked calls, before, between and after timed ones; empty: unchecked"),
     Column("checks", "", "whole", "calls whose whole result was checked, before, between and after the timed ones; empty: unknown"),
     Column("looks", "", "whole", "timed calls, drawn at random, whose result was looked at where lines of the input had changed; empty: inputs did not change between calls"),
-    Column("looked_ratio", "", "real", "median time of these calls over that of the others of their batches; empty: too few of either"),
+    Column("looked_ratio", "", "real", "median of the shortest_s of these calls over that of the others of their batches; empty: too few of either"),
     _SAME_BITS,
     *_BITS,
     Column("bits", "", "text", "fingerprint of the result of rank 0 on random floats that the seed of the run determines"),

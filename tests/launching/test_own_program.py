@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import pytest
 from interpreters import in_turn, interpreters
 from measured_runs import with_package
 from places import RANK_PROGRAMS
+
+from allreduce_bench.launching import wrapped_rank
 
 
 def executed(python, *words: object) -> tuple[int, str, str]:
@@ -96,3 +99,33 @@ def parent_of(pid: int) -> int:
 
 def children_of(pid: int) -> list[int]:
     return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def no_child(kind: int, pid: int, options: int):
+    """As `os.waitid` where the status of `pid` has been read."""
+    raise ChildProcessError
+
+
+class Silent:
+    """A watch that tells nobody."""
+
+    rank = 0
+
+    def __init__(self, *where: object):
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("waited", ["not by this system", "by a signal that is passed on"])
+def test_a_program_whose_stops_cannot_be_told_ends_with_its_status(monkeypatch, waited):
+    monkeypatch.setattr(wrapped_rank, "Watch", Silent)
+    monkeypatch.setattr(wrapped_rank, "end_with_parent", lambda number: None)
+    monkeypatch.setattr(signal, "signal", lambda number, handler: None)
+    monkeypatch.setenv(wrapped_rank.MONITOR_VARIABLE, "")
+    if waited == "not by this system":
+        monkeypatch.delattr(os, "waitid")
+    else:
+        monkeypatch.setattr(os, "waitid", no_child)
+    assert wrapped_rank.run([sys.executable, "-c", ""]) == 0

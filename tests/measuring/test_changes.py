@@ -131,6 +131,8 @@ def test_the_probability_to_see_a_fault_grows_with_looks_and_holds():
     few, many = seen(2, 4, 3000, "float32", "max"), seen(200, 4, 3000, "float32", "max")
     assert all(0 < less <= more <= 1 for less, more in zip(few, many))
     assert many.left_out > 0.999 and many.reduction > 0.999
+    assert all(seen(2, 64, count, "float32", "sum").left_out > 0.999 for count in (1, 2, 16)), "all elements change"
+    assert seen(2, 64, 3000, "float32", "sum").left_out < 0.5
     looks, trials, found = 3, 400, 0
     promised = seen(looks, 2, 3000, "float32", "sum").element
     for trial in range(trials):

@@ -2,18 +2,20 @@
 
     mpirun -n 2 python adopted.py varied|repeated|first [CALLS]
 
-varied: 500 lengths of 8 B to 4 MiB, three communicators, all types that mpi4py reduces. repeated: six lengths of float32,
-and the choices that a trial without a budget finds, too. first: the first calls of 1 to 8 MiB; with RANK and others of
-torch's variables Gloo is called, too. Rank 0 prints a line of JSON: seconds of each way, and more.
+varied: 500 lengths of 8 B to 4 MiB, three communicators, all types that mpi4py reduces. repeated: six lengths of
+float32, and the choices that a trial without a budget finds, too. first: the first calls of 1 to 8 MiB; where torch is,
+Gloo is called, too. Rank 0 prints a line of JSON: seconds of each way, and more.
 """
 
 import json
 import os
 import resource
+import socket
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from math import inf
 from pathlib import Path
 
@@ -109,19 +111,17 @@ def repeated(number: int) -> dict:
 def first(number: int) -> dict:
     """Seconds of the first so many calls by each way, each way in a row, for each length."""
     found: dict[str, dict[str, list[float]]] = {}
-    reduce = with_gloo() if "MASTER_ADDR" in os.environ else None
+    reduce = with_gloo() if find_spec("torch") else None
     for nbytes in FIRST:
         sent, total = np.ones(nbytes // 4, "f4"), np.empty(nbytes // 4, "f4")
         auto = PreparedAllreduces(COMM.Dup())
-        ways = {"mpi4py": lambda: COMM.Allreduce(sent, total), "ours": lambda: auto(sent, total)}
-        if reduce:
-            ways["gloo"] = lambda: reduce(sent, total)
+        ways = {"mpi4py": COMM.Allreduce, "ours": auto, **({"gloo": reduce} if reduce else {})}
         times: dict[str, list[float]] = {name: [] for name in ways}
         for call in range(number):
             for name in [*ways][call % len(ways) :] + [*ways][: call % len(ways)]:
                 COMM.Barrier()
                 begun = time.perf_counter()
-                ways[name]()
+                ways[name](sent, total)
                 times[name].append(time.perf_counter() - begun)
                 assert total[-1] == COMM.size, name
         found[str(nbytes)] = {name: [most(time_s) for time_s in taken] for name, taken in times.items()}
@@ -133,7 +133,8 @@ def with_gloo() -> Callable[[np.ndarray, np.ndarray], None]:
     import torch
     import torch.distributed as dist
 
-    os.environ.update(RANK=str(COMM.rank), WORLD_SIZE=str(COMM.size))
+    os.environ.update(RANK=str(COMM.rank), WORLD_SIZE=str(COMM.size), MASTER_PORT="29507")
+    os.environ["MASTER_ADDR"] = COMM.bcast(socket.gethostname())
     dist.init_process_group("gloo")
 
     def reduce(sent: np.ndarray, total: np.ndarray) -> None:

@@ -97,10 +97,8 @@ def refused_frees_all() -> None:
         refusal("; ", lambda arguments=arguments: PreparedAllreduces(Counted(COMM), **arguments))
         check(Counted.in_use == 0, arguments)
     vector, total, fresh = np.ones(2), np.empty(2), COMM.Dup()
-    with (
-        PreparedAllreduces(Counted(fresh), "ring", PYTHON) as ring,
-        PreparedAllreduces(Counted(fresh), "naive") as naive,
-    ):
+    counted = Counted(fresh)
+    with PreparedAllreduces(counted, "ring", PYTHON) as ring, PreparedAllreduces(Counted(fresh), "naive") as naive:
         check(Counted.in_use == 0, "none before it is needed")
         for allreduce in (ring, naive, ring):
             allreduce(vector, total)

@@ -48,13 +48,13 @@ def rows_of(command: list[str], around: Room | None = None, change=lambda made: 
     return [json.loads(line) for line in output.splitlines() if line.startswith("{")]
 
 
-def start_here(ranks: int, options: list[str]) -> None:
-    """Become the mpirun of this interpreter: on this node, or with one rank on each host of the lab around it."""
+def start_here(program: str, ranks: int, options: list[str]) -> None:
+    """Become the mpirun of a program for ranks: on this node, or with one rank on each host of the lab around it."""
     lab = lab_around(os.environ)
     on_hosts = {} if lab is None else {"hosts": lab.names, "remote_shell": AGENT, "interface": INTERFACE}
     start = Start(**on_hosts, virtual_rates_bytes_per_s=() if lab is None else lab.rates_bytes_per_s)
-    program = [sys.executable, str(RANK_PROGRAMS / "auto_rivals.py"), *options]
-    command = mpirun_command(find_launcher(start), ranks, start, program)
+    words = [sys.executable, str(RANK_PROGRAMS / program), *options]
+    command = mpirun_command(find_launcher(start), ranks, start, words)
     os.execv(command[0], command)
 
 
@@ -93,7 +93,7 @@ def halve(rate: float):
 def main() -> None:
     """Print the tables."""
     if os.environ.pop(INSIDE, ""):
-        start_here(int(sys.argv[1]), sys.argv[2:])
+        start_here("auto_rivals.py", int(sys.argv[1]), sys.argv[2:])
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--shared", action="store_true", help="only in shared memory")
     parser.add_argument("--runs", type=int, default=5)

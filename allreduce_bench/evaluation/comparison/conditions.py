@@ -28,6 +28,7 @@ SAME = {  # word of --despite -> keys that must be equal
     "interface": ("interface", "link"),
     "groups": ("groups",),
     "placement": ("placement",),
+    "inputs": ("inputs",),
     "work": ("work", "late_by"),
 }
 IMPLIED = {"library": ("thread-level", "transport", "binding")}  # these depend on the library
@@ -36,6 +37,7 @@ LABELS = {field.key: field.label for field in FIELDS} | {
     "time_definition": "timing method",
     "groups": "groups",
     "placement": "where vectors lie",
+    "inputs": "inputs of consecutive calls",
     "work": "work before a call",
     "late_by": "largest delay of an arrival pattern",
     "pretended": "pretended nodes",
@@ -144,6 +146,8 @@ def _conditions(run: ComparedRun, ranks: int) -> dict[str, Condition]:
     }
     if not isinstance(plan, ImportedPlan):  # a log does not say; our own runs of before lay where numpy put them
         conditions["placement"] = Condition(frozenset(plan.placement), placement_text(plan.placement[0]))
+        if True in crowded:  # elsewhere it changes no time by more than 1 %
+            conditions["inputs"] = Condition(plan.inputs, plan.inputs)
     if plan.arrival:
         conditions["late_by"] = Condition(plan.late_by, plan.late_by)
     if definition:

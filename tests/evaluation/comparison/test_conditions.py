@@ -1,5 +1,7 @@
 """What has to be the same is the same, or was accepted; what else changed is noted."""
 
+from dataclasses import replace
+
 import pytest
 from compared_runs import FASTER, compared_run, row
 
@@ -40,6 +42,14 @@ def test_a_difference_is_refused_unless_it_is_accepted():
 
 def test_what_a_run_does_not_say_is_not_held_against_it():
     assert accepted_differences([run("base"), run("new", None)], [2], []) == []
+
+
+@pytest.mark.parametrize("oversubscribed", [True, False])
+def test_whether_inputs_change_matters_where_ranks_share_cores(oversubscribed):
+    runs = [run(name, oversubscribed=oversubscribed) for name in ("base", "new")]
+    runs[0] = runs[0]._replace(plan=replace(runs[0].plan, inputs="same"))
+    found = accepted_differences(runs, [2], ["inputs"])
+    assert [difference.values for difference in found] == ([("same", "changing")] if oversubscribed else [])
 
 
 def test_other_rank_counts_do_not_matter():
