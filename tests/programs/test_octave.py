@@ -1,8 +1,11 @@
 """What lengths of one octave share: who may try, what that may cost, what is found."""
 
-from allreduce_bench.programs.budget import SHARE_OF_OCTAVE
-from allreduce_bench.programs.candidates import Candidate
-from allreduce_bench.programs.octave import STALE, Octave
+import mpi4py
+
+mpi4py.rc.initialize = False
+from allreduce_bench.programs.budget import SHARE_OF_OCTAVE  # noqa: E402
+from allreduce_bench.programs.candidates import Candidate  # noqa: E402
+from allreduce_bench.programs.octave import STALE, Octave  # noqa: E402
 
 RING = Candidate("ring", "sendrecv")
 
