@@ -1,8 +1,7 @@
-"""What messages cost between nodes, from three exchanges, and what a schedule would take by that: for first calls.
+"""What messages cost between nodes, from a few exchanges, and what a schedule would take by that: for first calls.
 
 Over slow links one call of an algorithm that does not fit costs more than all that is gained later. So where ranks lie
-on several nodes, the first long call goes by the model: alpha for each message, beta for each byte, where two ranks
-that send to each other at once may share what a ring has for itself (TCP).
+on several nodes, the first long call goes by the model: alpha for each message, beta for each byte.
 """
 
 import time
@@ -24,8 +23,7 @@ class Links(NamedTuple):
     """What a message costs on the slowest link, the same on all ranks."""
 
     alpha_s: float
-    s_per_byte: float  # of rings: to one rank, from another one
-    swapped_s_per_byte: float  # of two ranks that send to each other
+    s_per_byte: float
 
     @property
     def are_slow(self) -> bool:
@@ -34,29 +32,21 @@ class Links(NamedTuple):
 
 
 def measured(comm: MPI.Comm) -> Links:
-    """Three exchanges of all ranks of `comm`: 8 bytes, then PROBE_NBYTES around the ring and in pairs."""
+    """Exchanges of all ranks of `comm` around a ring: 8 bytes, then PROBE_NBYTES."""
     rank, size = comm.rank, comm.size
-    partner = rank ^ 1 if rank ^ 1 < size else MPI.PROC_NULL
-    ring = (rank + 1) % size, (rank - 1) % size
-    ways = [(8, ring), (8, ring), (PROBE_NBYTES, ring), (PROBE_NBYTES, (partner, partner))]  # the first one connects
-    times = np.empty(len(ways))
-    for number, (nbytes, (dest, source)) in enumerate(ways):
+    times = np.empty(3)
+    for number, nbytes in enumerate((8, 8, PROBE_NBYTES)):  # the first one connects
         sent, received = np.zeros(nbytes, np.uint8), np.empty(nbytes, np.uint8)
         comm.Barrier()
         begun = time.perf_counter()
-        comm.Sendrecv(sent, dest, TAG, received, source, TAG)
+        comm.Sendrecv(sent, (rank + 1) % size, TAG, received, (rank - 1) % size, TAG)
         times[number] = time.perf_counter() - begun
     comm.Allreduce(MPI.IN_PLACE, times, MPI.MAX)
-    _, alpha_s, *long_s = times.tolist()
-    per_byte = [max(0.0, time_s - alpha_s) / PROBE_NBYTES for time_s in long_s]
-    return Links(alpha_s, per_byte[0], per_byte[1])
+    _, alpha_s, long_s = times.tolist()
+    return Links(alpha_s, max(0.0, long_s - alpha_s) / PROBE_NBYTES)
 
 
 def price_s(steps: Sequence[Step], itemsize: int, links: Links) -> float:
     """Seconds of this rank's steps, one after the other."""
-    total_s = 0.0
-    for step in steps:
-        is_swapped = step.dest is not None and step.dest == step.source
-        nbytes = max(elements(step.send), elements(step.recv)) * itemsize
-        total_s += links.alpha_s + nbytes * (links.swapped_s_per_byte if is_swapped else links.s_per_byte)
-    return total_s
+    moved = sum(max(elements(step.send), elements(step.recv)) for step in steps)
+    return len(steps) * links.alpha_s + moved * itemsize * links.s_per_byte

@@ -117,6 +117,8 @@ class PreparedAllreduces:
         self._links: Links | None = None
         self._workspace = Workspace()
         self._compiled: set[str] = set()  # types
+        self._is_spread = len(self._nodes_by_name.nodes) > 1
+        self._natives: dict[tuple[str, str], Native] = {}  # by type and operation
         self._octaves: dict[tuple, Octave] = {}
         self._last: _Call | None = None
         self._known: OrderedDict[tuple, Settling] = (
@@ -277,7 +279,7 @@ class PreparedAllreduces:
     def bind(self, shape: Shape, candidate: Candidate, needs_bits: bool) -> "Bound | Native":
         """A candidate, ready to run, on all ranks. Raises AlgorithmError, ValueError."""
         if candidate.executor == NATIVE and native_datatype(shape.dtype) is not None:
-            return Native(self.around, shape)
+            return self._native(shape)
         if reason := self._why_not_compiled([candidate.executor], shape.dtype):
             raise AlgorithmError(reason)
         self._make_room()
@@ -303,7 +305,7 @@ class PreparedAllreduces:
 
     def _goes_by_model(self, shape: Shape) -> bool:
         """Whether a wrong guess at the first call could cost more than to look at the links."""
-        return self._words == [AUTO] and len(self._nodes_by_name.nodes) > 1 and shape.nbytes >= LONG_NBYTES
+        return self._is_spread and shape.nbytes >= LONG_NBYTES and self._words == [AUTO]
 
     def _by_price(self, found: list[Candidate], shape: Shape, links: Links) -> list[Candidate]:
         """Ordered by what the model says, pipelined before whole messages; native, of which it says nothing, second."""
@@ -327,17 +329,15 @@ class PreparedAllreduces:
         has_native = native_datatype(shape.dtype) is not None
         takes_native = has_native and (AUTO in self._words or NATIVE in self._words) and self._choice_file is None
         if takes_native and not self.budget.is_endless:
-            settling = Settling(
-                self, shape, Native(self.around, shape), self.around.size == 1 or self._words == [NATIVE]
-            )
-            if self._goes_by_model(shape) and self.around.size > 1 and self.meets(shape):
+            settling = Settling(self, shape, self._native(shape), self.around.size == 1 or self._words == [NATIVE])
+            if self._goes_by_model(shape) and self.meets(shape):
                 settling.begin_trial(self.candidates_of(shape), True)
             return settling
         if not self.meets(shape):
             if not has_native:
                 raise ValueError(f"Allreduce: {NO_COMM}, and {shape.dtype} is not reduced by this library itself")
             self._say(f"{NO_COMM}: the library's own all-reduce runs instead")
-            return Settling(self, shape, Native(self.around, shape), True)
+            return Settling(self, shape, self._native(shape), True)
         chosen = self._chosen(shape)
         found = [chosen] if chosen and not self._why_not_compiled([chosen.executor], shape.dtype) else []
         found, refusals = found or self.candidates_of(shape), ["no algorithm fits these ranks"]
@@ -354,6 +354,13 @@ class PreparedAllreduces:
             return settling
         by_whom = f"; it was chosen by {self._choice_file.path}" if self._choice_file and chosen else ""
         raise ValueError(f"Allreduce of {shape.words}: {refusals[-1]}{by_whom}")
+
+    def _native(self, shape: Shape) -> Native:
+        """One for all lengths."""
+        key = shape.dtype, shape.op
+        if key not in self._natives:
+            self._natives[key] = Native(self.around, shape)
+        return self._natives[key]
 
     def _make_room(self) -> None:
         """Forget what is prepared for the shapes that were not called for longest, where it is too much."""

@@ -23,7 +23,7 @@ from .octave import Octave
 from .trial import LONG_S, Trial
 
 VAIN = 1.1  # times the new choice: a trial that finds the former one as near as this was in vain
-FIRST_LOOK, FIRST_LOOK_LONG, LONG_NBYTES = 8, 2, 2**20  # calls of a length, and of one of so many bytes
+FIRST_LOOK, FIRST_LOOK_LONG, LONG_NBYTES = 8, 4, 2**20  # calls of a length, and of one of so many bytes
 MOST_BETWEEN = 1024  # calls between two looks
 FOR_EVER = sys.maxsize  # calls
 

@@ -14,7 +14,7 @@ from allreduce_bench.programs import links  # noqa: E402
 from allreduce_bench.programs.links import PROBE_NBYTES, SLOW_S_PER_BYTE, Links, measured, price_s  # noqa: E402
 from allreduce_bench.schedule import Step  # noqa: E402
 
-ETHERNET = Links(50e-6, 80e-9, 160e-9)
+ETHERNET = Links(50e-6, 80e-9)
 
 
 class PlayedComm:
@@ -32,9 +32,7 @@ class PlayedComm:
         assert sent.nbytes == received.nbytes and tag == its_tag
         self.now_s += 0 if self._is_connected else 1.0
         self._is_connected = True
-        if dest != MPI.PROC_NULL:
-            s_per_byte = self._of.swapped_s_per_byte if dest == source else self._of.s_per_byte
-            self.now_s += self._of.alpha_s + (sent.nbytes if sent.nbytes == PROBE_NBYTES else 0) * s_per_byte
+        self.now_s += self._of.alpha_s + (sent.nbytes if sent.nbytes == PROBE_NBYTES else 0) * self._of.s_per_byte
 
     def Allreduce(self, in_place, times, op) -> None:
         """The other ranks took as long."""
@@ -48,24 +46,17 @@ def test_links_are_found_as_they_are(rank, monkeypatch):
     assert measured(comm) == pytest.approx(ETHERNET)
 
 
-def test_one_that_is_left_over_waits_for_nobody(monkeypatch):
-    comm = PlayedComm(2, 3, ETHERNET)
-    monkeypatch.setattr(links.time, "perf_counter", lambda: comm.now_s)
-    assert measured(comm) == pytest.approx(ETHERNET._replace(swapped_s_per_byte=0))
-
-
 def test_a_step_costs_its_message_and_the_longer_of_its_ways():
-    ring, pair = Step(1, (range(100),), 3, (range(100, 150),)), Step(1, (range(100),), 1, (range(100),))
+    both = Step(1, (range(100),), 3, (range(100, 150),))
     first, last = Step(1, (range(10), range(20, 30)), None, ()), Step(None, (), 1, (range(5),))
-    alpha_s, s_per_byte, swapped_s_per_byte = ETHERNET
+    alpha_s, s_per_byte = ETHERNET
     assert price_s([], 4, ETHERNET) == 0
-    assert price_s([ring], 4, ETHERNET) == pytest.approx(alpha_s + 400 * s_per_byte)
-    assert price_s([pair], 4, ETHERNET) == pytest.approx(alpha_s + 400 * swapped_s_per_byte)
+    assert price_s([both], 4, ETHERNET) == pytest.approx(alpha_s + 400 * s_per_byte)
     assert price_s([first, last], 8, ETHERNET) == pytest.approx(2 * alpha_s + (160 + 40) * s_per_byte)
 
 
 def test_links_are_slow_by_their_bytes():
-    assert ETHERNET.are_slow and not Links(1.0, SLOW_S_PER_BYTE, 1.0).are_slow
+    assert ETHERNET.are_slow and not Links(1.0, SLOW_S_PER_BYTE).are_slow
 
 
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
