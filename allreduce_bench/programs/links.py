@@ -5,13 +5,12 @@ on several nodes, the first long call goes by the model: alpha for each message,
 """
 
 import time
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from mpi4py import MPI
 
-from ..schedule import Step, elements
+from ..schedule.algorithm import Cost
 
 LONG_NBYTES = 256 * 1024  # a vector: of shorter ones a wrong guess costs less than the exchanges
 PROBE_NBYTES = 64 * 1024
@@ -46,7 +45,6 @@ def measured(comm: MPI.Comm) -> Links:
     return Links(alpha_s, max(0.0, long_s - alpha_s) / PROBE_NBYTES)
 
 
-def price_s(steps: Sequence[Step], itemsize: int, links: Links) -> float:
-    """Seconds of this rank's steps, one after the other."""
-    moved = sum(max(elements(step.send), elements(step.recv)) for step in steps)
-    return len(steps) * links.alpha_s + moved * itemsize * links.s_per_byte
+def price_s(cost: Cost, itemsize: int, links: Links) -> float:
+    """Seconds of what an algorithm declares: its messages one after the other."""
+    return cost.messages * links.alpha_s + cost.elements * itemsize * links.s_per_byte

@@ -309,16 +309,15 @@ class PreparedAllreduces:
 
     def _by_price(self, found: list[Candidate], shape: Shape, links: Links) -> list[Candidate]:
         """Ordered by what the model says, pipelined before whole messages; native, of which it says nothing, second."""
-        itemsize, prices_s = DTYPES[shape.dtype], np.full(len(found), inf)
-        for number, one in enumerate(found):
-            if one.executor != NATIVE:
-                steps = self._algorithm(one).schedule(
-                    self.around.rank, self.around.size, self._site().topology, shape.count, one.segment or 1
-                )
-                prices_s[number] = price_s(steps, itemsize, links)
-        self.around.Allreduce(MPI.IN_PLACE, prices_s, MPI.MAX)
-        order = sorted(range(len(found)), key=lambda number: (prices_s[number], found[number].window is None, number))
-        ordered = [found[number] for number in order]
+
+        def price(one: Candidate) -> float:
+            if one.executor == NATIVE:
+                return inf
+            algorithm, segment = self._algorithm(one), one.segment or 1
+            return price_s(algorithm.cost(size, topology, shape.count, segment), DTYPES[shape.dtype], links)
+
+        size, topology = self.around.size, self._site().topology
+        ordered = sorted(found, key=lambda one: (price(one), one.window is None))
         return [*ordered[:1], *ordered[-1:], *ordered[1:-1]]
 
     def _new(self, shape: Shape) -> Settling:

@@ -12,7 +12,7 @@ from mpi4py import MPI  # noqa: E402
 
 from allreduce_bench.programs import links  # noqa: E402
 from allreduce_bench.programs.links import PROBE_NBYTES, SLOW_S_PER_BYTE, Links, measured, price_s  # noqa: E402
-from allreduce_bench.schedule import Step  # noqa: E402
+from allreduce_bench.schedule.algorithm import Cost  # noqa: E402
 
 ETHERNET = Links(50e-6, 80e-9)
 
@@ -46,13 +46,9 @@ def test_links_are_found_as_they_are(rank, monkeypatch):
     assert measured(comm) == pytest.approx(ETHERNET)
 
 
-def test_a_step_costs_its_message_and_the_longer_of_its_ways():
-    both = Step(1, (range(100),), 3, (range(100, 150),))
-    first, last = Step(1, (range(10), range(20, 30)), None, ()), Step(None, (), 1, (range(5),))
-    alpha_s, s_per_byte = ETHERNET
-    assert price_s([], 4, ETHERNET) == 0
-    assert price_s([both], 4, ETHERNET) == pytest.approx(alpha_s + 400 * s_per_byte)
-    assert price_s([first, last], 8, ETHERNET) == pytest.approx(2 * alpha_s + (160 + 40) * s_per_byte)
+def test_a_schedule_costs_its_messages_and_its_bytes():
+    assert price_s(Cost(0, 0, 0), 4, ETHERNET) == 0
+    assert price_s(Cost(6, 1000, 500), 8, ETHERNET) == pytest.approx(6 * 50e-6 + 8000 * 80e-9)
 
 
 def test_links_are_slow_by_their_bytes():

@@ -7,6 +7,7 @@ float32, and the choices that a trial without a budget finds, too. first: the fi
 Gloo is called, too. Rank 0 prints a line of JSON: seconds of each way, and more.
 """
 
+import gc
 import json
 import os
 import resource
@@ -136,6 +137,7 @@ def with_gloo() -> Callable[[np.ndarray, np.ndarray], None]:
     os.environ.update(RANK=str(COMM.rank), WORLD_SIZE=str(COMM.size), MASTER_PORT="29507")
     os.environ["MASTER_ADDR"] = COMM.bcast(socket.gethostname())
     dist.init_process_group("gloo")
+    gc.collect()  # what torch's import has made: whoever allocates next would pay for that
 
     def reduce(sent: np.ndarray, total: np.ndarray) -> None:
         total[:] = sent
