@@ -62,13 +62,17 @@ def leave(around: MPI.Comm) -> None:
 
 
 def _duplicate(around: MPI.Comm) -> Site | None:
-    made = None
+    own = made = None
     with suppress(MPI.Exception):
         own = around.Dup()
         made = Site(own, nodes_of(own))
     is_made = np.array([made is not None], np.int32)
     around.Allreduce(MPI.IN_PLACE, is_made, MPI.MIN)
-    return made if is_made[0] else None
+    if is_made[0]:
+        return made
+    if own is not None:  # the last one that there was: to look at the nodes takes another one
+        own.Free()
+    return None
 
 
 def _key() -> int:

@@ -75,6 +75,7 @@ class Settling:
             self._next_look = 1
         self._trial: Trial | None = None
         self._candidates: list[Candidate] = []  # on trial
+        self._former = 0  # of these, what ran before the trial
         self._bound: dict[int, Bound | Native] = {}  # of these, what is prepared
         self._executors: tuple[str, ...] = ()  # among which it was tried
         self._band: Band | None = None
@@ -110,7 +111,7 @@ class Settling:
         self._candidates, self._executors = list(candidates), self._home.executors
         if self._chosen.candidate not in self._candidates:
             self._candidates.append(self._chosen.candidate)
-        chosen = self._candidates.index(self._chosen.candidate)
+        self._former = chosen = self._candidates.index(self._chosen.candidate)
         self._bound = {chosen: self._chosen}
         self._trial = Trial(len(self._candidates), is_long, {chosen: guess_s} if guess_s else {})
         self._untimed, self._is_settled = 0, False
@@ -160,7 +161,7 @@ class Settling:
             alike = [one for one in self._home.candidates_of(self.shape) if one[:2] == choice[:2]]
             begun = perf_counter()
             try:
-                self._chosen = self._home.bind(self.shape, (alike or [choice])[0], True)
+                self._take(self._home.bind(self.shape, (alike or [choice])[0], True))
             except AlgorithmError:  # it does not fit this length: what runs stays
                 self._octave.choice = None
             self._spend(perf_counter() - begun, 1)
@@ -246,9 +247,8 @@ class Settling:
 
     def _settle(self, trial: Trial, winner: int) -> None:
         typical_s = trial.typical_s(winner)
-        former = [number for number, bound in self._bound.items() if bound is self._chosen]
         was_left = self._band is not None
-        is_vain = was_left and any(trial.typical_s(number) <= VAIN * typical_s for number in former)
+        is_vain = was_left and trial.typical_s(self._former) <= VAIN * typical_s
         self._patience = min(2 * self._patience, MOST_PATIENCE) if is_vain else PATIENCE
         self._take(self._bound[winner])
         for bound in self._bound.values():

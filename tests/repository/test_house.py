@@ -67,7 +67,6 @@ UNTESTED = {  # modules without a test of their name -> who holds them
     "launching/supervision.py": "watching/test_hang.py and cli/test_run.py, whole launches over MPI",
     "launching/wrapped_rank.py": "launching/test_own_program.py, over MPI",
     "programs/errors.py": "launching/test_own_program.py, with a rank that fails",
-    "programs/settling.py": "programs/test_allreduce.py, over MPI",
     "models/native/comparison.py": "models/native/test_guidelines.py and test_rivals.py, which hold what it tells",
     "report/caveats.py": "report/test_page.py and test_statistics_of_calls.py, on whole runs",
     "report/distribution.py": "report/test_statistics_of_calls.py, with the statistics that it shows",

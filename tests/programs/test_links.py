@@ -1,0 +1,76 @@
+"""What messages cost between nodes: measured on played links and over MPI, and what steps cost by that."""
+
+import re
+
+import mpi4py
+import pytest
+from interpreters import in_turn, interpreters
+from rank_programs import mpirun
+
+mpi4py.rc.initialize = False
+from mpi4py import MPI  # noqa: E402
+
+from allreduce_bench.programs import links  # noqa: E402
+from allreduce_bench.programs.links import PROBE_NBYTES, SLOW_S_PER_BYTE, Links, measured, price_s  # noqa: E402
+from allreduce_bench.schedule import Step  # noqa: E402
+
+ETHERNET = Links(50e-6, 80e-9, 160e-9)
+
+
+class PlayedComm:
+    """The ranks of links that are known; the first exchange takes a second, as one does that connects."""
+
+    def __init__(self, rank: int, size: int, of: Links):
+        self.rank, self.size, self._of = rank, size, of
+        self.now_s, self._is_connected = 0.0, False
+
+    def Barrier(self) -> None:
+        """Nobody comes late."""
+
+    def Sendrecv(self, sent, dest, tag, received, source, its_tag) -> None:
+        """Takes what the links say."""
+        assert sent.nbytes == received.nbytes and tag == its_tag
+        self.now_s += 0 if self._is_connected else 1.0
+        self._is_connected = True
+        if dest != MPI.PROC_NULL:
+            s_per_byte = self._of.swapped_s_per_byte if dest == source else self._of.s_per_byte
+            self.now_s += self._of.alpha_s + (sent.nbytes if sent.nbytes == PROBE_NBYTES else 0) * s_per_byte
+
+    def Allreduce(self, in_place, times, op) -> None:
+        """The other ranks took as long."""
+        assert in_place is MPI.IN_PLACE and op is MPI.MAX and (times >= 0).all()
+
+
+@pytest.mark.parametrize("rank", [0, 3])
+def test_links_are_found_as_they_are(rank, monkeypatch):
+    comm = PlayedComm(rank, 4, ETHERNET)
+    monkeypatch.setattr(links.time, "perf_counter", lambda: comm.now_s)
+    assert measured(comm) == pytest.approx(ETHERNET)
+
+
+def test_one_that_is_left_over_waits_for_nobody(monkeypatch):
+    comm = PlayedComm(2, 3, ETHERNET)
+    monkeypatch.setattr(links.time, "perf_counter", lambda: comm.now_s)
+    assert measured(comm) == pytest.approx(ETHERNET._replace(swapped_s_per_byte=0))
+
+
+def test_a_step_costs_its_message_and_the_longer_of_its_ways():
+    ring, pair = Step(1, (range(100),), 3, (range(100, 150),)), Step(1, (range(100),), 1, (range(100),))
+    first, last = Step(1, (range(10), range(20, 30)), None, ()), Step(None, (), 1, (range(5),))
+    alpha_s, s_per_byte, swapped_s_per_byte = ETHERNET
+    assert price_s([], 4, ETHERNET) == 0
+    assert price_s([ring], 4, ETHERNET) == pytest.approx(alpha_s + 400 * s_per_byte)
+    assert price_s([pair], 4, ETHERNET) == pytest.approx(alpha_s + 400 * swapped_s_per_byte)
+    assert price_s([first, last], 8, ETHERNET) == pytest.approx(2 * alpha_s + (160 + 40) * s_per_byte)
+
+
+def test_links_are_slow_by_their_bytes():
+    assert ETHERNET.are_slow and not Links(1.0, SLOW_S_PER_BYTE, 1.0).are_slow
+
+
+@pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
+@pytest.mark.parametrize("ranks", [1, 3, 4])
+def test_all_ranks_have_the_same(python, ranks):
+    in_turn(ranks, python)
+    status, words = mpirun(python, ranks, "own_comms.py", "links")
+    assert status == 0 and re.search(r"^links: [1-9]\d* checks, 0 failed$", words, re.MULTILINE), words
