@@ -49,7 +49,7 @@ def test_the_package_offers_it_and_nothing_unknown():
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 @pytest.mark.parametrize("ranks", RANKS if FULL else [1, 3])
 def test_rough_use_leaves_nothing_wrong_behind(python, ranks):
-    in_turn(ranks, python)
+    in_turn(ranks // 2, python)
     status, words = mpirun(python, ranks, "misused_allreduce.py")
     number = re.search(r"^(\d+) checks, 0 failed$", words, re.MULTILINE)
     assert status == 0 and number and int(number[1]) > 2, words
