@@ -40,12 +40,16 @@ class OwnComm:
 
 
 def own_comm(around: MPI.Comm) -> OwnComm:
-    """What is kept with `around`; made, on all ranks together, where there is nothing.
+    """What is kept with `around`; made, on all ranks together, where one of them has nothing.
 
-    Where MPI has no communicators left, which its ranks find together, there is none from then on.
+    A rank that left by an exception did not count itself out, and still has what the others freed. Where MPI has no communicators left, which its ranks find together, there is none from then on.
     """
     kept: Any = around.Get_attr(_key())
-    if kept is None:
+    is_kept = np.array([kept is not None], np.int32)
+    around.Allreduce(MPI.IN_PLACE, is_kept, MPI.MIN)
+    if not is_kept[0]:
+        if kept is not None:
+            around.Delete_attr(_key())  # which frees it
         kept = OwnComm(_duplicate(around))
         around.Set_attr(_key(), kept)
     return kept

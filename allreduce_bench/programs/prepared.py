@@ -51,19 +51,30 @@ class _Call(NamedTuple):
     in_place: bool
     op: Any
     settling: Settling
-    size: int  # elements, and type, as they were: numpy can change an array in place
+    shape: tuple[int, ...]  # and type, as they were: numpy can change an array in place
     dtype: np.dtype
 
 
 def usable(comm: Any) -> MPI.Comm:
-    """`comm`, if all-reduces can be prepared for it; of one of `wrap` the plain one. Raises TypeError, ValueError."""
+    """`comm`, if all-reduces can be prepared for it; the plain one, where `Allreduce` of its class may lead here.
+
+    Raises TypeError, ValueError.
+    """
     if not isinstance(comm, MPI.Comm):
         raise TypeError(f"Allreduce: comm is of type {type(comm).__name__}; expected a communicator of mpi4py")
-    if comm == MPI.COMM_NULL:
+    wrapped = getattr(comm, "prepared", None)
+    if comm == MPI.COMM_NULL or (wrapped is not None and not wrapped.around):
         raise ValueError(f"{FREED}; expected one that is in use")
     if comm.Is_inter():
         raise ValueError("Allreduce: an intercommunicator; expected an intracommunicator: call mpi4py's own Allreduce")
-    return getattr(comm, "plain", comm)
+    if wrapped is not None:
+        return wrapped.around
+    return comm if type(comm).Allreduce is MPI.Comm.Allreduce else kind_of(comm)(comm)
+
+
+def kind_of(comm: MPI.Comm) -> Any:
+    """The class of mpi4py: of a communicator with a topology its own."""
+    return next(kind for kind in type(comm).__mro__ if kind.__module__ == MPI.__name__)
 
 
 def _arguments(words: Sequence[str], executor: str, choice: "str | Path | None", check: bool) -> str:
@@ -135,8 +146,8 @@ class PreparedAllreduces:
         last, in_place = self._last, sendbuf is IN_PLACE
         if last is not None and recvbuf is last.recvbuf() and op is last.op and self.around:
             sent = recvbuf if in_place else sendbuf
-            is_as_before = recvbuf.size == last.size and recvbuf.dtype is last.dtype and in_place is last.in_place
-            if is_as_before and sent is last.sent() and sent.size == last.size and recvbuf.flags.writeable:
+            is_as_before = recvbuf.shape == last.shape and recvbuf.dtype is last.dtype and in_place is last.in_place
+            if is_as_before and sent is last.sent() and sent.shape == last.shape and recvbuf.flags.writeable:
                 last.settling.call(sent, recvbuf)
                 return
         vectors, operation = vectors_of(sendbuf, recvbuf), operation_of(op)
@@ -151,7 +162,7 @@ class PreparedAllreduces:
             settling = self._checked(key)
         self._known.move_to_end(key)
         if recv is recvbuf and send is (recvbuf if in_place else sendbuf) and not self.check:
-            self._last = _Call(ref(send), ref(recv), in_place, op, settling, *key[:2])
+            self._last = _Call(ref(send), ref(recv), in_place, op, settling, recv.shape, recv.dtype)
         else:
             self._last = None
         settling.call(send, recv)
