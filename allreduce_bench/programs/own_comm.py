@@ -15,6 +15,7 @@ from ..measuring.context import nodes_of
 from .bound import Site
 
 _keyval: list[int] = []  # of the attribute, once there is one
+_keyval_of_watch: list[int] = []  # of that of `watch`
 
 
 class OwnComm:
@@ -42,7 +43,8 @@ class OwnComm:
 def own_comm(around: MPI.Comm) -> OwnComm:
     """What is kept with `around`; made, on all ranks together, where one of them has nothing.
 
-    A rank that left by an exception did not count itself out, and still has what the others freed. Where MPI has no communicators left, which its ranks find together, there is none from then on.
+    A rank that left by an exception did not count itself out, and still has what the others freed. Where MPI has no
+    communicators left, which its ranks find together, there is none from then on.
     """
     kept: Any = around.Get_attr(_key())
     is_kept = np.array([kept is not None], np.int32)
@@ -53,6 +55,17 @@ def own_comm(around: MPI.Comm) -> OwnComm:
         kept = OwnComm(_duplicate(around))
         around.Set_attr(_key(), kept)
     return kept
+
+
+def watch(around: MPI.Comm, user: Any) -> None:
+    """Call `user.end_with_communicator()` when `around` is freed, by whatever object of its handle."""
+    if not _keyval_of_watch:
+        _keyval_of_watch.append(MPI.Comm.Create_keyval(delete_fn=_end))
+    users: Any = around.Get_attr(_keyval_of_watch[0])
+    if users is None:
+        users = WeakSet()
+        around.Set_attr(_keyval_of_watch[0], users)
+    users.add(user)
 
 
 def leave(around: MPI.Comm) -> None:
@@ -79,6 +92,11 @@ def _key() -> int:
     if not _keyval:
         _keyval.append(MPI.Comm.Create_keyval(delete_fn=_freed))
     return _keyval[0]
+
+
+def _end(comm: MPI.Comm, keyval: int, users: "WeakSet[Any]") -> None:
+    for user in list(users):
+        user.end_with_communicator()
 
 
 def _freed(comm: MPI.Comm, keyval: int, kept: OwnComm) -> None:

@@ -28,7 +28,7 @@ from .choices import NO_FILE, PROGRAM, Choice, ChoiceError, Chosen, OwnFile, own
 from .errors import end_with_errors
 from .links import LONG_NBYTES, Links, measured, price_s
 from .octave import Octave
-from .own_comm import OwnComm, leave, own_comm
+from .own_comm import OwnComm, leave, own_comm, watch
 from .passing_on import pass_on
 from .settling import Settling
 from .workspace import Workspace
@@ -134,6 +134,7 @@ class PreparedAllreduces:
             OrderedDict()
         )  # by length, numpy's type and operation; last used last
         self._is_open = True
+        watch(around, self)
         self._pending: tuple[object, ...] = ()  # what MPI may still write to after a comparison that never ended
 
     def __call__(self, sendbuf: Any, recvbuf: Any, op: Any = MPI.SUM) -> None:

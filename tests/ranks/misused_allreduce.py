@@ -146,16 +146,22 @@ def refused_frees_all() -> None:
         refusal("; ", lambda arguments=arguments: PreparedAllreduces(Counted(COMM), **arguments))
         check(Counted.in_use == 0, arguments)
     vector, total, fresh = np.ones(2), np.empty(2), COMM.Dup()
-    with PreparedAllreduces(Counted(fresh), "ring", PYTHON) as ring, PreparedAllreduces(Counted(fresh), "naive") as naive:
+    with (
+        PreparedAllreduces(Counted(fresh), "ring", PYTHON) as ring,
+        PreparedAllreduces(Counted(fresh), "naive") as naive,
+    ):
         check(Counted.in_use == 0, "none before it is needed")
         for allreduce in (ring, naive, ring):
             allreduce(vector, total)
             check(Counted.in_use == 1 and (total == COMM.size).all(), "one for all ways")
     check(Counted.in_use == 0, "closed")
-    kept = PreparedAllreduces(Counted(fresh), "ring", PYTHON)
-    kept(vector, total)
+    kept, unprepared = PreparedAllreduces(Counted(fresh), "ring", PYTHON), PreparedAllreduces(Counted(fresh))
+    for allreduce in (kept, unprepared):
+        allreduce(vector, total)
     fresh.Free()
     check(Counted.in_use == 0, "freed with the program's")
+    for allreduce in (kept, unprepared):
+        refusal("the communicator was freed", lambda allreduce=allreduce: allreduce(vector, total))
 
 
 class Exhausted(MPI.Intracomm):
