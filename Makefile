@@ -38,7 +38,7 @@ lint: .venv/test.stamp
 studies: .venv/test.stamp .venv-mpich/test.stamp .venv-impi/test.stamp
 	@for study in $(STUDIES) "hostile_choices $(INTERPRETERS)" "mpi4py_tests $(INTERPRETERS)" "faults $(INTERPRETERS)" "price_of_checks $(INTERPRETERS)" \
 	    "costs $(INTERPRETERS)" "call_cost" "in_place $(INTERPRETERS)" "ratios $(INTERPRETERS) $(INTEL)" "kills --interpreter $(INTERPRETERS)" "power_cuts --interpreter $(INTERPRETERS)" \
-	    "placement $(INTERPRETERS) $(INTEL)" "monitor_overhead $(INTERPRETERS)" "live_straggler $(INTERPRETERS)" "winners $(INTERPRETERS)"; do \
+	    "placement $(INTERPRETERS) $(INTEL)" "adopting $(INTERPRETERS)" "monitor_overhead $(INTERPRETERS)" "live_straggler $(INTERPRETERS)" "winners $(INTERPRETERS)"; do \
 	    set -- $$study; name=$$1; shift; echo "== $$name"; \
 	    $(STUDY) tests/studies/$$name.py "$$@" || failed="$$failed $$name"; \
 	done; [ -z "$$failed" ] || { echo "not as promised:$$failed"; exit 1; }

@@ -24,8 +24,9 @@ LATENCY_OF_VIRTUAL = "latency is not judged: virtual hosts share the cores of on
 def measured_health(
     hosts: tuple[str, ...] | None, output: Path, threshold: float, repetitions: int, timeout_s: float, start: Start
 ) -> "Health":
-    """Measure what is left of the check in `output`, and judge it. Raises OneLineError, LaunchError, LaunchFailed."""
+    """Measure what is left of the check in `output`, and judge it. Raises OneLineError, LaunchError."""
     from ..launching.pair_launch import measure_pairs
+    from ..launching.supervision import LaunchFailed
     from ..launching.tied_process import interrupt_when_asked_to_end
 
     interrupt_when_asked_to_end()
@@ -37,6 +38,8 @@ def measured_health(
         found = _judged(check, silent, threshold)
         if check.has_two_rounds and not check.warning.is_set:
             found = _without_crowded(check, found)
+    except LaunchFailed as failed:
+        raise OneLineError(f"{failed}; measured rounds are kept; {advice}", 1) from None
     except KeyboardInterrupt:
         raise OneLineError(f"interrupted; measured rounds are kept; {advice}", INTERRUPTED) from None
     left = sum(map(len, check.left()))

@@ -83,6 +83,7 @@ class Changes(NamedTuple):
     `result`, and those of the input that are no longer the ones of `operand`.
     """
 
+    wait: bool  # for all ranks after each call
     first: int  # call before which lines change; before it inputs are new
     operand: np.ndarray  # [element], as `result` of numbers whose reduction is known
     result: np.ndarray

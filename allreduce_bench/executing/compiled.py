@@ -233,7 +233,7 @@ def _fields(between: Between | None) -> np.ndarray | None:
     if between is None:
         return None
     changes = between.changes()
-    return np.array([*changes.kept.shape, changes.first, *_addresses(*changes[1:]).tolist()])
+    return np.array([*changes.kept.shape, changes.wait, changes.first, *_addresses(*changes[2:]).tolist()])
 
 
 @doing("in the common start of a call")

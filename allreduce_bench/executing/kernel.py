@@ -67,6 +67,7 @@ class Changes(NamedTuple):
 
     lines: int
     length: int  # elements of a line
+    wait: int  # 1: for all ranks after each call
     first: int
     operand: int
     result: int
@@ -230,8 +231,8 @@ def _wrong_of_line(found_address, correct_address, count, nbytes):
 
 @njit
 def _changes_at(address):
-    f = _int64s(address, 12)
-    return Changes(f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7], f[8], f[9], f[10], f[11])
+    f = _int64s(address, 13)
+    return Changes(f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7], f[8], f[9], f[10], f[11], f[12])
 
 
 @njit
@@ -315,7 +316,11 @@ def loop(bound, start, changes_address, stamps_address, calls):
             stamps[1, call] = _now(bound)
         if code:
             return code
-        if changes_address and _int64s(_changes_at(changes_address).looks, calls)[call]:
-            _look(bound, _changes_at(changes_address))
+        if changes_address:
+            changes = _changes_at(changes_address)
+            if changes.wait:
+                mpi.barrier(start.comm)
+            if _int64s(changes.looks, calls)[call]:
+                _look(bound, changes)
     counters[ROW] = OUTSIDE
     return 0

@@ -71,7 +71,8 @@ def _outcome_of_all_reduce(
     if reasons := [reason for reason in comm.allgather(unsupported) if reason]:
         return CellOutcome({**facts, "state": "skipped", "reason": reasons[0]})
     facts |= places_of([Place(call, sendbuf, recvbuf)], party)
-    checks = repeat.Checks(party, plan.op, _seed_of_party(context), Place(call, sendbuf, recvbuf), plan.inputs)
+    wait = comm.Barrier if context.crowded else None
+    checks = repeat.Checks(party, plan.op, _seed_of_party(context), Place(call, sendbuf, recvbuf), plan.inputs, wait)
     try:
         first_s = checks.call()
         if wrong := comm.allreduce(checks.wrong):

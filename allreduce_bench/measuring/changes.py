@@ -26,8 +26,13 @@ class Changing:
     A line is so many elements on end; unsigned integers stand for their bits.
     """
 
-    def __init__(self, check: Check, rank: int):
-        """`check` as of the inputs of the cell; the numbers of the lines have a seed of their own."""
+    def __init__(self, check: Check, rank: int, wait: Callable[[], object] | None = None):
+        """`check` as of the inputs of the cell; the numbers of the lines have a seed of their own.
+
+        `wait` for all ranks after each call, where they share cores: who looks has a core that another one may need to
+        leave the call.
+        """
+        self._wait = wait
         (self._seed,) = splitmix64(check.seed, np.array([-1])).tolist()
         operand, result = exact_inputs(check._replace(length=KNOWN, seed=self._seed), rank)
         self._operand, self._result = _bits(operand), _bits(result)
@@ -70,6 +75,8 @@ class Changing:
 
     def after(self, call: int) -> None:
         """After the call: look at the lines of its place, if that was drawn."""
+        if self._wait:
+            self._wait()
         place = self._places[self._used()]
         self.looks[call] &= place.is_changed
         if self.looks[call]:
@@ -80,7 +87,7 @@ class Changing:
         (place,) = self._places
         place.is_changed |= len(self.looks) > self._first
         known, now = (self._operand, self._result), (place.at, place.source, place.kept)
-        return Changes(self._first, *known, *now, *self._next, self.looks, self._wrong)
+        return Changes(self._wait is not None, self._first, *known, *now, *self._next, self.looks, self._wrong)
 
     def hide(self, number: int, result: np.ndarray) -> None:
         """After a call: look at the lines of its place; from then on its input is one period, as that of `result`.

@@ -51,6 +51,7 @@ class Context(NamedTuple):
     group: "Context | None" = None  # that group, as if nobody else had been launched; None: there are none
     ranks: tuple[int, ...] = ()  # of a group: what its ranks are called among all
     layouts: tuple[Topology, ...] = ()  # the declared one of each group
+    crowded: bool = False  # ranks share cores
     further_columns: FurtherColumns = no_columns  # of each call, from the stamps of all ranks
     approach: Approach | None = None  # what ranks do before each call of the cell; None: nothing
     machine: dict | None = None  # this node; None on all but one of its ranks

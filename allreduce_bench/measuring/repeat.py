@@ -1,6 +1,6 @@
 """One cell: check it, warm it up, repeat it, with checks between timed calls; raw times come out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -37,10 +37,18 @@ class Checks:
     Between the other calls lines of the inputs change, see `changes`, whose looks are at these lines only.
     """
 
-    def __init__(self, comm: MPI.Comm, op: str, seed: int, place: Place, inputs: str = INPUTS[0]):
+    def __init__(
+        self,
+        comm: MPI.Comm,
+        op: str,
+        seed: int,
+        place: Place,
+        inputs: str = INPUTS[0],
+        wait: Callable[[], object] | None = None,
+    ):
         """`place`: what is checked; `seed`: the same on all ranks of `comm`, another one for those beside them.
 
-        `inputs`: whether they change between calls; one of INPUTS.
+        `inputs`: whether they change between calls; one of INPUTS. `wait`: as of Changing.
         """
         self.comm, self.op, self.seed = comm, op, seed
         self._place = place
@@ -54,7 +62,7 @@ class Checks:
         self._single = False  # the next batch is of one call, on new inputs, and is looked at
         self._drawn = self._draw() % SINGLE
         self._operand = self._result = place.sendbuf[:0]
-        self.between = Changing(self._check(), comm.rank) if inputs == INPUTS[0] else None
+        self.between = Changing(self._check(), comm.rank, wait) if inputs == INPUTS[0] else None
 
     @property
     def wrong(self) -> int:

@@ -214,8 +214,8 @@ def start_together(context: Context, facts: dict | None, earlier: EarlierSync | 
             facts["findings"].append(entry_finding(chosen.sync.name, chosen.why, earlier and earlier.launch))
     group = context.group
     if group is not None:
-        group = group._replace(sync=make(chosen.sync.name, group.comm, group.clock))
-    return context._replace(sync=chosen.sync, group=group)
+        group = group._replace(sync=make(chosen.sync.name, group.comm, group.clock), crowded=crowded)
+    return context._replace(sync=chosen.sync, group=group, crowded=crowded)
 
 
 def _is_crowded(context: Context, facts: dict) -> bool:

@@ -6,9 +6,9 @@ too: what it costs is held against the time of the all-reduces of its own octave
 
 from math import inf
 
-SHARE, BEGIN_S = 0.02, 0.03  # of the time of all-reduces; and seconds without any
+SHARE, BEGIN_S = 0.02, 0.01  # of the time of all-reduces; and seconds without any
 SHARE_OF_OCTAVE = 0.1  # of the time that its octave took so far
-PREPARED_S = 5e-3  # to prepare one candidate, until it is known
+PREPARED_S = 20e-3  # to prepare one candidate, with what is loaded for the first of them, until it is known
 
 
 class Budget:

@@ -187,7 +187,7 @@ def _array(buffer: Any, name: str) -> np.ndarray | None:
     """The memory of `buffer` as a 1-d array; None: of elements that numpy does not know."""
     array: np.ndarray | None
     if isinstance(buffer, np.ndarray):
-        array = buffer
+        array = np.asarray(buffer)  # of a subclass the memory: a masked array would keep what is masked
     elif (tensor := _tensor_type()) is not None and isinstance(buffer, tensor):
         array = _of_tensor(buffer, name)
     elif hasattr(buffer, "__array_interface__") or hasattr(buffer, "__array__"):
@@ -204,7 +204,7 @@ def _array(buffer: Any, name: str) -> np.ndarray | None:
         return None
     if not array.flags.forc:
         raise ValueError(f"Allreduce: {name} is not contiguous; pass a contiguous copy of it")
-    return array.ravel(order="K")
+    return array if array.ndim == 1 else array.ravel(order="K")
 
 
 def _of_memory(buffer: Any, name: str) -> np.ndarray | None:

@@ -15,6 +15,7 @@ from ..measuring.context import nodes_of
 from .bound import Site
 
 _keyval: list[int] = []  # of the attribute, once there is one
+_keyval_of_watch: list[int] = []  # of that of `watch`
 
 
 class OwnComm:
@@ -40,15 +41,31 @@ class OwnComm:
 
 
 def own_comm(around: MPI.Comm) -> OwnComm:
-    """What is kept with `around`; made, on all ranks together, where there is nothing.
+    """What is kept with `around`; made, on all ranks together, where one of them has nothing.
 
-    Where MPI has no communicators left, which its ranks find together, there is none from then on.
+    A rank that left by an exception did not count itself out, and still has what the others freed. Where MPI has no
+    communicators left, which its ranks find together, there is none from then on.
     """
     kept: Any = around.Get_attr(_key())
-    if kept is None:
+    is_kept = np.array([kept is not None], np.int32)
+    around.Allreduce(MPI.IN_PLACE, is_kept, MPI.MIN)
+    if not is_kept[0]:
+        if kept is not None:
+            around.Delete_attr(_key())  # which frees it
         kept = OwnComm(_duplicate(around))
         around.Set_attr(_key(), kept)
     return kept
+
+
+def watch(around: MPI.Comm, user: Any) -> None:
+    """Call `user.end_with_communicator()` when `around` is freed, by whatever object of its handle."""
+    if not _keyval_of_watch:
+        _keyval_of_watch.append(MPI.Comm.Create_keyval(delete_fn=_end))
+    users: Any = around.Get_attr(_keyval_of_watch[0])
+    if users is None:
+        users = WeakSet()
+        around.Set_attr(_keyval_of_watch[0], users)
+    users.add(user)
 
 
 def leave(around: MPI.Comm) -> None:
@@ -79,6 +96,11 @@ def _key() -> int:
     if not _keyval:
         _keyval.append(MPI.Comm.Create_keyval(delete_fn=_freed))
     return _keyval[0]
+
+
+def _end(comm: MPI.Comm, keyval: int, users: "WeakSet[Any]") -> None:
+    for user in list(users):
+        user.end_with_communicator()
 
 
 def _freed(comm: MPI.Comm, keyval: int, kept: OwnComm) -> None:

@@ -28,7 +28,7 @@ from .choices import NO_FILE, PROGRAM, Choice, ChoiceError, Chosen, OwnFile, own
 from .errors import end_with_errors
 from .links import LONG_NBYTES, Links, measured, price_s
 from .octave import Octave
-from .own_comm import OwnComm, leave, own_comm
+from .own_comm import OwnComm, leave, own_comm, watch
 from .passing_on import pass_on
 from .settling import Settling
 from .workspace import Workspace
@@ -51,19 +51,30 @@ class _Call(NamedTuple):
     in_place: bool
     op: Any
     settling: Settling
-    size: int  # elements, and type, as they were: numpy can change an array in place
+    shape: tuple[int, ...]  # and type, as they were: numpy can change an array in place
     dtype: np.dtype
 
 
 def usable(comm: Any) -> MPI.Comm:
-    """`comm`, if all-reduces can be prepared for it; of one of `wrap` the plain one. Raises TypeError, ValueError."""
+    """`comm`, if all-reduces can be prepared for it; the plain one, where `Allreduce` of its class may lead here.
+
+    Raises TypeError, ValueError.
+    """
     if not isinstance(comm, MPI.Comm):
         raise TypeError(f"Allreduce: comm is of type {type(comm).__name__}; expected a communicator of mpi4py")
-    if comm == MPI.COMM_NULL:
+    wrapped = getattr(comm, "prepared", None)
+    if comm == MPI.COMM_NULL or (wrapped is not None and not wrapped.around):
         raise ValueError(f"{FREED}; expected one that is in use")
     if comm.Is_inter():
         raise ValueError("Allreduce: an intercommunicator; expected an intracommunicator: call mpi4py's own Allreduce")
-    return getattr(comm, "plain", comm)
+    if wrapped is not None:
+        return wrapped.around
+    return comm if type(comm).Allreduce is MPI.Comm.Allreduce else kind_of(comm)(comm)
+
+
+def kind_of(comm: MPI.Comm) -> Any:
+    """The class of mpi4py: of a communicator with a topology its own."""
+    return next(kind for kind in type(comm).__mro__ if kind.__module__ == MPI.__name__)
 
 
 def _arguments(words: Sequence[str], executor: str, choice: "str | Path | None", check: bool) -> str:
@@ -125,6 +136,7 @@ class PreparedAllreduces:
             OrderedDict()
         )  # by length, numpy's type and operation; last used last
         self._is_open = True
+        watch(around, self)
         self._pending: tuple[object, ...] = ()  # what MPI may still write to after a comparison that never ended
 
     def __call__(self, sendbuf: Any, recvbuf: Any, op: Any = MPI.SUM) -> None:
@@ -138,7 +150,7 @@ class PreparedAllreduces:
         if last is not None and op is last.op and self.around:
             recv, sent = last.recvbuf(), last.sent()  # None: dead
             if recv is recvbuf and recv is not None and sent is (recv if in_place else sendbuf) and sent is not None:
-                is_as_before = recv.size == last.size == sent.size and recv.dtype is last.dtype is sent.dtype
+                is_as_before = recv.shape == last.shape == sent.shape and recv.dtype is last.dtype is sent.dtype
                 if is_as_before and in_place is last.in_place and recv.flags.writeable:
                     last.settling.call(sent, recv)
                     return
@@ -154,7 +166,7 @@ class PreparedAllreduces:
             settling = self._checked(key)
         self._known.move_to_end(key)
         if recv is recvbuf and send is (recvbuf if in_place else sendbuf) and not self.check:
-            self._last = _Call(ref(send), ref(recv), in_place, op, settling, *key[:2])
+            self._last = _Call(ref(send), ref(recv), in_place, op, settling, recv.shape, recv.dtype)
         else:
             self._last = None
         settling.call(send, recv)

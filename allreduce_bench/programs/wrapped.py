@@ -13,7 +13,7 @@ from mpi4py import MPI
 
 from .allreduce import kept_for
 from .candidates import AUTO
-from .prepared import PreparedAllreduces
+from .prepared import PreparedAllreduces, kind_of
 
 OF_OWN_KIND = ("Clone", "Dup", "Dup_with_info", "Idup", "Idup_with_info")  # make others of their class
 
@@ -32,7 +32,7 @@ def wrap(
     TypeError for what is no communicator, ValueError for one that was freed, or is between groups.
     """
     prepared = kept_for(comm, algorithm, executor, choice, check)
-    wrapped = _class_for(_kind(comm))(comm)
+    wrapped = _class_for(kind_of(comm))(comm)
     wrapped.plain, wrapped.prepared = prepared.around, prepared
     return wrapped
 
@@ -47,10 +47,9 @@ class Wrapped(MPI.Intracomm):
         """As PreparedAllreduces is called. Raises as it, and ValueError where the communicator was freed."""
         self.prepared(sendbuf, recvbuf, op)
 
-
-def _kind(comm: MPI.Comm) -> Any:
-    """The class of mpi4py: of a communicator with a topology its own."""
-    return next(kind for kind in type(comm).__mro__ if kind.__module__ == MPI.__name__)
+    def __reduce__(self) -> Any:
+        """Pickled as a plain one, where mpi4py pickles it."""
+        return kind_of(self), (self.plain,)
 
 
 @cache

@@ -35,6 +35,14 @@ def test_they_are_taken_without_a_copy(buffer):
     assert np.shares_memory(send, np.asarray(raw) if not isinstance(raw, bytearray) else np.frombuffer(raw, "d"))
 
 
+@pytest.mark.parametrize("kind", [np.ma.masked_array, np.asmatrix, lambda array: array.view(np.recarray)])
+def test_of_subclasses_the_memory_is_taken(kind):
+    total = np.zeros(6)
+    send, recv = vectors_of([kind(np.ones(6)), 3, MPI.DOUBLE], [kind(total), 3, MPI.DOUBLE])
+    assert type(send) is type(recv) is np.ndarray and send.shape == recv.shape == (3,)
+    assert np.shares_memory(recv, total)
+
+
 def test_in_place_is_one_vector():
     total = np.zeros(3)
     send, recv = vectors_of(MPI.IN_PLACE, total)

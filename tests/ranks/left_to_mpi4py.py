@@ -9,6 +9,7 @@ PyTorch. Prints `NAME: N checks, 0 failed`; a failed one ends all ranks with sta
 import array
 import mmap
 import os
+import pickle
 import sys
 import tempfile
 import traceback
@@ -175,7 +176,11 @@ def wrapped() -> None:
     comm.Allreduce(ones, total)
     base.Free()
     refusal("the communicator was freed", lambda: comm.Allreduce(ones, total))
-    refusal("the communicator was freed", lambda: wrap(base))
+    for freed in (base, comm):
+        refusal("the communicator was freed", lambda freed=freed: wrap(freed))
+        refusal("the communicator was freed", lambda freed=freed: Allreduce(ones, total, comm=freed))
+    loaded = pickle.loads(pickle.dumps(wrap(MPI.COMM_WORLD)))
+    check(type(loaded) is MPI.Intracomm and loaded == MPI.COMM_WORLD, "pickled")
     refusal("of type int; expected a communicator", lambda: wrap(3))
     if SIZE > 1:
         half = COMM.Split(RANK % 2)

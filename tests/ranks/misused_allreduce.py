@@ -22,7 +22,7 @@ from allreduce_bench.programs.prepared import PreparedAllreduces
 
 
 def changed_in_place() -> None:
-    """Arrays of the call before, of another type and then read-only."""
+    """Arrays of the call before, of another shape, of another type and then read-only."""
     ones, total = np.ones(8000), np.zeros(8000)
     with PreparedAllreduces(COMM, "ring", PYTHON) as allreduce:
         allreduce(ones, total)
@@ -34,6 +34,55 @@ def changed_in_place() -> None:
         total.flags.writeable = False
         refusal("read-only", lambda: allreduce(ones, total))
         check({shape.count for shape in allreduce.calls_of_trials()} == {8000, 16000}, "lengths")
+
+
+def changed_in_shape() -> None:
+    """Arrays of the call before that have rows now; masked ones, of which all elements are reduced."""
+    with PreparedAllreduces(COMM, "ring", PYTHON) as allreduce:
+        ones, total = np.ones(8), np.zeros(8)
+        allreduce(ones, total)
+        for array in (ones, total):
+            array.shape = 2, 4
+            array[:] = 1
+            allreduce(ones, total)
+            check((total == COMM.size).all(), "with rows")
+        masked = np.ma.array(np.ones(3), mask=[0, 1, 0], hard_mask=True)
+        allreduce(MPI.IN_PLACE, masked)
+        check((masked.data == COMM.size).all() and masked.mask.tolist() == [False, True, False], "masked")
+
+
+def left_by_one_rank() -> None:
+    """One rank leaves by an exception, the others close: the next ones are made anew on all."""
+    vector, total = np.ones(2), np.empty(2)
+    for _ in range(3):
+        try:
+            with PreparedAllreduces(COMM, "ring", PYTHON) as allreduce:
+                allreduce(vector, total)
+                check((total == COMM.size).all(), "after an exception of one rank")
+                if COMM.rank == 0:
+                    raise KeyError
+        except KeyError:
+            pass
+
+
+class Adopting(MPI.Intracomm):
+    """A communicator of a program, whose `Allreduce` is ours."""
+
+    def Allreduce(self, sendbuf: object, recvbuf: object, op: object = MPI.SUM) -> None:
+        """As that of MPI."""
+        Allreduce(sendbuf, recvbuf, op, self)
+
+
+def adopted_by_a_class() -> None:
+    """What is left to the library does not come back."""
+    comm = Adopting(COMM.Dup())
+    for dtype in ("f8", "i2"):
+        ones, total = np.ones(4, dtype), np.zeros(4, dtype)
+        for _ in range(20):
+            comm.Allreduce(ones, total)
+        check((total == COMM.size).all(), dtype)
+    comm.Free()
+    refusal("the communicator was freed", lambda: comm.Allreduce(ones, total))
 
 
 def different_arguments() -> None:
@@ -97,17 +146,22 @@ def refused_frees_all() -> None:
         refusal("; ", lambda arguments=arguments: PreparedAllreduces(Counted(COMM), **arguments))
         check(Counted.in_use == 0, arguments)
     vector, total, fresh = np.ones(2), np.empty(2), COMM.Dup()
-    counted = Counted(fresh)
-    with PreparedAllreduces(counted, "ring", PYTHON) as ring, PreparedAllreduces(Counted(fresh), "naive") as naive:
+    with (
+        PreparedAllreduces(Counted(fresh), "ring", PYTHON) as ring,
+        PreparedAllreduces(Counted(fresh), "naive") as naive,
+    ):
         check(Counted.in_use == 0, "none before it is needed")
         for allreduce in (ring, naive, ring):
             allreduce(vector, total)
             check(Counted.in_use == 1 and (total == COMM.size).all(), "one for all ways")
     check(Counted.in_use == 0, "closed")
-    kept = PreparedAllreduces(Counted(fresh), "ring", PYTHON)
-    kept(vector, total)
+    kept, unprepared = PreparedAllreduces(Counted(fresh), "ring", PYTHON), PreparedAllreduces(Counted(fresh))
+    for allreduce in (kept, unprepared):
+        allreduce(vector, total)
     fresh.Free()
     check(Counted.in_use == 0, "freed with the program's")
+    for allreduce in (kept, unprepared):
+        refusal("the communicator was freed", lambda allreduce=allreduce: allreduce(vector, total))
 
 
 class Exhausted(MPI.Intracomm):
@@ -153,6 +207,9 @@ def nothing_is_kept() -> None:
 def main() -> None:
     """All of it."""
     changed_in_place()
+    changed_in_shape()
+    left_by_one_rank()
+    adopted_by_a_class()
     different_arguments()
     list_of_the_program()
     file_on_one_node()

@@ -1,9 +1,10 @@
-"""Which all-reduces that go wrong does a run catch? Twenty ways, in every operation and type, on both MPIs.
+"""Which all-reduces that go wrong does a run catch? 25 ways, in every operation and type, on both MPIs.
 
 python tests/studies/faults.py [--cell-time S] [--cells M] [PYTHON…]. Prints for each MPI and number of ranks a line per
-fault: in how many settings (operation, type, count, native or ring, warm or cold) its cell ended as wrong. Then how
-often faults of one call in N were caught, and how often the number of checked calls promises it. Exit status 1 where a
-fault that always comes back was missed, a sound all-reduce was accused, or a promise is off by 4 standard deviations.
+fault: in how many settings (operation, type, count, native or ring, warm or cold) its cell ended as wrong. Then the
+same of compiled tables whose rows are wrong in some calls of a batch; how often faults of one call in N were caught,
+and how often the number of checked calls promises it. Exit status 1 where a fault that always comes back was missed, a
+sound all-reduce was accused, or a promise is off by 4 standard deviations.
 """
 
 import argparse
@@ -19,9 +20,9 @@ RANKS = ("2", "3", "4")
 ONE_OF = (5, 20, 100)
 
 
-def lines(python: Path, ranks: str, *options: str) -> list[dict]:
-    """What rank 0 of `tests/ranks/faults.py` printed. Raises RuntimeError where it failed."""
-    status, words = mpirun(python, int(ranks), "faults.py", *options, timeout_s=3600)
+def lines(python: Path, ranks: str, *options: str, program: str = "faults.py") -> list[dict]:
+    """What rank 0 of a program printed. Raises RuntimeError where it failed."""
+    status, words = mpirun(python, int(ranks), program, *options, timeout_s=3600)
     if status:
         raise RuntimeError(f"{python}, {ranks} ranks: {words}")
     return [json.loads(line) for line in words.splitlines() if line.startswith("{")]
@@ -42,6 +43,22 @@ def table_of_faults(python: Path, cell_time: str, sample: bool) -> int:
         print(f"  {fault:42}" + "".join(f"{cell:>10}" for cell in cells), flush=True)
     print(*(f"  not as it should be: {words}" for words in missed), sep="\n", end="\n" if missed else "")
     return len(missed)
+
+
+def table_of_tables(python: Path, sample: bool) -> int:
+    """Print a line per fault of compiled tables, 2 and 4 ranks; how many cells ended as they should not."""
+    print(f"{python}, compiled tables: cells that ended as wrong, of those whose rows were wrong")
+    missed = 0
+    for ranks in ("2", "4"):
+        found = lines(python, ranks, *(["--sample"] if sample else []), program="faulty_tables.py")
+        for fault in dict.fromkeys(line["fault"] for line in found):
+            cells = [line for line in found if line["fault"] == fault]
+            caught, wrong = (sum(map(bool, (line[key] for line in cells))) for key in ("caught", "changed"))
+            print(f"  {ranks} ranks, {fault:42}: {caught} of {wrong}; {len(cells) - wrong} were sound", flush=True)
+        odd = [line for line in found if line["caught"] != (line["changed"] > 0)]
+        missed += len(odd)
+        print(*(f"  not as it should be: {line['fault']} {line['setting']}" for line in odd), sep="\n", end="")
+    return missed
 
 
 def table_of_chances(python: Path, cells: int) -> int:
@@ -72,6 +89,7 @@ def main() -> None:
     failed = 0
     for interpreter in options.interpreters or [sys.executable]:
         failed += table_of_faults(Path(interpreter), options.cell_time, options.sample)
+        failed += table_of_tables(Path(interpreter), options.sample)
         failed += table_of_chances(Path(interpreter), options.cells)
     sys.exit(1 if failed else 0)
 

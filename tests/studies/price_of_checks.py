@@ -103,7 +103,8 @@ def measure_changes(sizes: list[int], pairs: int) -> None:
         }.items():
             sendbuf, recvbuf = PAGES.sendbuf(count, "float32"), PAGES.recvbuf(count, "float32")
             call = bind(sendbuf, recvbuf, comm, "sum")
-            checks = Checks(comm, "sum", 1, Place(call, sendbuf, recvbuf))
+            wait = comm.Barrier if comm.size > (os.cpu_count() or 1) else None  # as in a run
+            checks = Checks(comm, "sum", 1, Place(call, sendbuf, recvbuf), wait=wait)
             checks.renew()
             plain = Timing(lambda call=call: call.run, loop=call.timed_calls)
             changing, ratios = plain._replace(between=checks.between), []
