@@ -51,7 +51,12 @@ class MPIHook:
         around = MPI.COMM_WORLD if comm is None else comm
         _refuse_other_worlds(process_group, around)
         self.size = around.size
-        self.prepared = PreparedAllreduces(around, algorithm, executor, choice=choice)
+        self._comm = around.Dup()  # the program's own threads go on with theirs
+        try:
+            self.prepared = PreparedAllreduces(self._comm, algorithm, executor, choice=choice)
+        except (ValueError, TypeError):  # on all ranks
+            self._comm.Free()
+            raise
         self._buckets: SimpleQueue = SimpleQueue()  # bucket and its future; None: the end
         self._thread = threading.Thread(target=self._reduce_all, daemon=True, name="all-reduce of buckets")
         self._thread.start()
@@ -71,6 +76,8 @@ class MPIHook:
         self._buckets.put(None)
         self._thread.join()
         self.prepared.close()
+        if self._comm and not MPI.Is_finalized():
+            self._comm.Free()
 
     def _reduce_all(self) -> None:
         while (bucket := self._buckets.get()) is not None:

@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import time
+from contextlib import suppress
 from math import inf
 from pathlib import Path
 
@@ -24,6 +25,7 @@ import numpy as np  # noqa: E402
 from mpi4py import MPI  # noqa: E402
 
 from allreduce_bench.programs.agreement import Shape  # noqa: E402
+from allreduce_bench.programs.band import Band  # noqa: E402
 from allreduce_bench.programs.prepared import PreparedAllreduces  # noqa: E402
 from allreduce_bench.programs.trial import most_calls  # noqa: E402
 
@@ -46,21 +48,25 @@ def compared(auto: PreparedAllreduces, nbytes: int, rounds: int, calls: int) -> 
     """The row of one size; `auto` has settled at it."""
     vector, total = np.ones(nbytes // 4, "f4"), np.empty(nbytes // 4, "f4")
     shape = Shape(nbytes // 4, "float32", "sum")
-    ways = {bound.candidate.name: bound for bound in auto._shapes[shape]._bound}
     rivals = {"auto": lambda: auto(vector, total)}
-    for name, bound in ways.items():
-        fixed = PreparedAllreduces(
-            COMM, bound.candidate.algorithm, "sendrecv" if "native" in name else bound.candidate.executor
-        )
-        fixed(vector, total)
-        rivals[name] = lambda fixed=fixed: fixed(vector, total)
+    for candidate in auto.candidates_of(shape):
+        executor = "sendrecv" if candidate.executor == "native" else candidate.executor
+        fixed = PreparedAllreduces(COMM, candidate.algorithm, executor)
+        with suppress(ValueError):  # on all ranks: it does not run here
+            fixed(vector, total)
+            rivals[candidate.name] = lambda fixed=fixed: fixed(vector, total)
     found = {name: [] for name in rivals}
     for turn in range(rounds):
         for name in sorted(rivals, key=lambda name: (hash_of(name) + turn) % len(rivals)):
             found[name].append(median_s(rivals[name], calls))
     (chosen,) = [choice.candidate.name for choice in auto.choices() if choice.nbytes == nbytes] or ["on trial"]
     medians = {name: float(np.median(times)) for name, times in found.items()}
-    return {"nbytes": nbytes, "chosen": chosen, "candidates": len(ways), "times_s": medians}
+    return {"nbytes": nbytes, "chosen": chosen, "candidates": len(rivals) - 1, "times_s": medians}
+
+
+def band_of(auto: PreparedAllreduces, shape: Shape) -> Band:
+    """That of a shape that has settled."""
+    return next(one for one in auto._known.values() if one.shape == shape)._band
 
 
 def hash_of(name: str) -> int:
@@ -93,7 +99,7 @@ def after_a_change(auto: PreparedAllreduces, sizes: list[int], rounds: int, call
     """What is chosen after somebody else has changed the network, and how many calls later."""
     vectors = {nbytes: np.ones(nbytes // 4, "f4") for nbytes in sizes}
     for nbytes, vector in vectors.items():  # the band of each is made of a window
-        for _ in range(auto._shapes[Shape(nbytes // 4, "float32", "sum")]._band.window):
+        for _ in range(band_of(auto, Shape(nbytes // 4, "float32", "sum")).window):
             COMM.Barrier()  # as in the calls that are compared
             auto(vector, np.empty_like(vector))
     if COMM.rank == 0:
@@ -104,7 +110,7 @@ def after_a_change(auto: PreparedAllreduces, sizes: list[int], rounds: int, call
     for nbytes, vector in vectors.items():
         shape, total = Shape(nbytes // 4, "float32", "sum"), np.empty_like(vector)
         before, noticed = auto.calls_of_trials()[shape], None
-        most = auto._shapes[shape]._band.most_calls + most_calls(20)
+        most = band_of(auto, shape).most_calls + most_calls(20)
         for number in range(1, most + 1):
             COMM.Barrier()
             auto(vector, total)
