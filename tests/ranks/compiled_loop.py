@@ -13,7 +13,7 @@ import numpy as np
 from mpi4py import MPI
 
 from allreduce_bench.algorithms import builtin
-from allreduce_bench.executing import EXECUTORS, NATIVES
+from allreduce_bench.executing import EXECUTORS, NATIVES, Prepared
 from allreduce_bench.executing.memory import PAGES
 from allreduce_bench.measuring.back_to_back import back_to_back, why_impossible
 from allreduce_bench.measuring.budget import Budget
@@ -25,7 +25,7 @@ from allreduce_bench.measuring.repeat import repeat
 from allreduce_bench.measuring.sync import RoundTime, make
 from allreduce_bench.schedule.topology import Topology
 
-CALLS, WARMUPS, COUNT, TRIALS = 30, 3, 1000, 5
+CALLS, WARMUPS, COUNT, LONG, TRIALS = 30, 3, 1000, 1 << 17, 5
 
 
 def main(way: str) -> None:
@@ -61,7 +61,7 @@ def main(way: str) -> None:
     if isinstance(sync, RoundTime):
         late_calls_are_invalid(comm, call, clock)
     rotates(comm, steps, vector, sync)
-    assert_back_to_back(comm, call, clock)
+    assert_back_to_back(comm, long_call(comm), clock)
     native = NATIVES["compiled"](vector, total, comm, "avg")
     assert native.timed_calls(5, sync.common_start()).shape == (3, 5) and (total == 1).all()
     failures_are_errors(comm, vector)
@@ -92,6 +92,13 @@ def rotates(comm: MPI.Comm, steps, vector: np.ndarray, sync) -> None:
     assert rotation.loop is not None and rotation.loop(2, sync.common_start()).shape == (3, 2)
     assert [bool(place.all()) for place in places] == [True, True, False]
     assert rotation.loop(0, sync.common_start()).shape == (3, 0)
+
+
+def long_call(comm: MPI.Comm) -> Prepared:
+    """A call that takes far longer than a busy core's turn, divided by the calls of a loop."""
+    vector = np.ones(LONG)
+    steps = builtin()["ring"].steps(comm.rank, comm.size, Topology.one_node(comm.size), LONG, LONG)
+    return EXECUTORS["compiled"](list(steps), vector, np.zeros(LONG), comm, "sum")
 
 
 def assert_back_to_back(comm: MPI.Comm, call, clock: Clock) -> None:

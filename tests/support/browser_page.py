@@ -80,6 +80,7 @@ class Page:
         self.command("Emulation.setEmulatedMedia", media=media, features=features)
         size = {"width": width, "height": height, "deviceScaleFactor": 1}
         self.command("Emulation.setDeviceMetricsOverride", **size, mobile=False)
+        self.wait(f"innerWidth === {width}")  # a busy machine lays out later
         return self
 
     def evaluate(self, expression: str) -> Any:

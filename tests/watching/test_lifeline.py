@@ -14,11 +14,13 @@ from measured_runs import LONG_RUN, bench, done, mpirun, ranks, wait_for_cells, 
 
 from allreduce_bench.watching.lifeline import WarningFlag, switch_variables, switches_of_hosts
 
-MINE = """from pathlib import Path
+MINE = """import sys
+from pathlib import Path
 from allreduce_bench.algorithms import Cost, algorithm, find
 @algorithm(cost=lambda size, topology, count, segment: Cost(1, count, count), exact=False, formula="?")
 def mine(rank, size, topology, count, segment):
-    Path({begun!r}).touch()
+    if "measure" in sys.argv:  # not in the proof before the launch
+        Path({begun!r}).touch()
     yield from find(["ring"])["ring"].generate(rank, size, topology, count, segment)
 """
 LEFT = r"the job is near its time limit: (\d+) of 24 cells left"
