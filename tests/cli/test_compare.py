@@ -142,13 +142,15 @@ def test_fewer_than_three_launches_are_never_judged(base, tmp_path, launches):
     for sides in ((base, new), (new, base)):
         found = judged(*sides)
         assert {cell["verdict"] for cell in found["cells"]} == {"undecided"} and found["failed"]
-        assert (
-            "no cell was decided: all 4 cells are undecided; a verdict needs at least 3 launches per side"
-            in found["failure"]
-        )
+        assert found["failure"].startswith("no cell was decided: 1 of 4 ")
+        assert "no interval; a verdict needs at least 3 launches per side" in found["failure"]
         assert found["cells"][0]["more_units"] == 3 - launches and found["cells"][0]["low"] is None
-        assert found["sentence"].endswith("4 undecided (a verdict needs at least 3 launches per side)")
-    assert f"5 and {launches} launches; a verdict needs 3 per side" in compare(base, new).stdout
+        assert found["cells"][0]["reason"].endswith("launches; a verdict needs 3 per side")
+        assert found["counts"]["undecided"] == found["observed"]["cells"] == 4
+        big = max(found["observed"]["directions"], key=lambda direction: direction["most"])
+        assert (big["cells"], big["where"]) == (1, "ring 8 B, 2 ranks") and big["most"] == pytest.approx(9, rel=0.05)
+    assert judged(base, new)["observed"]["launches"] == [5, launches]
+    assert "undecided" not in compare(base, new).stdout
 
 
 def test_many_runs_on_both_sides_of_two_dashes(base, tmp_path):

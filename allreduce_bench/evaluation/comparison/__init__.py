@@ -3,6 +3,7 @@
 reading      folders to runs              conditions   whether runs can be compared at all
 matching     the cells of two sides       ratio        the statistics of cells
 decision     slower, same or undecided    compared_cell   a cell with its verdict
+observed     what too few launches show
 judgement    all of them, and the gate    text, junit, document   the formats
 """
 

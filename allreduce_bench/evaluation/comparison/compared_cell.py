@@ -6,7 +6,8 @@ from ...units import as_printed, significant
 from .matching import MatchKey
 from .ratio import Estimate
 
-VERDICTS = ("slower", "faster", "same", "undecided")
+SLOWER_FASTER_SAME = ("slower", "faster", "same")
+VERDICTS = (*SLOWER_FASTER_SAME, "undecided")
 DIGITS = 4  # of a time: with three a ratio would be known to 1 % only
 READABLE = 10.0  # a factor: the interval of a ratio known no better is not printed as numbers
 
@@ -24,6 +25,7 @@ class ComparedCell(NamedTuple):
     estimate: Estimate | None = None
     p_holm: float | None = None  # see Decision
     more: int | None = None  # further units per side needed for a verdict; None: unknown, or more than MOST
+    observed: str = ""  # of too few launches for an interval: one of SLOWER_FASTER_SAME by the ratio alone
 
     @property
     def ratio(self) -> float | None:
@@ -53,6 +55,11 @@ class ComparedCell(NamedTuple):
             return f"wider than a factor of {READABLE:g}"
         low, high = min(self.estimate.low, self.printed_ratio), max(self.estimate.high, self.printed_ratio)
         return f"{low:.3f} to {high:.3f}"
+
+    @property
+    def shown_verdict(self) -> str:
+        """The verdict, or `(slower)`: by the ratio alone."""
+        return f"({self.observed})" if self.observed else self.verdict
 
     @property
     def outcome(self) -> str:

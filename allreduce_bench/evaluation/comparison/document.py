@@ -7,6 +7,7 @@ from typing import Any
 from .compared_cell import VERDICTS, ComparedCell
 from .decision import ERROR_SHARE
 from .judgement import Comparison
+from .observed import Observed
 from .ratio import MISSED
 from .text import method
 
@@ -35,11 +36,19 @@ def json_text(comparison: Comparison) -> str:
         "failure": comparison.failure or None,
         "warning": comparison.warning or None,
         "sentence": comparison.sentence,
+        "observed": _observed_object(comparison.observed),
         "notes": list(comparison.notes),
         "cells": [_cell_object(cell) for cell in comparison.cells],
         "one_sided": list(map(str, comparison.one_sided)),
     }
     return json.dumps(content, indent=1, allow_nan=False) + "\n"
+
+
+def _observed_object(found: Observed | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    directions = [direction._asdict() for direction in found.directions]
+    return {"cells": found.cells, "launches": list(found.launches), "directions": directions, "sentence": str(found)}
 
 
 def _cell_object(cell: ComparedCell) -> dict[str, Any]:
@@ -49,6 +58,7 @@ def _cell_object(cell: ComparedCell) -> dict[str, Any]:
         "name": cell.name,
         "verdict": cell.verdict,
         "reason": cell.reason or None,
+        "observed": cell.observed or None,
         "baseline_s": cell.baseline_s,
         "new_s": cell.new_s,
         "baseline_launches": cell.launches[0],

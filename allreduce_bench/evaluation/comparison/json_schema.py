@@ -3,10 +3,11 @@
 from dataclasses import fields as fields_of_class
 
 from ...runs.json_schema.build import Format, Schema, fields, fields_of, flag, items, number, or_null, text, whole
-from .compared_cell import VERDICTS
+from .compared_cell import SLOWER_FASTER_SAME, VERDICTS
 from .document import SCHEMA
 from .judgement import PLURAL, UNDECIDED
 from .matching import MatchKey
+from .observed import Direction
 
 KINDS = (*VERDICTS, "failed")
 KEY_MEANINGS = {
@@ -41,6 +42,28 @@ ESTIMATE = {  # null where too few launches were measured
     "degrees_of_freedom": number("degrees of freedom of that", 0),
     "more_units": whole("further units a side that would decide; null: not known, or decided"),
 }
+DIRECTIONS = {
+    "Direction.observed": "in which direction the new side differs",
+    "Direction.cells": "number of cells",
+    "Direction.least": "longer time / shorter time of the cell that differs least; unit: 1",
+    "Direction.most": "the same of the cell that differs most; unit: 1",
+    "Direction.where": "name of the cell that differs most",
+}
+OBSERVED = fields(
+    {
+        "cells": whole("cells of too few launches for an interval", 1),
+        "launches": _pair(whole(), "most launches of such a cell"),
+        "directions": items(
+            fields(
+                fields_of(Direction, Direction._fields, DIRECTIONS)
+                | {"observed": text(DIRECTIONS["Direction.observed"], *SLOWER_FASTER_SAME)}
+            ),
+            "those that have cells",
+        ),
+        "sentence": text("all of it in words"),
+    },
+    meaning="what cells of too few launches show by their ratios alone; null: there are none",
+)
 CELL = fields(
     {
         **fields_of(MatchKey, [field.name for field in fields_of_class(MatchKey)], KEY_MEANINGS),
@@ -53,7 +76,12 @@ CELL = fields(
         "new_launches": whole("launches of the new side"),
         "ratio": or_null(number("new_s / baseline_s", 0)),
         **{name: or_null(schema) for name, schema in ESTIMATE.items()},
-    }
+    },
+    {
+        "observed": or_null(
+            text("what the ratio alone says, of too few launches for an interval", *SLOWER_FASTER_SAME)
+        ),
+    },
 )
 COMPARISON = fields(
     {
@@ -74,6 +102,7 @@ COMPARISON = fields(
         "notes": items(text(), "what to know of the two sides, in sentences"),
         "cells": items(CELL, "cells that both sides have, or that failed on the new one"),
         "one_sided": items(text(), "cells that are not judged, in words"),
-    }
+    },
+    {"observed": or_null(OBSERVED)},
 )
 FORMATS = (Format(SCHEMA, "what compare --format json prints: a verdict for each cell", COMPARISON),)

@@ -12,6 +12,7 @@ from .compared_cell import VERDICTS, ComparedCell
 from .conditions import accepted_differences, changes, library_starts
 from .decision import MOST, Decision, decide, more_units, need, place
 from .matching import MatchedCell, UnjudgedCell, match_cells
+from .observed import Observed, observed
 from .ratio import Estimate, difference, estimates, shown_time_s
 from .reading import ComparedRun
 
@@ -37,6 +38,16 @@ class Comparison(NamedTuple):
         return [cell for cell in self.cells if cell.verdict == kind]
 
     @property
+    def observed(self) -> Observed | None:
+        """What cells of too few launches show; None: there are none."""
+        return observed(self.cells, self.threshold)
+
+    @property
+    def is_only_observed(self) -> bool:
+        """Whether no cell has enough launches."""
+        return bool(self.cells) and all(cell.observed for cell in self.cells)
+
+    @property
     def is_blind(self) -> bool:
         """Whether no cell was decided, so that the gate checked nothing."""
         return all(cell.verdict == "undecided" for cell in self.cells)
@@ -53,7 +64,10 @@ class Comparison(NamedTuple):
         if self.undecided == "warn" and self.is_blind:
             count = len(self.cells)
             few = {0: "no cell was measured on both sides", 1: "the only cell is undecided"}
-            why = "; ".join(filter(None, (few.get(count, f"all {count} cells are undecided"), self.need)))
+            what = (
+                few.get(count, f"all {count} cells are undecided") if not self.is_only_observed else str(self.observed)
+            )
+            why = "; ".join(filter(None, (what, self.need)))
             return f"no cell was decided: {why}; to pass nevertheless, add --undecided pass"
         parts = [(kind, [cell.name for cell in self.cells_with(kind)]) for kind in self.failing]
         return "; ".join(f"{kind}: {_format_names(names)}" for kind, names in parts if names)
@@ -81,7 +95,10 @@ class Comparison(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """`24 cells: 1 slower, 0 faster, 20 same, 3 undecided (6 more launches per side needed)`."""
+        """`24 cells: 1 slower, 0 faster, 20 same, 3 undecided (6 more launches per side needed)`; of `Observed`
+        where no cell has enough launches."""
+        if self.is_only_observed:
+            return str(self.observed)
         count = Counter(cell.verdict for cell in self.cells)
         counts = [f"{count['failed']} failed"] if count["failed"] else []
         counts += [f"{count[kind]} {kind}" for kind in VERDICTS]
@@ -112,6 +129,7 @@ def compare(
     measured = [cell for cell in common if cell.is_measured and not cell.failure]
     judged = {cell.key: ComparedCell(cell.key, cell.name, "failed", cell.failure) for cell in failed}
     judged |= {cell.key: cell for cell in _judge(measured, threshold, accepted_words)}
+    has_intervals = any(cell.estimate for cell in judged.values())
     return Comparison(
         baseline,
         new,
@@ -119,7 +137,7 @@ def compare(
         sorted((judged[cell.key] for cell in cells if cell.key in judged), key=_ranks_and_count),
         [cell.unjudged for cell in cells if cell.key not in judged],
         [
-            *_notes_of_runs(baseline, new),
+            *_notes_of_runs(baseline, new, has_intervals),
             *(f"accepted: {difference}" for difference in differences),
             *library_starts((*baseline, *new)),
             *(f"changed: {change}" for change in changes(baseline, new)),
@@ -142,7 +160,7 @@ def _ranks_and_count(cell: ComparedCell) -> tuple[int, int]:
 
 def _judge(cells: Sequence[MatchedCell], threshold: float, despite: Collection[str]) -> list[ComparedCell]:
     """The verdicts of cells that both sides have measured."""
-    unjudged = {cell.key: _without_verdict(cell, despite) for cell in cells}
+    unjudged = {cell.key: _without_verdict(cell, threshold, despite) for cell in cells}
     judged = [cell for cell in cells if not unjudged[cell.key].reason]
     estimated = estimates([difference(*cell.medians_s, cell.tick_s) for cell in judged])
     for cell, of_cell, decision in zip(judged, estimated, decide(estimated, threshold)):
@@ -150,7 +168,7 @@ def _judge(cells: Sequence[MatchedCell], threshold: float, despite: Collection[s
     return list(unjudged.values())
 
 
-def _without_verdict(cell: MatchedCell, despite: Collection[str]) -> ComparedCell:
+def _without_verdict(cell: MatchedCell, threshold: float, despite: Collection[str]) -> ComparedCell:
     """The cell with its times and with the reason not to judge it, if there is one."""
     before, after = cell.medians_s
     launches = sum(map(len, before)), sum(map(len, after))
@@ -166,7 +184,13 @@ def _without_verdict(cell: MatchedCell, despite: Collection[str]) -> ComparedCel
         return undecided._replace(reason=cell.doubt)
     if min(launches) < MIN_LAUNCHES:
         reason = f"{launches[0]} and {launches[1]} launches; a verdict needs {MIN_LAUNCHES} per side"
-        return undecided._replace(reason=reason, more=MIN_LAUNCHES - min(launches))
+        ratio = undecided.printed_ratio or 1.0
+        kind = place(ratio, ratio, threshold)
+        return undecided._replace(
+            reason=reason,
+            more=MIN_LAUNCHES - min(launches),
+            observed=kind if kind != "undecided" else "same",
+        )
     return undecided
 
 
@@ -201,9 +225,9 @@ def _more_sentence(undecided: Sequence[ComparedCell]) -> str:
     return f" ({_format_more(most.more, unit)} per side needed{share})"
 
 
-def _notes_of_runs(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun]) -> list[str]:
+def _notes_of_runs(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun], has_intervals: bool) -> list[str]:
     """The caveats about the runs."""
-    single = len(baseline) == len(new) == 1
+    single = has_intervals and len(baseline) == len(new) == 1
     notes = ["one run per side: the intervals do not cover variation between runs or days"] if single else []
     for run in (*baseline, *new):
         ranks = {row["ranks"] for row in run.rows if row.get("grade") == NOT_RELIABLE}

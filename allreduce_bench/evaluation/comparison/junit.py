@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 from .compared_cell import ComparedCell
 from .judgement import Comparison
-from .text import method
+from .text import method, sentences
 
 NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # not allowed in XML 1.0
 
@@ -32,6 +32,8 @@ def junit(comparison: Comparison) -> str:
     properties = _add_element(suite, "properties")
     for side, runs in (("baseline", comparison.baseline), ("new", comparison.new)):
         _add_element(properties, "property", name=side, value=" ".join(run.name for run in runs))
+    if comparison.observed:
+        _add_element(properties, "property", name="observed", value=str(comparison.observed))
     for cell in comparison.cells:
         _add_case(suite, cell, failing)
     for unjudged in comparison.one_sided:
@@ -40,8 +42,8 @@ def junit(comparison: Comparison) -> str:
     if is_empty:
         case = _add_element(suite, "testcase", classname="allreduce", name="comparison", time="0")
         _add_element(case, "failure", type="undecided", message=comparison.failure)
-    notes = [method(comparison), *comparison.notes, comparison.sentence, comparison.warning]
-    _add_element(suite, "system-out").text = _clean("\n".join(filter(None, notes)))
+    notes = [method(comparison), *comparison.notes, *sentences(comparison)]
+    _add_element(suite, "system-out").text = _clean("\n".join(notes))
     ElementTree.indent(suites)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suites, encoding="unicode")}\n'
 
@@ -50,7 +52,7 @@ def _add_case(suite: ElementTree.Element, cell: ComparedCell, failing: Sequence[
     case = _add_element(
         suite, "testcase", classname=f"allreduce.{cell.key.algorithm}", name=cell.name, time=_format_time([cell])
     )
-    message = f"{cell.verdict}: {cell.outcome}"
+    message = f"{f'{cell.observed}, no interval' if cell.observed else cell.verdict}: {cell.outcome}"
     if cell.verdict in failing:
         _add_element(case, "failure", type=cell.verdict, message=message).text = _clean(message)
     elif cell.verdict == "undecided":

@@ -34,19 +34,21 @@ def markdown(comparison: Comparison) -> str:
         *(_markdown_row(_cell_fields(cell)) for cell in comparison.cells),
     ]
     points = [f"- {_escaped(line)}" for line in (*_lines_above(comparison), *map(str, comparison.one_sided))]
-    sentences = [f"**{_escaped(comparison.sentence)}**", *filter(None, [_escaped(comparison.warning)])]
+    first, *others = map(_escaped, sentences(comparison))
     failure = [f"Fails: {_escaped(comparison.failure)}"] if comparison.failure else []
-    return "\n\n".join([*sentences, *failure, "\n".join(rows), "\n".join(points)]) + "\n"
+    return "\n\n".join([f"**{first}**", *others, *failure, "\n".join(rows), "\n".join(points)]) + "\n"
 
 
 def method(comparison: Comparison) -> str:
     """The definitions of the numbers and verdicts, in one line."""
     threshold, own, together = (f"{share * 100:g} %" for share in (comparison.threshold, 1 - MISSED, 1 - ERROR_SHARE))
-    return (
-        f"times: median over launches{_of_runs(comparison)}; ratio: new / baseline; threshold {threshold}; "
-        f"interval: {own} for each cell (Student's t on logarithms of launch medians); "
-        f"verdicts: {together} for all cells together (Holm)"
-    )
+    parts = [f"times: median over launches{_of_runs(comparison)}", "ratio: new / baseline", f"threshold {threshold}"]
+    if not comparison.is_only_observed:
+        parts.append(f"interval: {own} for each cell (Student's t on logarithms of launch medians)")
+        parts.append(f"verdicts: {together} for all cells together (Holm)")
+    if comparison.observed:
+        parts.append("verdicts in brackets: the ratio alone, of too few launches for an interval")
+    return "; ".join(parts)
 
 
 def _of_runs(comparison: Comparison) -> str:
@@ -61,7 +63,13 @@ def _lines_above(comparison: Comparison) -> list[str]:
 
 
 def _lines_below(comparison: Comparison) -> list[str]:
-    return [*map(str, comparison.one_sided), comparison.sentence, *filter(None, [comparison.warning])]
+    return [*map(str, comparison.one_sided), *sentences(comparison)]
+
+
+def sentences(comparison: Comparison) -> list[str]:
+    """The result; what cells without an interval show, where there are others; and the warning, if there is one."""
+    beside = f"without an interval: {comparison.observed}" if comparison.observed else ""
+    return list(filter(None, [comparison.sentence, "" if comparison.is_only_observed else beside, comparison.warning]))
 
 
 def _describe_side(side: Sequence[ComparedRun]) -> str:
@@ -70,7 +78,14 @@ def _describe_side(side: Sequence[ComparedRun]) -> str:
 
 def _cell_fields(cell: ComparedCell) -> list[str]:
     ratio = f"{cell.printed_ratio:.3f}" if cell.printed_ratio else "-"
-    return [cell.name, *cell.times, ratio, cell.interval or "-", cell.verdict, cell.reason]
+    return [
+        cell.name,
+        *cell.times,
+        ratio,
+        cell.interval or "-",
+        cell.shown_verdict,
+        "" if cell.observed else cell.reason,
+    ]
 
 
 def _markdown_row(fields: Sequence[str]) -> str:

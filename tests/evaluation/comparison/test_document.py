@@ -28,6 +28,7 @@ def test_every_cell_says_what_it_is_and_how_it_was_judged():
         "only in the baseline: ring 64 B, 2 ranks (new: not planned)"
     ]
     slower, undecided = content["cells"]
+    assert (slower["observed"], undecided["observed"]) == (None, "slower") and content["observed"]["launches"] == [1, 3]
     key = ["ranks", "algorithm", "executor", "segment", "window", "dtype", "op", "count", "cache", "groups"]
     assert list(slower)[:10] == key
     assert (slower["verdict"], slower["unit"], slower["units"], slower["reason"]) == ("slower", "launch", [3, 3], None)

@@ -27,7 +27,16 @@ def test_too_few_launches_are_undecided():
     (cell,) = comparison.cells
     assert (cell.verdict, cell.more) == ("undecided", 2)
     assert cell.reason == "1 and 3 launches; a verdict needs 3 per side"
-    assert comparison.sentence.endswith("1 undecided (a verdict needs at least 3 launches per side)")
+    assert cell.observed == "slower" and comparison.sentence == str(comparison.observed)
+    assert comparison.failure.startswith("no cell was decided: 1 of 1 slower") and comparison.is_blind
+
+
+def test_cells_of_too_few_launches_beside_decided_ones_are_counted_apart():
+    few = [row(FASTER[:1], **NATIVE), row(SLOWER[:1], **NATIVE)]
+    comparison = judged([row(FASTER), few[0]], [row(SLOWER), few[1]])
+    assert comparison.sentence.startswith("2 cells: 1 slower, 0 faster, 0 same, 1 undecided")
+    assert comparison.observed.cells == 1 and not comparison.is_only_observed
+    assert not judged([row(FASTER)], [row(SLOWER)]).observed
 
 
 def test_more_launches_would_decide():

@@ -4,7 +4,7 @@ import pytest
 from compared_runs import FASTER, SLOWER, compared_run, row
 
 from allreduce_bench.evaluation.comparison.judgement import Comparison, compare
-from allreduce_bench.evaluation.comparison.text import markdown, method, table
+from allreduce_bench.evaluation.comparison.text import markdown, method, sentences, table
 
 
 @pytest.fixture
@@ -31,5 +31,14 @@ def test_markdown_escapes_names(comparison):
 def test_what_the_gate_did_not_see_stands_in_the_last_line_and_below_the_sentence():
     cells = [row(FASTER), row(FASTER[:1], nbytes=64, count=16)]
     comparison = compare([compared_run("base", *cells)], [compared_run("new", row(SLOWER), cells[1])], 0.05)
-    assert table(comparison).splitlines()[-2:] == [comparison.sentence, comparison.warning]
-    assert markdown(comparison).splitlines()[2] == comparison.warning and comparison.warning
+    beside = f"without an interval: {comparison.observed}"
+    assert comparison.warning and sentences(comparison) == [comparison.sentence, beside, comparison.warning]
+    assert table(comparison).splitlines()[-3:] == sentences(comparison)
+    assert markdown(comparison).splitlines()[2:5:2] == [beside, comparison.warning]
+
+
+def test_cells_without_an_interval_have_their_direction_in_brackets():
+    comparison = compare([compared_run("base", row(FASTER[:1]))], [compared_run("new", row(SLOWER[:1]))], 0.05)
+    (cell,) = [line for line in table(comparison).splitlines() if line.startswith("ring")]
+    assert cell.split()[-5:] == ["1.000", "2.000", "2.000", "-", "(slower)"]
+    assert "undecided" not in table(comparison) and "Holm" not in method(comparison)
