@@ -26,7 +26,6 @@ MOST_TIMES = 200_000  # that are predicted at 0.5 ms each
 MOST_LOG_NBYTES = 32_000_000  # a million rows at 0.3 ms each
 MOST_FILES = 20_000  # below a folder of logs, of whatever kind
 MOST_RUNS = 1000
-LOGS = (".csv", ".log", ".jsonl", ".json")  # ends of the names of logs in a folder
 LETTERS_OF_TERM, LETTERS_OF_MESSAGE = 6, 60  # of what `explain` writes: `371.1+`, and a line without its contents
 
 
@@ -119,12 +118,14 @@ def _log_nbytes(command: str, path: Path) -> int:
     """The bytes of a log, or of those below a folder. Raises OneLineError for a folder of very many files."""
     if path.is_file():
         return path.stat().st_size
-    files = list(islice((Path(folder, name) for folder, _, names in walk(path) for name in names), MOST_FILES + 1))
-    if len(files) > MOST_FILES:
+    files = islice((Path(folder, name) for folder, _, names in walk(path) for name in names), MOST_FILES + 1)
+    if sum(1 for _ in files) > MOST_FILES:
         raise OneLineError(
             f"{command}: {path} holds more than {MOST_FILES:,} files; name the folder of the logs, or add --no-limit"
         )
-    return sum(file.stat().st_size for file in files if file.name.endswith(LOGS) and file.is_file())
+    from ..importers.reading import files_of_folder  # late: few commands read logs
+
+    return sum(file.stat().st_size for file in files_of_folder(path)) if path.is_dir() else 0
 
 
 Layout = tuple[Topology, int, int]  # with a count and a segment

@@ -10,13 +10,14 @@ folder), `merge` (several runs as one). Who arrives late: `inspector_lines`, `in
 from .keep import keep
 from .points import points
 from .reading import parts_of_logs, read, recognise
-from .row import Asked, Imported, LogError, LogNote, LogWarning
+from .row import Asked, Imported, LogError, LogNote, LogUnread, LogWarning
 
 __all__ = [
     "Asked",
     "Imported",
     "LogError",
     "LogNote",
+    "LogUnread",
     "LogWarning",
     "keep",
     "parts_of_logs",

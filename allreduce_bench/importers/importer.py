@@ -18,9 +18,8 @@ class Importer:
     recognises: Callable[[str], bool]  # whether a text is such a log
     read: Callable[[Log, Asked], list[Imported]]  # its all-reduces in the order of the log; raises LogError
     allreduce: str = ""  # a pattern of the line with which an all-reduce begins; empty: any log has one
-    reads_folders: bool = False  # then the text of a Log is empty where its path is a folder
     has_halves: bool = False  # out of place and in place, chosen by --in-place
     has_columns: bool = False  # named by --column
     has_communicators: bool = False  # chosen by --communicator
-    files_of: Callable[[Path], list[Path]] | None = None  # its files below a folder, whose text is empty, too
+    files_of: Callable[[Path], list[Path]] | None = None  # those below a folder, which is read as one: a Log of no text
     read_together: Callable[[Sequence[Log], Asked], list[Imported]] | None = None  # files that are parts of one log

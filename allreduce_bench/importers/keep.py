@@ -15,15 +15,22 @@ from ..runs.folder import RunFolder
 from ..runs.plan import ImportedPlan, Launch
 from ..runs.recorder import Recorder, create_run, discard_run
 from ..runs.schema import CACHES, UNKNOWN_PLACEMENT
-from .row import Imported, LogError
+from .row import Imported, LogError, LogUnread
 from .values import listed
 
 SAME = ("tool", "system", "dtype", "op", "in_place")  # what one folder has one of
 Cell = tuple  # what tells a cell from the others of its launch
 
 
-def keep(rows: Sequence[Imported], folder: RunFolder, command: Sequence[str], said: dict[str, Any]) -> list[SummaryRow]:
-    """Make a run of the rows of one or more logs, and sum it up; `said` is what options filled in, for the record.
+def keep(
+    rows: Sequence[Imported],
+    folder: RunFolder,
+    command: Sequence[str],
+    said: dict[str, Any],
+    unread: Sequence[LogUnread] = (),
+) -> list[SummaryRow]:
+    """Make a run of the rows of one or more logs, and sum it up; for the record `said`, what options filled in, and
+    which files of folders are `unread`.
 
     Raises LogError before anything is written: no ranks, or more than one system, type, operation, or layout of as
     many ranks; RunError where the folder exists.
@@ -35,7 +42,7 @@ def keep(rows: Sequence[Imported], folder: RunFolder, command: Sequence[str], sa
         rows_of_ranks = [row for row in rows if row.ranks == ranks]
         _refuse_several(rows_of_ranks, "nodes", f" at {ranks} ranks")
     launches = _launches(rows)
-    facts = {**_imported_facts(rows, said), "launches": [launch.name for launch in launches]}
+    facts = {**_imported_facts(rows, said, unread), "launches": [launch.name for launch in launches]}
     create_run(folder, _imported_plan(rows, launches), command, facts)
     try:
         for launch, rows_of_launch in launches.items():
@@ -102,7 +109,7 @@ def _imported_plan(rows: Sequence[Imported], launches: Iterable[Launch]) -> Impo
     )
 
 
-def _imported_facts(rows: Sequence[Imported], said: dict[str, Any]) -> dict[str, Any]:
+def _imported_facts(rows: Sequence[Imported], said: dict[str, Any], unread: Sequence[LogUnread]) -> dict[str, Any]:
     """What run.json says of the logs."""
     files = _files(rows)
     versions = sorted({row.version for row in rows if row.version})
@@ -113,6 +120,7 @@ def _imported_facts(rows: Sequence[Imported], said: dict[str, Any]) -> dict[str,
         "said": said,
         "system": rows[0].system,
         "in_place": rows[0].in_place,
+        **({"unread": [{"name": each.path, "reason": each.reason} for each in unread]} if unread else {}),
     }
 
 

@@ -1,6 +1,7 @@
 """Any log to its rows: told by its content, read by its tool's importer, completed by what the user says."""
 
 import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -11,7 +12,7 @@ from .columns import warn_of_ignored
 from .importer import Importer
 from .inspector import is_of_inspector
 from .lines import Log, lines_of, read_text
-from .row import NATIVE, NOTHING, OTHER, Asked, Imported, LogError
+from .row import NATIVE, NOTHING, OTHER, Asked, Imported, LogError, LogUnread
 from .tools import importers, tidy
 from .values import dtype_of, itemsize_of, listed, op_of, printable, shown
 
@@ -47,8 +48,11 @@ def read(path: Path, asked: Asked = NOTHING, more: Sequence[Path] = ()) -> list[
     """The rows of a log, or of a folder of PICO or NCCL Inspector: its all-reduces only, in the order of the log.
 
     `more` are the other parts of it, see `parts_of_logs`. Raises LogError. Warns with LogWarning of what was left out:
-    lines that were cut off, tables of groups.
+    lines that were cut off, tables of groups. Of a folder of other logs each file is read by itself; those that
+    cannot be read are left out with LogUnread, unless none can.
     """
+    if path.is_dir() and not _importer_of_folder(path):
+        return _read_each(path, asked)
     rows = _completed(_read(path, asked, more), asked)
     if not rows:
         raise LogError(f"{path}: no row of an all-reduce")
@@ -61,10 +65,39 @@ def read(path: Path, asked: Asked = NOTHING, more: Sequence[Path] = ()) -> list[
     return chosen
 
 
+def _read_each(folder: Path, asked: Asked) -> list[Imported]:
+    """The rows of every log below a folder. Raises LogError where there is none."""
+    rows: list[Imported] = []
+    unread: list[LogUnread] = []
+    for file in (files := files_below(folder)):
+        try:
+            rows += read(file, asked)
+        except LogError as error:
+            unread.append(LogUnread(str(file), str(error)))
+    if not files:
+        raise LogError(f"{folder}: holds no file; {_expected()}")
+    if not rows:
+        raise LogError(f"{folder}: none of its {len(files)} files could be read; the first: {unread[0].reason}")
+    for file_unread in unread:
+        warnings.warn(file_unread, stacklevel=3)
+    return rows
+
+
+def files_below(folder: Path) -> list[Path]:
+    """The regular files below a folder in the order of their names, without hidden ones and those in hidden folders."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return sorted(file for file in files if not any(name.startswith(".") for name in file.relative_to(folder).parts))
+
+
+def files_of_folder(folder: Path) -> list[Path]:
+    """The files of a folder that `read` reads."""
+    of_folder = _importer_of_folder(folder)
+    return of_folder.files_of(folder) if of_folder and of_folder.files_of else files_below(folder)
+
+
 def _read(path: Path, asked: Asked, more: Sequence[Path]) -> list[Imported]:
     """The rows as the log has them. Raises LogError for what is no log, and for options that it cannot have."""
-    if path.is_dir():
-        of_folder = _importer_of_folder(path)
+    if of_folder := _importer_of_folder(path) if path.is_dir() else None:
         _refuse_options(path, of_folder, asked)
         return of_folder.read(Log(path, ""), asked)
     text = read_text(path)
@@ -81,11 +114,9 @@ def _read(path: Path, asked: Asked, more: Sequence[Path]) -> list[Imported]:
     return importer.read(Log(path, text), asked)
 
 
-def _importer_of_folder(path: Path) -> Importer:
-    """The first one that has files there, else the one of result folders."""
-    has_files = (importer for importer in importers() if importer.files_of and importer.files_of(path))
-    reads_folders = next(importer for importer in importers() if importer.reads_folders)
-    return next(has_files, reads_folders)
+def _importer_of_folder(path: Path) -> Importer | None:
+    """The first one whose results are folders and that has files there; None: each file is a log."""
+    return next((importer for importer in importers() if importer.files_of and importer.files_of(path)), None)
 
 
 def _refuse_options(path: Path, importer: Importer, asked: Asked) -> None:

@@ -20,6 +20,14 @@ class LogWarning(UserWarning):
     """Something in a log that was left out, with file and line."""
 
 
+class LogUnread(LogWarning):
+    """A file of a folder of logs that could not be read, and why."""
+
+    def __init__(self, path: str, reason: str):
+        super().__init__(f"{reason}; left out")
+        self.path, self.reason = path, reason  # the reason begins with the path
+
+
 class LogNote(LogWarning):
     """Something that a log tells beside times; nothing was left out."""
 

@@ -63,6 +63,7 @@ def method(
     checks = f"{checked} of {len(rows)} cells were checked, according to the logs" if checked else "unknown"
     return [
         ("imported from", f"{tool}: {', '.join(names)}{more}"),
+        *_unread(imported.get("unread") or ()),
         *([("system", imported["system"])] if imported.get("system") else []),
         ("operation", f"all-reduce, {operation(plan, imported)}"),
         ("time of a call", definition(done)),
@@ -80,6 +81,12 @@ def method(
             ", ".join(_missing(plan, imported, rows, attempts)) or "nothing listed here is missing",
         ),
     ]
+
+
+def _unread(files: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """The files of a folder of logs that could not be read, with the reasons."""
+    more = f"; and {len(files) - MOST_FILES} more, see run.json" if len(files) > MOST_FILES else ""
+    return [("not read", "; ".join(str(file["reason"]) for file in files[:MOST_FILES]) + more)] if files else []
 
 
 def _origins(imported: Mapping[str, Any], attempts: Sequence[Mapping]) -> list[tuple[str, str]]:

@@ -185,7 +185,10 @@ def test_many_runs_on_both_sides_of_two_dashes(base, tmp_path):
             ("a", "b", "--despite", "libary"),
             "--despite: unknown condition 'libary'; did you mean library? known: time, library",
         ),
-        (("a", "nowhere"), "a: no such folder"),
+        (
+            ("a", "nowhere"),
+            "a: no such file or folder; expected a run, a log of another tool, or a folder of such logs",
+        ),
     ],
 )
 def test_bad_usage_is_one_line(words, says):

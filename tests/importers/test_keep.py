@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from made_runs import build_run
 from places import LOGS
 from rechecked import change_json
+from strict_schemas import undescribed_of_folder
 
 from allreduce_bench.cli import main
 from allreduce_bench.evaluation import frames
@@ -190,11 +191,42 @@ def test_imported_runs_are_compared(tmp_path):
     for name, log in (("good", GOOD), ("bad", BAD)):
         run("import", log, "-o", tmp_path / name)
     said = run("compare", tmp_path / "good", tmp_path / "bad", status=1)
-    assert "25 cells: 0 slower, 0 faster, 0 same, 25 undecided" in said and "unfinished" not in said
-    assert "no cell was decided: all 25 cells are undecided; a verdict needs at least 3 launches per side" in said
+    assert "25 of 25 slower, 1.6 to 25 times (most: native 32 MiB, 8 ranks)" in said and "unfinished" not in said
+    assert "one launch a side: no interval; a verdict needs at least 3 launches per side" in said
     run("import", OSU, "-n", 8, "--nodes", 2, "--dtype", "float32", "-o", tmp_path / "osu")
     said = run("compare", tmp_path / "good", tmp_path / "osu", status=2)
     assert "timing method: nccl_tests" in said and "--despite" in said
+
+
+def test_a_damaged_file_costs_itself_and_not_its_folder(tmp_path):
+    logs = tmp_path / "logs"
+    (logs / "day" / ".hidden").mkdir(parents=True)
+    for name in ("1.out", "day/2.out", "3.out"):
+        write(logs / name, FLUX.read_text())
+    write(logs / "day" / ".hidden" / "no.log", "no log")
+    (logs / "broken.out").write_bytes(b"\0\1\2")
+    write(logs / "notes \x1b[31m.txt", "see the wiki\n")
+    said = run("import", logs, "-o", tmp_path / "run")
+    assert "\x1b" not in said and f"warning: {logs}/broken.out, line 1: binary, not text" in said
+    assert [row["launches"] for row in rows_of(tmp_path / "run")] == [3] * 19
+    imported = RunFolder(tmp_path / "run").imported()
+    assert [Path(file["name"]).name for file in imported["unread"]] == ["broken.out", "notes \x1b[31m.txt"]
+    assert [Path(file["name"]).name for file in imported["files"]] == ["1.out", "3.out", "2.out"]
+    assert "unknown log format" in imported["unread"][1]["reason"]
+    assert undescribed_of_folder(tmp_path / "run") == []
+    run("report", tmp_path / "run")
+    assert "broken.out, line 1: binary" in page(tmp_path / "run")
+
+
+def test_a_folder_without_any_log_is_one_line(tmp_path):
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    assert "holds no file; expected a log of" in run("import", logs, "-o", tmp_path / "run", status=2)
+    for name in ("a", "b"):
+        write(logs / name, "hello\n")
+    said = run("import", logs, "-o", tmp_path / "run", status=2)
+    assert f"{logs}: none of its 2 files could be read; the first: {logs}/a, line 1: unknown" in said
+    assert said.count("\n") == 1 and not (tmp_path / "run").exists()
 
 
 def test_an_imported_run_cannot_be_resumed(tmp_path):

@@ -11,7 +11,7 @@ from ..grade import NOT_RELIABLE
 from .compared_cell import VERDICTS, ComparedCell
 from .conditions import accepted_differences, changes, library_starts
 from .decision import MOST, Decision, decide, more_units, need, place
-from .matching import MatchedCell, UnjudgedCell, match_cells
+from .matching import MatchedCell, UnjudgedCell, adopted_values, match_cells
 from .observed import Observed, observed
 from .ratio import Estimate, difference, estimates, shown_time_s
 from .reading import ComparedRun
@@ -64,10 +64,8 @@ class Comparison(NamedTuple):
         if self.undecided == "warn" and self.is_blind:
             count = len(self.cells)
             few = {0: "no cell was measured on both sides", 1: "the only cell is undecided"}
-            what = (
-                few.get(count, f"all {count} cells are undecided") if not self.is_only_observed else str(self.observed)
-            )
-            why = "; ".join(filter(None, (what, self.need)))
+            undecided = few.get(count, f"all {count} cells are undecided")
+            why = "; ".join(filter(None, (str(self.observed) if self.is_only_observed else undecided, self.need)))
             return f"no cell was decided: {why}; to pass nevertheless, add --undecided pass"
         parts = [(kind, [cell.name for cell in self.cells_with(kind)]) for kind in self.failing]
         return "; ".join(f"{kind}: {_format_names(names)}" for kind, names in parts if names)
@@ -120,7 +118,8 @@ def compare(
     `threshold` is a share, `despite` are words of SAME, `undecided` is one of UNDECIDED. Raises RunError: not
     comparable, or nothing in common.
     """
-    cells = match_cells(baseline, new, algorithms, sizes)
+    adopted = adopted_values(baseline, new)
+    cells = match_cells(baseline, new, algorithms, sizes, adopted)
     common = [cell for cell in cells if cell.is_common]
     accepted_words = frozenset(despite)
     differences = accepted_differences((*baseline, *new), {cell.key.ranks for cell in common}, accepted_words)
@@ -138,6 +137,7 @@ def compare(
         [cell.unjudged for cell in cells if cell.key not in judged],
         [
             *_notes_of_runs(baseline, new, has_intervals),
+            *map(str, adopted),
             *(f"accepted: {difference}" for difference in differences),
             *library_starts((*baseline, *new)),
             *(f"changed: {change}" for change in changes(baseline, new)),
@@ -232,6 +232,7 @@ def _notes_of_runs(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun], 
     for run in (*baseline, *new):
         ranks = {row["ranks"] for row in run.rows if row.get("grade") == NOT_RELIABLE}
         notes += [f"{run.name}: the times of {in_ranks(ranks)} are not reliable, see its report"] if ranks else []
+    notes += [f"{run.name}: not read: {reason}" for run in (*baseline, *new) for reason in run.unread[:NAMED]]
     return notes + [
         f"{run.name} is unfinished: cells are missing in {_format_names(run.unfinished)}; finished cells are compared"
         for run in (*baseline, *new)

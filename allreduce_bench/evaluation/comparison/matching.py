@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
 from ...runs.dtypes import DTYPES
@@ -112,19 +112,53 @@ class MatchedCell(NamedTuple):
         return UnjudgedCell("on neither side", f"{self.name} ({before})")
 
 
+class Adopted(NamedTuple):
+    """What no log of a side says, and all cells of the other side have in common."""
+
+    side: int  # 0: the baseline does not say it, 1: the new side
+    name: str  # dtype or op
+    value: str
+    run: str  # the first one of the side
+    nbytes: int | None  # of an element; None: it is not about the type
+
+    def __str__(self) -> str:
+        what = {"dtype": "type of the elements", "op": "operation"}[self.name]
+        return f"{self.run} does not say the {what}: taken to be {self.value}, as on the other side"
+
+
+def adopted_values(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun]) -> list[Adopted]:
+    """The types and operations that one side does not know and the other one says."""
+    sides = (baseline, new)
+    rows = [[row for run in side for row in run.rows] for side in sides]
+    adopted = []
+    for name in ("dtype", "op"):
+        values = [{row[name] or None for row in of_side} for of_side in rows]
+        for side, other in ((0, 1), (1, 0)):
+            if values[side] == {None} and len(values[other]) == 1 and (value := min(values[other], key=str)):
+                element = next((row["nbytes"] // row["count"] for row in rows[other] if row["count"]), None)
+                adopted.append(Adopted(side, name, value, sides[side][0].name, element if name == "dtype" else None))
+    return adopted
+
+
 def match_cells(
     baseline: Sequence[ComparedRun],
     new: Sequence[ComparedRun],
     algorithms: Collection[str] = (),
     sizes: Collection[int] = (),
+    adopted: Sequence[Adopted] = (),
 ) -> list[MatchedCell]:
     """The cells of both sides, those of `algorithms` and `sizes` in bytes where some are named; the baseline's first.
+
+    `adopted`: what is supposed of the side that does not say it.
 
     Raises RunError where a side has none of them, or where no cell is common.
     """
     placements = [{name for run in side for name in run.plan.placement} for side in (baseline, new)]
     in_common = bool(placements[0] & placements[1])
-    before, after = (_rows_by_key(side, algorithms, sizes, in_common) for side in (baseline, new))
+    before, after = (
+        _rows_by_key(side, algorithms, sizes, in_common, [value for value in adopted if value.side == number])
+        for number, side in enumerate((baseline, new))
+    )
     if not before or not after:
         raise RunError(_none_named_sentence(new if before else baseline))
     if not before.keys() & after.keys():
@@ -135,7 +169,11 @@ def match_cells(
 
 
 def _rows_by_key(
-    side: Sequence[ComparedRun], algorithms: Collection[str], sizes: Collection[int], in_common: bool
+    side: Sequence[ComparedRun],
+    algorithms: Collection[str],
+    sizes: Collection[int],
+    in_common: bool,
+    adopted: Sequence[Adopted],
 ) -> dict[MatchKey, list[tuple[ComparedRun, SummaryRow]]]:
     """The rows of one side by cell, those of `algorithms` and `sizes` where some are named.
 
@@ -146,7 +184,8 @@ def _rows_by_key(
         for row in run.rows:
             is_named = not algorithms or row["algorithm"] in algorithms or competitor_of(row) in algorithms
             if is_named and (not sizes or row["nbytes"] in sizes):
-                rows_by_key.setdefault(_key_of(run, row, in_common), []).append((run, row))
+                key = _with_adopted(_key_of(run, row, in_common), row, adopted)
+                rows_by_key.setdefault(key, []).append((run, row))
     return rows_by_key
 
 
@@ -165,6 +204,15 @@ def _key_of(run: ComparedRun, row: SummaryRow, in_common: bool) -> MatchKey:
         row.get("arrival") or USUAL["arrival"],
         "" if not in_common and placement_of(row) == run.plan.placement[0] else placement_of(row),
     )
+
+
+def _with_adopted(key: MatchKey, row: SummaryRow, adopted: Sequence[Adopted]) -> MatchKey:
+    """The key with what is supposed of its side; of an unknown type an element was counted as a byte."""
+    for value in adopted:
+        key = replace(key, **{value.name: value.value})
+        if value.nbytes and row["nbytes"] % value.nbytes == 0:
+            key = replace(key, count=row["nbytes"] // value.nbytes)
+    return key
 
 
 def _medians_s(rows: Rows) -> Side:

@@ -73,8 +73,7 @@ def _words(direction: Direction, threshold: float) -> str:
 
 def _launches_words(launches: tuple[int, int]) -> str:
     """`one launch a side`."""
-    if launches == (1, 1):
-        return "one launch a side"
-    return (
-        f"{launches[0]} launches a side" if launches[0] == launches[1] else f"{launches[0]} and {launches[1]} launches"
-    )
+    before, after = launches
+    if before == after:
+        return "one launch a side" if before == 1 else f"{before} launches a side"
+    return f"{before} and {after} launches"

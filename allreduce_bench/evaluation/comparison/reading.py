@@ -1,8 +1,9 @@
 """Read and check the runs of a comparison."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ...runs.folder import RunFolder
@@ -13,15 +14,18 @@ from ..cell_times import valid_calls
 from ..summary import summarise
 from ..summary_row import SummaryRow
 
+NOTHING_KEPT: Mapping[Path, Path] = MappingProxyType({})
+
 
 class ComparedRun(NamedTuple):
     """One run folder."""
 
-    name: str  # the path as it was given
+    name: str  # the path as it was given, of a run or a log
     plan: Plan
     rows: Sequence[SummaryRow]  # of `summarise`
     attempts: Sequence[dict[str, Any]]  # the facts of its launches
     unfinished: Sequence[str]  # names of launches that have cells left
+    unread: Sequence[str] = ()  # of an imported folder of logs: why files of it could not be read
 
     @property
     def tick_s(self) -> float:
@@ -30,22 +34,29 @@ class ComparedRun(NamedTuple):
         return max((timer.get("step_s") or timer.get("resolution_s") or 0.0 for timer in timers), default=0.0)
 
 
-def read_sides(baseline: Sequence[Path], new: Sequence[Path]) -> tuple[list[ComparedRun], list[ComparedRun]]:
-    """The runs of both sides. Raises RunError: unreadable, named twice, or with invalid times."""
+def read_sides(
+    baseline: Sequence[Path], new: Sequence[Path], kept: Mapping[Path, Path] = NOTHING_KEPT
+) -> tuple[list[ComparedRun], list[ComparedRun]]:
+    """The runs of both sides; `kept`: of logs of other tools the run folders of their times.
+
+    Raises RunError: unreadable, named twice, or with invalid times.
+    """
     given_as: dict[Path, Path] = {}
     for path in (*baseline, *new):
         if (place := path.resolve()) in given_as:
             raise RunError(f"{path}: named twice; a run cannot be compared with itself, name another run")
         given_as[place] = path
-    return [_read_run(path) for path in baseline], [_read_run(path) for path in new]
+    before, after = ([_read_run(path, kept.get(path, path)) for path in side] for side in (baseline, new))
+    return before, after
 
 
-def _read_run(path: Path) -> ComparedRun:
-    folder = RunFolder(path)
+def _read_run(path: Path, kept_in: Path) -> ComparedRun:
+    folder = RunFolder(kept_in)
     plan = folder.plan()
     _refuse_bad_times(folder)
     unfinished = [launch.name for launch in folder.pending(plan)]
-    return ComparedRun(str(path), plan, summarise(folder), folder.attempts(), unfinished)
+    unread = [str(file["reason"]) for file in (folder.imported() or {}).get("unread", ())]
+    return ComparedRun(str(path), plan, summarise(folder), folder.attempts(), unfinished, unread)
 
 
 def _refuse_bad_times(folder: RunFolder) -> None:

@@ -7,6 +7,7 @@ each test of an allocation; only all-reduces are taken.
 
 import csv
 import re
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 from ...units import MAX_RANKS
 from ..importer import Importer
 from ..lines import Log, LogLine, dropped, lines_of, read_text
-from ..row import OTHER, Asked, Imported, LogError
+from ..row import OTHER, Asked, Imported, LogError, LogUnread
 from ..values import dtype_of, itemsize_of, op_of, printable, seconds, shown, whole
 
 TOOL = "PICO"
@@ -31,22 +32,35 @@ def recognises(text: str) -> bool:
 
 
 def read(log: Log, asked: Asked) -> list[Imported]:
-    """The cells below a folder, or of one of its files. Raises LogError: there is none, or one is damaged."""
+    """The cells below a folder, or of one of its files. Raises LogError: there is none, or all are damaged.
+
+    Warns with LogUnread of damaged ones beside others.
+    """
     path = log.path
-    files = [path] if path.is_file() else sorted(file for file in path.rglob("*.csv") if NAME.fullmatch(file.name))
+    files = files_of(path) if path.is_dir() else [path]
     metadata_of = {folder: _metadata(folder) for folder in dict.fromkeys(file.parent for file in files)}
-    rows = []
+    rows: list[Imported] = []
+    unread: list[LogUnread] = []
     for file in files:
-        test = metadata_of[file.parent]
-        if test is None or _is_allreduce(test):
-            rows.append(_row_of_file(file, test or {}))
+        test = metadata_of[file.parent] or {}
+        try:
+            rows += [_row_of_file(file, test)] if _is_allreduce(test) else []
+        except LogError as error:
+            unread.append(LogUnread(str(file), str(error)))
     if not rows:
-        what = "the metadata name no all-reduce" if files else "no file <count>_<algorithm>_<type>.csv"
-        raise LogError(f"{path}: {what}; expected a result folder of PICO")
+        nothing = f"{path}: the metadata name no all-reduce; expected a result folder of PICO"
+        raise LogError(unread[0].reason if unread else nothing)
+    for file_unread in unread:
+        warnings.warn(file_unread, stacklevel=2)
     return rows
 
 
-IMPORTER = Importer(name="pico", title="PICO", turn=50, recognises=recognises, read=read, reads_folders=True)
+def files_of(folder: Path) -> list[Path]:
+    """The files with times below a folder, in the order of their names."""
+    return sorted(file for file in folder.rglob("*.csv") if NAME.fullmatch(file.name))
+
+
+IMPORTER = Importer(name="pico", title="PICO", turn=50, recognises=recognises, read=read, files_of=files_of)
 
 
 def _is_allreduce(test: dict[str, str]) -> bool:

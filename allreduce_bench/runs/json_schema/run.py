@@ -96,7 +96,13 @@ IMPORTED = fields(
         "system": or_null(text("system that the logs name")),
         "in_place": or_null(flag("whether input and output were one buffer")),
     },
-    {"launches": items(text(), "names of all launches; absent: of an earlier version of this program")},
+    {
+        "launches": items(text(), "names of all launches; absent: of an earlier version of this program"),
+        "unread": items(
+            fields({"name": text("path of the file"), "reason": text("why it could not be read, in a sentence")}),
+            "files of a folder of logs that were left out; absent: none",
+        ),
+    },
     meaning="where the times of an imported run are from; absent: they were measured here",
 )
 MERGED = items(

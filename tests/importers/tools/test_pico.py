@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from allreduce_bench.importers import LogError, read
+from allreduce_bench.importers import LogError, LogUnread, read
 
 
 def pico(folder: Path, collective: str = "ALLREDUCE") -> Path:
@@ -38,9 +38,13 @@ def test_a_pico_folder_of_another_collective_or_a_damaged_one_is_refused(tmp_pat
     with pytest.raises(LogError, match="the metadata name no all-reduce"):
         read(test)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(LogError, match="no file <count>_<algorithm>_<type>.csv"):
+    with pytest.raises(LogError, match="holds no file"):
         read(tmp_path / "empty")
     (tmp_path / "results" / "fugaku_metadata.csv").unlink()
     (test / "64_ring_over_int32.csv").write_text("highest\n10\nten\n")
+    with pytest.warns(LogUnread, match="int32.csv, line 3: the time is 'ten'") as unread:
+        assert {row.algorithm for row in read(test)} == {"rabenseifner_over_16384"}
+    assert unread[0].message.path == str(test / "64_ring_over_int32.csv")
+    (test / "512_rabenseifner_over_16384_int64.csv").unlink()
     with pytest.raises(LogError, match="int32.csv, line 3: the time is 'ten'"):
         read(test)
