@@ -14,6 +14,7 @@ from .types import errors_in_one_line, kept_command, no_limit, talk
 if TYPE_CHECKING:
     from ..evaluation.summary_row import SummaryRow
     from ..importers import Imported
+    from ..runs.folder import RunFolder
 
 
 @click.command(
@@ -51,8 +52,19 @@ def import_(logs, output, no_limit, **options) -> None:
     refuse_long_logs("import", logs, no_limit)
     found = read_logs(parts_of_logs(logs), options)
     summary = keep(found.rows, RunFolder(output), kept_command(), found.said, found.unread)
-    click.echo("\n".join([*(_sentence_of_log(log, rows) for log, rows in found.rows_of), *_doubts(summary)]))
+    logs_in_words = [_sentence_of_log(log, rows) for log, rows in found.rows_of]
+    click.echo("\n".join([*logs_in_words, *_said(summary, RunFolder(output)), *_doubts(summary)]))
     talk(f"{output}      next: allreduce-bench report {output}")
+
+
+def _said(rows: "Sequence[SummaryRow]", folder: "RunFolder") -> list[str]:
+    """What the times of a single algorithm say; of several `report` says more."""
+    from ..evaluation.verdict import verdicts
+    from ..report.single_algorithm_sentence import contrast_sentences, performance_words
+
+    alone = [verdict.alone for verdict in verdicts(rows) if verdict.alone]
+    said = [f"{found.algorithm} on {in_ranks([found.ranks])}: {performance_words(found)}" for found in alone]
+    return [*said, *contrast_sentences(rows, folder.attempts())] if said else []
 
 
 def _doubts(rows: "Sequence[SummaryRow]") -> list[str]:

@@ -16,6 +16,7 @@ from .contest import Contest, contest_of, has_enough_calls, told_means
 from .factor import factor_of
 from .grade import NOT_RELIABLE
 from .hand_over import HandOver, hand_over
+from .single_algorithm import Performance, performance
 from .standing import EQUAL, FASTEST, SLOWER, UNCLEAR
 from .summary_row import SummaryRow, competitor_of, time_of
 from .telling import ERROR_SHARE, NEGLIGIBLE, launch_ratios
@@ -73,6 +74,7 @@ class Verdict(NamedTuple):
     grade: str  # of the times: a name of grade.GRADES
     together: Stretch | None = None  # all sizes, where no stretch is won and all together show who is the fastest
     reason: str = ""  # why there is no stretch
+    alone: Performance | None = None  # of the only algorithm, where there is but one
 
 
 def verdicts(rows: Sequence[SummaryRow]) -> list[Verdict]:
@@ -94,7 +96,8 @@ def _verdict(ranks: int, cache: str, rows_by_size: Mapping[int, Sequence[Summary
     leaders = {nbytes: _leaders(contest.rows, names) for nbytes, contest in contests.items() if _is_told(contest)}
     if not leaders:
         reason = _why_nothing_is_told(contests, grade)
-        return Verdict(ranks, cache, (), (), tuple(sizes), grade, _together(contests), reason)
+        alone = performance(ranks, cache, rows_by_size)
+        return Verdict(ranks, cache, (), (), tuple(sizes), grade, _together(contests), reason, alone)
     parts = [_Part(group, _by_time(common, group, sizes)) for group, common in _cut(leaders, sizes)]
     overs = [
         hand_over(sizes, leaders, (before.names[0], before.sizes), (after.names[0], after.sizes))

@@ -2,8 +2,8 @@
 to do next. One sentence each.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from ..evaluation.grade import GOOD, GRADES
 from ..evaluation.standing import EQUAL, UNCLEAR
@@ -13,6 +13,7 @@ from ..runs.cell import NATIVES, native_beside
 from ..units import format_size, format_time, in_ranks, three_digits
 from .grade_sentence import reason_words
 from .live_chart import Switch
+from .single_algorithm_sentence import contrast_sentences, performance_words
 from .verdict_sentence import (
     MARGIN,
     MOST_NAMED,
@@ -36,8 +37,13 @@ class Answer(NamedTuple):
     advice: str  # what to do next
 
 
-def answer(rows: Sequence[SummaryRow], verdicts: Sequence[Verdict]) -> Answer | None:
-    """The answer of the largest rank count that has a verdict; None: no rank count has one."""
+def answer(
+    rows: Sequence[SummaryRow], verdicts: Sequence[Verdict], attempts: Sequence[Mapping[str, Any]] = ()
+) -> Answer | None:
+    """The answer of the largest rank count that has a verdict; None: no rank count has one.
+
+    Of a single algorithm it is what its times say alone; `attempts`, the facts of its launches, name the logs.
+    """
     if not verdicts:
         return None
     asked = max(verdicts, key=lambda verdict: verdict.ranks)
@@ -49,6 +55,9 @@ def answer(rows: Sequence[SummaryRow], verdicts: Sequence[Verdict]) -> Answer | 
     grades = {row["ranks"]: row["grading"] for row in rows}
     level = max((grade.level for grade in grades.values()), key=GRADES.index)
     advice = _advice(asked, stretch, grades[asked.ranks].reasons)
+    if asked.alone:
+        said = f"{asked.alone.algorithm} on {in_ranks([asked.ranks])}: {performance_words(asked.alone)}"
+        return Answer("; ".join([said, *contrast_sentences(rows, attempts)]) + ".", level, advice)
     here = _at_this_size(stretch, at_size)
     return Answer(f"{_who(asked, stretch)} at {place}{here}{_how_much(asked, stretch, at_size)}.", level, advice)
 
@@ -121,6 +130,8 @@ def _advice(verdict: Verdict, stretch: Stretch | None, reasons: Sequence) -> str
         return f"{found}: {mend}, and measure again before you decide."
     if stretch and stretch.is_won and stretch.leaders[0] not in NATIVES:
         return f"use {stretch.leaders[0]} for {span_words(stretch)} on {in_ranks([verdict.ranks])}."
+    if verdict.alone:
+        return "measure another algorithm beside it, or another system, to compare them: allreduce-bench compare."
     if stretch:
         return f"keep {leaders_words(stretch)}; another algorithm gains nothing here."
     return "keep native, or measure again with more launches (--launches)."

@@ -139,7 +139,7 @@ def _section(
             *damage_caveats(damage_report(folder)),
             *caveats.find_caveats(rows, attempts, not_begun_sentences(plan, missing)),
         ],
-        **_verdict_values(rows, verdicts_of_run),
+        **_verdict_values(rows, verdicts_of_run, attempts),
         "frame": frame,
         "pictures": time_pictures(frame, models, switches(verdicts_of_run)),
         "calls": call_distributions(folder, rows),
@@ -178,11 +178,11 @@ def _bits(plan: Plan, rows: Sequence[SummaryRow]) -> dict[str, Any]:
     return {"bits": agreement.agreements(rows) if asked else [], "no_bits": why_not}
 
 
-def _verdict_values(rows: Sequence[SummaryRow], of_run: Sequence[Verdict]) -> dict[str, Any]:
+def _verdict_values(rows: Sequence[SummaryRow], of_run: Sequence[Verdict], attempts: Sequence[dict]) -> dict[str, Any]:
     """The answer, the grades and the verdicts of one run, in words."""
     lines = [(verdict.ranks, verdict.cache, verdict_sentence.lines(verdict)) for verdict in of_run]
     grades = {"grades": grade_lines(rows), "noise": noise_of_all(rows)}
-    return {"answer": answer(rows, of_run), **grades, "verdicts": lines}
+    return {"answer": answer(rows, of_run, attempts), **grades, "verdicts": lines}
 
 
 def _foldings(

@@ -1,7 +1,8 @@
 """The closing table of a run: sizes down, algorithms across."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
+from typing import Any
 
 from ..evaluation import agreement
 from ..evaluation.cell_label import qualifiers
@@ -16,14 +17,21 @@ from ..tables import UNBOUNDED, Screen, fitted, shown, wrapped
 from ..units import format_size, format_time
 from . import grade_sentence, launch_states_sentence, traffic_sentence, verdict_sentence, wrong_clusters_sentence
 from .grid import LEGEND, LIMIT, WHOLE, grid, interval_legend
+from .single_algorithm_sentence import contrast_sentences
 
 MOST_NAMED = 12  # cells in one note
 WORDS_OF = {BELOW_FLOOR: "shorter than a reference time"}  # doubt -> words, where they differ
 
 
-def table(plan: Plan, rows: Sequence[SummaryRow], library: str, screen: Screen = UNBOUNDED) -> str:
+def table(
+    plan: Plan,
+    rows: Sequence[SummaryRow],
+    library: str,
+    screen: Screen = UNBOUNDED,
+    attempts: Sequence[Mapping[str, Any]] = (),
+) -> str:
     """The table of every rank count and cache with its verdict, the missing cells and their reasons; no line is wider
-    than the screen."""
+    than the screen. `attempts`: the facts of the launches, of which imported ones say their logs."""
     rows_of_tables = [
         [row for row in rows if (row["ranks"], row["cache"]) == (ranks, cache)]
         for ranks in plan.ranks
@@ -33,7 +41,8 @@ def table(plan: Plan, rows: Sequence[SummaryRow], library: str, screen: Screen =
         _table_of_ranks(plan, rows_of_table, library, screen, _guideline_lines(rows, rows_of_table, screen))
         for rows_of_table in rows_of_tables
     ]
-    return "\n".join(tables)
+    contrasts = contrast_sentences(competing(rows), attempts) if rows else []
+    return "\n".join([*tables, *([*wrapped(contrasts, screen), ""] if contrasts else [])])
 
 
 def _guideline_lines(rows: Sequence[SummaryRow], rows_of_table: Sequence[SummaryRow], screen: Screen) -> list[str]:

@@ -23,6 +23,7 @@ from ..evaluation.verdict import (
 from ..runs.cell import NATIVES
 from ..stats import LEAST_FOR_INTERVAL, geometric_mean, launch_confidence
 from ..units import as_printed, format_size, format_time, three_digits
+from .single_algorithm_sentence import performance_words
 
 MOST_NAMED = 4  # algorithms in one sentence
 SWITCH_POINT = "switch point"
@@ -52,6 +53,8 @@ class Line(NamedTuple):
 def lines(verdict: Verdict) -> list[Line]:
     """`8 B: ring, 2.00 times faster than native [1.81, 2.21] (94 %), 10.0 us at 8 B`, and so on."""
     together = [_together_line(verdict.together, verdict.grade)] if verdict.together else []
+    if verdict.alone:
+        return [Line("", verdict.alone.algorithm, f": {performance_words(verdict.alone)}")]
     if not verdict.stretches:
         return [Line("", "no winner", f": {REASONS[verdict.reason]}"), *together]
     unclear = ", ".join(map(format_size, verdict.unclear))

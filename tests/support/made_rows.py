@@ -6,6 +6,7 @@ from allreduce_bench.evaluation.cell_times import CellCalls, statistics
 from allreduce_bench.evaluation.doubt import add_doubts
 from allreduce_bench.evaluation.standing import add_standings
 from allreduce_bench.evaluation.summary_row import SummaryRow
+from allreduce_bench.units import busbw
 
 CALLS = 20
 
@@ -26,7 +27,10 @@ def made_row(algorithm: str, nbytes: int, medians_s: Sequence[float], ranks: int
         "state": "done",
         **statistics(timed),
     }
-    return row | changed
+    made = row | changed
+    if made.get("time_s"):
+        made.setdefault("busbw_bytes_per_s", busbw(nbytes, made["time_s"], ranks))
+    return made
 
 
 def ranked_rows(medians_s: Mapping[tuple[str, int], Sequence[float]], **changed) -> list[SummaryRow]:

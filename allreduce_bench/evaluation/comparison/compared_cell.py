@@ -3,11 +3,11 @@
 from typing import NamedTuple
 
 from ...units import as_printed, significant
+from ..directions import DIRECTIONS
 from .matching import MatchKey
 from .ratio import Estimate
 
-SLOWER_FASTER_SAME = ("slower", "faster", "same")
-VERDICTS = (*SLOWER_FASTER_SAME, "undecided")
+VERDICTS = (*DIRECTIONS, "undecided")
 DIGITS = 4  # of a time: with three a ratio would be known to 1 % only
 READABLE = 10.0  # a factor: the interval of a ratio known no better is not printed as numbers
 
@@ -25,7 +25,7 @@ class ComparedCell(NamedTuple):
     estimate: Estimate | None = None
     p_holm: float | None = None  # see Decision
     more: int | None = None  # further units per side needed for a verdict; None: unknown, or more than MOST
-    observed: str = ""  # of too few launches for an interval: one of SLOWER_FASTER_SAME by the ratio alone
+    observed: str = ""  # of too few launches for an interval: one of DIRECTIONS by the ratio alone
 
     @property
     def ratio(self) -> float | None:

@@ -3,11 +3,11 @@
 from dataclasses import fields as fields_of_class
 
 from ...runs.json_schema.build import Format, Schema, fields, fields_of, flag, items, number, or_null, text, whole
-from .compared_cell import SLOWER_FASTER_SAME, VERDICTS
+from ..directions import DIRECTIONS, Direction
+from .compared_cell import VERDICTS
 from .document import SCHEMA
 from .judgement import PLURAL, UNDECIDED
 from .matching import MatchKey
-from .observed import Direction
 
 KINDS = (*VERDICTS, "failed")
 KEY_MEANINGS = {
@@ -42,24 +42,22 @@ ESTIMATE = {  # null where too few launches were measured
     "degrees_of_freedom": number("degrees of freedom of that", 0),
     "more_units": whole("further units a side that would decide; null: not known, or decided"),
 }
-DIRECTIONS = {
+DIRECTION_MEANINGS = {
     "Direction.observed": "in which direction the new side differs",
     "Direction.cells": "number of cells",
     "Direction.least": "longer time / shorter time of the cell that differs least; unit: 1",
     "Direction.most": "the same of the cell that differs most; unit: 1",
-    "Direction.where": "name of the cell that differs most",
+    "Direction.where": "name of the cell, or size, that differs most",
 }
+DIRECTION = fields(
+    fields_of(Direction, Direction._fields, DIRECTION_MEANINGS)
+    | {"observed": text(DIRECTION_MEANINGS["Direction.observed"], *DIRECTIONS)}
+)
 OBSERVED = fields(
     {
         "cells": whole("cells of too few launches for an interval", 1),
         "launches": _pair(whole(), "most launches of such a cell"),
-        "directions": items(
-            fields(
-                fields_of(Direction, Direction._fields, DIRECTIONS)
-                | {"observed": text(DIRECTIONS["Direction.observed"], *SLOWER_FASTER_SAME)}
-            ),
-            "those that have cells",
-        ),
+        "directions": items(DIRECTION, "those that have cells"),
         "sentence": text("all of it in words"),
     },
     meaning="what cells of too few launches show by their ratios alone; null: there are none",
@@ -78,9 +76,7 @@ CELL = fields(
         **{name: or_null(schema) for name, schema in ESTIMATE.items()},
     },
     {
-        "observed": or_null(
-            text("what the ratio alone says, of too few launches for an interval", *SLOWER_FASTER_SAME)
-        ),
+        "observed": or_null(text("what the ratio alone says, of too few launches for an interval", *DIRECTIONS)),
     },
 )
 COMPARISON = fields(

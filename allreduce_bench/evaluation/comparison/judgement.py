@@ -7,6 +7,7 @@ from typing import NamedTuple
 from ...runs.rows import RunError
 from ...units import in_ranks
 from ..cell_times import MIN_LAUNCHES
+from ..directions import direction_of
 from ..grade import NOT_RELIABLE
 from .compared_cell import VERDICTS, ComparedCell
 from .conditions import accepted_differences, changes, library_starts
@@ -184,13 +185,8 @@ def _without_verdict(cell: MatchedCell, threshold: float, despite: Collection[st
         return undecided._replace(reason=cell.doubt)
     if min(launches) < MIN_LAUNCHES:
         reason = f"{launches[0]} and {launches[1]} launches; a verdict needs {MIN_LAUNCHES} per side"
-        ratio = undecided.printed_ratio or 1.0
-        kind = place(ratio, ratio, threshold)
-        return undecided._replace(
-            reason=reason,
-            more=MIN_LAUNCHES - min(launches),
-            observed=kind if kind != "undecided" else "same",
-        )
+        observed = direction_of(undecided.printed_ratio or 1.0, threshold)
+        return undecided._replace(reason=reason, more=MIN_LAUNCHES - min(launches), observed=observed)
     return undecided
 
 

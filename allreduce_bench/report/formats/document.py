@@ -3,17 +3,22 @@
 import json
 from typing import Any
 
+from ...evaluation.competitors import competing
+from ...evaluation.single_algorithm import contrasts
 from ...evaluation.summary_row import SummaryRow
+from ...evaluation.verdict import verdicts
 from ...runs.schema import KINDS, SUMMARY, names
 from ..grade_sentence import reason_words
 from ..limit_findings import limit_findings
+from ..single_algorithm_sentence import sources_of
 from .result import Result
 
 SCHEMA = "urn:allreduce-bench:result:2"  # of `json_text`, described in `json_schema`
 
 
 def json_text(result: Result) -> str:
-    """An object with schema, schema_version, program, command, grades, plan, mpi, hosts, findings and results.
+    """An object with schema, schema_version, program, command, grades, plan, mpi, hosts, findings and results; of a
+    single algorithm also single_algorithm and contrasts, which are empty where there are several.
 
     Each of `results` has the columns of SUMMARY; numbers are numbers, yes is 1 and no 0, a missing value is null.
     """
@@ -26,6 +31,8 @@ def json_text(result: Result) -> str:
         "hosts": result.hosts,
         "findings": _findings(result),
         "results": [{name: _json_value(name, row) for name in names(SUMMARY)} for row in result.rows],
+        "single_algorithm": [verdict.alone._asdict() for verdict in verdicts(result.rows) if verdict.alone],
+        "contrasts": _contrasts(result),
     }
     return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
@@ -45,6 +52,12 @@ def _grades(result: Result) -> list[dict[str, Any]]:
         }
         for ranks, grade in grading.items()
     ]
+
+
+def _contrasts(result: Result) -> list[dict[str, Any]]:
+    """Where the times of rank counts, or of two logs, of a single algorithm differ."""
+    found = contrasts(competing(result.rows), sources_of(result.launches))
+    return [{**one._asdict(), "directions": [each._asdict() for each in one.directions]} for one in found]
 
 
 def _mpi_facts(result: Result) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """The result of a run as `--format json` prints it, and what `predict --format json` prints, as JSON Schemas."""
 
+from ...evaluation.comparison.json_schema import DIRECTION
 from ...evaluation.grade import CRITERIA, GRADES
+from ...evaluation.single_algorithm import Performance
 from ...models.crossings import Crossing, Stretch
 from ...models.grades import LEVELS
 from ...models.prediction import LIMITS, PORT
@@ -41,6 +43,24 @@ GRADE = fields(
     },
     {"noise": or_null(NOISE) | {"description": "noise of the machine; null: not measured"}},
 )
+PERFORMANCE = {
+    "Performance.ranks": "number of ranks",
+    "Performance.cache": "state of the cache: warm or cold",
+    "Performance.algorithm": "name of the only algorithm",
+    "Performance.latency_nbytes": "the smallest size; unit: bytes",
+    "Performance.latency_s": "its time; unit: s",
+    "Performance.peak_nbytes": "size of the highest bus bandwidth; unit: bytes",
+    "Performance.peak_busbw_bytes_per_s": "that bandwidth; unit: bytes/s",
+    "Performance.sizes": "sizes above 0 that have a time",
+    "Performance.ranked": "of them those whose times are ranked, of which this is said",
+}
+CONTRAST = fields(
+    {
+        "base": text("number of ranks, or log, that the other is set beside"),
+        "other": text("the other one"),
+        "directions": items(DIRECTION, "of times of `other` / those of `base` at sizes that both have"),
+    }
+)
 RESULT = fields(
     {
         "schema": text("name and version of this schema", RESULT_SCHEMA),
@@ -61,7 +81,16 @@ RESULT = fields(
             "what to know before trusting the times",
         ),
         "results": items(summary_schema(), "a row of each cell; a value that is not known is null"),
-    }
+    },
+    {
+        "single_algorithm": items(
+            fields(fields_of(Performance, Performance._fields, PERFORMANCE)),
+            "where there is but one algorithm: its latency and peak bus bandwidth on each number of ranks",
+        ),
+        "contrasts": items(
+            CONTRAST, "of a single algorithm: the most ranks beside the fewest, two logs beside each other"
+        ),
+    },
 )
 CROSSING = {
     "Crossing.faster": "algorithm that is the fastest from just above `above` up to `until`",

@@ -74,4 +74,4 @@ def _missing_text(row: SummaryRow) -> str:
 
 def closing_table(result: Result, screen: Screen = UNBOUNDED) -> str:
     """The table that people read: sizes down, algorithms across."""
-    return table(result.plan, result.rows, result.library, screen) + "\n"
+    return table(result.plan, result.rows, result.library, screen, result.launches) + "\n"

@@ -12,6 +12,7 @@ def test_json_has_numbers_for_numbers_and_null_for_what_is_missing(rows_and_resu
     rows, result = rows_and_result
     found = json.loads(FORMATS["json"](result))
     keys = ["schema", "schema_version", "program", "command", "grades", "plan", "mpi", "hosts", "findings", "results"]
+    keys += ["single_algorithm", "contrasts"]
     assert list(found) == keys
     assert len(found["results"]) == len(rows)
     for cell, row in zip(found["results"], rows):

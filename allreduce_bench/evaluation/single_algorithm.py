@@ -1,0 +1,88 @@
+"""What the times of one algorithm say where there is no other: its latency, its peak bus bandwidth, and where the times
+of two rank counts or of two logs differ.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ..units import as_printed, format_size
+from .competitors import tables
+from .directions import Direction, directions
+from .summary_row import SummaryRow, competitor_of, time_of
+from .telling import NEGLIGIBLE
+
+
+class Performance(NamedTuple):
+    """Of one algorithm on so many ranks."""
+
+    ranks: int
+    cache: str
+    algorithm: str
+    latency_nbytes: int  # the smallest size
+    latency_s: float
+    peak_nbytes: int  # where the bus bandwidth is highest
+    peak_busbw_bytes_per_s: float
+    sizes: int  # above 0 that have a time
+    ranked: int  # of them those whose times are ranked, of which all of this is said
+
+
+class Contrast(NamedTuple):
+    """Times of one algorithm beside others of it, at each size that both have."""
+
+    base: str  # `2 ranks`, or the name of a log
+    other: str
+    directions: tuple[Direction, ...]  # of the times of `other` / those of `base`; by names of sizes
+
+
+def performance(ranks: int, cache: str, rows_by_size: Mapping[int, Sequence[SummaryRow]]) -> Performance | None:
+    """The performance on one number of ranks; None: it has several algorithms, or no time that is ranked."""
+    rows = [row for of_size in rows_by_size.values() for row in of_size if row["nbytes"]]
+    names = {competitor_of(row) for row in rows}
+    ranked = [row for row in rows if not row.get("doubt")]
+    if len(names) != 1 or not ranked:
+        return None
+    first = min(ranked, key=lambda row: row["nbytes"])
+    peak = max(ranked, key=lambda row: row["busbw_bytes_per_s"])
+    places = {"latency_nbytes": first["nbytes"], "latency_s": time_of(first), "peak_nbytes": peak["nbytes"]}
+    counts = {"sizes": len(rows), "ranked": len(ranked)}
+    return Performance(ranks, cache, names.pop(), **places, peak_busbw_bytes_per_s=peak["busbw_bytes_per_s"], **counts)
+
+
+def contrasts(rows: Sequence[SummaryRow], sources: Mapping[str, str]) -> list[Contrast]:
+    """The most ranks beside the fewest; and of each number of ranks with two launches, the second beside the first.
+
+    Empty where several algorithms were measured. `sources`: of each launch of an imported run the log that it is from;
+    other launches are not set beside each other.
+    """
+    if len({competitor_of(row) for row in rows}) != 1:
+        return []
+    rows_of = {
+        table: {nbytes: row for nbytes, (row, *_) in sizes.items() if nbytes and not row.get("doubt")}
+        for table, sizes in sorted(tables(rows).items())
+    }
+    found = []
+    for cache in dict.fromkeys(cache for _, cache in rows_of):
+        ranks = [ranks for ranks, of_table in rows_of if of_table == cache]
+        if len(ranks) > 1:
+            times = [{nbytes: time_of(row) for nbytes, row in rows_of[n, cache].items()} for n in (ranks[0], ranks[-1])]
+            found.append(_contrast(f"{ranks[0]} ranks", f"{ranks[-1]} ranks", *times))
+    for of_table in rows_of.values():
+        launches = sorted({name for row in of_table.values() for name in row["launch_medians"]})
+        if len(launches) == 2 and all(name in sources for name in launches):
+            found.append(_contrast(*(sources[name] for name in launches), *(_of_launch(of_table, n) for n in launches)))
+    return [contrast for contrast in found if contrast.directions]
+
+
+def _of_launch(rows: Mapping[int, SummaryRow], launch: str) -> dict[int, float]:
+    """The medians of one launch, by size."""
+    return {nbytes: medians[launch] for nbytes, row in rows.items() if launch in (medians := row["launch_medians"])}
+
+
+def _contrast(base: str, other: str, base_s: Mapping[int, float], other_s: Mapping[int, float]) -> Contrast:
+    """By the times as tables print them."""
+    ratios = {
+        format_size(nbytes): as_printed(other_s[nbytes]) / as_printed(base_s[nbytes])
+        for nbytes in base_s
+        if nbytes in other_s
+    }
+    return Contrast(base, other, directions(ratios, NEGLIGIBLE - 1))

@@ -1,0 +1,40 @@
+"""What the times of one algorithm say by themselves, in sentences."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..evaluation.directions import directions_words
+from ..evaluation.single_algorithm import Contrast, Performance, contrasts
+from ..evaluation.summary_row import SummaryRow
+from ..evaluation.telling import NEGLIGIBLE
+from ..units import format_size, format_time, three_digits
+
+
+def performance_words(found: Performance) -> str:
+    """`latency 17.9 us at 8 B, peak bus bandwidth 123 GB/s at 128 MiB`."""
+    latency = f"latency {format_time(found.latency_s)} at {format_size(found.latency_nbytes)}"
+    rate = f"{three_digits(found.peak_busbw_bytes_per_s / 1e9)} GB/s"
+    some = f" (of {found.ranked} of {found.sizes} sizes: times of the others are not ranked)"
+    beside = some if found.ranked < found.sizes else ""
+    return f"{latency}, peak bus bandwidth {rate} at {format_size(found.peak_nbytes)}{beside}"
+
+
+def contrast_sentences(rows: Sequence[SummaryRow], attempts: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A sentence for each contrast of the rows; `attempts`: the facts of the launches."""
+    return list(map(_sentence, contrasts(rows, sources_of(attempts))))
+
+
+def sources_of(attempts: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Of each launch of an imported run the name of its log; where logs share names, what tells its launch."""
+    sources = {fact["launch"]: fact["source"] for fact in attempts if fact.get("source")}
+    names = {launch: Path(str(source["files"][0])).name for launch, source in sources.items() if source.get("files")}
+    if len(set(names.values())) < len(sources):
+        return {launch: str(source["launch"]) for launch, source in sources.items()}
+    return names
+
+
+def _sentence(contrast: Contrast) -> str:
+    """`new.log compared with old.log: 25 of 25 slower, 1.6 to 25 times (most: 32 MiB); no interval`."""
+    words = directions_words(contrast.directions, NEGLIGIBLE - 1)
+    return f"{contrast.other} compared with {contrast.base}: {words}; no interval"

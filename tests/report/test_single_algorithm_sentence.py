@@ -1,0 +1,78 @@
+"""What is said of logs of one algorithm: at the end of import, by show, in JSON and on the page."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from made_logs import log
+from strict_schemas import undescribed
+
+from allreduce_bench.cli import main
+from allreduce_bench.report.single_algorithm_sentence import sources_of
+
+SIZES = tuple(8 << 3 * power for power in range(5))
+
+
+def text(factor: float = 1.0, ranks: int = 8) -> str:
+    """A CSV of five sizes of one algorithm."""
+    rows = "".join(f"{nbytes},{ranks},{factor * (10 + nbytes / 100)}\n" for nbytes in SIZES)
+    return f"bytes,ranks,time_us\n{rows}"
+
+
+def said(*words: object) -> str:
+    result = CliRunner().invoke(main, list(map(str, words)))
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture
+def two(tmp_path) -> tuple[Path, str]:
+    """The run of two logs, the second of which is 1.6 times slower, and what import said."""
+    logs = [log(tmp_path, text(factor), name) for factor, name in ((1, "old.csv"), (1.6, "new.csv"))]
+    return tmp_path / "run", said("import", *logs, "-o", tmp_path / "run")
+
+
+def test_one_log_says_its_latency_and_its_peak(tmp_path):
+    printed = said("import", log(tmp_path, text(), "a.csv"), "-o", tmp_path / "run")
+    words = "latency 10.1 us at 8 B, peak bus bandwidth 0.170 GB/s at 32 KiB"
+    assert printed.splitlines()[1:] == [f"native on 8 ranks: {words}"]
+    table = said("show", tmp_path / "run")
+    assert f"\nnative: {words}\n" in table and "no winner" not in table
+    said("report", tmp_path / "run")
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert f'<p class="lead">native on 8 ranks: {words}.</p>' in page and "fewer than two algorithms have" not in page
+
+
+def test_two_logs_say_how_much_slower_and_where(two):
+    run, printed = two
+    words = "new.csv compared with old.csv: 5 of 5 slower, 1.6 times (most: "
+    assert words in printed and words in said("show", run)
+    content = said("show", run, "--format", "json")
+    (contrast,) = json.loads(content)["contrasts"]
+    assert (contrast["base"], contrast["other"]) == ("old.csv", "new.csv")
+    assert contrast["directions"][0]["cells"] == 5
+    (alone,) = json.loads(content)["single_algorithm"]
+    assert (alone["latency_nbytes"], alone["peak_nbytes"]) == (8, SIZES[-1])
+    assert undescribed("result", content) == []
+    said("report", run)
+    assert words in (run / "report.html").read_text()
+
+
+def test_rank_counts_of_one_run_are_set_beside_each_other(tmp_path):
+    logs = [log(tmp_path, text(factor, ranks), f"{ranks}.csv") for factor, ranks in ((1, 2), (3, 4))]
+    printed = said("import", *logs, "-o", tmp_path / "run")
+    assert "4 ranks compared with 2 ranks: 5 of 5 slower, 3.0 times (most: " in printed
+    assert "4 ranks compared with 2 ranks" in said("show", tmp_path / "run")
+
+
+def test_logs_of_one_name_are_told_apart_by_their_launches():
+    def facts(*files: str) -> list[dict]:
+        return [
+            {"launch": f"8r-{number}", "source": {"launch": f"{file}, table {number}", "files": [file]}}
+            for number, file in enumerate(files, start=1)
+        ]
+
+    assert sources_of(facts("x/a.log", "x/b.log")) == {"8r-1": "a.log", "8r-2": "b.log"}
+    assert sources_of(facts("x/a.log", "y/a.log"))["8r-2"] == "y/a.log, table 2"
+    assert sources_of([{"launch": "8r-1"}]) == {}
