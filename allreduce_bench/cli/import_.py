@@ -58,10 +58,12 @@ def import_(logs, output, no_limit, **options) -> None:
 
 
 def _said(rows: "Sequence[SummaryRow]", folder: "RunFolder") -> list[str]:
-    """What the times of a single algorithm say; of several `report` says more."""
+    """What the times of a single algorithm say, or that there are none; of several algorithms `report` says more."""
     from ..evaluation.verdict import verdicts
     from ..report.single_algorithm_sentence import contrast_sentences, performance_words
 
+    if not any(row["time_s"] for row in rows):
+        return ["no row has a time: nothing can be compared or fitted"]
     alone = [verdict.alone for verdict in verdicts(rows) if verdict.alone]
     said = [f"{found.algorithm} on {in_ranks([found.ranks])}: {performance_words(found)}" for found in alone]
     return [*said, *contrast_sentences(rows, folder.attempts())] if said else []

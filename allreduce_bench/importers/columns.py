@@ -81,6 +81,14 @@ def _measured_column(header: Sequence[str], measure: str) -> LogColumn | None:
     return next((column_of[base] for base in BASES[measure] if base in column_of), None)
 
 
+def measure_without_unit(header: Sequence[str]) -> tuple[str, str] | None:
+    """`time_us` and the first column that is called as a time or bandwidth but has no unit; None: there is none."""
+    example = {"time": "time_us", "busbw": "busbw_GBps", "algbw": "algbw_GBps"}
+    lower = {name.strip().lower(): name for name in reversed(header)}
+    named = ((example[measure], lower[base]) for measure, bases in BASES.items() for base in bases if base in lower)
+    return next(named, None)
+
+
 def split(name: str, units: Mapping[str, float]) -> tuple[str, str]:
     """`median` and `s` of `median_s`, the base in small letters; no unit for a name that ends in none of `units`."""
     for unit in sorted(units, key=len, reverse=True):

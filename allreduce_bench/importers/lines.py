@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..runs.careful_reading import MOST_NBYTES, read_given
+from .other_formats import other_content
 from .row import LogError, LogWarning
 
 MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
@@ -55,6 +56,8 @@ def read_text(path: Path) -> str:
     for magic, name in PACKED.items():
         if content.startswith(magic):
             raise LogError(f"{path}, line 1: compressed by {name}; unpack it first")
+    if other := other_content(content):
+        raise LogError(f"{path}, line 1: {other}; expected the log of a benchmark")
     coding = next((coding for mark, coding in MARKS.items() if content.startswith(mark)), "utf-8")
     text = content.decode(coding, errors="replace")
     strange = sum(letter == "\ufffd" or (letter < " " and letter not in "\t\n\r\f\v\x1b") for letter in text[:100_000])

@@ -12,6 +12,7 @@ from .columns import warn_of_ignored
 from .importer import Importer
 from .inspector import is_of_inspector
 from .lines import Log, lines_of, read_text
+from .other_formats import other_text
 from .row import NATIVE, NOTHING, OTHER, Asked, Imported, LogError, LogUnread
 from .tools import importers, tidy
 from .values import dtype_of, itemsize_of, listed, op_of, printable, shown
@@ -55,7 +56,7 @@ def read(path: Path, asked: Asked = NOTHING, more: Sequence[Path] = ()) -> list[
         return _read_each(path, asked)
     rows = _completed(_read(path, asked, more), asked)
     if not rows:
-        raise LogError(f"{path}: no row of an all-reduce")
+        raise LogError(f"{path}: no whole row of an all-reduce, of a size and a time")
     chosen = [_with_count(row) for row in _chosen(rows, asked)]
     if not chosen:
         wanted = ", ".join(f"{name}={value}" for name, value in asked.where.items())
@@ -105,7 +106,8 @@ def _read(path: Path, asked: Asked, more: Sequence[Path]) -> list[Imported]:
     importer = _importer_of(text) or (tidy.IMPORTER if asked.columns and tidy.looks_tidy(text) else None)
     if importer is None:
         first = next(line for line in lines_of(text) if line.text.strip())
-        raise LogError(f"{path}, line {first.number}: unknown log format; {_expected()}; found {shown(first.text)}")
+        found = other_text(text) or shown(first.text)
+        raise LogError(f"{path}, line {first.number}: unknown log format; {_expected()}; found {found}")
     if importer.allreduce:
         _refuse_several(path, text)
     _refuse_options(path, importer, asked)

@@ -168,5 +168,5 @@ def test_mutilated_logs_end_in_rows_or_in_one_line(tmp_path):
 def test_a_tool_that_finds_nothing_is_one_line_whatever_is_asked(tmp_path, monkeypatch):
     monkeypatch.setattr(reading, "_read", lambda path, asked, more: [])
     for asked in (Asked(), Asked(where={"system": "*"})):
-        with pytest.raises(LogError, match="a.log: no row of an all-reduce"):
+        with pytest.raises(LogError, match="a.log: no whole row of an all-reduce"):
             read(tmp_path / "a.log", asked)

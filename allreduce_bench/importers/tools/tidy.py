@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...runs.schema import CACHES, STATES
-from ..columns import MEASURES, LogColumn, are_columns, recognised_columns
+from ..columns import MEASURES, LogColumn, are_columns, measure_without_unit, recognised_columns
 from ..importer import Importer
 from ..lines import Log
 from ..row import NATIVE, OTHER, Asked, Imported, LogError, LogWarning
@@ -25,6 +25,7 @@ from ..values import (
     ranks_of,
     real,
     seconds,
+    shown,
     timed,
     whole,
 )
@@ -80,9 +81,9 @@ def read(log: Log, asked: Asked) -> list[Imported]:
     if not {"nbytes", "count"} & set(table):
         raise LogError(f"{place}: no column for the size; add --column nbytes=COLUMN; it has: {listed(header, 30)}")
     if not set(MEASURES) & set(table):
-        raise LogError(
-            f"{place}: no time with a unit in its name; add --column time_us=COLUMN; it has: {listed(header, 30)}"
-        )
+        if no_unit := measure_without_unit(header):
+            raise LogError(f"{place}: column {shown(no_unit[1])} has no unit; add --column {no_unit[0]}={no_unit[1]}")
+        raise LogError(f"{place}: no column of a time; add --column time_us=COLUMN; it has: {listed(header, 30)}")
     records = _records(file, text, skipped, header, table)
     rows = [
         _imported_row(file, number, fields, table, asked) for number, fields in records if _is_allreduce(fields, table)

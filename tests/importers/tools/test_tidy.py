@@ -33,7 +33,9 @@ def test_a_bus_bandwidth_is_a_time_of_its_ranks(tmp_path, name, rate):
 @pytest.mark.parametrize(
     "text, columns, words",
     [
-        ("ranks,nbytes,time\n4,8,2\n", {}, "line 1: no time with a unit in its name"),
+        ("ranks,nbytes,time\n4,8,2\n", {}, "line 1: column 'time' has no unit; add --column time_us=time"),
+        ("ranks,nbytes,busbw\n4,8,2\n", {}, "column 'busbw' has no unit; add --column busbw_GBps=busbw"),
+        ("ranks,nbytes,note\n4,8,2\n", {}, "line 1: no column of a time; add --column time_us=COLUMN; it has: ranks"),
         ("ranks,time_s\n4,2\n", {}, "line 1: no column for the size"),
         ("ranks,nbytes,time_s\n4,8,fast\n", {}, "line 2: time_s is 'fast'"),
         ("ranks,nbytes,time_s\n4.5,8,1\n", {}, "line 2: the number of ranks is '4.5'"),

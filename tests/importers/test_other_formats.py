@@ -1,0 +1,45 @@
+"""Files of other formats are called by their names, in one sentence, by every reader of logs."""
+
+import json
+import pickle
+import sqlite3
+
+import pytest
+from made_logs import CSV, IMB, NCCL, OSU, log
+
+from allreduce_bench.importers import LogError, read
+from allreduce_bench.importers.other_formats import other_content, other_text
+
+EVENT = {"name": "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "ph": "X", "cat": "kernel", "ts": 1.0, "dur": 2.0}
+FLIGHT = {"version": "2.9", "pg_config": {"0": {"name": "0"}}, "entries": [{"collective_seq_id": 1}]}
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (json.dumps({"schemaVersion": 1, "deviceProperties": [], "traceEvents": [EVENT]}), "a trace in the Chrome"),
+        (json.dumps([EVENT]), "a trace in the Chrome format"),
+        (json.dumps([EVENT], indent=1)[:-2], "a trace in the Chrome format"),  # Chrome's own need not be closed
+        (json.dumps(FLIGHT), "Flight Recorder"),
+        (pickle.dumps(FLIGHT, protocol=2), "a Python pickle, which is not opened"),
+        (pickle.dumps(FLIGHT), "a Python pickle"),
+        ('<algo name="ring" proto="Simple" nchannels="1">', "an algorithm of MSCCL"),
+        ("<!DOCTYPE html>\n<html>", "XML or HTML"),
+    ],
+)
+def test_each_is_refused_by_its_name(tmp_path, content, found):
+    with pytest.raises(LogError, match=found) as refusal:
+        read(log(tmp_path, content))
+    assert f"{tmp_path}/a.log, line 1: " in str(refusal.value) and "\n" not in str(refusal.value)
+
+
+def test_a_database_is_none(tmp_path):
+    with sqlite3.connect(tmp_path / "a.sqlite") as database:
+        database.execute("create table kernels (start integer)")
+    database.close()
+    with pytest.raises(LogError, match="a SQLite database"):
+        read(tmp_path / "a.sqlite")
+
+
+def test_logs_are_none_of_them():
+    assert not any(other_text(text) or other_content(text.encode()) for text in (OSU, IMB, NCCL, CSV, "{}", "[1]"))
