@@ -78,7 +78,7 @@ def _read_each(folder: Path, asked: Asked) -> list[Imported]:
     if not files:
         raise LogError(f"{folder}: holds no file; {_expected()}")
     if not rows:
-        raise LogError(f"{folder}: none of its {len(files)} files could be read; the first: {unread[0].reason}")
+        raise LogError(f"{folder}: no file of it could be read, the first of {len(files)}: {unread[0].reason}")
     for file_unread in unread:
         warnings.warn(file_unread, stacklevel=3)
     return rows

@@ -225,7 +225,7 @@ def test_a_folder_without_any_log_is_one_line(tmp_path):
     for name in ("a", "b"):
         write(logs / name, "hello\n")
     said = run("import", logs, "-o", tmp_path / "run", status=2)
-    assert f"{logs}: none of its 2 files could be read; the first: {logs}/a, line 1: unknown" in said
+    assert f"{logs}: no file of it could be read, the first of 2: {logs}/a, line 1: unknown" in said
     assert said.count("\n") == 1 and not (tmp_path / "run").exists()
 
 

@@ -1,4 +1,4 @@
-"""What do damaged files that users name do to the commands that read them? Ten thousand random damages.
+"""What do damaged files that users name do to the commands that read them? Fourteen thousand random damages.
 
 Each is read, or refused in one line: never a traceback, never a wait without an end. One line for every kind of file:
 damages, read, refused, faults. Exit status 1 where there is a fault.
@@ -30,7 +30,10 @@ OWN = "algorithm,system,ranks,nodes,nbytes,count,dtype,op,time_us,launch\n" + ""
     for nbytes in (8, 1024)
     for launch in (1, 2)
 )
-IMPORTS = (["--where", "system=*"], ["-n", "4"], ["--algorithm", "native:x"], ["-d", "float32"], [])
+CHOICES: dict[str, tuple[list[str], ...]] = {  # command -> options of which each time some are given
+    "import": (["--where", "system=*"], ["-n", "4"], ["--algorithm", "native:x"], ["-d", "float32"], []),
+    "compare": (["-n", "4"], ["--in-place"], ["-n", "2,4"], []),
+}
 
 
 class Endless(Exception):
@@ -94,7 +97,7 @@ def outcomes(draw: random.Random, path: Path, whole: bytes, words: Sequence[str]
         for damage in draw.choices(OF_A_FILE, k=draw.randint(1, 3)):
             content = damage(draw, content) if content else content
         path.write_bytes(content)
-        chosen = [*words, *draw.choice(IMPORTS)] if words[0] == "import" else words
+        chosen = [*words, *draw.choice(CHOICES.get(words[0], ([],)))]
         counted[outcome([word.replace("FILE", str(path)) for word in chosen])] += 1
         shutil.rmtree(path.parent / "out", ignore_errors=True)
     return counted
@@ -105,11 +108,21 @@ def study(draw: random.Random, damages: int, place: Path) -> int:
     kinds = {kind: [(kind, content, words)] for kind, (content, words) in other_files(place).items()}
     read_logs = ["import", "FILE", "-o", str(place / "out")]
     kinds["log"] = [(name, content, read_logs) for name, content in logs().items()]
+    kinds |= {"compared log": [], "log in a folder": []}
+    for name, content in logs().items():
+        beside = place / f"beside_{name}"
+        beside.mkdir()
+        (beside / f"whole{Path(name).suffix}").write_bytes(content)
+        compared = ["compare", str(beside), "FILE", "--despite", "all", "--undecided", "pass"]
+        kinds["compared log"].append((name, content, compared))
+        in_folder = ["import", str(beside), "-o", str(beside / "out")]
+        kinds["log in a folder"].append((str(beside / name), content, in_folder))
     fault_count = 0
     for kind, files in kinds.items():
         counted: Counter = Counter()
         for name, content, words in files:
-            counted += outcomes(draw, place / f"damaged{Path(name).suffix}", content, words, -(-damages // len(files)))
+            path = (place / name).with_name(f"damaged{Path(name).suffix}")
+            counted += outcomes(draw, path, content, words, -(-damages // len(files)))
         total = counted.total()
         read, refused = counted.pop("read", 0), counted.pop("refused", 0)
         faults = counted.total()
@@ -123,7 +136,7 @@ def study(draw: random.Random, damages: int, place: Path) -> int:
 def main() -> None:
     """Damage so many files of each kind, and print what came of it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--damages", type=int, default=2000, help="of each of the five kinds of file [2000]")
+    parser.add_argument("--damages", type=int, default=2000, help="of each of the seven kinds of file [2000]")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:

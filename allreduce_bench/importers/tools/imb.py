@@ -86,7 +86,9 @@ class _Reader:
 
     def _begin(self, header: str) -> None:
         is_allreduce = self.benchmarks[-1:] == ["Allreduce"]
-        self.columns = header.split() if is_allreduce and set(COLUMNS) <= set(header.split()) else []
+        columns = header.split()
+        is_whole = is_allreduce and {"#repetitions", *COLUMNS} <= set(columns)
+        self.columns = columns if is_whole else []
         self.tables += bool(self.columns)
         self.width = 0
 

@@ -47,3 +47,9 @@ def test_an_imb_row_that_was_cut_off_is_dropped_with_a_warning(tmp_path):
     with pytest.warns(LogWarning, match=r"line 50: .*left out"):
         rows = read(log(tmp_path, IMB[: IMB.index("545.20")]))
     assert len(rows) == 14
+
+
+def test_an_imb_header_with_a_damaged_column_begins_no_table(tmp_path):
+    """The damage that tests/studies/damaged_inputs.py found: `#repetitions-x` was taken for the column."""
+    with pytest.raises(LogError, match="no row of an Allreduce"):
+        read(log(tmp_path, IMB.replace("#repetitions ", "#repetitions-x ")))
