@@ -43,9 +43,17 @@ def performance(ranks: int, cache: str, rows_by_size: Mapping[int, Sequence[Summ
         return None
     first = min(ranked, key=lambda row: row["nbytes"])
     peak = max(ranked, key=lambda row: row["busbw_bytes_per_s"])
-    places = {"latency_nbytes": first["nbytes"], "latency_s": time_of(first), "peak_nbytes": peak["nbytes"]}
-    counts = {"sizes": len(rows), "ranked": len(ranked)}
-    return Performance(ranks, cache, names.pop(), **places, peak_busbw_bytes_per_s=peak["busbw_bytes_per_s"], **counts)
+    return Performance(
+        ranks=ranks,
+        cache=cache,
+        algorithm=names.pop(),
+        latency_nbytes=first["nbytes"],
+        latency_s=time_of(first),
+        peak_nbytes=peak["nbytes"],
+        peak_busbw_bytes_per_s=peak["busbw_bytes_per_s"],
+        sizes=len(rows),
+        ranked=len(ranked),
+    )
 
 
 def contrasts(rows: Sequence[SummaryRow], sources: Mapping[str, str]) -> list[Contrast]:
@@ -69,7 +77,9 @@ def contrasts(rows: Sequence[SummaryRow], sources: Mapping[str, str]) -> list[Co
     for of_table in rows_of.values():
         launches = sorted({name for row in of_table.values() for name in row["launch_medians"]})
         if len(launches) == 2 and all(name in sources for name in launches):
-            found.append(_contrast(*(sources[name] for name in launches), *(_of_launch(of_table, n) for n in launches)))
+            base, other = launches
+            medians = _of_launch(of_table, base), _of_launch(of_table, other)
+            found.append(_contrast(sources[base], sources[other], *medians))
     return [contrast for contrast in found if contrast.directions]
 
 

@@ -8,6 +8,7 @@ from ..evaluation.directions import directions_words
 from ..evaluation.single_algorithm import Contrast, Performance, contrasts
 from ..evaluation.summary_row import SummaryRow
 from ..evaluation.telling import NEGLIGIBLE
+from ..runs.typed_json import printable
 from ..units import format_size, format_time, three_digits
 
 
@@ -30,8 +31,8 @@ def sources_of(attempts: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     sources = {fact["launch"]: fact["source"] for fact in attempts if fact.get("source")}
     names = {launch: Path(str(source["files"][0])).name for launch, source in sources.items() if source.get("files")}
     if len(set(names.values())) < len(sources):
-        return {launch: str(source["launch"]) for launch, source in sources.items()}
-    return names
+        names = {launch: str(source["launch"]) for launch, source in sources.items()}
+    return {launch: printable(name) for launch, name in names.items()}
 
 
 def _sentence(contrast: Contrast) -> str:

@@ -76,3 +76,20 @@ def test_logs_of_one_name_are_told_apart_by_their_launches():
     assert sources_of(facts("x/a.log", "x/b.log")) == {"8r-1": "a.log", "8r-2": "b.log"}
     assert sources_of(facts("x/a.log", "y/a.log"))["8r-2"] == "y/a.log, table 2"
     assert sources_of([{"launch": "8r-1"}]) == {}
+
+
+def test_names_of_logs_neither_steer_a_terminal_nor_write_a_page(tmp_path):
+    names = ("<script>alert(1)</script>.csv", "\x1b[31mred\x1b[0m.csv")
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    for factor, name in enumerate(names, start=1):
+        (folder / name.replace("/", "_")).write_text(text(factor))
+    printed = said("import", folder, "-o", tmp_path / "run") + said("show", tmp_path / "run")
+    assert " [31mred [0m.csv" in printed and "\x1b" not in printed
+    said("report", tmp_path / "run")
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "<script>alert" not in page and "&lt;script&gt;alert(1)&lt;_script&gt;.csv" in page
+    sides = [str(folder / name.replace("/", "_")) for name in names]
+    for format_ in ("table", "markdown"):
+        compared = CliRunner().invoke(main, ["compare", *sides, "--format", format_, "--undecided", "pass"])
+        assert compared.exit_code == 0 and "\x1b" not in compared.output

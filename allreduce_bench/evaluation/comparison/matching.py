@@ -209,9 +209,10 @@ def _key_of(run: ComparedRun, row: SummaryRow, in_common: bool) -> MatchKey:
 def _with_adopted(key: MatchKey, row: SummaryRow, adopted: Sequence[Adopted]) -> MatchKey:
     """The key with what is supposed of its side; of an unknown type an element was counted as a byte."""
     for value in adopted:
-        key = replace(key, **{value.name: value.value})
-        if value.nbytes and row["nbytes"] % value.nbytes == 0:
-            key = replace(key, count=row["nbytes"] // value.nbytes)
+        if value.name == "op":
+            key = replace(key, op=value.value)
+        elif value.nbytes and row["nbytes"] % value.nbytes == 0:
+            key = replace(key, dtype=value.value, count=row["nbytes"] // value.nbytes)
     return key
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from ...runs.typed_json import printable
 from ...tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from .compared_cell import ComparedCell
 from .decision import ERROR_SHARE
@@ -21,7 +22,7 @@ def table(comparison: Comparison, screen: Screen = UNBOUNDED) -> str:
     """Aligned columns, one row per cell, with caveats above and the count of verdicts below."""
     rows = [HEADER, *(_cell_fields(cell) for cell in comparison.cells)]
     columns = columns_of(rows, left=TO_THE_LEFT, text=REASON, left_out=TIMES, styles=STYLES)
-    above, below = (wrapped(lines(comparison), screen) for lines in (_lines_above, _lines_below))
+    above, below = (wrapped(map(printable, lines(comparison)), screen) for lines in (_lines_above, _lines_below))
     return "\n".join([*above, "", *fitted(columns, screen), "", *below]) + "\n"
 
 
@@ -88,4 +89,4 @@ def _markdown_row(fields: Sequence[str]) -> str:
 
 def _escaped(text: str) -> str:
     """Text that Markdown shows as it is, on one line."""
-    return SPECIAL.sub(lambda match: "\\" + match[0], " ".join(text.split()))
+    return SPECIAL.sub(lambda match: "\\" + match[0], " ".join(printable(text).split()))
