@@ -77,7 +77,7 @@ def test_a_name_of_a_log_is_told_what_it_is(tmp_path):
         ((PICO, "--as", "ring_over=rign"), "unknown algorithm 'rign'"),
         ((PICO, "--as", "nothing=ring"), "no points of 'nothing'"),
         (("nothing.csv",), "no such file"),
-        ((DATA,), "expected a result folder of PICO"),
+        ((DATA.parents[1] / "jobs" / "systems",), "no file of it could be read, the first of"),
         ((DATA / "logs" / "osu_v7.4_2ranks_case1.txt",), "the number of ranks is not in the log; import it first"),
     ],
 )
