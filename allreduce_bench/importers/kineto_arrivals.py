@@ -47,19 +47,21 @@ def arrivals_of_traces(paths: Sequence[Path], group: str | None = None) -> tuple
     entry_s, end_s = _absolute(parts, matched.entry_us), _absolute(parts, matched.end_us)
     ready_s, leave_s, error_s = _on_one_clock(parts, entry_s, end_s)
     whole = _whole_job(parts, ready_s)
-    stop_s = np.maximum.accumulate(leave_s.max(axis=1))
+    is_last = _is_last(entry_s, end_s)
+    stop_s = np.maximum.accumulate(leave_s.max(axis=1))[is_last]
     step_s = np.diff(stop_s)
     used = np.concatenate([[False], step_s > 0])
     if not used.any():
-        raise LogError(f"{parts[0].file}, line 1: one call; record several steps")
+        raise LogError(f"{parts[0].file}: one step; record several")
     hosts = {part.rank: part.host or "unknown" for part in parts}
     of_rank = [hosts.get(rank, "unknown") for rank in range(parts[0].ranks)]
     names = list(dict.fromkeys(of_rank))
     of_group = f"process group {chosen}, " if chosen else ""
     kinds = ", ".join(f"{count} {name}" for name, count in Counter(matched.collectives).items())
+    in_steps = f" in {is_last.sum()} steps" if not is_last.all() else ""
     begin_s = stop_s[:-1][used[1:]]
-    return f"{of_group}{in_ranks([parts[0].ranks])}, {kinds}", Arrivals(
-        ready_s=whole[used],
+    return f"{of_group}{in_ranks([parts[0].ranks])}, {kinds}{in_steps}", Arrivals(
+        ready_s=whole[is_last][used],
         step_s=step_s[used[1:]],
         clock_error_s=error_s,
         node_of=tuple(map(names.index, of_rank)),
@@ -235,6 +237,16 @@ def _on_one_clock(
     warnings.warn(sentence, LogNote, stacklevel=2)
     ready_s = entry_s - entry_s.min()
     return ready_s, ready_s, HOST_CLOCK_ERROR_S
+
+
+def _is_last(entry_s: np.ndarray, end_s: np.ndarray) -> np.ndarray:
+    """Of each call whether it ends a step, bool [call]: whether the next one is entered after it has ended.
+
+    Buckets of gradients are summed while ranks go on computing, and waited for together: the last of them is what ranks
+    come late to. By the clock of each rank; what most ranks do counts. Where no end is known, every call is a step.
+    """
+    overlaps = np.median(entry_s[1:] - end_s[:-1], axis=1) < 0
+    return np.concatenate([~overlaps, [True]])
 
 
 def _refuse_disagreement(parts: Sequence[TracedRank], apart_s: float, leave_s: np.ndarray) -> None:
