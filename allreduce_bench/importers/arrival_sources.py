@@ -64,7 +64,9 @@ def found_in(paths: Sequence[Path], communicator: str | None = None, step_s: flo
     kinds = kinds_of(path for path in paths if path not in parts)
     traces, records = ([path for path, kind in kinds if kind == of_job] for of_job in (KINETO, FLIGHT_RECORDER))
     if communicator and not parts and not traces:
-        raise LogError(f"{paths[0]}: --communicator chooses one of NCCL Inspector, which this is not; leave it out")
+        raise LogError(
+            f"{paths[0]}: --communicator chooses one of NCCL Inspector or of traces, which this is not; leave it out"
+        )
     found = Found([], [])
     for path, kind in [*((path, INSPECTOR) for path in parts[:1]), *kinds]:
         if kind == INSPECTOR:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from ..lateness.progress import DEAD, NO_MEMBER, NO_RECORD, UNRESPONSIVE, Count, Held, Missing, Progress, Unlike
-from ..tables import Screen, columns_of, fitted
+from ..tables import Screen, columns_of, fitted, wrapped
 from ..units import format_ranges
 
 MOST_RANKS = 16  # rows of the table; whoever is behind or missing comes first
@@ -101,9 +101,10 @@ def _missing_sentences(progress: Progress) -> list[str]:
 
 
 def _even_sentence(progress: Progress) -> str:
-    ranks = f"all {len(progress.members)} ranks" if len(progress.members) > 1 else "its one rank"
+    number = len(progress.members)
+    ranks = "its one rank" if number == 1 else "both ranks" if number == 2 else f"all {number} ranks"
     calls = ", ".join(_calls_words(count) for count in progress.counts)
-    has = "have" if len(progress.members) > 1 else "has"
+    has = "have" if number > 1 else "has"
     left = " and left them" if progress.counts and all(count.left for count in progress.counts) else ""
     made = f"entered the same {calls}{left}" if calls else "made no collective call"
     return f"{ranks} {has} {made}: nobody is behind, and nobody is missing"
@@ -124,7 +125,7 @@ def progress_table(progress: Progress, screen: Screen) -> list[str]:
     left = [1] * named + [len(head) - 1]
     more = len(order) - len(rows)
     tail = [f"and {more} ranks more, none further behind; --format json has every rank"] if more else []
-    return [*fitted(columns_of([head, *rows], left=left), screen, "--format json"), *tail]
+    return [*fitted(columns_of([head, *rows], left=left), screen, "--format json"), *wrapped(tail, screen)]
 
 
 def _count_heads(progress: Progress) -> list[str]:

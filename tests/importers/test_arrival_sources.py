@@ -1,14 +1,20 @@
 """Arrivals of every kind of source, told by content."""
 
+import json
+import pickle
+
 import pytest
 from made_arrivals import arrivals, write_steps
 from made_inspector import Job, write_job
 from made_logs import OSU, log
 from made_runs import build_run
+from made_traces import RAS, write_records, write_traces
 
 from allreduce_bench.importers import LogError
-from allreduce_bench.importers.arrival_sources import INSPECTOR, MONITOR, TRACE, sources_of
+from allreduce_bench.importers.arrival_sources import INSPECTOR, MONITOR, TRACE, found_in, sources_of
 from allreduce_bench.importers.arrival_trace import trace_text
+from allreduce_bench.importers.job_files import FLIGHT_RECORDER, KINETO
+from allreduce_bench.importers.job_files import RAS as NCCL_RAS
 
 
 def test_files_of_one_job_are_one_source(tmp_path):
@@ -51,3 +57,28 @@ def test_anything_else_is_one_sentence(tmp_path):
             sources_of([path])
     with pytest.raises(LogError, match="--communicator chooses one of NCCL Inspector"):
         sources_of([write_steps(tmp_path / "s.jsonl", arrivals(steps=20))], "0x1")
+
+
+def test_traces_of_a_job_are_one_source_and_its_records_are_progress(tmp_path):
+    write_traces(tmp_path / "job")
+    write_records(tmp_path / "job")
+    (tmp_path / "ras.json").write_text(json.dumps(RAS))
+    found = found_in([tmp_path / "job", tmp_path / "ras.json"])
+    assert [(source.kind, source.what) for source in found.sources] == [(KINETO, "4 ranks, 30 all_reduce")]
+    assert [one.kind for one in found.progress] == [FLIGHT_RECORDER, NCCL_RAS]
+
+
+def test_a_pickle_is_never_unpickled(tmp_path):
+    path = tmp_path / "rank_0"
+    path.write_bytes(pickle.dumps(Exploding(), protocol=2))
+    with pytest.raises(LogError, match="a pickle, .*nothing is unpickled here"):
+        found_in([tmp_path])
+    with pytest.raises(ZeroDivisionError):
+        pickle.loads(path.read_bytes())
+
+
+class Exploding:
+    """What fails when it is unpickled."""
+
+    def __reduce__(self):
+        return divmod, (1, 0)
