@@ -20,13 +20,16 @@ if TYPE_CHECKING:
     epilog=examples(
         "stragglers results/today",
         "stragglers nccl-inspector-4711/ --communicator 0x7f8c496ae9f661",
+        "stragglers traces/*.json.gz",
         "stragglers steps.jsonl --format json",
         "stragglers results/today --trace arrivals.csv",
     )
 )
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...", type=click.Path(path_type=Path))
 @click.option(
-    "--communicator", metavar="ID", help="Communicator of NCCL Inspector, by id or name, if there are several."
+    "--communicator",
+    metavar="ID",
+    help="Communicator of NCCL Inspector, by id or name, or process group of traces, if there are several.",
 )
 @click.option("--step", type=DURATION, help="How long a step takes, which an arrival trace does not say.")
 @click.option("--trace", type=click.Path(path_type=Path), help="Write how late each rank was in each step: a CSV.")
@@ -45,10 +48,11 @@ if TYPE_CHECKING:
 def stragglers(sources, communicator, step, trace, fail, format_, no_limit) -> None:
     """Name the rank or node that the others wait for, and what it costs.
 
-    SOURCE: a run measured with --compute or --arrival, an imported run, the files of NCCL Inspector of all processes or
-    their folder, the JSON lines of StepMonitor, or an arrival trace. What counts is when each rank is ready for the
-    call, never how long it is in it: that is shortest for the rank that the others wait for. A cause is named where it
-    explains at least 80 % of the lasting wait and ranks wait at least 10 % of a step; nothing is claimed below three
+    SOURCE: a run measured with --compute or --arrival, an imported run, the files of NCCL Inspector or torch.profiler
+    of all processes or their folder, the JSON lines of StepMonitor, or an arrival trace. Records of the Flight Recorder
+    and of NCCL RAS, as JSON, say who is behind in calls, not who is late. What counts is when each rank is ready for
+    the call, never how long it is in it: that is shortest for the rank that the others wait for. A cause is named where
+    it explains at least 80 % of the lasting wait and ranks wait at least 10 % of a step; nothing is claimed below three
     times the error of the clock or below the noise. That nobody is named is a result, with its reason. Exit status 0,
     unless --fail is given.
     """

@@ -16,11 +16,12 @@ import numpy as np
 from ..lateness.arrivals import Arrivals, aligned_by_common_end
 from ..units import format_ranges, format_time, in_ranks
 from .collectives import SYMMETRIC
-from .kineto_events import GLOO, KINDS, OP, TracedCall, TracedRank, traced
+from .kineto_events import GLOO, KERNEL, KINDS, OP, TracedCall, TracedRank, traced
 from .row import LogError, LogNote, LogWarning
 from .values import US, listed
 
 HOST_CLOCK_ERROR_S = 20e-6  # Kineto's stamps of 240 calls lay 12 to 30 us before those of the wall clock of the host
+MOST_AHEAD = 0.05  # of a step that hosts may run ahead of their GPUs
 MOST_CLAIMED = 10**6  # ranks without a file times calls
 Key = tuple[int, int]  # number of a call, and which of several of that number
 
@@ -48,6 +49,7 @@ def arrivals_of_traces(paths: Sequence[Path], group: str | None = None) -> tuple
     ready_s, leave_s, error_s = _on_one_clock(parts, entry_s, end_s)
     whole = _whole_job(parts, ready_s)
     is_last = _is_last(entry_s, end_s)
+    _refuse_hosts_ahead(parts, matched, chosen)
     stop_s = np.maximum.accumulate(leave_s.max(axis=1))[is_last]
     step_s = np.diff(stop_s)
     used = np.concatenate([[False], step_s > 0])
@@ -120,7 +122,7 @@ def _are_the_same(part: TracedRank) -> bool:
 
 def _chosen_group(parts: Sequence[TracedRank], kind: str, wanted: str | None) -> str:
     """The process group whose calls are judged; empty: events do not name theirs. Raises LogError: none, or several."""
-    ranks_of = Counter(group for part in parts for group in {call.group for call in part.calls[kind]})
+    ranks_of = Counter(group for part in parts for group in dict.fromkeys(call.group for call in part.calls[kind]))
     several = [group for group, ranks in ranks_of.items() if ranks > 1]
     candidates = [group for group in several if wanted in (None, group)]
     file = parts[0].file
@@ -269,6 +271,20 @@ def _refuse_other_times(parts: Sequence[TracedRank], entry_s: np.ndarray) -> Non
         raise LogError(
             f"{parts[late].file}: clocks do not agree: rank {parts[late].rank} begins {format_time(apart_s)} after rank"
             f" {parts[early].rank} has ended, by the clock of host {parts[0].host}; give files of one job"
+        )
+
+
+def _refuse_hosts_ahead(parts: Sequence[TracedRank], matched: Matched, group: str) -> None:
+    """Raises LogError where hosts enter calls long before their GPUs begin them: then ranks are ready later."""
+    begin_us = [[one.entry_us for one in part.calls[KERNEL] if one.group in ("", group)] for part in parts]
+    if len(matched.entry_us) < 2 or any(len(of_rank) != len(matched.entry_us) for of_rank in begin_us):
+        return
+    ahead_s = float(np.median(np.array(begin_us).T - matched.entry_us)) * US
+    step_s = float(np.median(np.diff(matched.entry_us.max(axis=1)))) * US
+    if ahead_s > MOST_AHEAD * step_s:
+        raise LogError(
+            f"{parts[0].file}: hosts enter calls {format_time(ahead_s)} before their GPUs begin them, and a step takes"
+            f" {format_time(step_s)}; so entries do not say when a rank is ready, and nobody can be said to be late"
         )
 
 

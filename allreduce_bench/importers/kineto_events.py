@@ -3,9 +3,11 @@
 What `export_chrome_trace` writes by Kineto: `traceEvents` with `ts` and `dur` in microseconds, `ts` since
 `baseTimeNanoseconds` of the wall clock; `distributedInfo` with `rank` and `world_size`; `host_name`. The fields of
 `record_param_comms`, which calls of NCCL have, are those of pytorch, torch/csrc/profiler/util.h; such a trace has not
-been seen here. Kernels of a GPU are not taken: a kernel waits in its stream, and is no entry of the host.
+been seen here. A kernel of a GPU waits in its stream and is no entry of the host; when it begins says how far its host
+runs ahead.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from math import isfinite
 from pathlib import Path
@@ -19,6 +21,14 @@ from .values import printable, shown
 
 COMMS, OP, GLOO, NCCL = "record_param_comms", "c10d::", "gloo:", "nccl:"
 KINDS = (COMMS, OP, GLOO, NCCL)  # of events that are an entry of the host, the one that says most first
+OF_HOSTS = ("cpu_op", "user_annotation")  # categories; gpu_user_annotation is of a GPU
+KERNEL = "kernel"  # a category, and the kind of its calls
+NCCL_KERNEL = re.compile(r"nccl(?:Dev)?Kernel_(\w+)")
+ONLY_KERNELS = (
+    "only kernels of collective calls; a kernel waits in its stream and is no entry of the host, so nobody can be said"
+    " to be late; record ProfilerActivity.CPU too"
+)
+NO_CALL = "no collective call that all ranks meet in; record steps with their all-reduces"
 
 
 class TracedCall(NamedTuple):
@@ -40,7 +50,7 @@ class TracedRank(NamedTuple):
     ranks: int
     host: str  # empty: not said
     base_ns: int  # since 1970, what the times of its events are relative to
-    calls: dict[str, list[TracedCall]]  # of each of KINDS, in their order
+    calls: dict[str, list[TracedCall]]  # of each of KINDS and of KERNEL, in their order
 
 
 def recognises(head: str) -> bool:
@@ -67,8 +77,8 @@ def traced(path: Path) -> TracedRank:
         )
     ranks = whole_of(info, "world_size", f"{path}, distributedInfo", 1, MAX_RANKS)
     calls = _calls(path, events)
-    if not any(calls.values()):
-        raise LogError(f"{path}, line 1: {_why_none(events)}")
+    if not any(calls[kind] for kind in KINDS):
+        raise LogError(f"{path}, line 1: {ONLY_KERNELS if calls[KERNEL] else NO_CALL}")
     return TracedRank(
         file=str(path),
         rank=whole_of(info, "rank", f"{path}, distributedInfo", 0, ranks - 1),
@@ -80,13 +90,14 @@ def traced(path: Path) -> TracedRank:
 
 
 def _calls(path: Path, events: Iterable[Any]) -> dict[str, list[TracedCall]]:
-    found: dict[str, list[TracedCall]] = {kind: [] for kind in KINDS}
+    found: dict[str, list[TracedCall]] = {kind: [] for kind in (*KINDS, KERNEL)}
     for place, event in enumerate(events):
         name = event.get("name") if isinstance(event, dict) else None
         if not isinstance(name, str) or event.get("ph") != "X":
             continue
-        kind = next((kind for kind in KINDS if name.startswith(kind)), None)
-        if kind is None or event.get("cat") == "kernel":
+        category = event.get("cat")
+        kind = next((kind for kind in KINDS if name.startswith(kind)), "") if category in OF_HOSTS else category
+        if kind not in found:
             continue
         arguments = event.get("args")
         call = _call(f"{path}, event {place}", kind, event, arguments if isinstance(arguments, dict) else {})
@@ -99,8 +110,10 @@ def _calls(path: Path, events: Iterable[Any]) -> dict[str, list[TracedCall]]:
 
 def _call(place: str, kind: str, event: Mapping[str, Any], arguments: Mapping[str, Any]) -> TracedCall | None:
     """The call of an event; None: of a collective that ranks do not all meet in."""
-    is_comms = kind == COMMS
-    collective = meeting_of(text_of(arguments, "Collective name") if is_comms else event["name"])
+    is_comms, name = kind == COMMS, event["name"]
+    if kind == KERNEL:
+        name = (NCCL_KERNEL.match(name) or [""] * 2)[1]
+    collective = meeting_of(text_of(arguments, "Collective name") if is_comms else name)
     if not collective:
         return None
     times_us = [event.get(name) for name in ("ts", "dur")]
@@ -117,17 +130,3 @@ def _call(place: str, kind: str, event: Mapping[str, Any], arguments: Mapping[st
         entry_us=entry_us,
         end_us=entry_us + max(0.0, lasts_us),
     )
-
-
-def _why_none(events: Iterable[Any]) -> str:
-    """Why a trace holds no entry of a host."""
-    if any(isinstance(event, dict) and event.get("cat") == "kernel" and _is_of_nccl(event) for event in events):
-        return (
-            "only kernels of collective calls; a kernel waits in its stream and is no entry of the host, so nobody can"
-            " be said to be late; record ProfilerActivity.CPU too"
-        )
-    return "no collective call that all ranks meet in; record steps with their all-reduces"
-
-
-def _is_of_nccl(event: Mapping[str, Any]) -> bool:
-    return "nccl" in str(event.get("name")).lower()

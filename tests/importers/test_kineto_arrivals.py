@@ -61,7 +61,7 @@ def test_calls_of_nccl_are_matched_by_number_and_group(tmp_path):
     def edit(rank, document):
         of_nccl(rank, document)
         if rank == 1:  # begins three calls later, ends with the others
-            document["traceEvents"] = document["traceEvents"][9:]
+            document["traceEvents"] = document["traceEvents"][12:]
 
     paths = write_traces(tmp_path, edit)
     with pytest.warns(LogWarning) as said:
@@ -70,10 +70,20 @@ def test_calls_of_nccl_are_matched_by_number_and_group(tmp_path):
     assert what == "process group dp, 4 ranks, 27 all_reduce" and suspects(arrivals) == [[LATE]]
 
 
+def test_hosts_that_run_ahead_of_their_gpus_say_nothing_of_ranks(tmp_path):
+    def edit(rank, document):
+        of_nccl(rank, document)
+        for event in document["traceEvents"]:
+            event["ts"] += 5_000 * (event["cat"] == "kernel")
+
+    with pytest.warns(LogNote), pytest.raises(LogError, match="hosts enter calls 5.00 ms before their GPUs begin them"):
+        arrivals_of_traces(write_traces(tmp_path, edit))
+
+
 def test_of_several_groups_one_is_chosen(tmp_path):
     def edit(rank, document):
         of_nccl(rank, document)
-        for event in document["traceEvents"][45:]:
+        for event in document["traceEvents"][60:]:
             if event["args"]:
                 event["args"]["Process Group Name"] = "tp0" if rank < 2 else "tp1"
 

@@ -7,7 +7,7 @@ from made_traces import TORCH, of_nccl, without, write_traces
 
 from allreduce_bench.importers import LogError
 from allreduce_bench.importers.documents import head_of
-from allreduce_bench.importers.kineto_events import COMMS, GLOO, OP, recognises, traced
+from allreduce_bench.importers.kineto_events import COMMS, GLOO, KERNEL, NCCL, OP, recognises, traced
 
 
 def test_a_trace_that_torch_wrote_over_gloo():
@@ -26,6 +26,7 @@ def test_calls_of_nccl_have_numbers_and_groups_and_kernels_are_none(tmp_path):
     calls = part.calls[COMMS]
     assert [call.number for call in calls] == list(range(7, 37))
     assert {(call.collective, call.size, call.group) for call in calls} == {("all_reduce", "1000 Float", "dp")}
+    assert [call.collective for call in part.calls[KERNEL]] == ["all_reduce"] * 30 and not part.calls[NCCL]
 
 
 def _without(name):

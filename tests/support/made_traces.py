@@ -5,7 +5,8 @@
 
 import gzip
 import json
-from collections.abc import Callable, Mapping
+import random
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,25 @@ from places import DATA
 
 TORCH = DATA / "torch"
 RANKS = 4
+ODD = (
+    None,
+    True,
+    -1,
+    0,
+    1.5,
+    1e308,
+    float("nan"),
+    10**30,
+    "",
+    "\x1b[31m\n",
+    [],
+    {},
+    [[]],
+    [{}],
+    "[1,2",
+    "-5",
+    "9" * 25,
+)
 Document = dict[str, Any]
 Edit = Callable[[int, Document], None]
 RAS = {  # the example of the manual, with a third rank that is behind
@@ -88,6 +108,30 @@ def _write(folder: Path, name: str, edit: Edit | None, documents: Mapping[int, D
     return paths
 
 
+def damaged(document: Document, draw: random.Random) -> Document:
+    """A copy in which one to three values are left out or are of another kind."""
+    copy = json.loads(json.dumps(document))
+    for *parents, last in draw.choices(list(_places(document)), k=draw.randint(1, 3)):
+        try:
+            parent = copy
+            for key in parents:
+                parent = parent[key]
+            parent.pop(last) if draw.random() < 0.3 else parent.__setitem__(last, draw.choice(ODD))
+        except (KeyError, IndexError, TypeError, AttributeError):  # gone by an earlier damage
+            pass
+    return copy
+
+
+def _places(content: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The way to each value; the first ten of a list alone."""
+    items = (
+        content.items() if isinstance(content, dict) else enumerate(content[:10]) if isinstance(content, list) else ()
+    )
+    for key, value in items:
+        yield (*above, key)
+        yield from _places(value, (*above, key))
+
+
 def without(*beginnings: str) -> Edit:
     """Leave out the events whose names begin so."""
 
@@ -109,7 +153,7 @@ def two_hosts(rank: int, document: Document) -> None:
 
 
 def of_nccl(rank: int, document: Document) -> None:
-    """The calls as `record_param_comms` of NCCL, numbered, in the group dp."""
+    """The calls as `record_param_comms` of NCCL, numbered, in the group dp, and what a GPU does of them."""
     document["distributedInfo"]["backend"] = "nccl"
     events = [event for event in document["traceEvents"] if event["name"] == "c10d::allreduce_"]
     document["traceEvents"] = []
@@ -119,5 +163,6 @@ def of_nccl(rank: int, document: Document) -> None:
         document["traceEvents"] += [
             {**event, "name": "record_param_comms", "args": args},
             {**event, "name": "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "cat": "kernel", "args": {}},
+            {**event, "name": "nccl:all_reduce", "cat": "gpu_user_annotation", "args": {}},
             {**event, "name": "record_param_comms", "args": {**args, "Collective name": "wait", "Seq": 3}},
         ]
