@@ -2,7 +2,8 @@
 
 A call of Gloo is an event from its begin to its end, and all ranks end it at about the same time: that is the common
 clock, see `lateness.arrivals`. Where no end is known, as of NCCL, whose events end when the host has handed the call
-on, files of one host share the clock of that host. Files of several hosts without ends are refused.
+on, files of one host share the clock of that host, and others have one if they hold clock_sync events of the Chrome
+trace format with the same ids. Other files of several hosts are refused.
 """
 
 import warnings
@@ -21,6 +22,7 @@ from .row import LogError, LogNote, LogWarning
 from .values import US, listed
 
 HOST_CLOCK_ERROR_S = 20e-6  # Kineto's stamps of 240 calls lay 12 to 30 us before those of the wall clock of the host
+FEWEST_SYNCS = 2  # one says nothing of its error, nor of drift
 MOST_AHEAD = 0.05  # of a step that hosts may run ahead of their GPUs
 MOST_CLAIMED = 10**6  # ranks without a file times calls
 Key = tuple[int, int]  # number of a call, and which of several of that number
@@ -226,19 +228,33 @@ def _on_one_clock(
         moved_s = np.ptp(np.median(entry_s - origin_s - ready_s, axis=0)) if is_one_host else 0.0
         _refuse_disagreement(parts, max(error_s, float(moved_s)), leave_s)
         return ready_s, leave_s, error_s
-    if not is_one_host:
+    offset_s, error_s = (np.zeros(len(parts)), HOST_CLOCK_ERROR_S) if is_one_host else _synced(parts)
+    if not np.isfinite(error_s):
         named = listed(sorted(host or "unknown" for host in hosts), 4)
         raise LogError(
             f"{parts[0].file}: no common clock: one file a rank, of the hosts {named}, and no event that ends on all"
-            " ranks at once, as calls of Gloo do; nobody can be said to be late"
+            " ranks at once, as calls of Gloo do, nor two clock_sync events of each; nobody can be said to be late"
         )
     sentence = (
         "no end of a call is recorded, so a step lasts from entry to entry; hosts enter calls of a GPU before it begins"
         " them, so what is said is of the hosts"
     )
     warnings.warn(sentence, LogNote, stacklevel=2)
-    ready_s = entry_s - entry_s.min()
-    return ready_s, ready_s, HOST_CLOCK_ERROR_S
+    ready_s = entry_s - offset_s
+    return ready_s - ready_s.min(), ready_s - ready_s.min(), error_s
+
+
+def _synced(parts: Sequence[TracedRank]) -> tuple[np.ndarray, float]:
+    """How far each clock is ahead of that of the first rank, by clock_sync events of all, seconds; and the error.
+
+    The error is how far a single event lies off their mean, so of one event it is not known: infinite.
+    """
+    common = [name for name in parts[0].syncs_us if all(name in part.syncs_us for part in parts)]
+    if len(common) < FEWEST_SYNCS:
+        return np.zeros(len(parts)), np.inf
+    times_s = _absolute(parts, np.array([[part.syncs_us[name] for part in parts] for name in common]))
+    ahead_s = times_s - times_s[:, :1]
+    return ahead_s.mean(axis=0), float(np.abs(ahead_s - ahead_s.mean(axis=0)).max())
 
 
 def _is_last(entry_s: np.ndarray, end_s: np.ndarray) -> np.ndarray:

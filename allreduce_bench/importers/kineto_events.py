@@ -17,7 +17,7 @@ from ..units import MAX_RANKS
 from .collectives import meeting_of
 from .documents import NAME_LETTERS, document_of, text_of, whole_of
 from .row import LogError
-from .values import printable, shown
+from .values import LARGEST, printable, shown
 
 COMMS, OP, GLOO, NCCL = "record_param_comms", "c10d::", "gloo:", "nccl:"
 KINDS = (COMMS, OP, GLOO, NCCL)  # of events that are an entry of the host, the one that says most first
@@ -51,6 +51,7 @@ class TracedRank(NamedTuple):
     host: str  # empty: not said
     base_ns: int  # since 1970, what the times of its events are relative to
     calls: dict[str, list[TracedCall]]  # of each of KINDS and of KERNEL, in their order
+    syncs_us: dict[str, float]  # when it recorded each clock_sync event, by sync_id
 
 
 def recognises(head: str) -> bool:
@@ -86,7 +87,23 @@ def traced(path: Path) -> TracedRank:
         host=text_of(document, "host_name"),
         base_ns=whole_of(document, "baseTimeNanoseconds", f"{path}, line 1", most=2**63, default=0),
         calls=calls,
+        syncs_us=_syncs(events),
     )
+
+
+def _syncs(events: Iterable[Any]) -> dict[str, float]:
+    """The clock_sync events of the Chrome trace format: one moment that several files record."""
+    found = {}
+    for event in events:
+        if isinstance(event, dict) and event.get("ph") == "c" and isinstance(event.get("args"), dict):
+            name, time_us = text_of(event["args"], "sync_id"), event.get("ts")
+            if name and _is_time(time_us):
+                found[name] = float(time_us)  # type: ignore[arg-type]
+    return found
+
+
+def _is_time(value: Any) -> bool:
+    return type(value) in (int, float) and isfinite(value) and abs(value) < LARGEST
 
 
 def _calls(path: Path, events: Iterable[Any]) -> dict[str, list[TracedCall]]:
@@ -117,7 +134,7 @@ def _call(place: str, kind: str, event: Mapping[str, Any], arguments: Mapping[st
     if not collective:
         return None
     times_us = [event.get(name) for name in ("ts", "dur")]
-    if not all(type(time) in (int, float) and isfinite(time) and abs(time) < 1e17 for time in times_us):  # type: ignore[arg-type]
+    if not all(map(_is_time, times_us)):
         raise LogError(f"{place}: ts and dur are {shown(repr(times_us)[:60])}, expected microseconds")
     entry_us, lasts_us = map(float, times_us)  # type: ignore[arg-type]
     dims = arguments.get("Input Dims")
