@@ -25,7 +25,7 @@ from .values import dtype_of, itemsize_of
 
 TITLE = "flight-recorder"
 DEFAULT_GROUP = "default_pg"
-COMPLETED = "completed"
+STARTED, COMPLETED = "started", "completed"  # of `state`; `scheduled` is entered by the host alone
 GLOO = "gloo:"
 MOST_HELD = 5  # calls that are told of each kind of oddity
 AS_JSON = """python -c "import json, pickle, sys; json.dump(pickle.load(open(sys.argv[1], 'rb')), sys.stdout)" """
@@ -38,6 +38,7 @@ class RecordedCall(NamedTuple):
     collective: str
     nbytes: int | None
     is_left: bool
+    is_started: bool = False  # by the GPU; of Gloo never
 
 
 class RecordedGroup(NamedTuple):
@@ -136,7 +137,9 @@ def _group_of(entry: Mapping[str, Any], where: str) -> tuple[str, str]:
 def _call(entry: Mapping[str, Any]) -> RecordedCall:
     name = text_of(entry, "profiling_name")
     done = entry.get("state") == COMPLETED or (name.startswith(GLOO) and entry.get("retired") is True)
-    return RecordedCall(meeting_of(name) or name.rpartition(":")[2], _nbytes(entry), done)
+    return RecordedCall(
+        meeting_of(name) or name.rpartition(":")[2], _nbytes(entry), done, entry.get("state") == STARTED
+    )
 
 
 def _nbytes(entry: Mapping[str, Any]) -> int | None:
@@ -220,7 +223,8 @@ def _held(own: Mapping[int, RecordedGroup]) -> list[Held]:
         first = next(part.calls[number] for part in own.values() if number in part.calls)
         absent = tuple(rank for rank, part in own.items() if part.entered < number)
         waiting = tuple(rank for rank, part in own.items() if _waits(part, number))
-        found.append(Held(number, first.collective, first.nbytes, waiting, absent))
+        started = tuple(rank for rank in waiting if own[rank].calls[number].is_started)
+        found.append(Held(number, first.collective, first.nbytes, waiting, absent, started))
     return found
 
 

@@ -47,16 +47,18 @@ def arrivals_of_traces(paths: Sequence[Path], group: str | None = None) -> tuple
     chosen = _chosen_group(parts, kind, group)
     parts = [part for part in parts if any(call.group == chosen for call in part.calls[kind])]
     matched = _matched(parts, kind, chosen)
+    if len(matched.entry_us) < 2:
+        raise LogError(f"{parts[0].file}: one call; record several steps")
     entry_s, end_s = _absolute(parts, matched.entry_us), _absolute(parts, matched.end_us)
-    ready_s, leave_s, error_s = _on_one_clock(parts, entry_s, end_s)
-    whole = _whole_job(parts, ready_s)
     is_last = _is_last(entry_s, end_s)
+    ready_s, leave_s, error_s = _on_one_clock(parts, entry_s, end_s, is_last)
+    whole = _whole_job(parts, ready_s)
     _refuse_hosts_ahead(parts, matched, chosen)
     stop_s = np.maximum.accumulate(leave_s.max(axis=1))[is_last]
     step_s = np.diff(stop_s)
     used = np.concatenate([[False], step_s > 0])
     if not used.any():
-        raise LogError(f"{parts[0].file}: one step; record several")
+        raise LogError(f"{parts[0].file}: one step; record several steps")
     hosts = {part.rank: part.host or "unknown" for part in parts}
     of_rank = [hosts.get(rank, "unknown") for rank in range(parts[0].ranks)]
     names = list(dict.fromkeys(of_rank))
@@ -211,11 +213,12 @@ def _absolute(parts: Sequence[TracedRank], times_us: np.ndarray) -> np.ndarray:
 
 
 def _on_one_clock(
-    parts: Sequence[TracedRank], entry_s: np.ndarray, end_s: np.ndarray
+    parts: Sequence[TracedRank], entry_s: np.ndarray, end_s: np.ndarray, is_last: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Entries and ends on one clock, and its error. Raises LogError: there is none, or clocks do not agree.
 
-    Where no end is known, the last entry stands for the end: no rank can leave before it.
+    `is_last`: bool [call], of the calls that end a step. Where no end is known, the last entry stands for the end: no
+    rank can leave before it.
     """
     hosts = {part.host for part in parts}
     is_one_host = len(hosts) == 1 and "" not in hosts
@@ -226,7 +229,7 @@ def _on_one_clock(
         ready_s, error_s = aligned_by_common_end(entry_s - origin_s, end_s - origin_s)
         leave_s = ready_s + (end_s - entry_s)
         moved_s = np.ptp(np.median(entry_s - origin_s - ready_s, axis=0)) if is_one_host else 0.0
-        _refuse_disagreement(parts, max(error_s, float(moved_s)), leave_s)
+        _refuse_disagreement(parts, max(error_s, float(moved_s)), leave_s[is_last])
         return ready_s, leave_s, error_s
     offset_s, error_s = (np.zeros(len(parts)), HOST_CLOCK_ERROR_S) if is_one_host else _synced(parts)
     if not np.isfinite(error_s):
@@ -269,7 +272,8 @@ def _is_last(entry_s: np.ndarray, end_s: np.ndarray) -> np.ndarray:
 
 def _refuse_disagreement(parts: Sequence[TracedRank], apart_s: float, leave_s: np.ndarray) -> None:
     """Raises LogError where the same calls end further apart than half a step takes."""
-    step_s = float(np.median(np.diff(np.sort(leave_s.max(axis=1))))) if len(leave_s) > 1 else np.inf
+    ends_s = np.maximum.accumulate(leave_s.max(axis=1))
+    step_s = float(np.median(np.diff(ends_s))) if len(ends_s) > 1 else np.inf
     if apart_s > step_s / 2:
         raise LogError(
             f"{parts[0].file}: clocks do not agree: calls that are the same by their order end up to"
@@ -293,7 +297,7 @@ def _refuse_other_times(parts: Sequence[TracedRank], entry_s: np.ndarray) -> Non
 def _refuse_hosts_ahead(parts: Sequence[TracedRank], matched: Matched, group: str) -> None:
     """Raises LogError where hosts enter calls long before their GPUs begin them: then ranks are ready later."""
     begin_us = [[one.entry_us for one in part.calls[KERNEL] if one.group in ("", group)] for part in parts]
-    if len(matched.entry_us) < 2 or any(len(of_rank) != len(matched.entry_us) for of_rank in begin_us):
+    if any(len(of_rank) != len(matched.entry_us) for of_rank in begin_us):
         return
     ahead_s = float(np.median(np.array(begin_us).T - matched.entry_us)) * US
     step_s = float(np.median(np.diff(matched.entry_us.max(axis=1)))) * US

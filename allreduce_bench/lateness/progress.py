@@ -40,6 +40,7 @@ class Held(NamedTuple):
     nbytes: int | None  # of the vector of a rank; None: not known
     waiting: tuple[int, ...]  # ranks that have entered it and not left
     absent: tuple[int, ...]  # ranks with a record that have not entered it
+    started: tuple[int, ...] = ()  # of those waiting: where the GPU is known to have begun it
 
 
 class Unlike(NamedTuple):

@@ -53,12 +53,14 @@ def _held_sentence(call: Held, progress: Progress) -> str:
     nbytes = f" of {call.nbytes:,} bytes" if call.nbytes is not None else ""
     what = f"call {call.number}, {call.collective}{nbytes}"
     have, wait = ("have", "wait") if len(call.waiting) > 1 else ("has", "waits")
+    begun = f"; the GPU has begun it on {_ranks(call.started)}" if call.started else ""
     if call.absent:
         does = "have" if len(call.absent) > 1 else "has"
-        return f"{_ranks(call.absent)} {does} not entered {what}; {_ranks(call.waiting)} {have} entered it and {wait}"
+        others = f"{_ranks(call.waiting)} {have} entered it and {wait}"
+        return f"{_ranks(call.absent)} {does} not entered {what}; {others}{begun}"
     silent = {one.rank for one in progress.missing}
-    others = f"; nothing is known of {_ranks(silent)}" if silent else "; every rank has entered it"
-    return f"{_ranks(call.waiting)} {have} entered {what}, and not left it{others}"
+    others = f"nothing is known of {_ranks(silent)}" if silent else "every rank has entered it"
+    return f"{_ranks(call.waiting)} {have} entered {what}, and not left it; {others}{begun}"
 
 
 def _behind_sentences(progress: Progress) -> list[str]:

@@ -79,7 +79,8 @@ def test_completed_calls_of_nccl_and_messages_between_two(tmp_path):
         document["entries"].append({**last(document), "is_p2p": True, "collective_seq_id": 900})
 
     (one,) = progress(tmp_path, edit)
-    assert one.counts[0].entered[0] == 33 and one.counts[0].left[0] == 32 and one.held[0].absent == (2,)
+    assert one.counts[0].entered[0] == 33 and one.counts[0].left[0] == 32
+    assert one.held[0].absent == (2,) and one.held[0].started == (0, 1, 3)
 
 
 @pytest.mark.parametrize(

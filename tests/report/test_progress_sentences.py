@@ -31,6 +31,8 @@ def test_a_call_that_everybody_entered_and_nobody_left():
     assert progress_sentences(made({0: 7, 1: 7}, {0: 6, 1: 7}, held=held))[0] == (
         "rank 0 has entered call 7, barrier, and not left it; every rank has entered it"
     )
+    begun = made({0: 7, 1: 7}, {0: 6, 1: 7}, held=(held[0]._replace(started=(0,)),))
+    assert progress_sentences(begun)[0].endswith("every rank has entered it; the GPU has begun it on rank 0")
     gone = made({0: 7}, {0: 6}, ranks=2, held=held, missing=(Missing(1, NO_RECORD),))
     assert progress_sentences(gone)[0].endswith("and not left it; nothing is known of rank 1")
     assert progress_sentences(gone)[1] == "rank 1: no file"

@@ -21,6 +21,7 @@ HELD = fields(
         "nbytes": or_null(whole("vector of a rank; unit: bytes; null: not known")),
         "waiting": RANKS | {"description": "ranks that have entered it and not left"},
         "absent": RANKS | {"description": "ranks with a record that have not entered it"},
+        "started": RANKS | {"description": "of those waiting: where the GPU is known to have begun it"},
     }
 )
 PROGRESS = fields(
