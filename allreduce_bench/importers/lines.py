@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..runs.careful_reading import MOST_NBYTES, read_given
-from .other_formats import other_content
+from .documents import is_pickle
 from .row import LogError, LogWarning
 
 MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 PACKED = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
+SQLITE = b"SQLite format 3\0"
 PREFIX = re.compile(  # mpirun --tag-output, hydra -l, srun -l
     r"\s*(?:\[[^\]]{1,80}\]\s?<std(?:out|err)>:?\s?|\[\d{1,7}\]\s|\d{1,7}:\s)", re.ASCII
 )
+EXPECTED = "expected the log of a benchmark"
 LONGEST_LOG = MOST_NBYTES
 MANGLED = 0.1  # of the characters: beyond, it is no text
 
@@ -48,23 +50,25 @@ def read_text(path: Path) -> str:
     try:
         content = read_given(path, LONGEST_LOG)
     except OSError as error:
-        raise LogError(f"{path}: {(error.strerror or str(error)).lower()}; expected the log of a benchmark") from error
+        raise LogError(f"{path}: {(error.strerror or str(error)).lower()}; {EXPECTED}") from error
     except ValueError as error:  # a null byte in its name
-        raise LogError(f"{str(path)!r}: {error}; expected the log of a benchmark") from error
+        raise LogError(f"{str(path)!r}: {error}; {EXPECTED}") from error
     if not content.strip():
-        raise LogError(f"{path}, line 1: empty; expected the log of a benchmark")
+        raise LogError(f"{path}, line 1: empty; {EXPECTED}")
     for magic, name in PACKED.items():
         if content.startswith(magic):
             raise LogError(f"{path}, line 1: compressed by {name}; unpack it first")
-    if other := other_content(content):
-        raise LogError(f"{path}, line 1: {other}; expected the log of a benchmark")
+    if is_pickle(content):
+        raise LogError(f"{path}, line 1: a pickle, which is not read, since it runs what it says; {EXPECTED}")
+    if content.startswith(SQLITE):
+        raise LogError(f"{path}, line 1: a SQLite database, as of Nsight Systems; {EXPECTED}")
     coding = next((coding for mark, coding in MARKS.items() if content.startswith(mark)), "utf-8")
     text = content.decode(coding, errors="replace")
     strange = sum(letter == "\ufffd" or (letter < " " and letter not in "\t\n\r\f\v\x1b") for letter in text[:100_000])
     if "\0" in text or strange > MANGLED * min(len(text), 100_000):
         first = re.search(r"[\0-\x08\x0e-\x1a\x1c-\x1f\ufffd]", text)
         number = text.count("\n", 0, first.start() if first else 0) + 1
-        raise LogError(f"{path}, line {number}: binary, not text; expected the log of a benchmark")
+        raise LogError(f"{path}, line {number}: binary, not text; {EXPECTED}")
     return text
 
 
