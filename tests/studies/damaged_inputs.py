@@ -128,7 +128,8 @@ def study(draw: random.Random, damages: int, place: Path) -> int:
     for name, content in logs().items():
         beside = place / f"beside_{name}"
         beside.mkdir()
-        (beside / f"whole{Path(name).suffix}").write_bytes(content)
+        for number in (1, 2):  # one launch would be the same times as those of a damage that changes none
+            (beside / f"whole{number}{Path(name).suffix}").write_bytes(content)
         compared = ["compare", str(beside), "FILE", "--despite", "all", "--undecided", "pass"]
         kinds["compared log"].append((name, content, compared))
         in_folder = ["import", str(beside), "-o", str(beside / "out")]
