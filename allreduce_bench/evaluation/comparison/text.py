@@ -80,7 +80,7 @@ def _describe_side(side: Sequence[ComparedRun]) -> str:
 def _cell_fields(cell: ComparedCell) -> list[str]:
     ratio = f"{cell.printed_ratio:.3f}" if cell.printed_ratio else "-"
     reason = "" if cell.observed else cell.reason  # a sentence says it of all of them
-    return [cell.name, *cell.times, ratio, cell.interval or "-", cell.shown_verdict, reason]
+    return [printable(cell.name), *cell.times, ratio, cell.interval or "-", cell.shown_verdict, printable(reason)]
 
 
 def _markdown_row(fields: Sequence[str]) -> str:
