@@ -163,15 +163,15 @@ def _block_sentences(health: Health) -> list[str]:
         more = f"; {len(members) - MOST_IN_GROUP} more" if len(members) > MOST_IN_GROUP else ""
         ratios = [result.blocks.far_ratio for result in results]
         lines.append(
-            f"{names}: {len(members)} groups of nodes: {groups}{more}; pairs between groups take {_span(ratios)} times as "
-            "long as those within: racks or switches, not nodes; each pair is judged by the pairs of its groups"
+            f"{names}: {len(members)} groups of nodes: {groups}{more}; pairs between groups take {_span(ratios)} times "
+            "as long as those within: racks or switches, not nodes; each pair is judged by the pairs of its groups"
         )
         quiet = [nodes[node] for node in alone if all(node not in result.slow_nodes for result in results)]
         if quiet:
             are = "is" if len(quiet) == 1 else "are"
             lines.append(
-                f"{compress(quiet)} {are} in none of these groups and no slower than pairs between them: behind another "
-                "switch, or slow; measure beside nodes of the same rack"
+                f"{compress(quiet)} {are} in none of these groups and no slower than pairs between them: behind "
+                "another switch, or slow; measure beside nodes of the same rack"
             )
     return lines
 

@@ -154,3 +154,18 @@ def check_first(first, kept: list[dict], folder) -> None:
     assert len(ways) == 12 and {row["round"] for row in kept} == {"1", "2", "3"}
     assert json.loads((folder / "health.json").read_text())["nodes"] == ["h1", "h2", "h3", "h4"]
     assert {"health.png", "health.svg"} < {path.name for path in folder.iterdir()}
+
+
+def test_columns_without_a_unit_or_that_are_not_judged_are_one_sentence_each(tmp_path):
+    path = tmp_path / "pairs.csv"
+    pairs = [(f"n{one}", f"n{other}") for one in range(9) for other in range(one)]
+    rows = [
+        f"{one},{other},2,{1 if 'n5' in (one, other) else 2},{1 + 0.01 * at}" for at, (one, other) in enumerate(pairs)
+    ]
+    path.write_text("\n".join(["source,dest,latency,bandwidth,score", *rows, ""]))
+    result = CliRunner().invoke(main, ["health", "--from", str(path)])
+    assert result.exit_code == 1 and "1 bad node: n5" in result.stdout
+    assert result.stderr.splitlines() == [
+        "latency, bandwidth: columns have no unit in the name: values are compared with each other only",
+        "score: column has numbers that are not judged; --value COLUMN --value-is rate or time does it",
+    ]
