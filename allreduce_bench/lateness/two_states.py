@@ -254,8 +254,8 @@ def kind_of_gap(low_s: np.ndarray, high_s: np.ndarray) -> str:
     """What the slow state has in common at all sizes: of CONSTANT_... that which fits best.
 
     A ratio has to fit clearly better than a time or a delay, or clearly worse; these two are much the same where the
-    fast state is far faster. `low_s`, `high_s`: float64 [size], seconds of both states. UNKNOWN below LEAST_SIZES sizes,
-    and where the fast state takes much the same at all of them, so that several fit.
+    fast state is far faster. `low_s`, `high_s`: float64 [size], seconds of both states. UNKNOWN below LEAST_SIZES
+    sizes, and where the fast state takes much the same at all of them, so that several fit.
     """
     if len(low_s) < LEAST_SIZES:
         return UNKNOWN
