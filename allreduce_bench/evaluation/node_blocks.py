@@ -97,13 +97,13 @@ def _renumbered(of_node: np.ndarray) -> np.ndarray:
 
 def _standing(table: np.ndarray, of_node: np.ndarray) -> np.ndarray:
     """The same without blocks whose pairs are not near by more than noise explains."""
-    if of_node.max() < 1:
+    medians = _block_medians(table, of_node)
+    if np.isnan(medians[~np.eye(len(medians), dtype=bool)]).all():  # also of one block, which has no other
         return np.full(len(of_node), -1)
     noise = _noise(table, of_node)
-    medians = _block_medians(table, of_node)
     kept = of_node.copy()
     for block, row in enumerate(medians):
-        nearest_other = np.nanmin(np.delete(row, block), initial=np.inf)
+        nearest_other = np.fmin.reduce(np.delete(row, block))  # NaN: it has pairs with no other
         least = max(LEAST_NEAR, SEPARATED * noise / np.sqrt(np.count_nonzero(of_node == block) - 1))
         if not nearest_other - row[block] >= least:
             kept[of_node == block] = -1
@@ -116,7 +116,7 @@ def _nearest(table: np.ndarray, of_node: np.ndarray) -> np.ndarray:
     if blocks < 2:
         return of_node
     own = np.stack([_row_medians(table[:, of_node == block]) for block in range(blocks)], axis=1)
-    ordered = np.sort(np.where(np.isnan(own), np.inf, own), axis=1)
+    ordered = np.sort(own, axis=1)  # NaN last: with fewer than two blocks nothing is compared
     is_nearer = ordered[:, 1] - ordered[:, 0] >= MARGIN * _step(table, of_node)
     return np.where(is_nearer, np.where(np.isnan(own), np.inf, own).argmin(axis=1), -1)
 

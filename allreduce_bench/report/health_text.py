@@ -154,7 +154,7 @@ def _block_sentences(health: Health) -> list[str]:
     """A sentence for each division of the nodes into groups, with all tests that show it, and one for those alone."""
     tests_of: dict[tuple, list[Judged]] = {}
     for result in health.results:
-        if result.blocks.members:
+        if result.blocks.members and result.is_judged:
             tests_of.setdefault((result.blocks.members, result.blocks.alone), []).append(result)
     lines = []
     for (members, alone), results in tests_of.items():

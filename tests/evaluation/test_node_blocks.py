@@ -72,3 +72,18 @@ def test_pairs_that_are_missing_leave_the_groups_as_they_are():
     assert whole.members == (tuple(range(14)), tuple(range(14, 24)))
     level = levels(table, blocks)
     assert level[0, 20] - level[0, 1] == pytest.approx(np.log(1.4), abs=0.03) and level[0, 1] == level[3, 4]
+
+
+@pytest.mark.filterwarnings("error")
+def test_whatever_pairs_are_missing_there_is_an_answer():
+    for seed in range(60):
+        random = np.random.default_rng(seed)
+        nodes = int(random.integers(8, 20))
+        rack = random.integers(0, 3, nodes)
+        table = random.normal(0, 0.05, (nodes, nodes)) + 0.5 * (rack != rack[:, None])
+        table[random.random(table.shape) < 0.4] = np.nan
+        if seed % 3 == 0:
+            table[rack != rack[:, None]] = np.nan  # no pair between racks
+        np.fill_diagonal(table, np.nan)
+        result = judged(PairTable("t", tuple(map(str, range(nodes))), table, "us", False), 0.2)
+        assert sum(map(len, result.blocks.members)) + len(result.blocks.alone) in (0, nodes)
