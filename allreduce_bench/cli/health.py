@@ -57,7 +57,7 @@ OF_MEASURING = ("hosts", "repetitions", "timeout", "launcher", "launcher_args", 
     "--from", "table", type=click.Path(path_type=Path), help="Judge a CSV of pairs, or the folder of a check again."
 )
 @click.option("--failed", type=click.Path(path_type=Path), help="With --from: a list of the pairs that failed.")
-@click.option("--value", default="", metavar="COLUMN", help="With --from: the column of rates or times.")
+@click.option("--value", default="", metavar="COLUMN", help="With --from: the column to judge [default: each].")
 @click.option("--value-is", type=click.Choice(("rate", "time")), help="With --from: what that column holds.")
 @click.option("--print-exclude", is_flag=True, help="Print the bad nodes only, for sbatch --exclude.")
 @click.option("--all", "every_link", is_flag=True, help="Name every slow and failed link, not the worst ten only.")
@@ -83,7 +83,7 @@ def health(
     One launch with a rank per node measures all pairs of nodes in rounds of disjoint pairs: 8 bytes to and fro for the
     latency, 4 MiB in each direction for the bandwidth. Above 64 nodes there are two rounds, and suspects are measured
     again, alone. A node is slow if its pairs are, a link if its pair is slower than both of its nodes are with others
-    (median polish); all is relative to the other nodes. A pair that fails or hangs is noted, and the others go on. Exit
+    (median polish); all is relative to the other nodes, of the same rack where racks are seen. A pair that fails or hangs is noted, and the others go on. Exit
     status 1 if a node or link is slow, or a pair failed. -o keeps times and figure; the same -o continues an
     interrupted check. --from reads tables of pairs that others measured, with the columns source and dest, or nodes.
     """
