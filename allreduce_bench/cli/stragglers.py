@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..units import in_ranks
 from .sections import examples
 from .terminal import echo_wrapped, screen
 from .types import DURATION, OneLineError, color_option, errors_in_one_line, no_limit, talk, tell_damages
 
 if TYPE_CHECKING:
+    from ..lateness.progress import Progress
     from ..report.formats.stragglers import Named
 
 
@@ -18,13 +20,16 @@ if TYPE_CHECKING:
     epilog=examples(
         "stragglers results/today",
         "stragglers nccl-inspector-4711/ --communicator 0x7f8c496ae9f661",
+        "stragglers traces/*.json.gz",
         "stragglers steps.jsonl --format json",
         "stragglers results/today --trace arrivals.csv",
     )
 )
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...", type=click.Path(path_type=Path))
 @click.option(
-    "--communicator", metavar="ID", help="Communicator of NCCL Inspector, by id or name, if there are several."
+    "--communicator",
+    metavar="ID",
+    help="Communicator of NCCL Inspector, by id or name, or process group of traces, if there are several.",
 )
 @click.option("--step", type=DURATION, help="How long a step takes, which an arrival trace does not say.")
 @click.option("--trace", type=click.Path(path_type=Path), help="Write how late each rank was in each step: a CSV.")
@@ -43,10 +48,11 @@ if TYPE_CHECKING:
 def stragglers(sources, communicator, step, trace, fail, format_, no_limit) -> None:
     """Name the rank or node that the others wait for, and what it costs.
 
-    SOURCE: a run measured with --compute or --arrival, an imported run, the files of NCCL Inspector of all processes or
-    their folder, the JSON lines of StepMonitor, or an arrival trace. What counts is when each rank is ready for the
-    call, never how long it is in it: that is shortest for the rank that the others wait for. A cause is named where it
-    explains at least 80 % of the lasting wait and ranks wait at least 10 % of a step; nothing is claimed below three
+    SOURCE: a run measured with --compute or --arrival, an imported run, the files of NCCL Inspector or torch.profiler
+    of all processes or their folder, the JSON lines of StepMonitor, or an arrival trace. Records of the Flight Recorder
+    and of NCCL RAS, as JSON, say who is behind in calls, not who is late. What counts is when each rank is ready for
+    the call, never how long it is in it: that is shortest for the rank that the others wait for. A cause is named where
+    it explains at least 80 % of the lasting wait and ranks wait at least 10 % of a step; nothing is claimed below three
     times the error of the clock or below the noise. That nobody is named is a result, with its reason. Exit status 0,
     unless --fail is given.
     """
@@ -61,32 +67,35 @@ def stragglers(sources, communicator, step, trace, fail, format_, no_limit) -> N
         refuse_given(trace)
     refuse_long_logs("stragglers", (path for path in sources if not (path / "run.json").exists()), no_limit)
     tell_damages(RunFolder(path) for path in sources if (path / "run.json").exists())
-    named = _named(sources, communicator, step)
-    if not named:
+    named, progress = _named(sources, communicator, step)
+    if not named and not progress:
         _say_nothing(sources)
     if trace:
         _write_trace(named, trace)
     if format_ == "json":
-        click.echo(json_text(named), nl=False)
+        click.echo(json_text(named, progress), nl=False)
     else:
         _show(named)
+        _show_progress(progress, below=bool(named))
     if fail and any(one.judged.report.causes for one in named):
         raise click.exceptions.Exit(1)
 
 
-def _named(sources: tuple[Path, ...], communicator: str | None, step_s: float | None) -> "list[Named]":
-    """What the arrivals of all sources say; what was left out of them, and what else they tell, goes to stderr."""
+def _named(
+    sources: tuple[Path, ...], communicator: str | None, step_s: float | None
+) -> "tuple[list[Named], list[Progress]]":
+    """What the arrivals of all sources say, and their counts of calls; what was left out of them goes to stderr."""
     from ..importers import LogNote, LogWarning
-    from ..importers.arrival_sources import sources_of
+    from ..importers.arrival_sources import found_in
     from ..report.formats.stragglers import Named
     from ..report.straggler_sentences import judged
 
     with warnings.catch_warnings(record=True) as log_warnings:
         warnings.simplefilter("always", LogWarning)
-        found = sources_of(sources, communicator, step_s)
+        found = found_in(sources, communicator, step_s)
     for warning in log_warnings:
         talk(f"{'note' if issubclass(warning.category, LogNote) else 'warning'}: {warning.message}")
-    return [Named(source.path, source.kind, judged(*source[2:])) for source in found]
+    return [Named(source.path, source.kind, judged(*source[2:])) for source in found.sources], found.progress
 
 
 def _write_trace(named: "list[Named]", path: Path) -> None:
@@ -118,3 +127,15 @@ def _show(named: "list[Named]") -> None:
         click.echo("\n" * bool(number) + title)
         click.echo("\n".join([*rank_table(one.judged, screen()), ""]))
         echo_wrapped(verdict_sentences(one.judged))
+
+
+def _show_progress(progress: "list[Progress]", below: bool) -> None:
+    """Print a table and the sentences of each group."""
+    from ..importers.values import printable
+    from ..report.progress_sentences import progress_sentences, progress_table
+
+    for number, one in enumerate(progress):
+        title = printable(f"{one.path}: {one.kind}, group {one.group}, {in_ranks([len(one.members)])}")
+        click.echo("\n" * (below or bool(number)) + title)
+        click.echo("\n".join([*progress_table(one, screen()), ""]))
+        echo_wrapped(progress_sentences(one))

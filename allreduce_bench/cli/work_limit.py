@@ -26,7 +26,7 @@ MOST_TIMES = 200_000  # that are predicted at 0.5 ms each
 MOST_LOG_NBYTES = 32_000_000  # a million rows at 0.3 ms each
 MOST_FILES = 20_000  # below a folder of logs, of whatever kind
 MOST_RUNS = 1000
-LOGS = (".csv", ".log", ".jsonl", ".json")  # ends of the names of logs in a folder
+LOGS = (".csv", ".log", ".jsonl", ".json", ".gz")  # ends of the names of logs in a folder
 LETTERS_OF_TERM, LETTERS_OF_MESSAGE = 6, 60  # of what `explain` writes: `371.1+`, and a line without its contents
 
 

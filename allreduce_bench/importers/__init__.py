@@ -4,7 +4,8 @@ In: logs. Out: rows (`row`), each with its file and line. Read in this order: `r
 `importer` (what each declares) and `tools` (a file each, found by scanning; `osu` is the one to copy), `lines` and
 `values` (what they share), `flux`, `nccl_table`, `rates`, `columns` (what single ones need), `points`, `keep` (a run
 folder), `merge` (several runs as one). Who arrives late: `inspector_lines`, `inspector`, `inspector_arrivals`,
-`monitor_lines` (StepMonitor), `arrival_trace`, `arrival_sources` (any of them). Pairs of nodes: `pair_tables`.
+`monitor_lines` (StepMonitor), `arrival_trace`; of PyTorch and NCCL `documents`, `collectives`, `kineto_events`,
+`kineto_arrivals`, `flight_recorder`, `nccl_ras`, `job_files`; `arrival_sources` (any of them). Pairs: `pair_tables`.
 """
 
 from .keep import keep

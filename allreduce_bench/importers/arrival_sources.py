@@ -1,4 +1,4 @@
-"""Arrivals of whatever has some: runs, files of NCCL Inspector, lines of StepMonitor, arrival traces."""
+"""Arrivals of whatever has some: runs, NCCL Inspector, torch.profiler, StepMonitor, arrival traces."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,18 +9,24 @@ import numpy as np
 from ..evaluation.joined_arrivals import Injected, of_run
 from ..evaluation.node_states import NodeState
 from ..lateness.arrivals import Arrivals
+from ..lateness.progress import Progress
 from ..runs.arrival_trace import read_trace
 from ..runs.folder import RunFolder
 from ..units import in_ranks
 from . import arrival_trace, monitor_lines
+from .flight_recorder import progress_of_records, refuse_pickle
 from .inspector import files_of, is_of_inspector
 from .inspector_arrivals import arrivals_of_logs
+from .job_files import FLIGHT_RECORDER, KINETO, PICKLE, RAS, kinds_of
+from .kineto_arrivals import arrivals_of_traces
 from .lines import read_text
+from .nccl_ras import progress_of_ras
 from .row import LogError
 
 EXPECTED = (
-    "expected a run measured with --compute or --arrival, files of NCCL Inspector or their folder, the JSON lines of"
-    " StepMonitor, or an arrival trace (CSV with step,rank,late_s)"
+    "expected a run measured with --compute or --arrival, files of NCCL Inspector, of torch.profiler or of the Flight"
+    " Recorder, or their folder, NCCL RAS as JSON, the JSON lines of StepMonitor, or an arrival trace (CSV with"
+    " step,rank,late_s)"
 )
 RUN, INSPECTOR, MONITOR, TRACE = "run", "nccl-inspector", "step-monitor", "trace"
 
@@ -36,24 +42,48 @@ class Source(NamedTuple):
     injected: Injected = Injected()
 
 
-def sources_of(paths: Sequence[Path], communicator: str | None = None, step_s: float | None = None) -> list[Source]:
-    """The arrivals of all paths in order; the files of NCCL Inspector are parts of one job.
+class Found(NamedTuple):
+    """What files say of the ranks of a job."""
 
-    `step_s`: how long a step takes, which a trace does not say. Raises LogError, RunError.
+    sources: list[Source]
+    progress: list[Progress]  # of records that count calls and have no times that can be compared
+
+
+def sources_of(paths: Sequence[Path], communicator: str | None = None, step_s: float | None = None) -> list[Source]:
+    """The arrivals of all paths in order, as `found_in` finds them. Raises LogError, RunError."""
+    return found_in(paths, communicator, step_s).sources
+
+
+def found_in(paths: Sequence[Path], communicator: str | None = None, step_s: float | None = None) -> Found:
+    """What all paths say, in order; the files of NCCL Inspector are parts of one job, so are traces, and records.
+
+    `communicator`: of Inspector, or a process group of traces. `step_s`: how long a step takes, which an arrival trace
+    does not say. Raises LogError, RunError.
     """
     parts = [path for path in paths if _is_of_inspector(path)]
-    found: list[Source] = []
-    for path in paths:
-        if path in parts:
-            if path == parts[0]:
-                chosen, arrivals = arrivals_of_logs(parts, communicator)
-                found.append(Source(str(path), INSPECTOR, f"communicator {chosen.words}", arrivals))
+    kinds = kinds_of(path for path in paths if path not in parts)
+    traces, records = ([path for path, kind in kinds if kind == of_job] for of_job in (KINETO, FLIGHT_RECORDER))
+    if communicator and not parts and not traces:
+        raise LogError(
+            f"{paths[0]}: --communicator chooses one of NCCL Inspector or of traces, which this is not; leave it out"
+        )
+    found = Found([], [])
+    for path, kind in [*((path, INSPECTOR) for path in parts[:1]), *kinds]:
+        if kind == INSPECTOR:
+            chosen, arrivals = arrivals_of_logs(parts, communicator)
+            found.sources.append(Source(str(path), INSPECTOR, f"communicator {chosen.words}", arrivals))
+        elif kind == KINETO and path == traces[0]:
+            found.sources.append(Source(str(path), KINETO, *arrivals_of_traces(traces, communicator)))
+        elif kind == FLIGHT_RECORDER and path == records[0]:
+            found.progress.extend(progress_of_records(records))
+        elif kind == RAS:
+            found.progress.extend(progress_of_ras(path))
+        elif kind == PICKLE:
+            raise refuse_pickle(path)
         elif path.is_dir():
-            found += _of_folder(path)
-        else:
-            found += _of_file(path, step_s)
-    if communicator and not parts:
-        raise LogError(f"{paths[0]}: --communicator chooses one of NCCL Inspector, which this is not; leave it out")
+            found.sources.extend(_of_folder(path))
+        elif not kind:
+            found.sources.extend(_of_file(path, step_s))
     return found
 
 

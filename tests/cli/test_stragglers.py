@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from made_arrivals import arrivals, write_steps
 from made_inspector import Job, write_job
 from made_runs import build_run
+from made_traces import write_records, write_traces
 
 from allreduce_bench.cli import main
 
@@ -55,6 +56,59 @@ def test_json_names_its_schema(tmp_path):
     assert json.loads(content)["schema"] == "urn:allreduce-bench:stragglers:1"
     (tmp_path / "s.json").write_text(content)
     assert CliRunner().invoke(main, ["schema", "--check", str(tmp_path / "s.json")]).exit_code == 0
+
+
+def test_traces_of_torch_and_records_of_calls(tmp_path):
+    write_traces(tmp_path / "job")
+    write_records(tmp_path / "job")
+    said = run(tmp_path / "job").stdout
+    assert (
+        "trace_0.json: 4 ranks, 30 all_reduce\nrank  node" in said and "rank 2 arrives last in 100 % of steps" in said
+    )
+    assert "record_0.json: flight-recorder, group 0 (default_pg), 4 ranks\nrank  entered  left" in said
+    assert "rank 2 has not entered call 33, all_reduce of 1,000 bytes; ranks 0-1,3 have entered it and wait" in said
+    run(*write_records(tmp_path / "records"), "--fail")  # counts name no cause
+    content = run(tmp_path / "job", "--format", "json").stdout
+    assert json.loads(content)["progress"][0]["behind"] == {"2": 1}
+    (tmp_path / "s.json").write_text(content)
+    assert CliRunner().invoke(main, ["schema", "--check", str(tmp_path / "s.json")]).exit_code == 0
+
+
+def test_bad_traces_are_one_sentence(tmp_path):
+    traces = write_traces(tmp_path / "traces")
+    whole = traces[0].read_text()
+    for content, said in {
+        whole[: len(whole) // 2]: "damaged JSON, or cut off",
+        whole.replace("c10d::", "aten::").replace("gloo:", "x"): "no collective call that all ranks meet in",
+        whole.replace('"rank": 0', '"rank": 1'): "rank 1 is also in",
+        '{"entries": [], "pg_config": {}}': "no collective call is recorded",
+        '{"nccl_version": "2.28", "communicators": []}': "no communicator",
+        '{"a": 1}': "unknown; expected a run",
+    }.items():
+        traces[0].write_text(content)
+        result = run(*traces, status=2)
+        assert said in result.stderr and result.stderr.strip().count("\n") == 0, result.stderr
+
+
+def test_huge_traces_are_refused_by_their_size(tmp_path):
+    paths = write_traces(tmp_path)
+    with open(paths[0], "r+b") as file:
+        file.truncate(40_000_000)
+    assert "about 40 MB of logs, the limit is 32" in run(tmp_path, status=2).stderr
+
+
+def test_text_of_a_trace_cannot_steer_a_terminal(tmp_path):
+    def edit(rank, document):
+        document["host_name"] = "n\x1b[31m\n<b>"
+        document["traceEvents"][0]["name"] = "\x1b"
+
+    def of_records(rank, document):
+        for entry in document["entries"]:
+            entry["process_group"] = ["0", "\x1b]0;x\n"]
+            entry["profiling_name"] = "gloo:\x1b[2J"
+
+    said = run(*write_traces(tmp_path, edit), *write_records(tmp_path / "records", of_records)).output
+    assert "\x1b" not in said and "n?[31m?<b>" in said and "group 0 (?]0;x?)" in said
 
 
 @pytest.mark.parametrize("words", [(), ("--format", "json")])

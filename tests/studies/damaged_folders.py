@@ -42,7 +42,7 @@ COMMANDS += ("status", "collect", "report", "choice")
 IN_ITS_OUTPUT = {  # commands that say on stdout what is missing, and the words
     "runs": ("damaged", "/"),
     "status": ("cells done", "damaged"),
-    "collect": ("to measure the missing cells",),
+    "collect": ("missing cells",),
 }
 SLOW, SELDOM = ("report", "collect"), 25  # commands that draw figures: of one in so many folders
 Damage = Callable[[random.Random, RunFolder, RunFolder], None]  # to the first run, by the second one

@@ -5,6 +5,8 @@ damages, read, refused, faults. Exit status 1 where there is a fault.
 """
 
 import argparse
+import gzip
+import json
 import random
 import shutil
 import signal
@@ -18,6 +20,7 @@ from pathlib import Path
 from click.testing import CliRunner
 from damaged_runs import OF_A_FILE
 from made_logs import nccl_json, result
+from made_traces import RANKS, RAS, TORCH, write_records
 from places import DATA, JOBS, LOGS
 
 from allreduce_bench.cli import main as command
@@ -56,6 +59,19 @@ def other_files(place: Path) -> dict[str, tuple[bytes, list[str]]]:
         "system": ((JOBS / "systems" / "workstation.cfg").read_bytes(), [*submit, "--system", "FILE"]),
         "template": ((JOBS / "sweep.sbatch").read_bytes(), [*submit, "--template", "FILE"]),
         "host file": (b"n1\nn2:8\nn3 slots=4 # fast\n", [*run, "--hostfile", "FILE"]),
+        **files_of_jobs(place),
+    }
+
+
+def files_of_jobs(place: Path) -> dict[str, tuple[bytes, list[str]]]:
+    """The same of what PyTorch and NCCL write of a job, beside the files of other ranks."""
+    packed = [TORCH / "clean" / f"trace_{rank}.json.gz" for rank in range(RANKS)]
+    record, *records = write_records(place / "records", lambda rank, document: document.update(rank=rank))
+    return {
+        "trace": (gzip.decompress(packed[0].read_bytes()), ["stragglers", "FILE", *map(str, packed[1:])]),
+        "packed trace": (packed[0].read_bytes(), ["stragglers", "FILE", *map(str, packed[1:])]),
+        "flight record": (record.read_bytes(), ["stragglers", "FILE", *map(str, records)]),
+        "NCCL RAS": (json.dumps(RAS).encode(), ["stragglers", "FILE"]),
     }
 
 
@@ -123,7 +139,7 @@ def study(draw: random.Random, damages: int, place: Path) -> int:
 def main() -> None:
     """Damage so many files of each kind, and print what came of it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--damages", type=int, default=2000, help="of each of the five kinds of file [2000]")
+    parser.add_argument("--damages", type=int, default=2000, help="of each of the nine kinds of file [2000]")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:

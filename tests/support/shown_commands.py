@@ -39,7 +39,7 @@ PARSED = {
     r"--launcher\b": "another launcher; `launching` has played ones",
     r"--interface\b": "an interface of that name",
     r"--stage\b": "a folder on every node",
-    r"nccl-inspector|steps\.jsonl": "files of other programs; `importers` and `cli/test_stragglers.py` make them",
+    r"nccl-inspector|steps\.jsonl|torch-job": "files of other programs; `cli/test_stragglers.py` makes them",
     r"--resume\b": "a run that was interrupted; `cli/test_run.py` interrupts one",
     r"--min-busbw\b": "a machine that is fast enough; `evaluation/test_acceptance.py` has results",
 }

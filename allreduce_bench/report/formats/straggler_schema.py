@@ -2,6 +2,7 @@
 
 from ...lateness import stragglers as codes
 from ...runs.json_schema.build import Schema, fields, flag, items, number, or_null, text, whole
+from .progress import PROGRESS
 from .stragglers import SCHEMA
 
 SILENCES = (
@@ -65,7 +66,7 @@ STALL = fields(
 SOURCE = fields(
     {
         "path": text("file or folder"),
-        "kind": text("what it is: run, nccl-inspector, step-monitor, trace"),
+        "kind": text("what it is: run, nccl-inspector, step-monitor, trace, kineto"),
         "what": text("which cell or communicator of it; empty: all"),
         "verdict": items(text(), "sentences, the verdict first"),
         "silence": or_null(text("why nobody is named; null: somebody is", *SILENCES)),
@@ -93,5 +94,6 @@ STRAGGLERS = fields(
     {
         "schema": text("name and version of this schema", SCHEMA),
         "sources": items(SOURCE, "arrivals that were judged together, each with what they say"),
-    }
+    },
+    {"progress": items(PROGRESS, "groups of which records count calls, without times: the Flight Recorder, NCCL RAS")},
 )

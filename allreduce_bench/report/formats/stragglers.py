@@ -5,7 +5,9 @@ from collections.abc import Iterable
 from math import isfinite
 from typing import Any, NamedTuple
 
+from ...lateness.progress import Progress
 from ..straggler_sentences import Judged, name_of, verdict_sentences
+from .progress import progress_object
 
 SCHEMA = "urn:allreduce-bench:stragglers:1"
 SECONDS = ("step_s", "undisturbed_s", "idle_rank_s", "saved_s")
@@ -24,9 +26,16 @@ class Named(NamedTuple):
     judged: Judged
 
 
-def json_text(sources: Iterable[Named]) -> str:
-    """An object with schema and sources; shares are between 0 and 1, a value that is not known is null."""
-    content = {"schema": SCHEMA, "sources": [_source(source) for source in sources]}
+def json_text(sources: Iterable[Named], progress: Iterable[Progress] = ()) -> str:
+    """An object with schema and sources; shares are between 0 and 1, a value that is not known is null.
+
+    `progress`: what records of calls say of ranks, which are no arrivals.
+    """
+    content = {
+        "schema": SCHEMA,
+        "sources": [_source(source) for source in sources],
+        "progress": [progress_object(one) for one in progress],
+    }
     return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
 

@@ -1,0 +1,72 @@
+"""What a trace of one rank says, and what is none."""
+
+import json
+
+import pytest
+from made_traces import TORCH, of_nccl, without, write_traces
+
+from allreduce_bench.importers import LogError
+from allreduce_bench.importers.documents import head_of
+from allreduce_bench.importers.kineto_events import COMMS, GLOO, KERNEL, NCCL, OP, recognises, traced
+
+
+def test_a_trace_that_torch_wrote_over_gloo():
+    path = TORCH / "late" / "trace_2.json.gz"
+    part = traced(path)
+    assert recognises(head_of(path).decode())
+    assert (part.rank, part.ranks, part.host) == (2, 4, "vm") and part.base_ns > 1.7e18
+    assert len(part.calls[OP]) == len(part.calls[GLOO]) == 30 and not part.calls[COMMS]
+    call = part.calls[OP][0]
+    assert (call.collective, call.size, call.number) == ("all_reduce", "[[1000]]", None)
+    assert all(op.entry_us < gloo.entry_us < gloo.end_us for op, gloo in zip(part.calls[OP], part.calls[GLOO]))
+
+
+def test_calls_of_nccl_have_numbers_and_groups_and_kernels_are_none(tmp_path):
+    part = traced(write_traces(tmp_path, of_nccl)[1])
+    calls = part.calls[COMMS]
+    assert [call.number for call in calls] == list(range(7, 37))
+    assert {(call.collective, call.size, call.group) for call in calls} == {("all_reduce", "1000 Float", "dp")}
+    assert [call.collective for call in part.calls[KERNEL]] == ["all_reduce"] * 30 and not part.calls[NCCL]
+
+
+def _without(name):
+    return lambda rank, document: document.pop(name)
+
+
+def _with_event(**changed):
+    def edit(rank, document):
+        next(event for event in document["traceEvents"] if event["name"] == "c10d::allreduce_").update(changed)
+
+    return edit
+
+
+def _only_kernels(rank, document):
+    of_nccl(rank, document)
+    document["traceEvents"] = [event for event in document["traceEvents"] if event["cat"] == "kernel"]
+
+
+@pytest.mark.parametrize(
+    "edit, said",
+    [
+        (_without("distributedInfo"), "no distributedInfo with a rank"),
+        (_without("traceEvents"), "no object with traceEvents"),
+        (without("c10d", "gloo"), "no collective call that all ranks meet in"),
+        (_only_kernels, "a kernel waits in its stream and is no entry of the host"),
+        (_with_event(ts="soon"), "event [0-9]+: ts and dur are .*, expected microseconds"),
+        (_with_event(dur=float("nan")), "expected microseconds"),
+        (lambda rank, document: document["distributedInfo"].update(rank=4), "rank is '4', expected .* from 0 to 3"),
+        (lambda rank, document: document["distributedInfo"].update(world_size=10**9), "world_size is"),
+    ],
+)
+def test_what_is_no_trace_of_a_rank_is_one_sentence(tmp_path, edit, said):
+    with pytest.raises(LogError, match=said):
+        traced(write_traces(tmp_path, edit)[0])
+
+
+def test_other_traces_of_chrome_are_told_and_refused(tmp_path):
+    path = tmp_path / "chrome.json"
+    path.write_text(json.dumps([{"ph": "X", "name": "gloo:all_reduce", "ts": 1, "dur": 2}]))
+    assert recognises(path.read_text())
+    with pytest.raises(LogError, match="no object with traceEvents; expected what export_chrome_trace"):
+        traced(path)
+    assert not recognises('{"entries": []}') and not recognises("step,rank,late_s")

@@ -1,0 +1,72 @@
+"""Four processes of PyTorch over Gloo, one of them late: their traces, and records of a call that it never enters.
+
+    python recorded_torch.py FOLDER [--late 0.01] [--steps 30]
+
+Writes `trace_RANK.json` (torch.profiler) of the steps; then all ranks but LATE enter one more all-reduce, and each
+writes `record_RANK.json` and `record_RANK.pickle` (Flight Recorder). Files of tests/data/torch are made by it.
+"""
+
+import argparse
+import os
+import time
+from pathlib import Path
+
+RANKS, LATE = 4, 2
+WORK_S = 0.02
+VALUES = 1000  # float32
+SETTLE_S = 1.0  # after it, whoever does so has entered the last call
+
+
+def work(rank: int, folder: str, late_s: float, steps: int) -> None:
+    """What each process does."""
+    os.environ["TORCH_FR_BUFFER_SIZE"] = "2000"
+    import torch
+    import torch.distributed as dist
+    from torch._C._distributed_c10d import _dump_fr_trace, _dump_fr_trace_json
+    from torch.profiler import ProfilerActivity, profile
+
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=RANKS)
+    place = Path(folder)
+    dist.all_reduce(torch.ones(VALUES))
+    with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiler:
+        for _ in range(steps):
+            time.sleep(WORK_S + (late_s if rank == LATE else 0))
+            dist.all_reduce(torch.ones(VALUES))
+    profiler.export_chrome_trace(str(place / f"trace_{rank}.json"))
+    dist.barrier()
+    if rank != LATE:
+        dist.all_reduce(torch.ones(VALUES // 4), async_op=True)
+    time.sleep(SETTLE_S)
+    (place / f"record_{rank}.json").write_bytes(_dump_fr_trace_json(True, False))
+    (place / f"record_{rank}.pickle").write_bytes(_dump_fr_trace(True, False, False))
+    (place / f"done_{rank}").touch()
+    while len(list(place.glob("done_*"))) < RANKS:  # whoever ends first ends the call of the others with an error
+        time.sleep(0.05)
+    os._exit(0)  # the last call would be waited for
+
+
+def main() -> None:
+    """Start the processes."""
+    import multiprocessing
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--late", type=float, default=0.01, help="seconds of each step")
+    parser.add_argument("--steps", type=int, default=30)
+    asked = parser.parse_args()
+    asked.folder.mkdir(parents=True, exist_ok=True)
+    spawning = multiprocessing.get_context("spawn")
+    processes = [
+        spawning.Process(target=work, args=(rank, str(asked.folder.resolve()), asked.late, asked.steps), daemon=True)
+        for rank in range(RANKS)
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(120)
+    raise SystemExit(max(abs(process.exitcode) if process.exitcode is not None else 1 for process in processes))
+
+
+if __name__ == "__main__":
+    main()

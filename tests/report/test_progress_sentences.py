@@ -1,0 +1,79 @@
+"""How far ranks have come, in words: never by how much time."""
+
+from allreduce_bench.lateness.progress import DEAD, NO_RECORD, Count, Held, Missing, Progress, Unlike
+from allreduce_bench.report.progress_sentences import (
+    MOST_RANKS,
+    NO_TIMES,
+    SNAPSHOT,
+    progress_sentences,
+    progress_table,
+)
+from allreduce_bench.tables import UNBOUNDED, Screen
+
+
+def made(entered, left=None, **others):
+    ranks = tuple(range(others.pop("ranks", len(entered))))
+    count = Count(others.pop("collective", ""), entered, left or {})
+    return Progress("f", "flight-recorder", "0", ranks, others.pop("hosts", {}), (count,), **others)
+
+
+def test_who_has_not_entered_a_call_that_others_wait_in():
+    one = made({0: 7, 1: 6, 2: 7}, {0: 6, 1: 6, 2: 6}, held=(Held(7, "all_reduce", 4000, (0, 2), (1,)),))
+    assert progress_sentences(one) == [
+        "rank 1 has not entered call 7, all_reduce of 4,000 bytes; ranks 0,2 have entered it and wait",
+        SNAPSHOT,
+    ]
+    assert progress_table(one, UNBOUNDED)[1].split() == ["1", "6", "6", "1"]
+
+
+def test_a_call_that_everybody_entered_and_nobody_left():
+    held = (Held(7, "barrier", None, (0,), ()),)
+    assert progress_sentences(made({0: 7, 1: 7}, {0: 6, 1: 7}, held=held))[0] == (
+        "rank 0 has entered call 7, barrier, and not left it; every rank has entered it"
+    )
+    begun = made({0: 7, 1: 7}, {0: 6, 1: 7}, held=(held[0]._replace(started=(0,)),))
+    assert progress_sentences(begun)[0].endswith("every rank has entered it; the GPU has begun it on rank 0")
+    gone = made({0: 7}, {0: 6}, ranks=2, held=held, missing=(Missing(1, NO_RECORD),))
+    assert progress_sentences(gone)[0].endswith("and not left it; nothing is known of rank 1")
+    assert progress_sentences(gone)[1] == "rank 1: no file"
+
+
+def test_counts_alone_say_who_is_behind():
+    one = made({0: 1407, 1: 1406, 2: 1407, 3: 1400}, collective="AllReduce", hosts={1: "a", 3: "b"})
+    assert progress_sentences(one)[0] == (
+        "AllReduce calls: rank 3 is 7 behind, rank 1 is 1 behind; ranks 0,2 reached call 1407"
+    )
+    assert [line.split()[0] for line in progress_table(one, UNBOUNDED)] == ["rank", "3", "1", "0", "2"]
+
+
+def test_ranks_that_do_not_do_the_same_dead_ones_and_errors():
+    one = made(
+        {0: 7, 1: 7},
+        ranks=3,
+        hosts={2: "n2"},
+        unlike=(Unlike(7, {"all_reduce of 8 bytes": (0,), "broadcast": (1,)}),),
+        missing=(Missing(2, DEAD),),
+        failed={1: "system error"},
+    )
+    assert progress_sentences(one) == [
+        "in call 7 ranks do not do the same: rank 0: all_reduce of 8 bytes; rank 1: broadcast",
+        "RAS considers dead rank 2 (on n2)",
+        "rank 1 reports an error: system error",
+        SNAPSHOT,
+    ]
+
+
+def test_where_all_are_even_that_is_said_and_no_more():
+    assert progress_sentences(made({0: 31, 1: 31}, {0: 31, 1: 31})) == [
+        "both ranks have entered the same 31 collective calls and left them: nobody is behind, and nobody is missing",
+        NO_TIMES,
+    ]
+    assert "made no collective call" in progress_sentences(Progress("f", "nccl-ras", "0", (0, 1), {}, ()))[0]
+
+
+def test_many_ranks_are_cut_and_it_fits_a_terminal():
+    one = made({rank: 9 - (rank == 99) for rank in range(100)}, hosts=dict.fromkeys(range(100), "n" * 20))
+    lines = progress_table(one, UNBOUNDED)
+    assert lines[1].split()[0] == "99" and len(lines) == 1 + MOST_RANKS + 1 and "84 ranks more" in lines[-1]
+    assert max(map(len, progress_table(one, Screen(40)))) <= 40
+    assert "%" not in "".join(progress_sentences(one))
