@@ -83,9 +83,10 @@ def health(
     One launch with a rank per node measures all pairs of nodes in rounds of disjoint pairs: 8 bytes to and fro for the
     latency, 4 MiB in each direction for the bandwidth. Above 64 nodes there are two rounds, and suspects are measured
     again, alone. A node is slow if its pairs are, a link if its pair is slower than both of its nodes are with others
-    (median polish); all is relative to the other nodes, of the same rack where racks are seen. A pair that fails or hangs is noted, and the others go on. Exit
-    status 1 if a node or link is slow, or a pair failed. -o keeps times and figure; the same -o continues an
-    interrupted check. --from reads tables of pairs that others measured, with the columns source and dest, or nodes.
+    (median polish); all is relative to the other nodes, of the same rack where racks are seen. A pair that fails or
+    hangs is noted, and the others go on. Exit status 1 if a node or link is slow, or a pair failed. -o keeps times and
+    figure; the same -o continues an interrupted check. --from reads tables of pairs that others measured, with the
+    columns source and dest, or nodes.
     """
     _refuse_mixed(given_options(context), table, print_exclude and format_ == "json")
     if table:
