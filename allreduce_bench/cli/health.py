@@ -1,5 +1,6 @@
 """`health`: find slow nodes and slow links by measuring nodes in pairs, or from a table of pairs."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,7 +57,7 @@ OF_MEASURING = ("hosts", "repetitions", "timeout", "launcher", "launcher_args", 
     "--from", "table", type=click.Path(path_type=Path), help="Judge a CSV of pairs, or the folder of a check again."
 )
 @click.option("--failed", type=click.Path(path_type=Path), help="With --from: a list of the pairs that failed.")
-@click.option("--value", default="", metavar="COLUMN", help="With --from: the column of rates or times.")
+@click.option("--value", default="", metavar="COLUMN", help="With --from: the column to judge [default: each].")
 @click.option("--value-is", type=click.Choice(("rate", "time")), help="With --from: what that column holds.")
 @click.option("--print-exclude", is_flag=True, help="Print the bad nodes only, for sbatch --exclude.")
 @click.option("--all", "every_link", is_flag=True, help="Name every slow and failed link, not the worst ten only.")
@@ -82,9 +83,10 @@ def health(
     One launch with a rank per node measures all pairs of nodes in rounds of disjoint pairs: 8 bytes to and fro for the
     latency, 4 MiB in each direction for the bandwidth. Above 64 nodes there are two rounds, and suspects are measured
     again, alone. A node is slow if its pairs are, a link if its pair is slower than both of its nodes are with others
-    (median polish); all is relative to the other nodes. A pair that fails or hangs is noted, and the others go on. Exit
-    status 1 if a node or link is slow, or a pair failed. -o keeps times and figure; the same -o continues an
-    interrupted check. --from reads tables of pairs that others measured, with the columns source and dest, or nodes.
+    (median polish); all is relative to the other nodes, of the same rack where racks are seen. A pair that fails or
+    hangs is noted, and the others go on. Exit status 1 if a node or link is slow, or a pair failed. -o keeps times and
+    figure; the same -o continues an interrupted check. --from reads tables of pairs that others measured, with the
+    columns source and dest, or nodes.
     """
     _refuse_mixed(given_options(context), table, print_exclude and format_ == "json")
     if table:
@@ -126,9 +128,20 @@ def _health_of_table(path: Path, failed: Path | None, value: str, kind: str, thr
     from ..importers.pair_tables import read_failed_pairs, read_pair_tables
 
     found = read_pair_tables(path, value, kind)
+    if found.without_unit:
+        talk(f"{_columns(found.without_unit)} no unit in the name: values are compared with each other only")
+    if found.not_judged:
+        talk(
+            f"{_columns(found.not_judged)} numbers that are not judged; --value COLUMN --value-is rate or time does it"
+        )
     listed = read_failed_pairs(failed, found.tried) if failed else {}
     failures = {**listed, **found.failed}  # the table knows in which test
-    return health_of(found.tables, found.tried | failures.keys(), failures, threshold)
+    judged = health_of(found.tables, found.tried | failures.keys(), failures, threshold)
+    return judged._replace(settings=found.settings)
+
+
+def _columns(names: Sequence[str]) -> str:
+    return f"{', '.join(names)}: {'column has' if len(names) == 1 else 'columns have'}"
 
 
 def _write_figure(found: "Health", output: Path | None) -> None:

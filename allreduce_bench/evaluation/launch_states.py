@@ -3,12 +3,13 @@
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..lateness.two_states import LEAST_GAP, TooFewLaunches, TwoStates, two_states
 from .cell_label import cell_of
+from .environment import differences
 from .summary_row import LaunchStates, SummaryRow
 
 Series = Hashable  # identifies the series of a cell; the cells of a series differ in size only
@@ -66,15 +67,20 @@ def _of_cell(
     )
 
 
-def add_states(rows: Sequence[SummaryRow]) -> None:
-    """Add what is known of the states of launches to the rows of one run: columns of SUMMARY, and facts."""
+def add_states(rows: Sequence[SummaryRow], attempts: Iterable[Mapping[str, Any]] = ()) -> None:
+    """Add what is known of the states of launches to the rows of one run: columns of SUMMARY, and facts.
+
+    `attempts`: the facts of each launch, in which the cause may be found.
+    """
+    facts_of = {facts["launch"]: facts for facts in attempts if "launch" in facts}
     timed = {(_series_of(row), row["nbytes"]): row for row in rows if row["time_s"] is not None}
     for cell, said in find_states({cell: row["launch_medians"] for cell, row in timed.items()}).items():
         row = timed[cell]
         if isinstance(said, Suspicion):
             row["suspected_states"] = said.launches
         else:
-            row["launch_states"] = said
+            causes = differences(facts_of, said.low_launches, said.high_launches)
+            row["launch_states"] = said._replace(differences=tuple(causes))
             row["states"] = f"low:{len(said.low_launches)},high:{len(said.high_launches)}"
             row["state_low_s"], row["state_high_s"] = said.low_s, said.high_s
 

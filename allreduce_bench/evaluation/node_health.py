@@ -10,6 +10,16 @@ from .node_pairs import FEWEST, RELIABLE, Judged, PairTable, judged
 NOTHING, TWO_NODES, THREE_NODES, FEW_NODES = "", "two nodes", "three nodes", "few nodes"  # what cannot be told
 
 
+class Setting(NamedTuple):
+    """A column of a foreign table between whose values times differ: a setting, not a node."""
+
+    column: str
+    slow: str  # the value with the longest times
+    fast: str
+    ratio: float  # of the median times of both
+    nodes: tuple[str, ...]  # that are in every pair with the slow value
+
+
 class Health(NamedTuple):
     """The outcome of a check."""
 
@@ -20,6 +30,7 @@ class Health(NamedTuple):
     failed: Mapping[frozenset[str], str]  # all pairs that failed, with their reasons
     cleared: int = 0  # suspects that were not slow when they were measured alone
     left: int = 0  # pairs that were planned and are not measured
+    settings: tuple[Setting, ...] = ()  # within each of which pairs are judged
 
     @property
     def bad_nodes(self) -> tuple[str, ...]:

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..lateness.polish import Polished, least_of_pairs, link_z, median_polish, node_z, pairs_of
+from ..lateness.polish import Polished, least_of_pairs, link_z, node_z, pairs_of, polish_beside
 from ..runs.pair_file import PairRow
+from .node_blocks import NO_BLOCKS, Blocks, find_blocks, levels
 
 NODE_Z, LINK_Z = 3.5, 4.5
 FALSE_ALARMS = 0.01  # of tables of normal noise that name a node, and a link: where many are judged, z must be larger
@@ -22,6 +23,8 @@ FEWEST = 4  # nodes: with three, one slow node or link changes the median itself
 RELIABLE = 8  # nodes: below, a slow node and a slow link are easily taken for each other
 FEW_PAIRS = 4  # of a node: below, its median is none
 PARTNERS, REFERENCES, MOST_REPEATED = 2, 5, 20  # of what is measured again, alone
+NEARLY, NEARLY_Z = 0.75, 2.5  # of the threshold, and a z: from there on a node that is not named is spoken of
+MOST_LEFT_OUT = 0.5  # of the nodes: the others are more
 MOST_SLOW, LEAST_GROUP = 0.25, 3  # share and number of slow nodes beyond which they are a group
 Pair = tuple[str, str]
 
@@ -62,6 +65,8 @@ class Judged(NamedTuple):
     slow_nodes: tuple[int, ...] = ()
     slow_links: tuple[tuple[int, int], ...] = ()
     group: tuple[int, ...] = ()  # nodes that are slow, but so many that they are no single slow nodes
+    nearly: tuple[int, ...] = ()  # nodes that are not named, but slow by little less
+    blocks: Blocks = NO_BLOCKS  # racks or switches: what is far is no slow node
     is_judged: bool = True  # False: too few nodes, or nobody is to be named
 
     def node_ratio(self, node: int) -> float:
@@ -76,29 +81,84 @@ class Judged(NamedTuple):
 def judged(table: PairTable, threshold: float) -> Judged:
     """Judge a table; slower by `threshold` at least counts, 0.2 for 20 %. Nothing is named below FEWEST nodes.
 
-    With an infinite threshold it is taken apart only.
+    Where the nodes are in blocks, each pair is judged by the level of its blocks. With an infinite threshold the table
+    is taken apart only.
     """
-    symmetric = table.symmetric
-    known = np.count_nonzero(~np.isnan(symmetric), axis=1)
+    measured = table.symmetric
+    known = np.count_nonzero(~np.isnan(measured), axis=1)
     is_sparse = len(known) > 0 and float(np.median(known)) < min(FEW_PAIRS, len(known) - 1)
-    polish = least_of_pairs if is_sparse else median_polish
-    polished = polish(symmetric)
-    least = polished if table.log_least is None else polish(_mean_of_ways(table.log_least))
-    result = Judged(table, polished, node_z(polished), link_z(polished))
+    blocks = NO_BLOCKS if is_sparse else find_blocks(measured)
+    level = levels(measured, blocks) if blocks.members else 0.0
+    symmetric = measured - level
+    least = symmetric if table.log_least is None else _mean_of_ways(table.log_least) - level
+    if is_sparse:
+        parts = _Parts(least_of_pairs(symmetric), least_of_pairs(least), ())
+        slow = _slow(parts, known, threshold)
+    else:
+        parts, slow = _one_after_the_other(symmetric, least, known, threshold)
+    polished, of_least, left_out = parts
+    result = Judged(table, polished, node_z(polished, left_out), link_z(polished), blocks=blocks)
     if np.count_nonzero(known) < FEWEST or threshold == inf:
         return result._replace(is_judged=False)
-    nodes = np.flatnonzero(
-        (result.node_z > _limit(NODE_Z, int(np.count_nonzero(known))))
-        & (np.fmin(polished.node_effect, least.node_effect) > log(1 + threshold))
-        & (known >= 2)
-    )
-    if len(nodes) >= LEAST_GROUP and len(nodes) > MOST_SLOW * len(known):
-        return result._replace(group=tuple(nodes.tolist()))
-    ratios = np.fmin(polished.residual, least.residual)
+    alike = _alike(slow, polished.node_effect, threshold)
+    if len(alike) >= LEAST_GROUP and len(alike) > MOST_SLOW * len(known):
+        return result._replace(group=tuple(alike), slow_nodes=tuple(node for node in slow if node not in alike))
+    result = result._replace(slow_nodes=tuple(slow))
+    result = result._replace(nearly=_nearly(result, of_least, known, threshold))
+    ratios = np.fmin(polished.residual, of_least.residual)
     is_slow = (result.link_z > _limit(LINK_Z, len(pairs_of(symmetric)))) & (ratios > log(1 + threshold))
     links = [(int(one), int(other)) for one, other in zip(*np.nonzero(np.triu(is_slow, 1)))]
     links.sort(key=lambda pair: -result.link_z[pair])
-    return result._replace(slow_nodes=tuple(nodes.tolist()), slow_links=tuple(links))
+    return result._replace(slow_links=tuple(links))
+
+
+class _Parts(NamedTuple):
+    """A table taken apart beside the nodes that are named already."""
+
+    polished: Polished
+    of_least: Polished  # of the fastest repetitions
+    left_out: tuple[int, ...]
+
+
+def _one_after_the_other(
+    symmetric: np.ndarray, least: np.ndarray, known: np.ndarray, threshold: float
+) -> tuple[_Parts, list[int]]:
+    """The slow nodes: those of the whole table, then those that are seen once these are left out, until there is none.
+
+    At most so many are left out that the others are more.
+    """
+    named: list[int] = []
+    while True:
+        left_out = tuple(named)
+        parts = _Parts(polish_beside(symmetric, left_out), polish_beside(least, left_out), left_out)
+        further = [node for node in _slow(parts, known, threshold) if node not in named]
+        if not further or len(named) + len(further) > MOST_LEFT_OUT * len(known):
+            return parts, sorted({*named, *further})
+        named += further
+
+
+def _slow(parts: _Parts, known: np.ndarray, threshold: float) -> list[int]:
+    """Nodes whose ratio and z are large enough."""
+    effect = np.fmin(parts.polished.node_effect, parts.of_least.node_effect)
+    limit = _limit(NODE_Z, int(np.count_nonzero(known)))
+    is_far = node_z(parts.polished, parts.left_out) > limit
+    return [int(node) for node in np.flatnonzero(is_far & (effect > log(1 + threshold)) & (known >= 2))]
+
+
+def _nearly(result: Judged, of_least: Polished, known: np.ndarray, threshold: float) -> tuple[int, ...]:
+    """Nodes that are not named, and yet slower by the threshold though noise may explain it, or by most of it."""
+    effect = np.fmin(result.polished.node_effect, of_least.node_effect)
+    limit = _limit(NODE_Z, int(np.count_nonzero(known)))
+    is_slower = (effect > log(1 + threshold)) & (result.node_z > NEARLY_Z)
+    is_near = (effect > log(1 + NEARLY * threshold)) & (result.node_z > limit)
+    found = np.flatnonzero((is_slower | is_near) & (known >= 2)).tolist()
+    return tuple(node for node in found if node not in (*result.slow_nodes, *result.group))
+
+
+def _alike(slow: Sequence[int], effect: np.ndarray, threshold: float) -> list[int]:
+    """Those that are as slow as their median, give or take the threshold: a switch slows its nodes alike."""
+    middle = float(np.median(effect[list(slow)])) if slow else 0.0
+    return [node for node in slow if abs(effect[node] - middle) < log(1 + threshold)]
 
 
 def _mean_of_ways(logs: np.ndarray) -> np.ndarray:

@@ -45,7 +45,7 @@ def summarise(folder: RunFolder) -> list[SummaryRow]:
     if any(len(row.get("launch_medians", ())) > 1 for row in rows):
         from .launch_states import add_states  # late: a rank's own summary is of one launch
 
-        add_states(rows)
+        add_states(rows, attempts)
     add_doubts(rows)
     add_grades(rows, attempts)
     add_standings(rows)

@@ -3,9 +3,12 @@
 The columns are those of `schema.SUMMARY`, which documents them; a test compares the two.
 """
 
-from typing import Literal, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypedDict
 
 from ..runs.cell import competitor_name
+
+if TYPE_CHECKING:
+    from .environment import LaunchDifference
 
 RealColumn = Literal[  # the columns of numbers that are not whole, for those who choose one by its name
     "time_s",
@@ -69,6 +72,8 @@ class LaunchStates(NamedTuple):
     low_launches: tuple[str, ...]
     high_launches: tuple[str, ...]
     gap: str  # between the states over the sizes of the series: what `lateness.kind_of_gap` says
+    # what divides the launches of both states, those of the fast one first
+    differences: "tuple[LaunchDifference, ...]" = ()
 
 
 class Reason(NamedTuple):

@@ -1,22 +1,26 @@
 """Tables of pairs of nodes that others measured: a CSV with a line per pair, and the pairs that failed.
 
 The nodes stand in two columns (NODE_COLUMNS), or as a list of two in one (LIST_COLUMNS), such as `n[001,003]`. What is
-higher the better (a rate) or lower the better (a time) is told by the column's name. Each combination of the columns
-TEST_COLUMNS is a table of its own. A line without a value is a pair that failed.
+higher the better (a rate) or lower the better (a time) is told by the column's name. Each such column is a table of
+its own, and so is each combination of the columns TEST_COLUMNS, and of settings: other columns of few values between
+which times differ. A line without a value is a pair that failed.
 """
 
 import csv
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from math import isfinite, log
+from itertools import combinations
+from math import exp, isfinite, log
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
 import numpy as np
 
+from ..evaluation.node_health import Setting
 from ..evaluation.node_pairs import PairTable
+from ..lateness.polish import robust_sd
 from ..runs.careful_reading import read_given
 from ..runs.nodelist import expand
 from ..runs.start import HOST
@@ -36,9 +40,22 @@ TEST_COLUMNS = ("test", "collective", "op", "g", "gpus", "nbytes", "size", "byte
 RATE = re.compile(r"bw|bandwidth|throughput|rate|[kmgt]i?b(it)?_?p?/?s|[kmgt]bps", re.IGNORECASE)
 TIME = re.compile(r"time|latency|(^|_)lat(_|$)|(^|_)[mun]?s(ec)?$|usec|duration", re.IGNORECASE)
 MEAN = re.compile(r"avg|average|mean|median", re.IGNORECASE)
+STATISTIC = re.compile(MEAN.pattern + r"|min(imum)?|max(imum)?|peak|best|worst|p\d\d+|[^a-z]", re.IGNORECASE)
+SPREAD = re.compile(r"std|dev(iation)?|variance|error|(^|_)(cv|sd|var)(_|$)", re.IGNORECASE)
+UNIT = re.compile(
+    r"[kmgt]i?b(it)?_?p?/?s|bps|(^|[^a-z])([munµ]?s(ec)?|(milli|micro|nano)?seconds?)([^a-z]|$)|bytes_per_s|b/s",
+    re.IGNORECASE,
+)
+MOST_SETTINGS = 8  # values of a column that divides the lines
+NO_SETTING = re.compile(  # what repeats, and what comes out
+    r"rep|iter|round|trial|run|index|attempt|err|fail|retr|drop|crc|status|state|result|count|warn|loss|lost|ok|time|date",
+    re.IGNORECASE,
+)
+LEAST_STEP, CLEARLY = log(1.1), 4.0  # between the medians of two settings, and in standard errors of it
 NOTHING = ("", "nan", "n/a", "na", "none", "-", "failed")
 FAILED_PAIR = re.compile(r"\(\s*([^\s,()]+)\s*,\s*([^\s,()]+)\s*\)|nodes=([^\s)]+)")
 Pair = tuple[str, str]
+Test = tuple["_Value", tuple[str, ...]]  # the words of its columns
 
 
 class PairTables(NamedTuple):
@@ -47,22 +64,39 @@ class PairTables(NamedTuple):
     tables: list[PairTable]
     tried: frozenset[frozenset[str]]
     failed: dict[frozenset[str], str]
+    settings: tuple[Setting, ...] = ()  # that divide the lines into tables
+    without_unit: tuple[str, ...] = ()  # columns of values whose names say none
+    not_judged: tuple[str, ...] = ()  # columns of numbers that are neither values nor settings
+
+
+class _Value(NamedTuple):
+    """A column of values."""
+
+    column: int
+    is_rate: bool
 
 
 class _Layout(NamedTuple):
     """Which columns hold what, by number."""
 
     nodes: tuple[int, ...]  # two, or one with a list
-    value: int
-    is_rate: bool
+    values: tuple[_Value, ...]
     tests: tuple[int, ...]
     failure: int | None
+
+
+class _Line(NamedTuple):
+    """A line of a file, its fields stripped."""
+
+    number: int
+    pair: Pair
+    fields: list[str]
 
 
 class _Failure(NamedTuple):
     """A line of a pair that has no value, or a reason."""
 
-    test: tuple[str, ...]
+    test: Test
     line: int
     why: str  # as the file says it; empty: it has no value
 
@@ -81,24 +115,120 @@ def read_pair_tables(path: Path, value: str = "", kind: str = "") -> PairTables:
         raise LogError(f"{path}: expected a CSV with a header and a line per pair of nodes; found {len(lines)} lines")
     head = [printable(name.strip()) for name in lines[0][1]]
     layout = _layout(head, path, value, kind)
-    values: dict[tuple[str, ...], dict[Pair, list[float]]] = {}
-    tried, failures = set(), dict[frozenset[str], list[_Failure]]()
-    for number, line in lines[1:]:
-        place = f"{path}, line {number}"
-        if len(line) != len(head):
-            raise LogError(f"{place}: expected {len(head)} fields as in the header, found {len(line)}")
-        pair = _pair([line[at] for at in layout.nodes], place)
-        test = tuple(line[at].strip() for at in layout.tests)
-        tried.add(frozenset(pair))
-        of_test, found = values.setdefault(test, {}), line[layout.value].strip()
-        why = printable(line[layout.failure].strip()) if layout.failure is not None else ""
-        if why or found.lower() in NOTHING:
-            failures.setdefault(frozenset(pair), []).append(_Failure(test, number, why))
-        else:
-            of_test.setdefault(pair, []).append(_number(found, head[layout.value], place))
+    read = [_line(number, fields, head, layout, path) for number, fields in lines[1:]]
+    settings, columns = _settings(read, head, layout, path)
+    layout = layout._replace(tests=(*layout.tests, *columns))
+    values: dict[Test, dict[Pair, list[float]]] = {}
+    failures = dict[frozenset[str], list[_Failure]]()
+    for line in read:
+        why = printable(line.fields[layout.failure]) if layout.failure is not None else ""
+        for of_column in layout.values:
+            test = _test(line, of_column, layout)
+            of_test, found = values.setdefault(test, {}), line.fields[of_column.column]
+            if why or found.lower() in NOTHING:
+                failures.setdefault(frozenset(line.pair), []).append(_Failure(test, line.number, why))
+            else:
+                place = f"{path}, line {line.number}"
+                of_test.setdefault(line.pair, []).append(_number(found, head[of_column.column], place))
     names = _names_of_tests(values, head, layout)
     failed = {pair: _reason(found, names) for pair, found in failures.items()}
-    return PairTables(_tables(values, names, head, layout, tried, path), frozenset(tried), failed)
+    tried = {frozenset(line.pair) for line in read}
+    return PairTables(
+        _tables(values, names, head, layout, tried, path),
+        frozenset(tried),
+        failed,
+        tuple(settings),
+        tuple(head[of.column] for of in layout.values if not UNIT.search(head[of.column])),
+        () if value else tuple(head[column] for column in _numbers_beside(read, head, layout)),
+    )
+
+
+def _line(number: int, fields: Sequence[str], head: Sequence[str], layout: _Layout, path: Path) -> _Line:
+    place = f"{path}, line {number}"
+    if len(fields) != len(head):
+        raise LogError(f"{place}: expected {len(head)} fields as in the header, found {len(fields)}")
+    return _Line(number, _pair([fields[at] for at in layout.nodes], place), [field.strip() for field in fields])
+
+
+def _test(line: _Line, value: _Value, layout: _Layout) -> Test:
+    return value, tuple(line.fields[at] for at in layout.tests)
+
+
+def _settings(
+    lines: Sequence[_Line], head: Sequence[str], layout: _Layout, path: Path
+) -> tuple[list[Setting], list[int]]:
+    """The columns of few values between which times differ, with what they say, and their numbers."""
+    taken = {*layout.nodes, *layout.tests, layout.failure, *(value.column for value in layout.values)}
+    logs = _logs_over_tests(lines, head, layout, path)
+    found, columns = [], []
+    for column in range(len(head)):
+        if column in taken or NO_SETTING.search(head[column]) or _is_value(head[column]) or SPREAD.search(head[column]):
+            continue
+        words = np.array([line.fields[column] for line in lines])
+        different = np.unique(words)
+        if 2 <= len(different) <= MOST_SETTINGS and (step := _largest_step(words, different, logs)):
+            fast, slow, ratio = step
+            pairs = [line.pair for line, word in zip(lines, words) if word == slow]
+            common = set(pairs[0]).intersection(*pairs)
+            found.append(Setting(head[column], printable(slow), printable(fast), ratio, tuple(sorted(common))))
+            columns.append(column)
+    return found, columns
+
+
+def _logs_over_tests(lines: Sequence[_Line], head: Sequence[str], layout: _Layout, path: Path) -> np.ndarray:
+    """float64 [line, column of values]: logarithms of times over the median of their test; NaN: failed."""
+    logs = np.full((len(lines), len(layout.values)), np.nan)
+    rows_of: dict[tuple[str, ...], list[int]] = {}
+    for row, line in enumerate(lines):
+        rows_of.setdefault(tuple(line.fields[at] for at in layout.tests), []).append(row)
+        for place, value in enumerate(layout.values):
+            found = line.fields[value.column]
+            if found.lower() not in NOTHING:
+                time = log(_number(found, head[value.column], f"{path}, line {line.number}"))
+                logs[row, place] = -time if value.is_rate else time
+    for rows in rows_of.values():
+        for place in range(len(layout.values)):
+            of_test = logs[rows, place]
+            if not np.isnan(of_test).all():
+                logs[rows, place] -= np.nanmedian(of_test)
+    return logs
+
+
+def _largest_step(words: np.ndarray, different: np.ndarray, logs: np.ndarray) -> tuple[str, str, float] | None:
+    """The fastest and the slowest setting that differ clearly in some column of values, and their ratio; else None."""
+    steps = []
+    for of_column in logs.T:
+        parts = {word: of_column[(words == word) & ~np.isnan(of_column)] for word in different.tolist()}
+        for one, other in combinations([word for word, part in parts.items() if len(part) >= 2], 2):
+            fast, slow = sorted((one, other), key=lambda word: float(np.median(parts[word])))
+            step = float(np.median(parts[slow]) - np.median(parts[fast]))
+            error = 1.2533 * sum(robust_sd(parts[word]) ** 2 / len(parts[word]) for word in (fast, slow)) ** 0.5
+            if step >= LEAST_STEP and step > CLEARLY * error:
+                steps.append((step, fast, slow))
+    if not steps:
+        return None
+    step, fast, slow = max(steps)
+    return fast, slow, exp(step)
+
+
+def _numbers_beside(lines: Sequence[_Line], head: Sequence[str], layout: _Layout) -> list[int]:
+    """Columns of many different numbers whose names tell neither a rate nor a time, nor a statistic of one."""
+    taken = {*layout.nodes, *layout.tests, layout.failure}
+    return [
+        column
+        for column, name in enumerate(head)
+        if column not in taken
+        and not (_is_value(name) or SPREAD.search(name) or NO_SETTING.search(name))
+        and len(words := {line.fields[column] for line in lines}) > MOST_SETTINGS
+        and all(map(_is_number, words))
+    ]
+
+
+def _is_number(word: str) -> bool:
+    try:
+        return isfinite(float(word))
+    except ValueError:
+        return False
 
 
 def read_failed_pairs(path: Path, known: Sequence[frozenset[str]] | frozenset[frozenset[str]]) -> dict:
@@ -135,20 +265,34 @@ def _layout(head: Sequence[str], path: Path, value: str, kind: str) -> _Layout:
         raise LogError(f"{path}: --value {value}: no such column; it has: {', '.join(head)[:80]}")
     tests = tuple(number for number, name in enumerate(lower) if name in TEST_COLUMNS and name != value.lower())
     free = [number for number in range(len(head)) if number not in (*nodes, *tests)]
-    chosen = head.index(value) if value else _column_of_values(head, free, path)
-    is_rate = kind == "rate" if kind else bool(RATE.search(head[chosen]))
-    if not kind and is_rate == bool(TIME.search(head[chosen])) and not is_rate:
-        raise LogError(f"{path}: column '{head[chosen]}' may be a rate or a time; say which with --value-is")
+    chosen = [head.index(value)] if value else _columns_of_values(head, free, path)
+    if kind and len(chosen) > 1:
+        names = ", ".join(head[column] for column in chosen)
+        raise LogError(f"{path}: --value-is {kind}: expected one column of values, found {names}; add --value COLUMN")
     failure = lower.index("failure") if "failure" in lower else None
-    return _Layout(nodes, chosen, is_rate, tests, failure)
+    values = tuple(_Value(column, _is_rate(head[column], kind, path)) for column in chosen)
+    return _Layout(nodes, values, tests, failure)
 
 
-def _column_of_values(head: Sequence[str], free: Sequence[int], path: Path) -> int:
-    """The column that is a rate or a time by its name; of several the first mean."""
-    named = [number for number in free if RATE.search(head[number]) or TIME.search(head[number])]
+def _is_rate(name: str, kind: str, path: Path) -> bool:
+    if not kind and not _is_value(name):
+        raise LogError(f"{path}: column '{name}' may be a rate or a time; say which with --value-is")
+    return kind == "rate" if kind else bool(RATE.search(name))
+
+
+def _is_value(name: str) -> bool:
+    return bool(RATE.search(name) or TIME.search(name))
+
+
+def _columns_of_values(head: Sequence[str], free: Sequence[int], path: Path) -> list[int]:
+    """The columns that are rates or times by their names; of several statistics of one thing the first mean."""
+    named = [number for number in free if _is_value(head[number]) and not SPREAD.search(head[number])]
     if not named:
         raise LogError(f"{path}, line 1: no column of rates or times; name it with --value and --value-is")
-    return next((number for number in named if MEAN.search(head[number])), named[0])
+    of_thing: dict[str, list[int]] = {}
+    for number in named:
+        of_thing.setdefault(STATISTIC.sub("", head[number].lower()), []).append(number)
+    return [next((number for number in of if MEAN.search(head[number])), of[0]) for of in of_thing.values()]
 
 
 def _pair(words: Sequence[str], place: str) -> Pair:
@@ -180,8 +324,8 @@ def _number(word: str, column: str, place: str) -> float:
 
 
 def _tables(
-    values: Mapping[tuple[str, ...], Mapping[Pair, Sequence[float]]],
-    names: Mapping[tuple[str, ...], str],
+    values: Mapping[Test, Mapping[Pair, Sequence[float]]],
+    names: Mapping[Test, str],
     head: Sequence[str],
     layout: _Layout,
     tried: set[frozenset[str]],
@@ -197,26 +341,31 @@ def _tables(
         )
     number = {name: place for place, name in enumerate(nodes)}
     tables = []
-    for test, of_test in values.items():
+    for (value, words), of_test in values.items():
         log_time = np.full((len(nodes), len(nodes)), np.nan)
         for (source, dest), found in of_test.items():
             time = log(median(found))
-            log_time[number[source], number[dest]] = -time if layout.is_rate else time
-        tables.append(PairTable(names[test], tuple(nodes), log_time, head[layout.value], layout.is_rate))
+            log_time[number[source], number[dest]] = -time if value.is_rate else time
+        tables.append(PairTable(names[value, words], tuple(nodes), log_time, head[value.column], value.is_rate))
     return [table for table in tables if not np.isnan(table.log_time).all()]
 
 
-def _names_of_tests(
-    tests: Iterable[tuple[str, ...]], head: Sequence[str], layout: _Layout
-) -> dict[tuple[str, ...], str]:
-    """What each test is called: the words that differ between tests, or the column of values where nothing does."""
+def _names_of_tests(tests: Iterable[Test], head: Sequence[str], layout: _Layout) -> dict[Test, str]:
+    """What each test is called: the words that differ between tests, then its column of values where there are more.
+
+    Where nothing differs the column.
+    """
     found = [*tests]
-    varying = [at for at in range(len(layout.tests)) if len({test[at] for test in found}) > 1]
-    words = {test: [_named(head[layout.tests[at]], test[at]) for at in varying] for test in found}
-    return {test: ", ".join(words[test]) or head[layout.value] for test in found}
+    varying = [at for at in range(len(layout.tests)) if len({words[at] for _, words in found}) > 1]
+    names = {}
+    for value, words in found:
+        parts = [_named(head[layout.tests[at]], words[at]) for at in varying]
+        is_one = len(layout.values) == 1 and parts
+        names[value, words] = ", ".join([*parts, *([] if is_one else [head[value.column]])])
+    return names
 
 
-def _reason(failures: Sequence[_Failure], names: Mapping[tuple[str, ...], str]) -> str:
+def _reason(failures: Sequence[_Failure], names: Mapping[Test, str]) -> str:
     """`in alltoall_perf, G=4 (1 of 6 tests), line 140`, of a file of one test `no value, line 2`."""
     first, tests = failures[0], list(dict.fromkeys(names[failure.test] for failure in failures))
     where = f"line {first.line}" + (f" and {len(failures) - 1} more" if len(failures) > 1 else "")

@@ -6,6 +6,7 @@ than half of a node's pairs may be slow without being taken for the node: median
 Analysis, 1977, here of a symmetric table.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -53,6 +54,22 @@ def median_polish(log_matrix: np.ndarray) -> Polished:
     return Polished(overall + 2 * middle, effect - middle, residual)
 
 
+def polish_beside(log_matrix: np.ndarray, left_out: Sequence[int]) -> Polished:
+    """The same, taken apart without the nodes `left_out`, whose effects are then what their pairs with the others say.
+
+    So nodes that are slow do not hide one that is so by little: the spread of effects is that of the others.
+    """
+    table = np.array(log_matrix, dtype=np.float64)
+    np.fill_diagonal(table, np.nan)
+    without = table.copy()
+    without[list(left_out)] = without[:, list(left_out)] = np.nan
+    overall, effect, _ = median_polish(without)
+    for node in left_out:
+        over = table[node] - overall - effect
+        effect[node] = np.median(over[~np.isnan(over)]) if not np.isnan(over).all() else np.nan
+    return Polished(overall, effect, table - overall - effect - effect[:, None])
+
+
 def least_of_pairs(log_matrix: np.ndarray) -> Polished:
     """The same where nodes have too few pairs for a median: a node is as fast as in the fastest of its pairs.
 
@@ -91,15 +108,15 @@ def residual_sd(polished: Polished) -> float:
     return max(FLOOR, float(left[(len(left) - 1) // 2]) / NORMAL_MAD) if len(left) else FLOOR
 
 
-def node_z(polished: Polished) -> np.ndarray:
+def node_z(polished: Polished, left_out: Sequence[int] = ()) -> np.ndarray:
     """float64 [node]: how many standard deviations a node's effect lies above the others'.
 
-    That of effects is taken from their spread, but never below what the residuals alone would make of medians of equal
-    nodes: few nodes may agree by chance.
+    That of effects is taken from their spread, without that of the nodes `left_out`, but never below what the residuals
+    alone would make of medians of equal nodes: few nodes may agree by chance.
     """
     pairs = np.count_nonzero(~np.isnan(polished.residual), axis=1)
     by_chance = np.sqrt(np.pi / 2) * residual_sd(polished) / np.sqrt(np.maximum(pairs, 1))
-    return polished.node_effect / np.maximum(robust_sd(polished.node_effect), by_chance)
+    return polished.node_effect / np.maximum(robust_sd(np.delete(polished.node_effect, left_out)), by_chance)
 
 
 def link_z(polished: Polished) -> np.ndarray:

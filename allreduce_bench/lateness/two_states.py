@@ -1,6 +1,7 @@
 """The rule by which launches are in two states. Pure numbers: numpy only.
 
-A launch is slow by noise, or because something puts it into another state: a timer, a path, the placement of pages. The
+A launch is slow by noise, or because something puts it into another state: a timer, a path, the placement of pages, and
+then it is so at one size after another. The
 noise of launches is heavy-tailed and shared by all sizes of a launch, so that neither a wide spread nor one bad launch
 is a second state. Two states are a gap that is large against the spread within both of them.
 
@@ -13,15 +14,21 @@ further inside share the other half. All sizes of all series are judged together
 the step-up procedure of Benjamini and Hochberg (J. R. Statist. Soc. B 57, 1995), which holds for values that depend on
 each other as times of the same launches do (Benjamini and Yekutieli, Ann. Stat. 29, 2001: positive dependence). So at
 most ALARM of all sets of series without two states are said to have some, and of the sizes that are named at most the
-same share is named wrongly, in the mean. Two conditions beside it only lower that: a gap has to be of a size that
-matters (LEAST_GAP), and the rarer state has to be met LEAST_MET times, by a launch alone at as many sizes: one bad
-moment is no state.
+same share is named wrongly, in the mean. Further conditions only lower that: a gap has to be of a size that matters
+(LEAST_GAP), and the rarer state has to be met LEAST_MET times (launches times sizes): one bad moment is no state. And a
+state is a property of launches, so where several sizes are found, the same launches have to be in it at more of them
+than chance explains (COINCIDENCE), were they drawn anew at each size.
+
+One time at every size is evidence by itself: where the same launches take it at LEAST_CONSTANT sizes or more, while the
+others grow by LEAST_GROWTH, noise would have to undo the size each time. Then three launches are enough, however wide
+their spread.
 tests/studies/two_states.py measures both rates.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +38,9 @@ FEWEST_LAUNCHES = 5  # below, a large gap is as often noise
 LEAST_GAP = 1.3  # the slow state's fastest launch over the fast state's slowest: what matters
 LEAST_MET = 3  # how often the rarer state is met: launches times sizes
 LEAST_SIZES = 3  # that tell what kind of gap it is
+COINCIDENCE = 0.1  # chance that launches drawn anew at each size agree at so many of them
+LEAST_CONSTANT, LEAST_GROWTH, CONSTANT = 5, 2.0, 0.1  # sizes; a factor; how far times are off one time, relative
+FEWEST_OF_CONSTANT = 3  # launches
 RESOLUTION = 0.01  # relative: a state's times are known no better, however near its launches are to each other
 DRAWS, SEED = 100_000, 1  # of each family
 
@@ -50,6 +60,9 @@ FAMILIES: dict[str, Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
     "exponential": lambda random, shape: random.exponential(size=shape),
     "lognormal": lambda random, shape: random.lognormal(size=shape),
 }
+
+
+Division = tuple[bool, bytes]  # see `Gaps.division`
 
 
 class TwoStates(NamedTuple):
@@ -88,15 +101,16 @@ class Gaps(NamedTuple):
         above = self.above.sum(axis=0)
         return np.minimum(above, self.launches - above)
 
-    def division(self, size: int) -> tuple[bool, bytes]:
+    def division(self, size: int) -> Division:
         """What is the same at two sizes that divide the launches alike: those of the smaller side, and which it is."""
         above, below = self.above[:, size], self.known[:, size] & ~self.above[:, size]
         is_above = bool(above.sum() < below.sum())
         return is_above, (above if is_above else below).tobytes()
 
-    def kind(self, size: int) -> object:
-        """Sizes at which a state is met together: a launch alone is so with itself only."""
-        return self.division(size) if self.smaller[size] == 1 else None
+    @property
+    def matters(self) -> np.ndarray:
+        """bool [size]: whether the gap is of a size that matters, and larger than what lies on either side."""
+        return (self.gap >= np.log(LEAST_GAP)) & (self.gap > self.spread)
 
 
 def two_states(series: Sequence[np.ndarray], alarm: float = ALARM) -> list[TwoStates | TooFewLaunches | None]:
@@ -108,7 +122,10 @@ def two_states(series: Sequence[np.ndarray], alarm: float = ALARM) -> list[TwoSt
     gaps_of = [largest_gaps(np.log(times_s)) for times_s in series]
     p_values = [_p_values(gaps) for gaps in gaps_of]
     level = _level(np.concatenate([*p_values, []]), alarm)
-    differing = [_supported(gaps, p <= level) for gaps, p in zip(gaps_of, p_values)]
+    differing = [
+        _differing(gaps, _agreeing(gaps, p <= level) | _constant(times_s, gaps), p <= level)
+        for times_s, gaps, p in zip(series, gaps_of, p_values)
+    ]
     return [
         _described(times_s, gaps, differs) if differs.any() else _suspicion(gaps)
         for times_s, gaps, differs in zip(series, gaps_of, differing)
@@ -164,25 +181,63 @@ def _level(p_values: np.ndarray, alarm: float) -> float:
     return float(passed[-1]) if len(passed) else -1.0
 
 
-def _supported(gaps: Gaps, found: np.ndarray) -> np.ndarray:
-    """Of the sizes that were found those whose rarer state is met often enough, see LEAST_MET.
-
-    And, once there are such, all others at which the same launches are slow by as much as matters: a median across
-    states is none, whether the noise hides the gap at one size or not.
-    """
-    at, met = np.flatnonzero(found).tolist(), Counter[object]()
+def _agreeing(gaps: Gaps, found: np.ndarray) -> set[Division]:
+    """How the sizes that were found divide the launches: that which is met often enough, and by the same launches."""
+    at = np.flatnonzero(found).tolist()
+    sizes_of = Counter(gaps.division(size) for size in at)
+    agreeing = set()
     for size in at:
-        met[gaps.kind(size)] += int(gaps.smaller[size])
-    kept = {gaps.division(size) for size in at if met[gaps.kind(size)] >= LEAST_MET}
-    matters = (gaps.gap >= np.log(LEAST_GAP)) & (gaps.gap > gaps.spread)
-    return matters & np.array([gaps.division(size) in kept for size in range(len(found))], dtype=bool)
+        smaller, sizes = int(gaps.smaller[size]), sizes_of[gaps.division(size)]
+        by_chance = coincidence(int(gaps.launches[size]), smaller, sizes, len(at)) if len(at) > 1 else 0.0
+        if smaller * sizes >= LEAST_MET and by_chance <= COINCIDENCE:
+            agreeing.add(gaps.division(size))
+    return agreeing
+
+
+def coincidence(launches: int, smaller: int, sizes: int, of: int) -> float:
+    """The chance, at most, that at `sizes` of `of` sizes the same `smaller` launches are drawn of so many."""
+    return min(1.0, comb(of, sizes) / comb(launches, smaller) ** (sizes - 1))
+
+
+def _constant(times_s: np.ndarray, gaps: Gaps) -> set[Division]:
+    """How the launches are divided where some take one time at every size, while the others grow with it."""
+    sizes_of: dict[Division, list[int]] = defaultdict(list)
+    for size in np.flatnonzero(gaps.matters & (gaps.launches >= FEWEST_OF_CONSTANT)).tolist():
+        sizes_of[gaps.division(size)].append(size)
+    found = set()
+    for division, at in sizes_of.items():
+        low, high = (
+            np.array([np.median(times_s[of_side[:, size], size]) for size in at])
+            for of_side in (gaps.known & ~gaps.above, gaps.above)
+        )
+        is_near = np.abs(np.log(high / high[:, None])) <= np.log1p(CONSTANT)
+        same = is_near[is_near.sum(axis=1).argmax()]  # of all times the one that most sizes have
+        if same.sum() >= LEAST_CONSTANT and low[same].max() >= LEAST_GROWTH * low[same].min():
+            found.add(division)
+    return found
+
+
+def _differing(gaps: Gaps, states: set[Division], found: np.ndarray) -> np.ndarray:
+    """bool [size]: all at which the launches of a state are slow by as much as matters, and those alone.
+
+    A median across states is none, whether the noise hides the gap at one size or not. Of sizes that were found also
+    those at which one launch more, or less, is slow: a launch may change its state.
+    """
+    differs = gaps.matters & np.array([gaps.division(size) in states for size in range(len(gaps.gap))], dtype=bool)
+    slow = gaps.above[:, differs].T
+    for size in np.flatnonzero(found & gaps.matters & ~differs) if len(slow) else ():
+        differs[size] = (slow != gaps.above[:, size]).sum(axis=1).min() <= 1
+    return differs
 
 
 def _suspicion(gaps: Gaps) -> TooFewLaunches | None:
-    """Where there are too few launches for a test, at all sizes, and yet the times fall apart at some."""
+    """Where there are too few launches for a test, at all sizes, and yet the same launches are apart at some."""
     launches = int(gaps.launches.max(initial=0))
     ratios = gaps.gap / np.maximum(gaps.spread, RESOLUTION)
     apart = (gaps.gap >= np.log(SUSPECT_GAP)) & (ratios >= SUSPECT_RATIO)
+    divisions = Counter(gaps.division(size) for size in np.flatnonzero(apart).tolist())
+    most = divisions.most_common(1)[0][0] if divisions else None
+    apart &= np.array([gaps.division(size) == most for size in range(len(apart))], dtype=bool)
     return TooFewLaunches(launches, apart) if launches < FEWEST_LAUNCHES and apart.sum() >= LEAST_SIZES else None
 
 
@@ -196,10 +251,11 @@ def _described(times_s: np.ndarray, gaps: Gaps, differs: np.ndarray) -> TwoState
 
 
 def kind_of_gap(low_s: np.ndarray, high_s: np.ndarray) -> str:
-    """What the slow state has in common at all sizes: of CONSTANT_... that which fits, if it fits clearly best.
+    """What the slow state has in common at all sizes: of CONSTANT_... that which fits best.
 
-    `low_s`, `high_s`: float64 [size], seconds of both states. UNKNOWN below LEAST_SIZES sizes, and where the fast state
-    takes much the same at all of them, so that several fit.
+    A ratio has to fit clearly better than a time or a delay, or clearly worse; these two are much the same where the
+    fast state is far faster. `low_s`, `high_s`: float64 [size], seconds of both states. UNKNOWN below LEAST_SIZES
+    sizes, and where the fast state takes much the same at all of them, so that several fit.
     """
     if len(low_s) < LEAST_SIZES:
         return UNKNOWN
@@ -210,7 +266,9 @@ def kind_of_gap(low_s: np.ndarray, high_s: np.ndarray) -> str:
         CONSTANT_RATIO: ratios - np.median(ratios),
     }
     misfit = {kind: float(np.sqrt(np.square(of_kind).mean())) for kind, of_kind in off.items()}
-    best, second, _ = sorted(off, key=lambda kind: misfit[kind])
+    best = min(off, key=lambda kind: misfit[kind])
+    rivals = [kind for kind in off if (kind == CONSTANT_RATIO) != (best == CONSTANT_RATIO)]
+    second = min(rivals, key=lambda kind: misfit[kind])
     if np.abs(off[best]).max() > np.log1p(MISFIT):
         return CHANGING
     return best if misfit[second] > CLEARLY * max(misfit[best], RESOLUTION) else UNKNOWN
@@ -226,6 +284,7 @@ __all__ = [
     "UNKNOWN",
     "TooFewLaunches",
     "TwoStates",
+    "coincidence",
     "kind_of_gap",
     "p_value",
     "two_states",

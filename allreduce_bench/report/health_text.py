@@ -1,11 +1,14 @@
 """What a check of nodes says in sentences: a summary, then each node and link with the tests in which it is slow."""
 
+from collections.abc import Sequence
 from math import exp, isnan
 
 from ..evaluation.failed_pairs import FailingNode
-from ..evaluation.node_health import FEW_NODES, THREE_NODES, TWO_NODES, Health
+from ..evaluation.node_health import FEW_NODES, THREE_NODES, TWO_NODES, Health, Setting
 from ..evaluation.node_pairs import Judged
+from ..runs.nodelist import compress
 
+MOST_IN_GROUP = 8  # groups, and nodes that are nearly slow, in a sentence
 MOST_LINKS = 10  # slow ones, and failed ones, where not all are asked for
 OF_TOO_FEW = {
     TWO_NODES: "with two nodes there is nothing to compare their pair with; name four nodes or more, better eight",
@@ -20,6 +23,8 @@ def health_sentences(health: Health, every_link: bool = False) -> list[str]:
     lines += [_failing_sentence(health, one) for one in health.failing]
     lines += _cut(_slow_links(health), "slow", every_link) + _cut(_lone_failures(health), "failed", every_link)
     lines += [_group_sentence(result) for result in health.results if result.group]
+    lines += [_nearly_sentence(result) for result in health.results if result.nearly]
+    lines += [*_block_sentences(health), *map(_setting_sentence, health.settings)]
     can_tell = health.unknown not in (TWO_NODES, THREE_NODES) or bool(health.failed)
     summary = [_summary(health)] if can_tell else []
     if health.cleared:
@@ -131,6 +136,58 @@ def _group_sentence(result: Judged) -> str:
         f"{result.table.name}: {len(names)} of {len(result.table.nodes)} nodes are slower than the others ({shown}); "
         "so many are rather a group, such as the nodes below one switch, so no node or link is named"
     )
+
+
+def _nearly_sentence(result: Judged) -> str:
+    """`also nearly slow in latency, not named: n7 (1.19 times as long, z = 12.0)`."""
+    nodes = sorted(result.nearly, key=lambda node: -result.node_ratio(node))
+    said = [
+        f"{result.table.nodes[node]} ({result.node_ratio(node):.2f} times as long, z = {result.node_z[node]:.1f})"
+        for node in nodes[:MOST_IN_GROUP]
+    ]
+    more = f", and {len(nodes) - MOST_IN_GROUP} more" if len(nodes) > MOST_IN_GROUP else ""
+    also = "also " if result.slow_nodes else ""
+    return f"{also}nearly slow in {result.table.name}, not named: {', '.join(said)}{more}"
+
+
+def _block_sentences(health: Health) -> list[str]:
+    """A sentence for each division of the nodes into groups, with all tests that show it, and one for those alone."""
+    tests_of: dict[tuple, list[Judged]] = {}
+    for result in health.results:
+        if result.blocks.members and result.is_judged:
+            tests_of.setdefault((result.blocks.members, result.blocks.alone), []).append(result)
+    lines = []
+    for (members, alone), results in tests_of.items():
+        nodes, names = results[0].table.nodes, ", ".join(result.table.name for result in results)
+        groups = "; ".join(f"{compress([nodes[node] for node in of])} ({len(of)})" for of in members[:MOST_IN_GROUP])
+        more = f"; {len(members) - MOST_IN_GROUP} more" if len(members) > MOST_IN_GROUP else ""
+        ratios = [result.blocks.far_ratio for result in results]
+        lines.append(
+            f"{names}: {len(members)} groups of nodes: {groups}{more}; pairs between groups take {_span(ratios)} times "
+            "as long as those within: racks or switches, not nodes; each pair is judged by the pairs of its groups"
+        )
+        quiet = [nodes[node] for node in alone if all(node not in result.slow_nodes for result in results)]
+        if quiet:
+            are = "is" if len(quiet) == 1 else "are"
+            lines.append(
+                f"{compress(quiet)} {are} in none of these groups and no slower than pairs between them: behind "
+                "another switch, or slow; measure beside nodes of the same rack"
+            )
+    return lines
+
+
+def _setting_sentence(setting: Setting) -> str:
+    """`mtu: pairs with 1500 take 1.40 times as long as those with 9000: a setting, not a node`."""
+    common = f" (all are pairs of {compress(setting.nodes)})" if setting.nodes else ""
+    return (
+        f"{setting.column}: pairs with {setting.slow} take {setting.ratio:.2f} times as long as those with "
+        f"{setting.fast}{common}: a setting, not nodes; pairs are judged within each"
+    )
+
+
+def _span(values: Sequence[float]) -> str:
+    low, high = f"{min(values):.2f}", f"{max(values):.2f}"
+    return low if low == high else f"{low} to {high}"
 
 
 def _pairs(number: int) -> str:

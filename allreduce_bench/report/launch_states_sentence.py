@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from ..evaluation.cell_label import qualifiers
+from ..evaluation.environment import LOGS, LaunchDifference
 from ..evaluation.launch_states import StatesOfSeries, series_in_states
 from ..evaluation.summary_row import LaunchStates, SummaryRow, competitor_of
 from ..lateness.two_states import CHANGING, CONSTANT_DELAY, CONSTANT_RATIO, CONSTANT_TIME, FEWEST_LAUNCHES
@@ -11,6 +12,12 @@ from ..units import format_size, format_time, in_ranks
 
 ALIKE = 1.15  # times that differ by less are printed as one
 MOST_NAMED = 5  # launches
+MOST_CAUSES, MOST_VALUES, WIDEST = 4, 3, 60  # named; values of each; letters of a value
+TIMER, BANDWIDTH, NEITHER = (
+    ", which indicates a timer, not a bandwidth",
+    ", which indicates a bandwidth or a clock frequency, not a timer",
+    "; neither a timer nor a bandwidth alone explains this",
+)
 
 
 def told_sentences(rows: Sequence[SummaryRow]) -> list[str]:
@@ -86,21 +93,57 @@ def _span_text(counts: Sequence[int]) -> str:
 
 
 def _gap_text(series: StatesOfSeries, states: Sequence[LaunchStates]) -> str:
-    """How the gap depends on the size, and what causes such a gap."""
+    """How the gap depends on the size, and what causes it: what differs between the launches, else what such gaps say.
+
+    So no timer is suspected where the launches of both states were made in another way.
+    """
     ratios = [each.high_s / each.low_s for each in states]
     later_s = median(each.high_s - each.low_s for each in states)
     first, last = (format_size(series.rows[index]["nbytes"]) for index in (0, -1))
     texts = {
-        CONSTANT_TIME: f"the slow state takes {format_time(median(each.high_s for each in states))} at every size, "
-        "which indicates a timer, not a bandwidth",
-        CONSTANT_DELAY: f"the slow state takes {format_time(later_s)} longer at every size, "
-        "which indicates a timer, not a bandwidth",
-        CONSTANT_RATIO: f"the slow state takes {median(ratios):.3g} times as long at every size, "
-        "which indicates a bandwidth or a clock frequency, not a timer",
-        CHANGING: f"the slow state takes {ratios[0]:.3g} times as long at {first} and {ratios[-1]:.3g} times "
-        f"at {last}; neither a timer nor a bandwidth alone explains this",
+        CONSTANT_TIME: (
+            f"the slow state takes {format_time(median(each.high_s for each in states))} at every size",
+            TIMER,
+        ),
+        CONSTANT_DELAY: (f"the slow state takes {format_time(later_s)} longer at every size", TIMER),
+        CONSTANT_RATIO: (f"the slow state takes {median(ratios):.3g} times as long at every size", BANDWIDTH),
+        CHANGING: (
+            f"the slow state takes {ratios[0]:.3g} times as long at {first} and {ratios[-1]:.3g} times at {last}",
+            NEITHER,
+        ),
     }
-    return texts.get(states[0].gap, "it is unclear whether the gap depends on the size")
+    gap, cause = texts.get(states[0].gap, ("it is unclear whether the gap depends on the size", ""))
+    causes = common_causes(states)
+    return f"{gap}; {_causes_text(causes)}" if causes else f"{gap}{cause}"
+
+
+def common_causes(states: Sequence[LaunchStates]) -> list[LaunchDifference]:
+    """What differs between the launches of both states at all of these sizes."""
+    first, *others = (each.differences for each in states)
+    labels = [{difference.label for difference in each} for each in others]
+    return [difference for difference in first if all(difference.label in each for each in labels)]
+
+
+def _causes_text(causes: Sequence[LaunchDifference]) -> str:
+    """`the likely cause is that the launches of both states differ in MPI library: A (fast) and B (slow)`.
+
+    A log is named where nothing else is known: it may be of one launch alone.
+    """
+    told = [cause for cause in causes if cause.label != LOGS.label]
+    said = [
+        f"{_values_text(cause.values[0])} (fast) and {_values_text(cause.values[1])} (slow)" for cause in told or causes
+    ]
+    if not told:
+        return f"the launches of both states are in different logs, {said[0]}: look there for what differs"
+    labelled = [f"{cause.label}: {values}" for cause, values in zip(told[:MOST_CAUSES], said)]
+    more = f"; and {len(told) - MOST_CAUSES} more" if len(told) > MOST_CAUSES else ""
+    return f"the likely cause is that the launches of both states differ in {'; in '.join(labelled)}{more}"
+
+
+def _values_text(values: Sequence[str]) -> str:
+    shown = [value if len(value) <= WIDEST else f"{value[: WIDEST - 3]}..." for value in values[:MOST_VALUES]]
+    more = [f"{len(values) - MOST_VALUES} more"] if len(values) > MOST_VALUES else []
+    return ", ".join([*shown, *more])
 
 
 def _elsewhere(series: StatesOfSeries) -> str:

@@ -49,6 +49,8 @@ def _of_states(done: Sequence[SummaryRow]) -> list[Caveat]:
             "the median over the launches represents neither state; it is not used for a winner, a fit or a comparison"
         )
         advice = "find out what differs between these launches: nodes, placement, or a timer in the transport"
+        if all(states.differences for row in done if (states := row.get("launch_states"))):
+            advice = "measure launches that do not differ in this, each kind as a run of its own"
         notes = (*map(Note, told[:-1]), Note(told[-1], effect, advice))
         caveats.append(Caveat("caution", "launches in two states", notes))
     if suspected := launch_states_sentence.suspicion_sentences(done):

@@ -57,11 +57,11 @@ def test_a_foreign_table_is_judged_without_an_mpi():
     result = CliRunner().invoke(main, words)
     assert result.exit_code == 1, result.output
     assert "node cnode2-003: 8 of its 16 pairs failed, of 18 failed pairs in all; chance explains 2.1" in result.stdout
-    assert "1 bad node: cnode2-003. 7 nodes form a slow group in alltoall_perf, G=8. 29 slow links, 10 failed" in (
-        " ".join(result.stdout.split())
-    )
+    said = " ".join(result.stdout.split())
+    assert "1 bad node: cnode2-003. 30 slow links, 10 failed links" in said
+    assert "alltoall_perf, G=8: 2 groups of nodes: cnode2-[001-004,006,009,012,016-017] (9); " in said
     assert "failed: in alltoall_perf, G=4 (1 of 6 tests), line 140" in result.stdout
-    assert "19 more slow links" in result.stdout
+    assert "20 more slow links" in result.stdout
     assert "more slow links" not in CliRunner().invoke(main, [*words, "--all"]).stdout
     excluded = CliRunner().invoke(main, [*words[:3], "--print-exclude"])
     assert excluded.stdout == "cnode2-003\n" and "node cnode2-003: slow in" in excluded.stderr
@@ -154,3 +154,18 @@ def check_first(first, kept: list[dict], folder) -> None:
     assert len(ways) == 12 and {row["round"] for row in kept} == {"1", "2", "3"}
     assert json.loads((folder / "health.json").read_text())["nodes"] == ["h1", "h2", "h3", "h4"]
     assert {"health.png", "health.svg"} < {path.name for path in folder.iterdir()}
+
+
+def test_columns_without_a_unit_or_that_are_not_judged_are_one_sentence_each(tmp_path):
+    path = tmp_path / "pairs.csv"
+    pairs = [(f"n{one}", f"n{other}") for one in range(9) for other in range(one)]
+    rows = [
+        f"{one},{other},2,{1 if 'n5' in (one, other) else 2},{1 + 0.01 * at}" for at, (one, other) in enumerate(pairs)
+    ]
+    path.write_text("\n".join(["source,dest,latency,bandwidth,score", *rows, ""]))
+    result = CliRunner().invoke(main, ["health", "--from", str(path)])
+    assert result.exit_code == 1 and "1 bad node: n5" in result.stdout
+    assert result.stderr.splitlines() == [
+        "latency, bandwidth: columns have no unit in the name: values are compared with each other only",
+        "score: column has numbers that are not judged; --value COLUMN --value-is rate or time does it",
+    ]

@@ -2,7 +2,13 @@
 
 import pytest
 
-from allreduce_bench.evaluation.environment import FIELDS, environment, format_values
+from allreduce_bench.evaluation.environment import (
+    FIELDS,
+    LaunchDifference,
+    differences,
+    environment,
+    format_values,
+)
 
 TEXT = {field.key: field.text for field in FIELDS}
 
@@ -63,3 +69,32 @@ def test_hosts_ranks_and_variables():
     assert text("switches", facts) == "s0/s1: n1, n2"
     assert text("variables", facts) == "UCX_TLS=tcp"
     assert text("hosts", facts) == "n1, n2"
+
+
+def launch_of(name: str, library="Open MPI 5.0.11", variables=None, **facts) -> dict:
+    return {"launch": name, "ranks": 4, "mpi": {"library": library}, "variables": variables or {}, **facts}
+
+
+def test_what_divides_two_groups_of_launches_is_a_difference():
+    launches = [
+        launch_of("1", variables={"OMPI_MCA_btl": "tcp", "SLURM_JOB_ID": "1"}, hosts=["n1"]),
+        launch_of("2", "MPICH 5.0.1", hosts=["n1", "n2"]),
+        launch_of("3", "Intel MPI 2021", {"SLURM_JOB_ID": "3"}, hosts=["n1"]),
+    ]
+    attempts = {fact["launch"]: fact for fact in launches}
+    assert differences(attempts, ["1"], ["2", "3"]) == [
+        LaunchDifference("MPI library", (("Open MPI 5.0.11",), ("MPICH 5.0.1", "Intel MPI 2021"))),
+        LaunchDifference("variable OMPI_MCA_btl", (("tcp",), ("not set",))),
+    ]
+    assert [found.label for found in differences(attempts, ["2"], ["1", "3"])] == ["MPI library", "hosts"]
+    assert differences(attempts, ["1", "9"], ["9"]) == []
+
+
+def test_what_one_launch_does_not_say_is_no_difference_and_logs_come_last():
+    attempts = {
+        "1": launch_of("1", source={"files": ["a/fast.out"]}),
+        "2": launch_of("2", None, source={"files": ["a/slow.out"]}),
+    }
+    assert differences(attempts, ["1"], ["2"]) == [LaunchDifference("log", (("fast.out",), ("slow.out",)))]
+    same = {name: launch_of(name, source={"files": ["all.out"]}) for name in ("1", "2")}
+    assert differences(same, ["1"], ["2"]) == []

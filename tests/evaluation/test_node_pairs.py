@@ -62,6 +62,34 @@ def test_so_many_slow_nodes_are_a_group_and_nobody_is_named():
     assert result.slow_nodes == result.slow_links == ()
 
 
+def test_slow_nodes_that_are_not_alike_are_no_group():
+    slow = of_node("n1", 1.25) | of_node("n2", 2.0) | of_node("n3", 3.0)
+    assert found(table(slow)) == ["n1", "n2", "n3"]
+    names = tuple(f"n{number}" for number in range(16))
+    grouped = {}
+    for node in names[:5]:
+        grouped |= of_node(node, 1.5, names)
+    result = judged(table(grouped | of_node("n9", 4.0, names), names), 0.2)
+    assert result.group == tuple(range(5)) and result.slow_nodes == (9,)
+
+
+@pytest.mark.parametrize("nodes", [8, 16])
+def test_a_node_that_is_slow_by_little_is_named_beside_two_that_are_so_by_much(nodes):
+    random, hits = np.random.default_rng(1), 0
+    for _ in range(40):
+        made = health_power.made_table(nodes, 0.1, health_power.Fault("", node=1.3, beside=3.0), 2, random)
+        made.log_time[5] += np.log(2)
+        made.log_time[:, 5] += np.log(2)
+        hits += judged(made, 0.2).slow_nodes == (1, 3, 5)
+    assert hits >= 36
+
+
+def test_a_node_just_below_the_threshold_is_nearly_slow_and_not_named():
+    result = judged(table(of_node("n3", 1.18) | of_node("n5", 1.6) | of_node("n7", 1.1)), 0.2)
+    assert (result.slow_nodes, result.nearly) == ((4,), (2,))
+    assert judged(table(), 0.2).nearly == ()
+
+
 def test_of_four_nodes_a_slow_one_is_named_and_of_three_none():
     assert found(table(of_node("n3", 2.0, NODES[:4]), NODES[:4])) == ["n3"]
     assert found(table(of_node("n3", 2.0, NODES[:3]), NODES[:3])) == []
@@ -119,7 +147,9 @@ def test_a_sample_of_the_power_study(fault):
 
 
 def test_broken_promises_are_noticed():
-    assert health_power.broken_promises([[0.05, 8, "node 1.3x", 0.5, 0.0], [0.05, 8, "clean", 0.0, 0.2]]) == [
-        "noise 5%, 8 nodes, node 1.3x: found 50.0%, promised 99%",
-        "noise 5%, 8 nodes, clean: false 20.0%, at most 5%",
+    assert health_power.broken_promises(
+        [[0.05, 8, "one", "node 1.3x", 0.5, 0.0], [0.05, 8, "one", "clean", 0.0, 0.2]]
+    ) == [
+        "noise 5%, 8 nodes, racks one, node 1.3x: found 50.0%, promised 99%",
+        "noise 5%, 8 nodes, racks one, clean: false 20.0%, at most 5%",
     ]

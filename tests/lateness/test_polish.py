@@ -10,6 +10,7 @@ from allreduce_bench.lateness.polish import (
     median_polish,
     node_z,
     pairs_of,
+    polish_beside,
     residual_sd,
     robust_sd,
 )
@@ -49,6 +50,18 @@ def test_missing_pairs_say_nothing_and_a_node_without_pairs_has_no_effect():
     polished = median_polish(made)
     assert np.isnan(polished.node_effect[6]) and polished.node_effect[1] == pytest.approx(0.5, abs=1e-5)
     assert np.isnan(node_z(polished)[6]) and np.isnan(polished.residual[0, 1])
+
+
+def test_nodes_that_are_left_out_have_the_effects_that_the_others_let_expect():
+    made = table([0.0, 0.7, 0.0, 0.2, 0.0, 0.0, 1.5, 0.0])
+    polished = polish_beside(made, (1, 6))
+    assert polished.overall == pytest.approx(3.0, abs=1e-5)
+    assert polished.node_effect == pytest.approx([0, 0.7, 0, 0.2, 0, 0, 1.5, 0], abs=1e-5)
+    assert np.nanmax(np.abs(polished.residual)) < 1e-5
+    hidden, seen = node_z(median_polish(made))[3], node_z(polished, (1, 6))[3]
+    assert seen >= hidden > 0
+    whole, same = median_polish(made), polish_beside(made, ())
+    assert np.array_equal(whole.node_effect, same.node_effect)
 
 
 def test_an_empty_table_has_no_effects():

@@ -10,6 +10,7 @@ from allreduce_bench.lateness.two_states import (
     UNKNOWN,
     TooFewLaunches,
     TwoStates,
+    coincidence,
     kind_of_gap,
     p_value,
     two_states,
@@ -57,12 +58,64 @@ def test_one_bad_moment_is_no_state_but_what_is_met_three_times_is():
     assert two_states([moments]) == [None]
 
 
-def test_states_that_each_size_draws_anew_are_found():
+def test_states_that_each_size_draws_anew_are_none():
     times_s = split((), 12, 1.0)
     for size, slow in enumerate([(0, 1), (2, 3), (1, 4), (0, 2), (3, 4), (0, 4)]):
         times_s[np.array(slow), size] *= 3.0
+    assert two_states([times_s]) == [None]
+    assert two_states([times_s[:4]]) == [None]  # nor suspected
+
+
+@pytest.mark.parametrize("launches, slow", [(5, 2), (7, 3), (10, 4)])
+def test_members_that_change_by_chance_are_seldom_a_state_and_those_that_stay_always(launches, slow):
+    random, alarms, hits = np.random.default_rng(1), 0, 0
+    for _ in range(60):
+        times_s = 1e-5 * np.exp(random.normal(0, 0.01, (launches, 12)))
+        stay = times_s.copy()
+        stay[:slow] *= 3.0
+        for size in range(12):
+            times_s[random.permutation(launches)[:slow], size] *= 3.0
+        changing, staying = two_states([times_s])[0], two_states([stay])[0]
+        alarms += isinstance(changing, TwoStates)
+        hits += isinstance(staying, TwoStates) and bool(staying.differs.all())
+    assert alarms <= 6 and hits == 60
+
+
+def test_so_many_sizes_agree_by_chance():
+    assert coincidence(5, 1, 3, 3) == pytest.approx(1 / 25) and coincidence(5, 2, 2, 2) == pytest.approx(0.1)
+    assert coincidence(5, 2, 3, 6) == pytest.approx(20 / 100) and coincidence(5, 2, 1, 6) == 1.0
+
+
+def test_a_launch_that_changes_its_state_leaves_the_others_in_theirs():
+    times_s = split((0, 1), 10, 3.0, of=10)
+    times_s[2, 7:] *= 3.0
     (found,) = two_states([times_s])
-    assert found.slow.sum(axis=0).tolist() == [2] * 6 + [0] * 6
+    assert found.differs.all() and found.slow.sum(axis=0).tolist() == [2] * 7 + [3] * 3
+
+
+@pytest.mark.parametrize("spread", [0.02, 0.1, 0.3])
+def test_one_launch_of_five_that_takes_one_time_at_nine_sizes_is_in_another_state(spread):
+    sizes, measured = series_of_logs("compute_engine")
+    random, waits = np.random.default_rng(1), [4096 << i for i in range(9)]
+    times_s = measured[3] * np.exp(random.normal(0, spread, (5, len(sizes))))
+    at = [sizes.index(size) for size in waits]
+    times_s[2, at] = 9.75e-3 * np.exp(random.normal(0, 0.005, 9))
+    for launches in (times_s, times_s[:3]):
+        (found,) = two_states([launches])
+        assert isinstance(found, TwoStates) and found.gap == CONSTANT_TIME
+        assert [size for size, differs in zip(sizes, found.differs) if differs] == waits
+        assert np.flatnonzero(found.slow.any(axis=1)).tolist() == [2]
+        assert found.high_s[found.differs] == pytest.approx(9.75e-3, rel=0.02)
+    assert not isinstance(two_states([times_s[1:3]])[0], TwoStates)  # of two launches nobody knows which is slow
+
+
+def test_a_launch_that_grows_with_the_size_has_no_constant_time():
+    random, hits = np.random.default_rng(1), 0
+    for _ in range(100):
+        times_s = 1e-3 * 2.0 ** np.arange(10) * np.exp(random.normal(0, 0.3, (5, 10)))
+        times_s[2] *= 4.0
+        hits += isinstance(found := two_states([times_s])[0], TwoStates) and found.gap == CONSTANT_TIME
+    assert hits == 0
 
 
 def test_a_size_whose_noise_hides_the_gap_is_in_the_same_states():

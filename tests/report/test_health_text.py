@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from allreduce_bench.evaluation.node_health import health_of
+from allreduce_bench.evaluation.node_health import Setting, health_of
 from allreduce_bench.evaluation.node_pairs import PairTable
 from allreduce_bench.report.health_text import MOST_LINKS, health_sentences
 
@@ -100,3 +100,38 @@ def test_the_rest_of_many_links_is_counted_unless_all_are_asked_for():
     said = health_sentences(found)
     assert len(said) == 1 + MOST_LINKS + 1 and said[-1] == "2 more failed links; --all names every link"
     assert len(health_sentences(found, every_link=True)) == 1 + 12
+
+
+def racks(slow=()) -> PairTable:
+    rack = np.repeat([0, 1, 2], [10, 8, 1])
+    logs = np.log(1.4) * (rack != rack[:, None])
+    for node, times in slow:
+        logs[node] += np.log(times)
+        logs[:, node] += np.log(times)
+    np.fill_diagonal(logs, np.nan)
+    return PairTable("latency", tuple(f"n{number}" for number in range(19)), logs, "us", False)
+
+
+def test_racks_are_said_with_all_tests_that_show_them():
+    assert health_sentences(health(racks(), racks()._replace(name="bandwidth"))) == [
+        "no node and no link is slower than its peers by 20% or more",
+        "latency, bandwidth: 2 groups of nodes: n[0-9] (10); n[10-17] (8); pairs between groups take 1.40 times as "
+        "long as those within: racks or switches, not nodes; each pair is judged by the pairs of its groups",
+        "n18 is in none of these groups and no slower than pairs between them: behind another switch, or slow; "
+        "measure beside nodes of the same rack",
+    ]
+    assert health_sentences(health(racks([(18, 2.0)])))[0] == "1 bad node: n18"
+
+
+def test_a_node_that_is_slow_by_little_less_is_said_and_not_named():
+    said = health_sentences(health(racks([(3, 2.0), (12, 1.18)])))
+    assert said[0] == "1 bad node: n3"
+    assert said[2].startswith("also nearly slow in latency, not named: n12 (1.18 times as long, z = ")
+
+
+def test_a_setting_is_said_with_the_nodes_of_all_its_pairs():
+    found = health(table(8))._replace(settings=(Setting("mtu", "1500", "9000", 1.4, ("n5",)),))
+    assert health_sentences(found)[1] == (
+        "mtu: pairs with 1500 take 1.40 times as long as those with 9000 (all are pairs of n5): a setting, not nodes; "
+        "pairs are judged within each"
+    )

@@ -5,6 +5,8 @@ from made_runs import build_run, waits
 from places import DATA
 
 from allreduce_bench.cli import main
+from allreduce_bench.evaluation.environment import LaunchDifference
+from allreduce_bench.evaluation.launch_states import add_states
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.evaluation.summary_row import LaunchStates
 from allreduce_bench.lateness.two_states import CHANGING, CONSTANT_DELAY, CONSTANT_RATIO, CONSTANT_TIME, UNKNOWN
@@ -42,6 +44,33 @@ def test_a_timer_is_said_in_one_sentence():
 def test_every_kind_of_gap_has_its_words(gap, words):
     rows = [row(8, gap=gap), row(12, gap=gap), row(16, gap=gap, low_ms=4.85 if gap == CHANGING else 0.5)]
     assert words in told_sentences(rows)[0]
+
+
+LIBRARY = LaunchDifference("MPI library", (("Open MPI 4.1.6",), ("Open MPI 5.0.11",)))
+LOG = LaunchDifference("log", (("fast.out",), ("slow1.out", "slow2.out", "slow3.out", "slow4.out")))
+
+
+def with_causes(made: dict, *causes: LaunchDifference) -> dict:
+    return {**made, "launch_states": made["launch_states"]._replace(differences=causes)}
+
+
+@pytest.mark.parametrize("gap", [CONSTANT_TIME, CONSTANT_DELAY, CONSTANT_RATIO, CHANGING])
+def test_what_differs_between_the_launches_is_the_cause_and_no_timer_is(gap):
+    (sentence,) = told_sentences([with_causes(row(8 << i, gap=gap), LIBRARY, LOG) for i in range(3)])
+    assert "timer" not in sentence and sentence.endswith(
+        "; the likely cause is that the launches of both states differ in MPI library: Open MPI 4.1.6 (fast) and Open "
+        "MPI 5.0.11 (slow)"
+    )
+    (sentence,) = told_sentences([with_causes(row(8 << i, gap=gap), LOG) for i in range(3)])
+    assert "timer" not in sentence and sentence.endswith(
+        "; the launches of both states are in different logs, fast.out (fast) and slow1.out, slow2.out, slow3.out, 1 "
+        "more (slow): look there for what differs"
+    )
+
+
+def test_what_differs_at_some_sizes_only_is_no_cause():
+    rows = [with_causes(row(8), LIBRARY), row(16), with_causes(row(32), LIBRARY)]
+    assert "which indicates a timer" in told_sentences(rows)[0]
 
 
 def test_what_differs_over_the_sizes_is_said_as_a_span():
@@ -82,4 +111,35 @@ def test_import_says_it(tmp_path, capsys):
     with pytest.raises(SystemExit) as end:
         main(["import", *logs, "-n", "352", "-o", str(tmp_path / "run")])
     assert not end.value.code
-    assert "388 us to 1.55 ms (1 of 5 launches: 4) and 9.90 ms (4 of 5)" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "388 us to 1.55 ms (1 of 5 launches: 4) and 9.90 ms (4 of 5)" in said and "timer" not in said
+    assert "are in different logs, compute_engine_4nodes_launch4.out (fast)" in said
+
+
+def test_launches_of_one_log_may_wait_for_a_timer(tmp_path, capsys):
+    with pytest.raises(SystemExit) as end:
+        log = DATA / "logs_two_states" / "gke_size-4.osu_allreduce.out"
+        main(["import", str(log), "-n", "352", "-o", str(tmp_path / "run")])
+    assert not end.value.code
+    assert "takes 9.78 ms at every size, which indicates a timer" in " ".join(capsys.readouterr().out.split())
+
+
+def launch_with(folder, slow: tuple[str, ...]) -> list[dict]:
+    """The facts of the launches, of which some ran with another library and variable."""
+    other = {"mpi": {"library": "Open MPI 4.1.6"}, "variables": {"OMPI_MCA_btl": "tcp"}}
+    return [{**facts, **(other if facts["launch"] in slow else {})} for facts in folder.attempts()]
+
+
+def test_a_run_whose_slow_launches_have_other_settings_says_which(tmp_path):
+    folder = build_run(tmp_path / "run", launches=5, factor=waits, algorithms=("native",), ranks=(4,))
+    rows = summarise(folder)
+    add_states(rows, launch_with(folder, ("4r-2", "4r-3")))
+    (sentence,) = told_sentences(rows)
+    assert (
+        "differ in MPI library: Open MPI 5.0.11 (fast) and Open MPI 4.1.6 (slow); in variable OMPI_MCA_btl: self,sm "
+        "(fast) and tcp (slow)" in sentence
+    )
+    (caveat,) = [caveat for caveat in find_time_caveats(rows) if caveat.badge == "launches in two states"]
+    assert "timer" not in caveat.notes[-1].advice
+    add_states(rows, launch_with(folder, ("4r-2", "4r-4")))  # the others differ: no cause
+    assert "likely cause" not in told_sentences(rows)[0]

@@ -12,7 +12,7 @@ from ...units import format_time, in_ranks, unknown_word
 from ..cell_label import placement_text
 from ..cell_times import split_values
 from ..competitors import competing
-from ..environment import FIELDS, PACKAGES, environment, format_values
+from ..environment import FIELDS, OF_A_JOB, PACKAGES, environment, format_values
 from ..summary_row import SummaryRow
 from .reading import ComparedRun
 
@@ -46,15 +46,6 @@ LABELS = {field.key: field.label for field in FIELDS} | {
     "link": "link between nodes",
 }
 CROWDED = {True: "yes", False: "no"}
-OF_A_JOB = (
-    "SLURM_JOB_",
-    "SLURM_ARRAY_",
-    "SLURM_RESTART_COUNT",
-    "PBS_JOBID",
-    "LSB_JOBID",
-    "I_MPI_INFO_",  # what Intel MPI says of the machine, and the number of a start
-    "I_MPI_HYDRA_UUID",
-)  # variables that always differ
 
 
 class Difference(NamedTuple):

@@ -27,6 +27,7 @@ def json_text(health: Health) -> str:
         "failed_pairs": [{"nodes": sorted(pair), "reason": why} for pair, why in health.failed.items()],
         "cleared": health.cleared,
         "left": health.left,
+        "settings": [one._asdict() | {"nodes": list(one.nodes)} for one in health.settings],
     }
     return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
@@ -50,6 +51,12 @@ def _test(result: Judged) -> dict[str, Any]:
         "slow_nodes": [table.nodes[node] for node in result.slow_nodes],
         "slow_group": [table.nodes[node] for node in result.group],
         "slow_links": links,
+        "nearly_slow": [table.nodes[node] for node in result.nearly],
+        "node_groups": {
+            "groups": [[table.nodes[node] for node in members] for members in result.blocks.members],
+            "alone": [table.nodes[node] for node in result.blocks.alone],
+            "far_ratio": result.blocks.far_ratio,
+        },
         "per_node": [
             {"node": name, "ratio": _known(np.exp(result.polished.node_effect[node])), "z": _known(result.node_z[node])}
             for node, name in enumerate(table.nodes)

@@ -6,6 +6,13 @@ from .health import SCHEMA
 RATIO = or_null(number("its time over the expected one; 1.6 is 60 % longer; null: not known"))
 ROBUST_Z = or_null(number("how far above the others it lies, in robust standard deviations; null: not known"))
 LINK = fields({"nodes": items(text(), "its two nodes"), "ratio": RATIO, "z": ROBUST_Z})
+GROUPS = fields(
+    {
+        "groups": items(items(text(), "its nodes"), "racks or switches: pairs between them are slower; none: not seen"),
+        "alone": items(text(), "nodes that are as far from every group: behind a switch of their own, or slow"),
+        "far_ratio": number("median time of pairs between groups over that within them"),
+    }
+)
 TEST = fields(
     {
         "name": text("latency, bandwidth, or what a foreign table calls it"),
@@ -20,6 +27,19 @@ TEST = fields(
             fields({"source": text("its name"), "dest": text("its name"), "value": number("in the unit of the test")}),
             "what was measured, by direction",
         ),
+    },
+    {
+        "nearly_slow": items(text(), "nodes that are not named, but slow by little less"),
+        "node_groups": GROUPS,
+    },
+)
+SETTING = fields(
+    {
+        "column": text("of the foreign table"),
+        "slow": text("its value with the longest times"),
+        "fast": text("its value with the shortest times"),
+        "ratio": number("of the median times of both"),
+        "nodes": items(text(), "that are in every pair with the slow value"),
     }
 )
 FAILING = fields(
@@ -47,5 +67,6 @@ HEALTH = fields(
         ),
         "cleared": whole("suspects that were not slow when they were measured alone"),
         "left": whole("pairs that are not measured"),
-    }
+    },
+    {"settings": items(SETTING, "columns between whose values times differ; pairs are judged within each")},
 )

@@ -5,7 +5,7 @@ import json
 import numpy as np
 from strict_schemas import undescribed
 
-from allreduce_bench.evaluation.node_health import health_of
+from allreduce_bench.evaluation.node_health import Setting, health_of
 from allreduce_bench.evaluation.node_pairs import PairTable
 from allreduce_bench.report.formats.health import SCHEMA, json_text
 
@@ -19,7 +19,8 @@ def text() -> str:
     names = tuple(f"n{number}" for number in range(9))
     failed = {frozenset(("n8", name)): "gone" for name in names[:8]}
     tried = frozenset(frozenset((one, other)) for one in names for other in names if one != other)
-    return json_text(health_of([PairTable("latency", names, logs, "us", False, 1e6)], tried, failed, 0.2))
+    found = health_of([PairTable("latency", names, logs, "us", False, 1e6)], tried, failed, 0.2)
+    return json_text(found._replace(settings=(Setting("mtu", "1500", "9000", 1.4, ("n1",)),)))
 
 
 def test_the_object_has_suspects_and_values_and_is_described_in_full():
@@ -29,4 +30,6 @@ def test_the_object_has_suspects_and_values_and_is_described_in_full():
     assert test["slow_nodes"] == ["n4"] and [link["nodes"] for link in test["slow_links"]] == [["n0", "n1"]]
     assert test["per_node"][8] == {"node": "n8", "ratio": None, "z": None} and len(test["pairs"]) == 56
     assert content["failing_nodes"][0]["node"] == "n8" and len(content["failed_pairs"]) == 8
+    assert test["nearly_slow"] == [] and test["node_groups"] == {"groups": [], "alone": [], "far_ratio": 1.0}
+    assert content["settings"][0]["column"] == "mtu" and content["settings"][0]["nodes"] == ["n1"]
     assert undescribed("health", text()) == []
