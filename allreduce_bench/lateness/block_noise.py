@@ -23,7 +23,6 @@ UNSEEN = 3
 FIRST_FALL = 0.75  # from V(1) to V(2), where nothing is known: between independent noise and noise that drifts
 MEMORY = 500  # differences over which a variance is averaged
 MOST_TIMES = 3.0  # a difference counts up to so many deviations: a rank that becomes slow is not taken for a noisy one
-FEWEST_FOR_TAILS = 20  # differences, before their kurtosis is measured: its unit must be known
 PRIOR, PRIOR_OF_RANK = 8, 30  # differences that what shorter scales let expect counts like: of all ranks; of one
 
 
@@ -33,7 +32,6 @@ class Noise(NamedTuple):
     deviation: np.ndarray  # float64 [column]; none is below that of the median column
     number: float  # of differences that it comes from
     between: float  # deviation of what columns differ by for good
-    kurtosis: float  # in excess of that of normal noise, so far as it is beyond doubt
 
 
 class BlockNoise:
@@ -45,7 +43,6 @@ class BlockNoise:
         self._variances = np.zeros((SCALES, columns))  # V
         self._counts = np.zeros(SCALES, dtype=int)  # of such means so far
         self._between = np.zeros(SCALES)  # mean square of their deviation between columns
-        self._fourth = 0.0  # mean of the squared squares of differences of blocks, in units of V
 
     def take(self, values: np.ndarray) -> None:
         """The next block: float64 [column], NaN: not known."""
@@ -65,7 +62,7 @@ class BlockNoise:
     def of_means(self, scale: int) -> Noise:
         """The noise of means over 2 ** scale blocks. Zeros where there is no difference yet."""
         if self._counts[0] < 2:
-            return Noise(np.zeros(self._columns), 0.0, 0.0, 0.0)
+            return Noise(np.zeros(self._columns), 0.0, 0.0)
         known = int((self._counts > 1).sum())
         of_all, of_each = np.empty(SCALES), np.empty((SCALES, self._columns))
         fall = FIRST_FALL
@@ -89,9 +86,7 @@ class BlockNoise:
         variance = halves.sum(axis=0) + halves[-1]
         between = self._between[scale] - float(variance.min())
         number = min(int(self._counts[0]) - 1, MEMORY)
-        doubt = 2 * np.sqrt(24 / (max(number - FEWEST_FOR_TAILS, 1) * max(1, self._columns - 1)))
-        kurtosis = 2 * max(0.0, self._fourth - 3 - doubt)  # of a block, twice that of a difference of two
-        return Noise(np.sqrt(variance), number, np.sqrt(max(between, 0.0)), kurtosis / 2**scale)
+        return Noise(np.sqrt(variance), number, np.sqrt(max(between, 0.0)))
 
     def _count(self, scale: int, squares: np.ndarray, number: int) -> None:
         variances = self._variances[scale]
@@ -99,8 +94,4 @@ class BlockNoise:
         if scale or number > 1:
             unit = np.maximum(np.maximum(expected, np.median(expected)), 1e-300)
             squares = np.minimum(squares, MOST_TIMES**2 * unit)
-            if not scale and number > FEWEST_FOR_TAILS:
-                fourth = np.square(squares / unit)
-                known = fourth[~np.isnan(fourth)]
-                self._fourth += (float(known.mean()) - self._fourth) / (number - FEWEST_FOR_TAILS) if len(known) else 0.0
         variances += np.where(np.isnan(squares), 0.0, squares - variances) / number

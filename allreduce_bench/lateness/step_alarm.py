@@ -39,6 +39,8 @@ MOST_BLOCKS = 32  # that are kept
 FEWEST_BLOCKS = 3
 WINDOWS = (1, 2, 4, 8, 16, MOST_BLOCKS)  # blocks; 2 ** index
 STEPS_OF_A_DAY = 86_400  # of one second
+TAILS = 1.25  # times the deviations that normal noise exceeds as rarely: steps with the tails of Student's t of 3
+MOST = 0.6  # of the blocks
 FEW_STEPS = 2  # of a block, in which a rank that is slow may not be late
 FALSE_JOBS = 100  # jobs whose ranks differ for good, of one of which a rank is named for that
 SMALLER_GROUP = 0.25  # of the ranks: fewer that are early are no group
@@ -89,6 +91,7 @@ class StepAlarm:
         self.clock_error_s = clock_error_s
         self.steps = 0  # seen in whole blocks
         self.slow: set[int] = set()  # ranks that are slow now
+        self._told: set[int] = set()  # ranks that stood out once; the same lateness is not told again
         self._node_of = np.array(node_of, dtype=int)
         self._ready_s, self._step_s = np.empty((0, ranks)), np.empty(0)  # not yet a block
         self._late = np.full((MOST_BLOCKS, ranks), np.nan)  # the last blocks, as shares of a step, the newest last
@@ -162,32 +165,37 @@ class StepAlarm:
 
     def _well(self, late: np.ndarray) -> np.ndarray:
         """The newest block without what becoming slow and recovering does to it, which is no noise."""
+        if len(late) - len(self.slow) < 2:  # a rank alone has no noise
+            return late
         well = late.copy()
         well[list(self.slow)] = np.nan
-        return well if len(self.slow) < len(late) - 1 else np.full(len(late), np.nan)
+        return well
 
     def _noise_of(self, blocks: int) -> Noise:
         noise = self._noise.of_means(WINDOWS.index(blocks))
         return noise._replace(deviation=np.maximum(CARE * noise.deviation, 1e-12))
 
     def _critical(self, noise: Noise) -> float:
-        """How many deviations count; more where the tails of the noise are heavy (Cornish and Fisher's series)."""
+        """How many deviations count: more than of normal noise, since that of jobs has heavier tails."""
         ranks = len(self._node_of)
         z = critical_z(ranks * len(WINDOWS) * STEPS_OF_A_DAY / STEPS_OF_BLOCK, noise.number + 1, ranks)
-        return z + (z**3 - 3 * z) * noise.kurtosis / 24
+        return TAILS * z
 
-    def _is_lasting(self, blocks: int) -> np.ndarray:
-        """Bool [rank]: late in most of so many blocks, or in nearly all steps of the only one; a burst does not last."""
+    def _is_lasting(self, blocks: int, means: np.ndarray) -> np.ndarray:
+        """Bool [rank]: half as late as that in most of so many blocks, or in nearly all steps of the only one.
+
+        A burst does not last.
+        """
         if blocks == 1:
-            return self._most_late[-1] >= LEAST_SLOWER / 2
-        return (self._late[-blocks:] >= LEAST_SLOWER / 2).sum(axis=0) > blocks / 2
+            return self._most_late[-1] >= means / 2
+        return (self._late[-blocks:] >= means / 2).sum(axis=0) > MOST * blocks
 
     def _became_slow(self) -> Iterator[Alert]:
         ranks, least = len(self._node_of), self._least()
         for blocks, means in self._means():
             is_candidate = means >= least
             if is_candidate.any():
-                is_candidate &= self._is_lasting(blocks)
+                is_candidate &= self._is_lasting(blocks, means)
             is_candidate[list(self.slow)] = False
             early = int((means <= -least / (1 + least)).sum())  # behind half of the ranks or more, these are none
             if ranks > 2 and early >= SMALLER_GROUP * ranks:
@@ -209,10 +217,11 @@ class StepAlarm:
             z = float(means[rank] - middle) / float(noise.deviation[rank])
             if z < critical:
                 continue
-            among = float(means[rank] - middle) / between
+            among = float(means[rank] - middle) / between if rank not in self._told else 0.0
             if among < critical:
                 among = self._rise_of(rank, blocks, float(means[rank]), least) / float(noise.deviation[rank])
             if min(z, among) >= critical:
+                self._told.add(rank)
                 self.slow.add(rank)
                 yield self._alert(SLOW, rank, float(means[rank]), min(z, among), self._late[:, rank])
 
