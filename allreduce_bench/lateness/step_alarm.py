@@ -17,13 +17,13 @@ longer, are slow; of other gaps it is said once that there are two groups, whoev
 
 A rank has recovered where such a mean is below half of LEAST_SLOWER, and below LEAST_SLOWER beyond doubt. The noise of
 means is measured, as it is correlated (`block_noise`), of the blocks before, so that a few ranks have to be watched for
-some ten steps first, and more where noise is large or lasts: `least_told` says what could be told.
+some ten steps first, and more where noise is large or lasts: `too_little` says what could be told.
 tests/studies/operating_curve.py measures how soon which lateness is found, tests/studies/monitor_alerts.py how many
 alerts there are without one.
 """
 
 from collections.abc import Iterator, Sequence
-from math import inf, sqrt
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -43,6 +43,7 @@ TAILS = 1.25  # times the deviations that normal noise exceeds as rarely: steps 
 MOST = 0.6  # of the blocks
 FEW_STEPS = 2  # of a block, in which a rank that is slow may not be late
 FALSE_JOBS = 100  # jobs whose ranks differ for good, of one of which a rank is named for that
+CLOSED = 8  # blocks, after which two groups are none any more
 SMALLER_GROUP = 0.25  # of the ranks: fewer that are early are no group
 
 
@@ -59,6 +60,15 @@ class Alert(NamedTuple):
     ranks: tuple[int, ...] = ()  # of GROUPS: all of the later group
     host: str = ""  # that the rank runs on, and its device, where they are known
     device: str = ""
+
+
+class TooLittle(NamedTuple):
+    """What is known of a job, where that may be too little to find a slow rank."""
+
+    ranks: int
+    steps: int
+    least_told: float | None  # the least share of a step by which a rank is told to be slow; None: none is
+    by_clocks: bool = False  # because the clocks agree no better, not because of the noise
 
 
 class LateBlock(NamedTuple):
@@ -96,7 +106,9 @@ class StepAlarm:
         self._ready_s, self._step_s = np.empty((0, ranks)), np.empty(0)  # not yet a block
         self._late = np.full((MOST_BLOCKS, ranks), np.nan)  # the last blocks, as shares of a step, the newest last
         self._most_late = np.full((MOST_BLOCKS, ranks), np.nan)  # likewise of all but FEW_STEPS of a block
-        self._own_s = np.full((MOST_BLOCKS, ranks), np.nan)  # likewise how long a step takes where this rank is the last
+        self._own_s = np.full(
+            (MOST_BLOCKS, ranks), np.nan
+        )  # likewise how long a step takes where this rank is the last
         self._noise = BlockNoise(ranks)  # of `_late`
         self._groups: _Gap | None = None  # that was told and is still so
         self._blocks, self._changed_at = 0, np.zeros(ranks, dtype=int)  # blocks seen, now and at each rank's last alert
@@ -126,19 +138,20 @@ class StepAlarm:
         self._ready_s, self._step_s = self._ready_s[whole:].copy(), self._step_s[whole:].copy()
         return alerts
 
-    def least_told(self) -> float:
-        """Which share of the step a rank must be slower by to be told now, by the noise and the clocks; inf: any."""
-        if self._blocks < FEWEST_BLOCKS:
-            return inf
-        told = (self._critical(noise) * float(np.median(noise.deviation)) for noise in map(self._noise_of, WINDOWS))
-        return max(self._least(), min(told))
+    def too_little(self, steps: int) -> TooLittle:
+        """How much could be told now, of so many steps in all."""
+        ranks = len(self._node_of)
+        if ranks < 2 or self._blocks < FEWEST_BLOCKS:
+            return TooLittle(ranks, steps, None)
+        noises = [self._noise_of(blocks) for blocks in WINDOWS if blocks <= self._blocks]
+        by_noise = min(self._critical(noise) * float(np.median(noise.deviation)) for noise in noises)
+        return TooLittle(ranks, steps, max(self._least(), by_noise), self._least_by_clocks() > by_noise)
 
-    def least_by_clocks(self) -> float:
-        """The same by the error of the clocks alone."""
+    def _least_by_clocks(self) -> float:
         return CLOCK_ERRORS * self.clock_error_s / max(float(median(self._own_s[-1], axis=0)), 1e-12)
 
     def _least(self) -> float:
-        return max(LEAST_SLOWER, self.least_by_clocks())
+        return max(LEAST_SLOWER, self._least_by_clocks())
 
     def _alerts_of_block(self, block: "LateBlock") -> list[Alert]:
         others_s = block.own_s - block.late_s
@@ -292,9 +305,8 @@ class StepAlarm:
         return rise >= max(least, gap.slower_by / 2) and is_longer
 
     def _recovered(self) -> Iterator[Alert]:
-        if self._groups is not None and self._blocks >= WINDOWS[3]:
-            if _mean(self._apart(self._groups)[-WINDOWS[3] :]) < LEAST_SLOWER / 2:
-                self._groups = None
+        if self._groups is not None and _mean(self._apart(self._groups)[-CLOSED:]) < LEAST_SLOWER / 2:
+            self._groups = None
         for blocks, means in self._means() if self.slow else ():
             noise = self._noise_of(blocks)
             for rank in sorted(self.slow):
