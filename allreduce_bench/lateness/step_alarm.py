@@ -1,10 +1,11 @@
 """Says while steps go on that a rank has become slow, or has recovered, or that the ranks are two groups.
 
 The rule. Steps are taken in blocks of STEPS_OF_BLOCK. Of each rank and block the median lateness behind the median of
-the others that are not slow counts, as a share of their undisturbed step: single spikes do not. A rank is slow where the
-mean over its last 1, 2, 4, ... MOST_BLOCKS blocks
+the others that are not slow counts, as a share of their undisturbed step: single spikes do not. A rank is slow where
+the mean over its last 1, 2, 4, ... MOST_BLOCKS blocks
 
-* is LEAST_SLOWER or more, and CLOCK_ERRORS times the error of the clocks: so for STEPS_OF_BLOCK steps at least;
+* is LEAST_SLOWER or more, and CLOCK_ERRORS times the error of the clocks;
+* lasts: most of the blocks, or nearly all steps of the only one, are at least half as late as that;
 * stands out of the noise of such means, by so many standard deviations that noise alone gives less than one alert in
   STEPS_OF_A_DAY steps, of all ranks together; LEAST_Z of them at least;
 * stands out likewise of what ranks differ by anyway (the robust deviation between them), or of its own earlier blocks,

@@ -89,7 +89,7 @@ class Observer:
         """The end. `complete`: all steps of all ranks are known; `raised`: the name of an exception, or nothing."""
         if self.job.rank == 0 and not complete and not raised:
             say(words.UNFINISHED)
-        little = self._too_little() if self.job.rank == 0 else None
+        little = self._too_little() if self.job.rank == 0 and complete else None
         if little:
             say(words.too_little_sentence(little))
         if self._output:
