@@ -30,7 +30,7 @@ class Noise(NamedTuple):
     """Of means over so many blocks."""
 
     deviation: np.ndarray  # float64 [column]; none is below that of the median column
-    number: float  # of differences that it comes from
+    number: int  # of differences that it comes from
     between: float  # deviation of what columns differ by for good
 
 
@@ -62,7 +62,7 @@ class BlockNoise:
     def of_means(self, scale: int) -> Noise:
         """The noise of means over 2 ** scale blocks. Zeros where there is no difference yet."""
         if self._counts[0] < 2:
-            return Noise(np.zeros(self._columns), 0.0, 0.0)
+            return Noise(np.zeros(self._columns), 0, 0.0)
         known = int((self._counts > 1).sum())
         of_all, of_each = np.empty(SCALES), np.empty((SCALES, self._columns))
         fall = FIRST_FALL

@@ -10,7 +10,7 @@ LONGEST = 64  # characters that are kept of a name
 
 
 def device_of(environ: Mapping[str, str], modules: Mapping[str, Any] = sys.modules) -> str:
-    """Such as `CUDA 3`, `cuda:0 GPU-5fd4...`, `local rank 2`; empty: nothing says it.
+    """Such as `CUDA 3`, `cuda:0 5fd4...`, `ROCm GPU-ab12...`; empty: nothing says it.
 
     The device that torch has already begun to use comes first; then the visible device that LOCAL_RANK counts to. Of
     the environment no more than these variables are read.
@@ -24,7 +24,7 @@ def device_of(environ: Mapping[str, str], modules: Mapping[str, Any] = sys.modul
             return printable(f"{kind} {visible[0]}")
         if local.isdecimal() and int(local) < len(visible):
             return printable(f"{kind} {visible[int(local)]}")
-    return printable(f"local rank {local}") if local.isdecimal() else ""
+    return ""
 
 
 def printable(text: str) -> str:

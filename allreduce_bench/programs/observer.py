@@ -93,7 +93,12 @@ class Observer:
         if little:
             say(words.too_little_sentence(little))
         if self._output:
-            end = {"steps": self.metrics.steps, "complete": complete, "raised": raised or None, "time": now()}
+            end: dict[str, object] = {
+                "steps": self.metrics.steps,
+                "complete": complete,
+                "raised": raised or None,
+                "time": now(),
+            }
             if little:
                 end |= {"too_little": little._asdict()}
             self._output.line(kind="end", **end)

@@ -2,7 +2,7 @@
 
 Made arrivals of steps of 1 s with 5 % of noise: correlated from step to step (0.3 to 0.95), with the tails of Student's
 t of 3, of ranks that differ by 3 % for good, with stalls (a checkpoint of 5 s on rank 0 every 100 steps, a loader that
-delays all ranks by 1 s every 50 steps, and ranks that wait 3 s twice in 0.2 % of their steps), and of ranks that drift by
+delays all ranks by 1 s every 50 steps, ranks that wait 3 s twice in 0.2 % of their steps), and of ranks that drift by
 5 % each, within about 1000 steps. Printed are the alerts a day, slow ranks or two groups, with the limit that 95 of 100
 such counts are below; and in how many jobs a rank that becomes 12 % slower after BEFORE steps is told within WATCHED.
 The exit status is 1 where more than one alert a day is found. An hour of one core, most of it with 512 ranks.
