@@ -1,17 +1,26 @@
-"""Says while steps go on that a rank has become slow, or has recovered.
+"""Says while steps go on that a rank has become slow, or has recovered, or that the ranks are two groups.
 
 The rule. Steps are taken in blocks of STEPS_OF_BLOCK. Of each rank and block the median lateness behind the median of
-the others counts, as a share of the undisturbed step: single spikes do not. A rank is slow where the mean over its last
-1, 2, 4, ... MOST_BLOCKS blocks
+the others that are not slow counts, as a share of their undisturbed step: single spikes do not. A rank is slow where
+the mean over its last 1, 2, 4, ... MOST_BLOCKS blocks
 
-* is LEAST_SLOWER or more, and CLOCK_ERRORS times the error of the clocks: so for STEPS_OF_BLOCK steps at least;
-* stands out of the noise of the blocks, and of what ranks differ by anyway, by so many standard deviations that noise
-  alone gives less than one alert in STEPS_OF_A_DAY steps, of all ranks together; LEAST_Z of them at least.
+* is LEAST_SLOWER or more, and CLOCK_ERRORS times the error of the clocks;
+* lasts: most of the blocks, or nearly all steps of the only one, are at least half as late as that;
+* stands out of the noise of such means, by so many standard deviations that noise alone gives less than one alert in
+  STEPS_OF_A_DAY steps, of all ranks together; LEAST_Z of them at least;
+* stands out likewise of what ranks differ by anyway (the robust deviation between them), or of its own earlier blocks,
+  in which it was not late: then its own steps have become longer, too.
 
-It has recovered where such a mean is below half of LEAST_SLOWER, and below LEAST_SLOWER beyond doubt. The larger the
-noise, the more steps it takes to see either. The noise is that of the job itself, from the differences of neighbouring
-blocks, so that a few ranks have to be watched for some hundred steps first; tests/studies/operating_curve.py measures
-how soon which lateness is found, and how many alerts there are without one.
+Where half of the ranks or more are later than the rest, the others cannot say who is slow. The ranks are two groups
+where the widest gap between them, with a SMALLER_GROUP of them or more below it, stands out of the noise and is half of
+what the groups differ by, or more. Ranks above a gap that their earlier blocks do not have, because their steps became
+longer, are slow; of other gaps it is said once that there are two groups, whoever is to blame.
+
+A rank has recovered where such a mean is below half of LEAST_SLOWER, and below LEAST_SLOWER beyond doubt. The noise of
+means is measured, as it is correlated (`block_noise`), of the blocks before, so that a few ranks have to be watched for
+some ten steps first, and more where noise is large or lasts: `too_little` says what could be told.
+tests/studies/operating_curve.py measures how soon which lateness is found, tests/studies/monitor_alerts.py how many
+alerts there are without one.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,33 +29,68 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .robust import LEAST_Z, critical_z, deviation, deviations, median, median_of_others
+from .block_noise import BlockNoise, Noise
+from .robust import LEAST_Z, critical_z, deviation, median, median_of_others
 from .slow_units import CARE, CLOCK_ERRORS
 
-SLOW, RECOVERED = "slow", "recovered"  # kinds of alerts
+SLOW, RECOVERED, GROUPS = "slow", "recovered", "groups"  # kinds of alerts
 LEAST_SLOWER = 0.1  # of the undisturbed step
 STEPS_OF_BLOCK = 10
 MOST_BLOCKS = 32  # that are kept
 FEWEST_BLOCKS = 3
-WINDOWS = (1, 2, 4, 8, 16, MOST_BLOCKS)  # blocks
+WINDOWS = (1, 2, 4, 8, 16, MOST_BLOCKS)  # blocks; 2 ** index
 STEPS_OF_A_DAY = 86_400  # of one second
-MEMORY = 500  # blocks over which noise is averaged
+TAILS = 1.25  # times the deviations that normal noise exceeds as rarely: steps with the tails of Student's t of 3
+MOST = 0.6  # of the blocks
+FEW_STEPS = 2  # of a block, in which a rank that is slow may not be late
+FALSE_JOBS = 100  # jobs whose ranks differ for good, of one of which a rank is named for that
+CLOSED = 8  # blocks, after which two groups are none any more
+SMALLER_GROUP = 0.25  # of the ranks: fewer that are early are no group
 
 
 class Alert(NamedTuple):
-    """A rank became slow, or has recovered."""
+    """A rank became slow, or has recovered; or the ranks are two groups."""
 
-    kind: str  # SLOW or RECOVERED
-    rank: int
+    kind: str  # SLOW, RECOVERED or GROUPS
+    rank: int  # of GROUPS the first one of the later group
     step: int  # how many steps have been seen
-    slower_by: float  # its lateness behind the median of the others, of the step that the median rank would have
+    slower_by: float  # how much longer its steps are than those of the middle one of the others, as a share of these
     z: float  # the same, in standard deviations (robust)
     since_step: int  # the first step (from 0) in which it was so, of the blocks that are kept
     node: int = -1  # its node, where more than half of the ranks of the node, two or more, are slow; -1: the rank alone
+    ranks: tuple[int, ...] = ()  # of GROUPS: all of the later group
+    host: str = ""  # that the rank runs on, and its device, where they are known
+    device: str = ""
+
+
+class TooLittle(NamedTuple):
+    """What is known of a job, where that may be too little to find a slow rank."""
+
+    ranks: int
+    steps: int
+    least_told: float | None  # the least share of a step by which a rank is told to be slow; None: none is
+    by_clocks: bool = False  # because the clocks agree no better, not because of the noise
+
+
+class LateBlock(NamedTuple):
+    """Medians over the steps of a block, float64 [rank], seconds; NaN: not known."""
+
+    late_s: np.ndarray  # behind the others that are not slow
+    most_late_s: np.ndarray  # the same, no median, but exceeded in all steps but FEW_STEPS
+    own_s: np.ndarray  # how long the steps would be if this rank were the last one
+
+
+class _Gap(NamedTuple):
+    """The ranks in two groups, over some blocks."""
+
+    low: np.ndarray  # ranks
+    high: np.ndarray
+    slower_by: float
+    z: float
 
 
 class StepAlarm:
-    """Watches the steps of one job. Keeps MOST_BLOCKS numbers a rank, however long the job is."""
+    """Watches the steps of one job. Keeps some MOST_BLOCKS numbers a rank, however long the job is."""
 
     def __init__(self, ranks: int, node_of: Sequence[int], clock_error_s: float = 0.0) -> None:
         """`node_of`: of each rank the number of its node; `clock_error_s`: as of `Arrivals`.
@@ -58,10 +102,16 @@ class StepAlarm:
         self.clock_error_s = clock_error_s
         self.steps = 0  # seen in whole blocks
         self.slow: set[int] = set()  # ranks that are slow now
+        self._told: set[int] = set()  # ranks that stood out once; the same lateness is not told again
         self._node_of = np.array(node_of, dtype=int)
         self._ready_s, self._step_s = np.empty((0, ranks)), np.empty(0)  # not yet a block
         self._late = np.full((MOST_BLOCKS, ranks), np.nan)  # the last blocks, as shares of a step, the newest last
-        self._variances = np.zeros(ranks)  # of a block
+        self._most_late = np.full((MOST_BLOCKS, ranks), np.nan)  # likewise of all but FEW_STEPS of a block
+        self._own_s = np.full(
+            (MOST_BLOCKS, ranks), np.nan
+        )  # likewise how long a step takes where this rank is the last
+        self._noise = BlockNoise(ranks)  # of `_late`
+        self._groups: _Gap | None = None  # that was told and is still so
         self._blocks, self._changed_at = 0, np.zeros(ranks, dtype=int)  # blocks seen, now and at each rank's last alert
 
     def update(self, ready_s: np.ndarray, step_s: np.ndarray) -> list[Alert]:
@@ -77,27 +127,47 @@ class StepAlarm:
             return []
         self._ready_s, self._step_s = np.concatenate([self._ready_s, ready_s]), np.concatenate([self._step_s, step_s])
         alerts: list[Alert] = []
-        whole = len(self._step_s) // STEPS_OF_BLOCK * STEPS_OF_BLOCK
-        for late_s, undisturbed_s in lateness_of_blocks(self._ready_s[:whole], self._step_s[:whole]) if whole else ():
-            self.steps += STEPS_OF_BLOCK
-            alerts += self._alerts_of_block(late_s, undisturbed_s)
+        first, whole = 0, len(self._step_s) // STEPS_OF_BLOCK * STEPS_OF_BLOCK
+        while first < whole:
+            slow = set(self.slow)
+            for block in lateness_of_blocks(self._ready_s[first:whole], self._step_s[first:whole], slow):
+                first += STEPS_OF_BLOCK
+                self.steps += STEPS_OF_BLOCK
+                alerts += self._alerts_of_block(block)
+                if self.slow != slow:
+                    break  # the next blocks are compared with others
         self._ready_s, self._step_s = self._ready_s[whole:].copy(), self._step_s[whole:].copy()
         return alerts
 
-    def _alerts_of_block(self, late_s: np.ndarray, undisturbed_s: float) -> list[Alert]:
-        if not undisturbed_s > 0:
+    def too_little(self, steps: int) -> TooLittle:
+        """How much could be told now, of so many steps in all."""
+        ranks = len(self._node_of)
+        if ranks < 2 or self._blocks < FEWEST_BLOCKS:
+            return TooLittle(ranks, steps, None)
+        noises = [self._noise_of(blocks) for blocks in WINDOWS if blocks <= self._blocks]
+        by_noise = min(self._critical(noise) * float(np.median(noise.deviation)) for noise in noises)
+        return TooLittle(ranks, steps, max(self._least(), by_noise), self._least_by_clocks() > by_noise)
+
+    def _least_by_clocks(self) -> float:
+        return CLOCK_ERRORS * self.clock_error_s / max(float(median(self._own_s[-1], axis=0)), 1e-12)
+
+    def _least(self) -> float:
+        return max(LEAST_SLOWER, self._least_by_clocks())
+
+    def _alerts_of_block(self, block: "LateBlock") -> list[Alert]:
+        others_s = block.own_s - block.late_s
+        if not (others_s > 0).any():
             return []
-        late = late_s / undisturbed_s
-        squares = 0.5 * np.square(late - self._late[-1])
-        number = min(max(self._blocks, 1), MEMORY)
-        self._variances += np.where(np.isnan(squares), 0.0, squares - self._variances) / number
-        self._late[:-1], self._late[-1] = self._late[1:], late
+        others_s = np.where(others_s > 0, others_s, np.nan)
+        late = block.late_s / others_s
+        news = (self._late, late), (self._most_late, block.most_late_s / others_s), (self._own_s, block.own_s)
+        for kept, newest in news:
+            kept[:-1], kept[-1] = kept[1:], newest
         self._blocks += 1
-        if self._blocks < FEWEST_BLOCKS:
-            return []
-        noise = np.maximum(CARE * deviations(self._variances, number), 1e-12)
-        least = max(LEAST_SLOWER, CLOCK_ERRORS * self.clock_error_s / undisturbed_s)
-        alerts = [*self._recovered(noise), *self._became_slow(noise, least, number)]
+        alerts: list[Alert] = []
+        if self._blocks >= FEWEST_BLOCKS:
+            alerts = [*self._recovered(), *self._became_slow()]
+        self._noise.take(self._well(late))
         return [self._with_node(alert) for alert in alerts]
 
     def _means(self) -> Iterator[tuple[int, np.ndarray]]:
@@ -107,38 +177,150 @@ class StepAlarm:
             if blocks <= self._blocks:
                 yield blocks, np.where(self._blocks - self._changed_at >= blocks, sums[blocks - 1] / blocks, np.nan)
 
-    def _became_slow(self, noise: np.ndarray, least: float, number: int) -> Iterator[Alert]:
-        ranks = len(noise)
-        critical = critical_z(ranks * len(WINDOWS) * STEPS_OF_A_DAY / STEPS_OF_BLOCK, number + 1, ranks)
-        for blocks, means in self._means():
-            if not (means >= least).any():  # as nearly always
-                continue
-            z = means * sqrt(blocks) / noise
-            candidates = [rank for rank in np.flatnonzero((z >= critical) & (means >= least)) if rank not in self.slow]
-            if not candidates:
-                continue
-            between, middle = max(deviation(means), 1e-12), float(median(means, axis=0))
-            for rank in candidates:
-                robust_z = min(float(z[rank]), float(means[rank] - middle) * sqrt(blocks) / float(noise[rank]))
-                robust_z = min(robust_z, float(means[rank] - max(middle, 0.0)) / between)
-                if robust_z >= critical:
-                    self.slow.add(int(rank))
-                    yield self._alert(SLOW, int(rank), float(means[rank]), robust_z)
+    def _well(self, late: np.ndarray) -> np.ndarray:
+        """The newest block without what becoming slow and recovering does to it, which is no noise."""
+        if len(late) - len(self.slow) < 2:  # a rank alone has no noise
+            return late
+        well = late.copy()
+        well[list(self.slow)] = np.nan
+        return well
 
-    def _recovered(self, noise: np.ndarray) -> Iterator[Alert]:
+    def _noise_of(self, blocks: int) -> Noise:
+        noise = self._noise.of_means(WINDOWS.index(blocks))
+        return noise._replace(deviation=np.maximum(CARE * noise.deviation, 1e-12))
+
+    def _critical(self, noise: Noise) -> float:
+        """How many deviations count: more than of normal noise, since that of jobs has heavier tails."""
+        ranks = len(self._node_of)
+        z = critical_z(ranks * len(WINDOWS) * STEPS_OF_A_DAY / STEPS_OF_BLOCK, noise.number + 1, ranks)
+        return TAILS * z
+
+    def _is_lasting(self, blocks: int, means: np.ndarray) -> np.ndarray:
+        """Bool [rank]: half as late as that in most of so many blocks, or in nearly all steps of the only one.
+
+        A burst does not last.
+        """
+        if blocks == 1:
+            return self._most_late[-1] >= means / 2
+        return (self._late[-blocks:] >= means / 2).sum(axis=0) > MOST * blocks
+
+    def _became_slow(self) -> Iterator[Alert]:
+        ranks, least = len(self._node_of), self._least()
+        for blocks, means in self._means():
+            is_candidate = means >= least
+            if is_candidate.any():
+                is_candidate &= self._is_lasting(blocks, means)
+            is_candidate[list(self.slow)] = False
+            early = int((means <= -least / (1 + least)).sum())  # behind half of the ranks or more, these are none
+            if ranks > 2 and early >= SMALLER_GROUP * ranks:
+                yield from self._of_gap(blocks, least)
+            if is_candidate.any():  # as hardly ever
+                yield from self._of_ranks(blocks, means, np.flatnonzero(is_candidate), least)
+
+    def _of_ranks(self, blocks: int, means: np.ndarray, candidates: np.ndarray, least: float) -> Iterator[Alert]:
+        """Ranks that stand out of the others, or of their own past."""
+        noise = self._noise_of(blocks)
+        critical = self._critical(noise)
+        rest = np.delete(means, list(self.slow))
+        middle = max(float(median(rest, axis=0)), 0.0)
+        few = critical_z(FALSE_JOBS * len(means), 2, len(means)) / critical  # what few ranks differ by is little known
+        between = max(deviation(rest), few * noise.between, 1e-12)
+        for rank in candidates.tolist():
+            if rank in self.slow:
+                continue
+            z = float(means[rank] - middle) / float(noise.deviation[rank])
+            if z < critical:
+                continue
+            among = float(means[rank] - middle) / between if rank not in self._told else 0.0
+            if among < critical:
+                among = self._rise_of(rank, blocks, float(means[rank]), least) / float(noise.deviation[rank])
+            if min(z, among) >= critical:
+                self._told.add(rank)
+                self.slow.add(rank)
+                yield self._alert(SLOW, rank, float(means[rank]), min(z, among), self._late[:, rank])
+
+    def _rise_of(self, rank: int, blocks: int, mean: float, least: float) -> float:
+        """How much later the rank is than in its earlier blocks, as a share, for a deviation of one mean.
+
+        0 where these are too few, and where it is no later than then because its own steps became longer.
+        """
+        kept = min(MOST_BLOCKS, self._blocks - int(self._changed_at[rank]))
+        earlier = kept - blocks
+        if earlier < max(blocks, FEWEST_BLOCKS - 1):
+            return 0.0
+        late, own_s = self._late[-kept:, rank], self._own_s[-kept:, rank]
+        rise, before_s = mean - _mean(late[:-blocks]), _mean(own_s[:-blocks])
+        is_own = _mean(own_s[-blocks:]) / before_s - 1 >= rise / 2
+        return rise / sqrt(1 + blocks / earlier) if is_own and rise >= least else 0.0
+
+    def _of_gap(self, blocks: int, least: float) -> Iterator[Alert]:
+        """Two groups, of which the later one is half of the ranks or more."""
+        gap = self._gap(blocks, least)
+        if gap is None or self.slow.issuperset(gap.high.tolist()):
+            return
+        series = self._apart(gap)
+        if self._is_new(gap, series, blocks, least):
+            for rank in gap.high.tolist():
+                if rank not in self.slow:
+                    self.slow.add(rank)
+                    yield self._alert(SLOW, rank, gap.slower_by, gap.z, series)
+        elif self._groups is None:
+            self._groups = gap
+            first = int(gap.high.min())
+            changed_at = self._changed_at.copy()
+            alert = self._alert(GROUPS, first, gap.slower_by, gap.z, series)
+            self._changed_at = changed_at
+            yield alert._replace(ranks=tuple(sorted(gap.high.tolist())))
+
+    def _gap(self, blocks: int, least: float) -> _Gap | None:
+        """The widest gap between ranks, with half of them or more above it; None: none that stands out."""
+        own_s = self._own_s[-blocks:].mean(axis=0)
+        order = np.argsort(own_s)[: int((~np.isnan(own_s)).sum())]
+        fewest = max(1, int(np.ceil(SMALLER_GROUP * len(order))))
+        gaps_s = np.diff(own_s[order])[fewest - 1 : len(order) // 2]
+        if not len(gaps_s):
+            return None
+        low = fewest + int(gaps_s.argmax())
+        low_s, high_s = np.median(own_s[order[:low]]), np.median(own_s[order[low:]])
+        gap = float(gaps_s.max() / low_s)
+        if gap < least or gap < (high_s / low_s - 1) / 2:
+            return None
+        noise = self._noise_of(blocks)
+        z = gap / float(np.hypot(*noise.deviation[order[low - 1 : low + 1]]))
+        if z < self._critical(noise):
+            return None
+        return _Gap(order[:low], order[low:], float(high_s / low_s - 1), z)
+
+    def _apart(self, gap: _Gap) -> np.ndarray:
+        """Float64 [block]: how much longer the steps of the later group are, as a share."""
+        return median(self._own_s[:, gap.high], axis=1) / median(self._own_s[:, gap.low], axis=1) - 1
+
+    def _is_new(self, gap: _Gap, series: np.ndarray, blocks: int, least: float) -> bool:
+        """Whether earlier blocks do not have this gap, and the later group has moved further than the other one."""
+        kept = min(MOST_BLOCKS, self._blocks)
+        if kept <= blocks:
+            return False
+        rise = gap.slower_by - _mean(series[-kept:-blocks])
+        middle_s = median(self._own_s[:, gap.high], axis=1) + median(self._own_s[:, gap.low], axis=1)
+        is_longer = _mean(middle_s[-blocks:]) > _mean(middle_s[-kept:-blocks])
+        return rise >= max(least, gap.slower_by / 2) and is_longer
+
+    def _recovered(self) -> Iterator[Alert]:
+        if self._groups is not None and _mean(self._apart(self._groups)[-CLOSED:]) < LEAST_SLOWER / 2:
+            self._groups = None
         for blocks, means in self._means() if self.slow else ():
-            doubt = LEAST_Z * noise / sqrt(blocks)
+            noise = self._noise_of(blocks)
             for rank in sorted(self.slow):
-                if means[rank] < LEAST_SLOWER / 2 and means[rank] + doubt[rank] < LEAST_SLOWER:
+                if means[rank] < LEAST_SLOWER / 2 and means[rank] + LEAST_Z * noise.deviation[rank] < LEAST_SLOWER:
                     self.slow.remove(rank)
                     mean = float(means[rank])
-                    yield self._alert(RECOVERED, rank, mean, mean * sqrt(blocks) / float(noise[rank]))
+                    yield self._alert(RECOVERED, rank, mean, mean / float(noise.deviation[rank]), self._late[:, rank])
 
-    def _alert(self, kind: str, rank: int, mean: float, z: float) -> Alert:
-        """It was so since the blocks differ in sum most from the middle between slow and not slow."""
+    def _alert(self, kind: str, rank: int, mean: float, z: float, series: np.ndarray) -> Alert:
+        """It was so since the blocks of the series differ in sum most from the middle between slow and not slow."""
         kept = min(MOST_BLOCKS, self._blocks - int(self._changed_at[rank]))
-        apart = np.nan_to_num(self._late[-kept:, rank] - (mean if kind == SLOW else LEAST_SLOWER) / 2)
-        sums = np.cumsum((apart if kind == SLOW else -apart)[::-1])
+        apart = np.nan_to_num(series[-kept:] - (LEAST_SLOWER if kind == RECOVERED else mean) / 2)
+        sums = np.cumsum((-apart if kind == RECOVERED else apart)[::-1])
         since = self.steps - STEPS_OF_BLOCK * (int(sums.argmax()) + 1)
         self._changed_at[rank] = self._blocks
         return Alert(kind, rank, self.steps, mean, z, since)
@@ -150,14 +332,34 @@ class StepAlarm:
         return alert._replace(node=int(node)) if alert.kind == SLOW and is_of_node else alert
 
 
-def lateness_of_blocks(ready_s: np.ndarray, step_s: np.ndarray) -> Iterator[tuple[np.ndarray, float]]:
-    """Of each block of STEPS_OF_BLOCK steps the median lateness of the ranks, float64 [rank], and the undisturbed step.
+def lateness_of_blocks(
+    ready_s: np.ndarray, step_s: np.ndarray, slow: Sequence[int] | set[int] = ()
+) -> Iterator[LateBlock]:
+    """The blocks of STEPS_OF_BLOCK steps, where so many ranks are `slow`.
 
-    `ready_s`, `step_s` as of `StepAlarm.update`, whole blocks. Seconds; for all blocks at once, since numpy's calls
-    take longer than its arithmetic where ranks are few.
+    `ready_s`, `step_s` as of `StepAlarm.update`, whole blocks; for all blocks at once, since numpy's calls take longer
+    than its arithmetic where ranks are few.
     """
-    blocks = len(step_s) // STEPS_OF_BLOCK
-    waited_s = np.fmax.reduce(ready_s, axis=1) - median(ready_s, axis=1)
-    undisturbed_s = median((step_s - waited_s).reshape(blocks, STEPS_OF_BLOCK), axis=1)
-    behind_s = (ready_s - median_of_others(ready_s)).reshape(blocks, STEPS_OF_BLOCK, ready_s.shape[1])
-    return zip(median(behind_s, axis=1), undisturbed_s.tolist())
+    shape = len(step_s) // STEPS_OF_BLOCK, STEPS_OF_BLOCK, ready_s.shape[1]
+    own_s = ready_s + (step_s - np.fmax.reduce(ready_s, axis=1))[:, None]
+    behind_s = np.sort((ready_s - _others(ready_s, slow)).reshape(shape), axis=1)
+    each = zip(median(behind_s, axis=1), behind_s[:, FEW_STEPS], median(own_s.reshape(shape), axis=1))
+    return (LateBlock(*block) for block in each)
+
+
+def _others(ready_s: np.ndarray, slow: Sequence[int] | set[int]) -> np.ndarray:
+    """Of each rank the median of the others that are not slow, or of all others where no other one is left."""
+    of_all = median_of_others(ready_s)
+    if not slow:
+        return of_all
+    is_slow = np.zeros(ready_s.shape[1], dtype=bool)
+    is_slow[list(slow)] = True
+    well_s = np.where(is_slow, np.nan, ready_s)
+    of_well = np.where(is_slow, median(well_s, axis=1)[:, None], median_of_others(well_s))
+    return np.where(np.isnan(of_well), of_all, of_well)
+
+
+def _mean(values: np.ndarray) -> float:
+    """The mean of what is known; NaN where nothing is."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else np.nan

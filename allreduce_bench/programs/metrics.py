@@ -36,7 +36,7 @@ def text(metrics: Metrics) -> str:
         ("last_step_timestamp_seconds", "gauge", "When the last step ended that is known.", metrics.last_step_time),
     ]
     lines = [line for name, kind, words, value in plain for line in _family(name, kind, words, [("", value)])]
-    kinds = [(f'{{kind="{kind}"}}', metrics.alerts[kind]) for kind in ("slow", "recovered", "stall")]
+    kinds = [(f'{{kind="{kind}"}}', metrics.alerts[kind]) for kind in ("slow", "recovered", "groups", "stall")]
     lines += _family("alerts_total", "counter", "Alerts since the start.", kinds)
     blocks = [np.nan_to_num(late_s, nan=0.0) for late_s in tuple(metrics.late_s)]
     if not blocks:

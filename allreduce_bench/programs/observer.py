@@ -2,13 +2,14 @@
 
 from collections import deque
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 from time import time
 from typing import NamedTuple
 
 import numpy as np
 
-from ..lateness.step_alarm import RECOVERED, Alert, StepAlarm
+from ..lateness.step_alarm import GROUPS, RECOVERED, Alert, StepAlarm, TooLittle
 from . import words
 from .blocks import Block
 from .metrics import Metrics
@@ -17,6 +18,7 @@ from .stalls import Stall
 from .watchdog import Unasked
 
 SCHEMA = "allreduce-bench-steps-1"
+TOLD = 0.2  # of a step: where no smaller lateness could be told, that is said at the end
 SHARE_BLOCKS = 10  # of so many last blocks the metrics say who came last
 
 
@@ -28,6 +30,7 @@ class Job(NamedTuple):
     nodes: tuple[str, ...]  # names
     every: int | None  # steps of a block, as the user says
     clock_error_s: float = 0.0  # of two ranks at the start
+    devices: tuple[str, ...] = ()  # of each rank, empty where it is not known; none: of no rank
 
 
 class Observer:
@@ -35,7 +38,7 @@ class Observer:
 
     def __init__(self, job: Job, log: Path | None, textfile: Path | None, on_alert: Callable[..., object] | None):
         self.job, self.on_alert = job, on_alert
-        self.name = words.namer(job.node_of, job.nodes)
+        self.name = words.namer(job.node_of, job.nodes, job.devices)
         self.alarm = StepAlarm(len(job.node_of), job.node_of)
         last_blocks: deque[np.ndarray] = deque(maxlen=SHARE_BLOCKS)
         self.metrics = Metrics(tuple(job.nodes[node] for node in job.node_of), last_blocks)
@@ -43,6 +46,7 @@ class Observer:
         self._says_ready = True
         if self._output:
             facts = {"ranks": len(job.node_of), "node_of": job.node_of, "nodes": job.nodes, "every": job.every}
+            facts |= {"devices": job.devices if any(job.devices) else None}
             self._output.line(kind="start", schema=SCHEMA, **facts, clock_error_s=job.clock_error_s, time=now())
 
     def take(self, block: Block) -> None:
@@ -53,14 +57,14 @@ class Observer:
         alerts: list[Alert] = []
         if has_ready and len(self.job.node_of) > 1 and (self.job.rank == 0 or self.on_alert):  # else nobody asks
             self.alarm.clock_error_s = block.clock_error_s
-            alerts = self.alarm.update(block.ready_s, block.step_s)
+            alerts = [self._placed(alert) for alert in self.alarm.update(block.ready_s, block.step_s)]
         if self.job.rank == 0:
             if self._says_ready and not has_ready and len(self.job.node_of) > 1:
                 say(words.NO_READY)
             self._says_ready = has_ready
             self._count(block, has_ready, alerts)
-            for alert in alerts:
-                say(words.alert_sentence(alert, self.name))
+            for sentence in words.alert_sentences(alerts, self.name):
+                say(sentence)
             self._write(block, has_ready, alerts)
         for alert in alerts if self.on_alert else ():
             self.on_alert(alert)  # type: ignore[misc]  # it is no None here
@@ -85,11 +89,32 @@ class Observer:
         """The end. `complete`: all steps of all ranks are known; `raised`: the name of an exception, or nothing."""
         if self.job.rank == 0 and not complete and not raised:
             say(words.UNFINISHED)
+        little = self._too_little() if self.job.rank == 0 and complete else None
+        if little:
+            say(words.too_little_sentence(little))
         if self._output:
-            end = {"steps": self.metrics.steps, "complete": complete, "raised": raised or None, "time": now()}
+            end: dict[str, object] = {
+                "steps": self.metrics.steps,
+                "complete": complete,
+                "raised": raised or None,
+                "time": now(),
+            }
+            if little:
+                end |= {"too_little": little._asdict()}
             self._output.line(kind="end", **end)
             self._output.news()
             self._output.close()
+
+    def _placed(self, alert: Alert) -> Alert:
+        """With the host and the device of its rank."""
+        device = self.job.devices[alert.rank] if self.job.devices else ""
+        return alert._replace(host=self.job.nodes[self.job.node_of[alert.rank]], device=device)
+
+    def _too_little(self) -> TooLittle | None:
+        """Why a rank that is slow might not have been told; None: it would have been, or no times say it."""
+        is_judged = self._says_ready or len(self.job.node_of) == 1
+        little = self.alarm.too_little(self.metrics.steps) if self.metrics.steps and is_judged else None
+        return little if little and (little.least_told or inf) > TOLD else None
 
     def _count(self, block: Block, has_ready: bool, alerts: list[Alert]) -> None:
         metrics = self.metrics
@@ -97,6 +122,8 @@ class Observer:
         metrics.step_s, metrics.last_step_time = block.median_step_s, time()
         for alert in alerts:
             metrics.alerts[alert.kind] += 1
+            if alert.kind == GROUPS:
+                continue
             metrics.slow = metrics.slow - {alert.rank} if alert.kind == RECOVERED else metrics.slow | {alert.rank}
         if has_ready:
             metrics.late_s.append(block.late_s)

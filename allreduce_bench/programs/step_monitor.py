@@ -1,5 +1,6 @@
 """`StepMonitor`: who is late in the steps of a program of one's own, told while it runs."""
 
+import os
 from collections.abc import Callable
 from math import nan
 from os import PathLike
@@ -17,6 +18,7 @@ from .arguments import checked_duration, checked_every, checked_function, checke
 from .blocks import HEAD, START, Block, block_of, empty_row
 from .carrier import transport_of
 from .common_clock import CommonClock, error_of_two
+from .device import device_of, printable
 from .observer import Job, Observer
 from .output import say
 from .transport import Gathering, StepMonitorError, Transport
@@ -28,6 +30,7 @@ CLOCK_S, LATEST_CLOCK_S, CLOCK_SHARE = (
     60.0,
     0.01,
 )  # between comparisons; sooner where the error is so much of a step
+TAKEN_AFTER = 1  # steps after which the rows are taken that were sent: each step's all-reduce has moved them on
 CLOSE_S, POLL_S = 10.0, 0.001  # how long the end waits for ranks that have not come to it
 
 
@@ -37,6 +40,7 @@ class _Rank(NamedTuple):
     host: str
     kernel: str  # whose clock it reads; empty: not known
     every: int | None
+    device: str  # empty: not known
 
 
 class StepMonitor:
@@ -78,9 +82,8 @@ class StepMonitor:
         if self._transport or self._ended:
             raise StepMonitorError("a StepMonitor is entered once; make another one for another `with`")
         transport = transport_of(self._comm)
-        ranks = [
-            _Rank(*values) for values in transport.exchange(tuple(_Rank(gethostname(), _kernel(), self._given_every)))
-        ]
+        own = _Rank(printable(gethostname()), _kernel(), self._given_every, device_of(os.environ))
+        ranks = [_Rank(*values) for values in transport.exchange(tuple(own))]
         if len({its.every for its in ranks}) > 1:
             transport.free()  # all ranks see it, and leave
             values = ", ".join(f"{its.every} on rank {rank}" for rank, its in enumerate(ranks[: words.MOST_NAMED]))
@@ -91,7 +94,8 @@ class StepMonitor:
         node_of = tuple(nodes.index((its.host, its.kernel)) for its in ranks)
         self._clock = CommonClock(transport, sorted(set(self._leader_of)))
         error_s = error_of_two(self._leader_of, transport.exchange(self._clock.line.error_s))
-        job = Job(transport.rank, node_of, tuple(host for host, _ in nodes), self._given_every, error_s)
+        hosts, devices = tuple(host for host, _ in nodes), tuple(its.device for its in ranks)
+        job = Job(transport.rank, node_of, hosts, self._given_every, error_s, devices)
         self._observer = Observer(job, self._log, self._textfile, self._on_alert)
         self._watchdog = watchdog_of(transport, len(nodes) == 1, self._progress, self._observer.tell)
         self._watchdog.start()
@@ -138,6 +142,8 @@ class StepMonitor:
         self._row[HEAD + self._every + self._count] = now
         self._count += 1
         progress.next_step()
+        if self._count == TAKEN_AFTER and self._pending is not None:
+            self._take_pending()
         if self._count == self._every:
             self._exchange()
 
@@ -166,14 +172,18 @@ class StepMonitor:
         raise StepMonitorError("the communicator of this StepMonitor was freed; end its `with` before that")
 
     def _exchange(self) -> None:
-        """Send the row on its way to all ranks, and take the rows that were sent before."""
+        """Send the row on its way to all ranks."""
         assert self._transport is not None
-        if self._pending is not None:
-            self._take(self._pending.rows())
         self._post(self._transport)
         if self._first_step and self._is_clock_due():
             self._compared = self._end_s
             self._clock.compare()
+
+    def _take_pending(self) -> None:
+        """The rows that were sent before; on all ranks after the same step."""
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            self._take(pending.rows())
 
     def _post(self, transport: Transport) -> None:
         self._row[:START] = self._clock.line

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
-from ..lateness.step_alarm import RECOVERED, Alert
+from ..lateness.step_alarm import FEWEST_BLOCKS, GROUPS, RECOVERED, STEPS_OF_BLOCK, Alert, TooLittle
 from .stalls import Stall
 from .watchdog import Unasked
 
 MOST_NAMED = 8  # ranks in one sentence
+MOST_ALONE = 4  # alerts of a block that have sentences of their own
 
 NO_READY = (
     "no rank calls ready(), so that nobody knows who is late; the times of steps are kept. "
@@ -15,23 +16,62 @@ NO_READY = (
 UNFINISHED = "the last steps are not known: not all ranks have come to the end of the `with`"
 
 
-def namer(node_of: Sequence[int], nodes: Sequence[str]) -> Callable[[int], str]:
-    """`rank 5 on node n3` of a rank; without the node where there is one only."""
+def namer(node_of: Sequence[int], nodes: Sequence[str], devices: Sequence[str] = ()) -> Callable[[int], str]:
+    """`rank 5 on node n3 (CUDA 1)` of a rank; without the node where there is one only, and without unknown devices."""
 
     def name(rank: int) -> str:
-        return f"rank {rank} on node {nodes[node_of[rank]]}" if len(nodes) > 1 else f"rank {rank}"
+        node = f" on node {nodes[node_of[rank]]}" if len(nodes) > 1 else ""
+        device = f" ({devices[rank]})" if devices and devices[rank] else ""
+        return f"rank {rank}{node}{device}"
 
     return name
 
 
+def alert_sentences(alerts: Sequence[Alert], name: Callable[[int], str]) -> list[str]:
+    """One of each alert; one of all ranks that became slow, or recovered, at once where these are many."""
+    told: list[str] = []
+    for kind in dict.fromkeys(alert.kind for alert in alerts):
+        alike = [alert for alert in alerts if alert.kind == kind]
+        told += [_joint_sentence(alike, name)] if len(alike) > MOST_ALONE else [alert_sentence(a, name) for a in alike]
+    return told
+
+
 def alert_sentence(alert: Alert, name: Callable[[int], str]) -> str:
-    """A rank became slow, or is not slow any more."""
+    """A rank became slow, or is not slow any more; or the ranks are two groups."""
+    since, share = f"since step {alert.since_step}", f"{alert.slower_by * 100:.0f} %"
+    if alert.kind == GROUPS:
+        return (
+            f"step {alert.step}: the ranks are two groups: {_listed(alert.ranks, name)} {_is(alert.ranks)} {share} "
+            f"slower than the others {since} (z {alert.z:.1f}); which of them is as it should be is not known"
+        )
     who = f"step {alert.step}: {name(alert.rank)} is"
     if alert.kind == RECOVERED:
-        return f"{who} as fast as the others again since step {alert.since_step}"
-    share = f"{alert.slower_by * 100:.0f} %"
+        return f"{who} as fast as the others again {since}"
     others = "; so are most ranks of its node" if alert.node >= 0 else ""
-    return f"{who} {share} slower than the others since step {alert.since_step} (z {alert.z:.1f}){others}"
+    return f"{who} {share} slower than the others {since} (z {alert.z:.1f}){others}"
+
+
+def _joint_sentence(alerts: Sequence[Alert], name: Callable[[int], str]) -> str:
+    who = f"step {alerts[0].step}: {_listed([alert.rank for alert in alerts], name)} are"
+    since = f"since step {min(alert.since_step for alert in alerts)}"
+    if alerts[0].kind == RECOVERED:
+        return f"{who} as fast as the others again {since}"
+    low, *_, high = sorted(f"{alert.slower_by * 100:3.0f}" for alert in alerts)
+    share = f"{high.strip()} %" if low == high else f"{low.strip()} to {high.strip()} %"
+    return f"{who} {share} slower than the others {since} (z {min(alert.z for alert in alerts):.1f} or more)"
+
+
+def too_little_sentence(little: TooLittle) -> str:
+    """Why a rank that is slow might not have been told."""
+    if little.ranks == 1:
+        return "1 rank: there is no other one that it could be later than; the times of its steps are kept"
+    begin = f"{little.steps} steps of {little.ranks} ranks"
+    if little.least_told is None:
+        return f"{begin} are too little to say who is slow; {FEWEST_BLOCKS * STEPS_OF_BLOCK} steps are the fewest"
+    least = f"{little.least_told * 100:.0f} % of a step"
+    if little.by_clocks:
+        return f"{begin}: the clocks of the nodes agree so badly that a rank is told only where it is {least} slower"
+    return f"{begin} are too little to say of a rank that it is slow by less than {least}, by the noise of the job"
 
 
 def stall_sentence(stall: Stall, name: Callable[[int], str]) -> str:

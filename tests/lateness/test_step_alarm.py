@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from allreduce_bench.lateness.step_alarm import MOST_BLOCKS, RECOVERED, SLOW, StepAlarm
+from allreduce_bench.lateness.step_alarm import GROUPS, MOST_BLOCKS, RECOVERED, SLOW, StepAlarm, TooLittle
 from allreduce_bench.lateness.synthetic import Slow, synthetic_arrivals
 
 
@@ -63,6 +63,57 @@ def test_the_last_rank_of_a_slow_node_names_the_node():
     found = alerts(12, 600, [Slow((3, 4, 5), 0.3, 300)], per_node=3)
     assert {alert.rank for alert in found} == {3, 4, 5} and {alert.node for alert in found} == {1}
     assert [alert.node for alert in alerts(12, 600, [Slow((3,), 0.3, 300)], per_node=3)] == [-1]
+
+
+@pytest.mark.parametrize("ranks, slow", [(2, (1,)), (3, (1, 2)), (4, (2, 3)), (4, (1, 2, 3)), (64, tuple(range(32)))])
+def test_ranks_that_became_slow_are_known_by_their_own_past(ranks, slow):
+    """Half of the ranks or more: the others cannot say which half it is."""
+    found = alerts(ranks, 700, [Slow(slow, 0.6, 200, 500)], noise=0.03)
+    first = [alert for alert in found if alert.kind == SLOW]
+    assert {alert.rank for alert in first} == set(slow) and all(200 < alert.step <= 220 for alert in first)
+    assert all(alert.slower_by == pytest.approx(0.6, abs=0.2) and alert.since_step == 200 for alert in first)
+    assert {alert.kind for alert in found} <= {SLOW, RECOVERED}
+
+
+@pytest.mark.parametrize("ranks, slow", [(3, (1, 2)), (4, (2, 3)), (64, tuple(range(32)))])
+def test_two_groups_from_the_start_are_told_once_as_such(ranks, slow):
+    (alert,) = alerts(ranks, 600, [Slow(slow, 0.6)], noise=0.03)
+    assert (alert.kind, alert.ranks, alert.rank) == (GROUPS, slow, slow[0]) and alert.step <= 100
+    assert alert.slower_by == pytest.approx(0.6, abs=0.05) and alert.since_step == 0
+
+
+def test_where_half_of_the_ranks_become_faster_nobody_is_slow():
+    work_s = np.exp(0.03 * np.random.default_rng(1).standard_normal((600, 4)))
+    work_s[300:, :2] /= 1.6
+    (alert,) = StepAlarm(4, (0,) * 4).update(work_s, work_s.max(axis=1))
+    assert alert.kind == GROUPS and alert.ranks == (2, 3) and 300 < alert.step <= 320
+
+
+@pytest.mark.parametrize("begin", [50, 100, 200, 203, 205, 206, 209])
+@pytest.mark.parametrize("ranks", [3, 4, 8])
+def test_a_rank_of_few_that_is_twice_as_slow_is_told_within_20_steps(ranks, begin):
+    first, *_ = alerts(ranks, 400, [Slow((2,), 1.0, begin, begin + 20)], noise=0.02)
+    assert (first.kind, first.rank) == (SLOW, 2) and begin < first.step <= begin + 20
+
+
+def test_ranks_that_differ_for_good_hide_no_rank_that_becomes_slow():
+    made = synthetic_arrivals(8, 800, 1, [Slow((3,), 0.15, 400)], noise=0.02)
+    made.ready_s[:] += np.linspace(-0.05, 0.05, 8)
+    alarm = StepAlarm(8, made.node_of)
+    assert alarm.update(made.ready_s[:400], made.step_s[:400]) == []
+    assert {alert.rank for alert in alarm.update(made.ready_s[400:], made.step_s[400:])} == {3}
+
+
+def test_how_much_could_be_told_is_known():
+    quiet, noisy = (synthetic_arrivals(4, 100, 1, noise=noise) for noise in (0.01, 0.5))
+    of_quiet, of_noisy, by_clocks = StepAlarm(4, (0,) * 4), StepAlarm(4, (0,) * 4), StepAlarm(4, (0,) * 4, 0.2)
+    assert of_quiet.too_little(20) == TooLittle(4, 20, None)
+    for alarm, made in ((of_quiet, quiet), (of_noisy, noisy), (by_clocks, quiet)):
+        alarm.update(made.ready_s, made.step_s)
+    assert of_quiet.too_little(100).least_told == pytest.approx(0.1)
+    assert of_noisy.too_little(100).least_told > 0.3 and not of_noisy.too_little(100).by_clocks
+    assert by_clocks.too_little(100).least_told == pytest.approx(0.6, abs=0.05) and by_clocks.too_little(100).by_clocks
+    assert StepAlarm(1, (0,)).too_little(100) == TooLittle(1, 100, None)
 
 
 def test_what_is_not_known_is_no_evidence():

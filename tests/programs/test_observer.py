@@ -5,12 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from allreduce_bench.lateness.step_alarm import Alert
+from allreduce_bench.lateness.step_alarm import Alert, TooLittle
 from allreduce_bench.programs import observer
 from allreduce_bench.programs.blocks import Block
 from allreduce_bench.programs.observer import Job, Observer
 from allreduce_bench.programs.stalls import Stall
 from allreduce_bench.programs.watchdog import Unasked
+from allreduce_bench.programs.words import too_little_sentence
 
 SLOW = Alert("slow", 1, 10, 0.12, 9.0, np.int64(0))
 
@@ -19,12 +20,15 @@ class Alarm:
     """Says that rank 1 is slow, and after that that it is not."""
 
     def __init__(self, ranks, node_of):
-        self.steps, self.clock_error_s = 0, 0.0
+        self.steps, self.clock_error_s, self.least_told = 0, 0.0, 0.1
 
     def update(self, ready_s, step_s):
         self.steps += len(step_s)
         assert self.clock_error_s == 1e-6
         return [SLOW if self.steps == 10 else SLOW._replace(kind="recovered", step=self.steps)]
+
+    def too_little(self, steps):
+        return TooLittle(2, steps, self.least_told)
 
 
 def block(first_step: int, ready_s: float = 1.0) -> Block:
@@ -39,21 +43,25 @@ def played(monkeypatch):
 @pytest.mark.parametrize("rank", [0, 1])
 def test_alerts_reach_the_program_on_each_rank_and_files_on_rank_0(played, rank, tmp_path, capfd):
     alerts: list = []
-    watching = Observer(Job(rank, (0, 1), ("n1", "n2"), 10), tmp_path / "a.jsonl", tmp_path / "a.prom", alerts.append)
+    job = Job(rank, (0, 1), ("n1", "n2"), 10, devices=("", "CUDA 3"))
+    watching = Observer(job, tmp_path / "a.jsonl", tmp_path / "a.prom", alerts.append)
     watching.take(block(0))
     assert watching.metrics.slow == ({1} if rank == 0 else set())
     watching.take(block(10))
     watching.close(complete=True, raised="")
     assert [alert.kind for alert in alerts] == ["slow", "recovered"] and not watching.metrics.slow
+    assert {(alert.host, alert.device) for alert in alerts} == {("n2", "CUDA 3")}
     told = capfd.readouterr().err.splitlines()
     if rank:
         assert not told and not [*tmp_path.iterdir()]
         return
-    assert told[0].startswith("StepMonitor: step 10: rank 1 on node n2 is 12 % slower") and len(told) == 2
+    assert told[0].startswith("StepMonitor: step 10: rank 1 on node n2 (CUDA 3) is 12 % slower") and len(told) == 2
     lines = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
     assert [line["kind"] for line in lines] == ["start", "steps", "slow", "steps", "recovered", "end"]
     assert len({line["job"] for line in lines}) == 1 and len(lines[0]["job"]) == 16
     assert lines[1]["first_step"] == 0 and lines[3]["first_step"] == 10 and lines[2]["rank"] == 1
+    assert lines[0]["devices"] == ["", "CUDA 3"] and (lines[2]["host"], lines[2]["device"]) == ("n2", "CUDA 3")
+    assert "too_little" not in lines[-1]
     assert 'allreduce_bench_alerts_total{kind="slow"} 1' in (tmp_path / "a.prom").read_text()
 
 
@@ -62,6 +70,30 @@ def test_without_ready_times_nobody_is_judged_and_that_is_told_once(played, capf
     watching.take(block(0, np.nan))
     watching.take(block(10, np.nan))
     assert capfd.readouterr().err.count("no rank calls ready()") == 1 and watching.alarm.steps == 0
+
+
+@pytest.mark.parametrize("least_told", [None, 0.35])
+def test_too_little_to_judge_by_is_told_once_at_the_end(played, least_told, tmp_path, capfd):
+    watching = Observer(Job(0, (0, 0), ("n1",), 10), tmp_path / "a.jsonl", None, None)
+    watching.alarm.least_told = least_told
+    watching.take(block(0))
+    capfd.readouterr()
+    watching.close(complete=True, raised="")
+    (told,) = capfd.readouterr().err.splitlines()
+    assert told == f"StepMonitor: {too_little_sentence(TooLittle(2, 10, least_told))}"
+    end = json.loads((tmp_path / "a.jsonl").read_text().splitlines()[-1])
+    assert end["too_little"] == {"ranks": 2, "steps": 10, "least_told": least_told, "by_clocks": False}
+
+
+def test_two_groups_are_no_slow_rank(monkeypatch):
+    class Divided(Alarm):
+        def update(self, ready_s, step_s):
+            return [Alert("groups", 1, 10, 0.6, 9.0, 0, ranks=(1,))]
+
+    monkeypatch.setattr(observer, "StepAlarm", Divided)
+    watching = Observer(Job(0, (0, 0), ("n1",), 10), None, None, None)
+    watching.take(block(0))
+    assert not watching.metrics.slow and watching.metrics.alerts["groups"] == 1
 
 
 def test_a_function_of_the_program_that_raises_ends_no_thread(capfd):

@@ -1,9 +1,16 @@
 """What is said, word for word."""
 
-from allreduce_bench.lateness.step_alarm import Alert
+from allreduce_bench.lateness.step_alarm import Alert, TooLittle
 from allreduce_bench.programs.stalls import Stall
 from allreduce_bench.programs.watchdog import Unasked
-from allreduce_bench.programs.words import alert_sentence, namer, stall_sentence, unasked_sentence
+from allreduce_bench.programs.words import (
+    alert_sentence,
+    alert_sentences,
+    namer,
+    stall_sentence,
+    too_little_sentence,
+    unasked_sentence,
+)
 
 NAME = namer((0, 0, 1, 1, 1, 1) + (1,) * 20, ("n1", "n3"))
 HERE = namer((0,) * 6, ("n1",))
@@ -18,6 +25,37 @@ def test_a_slow_rank_and_its_recovery():
     assert alert_sentence(Alert("recovered", 5, 300, 0.0, 0.1, 290), HERE) == (
         "step 300: rank 5 is as fast as the others again since step 290"
     )
+
+
+def test_two_groups_and_many_ranks_at_once_are_one_sentence():
+    groups = Alert("groups", 2, 40, 0.6, 9.13, 0, ranks=(2, 3))
+    assert alert_sentences([groups], HERE) == [
+        "step 40: the ranks are two groups: rank 2 and rank 3 are 60 % slower than the others since step 0 (z 9.1); "
+        "which of them is as it should be is not known"
+    ]
+    many = [Alert("slow", rank, 40, 0.25 + rank / 100, 20.0 - rank, 30) for rank in range(12)]
+    (told,) = alert_sentences(many, HERE)
+    assert told.endswith("rank 7 and 4 more ranks are 25 to 36 % slower than the others since step 30 (z 9.0 or more)")
+    assert len(alert_sentences(many[:3], HERE)) == 3
+    recovered = [alert._replace(kind="recovered") for alert in many]
+    assert alert_sentences(recovered, HERE)[0].endswith("are as fast as the others again since step 30")
+
+
+def test_a_device_that_is_known_is_named():
+    name = namer((0, 1), ("n1", "n3"), ("", "CUDA 5"))
+    assert (name(0), name(1)) == ("rank 0 on node n1", "rank 1 on node n3 (CUDA 5)")
+
+
+def test_too_little_to_judge_by():
+    assert too_little_sentence(TooLittle(1, 7, None)).startswith("1 rank: there is no other one")
+    assert too_little_sentence(TooLittle(4, 20, None)) == (
+        "20 steps of 4 ranks are too little to say who is slow; 30 steps are the fewest"
+    )
+    assert too_little_sentence(TooLittle(4, 60, 0.348)) == (
+        "60 steps of 4 ranks are too little to say of a rank that it is slow by less than 35 % of a step, "
+        "by the noise of the job"
+    )
+    assert "the clocks of the nodes agree so badly" in too_little_sentence(TooLittle(4, 60, 0.348, True))
 
 
 def test_a_stall_and_its_end():
