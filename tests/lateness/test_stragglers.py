@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 
 from allreduce_bench.lateness.arrivals import Arrivals
+from allreduce_bench.lateness.localise import NODE, RANK
 from allreduce_bench.lateness.stragglers import (
     BELOW_CLOCK,
     BELOW_NOISE,
     NO_READY_TIMES,
     NO_SINGLE_CAUSE,
-    NODE,
     ONE_RANK,
-    RANK,
     SMALL_WAIT,
     TOO_FEW_STEPS,
     straggler_report,
