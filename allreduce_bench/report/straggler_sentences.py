@@ -214,9 +214,9 @@ def _group_sentences(suspect: Suspect, judged: Judged) -> list[str]:
     return [
         f"the ranks are two groups: {name_of(suspect, arrivals)} are {percent(suspect.slower_by)} slower than"
         f" {group_words(fast, arrivals)}, which {_cost_words(suspect, 'that', '')}",
-        f"the {len(suspect.ranks)} slower ranks are ready {format_time(late_s)} later than the {others} others, which a"
-        f" step without them takes {format_time(report.undisturbed_s)}: {z_words(suspect.z)} standard deviations"
-        " within the groups",
+        f"the {len(suspect.ranks)} slower ranks are ready {format_time(late_s)} later than the other {others}, of a step"
+        f" that takes {format_time(report.undisturbed_s)} without late ranks; the groups lie {z_words(suspect.z)} standard"
+        " deviations of their ranks apart",
         f"that explains {percent(suspect.explains_share)} of the lasting wait",
     ]
 
@@ -225,11 +225,11 @@ def _at_times_sentences(suspect: Suspect, judged: Judged) -> list[str]:
     """A rank that is late in some of its steps."""
     report = judged.report
     late_s = suspect.slower_by * report.undisturbed_s
-    regular = f": {percent(suspect.late_share)} of its steps" * bool(suspect.every)
+    regular = f", {percent(suspect.late_share)} of all," * bool(suspect.every)
     return [
         f"{name_of(suspect, judged.arrivals)} is late {often_words(suspect)} and"
         f" {_cost_words(suspect, 'that', ' of these steps')}",
-        f"in these steps{regular} it is ready {format_time(late_s)} later than it usually is behind the others,"
+        f"in these steps{regular} it is ready {format_time(late_s)} later than usual,"
         f" {percent(suspect.slower_by)} of a step without late ranks ({format_time(report.undisturbed_s)}), and arrives"
         f" last in {percent(suspect.last_share)} of them; robust z {z_words(suspect.z)}",
         f"it explains {percent(suspect.explains_share)} of the wait that is no chance",
