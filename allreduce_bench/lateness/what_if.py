@@ -35,7 +35,7 @@ def moved_earlier(ready_s: np.ndarray, periods: Iterable[Lateness]) -> np.ndarra
     """
     moved_s = ready_s.copy()
     for period in periods:
-        moved_s[np.ix_(period.steps(len(moved_s)), period.ranks)] -= period.late_s
+        moved_s[np.ix_(period.steps(len(moved_s)), np.array(period.ranks, dtype=int))] -= period.late_s
     return moved_s
 
 
@@ -46,7 +46,7 @@ def replaced(ready_s: np.ndarray, periods: Iterable[Lateness]) -> np.ndarray:
     """
     is_named = np.zeros(ready_s.shape, dtype=bool)
     for period in periods:
-        is_named[np.ix_(period.steps(len(ready_s)), period.ranks)] = True
+        is_named[np.ix_(period.steps(len(ready_s)), np.array(period.ranks, dtype=int))] = True
     rest_s = median(np.where(is_named, np.nan, ready_s), axis=1)[:, None]
     return np.where(is_named & ~np.isnan(ready_s) & ~np.isnan(rest_s), rest_s, ready_s)
 

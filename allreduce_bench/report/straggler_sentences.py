@@ -214,9 +214,9 @@ def _group_sentences(suspect: Suspect, judged: Judged) -> list[str]:
     return [
         f"the ranks are two groups: {name_of(suspect, arrivals)} are {percent(suspect.slower_by)} slower than"
         f" {group_words(fast, arrivals)}, which {_cost_words(suspect, 'that', '')}",
-        f"the {len(suspect.ranks)} slower ranks are ready {format_time(late_s)} later than the other {others}, of a step"
-        f" that takes {format_time(report.undisturbed_s)} without late ranks; the groups lie {z_words(suspect.z)} standard"
-        " deviations of their ranks apart",
+        f"the {len(suspect.ranks)} slower ranks are ready {format_time(late_s)} later than the other {others}, of a"
+        f" step that takes {format_time(report.undisturbed_s)} without late ranks; the groups lie {z_words(suspect.z)}"
+        " standard deviations of their ranks apart",
         f"that explains {percent(suspect.explains_share)} of the lasting wait",
     ]
 

@@ -82,11 +82,16 @@ def _signed_time(time_s: float) -> str:
     return f"-{format_time(-time_s)}" if time_s < 0 else format_time(time_s)
 
 
+def left_words(judged: Judged, left: int) -> str:
+    """Of ranks that have no row: `48 ranks more, all less late`; those of a group may be as late."""
+    return f"{left} ranks more" + ", all less late" * (not judged.report.groups)
+
+
 def rank_table(judged: Judged, screen: Screen) -> list[str]:
     """The lines of the table, fitted to the screen."""
     rows, left = rank_rows(judged)
     if not rows:
         return []
     columns: list[Column] = columns_of([list(table_head(judged)), *rows], left=(1,), left_out=LEFT_OUT)
-    more = [f"and {left} ranks more, all less late; --format json has every rank"] if left else []
+    more = [f"and {left_words(judged, left)}; --format json has every rank"] if left else []
     return [*fitted(columns, screen, "--format json"), *more]

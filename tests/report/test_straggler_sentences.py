@@ -167,7 +167,7 @@ def test_groups_are_told_by_their_nodes():
         "the ranks are two groups: nodes n0, n1, n2, n3 (ranks 0-31) are 29.9 % slower than nodes n4, n5, n6, n7 (ranks"
         " 32-63), which costs "
     )
-    assert said[1].startswith("the 32 slower ranks are ready 299 ms later than the other 32, of a step")
+    assert said[1].startswith("the 32 slower ranks are ready 299 ms later than the other 32, of a step that")
     assert len(rank_rows(one)[0]) == MOST_RANKS
     many = judged("", synthetic_arrivals(64, 300, 1, slow=slow, ranks_per_node=4))
     assert "nodes n0, n1, n2, n3, 4 more (ranks 0-31)" in verdict_sentences(many)[0]
@@ -185,7 +185,7 @@ def test_a_rank_that_is_late_at_times_is_told_as_such():
     assert said[1].startswith("in these steps, 9.67 % of all, it is ready 285 ms later than usual, ")
     (suspect,) = one.report.suspects
     assert (
-        often_words(suspect._replace(every=0)) == "in 10 % of steps"
+        often_words(suspect._replace(every=0)) == "in 9.67 % of steps"
         and often_words(suspect._replace(late_share=1, every=0)) == ""
     )
     assert [often_words(suspect._replace(every=every)) for every in (2, 11, 23)] == [
