@@ -20,21 +20,34 @@ FEWEST_TO_POOL = 4  # units; of fewer, one that changes its speed moves what the
 def correlation_time(late: np.ndarray) -> float:
     """How many steps are worth an independent one, 1 or more: of the median unit. `late`: float64 [step, unit].
 
-    What is not known is NaN. Of few units it comes from the differences of neighbouring batches, so that a rank which
+    What is not known is NaN. Of few units each is taken without its largest change of level, so that a rank which
     changes its speed once is not taken for noise that lasts.
     """
+    if late.shape[1] < FEWEST_TO_POOL:
+        late = _without_a_change(late)
     off = late - median(late, axis=0)
     spread = OF_NORMAL * median(np.abs(off), axis=0)
     some = spread > 0
     if not some.any():
         return 1.0
     scaled = np.clip(off[:, some] / spread[some], -LARGEST, LARGEST)
-    few = late.shape[1] < FEWEST_TO_POOL
     times = []
     for length in _lengths(len(scaled)):
-        ratio = _typical(_ratios(scaled, length, few), len(scaled) // length - 1)
-        times.append(ratio if few else _time_of_ratio(ratio, len(scaled), length))
+        ratio = _typical(_ratios(scaled, length), len(scaled) // length - 1)
+        times.append(_time_of_ratio(ratio, len(scaled), length))
     return max(1.0, *times) if times else 1.0
+
+
+def _without_a_change(late: np.ndarray) -> np.ndarray:
+    """The same about its mean before and after the step that divides it best (least squares)."""
+    centred = np.nan_to_num(late - np.nanmean(late, axis=0, where=~np.isnan(late)))
+    before = np.arange(1, len(late))[:, None]
+    gained = np.cumsum(centred, axis=0)[:-1] ** 2 / (before * (len(late) - before))
+    flat = late.copy()
+    for unit, at in enumerate(gained.argmax(axis=0) + 1):
+        for part in (slice(None, at), slice(at, None)):
+            flat[part, unit] -= median(late[part, unit], axis=0)
+    return flat
 
 
 def _time_of_ratio(ratio: float, steps: int, length: int) -> float:
@@ -73,14 +86,10 @@ def _lengths(steps: int) -> list[int]:
     return [length for length in lengths if 1 < length <= steps // FEWEST_BATCHES]
 
 
-def _ratios(values: np.ndarray, length: int, of_differences: bool) -> np.ndarray:
+def _ratios(values: np.ndarray, length: int) -> np.ndarray:
     """float64 [unit]: variance of a batch mean over that of the mean of as many independent steps."""
     means = _batch_means(values, length)
-    if of_differences:
-        batch = 0.5 * np.nanmean(np.square(np.diff(means, axis=0)), axis=0)
-    else:
-        batch = np.nanvar(means, axis=0, ddof=1)
-    return length * batch / np.nanvar(values, axis=0, ddof=1)
+    return length * np.nanvar(means, axis=0, ddof=1) / np.nanvar(values, axis=0, ddof=1)
 
 
 def _batch_means(values: np.ndarray, length: int) -> np.ndarray:

@@ -71,7 +71,7 @@ def _p_values(is_late: np.ndarray, known: np.ndarray, most: float) -> np.ndarray
         p = float(chance_of_at_least(np.array(own), worth, float(trials[unit] / trials.sum())))
         p = max(p, float(by_spread[unit]))
         if counts[unit] >= ONLY_ONE * counts[others].max(initial=0):
-            p *= _chance_of_regular(is_late[:, unit])
+            p *= _chance_of_regular(is_late[:, unit], is_late[:, others].any(axis=1))
         p_values[unit] = p
     return p_values
 
@@ -103,10 +103,17 @@ def period_of(is_late: np.ndarray) -> int:
     return period if phases[phase] >= REGULAR * max(len(late), places) else 0
 
 
-def _chance_of_regular(is_late: np.ndarray) -> float:
-    """That as many steps drawn at random lie at equal distances from the first to the last step; 1: they do not."""
+def _chance_of_regular(is_late: np.ndarray, others_are: np.ndarray) -> float:
+    """That as many steps drawn at random lie at equal distances from the first to the last step; 1: they do not.
+
+    `others_are`: bool [step], that another unit is late. Where one is at the places that this one misses, what is
+    regular comes to one unit or another.
+    """
     period, steps, late = period_of(is_late), len(is_late), int(is_late.sum())
     if not period:
+        return 1.0
+    phase = int(np.bincount(np.flatnonzero(is_late) % period).argmax())
+    if (others_are & ~is_late)[phase::period].any():
         return 1.0
     # The second of them may lie anywhere; each further one meets its place once in about `steps / late`.
     return float(min(1.0, (late / steps) ** (REGULAR * (late - 2))))
