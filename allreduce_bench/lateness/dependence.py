@@ -40,7 +40,8 @@ def correlation_time(late: np.ndarray) -> float:
 
 def _without_a_change(late: np.ndarray) -> np.ndarray:
     """The same about its mean before and after the step that divides it best (least squares)."""
-    centred = np.nan_to_num(late - np.nanmean(late, axis=0, where=~np.isnan(late)))
+    known = np.maximum((~np.isnan(late)).sum(axis=0), 1)
+    centred = np.nan_to_num(late - np.nansum(late, axis=0) / known)
     before = np.arange(1, len(late))[:, None]
     gained = np.cumsum(centred, axis=0)[:-1] ** 2 / (before * (len(late) - before))
     flat = late.copy()

@@ -7,8 +7,8 @@ neither the length of a step nor a slow unit moves the scale. A unit is slow whe
   noise is that of blocks of steps, or what single steps and the time over which they depend on each other give
   (`dependence`), whichever is more. Steps that are worth fewer than FEWEST_WORTH independent ones name nobody;
 * stands out: from the differences that units have anyway, and those of a stretch in the same stretch (`outliers`). Or
-  it is CLEARLY_SLOWER, and more likely than not none of so many units would be so late by these differences: then it
-  is slow, but not known to be more than the last of a wide field. Of two or three units the others are the
+  it is CLEARLY_SLOWER, and fewer than one of so many units is expected so far out by these differences: then it is
+  slow, but not known to be more than the last of a wide field. Of two or three units the others are the
   reference; where half of more are late alike, nobody stands out (`two_groups`);
 * matters: LEAST_SLOWER of the undisturbed step or more, and CLOCK_ERRORS times the error of the clocks.
 
@@ -17,7 +17,7 @@ stretches; the edges come from `change_points`. A set of arrivals without slow u
 most; tests/studies/operating_curve.py and false_causes.py measure that and how often a slow one is found.
 """
 
-from math import log, sqrt
+from math import sqrt
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -33,7 +33,7 @@ UNLIKE_ALARM = 0.002  # the same of units that differ normally, beyond these dif
 LEAST_SLOWER = 0.05  # of the undisturbed step: what is worth a name; half of what is worth an alarm
 CLEARLY_SLOWER = 0.08  # of the undisturbed step: what is worth a name among units that differ
 BEYOND_NOISE = 3.0  # deviations of the noise that come on top of it
-AS_LIKELY_AS_NOT = log(2)  # so many are expected by chance where half of all jobs have one
+LEAST_APART = 2.0  # deviations between units, and so far that fewer than one of so many is expected there
 CLOCK_ERRORS = 3  # no smaller lateness is claimed
 CARE = 1.15  # times the deviation of a block: neighbouring blocks depend on each other a little, and noise is skewed
 FEWEST_STEPS = 10
@@ -117,7 +117,10 @@ def standing(ready_s: np.ndarray, undisturbed_s: float, clock_error_s: float) ->
         for each in found
         if each.late_s >= least_s
         and each.z >= critical
-        and (each.stands_out or (each.late_s >= clearly_s and each.expected <= AS_LIKELY_AS_NOT))
+        and (
+            each.stands_out
+            or (each.late_s >= clearly_s and each.expected < min(1.0, expected_beyond(LEAST_APART, units)))
+        )
     )
     return Standing(late_s, z, deviation_s, critical * deviation_s, slow, alike, spread_s)
 

@@ -31,6 +31,7 @@ RANKS = (8, 64, 512)
 LAGS = (0.3, 0.6, 0.9, 0.95)
 STEPS, NOISE, UNLIKE = 300, 0.05, 0.03
 CLEAN_JOBS, JOBS = 300, {8: 100, 64: 100, 512: 30}
+JOBS_AMONG_UNLIKE = {8: 300, 64: 300, 512: 200}  # of what is found least often, up to PROMISED_LAG
 FALSE, FOUND, ALL, PROMISED_LAG = 0.01, 0.8, 0.95, 0.6
 CONFIDENCE = 0.95
 
@@ -158,7 +159,9 @@ def cells(effort: float) -> Iterator[Cell]:
             for kind in CLEAN:
                 yield cell(kind, lag1, ranks, max(1, round(effort * CLEAN_JOBS)))
             for kind in SLOW:
-                yield cell(kind, lag1, ranks, max(1, round(effort * JOBS[ranks])))
+                special = "unlike" in kind and lag1 <= PROMISED_LAG
+                jobs = (JOBS_AMONG_UNLIKE if special else JOBS)[ranks]
+                yield cell(kind, lag1, ranks, max(1, round(effort * jobs)))
 
 
 def upper_limit(share: float, number: int) -> float:
@@ -227,7 +230,9 @@ def draw(table: list[Cell], path: Path) -> None:
             panel = axes[row, column]
             for place, kind in enumerate(kinds):
                 of_line = [each for each in table if (each.kind, each.ranks) == (kind, number)]
-                x = np.array([lags.index(each.lag1) for each in of_line]) + 0.09 * (place - (len(kinds) - 1) / 2)
+                x = np.array([lags.index(each.lag1) for each in of_line]) + (0.09 if is_clean else 0.03) * (
+                    place - (len(kinds) - 1) / 2
+                )
                 shares = np.array([100 * (each.cause if is_clean else each.found or 0.0) for each in of_line])
                 look = {
                     "color": COLOURS[place % len(COLOURS)],
