@@ -71,7 +71,8 @@ def _p_values(is_late: np.ndarray, known: np.ndarray, most: float) -> np.ndarray
         p = float(chance_of_at_least(np.array(own), worth, float(trials[unit] / trials.sum())))
         p = max(p, float(by_spread[unit]))
         if counts[unit] >= ONLY_ONE * counts[others].max(initial=0):
-            p *= _chance_of_regular(is_late[:, unit], is_late[:, others].any(axis=1))
+            others_are = np.asarray(is_late[:, others].any(axis=1))
+            p *= _chance_of_regular(is_late[:, unit], others_are)
         p_values[unit] = p
     return p_values
 
