@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 )
 @click.option("--step", type=DURATION, help="How long a step takes, which an arrival trace does not say.")
 @click.option("--trace", type=click.Path(path_type=Path), help="Write how late each rank was in each step: a CSV.")
-@click.option("--fail", is_flag=True, help="Exit with status 1 if a rank or a node is named as a cause.")
+@click.option("--fail", is_flag=True, help="Exit with status 1 if a rank, a node or a group is named as a cause.")
 @click.option(
     "--format",
     "format_",
@@ -46,13 +46,16 @@ if TYPE_CHECKING:
 @color_option
 @errors_in_one_line
 def stragglers(sources, communicator, step, trace, fail, format_, no_limit) -> None:
-    """Name the rank or node that the others wait for, and what it costs.
+    """Name the rank, the node or the group of ranks that the others wait for, and what it costs.
 
     SOURCE: a run measured with --compute or --arrival, an imported run, the files of NCCL Inspector or torch.profiler
     of all processes or their folder, the JSON lines of StepMonitor, or an arrival trace. Records of the Flight Recorder
     and of NCCL RAS, as JSON, say who is behind in calls, not who is late. What counts is when each rank is ready for
     the call, never how long it is in it: that is shortest for the rank that the others wait for. A cause is named where
-    it explains at least 80 % of the lasting wait and ranks wait at least 10 % of a step; nothing is claimed below three
+    it explains at least 80 % of the lasting wait, costs at least 1 % of the time and stands out from the differences
+    that ranks have anyway, and ranks wait at least 10 % of a step. Steps count as what they are worth, since a rank
+    that is late in one is often late in the next; ranks that are late at times are told with their share of steps, and
+    many that are late alike as a group; nothing is claimed below three
     times the error of the clock or below the noise. That nobody is named is a result, with its reason. Exit status 0,
     unless --fail is given.
     """

@@ -6,6 +6,7 @@ import numpy as np
 
 from .arrivals import Arrivals, Waits, waits
 from .binomial import chance_of_at_least
+from .dependence import correlation_time_of_events
 from .robust import median
 from .slow_units import FEWEST_STEPS
 
@@ -51,23 +52,47 @@ class Job(NamedTuple):
         is_someone = self.waiting.last >= 0
         return np.bincount(self.waiting.last[is_someone], self.waiting.caused_s[is_someone], minlength=self.ranks)
 
-    def waiting_share(self, steps: slice = EVERY) -> float:
+    def waiting_share(self, steps: slice | np.ndarray = EVERY) -> float:
         """Mean over `steps`, and over the ranks of a step but the last, of the wait; share of the steps' time."""
         others = np.maximum((~np.isnan(self.ready_s[steps])).sum(axis=1) - 1, 1)
         waited_s = float((self.waiting.suffered_s[steps].sum(axis=1) / others).sum())
         return waited_s / float(self.step_s[steps].sum()) if self.used[steps].any() else np.nan
 
+    @property
+    def last_alike_steps(self) -> float:
+        """So many steps say as much as an independent one of who is last: often who was it in the step before."""
+        return correlation_time_of_events(self.waiting.last[self.used, None] == np.arange(self.ranks))
+
     def p_values(self) -> np.ndarray:
-        """float64 [rank]: that chance alone makes it last so often; NaN: never known."""
+        """float64 [rank]: that chance alone makes it last so often; NaN: never known.
+
+        With as many trials as the steps are worth independent ones.
+        """
         known = ~np.isnan(self.ready_s)
         chances = known / np.maximum(known.sum(axis=1, keepdims=True), 1)
-        trials, counts = known.sum(axis=0), self.last_count
+        trials, counts, alike = known.sum(axis=0), self.last_count, self.last_alike_steps
         p_values = np.full(self.ranks, np.nan)
         for number in np.unique(trials[trials > 0]).tolist():
-            alike = trials == number
-            chance = float(chances[:, alike].sum()) / (number * int(alike.sum()))
-            p_values[alike] = chance_of_at_least(counts[alike], number, chance)
+            same = trials == number
+            chance = float(chances[:, same].sum()) / (number * int(same.sum()))
+            p_values[same] = chance_of_at_least(*worth(counts[same], number, alike), chance)
         return p_values
+
+
+def worth(counts: np.ndarray, trials: int, alike_steps: float) -> tuple[np.ndarray, int]:
+    """Counts and trials of which so many steps are worth one, in whole numbers that do not exaggerate."""
+    independent = max(1, round(trials / alike_steps))
+    return np.minimum((np.asarray(counts) / alike_steps).astype(int), independent), independent
+
+
+def undisturbed(step_s: np.ndarray, ready_s: np.ndarray) -> float:
+    """Median of the steps without their wait for what comes later than the median rank, or the other of two; seconds.
+
+    `step_s`: float64 [step], above 0; `ready_s`: float64 [step, rank]. Below 0 where steps do not hold their own
+    ready times.
+    """
+    others_s = np.fmin.reduce if ready_s.shape[1] == 2 else median  # of two ranks the other one is the reference
+    return float(np.median(step_s - (np.fmax.reduce(ready_s, axis=1) - others_s(ready_s, axis=1))))
 
 
 def job_of(arrivals: Arrivals) -> Job:
@@ -83,10 +108,8 @@ def job_of(arrivals: Arrivals) -> Job:
     typical_s = undisturbed_s = all_s = np.nan
     if used.any():
         all_s, typical_s = float(step_s.sum()), float(np.median(step_s[used]))
-        others_s = np.fmin.reduce if ready_s.shape[1] == 2 else median  # of two ranks the other one is the reference
-        waited_s = np.fmax.reduce(ready_s[used], axis=1) - others_s(ready_s[used], axis=1)
-        undisturbed_s = float(np.median(step_s[used] - waited_s))
-        if undisturbed_s <= 0:  # steps that do not hold their own ready times
+        undisturbed_s = undisturbed(step_s[used], ready_s[used])
+        if undisturbed_s <= 0:
             undisturbed_s = typical_s
     waiting = waits(ready_s)
     return Job(

@@ -1,23 +1,31 @@
-"""Is it the rank or its node? Slow nodes first, then the ranks that are slow beyond what their node is."""
+"""Is it the rank, its node, or a whole group? Groups and slow nodes first, then ranks that are slow beyond these."""
 
 from typing import NamedTuple
 
 import numpy as np
 
+from .late_at_times import late_at_times
 from .robust import median
-from .slow_units import SlowUnit, Standing, standing
+from .slow_units import CLOCK_ERRORS, FEWEST_WORTH, LEAST_SLOWER, SlowUnit, Standing, standing
+from .two_groups import two_groups
 from .what_if import Lateness, moved_earlier
 
+RANK, NODE, GROUP = "rank", "node", "group"  # kinds of what is late
 ALIKE = 0.5  # of the lateness of a node: as near to it are ranks that are late with their node
+MOST_ALONE = 3  # nodes or ranks that are late alike and named one by one; more, or half of all, are a group
 
 
 class Late(NamedTuple):
-    """A node whose ranks are late alike, or a rank."""
+    """A group, a node whose ranks are late alike, or a rank."""
 
-    is_node: bool
-    node: int
+    kind: str  # RANK, NODE or GROUP
+    node: int  # -1: of several nodes
     z: float
     period: Lateness
+    stands_out: bool  # from the differences that ranks have anyway
+    expected: float  # how many ranks are so late by these differences
+    share: float = 1.0  # of the steps of its period: in which it is late
+    every: int = 0  # distance of its late steps where they are regular
 
 
 def localise(
@@ -26,21 +34,76 @@ def localise(
     """How each rank stands against all others, and who is late. Arguments as of `slow_units.standing`.
 
     A node is late instead of its ranks where it is slow, as the median of its ranks, and more than half of its ranks,
-    two or more, are late alike. A rank that is slower than its late node is named beside it.
+    two or more, are late alike. Many ranks that are late alike are a group. A rank that is slower than its late node
+    or group is named beside it. Last come ranks that are late in some of their steps.
     """
     of_ranks = standing(ready_s, undisturbed_s, clock_error_s)
-    nodes = _late_nodes(ready_s, np.array(node_of), undisturbed_s, clock_error_s)
-    if nodes:
-        beyond_s = moved_earlier(ready_s, [late.period for late in nodes])
-        slow = standing(beyond_s, undisturbed_s, clock_error_s).slow
-    else:
-        slow = of_ranks.slow
-    ranks = [Late(False, node_of[each.unit], each.z, _period((each.unit,), each)) for each in slow]
-    return of_ranks, nodes + ranks
+    group = _late_group(ready_s, node_of, of_ranks, undisturbed_s, clock_error_s)
+    left_s = moved_earlier(ready_s, [late.period for late in group])
+    nodes = _late_nodes(left_s, np.array(node_of), undisturbed_s, clock_error_s)
+    found = group + nodes
+    slow = of_ranks.slow
+    if found:
+        left_s = moved_earlier(left_s, [late.period for late in nodes])
+        slow = standing(left_s, undisturbed_s, clock_error_s).slow
+    found += [_late(RANK, node_of[each.unit], (each.unit,), each) for each in slow]
+    return of_ranks, found + _at_times(ready_s, node_of, found, undisturbed_s, clock_error_s)
 
 
-def _period(ranks: tuple[int, ...], slow: SlowUnit) -> Lateness:
-    return Lateness(ranks, slow.from_step, slow.to_step, slow.late_s)
+def _late(kind: str, node: int, ranks: tuple[int, ...], slow: SlowUnit) -> Late:
+    period = Lateness(ranks, slow.from_step, slow.to_step, slow.late_s)
+    return Late(kind, node, slow.z, period, slow.stands_out, slow.expected)
+
+
+def _late_group(
+    ready_s: np.ndarray, node_of: tuple[int, ...], of_ranks: Standing, undisturbed_s: float, clock_error_s: float
+) -> list[Late]:
+    """The slower one of two groups; none where it is one node, or so few nodes or ranks that each is named."""
+    if len(ready_s) < FEWEST_WORTH * of_ranks.alike_steps:
+        return []
+    apart_s = median(ready_s - median(ready_s, axis=1)[:, None], axis=0)
+    groups = two_groups(apart_s, undisturbed_s, of_ranks.deviation_s)
+    if groups is None or groups.late_s < max(LEAST_SLOWER * undisturbed_s, CLOCK_ERRORS * clock_error_s):
+        return []
+    ranks = tuple(np.flatnonzero(groups.slow).tolist())
+    known = int((~np.isnan(apart_s)).sum())
+    nodes = nodes_of(ranks, node_of)
+    by_nodes = bool(nodes) and len(nodes) < len(ranks)
+    units, all_units = (len(nodes), len(set(node_of))) if by_nodes else (len(ranks), known)
+    if (by_nodes and units == 1) or (units <= MOST_ALONE and 2 * units < all_units):
+        return []
+    node = nodes[0] if len(nodes) == 1 else -1
+    return [Late(GROUP, node, groups.distance, Lateness(ranks, 0, len(ready_s), groups.late_s), True, 0.0)]
+
+
+def nodes_of(ranks: tuple[int, ...], node_of: tuple[int, ...]) -> tuple[int, ...]:
+    """The nodes whose ranks these are, all of them and no others; empty: these ranks are not whole nodes."""
+    inside = {node_of[rank] for rank in ranks}
+    return tuple(sorted(inside)) if sum(node in inside for node in node_of) == len(ranks) else ()
+
+
+def _at_times(
+    ready_s: np.ndarray, node_of: tuple[int, ...], found: list[Late], undisturbed_s: float, clock_error_s: float
+) -> list[Late]:
+    left_s = moved_earlier(ready_s, [late.period for late in found])
+    named = np.zeros(ready_s.shape[1], dtype=bool)
+    for late in found:
+        if late.kind == RANK:
+            named[list(late.period.ranks)] = True
+    steps = len(ready_s)
+    return [
+        Late(
+            RANK,
+            node_of[each.unit],
+            each.z,
+            Lateness((each.unit,), 0, steps, each.late_s, each.steps),
+            True,
+            0.0,
+            each.share,
+            each.every,
+        )
+        for each in late_at_times(left_s, undisturbed_s, CLOCK_ERRORS * clock_error_s, named)
+    ]
 
 
 def _late_nodes(ready_s: np.ndarray, node_of: np.ndarray, undisturbed_s: float, clock_error_s: float) -> list[Late]:
@@ -55,7 +118,7 @@ def _late_nodes(ready_s: np.ndarray, node_of: np.ndarray, undisturbed_s: float, 
         alike = np.abs(apart_s) <= ALIKE * slow.late_s
         if alike.sum() >= 2 and 2 * alike.sum() > (~np.isnan(apart_s)).sum():
             as_late = ranks[apart_s >= -ALIKE * slow.late_s]
-            late.append(Late(True, slow.unit, slow.z, _period(tuple(as_late.tolist()), slow)))
+            late.append(_late(NODE, slow.unit, tuple(as_late.tolist()), slow))
     return late
 
 

@@ -1,31 +1,44 @@
 """Which ranks, or which nodes, are later than the others: the test behind the straggler report.
 
 The rule. The lateness of a unit in a step is its ready time behind the median of all other units in that step, so that
-neither the length of a step nor a slow unit moves the scale. A unit is slow where its median lateness
+neither the length of a step nor a slow unit moves the scale. A unit is slow where its mean lateness
 
-* stands out: it is `critical_z` standard deviations or more. The deviation is the robust one between units (median
-  absolute deviation), and never below what the noise of the steps does to a median. Of two units the other one is the
-  reference; where half of more than two are late alike, nobody stands out;
+* is not chance: it is `critical_z` standard deviations of what the noise of the steps does to a mean, or more. The
+  noise is that of blocks of steps, or what single steps and the time over which they depend on each other give
+  (`dependence`), whichever is more. Steps that are worth fewer than FEWEST_WORTH independent ones name nobody;
+* stands out: from the differences that units have anyway, and those of a stretch in the same stretch (`outliers`). Or
+  it is CLEARLY_SLOWER, and fewer than one of so many units is expected so far out by these differences: then it is
+  slow, but not known to be more than the last of a wide field. Of two or three units the others are the
+  reference; where half of more are late alike, nobody stands out (`two_groups`);
 * matters: LEAST_SLOWER of the undisturbed step or more, and CLOCK_ERRORS times the error of the clocks.
 
 So is a unit that is slow for a while: all stretches of blocks of steps are tried, with a critical value for so many
 stretches; the edges come from `change_points`. A set of arrivals without slow units gives one in ALARM of cases, at
-most; tests/studies/operating_curve.py measures that and how often a slow one is found.
+most; tests/studies/operating_curve.py and false_causes.py measure that and how often a slow one is found.
 """
 
 from math import sqrt
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 
 from .change_points import slow_between
-from .robust import block_medians, critical_z, deviation, median, median_of_others, spread_of_blocks
+from .dependence import correlation_time
+from .outliers import FEWEST_UNLIKE, SPREAD, expected_beyond, standing_out
+from .robust import OF_NORMAL, block_medians, critical_z, deviation, median, median_of_others, spread_of_blocks
 
 ALARM = 0.005  # share of jobs without slow units of which noise alone names one, at most
+UNLIKE_ALARM = 0.002  # the same of units that differ normally, beyond these differences
 LEAST_SLOWER = 0.05  # of the undisturbed step: what is worth a name; half of what is worth an alarm
+CLEARLY_SLOWER = 0.08  # of the undisturbed step: what is worth a name among units that differ
+BEYOND_NOISE = 3.0  # deviations of the noise that come on top of it
+LEAST_APART = 2.0  # deviations between units, and so far that fewer than one of so many is expected there
 CLOCK_ERRORS = 3  # no smaller lateness is claimed
 CARE = 1.15  # times the deviation of a block: neighbouring blocks depend on each other a little, and noise is skewed
 FEWEST_STEPS = 10
+FEWEST_WORTH = 5  # independent steps; a stretch must be worth as many
+FEWEST_WORTH_AMONG_UNLIKE = 30  # to name what does not stand out: of fewer, ranks that drift look like unlike ones
 FEWEST_BLOCKS, MOST_BLOCKS, STEPS_OF_BLOCK = 5, 50, 10  # blocks are longer than this only where there are many steps
 
 
@@ -34,9 +47,11 @@ class SlowUnit(NamedTuple):
 
     unit: int
     late_s: float  # median over the steps of its period
-    z: float
+    z: float  # of the noise
     from_step: int
     to_step: int
+    stands_out: bool  # from the differences that units have anyway
+    expected: float  # how many of so many units are so late by these differences
 
 
 class Standing(NamedTuple):
@@ -44,19 +59,29 @@ class Standing(NamedTuple):
 
     late_s: np.ndarray  # float64 [unit]: median lateness over all steps, seconds; NaN: not known
     z: np.ndarray  # float64 [unit]: the same, in standard deviations
+    deviation_s: float  # of the mean lateness of the median unit, by noise
     noise_s: float  # the least lateness of the median unit that noise lets tell
     slow: tuple[SlowUnit, ...]
+    alike_steps: float  # so many steps are worth an independent one; NaN: not known
+    spread_s: float  # standard deviation between units, robust
 
 
 class _Noise(NamedTuple):
     blocks: np.ndarray  # float64 [block, unit]: medians of the lateness
     length: int  # steps of a block
     of_block_s: np.ndarray  # float64 [unit]: standard deviation of the noise of one block
-    between_s: float  # standard deviation between units
+    likely_s: float  # standard deviation between units that is likely beforehand
+    fewest: int  # blocks of a stretch
 
     def of_mean_s(self, blocks: float | np.ndarray) -> np.ndarray:
         """float64 [unit]: standard deviation of a mean over so many blocks, and of the median over their steps."""
-        return np.maximum(np.maximum(self.of_block_s / np.sqrt(blocks), self.between_s), 1e-15)
+        return np.maximum(self.of_block_s / np.sqrt(blocks), 1e-15)
+
+    def beyond_others(self, means_s: np.ndarray, blocks: float) -> np.ndarray:
+        """float64 [row, unit]: how far means over so many blocks stand out from those of the other units, as a z."""
+        if means_s.shape[1] < FEWEST_UNLIKE:
+            return np.full(means_s.shape, np.inf)
+        return standing_out(means_s, float(np.hypot(self.likely_s, np.median(self.of_mean_s(blocks)))))
 
 
 def standing(ready_s: np.ndarray, undisturbed_s: float, clock_error_s: float) -> Standing:
@@ -65,28 +90,44 @@ def standing(ready_s: np.ndarray, undisturbed_s: float, clock_error_s: float) ->
     every_late_s = ready_s - median_of_others(ready_s)
     late_s = median(every_late_s, axis=0)
     count = number_of_blocks(steps)
-    medians = block_medians(every_late_s, count)
-    noise = _Noise(medians, steps // count, CARE * spread_of_blocks(medians), deviation(late_s))
-    known = np.maximum((~np.isnan(medians)).sum(axis=0), 1)
-    deviation_s = noise.of_mean_s(known)
-    mean_s = np.nan_to_num(medians).sum(axis=0) / known
-    z = np.where(np.isnan(late_s), np.nan, np.minimum(mean_s, mean_s - np.median(mean_s)) / deviation_s)
-    critical = critical_z(units / (ALARM / 2), count, units)
+    alike = correlation_time(every_late_s)
+    noise = _noise(every_late_s, count, alike, SPREAD * undisturbed_s)
+    known = np.maximum((~np.isnan(noise.blocks)).sum(axis=0), 1)
+    mean_s = np.where(np.isnan(late_s), np.nan, np.nan_to_num(noise.blocks).sum(axis=0) / known)
+    apart_s = np.minimum(mean_s, mean_s - np.nanmedian(mean_s))
+    worth = count if alike == 1 else min(float(count), steps / alike)
+    critical = critical_z(units / (ALARM / 2), max(2, round(worth)), units)
     least_s = max(LEAST_SLOWER * undisturbed_s, CLOCK_ERRORS * clock_error_s)
-    always = (z >= critical) & (late_s >= least_s)
-    score, level_s = _best_stretches(noise, least_s)
-    for_a_while = score >= critical_z(units * count**2 / ALARM, count, units)
-    found = [
-        _slow_unit(unit, every_late_s[:, unit], max(level_s[unit], least_s), noise)
-        for unit in np.flatnonzero(always | for_a_while).tolist()
-    ]
-    slow = tuple(each for each in found if each.late_s >= least_s and each.z >= critical)
-    return Standing(late_s, z, critical * float(np.median(deviation_s)), slow)
+    spread_s = deviation(mean_s)
+    z = apart_s / np.maximum(noise.of_mean_s(known), spread_s)
+    deviation_s = float(np.median(noise.of_mean_s(known)))
+    clearly_s = float(np.hypot(CLEARLY_SLOWER * undisturbed_s, BEYOND_NOISE * deviation_s))
+    found = []
+    if steps < FEWEST_WORTH_AMONG_UNLIKE * alike:
+        clearly_s = np.inf
+    if steps >= FEWEST_WORTH * alike:
+        always = (apart_s / noise.of_mean_s(known) >= critical) & (late_s >= least_s)
+        stretches = _stretches(noise, least_s, critical_z(units * count**2 / ALARM, max(2, round(worth)), units))
+        for unit in np.flatnonzero(always | (stretches.level_s > 0)).tolist():
+            by_stretch = bool(stretches.level_s[unit] > 0)
+            level_s = max(float(stretches.level_s[unit]) if by_stretch else float(mean_s[unit]), least_s)
+            found.append(_slow_unit(unit, every_late_s, level_s, noise, undisturbed_s, by_stretch and not always[unit]))
+    slow = tuple(
+        each
+        for each in found
+        if each.late_s >= least_s
+        and each.z >= critical
+        and (
+            each.stands_out
+            or (each.late_s >= clearly_s and each.expected < min(1.0, expected_beyond(LEAST_APART, units)))
+        )
+    )
+    return Standing(late_s, z, deviation_s, critical * deviation_s, slow, alike, spread_s)
 
 
 def nobody(units: int) -> Standing:
     """Of units too few, or of too few steps, to compare."""
-    return Standing(np.full(units, np.nan), np.full(units, np.nan), np.nan, ())
+    return Standing(np.full(units, np.nan), np.full(units, np.nan), np.nan, np.nan, (), np.nan, np.nan)
 
 
 def number_of_blocks(steps: int) -> int:
@@ -94,23 +135,54 @@ def number_of_blocks(steps: int) -> int:
     return min(max(round(steps / STEPS_OF_BLOCK), FEWEST_BLOCKS), MOST_BLOCKS)
 
 
-def _best_stretches(noise: _Noise, least_s: float) -> tuple[np.ndarray, np.ndarray]:
-    """Of each unit the stretch of blocks that stands out most among those whose mean matters: its z, and that mean."""
+def _noise(late_s: np.ndarray, count: int, alike: float, likely_s: float) -> _Noise:
+    """`alike`: so many steps are worth an independent one."""
+    length, medians = len(late_s) // count, block_medians(late_s, count)
+    of_block_s = spread_of_blocks(medians)
+    of_step_s = OF_NORMAL * median(np.abs(late_s - median(late_s, axis=0)), axis=0)
+    lasting_s = float(np.nanmedian(of_step_s)) * sqrt(alike / length)
+    typical_s = float(np.median(of_block_s))
+    more = max(1.0, lasting_s / typical_s) if typical_s > 0 else 1.0
+    fewest = max(-(-FEWEST_STEPS // length), int(np.ceil(FEWEST_WORTH * alike / length)))
+    return _Noise(medians, length, CARE * more * of_block_s, likely_s, fewest)
+
+
+class _Stretches(NamedTuple):
+    level_s: np.ndarray  # float64 [unit]: mean of the stretch that stands out most; 0: none does
+
+
+def _stretches(noise: _Noise, least_s: float, critical: float) -> _Stretches:
+    """Of each unit the stretch of blocks in which it is late most clearly, among those that matter and stand out."""
     count, units = noise.blocks.shape
     sums = np.concatenate([np.zeros((1, units)), np.cumsum(np.nan_to_num(noise.blocks), axis=0)])
     best, level_s = np.zeros(units), np.zeros(units)
-    for blocks in range(-(-FEWEST_STEPS // noise.length), count + 1):
-        highest_s = (sums[blocks:] - sums[:-blocks]).max(axis=0) / blocks
-        score = np.where(highest_s >= least_s, highest_s / noise.of_mean_s(blocks), 0.0)
-        level_s = np.where(score > best, highest_s, level_s)
-        best = np.maximum(best, score)
-    return best, level_s
+    for blocks in range(noise.fewest, count + 1):
+        means_s = (sums[blocks:] - sums[:-blocks]) / blocks
+        score = means_s / noise.of_mean_s(blocks)
+        clear = (means_s >= least_s) & (score >= critical)
+        rows = np.flatnonzero(clear.any(axis=1))
+        if not len(rows):
+            continue
+        unlike = noise.beyond_others(means_s[rows], blocks) >= -NormalDist().inv_cdf(UNLIKE_ALARM / (units * count))
+        score = np.where(clear[rows] & unlike, score[rows], 0.0)
+        highest = score.argmax(axis=0), np.arange(units)
+        level_s = np.where(score[highest] > best, means_s[rows][highest], level_s)
+        best = np.maximum(best, score[highest])
+    return _Stretches(level_s)
 
 
-def _slow_unit(unit: int, late_s: np.ndarray, level_s: float, noise: _Noise) -> SlowUnit:
+def _slow_unit(
+    unit: int, every_late_s: np.ndarray, level_s: float, noise: _Noise, undisturbed_s: float, of_stretch: bool
+) -> SlowUnit:
+    late_s = every_late_s[:, unit]
     noise_of_step_s = max(float(noise.of_block_s[unit]) * sqrt(noise.length), 1e-15)
     start, stop = slow_between(late_s, level_s, noise_of_step_s)
     known = int((~np.isnan(late_s[start:stop])).sum())
     lateness_s = float(median(late_s[start:stop], axis=0)) if known >= FEWEST_STEPS else 0.0
-    deviation_s = float(noise.of_mean_s(max(known, 1) / noise.length)[unit])
-    return SlowUnit(unit, lateness_s, lateness_s / deviation_s, start, stop)
+    blocks = max(known, 1) / noise.length
+    means_s = median(every_late_s[start:stop], axis=0) if stop > start else every_late_s[0]
+    beyond = float(noise.beyond_others(means_s[None], blocks)[0, unit])
+    units, tried = len(means_s), len(noise.blocks) if of_stretch else 1
+    stands_out = beyond >= -NormalDist().inv_cdf(UNLIKE_ALARM / (units * tried))
+    z = lateness_s / float(noise.of_mean_s(blocks)[unit])
+    return SlowUnit(unit, lateness_s, z, start, stop, stands_out, expected_beyond(beyond, units * tried))

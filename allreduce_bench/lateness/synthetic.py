@@ -36,16 +36,29 @@ def synthetic_arrivals(
     next (an autoregressive process), `spikes`: share of the steps of a rank that take `spike` times `work_s` longer.
     """
     random = np.random.default_rng(seed)
-    logs = random.standard_normal((steps, ranks))
-    logs[1:] *= np.sqrt(1 - lag1**2)
-    for step in range(1, steps):
-        logs[step] += lag1 * logs[step - 1]
-    shares = np.exp(noise * logs)
+    shares = np.exp(noise * correlated(random.standard_normal((steps, ranks)), lag1))
     for each in slow:
         shares[each.from_step : each.to_step, list(each.ranks)] *= 1 + each.slower_by
     shares[random.random((steps, ranks)) < spikes] += spike
-    step_s = work_s * shares.max(axis=1, initial=0.0) + call_s
+    return arrivals_of(work_s * shares, call_s, ranks_per_node)
+
+
+def correlated(values: np.ndarray, lag1: float) -> np.ndarray:
+    """An autoregressive process of each rank with the given correlation of neighbours, of the same variance.
+
+    `values`: float64 [step, rank], independent; changed.
+    """
+    values[1:] *= np.sqrt(1 - lag1**2)
+    for step in range(1, len(values)):
+        values[step] += lag1 * values[step - 1]
+    return values
+
+
+def arrivals_of(work_s: np.ndarray, call_s: float = 0.0, ranks_per_node: int = 1) -> Arrivals:
+    """The arrivals of work that is known: float64 [step, rank], seconds, each step with a call of `call_s` seconds."""
+    steps, ranks = work_s.shape
+    step_s = work_s.max(axis=1, initial=0.0) + call_s
     begin_s = np.concatenate([[0.0], np.cumsum(step_s)[:-1]])[:steps]
     node_of = tuple(rank // ranks_per_node for rank in range(ranks))
     nodes = tuple(f"n{node}" for node in range(max(node_of, default=-1) + 1))
-    return Arrivals(begin_s[:, None] + work_s * shares, step_s, 0.0, node_of, nodes, begin_s)
+    return Arrivals(begin_s[:, None] + work_s, step_s, 0.0, node_of, nodes, begin_s)

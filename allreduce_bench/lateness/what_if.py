@@ -13,12 +13,19 @@ from .robust import median
 
 
 class Lateness(NamedTuple):
-    """Some ranks, later than the others by as much in each step of a period."""
+    """Some ranks, later than the others by as much in each step of a period, or in some of its steps."""
 
     ranks: tuple[int, ...]
     from_step: int
     to_step: int
     late_s: float
+    at: np.ndarray | None = None  # bool [step], of all steps: in which of the period; None: in each
+
+    def steps(self, number: int) -> np.ndarray:
+        """bool [step], of `number` steps in all: in which they are late."""
+        steps = np.zeros(number, dtype=bool)
+        steps[self.from_step : self.to_step] = True
+        return steps if self.at is None else steps & self.at
 
 
 def moved_earlier(ready_s: np.ndarray, periods: Iterable[Lateness]) -> np.ndarray:
@@ -28,7 +35,7 @@ def moved_earlier(ready_s: np.ndarray, periods: Iterable[Lateness]) -> np.ndarra
     """
     moved_s = ready_s.copy()
     for period in periods:
-        moved_s[period.from_step : period.to_step, list(period.ranks)] -= period.late_s
+        moved_s[np.ix_(period.steps(len(moved_s)), np.array(period.ranks, dtype=int))] -= period.late_s
     return moved_s
 
 
@@ -39,7 +46,7 @@ def replaced(ready_s: np.ndarray, periods: Iterable[Lateness]) -> np.ndarray:
     """
     is_named = np.zeros(ready_s.shape, dtype=bool)
     for period in periods:
-        is_named[period.from_step : period.to_step, list(period.ranks)] = True
+        is_named[np.ix_(period.steps(len(ready_s)), np.array(period.ranks, dtype=int))] = True
     rest_s = median(np.where(is_named, np.nan, ready_s), axis=1)[:, None]
     return np.where(is_named & ~np.isnan(ready_s) & ~np.isnan(rest_s), rest_s, ready_s)
 

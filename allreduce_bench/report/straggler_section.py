@@ -8,7 +8,7 @@ from ..runs.folder import RunFolder
 from .figures.arrivals import draw_arrivals
 from .pictures import Picture
 from .straggler_sentences import Judged, judged, verdict_sentences
-from .straggler_table import rank_rows, table_head
+from .straggler_table import left_words, rank_rows, table_head
 
 MOST_PARTS = 8  # of a run, such as numbers of ranks and patterns, that are shown
 STEM = "arrivals"  # of the files of a figure
@@ -38,7 +38,7 @@ def _part(part: Judged, number: int) -> dict[str, Any]:
         "sentences": rest,
         "head": table_head(part),
         "rows": rows,
-        "left": left,
+        "left": left and left_words(part, left),
         "stem": _stem(number),
     }
 

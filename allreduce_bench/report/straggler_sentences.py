@@ -1,16 +1,17 @@
 """What arrivals say of ranks and nodes, in sentences: who is slow, what it costs, since when; or why nobody is."""
 
 from collections.abc import Sequence
-from math import isfinite
+from math import exp, isfinite
 from typing import NamedTuple
 
 from ..evaluation.joined_arrivals import Injected
 from ..evaluation.node_states import NodeState
 from ..lateness.arrivals import Arrivals
+from ..lateness.localise import GROUP, NODE, RANK, nodes_of
 from ..lateness.stragglers import (
+    LEAST_COST,
     LEAST_EXPLAINED,
     LEAST_WAIT,
-    NODE,
     StragglerReport,
     Suspect,
     straggler_report,
@@ -24,6 +25,7 @@ MINUTE_S, HOUR_S = 60.0, 3600.0
 NOT_INJECTED = Injected()
 MOST_SUSPECTS = 4  # that have sentences of their own
 MOST_NAMED = 5  # suspects that are named in all
+MOST_NODES = 4  # of a group that are named
 
 HOW_TO_MEASURE = (
     "a run says who arrives late only if ranks work before each call and are stamped before the common start: measure"
@@ -105,7 +107,7 @@ def _other_sentences(judged: Judged, others: Sequence[Suspect]) -> list[str]:
 
 def _half_sentences(report: StragglerReport) -> list[str]:
     """That the reference is late itself, so that nobody can say which half is slow."""
-    late = {rank for suspect in report.suspects if suspect.kind != NODE for rank in suspect.ranks}
+    late = {rank for suspect in report.suspects if suspect.kind == RANK for rank in suspect.ranks}
     if report.ranks < 3 or 2 * len(late) < report.ranks:
         return []
     return [
@@ -116,6 +118,10 @@ def _half_sentences(report: StragglerReport) -> list[str]:
 
 def _why_no_cause(report: StragglerReport) -> str:
     """Why suspects are not called a cause."""
+    if not any(suspect.stands_out for suspect in report.suspects):
+        unlike = f"the {report.ranks} ranks differ by {percent(report.spread_share)} anyway (standard deviation)"
+        chance = percent(1 - exp(-min(suspect.expected for suspect in report.suspects)))
+        return f"it is not called a cause: {unlike}, and one of so many is so late by chance in {chance} of jobs"
     explained = 1 - report.unexplained_share
     waiting_share = max(suspect.waiting_share for suspect in report.suspects)
     if waiting_share < LEAST_WAIT:
@@ -125,16 +131,44 @@ def _why_no_cause(report: StragglerReport) -> str:
         least = percent(LEAST_EXPLAINED)
         all_explain = f"all suspects explain {percent(explained)} of the lasting wait"
         return f"no cause is named: {all_explain}, and {least} is the least"
+    if report.cost_share < LEAST_COST:
+        cost, least = percent(report.cost_share), percent(LEAST_COST)
+        return f"it is not called a cause: it costs {cost} of the time of all steps, and {least} is the least"
     return f"it is not called a cause: all lasting waits are {percent(report.lasting_share)} of the time of all steps"
 
 
 def name_of(suspect: Suspect, arrivals: Arrivals) -> str:
-    """`rank 5 on node n3`, `node n3 (ranks 4-7)`."""
+    """`rank 5 on node n3`, `node n3 (ranks 4-7)`; of a group `ranks 0-7`, `nodes n0, n1 (ranks 0-7)`."""
+    if suspect.kind == GROUP:
+        return group_words(suspect.ranks, arrivals)
     node = arrivals.nodes[suspect.node] if arrivals.nodes else str(suspect.node)
     several = len(set(arrivals.node_of)) > 1
     if suspect.kind == NODE:
         return f"node {node} ({_ranks(suspect.ranks)})"
     return f"{_ranks(suspect.ranks)} on node {node}" if several else _ranks(suspect.ranks)
+
+
+def group_words(ranks: Sequence[int], arrivals: Arrivals) -> str:
+    """`ranks 0-7`; where these are all ranks of some nodes `nodes n0, n1 (ranks 0-7)`."""
+    nodes = nodes_of(tuple(ranks), arrivals.node_of)
+    if not nodes or len(set(arrivals.node_of)) == 1:
+        return _ranks(ranks)
+    names = [arrivals.nodes[node] if arrivals.nodes else str(node) for node in nodes]
+    more = [f"{len(names) - MOST_NODES} more"] if len(names) > MOST_NODES + 1 else []
+    shown = [*names[:MOST_NODES], *more] if more else names
+    return f"node{'s' * (len(names) > 1)} {', '.join(shown)} ({_ranks(ranks)})"
+
+
+def often_words(suspect: Suspect) -> str:
+    """`in every 10th step`, `in 33 % of steps`; empty where it is late in all of them."""
+    if suspect.every:
+        return f"in every {_ordinal(suspect.every)} step"
+    return f"in {percent(suspect.late_share)} of steps" if suspect.late_share < 1 else ""
+
+
+def _ordinal(number: int) -> str:
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
 
 
 def since_words(suspect: Suspect, judged: Judged) -> str:
@@ -159,17 +193,59 @@ def idle_words(idle_rank_s: float) -> str:
 
 
 def _suspect_sentences(suspect: Suspect, judged: Judged) -> list[str]:
+    if suspect.kind == GROUP:
+        return _group_sentences(suspect, judged)
+    return _at_times_sentences(suspect, judged) if suspect.late_share < 1 else _steady_sentences(suspect, judged)
+
+
+def _cost_words(suspect: Suspect, without: str, these: str) -> str:
+    with_s, without_s = format_time(suspect.step_with_s), format_time(suspect.step_without_s)
+    return (
+        f"costs {percent(suspect.cost_share)} of the time of all steps; without {without} the median step{these} takes"
+        f" {without_s} instead of {with_s}, and all steps together {_duration(suspect.saved_s)} less"
+    )
+
+
+def _group_sentences(suspect: Suspect, judged: Judged) -> list[str]:
+    """Two groups: who is in the slower one, by how much, and what it costs."""
+    report, arrivals = judged.report, judged.arrivals
+    late_s, others = suspect.slower_by * report.undisturbed_s, len(judged.arrivals.node_of) - len(suspect.ranks)
+    fast = [rank for rank in range(report.ranks) if rank not in set(suspect.ranks)]
+    return [
+        f"the ranks are two groups: {name_of(suspect, arrivals)} are {percent(suspect.slower_by)} slower than"
+        f" {group_words(fast, arrivals)}, which {_cost_words(suspect, 'that', '')}",
+        f"the {len(suspect.ranks)} slower ranks are ready {format_time(late_s)} later than the other {others}, of a"
+        f" step that takes {format_time(report.undisturbed_s)} without late ranks; the groups lie {z_words(suspect.z)}"
+        " standard deviations of their ranks apart",
+        f"that explains {percent(suspect.explains_share)} of the lasting wait",
+    ]
+
+
+def _at_times_sentences(suspect: Suspect, judged: Judged) -> list[str]:
+    """A rank that is late in some of its steps."""
+    report = judged.report
+    late_s = suspect.slower_by * report.undisturbed_s
+    regular = f", {percent(suspect.late_share)} of all," * bool(suspect.every)
+    return [
+        f"{name_of(suspect, judged.arrivals)} is late {often_words(suspect)} and"
+        f" {_cost_words(suspect, 'that', ' of these steps')}",
+        f"in these steps{regular} it is ready {format_time(late_s)} later than usual,"
+        f" {percent(suspect.slower_by)} of a step without late ranks ({format_time(report.undisturbed_s)}), and arrives"
+        f" last in {percent(suspect.last_share)} of them; robust z {z_words(suspect.z)}",
+        f"it explains {percent(suspect.explains_share)} of the wait that is no chance",
+        *_machine_sentences(suspect, judged),
+    ]
+
+
+def _steady_sentences(suspect: Suspect, judged: Judged) -> list[str]:
     report = judged.report
     who, since = name_of(suspect, judged.arrivals), since_words(suspect, judged)
     late = f"it is ready {format_time(suspect.slower_by * report.undisturbed_s)} later than the median rank"
     of_step = f"{percent(suspect.slower_by)} of a step without late ranks ({format_time(report.undisturbed_s)})"
     last = " ".join(filter(None, [f"arrives last in {percent(suspect.last_share)} of steps", since]))
     by_chance = f"by chance it would be last in {percent(len(suspect.ranks) / report.ranks)} of steps"
-    with_s, without_s = format_time(suspect.step_with_s), format_time(suspect.step_without_s)
-    these = "of these steps " * bool(since)
     return [
-        f"{who} {last} and costs {percent(suspect.cost_share)} of the time of all steps; without it the median step"
-        f" {these}takes {without_s} instead of {with_s}, and all steps together {_duration(suspect.saved_s)} less",
+        f"{who} {last} and {_cost_words(suspect, 'it', ' of these steps' * bool(since))}",
         f"{late}: {of_step}; robust z {z_words(suspect.z)}; {by_chance}, {p_words(suspect.p_value)}",
         f"it explains {percent(suspect.explains_share)} of the lasting wait: of the waits that stem from a rank that"
         " is late in most steps",

@@ -1,14 +1,14 @@
 """Why nobody is named as slow, in sentences with the figures; and a step that was held up once."""
 
 from collections.abc import Callable
-from math import isfinite
+from math import ceil, isfinite, log10
 from operator import itemgetter
 
 import numpy as np
 
 from ..lateness.arrivals import Arrivals
 from ..lateness.single_stall import Stall
-from ..lateness.slow_units import LEAST_SLOWER
+from ..lateness.slow_units import FEWEST_WORTH, LEAST_SLOWER
 from ..lateness.stragglers import (
     BELOW_CLOCK,
     BELOW_NOISE,
@@ -17,6 +17,7 @@ from ..lateness.stragglers import (
     NO_SINGLE_CAUSE,
     ONE_RANK,
     SMALL_WAIT,
+    TOO_ALIKE,
     TOO_FEW_STEPS,
     StragglerReport,
 )
@@ -24,6 +25,8 @@ from ..units import format_ranges, format_time
 
 MOST_Z = 1000  # beyond, there is no noise
 MOST_OFTEN = 4  # ranks that are named as often last
+MUCH_ALIKE = 5.0  # steps that are worth one, from which on that is said: a lag-1 correlation of 2/3
+MOST_STEPS = 1e6  # beyond, more steps are no advice
 
 
 def silence_sentences(arrivals: Arrivals, report: StragglerReport) -> list[str]:
@@ -91,8 +94,32 @@ def _small_wait(arrivals: Arrivals, report: StragglerReport) -> str:
 def _below_noise(arrivals: Arrivals, report: StragglerReport) -> str:
     return (
         f"ranks wait {percent(report.waiting_share)} of the time of all steps for the last one, but none is late so"
-        f" much and so steadily that it is not chance{_latest_words(report)}"
+        f" much and so steadily that it is not chance{_latest_words(report)}{_worth_words(report)}"
     )
+
+
+def _too_alike(arrivals: Arrivals, report: StragglerReport) -> str:
+    return (
+        "ranks that are late in a step are late in the next ones, too, as ranks are that drift:"
+        f" {report.steps} steps say as much as {report.worth_steps:.2g} independent ones, and {FEWEST_WORTH} are the"
+        f" least{_needed_words(report)}"
+    )
+
+
+def _worth_words(report: StragglerReport) -> str:
+    """What the steps are worth, and how many would do, where they depend on each other much; else empty."""
+    if not report.worth_steps * MUCH_ALIKE < report.steps:
+        return ""
+    worth = f"{report.steps} of them say as much as {report.worth_steps:.2g} independent ones"
+    return f"; a step is like the ones before: {worth}" + _needed_words(report) * (report.steps_needed > report.steps)
+
+
+def _needed_words(report: StragglerReport) -> str:
+    """`, and about 1,200 steps would tell`; empty where no number of steps would."""
+    if not report.steps_needed <= MOST_STEPS:
+        return ""
+    digits = max(0, len(str(int(report.steps_needed))) - 2)
+    return f", and about {round(report.steps_needed / 10**digits) * 10**digits:,} steps would tell"
 
 
 def _no_single_cause(arrivals: Arrivals, report: StragglerReport) -> str:
@@ -113,14 +140,16 @@ def _no_single_cause(arrivals: Arrivals, report: StragglerReport) -> str:
 
 
 def _often_words(report: StragglerReport) -> str:
-    """`ranks 2 and 3 arrive last often (54 % and 45 % of steps)`; empty where nobody does."""
+    """`ranks 2 and 3 arrive last often (54 % and 45 % of steps, p < 1e-09)`; empty where nobody does."""
     ranks = report.often_last[:MOST_OFTEN]
     if not ranks:
         return ""
     shares = _listed([percent(float(report.last_count[rank]) / report.steps) for rank in ranks])
+    p_value = float(report.p_value[list(ranks)].max())
+    p_value_words = "p < 1e-09" if p_value < 1e-9 else f"p < {10 ** ceil(log10(p_value)):.0e}"
     names = _listed(list(map(str, ranks)))
     who = f"ranks {names} arrive" if len(ranks) > 1 else f"rank {names} arrives"
-    return f"{who} last often ({shares} of steps)"
+    return f"{who} last often ({shares} of steps, {p_value_words})"
 
 
 def _listed(words: list[str]) -> str:
@@ -147,6 +176,7 @@ SILENCE: dict[str, Callable[[Arrivals, StragglerReport], str]] = {  # code -> wh
     NO_READY_TIMES: _no_ready_times,
     ONE_RANK: _one_rank,
     BELOW_CLOCK: _below_clock,
+    TOO_ALIKE: _too_alike,
     SMALL_WAIT: _small_wait,
     BELOW_NOISE: _below_noise,
     NO_SINGLE_CAUSE: _no_single_cause,

@@ -4,15 +4,16 @@ from math import isfinite
 
 import numpy as np
 
-from ..lateness.stragglers import NO_READY_TIMES, RANK, Suspect
+from ..lateness.localise import GROUP, RANK
+from ..lateness.stragglers import NO_READY_TIMES, Suspect
 from ..tables import Column, Screen, columns_of, fitted
 from ..units import format_time
-from .straggler_sentences import Judged, since_words
+from .straggler_sentences import Judged, often_words, since_words
 from .straggler_silence import z_words
 
 MOST_RANKS = 16  # rows; suspects are always among them
 HEAD = ("rank", "node", "late", "of a step", "z", "last", "p", "caused", "suffered")
-SINCE = "since"  # one more column, where a suspect is slow for a stretch: its row is of these steps
+SINCE = "since"  # one more column, where a suspect is slow for a stretch, or at times: its row is of these steps
 LEFT_OUT = (4, 6, 8, 7)  # columns, in this order, where a screen is narrow
 
 
@@ -22,14 +23,21 @@ class RankOrder:
     def __init__(self, judged: Judged):
         report = judged.report
         self.suspects = [rank for suspect in report.suspects for rank in suspect.ranks]
+        self.all_shown = {rank for suspect in report.suspects if suspect.kind != GROUP for rank in suspect.ranks}
         late = np.where(np.isfinite(report.slower_by), report.slower_by, -np.inf)
         others = [int(rank) for rank in np.argsort(-late, kind="stable") if rank not in self.suspects]
-        self.ranks = [*dict.fromkeys(self.suspects), *others]
+        first = sorted(dict.fromkeys(self.suspects), key=lambda rank: rank not in self.all_shown)
+        self.ranks = [*first, *others]
 
 
 def table_head(judged: Judged) -> tuple[str, ...]:
     """The names of the columns."""
-    return (*HEAD, SINCE) if any(since_words(suspect, judged) for suspect in judged.report.suspects) else HEAD
+    return (*HEAD, SINCE) if any(when_words(suspect, judged) for suspect in judged.report.suspects) else HEAD
+
+
+def when_words(suspect: Suspect, judged: Judged) -> str:
+    """In which steps it is slow; empty: in all."""
+    return often_words(suspect) or since_words(suspect, judged)
 
 
 def rank_rows(judged: Judged, most: int = MOST_RANKS) -> tuple[list[list[str]], int]:
@@ -37,9 +45,9 @@ def rank_rows(judged: Judged, most: int = MOST_RANKS) -> tuple[list[list[str]], 
     if judged.report.silence == NO_READY_TIMES:
         return [], 0
     order = RankOrder(judged)
-    shown = order.ranks[: max(most, len(set(order.suspects)))]
+    shown = order.ranks[: max(most, len(order.all_shown))]
     own = {suspect.ranks[0]: suspect for suspect in judged.report.suspects if suspect.kind == RANK}
-    since = {rank: since_words(each, judged) for each in judged.report.suspects for rank in each.ranks}
+    since = {rank: when_words(each, judged) for each in judged.report.suspects for rank in each.ranks}
     has_since = table_head(judged) != HEAD
     rows = [_row(judged, rank, own.get(rank)) + [since.get(rank, "")] * has_since for rank in shown]
     return rows, len(order.ranks) - len(shown)
@@ -74,11 +82,16 @@ def _signed_time(time_s: float) -> str:
     return f"-{format_time(-time_s)}" if time_s < 0 else format_time(time_s)
 
 
+def left_words(judged: Judged, left: int) -> str:
+    """Of ranks that have no row: `48 ranks more, all less late`; those of a group may be as late."""
+    return f"{left} ranks more" + ", all less late" * (not judged.report.groups)
+
+
 def rank_table(judged: Judged, screen: Screen) -> list[str]:
     """The lines of the table, fitted to the screen."""
     rows, left = rank_rows(judged)
     if not rows:
         return []
     columns: list[Column] = columns_of([list(table_head(judged)), *rows], left=(1,), left_out=LEFT_OUT)
-    more = [f"and {left} ranks more, all less late; --format json has every rank"] if left else []
+    more = [f"and {left_words(judged, left)}; --format json has every rank"] if left else []
     return [*fitted(columns, screen, "--format json"), *more]

@@ -53,7 +53,7 @@ def test_files_of_nccl_inspector_and_the_trace_of_them(tmp_path):
 def test_json_names_its_schema(tmp_path):
     path = write_steps(tmp_path / "steps.jsonl", arrivals(steps=40))
     content = run(path, "--format", "json").stdout
-    assert json.loads(content)["schema"] == "urn:allreduce-bench:stragglers:1"
+    assert json.loads(content)["schema"] == "urn:allreduce-bench:stragglers:2"
     (tmp_path / "s.json").write_text(content)
     assert CliRunner().invoke(main, ["schema", "--check", str(tmp_path / "s.json")]).exit_code == 0
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from allreduce_bench.lateness.arrivals import Arrivals
-from allreduce_bench.lateness.job import job_of
+from allreduce_bench.lateness.binomial import chance_of_at_least
+from allreduce_bench.lateness.job import job_of, worth
 
 
 def test_steps_that_cannot_be_compared_are_left_out():
@@ -20,10 +21,24 @@ def test_steps_that_cannot_be_compared_are_left_out():
 
 def test_a_rank_that_is_seldom_known_is_held_against_its_own_steps():
     ready_s = np.tile([1.0, 2.0, 3.0], (12, 1))
-    ready_s[2:, 2] = np.nan
+    ready_s[np.delete(np.arange(12), [0, 6]), 2] = np.nan
     job = job_of(Arrivals(ready_s, np.full(12, 4.0), 0.0, (0, 1, 2)))
-    assert job.last_count.tolist() == [0, 10, 2]
+    assert job.last_count.tolist() == [0, 10, 2] and job.last_alike_steps == 1
     assert job.p_values()[2] == pytest.approx(1 / 9) and job.p_values()[1] < 0.03
+
+
+def test_who_was_last_in_the_step_before_is_seldom_last_by_chance_again():
+    ready_s = np.ones((200, 2))
+    ready_s[np.arange(200), np.repeat([0, 1, 0, 0], 50)] = 2.0  # in long rows
+    job = job_of(Arrivals(ready_s, np.full(200, 4.0), 0.0, (0, 1)))
+    assert job.last_count.tolist() == [150, 50] and job.last_alike_steps > 20
+    assert job.p_values()[0] > 0.05 > 1e-6 > float(chance_of_at_least(np.array(150), 200, 0.5))
+
+
+def test_counts_that_are_worth_less_are_not_exaggerated():
+    counts, trials = worth(np.array([0, 29, 200]), 200, 10.0)
+    assert (counts.tolist(), trials) == ([0, 2, 20], 20)
+    assert worth(np.array([3]), 3, 100.0)[1] == 1
 
 
 def test_steps_that_are_shorter_than_their_skew_are_taken_as_they_are():

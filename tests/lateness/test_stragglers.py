@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 
 from allreduce_bench.lateness.arrivals import Arrivals
+from allreduce_bench.lateness.localise import GROUP, NODE, RANK
 from allreduce_bench.lateness.stragglers import (
     BELOW_CLOCK,
     BELOW_NOISE,
     NO_READY_TIMES,
     NO_SINGLE_CAUSE,
-    NODE,
     ONE_RANK,
-    RANK,
     SMALL_WAIT,
     TOO_FEW_STEPS,
     straggler_report,
@@ -22,6 +21,12 @@ from allreduce_bench.lateness.synthetic import Slow, synthetic_arrivals
 def arrivals(ranks, slow=(), steps=200, seed=5, **options):
     """Quiet ones: 2 % of noise and no spikes, where nothing else is asked for."""
     return synthetic_arrivals(ranks, steps, seed, slow, **({"noise": 0.02, "spikes": 0.0} | options))
+
+
+def with_steps(made):
+    """The same after its ready times were changed: steps end when the last rank is ready."""
+    late_s = made.ready_s - made.begin_s[:, None]
+    return made._replace(step_s=late_s.max(axis=1))
 
 
 def named(report):
@@ -94,8 +99,7 @@ def test_a_node_whose_ranks_are_late_alike_is_named_instead_of_them():
 def test_one_of_two_nodes_is_late_behind_the_other():
     assert named(straggler_report(arrivals(8, [Slow((4, 5, 6, 7), 0.2)], ranks_per_node=4))) == [(NODE, (4, 5, 6, 7))]
     halves = arrivals(8, [Slow((4, 5, 6, 7), 0.2)])
-    assert named(straggler_report(halves)) == []  # of ranks alone nobody stands out
-    assert straggler_report(halves).silence == NO_SINGLE_CAUSE
+    assert named(straggler_report(halves)) == [(GROUP, (4, 5, 6, 7))]  # of ranks alone nobody stands out
 
 
 def test_a_slow_rank_is_not_its_node():
@@ -110,6 +114,107 @@ def test_ranks_that_differ_all_over_are_no_single_cause():
     report = straggler_report(arrivals(16, ramp))
     assert report.silence == NO_SINGLE_CAUSE and report.lasting_share > 0.8 * report.wait_share
     assert report.unexplained_share == 1.0
+
+
+@pytest.mark.parametrize(("ranks", "slow"), [(8, 4), (64, 32), (64, 21), (64, 48), (512, 256)])
+def test_two_groups_are_told_with_their_cost(ranks, slow):
+    report = straggler_report(arrivals(ranks, [Slow(tuple(range(slow)), 0.3)], noise=0.05, spikes=0.01, steps=300))
+    (group,) = report.groups
+    assert report.causes == (group,) and group.ranks == tuple(range(slow)) and report.silence == ""
+    assert group.slower_by == pytest.approx(0.3, abs=0.02) and group.explains_share > 0.8
+    assert group.cost_share > 0.03 and (group.from_step, group.to_step) == (0, 300)
+
+
+def test_two_groups_without_noise_are_those_of_arithmetic():
+    report = straggler_report(arrivals(8, [Slow((0, 2, 4, 6), 0.3)], noise=0.0))
+    (group,) = report.causes
+    assert (group.kind, group.ranks, group.node) == (GROUP, (0, 2, 4, 6), -1)
+    assert (group.slower_by, group.cost_share, report.undisturbed_s) == pytest.approx((0.3, 0.3 / 1.3, 1.0))
+
+
+def test_a_rank_beyond_its_slow_group_is_named_beside_it():
+    report = straggler_report(arrivals(16, [Slow(tuple(range(8)), 0.3), Slow((3,), 0.1)]))
+    assert named(report) == [(GROUP, tuple(range(8))), (RANK, (3,))]
+
+
+def test_few_nodes_are_named_and_many_are_a_group():
+    few = straggler_report(arrivals(64, [Slow(tuple(range(16)), 0.2)], ranks_per_node=8))
+    assert named(few) == [(NODE, tuple(range(8))), (NODE, tuple(range(8, 16)))]
+    many = straggler_report(arrivals(64, [Slow(tuple(range(32)), 0.2)], ranks_per_node=8))
+    assert named(many) == [(GROUP, tuple(range(32)))]
+
+
+@pytest.mark.parametrize("ranks", [8, 64])
+@pytest.mark.parametrize("lag1", [0.3, 0.9])
+def test_a_rank_that_is_slow_in_a_third_of_its_steps_is_told_with_its_cost(ranks, lag1):
+    made = arrivals(ranks, steps=300, noise=0.05, lag1=lag1)
+    made.ready_s[np.random.default_rng(1).random(300) < 1 / 3, 5] += 0.3
+    report = straggler_report(with_steps(made))
+    (suspect,) = report.causes
+    assert suspect.ranks == (5,) and 0.28 < suspect.late_share < 0.4 and suspect.every == 0
+    assert suspect.slower_by == pytest.approx(0.3, abs=0.04) and suspect.cost_share > 0.04
+
+
+def test_a_rank_that_is_late_in_every_tenth_step_has_its_period():
+    made = arrivals(8, steps=300, noise=0.05)
+    made.ready_s[9::10, 0] += 0.3
+    (suspect,) = straggler_report(with_steps(made)).causes
+    assert (suspect.ranks, suspect.every) == ((0,), 10) and suspect.late_share == pytest.approx(0.1, abs=0.01)
+    assert 0.01 < suspect.cost_share < 0.03 and suspect.step_without_s < suspect.step_with_s
+
+
+def test_a_checkpoint_of_one_rank_is_told_where_it_costs_one_per_cent():
+    made = arrivals(8, steps=300, noise=0.05)
+    made.ready_s[99::100, 0] += 2.0
+    (suspect,) = straggler_report(with_steps(made)).causes
+    assert (suspect.ranks, suspect.every) == ((0,), 100) and suspect.cost_share == pytest.approx(0.018, abs=0.002)
+    made.ready_s[99::100, 0] -= 1.5
+    assert not straggler_report(with_steps(made)).suspects
+
+
+@pytest.mark.parametrize("ranks", [8, 64])
+def test_what_repeats_in_jobs_is_no_cause(ranks):
+    for seed in range(5):
+        made = arrivals(ranks, steps=300, noise=0.05, lag1=0.6, seed=seed)
+        made.ready_s[99::100] += 3.0  # a checkpoint of all
+        random = np.random.default_rng(seed)
+        for number, step in enumerate(range(9, 300, 10)):  # a data loader
+            made.ready_s[step, random.integers(ranks)] += 1.0
+            made.ready_s[step - 5, number % ranks] += 0.5
+        assert not straggler_report(with_steps(made)).suspects
+
+
+@pytest.mark.parametrize("ranks", [8, 64, 256])
+@pytest.mark.parametrize("lag1", [0.9, 0.95])
+def test_steps_that_depend_on_each_other_name_nobody(ranks, lag1):
+    for seed in range(5):
+        report = straggler_report(arrivals(ranks, steps=300, noise=0.2, lag1=lag1, seed=seed))
+        assert not report.suspects and 5 < report.worth_steps < (30 if lag1 == 0.9 else 15)
+        assert report.steps_needed > 300
+
+
+def test_ranks_that_drift_each_by_itself_are_no_stragglers():
+    for seed in range(5):
+        made = arrivals(8, steps=300, noise=0.05, seed=seed)
+        made.ready_s[:] += np.cumsum(np.random.default_rng(seed).normal(0, 0.01, made.ready_s.shape), axis=0)
+        assert not straggler_report(with_steps(made)).causes
+
+
+def test_a_cause_costs_one_per_cent():
+    report = straggler_report(arrivals(8, [Slow((3,), 0.3, 2000, 2060)], steps=4000, noise=0.01))
+    (suspect,) = report.suspects
+    assert suspect.stands_out and not suspect.is_cause and suspect.cost_share < 0.01
+
+
+def test_the_last_of_a_wide_field_is_told_and_is_no_cause():
+    random = np.random.default_rng(3)
+    made = arrivals(8, steps=300, noise=0.05)
+    made.ready_s[:] += 0.03 * random.standard_normal(8)
+    made.ready_s[:, 2] += 0.1
+    report = straggler_report(with_steps(made))
+    assert [suspect.ranks for suspect in report.suspects] == [(2,)] and not report.causes
+    assert not report.suspects[0].stands_out and 0 < report.suspects[0].expected < 0.7
+    assert 0.01 < report.spread_share < 0.06
 
 
 def test_below_the_clock_nothing_is_claimed():
@@ -138,8 +243,8 @@ def test_where_chance_makes_the_wait_a_slow_rank_is_named_and_is_no_cause():
 
 
 def test_ranks_that_are_last_too_often_are_no_chance():
-    report = straggler_report(arrivals(4, [Slow((2, 3), 0.3)]))
-    assert report.silence == NO_SINGLE_CAUSE and set(report.often_last) == {2, 3} and report.stall is None
+    report = straggler_report(arrivals(16, [Slow((rank,), 0.03 * rank) for rank in range(16)], noise=0.03))
+    assert report.silence == NO_SINGLE_CAUSE and set(report.often_last) == {14, 15} and report.stall is None
 
 
 def test_without_ready_times_there_is_nothing_to_compare():

@@ -3,7 +3,7 @@
 import numpy as np
 from made_arrivals import arrivals, judgement
 
-from allreduce_bench.lateness.stragglers import BELOW_NOISE, NO_READY_TIMES, NO_SINGLE_CAUSE
+from allreduce_bench.lateness.stragglers import BELOW_NOISE, NO_READY_TIMES, NO_SINGLE_CAUSE, TOO_ALIKE
 from allreduce_bench.lateness.synthetic import Slow, synthetic_arrivals
 from allreduce_bench.report.straggler_sentences import judged, verdict_sentences
 from allreduce_bench.report.straggler_silence import SILENCE, z_words
@@ -21,12 +21,21 @@ def test_every_silence_has_its_words():
     assert louder.endswith("what is below a whole step is not told from noise")
 
 
-def test_ranks_that_are_late_alike_are_told():
-    made = synthetic_arrivals(4, 200, 1, [Slow((2, 3), 0.3)], noise=0.02, spikes=0)
+def test_ranks_that_are_often_last_and_do_not_stand_out_are_told():
+    made = synthetic_arrivals(16, 200, 5, [Slow((rank,), 0.03 * rank) for rank in range(16)], noise=0.02, spikes=0)
     one = judged("", made)
-    assert one.report.silence == NO_SINGLE_CAUSE and set(one.report.often_last) == {2, 3}
+    assert one.report.silence == NO_SINGLE_CAUSE and 15 in one.report.often_last
+    assert "arrive last often (" in verdict_sentences(one)[0] and " of steps, p <" in verdict_sentences(one)[0]
+
+
+def test_what_steps_are_worth_that_depend_on_each_other():
+    made = synthetic_arrivals(8, 100, 1, noise=0.2, lag1=0.98, spikes=0)
+    one = judged("", made)
+    assert one.report.silence == TOO_ALIKE and one.report.worth_steps < 5 < 100 < one.report.steps_needed
     said = verdict_sentences(one)[0]
-    assert said.startswith("no rank is named: ranks ") and "2-3 are late alike, half or more of all 4 ranks" in said
+    assert "100 steps say as much as " in said and "independent ones, and 5 are the least, and about " in said
+    endless = SILENCE[TOO_ALIKE](made, one.report._replace(steps_needed=np.nan))
+    assert endless.endswith("and 5 are the least")
 
 
 def test_a_step_that_was_held_up_once_is_told_first():

@@ -95,6 +95,7 @@ CROSSING = {  # tests that bear no name of a module -> what they hold
     "launching/test_third_mpi.py": "a sample of what runs, watches and ends, on Intel MPI",
     "launching/test_virtual_hosts.py": "whole runs on virtual hosts",
     "lateness/test_operating_curve.py": "a sample of studies/operating_curve.py",
+    "lateness/test_false_causes.py": "a sample of studies/false_causes.py",
     "measuring/test_floors.py": "floors, from the measurement to the report",
     "pages/test_scripts.py": "the scripts of pages, played by node",
     "report/test_statistics_of_calls.py": "statistics of calls, from the rows to the page",

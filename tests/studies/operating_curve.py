@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from false_causes import limit_words
 from places import ROOT
 
 from allreduce_bench.lateness.step_alarm import SLOW, StepAlarm
@@ -118,13 +119,14 @@ def kept(table: list[Cell]) -> bool:
     promised = {(each.watcher, each.ranks, each.slower_by): each for each in table if each.noise == PROMISED_NOISE}
     print(f"{PROMISED_EFFECT:.0%} slower, {PROMISED_NOISE:.0%} of noise, {STEPS} steps of 1 s")
     print(
-        "ranks  report: found  false alarms per clean job  alarm: found  after steps (median, 95 %)  alerts a clean day"
+        "ranks  report: found      false alarms in clean jobs    alarm: found  after steps (median, 95 %)"
+        "  alerts a clean day"
     )
     for ranks in sorted({each.ranks for each in table}):
         report, clean = promised[REPORT, ranks, PROMISED_EFFECT], promised[REPORT, ranks, 0.0]
         alarm, day = promised[ALARM, ranks, PROMISED_EFFECT], promised[ALARM, ranks, 0.0]
         print(
-            f"{ranks:>5,}  {report.found:8.2%} of {report.jobs:<4}{clean.false:14.2%} of {clean.jobs:<4}"
+            f"{ranks:>5,}  {report.found:8.2%} of {report.jobs:<4}{limit_words(clean.false, clean.jobs):>36}"
             f"{alarm.found:18.1%} of {alarm.jobs:<4}{alarm.steps_median or 0:10.0f},{alarm.steps_p95 or 0:4.0f}"
             f"{day.false:20.2f} of {day.jobs} days"
         )

@@ -6,6 +6,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from ...lateness.arrivals import Arrivals
+from ...lateness.localise import GROUP
 from ...lateness.stragglers import StragglerReport
 from ...units import format_time
 from ..figure import Drawing
@@ -102,9 +103,12 @@ def _draw_map(figure: Figure, axes, late_s: np.ndarray, report: StragglerReport,
     axes.set_ylabel("rank")
     if ranks <= 32:
         axes.set_yticks(range(ranks))
+    where = {"xycoords": ("axes fraction", "data"), "va": "center", "annotation_clip": False}
     for suspect in report.suspects:
+        if suspect.kind == GROUP:
+            axes.annotate("slow group", (1.005, float(np.median(suspect.ranks))), **where, **NOTE)
+            continue
         for rank in suspect.ranks[:8]:
-            where = {"xycoords": ("axes fraction", "data"), "va": "center", "annotation_clip": False}
             axes.annotate(f"rank {rank}", (1.005, rank), **where, **NOTE)
     bar = figure.colorbar(image, ax=axes, pad=0.06, extend="max")
     bar.set_label(f"late behind the earliest rank in {unit}")

@@ -1,12 +1,14 @@
 """What `stragglers --format json` prints, as a JSON Schema."""
 
 from ...lateness import stragglers as codes
+from ...lateness.localise import GROUP, NODE, RANK
 from ...runs.json_schema.build import Schema, fields, flag, items, number, or_null, text, whole
 from .progress import PROGRESS
 from .stragglers import SCHEMA
 
 SILENCES = (
     *(codes.TOO_FEW_STEPS, codes.ONE_RANK, codes.BELOW_CLOCK, codes.SMALL_WAIT, codes.BELOW_NOISE),
+    codes.TOO_ALIKE,
     *(codes.NO_SINGLE_CAUSE, codes.NO_READY_TIMES),
 )
 
@@ -22,11 +24,11 @@ def _seconds(meaning: str) -> Schema:
 SUSPECT = fields(
     {
         "name": text("rank or node in words, such as rank 5 on node n3"),
-        "kind": text("what it is", codes.RANK, codes.NODE),
-        "ranks": items(whole(), "the rank, or those of the node that are late"),
-        "node": whole("number of the node, as in nodes"),
-        "slower_by": _share("its lateness behind the median of the others, of undisturbed_s"),
-        "z": or_null(number("the same in robust standard deviations over ranks")),
+        "kind": text("what it is", RANK, NODE, GROUP),
+        "ranks": items(whole(), "the rank, those of the node that are late, or those of the slower one of two groups"),
+        "node": whole("number of the node, as in nodes; -1: of several", -1),
+        "slower_by": _share("its lateness behind the median of the others in its late steps, of undisturbed_s"),
+        "z": or_null(number("the same in standard deviations of the noise; of a group in those within the groups")),
         "last_share": _share("steps in which it arrived last"),
         "p_value": _share("probability that it arrives last so often by chance"),
         "explains_share": _share("what it explains of the lasting wait"),
@@ -39,6 +41,10 @@ SUSPECT = fields(
         "to_step": whole("step after the last one"),
         "waiting_share": _share("waiting_share of the steps in which it was slow, of the time of these steps"),
         "is_cause": flag("whether it is named as a cause of the wait"),
+        "stands_out": flag("whether it stands out from the differences that ranks have anyway"),
+        "expected": number("how many of so many ranks that differ as the others do are so late by chance"),
+        "late_share": _share("steps of its period in which it is late; 1: all of them"),
+        "every": whole("distance of its late steps where they are regular, in steps; 0: they are not"),
     }
 )
 PER_RANK = fields(
@@ -49,7 +55,7 @@ PER_RANK = fields(
         "p_value": _share("probability that it arrives last so often by chance"),
         "late_s": _seconds("median over steps of its lateness behind the median of the other ranks"),
         "slower_by": _share("the same, of undisturbed_s"),
-        "z": or_null(number("as of suspects")),
+        "z": or_null(number("the same in standard deviations of the noise, or between ranks where that is more")),
         "caused_s": _seconds("sum over steps in which it was last of the distance to the second last"),
         "suffered_s": _seconds("sum over steps of its wait for the last"),
     }
@@ -75,7 +81,7 @@ SOURCE = fields(
         "nodes": items(text(), "names of the nodes by number; empty: not known"),
         "clock_error_s": _seconds("ready times of two ranks are compared no better than this"),
         "step_s": _seconds("median step"),
-        "undisturbed_s": _seconds("median step if nobody were later than the median rank"),
+        "undisturbed_s": _seconds("median step if nobody were later than the median rank, or that of the faster group"),
         "idle_rank_s": _seconds("sum of all waits of all ranks"),
         "saved_s": _seconds("what is saved without the lateness of all suspects"),
         "wait_share": _share("wait of a rank, mean over all ranks; the last rank of a step counts as 0; of step time"),
@@ -85,6 +91,9 @@ SOURCE = fields(
         "cost_share": _share("saved_s, of the time of all steps"),
         "clock_share": _share("three clock errors, of undisturbed_s"),
         "noise_share": _share("least lateness that noise lets tell, of undisturbed_s"),
+        "spread_share": _share("robust standard deviation between ranks, of undisturbed_s"),
+        "worth_steps": or_null(number("independent steps that say as much; null: not known")),
+        "steps_needed": or_null(number("steps that would tell the latest rank, or 5 %, from noise; null: not known")),
         "stall": or_null(STALL),
         "suspects": items(SUSPECT, "the one that explains most first"),
         "per_rank": items(PER_RANK, "every rank"),

@@ -9,11 +9,11 @@ from ...lateness.progress import Progress
 from ..straggler_sentences import Judged, name_of, verdict_sentences
 from .progress import progress_object
 
-SCHEMA = "urn:allreduce-bench:stragglers:1"
+SCHEMA = "urn:allreduce-bench:stragglers:2"
 SECONDS = ("step_s", "undisturbed_s", "idle_rank_s", "saved_s")
 SHARES = (
     *("wait_share", "waiting_share", "lasting_share", "unexplained_share", "cost_share"),
-    *("clock_share", "noise_share"),
+    *("clock_share", "noise_share", "spread_share", "worth_steps", "steps_needed"),
 )
 OF_RANKS = ("p_value", "slower_by", "z", "caused_s", "suffered_s")
 

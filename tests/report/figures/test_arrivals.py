@@ -4,6 +4,7 @@ import numpy as np
 from made_arrivals import judgement
 
 from allreduce_bench.report.figures.arrivals import MOST_COLUMNS, MOST_ROWS, binned, draw_arrivals, lateness
+from allreduce_bench.report.straggler_sentences import judged
 
 
 def drawn(**choices):
@@ -52,3 +53,11 @@ def test_every_place_of_the_map_stands_for_as_many_steps():
     assert image.get_extent() == [0, 602, 7.5, -0.5]
     late = drawing.numbers[drawing.numbers["rank"] == 5].set_index("step")["late_s"]
     assert late[late.index < 400].median() < 0.1 and late[late.index >= 400].min() > 0.3
+
+
+def test_a_slow_group_has_one_label():
+    made = judgement(ranks=64, slow=None).arrivals
+    made.ready_s[:, 16:48] += 0.3
+    one = judged("", made)
+    axes = draw_arrivals(one.arrivals, one.report).figure.axes[1]
+    assert [text.get_text() for text in axes.texts] == ["slow group"] and one.report.groups
