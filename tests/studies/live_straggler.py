@@ -2,8 +2,8 @@
 
 Jobs of 8 ranks whose steps of 20 ms sleep, and which wait asleep, so that they do not share cores. In half of the jobs
 one rank, another one each time, sleeps 12 % longer. A clean job of the monitor has 200 steps, a slowed one ends with
-its first alert; what `stragglers` judges is a run with as many repetitions. The exit status is 1 unless the slowed rank is
-named, and nobody else, in all jobs that have one, by both. Who is accused in clean jobs is counted, with the rate
+its first alert; what `stragglers` judges is a run with as many repetitions. The exit status is 1 unless the slowed rank
+is named, and nobody else, in all jobs that have one, by both. Who is accused in clean jobs is counted, with the rate
 that such a count rules out in 95 of 100 cases, not judged: on a shared machine a rank that the kernel delays is slower.
 
 python tests/studies/live_straggler.py .venv/bin/python .venv-mpich/bin/python
