@@ -1,5 +1,6 @@
 """What `import` and `compare` have in common: options about logs of other tools, and how logs are read with them."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -122,11 +123,14 @@ def read_logs(parts: Sequence[Sequence[Path]], options: Mapping[str, Any]) -> Re
     """
     import warnings
 
-    from ..importers import Asked, LogUnread, LogWarning, read
+    from ..importers import Asked, LogUnread, LogWarning, read, refuse_copy
     from ..importers.values import printable
 
     common = {name: value for name, value in options.items() if name not in ("ranks", "nodes")}
-    counts = zip(*(_for_each(name, options[name], parts) for name in ("ranks", "nodes")))
+    counts = list(zip(*(_for_each(name, options[name], parts) for name in ("ranks", "nodes"))))
+    copied: dict[tuple, dict[str, Path]] = defaultdict(dict)  # of each number of ranks and nodes: their digests
+    for (log, *_), numbers in zip(parts, counts):
+        refuse_copy(log, copied[numbers])
     with warnings.catch_warnings(record=True) as log_warnings:
         warnings.simplefilter("always", LogWarning)
         rows_of = [

@@ -153,10 +153,13 @@ def _levels(table: np.ndarray, of_node: np.ndarray) -> np.ndarray:
 
 
 def _step(table: np.ndarray, of_node: np.ndarray) -> float:
-    """From the median of near pairs to that of far ones, a logarithm."""
+    """From the median of near pairs to that of far ones, a logarithm; NaN: of one of them none is known."""
     is_near = (of_node[:, None] == of_node) & (of_node >= 0)
     is_far = (of_node[:, None] != of_node) & (of_node >= 0) & (of_node[:, None] >= 0)
-    return float(np.nanmedian(table[is_far]) - np.nanmedian(table[is_near & ~np.eye(len(table), dtype=bool)]))
+    far, near = (table[pairs] for pairs in (is_far, is_near & ~np.eye(len(table), dtype=bool)))
+    if np.isnan(far).all() or np.isnan(near).all():  # no pair is known
+        return np.nan
+    return float(np.nanmedian(far) - np.nanmedian(near))
 
 
 def _noise(table: np.ndarray, of_node: np.ndarray) -> float:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..lateness.polish import Polished, least_of_pairs, link_z, node_z, pairs_of, polish_beside
+from ..lateness.polish import Polished, least_of_pairs, link_z, node_z, pairs_of, polish_beside, robust_sd
 from ..runs.pair_file import PairRow
 from .node_blocks import NO_BLOCKS, Blocks, find_blocks, levels
 
@@ -25,6 +25,7 @@ FEW_PAIRS = 4  # of a node: below, its median is none
 PARTNERS, REFERENCES, MOST_REPEATED = 2, 5, 20  # of what is measured again, alone
 NEARLY, NEARLY_Z = 0.75, 2.5  # of the threshold, and a z: from there on a node that is not named is spoken of
 MOST_LEFT_OUT = 0.5  # of the nodes: the others are more
+QUARTILE = 0.25  # of the pairs of a node
 MOST_SLOW, LEAST_GROUP = 0.25, 3  # share and number of slow nodes beyond which they are a group
 Pair = tuple[str, str]
 
@@ -103,6 +104,8 @@ def judged(table: PairTable, threshold: float) -> Judged:
     alike = _alike(slow, polished.node_effect, threshold)
     if len(alike) >= LEAST_GROUP and len(alike) > MOST_SLOW * len(known):
         return result._replace(group=tuple(alike), slow_nodes=tuple(node for node in slow if node not in alike))
+    if not slow and not is_sparse and (half := _slow_half(symmetric, least, threshold)):
+        return result._replace(group=half)
     result = result._replace(slow_nodes=tuple(slow))
     result = result._replace(nearly=_nearly(result, of_least, known, threshold))
     ratios = np.fmin(polished.residual, of_least.residual)
@@ -159,6 +162,38 @@ def _alike(slow: Sequence[int], effect: np.ndarray, threshold: float) -> list[in
     """Those that are as slow as their median, give or take the threshold: a switch slows its nodes alike."""
     middle = float(np.median(effect[list(slow)])) if slow else 0.0
     return [node for node in slow if abs(effect[node] - middle) < log(1 + threshold)]
+
+
+def _slow_half(symmetric: np.ndarray, least: np.ndarray, threshold: float) -> tuple[int, ...]:
+    """So many slow nodes that most pairs are slow, so that medians do not show them; empty: there are none.
+
+    Told by the quartile of a node's pairs, which is slow only where hardly any partner is fast with it: two levels of
+    quartiles, and pairs of slow nodes with each other as slow as those with fast ones, which those of a rack are not.
+    """
+    known = np.count_nonzero(~np.isnan(symmetric), axis=1)
+    present = np.flatnonzero(known)
+    if len(present) < RELIABLE or min(known[present]) < len(present) / 2:
+        return ()
+    quartile = np.array([np.nanquantile(symmetric[node], QUARTILE) for node in present])
+    order = np.argsort(quartile, kind="stable")
+    steps = np.diff(quartile[order])
+    at = int(steps.argmax()) + 1
+    fast, slow = present[order[:at]], present[order[at:]]
+    if min(len(fast), len(slow)) < LEAST_GROUP:
+        return ()
+    within, others = np.ix_(fast, fast), (np.ix_(slow, slow), np.ix_(fast, slow))
+    if any(len(_known(symmetric[part])) < len(slow) for part in (within, *others)):
+        return ()
+    middle = [[np.median(_known(table[part])) for part in (within, *others)] for table in (symmetric, least)]
+    over = [slow_one - of_fast for of_fast, *slow_ones in middle for slow_one in slow_ones]
+    left = [_known(symmetric[part]) - middle[0][place] for place, part in enumerate((within, *others))]
+    error = robust_sd(np.concatenate(left)) * np.sqrt(np.pi / 2 / min(len(fast), len(slow)))
+    is_apart = min(*over, steps[at - 1]) > max(log(1 + threshold), LINK_Z * error)
+    return tuple(sorted(slow.tolist())) if is_apart else ()
+
+
+def _known(values: np.ndarray) -> np.ndarray:
+    return values[~np.isnan(values)]
 
 
 def _mean_of_ways(logs: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ need), `points`, `keep` (a run folder), `merge` (several runs as one). Who arriv
 
 from .keep import keep
 from .points import points
-from .reading import parts_of_logs, read, recognise
+from .reading import parts_of_logs, read, recognise, refuse_copy
 from .row import Asked, Imported, LogError, LogNote, LogUnread, LogWarning
 
 __all__ = [
@@ -26,4 +26,5 @@ __all__ = [
     "points",
     "read",
     "recognise",
+    "refuse_copy",
 ]

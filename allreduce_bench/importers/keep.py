@@ -1,6 +1,5 @@
 """Rows of logs as a run folder: the same files as of a run that was measured here, by the same recorder."""
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
@@ -10,11 +9,11 @@ from typing import Any
 from ..evaluation.cell_times import join_values
 from ..evaluation.summary import record_summary
 from ..evaluation.summary_row import SummaryRow
-from ..runs.careful_reading import read_given
 from ..runs.folder import RunFolder
 from ..runs.plan import ImportedPlan, Launch
 from ..runs.recorder import Recorder, create_run, discard_run
 from ..runs.schema import CACHES, UNKNOWN_PLACEMENT
+from .lines import digest_of
 from .row import Imported, LogError, LogUnread
 from .values import listed
 
@@ -116,7 +115,7 @@ def _imported_facts(rows: Sequence[Imported], said: dict[str, Any], unread: Sequ
     return {
         "tool": rows[0].tool,
         "version": join_values(versions) or None,
-        "files": [{"name": name, "sha256": _digest(Path(name))} for name in files],
+        "files": [{"name": name, "sha256": digest_of(Path(name))} for name in files],
         "said": said,
         "system": rows[0].system,
         "in_place": rows[0].in_place,
@@ -126,11 +125,6 @@ def _imported_facts(rows: Sequence[Imported], said: dict[str, Any], unread: Sequ
 
 def _files(rows: Sequence[Imported]) -> list[str]:
     return _each_once(file for row in rows for file in row.files or (row.file,))
-
-
-def _digest(path: Path) -> str | None:
-    """The SHA-256 of a log; None of a pipe, which can be read but once."""
-    return hashlib.sha256(read_given(path)).hexdigest() if path.is_file() else None
 
 
 def _record(folder: RunFolder, launch: Launch, rows: Sequence[Imported]) -> None:

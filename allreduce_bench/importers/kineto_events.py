@@ -134,8 +134,8 @@ def _call(place: str, kind: str, event: Mapping[str, Any], arguments: Mapping[st
     if not collective:
         return None
     times_us = [event.get(name) for name in ("ts", "dur")]
-    if not all(map(_is_time, times_us)):
-        raise LogError(f"{place}: ts and dur are {shown(repr(times_us)[:60])}, expected microseconds")
+    if not all(map(_is_time, times_us)) or times_us[1] < 0:  # type: ignore[operator]
+        raise LogError(f"{place}: ts and dur are {shown(repr(times_us)[:60])}, expected microseconds, dur 0 or more")
     entry_us, lasts_us = map(float, times_us)  # type: ignore[arg-type]
     dims = arguments.get("Input Dims")
     size = " ".join(text_of(arguments, name) for name in ("In msg nelems", "dtype")) if is_comms else ""
@@ -145,5 +145,5 @@ def _call(place: str, kind: str, event: Mapping[str, Any], arguments: Mapping[st
         group=text_of(arguments, "Process Group Name"),
         number=whole_of(arguments, "Seq", place) if "Seq" in arguments else None,
         entry_us=entry_us,
-        end_us=entry_us + max(0.0, lasts_us),
+        end_us=entry_us + lasts_us,
     )

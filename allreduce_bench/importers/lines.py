@@ -1,5 +1,6 @@
 """The lines of a log: decoded, without what launchers put before each of them, and without a line that was cut off."""
 
+import hashlib
 import re
 import warnings
 from pathlib import Path
@@ -70,6 +71,14 @@ def read_text(path: Path) -> str:
         number = text.count("\n", 0, first.start() if first else 0) + 1
         raise LogError(f"{path}, line {number}: binary, not text; {EXPECTED}")
     return text
+
+
+def digest_of(path: Path) -> str | None:
+    """The SHA-256 of a log; None of what is no file or cannot be read, and of a pipe, which can be read but once."""
+    try:
+        return hashlib.sha256(read_given(path)).hexdigest() if path.is_file() else None
+    except OSError:
+        return None
 
 
 def lines_of(text: str) -> list[LogLine]:

@@ -26,6 +26,8 @@ ERRORS = {  # of ncclResult_t
     6: "remote process error",
 }
 
+ABORTED = "communicator aborted"
+
 
 def recognises(head: str) -> bool:
     """Whether a file begins as the answer of RAS."""
@@ -109,4 +111,4 @@ def _error(one: Mapping[str, Any], where: str) -> str:
         code = whole_of(_status(one), name, where, -1, default=0)
         if code not in (0, IN_PROGRESS):
             return ERRORS.get(code, f"error {code}")
-    return ""
+    return ABORTED if _status(one).get("abort_flag") is True else ""

@@ -11,7 +11,7 @@ from typing import Any
 from .columns import warn_of_ignored
 from .importer import Importer
 from .inspector import is_of_inspector
-from .lines import Log, lines_of, read_text
+from .lines import Log, digest_of, lines_of, read_text
 from .other_formats import other_text
 from .row import NATIVE, NOTHING, OTHER, Asked, Imported, LogError, LogUnread
 from .tools import importers, tidy
@@ -70,8 +70,10 @@ def _read_each(folder: Path, asked: Asked) -> list[Imported]:
     """The rows of every log below a folder. Raises LogError where there is none."""
     rows: list[Imported] = []
     unread: list[LogUnread] = []
+    copied: dict[str, Path] = {}
     for file in (files := files_below(folder)):
         try:
+            refuse_copy(file, copied)
             rows += read(file, asked)
         except LogError as error:
             unread.append(LogUnread(str(file), str(error)))
@@ -82,6 +84,17 @@ def _read_each(folder: Path, asked: Asked) -> list[Imported]:
     for file_unread in unread:
         warnings.warn(file_unread, stacklevel=3)
     return rows
+
+
+def refuse_copy(file: Path, seen: dict[str, Path]) -> None:
+    """Raises LogError where a file holds the same bytes as one of `seen`, by their digests; else it is one of them.
+
+    Two copies of a log are one launch: taken for two, they would agree perfectly, and so would any interval.
+    """
+    digest = digest_of(file)
+    first = seen.setdefault(digest, file) if digest else file
+    if first != file:
+        raise LogError(f"{file}: a copy of {first}, the same bytes, so no launch of its own")
 
 
 def files_below(folder: Path) -> list[Path]:

@@ -1,6 +1,6 @@
 """How far ranks have come in their collective calls, in sentences and as a table: who is behind, who is missing."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from ..lateness.progress import DEAD, NO_MEMBER, NO_RECORD, UNRESPONSIVE, Count, Held, Missing, Progress, Unlike
 from ..tables import Screen, columns_of, fitted, wrapped
@@ -29,7 +29,7 @@ def progress_sentences(progress: Progress) -> list[str]:
         *(_held_sentence(call, progress) for call in progress.held[:MOST_TOLD]),
         *_behind_sentences(progress),
         *_missing_sentences(progress),
-        *(f"rank {rank}{_at(rank, progress)} reports an error: {error}" for rank, error in progress.failed.items()),
+        *_error_sentences(progress),
     ]
     return [*told, SNAPSHOT] if told else [_even_sentence(progress), NO_TIMES]
 
@@ -40,8 +40,21 @@ def _ranks(ranks: Iterable[int]) -> str:
     return f"rank{'s' * (len(every) > 1)} {format_ranges(every)}"
 
 
-def _at(rank: int, progress: Progress) -> str:
-    return f" on {progress.hosts[rank]}" if rank in progress.hosts else ""
+def _error_sentences(progress: Progress) -> list[str]:
+    """One for each error, with all ranks that report it."""
+    by_error: dict[str, list[int]] = {}
+    for rank, error in progress.failed.items():
+        by_error.setdefault(error, []).append(rank)
+    return [
+        f"{_ranks(ranks)}{_on(ranks, progress)} report{'s' * (len(ranks) == 1)} an error: {error}"
+        for error, ranks in by_error.items()
+    ]
+
+
+def _on(ranks: Sequence[int], progress: Progress) -> str:
+    """` on n2`; empty of many ranks, and where no host is known."""
+    hosts = dict.fromkeys(progress.hosts[rank] for rank in ranks if rank in progress.hosts)
+    return f" on {', '.join(hosts)}" if hosts and len(ranks) <= MOST_TOLD else ""
 
 
 def _unlike_sentence(call: Unlike) -> str:

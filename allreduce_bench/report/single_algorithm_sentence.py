@@ -11,10 +11,13 @@ from ..evaluation.telling import NEGLIGIBLE
 from ..runs.typed_json import printable
 from ..units import format_size, format_time, three_digits
 
+MOST_OF_LATENCY = 4096  # bytes: the time of a larger size is mostly that of its bytes, so it is called no latency
+
 
 def performance_words(found: Performance) -> str:
     """`latency 17.9 us at 8 B, peak bus bandwidth 123 GB/s at 128 MiB`."""
-    latency = f"latency {format_time(found.latency_s)} at {format_size(found.latency_nbytes)}"
+    time = f"{format_time(found.latency_s)} at {format_size(found.latency_nbytes)}"
+    latency = f"latency {time}" if found.latency_nbytes <= MOST_OF_LATENCY else time
     rate = f"{three_digits(found.peak_busbw_bytes_per_s / 1e9)} GB/s"
     some = f" (of {found.ranked} of {found.sizes} sizes: times of the others are not ranked)"
     beside = some if found.ranked < found.sizes else ""

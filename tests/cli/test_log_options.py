@@ -97,7 +97,8 @@ def test_a_run_beside_a_log_that_says_neither_ranks_nor_type():
 
 def test_in_place_columns_and_numbers_for_each_log():
     nccl = log("nccl.txt", NCCL)
-    assert "the same times" in refusal(nccl, log("copy.txt", NCCL))
+    assert "copy.txt: a copy of nccl.txt" in refusal(nccl, log("copy.txt", NCCL))
+    assert "the same times" in refusal(nccl, log("copy.txt", NCCL + "\n"))
     log("worse.txt", NCCL.replace("    17.72    ", "    27.72    "))
     assert judged(nccl, "worse.txt", "--in-place")["observed"]["directions"][0]["cells"] == 1
     one, two = log("one.txt", OSU), log("two.txt", OSU.replace("1.50", "3.00"))

@@ -62,6 +62,24 @@ def test_so_many_slow_nodes_are_a_group_and_nobody_is_named():
     assert result.slow_nodes == result.slow_links == ()
 
 
+@pytest.mark.parametrize("slow", [(0, 3, 5, 7), (0, 1, 2, 4, 6)])
+def test_half_of_the_nodes_are_a_slow_group_though_most_pairs_are_slow(slow):
+    names = NODES[:8]
+    made = table({pair: 2.0 for node in slow for pair in of_node(names[node], 2.0, names)}, names)
+    noise = np.random.default_rng(3).normal(0, 0.05, made.log_time.shape)
+    result = judged(made._replace(log_time=made.log_time + noise), 0.2)
+    assert result.group == slow and result.slow_nodes == result.slow_links == ()
+
+
+def test_three_nodes_of_one_switch_are_no_slow_group():
+    near = np.zeros(8, dtype=int)
+    near[5:] = 1
+    noise = np.random.default_rng(4).normal(0, 0.05, (8, 8))
+    log_time = np.where(near[:, None] == near, 0.0, np.log(2)) + noise
+    np.fill_diagonal(log_time, np.nan)
+    assert judged(PairTable("made", NODES[:8], log_time, "us", False), 0.2).group == ()
+
+
 def test_slow_nodes_that_are_not_alike_are_no_group():
     slow = of_node("n1", 1.25) | of_node("n2", 2.0) | of_node("n3", 3.0)
     assert found(table(slow)) == ["n1", "n2", "n3"]

@@ -201,8 +201,8 @@ def test_imported_runs_are_compared(tmp_path):
 def test_a_damaged_file_costs_itself_and_not_its_folder(tmp_path):
     logs = tmp_path / "logs"
     (logs / "day" / ".hidden").mkdir(parents=True)
-    for name in ("1.out", "day/2.out", "3.out"):
-        write(logs / name, FLUX.read_text())
+    for name, time_us in (("1.out", "4162.54"), ("day/2.out", "4162.55"), ("3.out", "4162.56")):
+        write(logs / name, FLUX.read_text().replace("4162.54", time_us))
     write(logs / "day" / ".hidden" / "no.log", "no log")
     (logs / "broken.out").write_bytes(b"\0\1\2")
     write(logs / "notes \x1b[31m.txt", "see the wiki\n")
@@ -298,9 +298,22 @@ def test_words_of_a_csv_cannot_break_its_run(tmp_path):
 
 
 def test_launches_of_two_csvs_are_told_apart_though_they_are_called_the_same(tmp_path):
-    logs = [write(tmp_path / name, CSV) for name in ("a.csv", "b.csv")]
+    logs = [write(tmp_path / name, CSV + end) for name, end in (("a.csv", ""), ("b.csv", "\n"))]
     run("import", *logs, "-o", tmp_path / "run")
     assert {row["launches"] for row in rows_of(tmp_path / "run") if row["algorithm"] == "tree"} == {2}
+
+
+def test_a_copy_of_a_log_is_no_launch_of_its_own(tmp_path):
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for name in ("1.out", "1.out.bak", "old.out"):
+        write(logs / name, FLUX.read_text())
+    said = run("import", logs, "-o", tmp_path / "run")
+    assert said.count("a copy of") == 2 and {row["launches"] for row in rows_of(tmp_path / "run")} == {1}
+    unread = RunFolder(tmp_path / "run").imported()["unread"]
+    assert [Path(file["name"]).name for file in unread] == ["1.out.bak", "old.out"]
+    refused = run("import", logs / "1.out", logs / "old.out", "-o", tmp_path / "no", status=2)
+    assert "old.out: a copy of" in refused and not (tmp_path / "no").exists()
 
 
 def test_a_run_without_any_time_has_a_report(tmp_path):

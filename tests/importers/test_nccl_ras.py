@@ -47,6 +47,13 @@ def test_errors_that_ranks_report(tmp_path):
     assert progress_of_ras(answer(tmp_path, edit))[0].failed == {2: "remote process error"}
 
 
+def test_a_rank_whose_communicator_was_aborted_is_no_sound_one(tmp_path):
+    def edit(one):
+        one["ranks"][1]["status"]["abort_flag"] = True
+
+    assert progress_of_ras(answer(tmp_path, edit))[0].failed == {2: "communicator aborted"}
+
+
 @pytest.mark.parametrize(
     "edit, said",
     [

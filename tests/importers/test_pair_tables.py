@@ -56,7 +56,7 @@ def write(tmp_path, text: str):
 
 @pytest.mark.parametrize(
     ("head", "is_rate"),
-    [("latency_us", False), ("time_s", False), ("t_usec", False), ("bw", True), ("avg GB/s", True), ("Gbps", True)],
+    [("latency_us", False), ("seconds", False), ("t_usec", False), ("bw", True), ("avg GB/s", True), ("Gbps", True)],
 )
 def test_rates_and_times_are_told_by_their_column(tmp_path, head, is_rate):
     (table,) = read_pair_tables(write(tmp_path, f"src,dst,{head}\nn1,n2,4\nn1,n2,5\nn1,n2,9\n")).tables

@@ -46,6 +46,14 @@ def test_counts_alone_say_who_is_behind():
     assert [line.split()[0] for line in progress_table(one, UNBOUNDED)] == ["rank", "3", "1", "0", "2"]
 
 
+def test_an_error_of_many_ranks_is_one_sentence():
+    one = made(dict.fromkeys(range(9), 7), ranks=9, failed={**dict.fromkeys(range(8), "aborted"), 8: "system error"})
+    assert progress_sentences(one)[:2] == [
+        "ranks 0-7 report an error: aborted",
+        "rank 8 reports an error: system error",
+    ]
+
+
 def test_ranks_that_do_not_do_the_same_dead_ones_and_errors():
     one = made(
         {0: 7, 1: 7},

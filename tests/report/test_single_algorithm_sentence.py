@@ -44,6 +44,12 @@ def test_one_log_says_its_latency_and_its_peak(tmp_path):
     assert f'<p class="lead">native on 8 ranks: {words}.</p>' in page and "fewer than two algorithms have" not in page
 
 
+def test_the_time_of_a_large_size_is_no_latency(tmp_path):
+    made = log(tmp_path, "bytes,ranks,time_us\n67108864,4,50000\n", "a.csv")
+    printed = said("import", made, "-o", tmp_path / "run").splitlines()[1]
+    assert printed == "native on 4 ranks: 50.0 ms at 64 MiB, peak bus bandwidth 2.01 GB/s at 64 MiB"
+
+
 def test_two_logs_say_how_much_slower_and_where(two):
     run, printed = two
     words = "new.csv compared with old.csv: 5 of 5 slower, 1.6 times (most: "
