@@ -7,7 +7,7 @@ neither the length of a step nor a slow unit moves the scale. A unit is slow whe
   noise is that of blocks of steps, or what single steps and the time over which they depend on each other give
   (`dependence`), whichever is more. Steps that are worth fewer than FEWEST_WORTH independent ones name nobody;
 * stands out: from the differences that units have anyway, and those of a stretch in the same stretch (`outliers`). Or
-  it is CLEARLY_SLOWER, and fewer than one of so many units is expected so far out by these differences: then it is
+  it is CLEARLY_SLOWER, and one or none of so many units is expected so far out by these differences: then it is
   slow, but not known to be more than the last of a wide field. Of two or three units the others are the
   reference; where half of more are late alike, nobody stands out (`two_groups`);
 * matters: LEAST_SLOWER of the undisturbed step or more, and CLOCK_ERRORS times the error of the clocks.
@@ -33,7 +33,8 @@ UNLIKE_ALARM = 0.002  # the same of units that differ normally, beyond these dif
 LEAST_SLOWER = 0.05  # of the undisturbed step: what is worth a name; half of what is worth an alarm
 CLEARLY_SLOWER = 0.08  # of the undisturbed step: what is worth a name among units that differ
 BEYOND_NOISE = 3.0  # deviations of the noise that come on top of it
-LEAST_APART = 2.0  # deviations between units, and so far that fewer than one of so many is expected there
+LEAST_APART = 2.0  # deviations between units, and so far that one or none of so many is expected there
+MOST_EXPECTED = 1.5
 CLOCK_ERRORS = 3  # no smaller lateness is claimed
 CARE = 1.15  # times the deviation of a block: neighbouring blocks depend on each other a little, and noise is skewed
 FEWEST_STEPS = 10
@@ -119,7 +120,7 @@ def standing(ready_s: np.ndarray, undisturbed_s: float, clock_error_s: float) ->
         and each.z >= critical
         and (
             each.stands_out
-            or (each.late_s >= clearly_s and each.expected < min(1.0, expected_beyond(LEAST_APART, units)))
+            or (each.late_s >= clearly_s and each.expected < min(MOST_EXPECTED, expected_beyond(LEAST_APART, units)))
         )
     )
     return Standing(late_s, z, deviation_s, critical * deviation_s, slow, alike, spread_s)

@@ -31,7 +31,7 @@ RANKS = (8, 64, 512)
 LAGS = (0.3, 0.6, 0.9, 0.95)
 STEPS, NOISE, UNLIKE = 300, 0.05, 0.03
 CLEAN_JOBS, JOBS = 300, {8: 100, 64: 100, 512: 30}
-JOBS_AMONG_UNLIKE = {8: 300, 64: 300, 512: 200}  # of what is found least often, up to PROMISED_LAG
+JOBS_AMONG_UNLIKE = 300  # of what is found least often, up to PROMISED_LAG
 FALSE, FOUND, ALL, PROMISED_LAG = 0.01, 0.8, 0.95, 0.6
 CONFIDENCE = 0.95
 
@@ -160,7 +160,7 @@ def cells(effort: float) -> Iterator[Cell]:
                 yield cell(kind, lag1, ranks, max(1, round(effort * CLEAN_JOBS)))
             for kind in SLOW:
                 special = "unlike" in kind and lag1 <= PROMISED_LAG
-                jobs = (JOBS_AMONG_UNLIKE if special else JOBS)[ranks]
+                jobs = JOBS_AMONG_UNLIKE if special else JOBS[ranks]
                 yield cell(kind, lag1, ranks, max(1, round(effort * jobs)))
 
 
