@@ -22,7 +22,6 @@ if TYPE_CHECKING:
         "stragglers nccl-inspector-4711/ --communicator 0x7f8c496ae9f661",
         "stragglers traces/*.json.gz",
         "stragglers steps.jsonl --format json",
-        "stragglers results/today --trace arrivals.csv",
     )
 )
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...", type=click.Path(path_type=Path))

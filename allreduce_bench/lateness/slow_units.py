@@ -95,7 +95,7 @@ def standing(ready_s: np.ndarray, undisturbed_s: float, clock_error_s: float) ->
     noise = _noise(every_late_s, count, alike, SPREAD * undisturbed_s)
     known = np.maximum((~np.isnan(noise.blocks)).sum(axis=0), 1)
     mean_s = np.where(np.isnan(late_s), np.nan, np.nan_to_num(noise.blocks).sum(axis=0) / known)
-    apart_s = np.minimum(mean_s, mean_s - np.nanmedian(mean_s))
+    apart_s = np.minimum(mean_s, mean_s - median(mean_s, axis=0))
     worth = count if alike == 1 else min(float(count), steps / alike)
     critical = critical_z(units / (ALARM / 2), max(2, round(worth)), units)
     least_s = max(LEAST_SLOWER * undisturbed_s, CLOCK_ERRORS * clock_error_s)
@@ -141,7 +141,7 @@ def _noise(late_s: np.ndarray, count: int, alike: float, likely_s: float) -> _No
     length, medians = len(late_s) // count, block_medians(late_s, count)
     of_block_s = spread_of_blocks(medians)
     of_step_s = OF_NORMAL * median(np.abs(late_s - median(late_s, axis=0)), axis=0)
-    lasting_s = float(np.nanmedian(of_step_s)) * sqrt(alike / length)
+    lasting_s = float(median(of_step_s, axis=0)) * sqrt(alike / length)
     typical_s = float(np.median(of_block_s))
     more = max(1.0, lasting_s / typical_s) if typical_s > 0 else 1.0
     fewest = max(-(-FEWEST_STEPS // length), int(np.ceil(FEWEST_WORTH * alike / length)))

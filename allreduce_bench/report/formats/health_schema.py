@@ -11,7 +11,8 @@ GROUPS = fields(
         "groups": items(items(text(), "its nodes"), "racks or switches: pairs between them are slower; none: not seen"),
         "alone": items(text(), "nodes that are as far from every group: behind a switch of their own, or slow"),
         "far_ratio": number("median time of pairs between groups over that within them"),
-    }
+    },
+    meaning="groups of nodes, such as racks, by whose pairs nodes and links are judged",
 )
 TEST = fields(
     {
