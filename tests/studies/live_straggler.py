@@ -52,7 +52,7 @@ def by_report(python: Path, ranks: int, slowed: int | None) -> Told:
     with tempfile.TemporaryDirectory() as folder:
         run = [str(python), "-m", "allreduce_bench", "run", "-n", str(ranks), "-o", f"{folder}/run", "-a", "native"]
         run += ["--sizes", "4K", "--work", "sleep", "--compute", f"{SLEEP_S * 1e3:g}ms", "--iters", str(STEPS)]
-        run += ["--no-reference-times"]
+        run += ["--no-reference-times", "--launches", "1"]
         run += [] if slowed is None else ["--inject-slowdown", f"{slowed}:{SLOWER_BY:.0%}"]
         judge = [str(python), "-m", "allreduce_bench", "stragglers", f"{folder}/run", "--format", "json"]
         for command in (run, judge):
