@@ -5,8 +5,8 @@ next, and 1 % of the steps of each rank take two steps longer. The report sees S
 without a slow rank, and then one is slow for WATCHED steps at most. False alarms: of the report, the share of jobs
 without a slow rank of which it names one; of the alarm, how many alerts a whole day of such steps gives. Writes the
 table and the figure; exit status 1 where a promise is not kept: a rank that is 12 % slower under 5 % of noise is found
-in FOUND of jobs, by the report and by the alarm, whatever the ranks; of clean jobs the report says one in FALSE at
-most, and the alarm one alert a day at most. Seven minutes of one core.
+in FOUND of jobs by the report and in ALARMED by the alarm, whatever the ranks; of clean jobs the report says one in
+FALSE at most, and the alarm one alert a day at most. Seven minutes of one core.
 
 python tests/studies/operating_curve.py [--effort 1.0] [--folder docs/stragglers]
 """
@@ -30,7 +30,7 @@ NOISES = (0.02, 0.05, 0.1, 0.2)
 EFFECTS = (0.02, 0.03, 0.05, 0.07, 0.1, 0.12, 0.15, 0.2, 0.3, 0.5)
 STEPS, WATCHED = 200, 600
 HOURS = 24  # of the alarm without a slow rank, at PROMISED_NOISE
-PROMISED_EFFECT, PROMISED_NOISE, FOUND, FALSE = 0.12, 0.05, 0.99, 0.01
+PROMISED_EFFECT, PROMISED_NOISE, FOUND, ALARMED, FALSE = 0.12, 0.05, 0.99, 0.95, 0.01
 JOBS = {8: 60, 32: 60, 128: 40, 1024: 10}  # of each cell
 PROMISED_JOBS = {8: 500, 32: 500, 128: 400, 1024: 200}  # of the cells of which something is promised
 ALARM_JOBS = {8: 20, 32: 20, 128: 16, 1024: 6}
@@ -130,7 +130,7 @@ def kept(table: list[Cell]) -> bool:
             f"{alarm.found:18.1%} of {alarm.jobs:<4}{alarm.steps_median or 0:10.0f},{alarm.steps_p95 or 0:4.0f}"
             f"{day.false:20.2f} of {day.jobs} days"
         )
-        is_kept &= min(report.found or 0, alarm.found or 0) >= FOUND and clean.false <= FALSE and day.false <= 1
+        is_kept &= (report.found or 0) >= FOUND and (alarm.found or 0) >= ALARMED and clean.false <= FALSE and day.false <= 1
         is_kept &= report.false <= FALSE
     return is_kept
 
