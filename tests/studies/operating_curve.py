@@ -130,7 +130,9 @@ def kept(table: list[Cell]) -> bool:
             f"{alarm.found:18.1%} of {alarm.jobs:<4}{alarm.steps_median or 0:10.0f},{alarm.steps_p95 or 0:4.0f}"
             f"{day.false:20.2f} of {day.jobs} days"
         )
-        is_kept &= (report.found or 0) >= FOUND and (alarm.found or 0) >= ALARMED and clean.false <= FALSE and day.false <= 1
+        is_kept &= (
+            (report.found or 0) >= FOUND and (alarm.found or 0) >= ALARMED and clean.false <= FALSE and day.false <= 1
+        )
         is_kept &= report.false <= FALSE
     return is_kept
 
