@@ -1,8 +1,8 @@
 """Which all-reduces that go wrong does a run catch? 25 ways, in every operation and type, on both MPIs.
 
 python tests/studies/faults.py [--cell-time S] [--cells M] [PYTHON…]. Prints for each MPI and number of ranks a line per
-fault: in how many settings (operation, type, count, native or ring, warm or cold) its cell ended as wrong; whoever remembers results counts, too,
-where inputs changed so that at most 1 % of the timed calls could be left out. Then the
+fault: in how many settings (operation, type, count, native or ring, warm or cold) its cell ended as wrong; whoever
+remembers results counts, too, where inputs changed so that at most 1 % of the timed calls could be left out. Then the
 same of compiled tables whose rows are wrong in some calls of a batch; how often faults of one call in N were caught,
 and how often the number of checked calls promises it. Exit status 1 where a fault that always comes back was missed, a
 sound all-reduce was accused, or a promise is off by 4 standard deviations.
@@ -38,7 +38,10 @@ def table_of_faults(python: Path, cell_time: str, sample: bool) -> int:
             caught[line["fault"]][ranks].append(line["caught"])
             if line["caught"] != (line["fault"] != "none"):
                 missed.append(f"{ranks} ranks, {line['fault']}: {line['setting']}: {line['state']}")
-    print(f"\n{python}: settings in which the cell ended as wrong, or remembered results saved under 1 % of calls\n{'':44}" + "".join(f"{n:>4} ranks" for n in RANKS))
+    print(
+        f"\n{python}: settings in which the cell ended as wrong, or remembered results saved under 1 % of calls\n{'':44}"
+        + "".join(f"{n:>4} ranks" for n in RANKS)
+    )
     for fault, by_ranks in caught.items():
         cells = [f"{sum(by_ranks[n])} of {len(by_ranks[n])}" if n in by_ranks else "" for n in RANKS]
         print(f"  {fault:42}" + "".join(f"{cell:>10}" for cell in cells), flush=True)
