@@ -39,7 +39,7 @@ def table_of_faults(python: Path, cell_time: str, sample: bool) -> int:
             if line["caught"] != (line["fault"] != "none"):
                 missed.append(f"{ranks} ranks, {line['fault']}: {line['setting']}: {line['state']}")
     print(
-        f"\n{python}: settings in which the cell ended as wrong, or remembered results saved under 1 % of calls\n{'':44}"
+        f"\n{python}: settings in which the cell ended as wrong, or remembering saved under 1 %\n{'':44}"
         + "".join(f"{n:>4} ranks" for n in RANKS)
     )
     for fault, by_ranks in caught.items():
