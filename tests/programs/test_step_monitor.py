@@ -246,7 +246,14 @@ def test_the_example_of_the_page_runs_and_names_the_rank(python, tmp_path, monke
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs" / "step-monitor.md").read_text()
     (program,) = [block for block in blocks(text) if block.startswith("# steps.py")]
-    (tmp_path / "steps.py").write_text(program.replace("range(300)", "range(600)"))  # the machine may be busy
-    status, words = mpirun(python, 4, str(tmp_path / "steps.py"))
-    assert status == 0 and re.search(r"^StepMonitor: step \d+: rank 1 is \d+ % slower", words, re.MULTILINE), words
+    alert = re.compile(r"^StepMonitor: step \d+: rank 1 is \d+ % slower", re.MULTILINE)
+    for longer in (1, 3, 10):  # ranks share busy cores here: steps that outlast their noise
+        steps = program.replace("0.012", str(0.012 * longer)).replace("0.010", str(0.010 * longer))
+        (tmp_path / "steps.py").write_text(steps)
+        status, words = mpirun(python, 4, str(tmp_path / "steps.py"))
+        assert status == 0, words
+        if alert.search(words):
+            break
+    else:
+        pytest.fail(words)
     assert {path.name for path in tmp_path.iterdir()} == {"steps.py", "steps.jsonl", "allreduce_bench.prom"}

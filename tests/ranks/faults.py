@@ -68,9 +68,15 @@ def settings(size: int, sample: bool) -> Iterator[tuple]:
 
 
 def works_anyway(name: str) -> bool:
-    """Whether a fault that remembers results did the work of every timed call all the same, since inputs changed."""
+    """Whether the work of every timed call was done all the same.
+
+    Results that are remembered by the input were not used, since inputs changed; a fault of all calls of a batch but
+    one found only batches of one call, as on a busy machine.
+    """
     remembered, timed = sum(bound.remembered for bound in bounds), sum(bound.timed_calls for bound in bounds)
-    return "remembered" in name and remembered <= timed / 100
+    if "remembered" in name:
+        return remembered <= timed / 100
+    return "batch" in name and not any(bound.left_out for bound in bounds)
 
 
 def main() -> None:

@@ -23,6 +23,7 @@ class Bound:
         self.kept: np.ndarray | None = None
         self.results: dict[bytes, np.ndarray] = {}  # of inputs
         self.remembered = 0  # timed calls that did no work
+        self.left_out = 0  # timed calls of which a part, or all, was left as it was
 
     def remember(self, key: bytes) -> None:
         """The result that all ranks have for these keys of theirs, or a new one."""
@@ -98,7 +99,14 @@ def nothing_communicated(bound: Bound) -> None:
 
 def only_where(is_made: Callable[[], bool]) -> Run:
     """Of the calls of a batch only some are made, the others leave what was there."""
-    return lambda bound: bound.reduce() if not timed[0] or is_made() else None
+
+    def run(bound: Bound) -> None:
+        if not timed[0] or is_made():
+            bound.reduce()
+        else:
+            bound.left_out += 1
+
+    return run
 
 
 def is_last() -> bool:
@@ -116,6 +124,7 @@ def half_left(bound: Bound) -> None:
     bound.reduce()
     if timed[0] and not is_first():
         half[:] = kept
+        bound.left_out += 1
 
 
 def remembered_by_a_line(bound: Bound) -> None:
