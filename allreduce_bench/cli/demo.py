@@ -5,10 +5,10 @@ from pathlib import Path
 
 import click
 
+from ..lab.demo import measure_lab
 from ..launching.scheduler import idle_scheduler
 from ..measuring.startup import under_launcher
 from ..runs.plan import Plan
-from .demo_lab import measure_lab
 from .measurement import WAIT_IDLE
 from .request import Control, Request, algorithm_fields
 from .run_from_outside import run_from_outside

@@ -49,8 +49,8 @@ def finish(control: Control, folder: RunFolder, plan: Plan) -> str:
 
 def _tell_stragglers(folder: RunFolder) -> None:
     """Print who arrived late, or why nobody is named."""
-    from ..evaluation.joined_arrivals import of_run
-    from ..report.straggler_sentences import injected_sentences, judged, verdict_sentences
+    from ..stragglers.joined_arrivals import of_run
+    from ..stragglers.sentences import injected_sentences, judged, verdict_sentences
     from .terminal import echo_wrapped
 
     parts = [judged(*part) for part in of_run(folder)]

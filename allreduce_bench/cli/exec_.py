@@ -52,11 +52,11 @@ def exec_(
     named, and its exit status is handed on. A Python program whose rank fails while the others wait for it should be
     started as python -m mpi4py, unless it uses Allreduce of this package: else MPI waits for all ranks at its end.
     """
+    from ..lab.around import with_lab
     from ..launching.find import find_launcher
     from ..launching.launcher import on_one_node
     from ..launching.own_program import WatchedProgram
     from ..launching.tied_process import interrupt_when_asked_to_end
-    from .in_lab import with_lab
     from .work_limit import refuse_many_ranks
 
     if under_launcher(os.environ):

@@ -79,8 +79,8 @@ def fit(runs, output, algorithms, priced_as, own, ranks_per_node, format_, no_li
 
 
 def _lab_sentences(paths: tuple[Path, ...], fitted) -> list[str]:
+    from ..lab.set_links import lab_sentences
     from ..runs.folder import RunFolder
-    from .set_links import lab_sentences
 
     return lab_sentences([RunFolder(path) for path in paths if (path / "run.json").exists()], fitted)
 

@@ -113,7 +113,7 @@ def _plan_of(options: Mapping[str, Any], **decided: Any) -> Plan:
     values: dict[str, Any] = {name: options[OPTION_OF.get(name, name)] for name in IN_PLAN}
     start = Start(hosts=_hosts(options), **{name: options[name] for name in IN_START})
     if LAB_VARIABLE in os.environ:
-        from .in_lab import with_lab  # late: few runs are on virtual hosts
+        from ..lab.around import with_lab  # late: few runs are on virtual hosts
 
         start = with_lab(start, os.environ)
     plan = Plan(

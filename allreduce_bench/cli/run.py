@@ -58,7 +58,7 @@ def run(context: click.Context, **options) -> None:
 
         run_as_rank(request, options["interface"], options["thread_level"])
     else:
-        from .in_lab import enter_lab, rates_to_enter
+        from ..lab.around import enter_lab, rates_to_enter
         from .run_from_outside import run_from_outside
 
         if rates := rates_to_enter(options):

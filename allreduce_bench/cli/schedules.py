@@ -6,13 +6,13 @@ from pathlib import Path
 import click
 
 from ..algorithms import builtin, find, is_of_library
+from ..pages.endings import ENDINGS, Asked
+from ..pages.explain_all import explain_all, required_beside_all
 from ..pages.names import STYLES
 from ..runs.atomic_write import is_stream, refuse_given, write_atomically, write_given
 from ..runs.cell import EXECUTORS, MOCKUPS
 from ..runs.schema import FLOORS
 from ..schedule.rendezvous import Refusal
-from .endings import ENDINGS, Asked
-from .explain_all import explain_all, required_beside_all
 from .sections import examples
 from .terminal import echo_wrapped, screen
 from .types import RANKS, OneLineError, errors_in_one_line, no_limit, talk

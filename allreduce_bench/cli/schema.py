@@ -46,12 +46,12 @@ def schema(words, check, as_) -> None:
 
 def _formats() -> "tuple[Format, ...]":
     """All, those of a run folder first."""
-    from ..evaluation.comparison import json_schema as comparison
+    from ..comparison import json_schema as comparison
     from ..models import json_schema as models
     from ..report.formats import json_schema as report
     from ..runs.json_schema import launch, rows, run
     from ..slurm import json_schema as slurm
-    from ..workload import json_schema as workload
+    from ..training import json_schema as workload
 
     modules = (run, launch, rows, slurm, report, comparison, models, workload)
     return tuple(format_ for module in modules for format_ in module.FORMATS)

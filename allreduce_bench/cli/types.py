@@ -88,7 +88,7 @@ def _limits_parser(quantity: str) -> Callable:
 
 
 def _parse_despite(text: str) -> frozenset[str]:
-    from ..evaluation.comparison.conditions import parse_despite  # late: only `compare` asks
+    from ..comparison.conditions import parse_despite  # late: only `compare` asks
 
     return parse_despite(text)
 

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..lateness.two_states import LEAST_GAP, TooFewLaunches, TwoStates, two_states
 from .cell_label import cell_of
 from .environment import differences
 from .summary_row import LaunchStates, SummaryRow
+from .two_states import LEAST_GAP, TooFewLaunches, TwoStates, two_states
 
 Series = Hashable  # identifies the series of a cell; the cells of a series differ in size only
 CellOfSeries = tuple[Series, int]  # with the size, bytes

@@ -2,7 +2,7 @@
 
 import re
 
-from .job_files import FLIGHT_RECORDER, KINETO, RAS, RECOGNISERS
+from ..stragglers.job_files import FLIGHT_RECORDER, KINETO, RAS, RECOGNISERS
 
 PEEKED = 100_000  # characters
 OF_JOBS = {

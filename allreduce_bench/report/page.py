@@ -35,6 +35,7 @@ from ..runs.dtypes import is_float
 from ..runs.folder import RunFolder
 from ..runs.plan import Plan
 from ..schedule.algorithm import Algorithm
+from ..stragglers.section import straggler_section
 from ..units import format_size, in_ranks, three_digits
 from ..web.document import asset, engine, policy, script_data, theme
 from . import caveats, folding, how_measured, verdict_sentence
@@ -52,7 +53,6 @@ from .pictures import measured_caption, model_pictures, run_pictures, time_pictu
 from .placement_table import placement_tables
 from .ratio_table import RatioLine
 from .several_runs import common_frame
-from .straggler_section import straggler_section
 from .time_table import time_table
 
 SCRIPTS = ("chart", "tables", "calls", "start")  # in this order, as one

@@ -8,7 +8,7 @@ from ..evaluation.cell_times import MIN_LAUNCHES, split_values
 from ..evaluation.doubt import MUCH_INVALID, STRONG_DRIFT, drifts
 from ..evaluation.limits import passes_link
 from ..evaluation.summary_row import SummaryRow, competitor_of, time_of
-from ..lateness.two_states import FEWEST_LAUNCHES
+from ..evaluation.two_states import FEWEST_LAUNCHES
 from ..measuring.budget import MAX_REPETITIONS
 from ..stats import LEAST_FOR_INTERVAL
 from ..units import format_time

@@ -12,8 +12,8 @@ from made_runs import build_run, launch_facts
 from rechecked import change_json, recheck
 
 from allreduce_bench.cli import main
-from allreduce_bench.cli.compare import compare as command
-from allreduce_bench.evaluation.comparison.conditions import SAME
+from allreduce_bench.comparison.command import compare as command
+from allreduce_bench.comparison.conditions import SAME
 from allreduce_bench.runs.folder import RunFolder
 
 KIB = 1024

@@ -3,29 +3,29 @@
 import pytest
 from interpreters import interpreters
 
-from allreduce_bench.cli import demo_lab
+from allreduce_bench.lab import demo
 from allreduce_bench.lab.room import why_no_lab
 
 
 def test_where_there_can_be_none_a_line_says_so(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(demo_lab, "why_no_lab", lambda: "virtual hosts need root")
-    assert demo_lab.measure_lab(tmp_path / "lab") is None and not (tmp_path / "lab").exists()
+    monkeypatch.setattr(demo, "why_no_lab", lambda: "virtual hosts need root")
+    assert demo.measure_lab(tmp_path / "lab") is None and not (tmp_path / "lab").exists()
     assert capsys.readouterr().err == "the demo leaves out virtual hosts: virtual hosts need root\n"
 
 
 def test_a_run_that_fails_does_not_fail_the_demo(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(demo_lab, "why_no_lab", str)
-    monkeypatch.setattr(demo_lab, "_run", lambda *words: 1)
-    assert demo_lab.measure_lab(tmp_path / "lab") is None
+    monkeypatch.setattr(demo, "why_no_lab", str)
+    monkeypatch.setattr(demo, "_run", lambda *words: 1)
+    assert demo.measure_lab(tmp_path / "lab") is None
     assert "the run over virtual hosts failed; the rest of the demo is complete" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(bool(why_no_lab()) or not interpreters(), reason=why_no_lab() or "no interpreter here has an MPI")
 def test_the_rate_that_was_set_stands_beside_the_fitted_one(monkeypatch, capfd, tmp_path):
-    monkeypatch.setattr(demo_lab, "HOSTS", 3)
-    monkeypatch.setattr(demo_lab, "WHAT", ("-n", "2,3", "-a", "ring", "--sizes", "8,64K,256K"))
-    monkeypatch.setattr(demo_lab, "HOW_OFTEN", ("--launches", "1", "--iters", "3"))
-    folder = demo_lab.measure_lab(tmp_path / "lab")
+    monkeypatch.setattr(demo, "HOSTS", 3)
+    monkeypatch.setattr(demo, "WHAT", ("-n", "2,3", "-a", "ring", "--sizes", "8,64K,256K"))
+    monkeypatch.setattr(demo, "HOW_OFTEN", ("--launches", "1", "--iters", "3"))
+    folder = demo.measure_lab(tmp_path / "lab")
     said = capfd.readouterr()
     assert folder is not None and len(folder.plan().start.virtual_rates_bytes_per_s) == 3
     assert "ping-pong: 8 B take " in said.out and "they are set to a beta of 80590 ps/byte" in said.err

@@ -12,9 +12,9 @@ from places import DATA, ROOT
 from virtual_hosts import INTERFACE, virtual_hosts
 
 from allreduce_bench.cli import main
-from allreduce_bench.cli.health_check import nodes_to_check
+from allreduce_bench.health.check import nodes_to_check
+from allreduce_bench.health.pair_file import Asked, PairFolder
 from allreduce_bench.runs.nodelist import expand
-from allreduce_bench.runs.pair_file import Asked, PairFolder
 
 H100 = DATA / "pairs_h100"
 
@@ -114,8 +114,8 @@ def test_an_interrupted_check_says_how_to_continue(tmp_path, monkeypatch):
     def interrupt(check):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("allreduce_bench.cli.health_check._prepared", lambda *asked: (None, {}))
-    monkeypatch.setattr("allreduce_bench.cli.health_check._announce", interrupt)
+    monkeypatch.setattr("allreduce_bench.health.check._prepared", lambda *asked: (None, {}))
+    monkeypatch.setattr("allreduce_bench.health.check._announce", interrupt)
     result = CliRunner().invoke(main, ["health", "--hosts", "n1,n2", "-o", str(tmp_path / "a b")])
     advice = f"to continue, repeat the command with -o '{tmp_path}/a b'"
     assert result.exit_code == 130 and result.output == f"error: interrupted; measured rounds are kept; {advice}\n"

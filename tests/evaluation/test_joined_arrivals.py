@@ -5,11 +5,11 @@ import pytest
 from made_inspector import Job, write_job
 from made_runs import build_run
 
-from allreduce_bench.evaluation.arrivals import RunArrivals
-from allreduce_bench.evaluation.joined_arrivals import joined, of_run
 from allreduce_bench.importers import keep, read
-from allreduce_bench.lateness.arrivals import Arrivals
 from allreduce_bench.runs.folder import RunFolder
+from allreduce_bench.stragglers.arrivals import Arrivals
+from allreduce_bench.stragglers.joined_arrivals import joined, of_run
+from allreduce_bench.stragglers.run_arrivals import RunArrivals
 
 
 def part(launch: str, begin_s: list[float], ready_s: float) -> RunArrivals:

@@ -5,9 +5,9 @@ import pytest
 from made_inspector import Job, write_job
 
 from allreduce_bench.importers import LogError, LogWarning
-from allreduce_bench.importers.inspector_arrivals import arrivals_of_logs
-from allreduce_bench.lateness.arrivals import waits
-from allreduce_bench.lateness.stragglers import straggler_report
+from allreduce_bench.stragglers.arrivals import waits
+from allreduce_bench.stragglers.inspector_source import arrivals_of_logs
+from allreduce_bench.stragglers.verdict import straggler_report
 
 JOB = Job(ranks=8, steps=60)
 

@@ -10,9 +10,9 @@ from made_traces import RANKS, of_nccl, two_hosts, without, write_traces
 from places import RANK_PROGRAMS
 
 from allreduce_bench.importers import LogError, LogNote, LogWarning
-from allreduce_bench.importers.flight_recorder import progress_of_records
-from allreduce_bench.importers.kineto_arrivals import HOST_CLOCK_ERROR_S, arrivals_of_traces
-from allreduce_bench.lateness.stragglers import straggler_report
+from allreduce_bench.stragglers.flight_recorder import progress_of_records
+from allreduce_bench.stragglers.kineto_source import HOST_CLOCK_ERROR_S, arrivals_of_traces
+from allreduce_bench.stragglers.verdict import straggler_report
 
 LATE = 2
 LATE_S = 0.01

@@ -7,8 +7,8 @@ import pytest
 from made_traces import RAS
 
 from allreduce_bench.importers import LogError
-from allreduce_bench.importers.nccl_ras import progress_of_ras, recognises
-from allreduce_bench.lateness.progress import Count, Missing
+from allreduce_bench.stragglers.nccl_ras import progress_of_ras, recognises
+from allreduce_bench.stragglers.progress import Count, Missing
 
 
 def answer(tmp_path, edit=None):

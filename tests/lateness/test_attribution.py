@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from allreduce_bench.lateness.attribution import attribution, lasting_differences
-from allreduce_bench.lateness.synthetic import Slow, synthetic_arrivals
-from allreduce_bench.lateness.what_if import Lateness
+from allreduce_bench.stragglers.attribution import attribution, lasting_differences
+from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
+from allreduce_bench.stragglers.what_if import Lateness
 
 
 def ready(slow, ranks=8, noise=0.0):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from allreduce_bench.lateness.dependence import correlation_time, correlation_time_of_events
-from allreduce_bench.lateness.synthetic import correlated
+from allreduce_bench.stragglers.dependence import correlation_time, correlation_time_of_events
+from allreduce_bench.stragglers.synthetic import correlated
 
 
 def noise(lag1, steps=300, units=64, seed=1):

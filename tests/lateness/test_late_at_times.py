@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from allreduce_bench.lateness.late_at_times import late_at_times, period_of
-from allreduce_bench.lateness.synthetic import synthetic_arrivals
+from allreduce_bench.stragglers.late_at_times import late_at_times, period_of
+from allreduce_bench.stragglers.synthetic import synthetic_arrivals
 
 NOBODY = np.zeros(8, dtype=bool)
 

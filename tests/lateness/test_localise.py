@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from allreduce_bench.lateness.localise import NODE, localise
-from allreduce_bench.lateness.synthetic import Slow, synthetic_arrivals
+from allreduce_bench.stragglers.localise import NODE, localise
+from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
 
 
 def late(ranks, slow, node_of):

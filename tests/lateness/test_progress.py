@@ -1,6 +1,6 @@
 """How far ranks have come, as counts."""
 
-from allreduce_bench.lateness.progress import Count, Progress
+from allreduce_bench.stragglers.progress import Count, Progress
 
 
 def test_behind_is_behind_whoever_has_entered_most():

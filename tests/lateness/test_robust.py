@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from allreduce_bench.lateness.robust import (
+from allreduce_bench.stragglers.robust import (
     block_medians,
     critical_z,
     deviation,

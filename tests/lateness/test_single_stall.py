@@ -2,9 +2,9 @@
 
 import pytest
 
-from allreduce_bench.lateness.job import job_of
-from allreduce_bench.lateness.single_stall import single_stall
-from allreduce_bench.lateness.synthetic import Slow, synthetic_arrivals
+from allreduce_bench.stragglers.job import job_of
+from allreduce_bench.stragglers.single_stall import single_stall
+from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
 
 
 def job(steps=100, stalls=(), slow=(), ranks=(2,)):

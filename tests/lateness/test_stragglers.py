@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from allreduce_bench.lateness.arrivals import Arrivals
-from allreduce_bench.lateness.localise import GROUP, NODE, RANK
-from allreduce_bench.lateness.stragglers import (
+from allreduce_bench.stragglers.arrivals import Arrivals
+from allreduce_bench.stragglers.localise import GROUP, NODE, RANK
+from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
+from allreduce_bench.stragglers.verdict import (
     BELOW_CLOCK,
     BELOW_NOISE,
     NO_READY_TIMES,
@@ -15,7 +16,6 @@ from allreduce_bench.lateness.stragglers import (
     TOO_FEW_STEPS,
     straggler_report,
 )
-from allreduce_bench.lateness.synthetic import Slow, synthetic_arrivals
 
 
 def arrivals(ranks, slow=(), steps=200, seed=5, **options):

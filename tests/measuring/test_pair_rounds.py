@@ -4,7 +4,8 @@ from itertools import combinations
 
 import pytest
 
-from allreduce_bench.measuring.pair_rounds import (
+from allreduce_bench.health.pair_file import Asked, PairRow
+from allreduce_bench.health.pair_rounds import (
     MOST_FOR_ALL,
     Order,
     circle_rounds,
@@ -16,7 +17,6 @@ from allreduce_bench.measuring.pair_rounds import (
     second_round,
     slow_with_fast,
 )
-from allreduce_bench.runs.pair_file import Asked, PairRow
 
 
 def names(number: int) -> list[str]:

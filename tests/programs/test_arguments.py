@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from allreduce_bench.programs.arguments import checked_duration, checked_every, checked_function, checked_path
-from allreduce_bench.programs.step_monitor import StepMonitor
+from allreduce_bench.stragglers.monitor.arguments import checked_duration, checked_every, checked_function, checked_path
+from allreduce_bench.stragglers.monitor.step_monitor import StepMonitor
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ import importlib.util
 
 import pytest
 
-from allreduce_bench.programs.carrier import Alone, transport_of
-from allreduce_bench.programs.step_monitor import StepMonitor
-from allreduce_bench.programs.transport import StepMonitorError
+from allreduce_bench.stragglers.monitor.carrier import Alone, transport_of
+from allreduce_bench.stragglers.monitor.step_monitor import StepMonitor
+from allreduce_bench.stragglers.monitor.transport import StepMonitorError
 
 
 @pytest.mark.parametrize("comm", [0, "world", object()])

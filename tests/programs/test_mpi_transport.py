@@ -9,8 +9,8 @@ pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here 
 PROGRAM = """
 import numpy as np
 from mpi4py import MPI
-from allreduce_bench.programs.mpi_transport import MpiTransport
-from allreduce_bench.programs.transport import StepMonitorError
+from allreduce_bench.stragglers.monitor.mpi_transport import MpiTransport
+from allreduce_bench.stragglers.monitor.transport import StepMonitorError
 
 comm = MPI.COMM_WORLD
 transport = MpiTransport(comm)

@@ -5,13 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from allreduce_bench.lateness.step_alarm import Alert, TooLittle
-from allreduce_bench.programs import observer
-from allreduce_bench.programs.blocks import Block
-from allreduce_bench.programs.observer import Job, Observer
-from allreduce_bench.programs.stalls import Stall
-from allreduce_bench.programs.watchdog import Unasked
-from allreduce_bench.programs.words import too_little_sentence
+from allreduce_bench.stragglers.monitor import observer
+from allreduce_bench.stragglers.monitor.blocks import Block
+from allreduce_bench.stragglers.monitor.observer import Job, Observer
+from allreduce_bench.stragglers.monitor.stalls import Stall
+from allreduce_bench.stragglers.monitor.watchdog import Unasked
+from allreduce_bench.stragglers.monitor.words import too_little_sentence
+from allreduce_bench.stragglers.step_alarm import Alert, TooLittle
 
 SLOW = Alert("slow", 1, 10, 0.12, 9.0, np.int64(0))
 

@@ -4,8 +4,16 @@ import socket
 
 import pytest
 
-from allreduce_bench.programs.side_line import ANSWER, BODY, LOOPBACK, Message, SideLine, new_key, own_addresses
-from allreduce_bench.programs.stalls import State
+from allreduce_bench.stragglers.monitor.side_line import (
+    ANSWER,
+    BODY,
+    LOOPBACK,
+    Message,
+    SideLine,
+    new_key,
+    own_addresses,
+)
+from allreduce_bench.stragglers.monitor.stalls import State
 
 SAID = Message(ANSWER, 5, State(2**40, True, False, 1.5))
 

@@ -15,11 +15,11 @@ from rank_programs import mpirun
 from shown_commands import blocks
 
 import allreduce_bench
-from allreduce_bench.lateness.step_alarm import TooLittle
-from allreduce_bench.programs import step_monitor
-from allreduce_bench.programs.step_monitor import StepMonitor
-from allreduce_bench.programs.transport import StepMonitorError
-from allreduce_bench.programs.words import too_little_sentence
+from allreduce_bench.stragglers.monitor import step_monitor
+from allreduce_bench.stragglers.monitor.step_monitor import StepMonitor
+from allreduce_bench.stragglers.monitor.transport import StepMonitorError
+from allreduce_bench.stragglers.monitor.words import too_little_sentence
+from allreduce_bench.stragglers.step_alarm import TooLittle
 
 RANKS = (1, 2, 3, 4, 5, 8)
 
@@ -166,7 +166,7 @@ def test_it_loads_nothing_that_measures_starts_or_reports():
     program = "import sys; from allreduce_bench import StepMonitor; print(*sys.modules)"
     command = [sys.executable, "-c", program]
     loaded = set(subprocess.check_output(command, text=True, env=with_package()).split())
-    assert "allreduce_bench.programs.watchdog" in loaded
+    assert "allreduce_bench.stragglers.monitor.watchdog" in loaded
     heavy = {"pandas", "rich", "scipy", "matplotlib", "click", "jinja2", "torch", "mpi4py"}
     assert not heavy & {name.partition(".")[0] for name in loaded}
     rooms = {name.split(".")[1] for name in loaded if name.startswith("allreduce_bench.")}

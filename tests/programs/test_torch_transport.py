@@ -11,8 +11,8 @@ from measured_runs import with_package
 from places import RANK_PROGRAMS, ROOT
 from shown_commands import blocks
 
-from allreduce_bench.programs.torch_transport import TorchTransport
-from allreduce_bench.programs.transport import StepMonitorError
+from allreduce_bench.stragglers.monitor.torch_transport import TorchTransport
+from allreduce_bench.stragglers.monitor.transport import StepMonitorError
 
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
 

@@ -6,10 +6,10 @@ from time import monotonic, sleep
 
 import pytest
 
-from allreduce_bench.programs import watchdog
-from allreduce_bench.programs.side_line import SideLine, new_key
-from allreduce_bench.programs.stalls import Stall
-from allreduce_bench.programs.watchdog import Answerer, Asker, Progress, Unasked
+from allreduce_bench.stragglers.monitor import watchdog
+from allreduce_bench.stragglers.monitor.side_line import SideLine, new_key
+from allreduce_bench.stragglers.monitor.stalls import Stall
+from allreduce_bench.stragglers.monitor.watchdog import Answerer, Asker, Progress, Unasked
 
 PATIENCE_S = 60.0
 

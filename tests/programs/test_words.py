@@ -1,9 +1,8 @@
 """What is said, word for word."""
 
-from allreduce_bench.lateness.step_alarm import Alert, TooLittle
-from allreduce_bench.programs.stalls import Stall
-from allreduce_bench.programs.watchdog import Unasked
-from allreduce_bench.programs.words import (
+from allreduce_bench.stragglers.monitor.stalls import Stall
+from allreduce_bench.stragglers.monitor.watchdog import Unasked
+from allreduce_bench.stragglers.monitor.words import (
     alert_sentence,
     alert_sentences,
     namer,
@@ -11,6 +10,7 @@ from allreduce_bench.programs.words import (
     too_little_sentence,
     unasked_sentence,
 )
+from allreduce_bench.stragglers.step_alarm import Alert, TooLittle
 
 NAME = namer((0, 0, 1, 1, 1, 1) + (1,) * 20, ("n1", "n3"))
 HERE = namer((0,) * 6, ("n1",))

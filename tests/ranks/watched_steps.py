@@ -15,8 +15,8 @@ import time
 import numpy as np
 
 from allreduce_bench import StepMonitor
-from allreduce_bench.programs import step_monitor, watchdog
-from allreduce_bench.programs.transport import StepMonitorError
+from allreduce_bench.stragglers.monitor import step_monitor, watchdog
+from allreduce_bench.stragglers.monitor.transport import StepMonitorError
 
 POLL_S = 0.0002
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from allreduce_bench.evaluation.node_health import health_of
-from allreduce_bench.evaluation.node_pairs import PairTable
-from allreduce_bench.report.health_table import CAPTION, health_lines
+from allreduce_bench.health.node_health import health_of
+from allreduce_bench.health.node_pairs import PairTable
+from allreduce_bench.health.table import CAPTION, health_lines
 
 
 def health(nodes: int, slow: tuple[int, ...], failed=None):

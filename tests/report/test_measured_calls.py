@@ -1,11 +1,11 @@
 """The words about recorded calls that were replayed."""
 
-from allreduce_bench.report.measured_calls import beside_sentence, measured_calls_text, sizes_sentence
 from allreduce_bench.tables import UNBOUNDED, Screen
-from allreduce_bench.workload.call_file import Call
-from allreduce_bench.workload.measured import Measured, modelled_calls
-from allreduce_bench.workload.result import measured_result
-from allreduce_bench.workload.time_line import Phase, TimeLine, Transfer
+from allreduce_bench.training.call_file import Call
+from allreduce_bench.training.measured import Measured, modelled_calls
+from allreduce_bench.training.measured_calls import beside_sentence, measured_calls_text, sizes_sentence
+from allreduce_bench.training.result import measured_result
+from allreduce_bench.training.time_line import Phase, TimeLine, Transfer
 
 CALLS = [Call(400, 0.002), Call(1200, 0.004), Call(400, 0.0)]
 SENT = tuple(Transfer(nbytes, at, at, at + 0.001) for nbytes, at in ((400, 0.002), (1200, 0.007), (400, 0.008)))

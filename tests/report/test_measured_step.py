@@ -1,14 +1,14 @@
 """The words about a measured step."""
 
-from allreduce_bench.report.measured_step import measured_text, slowdown_sentence
-from allreduce_bench.workload.buckets import Caps
-from allreduce_bench.workload.fusion import Fusion
-from allreduce_bench.workload.measured import Cycles, Measured, modelled_of
-from allreduce_bench.workload.result import measured_result
-from allreduce_bench.workload.step import Setup
-from allreduce_bench.workload.tensor_parallel import TensorParallel
-from allreduce_bench.workload.tensors import Gradient, Model
-from allreduce_bench.workload.time_line import Phase, TimeLine, Transfer
+from allreduce_bench.training.buckets import Caps
+from allreduce_bench.training.fusion import Fusion
+from allreduce_bench.training.measured import Cycles, Measured, modelled_of
+from allreduce_bench.training.measured_table import measured_text, slowdown_sentence
+from allreduce_bench.training.result import measured_result
+from allreduce_bench.training.step import Setup
+from allreduce_bench.training.tensor_parallel import TensorParallel
+from allreduce_bench.training.tensors import Gradient, Model
+from allreduce_bench.training.time_line import Phase, TimeLine, Transfer
 
 SETUP = Setup(Model("m", "M", (Gradient("a", (300,)), Gradient("b", (100,)))), 0.006, Caps(400, 400))
 LINE = TimeLine(

@@ -1,7 +1,7 @@
 """How far ranks have come, in words: never by how much time."""
 
-from allreduce_bench.lateness.progress import DEAD, NO_RECORD, Count, Held, Missing, Progress, Unlike
-from allreduce_bench.report.progress_sentences import (
+from allreduce_bench.stragglers.progress import DEAD, NO_RECORD, Count, Held, Missing, Progress, Unlike
+from allreduce_bench.stragglers.progress_sentences import (
     MOST_RANKS,
     NO_TIMES,
     SNAPSHOT,

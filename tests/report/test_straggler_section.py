@@ -7,8 +7,8 @@ from made_runs import build_run
 
 from allreduce_bench.importers import keep, read
 from allreduce_bench.report.page import write_report
-from allreduce_bench.report.straggler_section import straggler_section
 from allreduce_bench.runs.folder import RunFolder
+from allreduce_bench.stragglers.section import straggler_section
 
 
 def imported(path, job: Job) -> RunFolder:

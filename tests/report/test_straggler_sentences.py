@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from made_arrivals import arrivals, judgement
 
-from allreduce_bench.evaluation.joined_arrivals import Injected
-from allreduce_bench.evaluation.node_states import NodeState
-from allreduce_bench.lateness.arrivals import Arrivals
-from allreduce_bench.lateness.synthetic import Slow, synthetic_arrivals
-from allreduce_bench.report.straggler_sentences import (
+from allreduce_bench.runs.injected import Slowdown
+from allreduce_bench.stragglers.arrivals import Arrivals
+from allreduce_bench.stragglers.joined_arrivals import Injected
+from allreduce_bench.stragglers.node_states import NodeState
+from allreduce_bench.stragglers.sentences import (
     idle_words,
     judged,
     name_of,
@@ -17,8 +17,8 @@ from allreduce_bench.report.straggler_sentences import (
     since_words,
     verdict_sentences,
 )
-from allreduce_bench.report.straggler_table import MOST_RANKS, rank_rows
-from allreduce_bench.runs.injected import Slowdown
+from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
+from allreduce_bench.stragglers.table import MOST_RANKS, rank_rows
 
 
 def test_a_slow_rank_is_named_with_its_price():

@@ -3,7 +3,12 @@
 import pytest
 
 from allreduce_bench.models.machine import bare_machine
-from allreduce_bench.report.training_step import (
+from allreduce_bench.tables import Screen
+from allreduce_bench.training.architectures import known_model
+from allreduce_bench.training.buckets import MIB, Caps
+from allreduce_bench.training.cost import modelled_costs
+from allreduce_bench.training.fusion import Fusion
+from allreduce_bench.training.outcome_table import (
     answer,
     bucket_text,
     memory_sentence,
@@ -11,14 +16,9 @@ from allreduce_bench.report.training_step import (
     packing_sentence,
     result_text,
 )
-from allreduce_bench.tables import Screen
-from allreduce_bench.workload.architectures import known_model
-from allreduce_bench.workload.buckets import MIB, Caps
-from allreduce_bench.workload.cost import modelled_costs
-from allreduce_bench.workload.fusion import Fusion
-from allreduce_bench.workload.result import Result
-from allreduce_bench.workload.step import Setup, outcome, variants
-from allreduce_bench.workload.tensor_parallel import divide
+from allreduce_bench.training.result import Result
+from allreduce_bench.training.step import Setup, outcome, variants
+from allreduce_bench.training.tensor_parallel import divide
 
 COSTS = modelled_costs(bare_machine(20e-6, 8e-10), ["ring", "tree"])
 SETUP = Setup(known_model("resnet50"), 0.1)

@@ -9,7 +9,7 @@ from made_runs import build_run
 from places import ROOT
 from shown_commands import PAGES
 
-from allreduce_bench.evaluation.comparison import FORMATS, compare, read_sides
+from allreduce_bench.comparison import FORMATS, compare, read_sides
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.evaluation.verdict import verdicts
 from allreduce_bench.report.answer import answer

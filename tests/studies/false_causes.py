@@ -23,9 +23,9 @@ from typing import NamedTuple
 import numpy as np
 from places import ROOT
 
-from allreduce_bench.lateness.localise import GROUP
-from allreduce_bench.lateness.stragglers import StragglerReport, straggler_report
-from allreduce_bench.lateness.synthetic import arrivals_of, correlated
+from allreduce_bench.stragglers.localise import GROUP
+from allreduce_bench.stragglers.synthetic import arrivals_of, correlated
+from allreduce_bench.stragglers.verdict import StragglerReport, straggler_report
 
 RANKS = (8, 64, 512)
 LAGS = (0.3, 0.6, 0.9, 0.95)

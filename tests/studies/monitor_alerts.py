@@ -19,7 +19,7 @@ from statistics import median
 
 import numpy as np
 
-from allreduce_bench.lateness.step_alarm import RECOVERED, SLOW, Alert, StepAlarm
+from allreduce_bench.stragglers.step_alarm import RECOVERED, SLOW, Alert, StepAlarm
 
 NOISE, SPIKES, SPIKE, SLOWER_BY = 0.05, 0.01, 2.0, 0.12
 BEFORE, WATCHED, DAY, HOUR = 1000, 600, 86_400, 3600

@@ -21,9 +21,9 @@ import numpy as np
 from false_causes import limit_words
 from places import ROOT
 
-from allreduce_bench.lateness.step_alarm import SLOW, StepAlarm
-from allreduce_bench.lateness.stragglers import straggler_report
-from allreduce_bench.lateness.synthetic import Slow, synthetic_arrivals
+from allreduce_bench.stragglers.step_alarm import SLOW, StepAlarm
+from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
+from allreduce_bench.stragglers.verdict import straggler_report
 
 RANKS = (8, 32, 128, 1024)
 NOISES = (0.02, 0.05, 0.1, 0.2)

@@ -15,9 +15,9 @@ import reading_commands
 from places import RANK_PROGRAMS
 from striking import Way
 
+from allreduce_bench.health.pair_file import PairFolder, failed_pairs, whole_pairs
 from allreduce_bench.programs.choices import KIND as CHOICES
 from allreduce_bench.runs.folder import RunFolder, key_of
-from allreduce_bench.runs.pair_file import PairFolder, failed_pairs, whole_pairs
 
 INTERRUPTED = 130  # the status of a command that was asked to end
 KILLED = 128 + signal.SIGKILL  # of a program that was killed, as shells have it

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from allreduce_bench.lateness.arrivals import Arrivals
-from allreduce_bench.lateness.synthetic import Slow, synthetic_arrivals
-from allreduce_bench.report.straggler_sentences import Judged, judged
+from allreduce_bench.stragglers.arrivals import Arrivals
+from allreduce_bench.stragglers.sentences import Judged, judged
+from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
 
 
 def arrivals(ranks: int = 8, steps: int = 200, slow: int | None = 5, by: float = 0.12, **choices) -> Arrivals:

@@ -9,7 +9,7 @@ from tempfile import NamedTemporaryFile
 COMMAND = (
     "import json, sys; from allreduce_bench.launching.find import find_launcher, mpirun_command;"
     "from allreduce_bench.runs.start import UNASKED;"
-    "program = [sys.executable, '-m', 'allreduce_bench.measuring.training_step', sys.argv[2]];"
+    "program = [sys.executable, '-m', 'allreduce_bench.training.measuring.training_step', sys.argv[2]];"
     "print(json.dumps(mpirun_command(find_launcher(), int(sys.argv[1]), UNASKED, program)))"
 )
 

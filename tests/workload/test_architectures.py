@@ -2,8 +2,8 @@
 
 import pytest
 
-from allreduce_bench.workload.architectures import ARCHITECTURES, known_model
-from allreduce_bench.workload.tensors import ModelError
+from allreduce_bench.training.architectures import ARCHITECTURES, known_model
+from allreduce_bench.training.tensors import ModelError
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,7 @@ import pytest
 from allreduce_bench.models.forms import Form
 from allreduce_bench.models.machine import Machine, MachineError, bare_machine
 from allreduce_bench.models.model import Model, ModelPart, Parameter
-from allreduce_bench.workload.cost import (
-    CostError,
-    LoggedCosts,
-    Timed,
-    choose,
-    interpolated,
-    modelled_costs,
-)
+from allreduce_bench.training.cost import CostError, LoggedCosts, Timed, choose, interpolated, modelled_costs
 
 BARE = bare_machine(1e-5, 1e-9)
 LOG = [Timed("native", 4, 1000, 1.0), Timed("native", 4, 1000, 3.0), Timed("native", 4, 1000, 1.5)]

@@ -5,12 +5,12 @@ import json
 from strict_schemas import undescribed
 
 from allreduce_bench.models.machine import bare_machine
-from allreduce_bench.workload.architectures import known_model
-from allreduce_bench.workload.cost import modelled_costs
-from allreduce_bench.workload.fusion import Fusion
-from allreduce_bench.workload.result import Result, document
-from allreduce_bench.workload.step import Setup, outcome, variants
-from allreduce_bench.workload.tensor_parallel import divide
+from allreduce_bench.training.architectures import known_model
+from allreduce_bench.training.cost import modelled_costs
+from allreduce_bench.training.fusion import Fusion
+from allreduce_bench.training.result import Result, document
+from allreduce_bench.training.step import Setup, outcome, variants
+from allreduce_bench.training.tensor_parallel import divide
 
 COSTS = modelled_costs(bare_machine(20e-6, 8e-10), ["ring"])
 

@@ -2,20 +2,14 @@
 
 import pytest
 
-from allreduce_bench.workload.architectures import known_model
-from allreduce_bench.workload.buckets import Caps
-from allreduce_bench.workload.call_file import Call
-from allreduce_bench.workload.fusion import Fusion
-from allreduce_bench.workload.measured import (
-    measured_calls,
-    measured_of,
-    modelled_calls,
-    modelled_of,
-    overlap_share,
-)
-from allreduce_bench.workload.step import Setup, buckets_of
-from allreduce_bench.workload.tensor_parallel import divide
-from allreduce_bench.workload.tensors import Gradient, Model
+from allreduce_bench.training.architectures import known_model
+from allreduce_bench.training.buckets import Caps
+from allreduce_bench.training.call_file import Call
+from allreduce_bench.training.fusion import Fusion
+from allreduce_bench.training.measured import measured_calls, measured_of, modelled_calls, modelled_of, overlap_share
+from allreduce_bench.training.step import Setup, buckets_of
+from allreduce_bench.training.tensor_parallel import divide
+from allreduce_bench.training.tensors import Gradient, Model
 
 MODEL = Model("m", "M", (Gradient("a", (300,)), Gradient("b", (100,))))
 SETUP = Setup(MODEL, 6.0, Caps(400, 400))

@@ -3,12 +3,12 @@
 import json
 
 from allreduce_bench.models.machine import bare_machine
-from allreduce_bench.workload.architectures import known_model
-from allreduce_bench.workload.call_file import Call, replayed
-from allreduce_bench.workload.cost import modelled_costs
-from allreduce_bench.workload.fusion import Fusion
-from allreduce_bench.workload.result import Result, document
-from allreduce_bench.workload.step import Outcome, Setup, outcome
+from allreduce_bench.training.architectures import known_model
+from allreduce_bench.training.call_file import Call, replayed
+from allreduce_bench.training.cost import modelled_costs
+from allreduce_bench.training.fusion import Fusion
+from allreduce_bench.training.result import Result, document
+from allreduce_bench.training.step import Outcome, Setup, outcome
 
 COSTS = modelled_costs(bare_machine(20e-6, 8e-10), ["ring"])
 SETUP = Setup(known_model("resnet50"), 0.1, accumulate=2)

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from allreduce_bench.workload.shape_file import read_shapes
-from allreduce_bench.workload.tensors import Gradient, ModelError
+from allreduce_bench.training.shape_file import read_shapes
+from allreduce_bench.training.tensors import Gradient, ModelError
 
 
 def model_of(tmp_path, text: str):

@@ -3,13 +3,13 @@
 import pytest
 
 from allreduce_bench.models.machine import bare_machine
-from allreduce_bench.workload.architectures import known_model
-from allreduce_bench.workload.cost import LoggedCosts, Timed, modelled_costs
-from allreduce_bench.workload.fusion import Fusion
-from allreduce_bench.workload.step import Setup, outcome, variants
-from allreduce_bench.workload.tensor_parallel import TensorParallel, divide, stalled
-from allreduce_bench.workload.tensors import ModelError
-from allreduce_bench.workload.time_line import Phase, Transfer
+from allreduce_bench.training.architectures import known_model
+from allreduce_bench.training.cost import LoggedCosts, Timed, modelled_costs
+from allreduce_bench.training.fusion import Fusion
+from allreduce_bench.training.step import Setup, outcome, variants
+from allreduce_bench.training.tensor_parallel import TensorParallel, divide, stalled
+from allreduce_bench.training.tensors import ModelError
+from allreduce_bench.training.time_line import Phase, Transfer
 
 COSTS = modelled_costs(bare_machine(20e-6, 8e-10), ["ring"])
 LAYERS = {"bert-base": 12, "bert-large": 24, "gpt2": 12, "gpt2-xl": 48, "llama2-7b": 32, "llama3-8b": 32}

@@ -1,6 +1,6 @@
 """Gradients and models as values."""
 
-from allreduce_bench.workload.tensors import Gradient, Model
+from allreduce_bench.training.tensors import Gradient, Model
 
 MODEL = Model("m", "M", (Gradient("a", (3, 4), 5.0), Gradient("b", (), 0.0, "float64")), flops_without_gradient=2.0)
 

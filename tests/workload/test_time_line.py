@@ -2,9 +2,9 @@
 
 import pytest
 
-from allreduce_bench.workload.buckets import Bucket
-from allreduce_bench.workload.tensors import Gradient, Model
-from allreduce_bench.workload.time_line import (
+from allreduce_bench.training.buckets import Bucket
+from allreduce_bench.training.tensors import Gradient, Model
+from allreduce_bench.training.time_line import (
     BACKWARD,
     BYTES,
     COMPUTE,

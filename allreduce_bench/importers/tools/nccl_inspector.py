@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ...stragglers.inspector_source import CallStamps, stamps_of_calls
 from ..importer import Importer
 from ..inspector import ALLREDUCE, TITLE, CallTable, Communicator, call_table, chosen_communicator, files_of, logs_of
-from ..inspector_arrivals import CallStamps, stamps_of_calls
 from ..inspector_lines import recognises
 from ..lines import Log
 from ..row import NATIVE, Asked, Imported

@@ -1,8 +1,10 @@
 """The result of a run as `--format json` prints it, and what `predict --format json` prints, as JSON Schemas."""
 
-from ...evaluation.comparison.json_schema import DIRECTION
+from ...comparison.json_schema import DIRECTION
 from ...evaluation.grade import CRITERIA, GRADES
 from ...evaluation.single_algorithm import Performance
+from ...health.document import SCHEMA as HEALTH_SCHEMA
+from ...health.json_schema import HEALTH
 from ...models.crossings import Crossing, Stretch
 from ...models.grades import LEVELS
 from ...models.prediction import LIMITS, PORT
@@ -10,12 +12,10 @@ from ...runs.json_schema.build import Format, by_name, fields, fields_of, flag, 
 from ...runs.json_schema.launch import FINDING
 from ...runs.json_schema.rows import summary_schema
 from ...runs.json_schema.run import PLAN, RUN
+from ...stragglers.document import SCHEMA as STRAGGLERS_SCHEMA
+from ...stragglers.json_schema import STRAGGLERS
 from ..forecast import SCHEMA as PREDICT_SCHEMA
 from .document import SCHEMA as RESULT_SCHEMA
-from .health import SCHEMA as HEALTH_SCHEMA
-from .health_schema import HEALTH
-from .straggler_schema import STRAGGLERS
-from .stragglers import SCHEMA as STRAGGLERS_SCHEMA
 
 REASON = fields(
     {

@@ -3,7 +3,7 @@
 import pytest
 from compared_runs import compared_run, row
 
-from allreduce_bench.evaluation.comparison.judgement import compare
+from allreduce_bench.comparison.judgement import compare
 
 
 def cell_of(before: tuple, after: tuple):

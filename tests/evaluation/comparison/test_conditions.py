@@ -5,14 +5,7 @@ from dataclasses import replace
 import pytest
 from compared_runs import FASTER, compared_run, row
 
-from allreduce_bench.evaluation.comparison.conditions import (
-    IMPLIED,
-    LABELS,
-    SAME,
-    accepted_differences,
-    changes,
-    parse_despite,
-)
+from allreduce_bench.comparison.conditions import IMPLIED, LABELS, SAME, accepted_differences, changes, parse_despite
 from allreduce_bench.runs.rows import RunError
 
 

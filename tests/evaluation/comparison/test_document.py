@@ -5,8 +5,8 @@ import json
 import pytest
 from compared_runs import FASTER, SLOWER, compared_run, row
 
-from allreduce_bench.evaluation.comparison.document import json_text
-from allreduce_bench.evaluation.comparison.judgement import compare
+from allreduce_bench.comparison.document import json_text
+from allreduce_bench.comparison.judgement import compare
 
 
 def test_every_cell_says_what_it_is_and_how_it_was_judged():

@@ -3,7 +3,7 @@
 import pytest
 from compared_runs import FASTER, SLOWER, compared_run, row
 
-from allreduce_bench.evaluation.comparison.judgement import compare
+from allreduce_bench.comparison.judgement import compare
 from allreduce_bench.runs.rows import RunError
 
 NATIVE = {"algorithm": "native", "executor": "native"}

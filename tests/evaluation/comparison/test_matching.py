@@ -3,7 +3,7 @@
 import pytest
 from compared_runs import FASTER, SLOWER, compared_run, row
 
-from allreduce_bench.evaluation.comparison.matching import match_cells
+from allreduce_bench.comparison.matching import match_cells
 from allreduce_bench.evaluation.summary_row import Accident
 from allreduce_bench.runs.rows import RunError
 

@@ -3,8 +3,8 @@
 import numpy as np
 from made_arrivals import judgement
 
-from allreduce_bench.report.figures.arrivals import MOST_COLUMNS, MOST_ROWS, binned, draw_arrivals, lateness
-from allreduce_bench.report.straggler_sentences import judged
+from allreduce_bench.stragglers.figure import MOST_COLUMNS, MOST_ROWS, binned, draw_arrivals, lateness
+from allreduce_bench.stragglers.sentences import judged
 
 
 def drawn(**choices):

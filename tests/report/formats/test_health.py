@@ -5,9 +5,9 @@ import json
 import numpy as np
 from strict_schemas import undescribed
 
-from allreduce_bench.evaluation.node_health import Setting, health_of
-from allreduce_bench.evaluation.node_pairs import PairTable
-from allreduce_bench.report.formats.health import SCHEMA, json_text
+from allreduce_bench.health.document import SCHEMA, json_text
+from allreduce_bench.health.node_health import Setting, health_of
+from allreduce_bench.health.node_pairs import PairTable
 
 
 def text() -> str:

@@ -1,8 +1,8 @@
 """The schema of `stragglers --format json`."""
 
-from allreduce_bench.lateness.stragglers import Suspect
-from allreduce_bench.report.formats.straggler_schema import SILENCES, SUSPECT
-from allreduce_bench.report.straggler_silence import SILENCE
+from allreduce_bench.stragglers.json_schema import SILENCES, SUSPECT
+from allreduce_bench.stragglers.silence import SILENCE
+from allreduce_bench.stragglers.verdict import Suspect
 
 
 def test_every_code_is_in_it():

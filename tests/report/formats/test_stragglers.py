@@ -7,9 +7,9 @@ import pytest
 from made_arrivals import arrivals, judgement
 from strict_schemas import FORMATS, changed, undescribed
 
-from allreduce_bench.report.formats.stragglers import SCHEMA, Named, json_text
-from allreduce_bench.report.straggler_sentences import judged
 from allreduce_bench.runs.json_schema.check import document_violations
+from allreduce_bench.stragglers.document import SCHEMA, Named, json_text
+from allreduce_bench.stragglers.sentences import judged
 
 
 def text(one) -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from allreduce_bench.workload.architectures.bert import base, large
+from allreduce_bench.training.architectures.bert import base, large
 
 
 @pytest.mark.parametrize("build, parameters, tensors", [(base, 109_482_240, 199), (large, 335_141_888, 391)])

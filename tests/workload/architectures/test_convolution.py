@@ -2,7 +2,7 @@
 
 import pytest
 
-from allreduce_bench.workload.architectures.convolution import resnet50, vgg16
+from allreduce_bench.training.architectures.convolution import resnet50, vgg16
 
 
 @pytest.mark.parametrize("build, parameters, tensors", [(resnet50, 25_557_032, 161), (vgg16, 138_357_544, 32)])

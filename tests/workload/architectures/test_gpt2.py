@@ -2,7 +2,7 @@
 
 import pytest
 
-from allreduce_bench.workload.architectures.gpt2 import small, xl
+from allreduce_bench.training.architectures.gpt2 import small, xl
 
 
 @pytest.mark.parametrize("build, parameters, tensors", [(small, 124_439_808, 148), (xl, 1_557_611_200, 580)])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from allreduce_bench.workload.architectures.llama import llama2_7b, llama3_8b
+from allreduce_bench.training.architectures.llama import llama2_7b, llama3_8b
 
 
 @pytest.mark.parametrize("build, parameters", [(llama2_7b, 6_738_415_616), (llama3_8b, 8_030_261_248)])

@@ -1,0 +1,159 @@
+"""`compare`: find the cells of new runs that are slower or faster than those of baseline runs."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..cli.log_options import given_option, is_log, log_options, runs_of_logs
+from ..cli.newest import newest_two
+from ..cli.sections import examples
+from ..cli.terminal import screen
+from ..cli.types import (
+    DESPITE,
+    NAMES,
+    SHARE,
+    SIZES,
+    OneLineError,
+    color_option,
+    errors_in_one_line,
+    no_limit,
+    talk,
+    tell_damages,
+)
+
+if TYPE_CHECKING:
+    from . import ComparedRun
+
+SEPARATOR = "\0--"  # represents `--`, which click would drop; no path has this name
+
+
+class _CommandOfSides(click.Command):
+    """A command that receives the position of `--` among its arguments."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, [SEPARATOR if word == "--" else word for word in args])
+
+
+@click.command(
+    cls=_CommandOfSides,
+    epilog=examples(
+        "compare results/monday results/today",
+        "compare results/monday results/tuesday -- results/today",
+        "compare results/before results/after --threshold 10% --format markdown",
+        "compare old.log new.log -n 64",
+    ),
+)
+@click.argument("runs", nargs=-1, metavar="[BASELINE... [--] NEW...]")
+@click.option("--threshold", type=SHARE, default="5%", show_default=True, help="Smaller differences count as equal.")
+@click.option("-a", "--algorithms", type=NAMES, help="Compare only these algorithms [default: all].")
+@click.option("--sizes", type=SIZES, help="Compare only these sizes in bytes, e.g. 8,64K [default: all].")
+@click.option(
+    "--despite",
+    type=DESPITE,
+    default=frozenset(),
+    metavar="WORDS",
+    help="Compare runs that differ in: time, library, thread-level, transport, machine, layout, binding, "
+    "oversubscribed, interface, groups, placement, inputs, work; or all. library includes what depends on it: "
+    "thread-level, transport, binding.",
+)
+@click.option(
+    "--undecided",
+    type=click.Choice(("warn", "pass", "fail")),
+    default="warn",
+    show_default=True,
+    help="Undecided cells: fail exits with 1; warn prints their number, and exits with 1 only if no cell "
+    "was decided; pass ignores them.",
+)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(("table", "markdown", "junit", "json")),
+    default="table",
+    show_default=True,
+    help="Format of the result; junit: JUnit XML, where other undecided cells are skipped tests.",
+)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Write the result to this file, and the table to stdout."
+)
+@log_options
+@no_limit
+@color_option
+@errors_in_one_line
+def compare(runs, threshold, algorithms, sizes, despite, undecided, format_, output, no_limit, **of_logs) -> None:
+    """Compare NEW runs with BASELINE runs, cell by cell; exit status 1 if a cell is slower or failed.
+
+    A run may be a folder of this program, a log that import reads, or a folder of such logs, each one a launch; nothing
+    is kept of logs. Give two runs, or any number on both sides of --, as in: compare results/nightly-* --
+    results/today. Default: the newest run in results/ is NEW, and BASELINE is the newest run before it with the same
+    type, operation, cache and groups, and a common algorithm, size and rank count. A cell is the same if the interval
+    of new / baseline is between 1 / (1 + threshold) and 1 + threshold; slower if it is above, faster if below, at the
+    confidence level for all cells together; else undecided, with the number of launches needed. Of the cells that
+    differ by more, at most 5 % are called the same; a cell that differs by less is called slower or faster in at most
+    5 % of comparisons. Cells of fewer than 3 launches have no interval: how many are slower, and by how much, is said,
+    and they are undecided.
+    Intervals are over launches, with the spread of launches estimated from all cells; if a side has several runs,
+    over runs, so that they include the spread between days. A cell that is wrong, refused or hung only on the new side
+    has failed.
+    """
+    from ..runs.atomic_write import refuse_given, write_given
+    from . import FORMATS, text
+    from . import compare as judge
+
+    if output:
+        refuse_given(output)
+    baselines, new_runs = _sides(runs or tuple(map(str, newest_two())))
+    sides = _read(baselines, new_runs, of_logs, no_limit)
+    comparison = judge(*sides, threshold, despite, algorithms or (), sizes or (), undecided)
+    if output:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        write_given(output, FORMATS[format_](comparison))
+        format_ = "table"
+    click.echo(text.table(comparison, screen()) if format_ == "table" else FORMATS[format_](comparison), nl=False)
+    if format_ in ("junit", "json"):
+        talk(comparison.sentence)
+        if comparison.warning:
+            talk(comparison.warning)
+    if comparison.failure:
+        raise OneLineError(comparison.failure, 1)
+
+
+def _read(
+    baselines: Sequence[Path], new_runs: Sequence[Path], of_logs: Mapping[str, Any], no_limit: bool
+) -> "tuple[list[ComparedRun], list[ComparedRun]]":
+    """The runs and logs of both sides. Raises OneLineError, and ValueError for what cannot be read."""
+    from ..cli.work_limit import refuse_long_logs, refuse_many_runs
+    from ..runs.folder import RunFolder
+    from . import read_sides
+
+    named = (*baselines, *new_runs)
+    refuse_many_runs("compare", len(named), no_limit)
+    if absent := [path for path in named if not path.exists()]:
+        expected = "expected a run, a log of another tool, or a folder of such logs"
+        raise OneLineError(f"{absent[0]}: no such file or folder; {expected}")
+    logs = [path for path in dict.fromkeys(named) if is_log(path)]
+    if not logs and (given := given_option(of_logs)):
+        raise OneLineError(f"{given} is about logs, but only runs are compared; leave it out")
+    tell_damages(RunFolder(path) for path in named if path not in logs)
+    refuse_long_logs("compare", logs, no_limit)
+    with runs_of_logs(logs, of_logs) as kept:
+        return read_sides(baselines, new_runs, kept)
+
+
+def _sides(runs: tuple[str, ...]) -> tuple[list[Path], list[Path]]:
+    """The folders of the baseline and the new ones."""
+    arguments = list(runs)
+    if arguments.count(SEPARATOR) > 1:
+        raise OneLineError("use '--' only once, between the baseline and the new runs")
+    if SEPARATOR not in arguments:
+        if len(arguments) != 2:
+            raise OneLineError(
+                f"compare takes two runs, found {len(arguments)}; for more, put '--' between baseline and new runs"
+            )
+        arguments.insert(1, SEPARATOR)
+    separator = arguments.index(SEPARATOR)
+    baselines, new_runs = arguments[:separator], arguments[separator + 1 :]
+    if not baselines or not new_runs:
+        raise OneLineError(f"no run {'before' if not baselines else 'after'} '--': expected BASELINE... -- NEW...")
+    return [Path(path) for path in baselines], [Path(path) for path in new_runs]

@@ -1,0 +1,242 @@
+"""Whether runs can be compared: conditions that must be equal, accepted differences, and other changes."""
+
+from collections import Counter
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from typing import NamedTuple
+
+from ..evaluation.cell_label import placement_text
+from ..evaluation.cell_times import split_values
+from ..evaluation.competitors import competing
+from ..evaluation.environment import FIELDS, OF_A_JOB, PACKAGES, environment, format_values
+from ..evaluation.summary_row import SummaryRow
+from ..runs.groups import describe
+from ..runs.plan import ImportedPlan, Plan
+from ..runs.rows import RunError
+from ..runs.schema import common_start
+from ..units import format_time, in_ranks, unknown_word
+from .reading import ComparedRun
+
+SAME = {  # word of --despite -> keys that must be equal
+    "time": ("time_definition",),
+    "library": ("mpi_library",),
+    "thread-level": ("thread_level",),
+    "transport": ("transport",),
+    "machine": ("processor", "processor_family", "cores"),
+    "layout": ("layout", "pretended"),
+    "binding": ("binding",),
+    "oversubscribed": ("oversubscribed",),
+    "interface": ("interface", "link"),
+    "groups": ("groups",),
+    "placement": ("placement",),
+    "inputs": ("inputs",),
+    "work": ("work", "late_by"),
+}
+IMPLIED = {"library": ("thread-level", "transport", "binding")}  # these depend on the library
+NOTED = ("kernel", "container", "governors", "memory", "python", *PACKAGES, "allreduce_bench")
+LABELS = {field.key: field.label for field in FIELDS} | {
+    "time_definition": "timing method",
+    "groups": "groups",
+    "placement": "where vectors lie",
+    "inputs": "inputs of consecutive calls",
+    "work": "work before a call",
+    "late_by": "largest delay of an arrival pattern",
+    "pretended": "pretended nodes",
+    "oversubscribed": "oversubscription",
+    "interface": "requested interface",
+    "link": "link between nodes",
+}
+CROWDED = {True: "yes", False: "no"}
+
+
+class Difference(NamedTuple):
+    """A condition in which two runs differ."""
+
+    word: str  # of --despite
+    key: str  # of LABELS
+    values: tuple[str, str]
+    runs: tuple[str, str]
+    ranks: tuple[int, ...]  # at which they differ; empty: at all compared rank counts
+
+    def __str__(self) -> str:
+        at = f" at {in_ranks(self.ranks)}" if self.ranks else ""
+        first, second = (f"{value} ({run})" for value, run in zip(self.values, self.runs))
+        return f"{LABELS[self.key]}{at}: {first}, {second}"
+
+
+class Condition(NamedTuple):
+    """The value of one condition in a run."""
+
+    value: Hashable
+    text: str
+
+
+def parse_despite(text: str) -> frozenset[str]:
+    """The words of `library,machine`, with the words they imply; `all` is every one. Raises ValueError."""
+    chosen = {word.strip() for word in text.split(",") if word.strip()}
+    if unknown := sorted(chosen - {*SAME, "all"}):
+        raise ValueError(unknown_word("condition", unknown[0], [*SAME, "all"]))
+    if "all" in chosen:
+        return frozenset(SAME)
+    return frozenset(chosen.union(*(IMPLIED.get(word, ()) for word in chosen)))
+
+
+def accepted_differences(
+    runs: Sequence[ComparedRun], ranks: Collection[int], despite: Collection[str]
+) -> list[Difference]:
+    """The differences of the runs from the first one at these rank counts, each condition once.
+
+    Unknown values are not differences. Raises RunError if a difference is not in `despite`.
+    """
+    differences: dict[str, Difference] = {}
+    for run in runs[1:]:
+        for difference in _differences(runs[0], run, sorted(ranks)):
+            differences.setdefault(difference.key, difference)
+    refused = [difference for difference in differences.values() if difference.word not in despite]
+    if refused:
+        missing_words = ",".join(dict.fromkeys(difference.word for difference in refused))
+        sentences = "; ".join(map(str, refused))
+        raise RunError(f"not comparable: {sentences}; to compare nevertheless, add --despite {missing_words}")
+    return list(differences.values())
+
+
+def _differences(run: ComparedRun, other_run: ComparedRun, ranks: Sequence[int]) -> list[Difference]:
+    differences = []
+    conditions = {n: (_conditions(run, n), _conditions(other_run, n)) for n in ranks}
+    for word, key in ((word, key) for word, keys in SAME.items() for key in keys):
+        unlike = {
+            n: (own[key].text, other[key].text)
+            for n, (own, other) in conditions.items()
+            if key in own and key in other and not _is_alike(key, own[key], other[key])
+        }
+        if unlike:
+            texts = next(iter(unlike.values()))
+            named_ranks = () if len(unlike) == len(ranks) else tuple(unlike)
+            differences.append(Difference(word, key, texts, (run.name, other_run.name), named_ranks))
+    return differences
+
+
+def _is_alike(key: str, own: Condition, other: Condition) -> bool:
+    """Whether two runs agree; in where vectors lie they do if they have one placement in common."""
+    if key == "placement":
+        return bool(set(own.value) & set(other.value))  # type: ignore[call-overload]
+    return own.value == other.value
+
+
+def _conditions(run: ComparedRun, ranks: int) -> dict[str, Condition]:
+    """The keys of LABELS with a known value in the run at this rank count."""
+    attempts = [fact for fact in run.attempts if fact["ranks"] == ranks]
+    rows = [row for row in run.rows if row["ranks"] == ranks]
+    plan, pretended, definition = run.plan, run.plan.pretend_ranks_per_node, _usual_definition(rows)
+    crowded = {fact["oversubscribed"] for fact in attempts} - {None}  # an imported launch does not say
+    links = sorted({link for row in rows if (link := row.get("link"))})
+    conditions = _environment_conditions(attempts) | {
+        "groups": Condition(plan.groups, describe(plan.groups, ranks) if plan.groups else "none"),
+        "work": Condition((plan.compute_s, plan.work, plan.inject_slowdown), _work_text(plan)),
+        "pretended": Condition(pretended, f"of {pretended} ranks" if pretended else "none"),
+        "interface": Condition(plan.start.interface, plan.start.interface or "none"),
+    }
+    if not isinstance(plan, ImportedPlan):  # a log does not say; our own runs of before lay where numpy put them
+        conditions["placement"] = Condition(frozenset(plan.placement), placement_text(plan.placement[0]))
+        if True in crowded:  # elsewhere it changes no time by more than 1 %
+            conditions["inputs"] = Condition(plan.inputs, plan.inputs)
+    if plan.arrival:
+        conditions["late_by"] = Condition(plan.late_by, plan.late_by)
+    if definition:
+        conditions["time_definition"] = Condition(definition, definition)
+    if crowded:
+        crowded_text = ", ".join(sorted(CROWDED[value] for value in crowded))
+        conditions["oversubscribed"] = Condition(frozenset(crowded), crowded_text)
+    if links:
+        conditions["link"] = Condition(tuple(links), " and ".join(links))
+    return conditions
+
+
+def _work_text(plan: Plan) -> str:
+    """`none`, or `10 ms (sleep), rank 5 12% longer`."""
+    if not plan.compute_s:
+        return "none"
+    slower = [f"rank {word.replace(':', ' ')} longer" for word in plan.inject_slowdown]
+    return ", ".join([f"{format_time(plan.compute_s)} ({plan.work})", *slower])
+
+
+def _environment_conditions(attempts: Sequence[Mapping]) -> dict[str, Condition]:
+    facts = environment(attempts)
+    return {
+        field.key: Condition(frozenset(facts[field.key]), format_values(facts[field.key], field.text))
+        for field in FIELDS
+        if field.key in facts
+    }
+
+
+def _usual_definition(rows: Sequence[SummaryRow]) -> str:
+    """The timing method of most cells; a cell measured by another method is judged separately.
+
+    Where ranks are delayed it is another one for that reason.
+    """
+    counts = Counter(row["time_definition"] for row in competing(rows) if row["time_s"] is not None)
+    return counts.most_common(1)[0][0] if counts else ""
+
+
+def library_starts(runs: Sequence[ComparedRun]) -> list[str]:
+    """One sentence where the runs are of several MPI libraries, and calls of some began after a barrier of their own.
+
+    A common start by time asks the library for a barrier, too, but long before the named time: see `measuring.sync`.
+    """
+    libraries = {library for run in runs if (library := _environment_conditions(run.attempts).get("mpi_library"))}
+    barriers = [run.name for run in runs if any(_begins_by_barrier(row) for row in competing(run.rows))]
+    if len(libraries) < 2 or not barriers:
+        return []
+    return [
+        f"calls of {' and '.join(barriers)} begin after the library's own MPI_Barrier: how far apart ranks leave it "
+        "is part of their times and differs between libraries; measure all runs with --sync round_time"
+    ]
+
+
+def _begins_by_barrier(row: SummaryRow) -> bool:
+    """Whether some of its launches began their calls by a barrier."""
+    return "barrier" in map(common_start, split_values(row.get("time_definition")))
+
+
+def changes(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun]) -> list[str]:
+    """Other differences between the sides, which may or may not be the cause: `kernel: Linux 6.1 -> Linux 6.2`."""
+    noted = _changed_conditions(list(map(_noted_conditions, baseline)), list(map(_noted_conditions, new)))
+    unset = Condition(None, "not set")
+    variables = _changed_conditions(
+        list(map(_variable_conditions, baseline)), list(map(_variable_conditions, new)), unset
+    )
+    all_changes = [(LABELS[key], texts) for key, texts in noted] + [
+        (f"variable {name}", texts) for name, texts in variables
+    ]
+    return [f"{label}: {' -> '.join(texts)}" for label, texts in all_changes]
+
+
+Conditions = Sequence[Mapping[str, Condition]]  # of each run of a side
+
+
+def _changed_conditions(
+    before: Conditions, after: Conditions, absent: Condition | None = None
+) -> list[tuple[str, list[str]]]:
+    """(key, texts before and after) of each difference between the sides; `absent`: for a run without the key.
+
+    Without `absent` a run without the key is ignored.
+    """
+    changed = []
+    for key in dict.fromkeys(key for run in (*before, *after) for key in run):
+        sides = [
+            [condition for run in side if (condition := run.get(key, absent)) and condition.text]
+            for side in (before, after)
+        ]
+        values = [{condition.value for condition in side} for side in sides]
+        if all(values) and values[0] != values[1]:
+            changed.append((key, [" or ".join(sorted({condition.text for condition in side})) for side in sides]))
+    return changed
+
+
+def _noted_conditions(run: ComparedRun) -> dict[str, Condition]:
+    conditions = _environment_conditions(run.attempts)
+    return {key: conditions[key] for key in NOTED if key in conditions}
+
+
+def _variable_conditions(run: ComparedRun) -> dict[str, Condition]:
+    variables = {name: value for fact in run.attempts for name, value in fact.get("variables", {}).items()}
+    return {name: Condition(value, value) for name, value in variables.items() if not name.startswith(OF_A_JOB)}

@@ -1,0 +1,242 @@
+"""One verdict for each cell that both sides have, and the result of the gate; see `ratio` and `decision`."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+from ..evaluation.cell_times import MIN_LAUNCHES
+from ..evaluation.directions import direction_of
+from ..evaluation.grade import NOT_RELIABLE
+from ..runs.rows import RunError
+from ..units import in_ranks
+from .compared_cell import VERDICTS, ComparedCell
+from .conditions import accepted_differences, changes, library_starts
+from .decision import MOST, Decision, decide, more_units, need, place
+from .matching import MatchedCell, UnjudgedCell, adopted_values, match_cells
+from .observed import Observed, observed
+from .ratio import Estimate, difference, estimates, shown_time_s
+from .reading import ComparedRun
+
+UNDECIDED = ("warn", "pass", "fail")  # how the gate treats undecided cells
+PLURAL = {"launch": "launches", "run": "runs"}
+LEAST = f"a verdict needs at least {MIN_LAUNCHES} launches per side"
+NAMED = 12  # names in one sentence
+
+
+class Comparison(NamedTuple):
+    """Both sides, and the findings."""
+
+    baseline: Sequence[ComparedRun]
+    new: Sequence[ComparedRun]
+    threshold: float  # a share
+    cells: Sequence[ComparedCell]
+    one_sided: Sequence[UnjudgedCell]
+    notes: Sequence[str]  # caveats
+    undecided: str = UNDECIDED[0]  # one of UNDECIDED
+
+    def cells_with(self, kind: str) -> list[ComparedCell]:
+        """The cells of one verdict."""
+        return [cell for cell in self.cells if cell.verdict == kind]
+
+    @property
+    def observed(self) -> Observed | None:
+        """What cells of too few launches show; None: there are none."""
+        return observed(self.cells, self.threshold)
+
+    @property
+    def is_only_observed(self) -> bool:
+        """Whether no cell has enough launches."""
+        return bool(self.cells) and all(cell.observed for cell in self.cells)
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether no cell was decided, so that the gate checked nothing."""
+        return all(cell.verdict == "undecided" for cell in self.cells)
+
+    @property
+    def failing(self) -> tuple[str, ...]:
+        """The verdicts that fail the gate."""
+        fails = self.undecided == "fail" or (self.undecided == "warn" and self.is_blind)
+        return ("failed", "slower", "undecided") if fails else ("failed", "slower")
+
+    @property
+    def failure(self) -> str:
+        """Why the gate fails, with the cells; empty where it does not."""
+        if self.undecided == "warn" and self.is_blind:
+            count = len(self.cells)
+            few = {0: "no cell was measured on both sides", 1: "the only cell is undecided"}
+            undecided = few.get(count, f"all {count} cells are undecided")
+            why = "; ".join(filter(None, (str(self.observed) if self.is_only_observed else undecided, self.need)))
+            return f"no cell was decided: {why}; to pass nevertheless, add --undecided pass"
+        parts = [(kind, [cell.name for cell in self.cells_with(kind)]) for kind in self.failing]
+        return "; ".join(f"{kind}: {_format_names(names)}" for kind, names in parts if names)
+
+    @property
+    def need(self) -> str:
+        """How many launches are needed; empty if there are enough, or if the number is unknown."""
+        if not (estimated := [cell.estimate for cell in self.cells if cell.estimate]):
+            return LEAST if any(cell.more for cell in self.cells) else ""
+        spread, units, found = need(estimated, self.threshold)
+        if units <= found:
+            return ""
+        differ = f"{PLURAL[estimated[0].own.unit]} differ by {spread * 100:.2g} %"
+        return f"{differ}: {units} per side are needed to show that equal cells are the same, found {found}"
+
+    @property
+    def warning(self) -> str:
+        """A warning about cells that passed the gate unchecked; empty: none, or requested."""
+        count = len(self.cells_with("undecided"))
+        if self.undecided != "warn" or self.is_blind or not count:
+            return ""
+        cells, them = ("1 cell is", "it") if count == 1 else (f"{count} cells are", "them")
+        parts = (f"warning: {cells} undecided, so the gate did not check {them}", self.need)
+        return "; ".join([*filter(None, parts), "to fail on undecided cells, add --undecided fail"])
+
+    @property
+    def sentence(self) -> str:
+        """`24 cells: 1 slower, 0 faster, 20 same, 3 undecided (6 more launches per side needed)`; of `Observed`
+        where no cell has enough launches."""
+        if self.is_only_observed:
+            return str(self.observed)
+        count = Counter(cell.verdict for cell in self.cells)
+        counts = [f"{count['failed']} failed"] if count["failed"] else []
+        counts += [f"{count[kind]} {kind}" for kind in VERDICTS]
+        cells = "1 cell" if len(self.cells) == 1 else f"{len(self.cells)} cells"
+        return f"{cells}: {', '.join(counts)}{_more_sentence(self.cells_with('undecided'))}"
+
+
+def compare(
+    baseline: Sequence[ComparedRun],
+    new: Sequence[ComparedRun],
+    threshold: float,
+    despite: Iterable[str] = (),
+    algorithms: Sequence[str] = (),
+    sizes: Sequence[int] = (),
+    undecided: str = UNDECIDED[0],
+) -> Comparison:
+    """Judge the cells that both sides have, limited to `algorithms` and `sizes` in bytes if given.
+
+    `threshold` is a share, `despite` are words of SAME, `undecided` is one of UNDECIDED. Raises RunError: not
+    comparable, or nothing in common.
+    """
+    adopted = adopted_values(baseline, new)
+    cells = match_cells(baseline, new, algorithms, sizes, adopted)
+    common = [cell for cell in cells if cell.is_common]
+    accepted_words = frozenset(despite)
+    differences = accepted_differences((*baseline, *new), {cell.key.ranks for cell in common}, accepted_words)
+    _refuse_copy(common, baseline[0], new[0])
+    failed = [cell for cell in cells if cell.failure]
+    measured = [cell for cell in common if cell.is_measured and not cell.failure]
+    judged = {cell.key: ComparedCell(cell.key, cell.name, "failed", cell.failure) for cell in failed}
+    judged |= {cell.key: cell for cell in _judge(measured, threshold, accepted_words)}
+    has_intervals = any(cell.estimate for cell in judged.values())
+    return Comparison(
+        baseline,
+        new,
+        threshold,
+        sorted((judged[cell.key] for cell in cells if cell.key in judged), key=_ranks_and_count),
+        [cell.unjudged for cell in cells if cell.key not in judged],
+        [
+            *_notes_of_runs(baseline, new, has_intervals),
+            *map(str, adopted),
+            *(f"accepted: {difference}" for difference in differences),
+            *library_starts((*baseline, *new)),
+            *(f"changed: {change}" for change in changes(baseline, new)),
+        ],
+        undecided,
+    )
+
+
+def _refuse_copy(cells: Sequence[MatchedCell], baseline: ComparedRun, new: ComparedRun) -> None:
+    """Raises RunError where all times of the cells are the same on both sides."""
+    medians_s = [cell.medians_s for cell in cells]
+    if any(before for before, _ in medians_s) and all(before == after for before, after in medians_s):
+        raise RunError(f"{new.name} holds the same times as {baseline.name} (a copy?); name another run")
+
+
+def _ranks_and_count(cell: ComparedCell) -> tuple[int, int]:
+    """The order of cells; what is alike stays in the order of the run."""
+    return cell.key.ranks, cell.key.count
+
+
+def _judge(cells: Sequence[MatchedCell], threshold: float, despite: Collection[str]) -> list[ComparedCell]:
+    """The verdicts of cells that both sides have measured."""
+    unjudged = {cell.key: _without_verdict(cell, threshold, despite) for cell in cells}
+    judged = [cell for cell in cells if not unjudged[cell.key].reason]
+    estimated = estimates([difference(*cell.medians_s, cell.tick_s) for cell in judged])
+    for cell, of_cell, decision in zip(judged, estimated, decide(estimated, threshold)):
+        unjudged[cell.key] = _with_verdict(unjudged[cell.key], of_cell, decision, threshold)
+    return list(unjudged.values())
+
+
+def _without_verdict(cell: MatchedCell, threshold: float, despite: Collection[str]) -> ComparedCell:
+    """The cell with its times and with the reason not to judge it, if there is one."""
+    before, after = cell.medians_s
+    launches = sum(map(len, before)), sum(map(len, after))
+    undecided = ComparedCell(
+        cell.key, cell.name, "undecided", baseline_s=shown_time_s(before), new_s=shown_time_s(after), launches=launches
+    )
+    if len(cell.definitions) > 1 and "time" not in despite:
+        definitions = ", ".join(cell.definitions)
+        return undecided._replace(
+            reason=f"its timing methods are {definitions}; to compare nevertheless, add --despite time"
+        )
+    if cell.doubt:
+        return undecided._replace(reason=cell.doubt)
+    if min(launches) < MIN_LAUNCHES:
+        reason = f"{launches[0]} and {launches[1]} launches; a verdict needs {MIN_LAUNCHES} per side"
+        observed = direction_of(undecided.printed_ratio or 1.0, threshold)
+        return undecided._replace(reason=reason, more=MIN_LAUNCHES - min(launches), observed=observed)
+    return undecided
+
+
+def _with_verdict(cell: ComparedCell, estimated: Estimate, decision: Decision, threshold: float) -> ComparedCell:
+    judged = cell._replace(estimate=estimated, verdict=decision.verdict, p_holm=decision.p_holm)
+    if decision.verdict != "undecided":
+        return judged
+    more = more_units(estimated, threshold, decision.level)
+    alone = place(estimated.low, estimated.high, threshold)
+    by_itself = "" if alone == "undecided" else f"{alone} on its own, not significant among all cells; "
+    reason = f"{by_itself}{_format_more(more, estimated.own.unit)} per side needed"
+    return judged._replace(reason=reason, more=more)
+
+
+def _format_more(count: int | None, unit: str) -> str:
+    """`1 more launch`; None: more than MOST."""
+    if count is None:
+        return f"more than {MOST} {PLURAL[unit]}"
+    return f"{count} more {unit if count == 1 else PLURAL[unit]}"
+
+
+def _more_sentence(undecided: Sequence[ComparedCell]) -> str:
+    """How many more units decide the cells: ` (6 more launches per side needed)`."""
+    decidable = [cell for cell in undecided if cell.more is not None]
+    if any(cell.estimate is None for cell in decidable):
+        return f" ({LEAST})"
+    if not any(cell.estimate for cell in undecided):
+        return ""
+    most = max(decidable or undecided, key=lambda cell: cell.more or 0)
+    unit = most.estimate.own.unit if most.estimate else "launch"
+    share = f" for {len(decidable)} of them" if 0 < len(decidable) < len(undecided) else ""
+    return f" ({_format_more(most.more, unit)} per side needed{share})"
+
+
+def _notes_of_runs(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun], has_intervals: bool) -> list[str]:
+    """The caveats about the runs."""
+    single = has_intervals and len(baseline) == len(new) == 1
+    notes = ["one run per side: the intervals do not cover variation between runs or days"] if single else []
+    for run in (*baseline, *new):
+        ranks = {row["ranks"] for row in run.rows if row.get("grade") == NOT_RELIABLE}
+        notes += [f"{run.name}: the times of {in_ranks(ranks)} are not reliable, see its report"] if ranks else []
+    notes += [f"{run.name}: not read: {reason}" for run in (*baseline, *new) for reason in run.unread[:NAMED]]
+    return notes + [
+        f"{run.name} is unfinished: cells are missing in {_format_names(run.unfinished)}; finished cells are compared"
+        for run in (*baseline, *new)
+        if run.unfinished
+    ]
+
+
+def _format_names(names: Sequence[str]) -> str:
+    """The first NAMED names, and how many more there are."""
+    more = len(names) - NAMED
+    return "; ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,301 @@
+"""The cells of two sides, matched: their times on each side, their names, and reasons not to judge them."""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import NamedTuple
+
+from ..evaluation.competitors import placement_of
+from ..evaluation.doubt import OTHER_DEFINITION
+from ..evaluation.summary_row import SummaryRow, competitor_of
+from ..runs.dtypes import DTYPES
+from ..runs.rows import RunError
+from ..runs.schema import PAGE
+from ..units import format_size, in_ranks
+from .ratio import Side
+from .reading import ComparedRun
+
+FAILED = ("wrong", "refused", "hung")
+NOT_OF_A_CELL = (None, OTHER_DEFINITION)  # values of `doubt` that are not about the cell itself
+USUAL = {"cache": "warm", "groups": "", "arrival": "", "placement": ""}
+
+Rows = Sequence[tuple[ComparedRun, SummaryRow]]  # of one cell and side, one row a run
+
+
+@dataclass(frozen=True)
+class MatchKey:
+    """The columns in which the rows of a cell are the same on both sides."""
+
+    ranks: int
+    algorithm: str
+    executor: str
+    segment: int | None
+    window: int | None
+    dtype: str | None
+    op: str | None
+    count: int
+    cache: str
+    groups: str
+    arrival: str
+    placement: str  # empty: unknown, or that which each run judges, where they have none in common
+
+
+class UnjudgedCell(NamedTuple):
+    """A cell that is not judged."""
+
+    reason: str  # `only in the baseline`
+    cell: str  # `ring 8 B, 2 ranks (new: skipped, no memory)`
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.cell}"
+
+
+class MatchedCell(NamedTuple):
+    """A cell that one side or both planned, with its rows."""
+
+    key: MatchKey
+    name: str  # `ring 64 KiB, 4 ranks`
+    before: Rows  # of the baseline; empty: it did not plan the cell
+    after: Rows  # of the new side, likewise
+
+    @property
+    def is_common(self) -> bool:
+        """Whether both sides planned it."""
+        return bool(self.before and self.after)
+
+    @property
+    def medians_s(self) -> tuple[Side, Side]:
+        """The launch medians of each run with times, for both sides, seconds."""
+        return _medians_s(self.before), _medians_s(self.after)
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether both sides have times."""
+        return all(self.medians_s)
+
+    @property
+    def failure(self) -> str:
+        """Why the cell fails on the new side only, or more gravely than in the baseline; empty: it does not."""
+        before, after = ([(run, row) for run, row in side if _gravity(row)] for side in (self.before, self.after))
+        gravest = max((_gravity(row) for _, row in before), default=0)
+        return "; ".join(_failure_of_run(run, row) for run, row in after if _gravity(row) > gravest)
+
+    @property
+    def definitions(self) -> list[str]:
+        """Its timing methods: one, or several if they differ."""
+        rows = [row for _, row in (*self.before, *self.after)]
+        return list(dict.fromkeys(row["time_definition"] for row in rows if row["time_s"]))
+
+    @property
+    def doubt(self) -> str:
+        """Why its times are not compared; empty: they are."""
+        doubts = [
+            f"{row['doubt']} in {run.name}"
+            for run, row in (*self.before, *self.after)
+            if row.get("doubt") not in NOT_OF_A_CELL
+        ]
+        return f"its times are not ranked: {', '.join(doubts)}" if doubts else ""
+
+    @property
+    def tick_s(self) -> float:
+        """The coarsest step of the clocks of its runs, seconds."""
+        return max(run.tick_s for run, _ in (*self.before, *self.after))
+
+    @property
+    def unjudged(self) -> UnjudgedCell:
+        """The side without times, for a cell that is not judged."""
+        before, after = _describe_state(self.before), _describe_state(self.after)
+        if before == "done":
+            return UnjudgedCell("only in the baseline", f"{self.name} (new: {after})")
+        if after == "done":
+            return UnjudgedCell("only new", f"{self.name} (baseline: {before})")
+        return UnjudgedCell("on neither side", f"{self.name} ({before})")
+
+
+class Adopted(NamedTuple):
+    """What no log of a side says, and all cells of the other side have in common."""
+
+    side: int  # 0: the baseline does not say it, 1: the new side
+    name: str  # dtype or op
+    value: str
+    run: str  # the first one of the side
+    nbytes: int | None  # of an element; None: it is not about the type
+
+    def __str__(self) -> str:
+        what = {"dtype": "type of the elements", "op": "operation"}[self.name]
+        return f"{self.run} does not say the {what}: taken to be {self.value}, as on the other side"
+
+
+def adopted_values(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun]) -> list[Adopted]:
+    """The types and operations that one side does not know and the other one says."""
+    sides = (baseline, new)
+    rows = [[row for run in side for row in run.rows] for side in sides]
+    adopted = []
+    for name in ("dtype", "op"):
+        values = [{row[name] or None for row in of_side} for of_side in rows]
+        for side, other in ((0, 1), (1, 0)):
+            if values[side] == {None} and len(values[other]) == 1 and (value := min(values[other], key=str)):
+                element = next((row["nbytes"] // row["count"] for row in rows[other] if row["count"]), None)
+                adopted.append(Adopted(side, name, value, sides[side][0].name, element if name == "dtype" else None))
+    return adopted
+
+
+def match_cells(
+    baseline: Sequence[ComparedRun],
+    new: Sequence[ComparedRun],
+    algorithms: Collection[str] = (),
+    sizes: Collection[int] = (),
+    adopted: Sequence[Adopted] = (),
+) -> list[MatchedCell]:
+    """The cells of both sides, those of `algorithms` and `sizes` in bytes where some are named; the baseline's first.
+
+    `adopted`: what is supposed of the side that does not say it.
+
+    Raises RunError where a side has none of them, or where no cell is common.
+    """
+    placements = [{name for run in side for name in run.plan.placement} for side in (baseline, new)]
+    in_common = bool(placements[0] & placements[1])
+    before, after = (
+        _rows_by_key(side, algorithms, sizes, in_common, [value for value in adopted if value.side == number])
+        for number, side in enumerate((baseline, new))
+    )
+    if not before or not after:
+        raise RunError(_none_named_sentence(new if before else baseline))
+    if not before.keys() & after.keys():
+        raise RunError(_none_common_sentence(before, after))
+    rows = {key: (before.get(key, []), after.get(key, [])) for key in (*before, *after)}
+    names = _unique_names({key: (sides[0] or sides[1])[0][1] for key, sides in rows.items()})
+    return [MatchedCell(key, names[key], *sides) for key, sides in rows.items()]
+
+
+def _rows_by_key(
+    side: Sequence[ComparedRun],
+    algorithms: Collection[str],
+    sizes: Collection[int],
+    in_common: bool,
+    adopted: Sequence[Adopted],
+) -> dict[MatchKey, list[tuple[ComparedRun, SummaryRow]]]:
+    """The rows of one side by cell, those of `algorithms` and `sizes` where some are named.
+
+    Cells of one placement match, if the sides have one `in_common`; else those that their runs judge.
+    """
+    rows_by_key: dict[MatchKey, list[tuple[ComparedRun, SummaryRow]]] = {}
+    for run in side:
+        for row in run.rows:
+            is_named = not algorithms or row["algorithm"] in algorithms or competitor_of(row) in algorithms
+            if is_named and (not sizes or row["nbytes"] in sizes):
+                key = _with_adopted(_key_of(run, row, in_common), row, adopted)
+                rows_by_key.setdefault(key, []).append((run, row))
+    return rows_by_key
+
+
+def _key_of(run: ComparedRun, row: SummaryRow, in_common: bool) -> MatchKey:
+    return MatchKey(
+        row["ranks"],
+        row["algorithm"],
+        row["executor"],
+        row["segment"],
+        row.get("window"),
+        row["dtype"],
+        row["op"],
+        row["count"],
+        row.get("cache") or USUAL["cache"],
+        row.get("groups") or USUAL["groups"],
+        row.get("arrival") or USUAL["arrival"],
+        "" if not in_common and placement_of(row) == run.plan.placement[0] else placement_of(row),
+    )
+
+
+def _with_adopted(key: MatchKey, row: SummaryRow, adopted: Sequence[Adopted]) -> MatchKey:
+    """The key with what is supposed of its side; of an unknown type an element was counted as a byte."""
+    for value in adopted:
+        if value.name == "op":
+            key = replace(key, op=value.value)
+        elif value.nbytes and row["nbytes"] % value.nbytes == 0:
+            key = replace(key, dtype=value.value, count=row["nbytes"] // value.nbytes)
+    return key
+
+
+def _medians_s(rows: Rows) -> Side:
+    return [list(row["launch_medians"].values()) for _, row in rows if row["time_s"] is not None]
+
+
+def _gravity(row: SummaryRow) -> int:
+    """How gravely a cell failed in one run: 0, not at all; hung in some launch; hung in all; refused; wrong."""
+    if row["state"] in FAILED:
+        return 2 + FAILED[::-1].index(row["state"])
+    return int(bool(row.get("accidents")))
+
+
+def _failure_of_run(run: ComparedRun, row: SummaryRow) -> str:
+    """Why the cell fails in one run; empty: it does not."""
+    if row["state"] in FAILED:
+        return f"{row['state']} ({row['reason']}) in {run.name}"
+    accidents = row.get("accidents") or ()
+    return f"hung ({'; '.join(accident.words for accident in accidents)}) in {run.name}" if accidents else ""
+
+
+def _describe_state(rows: Rows) -> str:
+    """`done`, `not planned`, or `skipped, no memory`."""
+    if not rows:
+        return "not planned"
+    if _medians_s(rows):
+        return "done"
+    row = rows[0][1]
+    return f"{row['state']}, {row['reason']}"
+
+
+def _unique_names(rows: dict[MatchKey, SummaryRow]) -> dict[MatchKey, str]:
+    """A name for each cell, with executor, segment and window only if needed to make it unique."""
+    short = {key: _short_name(row) for key, row in rows.items()}
+    count = Counter(short.values())
+    return {
+        key: name if count[name] == 1 else f"{name}, {key.executor}, {_segment_text(key)}{_window_text(key)}"
+        for key, name in short.items()
+    }
+
+
+def _segment_text(key: MatchKey) -> str:
+    if not key.segment:
+        return "whole messages"
+    itemsize = DTYPES.get(key.dtype or "")
+    return f"segment {format_size(key.segment * itemsize) if itemsize else f'{key.segment} elements'}"
+
+
+def _window_text(key: MatchKey) -> str:
+    return f", window {key.window}" if key.window else ""
+
+
+def _short_name(row: SummaryRow) -> str:
+    """`ring 64 KiB, 4 ranks`, with the unusual properties of the cell."""
+    values = [row.get(name) or usual for name, usual in USUAL.items()]
+    unusual = [str(value) for value, usual in zip(values, USUAL.values()) if value not in (usual, PAGE)]
+    return ", ".join([f"{competitor_of(row)} {format_size(row['nbytes'])}", in_ranks([row["ranks"]]), *unusual])
+
+
+def _none_named_sentence(side: Sequence[ComparedRun]) -> str:
+    """The error for a side without any of the named cells, with the cells that it has."""
+    rows = [row for run in side for row in run.rows]
+    algorithms = ", ".join(dict.fromkeys(map(competitor_of, rows)))
+    sizes = ", ".join(map(format_size, sorted({row["nbytes"] for row in rows})))
+    return f"{side[0].name} has no cell that matches -a and --sizes; it has: {algorithms}; {sizes}"
+
+
+def _none_common_sentence(before: dict[MatchKey, list], after: dict[MatchKey, list]) -> str:
+    """The first column of MatchKey in which no value of one side is one of the other's."""
+    for name in (field.name for field in fields(MatchKey)):
+        if {getattr(key, name) for key in before} & {getattr(key, name) for key in after}:
+            continue
+        column = "size" if name == "count" else name
+        texts = [_format_sizes(side) if name == "count" else _format_values(side, name) for side in (before, after)]
+        return f"no cell in common: {column} is {texts[0]} in the baseline, {texts[1]} in the new run"
+    return "no cell in common: the two sides measured different algorithms, sizes or ranks"
+
+
+def _format_sizes(side: dict[MatchKey, list]) -> str:
+    return ", ".join(dict.fromkeys(format_size(rows[0][1]["nbytes"]) for rows in side.values()))
+
+
+def _format_values(side: dict[MatchKey, list], name: str) -> str:
+    values = dict.fromkeys(getattr(key, name) for key in side)
+    return ", ".join("unknown" if value is None else str(value) for value in values)

@@ -1,0 +1,174 @@
+"""What `health` measures: the nodes of a job in pairs, and of many nodes the suspects once more, alone."""
+
+import os
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..cli.types import INTERRUPTED, OneLineError, kept_command, talk
+from ..lab.around import with_lab
+from ..measuring.startup import under_launcher
+from ..runs.start import Start
+from ..units import format_rate
+from ..watching.lifeline import LAB_VARIABLE, WarningFlag
+
+if TYPE_CHECKING:
+    from .node_health import Health
+    from .pair_launch import PairCheck
+
+NODELIST = "SLURM_JOB_NODELIST"
+LATENCY_OF_VIRTUAL = "latency is not judged: virtual hosts share the cores of one machine"
+
+
+def measured_health(
+    hosts: tuple[str, ...] | None, output: Path, threshold: float, repetitions: int, timeout_s: float, start: Start
+) -> "Health":
+    """Measure what is left of the check in `output`, and judge it. Raises OneLineError, LaunchError."""
+    from ..launching.supervision import LaunchFailed
+    from ..launching.tied_process import interrupt_when_asked_to_end
+    from .pair_launch import measure_pairs
+
+    interrupt_when_asked_to_end()
+    check, silent = _prepared(hosts, output, repetitions, timeout_s, start)
+    advice = f"to continue, repeat the command with -o {shlex.quote(str(output))}"
+    try:
+        _announce(check)
+        measure_pairs(check)
+        found = _judged(check, silent, threshold)
+        if check.has_two_rounds and not check.warning.is_set:
+            found = _without_crowded(check, found)
+    except LaunchFailed as failed:
+        raise OneLineError(f"{failed}; measured rounds are kept; {advice}", 1) from None
+    except KeyboardInterrupt:
+        raise OneLineError(f"interrupted; measured rounds are kept; {advice}", INTERRUPTED) from None
+    left = sum(map(len, check.left()))
+    if check.warning.is_set and left:
+        raise OneLineError(f"the job is near its time limit: {left} pairs are not measured; {advice}", 1)
+    return found._replace(left=left)
+
+
+def _prepared(
+    hosts: tuple[str, ...] | None, output: Path, repetitions: int, timeout_s: float, start: Start
+) -> "tuple[PairCheck, dict[str, str]]":
+    """The check, and the nodes that do not respond, with the reason of each; nothing is started yet."""
+    from ..launching.find import find_launcher
+    from ..launching.reach import silent_hosts
+    from .pair_file import Asked, PairFolder
+    from .pair_launch import PairCheck
+
+    if under_launcher(os.environ):
+        raise OneLineError("health starts its own ranks; run it without mpirun or srun")
+    nodes = nodes_to_check(hosts, output)
+    start = with_lab(replace(start, hosts=tuple(nodes)), os.environ)
+    silent = silent_hosts(start)
+    present = [name for name in nodes if name not in silent]
+    if len(present) < 2:
+        why = f": '{next(iter(silent))}' does not ({next(iter(silent.values()))})" if silent else ""
+        raise OneLineError(f"{len(present)} of {len(nodes)} nodes respond{why}; a pair needs two", 1)
+    launcher = find_launcher(replace(start, hosts=()))
+    folder = PairFolder(output)
+    asked = Asked(
+        nodes=tuple(nodes),
+        large_repetitions=repetitions,
+        command=tuple(kept_command()),
+        virtual_rates_bytes_per_s=tuple(start.virtual_rates_bytes_per_s),
+    )
+    folder.begin(asked)
+    warning = WarningFlag()
+    warning.listen()
+    return PairCheck(
+        folder=folder,
+        asked=asked,
+        nodes=present,
+        start=start,
+        launcher=launcher,
+        timeout_s=timeout_s,
+        warning=warning,
+        say=talk,
+    ), silent
+
+
+def nodes_to_check(hosts: tuple[str, ...] | None, output: Path) -> list[str]:
+    """Two nodes or more: those of --hosts, else of the check in `output`, else of the lab or the job around this.
+
+    In a lab or a job that lacks nodes of the check, those that are there. Raises OneLineError, RunError, ValueError.
+    """
+    from ..runs.hosts import slots_of
+    from ..runs.nodelist import expand
+    from .pair_file import PairFolder
+
+    folder = PairFolder(output)
+    kept = [*folder.asked().nodes] if not hosts and folder.asked_json.exists() else []
+    if hosts:
+        nodes = [slots_of(host)[0] for host in hosts]
+    elif LAB_VARIABLE in os.environ:
+        nodes = [*with_lab(Start(), os.environ).hosts]
+    elif os.environ.get(NODELIST):
+        nodes = expand(os.environ[NODELIST])
+    elif kept:
+        nodes = kept
+    else:
+        raise OneLineError("no nodes given: add --hosts n1,n2,n3,n4, or run it inside a Slurm job")
+    if kept and {*kept} <= {*nodes}:
+        nodes = kept
+    if len(nodes) < 2 or len(set(nodes)) < len(nodes):
+        raise OneLineError(f"expected two nodes or more, each once; found {', '.join(nodes[:20]) or 'none'}")
+    return nodes
+
+
+def _announce(check: "PairCheck") -> None:
+    """Say what is measured, and about how long it takes, before it begins."""
+    from .pair_rounds import SUPPOSED_BYTES_PER_S, estimated_s
+
+    rounds = check.left()
+    if not rounds:
+        return
+    number = 2 if check.has_two_rounds else len(rounds)
+    rates = check.start.virtual_rates_bytes_per_s
+    rate = min(rates) if rates else SUPPOSED_BYTES_PER_S
+    time_s = estimated_s(len(check.nodes), number, check.asked, rate)
+    again = ", then suspects alone" if check.has_two_rounds else ""
+    duration = f"{time_s:.0f} s" if time_s < 120 else f"{time_s / 60:.0f} min"
+    rounds_said = "1 round" if number == 1 else f"{number} rounds"
+    talk(
+        f"{len(check.nodes)} nodes: {rounds_said} of up to {len(rounds[0])} pairs at the same time{again}; "
+        f"about {duration} if a link carries {format_rate(rate)}"
+    )
+
+
+def _judged(check: "PairCheck", silent: dict[str, str], threshold: float) -> "Health":
+    """Judge what was measured; all pairs of nodes that do not respond, or were lost, have failed."""
+    from .pair_check import health_of_rows
+
+    gone = {name: f"host '{name}' does not respond ({why})" for name, why in silent.items()} | check.lost
+    if check.asked.virtual_rates_bytes_per_s:
+        talk(LATENCY_OF_VIRTUAL)
+    return health_of_rows(check.asked, check.folder.rows(), threshold, gone)
+
+
+def _without_crowded(check: "PairCheck", found: "Health") -> "Health":
+    """The same after the suspects were measured alone."""
+    from .node_pairs import pairs_to_repeat
+    from .pair_check import without_crowded
+    from .pair_launch import measure_pairs
+
+    repeated = pairs_to_repeat(found.results)
+    if not repeated:
+        return found
+    talk(f"{len(repeated)} pairs are measured again, one after the other")
+    measure_pairs(check, repeated)
+    return without_crowded(found, check.asked, check.folder.rows())
+
+
+def kept_health(path: Path, threshold: float) -> "Health":
+    """Judge the check that a folder keeps. Raises OneLineError, RunError."""
+    from .pair_check import health_of_folder
+    from .pair_file import PairFolder
+
+    folder = PairFolder(path)
+    if not folder.asked_json.exists():
+        raise OneLineError(f"{path}: holds no check; expected the folder of a check, or a CSV of pairs")
+    if folder.asked().virtual_rates_bytes_per_s:
+        talk(LATENCY_OF_VIRTUAL)
+    return health_of_folder(folder, threshold)

@@ -1,0 +1,175 @@
+"""The figure of a check of nodes: of each test what was measured, and beside it the times over the expected ones.
+
+The expected time of a pair is that which both of its nodes have with others; what is left is of the link.
+"""
+
+import io
+from math import ceil, floor, log10
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.colorbar import Colorbar
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import FixedFormatter, FixedLocator, MaxNLocator, NullLocator
+
+from ..runs.atomic_write import write_atomically
+from .node_health import Health
+from .node_pairs import Judged
+
+MOST_NAMED = 40  # nodes on an axis; of more only some are named
+LEAST_REACH = 1.2  # the colours of residuals reach at least 20 % to either side
+MOST_SUSPECTS = 3  # in the title
+STEPS = (1.0, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)  # ticks of the times over expected ones
+SUSPECT = "#d62728"
+PANEL_INCHES, DPI = 4.2, 110
+
+
+def health_figure(health: Health) -> Figure:
+    """A row per test: times or rates from row to column (viridis), and times over the expected ones (centred at 1)."""
+    figure = Figure(figsize=(2 * PANEL_INCHES + 1.2, PANEL_INCHES * max(1, len(health.results))), layout="constrained")
+    figure.suptitle(plain(health_title(health)), fontsize=11, wrap=True)
+    panels = figure.subplots(max(1, len(health.results)), 2, squeeze=False)
+    for (left, right), result in zip(panels, health.results):
+        order = sorted(range(len(result.table.nodes)), key=lambda node: result.table.nodes[node])
+        _measured(figure, left, result, order)
+        _residuals(figure, right, result, order)
+        for axes in (left, right):
+            _mark(axes, result, order)
+    return figure
+
+
+def health_title(health: Health) -> str:
+    """`h3: bandwidth 1.97 times slower`, or that there is no suspect; nodes first, the slowest of each first."""
+    nodes = sorted(
+        (-result.node_ratio(node), f"{result.table.nodes[node]}: {result.table.name}")
+        for result in health.results
+        for node in result.slow_nodes
+    )
+    links = sorted(
+        (-result.link_ratio(pair), f"{'+'.join(result.table.nodes[node] for node in pair)}: {result.table.name}")
+        for result in health.results
+        for pair in result.slow_links
+    )
+    said = [f"{what} {-ratio:.2f} times slower" for ratio, what in [*nodes, *links]]
+    said += [f"{one.node}: pairs fail" for one in health.failing]
+    said += [f"slow group in {result.table.name}" for result in health.results if result.group]
+    more = len(said) - MOST_SUSPECTS
+    return "; ".join([*said[:MOST_SUSPECTS], *([f"{more} more"] if more > 0 else [])]) or "no suspect"
+
+
+def _measured(figure: Figure, axes: Axes, result: Judged, order: list[int]) -> None:
+    table = result.table
+    signed = -table.either_way if table.is_rate else table.either_way
+    values = np.exp(signed[np.ix_(order, order)]) * table.factor
+    known = values[~np.isnan(values)]
+    low, high = (float(known.min()), float(known.max())) if len(known) else (1.0, 2.0)
+    norm = LogNorm(low, max(high, low * 1.01))
+    # bright is good: a high rate, a short time
+    image = axes.imshow(values, cmap="viridis" if table.is_rate else "viridis_r", norm=norm, interpolation="nearest")
+    bar = figure.colorbar(image, ax=axes, shrink=0.85, label=_unit(result))
+    ticks = round_ticks(norm.vmin or low, norm.vmax or high)
+    _set_ticks(bar, ticks, [f"{tick:g}" for tick in ticks])
+    axes.set_title(f"{table.name}, measured", fontsize=10)
+    _name_nodes(axes, [table.nodes[node] for node in order])
+
+
+def _residuals(figure: Figure, axes: Axes, result: Judged, order: list[int]) -> None:
+    values = np.exp(result.polished.residual[np.ix_(order, order)])
+    known = values[~np.isnan(values)]
+    reach = max([LEAST_REACH, *np.maximum(known, 1 / known).tolist()])
+    image = axes.imshow(values, cmap="RdBu_r", norm=LogNorm(1 / reach, reach), interpolation="nearest")
+    bar = figure.colorbar(image, ax=axes, shrink=0.85, label="times the expected time, log. colour scale")
+    steps = [step for step in STEPS if step <= reach * 1.001][-2:]
+    ticks = sorted({1.0, *steps, *(1 / step for step in steps)})
+    _set_ticks(bar, ticks, [f"{tick:.2f}" if tick < 20 else f"{tick:.0f}" for tick in ticks])
+    axes.set_title(f"{result.table.name}, of the link alone", fontsize=10)
+    _name_nodes(axes, [result.table.nodes[node] for node in order], both=True)
+
+
+def round_ticks(low: float, high: float) -> list[float]:
+    """Three round numbers or more between the two, even steps where they are close."""
+    if high / low > 6:
+        powers = range(floor(log10(low)), ceil(log10(high)) + 1)
+        ticks = [float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5)]
+        step = 1 if high / low < 1000 else 3
+        return [tick for tick in ticks if low <= tick <= high][::step]
+    return [
+        float(f"{tick:.6g}")
+        for tick in MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(low, high)
+        if low <= tick <= high
+    ]
+
+
+def _set_ticks(bar: Colorbar, ticks: list[float], words: list[str]) -> None:
+    """Exactly these: a logarithmic scale would add its own."""
+    bar.ax.yaxis.set_major_locator(FixedLocator(ticks))
+    bar.ax.yaxis.set_major_formatter(FixedFormatter(words))
+    bar.ax.yaxis.set_minor_locator(NullLocator())
+
+
+def _mark(axes: Axes, result: Judged, order: list[int]) -> None:
+    """Frame the suspects, and say of a test that is not judged that it is not."""
+    at = {node: place for place, node in enumerate(order)}
+    last = len(order) - 0.5
+    for node in result.slow_nodes:
+        for corner, width, height in (((-0.5, at[node] - 0.5), last + 0.5, 1), ((at[node] - 0.5, -0.5), 1, last + 0.5)):
+            axes.add_patch(Rectangle(corner, width, height, fill=False, edgecolor=SUSPECT, linewidth=2, clip_on=False))
+    for one, other in result.slow_links:
+        for row, column in ((one, other), (other, one)):
+            corner = (at[column] - 0.5, at[row] - 0.5)
+            axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=SUSPECT, linewidth=2, clip_on=False))
+    names = {plain(result.table.nodes[node]) for node in (*result.slow_nodes, *result.group)}
+    for label in (*axes.get_xticklabels(), *axes.get_yticklabels()):
+        if label.get_text() in names:
+            label.set(color=SUSPECT, fontweight="bold")
+    if not result.is_judged:
+        axes.text(
+            *(0.5, 0.5, "not judged"),
+            transform=axes.transAxes,
+            ha="center",
+            va="center",
+            bbox={"facecolor": "white", "edgecolor": "#666666", "alpha": 0.9},
+        )
+
+
+def _unit(result: Judged) -> str:
+    table = result.table
+    kind = "rate" if table.is_rate else "time"
+    return f"{kind} ({table.unit}), log. colour scale"
+
+
+def plain(text: str) -> str:
+    """Names are no formulas."""
+    return text.replace("$", r"\$")
+
+
+def _name_nodes(axes: Axes, names: list[str], both: bool = False) -> None:
+    """Missing pairs are grey."""
+    step = -(-len(names) // MOST_NAMED)
+    at = list(range(0, len(names), step))
+    shown = [plain(names[number]) for number in at]
+    axes.set_facecolor("#dddddd")
+    axes.set_xticks(at, shown, rotation=90, fontsize=7)
+    axes.set_yticks(at, shown, fontsize=7)
+    axes.set_xlabel("node" if both else "to node")
+    axes.set_ylabel("node" if both else "from node")
+
+
+def write_health_figure(health: Health, folder: Path) -> list[Path]:
+    """Write health.png and health.svg into the folder; their paths. Raises OSError."""
+    figure, png, svg = health_figure(health), io.BytesIO(), io.BytesIO()
+    figure.dpi = DPI
+    with matplotlib.rc_context({"svg.hashsalt": "health"}):  # the same check yields the same file
+        FigureCanvasAgg(figure).print_png(png, metadata={"Software": None})
+        figure.set_layout_engine("none")  # it is laid out, which takes longest
+        FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None, "Creator": None})
+    paths = [folder / "health.png", folder / "health.svg"]
+    for path, content in zip(paths, (png, svg)):
+        write_atomically(path, content.getvalue())
+    return paths

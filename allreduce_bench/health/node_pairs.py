@@ -1,0 +1,263 @@
+"""Find the node, or the link between two nodes, that is slower than its peers, from times of pairs of nodes.
+
+Every judgement is relative, by median polish of the logarithms (`lateness.polish`): a node is slow if its effect is, a
+link if what the effects of its nodes leave of it is. Both a robust z and the ratio must be large, the ratio also in the
+fastest repetition of each pair: noise that slows some repetitions names nobody. Latency and bandwidth, and each test of
+a foreign table, are judged by themselves.
+"""
+
+from collections.abc import Sequence
+from math import exp, inf, log
+from statistics import NormalDist, median
+from typing import NamedTuple
+
+import numpy as np
+
+from .node_blocks import NO_BLOCKS, Blocks, find_blocks, levels
+from .pair_file import PairRow
+from .polish import Polished, least_of_pairs, link_z, node_z, pairs_of, polish_beside, robust_sd
+
+NODE_Z, LINK_Z = 3.5, 4.5
+FALSE_ALARMS = 0.01  # of tables of normal noise that name a node, and a link: where many are judged, z must be larger
+FEWEST = 4  # nodes: with three, one slow node or link changes the median itself
+RELIABLE = 8  # nodes: below, a slow node and a slow link are easily taken for each other
+FEW_PAIRS = 4  # of a node: below, its median is none
+PARTNERS, REFERENCES, MOST_REPEATED = 2, 5, 20  # of what is measured again, alone
+NEARLY, NEARLY_Z = 0.75, 2.5  # of the threshold, and a z: from there on a node that is not named is spoken of
+MOST_LEFT_OUT = 0.5  # of the nodes: the others are more
+QUARTILE = 0.25  # of the pairs of a node
+MOST_SLOW, LEAST_GROUP = 0.25, 3  # share and number of slow nodes beyond which they are a group
+Pair = tuple[str, str]
+
+
+class PairTable(NamedTuple):
+    """Times or rates of pairs of nodes in one test."""
+
+    name: str  # latency, bandwidth, or what a foreign table calls it
+    nodes: tuple[str, ...]
+    log_time: np.ndarray  # float64 [source, dest]: natural logarithm of seconds, or of 1 over a rate; NaN: missing
+    unit: str  # of the values that people read: us, GB/s, or that of a foreign table
+    is_rate: bool  # whether those are rates
+    factor: float = 1.0  # from seconds, or a rate, to the unit
+    log_least: np.ndarray | None = None  # as log_time, of the fastest repetition; None: not known
+
+    @property
+    def symmetric(self) -> np.ndarray:
+        """float64 [node, node]: the mean of both directions, or the one that there is."""
+        return _mean_of_ways(self.log_time)
+
+    @property
+    def either_way(self) -> np.ndarray:
+        """float64 [source, dest]: a direction that is missing has the time of the other one."""
+        return np.where(np.isnan(self.log_time), self.log_time.T, self.log_time)
+
+    def value(self, log_time: float) -> float:
+        """A logarithm of the table in the unit."""
+        return exp(-log_time if self.is_rate else log_time) * self.factor
+
+
+class Judged(NamedTuple):
+    """A table, taken apart and judged; nodes by their number in it."""
+
+    table: PairTable
+    polished: Polished
+    node_z: np.ndarray  # float64 [node]; NaN: no pair
+    link_z: np.ndarray  # float64 [node, node]
+    slow_nodes: tuple[int, ...] = ()
+    slow_links: tuple[tuple[int, int], ...] = ()
+    group: tuple[int, ...] = ()  # nodes that are slow, but so many that they are no single slow nodes
+    nearly: tuple[int, ...] = ()  # nodes that are not named, but slow by little less
+    blocks: Blocks = NO_BLOCKS  # racks or switches: what is far is no slow node
+    is_judged: bool = True  # False: too few nodes, or nobody is to be named
+
+    def node_ratio(self, node: int) -> float:
+        """The times of its pairs over those of the other nodes."""
+        return exp(self.polished.node_effect[node])
+
+    def link_ratio(self, pair: tuple[int, int]) -> float:
+        """Its time over that which both of its nodes have with others."""
+        return exp(self.polished.residual[pair])
+
+
+def judged(table: PairTable, threshold: float) -> Judged:
+    """Judge a table; slower by `threshold` at least counts, 0.2 for 20 %. Nothing is named below FEWEST nodes.
+
+    Where the nodes are in blocks, each pair is judged by the level of its blocks. With an infinite threshold the table
+    is taken apart only.
+    """
+    measured = table.symmetric
+    known = np.count_nonzero(~np.isnan(measured), axis=1)
+    is_sparse = len(known) > 0 and float(np.median(known)) < min(FEW_PAIRS, len(known) - 1)
+    blocks = NO_BLOCKS if is_sparse else find_blocks(measured)
+    level = levels(measured, blocks) if blocks.members else 0.0
+    symmetric = measured - level
+    least = symmetric if table.log_least is None else _mean_of_ways(table.log_least) - level
+    if is_sparse:
+        parts = _Parts(least_of_pairs(symmetric), least_of_pairs(least), ())
+        slow = _slow(parts, known, threshold)
+    else:
+        parts, slow = _one_after_the_other(symmetric, least, known, threshold)
+    polished, of_least, left_out = parts
+    result = Judged(table, polished, node_z(polished, left_out), link_z(polished), blocks=blocks)
+    if np.count_nonzero(known) < FEWEST or threshold == inf:
+        return result._replace(is_judged=False)
+    alike = _alike(slow, polished.node_effect, threshold)
+    if len(alike) >= LEAST_GROUP and len(alike) > MOST_SLOW * len(known):
+        return result._replace(group=tuple(alike), slow_nodes=tuple(node for node in slow if node not in alike))
+    if not slow and not is_sparse and (half := _slow_half(symmetric, least, threshold)):
+        return result._replace(group=half)
+    result = result._replace(slow_nodes=tuple(slow))
+    result = result._replace(nearly=_nearly(result, of_least, known, threshold))
+    ratios = np.fmin(polished.residual, of_least.residual)
+    is_slow = (result.link_z > _limit(LINK_Z, len(pairs_of(symmetric)))) & (ratios > log(1 + threshold))
+    links = [(int(one), int(other)) for one, other in zip(*np.nonzero(np.triu(is_slow, 1)))]
+    links.sort(key=lambda pair: -result.link_z[pair])
+    return result._replace(slow_links=tuple(links))
+
+
+class _Parts(NamedTuple):
+    """A table taken apart beside the nodes that are named already."""
+
+    polished: Polished
+    of_least: Polished  # of the fastest repetitions
+    left_out: tuple[int, ...]
+
+
+def _one_after_the_other(
+    symmetric: np.ndarray, least: np.ndarray, known: np.ndarray, threshold: float
+) -> tuple[_Parts, list[int]]:
+    """The slow nodes: those of the whole table, then those that are seen once these are left out, until there is none.
+
+    At most so many are left out that the others are more.
+    """
+    named: list[int] = []
+    while True:
+        left_out = tuple(named)
+        parts = _Parts(polish_beside(symmetric, left_out), polish_beside(least, left_out), left_out)
+        further = [node for node in _slow(parts, known, threshold) if node not in named]
+        if not further or len(named) + len(further) > MOST_LEFT_OUT * len(known):
+            return parts, sorted({*named, *further})
+        named += further
+
+
+def _slow(parts: _Parts, known: np.ndarray, threshold: float) -> list[int]:
+    """Nodes whose ratio and z are large enough."""
+    effect = np.fmin(parts.polished.node_effect, parts.of_least.node_effect)
+    limit = _limit(NODE_Z, int(np.count_nonzero(known)))
+    is_far = node_z(parts.polished, parts.left_out) > limit
+    return [int(node) for node in np.flatnonzero(is_far & (effect > log(1 + threshold)) & (known >= 2))]
+
+
+def _nearly(result: Judged, of_least: Polished, known: np.ndarray, threshold: float) -> tuple[int, ...]:
+    """Nodes that are not named, and yet slower by the threshold though noise may explain it, or by most of it."""
+    effect = np.fmin(result.polished.node_effect, of_least.node_effect)
+    limit = _limit(NODE_Z, int(np.count_nonzero(known)))
+    is_slower = (effect > log(1 + threshold)) & (result.node_z > NEARLY_Z)
+    is_near = (effect > log(1 + NEARLY * threshold)) & (result.node_z > limit)
+    found = np.flatnonzero((is_slower | is_near) & (known >= 2)).tolist()
+    return tuple(node for node in found if node not in (*result.slow_nodes, *result.group))
+
+
+def _alike(slow: Sequence[int], effect: np.ndarray, threshold: float) -> list[int]:
+    """Those that are as slow as their median, give or take the threshold: a switch slows its nodes alike."""
+    middle = float(np.median(effect[list(slow)])) if slow else 0.0
+    return [node for node in slow if abs(effect[node] - middle) < log(1 + threshold)]
+
+
+def _slow_half(symmetric: np.ndarray, least: np.ndarray, threshold: float) -> tuple[int, ...]:
+    """So many slow nodes that most pairs are slow, so that medians do not show them; empty: there are none.
+
+    Told by the quartile of a node's pairs, which is slow only where hardly any partner is fast with it: two levels of
+    quartiles, and pairs of slow nodes with each other as slow as those with fast ones, which those of a rack are not.
+    """
+    known = np.count_nonzero(~np.isnan(symmetric), axis=1)
+    present = np.flatnonzero(known)
+    if len(present) < RELIABLE or min(known[present]) < len(present) / 2:
+        return ()
+    quartile = np.array([np.nanquantile(symmetric[node], QUARTILE) for node in present])
+    order = np.argsort(quartile, kind="stable")
+    steps = np.diff(quartile[order])
+    at = int(steps.argmax()) + 1
+    fast, slow = present[order[:at]], present[order[at:]]
+    if min(len(fast), len(slow)) < LEAST_GROUP:
+        return ()
+    within, others = np.ix_(fast, fast), (np.ix_(slow, slow), np.ix_(fast, slow))
+    if any(len(_known(symmetric[part])) < len(slow) for part in (within, *others)):
+        return ()
+    middle = [[np.median(_known(table[part])) for part in (within, *others)] for table in (symmetric, least)]
+    over = [slow_one - of_fast for of_fast, *slow_ones in middle for slow_one in slow_ones]
+    left = [_known(symmetric[part]) - middle[0][place] for place, part in enumerate((within, *others))]
+    error = robust_sd(np.concatenate(left)) * np.sqrt(np.pi / 2 / min(len(fast), len(slow)))
+    is_apart = min(*over, steps[at - 1]) > max(log(1 + threshold), LINK_Z * error)
+    return tuple(sorted(slow.tolist())) if is_apart else ()
+
+
+def _known(values: np.ndarray) -> np.ndarray:
+    return values[~np.isnan(values)]
+
+
+def _mean_of_ways(logs: np.ndarray) -> np.ndarray:
+    both = np.stack([logs, logs.T])
+    known = np.count_nonzero(~np.isnan(both), axis=0)
+    return np.where(known, np.nansum(both, axis=0) / np.maximum(known, 1), np.nan)
+
+
+def _limit(least: float, judged_values: int) -> float:
+    """The z that FALSE_ALARMS of tables exceed anywhere; at least `least`."""
+    return max(least, NormalDist().inv_cdf(1 - FALSE_ALARMS / max(judged_values, 1)))
+
+
+def tables_of_rows(nodes: Sequence[str], rows: Sequence[PairRow], sizes: tuple[int, int]) -> list[PairTable]:
+    """The latency and the bandwidth of what was measured: medians over repetitions, by direction.
+
+    `sizes`: the small and the large message in bytes; of the latter the rate is its bytes over the time until the
+    answer.
+    """
+    small, large = sizes
+    number = {name: place for place, name in enumerate(nodes)}
+    times_s: dict[tuple[int, int, int], list[float]] = {}
+    for row in rows:
+        if row.time_s is not None and row.nbytes in sizes and {row.source, row.dest} <= number.keys():
+            times_s.setdefault((row.nbytes, number[row.source], number[row.dest]), []).append(row.time_s)
+    logs, least = ({size: np.full((len(nodes), len(nodes)), np.nan) for size in sizes} for _ in range(2))
+    for (size, source, dest), values in times_s.items():
+        logs[size][source, dest] = log(median(values))
+        least[size][source, dest] = log(min(values))
+    return [
+        PairTable("latency", tuple(nodes), logs[small], "us", False, 1e6, least[small]),
+        PairTable("bandwidth", tuple(nodes), logs[large], "GB/s", True, large * 1e-9, least[large]),
+    ]
+
+
+def pairs_to_repeat(results: Sequence[Judged]) -> list[Pair]:
+    """The pairs to measure alone where suspects were found beside other pairs, which may share uplinks with them.
+
+    Each slow node with PARTNERS nodes that are none, each slow link, and REFERENCES pairs of other nodes to compare
+    them with; the slowest MOST_REPEATED suspects. None where there is no suspect.
+    """
+    nodes = results[0].table.nodes
+    slow = {node: max(result.node_z[node], 0.0) for result in results for node in result.slow_nodes}
+    links = {pair: result.link_z[pair] for result in results for pair in result.slow_links}
+    if not slow and not links:
+        return []
+    touched = {*slow, *(node for pair in links for node in pair)}
+    sound = [node for node in range(len(nodes)) if node not in touched and not np.isnan(results[0].node_z[node])]
+    worst = sorted(slow, key=lambda node: -slow[node])[:MOST_REPEATED]
+    numbers = [(node, partner) for node in worst for partner in sound[:PARTNERS]]
+    numbers += sorted(links, key=lambda pair: -links[pair])[:MOST_REPEATED]
+    numbers += list(zip(sound[::2], sound[1::2]))[:REFERENCES]
+    return [(nodes[one], nodes[other]) for one, other in dict.fromkeys(numbers)]
+
+
+def confirmed(result: Judged, alone: PairTable, threshold: float) -> Judged:
+    """The same without the suspects that are not slow when they are measured alone; `alone` has the same nodes."""
+    times = alone.symmetric
+    touched = {*result.slow_nodes, *(node for pair in result.slow_links for node in pair)}
+    sound = [node for node in range(len(times)) if node not in touched]
+    references = pairs_of(times[np.ix_(sound, sound)])
+    if not len(references):
+        return result
+    bound = float(np.median(references)) + log(1 + threshold)
+    nodes = [node for node in result.slow_nodes if np.nanmin([*times[node], np.inf]) > bound]
+    links = [pair for pair in result.slow_links if not times[pair] <= bound]
+    return result._replace(slow_nodes=tuple(nodes), slow_links=tuple(links))

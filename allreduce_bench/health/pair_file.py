@@ -1,0 +1,193 @@
+"""The folder of a check of nodes: what was asked, the times of pairs as they come, and which pairs failed.
+
+`health.json` has what was asked and never changes. `pairs.csv` grows by whole rounds: a row per timed message, and one
+per pair that failed. A last line without its end was cut off, and is not there. One process at a time writes: it holds
+a lock on `.lock`, which ends with it.
+"""
+
+import csv
+import io
+import json
+import os
+import weakref
+from collections.abc import Iterable
+from errno import EACCES, EAGAIN
+from math import isfinite
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..runs.careful_reading import read_kept
+from ..runs.recorder import append_to, write_whole
+from ..runs.rows import RunError, csv_bytes
+from ..runs.typed_json import printable
+
+SCHEMA = "urn:allreduce-bench:health-asked:1"
+FORMER_SCHEMA = "allreduce-bench-health-1"
+LONGEST_FAILURE = 300  # letters
+SMALL, LARGE = 8, 4 << 20  # bytes of a message
+
+
+class PairRow(NamedTuple):
+    """A message from one node to another, or a pair that failed."""
+
+    round: int  # from 1, over all launches; a round that is begun anew gets a new number
+    source: str
+    dest: str
+    nbytes: int | None = None
+    repetition: int | None = None  # from 1
+    time_s: float | None = None  # half of a round trip of a small message; of a large one until it was answered
+    alone: bool = False  # whether no other pair was at work
+    failure: str = ""  # why there is no time
+
+
+class Asked(NamedTuple):
+    """What was asked."""
+
+    nodes: tuple[str, ...]
+    small_nbytes: int = SMALL  # of the messages whose time is the latency
+    large_nbytes: int = LARGE  # of those whose time is that of their bytes
+    small_repetitions: int = 10
+    large_repetitions: int = 5  # in each direction
+    command: tuple[str, ...] = ()
+    virtual_rates_bytes_per_s: tuple[float, ...] = ()  # of the links of virtual hosts; empty: real ones
+
+    @classmethod
+    def of(cls, kept: dict[str, Any]) -> "Asked":
+        """From JSON. Raises TypeError for other fields."""
+        fields: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in kept.items()
+        }
+        return cls(**fields)
+
+
+class PairFolder:
+    """The files of one check."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.asked_json = path / "health.json"
+        self.rounds_json = path / "rounds.json"
+        self.pairs_csv = path / "pairs.csv"
+        self.lock = path / ".lock"
+        self._is_held = False
+
+    def begin(self, asked: Asked) -> None:
+        """Make the folder, or go on with the check that is there; no other process can until this object is gone.
+
+        Raises RunError where that check was asked otherwise, or is at work.
+        """
+        is_new = not self.asked_json.exists()
+        if is_new and self.path.exists() and (not self.path.is_dir() or {*self.path.iterdir()} - {self.lock}):
+            raise RunError(f"{self.path}: already exists and holds no check; choose another folder with -o")
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._hold()
+        if not self.asked_json.exists():
+            write_whole(self.asked_json, json.dumps({"schema": SCHEMA, **asked._asdict()}, indent=1).encode() + b"\n")
+            return
+        kept = self.asked()
+        for name in ("nodes", "small_nbytes", "large_nbytes", "small_repetitions", "large_repetitions"):
+            if getattr(kept, name) != getattr(asked, name):
+                said = f"other {name.replace('_', ' ')}"
+                if name == "large_repetitions":
+                    said = f"--repetitions {kept.large_repetitions}, not {asked.large_repetitions}"
+                raise RunError(f"{self.path}: holds a check with {said}; choose another folder with -o")
+
+    def _hold(self) -> None:
+        """Lock the folder. Raises RunError where another has; a file system without locks cannot say so."""
+        import fcntl  # late: no rank needs it
+
+        if self._is_held:
+            return
+        handle = os.open(self.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in (EAGAIN, EACCES):
+                os.close(handle)
+                way = "wait for its end, or choose another folder with -o"
+                raise RunError(f"{self.path}: another check is at work in it; {way}") from None
+        self._is_held = True
+        weakref.finalize(self, os.close, handle)
+
+    def asked(self) -> Asked:
+        """Raises RunError where it is damaged or of another version."""
+        try:
+            kept = json.loads(read_kept(self.asked_json))
+            if kept.pop("schema") not in (SCHEMA, FORMER_SCHEMA):
+                raise ValueError("another version")
+            return Asked.of(kept)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise RunError(f"{self.asked_json}: damaged ({error}); expected {SCHEMA}; begin a new check") from error
+
+    def rows(self) -> list[PairRow]:
+        """All that was kept, in order. Raises RunError for a line that no check writes."""
+        if not self.pairs_csv.exists():
+            return []
+        text = read_kept(self.pairs_csv).decode(errors="replace")
+        lines = list(csv.reader(io.StringIO(text[: text.rfind("\n") + 1])))
+        if not lines:
+            return []
+        if tuple(lines[0]) != PairRow._fields:
+            raise RunError(f"{self.pairs_csv}, line 1: expected the columns {','.join(PairRow._fields)}; begin anew")
+        return [_row(line, f"{self.pairs_csv}, line {number}") for number, line in enumerate(lines[1:], start=2)]
+
+    def append(self, rows: Iterable[PairRow]) -> None:
+        """Add rows; they are on the disk then. A line that was cut off goes first. Raises OSError."""
+        handle = os.open(self.pairs_csv, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        try:
+            os.ftruncate(handle, _whole_nbytes(handle))
+            head = [] if os.fstat(handle).st_size else [PairRow._fields]
+            append_to(handle, csv_bytes([*head, *map(_fields, rows)]))
+        finally:
+            os.close(handle)
+
+
+def whole_pairs(rows: Iterable[PairRow], asked: Asked) -> dict[frozenset[str], list[PairRow]]:
+    """The rows of each pair whose last round has all that was asked; those of other rounds count for nothing."""
+    of_pair: dict[frozenset[str], list[PairRow]] = {}
+    for row in rows:
+        pair = frozenset((row.source, row.dest))
+        kept = of_pair.setdefault(pair, [])
+        if kept and kept[-1].round != row.round:
+            kept.clear()
+        kept.append(row)
+    number = asked.small_repetitions + 2 * asked.large_repetitions
+    return {pair: kept for pair, kept in of_pair.items() if len(kept) == number and not any(r.failure for r in kept)}
+
+
+def failed_pairs(rows: Iterable[PairRow]) -> dict[frozenset[str], str]:
+    """Of each pair that failed the reason."""
+    return {frozenset((row.source, row.dest)): row.failure for row in rows if row.failure}
+
+
+def _whole_nbytes(handle: int) -> int:
+    """The length of a file up to the end of its last whole line."""
+    size = os.fstat(handle).st_size
+    tail = os.pread(handle, 1 << 16, max(0, size - (1 << 16)))
+    return size - len(tail) + tail.rfind(b"\n") + 1
+
+
+def _fields(row: PairRow) -> list[object]:
+    failure = " ".join(row.failure.split())[:LONGEST_FAILURE]
+    values = row._replace(failure=failure)
+    return ["" if value is None else int(value) if isinstance(value, bool) else value for value in values]
+
+
+def _row(line: list[str], place: str) -> PairRow:
+    try:
+        round_, source, dest, nbytes, repetition, time_s, alone, failure = line
+        row = PairRow(
+            int(round_),
+            printable(source),
+            printable(dest),
+            int(nbytes) if nbytes else None,
+            int(repetition) if repetition else None,
+            float(time_s) if time_s else None,
+            alone == "1",
+            printable(failure),
+        )
+    except ValueError as error:
+        raise RunError(f"{place}: damaged: {','.join(line)[:60]!r}; remove the line, or begin a new check") from error
+    if row.time_s is not None and not (isfinite(row.time_s) and row.time_s > 0):
+        raise RunError(f"{place}: damaged: a time of {row.time_s:g} s; remove the line, or begin a new check")
+    return row

@@ -1,0 +1,187 @@
+"""`python -m allreduce_bench.health.rank FOLDER`: rounds of disjoint pairs of nodes, one rank per node.
+
+Rank 0 keeps the rows of a round before the next one begins. Where a partner does not answer within the timeout, the
+pair is kept as failed, and the launch ends, since messages are still under way.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+from mpi4py import MPI
+
+from ..machine.node import host
+from ..runs.rows import RunError
+from ..watching.lifeline import MONITOR_VARIABLE, WarningFlag
+from ..watching.watch import Watch
+from ..watching.whereabouts import doing
+from .pair_file import PairFolder, PairRow
+from .pair_messages import Partner, SilentPartner, measure_pair
+from .pair_rounds import Order, second_round
+
+IDLE_S = 0.001  # between two looks of a rank that has nothing to do
+REPORT = 3  # tag
+GO_ON, END, END_BADLY = 0, 1, 2
+
+
+class Report(NamedTuple):
+    """What a rank says after a round."""
+
+    rank: int
+    rows: list[PairRow]
+    failure: str = ""
+    partner: int | None = None
+
+
+def ranks_of_nodes(names: Sequence[str], hosts: Sequence[str]) -> dict[str, int]:
+    """The rank on each of the nodes `names`, by what their hosts call themselves, else in order.
+
+    Raises RunError where there are fewer hosts than names, or two ranks on one.
+    """
+    seen: dict[str, int] = {}
+    for rank, name in enumerate(hosts):
+        if name in seen:
+            raise RunError(f"expected one rank per node, found ranks {seen[name]} and {rank} on {name}")
+        seen[name] = rank
+    if len(hosts) < len(names):
+        raise RunError(f"expected {len(names)} ranks, one per node, found {len(hosts)}")
+    short = {name.partition(".")[0]: rank for name, rank in seen.items()}
+    found = {name: seen.get(name, short.get(name.partition(".")[0])) for name in names}
+    if None in found.values() or len(set(found.values())) < len(names):
+        return {name: rank for rank, name in enumerate(names)}
+    return {name: rank for name, rank in found.items() if rank is not None}
+
+
+class Check:
+    """The rounds of one launch, on one rank."""
+
+    def __init__(self, comm: MPI.Comm, order: Order, rank_of: Mapping[str, int], watch: Watch | None):
+        self.comm, self.order, self.rank_of, self.watch = comm, order, rank_of, watch
+        self.name_of = {rank: name for name, rank in rank_of.items()}
+
+    def round(self, number: int, pairs: Sequence[tuple[str, str]]) -> Report:
+        """What this rank measures in a round; nothing where it rests."""
+        own = self.name_of.get(self.comm.rank, "")
+        for source, dest in pairs:
+            if own in (source, dest):
+                return self._with_partner(number, own, source, dest)
+        return Report(self.comm.rank, [])
+
+    @doing("exchanging messages with its partner")
+    def _with_partner(self, number: int, own: str, source: str, dest: str) -> Report:
+        other = dest if own == source else source
+        partner = Partner(self.comm, self.rank_of[other], other, self.order.timeout_s)
+        asked, alone = self.order.asked, self.order.alone
+        try:
+            small_s, large_s = measure_pair(partner, own == source, asked)
+        except (SilentPartner, MPI.Exception) as error:
+            return Report(self.comm.rank, [], f"{own}: {error}", partner.rank)
+        sizes = ((asked.small_nbytes, small_s), (asked.large_nbytes, large_s))
+        rows = [
+            PairRow(number, own, other, nbytes, repetition, time_s, alone)
+            for nbytes, times_s in sizes
+            for repetition, time_s in enumerate(times_s, start=1)
+        ]
+        return Report(self.comm.rank, rows)
+
+    @doing("waiting for the reports of the other ranks")
+    def collected(self, own: Report, pairs: Sequence[tuple[str, str]]) -> list[Report]:
+        """On rank 0 the reports of all that are at work in a round; of a rank that is silent there is none."""
+        silent = {self.rank_of[name] for pair in pairs for name in pair} - {own.rank}
+        reports, deadline = [own], perf_counter() + 1.5 * self.order.timeout_s
+        while silent - {report.partner for report in reports} and perf_counter() < deadline:
+            if self.comm.iprobe(tag=REPORT):
+                report = Report(*self.comm.recv(tag=REPORT))
+                reports.append(report._replace(rows=[PairRow(*row) for row in report.rows]))
+                silent.discard(report.rank)
+                deadline = perf_counter() + 1.5 * self.order.timeout_s
+            else:
+                time.sleep(IDLE_S)
+        return [*reports, *(Report(rank, [], f"no report from {self.name_of[rank]}") for rank in silent)]
+
+    @doing("waiting for the next round")
+    def agreed(self, state: int) -> int:
+        """The state of rank 0, on all ranks; whoever waits gives way to those at work."""
+        word = np.array([state], np.int64)
+        request = self.comm.Ibcast(word)
+        while not request.Test():
+            time.sleep(IDLE_S)
+        return int(word[0])
+
+
+def kept_rows(number: int, pairs: Sequence[tuple[str, str]], reports: Sequence[Report], order: Order, rank_of) -> list:
+    """What the file gets of a round: the rows of pairs that are whole, and one row for each pair that failed."""
+    report_of = {report.rank: report for report in reports}
+    rows: list[PairRow] = []
+    for source, dest in pairs:
+        both = [report_of[rank_of[name]] for name in (source, dest) if rank_of[name] in report_of]
+        failures = [report.failure for report in both if report.failure]
+        if failures:
+            first = next((words for words in failures if not words.startswith("no report")), failures[0])
+            rows.append(PairRow(number, source, dest, alone=order.alone, failure=first))
+        else:
+            rows += [row for report in both for row in report.rows]
+    return rows
+
+
+def run_rounds(check: Check, folder: PairFolder, warning: WarningFlag) -> int:
+    """All rounds of the launch; how it ended: END or END_BADLY."""
+    comm, order = check.comm, check.order
+    rounds, number, state = list(order.rounds), order.first_round, GO_ON
+    while (state := check.agreed(state if rounds else END)) == GO_ON:
+        pairs = rounds.pop(0)
+        if check.watch and comm.rank == 0:
+            last = number + len(rounds) + order.has_second
+            check.watch.say("cell", words=f"round {number} of {last}", facts={"round": number, "pairs": pairs})
+        own = check.round(number, pairs)
+        if comm.rank:
+            comm.send(tuple(own), 0, tag=REPORT)
+        rows: list[PairRow] = []
+        if comm.rank == 0:
+            rows = kept_rows(number, pairs, check.collected(own, pairs), order, check.rank_of)
+            folder.append(rows)
+            warned = warning.is_set
+            state = END_BADLY if any(row.failure for row in rows) else END if warned else GO_ON
+            if check.watch and warned:
+                check.watch.say("warned")
+            if state == END_BADLY:
+                return state  # ranks that wait for a partner hear nothing
+        if order.has_second and number == order.first_round:
+            rounds = [comm.bcast(second_round(order.nodes, order.rounds[0], rows) if comm.rank == 0 else None)]
+        number += 1
+    return state
+
+
+def main() -> None:
+    """Measure the rounds of FOLDER/rounds.json; exit status 1 where a pair failed."""
+    comm, folder, warning = MPI.COMM_WORLD, PairFolder(Path(sys.argv[1])), WarningFlag()
+    warning.listen()
+    address = os.environ.get(MONITOR_VARIABLE)
+    watch = Watch(address, comm.rank, on_warning=warning.set) if address else None
+    try:
+        order = comm.bcast(Order.read(folder.rounds_json) if comm.rank == 0 else None)
+        check = Check(comm, order, ranks_of_nodes(order.nodes, comm.allgather(host())), watch)
+        state = run_rounds(check, folder, warning)
+    except Exception as error:  # whatever it is, the other ranks must not wait for this one
+        _give_up(comm, watch, " ".join(str(error).split()) or type(error).__name__, isinstance(error, RunError))
+    if state == END_BADLY:
+        _give_up(comm, watch, "a pair failed", refused=False)
+    if watch:
+        watch.close()
+
+
+def _give_up(comm: MPI.Comm, watch: Watch | None, why: str, refused: bool) -> None:
+    if watch:
+        watch.say("failed", why=why, pause_s=0.0, refused=refused)
+        time.sleep(0.2)  # for the words to come before the launcher ends all ranks
+    comm.Abort(1)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

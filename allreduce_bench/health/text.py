@@ -1,0 +1,194 @@
+"""What a check of nodes says in sentences: a summary, then each node and link with the tests in which it is slow."""
+
+from collections.abc import Sequence
+from math import exp, isnan
+
+from ..runs.nodelist import compress
+from .failed_pairs import FailingNode
+from .node_health import FEW_NODES, THREE_NODES, TWO_NODES, Health, Setting
+from .node_pairs import Judged
+
+MOST_IN_GROUP = 8  # groups, and nodes that are nearly slow, in a sentence
+MOST_LINKS = 10  # slow ones, and failed ones, where not all are asked for
+OF_TOO_FEW = {
+    TWO_NODES: "with two nodes there is nothing to compare their pair with; name four nodes or more, better eight",
+    THREE_NODES: "with three nodes a slow node or link cannot be told; name four nodes or more, better eight",
+    FEW_NODES: "with fewer than 8 nodes a slow node and a slow link cannot be told apart reliably",
+}
+
+
+def health_sentences(health: Health, every_link: bool = False) -> list[str]:
+    """A summary first, then the suspects, then what is not known; of links the worst MOST_LINKS unless `every_link`."""
+    lines = [sentence for result in health.results for sentence in _slow_nodes(result)]
+    lines += [_failing_sentence(health, one) for one in health.failing]
+    lines += _cut(_slow_links(health), "slow", every_link) + _cut(_lone_failures(health), "failed", every_link)
+    lines += [_group_sentence(result) for result in health.results if result.group]
+    lines += [_nearly_sentence(result) for result in health.results if result.nearly]
+    lines += [*_block_sentences(health), *map(_setting_sentence, health.settings)]
+    can_tell = health.unknown not in (TWO_NODES, THREE_NODES) or bool(health.failed)
+    summary = [_summary(health)] if can_tell else []
+    if health.cleared:
+        suspects = "1 suspect was" if health.cleared == 1 else f"{health.cleared} suspects were"
+        lines.append(f"{suspects} slow beside other pairs only, not when measured alone: pairs may share uplinks")
+    if health.left:
+        lines.append(f"{_pairs(health.left)} not measured")
+    return [*summary, *lines, *([OF_TOO_FEW[health.unknown]] if health.unknown else [])]
+
+
+def _summary(health: Health) -> str:
+    """`1 bad node: n3. 7 nodes form a slow group in alltoall_perf, G=8. 30 slow links, 10 failed links`."""
+    bad, links, failed = health.bad_nodes, len(slow_links(health)), len(health.lone_failures)
+    parts = []
+    if bad:
+        parts.append(f"{_counted(len(bad), 'bad node')}: {', '.join(bad[:8])}{', ...' if len(bad) > 8 else ''}")
+    parts += [
+        f"{len(result.group)} nodes form a slow group in {result.table.name}"
+        for result in health.results
+        if result.group
+    ]
+    if not links and not any(result.slow_nodes or result.group for result in health.results):
+        scope = "In the pairs that did not fail, no" if bad else "no"  # a bad node that is not slow has failed pairs
+        peers = f"{scope} node and no link is slower than its peers by"
+        parts.append(f"{peers} {health.threshold:.0%} or more")
+    if counts := [_counted(number, f"{kind} link") for number, kind in ((links, "slow"), (failed, "failed")) if number]:
+        parts.append(", ".join(counts))
+    return ". ".join(parts)
+
+
+def slow_links(health: Health) -> list[tuple[str, list[tuple[Judged, tuple[int, int]]]]]:
+    """(link, the tests in which it is slow, its slowest first) of all slow links, the slowest first."""
+    found: dict[str, list[tuple[Judged, tuple[int, int]]]] = {}
+    for result in health.results:
+        for pair in result.slow_links:
+            found.setdefault("+".join(result.table.nodes[node] for node in pair), []).append((result, pair))
+    slowest = {name: sorted(tests, key=lambda one: -one[0].link_ratio(one[1])) for name, tests in found.items()}
+    return sorted(slowest.items(), key=lambda item: -item[1][0][0].link_ratio(item[1][0][1]))
+
+
+def _cut(lines: list[str], kind: str, every_link: bool) -> list[str]:
+    more = len(lines) - MOST_LINKS
+    if every_link or more <= 0:
+        return lines
+    return [*lines[:MOST_LINKS], f"{more} more {kind} {'link' if more == 1 else 'links'}; --all names every link"]
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _slow_nodes(result: Judged) -> list[str]:
+    """`node n3: slow in bandwidth: its pairs take 2.01 times as long as those of the other nodes (z = 69)`."""
+    return [
+        f"node {result.table.nodes[node]}: slow in {result.table.name}: its pairs take {result.node_ratio(node):.2f} "
+        f"times as long as those of the other nodes (z = {result.node_z[node]:.1f})"
+        for node in sorted(result.slow_nodes, key=lambda node: -result.node_z[node])
+    ]
+
+
+def _slow_links(health: Health) -> list[str]:
+    """`link n1+n4: slow in a: 2.70 times as long as its nodes take with others (z = 98.1)`, and in which tests else."""
+    lines = []
+    for name, ((first, pair), *further) in slow_links(health):
+        where = first.table.name if not further else f"{1 + len(further)} tests"
+        which = f" in {first.table.name}" if further else ""
+        others = [
+            f"; {result.link_ratio(other):.2f} times in {result.table.name} (z = {result.link_z[other]:.1f})"
+            for result, other in further
+        ]
+        lines.append(
+            f"link {name}: slow in {where}: {first.link_ratio(pair):.2f} times as long as its nodes take with others"
+            f"{which} (z = {first.link_z[pair]:.1f}){_one_way(first, *pair)}{''.join(others)}"
+        )
+    return lines
+
+
+def _one_way(result: Judged, one: int, other: int) -> str:
+    """Which direction is slow, where only one is."""
+    there, back = (exp(result.table.log_time[pair] - result.table.symmetric[pair]) for pair in _both(one, other))
+    if isnan(there) or isnan(back) or max(there, back) < 1.2 * min(there, back):
+        return ""
+    source, dest = (one, other) if there > back else (other, one)
+    ratio = max(there, back) / min(there, back)
+    return f", {ratio:.2f} times as long from {result.table.nodes[source]} to {result.table.nodes[dest]} as back"
+
+
+def _both(one: int, other: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    return (one, other), (other, one)
+
+
+def _failing_sentence(health: Health, one: FailingNode) -> str:
+    why = next(reason for pair, reason in health.failed.items() if one.node in pair)
+    return (
+        f"node {one.node}: {one.failed} of its {one.tried} pairs failed, of {one.all_failed} failed pairs in all; "
+        f"chance explains {one.expected:.1f} (p = {one.p_value:.2g}); the first: {why}"
+    )
+
+
+def _lone_failures(health: Health) -> list[str]:
+    lone = sorted((sorted(pair), why) for pair, why in health.lone_failures.items())
+    return [f"link {'+'.join(pair)} failed: {why}" for pair, why in lone]
+
+
+def _group_sentence(result: Judged) -> str:
+    names = [result.table.nodes[node] for node in result.group]
+    shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+    return (
+        f"{result.table.name}: {len(names)} of {len(result.table.nodes)} nodes are slower than the others ({shown}); "
+        "so many are rather a group, such as the nodes below one switch, so no node or link is named"
+    )
+
+
+def _nearly_sentence(result: Judged) -> str:
+    """`also nearly slow in latency, not named: n7 (1.19 times as long, z = 12.0)`."""
+    nodes = sorted(result.nearly, key=lambda node: -result.node_ratio(node))
+    said = [
+        f"{result.table.nodes[node]} ({result.node_ratio(node):.2f} times as long, z = {result.node_z[node]:.1f})"
+        for node in nodes[:MOST_IN_GROUP]
+    ]
+    more = f", and {len(nodes) - MOST_IN_GROUP} more" if len(nodes) > MOST_IN_GROUP else ""
+    also = "also " if result.slow_nodes else ""
+    return f"{also}nearly slow in {result.table.name}, not named: {', '.join(said)}{more}"
+
+
+def _block_sentences(health: Health) -> list[str]:
+    """A sentence for each division of the nodes into groups, with all tests that show it, and one for those alone."""
+    tests_of: dict[tuple, list[Judged]] = {}
+    for result in health.results:
+        if result.blocks.members and result.is_judged:
+            tests_of.setdefault((result.blocks.members, result.blocks.alone), []).append(result)
+    lines = []
+    for (members, alone), results in tests_of.items():
+        nodes, names = results[0].table.nodes, ", ".join(result.table.name for result in results)
+        groups = "; ".join(f"{compress([nodes[node] for node in of])} ({len(of)})" for of in members[:MOST_IN_GROUP])
+        more = f"; {len(members) - MOST_IN_GROUP} more" if len(members) > MOST_IN_GROUP else ""
+        ratios = [result.blocks.far_ratio for result in results]
+        lines.append(
+            f"{names}: {len(members)} groups of nodes: {groups}{more}; pairs between groups take {_span(ratios)} times "
+            "as long as those within: racks or switches, not nodes; each pair is judged by the pairs of its groups"
+        )
+        quiet = [nodes[node] for node in alone if all(node not in result.slow_nodes for result in results)]
+        if quiet:
+            are = "is" if len(quiet) == 1 else "are"
+            lines.append(
+                f"{compress(quiet)} {are} in none of these groups and no slower than pairs between them: behind "
+                "another switch, or slow; measure beside nodes of the same rack"
+            )
+    return lines
+
+
+def _setting_sentence(setting: Setting) -> str:
+    """`mtu: pairs with 1500 take 1.40 times as long as those with 9000: a setting, not a node`."""
+    common = f" (all are pairs of {compress(setting.nodes)})" if setting.nodes else ""
+    return (
+        f"{setting.column}: pairs with {setting.slow} take {setting.ratio:.2f} times as long as those with "
+        f"{setting.fast}{common}: a setting, not nodes; pairs are judged within each"
+    )
+
+
+def _span(values: Sequence[float]) -> str:
+    low, high = f"{min(values):.2f}", f"{max(values):.2f}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _pairs(number: int) -> str:
+    return "1 pair is" if number == 1 else f"{number} pairs are"

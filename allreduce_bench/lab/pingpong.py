@@ -1,0 +1,66 @@
+"""`python -m allreduce_bench.lab.pingpong`: the times of messages between ranks 0 and 1, as JSON from rank 0.
+
+Half a round trip is the time of one message (Hockney, "The communication challenge for MPP", 1994): of a short one the
+latency alpha, of a long one nearly its bytes over the rate. In an exchange both send at once, as in a step of an
+algorithm; where that costs more than one message, it is the exchange that the alpha of a model has to be held against.
+"""
+
+import json
+from collections.abc import Callable
+from statistics import median
+from time import perf_counter
+
+import numpy as np
+from mpi4py import MPI
+
+from ..executing.memory import PAGES, filled
+
+SHORT, LONG = 8, 1 << 20  # bytes
+REPETITIONS = {SHORT: 1000, LONG: 3}
+WARM_UP = 3  # repetitions
+
+
+def half_round_trip(comm: MPI.Comm, nbytes: int) -> float:
+    """The median time of a message of `nbytes` between ranks 0 and 1, seconds; both must call it."""
+    message = [filled(PAGES.sendbuf, nbytes, np.uint8, 0), MPI.BYTE]
+    here, there = (comm.Send, comm.Recv) if comm.rank == 0 else (comm.Recv, comm.Send)
+
+    def round_trip() -> None:
+        here(message, 1 - comm.rank)
+        there(message, 1 - comm.rank)
+
+    return _median_time(round_trip, REPETITIONS[nbytes]) / 2
+
+
+def exchange(comm: MPI.Comm, nbytes: int) -> float:
+    """The median time of `MPI_Sendrecv` of `nbytes` both ways between ranks 0 and 1, seconds; both must call it."""
+    sent, received = filled(PAGES.sendbuf, nbytes, np.uint8, 0), filled(PAGES.recvbuf, nbytes, np.uint8, 0)
+    other = 1 - comm.rank
+    return _median_time(
+        lambda: comm.Sendrecv([sent, MPI.BYTE], other, 0, [received, MPI.BYTE], other), REPETITIONS[nbytes]
+    )
+
+
+def _median_time(act: Callable[[], object], repetitions: int) -> float:
+    """Without the warm-up, seconds."""
+    times_s = []
+    for _ in range(WARM_UP + repetitions):
+        begun = perf_counter()
+        act()
+        times_s.append(perf_counter() - begun)
+    return median(times_s[WARM_UP:])
+
+
+def main() -> None:
+    """Print `{"message": {"8": seconds, "1048576": seconds}, "exchange": {"8": seconds}}`."""
+    comm = MPI.COMM_WORLD
+    times_s = {
+        "message": {nbytes: half_round_trip(comm, nbytes) for nbytes in (SHORT, LONG)},
+        "exchange": {SHORT: exchange(comm, SHORT)},
+    }
+    if comm.rank == 0:
+        print(json.dumps(times_s), flush=True)
+
+
+if __name__ == "__main__":
+    main()

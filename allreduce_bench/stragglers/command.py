@@ -1,0 +1,143 @@
+"""`stragglers`: the rank or node that the others wait for, what it costs, or why nobody is named."""
+
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..cli.sections import examples
+from ..cli.terminal import echo_wrapped, screen
+from ..cli.types import DURATION, OneLineError, color_option, errors_in_one_line, no_limit, talk, tell_damages
+from ..units import in_ranks
+
+if TYPE_CHECKING:
+    from .document import Named
+    from .progress import Progress
+
+
+@click.command(
+    epilog=examples(
+        "stragglers results/today",
+        "stragglers nccl-inspector-4711/ --communicator 0x7f8c496ae9f661",
+        "stragglers traces/*.json.gz",
+        "stragglers steps.jsonl --format json",
+    )
+)
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...", type=click.Path(path_type=Path))
+@click.option(
+    "--communicator",
+    metavar="ID",
+    help="Communicator of NCCL Inspector, by id or name, or process group of traces, if there are several.",
+)
+@click.option("--step", type=DURATION, help="How long a step takes, which an arrival trace does not say.")
+@click.option("--trace", type=click.Path(path_type=Path), help="Write how late each rank was in each step: a CSV.")
+@click.option("--fail", is_flag=True, help="Exit with status 1 if a rank, a node or a group is named as a cause.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(("table", "json")),
+    default="table",
+    show_default=True,
+    help="Format of the result.",
+)
+@no_limit
+@color_option
+@errors_in_one_line
+def stragglers(sources, communicator, step, trace, fail, format_, no_limit) -> None:
+    """Name the rank, the node or the group of ranks that the others wait for, and what it costs.
+
+    SOURCE: a run measured with --compute or --arrival, an imported run, the files of NCCL Inspector or torch.profiler
+    of all processes or their folder, the JSON lines of StepMonitor, or an arrival trace. Records of the Flight Recorder
+    and of NCCL RAS, as JSON, say who is behind in calls, not who is late. What counts is when each rank is ready for
+    the call, never how long it is in it: that is shortest for the rank that the others wait for. A cause is named where
+    it explains at least 80 % of the lasting wait, costs at least 1 % of the time and stands out from the differences
+    that ranks have anyway, and ranks wait at least 10 % of a step. Steps count as what they are worth, since a rank
+    that is late in one is often late in the next; ranks that are late at times are told with their share of steps, and
+    many that are late alike as a group; nothing is claimed below three
+    times the error of the clock or below the noise. That nobody is named is a result, with its reason. Exit status 0,
+    unless --fail is given.
+    """
+    from ..cli.work_limit import refuse_long_logs
+    from ..runs.atomic_write import refuse_given
+    from ..runs.folder import RunFolder
+    from .document import json_text
+
+    if step is not None and step <= 0:
+        raise OneLineError("--step must be above 0, such as 250ms")
+    if trace:
+        refuse_given(trace)
+    refuse_long_logs("stragglers", (path for path in sources if not (path / "run.json").exists()), no_limit)
+    tell_damages(RunFolder(path) for path in sources if (path / "run.json").exists())
+    named, progress = _named(sources, communicator, step)
+    if not named and not progress:
+        _say_nothing(sources)
+    if trace:
+        _write_trace(named, trace)
+    if format_ == "json":
+        click.echo(json_text(named, progress), nl=False)
+    else:
+        _show(named)
+        _show_progress(progress, below=bool(named))
+    if fail and any(one.judged.report.causes for one in named):
+        raise click.exceptions.Exit(1)
+
+
+def _named(
+    sources: tuple[Path, ...], communicator: str | None, step_s: float | None
+) -> "tuple[list[Named], list[Progress]]":
+    """What the arrivals of all sources say, and their counts of calls; what was left out of them goes to stderr."""
+    from ..importers import LogNote, LogWarning
+    from .document import Named
+    from .sentences import judged
+    from .sources import found_in
+
+    with warnings.catch_warnings(record=True) as log_warnings:
+        warnings.simplefilter("always", LogWarning)
+        found = found_in(sources, communicator, step_s)
+    for warning in log_warnings:
+        talk(f"{'note' if issubclass(warning.category, LogNote) else 'warning'}: {warning.message}")
+    return [Named(source.path, source.kind, judged(*source[2:])) for source in found.sources], found.progress
+
+
+def _write_trace(named: "list[Named]", path: Path) -> None:
+    """Write how late each rank was. Raises OneLineError where there are several sources."""
+    from ..runs.atomic_write import write_given
+    from .trace_source import trace_text
+
+    if len(named) != 1:
+        raise OneLineError(f"--trace writes one source, found {len(named)}; name one of them")
+    write_given(path, trace_text(named[0].judged.arrivals))
+    talk(f"{path}      next: allreduce-bench run -n {named[0].judged.report.ranks} --arrival {path}")
+
+
+def _say_nothing(sources: tuple[Path, ...]) -> None:
+    """Raises OneLineError: the runs hold no arrivals."""
+    from .sentences import HOW_TO_MEASURE
+
+    raise OneLineError(f"{sources[0]}: nothing is known of who arrives late; {HOW_TO_MEASURE}")
+
+
+def _show(named: "list[Named]") -> None:
+    """Print a table and the sentences of each."""
+    from ..importers.values import printable
+    from .sentences import verdict_sentences
+    from .table import rank_table
+
+    for number, one in enumerate(named):
+        title = printable(": ".join(filter(None, [one.path, one.judged.what])))
+        click.echo("\n" * bool(number) + title)
+        click.echo("\n".join([*rank_table(one.judged, screen()), ""]))
+        echo_wrapped(verdict_sentences(one.judged))
+
+
+def _show_progress(progress: "list[Progress]", below: bool) -> None:
+    """Print a table and the sentences of each group."""
+    from ..importers.values import printable
+    from .progress_sentences import progress_sentences, progress_table
+
+    for number, one in enumerate(progress):
+        title = printable(f"{one.path}: {one.kind}, group {one.group}, {in_ranks([len(one.members)])}")
+        click.echo("\n" * (below or bool(number)) + title)
+        click.echo("\n".join([*progress_table(one, screen()), ""]))
+        echo_wrapped(progress_sentences(one))

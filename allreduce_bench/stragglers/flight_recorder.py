@@ -1,0 +1,250 @@
+"""The records of PyTorch's Flight Recorder as JSON, one file a rank: which collective calls a rank entered and left.
+
+`torch._C._distributed_c10d._dump_fr_trace_json` writes them for Gloo, `_dump_nccl_trace_json` for NCCL, which has not
+been seen here. The usual dump is a pickle, which is refused. A record holds the last calls only, and numbers them by
+`collective_seq_id` in each process group; `pg_status` says the last call that was entered and left. Calls of Gloo stay
+`scheduled`, and are `retired` when they are done. `time_created_ns` is of the clock of a host that is not named, and no
+common end is recorded, so nothing is said of arrivals.
+"""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from math import prod
+from pathlib import Path
+from shlex import quote
+from typing import Any, NamedTuple
+
+from ..importers.documents import document_of, text_of, whole_of
+from ..importers.row import LogError
+from ..importers.values import dtype_of, itemsize_of
+from ..units import MAX_RANKS
+from .collectives import SYMMETRIC, meeting_of
+from .progress import NO_RECORD, Count, Held, Missing, Progress, Unlike
+
+TITLE = "flight-recorder"
+DEFAULT_GROUP = "default_pg"
+STARTED, COMPLETED = "started", "completed"  # of `state`; `scheduled` is entered by the host alone
+GLOO = "gloo:"
+MOST_HELD = 5  # calls that are told of each kind of oddity
+AS_JSON = """python -c "import json, pickle, sys; json.dump(pickle.load(open(sys.argv[1], 'rb')), sys.stdout)" """
+NUMBER_OF_RANK = re.compile(r"(\d{1,7})(?:\.\w+)*$", re.ASCII)
+
+
+class RecordedCall(NamedTuple):
+    """One collective call, as one rank recorded it."""
+
+    collective: str
+    nbytes: int | None
+    is_left: bool
+    is_started: bool = False  # by the GPU; of Gloo never
+
+
+class RecordedGroup(NamedTuple):
+    """What one rank recorded of one process group."""
+
+    calls: dict[int, RecordedCall]
+    entered: int
+    left: int
+
+
+class RecordedRank(NamedTuple):
+    """What the file of one rank says."""
+
+    file: str
+    rank: int
+    groups: dict[tuple[str, str], RecordedGroup]  # by name and description
+    ids: dict[tuple[str, str], str]  # of the same groups: what pg_status calls them
+    status: dict[str, tuple[int, int]]  # by that: the last call that was entered, and the last that was left
+    members: dict[str, frozenset[int]]  # of process groups by name
+
+
+def recognises(head: str) -> bool:
+    """Whether a file begins as such a record."""
+    return head.lstrip("\ufeff \t\r\n").startswith("{") and any(
+        f'"{name}"' in head for name in ("pg_config", "pg_status", "profiling_name", "collective_seq_id")
+    )
+
+
+def refuse_pickle(path: Path) -> LogError:
+    """The error of a record that is a pickle, with the command that makes it JSON."""
+    return LogError(
+        f"{path}: a pickle, as the Flight Recorder writes it; nothing is unpickled here, for that runs what the file"
+        f" says; if you trust it, make JSON of it: {AS_JSON}{quote(str(path))} >"
+        f" {quote(str(path) + '.json')}"
+    )
+
+
+def progress_of_records(paths: Sequence[Path]) -> list[Progress]:
+    """How far the ranks of each process group have come. Raises LogError."""
+    of_rank: dict[int, RecordedRank] = {}
+    for path in paths:
+        part = recorded(path)
+        before = of_rank.setdefault(part.rank, part)
+        if before is not part:
+            raise LogError(f"{part.file}: rank {part.rank} is also in {before.file}; give one file a rank")
+    parts = [of_rank[rank] for rank in sorted(of_rank)]
+    groups = list(dict.fromkeys(group for part in parts for group in part.groups))
+    if not groups:
+        raise LogError(f"{paths[0]}: no collective call is recorded; set TORCH_FR_BUFFER_SIZE=2000 before the job")
+    return [_progress(parts, group) for group in groups]
+
+
+def recorded(path: Path) -> RecordedRank:
+    """What a file says. Raises LogError: it is no such record, does not say its rank, or holds what cannot be."""
+    document = document_of(path)
+    entries = document.get("entries", []) if isinstance(document, dict) else None
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise LogError(f"{path}, line 1: no object with entries; expected a record of the Flight Recorder as JSON")
+    number = NUMBER_OF_RANK.search(path.name)
+    if "rank" not in document and not number:
+        raise LogError(
+            f"{path}: a record does not say of which rank it is, so the name of its file has to end in the number, such"
+            " as rank_3.json; rename it"
+        )
+    own = document if "rank" in document else {"rank": number.group(1) if number else None}
+    rank = whole_of(own, "rank", str(path), 0, MAX_RANKS - 1)
+    calls: dict[tuple[str, str], dict[int, RecordedCall]] = defaultdict(dict)
+    ids: dict[tuple[str, str], str] = {}
+    for place, entry in enumerate(entries):
+        if entry.get("is_p2p"):
+            continue  # numbered apart
+        where = f"{path}, entry {place}"
+        group = _group_of(entry, where)
+        ids[group] = str(entry.get("pg_id"))
+        calls[group][whole_of(entry, "collective_seq_id", where)] = _call(entry)
+    mixed = any(entry.get("is_p2p") for entry in entries)  # pg_status does not tell their numbers from others
+    status = {} if mixed else _status(document.get("pg_status"), f"{path}, pg_status")
+    return RecordedRank(
+        file=str(path),
+        rank=rank,
+        groups={group: _group(of_group, *status.get(ids[group], (0, 0))) for group, of_group in calls.items()},
+        ids=ids,
+        status=status,
+        members=_members(document.get("pg_config"), str(path)),
+    )
+
+
+def _group_of(entry: Mapping[str, Any], where: str) -> tuple[str, str]:
+    named = entry.get("process_group")
+    if not isinstance(named, list) or len(named) != 2:
+        raise LogError(f"{where}: no process_group with name and description; expected a record of version 2")
+    pair = dict(zip(("name", "description"), named))
+    return text_of(pair, "name"), text_of(pair, "description")
+
+
+def _call(entry: Mapping[str, Any]) -> RecordedCall:
+    name = text_of(entry, "profiling_name")
+    done = entry.get("state") == COMPLETED or (name.startswith(GLOO) and entry.get("retired") is True)
+    return RecordedCall(
+        meeting_of(name) or name.rpartition(":")[2], _nbytes(entry), done, entry.get("state") == STARTED
+    )
+
+
+def _nbytes(entry: Mapping[str, Any]) -> int | None:
+    """Bytes of what a rank gives; None: not said."""
+    sizes, dtypes = entry.get("input_sizes"), entry.get("input_dtypes")
+    if not isinstance(sizes, list) or not isinstance(dtypes, list) or len(sizes) != len(dtypes) or not sizes:
+        return None
+    total = 0
+    for size, dtype in zip(sizes, dtypes):
+        if not isinstance(size, list) or not all(type(length) is int and 0 <= length < 2**48 for length in size):
+            return None
+        total += prod(size) * itemsize_of(dtype_of(str(dtype)))
+    return total
+
+
+def _status(status: Any, where: str) -> dict[str, tuple[int, int]]:
+    """Of each process group the last call that was entered and left, also where the record no longer holds it."""
+    names = "last_enqueued_collective", "last_completed_collective"
+    groups = status.items() if isinstance(status, dict) else ()
+    return {
+        str(group): tuple(max(0, whole_of(own, name, where, -1, default=-1)) for name in names)  # type: ignore[misc]
+        for group, own in groups
+        if isinstance(own, dict)
+    }
+
+
+def _group(calls: dict[int, RecordedCall], entered: int, left: int) -> RecordedGroup:
+    done = [number for number, call in calls.items() if call.is_left]
+    return RecordedGroup(calls, max(entered, *calls), max(left, *done, 0))
+
+
+def _members(config: Any, file: str) -> dict[str, frozenset[int]]:
+    """The ranks of process groups by name; of Gloo the name is empty."""
+    found = {}
+    for name, group in config.items() if isinstance(config, dict) else ():
+        ranks = group.get("ranks") if isinstance(group, dict) else None
+        if isinstance(ranks, str):
+            try:
+                ranks = json.loads(ranks)
+            except (ValueError, RecursionError):
+                ranks = None
+        if isinstance(ranks, list) and all(type(rank) is int and 0 <= rank < MAX_RANKS for rank in ranks):
+            found[str(name)] = frozenset(ranks)
+    return found
+
+
+def _progress(parts: Sequence[RecordedRank], group: tuple[str, str]) -> Progress:
+    own = {part.rank: part.groups[group] for part in parts if group in part.groups}
+    members = set(own).union(*(part.members.get(group[0], ()) for part in parts))
+    if group[1] == DEFAULT_GROUP:  # all ranks of the job; Gloo names no group here
+        members |= {part.rank for part in parts}.union(*(part.members.get("", ()) for part in parts))
+    recorded_ranks = {part.rank for part in parts}
+    known_as = next(part.ids[group] for part in parts if group in part.ids)
+    for part in parts:  # none of its calls are recorded any more, or it has entered none
+        if part.rank in members - set(own):
+            own[part.rank] = RecordedGroup({}, *part.status.get(known_as, (0, 0)))
+    return Progress(
+        path=next(part.file for part in parts if group in part.groups),
+        kind=TITLE,
+        group=f"{group[0]} ({group[1]})" if group[1] not in ("", "undefined") else group[0],
+        members=tuple(sorted(members)),
+        hosts={},
+        counts=(
+            Count(
+                "",
+                {rank: own[rank].entered for rank in sorted(own)},
+                {rank: own[rank].left for rank in sorted(own)},
+            ),
+        ),
+        missing=tuple(Missing(rank, NO_RECORD) for rank in sorted(members - recorded_ranks)),
+        held=tuple(_held(dict(sorted(own.items())))),
+        unlike=tuple(_unlike(own)),
+    )
+
+
+def _held(own: Mapping[int, RecordedGroup]) -> list[Held]:
+    """The calls that some entered and not all left."""
+    numbers = sorted({number for part in own.values() for number, call in part.calls.items() if _waits(part, number)})
+    found = []
+    for number in numbers[:MOST_HELD]:
+        first = next(part.calls[number] for part in own.values() if number in part.calls)
+        absent = tuple(rank for rank, part in own.items() if part.entered < number)
+        waiting = tuple(rank for rank, part in own.items() if _waits(part, number))
+        started = tuple(rank for rank in waiting if own[rank].calls[number].is_started)
+        found.append(Held(number, first.collective, first.nbytes, waiting, absent, started))
+    return found
+
+
+def _waits(part: RecordedGroup, number: int) -> bool:
+    return number > part.left and number in part.calls and not part.calls[number].is_left
+
+
+def _unlike(own: Mapping[int, RecordedGroup]) -> list[Unlike]:
+    """The calls in which ranks do different things, as far as they are still recorded."""
+    done: dict[int, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for rank, part in own.items():
+        for number, call in part.calls.items():
+            done[number][_said(call)].append(rank)
+    found = []
+    for number in sorted(number for number, said in done.items() if len(said) > 1)[:MOST_HELD]:
+        by_number = sorted(done[number].items(), key=lambda item: -len(item[1]))
+        found.append(Unlike(number, {said: tuple(ranks) for said, ranks in by_number}))
+    return found
+
+
+def _said(call: RecordedCall) -> str:
+    is_told = call.collective in SYMMETRIC and call.nbytes is not None
+    return f"{call.collective} of {call.nbytes} bytes" if is_told else call.collective

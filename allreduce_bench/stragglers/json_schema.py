@@ -1,0 +1,108 @@
+"""What `stragglers --format json` prints, as a JSON Schema."""
+
+from ..runs.json_schema.build import Schema, fields, flag, items, number, or_null, text, whole
+from . import verdict as codes
+from .document import SCHEMA
+from .localise import GROUP, NODE, RANK
+from .progress_document import PROGRESS
+
+SILENCES = (
+    *(codes.TOO_FEW_STEPS, codes.ONE_RANK, codes.BELOW_CLOCK, codes.SMALL_WAIT, codes.BELOW_NOISE),
+    codes.TOO_ALIKE,
+    *(codes.NO_SINGLE_CAUSE, codes.NO_READY_TIMES),
+)
+
+
+def _share(meaning: str) -> Schema:
+    return or_null(number(f"{meaning}; 0.1 is 10 %; null: not known"))
+
+
+def _seconds(meaning: str) -> Schema:
+    return or_null(number(f"{meaning}; unit: s; null: not known"))
+
+
+SUSPECT = fields(
+    {
+        "name": text("rank or node in words, such as rank 5 on node n3"),
+        "kind": text("what it is", RANK, NODE, GROUP),
+        "ranks": items(whole(), "the rank, those of the node that are late, or those of the slower one of two groups"),
+        "node": whole("number of the node, as in nodes; -1: of several", -1),
+        "slower_by": _share("its lateness behind the median of the others in its late steps, of undisturbed_s"),
+        "z": or_null(number("the same in standard deviations of the noise; of a group in those within the groups")),
+        "last_share": _share("steps in which it arrived last"),
+        "p_value": _share("probability that it arrives last so often by chance"),
+        "explains_share": _share("what it explains of the lasting wait"),
+        "cost_share": _share("time of all steps that would be saved without its lateness"),
+        "saved_s": _seconds("the same over all steps"),
+        "step_with_s": _seconds("median of the steps in which it was slow"),
+        "step_without_s": _seconds("median of the same steps, its arrivals replaced by the others' median"),
+        "caused_s": _seconds("over the steps in which it was slow and last: its distance to the second last"),
+        "from_step": whole("first step in which it was slow"),
+        "to_step": whole("step after the last one"),
+        "waiting_share": _share("waiting_share of the steps in which it was slow, of the time of these steps"),
+        "is_cause": flag("whether it is named as a cause of the wait"),
+        "stands_out": flag("whether it stands out from the differences that ranks have anyway"),
+        "expected": number("how many of so many ranks that differ as the others do are so late by chance"),
+        "late_share": _share("steps of its period in which it is late; 1: all of them"),
+        "every": whole("distance of its late steps where they are regular, in steps; 0: they are not"),
+    }
+)
+PER_RANK = fields(
+    {
+        "rank": whole("number of the rank"),
+        "node": whole("number of its node"),
+        "last_count": whole("steps in which it arrived last, alone"),
+        "p_value": _share("probability that it arrives last so often by chance"),
+        "late_s": _seconds("median over steps of its lateness behind the median of the other ranks"),
+        "slower_by": _share("the same, of undisturbed_s"),
+        "z": or_null(number("the same in standard deviations of the noise, or between ranks where that is more")),
+        "caused_s": _seconds("sum over steps in which it was last of the distance to the second last"),
+        "suffered_s": _seconds("sum over steps of its wait for the last"),
+    }
+)
+STALL = fields(
+    {
+        "rank": whole("the rank that held up one step"),
+        "step": whole("that step"),
+        "wait_s": _seconds("how much later it was ready than the second last"),
+        "share": _share("of the waiting of all ranks in all steps"),
+    },
+    meaning="one step that holds most of the waiting; null: there is none",
+)
+SOURCE = fields(
+    {
+        "path": text("file or folder"),
+        "kind": text("what it is: run, nccl-inspector, step-monitor, trace, kineto"),
+        "what": text("which cell or communicator of it; empty: all"),
+        "verdict": items(text(), "sentences, the verdict first"),
+        "silence": or_null(text("why nobody is named; null: somebody is", *SILENCES)),
+        "steps": whole("steps that were used"),
+        "ranks": whole("ranks", 1),
+        "nodes": items(text(), "names of the nodes by number; empty: not known"),
+        "clock_error_s": _seconds("ready times of two ranks are compared no better than this"),
+        "step_s": _seconds("median step"),
+        "undisturbed_s": _seconds("median step if nobody were later than the median rank, or that of the faster group"),
+        "idle_rank_s": _seconds("sum of all waits of all ranks"),
+        "saved_s": _seconds("what is saved without the lateness of all suspects"),
+        "wait_share": _share("wait of a rank, mean over all ranks; the last rank of a step counts as 0; of step time"),
+        "waiting_share": _share("wait of a rank, mean over all ranks but the last of each step; of step time"),
+        "lasting_share": _share("part of wait_share that is due to lasting differences"),
+        "unexplained_share": _share("part of the lasting wait that the suspects do not explain"),
+        "cost_share": _share("saved_s, of the time of all steps"),
+        "clock_share": _share("three clock errors, of undisturbed_s"),
+        "noise_share": _share("least lateness that noise lets tell, of undisturbed_s"),
+        "spread_share": _share("robust standard deviation between ranks, of undisturbed_s"),
+        "worth_steps": or_null(number("independent steps that say as much; null: not known")),
+        "steps_needed": or_null(number("steps that would tell the latest rank, or 5 %, from noise; null: not known")),
+        "stall": or_null(STALL),
+        "suspects": items(SUSPECT, "the one that explains most first"),
+        "per_rank": items(PER_RANK, "every rank"),
+    }
+)
+STRAGGLERS = fields(
+    {
+        "schema": text("name and version of this schema", SCHEMA),
+        "sources": items(SOURCE, "arrivals that were judged together, each with what they say"),
+    },
+    {"progress": items(PROGRESS, "groups of which records count calls, without times: the Flight Recorder, NCCL RAS")},
+)

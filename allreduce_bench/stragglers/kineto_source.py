@@ -1,0 +1,315 @@
+"""When the ranks of a job entered each collective call, of traces of torch.profiler, on a common clock.
+
+A call of Gloo is an event from its begin to its end, and all ranks end it at about the same time: that is the common
+clock, see `lateness.arrivals`. Where no end is known, as of NCCL, whose events end when the host has handed the call
+on, files of one host share the clock of that host, and others have one if they hold clock_sync events of the Chrome
+trace format with the same ids. Other files of several hosts are refused.
+"""
+
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ..importers.row import LogError, LogNote, LogWarning
+from ..importers.values import US, listed
+from ..units import format_ranges, format_time, in_ranks
+from .arrivals import Arrivals, aligned_by_common_end
+from .collectives import SYMMETRIC
+from .kineto_events import GLOO, KERNEL, KINDS, OP, TracedCall, TracedRank, traced
+
+HOST_CLOCK_ERROR_S = 20e-6  # Kineto's stamps of 240 calls lay 12 to 30 us before those of the wall clock of the host
+FEWEST_SYNCS = 2  # one says nothing of its error, nor of drift
+MOST_AHEAD = 0.05  # of a step that hosts may run ahead of their GPUs
+MOST_CLAIMED = 10**6  # ranks without a file times calls
+Key = tuple[int, int]  # number of a call, and which of several of that number
+
+
+class Matched(NamedTuple):
+    """Calls of several ranks beside each other."""
+
+    collectives: tuple[str, ...]  # of each call
+    entry_us: np.ndarray  # float64 [call, rank with a file]
+    end_us: np.ndarray  # of the call; NaN: not known
+
+
+def arrivals_of_traces(paths: Sequence[Path], group: str | None = None) -> tuple[str, Arrivals]:
+    """The arrivals of the traces of a job, a file a rank, and in words what they are of.
+
+    `group`: name of a process group, where the traces name several. Raises LogError where the files are not of one job,
+    or have no common clock. Warns of ranks without a file and of calls that not every rank recorded.
+    """
+    parts = _one_job([traced(path) for path in paths])
+    kind = _kind(parts)
+    chosen = _chosen_group(parts, kind, group)
+    parts = [part for part in parts if any(call.group == chosen for call in part.calls[kind])]
+    matched = _matched(parts, kind, chosen)
+    if len(matched.entry_us) < 2:
+        raise LogError(f"{parts[0].file}: one call; record several steps")
+    entry_s, end_s = _absolute(parts, matched.entry_us), _absolute(parts, matched.end_us)
+    is_last = _is_last(entry_s, end_s)
+    ready_s, leave_s, error_s = _on_one_clock(parts, entry_s, end_s, is_last)
+    whole = _whole_job(parts, ready_s)
+    _refuse_hosts_ahead(parts, matched, chosen)
+    stop_s = np.maximum.accumulate(leave_s.max(axis=1))[is_last]
+    step_s = np.diff(stop_s)
+    used = np.concatenate([[False], step_s > 0])
+    if not used.any():
+        raise LogError(f"{parts[0].file}: one step; record several steps")
+    hosts = {part.rank: part.host or "unknown" for part in parts}
+    of_rank = [hosts.get(rank, "unknown") for rank in range(parts[0].ranks)]
+    names = list(dict.fromkeys(of_rank))
+    of_group = f"process group {chosen}, " if chosen else ""
+    kinds = ", ".join(f"{count} {name}" for name, count in Counter(matched.collectives).items())
+    in_steps = f" in {is_last.sum()} steps" if not is_last.all() else ""
+    begin_s = stop_s[:-1][used[1:]]
+    return f"{of_group}{in_ranks([parts[0].ranks])}, {kinds}{in_steps}", Arrivals(
+        ready_s=whole[is_last][used],
+        step_s=step_s[used[1:]],
+        clock_error_s=error_s,
+        node_of=tuple(map(names.index, of_rank)),
+        nodes=tuple(names),
+        begin_s=begin_s - begin_s[0],
+    )
+
+
+def _one_job(parts: Sequence[TracedRank]) -> list[TracedRank]:
+    """The files by rank. Raises LogError where they contradict each other or are too few."""
+    of_rank: dict[int, TracedRank] = {}
+    for part in parts:
+        first = parts[0]
+        if part.ranks != first.ranks:
+            raise LogError(
+                f"{part.file}: world_size is {part.ranks}, but {first.ranks} in {first.file}; give the files of one job"
+            )
+        before = of_rank.setdefault(part.rank, part)
+        if before is not part:
+            raise LogError(f"{part.file}: rank {part.rank} is also in {before.file}; give one file a rank")
+    ordered = [of_rank[rank] for rank in sorted(of_rank)]
+    if len(ordered) < 2:
+        raise LogError(
+            f"{parts[0].file}: one file, of rank {parts[0].rank} of {parts[0].ranks}, so nobody can be said to be late;"
+            " give the files of all ranks"
+        )
+    _warn_of_absent(ordered)
+    return ordered
+
+
+def _warn_of_absent(parts: Sequence[TracedRank]) -> None:
+    ranks, absent = parts[0].ranks, parts[0].ranks - len(parts)
+    if absent * max(len(calls) for part in parts for calls in part.calls.values()) > MOST_CLAIMED:
+        raise LogError(
+            f"{parts[0].file}: world_size is {ranks}, and only {len(parts)} ranks have a file; give all files"
+        )
+    if absent:
+        named = format_ranges(set(range(ranks)) - {part.rank for part in parts})
+        warnings.warn(f"no file of rank{'s' * (absent > 1)} {named}", LogWarning, stacklevel=2)
+
+
+def _kind(parts: Sequence[TracedRank]) -> str:
+    """The events that are taken as entries: of all ranks the same, and such that ends are known if they can be."""
+    present = [kind for kind in KINDS if all(part.calls[kind] for part in parts)]
+    if not present:
+        raise LogError(f"{parts[0].file}: ranks recorded different events of their calls; record all ranks alike")
+    if present[0] == OP and GLOO in present and not all(_are_the_same(part) for part in parts):
+        return GLOO
+    return present[0]
+
+
+def _are_the_same(part: TracedRank) -> bool:
+    """Whether the calls of the program and those that Gloo carried out are the same, one by one."""
+    return [call.collective for call in part.calls[OP]] == [call.collective for call in part.calls[GLOO]]
+
+
+def _chosen_group(parts: Sequence[TracedRank], kind: str, wanted: str | None) -> str:
+    """The process group whose calls are judged; empty: events do not name theirs. Raises LogError: none, or several."""
+    ranks_of = Counter(group for part in parts for group in dict.fromkeys(call.group for call in part.calls[kind]))
+    several = [group for group, ranks in ranks_of.items() if ranks > 1]
+    candidates = [group for group in several if wanted in (None, group)]
+    file = parts[0].file
+    if not candidates:
+        named = f"; there are: {listed(filter(None, several))}" if any(several) else ", for its events name none"
+        raise LogError(f"{file}: no process group {wanted or ''} of several ranks".replace("  ", " ") + named)
+    if len(candidates) > 1:
+        raise LogError(
+            f"{file}: {len(candidates)} process groups, where one is expected: {listed(candidates)}; choose one with"
+            f" --communicator {next(filter(None, candidates))}"
+        )
+    return candidates[0]
+
+
+def _matched(parts: Sequence[TracedRank], kind: str, group: str) -> Matched:
+    """The calls beside each other, by their numbers, else by their order. Raises LogError where that cannot be."""
+    of_rank = [[call for call in part.calls[kind] if call.group == group] for part in parts]
+    if all(call.number is not None for calls in of_rank for call in calls):
+        keyed = [dict(zip(_keys(calls), calls)) for calls in of_rank]
+        common = [key for key in keyed[0] if all(key in calls for calls in keyed)]
+        _warn_of_fewer(parts, keyed, len(common))
+        of_rank = [[calls[key] for key in common] for calls in keyed]
+    _refuse_unlike(parts, of_rank)
+    return Matched(
+        tuple(call.collective for call in of_rank[0]),
+        np.array([[call.entry_us for call in calls] for calls in of_rank]).T,
+        np.array([_ends_us(part, kind, calls) for part, calls in zip(parts, of_rank)]).T,
+    )
+
+
+def _keys(calls: Iterable[TracedCall]) -> list[Key]:
+    """Of each call its number, and how many of that number were before it: a group of calls shares one."""
+    seen: Counter[int] = Counter()
+    keys = []
+    for call in calls:
+        assert call.number is not None
+        keys.append((call.number, seen[call.number]))
+        seen[call.number] += 1
+    return keys
+
+
+def _warn_of_fewer(parts: Sequence[TracedRank], keyed: Sequence[dict[Key, TracedCall]], common: int) -> None:
+    if not common:
+        raise LogError(f"{parts[0].file}: no call was recorded by every rank; record the same steps on all")
+    fewer = [f"rank {part.rank} {len(calls)}" for part, calls in zip(parts, keyed) if len(calls) > common]
+    if fewer:
+        sentence = f"every rank recorded {common} calls; further ones are left out: {listed(fewer)}"
+        warnings.warn(sentence, LogWarning, stacklevel=2)
+
+
+def _refuse_unlike(parts: Sequence[TracedRank], of_rank: Sequence[Sequence[TracedCall]]) -> None:
+    """Raises LogError where the ranks did not record the same calls in the same order."""
+    for part, calls in zip(parts[1:], of_rank[1:]):
+        if len(calls) != len(of_rank[0]):
+            raise LogError(
+                f"{part.file}: {len(calls)} collective calls of rank {part.rank}, but {len(of_rank[0])} of rank"
+                f" {parts[0].rank}, and they have no numbers to match them by; record the same steps on all ranks"
+            )
+        for place, (first, call) in enumerate(zip(of_rank[0], calls)):
+            if _said(first) != _said(call):
+                raise LogError(
+                    f"{part.file}: call {place} is {_said(call)} on rank {part.rank}, but {_said(first)} on rank"
+                    f" {parts[0].rank}; give files of one job, recorded over the same steps"
+                )
+
+
+def _said(call: TracedCall) -> str:
+    return f"{call.collective} of {call.size}" if call.size and call.collective in SYMMETRIC else call.collective
+
+
+def _ends_us(part: TracedRank, kind: str, calls: Sequence[TracedCall]) -> list[float]:
+    """When each call ended; NaN: not known."""
+    if kind == GLOO:
+        return [call.end_us for call in calls]
+    if kind == OP and part.calls[GLOO]:
+        return [call.end_us for call in part.calls[GLOO]]
+    return [np.nan] * len(calls)
+
+
+def _absolute(parts: Sequence[TracedRank], times_us: np.ndarray) -> np.ndarray:
+    """Seconds since the least base of all files, float64 [call, rank], each by the clock of its host."""
+    first_ns = min(part.base_ns for part in parts)
+    return times_us * US + np.array([(part.base_ns - first_ns) * 1e-9 for part in parts])
+
+
+def _on_one_clock(
+    parts: Sequence[TracedRank], entry_s: np.ndarray, end_s: np.ndarray, is_last: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Entries and ends on one clock, and its error. Raises LogError: there is none, or clocks do not agree.
+
+    `is_last`: bool [call], of the calls that end a step. Where no end is known, the last entry stands for the end: no
+    rank can leave before it.
+    """
+    hosts = {part.host for part in parts}
+    is_one_host = len(hosts) == 1 and "" not in hosts
+    if is_one_host:
+        _refuse_other_times(parts, entry_s)
+    if np.isfinite(end_s).all():
+        origin_s = entry_s.min() if is_one_host else entry_s.min(axis=0)
+        ready_s, error_s = aligned_by_common_end(entry_s - origin_s, end_s - origin_s)
+        leave_s = ready_s + (end_s - entry_s)
+        moved_s = np.ptp(np.median(entry_s - origin_s - ready_s, axis=0)) if is_one_host else 0.0
+        _refuse_disagreement(parts, max(error_s, float(moved_s)), leave_s[is_last])
+        return ready_s, leave_s, error_s
+    offset_s, error_s = (np.zeros(len(parts)), HOST_CLOCK_ERROR_S) if is_one_host else _synced(parts)
+    if not np.isfinite(error_s):
+        named = listed(sorted(host or "unknown" for host in hosts), 4)
+        raise LogError(
+            f"{parts[0].file}: no common clock: one file a rank, of the hosts {named}, and no event that ends on all"
+            " ranks at once, as calls of Gloo do, nor two clock_sync events of each; nobody can be said to be late"
+        )
+    sentence = (
+        "no end of a call is recorded, so a step lasts from entry to entry; hosts enter calls of a GPU before it begins"
+        " them, so what is said is of the hosts"
+    )
+    warnings.warn(sentence, LogNote, stacklevel=2)
+    ready_s = entry_s - offset_s
+    return ready_s - ready_s.min(), ready_s - ready_s.min(), error_s
+
+
+def _synced(parts: Sequence[TracedRank]) -> tuple[np.ndarray, float]:
+    """How far each clock is ahead of that of the first rank, by clock_sync events of all, seconds; and the error.
+
+    The error is how far a single event lies off their mean, so of one event it is not known: infinite.
+    """
+    common = [name for name in parts[0].syncs_us if all(name in part.syncs_us for part in parts)]
+    if len(common) < FEWEST_SYNCS:
+        return np.zeros(len(parts)), np.inf
+    times_s = _absolute(parts, np.array([[part.syncs_us[name] for part in parts] for name in common]))
+    ahead_s = times_s - times_s[:, :1]
+    return ahead_s.mean(axis=0), float(np.abs(ahead_s - ahead_s.mean(axis=0)).max())
+
+
+def _is_last(entry_s: np.ndarray, end_s: np.ndarray) -> np.ndarray:
+    """Of each call whether it ends a step, bool [call]: whether the next one is entered after it has ended.
+
+    Buckets of gradients are summed while ranks go on computing, and waited for together: the last of them is what ranks
+    come late to. By the clock of each rank; what most ranks do counts. Where no end is known, every call is a step.
+    """
+    overlaps = np.median(entry_s[1:] - end_s[:-1], axis=1) < 0
+    return np.concatenate([~overlaps, [True]])
+
+
+def _refuse_disagreement(parts: Sequence[TracedRank], apart_s: float, leave_s: np.ndarray) -> None:
+    """Raises LogError where the same calls end further apart than half a step takes."""
+    ends_s = np.maximum.accumulate(leave_s.max(axis=1))
+    step_s = float(np.median(np.diff(ends_s))) if len(ends_s) > 1 else np.inf
+    if apart_s > step_s / 2:
+        raise LogError(
+            f"{parts[0].file}: clocks do not agree: calls that are the same by their order end up to"
+            f" {format_time(apart_s)} apart, and a step takes {format_time(step_s)}; give files of one job, recorded"
+            " over the same steps"
+        )
+
+
+def _refuse_other_times(parts: Sequence[TracedRank], entry_s: np.ndarray) -> None:
+    """Raises LogError where files of one host are not of the same time by its clock."""
+    late = int(entry_s[0].argmax())
+    early = int(entry_s[-1].argmin())
+    if entry_s[0, late] > entry_s[-1, early]:
+        apart_s = float(entry_s[0, late] - entry_s[-1, early])
+        raise LogError(
+            f"{parts[late].file}: clocks do not agree: rank {parts[late].rank} begins {format_time(apart_s)} after rank"
+            f" {parts[early].rank} has ended, by the clock of host {parts[0].host}; give files of one job"
+        )
+
+
+def _refuse_hosts_ahead(parts: Sequence[TracedRank], matched: Matched, group: str) -> None:
+    """Raises LogError where hosts enter calls long before their GPUs begin them: then ranks are ready later."""
+    begin_us = [[one.entry_us for one in part.calls[KERNEL] if one.group in ("", group)] for part in parts]
+    if any(len(of_rank) != len(matched.entry_us) for of_rank in begin_us):
+        return
+    ahead_s = float(np.median(np.array(begin_us).T - matched.entry_us)) * US
+    step_s = float(np.median(np.diff(matched.entry_us.max(axis=1)))) * US
+    if ahead_s > MOST_AHEAD * step_s:
+        raise LogError(
+            f"{parts[0].file}: hosts enter calls {format_time(ahead_s)} before their GPUs begin them, and a step takes"
+            f" {format_time(step_s)}; so entries do not say when a rank is ready, and nobody can be said to be late"
+        )
+
+
+def _whole_job(parts: Sequence[TracedRank], ready_s: np.ndarray) -> np.ndarray:
+    """The same with a column of each rank of the job; NaN: it has no file, or is not of the group."""
+    whole = np.full((len(ready_s), parts[0].ranks), np.nan)
+    whole[:, [part.rank for part in parts]] = ready_s
+    return whole

@@ -1,0 +1,139 @@
+"""What is made of the steps: alerts, the same on all ranks that want them; files and sentences on rank 0."""
+
+from collections import deque
+from collections.abc import Callable
+from math import inf
+from pathlib import Path
+from time import time
+from typing import NamedTuple
+
+import numpy as np
+
+from ..step_alarm import GROUPS, RECOVERED, Alert, StepAlarm, TooLittle
+from . import words
+from .blocks import Block
+from .metrics import Metrics
+from .output import Output, now, say
+from .stalls import Stall
+from .watchdog import Unasked
+
+SCHEMA = "allreduce-bench-steps-1"
+TOLD = 0.2  # of a step: where no smaller lateness could be told, that is said at the end
+SHARE_BLOCKS = 10  # of so many last blocks the metrics say who came last
+
+
+class Job(NamedTuple):
+    """The ranks of a program, as all of them know them."""
+
+    rank: int
+    node_of: tuple[int, ...]  # of each rank the number of its node, in order of first rank
+    nodes: tuple[str, ...]  # names
+    every: int | None  # steps of a block, as the user says
+    clock_error_s: float = 0.0  # of two ranks at the start
+    devices: tuple[str, ...] = ()  # of each rank, empty where it is not known; none: of no rank
+
+
+class Observer:
+    """`on_alert(fact)` gets each Alert on all ranks, in the program's thread; each Stall on rank 0, in another."""
+
+    def __init__(self, job: Job, log: Path | None, textfile: Path | None, on_alert: Callable[..., object] | None):
+        self.job, self.on_alert = job, on_alert
+        self.name = words.namer(job.node_of, job.nodes, job.devices)
+        self.alarm = StepAlarm(len(job.node_of), job.node_of)
+        last_blocks: deque[np.ndarray] = deque(maxlen=SHARE_BLOCKS)
+        self.metrics = Metrics(tuple(job.nodes[node] for node in job.node_of), last_blocks)
+        self._output = Output(log, textfile, self.metrics) if job.rank == 0 and (log or textfile) else None
+        self._says_ready = True
+        if self._output:
+            facts = {"ranks": len(job.node_of), "node_of": job.node_of, "nodes": job.nodes, "every": job.every}
+            facts |= {"devices": job.devices if any(job.devices) else None}
+            self._output.line(kind="start", schema=SCHEMA, **facts, clock_error_s=job.clock_error_s, time=now())
+
+    def take(self, block: Block) -> None:
+        """The next block, on all ranks. Raises what `on_alert` raises."""
+        if not len(block.step_s):
+            return
+        has_ready = not np.isnan(block.ready_s).all()
+        alerts: list[Alert] = []
+        if has_ready and len(self.job.node_of) > 1 and (self.job.rank == 0 or self.on_alert):  # else nobody asks
+            self.alarm.clock_error_s = block.clock_error_s
+            alerts = [self._placed(alert) for alert in self.alarm.update(block.ready_s, block.step_s)]
+        if self.job.rank == 0:
+            if self._says_ready and not has_ready and len(self.job.node_of) > 1:
+                say(words.NO_READY)
+            self._says_ready = has_ready
+            self._count(block, has_ready, alerts)
+            for sentence in words.alert_sentences(alerts, self.name):
+                say(sentence)
+            self._write(block, has_ready, alerts)
+        for alert in alerts if self.on_alert else ():
+            self.on_alert(alert)  # type: ignore[misc]  # it is no None here
+
+    def tell(self, fact: Stall | Unasked) -> None:
+        """What a watchdog says, in its thread; an `on_alert` that raises is told in one line."""
+        if isinstance(fact, Unasked):
+            return say(words.unasked_sentence(fact, self.name))
+        say(words.stall_sentence(fact, self.name))
+        self.metrics.stalled = not fact.is_over
+        self.metrics.alerts["stall"] += not fact.is_over
+        if self._output:
+            self._output.line(kind="stall", **fact._asdict(), time=now())
+            self._output.news()
+        try:
+            if self.on_alert:
+                self.on_alert(fact)
+        except Exception as error:  # of the program's own function; a thread has nobody else to tell
+            say(f"on_alert raised {type(error).__name__}: {error}")
+
+    def close(self, *, complete: bool, raised: str) -> None:
+        """The end. `complete`: all steps of all ranks are known; `raised`: the name of an exception, or nothing."""
+        if self.job.rank == 0 and not complete and not raised:
+            say(words.UNFINISHED)
+        little = self._too_little() if self.job.rank == 0 and complete else None
+        if little:
+            say(words.too_little_sentence(little))
+        if self._output:
+            end: dict[str, object] = {
+                "steps": self.metrics.steps,
+                "complete": complete,
+                "raised": raised or None,
+                "time": now(),
+            }
+            if little:
+                end |= {"too_little": little._asdict()}
+            self._output.line(kind="end", **end)
+            self._output.news()
+            self._output.close()
+
+    def _placed(self, alert: Alert) -> Alert:
+        """With the host and the device of its rank."""
+        device = self.job.devices[alert.rank] if self.job.devices else ""
+        return alert._replace(host=self.job.nodes[self.job.node_of[alert.rank]], device=device)
+
+    def _too_little(self) -> TooLittle | None:
+        """Why a rank that is slow might not have been told; None: it would have been, or no times say it."""
+        is_judged = self._says_ready or len(self.job.node_of) == 1
+        little = self.alarm.too_little(self.metrics.steps) if self.metrics.steps and is_judged else None
+        return little if little and (little.least_told or inf) > TOLD else None
+
+    def _count(self, block: Block, has_ready: bool, alerts: list[Alert]) -> None:
+        metrics = self.metrics
+        metrics.steps = block.first_step + len(block.step_s)
+        metrics.step_s, metrics.last_step_time = block.median_step_s, time()
+        for alert in alerts:
+            metrics.alerts[alert.kind] += 1
+            if alert.kind == GROUPS:
+                continue
+            metrics.slow = metrics.slow - {alert.rank} if alert.kind == RECOVERED else metrics.slow | {alert.rank}
+        if has_ready:
+            metrics.late_s.append(block.late_s)
+
+    def _write(self, block: Block, has_ready: bool, alerts: list[Alert]) -> None:
+        if not self._output:
+            return
+        late_s = block.late_s.T if has_ready else None
+        times = {"step_s": block.step_s, "late_s": late_s, "ready_s": None, "clock_error_s": block.clock_error_s}
+        self._output.line(kind="steps", first_step=block.first_step, **times)
+        for alert in alerts:
+            self._output.line(**alert._asdict(), time=now())
+        self._output.news()

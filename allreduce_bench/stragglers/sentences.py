@@ -1,0 +1,297 @@
+"""What arrivals say of ranks and nodes, in sentences: who is slow, what it costs, since when; or why nobody is."""
+
+from collections.abc import Sequence
+from math import exp, isfinite
+from typing import NamedTuple
+
+from ..machine.core_load import DISTURBED, LOW_CLOCK
+from ..units import format_ranges, format_time, three_digits
+from .arrivals import Arrivals
+from .joined_arrivals import Injected
+from .localise import GROUP, NODE, RANK, nodes_of
+from .node_states import NodeState
+from .silence import percent, silence_sentences, stall_words, z_words
+from .verdict import LEAST_COST, LEAST_EXPLAINED, LEAST_WAIT, StragglerReport, Suspect, straggler_report
+
+LEAST_P = 1e-9  # a smaller p-value is not told apart
+MINUTE_S, HOUR_S = 60.0, 3600.0
+NOT_INJECTED = Injected()
+MOST_SUSPECTS = 4  # that have sentences of their own
+MOST_NAMED = 5  # suspects that are named in all
+MOST_NODES = 4  # of a group that are named
+
+HOW_TO_MEASURE = (
+    "a run says who arrives late only if ranks work before each call and are stamped before the common start: measure"
+    " one with --compute 20ms, or inject lateness with --arrival one-late"
+)
+
+
+class Judged(NamedTuple):
+    """Arrivals with what they say."""
+
+    what: str  # of what: `ring, 1 MiB, 8 ranks`; empty: all that there is
+    arrivals: Arrivals
+    report: StragglerReport
+    machines: tuple[NodeState, ...] = ()  # of each node; empty: not known
+    injected: Injected = NOT_INJECTED  # what the run made late on purpose
+
+
+def judged(
+    what: str, arrivals: Arrivals, machines: tuple[NodeState, ...] = (), injected: Injected = NOT_INJECTED
+) -> Judged:
+    """The arrivals with their report."""
+    return Judged(what, arrivals, straggler_report(arrivals), machines, injected)
+
+
+def verdict_sentences(judged: Judged) -> list[str]:
+    """The verdict, what was injected, its reasons and its price; one sentence each, the verdict first."""
+    first, *rest = _found_sentences(judged)
+    return [first, *injected_sentences(judged), *rest]
+
+
+def injected_sentences(judged: Judged) -> list[str]:
+    """What the run made late on purpose, and whether it is found; nothing where it did not."""
+    injected, report = judged.injected, judged.report
+    if injected.pattern:
+        return [f"delays were injected: --arrival {injected.pattern}"]
+    suspects = {rank for suspect in report.suspects for rank in suspect.ranks}
+    others = max((state.others for state in judged.machines), default=0.0)
+    said = []
+    for rank, share in injected.slowdowns:
+        late_s = share * injected.compute_s
+        of_step = f", {percent(late_s / report.undisturbed_s)} of a step" * isfinite(report.undisturbed_s)
+        found = "found" if rank in suspects else "not found"
+        if rank not in suspects and others >= DISTURBED:
+            found += f": other processes used {percent(others)} of the cores"
+        said.append(f"injected: rank {rank} by {format_time(late_s)}{of_step}; {found}")
+    return said
+
+
+def _found_sentences(judged: Judged) -> list[str]:
+    report = judged.report
+    if report.silence:
+        return [*silence_sentences(judged.arrivals, report), *_wait_sentences(report)]
+    causes = report.causes
+    named = causes or report.suspects[:1]
+    told = [sentence for suspect in named[:MOST_SUSPECTS] for sentence in _suspect_sentences(suspect, judged)]
+    if len(named) > MOST_SUSPECTS:
+        told.append(f"{len(named) - MOST_SUSPECTS} more are named in the table")
+    if len(causes) > 1:
+        told.append(f"without all of them steps would take {percent(report.cost_share)} less time")
+    told += [
+        *_other_sentences(judged, [each for each in report.suspects if each not in named]),
+        *_half_sentences(report),
+    ]
+    if not causes:
+        told.append(_why_no_cause(report))
+    return [*told, *_wait_sentences(report), *_rest_sentences(report, len(named))]
+
+
+def _other_sentences(judged: Judged, others: Sequence[Suspect]) -> list[str]:
+    """The suspects that have no sentences of their own."""
+    if not others:
+        return []
+    late_s = [each.slower_by * judged.report.undisturbed_s for each in others]
+    named = [f"{name_of(each, judged.arrivals)} by {format_time(by)}" for each, by in zip(others, late_s)]
+    most = MOST_NAMED - 1
+    more = [f"{len(named) - most} more, which the table names"] if len(named) > most else []
+    return [f"late, too: {', '.join([*named[:most], *more])}"]
+
+
+def _half_sentences(report: StragglerReport) -> list[str]:
+    """That the reference is late itself, so that nobody can say which half is slow."""
+    late = {rank for suspect in report.suspects if suspect.kind == RANK for rank in suspect.ranks}
+    if report.ranks < 3 or 2 * len(late) < report.ranks:
+        return []
+    return [
+        f"{_ranks(sorted(late))} are late alike: half or more of all {report.ranks} ranks. So the median rank is late"
+        " itself, the times and shares above are too small, and the others may be fast instead"
+    ]
+
+
+def _why_no_cause(report: StragglerReport) -> str:
+    """Why suspects are not called a cause."""
+    if not any(suspect.stands_out for suspect in report.suspects):
+        unlike = f"the {report.ranks} ranks differ by {percent(report.spread_share)} anyway (standard deviation)"
+        chance = percent(1 - exp(-min(suspect.expected for suspect in report.suspects)))
+        return f"it is not called a cause: {unlike}, and one of so many is so late by chance in {chance} of jobs"
+    explained = 1 - report.unexplained_share
+    waiting_share = max(suspect.waiting_share for suspect in report.suspects)
+    if waiting_share < LEAST_WAIT:
+        wait, least = percent(waiting_share), percent(LEAST_WAIT)
+        return f"it is not called a cause: ranks wait {wait} of these steps for the last one, and {least} is the least"
+    if explained < LEAST_EXPLAINED:
+        least = percent(LEAST_EXPLAINED)
+        all_explain = f"all suspects explain {percent(explained)} of the lasting wait"
+        return f"no cause is named: {all_explain}, and {least} is the least"
+    if report.cost_share < LEAST_COST:
+        cost, least = percent(report.cost_share), percent(LEAST_COST)
+        return f"it is not called a cause: it costs {cost} of the time of all steps, and {least} is the least"
+    return f"it is not called a cause: all lasting waits are {percent(report.lasting_share)} of the time of all steps"
+
+
+def name_of(suspect: Suspect, arrivals: Arrivals) -> str:
+    """`rank 5 on node n3`, `node n3 (ranks 4-7)`; of a group `ranks 0-7`, `nodes n0, n1 (ranks 0-7)`."""
+    if suspect.kind == GROUP:
+        return group_words(suspect.ranks, arrivals)
+    node = arrivals.nodes[suspect.node] if arrivals.nodes else str(suspect.node)
+    several = len(set(arrivals.node_of)) > 1
+    if suspect.kind == NODE:
+        return f"node {node} ({_ranks(suspect.ranks)})"
+    return f"{_ranks(suspect.ranks)} on node {node}" if several else _ranks(suspect.ranks)
+
+
+def group_words(ranks: Sequence[int], arrivals: Arrivals) -> str:
+    """`ranks 0-7`; where these are all ranks of some nodes `nodes n0, n1 (ranks 0-7)`."""
+    nodes = nodes_of(tuple(ranks), arrivals.node_of)
+    if not nodes or len(set(arrivals.node_of)) == 1:
+        return _ranks(ranks)
+    names = [arrivals.nodes[node] if arrivals.nodes else str(node) for node in nodes]
+    more = [f"{len(names) - MOST_NODES} more"] if len(names) > MOST_NODES + 1 else []
+    shown = [*names[:MOST_NODES], *more] if more else names
+    return f"node{'s' * (len(names) > 1)} {', '.join(shown)} ({_ranks(ranks)})"
+
+
+def often_words(suspect: Suspect) -> str:
+    """`in every 10th step`, `in 33 % of steps`; empty where it is late in all of them."""
+    if suspect.every:
+        return f"in every {_ordinal(suspect.every)} step"
+    return f"in {percent(suspect.late_share)} of steps" if suspect.late_share < 1 else ""
+
+
+def _ordinal(number: int) -> str:
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def since_words(suspect: Suspect, judged: Judged) -> str:
+    """`since step 420, minute 7.0`, `from step 420 to step 460`; empty where it was always so."""
+    begins, ends = suspect.from_step > 0, suspect.to_step < judged.report.steps
+    first, last = _moment(suspect.from_step, judged.arrivals), _moment(suspect.to_step, judged.arrivals)
+    if begins and ends:
+        return f"from {first} to {last}"
+    return f"since {first}" if begins else f"until {last}" if ends else ""
+
+
+def p_words(p_value: float) -> str:
+    """`p < 1e-09`, `p = 0.0032`."""
+    return f"p < {LEAST_P:.0e}" if p_value < LEAST_P else f"p = {p_value:.2g}"
+
+
+def idle_words(idle_rank_s: float) -> str:
+    """`12.4 rank-hours`, or seconds of ranks where that is little."""
+    if idle_rank_s >= HOUR_S:
+        return f"{three_digits(idle_rank_s / HOUR_S)} rank-hours"
+    return f"{three_digits(idle_rank_s)} rank-seconds"
+
+
+def _suspect_sentences(suspect: Suspect, judged: Judged) -> list[str]:
+    if suspect.kind == GROUP:
+        return _group_sentences(suspect, judged)
+    return _at_times_sentences(suspect, judged) if suspect.late_share < 1 else _steady_sentences(suspect, judged)
+
+
+def _cost_words(suspect: Suspect, without: str, these: str) -> str:
+    with_s, without_s = format_time(suspect.step_with_s), format_time(suspect.step_without_s)
+    return (
+        f"costs {percent(suspect.cost_share)} of the time of all steps; without {without} the median step{these} takes"
+        f" {without_s} instead of {with_s}, and all steps together {_duration(suspect.saved_s)} less"
+    )
+
+
+def _group_sentences(suspect: Suspect, judged: Judged) -> list[str]:
+    """Two groups: who is in the slower one, by how much, and what it costs."""
+    report, arrivals = judged.report, judged.arrivals
+    late_s, others = suspect.slower_by * report.undisturbed_s, len(judged.arrivals.node_of) - len(suspect.ranks)
+    fast = [rank for rank in range(report.ranks) if rank not in set(suspect.ranks)]
+    return [
+        f"the ranks are two groups: {name_of(suspect, arrivals)} are {percent(suspect.slower_by)} slower than"
+        f" {group_words(fast, arrivals)}, which {_cost_words(suspect, 'that', '')}",
+        f"the {len(suspect.ranks)} slower ranks are ready {format_time(late_s)} later than the other {others}, of a"
+        f" step that takes {format_time(report.undisturbed_s)} without late ranks; the groups lie {z_words(suspect.z)}"
+        " standard deviations of their ranks apart",
+        f"that explains {percent(suspect.explains_share)} of the lasting wait",
+    ]
+
+
+def _at_times_sentences(suspect: Suspect, judged: Judged) -> list[str]:
+    """A rank that is late in some of its steps."""
+    report = judged.report
+    late_s = suspect.slower_by * report.undisturbed_s
+    regular = f", {percent(suspect.late_share)} of all," * bool(suspect.every)
+    return [
+        f"{name_of(suspect, judged.arrivals)} is late {often_words(suspect)} and"
+        f" {_cost_words(suspect, 'that', ' of these steps')}",
+        f"in these steps{regular} it is ready {format_time(late_s)} later than usual,"
+        f" {percent(suspect.slower_by)} of a step without late ranks ({format_time(report.undisturbed_s)}), and arrives"
+        f" last in {percent(suspect.last_share)} of them; robust z {z_words(suspect.z)}",
+        f"it explains {percent(suspect.explains_share)} of the wait that is no chance",
+        *_machine_sentences(suspect, judged),
+    ]
+
+
+def _steady_sentences(suspect: Suspect, judged: Judged) -> list[str]:
+    report = judged.report
+    who, since = name_of(suspect, judged.arrivals), since_words(suspect, judged)
+    late = f"it is ready {format_time(suspect.slower_by * report.undisturbed_s)} later than the median rank"
+    of_step = f"{percent(suspect.slower_by)} of a step without late ranks ({format_time(report.undisturbed_s)})"
+    last = " ".join(filter(None, [f"arrives last in {percent(suspect.last_share)} of steps", since]))
+    by_chance = f"by chance it would be last in {percent(len(suspect.ranks) / report.ranks)} of steps"
+    return [
+        f"{who} {last} and {_cost_words(suspect, 'it', ' of these steps' * bool(since))}",
+        f"{late}: {of_step}; robust z {z_words(suspect.z)}; {by_chance}, {p_words(suspect.p_value)}",
+        f"it explains {percent(suspect.explains_share)} of the lasting wait: of the waits that stem from a rank that"
+        " is late in most steps",
+        *_machine_sentences(suspect, judged),
+    ]
+
+
+def _machine_sentences(suspect: Suspect, judged: Judged) -> list[str]:
+    """What the kernel of its node counted, where that stands out."""
+    state = judged.machines[suspect.node] if suspect.node < len(judged.machines) else NodeState()
+    if judged.injected.pattern or not state.is_noteworthy:
+        return []
+    said = [
+        f"its CPUs were throttled (heat or power), up to {state.throttled} times per core" * bool(state.throttled),
+        f"a busy core ran at {percent(state.clock)} of its top frequency" * (state.clock < LOW_CLOCK),
+        f"other processes used {percent(state.others)} of its hardware threads" * (state.others >= DISTURBED),
+        f"the hypervisor took {percent(state.stolen)} of their time" * (state.stolen >= DISTURBED),
+    ]
+    return [f"on its node, while ranks ran: {'; '.join(filter(None, said))}"]
+
+
+def _wait_sentences(report: StragglerReport) -> list[str]:
+    if not isfinite(report.idle_rank_s) or report.idle_rank_s <= 0:
+        return []
+    share = f" ({percent(report.wait_share)} of the time of all ranks)" if isfinite(report.wait_share) else ""
+    return [f"all ranks together waited {idle_words(report.idle_rank_s)}{share} in {report.steps} steps"]
+
+
+def _rest_sentences(report: StragglerReport, named: int) -> list[str]:
+    """What has no cause."""
+    by_chance = report.wait_share - report.lasting_share
+    rest = [stall_words(report.stall)] if report.stall else []
+    if report.unexplained_share >= 0.005:
+        rest.append(f"{percent(report.unexplained_share)} of the lasting wait is unexplained")
+    if isfinite(by_chance) and by_chance > 0:
+        without = "it" if named == 1 else "them"
+        random = percent(by_chance / report.wait_share)
+        rest.append(f"{random} of the waiting would remain without {without}: it is random")
+    return rest
+
+
+def _moment(step: int, arrivals: Arrivals) -> str:
+    """`step 420, minute 7.0`; without a clock of the steps `step 420`."""
+    if arrivals.begin_s is None or not 0 <= step < len(arrivals.begin_s):
+        return f"step {step}"
+    after_s = float(arrivals.begin_s[step] - arrivals.begin_s[0])
+    when = f"minute {after_s / MINUTE_S:.1f}" if after_s >= MINUTE_S else f"second {after_s:.3g}"
+    return f"step {step}, {when}" if isfinite(after_s) else f"step {step}"
+
+
+def _ranks(ranks: Sequence[int]) -> str:
+    return f"rank{'s' * (len(ranks) > 1)} {format_ranges(ranks)}"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / HOUR_S:.3g} h" if seconds >= HOUR_S else format_time(seconds)

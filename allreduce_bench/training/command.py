@@ -1,0 +1,170 @@
+"""`workload`: what the all-reduces of a training step cost, from the shapes of a model and the cost of messages."""
+
+import json
+from pathlib import Path
+
+import click
+
+from ..cli.predict import PRICE
+from ..cli.sections import examples
+from ..cli.terminal import screen
+from ..cli.types import (
+    DTYPE,
+    DURATION,
+    GROUPS,
+    NAMES,
+    RANKS,
+    RATE,
+    SHARE,
+    SIZE,
+    OneLineError,
+    errors_in_one_line,
+    given_options,
+    no_limit,
+    parsed,
+)
+from .request import flop_rate, request_of, scale_of, torch_version
+from .unused_options import refuse_unused
+
+FRAMEWORKS, STAGES, PROXIES = ("ddp", "horovod"), ("rebuilt", "first"), ("flops", "bytes")
+OPTIMIZERS, WORK, OVERLAPS = ("sgd", "momentum", "adam"), ("spin", "matmul", "sleep"), ("thread", "iallreduce")
+PATH = click.Path(path_type=Path)
+
+
+@click.command(
+    epilog=examples(
+        "workload resnet50 --buckets",
+        "workload resnet50 -n 2,4,8 --compute 100ms --alpha 20us --bandwidth 10Gbit",
+        "workload gpt2 -n 8 --batch 8 --flop-rate 60T --dtype bfloat16 -m machine.json -o step.json -o step.png",
+        "workload --shapes mine.csv -n 16 --compute 80ms --log all_reduce_perf.txt",
+    )
+)
+@click.argument("model", required=False)
+@click.option("--shapes", type=PATH, help="Instead of MODEL: file of the tensors of a model, 'NAME 64x3x7x7' per line.")
+@click.option("--calls", type=PATH, help="Instead of MODEL: CSV of recorded all-reduces: size, dtype, gap.")
+@click.option("--buckets", is_flag=True, help="Print the buckets alone.")
+@click.option("-n", "--ranks", type=RANKS, help="Numbers of ranks [default: 2,4,8; with --log those of the log].")
+@click.option("--compute", type=DURATION, help="Forward and backward pass of a rank, e.g. 100ms.")
+@click.option("--flop-rate", type=parsed("rate", flop_rate), help="Instead: FLOP/s of a rank, e.g. 15T.")
+@click.option("--backward", type=SHARE, default="66.7%", help="Share of the backward pass [default: two thirds].")
+@click.option("--batch", type=click.IntRange(1), default=1, show_default=True, help="Samples of a rank in a pass.")
+@click.option("--sequence", type=click.IntRange(1), help="Tokens of a sequence [default: those of the model].")
+@click.option("--groups", type=GROUPS, help="Tensor-parallel groups: div:4 (of 4 consecutive ranks), mod:4, 2.")
+@click.option(
+    "--accumulate", type=click.IntRange(1, 4096), default=1, help="Passes of a step; all-reduces in the last."
+)
+@click.option("--dtype", type=DTYPE, default="float32", show_default=True, help="Type of the gradients.")
+@click.option("--scale", type=parsed("scale", scale_of), default="1", help="Shrink tensors and buckets, e.g. 1/64.")
+@click.option("--framework", type=click.Choice(FRAMEWORKS), default="ddp", show_default=True, help="Whose packing.")
+@click.option("--bucket-cap", type=SIZE, help="DDP: bucket_cap_mb, with its unit [default: 25M].")
+@click.option("--first-cap", type=SIZE, help="DDP: cap of the first bucket [default: of the version].")
+@click.option("--stage", type=click.Choice(STAGES), default="rebuilt", show_default=True, help="DDP: which buckets.")
+@click.option("--torch", type=parsed("version", torch_version), help="DDP: version whose rules hold, e.g. 2.3.")
+@click.option("--fusion", type=SIZE, help="Horovod: fusion buffer [default: 128M].")
+@click.option("--cycle", type=DURATION, help="Horovod: cycle time [default: 1ms].")
+@click.option(
+    "--ready-by", type=click.Choice(PROXIES), default="flops", show_default=True, help="When gradients are ready."
+)
+@click.option("--blocking", is_flag=True, help="All-reduces begin behind the backward pass.")
+@click.option("--optimizer", type=click.Choice(OPTIMIZERS), default="adam", show_default=True, help="For the memory.")
+@click.option("--views", is_flag=True, help="For the memory: gradient_as_bucket_view=True.")
+@click.option("--alpha", type=PRICE, help="Seconds per message, e.g. 20us.")
+@click.option("--bandwidth", type=RATE, help="Rate of a rank's link, e.g. 10Gbit.")
+@click.option("--alpha-within", type=PRICE, help="Seconds per message within a node; needs --ranks-per-node.")
+@click.option("--bandwidth-within", type=RATE, help="Rate of a rank's link within a node.")
+@click.option(
+    "--nic-bandwidth",
+    type=RATE,
+    help="Rate of the port that the ranks of a node share [default: --bandwidth; with -m no port is assumed].",
+)
+@click.option("--gamma", type=PRICE, help="Seconds per reduced byte [default: 0].")
+@click.option("-m", "--machine", type=PATH, help="Instead: a machine file that 'fit' wrote.")
+@click.option(
+    "--log", "logs", type=PATH, multiple=True, help="Instead: a run, or a log that 'import' reads; repeatable."
+)
+@click.option("--ranks-per-node", type=click.IntRange(1), metavar="N", help="Ranks that share a node.")
+@click.option("-a", "--algorithms", type=NAMES, default=(), help="Names [default: all].")
+@click.option("--measure", is_flag=True, help="Measure the step on -n ranks, too, beside its model.")
+@click.option("--work", type=click.Choice(WORK), default="spin", show_default=True, help="With --measure: computation.")
+@click.option("--overlap", type=click.Choice(OVERLAPS), help="With --measure: all-reduces' progress [default: thread].")
+@click.option("--executor", metavar="NAME", help="With --measure: executor of the algorithm [default: sendrecv].")
+@click.option("--steps", type=click.IntRange(1, 10_000), default=5, show_default=True, help="With --measure: steps.")
+@no_limit
+@click.option("--format", "layout", type=click.Choice(("table", "json")), default="table", show_default=True)
+@click.option("-o", "--output", "outputs", type=PATH, multiple=True, help="Write a trace (.json) or a figure (.png).")
+@errors_in_one_line
+def workload(buckets, measure, layout, outputs, **options) -> None:
+    """Model a training step: how long its all-reduces take, and how long the step waits for them.
+
+    MODEL is resnet50, vgg16, bert-base, bert-large, gpt2, gpt2-xl, llama2-7b or llama3-8b. Gradients are packed as
+    PyTorch's DistributedDataParallel or Horovod does; a bucket is sent as soon as its gradients are ready. The trace
+    opens in Perfetto (ui.perfetto.dev) and chrome://tracing. Without --measure nothing is measured, and no MPI is
+    needed; with it all-reduces are taken as they were measured, and no cost is needed.
+    """
+    from ..runs.atomic_write import refuse_given
+    from .outcome_table import bucket_text, result_text
+    from .result import document
+
+    for path in outputs:
+        if path.suffix not in (".json", ".png"):
+            raise OneLineError(f"-o {path}: expected a name that ends in .json (trace) or .png (figure)")
+        refuse_given(path)
+    refuse_unused(given_options(click.get_current_context()), options, measure)
+    request = request_of(options, only_buckets=buckets)
+    if buckets:
+        if layout == "json" or outputs:
+            raise OneLineError("--buckets prints a table of buckets; leave out --format and -o")
+        click.echo(bucket_text(request.setup(), screen()))
+        return
+    if measure:
+        _measure(request, layout, outputs)
+        return
+    result = request.result()
+    for path in outputs:
+        _write(path, result)
+    click.echo(json.dumps(document(result), indent=1) if layout == "json" else result_text(result, screen()))
+
+
+def _write(path: Path, result) -> None:
+    """The trace or the figure, by the suffix of the path."""
+    from ..units import in_ranks
+
+    titles = {one.ranks: f"{result.title}, {in_ranks([one.ranks])}" for one in result.outcomes}
+    lines = {f"{titles[one.ranks]}, modelled": one.time_line for one in result.outcomes}
+    drawn = {name: line for name, line in lines.items() if line.communication_s} or lines
+    write_lines(path, lines, drawn, {"kind": "modelled", "all-reduces": result.source})
+
+
+def write_lines(path: Path, lines: dict, drawn: dict, about: dict[str, str]) -> None:
+    """All time lines as a trace, or those that are drawn as a figure, by the suffix of the path."""
+    from ..runs.atomic_write import write_atomically, write_given
+
+    if path.suffix == ".png":
+        from .step_picture import step_picture
+
+        write_atomically(path, step_picture(drawn))
+        return
+    from .trace import trace
+
+    write_given(path, json.dumps(trace(lines, about)) + "\n")
+
+
+def _measure(request, layout: str, outputs: tuple[Path, ...]) -> None:
+    """Measure the step, or recorded calls, and print it beside its model."""
+    from .measure import replay_calls, replay_step
+    from .measured_calls import measured_calls_text
+    from .measured_table import measured_text
+    from .result import replay_document
+
+    options = request.options
+    found = replay_step(request.setup(), options) if request.model else replay_calls(options["calls"], options)
+    measured, modelled = found.measured, found.modelled
+    title = f"{modelled.title}, {measured.ranks} ranks"
+    lines = {f"{title}, modelled": modelled.outcomes[0].time_line, f"{title}, measured": measured.time_line}
+    for path in outputs:
+        write_lines(path, lines, lines, {"kind": "modelled and measured", "algorithm": measured.algorithm})
+    if layout == "json":
+        click.echo(json.dumps(replay_document(modelled, measured, found.how), indent=1))
+        return
+    text = measured_text if request.model else measured_calls_text
+    click.echo(text(modelled, measured, found.how, screen()))

@@ -1,0 +1,135 @@
+"""`workload --measure`: what was modelled, measured on ranks that this command starts."""
+
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..cli.types import OneLineError
+from ..measuring.startup import under_launcher
+from ..runs.cell import COMPILED, EXECUTORS
+from ..units import format_time, unknown_word
+from .measuring.step_request import BETWEEN, BLOCKING, IALLREDUCE, NATIVE, THREAD
+from .ranks import PATIENCE_S, run_ranks
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .measured import Measured
+    from .result import Result
+    from .step import Setup
+
+MOST_ELEMENTS = 1 << 28  # of all vectors that a rank sends: two of a GiB each
+MOST_CALLS = 100_000  # whose events are kept for the time line
+
+
+class Replay(NamedTuple):
+    """What was measured, and the model of it from its computation alone and its all-reduces alone."""
+
+    modelled: "Result"
+    measured: "Measured"
+    how: tuple[str, str]  # the kind of computation, and where all-reduces run
+
+
+def replay_step(setup: "Setup", options: dict[str, Any]) -> Replay:
+    """Measure a step on the ranks of `options`. Raises OneLineError, LaunchError, ValueError."""
+    from .measured import measured_of, modelled_of
+    from .rank_request import step_request
+    from .result import measured_result
+
+    measuring = _measuring(options, BLOCKING if options["blocking"] else options["overlap"] or THREAD)
+    if setup.compute_s <= 0:
+        raise OneLineError("--compute 0: a measured step computes; expected such as --compute 100ms")
+    asked = {**step_request(setup), **measuring.request}
+    if asked.get("cycle_s"):
+        if measuring.request["overlap"] == IALLREDUCE:
+            raise OneLineError("--overlap iallreduce: Horovod all-reduces in a thread of its own; leave it out")
+        asked["overlap"] = THREAD
+    elements = sum(asked["counts"]) + asked.get("tensor_count", 0)
+    _refuse_too_much(elements, asked, options, "add --scale 1/64", "use a shorter --compute")
+    found = run_ranks(measuring.ranks, options["ranks_per_node"], asked)
+    measured = measured_of(found, setup, measuring.ranks, measuring.name)
+    result = measured_result(setup.model.label, modelled_of(measured, setup), setup)
+    return Replay(result, measured, measuring.how)
+
+
+def replay_calls(path: "Path", options: dict[str, Any]) -> Replay:
+    """Measure recorded calls. Raises OneLineError, CallError, LaunchError, ValueError."""
+    from .call_file import read_calls
+    from .measured import measured_calls, modelled_calls
+    from .rank_request import calls_request
+    from .result import measured_result
+
+    measuring, calls = _measuring(options, BETWEEN), read_calls(path)
+    if len(calls) > MOST_CALLS:
+        raise OneLineError(f"{path}: {len(calls):,} calls, --measure takes at most {MOST_CALLS:,}; cut the file")
+    try:
+        asked = {**calls_request(calls, options["dtype"]), **measuring.request}
+    except ValueError as error:
+        raise OneLineError(f"{path}: {error}") from error
+    _refuse_too_much(sum({*asked["counts"]}), asked, options, "leave out the longest calls", "cut the file")
+    found = run_ranks(measuring.ranks, options["ranks_per_node"], asked)
+    measured = measured_calls(found, calls, measuring.ranks, measuring.name)
+    title = f"{path}, {len(calls)} call{'s' if len(calls) != 1 else ''}"
+    return Replay(measured_result(title, modelled_calls(measured, calls)), measured, measuring.how)
+
+
+class _Measuring(NamedTuple):
+    """Options that were checked: the ranks, how they measure, and the algorithm with its executor."""
+
+    ranks: int
+    request: dict[str, Any]
+    name: str
+
+    @property
+    def how(self) -> tuple[str, str]:
+        return self.request["work"], self.request["overlap"]
+
+
+def _measuring(options: dict[str, Any], overlap: str) -> _Measuring:
+    """Raises OneLineError."""
+    ranks, algorithm = _ranks(options), _algorithm(options)
+    executor = _executor(options, algorithm)
+    if overlap == IALLREDUCE and (algorithm != NATIVE or executor in COMPILED):
+        raise OneLineError("--overlap iallreduce is the library's own MPI_Iallreduce; use -a native without --executor")
+    own = {"algorithm": algorithm, "executor": executor, "work": options["work"], "steps": options["steps"]}
+    name = algorithm if executor in (NATIVE, "sendrecv") else f"{algorithm} {executor}"
+    return _Measuring(ranks, {**own, "overlap": overlap}, name)
+
+
+def _ranks(options: dict[str, Any]) -> int:
+    if under_launcher(os.environ):
+        raise OneLineError("workload --measure starts its ranks itself; leave out mpirun or srun")
+    if not options["ranks"] or len(options["ranks"]) != 1 or options["ranks"][0] < 2:
+        raise OneLineError("--measure needs one number of ranks, 2 or more, such as -n 2")
+    return options["ranks"][0]
+
+
+def _algorithm(options: dict[str, Any]) -> str:
+    from ..algorithms import builtin
+
+    names = options["algorithms"] or (NATIVE,)
+    if len(names) > 1:
+        raise OneLineError(f"--measure takes one algorithm, found {len(names)}; leave all but one out of -a")
+    if names[0] not in (NATIVE, *builtin()):
+        raise OneLineError(unknown_word("algorithm", names[0], (NATIVE, *builtin())))
+    return names[0]
+
+
+def _executor(options: dict[str, Any], algorithm: str) -> str:
+    """Of the algorithm; the library's own all-reduce is called from Python, or from compiled code."""
+    known = (NATIVE, "compiled") if algorithm == NATIVE else EXECUTORS
+    executor = options["executor"] or known[0]
+    if executor not in known:
+        raise OneLineError(f"--executor: {unknown_word('executor', executor, known)}")
+    return executor
+
+
+def _refuse_too_much(elements: int, asked: dict[str, Any], options: dict[str, Any], less: str, shorter: str) -> None:
+    """Raises OneLineError for what does not fit a machine, or takes too long by its computation alone."""
+    if elements > MOST_ELEMENTS and not options["no_limit"]:
+        raise OneLineError(f"{elements:,} elements on each rank, the limit is {MOST_ELEMENTS:,}; {less}, or --no-limit")
+    once_s, turns = sum(time_s for _, time_s in asked["actions"]), 1 + asked["steps"]
+    if (computed_s := 2 * turns * once_s) > PATIENCE_S:
+        raise OneLineError(
+            f"the computation alone takes {computed_s:.0f} s ({turns} turns of 2 x {format_time(once_s)}), the limit "
+            f"is {PATIENCE_S:.0f} s; {shorter}, or reduce --steps"
+        )

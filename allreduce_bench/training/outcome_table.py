@@ -1,0 +1,215 @@
+"""A modelled training step in words: its buckets, its times on each number of ranks, what a change would bring."""
+
+from ..evaluation.grade import GOOD
+from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
+from ..units import format_size, format_time, in_ranks
+from .buckets import FIRST, MIB, REBUILT, Bucket, Caps, ddp_buckets
+from .memory import batch_rule, memory_of, narrow_elements
+from .result import Result
+from .step import Outcome, Setup, Variant, buckets_of
+from .time_line import TimeLine
+
+GIB = 1 << 30
+WHOLE = "--format json"  # what shows all of a table
+ABSENT = "-"
+OR_MORE = " ^"  # behind a time
+OR_MORE_NOTE = (
+    "^ or more (bound): of some all-reduces no time is known but one that they cannot go below, such as the bound of "
+    "all algorithms"
+)
+HEADS, TENSOR_HEADS = ("all-reduces", "exposed"), ("tensor-parallel", "data-parallel", "of it exposed")
+
+
+def bucket_text(setup: Setup, screen: Screen = UNBOUNDED) -> str:
+    """The buckets of a step, one a row."""
+    buckets = buckets_of(setup)
+    rows = [["bucket", "MiB", "tensors", "dtype", "first gradient", "last gradient"]]
+    rows += [_bucket_row(setup, number, bucket) for number, bucket in enumerate(buckets)]
+    head = [model_sentence(setup), f"{packing_sentence(setup)}:"]
+    return "\n".join([*wrapped(head, screen), *fitted(columns_of(rows, left={3, 4, 5}), screen, WHOLE)])
+
+
+def _bucket_row(setup: Setup, number: int, bucket: Bucket) -> list[str]:
+    first, last = (setup.model.gradients[bucket.gradients[place]].name for place in (0, -1))
+    return [str(number), f"{bucket.nbytes / MIB:.2f}", str(len(bucket.gradients)), bucket.dtype, first, last]
+
+
+def model_sentence(setup: Setup) -> str:
+    """`ResNet-50: 25,557,032 parameters in 161 tensors, 97.49 MiB of float32 gradients`."""
+    model = setup.model
+    whose = f"{model.label}, the part of a rank" if setup.tensor else model.label
+    dtypes = " and ".join(model.dtypes(setup.dtype))
+    counted = f"{model.parameters:,} parameters in {len(model.gradients)} tensors"
+    return f"{whose}: {counted}, {format_size(model.nbytes(setup.dtype))} of {dtypes} gradients"
+
+
+def tensor_sentence(setup: Setup) -> str:
+    """What the ranks of a tensor-parallel group add."""
+    assert setup.tensor is not None
+    tensor, nbytes = setup.tensor, setup.tensor.nbytes(setup.dtype)
+    layout = tensor.groups if ":" in tensor.groups else "consecutive"
+    parts = tensor.parts if setup.model.scale == 1 else f"{tensor.parts}, scaled"
+    return (
+        f"tensor parallelism (Shoeybi et al., 2019) in groups of {tensor.ranks} ranks ({layout}), which divide the "
+        f"matrices: {tensor.calls} all-reduces of {format_size(nbytes)} ({parts}) in a pass; the computation stops "
+        "for them"
+    )
+
+
+def packing_sentence(setup: Setup) -> str:
+    """Whose buckets these are, and how many."""
+    number = len(buckets_of(setup))
+    counted = f"{number} bucket{'s' if number != 1 else ''}"
+    if not isinstance(setup.packing, Caps):
+        buffer, cycle = format_size(setup.packing.buffer_nbytes), format_time(setup.packing.cycle_s)
+        return f"Horovod, fusion buffer {buffer}, cycle {cycle}: {counted} if all gradients are ready at once"
+    first, cap = map(format_size, setup.packing.limits)
+    version = "torch " + ".".join(map(str, setup.packing.torch))
+    if setup.stage == FIRST:
+        later = len(ddp_buckets(setup.model, setup.packing, REBUILT, setup.dtype))
+        return f"PyTorch DDP ({version}), {counted} in the first step; {later} in all others (--stage rebuilt)"
+    now = len(ddp_buckets(setup.model, setup.packing, FIRST, setup.dtype))
+    return (
+        f"PyTorch DDP ({version}), caps {first} and {cap}, {counted} from the second step on; {now} in the first step"
+    )
+
+
+def result_text(result: Result, screen: Screen = UNBOUNDED) -> str:
+    """The whole answer: it begins with what it is of and ends with the sentence that matters."""
+    setup = result.setup
+    head = [f"{result.title}, modelled: nothing was measured here"]
+    if setup:
+        head += [model_sentence(setup), packing_sentence(setup), _compute_sentence(setup)]
+        head += [tensor_sentence(setup)] if setup.tensor else []
+    head.append(f"all-reduces: {result.source}")
+    if result.grade:
+        head.append(f"grade of the fitted times: {result.grade}; placement of their vectors: {result.placement}")
+    left_out = (9, 8) if setup and setup.tensor else (8, 7, 4)  # the rate and the batch first
+    tables = [[*fitted(columns_of(_step_rows(result), left={1}, left_out=left_out), screen, WHOLE)]]
+    if setup:
+        tables.append(wrapped([memory_sentence(result)], screen))
+    if result.variants:
+        tables.append([*wrapped([_variant_title(result)], screen), *_variant_lines(result.variants, screen)])
+    bounded = [one.is_lower_bound for one in result.outcomes] + [one.is_lower_bound for one in result.variants]
+    if any(bounded):
+        tables.append(wrapped([OR_MORE_NOTE], screen))
+    tables += [wrapped(doubts, screen)] if (doubts := doubt_sentences(result)) else []
+    tables.append(wrapped([answer(result, outcome) for outcome in result.outcomes[-1:]], screen))
+    return "\n".join(["\n".join(wrapped(head, screen)), *("\n" + "\n".join(table) for table in tables)])
+
+
+def _compute_sentence(setup: Setup) -> str:
+    passes = f"{setup.accumulate} passes of " if setup.accumulate > 1 else ""
+    ready = {"flops": "floating-point operations", "bytes": "bytes"}[setup.proxy_used]
+    how = "overlapped with the backward pass" if setup.overlapped else "blocking, behind the backward pass"
+    return (
+        f"computation: {passes}{format_time(setup.compute_s)}, {setup.backward_share:.0%} of it backward; "
+        f"gradients become ready by {ready}; all-reduces {how}"
+    )
+
+
+def _step_rows(result: Result) -> list[list[str]]:
+    has_groups = bool(result.setup and result.setup.tensor)
+    heads = TENSOR_HEADS if has_groups else HEADS
+    rows = [["ranks", "algorithm", "step", "compute", *heads, "overlap", "batch", "rate", "efficiency"]]
+    for outcome in result.outcomes:
+        line, setup = outcome.time_line, result.setup
+        share = ABSENT if line.overlap_share is None else f"{line.overlap_share:.0%}"
+        rule = batch_rule(result.batch, setup.data_ranks(outcome.ranks), setup.accumulate) if setup else None
+        own = (line.tensor_s, line.communication_s, line.data_exposed_s)
+        shown = own if has_groups else (line.communication_s, line.exposed_s)
+        times = [format_time(time_s) for time_s in (line.step_s, line.compute_s, *shown)]
+        times[0] += OR_MORE if outcome.is_lower_bound else ""
+        batch = [str(rule.effective_batch), f"x{rule.learning_rate_factor}"] if rule else [ABSENT, ABSENT]
+        rows.append([str(outcome.ranks), _names(outcome), *times, share, *batch, f"{outcome.efficiency:.1%}"])
+    return rows
+
+
+def _names(outcome: Outcome) -> str:
+    """The algorithm of most buckets; before it that of tensor parallelism."""
+    algorithms = outcome.algorithms
+    name = algorithms[0] + (f" +{len(algorithms) - 1}" if len(algorithms) > 1 else "") if algorithms else ABSENT
+    within = [transfer.algorithm for transfer in outcome.time_line.tensor_transfers[:1]]
+    return " / ".join([*within, name])
+
+
+def memory_sentence(result: Result) -> str:
+    """What a rank holds, and what the columns of batch and rate mean."""
+    assert (setup := result.setup) is not None
+    held = memory_of(setup.model, setup.dtype, result.optimizer, result.has_views, setup.buffer_nbytes)
+    copies = " and float32 copies of 16-bit parameters" if narrow_elements(setup.model, setup.dtype) else ""
+    last = "buckets" if setup.buffer_nbytes is None else "fusion buffer"
+    parts = zip(("parameters", "gradients", f"state of {result.optimizer}{copies}", last), held)
+    listed = ", ".join(f"{name} {nbytes / GIB:.3g}" for name, nbytes in parts)
+    return (
+        f"A rank holds {held.total_nbytes / GIB:.3g} GiB without activations: {listed}. Batch is the effective batch, "
+        f"rate the factor of the learning rate by the linear rule (Goyal et al., 2017), with a warm-up."
+    )
+
+
+def doubt_sentences(result: Result) -> list[str]:
+    """Which times are far beyond what was measured, and on which numbers of ranks."""
+    told = dict.fromkeys(doubt for outcome in result.outcomes for doubt in outcome.doubts)
+    where = {doubt: in_ranks([one.ranks for one in result.outcomes if doubt in one.doubts]) for doubt in told}
+    return [
+        f"warning, {ranks}: {doubt}; their times, and so that of the step, are speculative"
+        for doubt, ranks in where.items()
+    ]
+
+
+def _variant_title(result: Result) -> str:
+    assert result.setup is not None
+    what = "cap" if isinstance(result.setup.packing, Caps) else "fusion buffer"
+    return f"Time of a step on {in_ranks([result.outcomes[-1].ranks])} by algorithm and {what}:"
+
+
+def _variant_lines(variants: tuple[Variant, ...], screen: Screen) -> list[str]:
+    caps = list(dict.fromkeys(variant.cap_nbytes for variant in variants))
+    numbers = {variant.cap_nbytes: variant.buckets for variant in variants}
+    times = {(variant.algorithm, variant.cap_nbytes): variant for variant in variants}
+    timed = [variant for variant in variants if variant.step_s is not None]
+    known = [variant for variant in timed if not variant.is_lower_bound]
+    least_s = min(variant.step_s or 0.0 for variant in known or timed)
+    rows = [["algorithm", *map(format_size, caps)], ["", *(f"{numbers[cap]} sent" for cap in caps)]]
+    styles: dict[str, str] = {}
+    for name in dict.fromkeys(variant.algorithm for variant in variants):
+        row = [times[name, cap] for cap in caps]
+        rows.append([name, *map(_variant_text, row)])
+        styles |= {_variant_text(variant): "best" for variant in row if variant.step_s == least_s}
+    return fitted(columns_of(rows, left={0}, heads=2, styles=styles), screen, WHOLE)
+
+
+def _variant_text(variant: Variant) -> str:
+    if variant.step_s is None:
+        return ABSENT
+    return format_time(variant.step_s) + (OR_MORE if variant.is_lower_bound else "")
+
+
+def answer(result: Result, outcome: Outcome) -> str:
+    """`ResNet-50 on 4 ranks: a step takes 123 ms, 23.4 ms of it wait for all-reduces; …`."""
+    line = outcome.time_line
+    title = f"{result.title} on {in_ranks([outcome.ranks])} with {result.network}"
+    subject = "a step takes" if result.setup else "the calls and their gaps take"
+    doubted = f"; grade of the fitted times: {result.grade}" if result.grade not in (None, GOOD) else ""
+    kind = f"(modelled{', speculative' if outcome.doubts else ''}{doubted})"
+    if not line.communication_s:
+        return f"{title}: {subject} {format_time(line.step_s)}; one rank sends nothing."
+    step = format_time(line.step_s) + (" or more (bound)" if outcome.is_lower_bound else "")
+    if line.tensor_transfers:
+        return f"{title}: {subject} {step}, {_tensor_answer(line)} {kind}."
+    waits = f"{format_time(line.exposed_s)} of it ({line.exposed_s / line.step_s:.0%}) are exposed communication"
+    hidden = f"{line.overlap_share:.0%} of the communication runs beside computation"
+    told = f"{title}: {subject} {step}, {waits}; {hidden}"
+    most = " or less" if outcome.is_lower_bound else ""
+    return f"{told}; the efficiency of weak scaling is {outcome.efficiency:.1%}{most} {kind}."
+
+
+def _tensor_answer(line: TimeLine) -> str:
+    """Both kinds of all-reduces apart."""
+    within, waits = format_time(line.tensor_s), format_time(line.data_exposed_s)
+    return (
+        f"{within} of it ({line.tensor_s / line.step_s:.0%}) are tensor-parallel all-reduces, all of them exposed, and "
+        f"{waits} ({line.data_exposed_s / line.step_s:.0%}) exposed data-parallel ones; {line.overlap_share:.0%} of "
+        f"the data-parallel communication runs beside computation; computation is {line.compute_s / line.step_s:.1%} "
+        "of the step"
+    )
