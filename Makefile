@@ -2,7 +2,7 @@
 # Each makes its virtual environment and installs what it needs, an MPI from PyPI included, and does nothing twice.
 PYTHON ?= python3
 SOURCES = setup.cfg pyproject.toml
-STUDY = PYTHONPATH=tests/support:tests/ranks:tests:tests/schedule:tests/watching:tests/evaluation/comparison .venv/bin/python
+STUDY = PYTHONPATH=tests/support:tests/ranks:tests:tests/schedule:tests/watching:tests/comparison .venv/bin/python
 INTERPRETERS = .venv/bin/python .venv-mpich/bin/python
 INTEL = .venv-impi/bin/python
 STUDIES = auto_choice error_rates stopping two_states operating_curve false_causes health_power mutations damaged_runs damaged_folders damaged_inputs regressions \

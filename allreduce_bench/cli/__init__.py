@@ -19,6 +19,7 @@ from typing import Any
 import click
 
 from .. import __version__
+from ..wings import load, wings
 from .sections import examples
 
 GROUPS = {  # title -> name of a command -> module, attribute, what it does; in the order a newcomer needs them
@@ -26,64 +27,77 @@ GROUPS = {  # title -> name of a command -> module, attribute, what it does; in 
         "doctor": ("doctor", "doctor", "Check this node and its MPI for problems that disturb measurements"),
         "demo": ("demo", "demo", "Measure all algorithms on this machine and write the report"),
         "run": ("run", "run", "Measure all-reduce algorithms and the library's own"),
-        "lab": ("lab", "lab", "Run commands over virtual hosts in this machine, with links of a known rate"),
         "exec": ("exec_", "exec_", "Start a program of your own on ranks, and name the rank that ends it"),
     },
     "Read": {
         "runs": ("show", "runs", "List runs, the newest first"),
         "show": ("show", "show", "Print the table of a run again"),
         "report": ("report", "report", "Write a web page about runs, with figures"),
-        "compare": ("compare", "compare", "Find the cells of new runs that are slower or faster than before"),
-        "stragglers": ("stragglers", "stragglers", "Name the rank or node that the others wait for, and what it costs"),
         "import": ("import_", "import_", "Make a run from logs of OSU, IMB, nccl-tests and others"),
         "schema": ("schema", "schema", "Print the JSON Schema of a file or an output, or check files against it"),
     },
     "Model": {
         "fit": ("fit", "fit", "Fit a latency/bandwidth model to measured times"),
         "predict": ("predict", "predict", "Predict times, from fitted models or from alpha and bandwidth"),
-        "workload": ("workload", "workload", "Model the all-reduces of a training step: buckets, overlap, scaling"),
     },
     "On a cluster with Slurm": {
         "submit": ("submit", "submit", "Submit a sweep: one job for each node count"),
         "status": ("status", "status", "Show the state of the jobs of a sweep"),
         "collect": ("collect", "collect", "Write summary and report of a sweep, and list missing cells"),
-        "health": ("health", "health", "Find the node or the link that is slower than its peers"),
     },
     "Algorithms": {
         "list": ("schedules", "list_", "List the algorithms, their costs and their other names"),
-        "explain": ("schedules", "explain", "Show an algorithm round by round"),
         "verify": ("schedules", "verify", "Verify that algorithms are all-reduces, by symbolic execution"),
     },
 }
 COMMANDS = {name: place for group in GROUPS.values() for name, place in group.items()}
 
 
+def purposes() -> dict[str, dict[str, str]]:
+    """Return what each command does, by its name, in groups by their titles; those of wings stand among the others."""
+    groups = {title: {name: purpose for name, (_, _, purpose) in group.items()} for title, group in GROUPS.items()}
+    for wing in wings().values():
+        for name, command in wing.commands.items():
+            group = groups.setdefault(command.group, {})
+            later = list(group)[list(group).index(command.after) + 1 :] if command.after in group else []
+            group[name] = command.purpose
+            group |= {other: group.pop(other) for other in later}
+    return groups
+
+
+def _names() -> list[str]:
+    return [name for group in purposes().values() for name in group]
+
+
 class _Late(click.Group):
     """Imports a command when it is asked for, so that a rank loads no more than it runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return _names()
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        module, attribute, _ = COMMANDS[cmd_name]
-        return getattr(import_module(f".{module}", __name__), attribute)
+        if cmd_name in COMMANDS:
+            module, attribute, _ = COMMANDS[cmd_name]
+            return getattr(import_module(f".{module}", __name__), attribute)
+        for package, wing in wings().items():
+            if cmd_name in wing.commands:
+                return load(package, wing.commands[cmd_name].place)
+        return None
 
     def resolve_command(self, ctx: click.Context, args: list[str]):
         """The command of these words, as click finds it. Raises OneLineError where there is none."""
-        if args[0] not in COMMANDS and not args[0].startswith("-"):
+        if args[0] not in COMMANDS and not args[0].startswith("-") and args[0] not in _names():
             from .refusals import unknown_command
 
-            raise unknown_command(args[0], list(COMMANDS))
+            raise unknown_command(args[0], _names())
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands, each group under its title."""
-        width = max(map(len, COMMANDS))
-        for title, commands in GROUPS.items():
+        width = max(map(len, _names()))
+        for title, commands in purposes().items():
             with formatter.section(title):
-                formatter.write_dl([(name.ljust(width), purpose) for name, (_, _, purpose) in commands.items()])
+                formatter.write_dl([(name.ljust(width), purpose) for name, purpose in commands.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command of these words; click would say of an interrupt that it aborts."""

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import click
 
-from ..lab.demo import measure_lab
 from ..launching.scheduler import idle_scheduler
 from ..measuring.startup import under_launcher
 from ..runs.plan import Plan
+from ..wings import offered
 from .measurement import WAIT_IDLE
 from .request import Control, Request, algorithm_fields
 from .run_from_outside import run_from_outside
@@ -44,8 +44,9 @@ def demo(ranks, within, output, wait_idle, here, lab, no_limit) -> None:
     control = Control(output=output, within_s=within, wait_idle_s=wait_idle, no_limit=no_limit)
     folder, failure = run_from_outside(Request(lambda: plan, control))
     if folder.summary_csv.is_file():
-        over_links = measure_lab(folder.path.with_name(f"{folder.path.name}_lab")) if lab else None
-        folders = [folder, over_links] if over_links else [folder]
+        lab_folder = folder.path.with_name(f"{folder.path.name}_lab")
+        over_links = [measure(lab_folder) for measure in (offered("demo") if lab else ())]
+        folders = [folder, *filter(None, over_links)]
         talk(f"report: {write_report(folders, folder.path / 'report.html')}")
     if failure:
         raise failure

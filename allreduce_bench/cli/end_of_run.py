@@ -31,7 +31,7 @@ def finish(control: Control, folder: RunFolder, plan: Plan) -> str:
     from ..evaluation.acceptance import judge
     from ..evaluation.summary import record_summary
     from ..report.formats import Result
-    from .terminal import echo_result
+    from .terminal import echo_result, echo_wrapped
 
     rows = record_summary(folder)
     chosen_ranks = {launch.ranks for launch in chosen_launches(plan, control.only)}
@@ -39,23 +39,15 @@ def finish(control: Control, folder: RunFolder, plan: Plan) -> str:
     rows = [row for row in rows if row["ranks"] in chosen_ranks]
     echo_result(Result.of(folder, rows)._replace(plan=plan), control.format)
     if control.format == "table" and plan.compute_s:
-        _tell_stragglers(folder)
+        from ..wings import offered
+
+        for sentences in offered("end_of_run"):
+            echo_wrapped(sentences(folder))
     judgements = judge(control.limits, plan, rows)
     for judgement in judgements:
         click.echo(judgement.sentence, err=control.format != "table")
     talk(f"{folder.path}      next: allreduce-bench report {shlex.quote(str(folder.path))}")
     return _failures(rows, [judgement.cell for judgement in judgements if not judgement.met], control.skip_hung)
-
-
-def _tell_stragglers(folder: RunFolder) -> None:
-    """Print who arrived late, or why nobody is named."""
-    from ..stragglers.joined_arrivals import of_run
-    from ..stragglers.sentences import injected_sentences, judged, verdict_sentences
-    from .terminal import echo_wrapped
-
-    parts = [judged(*part) for part in of_run(folder)]
-    told = [(part, verdict_sentences(part)[: 1 + len(injected_sentences(part))]) for part in parts]
-    echo_wrapped(f"{part.what}: {sentence}" for part, sentences in told for sentence in sentences)
 
 
 def _failures(rows: "Sequence[SummaryRow]", unmet_cells: list[str], skip_hung: bool) -> str:

@@ -7,7 +7,7 @@ import click
 from ..measuring.startup import under_launcher
 from ..runs.start import Start
 from .plan_of_options import refuse_short_timeout
-from .request import Control
+from .request import Control, on_hosts_around
 from .sections import examples
 from .types import DURATION, HOSTS, OneLineError, errors_in_one_line, no_limit, talk
 
@@ -52,7 +52,6 @@ def exec_(
     named, and its exit status is handed on. A Python program whose rank fails while the others wait for it should be
     started as python -m mpi4py, unless it uses Allreduce of this package: else MPI waits for all ranks at its end.
     """
-    from ..lab.around import with_lab
     from ..launching.find import find_launcher
     from ..launching.launcher import on_one_node
     from ..launching.own_program import WatchedProgram
@@ -64,7 +63,7 @@ def exec_(
     refuse_short_timeout(timeout)
     if not words:
         raise OneLineError("exec: expected -- and a program, for example: exec -n 4 -- python train.py")
-    start = with_lab(Start(hosts=hosts or (), **start_options), os.environ)
+    start = on_hosts_around(Start(hosts=hosts or (), **start_options))
     launcher = find_launcher(start)
     if on_one_node(launcher, ranks, start, os.environ):
         refuse_many_ranks(ranks, no_limit)

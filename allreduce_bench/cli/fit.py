@@ -79,10 +79,11 @@ def fit(runs, output, algorithms, priced_as, own, ranks_per_node, format_, no_li
 
 
 def _lab_sentences(paths: tuple[Path, ...], fitted) -> list[str]:
-    from ..lab.set_links import lab_sentences
     from ..runs.folder import RunFolder
+    from ..wings import offered
 
-    return lab_sentences([RunFolder(path) for path in paths if (path / "run.json").exists()], fitted)
+    folders = [RunFolder(path) for path in paths if (path / "run.json").exists()]
+    return [sentence for sentences in offered("set_rates") for sentence in sentences(folders, fitted)]
 
 
 def _points(paths: tuple[Path, ...]) -> pd.DataFrame:

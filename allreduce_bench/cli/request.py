@@ -102,6 +102,17 @@ def request_of(options: Mapping[str, Any], asked: set[str]) -> Request:
     return Request(partial(_plan_of, options), control, frozenset(asked))
 
 
+def on_hosts_around(start: Start) -> Start:
+    """Return `start` on the virtual hosts around this process; as it is, where there are none. Raises LabError."""
+    if LAB_VARIABLE not in os.environ:
+        return start
+    from ..wings import offered  # late: few runs are on virtual hosts
+
+    for place in offered("hosts"):
+        start = place(start, os.environ)
+    return start
+
+
 def _plan_of(options: Mapping[str, Any], **decided: Any) -> Plan:
     options = {**options, **decided}
     from ..runs.sizes import geometric_sizes  # late: a rank that was started by us is given a plan
@@ -112,10 +123,7 @@ def _plan_of(options: Mapping[str, Any], **decided: Any) -> Plan:
     )
     values: dict[str, Any] = {name: options[OPTION_OF.get(name, name)] for name in IN_PLAN}
     start = Start(hosts=_hosts(options), **{name: options[name] for name in IN_START})
-    if LAB_VARIABLE in os.environ:
-        from ..lab.around import with_lab  # late: few runs are on virtual hosts
-
-        start = with_lab(start, os.environ)
+    start = on_hosts_around(start)
     plan = Plan(
         sizes=tuple(sorted(set(sizes))),
         ranks=tuple(options["ranks"] or default_ranks(start)),

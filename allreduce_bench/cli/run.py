@@ -10,7 +10,7 @@ from .options import job_options, plan_options
 from .plan_of_options import refuse_short_timeout
 from .request import Control, request_of
 from .sections import Sectioned, examples
-from .types import DURATION, color_option, errors_in_one_line, given_options, no_limit
+from .types import DURATION, OneLineError, color_option, errors_in_one_line, given_options, no_limit
 
 
 @click.command(
@@ -58,11 +58,15 @@ def run(context: click.Context, **options) -> None:
 
         run_as_rank(request, options["interface"], options["thread_level"])
     else:
-        from ..lab.around import enter_lab, rates_to_enter
+        from ..wings import offered
         from .run_from_outside import run_from_outside
 
-        if rates := rates_to_enter(options):
-            context.exit(enter_lab(rates, sys.argv[1:]))
+        places = offered("place_of_run")
+        if options["virtual_hosts"] is not None and not places:
+            raise OneLineError("--virtual-hosts: this installation has no lab")
+        for run_there in places:
+            if (status := run_there(options, sys.argv[1:])) is not None:
+                context.exit(status)
         _, failure = run_from_outside(request)
         if failure:
             raise failure

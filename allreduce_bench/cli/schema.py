@@ -46,15 +46,14 @@ def schema(words, check, as_) -> None:
 
 def _formats() -> "tuple[Format, ...]":
     """All, those of a run folder first."""
-    from ..comparison import json_schema as comparison
     from ..models import json_schema as models
     from ..report.formats import json_schema as report
     from ..runs.json_schema import launch, rows, run
     from ..slurm import json_schema as slurm
-    from ..training import json_schema as workload
+    from ..wings import offered
 
-    modules = (run, launch, rows, slurm, report, comparison, models, workload)
-    return tuple(format_ for module in modules for format_ in module.FORMATS)
+    of_core = [module.FORMATS for module in (run, launch, rows, slurm, report, models)]
+    return tuple(format_ for formats in [*of_core, *offered("schemas")] for format_ in formats)
 
 
 def _named(formats: "tuple[Format, ...]", name: str) -> "Format":

@@ -87,12 +87,6 @@ def _limits_parser(quantity: str) -> Callable:
     return parse
 
 
-def _parse_despite(text: str) -> frozenset[str]:
-    from ..comparison.conditions import parse_despite  # late: only `compare` asks
-
-    return parse_despite(text)
-
-
 def _parse_size(text: str) -> int:
     try:
         return parse_size(text)
@@ -132,7 +126,6 @@ RATES = _Parsed("rates", parse_rates)
 SHARE = _Parsed("share", parse_share)
 GROUPS = _Parsed("groups", lambda text: text and parse_groups(text))
 BUSBW_LIMITS = _Parsed("size:rate", _limits_parser("busbw"))
-DESPITE = _Parsed("words", _parse_despite)
 TIME_LIMITS = _Parsed("size:time", _limits_parser("time"))
 
 

@@ -11,7 +11,6 @@ from ..cli.newest import newest_two
 from ..cli.sections import examples
 from ..cli.terminal import screen
 from ..cli.types import (
-    DESPITE,
     NAMES,
     SHARE,
     SIZES,
@@ -19,6 +18,7 @@ from ..cli.types import (
     color_option,
     errors_in_one_line,
     no_limit,
+    parsed,
     talk,
     tell_damages,
 )
@@ -36,6 +36,12 @@ class _CommandOfSides(click.Command):
         return super().parse_args(ctx, [SEPARATOR if word == "--" else word for word in args])
 
 
+def _parse_despite(text: str) -> frozenset[str]:
+    from .conditions import parse_despite  # late: the help has no need of it
+
+    return parse_despite(text)
+
+
 @click.command(
     cls=_CommandOfSides,
     epilog=examples(
@@ -51,7 +57,7 @@ class _CommandOfSides(click.Command):
 @click.option("--sizes", type=SIZES, help="Compare only these sizes in bytes, e.g. 8,64K [default: all].")
 @click.option(
     "--despite",
-    type=DESPITE,
+    type=parsed("words", _parse_despite),
     default=frozenset(),
     metavar="WORDS",
     help="Compare runs that differ in: time, library, thread-level, transport, machine, layout, binding, "

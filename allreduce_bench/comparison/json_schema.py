@@ -2,7 +2,8 @@
 
 from dataclasses import fields as fields_of_class
 
-from ..evaluation.directions import DIRECTIONS, Direction
+from ..evaluation.directions import DIRECTIONS
+from ..report.formats.json_schema import DIRECTION
 from ..runs.json_schema.build import Format, Schema, fields, fields_of, flag, items, number, or_null, text, whole
 from .compared_cell import VERDICTS
 from .document import SCHEMA
@@ -42,17 +43,6 @@ ESTIMATE = {  # null where too few launches were measured
     "degrees_of_freedom": number("degrees of freedom of that", 0),
     "more_units": whole("further units a side that would decide; null: not known, or decided"),
 }
-DIRECTION_MEANINGS = {
-    "Direction.observed": "in which direction the new side differs",
-    "Direction.cells": "number of cells",
-    "Direction.least": "longer time / shorter time of the cell that differs least; unit: 1",
-    "Direction.most": "the same of the cell that differs most; unit: 1",
-    "Direction.where": "name of the cell, or size, that differs most",
-}
-DIRECTION = fields(
-    fields_of(Direction, Direction._fields, DIRECTION_MEANINGS)
-    | {"observed": text(DIRECTION_MEANINGS["Direction.observed"], *DIRECTIONS)}
-)
 OBSERVED = fields(
     {
         "cells": whole("cells of too few launches for an interval", 1),

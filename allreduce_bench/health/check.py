@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..cli.request import on_hosts_around
 from ..cli.types import INTERRUPTED, OneLineError, kept_command, talk
-from ..lab.around import with_lab
 from ..measuring.startup import under_launcher
 from ..runs.start import Start
 from ..units import format_rate
@@ -60,7 +60,7 @@ def _prepared(
     if under_launcher(os.environ):
         raise OneLineError("health starts its own ranks; run it without mpirun or srun")
     nodes = nodes_to_check(hosts, output)
-    start = with_lab(replace(start, hosts=tuple(nodes)), os.environ)
+    start = on_hosts_around(replace(start, hosts=tuple(nodes)))
     silent = silent_hosts(start)
     present = [name for name in nodes if name not in silent]
     if len(present) < 2:
@@ -103,7 +103,7 @@ def nodes_to_check(hosts: tuple[str, ...] | None, output: Path) -> list[str]:
     if hosts:
         nodes = [slots_of(host)[0] for host in hosts]
     elif LAB_VARIABLE in os.environ:
-        nodes = [*with_lab(Start(), os.environ).hosts]
+        nodes = [*on_hosts_around(Start()).hosts]
     elif os.environ.get(NODELIST):
         nodes = expand(os.environ[NODELIST])
     elif kept:

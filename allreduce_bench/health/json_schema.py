@@ -1,6 +1,6 @@
 """What `health --format json` prints, as a JSON Schema."""
 
-from ..runs.json_schema.build import fields, flag, items, number, or_null, text, whole
+from ..runs.json_schema.build import Format, fields, flag, items, number, or_null, text, whole
 from .document import SCHEMA
 
 RATIO = or_null(number("its time over the expected one; 1.6 is 60 % longer; null: not known"))
@@ -71,3 +71,5 @@ HEALTH = fields(
     },
     {"settings": items(SETTING, "columns between whose values times differ; pairs are judged within each")},
 )
+
+FORMATS = (Format(SCHEMA, "what health --format json prints: slow nodes and links", HEALTH),)

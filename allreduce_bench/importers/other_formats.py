@@ -2,14 +2,9 @@
 
 import re
 
-from ..stragglers.job_files import FLIGHT_RECORDER, KINETO, RAS, RECOGNISERS
+from ..wings import offered
 
 PEEKED = 100_000  # characters
-OF_JOBS = {
-    KINETO: "a trace in the Chrome format, as torch.profiler writes it",
-    FLIGHT_RECORDER: "a record of PyTorch's Flight Recorder",
-    RAS: "a report of NCCL RAS",
-}
 OTHERS = (
     (re.compile(r"\s*(?:<\?xml[^>]*>\s*)?<algo\b"), "an algorithm of MSCCL, which has no times"),
     (re.compile(r"\s*<(?:\?xml|!doctype|html)\b", re.IGNORECASE), "XML or HTML"),
@@ -17,8 +12,9 @@ OTHERS = (
 
 
 def other_text(text: str) -> str:
-    """What a text is that no importer reads; empty: nothing that is known."""
+    """Return what a text is that no importer reads; empty: nothing that is known."""
     head = text[:PEEKED]
-    if kind := next((kind for kind, recognises in RECOGNISERS.items() if recognises(head)), ""):
-        return f"{OF_JOBS[kind]}: give it to 'allreduce-bench stragglers'"
+    for described in offered("log_of_job"):
+        if description := described(head):
+            return description
     return next((name for pattern, name in OTHERS if pattern.match(head)), "")

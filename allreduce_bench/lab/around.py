@@ -19,6 +19,15 @@ from .lab import AGENT, INTERFACE, LabError, lab_around, rates_of_hosts
 DEFAULT_RATE = "100mbit"
 
 
+def run_in_lab_of(options: Mapping[str, Any], words: Sequence[str]) -> int | None:
+    """Run `allreduce-bench WORDS` in the lab that the options of `run` ask for; its exit status.
+
+    None: they ask for none that is not there yet. Raises LabError, RunError.
+    """
+    rates = rates_to_enter(options)
+    return enter_lab(rates, words) if rates else None
+
+
 def enter_lab(rates_bytes_per_s: Sequence[float], words: Sequence[str]) -> int:
     """Run `allreduce-bench WORDS` on the first of new virtual hosts; its exit status. Raises LabError."""
     refuse_lab_in_lab()

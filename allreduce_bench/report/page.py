@@ -35,9 +35,9 @@ from ..runs.dtypes import is_float
 from ..runs.folder import RunFolder
 from ..runs.plan import Plan
 from ..schedule.algorithm import Algorithm
-from ..stragglers.section import straggler_section
 from ..units import format_size, in_ranks, three_digits
 from ..web.document import asset, engine, policy, script_data, theme
+from ..wings import offered
 from . import caveats, folding, how_measured, verdict_sentence
 from .answer import answer, switches
 from .arrival_table import arrival_tables
@@ -146,7 +146,7 @@ def _section(
         "how": measured_caption(rows, attempts),
         **native,
         **modelled,
-        **straggler_section(folder),
+        **_sections_of_wings(folder),
         "files": native["files"] | modelled["files"],
         "tables_written": {},
         "folding": _foldings(rows, native, models),
@@ -160,6 +160,14 @@ def _section(
         "marks": {kind: mark.strip() for kind, mark in MARK.items()},
         "legend": LEGEND,
     }
+
+
+def _sections_of_wings(folder: RunFolder) -> dict[str, Any]:
+    """What wings add to the values of a run. Raises RunError."""
+    values = {"stragglers": [], "stragglers_first": False, "straggler_pictures": []}
+    for section in offered("section"):
+        values |= section(folder)
+    return values
 
 
 def _tables(plan: Plan, rows: Sequence[SummaryRow], least: Mapping[int, Bounds]) -> list[dict[str, Any]]:

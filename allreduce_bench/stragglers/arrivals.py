@@ -9,11 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .robust import OF_NORMAL, block_medians, median
-
-FEWEST_FOR_DRIFT = 9  # three steps in each third
-STEPS_OF_BLOCK = 10  # as long as a rank must be late at least to be named
-
 
 class Arrivals(NamedTuple):
     """What is known of the steps of one job, of one or more ranks."""
@@ -53,65 +48,3 @@ def waits(ready_s: np.ndarray) -> Waits:
             np.where(known & useful[:, None], latest[:, None] - ready_s, 0.0),
             np.where(useful, latest - first, np.nan),
         )
-
-
-def aligned_by_common_end(ready_s: np.ndarray, end_s: np.ndarray) -> tuple[np.ndarray, float]:
-    """Ready times on one clock, and its error in seconds, from clocks of which only the common ends of calls are known.
-
-    `ready_s`, `end_s`: float64 [step, rank], each rank on its own clock, seconds; NaN: not known. All ranks leave a
-    call at nearly the same moment. So the ends of a rank against those of the rank of which most are known say what its
-    clock is off and how it drifts: a line through the medians of the first and the last third (Tukey's resistant line,
-    Exploratory Data Analysis, 1977), and no drift of fewer than FEWEST_FOR_DRIFT ends. A second line does so against
-    the median of all ranks. The error is the spread of the ends around their lines, of the rank of which it is largest,
-    or the largest median of STEPS_OF_BLOCK successive ends off their line, if that is more: a clock that jumped or
-    changed its speed late in a job moves no spread, but these. What all calls of a rank end later than those of others
-    cannot be seen by this.
-    Ready times of a rank without a common end are NaN. Raises ValueError where the shapes differ.
-    """
-    if ready_s.shape != end_s.shape or ready_s.ndim != 2:
-        raise ValueError(f"ready times {ready_s.shape} and ends {end_s.shape} are not both [step, rank]")
-    if not ready_s.size:
-        return ready_s, 0.0
-    reference = end_s[:, (~np.isnan(end_s)).sum(axis=0).argmax()]
-    lines, _ = _lines(end_s - reference[:, None], reference)
-    reference = median(end_s - lines, axis=1)
-    lines, drift = _lines(end_s - reference[:, None], reference)
-    error_s = _error_s(end_s - lines - reference[:, None])
-    before_end_s = np.nan_to_num(reference[:, None] - (ready_s - lines))
-    return ready_s - lines + drift * before_end_s, error_s
-
-
-def _error_s(off_s: np.ndarray) -> float:
-    """How far ends lie off their lines, float64 [step, rank], by their spread and by successive ends; 0: not known."""
-    last = off_s[-STEPS_OF_BLOCK:]
-    half = off_s[STEPS_OF_BLOCK // 2 :]  # blocks that overlap: ten successive ends are most of some block
-    blocks = [
-        block_medians(part[: len(part) // STEPS_OF_BLOCK * STEPS_OF_BLOCK], len(part) // STEPS_OF_BLOCK)
-        for part in (off_s, half, last)
-        if len(part) >= STEPS_OF_BLOCK
-    ]
-    errors_s = np.concatenate([OF_NORMAL * median(np.abs(off_s), axis=0), *(np.abs(each).ravel() for each in blocks)])
-    return float(np.max(errors_s, initial=0.0, where=~np.isnan(errors_s)))
-
-
-def _lines(off_s: np.ndarray, time_s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """float64 [step, rank]: the resistant line of each rank's offsets over the time, at each step; [rank]: its slope.
-
-    At steps without a time the line stands at its level of the nearest step that has one.
-    """
-    steps = np.arange(len(time_s))
-    has_time = ~np.isnan(time_s)
-    if not has_time.any():
-        return np.full(off_s.shape, np.nan), np.zeros(off_s.shape[1])
-    time_s = np.interp(steps, steps[has_time], time_s[has_time])
-    slopes = np.array([_slope(time_s[known], of_rank[known]) for of_rank in off_s.T for known in [~np.isnan(of_rank)]])
-    drift_s = np.outer(time_s, slopes)
-    return drift_s + median(off_s - drift_s, axis=0), slopes
-
-
-def _slope(time_s: np.ndarray, off_s: np.ndarray) -> float:
-    third = len(time_s) // 3
-    if len(time_s) < FEWEST_FOR_DRIFT:
-        return 0.0
-    between_s = float(np.median(time_s[-third:]) - np.median(time_s[:third]))
-    return float(np.median(off_s[-third:]) - np.median(off_s[:third])) / between_s if between_s > 0 else 0.0

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .robust import OF_NORMAL, block_medians, critical_z, median, spread_of_blocks
+from ..robust import OF_NORMAL, block_medians, critical_z, median, spread_of_blocks
 from .slow_units import ALARM, number_of_blocks
 from .what_if import Lateness, mean_wait_s, moved_earlier, replaced, saved_s
 

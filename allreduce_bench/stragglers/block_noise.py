@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .robust import EFFICIENCY, deviation, deviations
+from ..robust import EFFICIENCY, deviation, deviations
 
 SCALES = 10  # means over 1, 2, 4, ... 512 blocks
 UNSEEN = 3

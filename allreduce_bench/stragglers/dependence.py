@@ -9,7 +9,7 @@ much more they vary than those of independent steps would.
 
 import numpy as np
 
-from .robust import OF_NORMAL, median
+from ..robust import OF_NORMAL, median
 
 FEWEST_BATCHES = 4
 LARGEST = 3.0  # standard deviations: further out, a step says no more about how steps depend on each other

@@ -1,24 +1,14 @@
-"""When the ranks of a communicator were ready for each call, on a common clock: see `lateness.arrivals`."""
+"""When the ranks of a communicator were ready for each call, on a common clock: see `arrivals`."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
-from ..importers.inspector import MEETING, VERBOSE, CallTable, Communicator, call_table, chosen_communicator, logs_of
+from ..importers.inspector import MEETING, VERBOSE, Communicator, call_table, chosen_communicator, logs_of
+from ..importers.inspector_stamps import BEGIN, EXIT, READY, stamps_of_calls
 from ..importers.row import LogError
-from ..runs.schema import STAMPS
-from .arrivals import Arrivals, aligned_by_common_end
-
-BEGIN, READY, ENTRY, EXIT = range(len(STAMPS))
-
-
-class CallStamps(NamedTuple):
-    """The stamps of all calls on a common clock."""
-
-    times_s: np.ndarray  # float64 [4, call, rank]: STAMPS; begin is the end of the call before; NaN: not known
-    clock_error_s: float
+from .arrivals import Arrivals
 
 
 def arrivals_of_logs(paths: Sequence[Path], communicator: str | None) -> tuple[Communicator, Arrivals]:
@@ -41,20 +31,3 @@ def arrivals_of_logs(paths: Sequence[Path], communicator: str | None) -> tuple[C
         nodes=tuple(host or "unknown" for host in dict.fromkeys(chosen.hosts)),
         begin_s=begin_s[known] - begin_s[known][0],
     )
-
-
-def stamps_of_calls(table: CallTable) -> CallStamps | None:
-    """The stamps of the calls of which every rank with a file has some; None: there is no such call."""
-    is_known = table.has_stamps
-    if not is_known.any():
-        return None
-    has_rank = ~np.isnan(table.time_s).all(axis=0)
-    chosen = np.ix_(is_known, has_rank)
-    ready_s, clock_error_s = aligned_by_common_end(table.ready_s[chosen], table.end_s[chosen])
-    times_s = np.full((len(STAMPS), *table.ready_s.shape), np.nan)
-    times_s[READY][chosen] = times_s[ENTRY][chosen] = ready_s
-    times_s[EXIT][chosen] = ready_s + (table.end_s - table.ready_s)[chosen]
-    ends_s = np.full(len(table.nbytes), np.nan)
-    ends_s[is_known] = times_s[EXIT][chosen].max(axis=1)
-    times_s[BEGIN][1:, has_rank] = np.where(table.is_next[1:], ends_s[:-1], np.nan)[:, None]
-    return CallStamps(times_s, clock_error_s)

@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..robust import median
 from .arrivals import Arrivals, Waits, waits
 from .binomial import chance_of_at_least
 from .dependence import correlation_time_of_events
-from .robust import median
 from .slow_units import FEWEST_STEPS
 
 EVERY = slice(None)

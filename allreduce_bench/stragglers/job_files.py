@@ -14,6 +14,18 @@ RECOGNISERS = {
     RAS: nccl_ras.recognises,
 }
 
+TITLES = {
+    KINETO: "a trace in the Chrome format, as torch.profiler writes it",
+    FLIGHT_RECORDER: "a record of PyTorch's Flight Recorder",
+    RAS: "a report of NCCL RAS",
+}
+
+
+def description_of(head: str) -> str:
+    """Return what a text that begins so is, and which command reads it; empty: none of these."""
+    kind = next((kind for kind, recognises in RECOGNISERS.items() if recognises(head)), "")
+    return f"{TITLES[kind]}: give it to 'allreduce-bench stragglers'" if kind else ""
+
 
 def kind_of(path: Path) -> str:
     """One of the names above; empty: anything else, also a folder."""

@@ -1,6 +1,6 @@
 """What `stragglers --format json` prints, as a JSON Schema."""
 
-from ..runs.json_schema.build import Schema, fields, flag, items, number, or_null, text, whole
+from ..runs.json_schema.build import Format, Schema, fields, flag, items, number, or_null, text, whole
 from . import verdict as codes
 from .document import SCHEMA
 from .localise import GROUP, NODE, RANK
@@ -106,3 +106,5 @@ STRAGGLERS = fields(
     },
     {"progress": items(PROGRESS, "groups of which records count calls, without times: the Flight Recorder, NCCL RAS")},
 )
+
+FORMATS = (Format(SCHEMA, "what stragglers --format json prints: who arrives late", STRAGGLERS),)

@@ -14,10 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..importers.common_ends import aligned_by_common_end
 from ..importers.row import LogError, LogNote, LogWarning
 from ..importers.values import US, listed
 from ..units import format_ranges, format_time, in_ranks
-from .arrivals import Arrivals, aligned_by_common_end
+from .arrivals import Arrivals
 from .collectives import SYMMETRIC
 from .kineto_events import GLOO, KERNEL, KINDS, OP, TracedCall, TracedRank, traced
 

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..robust import median, median_of_others
 from .binomial import chance_of_at_least
 from .dependence import correlation_time_of_events
 from .outliers import FEWEST_UNLIKE, standing_out
-from .robust import median, median_of_others
 
 ALARM = 0.005  # share of jobs of which chance alone makes a rank late at times, at most
 THRESHOLDS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)  # of the undisturbed step

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..robust import median
 from .late_at_times import late_at_times
-from .robust import median
 from .slow_units import CLOCK_ERRORS, FEWEST_WORTH, LEAST_SLOWER, SlowUnit, Standing, standing
 from .two_groups import two_groups
 from .what_if import Lateness, moved_earlier

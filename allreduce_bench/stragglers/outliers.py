@@ -13,7 +13,7 @@ from math import erfc, sqrt
 
 import numpy as np
 
-from .robust import OF_NORMAL, median
+from ..robust import OF_NORMAL, median
 
 SPREAD = 0.015  # of a step: standard deviation between ranks that is likely before anything was measured
 PRIOR_FREEDOM = 4

@@ -5,9 +5,10 @@ from math import exp, isfinite
 from typing import NamedTuple
 
 from ..machine.core_load import DISTURBED, LOW_CLOCK
+from ..runs.folder import RunFolder
 from ..units import format_ranges, format_time, three_digits
 from .arrivals import Arrivals
-from .joined_arrivals import Injected
+from .joined_arrivals import Injected, of_run
 from .localise import GROUP, NODE, RANK, nodes_of
 from .node_states import NodeState
 from .silence import percent, silence_sentences, stall_words, z_words
@@ -34,6 +35,13 @@ class Judged(NamedTuple):
     report: StragglerReport
     machines: tuple[NodeState, ...] = ()  # of each node; empty: not known
     injected: Injected = NOT_INJECTED  # what the run made late on purpose
+
+
+def sentences_of_run(folder: RunFolder) -> list[str]:
+    """Who arrived late in a run, or why nobody is named: the first sentences of each part. Raises RunError."""
+    parts = [judged(*part) for part in of_run(folder)]
+    told = [(part, verdict_sentences(part)[: 1 + len(injected_sentences(part))]) for part in parts]
+    return [f"{part.what}: {sentence}" for part, sentences in told for sentence in sentences]
 
 
 def judged(

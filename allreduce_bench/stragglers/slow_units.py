@@ -23,10 +23,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..robust import OF_NORMAL, block_medians, critical_z, deviation, median, median_of_others, spread_of_blocks
 from .change_points import slow_between
 from .dependence import correlation_time
 from .outliers import FEWEST_UNLIKE, SPREAD, expected_beyond, standing_out
-from .robust import OF_NORMAL, block_medians, critical_z, deviation, median, median_of_others, spread_of_blocks
 
 ALARM = 0.005  # share of jobs without slow units of which noise alone names one, at most
 UNLIKE_ALARM = 0.002  # the same of units that differ normally, beyond these differences

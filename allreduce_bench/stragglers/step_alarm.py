@@ -29,8 +29,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..robust import LEAST_Z, critical_z, deviation, median, median_of_others
 from .block_noise import BlockNoise, Noise
-from .robust import LEAST_Z, critical_z, deviation, median, median_of_others
 from .slow_units import CARE, CLOCK_ERRORS
 
 SLOW, RECOVERED, GROUPS = "slow", "recovered", "groups"  # kinds of alerts

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .robust import median
+from ..robust import median
 
 
 class Lateness(NamedTuple):

@@ -9,8 +9,8 @@ import tempfile
 from subprocess import DEVNULL
 from typing import Any
 
+from ..cli.request import on_hosts_around
 from ..cli.types import OneLineError
-from ..lab.around import with_lab
 from ..measuring.startup import thread_level
 from ..runs.start import Start
 from .measuring.step_request import THREAD
@@ -27,7 +27,7 @@ def run_ranks(ranks: int, per_node: int | None, request: dict[str, Any]) -> dict
     from ..launching.find import find_launcher, mpirun_command
     from ..launching.layout import ranks_on_same_cores
 
-    start = with_lab(Start(ranks_per_node=per_node), os.environ)
+    start = on_hosts_around(Start(ranks_per_node=per_node))
     program = [sys.executable, "-m", "allreduce_bench.training.measuring.training_step"]
     auto = thread_level("auto", ranks_on_same_cores(ranks, start))
     level = "multiple" if request["overlap"] == THREAD else auto

@@ -1,10 +1,8 @@
 """The result of a run as `--format json` prints it, and what `predict --format json` prints, as JSON Schemas."""
 
-from ...comparison.json_schema import DIRECTION
+from ...evaluation.directions import DIRECTIONS, Direction
 from ...evaluation.grade import CRITERIA, GRADES
 from ...evaluation.single_algorithm import Performance
-from ...health.document import SCHEMA as HEALTH_SCHEMA
-from ...health.json_schema import HEALTH
 from ...models.crossings import Crossing, Stretch
 from ...models.grades import LEVELS
 from ...models.prediction import LIMITS, PORT
@@ -12,8 +10,6 @@ from ...runs.json_schema.build import Format, by_name, fields, fields_of, flag, 
 from ...runs.json_schema.launch import FINDING
 from ...runs.json_schema.rows import summary_schema
 from ...runs.json_schema.run import PLAN, RUN
-from ...stragglers.document import SCHEMA as STRAGGLERS_SCHEMA
-from ...stragglers.json_schema import STRAGGLERS
 from ..forecast import SCHEMA as PREDICT_SCHEMA
 from .document import SCHEMA as RESULT_SCHEMA
 
@@ -54,6 +50,17 @@ PERFORMANCE = {
     "Performance.sizes": "sizes above 0 that have a time",
     "Performance.ranked": "of them those whose times are ranked, of which this is said",
 }
+DIRECTION_MEANINGS = {
+    "Direction.observed": "in which direction the new side differs",
+    "Direction.cells": "number of cells",
+    "Direction.least": "longer time / shorter time of the cell that differs least; unit: 1",
+    "Direction.most": "the same of the cell that differs most; unit: 1",
+    "Direction.where": "name of the cell, or size, that differs most",
+}
+DIRECTION = fields(
+    fields_of(Direction, Direction._fields, DIRECTION_MEANINGS)
+    | {"observed": text(DIRECTION_MEANINGS["Direction.observed"], *DIRECTIONS)}
+)
 CONTRAST = fields(
     {
         "base": text("number of ranks, or log, that the other is set beside"),
@@ -160,6 +167,4 @@ FORECAST = fields(
 FORMATS = (
     Format(RESULT_SCHEMA, "the result of a run, as --format json prints it", RESULT),
     Format(PREDICT_SCHEMA, "what predict --format json prints: modelled times", FORECAST),
-    Format(HEALTH_SCHEMA, "what health --format json prints: slow nodes and links", HEALTH),
-    Format(STRAGGLERS_SCHEMA, "what stragglers --format json prints: who arrives late", STRAGGLERS),
 )

@@ -5,14 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from allreduce_bench.stragglers.robust import (
-    block_medians,
-    critical_z,
-    deviation,
-    median,
-    median_of_others,
-    spread_of_blocks,
-)
+from allreduce_bench.robust import block_medians, critical_z, deviation, median, median_of_others, spread_of_blocks
 
 
 def with_holes(shape, share, seed=3):

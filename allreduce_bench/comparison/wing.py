@@ -1,0 +1,12 @@
+"""What comparing runs adds to the core."""
+
+from ..wings import Command, Wing
+
+WING = Wing(
+    commands={
+        "compare": Command(
+            "Read", "report", "command:compare", "Find the cells of new runs that are slower or faster than before"
+        )
+    },
+    offers={"schemas": "json_schema:FORMATS"},
+)

@@ -1,0 +1,15 @@
+"""What the check of nodes and links adds to the core."""
+
+from ..wings import Command, Wing
+
+WING = Wing(
+    commands={
+        "health": Command(
+            "On a cluster with Slurm",
+            "collect",
+            "command:health",
+            "Find the node or the link that is slower than its peers",
+        )
+    },
+    offers={"schemas": "json_schema:FORMATS"},
+)

@@ -1,0 +1,20 @@
+"""What virtual hosts add to the core."""
+
+from ..wings import Command, Wing
+
+WING = Wing(
+    commands={
+        "lab": Command(
+            "Measure",
+            "run",
+            "command:lab",
+            "Run commands over virtual hosts in this machine, with links of a known rate",
+        )
+    },
+    offers={
+        "demo": "demo:measure_lab",
+        "hosts": "around:with_lab",
+        "place_of_run": "around:run_in_lab_of",
+        "set_rates": "set_links:lab_sentences",
+    },
+)

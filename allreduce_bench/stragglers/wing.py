@@ -1,0 +1,17 @@
+"""What finding stragglers adds to the core."""
+
+from ..wings import Command, Wing
+
+WING = Wing(
+    commands={
+        "stragglers": Command(
+            "Read", "compare", "command:stragglers", "Name the rank or node that the others wait for, and what it costs"
+        )
+    },
+    offers={
+        "end_of_run": "sentences:sentences_of_run",
+        "log_of_job": "job_files:description_of",
+        "schemas": "json_schema:FORMATS",
+        "section": "section:straggler_section",
+    },
+)

@@ -1,0 +1,15 @@
+"""What training steps add to the core."""
+
+from ..wings import Command, Wing
+
+WING = Wing(
+    commands={
+        "workload": Command(
+            "Model",
+            "predict",
+            "command:workload",
+            "Model the all-reduces of a training step: buckets, overlap, scaling",
+        )
+    },
+    offers={"schemas": "json_schema:FORMATS"},
+)
