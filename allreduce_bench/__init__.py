@@ -5,7 +5,10 @@ __version__ = "0.1.0"
 # what programs import from here -> its module, loaded when it is asked for
 _OFFERED = {
     "Allreduce": "programs.allreduce",
-    "StepMonitor": "programs.step_monitor",
+    "MPIHook": "programs.torch_hook",
+    "PreparedAllreduces": "programs.prepared",
+    "StepMonitor": "stragglers.monitor.step_monitor",
+    "mpi_allreduce_hook": "programs.torch_hook",
     "wrap": "programs.wrapped",
 }
 
