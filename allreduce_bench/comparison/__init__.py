@@ -7,10 +7,10 @@ observed     what too few launches show
 judgement    all of them, and the gate    text, junit, document   the formats
 """
 
-from . import document, junit, text
+from . import formats
 from .judgement import Comparison, compare
 from .reading import ComparedRun, read_sides
 
-FORMATS = {"table": text.table, "markdown": text.markdown, "junit": junit.junit, "json": document.json_text}
+FORMATS = {"table": formats.table, "markdown": formats.markdown, "junit": formats.junit, "json": formats.json_text}
 
 __all__ = ["FORMATS", "Comparison", "ComparedRun", "compare", "read_sides"]

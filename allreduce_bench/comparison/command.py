@@ -39,7 +39,7 @@ class _CommandOfSides(click.Command):
 def _parse_despite(text: str) -> frozenset[str]:
     from .conditions import parse_despite  # late: the help has no need of it
 
-    return parse_despite(text)
+    return parse_despite(formats)
 
 
 @click.command(
@@ -104,7 +104,7 @@ def compare(runs, threshold, algorithms, sizes, despite, undecided, format_, out
     has failed.
     """
     from ..runs.atomic_write import refuse_given, write_given
-    from . import FORMATS, text
+    from . import FORMATS, formats
     from . import compare as judge
 
     if output:
@@ -116,7 +116,7 @@ def compare(runs, threshold, algorithms, sizes, despite, undecided, format_, out
         output.parent.mkdir(parents=True, exist_ok=True)
         write_given(output, FORMATS[format_](comparison))
         format_ = "table"
-    click.echo(text.table(comparison, screen()) if format_ == "table" else FORMATS[format_](comparison), nl=False)
+    click.echo(formats.table(comparison, screen()) if format_ == "table" else FORMATS[format_](comparison), nl=False)
     if format_ in ("junit", "json"):
         talk(comparison.sentence)
         if comparison.warning:

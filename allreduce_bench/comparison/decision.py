@@ -1,4 +1,30 @@
-"""The decisions about the cells of a comparison (slower, faster, same or undecided), and their error rates.
+"""The statistics of cells: the ratio of the times of two sides, and its uncertainty.
+
+The model. The logarithm of a launch's median is the side's true value + what its run (the day, the nodes) adds + what
+its launch adds; all independent, the last two normal. Calls within a launch are no replication: a launch counts once.
+
+* One run a side: the unit is the launch. What a run adds is then unknown and not in the interval: it speaks of these
+  two runs. A cell alone is known as Welch's test has it (Biometrika 34, 1947), who supposes no equal variances, with at
+  most the degrees of freedom of two sides of the smaller one's count: without that cap 3 launches against 30 give 0.7
+  false alarms in 50 equal cells at a promised 0.05, with it 0.02.
+* More runs on some side: the unit is the run, the mean of its launches, so that the spread between runs is in the
+  interval. With three runs or more on both sides it is Welch's as above. Else both sides are held to have the same
+  spread, Student's t: for a single new run that is the prediction interval, s sqrt(1 + 1/R) with R - 1 degrees of
+  freedom. Runs of fewer launches than those that the spread is known from get what launches add on top.
+
+The cells of a comparison borrow from each other how much units spread (`..spread`): a cell's squared standard error per
+unit is drawn towards those of the others, and counts with more degrees of freedom.
+
+What is printed are the times of the sides' own tables, medians over launches, and their ratio. Medians say less of
+few launches than means (5 of them need 7 for the same), so verdicts rest on the means of logarithms, which estimate the
+same ratio where launches stray as supposed; the interval is that of the means, widened to hold the printed ratio where
+it does not, and no verdict contradicts it.
+
+Launches are not paired by their number: the i-th launches of two runs have nothing in common, and pairing would halve
+the degrees of freedom. Only launches that took turns in time could gain by it, and such runs can be given as many runs
+a side.
+
+The decisions about the cells of a comparison (slower, faster, same or undecided), and their error rates.
 
 Two errors are held, each over what it harms:
 
@@ -19,12 +45,130 @@ found. Where they differ by more, 5 launches do not tell, and `need` says how ma
 """
 
 from collections.abc import Sequence
-from math import ceil, inf, log, sqrt
-from statistics import median
+from math import ceil, exp, inf, log, sqrt
+from statistics import fmean, median, variance
 from typing import NamedTuple
 
-from ..evaluation.spread import t_below, t_quantile
-from .ratio import MISSED, Estimate
+from ..evaluation.spread import Prior, prior_of, shrunk, t_below, t_quantile
+from ..stats import geometric_mean
+
+Side = Sequence[Sequence[float]]  # its runs, each the medians of its launches in seconds
+FEW = 3  # units: below, a side's own variance is not used alone
+MISSED = 0.1  # share of intervals that miss their ratio, half of it on either side
+
+
+class Difference(NamedTuple):
+    """The difference of the new side from the baseline for one cell alone, in natural logarithms."""
+
+    value: float  # new - baseline, of means
+    shown: float  # new - baseline, of the times that tables show
+    variance: float  # of one unit: times 1/n + 1/m units the squared standard error
+    degrees: float  # of freedom of that variance
+    least_variance: float  # of one unit, by the step of the clock
+    unit: str  # of replication: launch or run
+    units: tuple[int, int]  # of baseline and new
+    variances: tuple[float, float]  # of one unit of either side
+    hedges_g: float | None  # the difference over its pooled standard deviation; None: that is 0
+
+    def error(self, of_unit: float, more: int = 0) -> float:
+        """The standard error of the difference where one unit has the variance `of_unit`, with `more` units a side."""
+        return sqrt(of_unit * sum(1 / (count + more) for count in self.units))
+
+
+class Estimate(NamedTuple):
+    """How the new side's times compare with the baseline's, ratios are new / baseline."""
+
+    ratio: float  # of the times that tables show
+    low: float  # of the interval that misses the true ratio in MISSED of all cells
+    high: float
+    own: Difference
+    variance: float  # of one unit, moderated by what the other cells say
+    degrees: float  # of freedom, with those borrowed
+
+    @property
+    def cautious_error(self) -> float:
+        """The standard error by the cell's own variance or by the moderated one, whichever is larger."""
+        return self.own.error(max(self.variance, self.own.variance))
+
+
+def difference(baseline: Side, new: Side, tick_s: float = 0.0) -> Difference:
+    """The estimate from one cell alone.
+
+    Every time is above 0; with one run a side each has two launches or more. `tick_s` is the step of the clock:
+    launches whose medians are the same number are not taken to be known better than that.
+    """
+    sides = [[[log(time_s) for time_s in run] for run in side] for side in (baseline, new)]
+    unit = "launch" if len(baseline) == len(new) == 1 else "run"
+    values = [side[0] if unit == "launch" else [fmean(run) for run in side] for side in sides]
+    units = len(values[0]), len(values[1])
+    squares = [variance(side) * (len(side) - 1) if len(side) > 1 else 0.0 for side in values]
+    pooled = sum(squares) / (sum(units) - 2)
+    if min(units) >= FEW:
+        variances = squares[0] / (units[0] - 1), squares[1] / (units[1] - 1)
+    else:
+        added = _added_variances(sides)
+        variances = pooled + added[0], pooled + added[1]
+    least = [(tick_s / exp(fmean(side))) ** 2 / 12 for side in values]  # of what is rounded to whole ticks
+    variances = max(variances[0], least[0]), max(variances[1], least[1])
+    value = fmean(values[1]) - fmean(values[0])
+    unbiased = 1 - 3 / (4 * (sum(units) - 2) - 1)  # Hedges, J. Educ. Stat. 6, 1981: d of small samples is too large
+    hedges_g = value / sqrt(pooled) * unbiased if pooled and sum(units) > 3 else None
+    per_unit, degrees = _per_unit(variances, units), _degrees_of_freedom(variances, units)
+    shown = log(shown_time_s(new) / shown_time_s(baseline))
+    return Difference(value, shown, per_unit, degrees, _per_unit(least, units), unit, units, variances, hedges_g)
+
+
+def shown_time_s(side: Side) -> float:
+    """The time of a side: of a run the median over launches, as its table shows it; of runs their geometric mean."""
+    return geometric_mean([median(run) for run in side])
+
+
+def estimates(differences: Sequence[Difference]) -> list[Estimate]:
+    """The estimates of cells measured together; cells with the same unit, launch or run, borrow from each other."""
+    priors = {}
+    for unit in {of_cell.unit for of_cell in differences}:
+        alike = [of_cell for of_cell in differences if of_cell.unit == unit]
+        priors[unit] = prior_of([of_cell.variance for of_cell in alike], [of_cell.degrees for of_cell in alike])
+    return [_estimate(of_cell, priors[of_cell.unit]) for of_cell in differences]
+
+
+def _estimate(own: Difference, prior: Prior) -> Estimate:
+    moderated, degrees = shrunk(own.variance, own.degrees, prior)
+    moderated = max(moderated, own.least_variance)
+    reach = float(t_quantile(1 - MISSED / 2, degrees)) * own.error(moderated)
+    low, high = min(own.value - reach, own.shown), max(own.value + reach, own.shown)
+    return Estimate(exp(own.shown), exp(low), exp(high), own, moderated, degrees)
+
+
+def _per_unit(variances: Sequence[float], units: tuple[int, int]) -> float:
+    """The variance that units of both sides would have if they had the same: of the same standard error."""
+    weights = [1 / count for count in units]
+    return sum(of_side * weight for of_side, weight in zip(variances, weights)) / sum(weights)
+
+
+def _degrees_of_freedom(variances: tuple[float, float], units: tuple[int, int]) -> float:
+    """Degrees of freedom, see the module."""
+    fewest = min(units)
+    if fewest < FEW:
+        return sum(units) - 2
+    if not sum(variances):
+        return 2 * fewest - 2
+    parts = [of_side / count for of_side, count in zip(variances, units)]
+    welch = sum(parts) ** 2 / sum(part**2 / (count - 1) for part, count in zip(parts, units))
+    return min(welch, 2 * fewest - 2)
+
+
+def _added_variances(sides: Sequence[Side]) -> tuple[float, float]:
+    """What is added to the variance of a run of each side, where the other side's known spread is of more launches."""
+    launches = [len(side) / sum(1 / len(run) for run in side) for side in sides]  # of a run, harmonic mean
+    within = [(variance(run), len(run) - 1) for side in sides for run in side if len(run) > 1]
+    degrees = sum(count for _, count in within)
+    of_launch = sum(of_run * count for of_run, count in within) / degrees if degrees else 0.0
+    less_known = 0 if len(sides[0]) < len(sides[1]) else 1
+    added = [0.0, 0.0]
+    added[less_known] = of_launch * max(0.0, 1 / launches[less_known] - 1 / launches[1 - less_known])
+    return added[0], added[1]
+
 
 ERROR_SHARE = 0.05  # of comparisons with a false alarm, and of cells that are falsely the same
 assert MISSED == 2 * ERROR_SHARE

@@ -5,9 +5,8 @@ from dataclasses import fields as fields_of_class
 from ..evaluation.directions import DIRECTIONS
 from ..report.formats.json_schema import DIRECTION
 from ..runs.json_schema.build import Format, Schema, fields, fields_of, flag, items, number, or_null, text, whole
-from .compared_cell import VERDICTS
-from .document import SCHEMA
-from .judgement import PLURAL, UNDECIDED
+from .formats import SCHEMA
+from .judgement import PLURAL, UNDECIDED, VERDICTS
 from .matching import MatchKey
 
 KINDS = (*VERDICTS, "failed")

@@ -12,7 +12,7 @@ from ..runs.dtypes import DTYPES
 from ..runs.rows import RunError
 from ..runs.schema import PAGE
 from ..units import format_size, in_ranks
-from .ratio import Side
+from .decision import Side
 from .reading import ComparedRun
 
 FAILED = ("wrong", "refused", "hung")

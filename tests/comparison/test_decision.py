@@ -7,8 +7,18 @@ import pytest
 from made_sides import THRESHOLD, Truth, alone, at_most, drawn, drawn_sides, false_same, rates, verdicts_of
 from scipy.stats import t
 
-from allreduce_bench.comparison.decision import ERROR_SHARE, MOST, beyond_p, decide, holm, more_units, need, place
-from allreduce_bench.comparison.ratio import difference, estimates
+from allreduce_bench.comparison.decision import (
+    ERROR_SHARE,
+    MOST,
+    beyond_p,
+    decide,
+    difference,
+    estimates,
+    holm,
+    more_units,
+    need,
+    place,
+)
 
 SIMPLE = [Truth(spread, uneven) for spread in (0.01, 0.05, 0.15) for uneven in (0.0, 0.35)]
 PROMISED = [Truth(0.01), Truth(0.03), Truth(0.05), Truth(0.05, 0.35)]

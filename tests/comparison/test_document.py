@@ -5,7 +5,7 @@ import json
 import pytest
 from compared_runs import FASTER, SLOWER, compared_run, row
 
-from allreduce_bench.comparison.document import json_text
+from allreduce_bench.comparison.formats import json_text
 from allreduce_bench.comparison.judgement import compare
 
 

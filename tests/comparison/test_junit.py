@@ -4,8 +4,8 @@ from xml.etree import ElementTree
 
 from compared_runs import FASTER, SLOWER, compared_run, row
 
+from allreduce_bench.comparison.formats import junit
 from allreduce_bench.comparison.judgement import compare
-from allreduce_bench.comparison.junit import junit
 
 
 def test_cases_counts_and_reasons():

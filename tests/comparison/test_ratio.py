@@ -7,7 +7,7 @@ import pytest
 from made_sides import Truth, alone, at_most, drawn, drawn_sides
 from scipy.stats import t
 
-from allreduce_bench.comparison.ratio import MISSED, Estimate, difference, estimates
+from allreduce_bench.comparison.decision import MISSED, Estimate, difference, estimates
 
 SPREADS = (0.01, 0.05, 0.15)  # of a launch's median
 

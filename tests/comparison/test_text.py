@@ -3,8 +3,8 @@
 import pytest
 from compared_runs import FASTER, SLOWER, compared_run, row
 
+from allreduce_bench.comparison.formats import markdown, method, sentences, table
 from allreduce_bench.comparison.judgement import Comparison, compare
-from allreduce_bench.comparison.text import markdown, method, sentences, table
 
 
 @pytest.fixture

@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import binom
 
-from allreduce_bench.comparison.decision import decide
-from allreduce_bench.comparison.ratio import Estimate, Side, difference, estimates
+from allreduce_bench.comparison.decision import Estimate, Side, decide, difference, estimates
 
 CELLS, LAUNCHES, THRESHOLD = 12, 5, 0.1  # for which `compare` makes its promises
 SPIKE = 3.0  # mean height of a load spike in spreads

@@ -1,0 +1,230 @@
+"""A comparison as text: a table for the terminal, and GitHub-flavoured Markdown.
+
+A comparison as JUnit XML, as the test reports of Jenkins, GitLab and others read it: one test case a cell.
+
+A cell that fails the gate is a failure, with the verdict as its type: slower and failed cells, and undecided cells if
+requested. Other undecided cells and cells of one side are skipped, with the reason, since neither is a success. The
+time of a case is the new side's in seconds, so that a server can plot its trend.
+
+A comparison as one JSON object.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+from xml.etree import ElementTree
+
+from ..runs.typed_json import printable
+from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
+from .decision import ERROR_SHARE, MISSED
+from .judgement import VERDICTS, ComparedCell, Comparison, Observed
+from .reading import ComparedRun
+
+HEADER = ("cell", "baseline us", "new us", "ratio", "interval", "verdict", "")
+TO_THE_LEFT = (0, 5, 6)
+TIMES, REASON = (1, 2), 6
+STYLES = {"slower": "bad", "failed": "bad", "faster": "best", "undecided": "faint"}  # of a verdict
+SPECIAL = re.compile(r"[\\`*<>|\[\]~]|(?<!\w)_|_(?!\w)")  # an underscore within a word is none for Markdown
+
+
+def table(comparison: Comparison, screen: Screen = UNBOUNDED) -> str:
+    """Aligned columns, one row per cell, with caveats above and the count of verdicts below."""
+    rows = [HEADER, *(_cell_fields(cell) for cell in comparison.cells)]
+    columns = columns_of(rows, left=TO_THE_LEFT, text=REASON, left_out=TIMES, styles=STYLES)
+    above, below = (wrapped(map(printable, lines(comparison)), screen) for lines in (_lines_above, _lines_below))
+    return "\n".join([*above, "", *fitted(columns, screen), "", *below]) + "\n"
+
+
+def markdown(comparison: Comparison) -> str:
+    """The same as a table of GitHub-flavoured Markdown; the sentence comes first."""
+    rule = [":--" if i in TO_THE_LEFT else "--:" for i in range(len(HEADER))]
+    rows = [
+        _markdown_row(HEADER),
+        f"| {' | '.join(rule)} |",
+        *(_markdown_row(_cell_fields(cell)) for cell in comparison.cells),
+    ]
+    points = [f"- {_escaped(line)}" for line in (*_lines_above(comparison), *map(str, comparison.one_sided))]
+    first, *others = map(_escaped, sentences(comparison))
+    failure = [f"Fails: {_escaped(comparison.failure)}"] if comparison.failure else []
+    return "\n\n".join([f"**{first}**", *others, *failure, "\n".join(rows), "\n".join(points)]) + "\n"
+
+
+def method(comparison: Comparison) -> str:
+    """The definitions of the numbers and verdicts, in one line."""
+    threshold, own, together = (f"{share * 100:g} %" for share in (comparison.threshold, 1 - MISSED, 1 - ERROR_SHARE))
+    parts = [f"times: median over launches{_of_runs(comparison)}", "ratio: new / baseline", f"threshold {threshold}"]
+    if not comparison.is_only_observed:
+        parts.append(f"interval: {own} for each cell (Student's t on logarithms of launch medians)")
+        parts.append(f"verdicts: {together} for all cells together (Holm)")
+    if comparison.observed:
+        parts.append("verdicts in brackets: the ratio alone, of too few launches for an interval")
+    return "; ".join(parts)
+
+
+def _of_runs(comparison: Comparison) -> str:
+    """What is said of the times of a side of several runs; empty: neither side has them."""
+    several = max(len(comparison.baseline), len(comparison.new)) > 1
+    return ", geometric mean of the runs of a side" if several else ""
+
+
+def _lines_above(comparison: Comparison) -> list[str]:
+    sides = [f"baseline: {_describe_side(comparison.baseline)}", f"new: {_describe_side(comparison.new)}"]
+    return [*sides, method(comparison), *comparison.notes]
+
+
+def _lines_below(comparison: Comparison) -> list[str]:
+    return [*map(str, comparison.one_sided), *sentences(comparison)]
+
+
+def sentences(comparison: Comparison) -> list[str]:
+    """The result; what cells without an interval show, where there are others; and the warning, if there is one."""
+    beside = f"without an interval: {comparison.observed}" if comparison.observed else ""
+    return list(filter(None, [comparison.sentence, "" if comparison.is_only_observed else beside, comparison.warning]))
+
+
+def _describe_side(side: Sequence[ComparedRun]) -> str:
+    return side[0].name if len(side) == 1 else f"{len(side)} runs, {side[0].name} to {side[-1].name}"
+
+
+def _cell_fields(cell: ComparedCell) -> list[str]:
+    ratio = f"{cell.printed_ratio:.3f}" if cell.printed_ratio else "-"
+    reason = "" if cell.observed else cell.reason  # a sentence says it of all of them
+    return [printable(cell.name), *cell.times, ratio, cell.interval or "-", cell.shown_verdict, printable(reason)]
+
+
+def _markdown_row(fields: Sequence[str]) -> str:
+    return f"| {' | '.join(map(_escaped, fields))} |"
+
+
+def _escaped(text: str) -> str:
+    """Text that Markdown shows as it is, on one line."""
+    return SPECIAL.sub(lambda match: "\\" + match[0], " ".join(printable(text).split()))
+
+
+NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # not allowed in XML 1.0
+
+
+def junit(comparison: Comparison) -> str:
+    """The XML document, UTF-8."""
+    failing = comparison.failing
+    failures = sum(len(comparison.cells_with(kind)) for kind in failing)
+    is_empty = bool(comparison.failure) and not failures  # no cell carries the failure
+    skipped = sum(cell.verdict == "undecided" and cell.verdict not in failing for cell in comparison.cells)
+    skipped += len(comparison.one_sided)
+    tests = len(comparison.cells) + len(comparison.one_sided) + is_empty
+    counts = {"tests": tests, "failures": failures + is_empty, "errors": 0, "skipped": skipped}
+    suites = _add_element(None, "testsuites", name="allreduce-bench compare", **counts)
+    suite = _add_element(
+        suites, "testsuite", name="allreduce-bench compare", **counts, time=_format_time(comparison.cells)
+    )
+    properties = _add_element(suite, "properties")
+    for side, runs in (("baseline", comparison.baseline), ("new", comparison.new)):
+        _add_element(properties, "property", name=side, value=" ".join(run.name for run in runs))
+    if comparison.observed:
+        _add_element(properties, "property", name="observed", value=str(comparison.observed))
+    for cell in comparison.cells:
+        _add_case(suite, cell, failing)
+    for unjudged in comparison.one_sided:
+        case = _add_element(suite, "testcase", classname="allreduce", name=unjudged.cell, time="0")
+        _add_element(case, "skipped", message=unjudged.reason)
+    if is_empty:
+        case = _add_element(suite, "testcase", classname="allreduce", name="comparison", time="0")
+        _add_element(case, "failure", type="undecided", message=comparison.failure)
+    notes = [method(comparison), *comparison.notes, *sentences(comparison)]
+    _add_element(suite, "system-out").text = _clean("\n".join(notes))
+    ElementTree.indent(suites)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suites, encoding="unicode")}\n'
+
+
+def _add_case(suite: ElementTree.Element, cell: ComparedCell, failing: Sequence[str]) -> None:
+    case = _add_element(
+        suite, "testcase", classname=f"allreduce.{cell.key.algorithm}", name=cell.name, time=_format_time([cell])
+    )
+    message = f"{f'{cell.observed}, no interval' if cell.observed else cell.verdict}: {cell.outcome}"
+    if cell.verdict in failing:
+        _add_element(case, "failure", type=cell.verdict, message=message).text = _clean(message)
+    elif cell.verdict == "undecided":
+        _add_element(case, "skipped", message=message)
+    else:
+        _add_element(case, "system-out").text = _clean(message)
+
+
+def _format_time(cells: Sequence[ComparedCell]) -> str:
+    return f"{sum(cell.new_s or 0.0 for cell in cells):.9f}"
+
+
+def _add_element(parent: ElementTree.Element | None, tag: str, **attributes: object) -> ElementTree.Element:
+    texts = {name: _clean(str(value)) for name, value in attributes.items()}
+    return ElementTree.Element(tag, texts) if parent is None else ElementTree.SubElement(parent, tag, texts)
+
+
+def _clean(text: str) -> str:
+    return NO_XML.sub("\ufffd", text)
+
+
+SCHEMA = "urn:allreduce-bench:compare:2"  # of `json_text`, described in `json_schema`
+
+
+def json_text(comparison: Comparison) -> str:
+    """An object with the runs of both sides, the settings, the result of the gate, notes, cells and one_sided.
+
+    Times are seconds, ratios new / baseline, variances those of a unit's natural logarithm; an unknown value is null.
+    `confidence` is that of a cell's interval, `false_alarms` the share of comparisons in which a cell is slower or
+    faster by mistake: cells are where `p_holm` is not above it.
+    """
+    content = {
+        "schema": SCHEMA,
+        "baseline": [run.name for run in comparison.baseline],
+        "new": [run.name for run in comparison.new],
+        "threshold": comparison.threshold,
+        "confidence": 1 - MISSED,
+        "false_alarms": ERROR_SHARE,
+        "correction": "Holm",
+        "method": method(comparison),
+        "counts": {kind: len(comparison.cells_with(kind)) for kind in (*VERDICTS, "failed")},
+        "undecided": comparison.undecided,
+        "failed": bool(comparison.failure),
+        "failure": comparison.failure or None,
+        "warning": comparison.warning or None,
+        "sentence": comparison.sentence,
+        "observed": _observed_object(comparison.observed),
+        "notes": list(comparison.notes),
+        "cells": [_cell_object(cell) for cell in comparison.cells],
+        "one_sided": list(map(str, comparison.one_sided)),
+    }
+    return json.dumps(content, indent=1, allow_nan=False) + "\n"
+
+
+def _observed_object(found: Observed | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    directions = [direction._asdict() for direction in found.directions]
+    return {"cells": found.cells, "launches": list(found.launches), "directions": directions, "sentence": str(found)}
+
+
+def _cell_object(cell: ComparedCell) -> dict[str, Any]:
+    estimate = cell.estimate
+    return {
+        **asdict(cell.key),
+        "name": cell.name,
+        "verdict": cell.verdict,
+        "reason": cell.reason or None,
+        "observed": cell.observed or None,
+        "baseline_s": cell.baseline_s,
+        "new_s": cell.new_s,
+        "baseline_launches": cell.launches[0],
+        "new_launches": cell.launches[1],
+        "ratio": cell.ratio,
+        "low": estimate and estimate.low,
+        "high": estimate and estimate.high,
+        "p_holm": cell.p_holm,
+        "hedges_g": estimate and estimate.own.hedges_g,
+        "unit": estimate and estimate.own.unit,
+        "units": estimate and list(estimate.own.units),
+        "variances": estimate and list(estimate.own.variances),
+        "moderated_variance": estimate and estimate.variance,
+        "degrees_of_freedom": estimate and estimate.degrees,
+        "more_units": cell.more,
+    }
