@@ -1,8 +1,13 @@
-"""What `health` measures: the nodes of a job in pairs, and of many nodes the suspects once more, alone."""
+"""Judges the check of a folder: what was measured among others, and what of it was measured again, alone.
+
+What `health` measures: the nodes of a job in pairs, and of many nodes the suspects once more, alone.
+"""
 
 import os
 import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,10 +17,57 @@ from ..measuring.startup import under_launcher
 from ..runs.start import Start
 from ..units import format_rate
 from ..watching.lifeline import LAB_VARIABLE, WarningFlag
+from .judgement import Health, PairTable, confirmed, health_of, tables_of_rows
+from .pair_file import Asked, PairFolder, PairRow, failed_pairs, whole_pairs
+from .pair_rounds import MOST_FOR_ALL
 
 if TYPE_CHECKING:
-    from .node_health import Health
+    from .judgement import Health
     from .pair_launch import PairCheck
+
+UNJUDGED_OF_VIRTUAL = ("latency",)  # virtual hosts share the cores of one machine
+
+
+def health_of_rows(asked: Asked, rows: Sequence[PairRow], threshold: float, gone: Mapping[str, str]) -> Health:
+    """Judge the rows of pairs that were measured beside others; `gone`: nodes none of whose pairs works, and why."""
+    kept = [row for row in rows if not row.alone]
+    whole, failed = whole_pairs(kept, asked), failed_pairs(kept)
+    present = [name for name in asked.nodes if name not in gone]
+    if len(present) <= MOST_FOR_ALL:
+        pairs = combinations(asked.nodes, 2)
+        failed |= {frozenset(pair): gone[name] for pair in pairs for name in pair if name in gone}
+    else:
+        failed |= {frozenset((name, present[0])): why for name, why in gone.items()}
+    failed = {pair: why for pair, why in failed.items() if pair not in whole}
+    unjudged = UNJUDGED_OF_VIRTUAL if asked.virtual_rates_bytes_per_s else ()
+    tables = _tables(asked, whole.values())
+    return health_of(tables, frozenset(whole) | failed.keys(), failed, threshold, unjudged)
+
+
+def without_crowded(found: Health, asked: Asked, rows: Sequence[PairRow]) -> Health:
+    """The same without suspects that are not slow when they are measured alone: many pairs may share an uplink."""
+    alone = _tables(asked, whole_pairs([row for row in rows if row.alone], asked).values())
+    results = tuple(confirmed(result, table, found.threshold) for result, table in zip(found.results, alone))
+    before, after = (sum(len(r.slow_nodes) + len(r.slow_links) for r in rs) for rs in (found.results, results))
+    return found._replace(results=results, cleared=before - after)
+
+
+def health_of_folder(folder: PairFolder, threshold: float) -> Health:
+    """Judge a kept check again. Raises RunError, OSError: there is none, or it is damaged."""
+    asked, rows = folder.asked(), folder.rows()
+    found = health_of_rows(asked, rows, threshold, {})
+    if any(row.alone for row in rows):
+        found = without_crowded(found, asked, rows)
+    if len(asked.nodes) > MOST_FOR_ALL:
+        return found
+    tried = whole_pairs([row for row in rows if not row.alone], asked).keys() | found.failed.keys()
+    return found._replace(left=len(asked.nodes) * (len(asked.nodes) - 1) // 2 - len(tried))
+
+
+def _tables(asked: Asked, whole: Iterable[Sequence[PairRow]]) -> list[PairTable]:
+    kept = [row for rows_of_pair in whole for row in rows_of_pair]
+    return tables_of_rows(asked.nodes, kept, (asked.small_nbytes, asked.large_nbytes))
+
 
 NODELIST = "SLURM_JOB_NODELIST"
 LATENCY_OF_VIRTUAL = "latency is not judged: virtual hosts share the cores of one machine"
@@ -139,7 +191,6 @@ def _announce(check: "PairCheck") -> None:
 
 def _judged(check: "PairCheck", silent: dict[str, str], threshold: float) -> "Health":
     """Judge what was measured; all pairs of nodes that do not respond, or were lost, have failed."""
-    from .pair_check import health_of_rows
 
     gone = {name: f"host '{name}' does not respond ({why})" for name, why in silent.items()} | check.lost
     if check.asked.virtual_rates_bytes_per_s:
@@ -149,8 +200,7 @@ def _judged(check: "PairCheck", silent: dict[str, str], threshold: float) -> "He
 
 def _without_crowded(check: "PairCheck", found: "Health") -> "Health":
     """The same after the suspects were measured alone."""
-    from .node_pairs import pairs_to_repeat
-    from .pair_check import without_crowded
+    from .judgement import pairs_to_repeat
     from .pair_launch import measure_pairs
 
     repeated = pairs_to_repeat(found.results)
@@ -163,7 +213,6 @@ def _without_crowded(check: "PairCheck", found: "Health") -> "Health":
 
 def kept_health(path: Path, threshold: float) -> "Health":
     """Judge the check that a folder keeps. Raises OneLineError, RunError."""
-    from .pair_check import health_of_folder
     from .pair_file import PairFolder
 
     folder = PairFolder(path)

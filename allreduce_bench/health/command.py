@@ -17,7 +17,7 @@ from ..units import parse_share
 from .check import kept_health, measured_health
 
 if TYPE_CHECKING:
-    from .node_health import Health
+    from .judgement import Health
 
 OF_TABLES = ("failed", "value", "value_is")  # options that need --from
 MOST_THRESHOLD = 100.0  # 100 times its peers' time is no threshold
@@ -124,7 +124,7 @@ def _health_of_table(path: Path, failed: Path | None, value: str, kind: str, thr
         if failed or value or kind:
             raise OneLineError(f"{path}: is the folder of a check; leave --failed, --value and --value-is out")
         return kept_health(path, threshold)
-    from .node_health import health_of
+    from .judgement import health_of
     from .pair_tables import read_failed_pairs, read_pair_tables
 
     found = read_pair_tables(path, value, kind)
@@ -158,9 +158,7 @@ def _write_figure(found: "Health", output: Path | None) -> None:
 def _show(found: "Health", print_exclude: bool, every_link: bool, format_: str) -> None:
     """Print what was found, on stderr where stdout is for the list of nodes alone."""
     from ..runs.nodelist import compress
-    from .document import json_text
-    from .table import health_lines
-    from .text import health_sentences
+    from .output import health_lines, health_sentences, json_text
 
     if format_ == "json":
         click.echo(json_text(found), nl=False)

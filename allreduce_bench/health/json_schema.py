@@ -1,7 +1,7 @@
 """What `health --format json` prints, as a JSON Schema."""
 
 from ..runs.json_schema.build import Format, fields, flag, items, number, or_null, text, whole
-from .document import SCHEMA
+from .output import SCHEMA
 
 RATIO = or_null(number("its time over the expected one; 1.6 is 60 % longer; null: not known"))
 ROBUST_Z = or_null(number("how far above the others it lies, in robust standard deviations; null: not known"))

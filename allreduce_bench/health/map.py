@@ -19,8 +19,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedFormatter, FixedLocator, MaxNLocator, NullLocator
 
 from ..runs.atomic_write import write_atomically
-from .node_health import Health
-from .node_pairs import Judged
+from .judgement import Health, Judged
 
 MOST_NAMED = 40  # nodes on an axis; of more only some are named
 LEAST_REACH = 1.2  # the colours of residuals reach at least 20 % to either side

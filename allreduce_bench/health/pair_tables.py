@@ -23,9 +23,8 @@ from ..importers.values import printable
 from ..runs.careful_reading import read_given
 from ..runs.nodelist import expand
 from ..runs.start import HOST
-from .node_health import Setting
-from .node_pairs import PairTable
-from .polish import robust_sd
+from .judgement import PairTable, Setting
+from .pair_statistics import robust_sd
 
 LONGEST = 64 * 2**20  # bytes
 MOST_NODES = 4096

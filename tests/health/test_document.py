@@ -5,9 +5,8 @@ import json
 import numpy as np
 from strict_schemas import undescribed
 
-from allreduce_bench.health.document import SCHEMA, json_text
-from allreduce_bench.health.node_health import Setting, health_of
-from allreduce_bench.health.node_pairs import PairTable
+from allreduce_bench.health.judgement import PairTable, Setting, health_of
+from allreduce_bench.health.output import SCHEMA, json_text
 
 
 def text() -> str:

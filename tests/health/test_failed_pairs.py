@@ -4,7 +4,7 @@ from itertools import combinations
 
 import pytest
 
-from allreduce_bench.health.failed_pairs import at_least, failing_nodes, unexplained
+from allreduce_bench.health.judgement import at_least, failing_nodes, unexplained
 
 
 def pairs_of(nodes: int) -> set[frozenset[str]]:

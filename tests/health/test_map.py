@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
+from allreduce_bench.health.judgement import PairTable, health_of
 from allreduce_bench.health.map import MOST_NAMED, health_figure, health_title, round_ticks, write_health_figure
-from allreduce_bench.health.node_health import health_of
-from allreduce_bench.health.node_pairs import PairTable
 
 
 def made(nodes: int, missing: bool = False):

@@ -4,8 +4,8 @@ import health_power
 import numpy as np
 import pytest
 
-from allreduce_bench.health.node_blocks import NO_BLOCKS, find_blocks, levels
-from allreduce_bench.health.node_pairs import PairTable, judged
+from allreduce_bench.health.judgement import PairTable, judged
+from allreduce_bench.health.pair_statistics import NO_BLOCKS, find_blocks, levels
 
 NOISE = 0.05
 CLEAN = health_power.Fault("clean")

@@ -5,8 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from allreduce_bench.health.node_health import FEW_NODES, NOTHING, THREE_NODES, TWO_NODES, health_of
-from allreduce_bench.health.node_pairs import PairTable
+from allreduce_bench.health.judgement import FEW_NODES, NOTHING, THREE_NODES, TWO_NODES, PairTable, health_of
 
 PAIRS = [frozenset(pair) for pair in combinations([f"n{number}" for number in range(8)], 2)]
 

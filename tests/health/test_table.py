@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from allreduce_bench.health.node_health import health_of
-from allreduce_bench.health.node_pairs import PairTable
-from allreduce_bench.health.table import CAPTION, health_lines
+from allreduce_bench.health.judgement import PairTable, health_of
+from allreduce_bench.health.output import CAPTION, health_lines
 
 
 def health(nodes: int, slow: tuple[int, ...], failed=None):

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from allreduce_bench.health.node_health import Setting, health_of
-from allreduce_bench.health.node_pairs import PairTable
-from allreduce_bench.health.text import MOST_LINKS, health_sentences
+from allreduce_bench.health.judgement import PairTable, Setting, health_of
+from allreduce_bench.health.output import MOST_LINKS, health_sentences
 
 
 def table(nodes: int, slow: int | None = None, link: float = 0.0, name="bandwidth") -> PairTable:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from allreduce_bench.health.node_pairs import PairTable, judged
+from allreduce_bench.health.judgement import PairTable, judged
 
 LINK_SPREAD = 0.03
 REPETITIONS = 5  # of a large message, in each direction

@@ -1,12 +1,21 @@
-"""What a check of nodes says in sentences: a summary, then each node and link with the tests in which it is slow."""
+"""What a check of nodes says in sentences: a summary, then each node and link with the tests in which it is slow.
 
+What a check of nodes says as tables: a row per node, and of few nodes the values of all pairs.
+
+`health --format json`: what a check of nodes says of every node, link and pair, as one object.
+"""
+
+import json
 from collections.abc import Sequence
-from math import exp, isnan
+from math import exp, isfinite, isnan
+from typing import Any
+
+import numpy as np
 
 from ..runs.nodelist import compress
-from .failed_pairs import FailingNode
-from .node_health import FEW_NODES, THREE_NODES, TWO_NODES, Health, Setting
-from .node_pairs import Judged
+from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
+from ..units import three_digits
+from .judgement import FEW_NODES, THREE_NODES, TWO_NODES, FailingNode, Health, Judged, Setting
 
 MOST_IN_GROUP = 8  # groups, and nodes that are nearly slow, in a sentence
 MOST_LINKS = 10  # slow ones, and failed ones, where not all are asked for
@@ -192,3 +201,131 @@ def _span(values: Sequence[float]) -> str:
 
 def _pairs(number: int) -> str:
     return "1 pair is" if number == 1 else f"{number} pairs are"
+
+
+MOST_ROWS = 32  # nodes in the table; beyond, those without findings are counted
+MOST_IN_MATRIX = 12  # nodes
+CAPTION = (
+    "of each node the time of its pairs over the median (1.60 = 60 % longer), and z: how far that lies above the other "
+    "nodes, in robust standard deviations"
+)
+
+
+def health_lines(health: Health, screen: Screen = UNBOUNDED) -> list[str]:
+    """The table of nodes and, of few nodes, a matrix of each test; the sentences are those of `health_text`."""
+    lines = (
+        [*wrapped([CAPTION], screen), *_node_table(health, screen)] if health.results else _node_table(health, screen)
+    )
+    if len(health.nodes) <= MOST_IN_MATRIX:
+        for result in health.results:
+            lines += ["", *_matrix(result, screen)]
+    return lines
+
+
+def _node_table(health: Health, screen: Screen) -> list[str]:
+    """A row per node, the suspects first: of each test ratio and z, and the failed pairs."""
+    has_failures = bool(health.failed)
+    heads = [word for result in health.results for word in (result.table.name, "z")]
+    rows = [["node", *heads, *(["failed pairs"] if has_failures else []), "state"]]
+    of_node = {name: _states(health, name) for name in health.nodes}
+    bad = health.bad_nodes
+    order = sorted(health.nodes, key=lambda name: (name not in bad, not of_node[name], -_worst_z(health, name)))
+    shown = [name for number, name in enumerate(order) if of_node[name] or number < MOST_ROWS]
+    for name in shown:
+        fields = [name]
+        for result in health.results:
+            node = result.table.nodes.index(name)
+            known = not isnan(result.node_z[node])
+            fields += [f"{result.node_ratio(node):.2f}", f"{result.node_z[node]:.1f}"] if known else ["-", "-"]
+        failed = [str(sum(name in pair for pair in health.failed))] if has_failures else []
+        rows.append([*fields, *failed, "; ".join(of_node[name]) or "ok"])
+    lines = fitted(columns_of(rows, left=(0, len(rows[0]) - 1), text=len(rows[0]) - 1), screen)
+    hidden = len(order) - len(shown)
+    return [*lines, *([f"and {hidden} nodes without findings"] if hidden else [])]
+
+
+def _worst_z(health: Health, name: str) -> float:
+    values = [result.node_z[result.table.nodes.index(name)] for result in health.results]
+    return max([float(value) for value in values if not isnan(value)], default=0.0)
+
+
+def _states(health: Health, name: str) -> list[str]:
+    slow = [result.table.name for result in health.results if result.table.nodes.index(name) in result.slow_nodes]
+    grouped = [result.table.name for result in health.results if result.table.nodes.index(name) in result.group]
+    return [
+        *([f"slow: {', '.join(slow)}"] if slow else []),
+        *(["pairs fail"] if name in {one.node for one in health.failing} else []),
+        *([f"in a slow group: {', '.join(grouped)}"] if grouped else []),
+    ]
+
+
+def _matrix(result: Judged, screen: Screen) -> list[str]:
+    """The values of pairs in the unit of the table, from row to column; a direction that is missing has the other's."""
+    table = result.table
+    rows = [["from / to", *table.nodes]]
+    for source, name in enumerate(table.nodes):
+        logs = table.either_way[source]
+        rows.append([name, *("." if np.isnan(value) else three_digits(table.value(value)) for value in logs)])
+    return [f"{table.name} of pairs, {table.unit}", *fitted(columns_of(rows, left=(0,)), screen)]
+
+
+SCHEMA = "urn:allreduce-bench:health:1"
+
+
+def json_text(health: Health) -> str:
+    """An object with schema, verdict, tests and failed pairs; a value that is not known is null."""
+    content = {
+        "schema": SCHEMA,
+        "nodes": list(health.nodes),
+        "threshold": health.threshold,
+        "is_sound": health.is_sound,
+        "bad_nodes": list(health.bad_nodes),
+        "verdict": health_sentences(health, every_link=True),
+        "tests": [_test(result) for result in health.results],
+        "failing_nodes": [one._asdict() for one in health.failing],
+        "failed_pairs": [{"nodes": sorted(pair), "reason": why} for pair, why in health.failed.items()],
+        "cleared": health.cleared,
+        "left": health.left,
+        "settings": [one._asdict() | {"nodes": list(one.nodes)} for one in health.settings],
+    }
+    return json.dumps(content, indent=1, allow_nan=False) + "\n"
+
+
+def _test(result: Judged) -> dict[str, Any]:
+    table = result.table
+    links = [
+        {
+            "nodes": [table.nodes[node] for node in pair],
+            "ratio": result.link_ratio(pair),
+            "z": _known(result.link_z[pair]),
+        }
+        for pair in result.slow_links
+    ]
+    measured = zip(*np.nonzero(~np.isnan(table.log_time)))
+    return {
+        "name": table.name,
+        "unit": table.unit,
+        "is_rate": table.is_rate,
+        "is_judged": result.is_judged,
+        "slow_nodes": [table.nodes[node] for node in result.slow_nodes],
+        "slow_group": [table.nodes[node] for node in result.group],
+        "slow_links": links,
+        "nearly_slow": [table.nodes[node] for node in result.nearly],
+        "node_groups": {
+            "groups": [[table.nodes[node] for node in members] for members in result.blocks.members],
+            "alone": [table.nodes[node] for node in result.blocks.alone],
+            "far_ratio": result.blocks.far_ratio,
+        },
+        "per_node": [
+            {"node": name, "ratio": _known(np.exp(result.polished.node_effect[node])), "z": _known(result.node_z[node])}
+            for node, name in enumerate(table.nodes)
+        ],
+        "pairs": [
+            {"source": table.nodes[one], "dest": table.nodes[other], "value": table.value(table.log_time[one, other])}
+            for one, other in measured
+        ],
+    }
+
+
+def _known(value: Any) -> float | None:
+    return float(value) if isfinite(value) else None

@@ -1,21 +1,94 @@
-"""Find the node, or the link between two nodes, that is slower than its peers, from times of pairs of nodes.
+"""Which node is in more of the failed pairs than chance explains.
+
+If failed pairs had nothing to do with nodes, those of one node would be a sample of all pairs without replacement:
+their number is hypergeometric (Fisher, The design of experiments, 1935). The nodes are judged together (Bonferroni).
+The worst one is named first, and its pairs are taken out before the others are judged: a failed pair has two nodes.
+
+Find the node, or the link between two nodes, that is slower than its peers, from times of pairs of nodes.
 
 Every judgement is relative, by median polish of the logarithms (`lateness.polish`): a node is slow if its effect is, a
 link if what the effects of its nodes leave of it is. Both a robust z and the ratio must be large, the ratio also in the
 fastest repetition of each pair: noise that slows some repetitions names nobody. Latency and bandwidth, and each test of
 a foreign table, are judged by themselves.
+
+What a check of nodes says, all together: tables that are judged, failed pairs, and what is not known.
 """
 
-from collections.abc import Sequence
-from math import exp, inf, log
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import comb, exp, inf, log
 from statistics import NormalDist, median
 from typing import NamedTuple
 
 import numpy as np
 
-from .node_blocks import NO_BLOCKS, Blocks, find_blocks, levels
 from .pair_file import PairRow
-from .polish import Polished, least_of_pairs, link_z, node_z, pairs_of, polish_beside, robust_sd
+from .pair_statistics import (
+    NO_BLOCKS,
+    Blocks,
+    Polished,
+    find_blocks,
+    least_of_pairs,
+    levels,
+    link_z,
+    node_z,
+    pairs_of,
+    polish_beside,
+    robust_sd,
+)
+
+LEVEL = 0.05  # of sets of failed pairs without a guilty node: the share in which one is named, at most
+
+
+class FailingNode(NamedTuple):
+    """A node that is in too many failed pairs."""
+
+    node: str
+    failed: int  # pairs of it that failed
+    tried: int  # pairs of it that were tried
+    all_failed: int  # failed pairs of all nodes
+    expected: float  # of it, by chance
+    p_value: float  # that as many or more fail by chance, times the nodes; at most 1
+
+
+def failing_nodes(tried: Iterable[frozenset[str]], failed: Iterable[frozenset[str]]) -> list[FailingNode]:
+    """The nodes that are named, the worst first; `tried` has the failed pairs, too.
+
+    A node all of whose pairs failed is named also where too few pairs were tried for a test, if another pair did not.
+    """
+    pairs, broken = set(tried), set(failed)
+    found: list[FailingNode] = []
+    while broken and broken != pairs:
+        candidates = [_judged(node, pairs, broken) for node in {name for pair in broken for name in pair}]
+        worst = min(candidates, key=lambda one: (one.p_value, -one.failed / one.tried, -one.failed, one.node))
+        dead = sorted((one for one in candidates if one.failed == one.tried >= 2), key=lambda one: -one.failed)
+        if worst.p_value > LEVEL and not dead:
+            break
+        named = worst if worst.p_value <= LEVEL else dead[0]
+        found.append(named)
+        pairs = {pair for pair in pairs if named.node not in pair}
+        broken = {pair for pair in broken if named.node not in pair}
+    return found
+
+
+def _judged(node: str, pairs: set[frozenset[str]], broken: set[frozenset[str]]) -> FailingNode:
+    own, own_broken = sum(node in pair for pair in pairs), sum(node in pair for pair in broken)
+    nodes = len({name for pair in pairs for name in pair})
+    p_value = at_least(own_broken, len(broken), own, len(pairs))
+    expected = len(broken) * own / len(pairs)
+    return FailingNode(node, own_broken, own, len(broken), expected, min(1.0, nodes * p_value))
+
+
+def at_least(number: int, failed: int, own: int, pairs: int) -> float:
+    """The chance that of `own` pairs drawn from `pairs`, of which `failed` failed, `number` or more failed."""
+    ways = sum(comb(failed, k) * comb(pairs - failed, own - k) for k in range(number, min(failed, own) + 1))
+    return ways / comb(pairs, own)
+
+
+def unexplained(failed: Mapping[frozenset[str], str], named: Iterable[FailingNode]) -> dict[frozenset[str], str]:
+    """The failed pairs of nodes that are not named, with their reasons."""
+    nodes = {one.node for one in named}
+    return {pair: why for pair, why in failed.items() if not nodes & pair}
+
 
 NODE_Z, LINK_Z = 3.5, 4.5
 FALSE_ALARMS = 0.01  # of tables of normal noise that name a node, and a link: where many are judged, z must be larger
@@ -261,3 +334,67 @@ def confirmed(result: Judged, alone: PairTable, threshold: float) -> Judged:
     nodes = [node for node in result.slow_nodes if np.nanmin([*times[node], np.inf]) > bound]
     links = [pair for pair in result.slow_links if not times[pair] <= bound]
     return result._replace(slow_nodes=tuple(nodes), slow_links=tuple(links))
+
+
+NOTHING, TWO_NODES, THREE_NODES, FEW_NODES = "", "two nodes", "three nodes", "few nodes"  # what cannot be told
+
+
+class Setting(NamedTuple):
+    """A column of a foreign table between whose values times differ: a setting, not a node."""
+
+    column: str
+    slow: str  # the value with the longest times
+    fast: str
+    ratio: float  # of the median times of both
+    nodes: tuple[str, ...]  # that are in every pair with the slow value
+
+
+class Health(NamedTuple):
+    """The outcome of a check."""
+
+    nodes: tuple[str, ...]
+    threshold: float
+    results: tuple[Judged, ...]
+    failing: tuple[FailingNode, ...]  # the worst first
+    failed: Mapping[frozenset[str], str]  # all pairs that failed, with their reasons
+    cleared: int = 0  # suspects that were not slow when they were measured alone
+    left: int = 0  # pairs that were planned and are not measured
+    settings: tuple[Setting, ...] = ()  # within each of which pairs are judged
+
+    @property
+    def bad_nodes(self) -> tuple[str, ...]:
+        """The nodes that are slow or in too many failed pairs, each once, in the order of the nodes."""
+        slow = {result.table.nodes[node] for result in self.results for node in result.slow_nodes}
+        return tuple(name for name in self.nodes if name in slow | {one.node for one in self.failing})
+
+    @property
+    def lone_failures(self) -> dict[frozenset[str], str]:
+        """The failed pairs of nodes that are not named for their failures."""
+        return unexplained(self.failed, self.failing)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether no node and no link is slow, and no pair failed."""
+        return not self.failed and not any(result.slow_nodes or result.slow_links for result in self.results)
+
+    @property
+    def unknown(self) -> str:
+        """What too few nodes cannot show: a code, or NOTHING."""
+        if len(self.nodes) >= RELIABLE:
+            return NOTHING
+        return {2: TWO_NODES, 3: THREE_NODES}.get(len(self.nodes), FEW_NODES)
+
+
+def health_of(
+    tables: Sequence[PairTable],
+    tried: frozenset[frozenset[str]],
+    failed: Mapping[frozenset[str], str],
+    threshold: float,
+    unjudged: Collection[str] = (),
+) -> Health:
+    """Judge the tables, but not the `unjudged` ones, and the failed pairs; `tried` has the failed pairs, too."""
+    nodes = tuple(dict.fromkeys(name for table in tables for name in table.nodes))
+    nodes = nodes or tuple(sorted({name for pair in tried for name in pair}))
+    failing = failing_nodes(tried, failed) if len(nodes) >= FEWEST - 1 else []
+    results = tuple(judged(table, inf if table.name in unjudged else threshold) for table in tables)
+    return Health(nodes, threshold, results, tuple(failing), dict(failed))
