@@ -1,12 +1,20 @@
-"""The part of the demo on virtual hosts: links of a known rate, and models that find it."""
+"""The part of the demo on virtual hosts: links of a known rate, and models that find it.
+
+Models of runs on virtual hosts beside the rate to which the links were set.
+"""
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..cli.types import talk
+from ..machine.virtual_hosts import describe
+from ..models.description import series_label
+from ..models.model import Model
+from ..models.series import FittedSeries
 from ..runs.folder import RunFolder
-from .room import why_no_lab
+from .room import PAYLOAD_SHARE, why_no_lab
 
 HOSTS, RATE = 4, "100mbit"
 WHAT = ("-n", "2,4", "-a", "ring,native", "--executor", "pipelined", "--sizes", "8,1K,512K,2M")
@@ -36,3 +44,39 @@ def measure_lab(folder: Path) -> RunFolder | None:
 def _run(*words: str) -> int:
     """The exit status of a command of this program."""
     return subprocess.run([sys.executable, "-m", "allreduce_bench", *words], check=False).returncode
+
+
+def lab_sentences(folders: Sequence[RunFolder], fitted: Sequence[FittedSeries]) -> list[str]:
+    """For each run on virtual hosts what its links were set to, and how far each fitted beta is from it."""
+    sentences = []
+    for folder in folders:
+        rates = folder.plan().start.virtual_rates_bytes_per_s
+        if not rates:
+            continue
+        set_s_per_byte = 1 / (min(rates) * PAYLOAD_SHARE)
+        of_run = [each.model for each in fitted if each.model.run == folder.path.name or len(folders) == 1]
+        found = [
+            f"{_name(model)} {beta * 1e12:.0f} ({beta / set_s_per_byte - 1:+.1%})"
+            for model in of_run
+            if (beta := _beta_of_long_messages(model)) is not None
+        ]
+        sentences.append(
+            f"{folder.path.name}: {describe(rates)}: they are set to a beta of {set_s_per_byte * 1e12:.0f} ps/byte "
+            f"(headers take {1 - PAYLOAD_SHARE:.1%}); fitted: {', '.join(found) or 'none identified'}"
+        )
+    return sentences
+
+
+def _name(model: Model) -> str:
+    """`ring pipelined`; `native as tree`, where the data chose the schedule."""
+    priced_as = model.parts[0].priced_as
+    return series_label(model) + (f" as {priced_as}" if priced_as != model.algorithm else "")
+
+
+def _beta_of_long_messages(model: Model) -> float | None:
+    """Seconds per byte behind the last knot; None: not identified, or several algorithms share the sizes."""
+    if len(model.parts) > 1:
+        return None
+    betas = [parameter for parameter in model.parts[0].parameters if parameter.name == "beta_s_per_byte"]
+    last = max(betas, key=lambda parameter: parameter.above)
+    return last.value if last.identified else None

@@ -1,13 +1,25 @@
-"""A command inside a lab: it runs on the first host, gets the signals of this process, and its status is handed on."""
+"""A command inside a lab: it runs on the first host, gets the signals of this process, and its status is handed on.
+
+Commands in a lab: what `run --virtual-hosts` and `lab run` enter, and what the hosts of the lab around them are.
+"""
 
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from .lab import LabError
+from ..machine.virtual_hosts import describe
+from ..runs.folder import RunFolder
+from ..runs.hosts import slots_of
+from ..runs.recorder import is_taken
+from ..runs.start import SSH, Start
+from ..units import parse_rates
+from .lab import AGENT, INTERFACE, LabError, lab_around, rates_of_hosts
 from .room import Room, room, with_system_programs
 
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
@@ -73,3 +85,87 @@ def _exit_status(status: int, made: Room) -> int:
     if status < 0:
         raise LabEnded(signal.Signals(-status).name, made.has_ended(), 128 - status)
     return status
+
+
+DEFAULT_RATE = "100mbit"
+
+
+def run_in_lab_of(options: Mapping[str, Any], words: Sequence[str]) -> int | None:
+    """Run `allreduce-bench WORDS` in the lab that the options of `run` ask for; its exit status.
+
+    None: they ask for none that is not there yet. Raises LabError, RunError.
+    """
+    rates = rates_to_enter(options)
+    return enter_lab(rates, words) if rates else None
+
+
+def enter_lab(rates_bytes_per_s: Sequence[float], words: Sequence[str]) -> int:
+    """Run `allreduce-bench WORDS` on the first of new virtual hosts; its exit status. Raises LabError."""
+    refuse_lab_in_lab()
+    return run_in_lab(rates_bytes_per_s, [sys.executable, "-m", "allreduce_bench", *words], os.environ)
+
+
+def refuse_lab_in_lab() -> None:
+    """Raises LabError where this process runs on a virtual host."""
+    if lab_around(os.environ):
+        raise LabError("this command runs on a virtual host already; leave the lab to start other virtual hosts")
+
+
+def rates_to_enter(options: Mapping[str, Any]) -> tuple[float, ...]:
+    """The rates of the virtual hosts that `run` needs and that are not there yet; empty: none.
+
+    They are those of the options, or of the run that is resumed. Raises LabError, RunError.
+    """
+    rates, lab = _rates_asked(options), lab_around(os.environ)
+    _refuse_other_hosts(options, rates)
+    if lab is None:
+        return rates
+    if rates and rates != lab.rates_bytes_per_s:
+        raise LabError("--virtual-hosts or --link-rate differ from the lab around this command; leave them out here")
+    return ()
+
+
+def _refuse_other_hosts(options: Mapping[str, Any], rates: tuple[float, ...]) -> None:
+    """Raises LabError where a run is to be continued on other virtual hosts than those that it was measured on."""
+    if options["virtual_hosts"] is None:
+        return
+    stored, name = _rates_of_run(options), options["output"]
+    if stored is not None and rates != stored:
+        where = describe(stored) if stored else "no virtual hosts"
+        raise LabError(f"{name}: was measured on {where}; to continue it: allreduce-bench run --resume -o {name}")
+
+
+def _rates_of_run(options: Mapping[str, Any]) -> tuple[float, ...] | None:
+    """Of the run to be continued; None: there is none."""
+    folder: Path | None = options["output"]
+    if options["resume"] and folder and is_taken(folder):
+        return RunFolder(folder).plan().start.virtual_rates_bytes_per_s
+    return None
+
+
+def _rates_asked(options: Mapping[str, Any]) -> tuple[float, ...]:
+    if options["virtual_hosts"] is not None:
+        if given := [name for name in ("hosts", "hostfile") if options[name]]:
+            raise LabError(f"--virtual-hosts and --{given[0]} both name hosts; use only one of them")
+        return rates_of_hosts(options["virtual_hosts"], options["link_rate"] or parse_rates(DEFAULT_RATE))
+    return _rates_of_run(options) or ()
+
+
+def with_lab(start: Start, environ: Mapping[str, str]) -> Start:
+    """`start` on the hosts of the lab in which this process runs; as it is, where there is none. Raises LabError."""
+    lab = lab_around(environ)
+    if lab is None:
+        return start
+    rate_of_host = {name: rate for name, rate in zip(lab.names, lab.rates_bytes_per_s) if rate}
+    hosts = start.hosts or lab.names
+    if unknown := [name for name, _ in map(slots_of, hosts) if name not in rate_of_host]:
+        raise LabError(f"host '{unknown[0]}' is not in this lab; its hosts: {', '.join(lab.names)}")
+    if start.interface and start.interface != INTERFACE:
+        raise LabError(f"--interface {start.interface}: virtual hosts have one interface, {INTERFACE}; leave it out")
+    return replace(
+        start,
+        hosts=hosts,
+        remote_shell=AGENT if start.remote_shell == SSH else start.remote_shell,
+        interface=start.interface or INTERFACE,
+        virtual_rates_bytes_per_s=tuple(rate_of_host[slots_of(host)[0]] for host in hosts),
+    )

@@ -11,8 +11,8 @@ from ..machine.virtual_hosts import bucket_nbytes
 from ..measuring.startup import thread_level
 from ..runs.start import Start
 from ..units import format_time
-from .around import with_lab
-from .build import PAYLOAD_SHARE
+from .enter import with_lab
+from .room import PAYLOAD_SHARE
 
 PATIENCE_S = 120.0
 
