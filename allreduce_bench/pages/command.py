@@ -1,19 +1,145 @@
-"""`explain`: algorithms round by round, as text, a page, a picture or a moving picture."""
+"""What `explain` writes, by the ending of the name of its output.
 
-from collections.abc import Sequence
+`explain --all`: the gallery, a folder of pages about all algorithms.
+
+`explain`: algorithms round by round, as text, a page, a picture or a moving picture.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..algorithms import find, is_of_library
 from ..cli.schedules import refuse_too_many
 from ..cli.sections import examples
-from ..cli.types import RANKS, OneLineError, errors_in_one_line, no_limit
+from ..cli.types import RANKS, OneLineError, errors_in_one_line, given_options, no_limit
 from ..runs.atomic_write import is_stream, refuse_given, write_atomically, write_given
+from ..schedule.algorithm import Algorithm
 from ..schedule.rendezvous import Refusal
-from .endings import ENDINGS, Asked
-from .explain_all import explain_all, required_beside_all
-from .names import STYLES
+from ..schedule.topology import Topology
+from ..schedule.verify import Proof
+from .drawing import STYLES
+
+if TYPE_CHECKING:
+    from .drawing import Drawing
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What `explain` is asked to show."""
+
+    algorithms: tuple[str, ...]  # names or paths; one, unless they are compared
+    ranks: int
+    count: int | None  # elements; None: as the kind of output chooses
+    segment: int | None  # elements
+    ranks_per_node: int | None
+    names: str  # how ranks are called: one of pages.names.STYLES
+    no_limit: bool
+
+
+def _text(asked: Asked) -> str:
+    """Every round as text. Raises OneLineError, Refusal."""
+    from ..cli.work_limit import refuse_long_text
+    from ..schedule.draw import rounds
+    from ..schedule.verify import verify as prove
+
+    size = asked.ranks
+    topology = Topology.filled(size, asked.ranks_per_node) if asked.ranks_per_node else Topology.one_node(size)
+    count = size if asked.count is None else asked.count
+    segment = asked.segment or max(count, 1)
+    pages = []
+    for chosen in find(list(asked.algorithms)).values():
+        _refuse_unmet(chosen, size, topology)
+        refuse_long_text(chosen, topology, count, segment, asked.no_limit)
+        schedules = chosen.schedules(size, topology, count, segment)
+        proof = prove(schedules, count)
+        cost = f"{chosen.formula} ({'exact' if chosen.exact else 'bound'})"
+        pages.append(f"{rounds(chosen.name, schedules, count, cost)}\n{_promises(proof)}\n")
+    return "\n".join(pages)
+
+
+def _page(asked: Asked) -> str:
+    """One page of HTML. Raises AlgorithmError, Refusal."""
+    from .page import page
+
+    return page(asked.algorithms, asked.ranks, asked.count, asked.segment, asked.ranks_per_node, asked.names)
+
+
+def _png(asked: Asked) -> bytes:
+    """A picture of all rounds. Raises AlgorithmError, Refusal."""
+    from .pictures import png
+
+    return png(*_drawing(asked))
+
+
+def _gif(asked: Asked) -> bytes:
+    """A moving picture. Raises AlgorithmError, Refusal."""
+    from .pictures import gif
+
+    return gif(*_drawing(asked))
+
+
+def _drawing(asked: Asked) -> tuple["Drawing", tuple[str, ...]]:
+    """What pictures show, and how they call the ranks. Raises AlgorithmError, Refusal."""
+    from .drawing import drawing, rank_names
+
+    (algorithm,) = asked.algorithms
+    drawn = drawing(algorithm, asked.ranks, asked.count, asked.segment, asked.ranks_per_node)
+    return drawn, rank_names(asked.ranks, asked.names)
+
+
+ENDINGS: dict[str, Callable[[Asked], str | bytes]] = {  # of -o -> what is written
+    ".txt": _text,
+    ".html": _page,
+    ".png": _png,
+    ".gif": _gif,
+}
+
+
+def _promises(proof: Proof) -> str:
+    """What holds of every result, as a line below the rounds."""
+    same, order = ("yes" if kept else "no" for kept in (proof.same_bits, proof.rank_ordered))
+    return f"same bits on all ranks: {same}, rank order: {order}, roundings of an input: at most {proof.depth}"
+
+
+def _refuse_unmet(algorithm: Algorithm, size: int, topology: Topology) -> None:
+    if reason := algorithm.unmet(size, topology):
+        raise OneLineError(reason)
+
+
+TAKEN = {"every", "output", "ranks", "names"}  # options that go with --all
+USUAL_RANKS = 8  # of the pictures
+
+
+def required_beside_all(context: click.Context, option: click.Parameter, value: Any) -> Any:
+    """The value of an option that only --all can do without. Raises click.MissingParameter."""
+    if value is None and not context.params.get("every"):
+        raise click.MissingParameter(ctx=context, param=option)
+    return value
+
+
+def explain_all(context: click.Context) -> Path:
+    """Write the gallery that the options of `explain --all` ask for; return its first page.
+
+    Raises OneLineError for options that do not go with it, and what `write_site` does.
+    """
+    from .gallery.site import write_site
+
+    chosen = context.params
+    others = [name for name in context.params if name in given_options(context) - TAKEN]
+    if others:
+        words = {parameter.name: parameter.opts[0] for parameter in context.command.params}
+        named = " ".join(chosen["algorithms"]) if others[0] == "algorithms" else words[others[0]]
+        raise OneLineError(f"--all shows every algorithm in the same way; leave out {named}")
+    if chosen["output"] is None:
+        raise OneLineError("--all writes a folder of pages; add -o and the name of a new folder, such as -o site")
+    ranks = chosen["ranks"] or [USUAL_RANKS]
+    if len(ranks) != 1:
+        raise OneLineError(f"explain takes a single rank count, found {','.join(map(str, ranks))}")
+    return write_site(chosen["output"], ranks[0], chosen["names"])
 
 
 @click.command(

@@ -1,17 +1,196 @@
-"""The rounds of an algorithm as values: who sends which blocks to whom, and what every rank then holds.
+"""How ranks are called in pictures: as MPI does, or as articles about GPUs do.
+
+The natural picture of an algorithm, found in its messages: a ring, a tree, a pair of trees, a star, a hypercube.
+
+What is shown: an algorithm on so many ranks, its nodes, its count, and its proved schedules.
+
+The rounds of an algorithm as values: who sends which blocks to whom, and what every rank then holds.
 
 A block is a part of the vector that every message treats as a whole; its content is the set of ranks whose
 contributions are summed up in it. What draws (a page, a picture, a text) reads a `Drawing` and knows no schedule.
+
+What pictures say in words: a title, a line for each round, and how to read a box.
 """
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from math import lcm
+from typing import NamedTuple, Protocol
 
-from ..schedule import Parts, contribution
-from ..schedule.algorithm import AlgorithmError
+from ..algorithms import find
+from ..schedule import Parts, Schedule, contribution
+from ..schedule.algorithm import Algorithm, AlgorithmError
 from ..schedule.rounds import Sent, messages_of_rounds
-from .shape import shape_of
-from .subject import MOST_BLOCKS, MOST_RANKS, Subject, subject
+from ..schedule.topology import Topology
+from ..schedule.verify import Proof, verify
+
+RANK_NAMES = {"rank": ("rank ", 0), "GPU-0": ("GPU-", 0), "GPU1": ("GPU", 1)}  # style -> (word, the first number)
+STYLES = tuple(RANK_NAMES)
+
+
+def rank_names(ranks: int, style: str = "rank") -> tuple[str, ...]:
+    """`rank 0`, `rank 1`, …; `GPU-0`, …; or `GPU1`, …. Raises KeyError for a style that is not of STYLES."""
+    before, first = RANK_NAMES[style]
+    return tuple(f"{before}{rank + first}" for rank in range(ranks))
+
+
+def short_names(ranks: int, style: str = "rank") -> tuple[str, ...]:
+    """The same without the word `rank`: what fits into a node of a picture. Raises KeyError."""
+    return tuple(name.removeprefix("rank ") for name in rank_names(ranks, style))
+
+
+SHAPES = ("ring", "tree", "two_trees", "star", "hypercube", "nodes")
+
+Edges = frozenset[tuple[int, int]]  # pairs of ranks that exchange messages, the lower rank first
+
+
+class _Message(Protocol):
+    @property
+    def source(self) -> int: ...
+    @property
+    def dest(self) -> int: ...
+    @property
+    def blocks(self) -> tuple[int, ...]: ...
+
+
+def shape_of(ranks: int, nodes: Sequence[Sequence[int]], rounds: Sequence[Sequence[_Message]]) -> str:
+    """One of SHAPES; a circle of ranks is a `ring`, too, whoever sends to whom on it."""
+    if len(nodes) > 1:
+        return "nodes"
+    edges = _edges([message for messages in rounds for message in messages])
+    if ranks < 3 or all((second - first) % ranks in (1, ranks - 1) for first, second in edges):
+        return "ring"
+    if _exchanged_share(rounds) > 1 / 2:  # the others fold ranks that are too many
+        return "hypercube"
+    trees = trees_of(ranks, rounds)
+    if len(trees) == 2:
+        return "two_trees"
+    if len(trees) == 1:
+        degrees = Counter(rank for edge in trees[0] for rank in edge)
+        return "star" if ranks > 3 and max(degrees.values()) == ranks - 1 else "tree"
+    return "ring"
+
+
+def trees_of(ranks: int, rounds: Sequence[Sequence[_Message]]) -> list[Edges]:
+    """The distinct trees along which blocks travel, in the order of their blocks; empty: some block has no tree."""
+    by_block: dict[int, list[_Message]] = {}
+    for messages in rounds:
+        for message in messages:
+            for block in message.blocks:
+                by_block.setdefault(block, []).append(message)
+    trees = list(dict.fromkeys(_edges(by_block[block]) for block in sorted(by_block)))
+    return trees if all(_is_tree(edges, ranks) for edges in trees) else []
+
+
+def parents_of(edges: Edges, ranks: int, root: int) -> list[int | None]:
+    """The parent of each rank in the tree of these edges; None at the root."""
+    parents: list[int | None] = [None] * ranks
+    reached = [root]
+    for rank in reached:  # grows while it is walked
+        for edge in sorted(edges):
+            if rank in edge:
+                child = edge[0] if edge[1] == rank else edge[1]
+                if child != parents[rank]:
+                    parents[child] = rank
+                    reached.append(child)
+    return parents
+
+
+def _edges(messages: Sequence[_Message]) -> Edges:
+    return frozenset((min(pair), max(pair)) for pair in ((message.source, message.dest) for message in messages))
+
+
+def _is_tree(edges: Edges, ranks: int) -> bool:
+    """Whether the edges connect all ranks without a circle."""
+    reached = {0}
+    for _ in range(ranks):
+        reached |= {rank for edge in edges if reached & {*edge} for rank in edge}
+    return len(edges) == ranks - 1 and len(reached) == ranks
+
+
+def _exchanged_share(rounds: Sequence[Sequence[_Message]]) -> float:
+    """The share of the messages that meet one the other way in their round."""
+    exchanged = 0
+    for messages in rounds:
+        pairs = {(message.source, message.dest) for message in messages}
+        exchanged += sum((dest, source) in pairs for source, dest in pairs)
+    return exchanged / sum(map(len, rounds))
+
+
+MOST_RANKS = 32  # of a picture: more do not fit side by side
+MOST_BLOCKS = 64  # of a picture
+MOST_MESSAGES = 10_000  # of a picture
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The proved schedules of one algorithm."""
+
+    algorithm: Algorithm
+    topology: Topology
+    count: int  # elements
+    segment: int  # elements
+    schedules: Sequence[Schedule]
+    proof: Proof
+
+
+def subject(
+    name: str, ranks: int, count: int | None = None, segment: int | None = None, ranks_per_node: int | None = None
+) -> Subject:
+    """The schedules of the algorithm `name` (or of the only one in a user's .py file) on `ranks` ranks, proved.
+
+    By default the count cuts into equal blocks, the segment is the whole vector, and nodes are as `_usual_topology`
+    says. Raises AlgorithmError where there is no such algorithm, where it does not fit, or where a picture would be too
+    large; Refusal where it is no all-reduce.
+    """
+    refuse_many_ranks(ranks)
+    chosen = list(find([name]).values())
+    if len(chosen) > 1:
+        raise AlgorithmError(f"{name}: holds {len(chosen)} algorithms; a picture shows one, so keep one in the file")
+    (algorithm,) = chosen
+    count = even_count(ranks) if count is None else count
+    if count < 1:
+        raise AlgorithmError(f"--count {count}: a picture needs an element")
+    segment = segment or count
+    topology = Topology.filled(ranks, ranks_per_node) if ranks_per_node else _usual_topology(algorithm, ranks)
+    if reason := algorithm.unmet(ranks, topology):
+        raise AlgorithmError(reason)
+    schedules = algorithm.schedules(ranks, topology, count, segment)
+    messages = sum(bool(step.send) for steps in schedules for step in steps)
+    if messages > MOST_MESSAGES:
+        raise AlgorithmError(
+            f"{algorithm.name}: {messages:,} messages; a picture shows at most {MOST_MESSAGES:,}; "
+            "use fewer ranks or a longer --segment, or leave out -o for the text"
+        )
+    return Subject(algorithm, topology, count, segment, schedules, verify(schedules, count))
+
+
+def refuse_many_ranks(ranks: int) -> None:
+    """Raises AlgorithmError where a picture cannot show so many ranks."""
+    if ranks > MOST_RANKS:
+        raise AlgorithmError(
+            f"-n {ranks}: a picture shows at most {MOST_RANKS} ranks; leave out -o, or name a .txt file, for the text"
+        )
+
+
+def even_count(ranks: int) -> int:
+    """The elements that every algorithm cuts into equal blocks, and every pipeline into equal segments of 1/32."""
+    return lcm(ranks, 2 * 32)
+
+
+def _usual_topology(algorithm: Algorithm, ranks: int) -> Topology:
+    """One node; but several of several ranks each, as square as can be, for an algorithm that heeds nodes."""
+    count, one_node = even_count(ranks), Topology.one_node(ranks)
+    divisors = [number for number in range(2, ranks) if ranks % number == 0 and number * number <= ranks]
+    if not divisors:
+        return one_node
+    several = Topology.filled(ranks, ranks // divisors[-1])
+    if algorithm.unmet(ranks, one_node):
+        return several
+    on_one, on_several = (algorithm.schedules(ranks, topology, count, count) for topology in (one_node, several))
+    return several if on_one != on_several else one_node
+
 
 __all__ = ["MOST_RANKS", "Drawing", "Held", "Message", "Round", "drawing", "drawing_of", "letters", "word"]
 
@@ -114,3 +293,25 @@ def word(content: frozenset[int], block: int, names: Sequence[str]) -> str:
     begins = [rank for rank in sorted(content) if (rank - 1) % ranks not in content]
     first = begins[0] if len(begins) == 1 else 0
     return "+".join(f"{names[rank]}{block + 1}" for rank in sorted(content, key=lambda rank: (rank - first) % ranks))
+
+
+LEGEND = (
+    "A box is a rank, a row a part of the vector. Filled: whose values the row has summed up.\n"
+    "Full colour: the finished sum of all ranks. S1 on an arrow is the finished sum of part 1."
+)
+
+
+def title(drawing: Drawing) -> str:
+    """`ring on 4 ranks, 6 rounds`."""
+    ranks = "1 rank" if drawing.ranks == 1 else f"{drawing.ranks} ranks"
+    rounds = "1 round" if len(drawing.rounds) == 1 else f"{len(drawing.rounds)} rounds"
+    return f"{drawing.algorithm} on {ranks}, {rounds}"
+
+
+def of_round(drawing: Drawing, number: int) -> str:
+    """What happens in round `number` (from 0); the one after the last is the end."""
+    if number == len(drawing.rounds):
+        return "end: every rank holds every sum"
+    adds = {message.reduce for message in drawing.rounds[number].messages}
+    what = "receivers add" if adds == {True} else "receivers keep" if adds == {False} else "add (solid), keep (dashed)"
+    return f"round {number + 1} of {len(drawing.rounds)}: {what}"

@@ -5,8 +5,7 @@ from itertools import combinations
 from math import ceil, cos, pi, sin, sqrt
 from typing import NamedTuple
 
-from .drawing import Drawing
-from .shape import Edges, parents_of, trees_of
+from .drawing import Drawing, Edges, parents_of, trees_of
 
 WIDTH = 640.0
 MARGIN = 8.0

@@ -6,10 +6,7 @@ from html import escape
 from pathlib import Path
 
 from ..schedule.draw import rounds
-from .drawing import Drawing, drawing_of
-from .names import STYLES, rank_names
-from .sentences import title
-from .subject import Subject, subject
+from .drawing import STYLES, Drawing, Subject, drawing_of, rank_names, subject, title
 
 KINDS = {True: "gif", False: "png"}  # whether it moves -> kind of image
 
@@ -28,9 +25,9 @@ class Explained:
     def image(self) -> bytes:
         """The GIF of the moving rounds, or the PNG of all rounds where it shall not move."""
         if self.moving:
-            from .moving_picture import gif as draw
+            from .pictures import gif as draw
         else:
-            from .rounds_picture import png as draw
+            from .pictures import png as draw
         return draw(self.drawing, self.names)
 
     def save(self, path: str | Path) -> None:

@@ -2,15 +2,29 @@
 
 The places are those of `layout`, with y upwards. The box of `layout` has the name of its rank above, and what the rank
 holds below.
+
+One moment of a drawing on matplotlib's axes: what every rank holds, and what is on its way.
+
+A rank is a box with one row for each block of the vector; of two trees it has a box in each, for the tree's blocks.
+A row has one slot for each rank; a slot is filled where the row holds the contribution of that rank, and the row has
+its full colour where it holds all of them.
+
+Where messages are drawn on their ways: where they hide the least of boxes and of each other.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.colors import to_rgb
+from matplotlib.patches import FancyBboxPatch, Rectangle
 
-from .drawing import Drawing, Message
-from .layout import Layout, layout_of
+from .colours import colour_of
+from .drawing import Drawing, Message, letters, word
+from .layout import Frame, Layout, layout_of
 
 WIDEST_BOX = 210.0  # there is more in a box than on a page
 WIDEST_OF = {"hypercube": 110.0}  # shape -> where ranks stand near to each other
@@ -155,3 +169,217 @@ def _curve(scene: Scene, way: Way, shares: np.ndarray) -> np.ndarray:
     bend = (start + end) / 2 + scene.bend * across
     share = shares[:, None]
     return (1 - share) ** 2 * start + 2 * share * (1 - share) * bend + share**2 * end
+
+
+DPI = 100
+EMPTY, EDGE, INK, NODE, TREE = "#ececec", "#767676", "#1a1a1a", "#f6f6f6", "#d0d0d0"
+LIGHTER = 0.45  # towards white: a sum that lacks contributions
+LEAST_LETTER, LEAST_ROW = 12.0, 4.0  # pixels that letters in slots, and lines between rows, need
+LETTER_WIDTH = 0.74  # of bold letters, over their size
+MOST_WORDS = 8  # ranks: sums of more are drawn as rows, not as words
+
+Held = Sequence[Sequence[frozenset[int]]]
+
+
+class Spot(NamedTuple):
+    """Where on its way a message is drawn, and how far above it, in units of the layout."""
+
+    share: float
+    lift: float = 0.0
+
+
+def draw_ranks(axes: Axes, scene: Scene, held: Held) -> None:
+    """The boxes of all ranks with what they hold."""
+    left, right, bottom, top = scene.limits
+    axes.set(xlim=(left, right), ylim=(bottom, top), aspect="equal")
+    axes.set_axis_off()
+    for number, frame in enumerate(scene.layout.frames):
+        axes.add_patch(_frame(scene, frame))
+        corner = frame.x + 6 / scene.pixels, -frame.y - 5 / scene.pixels
+        axes.text(*corner, f"node {number}", size=_points(10), color=INK, ha="left", va="top")
+    for tree, places in enumerate(scene.places):
+        if scene.drawing.shape in ("tree", "two_trees"):
+            edges = [(places[one], places[other]) for one, other in scene.layout.edges[tree]]
+            axes.add_collection(LineCollection(edges, colors=TREE, linewidths=1.2, zorder=0))
+        blocks = [block for block, own in enumerate(scene.layout.tree_of_block) if own == tree]
+        for name, place, contents in zip(scene.names, places, held):
+            own = [contents[block] for block in blocks]
+            below = place._replace(y=place.y - scene.name_height / 2)
+            _rows(axes, scene, (below, scene.width, scene.height), blocks, own)
+            _letters(axes, scene, below, own)
+            _name(axes, scene, place, name)
+
+
+def _name(axes: Axes, scene: Scene, place: Place, name: str) -> None:
+    """The name of a rank in the upper part of its box."""
+    y = place.y + scene.box[1] / 2 - scene.name_height * 0.78
+    size = _points(min(max(scene.in_pixels(scene.name_height) * 0.7, 10), 15))
+    style: dict[str, Any] = {"size": size, "color": INK, "ha": "center", "va": "baseline"}
+    axes.text(place.x, y, name, parse_math=False, zorder=4, **style)
+
+
+def draw_ways(axes: Axes, scene: Scene, ways: Sequence[Way]) -> None:
+    """`ways` as arrows: dashed where the receiver keeps what it gets instead of adding it."""
+    head = max(4.0, min(11.0, scene.in_pixels(scene.height) / 9)) / scene.pixels
+    lines = [visible_way(scene, way) for way in ways]
+    colours = [_colour(scene, way) for way in ways]
+    dashes = ["-" if way.reduce else (0, (3, 1.5)) for way in ways]
+    width = head * scene.pixels / 7
+    axes.add_collection(LineCollection(lines, colors=colours, linestyles=dashes, linewidths=width, zorder=3))
+    heads = PolyCollection([_head(line, head) for line in lines], facecolors=colours, edgecolors="none", zorder=3)
+    axes.add_collection(heads)
+
+
+def draw_messages(axes: Axes, scene: Scene, ways: Sequence[Way], spots: Sequence[Spot]) -> list[Artist]:
+    """What travels on `ways`, each at its spot, as words (`a1+b1`) or as rows; returns what was drawn."""
+    drawn: list[Artist] = []
+    for way, spot in zip(ways, spots):
+        x, y = along(scene, way, spot.share)
+        place = Place(x, y + spot.lift)
+        if says_words(scene, way):
+            drawn.append(_words(axes, scene, way, place))
+        else:
+            drawn += _rows(axes, scene, (place, *extent(scene, way)), way.blocks, way.content, above=2)
+    return drawn
+
+
+def says_words(scene: Scene, way: Way) -> bool:
+    """Whether what travels is drawn as words and not as rows."""
+    return scene.drawing.ranks <= MOST_WORDS and len(way.blocks) == 1
+
+
+def extent(scene: Scene, way: Way) -> tuple[float, float]:
+    """Width and height, in units of the layout, of what is drawn of a message; of words about."""
+    if says_words(scene, way):
+        words, size = _said(scene, way)
+        return (LETTER_WIDTH * len(words) + 0.8) * size / scene.pixels, 1.8 * size / scene.pixels
+    share = 0.62 * len(way.blocks) / scene.layout.tree_of_block.count(scene.layout.tree_of_block[way.blocks[0]])
+    return scene.width * 0.62, max(scene.height * share, 5 / scene.pixels)
+
+
+def _said(scene: Scene, way: Way) -> tuple[str, float]:
+    """The words of a message of one block, and the size of their letters in pixels."""
+    words = word(way.content[0], way.blocks[0], letters(scene.drawing.ranks))
+    wide, high = (scene.in_pixels(length) for length in (scene.layout.box_width, scene.layout.box_height))
+    size = min(16.0, high / 5.5, 1.1 * wide / len(words))
+    return words, max(9.0, size)
+
+
+def _words(axes: Axes, scene: Scene, way: Way, place: Place) -> Artist:
+    words, size = _said(scene, way)
+    frame = {"boxstyle": "round,pad=0.3", "facecolor": _colour(scene, way), "edgecolor": "white", "linewidth": 0.8}
+    style: dict[str, Any] = {
+        "size": _points(size),
+        "color": "white",
+        "weight": "bold",
+        "ha": "center",
+        "va": "center",
+        "parse_math": False,
+    }
+    return axes.text(place.x, place.y, words, bbox=frame, zorder=6, **style)
+
+
+def _rows(
+    axes: Axes,
+    scene: Scene,
+    where: tuple[Place, float, float],
+    blocks: Sequence[int],
+    contents: Sequence[frozenset[int]],
+    above: int = 0,
+) -> list[Artist]:
+    """A box of the middle, width and height `where`, with a row for each of `blocks`."""
+    place, width, height = where
+    left, bottom = place.x - width / 2, place.y - height / 2
+    extent = (left, left + width, bottom, bottom + height)
+    slots = np.array([_slots(scene, block, content) for block, content in zip(blocks, contents)])
+    order = 2 + above
+    drawn: list[Artist] = [axes.imshow(slots, extent=extent, aspect="equal", interpolation="nearest", zorder=order)]
+    if len(blocks) > 1 and scene.in_pixels(height) / len(blocks) >= LEAST_ROW:
+        ys = np.linspace(bottom, bottom + height, len(blocks) + 1)[1:-1]
+        lines = LineCollection([((left, y), (left + width, y)) for y in ys], colors="white", linewidths=0.8)
+        drawn.append(axes.add_collection(lines, autolim=False))
+        lines.set_zorder(order + 0.5)
+    drawn.append(axes.add_artist(Rectangle((left, bottom), width, height, fill=False, edgecolor=EDGE, linewidth=0.8)))
+    drawn[-1].set_zorder(order + 0.6)
+    return drawn
+
+
+def _slots(scene: Scene, block: int, content: frozenset[int]) -> np.ndarray:
+    """The colours of one row, ranks × RGB."""
+    full = np.array(to_rgb(colour_of(block, scene.drawing.blocks)))
+    filled = full if len(content) == scene.drawing.ranks else full + (1 - full) * LIGHTER
+    return np.array([filled if rank in content else to_rgb(EMPTY) for rank in range(scene.drawing.ranks)])
+
+
+def _letters(axes: Axes, scene: Scene, place: Place, contents: Sequence[frozenset[int]]) -> None:
+    """The letters of the contributions in their slots, where there is room for them."""
+    ranks, blocks = scene.drawing.ranks, len(contents)
+    room = min(scene.in_pixels(scene.width) / ranks, scene.in_pixels(scene.height) / blocks)
+    if room < LEAST_LETTER:
+        return
+    size = _points(min(room * 0.7, 13))
+    for block, content in enumerate(contents):
+        colour = "white" if len(content) == ranks else INK
+        y = place.y + scene.height * (0.5 - (block + 0.5) / blocks)
+        for rank, name in enumerate(letters(ranks)):
+            x = place.x + scene.width * ((rank + 0.5) / ranks - 0.5)
+            if rank in content:
+                axes.text(x, y, name, size=size, color=colour, ha="center", va="center_baseline", zorder=3)
+
+
+def _frame(scene: Scene, frame: Frame) -> FancyBboxPatch:
+    """The box of a node."""
+    corner, rounding = (frame.x, -frame.y - frame.height), 8 / scene.pixels
+    style = f"round,pad=0,rounding_size={rounding}"
+    return FancyBboxPatch(corner, frame.width, frame.height, boxstyle=style, facecolor=NODE, edgecolor=EDGE, zorder=0)
+
+
+def _head(line: np.ndarray, length: float) -> np.ndarray:
+    """The corners of the arrowhead at the end of `line`."""
+    tip = line[-1]
+    before = line[np.argmax(np.hypot(*(line - tip).T) <= 1.2 * length)]
+    along = (tip - before) / (np.hypot(*(tip - before)) or 1.0)
+    across = np.array([-along[1], along[0]]) * 0.42
+    return np.array([tip, tip - length * (along + across), tip - length * (along - across)])
+
+
+def _colour(scene: Scene, way: Way) -> str:
+    """That of the block; grey where several travel together."""
+    return colour_of(way.blocks[0], scene.drawing.blocks) if len(way.blocks) == 1 else "#4a4a4a"
+
+
+def _points(pixels: float) -> float:
+    """The size of a font in points."""
+    return pixels * 72 / DPI
+
+
+SHARES = np.linspace(0.2, 0.8, 25)  # of a way
+LIFTS = np.linspace(-2, 2, 9)  # up from the way, over the height of what is drawn
+LIFT_COST, SHARE_COST = 0.1, 0.1  # of leaving the way, of leaving the wished share; hiding all of it costs 1
+
+
+def clear_spots(scene: Scene, ways: Sequence[Way], wished: float) -> list[Spot]:
+    """For each way the spot near the share `wished` of it where its message hides the least of boxes and messages."""
+    half = scene.box[0] / 2, scene.box[1] / 2
+    taken = [(*place, *half) for places in scene.places for place in places]
+    left, right, bottom, top = scene.limits
+    centre, room = np.array([left + right, bottom + top]) / 2, np.array([right - left, top - bottom])
+    shares, lifts = (grid.ravel() for grid in np.meshgrid(SHARES, LIFTS))
+    spots = []
+    for way in ways:
+        wide, high = extent(scene, way)
+        middles = np.tile([along(scene, way, share) for share in SHARES], (len(LIFTS), 1))
+        middles[:, 1] += lifts * high
+        hidden = _hidden(middles, (wide / 2, high / 2), np.array(taken)) / (wide * high)
+        outside = (np.abs(middles - centre) > (room - (wide, high)) / 2).any(axis=1)
+        best = np.argmin(hidden + outside + LIFT_COST * np.abs(lifts) + SHARE_COST * np.abs(shares - wished))
+        taken.append((*middles[best], wide / 2, high / 2))
+        spots.append(Spot(float(shares[best]), float(lifts[best] * high)))
+    return spots
+
+
+def _hidden(middles: np.ndarray, half: tuple[float, float], taken: np.ndarray) -> np.ndarray:
+    """The area that what stands at each of `middles` shares with all of `taken`: middles, half widths and heights."""
+    first = np.maximum(middles[:, None] - half, taken[:, :2] - taken[:, 2:])
+    last = np.minimum(middles[:, None] + half, taken[:, :2] + taken[:, 2:])
+    return np.clip(last - first, 0, None).prod(axis=2).sum(axis=1)

@@ -4,11 +4,8 @@ from itertools import combinations
 
 import pytest
 
-from allreduce_bench.pages.clearance import clear_spots
-from allreduce_bench.pages.drawing import drawing
-from allreduce_bench.pages.moment import Spot, extent
-from allreduce_bench.pages.names import rank_names
-from allreduce_bench.pages.scene import along, scene, ways
+from allreduce_bench.pages.drawing import drawing, rank_names
+from allreduce_bench.pages.scene import Spot, along, clear_spots, extent, scene, ways
 
 Area = tuple[float, float, float, float]  # the middle, width and height
 

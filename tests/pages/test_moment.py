@@ -9,10 +9,8 @@ from matplotlib.patches import FancyBboxPatch
 from matplotlib.text import Text
 
 from allreduce_bench.pages.colours import colour_of
-from allreduce_bench.pages.drawing import drawing
-from allreduce_bench.pages.moment import Spot, draw_messages, draw_ranks, draw_ways
-from allreduce_bench.pages.names import rank_names
-from allreduce_bench.pages.scene import scene, ways
+from allreduce_bench.pages.drawing import drawing, rank_names
+from allreduce_bench.pages.scene import Spot, draw_messages, draw_ranks, draw_ways, scene, ways
 
 
 def drawn(algorithm: str, ranks: int, round_number: int, **options):

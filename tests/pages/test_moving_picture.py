@@ -10,9 +10,8 @@ from PIL import Image, ImageSequence
 from places import ROOT
 
 from allreduce_bench.cli import main
-from allreduce_bench.pages.drawing import drawing
-from allreduce_bench.pages.moving_picture import COLOURS, END_MS, FRAME_MS, SEEN_MS, frames, gif, steps_of
-from allreduce_bench.pages.names import rank_names
+from allreduce_bench.pages.drawing import drawing, rank_names
+from allreduce_bench.pages.pictures import COLOURS, END_MS, FRAME_MS, SEEN_MS, frames, gif, steps_of
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 

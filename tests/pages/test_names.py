@@ -2,7 +2,7 @@
 
 import pytest
 
-from allreduce_bench.pages.names import STYLES, rank_names, short_names
+from allreduce_bench.pages.drawing import STYLES, rank_names, short_names
 
 
 @pytest.mark.parametrize(

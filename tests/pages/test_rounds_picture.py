@@ -5,9 +5,8 @@ import io
 import pytest
 from PIL import Image
 
-from allreduce_bench.pages.drawing import drawing
-from allreduce_bench.pages.names import rank_names
-from allreduce_bench.pages.rounds_picture import _columns, _figure, png
+from allreduce_bench.pages.drawing import drawing, rank_names
+from allreduce_bench.pages.pictures import _columns, _figure, png
 from allreduce_bench.pages.scene import scene
 from allreduce_bench.schedule.algorithm import AlgorithmError
 

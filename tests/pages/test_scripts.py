@@ -7,9 +7,8 @@ import subprocess
 import pytest
 
 from allreduce_bench.algorithms import builtin
-from allreduce_bench.pages.drawing import letters, word
-from allreduce_bench.pages.steps import cut, cut_data, path
-from allreduce_bench.pages.subject import subject
+from allreduce_bench.pages.drawing import letters, subject, word
+from allreduce_bench.pages.page import cut, cut_data, path
 from allreduce_bench.web.document import asset
 
 PROGRAM = """

@@ -1,7 +1,6 @@
 """What pictures say in words."""
 
-from allreduce_bench.pages.drawing import drawing
-from allreduce_bench.pages.sentences import of_round, title
+from allreduce_bench.pages.drawing import drawing, of_round, title
 
 
 def test_titles():

@@ -2,8 +2,7 @@
 
 import pytest
 
-from allreduce_bench.pages.drawing import drawing
-from allreduce_bench.pages.shape import SHAPES, parents_of, trees_of
+from allreduce_bench.pages.drawing import SHAPES, drawing, parents_of, trees_of
 
 NATURAL = {
     "ring": "ring",

@@ -2,8 +2,8 @@
 
 import pytest
 
-from allreduce_bench.pages.steps import cut, cut_data, cuts_of, path
-from allreduce_bench.pages.subject import subject
+from allreduce_bench.pages.drawing import subject
+from allreduce_bench.pages.page import cut, cut_data, cuts_of, path
 
 
 def test_pipelines_come_in_several_cuts_and_others_in_one():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from allreduce_bench.pages.subject import even_count, subject
+from allreduce_bench.pages.drawing import even_count, subject
 from allreduce_bench.schedule import Parts
 from allreduce_bench.schedule.algorithm import AlgorithmError
 from allreduce_bench.schedule.rendezvous import Refusal

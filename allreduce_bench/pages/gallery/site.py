@@ -1,24 +1,124 @@
-"""The pages of the gallery and the folder that they are written to."""
+"""Words and numbers of the gallery's tables: shares of n, and at which numbers of ranks a promise is kept.
 
-from collections.abc import Iterator, Mapping
+From values to the text of a page: what all pages of the gallery have, and how algorithms look in their pictures.
+
+The pages of the gallery and the folder that they are written to.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from shutil import rmtree
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...algorithms import builtin
 from ...runs.atomic_write import unique_name
 from ...schedule.algorithm import Algorithm
 from ...schedule.topology import Topology
-from ...units import format_rate, format_size, format_time
-from ..subject import refuse_many_ranks
-from .charts import line_chart, map_chart
-from .claims import COMPARED, PRICES, SIZES, steps_of, times_over_ranks
-from .facts import PER_NODE, Facts, facts, promises
-from .glossary import glossary_text, sections
-from .machines import MACHINES, WinnerMap, winners_on
-from .rendering import render, render_algorithm
+from ...units import format_rate, format_size, format_time, in_ranks
+from ...web.document import asset
+from ..colours import colour_of
+from ..drawing import refuse_many_ranks
+from ..page import environment, frame, page
+from .charts import MACHINES, WinnerMap, codes, line_chart, map_chart, winners_on
+from .facts import (
+    COMPARED,
+    PER_NODE,
+    PIECES,
+    PRICES,
+    SIZES,
+    Facts,
+    facts,
+    promises,
+    steps_of,
+    times_over_ranks,
+    transfers,
+)
+from .glossary import glossary_text, pieces, sections
 from .telling import telling
-from .transfers import transfers
+
+
+def share(value: float) -> str:
+    """A volume as a share of the vector: `1.875 n`, `15 n`, `0`."""
+    return f"{value:.4g} n" if value else "0"
+
+
+def kept_at(kept: Sequence[int], tried: Sequence[int]) -> str:
+    """At which of the `tried` numbers of ranks a promise is kept: `yes`, `no`, `2 ranks only`, `even p, and p = 3`."""
+    if set(kept) == set(tried):
+        return "yes"
+    if not kept:
+        return "no"
+    for name, pattern in (("even p", _even(tried)), ("p = 2^k", _powers(tried))):
+        if len(pattern) > 1 and pattern <= set(kept):
+            others = sorted(set(kept) - pattern)
+            return name + (f", and p = {', '.join(map(str, others))}" if others else "")
+    return f"{in_ranks(kept)} only"
+
+
+def layout_text(row: Facts) -> str:
+    """Where the facts of a table were counted."""
+    layout = f"{row.ranks} ranks on {len(row.topology.nodes)} nodes of {PER_NODE}"
+    return f"{layout}; trees cut the vector into {PIECES} segments"
+
+
+def times_as_long(factor: float) -> str:
+    """`1.13 times`, `34 times`."""
+    return f"{factor:.3g} times" if factor < 10 else f"{factor:.0f} times"
+
+
+def _even(tried: Sequence[int]) -> set[int]:
+    return {number for number in tried if number % 2 == 0}
+
+
+def _powers(tried: Sequence[int]) -> set[int]:
+    return {number for number in tried if number & (number - 1) == 0}
+
+
+ROOM = "allreduce_bench.pages"
+FIRST = {"index.html": "All algorithms", "lesson.html": "First lesson", "maps.html": "Who wins where"}
+LAST = {"glossary.html": "Glossary"}
+DASHES = ("", "8 3", "2 3", "10 3 2 3")
+WORDS = (share, kept_at, pieces, layout_text, times_as_long, format_size)
+
+
+class Look(NamedTuple):
+    """What tells algorithms apart in pictures: colour, letters, and dashes of lines."""
+
+    colours: Mapping[str, str]
+    codes: Mapping[str, str]
+    dashes: Mapping[str, str]
+
+
+def render(template: str, title: str, **values: Any) -> str:
+    """The page of a template, with no script. `values` are what it shows."""
+    made = environment().get_template(f"gallery_{template}.html.j2")
+    shown = shared(f"{template}.html", title) | values
+    return made.render(shown | frame(more_style=asset(ROOM, "gallery.css")))
+
+
+def render_algorithm(name: str, ranks: int, names: str, **values: Any) -> str:
+    """The page of an algorithm with its moving picture of `ranks`, or of the most below on which it can run."""
+    own = builtin()[name]
+    ranks = next(number for number in range(ranks, 0, -1) if not own.unmet(number, Topology.one_node(number)))
+    shown = shared(f"{name}.html", name) | values
+    style = asset(ROOM, "gallery.css")
+    return page([name], ranks, names=names, template="gallery_algorithm.html.j2", style=style, **shown)
+
+
+def shared(file: str, title: str) -> dict[str, Any]:
+    """What the templates of all pages of the gallery are told, the page in `file` among them."""
+    names = list(builtin())
+    colours = {name: colour_of(place, len(names)) for place, name in enumerate(names)}
+    return {word.__name__: word for word in WORDS} | {
+        "here": file,
+        "title": title,
+        "site_pages": [*{**FIRST, **{f"{name}.html": name for name in names}, **LAST}.items()],
+        "look": Look(colours, codes(names), dict(zip(COMPARED, DASHES))),
+        "declared": builtin(),
+        "segments": PIECES,
+        "per_node": PER_NODE,
+    }
+
 
 COMPARED_ON = (16, 24)  # ranks: a power of two, and none
 GROWTH = (2, 3, 4, 6, 8, 12, 16, 24, 32)  # ranks

@@ -1,9 +1,17 @@
 """Where the parts of the pictures stand: inside of them, in order, and readable on a phone."""
 
 from allreduce_bench.algorithms import builtin
-from allreduce_bench.pages.gallery.charts import WIDTH, codes, line_chart, map_chart, short_size
-from allreduce_bench.pages.gallery.claims import Line
-from allreduce_bench.pages.gallery.machines import MACHINES, SIZES, WinnerMap
+from allreduce_bench.pages.gallery.charts import (
+    MACHINES,
+    SIZES,
+    WIDTH,
+    WinnerMap,
+    codes,
+    line_chart,
+    map_chart,
+    short_size,
+)
+from allreduce_bench.pages.gallery.facts import Line
 
 
 def made_map() -> WinnerMap:

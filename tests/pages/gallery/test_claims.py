@@ -4,7 +4,7 @@ from math import log2
 
 import pytest
 
-from allreduce_bench.pages.gallery.claims import RANKS, SIZES, steps_of, times_over_ranks
+from allreduce_bench.pages.gallery.facts import RANKS, SIZES, steps_of, times_over_ranks
 
 
 def test_1024_ranks_climb_and_descend_ten_levels_and_go_round_twice():

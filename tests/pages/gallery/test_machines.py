@@ -4,7 +4,7 @@ from click.testing import CliRunner
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.cli import main
-from allreduce_bench.pages.gallery.machines import MACHINES, SIZES, winners_on
+from allreduce_bench.pages.gallery.charts import MACHINES, SIZES, winners_on
 
 
 def test_a_map_has_a_winner_for_every_field():

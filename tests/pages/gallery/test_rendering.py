@@ -4,7 +4,7 @@ import re
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.pages.colours import contrast
-from allreduce_bench.pages.gallery.rendering import render, shared
+from allreduce_bench.pages.gallery.site import render, shared
 
 
 def test_every_algorithm_has_its_own_look():

@@ -11,8 +11,7 @@ import pytest
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.pages.gallery import site
 from allreduce_bench.pages.gallery.facts import facts
-from allreduce_bench.pages.gallery.site import SiteError, write_site
-from allreduce_bench.pages.gallery.words import share
+from allreduce_bench.pages.gallery.site import SiteError, share, write_site
 from allreduce_bench.schedule.algorithm import AlgorithmError
 from allreduce_bench.schedule.topology import Topology
 from allreduce_bench.web.document import policy

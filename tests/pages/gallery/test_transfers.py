@@ -2,7 +2,7 @@
 
 import pytest
 
-from allreduce_bench.pages.gallery.transfers import transfers
+from allreduce_bench.pages.gallery.facts import transfers
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 4, 7, 16])

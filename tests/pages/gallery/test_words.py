@@ -2,7 +2,7 @@
 
 import pytest
 
-from allreduce_bench.pages.gallery.words import kept_at, share, times_as_long
+from allreduce_bench.pages.gallery.site import kept_at, share, times_as_long
 
 TRIED = range(2, 9)
 

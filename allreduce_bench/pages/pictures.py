@@ -1,8 +1,12 @@
-"""A drawing that moves, as one GIF: the messages of each round travel, then the boxes fill up."""
+"""All rounds of a drawing side by side, as one PNG: a panel for each round, and one for the start.
+
+A drawing that moves, as one GIF: the messages of each round travel, then the boxes fill up.
+"""
 
 import io
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from math import ceil, log
 from typing import NamedTuple
 
 import numpy as np
@@ -12,15 +16,73 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
-from .clearance import clear_spots
-from .drawing import Drawing
-from .moment import DPI, Spot, draw_messages, draw_ranks, draw_ways
-from .scene import Scene, Way, scene, ways
-from .sentences import LEGEND, of_round, title
+from ..schedule.algorithm import AlgorithmError
+from .drawing import LEGEND, Drawing, of_round, title
+from .scene import DPI, Scene, Spot, Way, clear_spots, draw_messages, draw_ranks, draw_ways, scene, ways
+
+PANELS = {4: 420, 8: 560, 32: 640}  # ranks at most -> pixels, width of a panel and height of a tree in it
+HEAD, FOOT, PANEL_HEAD, PANEL_GAP = 46, 44, 26, 34  # pixels
+NARROWEST = 640  # pixels that the words need
+SHAPE = 1.6  # width over height of the whole, about
+MOST_PANELS = 100
+WAY = 0.42  # where messages are best on their ways: not in the middle, where two of an exchange meet
+EMPTY_COST = 1.5  # of a picture with as many empty places as panels, against one that is e times too wide
+
+
+def png(drawing: Drawing, names: Sequence[str]) -> bytes:
+    """The PNG of all rounds of `drawing`; `names` stand above the ranks' boxes.
+
+    A panel shows the messages of its round and what every rank holds before them; the last one what all hold then.
+    Raises AlgorithmError where there are too many rounds.
+    """
+    if len(drawing.rounds) >= MOST_PANELS:
+        raise AlgorithmError(
+            f"{drawing.algorithm}: {len(drawing.rounds)} rounds; a .png file shows fewer than {MOST_PANELS}; "
+            "use a longer --segment, or name a .gif or .html file"
+        )
+    side = next(side for most, side in PANELS.items() if drawing.ranks <= most)
+    with style.context("default"):
+        figure = _figure(scene(drawing, names, side, side))
+        file = io.BytesIO()
+        FigureCanvasAgg(figure).print_png(file, metadata={"Software": None})
+    return file.getvalue()
+
+
+def _figure(scene: Scene) -> Figure:
+    drawing, panels = scene.drawing, len(scene.drawing.rounds) + 1
+    wide, high = scene.size
+    panel_width, panel_height = wide + PANEL_GAP, high + PANEL_HEAD + PANEL_GAP / 3
+    columns = _columns(panels, panel_width / panel_height)
+    width, height = max(columns * panel_width, NARROWEST), ceil(panels / columns) * panel_height + HEAD + FOOT
+    figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI)
+    figure.text(10 / width, 1 - 14 / height, title(drawing), size=13, va="top", parse_math=False)
+    figure.text(10 / width, 12 / height, LEGEND, size=8, va="bottom", color="#595959")
+    for number, held in enumerate([drawing.start, *(round_.held for round_ in drawing.rounds)]):
+        row, column = divmod(number, columns)
+        left, top = column * panel_width + 10, HEAD + row * panel_height + PANEL_HEAD
+        axes = figure.add_axes((left / width, 1 - (top + high) / height, wide / width, high / height))
+        draw_ranks(axes, scene, held)
+        if number < len(drawing.rounds):
+            sent = ways(scene, drawing.rounds[number].messages)
+            draw_ways(axes, scene, sent)
+            draw_messages(axes, scene, sent, clear_spots(scene, sent, WAY))
+        axes.set_title(of_round(drawing, number), size=9, loc="left", pad=6)
+    return figure
+
+
+def _columns(panels: int, shape: float) -> int:
+    """How many panels, `shape` times as wide as high, stand in a row: nearly SHAPE, and few empty places."""
+
+    def cost(columns: int) -> float:
+        rows = ceil(panels / columns)
+        return abs(log(columns * shape / rows / SHAPE)) + EMPTY_COST * (rows * columns / panels - 1)
+
+    return min(range(1, panels + 1), key=cost)
+
 
 WIDTH, HEIGHT, MOST_HEIGHT = 560, 520, 900  # pixels of the ranks, of a few and of many, at most; a tree is so high
-HEAD, FOOT = 58, 40  # pixels
-NARROWEST = 480  # pixels that the words need
+MOVING_HEAD, MOVING_FOOT = 58, 40  # pixels
+NARROWEST_MOVING = 480  # pixels that the words need
 MOST_FRAMES = 150  # about: of many rounds each has fewer
 FRAME_MS, SEEN_MS, END_MS = 70, 700, 2500  # of a message on its way, before it leaves, and of the end
 COLOURS = 128
@@ -94,14 +156,14 @@ def _moved(begin: Spot, share: float) -> Spot:
 def _picture(scene: Scene, number: int) -> tuple[Figure, Axes]:
     """An empty picture with what is said of round `number`."""
     wide, high = scene.size
-    width, height = round(max(wide, NARROWEST)), round(high) + HEAD + FOOT
+    width, height = round(max(wide, NARROWEST_MOVING)), round(high) + MOVING_HEAD + MOVING_FOOT
     figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI)
     FigureCanvasAgg(figure)
     figure.text(10 / width, 1 - 10 / height, title(scene.drawing), size=12, va="top", parse_math=False)
     figure.text(10 / width, 1 - 34 / height, of_round(scene.drawing, number), size=9.5, va="top", color="#404040")
     figure.text(10 / width, 9 / height, LEGEND, size=7, va="bottom", color="#595959")
     left = (width - wide) / 2
-    return figure, figure.add_axes((left / width, FOOT / height, wide / width, high / height))
+    return figure, figure.add_axes((left / width, MOVING_FOOT / height, wide / width, high / height))
 
 
 def _drawn(figure: Figure) -> np.ndarray:
