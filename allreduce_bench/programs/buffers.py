@@ -1,10 +1,19 @@
-"""Buffers as mpi4py takes them, made vectors of the types that are ours; the others are left to mpi4py.
+"""What elements a producer of DLPack has, without taking its memory over: mpi4py then takes it as it does itself.
+
+Its capsule points to a DLTensor { void *data; int32 device_type, device_id, ndim; uint8 code, bits; uint16 lanes; … },
+which since version 1 stands behind { uint32 major, minor; void *context, *deleter; uint64 flags } (dlpack.h).
+
+Buffers as mpi4py takes them, made vectors of the types that are ours; the others are left to mpi4py.
 
 A buffer is an array, what has the buffer protocol, a tensor of PyTorch or of another producer of DLPack, or a list:
 [buffer, type], [buffer, count], [buffer, count, type], [buffer, count, displacement, type]. Whose a call is depends on
 its type and operation alone, which MPI demands to be the same on all ranks, and not on the kinds of objects.
+
+All-reduces that are left to mpi4py: of types and operations that this package does not have.
 """
 
+import ctypes
+import struct
 import sys
 from operator import index
 from typing import Any, NamedTuple
@@ -14,7 +23,50 @@ from mpi4py import MPI
 
 from ..executing import OPERATIONS
 from ..runs.dtypes import DTYPES, DtypeError, teach_numpy
-from .dlpack import dtype_of_dlpack, on_device
+
+ON_PROCESSOR = (1, 3, 11, 13)  # devices: the processor, and memory of others that it reaches
+KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}  # by the code of a type
+OFFSETS = {b"dltensor": 20, b"dltensor_versioned": 52}  # bytes before the code
+
+_name_of = ctypes.pythonapi.PyCapsule_GetName
+_name_of.restype, _name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
+_pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer_of.restype, _pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+
+
+def dtype_of_dlpack(producer: Any, name: str) -> str | None:
+    """The name in DTYPES of the elements of `producer`; None: of another type, left to mpi4py.
+
+    Raises ValueError for memory on a device, or that is not given away; TypeError for a type that mpi4py takes for
+    bytes. `name` is that of the argument.
+    """
+    try:
+        device, number = producer.__dlpack_device__()
+        if device not in ON_PROCESSOR:
+            raise on_device(name, f"device {int(device)}:{number} of DLPack")
+        try:
+            capsule = producer.__dlpack__(max_version=(1, 0), copy=False)
+        except TypeError:  # of before version 1
+            capsule = producer.__dlpack__()
+    except BufferError as error:
+        raise ValueError(f"Allreduce: {name}: {str(error).splitlines()[0]}") from None
+    label = _name_of(capsule)
+    code, bits, lanes = struct.unpack("=BBH", ctypes.string_at(_pointer_of(capsule, label) + OFFSETS[label], 4))
+    if code not in KINDS or lanes != 1:
+        raise TypeError(
+            f"Allreduce: {name} has elements of code {code} of DLPack, {bits} bits in {lanes} lanes, which "
+            "neither this package nor mpi4py reduces"
+        )
+    return dtype if (dtype := f"{KINDS[code]}{bits}") in DTYPES else None
+
+
+def on_device(name: str, device: str) -> ValueError:
+    """The error for an argument that is on a device."""
+    return ValueError(
+        f"Allreduce: {name} is on {device}; expected memory of the processor: copy it there, "
+        "or call mpi4py's own Allreduce where MPI knows the device"
+    )
+
 
 PLAIN = frozenset(map(np.dtype, ("float32", "float64", "int32", "int64", "float16")))
 NAME_OF_ID = {id(MPI.SUM): "sum", id(MPI.PROD): "prod", id(MPI.MAX): "max", id(MPI.MIN): "min"}  # they live for ever
@@ -254,3 +306,22 @@ def _as_type(array: np.ndarray | None, dtype: np.dtype, buffer: Any, name: str) 
     except (TypeError, ValueError, BufferError):
         found = type(buffer).__name__
         raise TypeError(f"Allreduce: {name}: its type {dtype.name} does not fit the memory of its {found}") from None
+
+
+def pass_on(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, op: Any, vectors: Vectors | None) -> None:
+    """`comm.Allreduce` of mpi4py itself, with its results and errors; `vectors`: the buffers are of a type of ours.
+
+    Raises TypeError, in one sentence, for a type that neither side has, and for 'avg', which mpi4py does not have.
+    """
+    if vectors is not None and vectors.recv.dtype.name == "bfloat16":
+        raise TypeError(
+            "Allreduce: bfloat16 has SUM, PROD, MAX, MIN and 'avg' here, and nothing in mpi4py; use float32"
+        )
+    if op == "avg":
+        raise TypeError("Allreduce: 'avg' is of types of floating point; of others, use MPI.SUM and divide")
+    operation = OPERATIONS[op] if isinstance(op, str) else op
+    try:
+        MPI.Comm.Allreduce(comm, sendbuf, recvbuf, operation)  # not that of a subclass, which may lead here
+    except (KeyError, BufferError) as error:  # before anything is sent
+        reason = str(error.args[0] if error.args else error).splitlines()[0]
+        raise TypeError(f"Allreduce: neither this package nor mpi4py reduces these buffers: {reason}") from error

@@ -18,20 +18,23 @@ from ..runs.cell import COMPILED, NATIVE
 from ..runs.dtypes import DTYPES, is_float, teach_numpy
 from ..schedule.algorithm import Algorithm, AlgorithmError
 from ..schedule.topology import Topology
-from .agreement import PATIENCE_S, NotTogether, Shape, refuse_different, refuse_different_arguments, refuse_together
-from .bound import Bound, Native, Site, refuse_without_compiler
-from .budget import SHARE, Budget
-from .buffers import operation_of, vectors_of
+from .agreement import (
+    PATIENCE_S,
+    NotTogether,
+    Shape,
+    end_with_errors,
+    refuse_different,
+    refuse_different_arguments,
+    refuse_together,
+)
+from .bound import Bound, Native, Site, Workspace, refuse_without_compiler
+from .budget import SHARE, Budget, Octave
+from .buffers import operation_of, pass_on, vectors_of
 from .candidates import AUTO, PYTHON, Candidate, algorithms_of, candidates, executors_here, words_of
 from .choice_file import ChoiceFile
 from .choices import NO_FILE, PROGRAM, Choice, ChoiceError, Chosen, OwnFile, own_files, write_choices
-from .errors import end_with_errors
-from .links import LONG_NBYTES, Links, measured, price_s
-from .octave import Octave
-from .own_comm import OwnComm, leave, own_comm, watch
-from .passing_on import pass_on
+from .own_comm import LONG_NBYTES, Links, OwnComm, leave, measured, own_comm, price_s, watch
 from .settling import Settling
-from .workspace import Workspace
 
 FREED = "Allreduce: the communicator was freed"
 NO_COMM = "this MPI has no communicator left to prepare anything on"

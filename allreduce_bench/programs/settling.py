@@ -1,26 +1,228 @@
-"""What one shape runs: the first candidate at first, others on trial where the budget allows it, then what is settled.
+"""When the times of a settled choice leave their own band. Pure: times in, yes or no out.
+
+A rank's own time holds its waiting for ranks that come later. The last one to come waits for nobody: the least of the
+times of one call over all ranks is free of that, and the ranks need to exchange it only once a window. Of a window of
+short calls only the last ones are timed: to read a clock would be seen.
+
+Which of several candidates is the fastest, found on calls of the program: successive halving. Pure.
+
+The candidates take turns, so that what changes in the meantime meets all of them. The first round leaves out those that
+took four times as long as the best; each later one the worse half, too (Jamieson and Talwalkar, AISTATS 2016, for the
+halving; the numbers of calls are ours). Where a turn has several calls, the first one is not counted: it opens
+connections, and finds the caches as another candidate left them.
+
+Times of short calls are exchanged once a round. Those of long ones are exchanged at each call: whoever is clearly
+behind is given up after the call that shows it.
+
+What one shape runs: the first candidate at first, others on trial where the budget allows it, then what is settled.
 
 A length that comes back is looked at now and then: is it worth a trial, or has another length of its octave settled
 already? What is settled is tried anew when its times leave their band. Every decision rests on what all ranks know.
 """
 
 import sys
-from collections.abc import Sequence
-from math import inf
+from collections.abc import Iterable, Mapping, Sequence
+from math import ceil, inf
 from time import perf_counter
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from mpi4py import MPI
 
 from ..schedule.algorithm import AlgorithmError
 from .agreement import Shape
-from .band import MOST_PATIENCE, PATIENCE, Band
 from .bound import Bound, Native
-from .budget import Budget
+from .budget import Budget, Octave
 from .candidates import Candidate
-from .octave import Octave
-from .trial import LONG_S, Trial
+
+# Calls of a window, of calls shorter than so many seconds: looking costs them 1 %
+WINDOWS = ((1e-5, 1024), (1e-4, 256), (1e-3, 64))
+TIMED = 16  # calls of a window: its last ones; of longer calls all
+# Of the median, up or down: half the width of the band at least and at most. Twice the time is always outside
+FACTOR, MOST_FACTOR = 1.5, 1.8
+PATIENCE, MOST_PATIENCE = 2, 16  # windows in a row outside of it
+
+
+class Band:
+    """The band of one choice whose calls take about `call_s`; its first window says where the band lies.
+
+    `patience`: after so many windows outside of the band the choice is to be tried anew.
+    """
+
+    def __init__(self, call_s: float, patience: int = PATIENCE):
+        self.window = next((calls for limit_s, calls in WINDOWS if call_s < limit_s), TIMED)
+        self.untimed = self.window - TIMED  # calls at the beginning of a window
+        self.patience = patience
+        self.typical_s = call_s  # of the last window
+        self.limits_s: tuple[float, float] | None = None  # seconds; None: the first window is not over
+        self._taken: list[float] = []
+        self._outside = 0  # windows in a row
+
+    @property
+    def most_calls(self) -> int:
+        """Within so many calls after a change it is noticed: the window in which it happens may hide it."""
+        return (self.patience + 1) * self.window
+
+    def take(self, time_s: float) -> np.ndarray | None:
+        """Note the time of a timed call on this rank, seconds; at the end of a window its times [call]."""
+        self._taken.append(time_s)
+        if len(self._taken) < TIMED:
+            return None
+        times, self._taken = np.array(self._taken), []
+        return times
+
+    def is_left(self, times: np.ndarray) -> bool:
+        """Whether the choice is to be tried anew, by the least times over all ranks of a window, seconds [call]."""
+        ordered = sorted(times.tolist())  # quicker than numpy for so few
+        low, typical, high = (ordered[len(ordered) * quarter // 4] for quarter in (1, 2, 3))
+        self.typical_s = typical
+        if self.limits_s is None:
+            spread = high / low if low > 0 else 1.0
+            factor = min(max(FACTOR, spread**2), MOST_FACTOR)
+            self.limits_s = typical / factor, typical * factor
+            return False
+        is_inside = self.limits_s[0] <= typical <= self.limits_s[1]
+        self._outside = 0 if is_inside else self._outside + 1
+        return self._outside >= self.patience
+
+
+class Round(NamedTuple):
+    """What each candidate that is left gets in a round."""
+
+    calls: int  # of a turn, one after the other
+    turns: int = 1
+
+    @property
+    def both(self) -> int:
+        """All calls of a candidate."""
+        return self.calls * self.turns
+
+
+SHORT = (Round(3), Round(4, 2), Round(4, 4), Round(4, 8))  # times of short calls vary more; more of them cost little
+LONG = (Round(1), Round(1, 4), Round(1, 6), Round(1, 12))
+LONG_S = 1e-3  # no longer a short call
+LAST = 2  # candidates in the last round
+CLEAR, CLEAR_AT_FIRST = 2.0, 4.0  # times the best: whoever takes longer is no longer tried; two times may be luck
+BEHIND, BEHIND_AT_FIRST = 1.3, 1.6  # the same of long calls, whose times vary less
+TIE = 0.02  # relative: of those as near as this the one that was named first
+UNKNOWN = 2.0  # times the best: what is expected of a candidate that was not tried
+
+
+def most_calls(candidates: int, rounds: Iterable[Round] = SHORT) -> int:
+    """The number of calls after which a trial of so many candidates is over at the latest."""
+    total = 0
+    for number, one in enumerate(rounds if candidates > 1 else ()):
+        total += one.both * candidates
+        candidates = _half(candidates) if number else candidates
+    return total
+
+
+def _half(candidates: int) -> int:
+    return max(LAST, ceil(candidates / 2))
+
+
+class Trial:
+    """A trial of candidates 0, 1, …; the same on all ranks, if all tell `decide` the same times.
+
+    `guesses_s` are times that are known without a trial, candidate -> seconds; they only say what a turn may cost.
+    """
+
+    def __init__(self, candidates: int, is_long: bool = False, guesses_s: Mapping[int, float] | None = None):
+        self.left = list(range(candidates))
+        self.calls = 0  # so far, in all rounds
+        self._rounds, self._number, self._is_long = LONG if is_long else SHORT, 0, is_long
+        self._guesses_s = dict(guesses_s or {})
+        self._times: list[list[float]] = [[] for _ in range(candidates)]  # that count
+        self._turns = self._turns_of_round()  # candidates, of the turns that are to come
+        self._taken: list[tuple[int, float]] = []  # candidate, seconds; not exchanged yet
+
+    @property
+    def winner(self) -> int | None:
+        """The candidate that is taken; None: it is not known yet."""
+        return self.left[0] if len(self.left) == 1 else None
+
+    @property
+    def turn(self) -> int:
+        """The candidate of the next call."""
+        return self._turns[len(self._taken) // self._calls_of_turn if not self._is_long else 0]
+
+    @property
+    def is_between(self) -> bool:
+        """Whether all times are exchanged: the next call begins what is exchanged together."""
+        return not self._taken
+
+    @property
+    def best(self) -> int:
+        """The fastest so far, of those that are left."""
+        return min(self.left, key=self.typical_s)
+
+    @property
+    def coming(self) -> list[int]:
+        """The candidates of the calls until times are exchanged the next time."""
+        return self._turns[: 1 if self._is_long else None]
+
+    @property
+    def loss_s(self) -> float:
+        """What these calls are expected to take longer than the best would; 0 where no time is known at all."""
+        best_s = self.typical_s(self.best)
+        if best_s == inf:
+            return 0.0
+        expected = (min(self.typical_s(one), UNKNOWN * best_s) if not self._times[one] else self.typical_s(one)
+                    for one in self.coming)  # fmt: skip
+        return sum(max(0.0, time_s - best_s) for time_s in expected) * self._calls_of_turn
+
+    def take(self, time_s: float) -> np.ndarray | None:
+        """Note the time of a call on this rank, seconds; where times are to be exchanged, those of the last calls."""
+        self._taken.append((self.turn, time_s))
+        self.calls += 1
+        is_over = len(self._taken) == len(self.coming) * self._calls_of_turn
+        return np.array([time_s for _, time_s in self._taken]) if is_over else None
+
+    def decide(self, times: np.ndarray) -> None:
+        """Who is left, by the times of the last calls over all ranks, seconds [call]."""
+        for call, ((one, _), time_s) in enumerate(zip(self._taken, times.tolist())):
+            if self._calls_of_turn == 1 or call % self._calls_of_turn:
+                self._times[one].append(time_s)
+        last, self._taken, self._turns = self._taken[-1][0], [], self._turns[len(self.coming) :]
+        if self._is_long:
+            clear = BEHIND if self._number else BEHIND_AT_FIRST
+            if self.typical_s(last) > clear * self.typical_s(self.best):
+                self.drop(last)
+        if not self._turns and self.winner is None:
+            self._end_round()
+
+    def drop(self, candidate: int) -> None:
+        """It is no longer tried."""
+        self.left.remove(candidate)
+        self._turns = [one for one in self._turns if one != candidate]
+        if not self._turns and len(self.left) > 1:
+            self._end_round()
+
+    def typical_s(self, candidate: int) -> float:
+        """The lower median of the times that count: one disturbed call does not move it; inf: none is known."""
+        times = sorted(self._times[candidate])
+        return times[(len(times) - 1) // 2] if times else self._guesses_s.get(candidate, inf)
+
+    @property
+    def _calls_of_turn(self) -> int:
+        return self._rounds[self._number].calls
+
+    def _turns_of_round(self) -> list[int]:
+        return self.left * self._rounds[self._number].turns
+
+    def _end_round(self) -> None:
+        ranked = sorted(self.left, key=self.typical_s)
+        best_s = self.typical_s(ranked[0])
+        clear = CLEAR if self._number else CLEAR_AT_FIRST
+        if self._number:
+            ranked = ranked[: _half(len(ranked))]
+        self._number += 1
+        if self._number == len(self._rounds):
+            self.left = [min(one for one in ranked if self.typical_s(one) <= best_s * (1 + TIE))]
+            return
+        self.left = sorted(one for one in ranked if self.typical_s(one) <= clear * best_s)
+        self._turns = self._turns_of_round()
+
 
 VAIN = 1.1  # times the new choice: a trial that finds the former one as near as this was in vain
 FIRST_LOOK, FIRST_LOOK_LONG, LONG_NBYTES = 8, 4, 2**20  # calls of a length, and of one of so many bytes

@@ -15,8 +15,8 @@ import numpy as np
 from mpi4py import MPI
 
 from ..runs.dtypes import DTYPES, DtypeError, is_float, teach_numpy
+from .agreement import end_with_errors
 from .candidates import AUTO
-from .errors import end_with_errors
 from .prepared import PreparedAllreduces
 
 try:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from allreduce_bench.programs.band import MOST_FACTOR, TIMED, WINDOWS, Band
+from allreduce_bench.programs.settling import MOST_FACTOR, TIMED, WINDOWS, Band
 
 WINDOW = WINDOWS[1][1]  # of short calls
 

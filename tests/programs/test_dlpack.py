@@ -7,8 +7,10 @@ pytest.importorskip("mpi4py.MPI", exc_type=ImportError)
 
 from mpi4py import MPI  # noqa: E402
 
-from allreduce_bench.programs.buffers import vectors_of  # noqa: E402
-from allreduce_bench.programs.dlpack import dtype_of_dlpack  # noqa: E402
+from allreduce_bench.programs.buffers import (
+    dtype_of_dlpack,  # noqa: E402
+    vectors_of,  # noqa: E402
+)
 
 
 class Produced:

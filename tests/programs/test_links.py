@@ -10,8 +10,8 @@ from rank_programs import mpirun
 mpi4py.rc.initialize = False
 from mpi4py import MPI  # noqa: E402
 
-from allreduce_bench.programs import links  # noqa: E402
-from allreduce_bench.programs.links import PROBE_NBYTES, SLOW_S_PER_BYTE, Links, measured, price_s  # noqa: E402
+from allreduce_bench.programs import own_comm  # noqa: E402
+from allreduce_bench.programs.own_comm import PROBE_NBYTES, SLOW_S_PER_BYTE, Links, measured, price_s  # noqa: E402
 from allreduce_bench.schedule.algorithm import Cost  # noqa: E402
 
 ETHERNET = Links(50e-6, 80e-9)
@@ -42,7 +42,7 @@ class PlayedComm:
 @pytest.mark.parametrize("rank", [0, 3])
 def test_links_are_found_as_they_are(rank, monkeypatch):
     comm = PlayedComm(rank, 4, ETHERNET)
-    monkeypatch.setattr(links.time, "perf_counter", lambda: comm.now_s)
+    monkeypatch.setattr(own_comm.time, "perf_counter", lambda: comm.now_s)
     assert measured(comm) == pytest.approx(ETHERNET)
 
 

@@ -3,9 +3,12 @@
 import mpi4py
 
 mpi4py.rc.initialize = False
-from allreduce_bench.programs.budget import SHARE_OF_OCTAVE  # noqa: E402
+from allreduce_bench.programs.budget import (  # noqa: E402
+    SHARE_OF_OCTAVE,  # noqa: E402
+    STALE,
+    Octave,
+)
 from allreduce_bench.programs.candidates import Candidate  # noqa: E402
-from allreduce_bench.programs.octave import STALE, Octave  # noqa: E402
 
 RING = Candidate("ring", "sendrecv")
 

@@ -9,12 +9,21 @@ import pytest
 mpi4py.rc.initialize = False
 from allreduce_bench.programs import settling  # noqa: E402
 from allreduce_bench.programs.agreement import Shape  # noqa: E402
-from allreduce_bench.programs.band import MOST_PATIENCE, PATIENCE, Band  # noqa: E402
-from allreduce_bench.programs.budget import BEGIN_S, PREPARED_S, SHARE, Budget  # noqa: E402
+from allreduce_bench.programs.budget import (  # noqa: E402
+    BEGIN_S,
+    PREPARED_S,
+    SHARE,
+    Budget,
+    Octave,  # noqa: E402
+)
 from allreduce_bench.programs.candidates import Candidate  # noqa: E402
-from allreduce_bench.programs.octave import Octave  # noqa: E402
-from allreduce_bench.programs.settling import Settling  # noqa: E402
-from allreduce_bench.programs.trial import most_calls  # noqa: E402
+from allreduce_bench.programs.settling import (  # noqa: E402
+    MOST_PATIENCE,
+    PATIENCE,
+    Band,
+    Settling,  # noqa: E402
+    most_calls,  # noqa: E402
+)
 from allreduce_bench.schedule.algorithm import AlgorithmError  # noqa: E402
 
 NAMES = ["native", "ring", "tree", "naive"]

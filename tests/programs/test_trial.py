@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from allreduce_bench.programs.trial import CLEAR_AT_FIRST, LONG, SHORT, UNKNOWN, Trial, most_calls
+from allreduce_bench.programs.settling import CLEAR_AT_FIRST, LONG, SHORT, UNKNOWN, Trial, most_calls
 
 
 def tried(times_s, noise=lambda call: 1.0, is_long: bool = False) -> Trial:

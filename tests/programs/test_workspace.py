@@ -8,7 +8,7 @@ import pytest
 
 mpi4py.rc.initialize = False
 from allreduce_bench.executing import Prepared  # noqa: E402
-from allreduce_bench.programs.workspace import COPIED_NBYTES, EACH, MOST_STEPS, Workspace, by_address  # noqa: E402
+from allreduce_bench.programs.bound import COPIED_NBYTES, EACH, MOST_STEPS, Workspace, by_address  # noqa: E402
 
 
 def address(vector: np.ndarray) -> int:

@@ -39,6 +39,6 @@ def test_tensors_of_pytorch_are_reduced_where_they_lie(ranks):
 
 def test_the_package_offers_it():
     pytest.importorskip("mpi4py.MPI", exc_type=ImportError)
-    from allreduce_bench.programs.wrapped import wrap
+    from allreduce_bench.programs.allreduce import wrap
 
     assert allreduce_bench.wrap is wrap

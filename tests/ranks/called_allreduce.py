@@ -20,12 +20,11 @@ from mpi4py import MPI
 from allreduce_bench import Allreduce
 from allreduce_bench.executing import OPERATIONS
 from allreduce_bench.measuring.vectors import Check, exact_inputs, poison
-from allreduce_bench.programs import bound, settling, workspace
+from allreduce_bench.programs import bound, settling
 from allreduce_bench.programs.agreement import NotTogether, Shape, refuse_different
 from allreduce_bench.programs.allreduce import prepared_for
-from allreduce_bench.programs.band import Band
 from allreduce_bench.programs.prepared import PreparedAllreduces
-from allreduce_bench.programs.trial import most_calls
+from allreduce_bench.programs.settling import Band, most_calls
 from allreduce_bench.runs.dtypes import DTYPES, is_float, teach_numpy
 
 COMM = MPI.COMM_WORLD
@@ -92,7 +91,7 @@ def ways_to_name_buffers() -> None:
     Allreduce([ones, 2, MPI.FLOAT], [total, 2, MPI.FLOAT], MPI.SUM, COMM, algorithm="ring", executor=PYTHON)
     check(total.sum() == 2 * size, "the first two alone")
     for _ in range(8):
-        long = np.ones(workspace.COPIED_NBYTES), np.zeros(workspace.COPIED_NBYTES)
+        long = np.ones(bound.COPIED_NBYTES), np.zeros(bound.COPIED_NBYTES)
         Allreduce(*long, comm=COMM, algorithm="ring", executor=PYTHON)
         check((long[1] == size).all(), "at new places")
     own = COMM.Dup()

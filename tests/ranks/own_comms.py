@@ -13,8 +13,7 @@ import traceback
 from called_allreduce import COMM, check
 from mpi4py import MPI
 
-from allreduce_bench.programs.links import measured
-from allreduce_bench.programs.own_comm import leave, own_comm
+from allreduce_bench.programs.own_comm import leave, measured, own_comm
 
 
 class Counted(MPI.Intracomm):
