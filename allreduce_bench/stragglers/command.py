@@ -103,7 +103,7 @@ def _named(
 def _write_trace(named: "list[Named]", path: Path) -> None:
     """Write how late each rank was. Raises OneLineError where there are several sources."""
     from ..runs.atomic_write import write_given
-    from .trace_source import trace_text
+    from .sources import trace_text
 
     if len(named) != 1:
         raise OneLineError(f"--trace writes one source, found {len(named)}; name one of them")
@@ -121,8 +121,7 @@ def _say_nothing(sources: tuple[Path, ...]) -> None:
 def _show(named: "list[Named]") -> None:
     """Print a table and the sentences of each."""
     from ..importers.values import printable
-    from .sentences import verdict_sentences
-    from .table import rank_table
+    from .sentences import rank_table, verdict_sentences
 
     for number, one in enumerate(named):
         title = printable(": ".join(filter(None, [one.path, one.judged.what])))

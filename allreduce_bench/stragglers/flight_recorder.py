@@ -20,7 +20,7 @@ from ..importers.documents import document_of, text_of, whole_of
 from ..importers.row import LogError
 from ..importers.values import dtype_of, itemsize_of
 from ..units import MAX_RANKS
-from .collectives import SYMMETRIC, meeting_of
+from .kineto import SYMMETRIC, meeting_of
 from .progress import NO_RECORD, Count, Held, Missing, Progress, Unlike
 
 TITLE = "flight-recorder"

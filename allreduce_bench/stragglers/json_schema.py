@@ -2,9 +2,8 @@
 
 from ..runs.json_schema.build import Format, Schema, fields, flag, items, number, or_null, text, whole
 from . import verdict as codes
-from .document import SCHEMA
+from .document import PROGRESS, SCHEMA
 from .localise import GROUP, NODE, RANK
-from .progress_document import PROGRESS
 
 SILENCES = (
     *(codes.TOO_FEW_STEPS, codes.ONE_RANK, codes.BELOW_CLOCK, codes.SMALL_WAIT, codes.BELOW_NOISE),

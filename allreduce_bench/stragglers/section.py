@@ -1,14 +1,156 @@
-"""What a page says of who arrives late: sentences, the ranks as a table, skew and lateness as a figure."""
+"""Who arrives late: the skew over the steps, and how late each rank is in each step, as a map.
+
+What a page says of who arrives late: sentences, the ranks as a table, skew and lateness as a figure.
+"""
 
 from typing import Any
 
+import numpy as np
+import pandas as pd
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+
+from ..report.figure import Drawing
+from ..report.figures.looks import GRID, NOTE, PANELS_WIDTH
 from ..report.pictures import Picture
 from ..runs.cell import NATIVE
 from ..runs.folder import RunFolder
-from .figure import draw_arrivals
-from .joined_arrivals import of_run
-from .sentences import Judged, judged, verdict_sentences
-from .table import left_words, rank_rows, table_head
+from ..units import format_time
+from .arrivals import Arrivals
+from .localise import GROUP
+from .of_run import of_run
+from .sentences import Judged, judged, left_words, rank_rows, table_head, verdict_sentences
+from .verdict import StragglerReport
+
+MOST_ROWS, MOST_COLUMNS = 128, 400  # of the map: beyond, ranks and steps are put together
+HEIGHT = 5.6  # inches
+LATE = LinearSegmentedColormap.from_list("late", ["#ffffff", "#fde3a7", "#D55E00", "#5c1a00"])
+UNKNOWN = "#d9d9d9"
+QUANTILE = 99  # of the lateness: what is later has the darkest colour
+
+
+def draw_arrivals(arrivals: Arrivals, report: StragglerReport) -> Drawing | None:
+    """Skew over time above, the map of ranks and steps below; None where no step is known of two ranks."""
+    late_s = lateness(arrivals)
+    known = np.isfinite(late_s).sum(axis=1) > 1
+    if not known.any():
+        return None
+    late_s = late_s[known]
+    steps = np.flatnonzero(known)
+    figure = Figure(figsize=(PANELS_WIDTH, HEIGHT), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(1, 2))
+    unit, factor = _unit(np.nanmax(late_s))
+    _draw_skew(above, late_s, factor, unit)
+    _draw_map(figure, below, late_s, report, factor, unit)
+    return Drawing(figure, _caption(arrivals, late_s), _numbers(steps, late_s))
+
+
+def lateness(arrivals: Arrivals) -> np.ndarray:
+    """float64 [step, rank]: how late each rank was behind the earliest of its step, seconds; NaN: not known."""
+    with np.errstate(invalid="ignore"):
+        return arrivals.ready_s - np.fmin.reduce(arrivals.ready_s, axis=1, keepdims=True)
+
+
+def binned(late_s: np.ndarray, rows: int = MOST_ROWS, columns: int = MOST_COLUMNS) -> np.ndarray:
+    """float64 [rank, step], neighbours put together, as many in each place: of steps the median, of ranks the last."""
+    medians = np.array([_quiet(np.nanmedian, part) for part in _parts(late_s, columns)]).T
+    return np.array([_quiet(np.nanmax, part) for part in _parts(medians, rows)])
+
+
+def _length(count: int, most: int) -> int:
+    """How many neighbours stand in one place of at most so many."""
+    return -(-count // most)
+
+
+def _parts(values: np.ndarray, most: int) -> list[np.ndarray]:
+    """Pieces of equal length, but for the last one."""
+    length = _length(len(values), most)
+    return [values[start : start + length] for start in range(0, len(values), length)]
+
+
+def _quiet(function, part: np.ndarray) -> np.ndarray:
+    """`function` over the first axis; NaN where nothing is known."""
+    unknown = np.isnan(part).all(axis=0)
+    return np.where(unknown, np.nan, function(np.where(unknown, 0.0, part), axis=0))
+
+
+def _unit(most_s: float) -> tuple[str, float]:
+    return next(((u, f) for u, f in (("us", 1e6), ("ms", 1e3)) if most_s * f < 1000), ("s", 1.0))
+
+
+def _draw_skew(axes, late_s: np.ndarray, factor: float, unit: str) -> None:
+    skew = np.nanmax(late_s, axis=1) * factor
+    axes.plot(np.arange(len(skew)) + 0.5, skew, color="#56B4E9", linewidth=0.6, label="each step")
+    window = max(1, len(skew) // 20)
+    if window > 2:
+        medians = pd.Series(skew).rolling(window, center=True, min_periods=1).median()
+        axes.plot(np.arange(len(skew)) + 0.5, medians, color="black", linewidth=1.6, label=f"median of {window} steps")
+    axes.set_ylabel(f"skew in {unit}")
+    axes.set_ylim(0, None)
+    axes.grid(**GRID)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(loc="lower right", bbox_to_anchor=(1, 0.98), ncols=2, frameon=False, fontsize=8.5)
+
+
+def _draw_map(figure: Figure, axes, late_s: np.ndarray, report: StragglerReport, factor: float, unit: str) -> None:
+    steps, ranks = late_s.shape
+    shown = binned(late_s) * factor
+    rows, columns = shown.shape
+    colours = LATE.with_extremes(bad=UNKNOWN)
+    most = max(np.nanpercentile(late_s, QUANTILE) * factor, 1e-12)
+    image = axes.imshow(
+        np.ma.masked_invalid(shown),
+        aspect="auto",
+        cmap=colours,
+        vmin=0,
+        vmax=most,
+        extent=(0, columns * _length(steps, MOST_COLUMNS), rows * _length(ranks, MOST_ROWS) - 0.5, -0.5),
+        interpolation="nearest",
+    )
+    axes.set_xlim(0, steps)
+    axes.set_ylim(ranks - 0.5, -0.5)
+    axes.set_xlabel("step")
+    axes.set_ylabel("rank")
+    if ranks <= 32:
+        axes.set_yticks(range(ranks))
+    where = {"xycoords": ("axes fraction", "data"), "va": "center", "annotation_clip": False}
+    for suspect in report.suspects:
+        if suspect.kind == GROUP:
+            axes.annotate("slow group", (1.005, float(np.median(suspect.ranks))), **where, **NOTE)
+            continue
+        for rank in suspect.ranks[:8]:
+            axes.annotate(f"rank {rank}", (1.005, rank), **where, **NOTE)
+    bar = figure.colorbar(image, ax=axes, pad=0.06, extend="max")
+    bar.set_label(f"late behind the earliest rank in {unit}")
+
+
+def _caption(arrivals: Arrivals, late_s: np.ndarray) -> str:
+    steps, ranks = late_s.shape
+    together = []
+    if steps > MOST_COLUMNS:
+        together.append("neighbouring steps show their median")
+    if ranks > MOST_ROWS:
+        together.append("neighbouring ranks show the latest of them")
+    clock = (
+        f" The clocks of the ranks agree to {format_time(arrivals.clock_error_s)}." if arrivals.clock_error_s else ""
+    )
+    return (
+        "Above: skew of each step, last minus first rank that is ready for the call. Below: how late each rank is"
+        " behind the earliest of the step; the rank that the others wait for is dark, and grey is not known."
+        + (f" {'; '.join(together).capitalize()}." if together else "")
+        + clock
+    )
+
+
+def _numbers(steps: np.ndarray, late_s: np.ndarray) -> pd.DataFrame:
+    """Columns step, rank, late_s, as in the map."""
+    shown = binned(late_s)
+    rows, columns = np.indices(shown.shape)
+    first_rank = np.arange(0, late_s.shape[1], _length(late_s.shape[1], MOST_ROWS))
+    first_step = steps[:: _length(len(steps), MOST_COLUMNS)]
+    values = {"step": first_step[columns.ravel()], "rank": first_rank[rows.ravel()], "late_s": shown.ravel()}
+    return pd.DataFrame(values)
+
 
 MOST_PARTS = 8  # of a run, such as numbers of ranks and patterns, that are shown
 STEM = "arrivals"  # of the files of a figure

@@ -1,18 +1,202 @@
-"""What arrivals say of ranks and nodes, in sentences: who is slow, what it costs, since when; or why nobody is."""
+"""Why nobody is named as slow, in sentences with the figures; and a step that was held up once.
 
-from collections.abc import Sequence
-from math import exp, isfinite
+What arrivals say of ranks and nodes, in sentences: who is slow, what it costs, since when; or why nobody is.
+
+The ranks of a straggler report as a table, the latest first.
+"""
+
+from collections.abc import Callable, Sequence
+from math import ceil, exp, isfinite, log10
+from operator import itemgetter
 from typing import NamedTuple
+
+import numpy as np
 
 from ..machine.core_load import DISTURBED, LOW_CLOCK
 from ..runs.folder import RunFolder
+from ..tables import Column, Screen, columns_of, fitted
 from ..units import format_ranges, format_time, three_digits
 from .arrivals import Arrivals
-from .joined_arrivals import Injected, of_run
 from .localise import GROUP, NODE, RANK, nodes_of
-from .node_states import NodeState
-from .silence import percent, silence_sentences, stall_words, z_words
-from .verdict import LEAST_COST, LEAST_EXPLAINED, LEAST_WAIT, StragglerReport, Suspect, straggler_report
+from .of_run import Injected, NodeState, of_run
+from .slow_units import FEWEST_WORTH, LEAST_SLOWER
+from .verdict import (
+    BELOW_CLOCK,
+    BELOW_NOISE,
+    LEAST_COST,
+    LEAST_EXPLAINED,
+    LEAST_WAIT,
+    NO_READY_TIMES,
+    NO_SINGLE_CAUSE,
+    ONE_RANK,
+    SMALL_WAIT,
+    TOO_ALIKE,
+    TOO_FEW_STEPS,
+    Stall,
+    StragglerReport,
+    Suspect,
+    straggler_report,
+)
+
+MOST_Z = 1000  # beyond, there is no noise
+MOST_OFTEN = 4  # ranks that are named as often last
+MUCH_ALIKE = 5.0  # steps that are worth one, from which on that is said: a lag-1 correlation of 2/3
+MOST_STEPS = 1e6  # beyond, more steps are no advice
+
+
+def silence_sentences(arrivals: Arrivals, report: StragglerReport) -> list[str]:
+    """Why nobody is named. A step that makes most of the waiting is told first: it is what the table shows."""
+    why = SILENCE[report.silence](arrivals, report)
+    if report.stall and report.silence in (SMALL_WAIT, BELOW_NOISE, NO_SINGLE_CAUSE):
+        return [f"no rank is slow in many steps, but {stall_words(report.stall)}", f"no rank is named as slow: {why}"]
+    return [f"no rank is named: {why}"]
+
+
+def stall_words(stall: Stall) -> str:
+    """`rank 2 held up step 50 once, for 9.0 s: 99 % of all waiting`."""
+    return (
+        f"rank {stall.rank} held up step {stall.step} once, for {format_time(stall.wait_s)}: {percent(stall.share)} of"
+        " all waiting"
+    )
+
+
+def percent(share: float) -> str:
+    """`11.8 %`; below 1 % with one digit that counts."""
+    value = 100 * share
+    if not isfinite(value):
+        return "an unknown share"
+    return f"{value:.0f} %" if value >= 99.95 else f"{value:.3g} %" if value >= 1 else f"{value:.1g} %"
+
+
+def z_words(z: float, digits: str = ".3g") -> str:
+    """`29.6`; of data without noise `>1000`."""
+    return f"{z:{digits}}" if abs(z) <= MOST_Z else f">{MOST_Z}" if z > 0 else f"<-{MOST_Z}"
+
+
+def _few_steps(arrivals: Arrivals, report: StragglerReport) -> str:
+    if not report.steps and len(arrivals.step_s):
+        return "no step has the arrivals of two ranks or more"
+    return f"{report.steps} steps are too few to tell a slow rank from chance"
+
+
+def _no_ready_times(arrivals: Arrivals, report: StragglerReport) -> str:
+    known_s = arrivals.step_s[np.isfinite(arrivals.step_s)]
+    times = f" ({len(known_s)} steps, median {format_time(float(np.median(known_s)))})" if len(known_s) else ""
+    return (
+        "no step has the arrivals of two ranks, as where a program never calls ready(): only the times of steps are"
+        f" known{times}"
+    )
+
+
+def _one_rank(arrivals: Arrivals, report: StragglerReport) -> str:
+    return "one rank alone has nobody to be compared with"
+
+
+def _below_clock(arrivals: Arrivals, report: StragglerReport) -> str:
+    return (
+        f"the clocks of the ranks agree to {format_time(arrivals.clock_error_s)} only; no rank is later than the others"
+        f" by three times that, {_of_a_step(report.clock_share)}"
+    )
+
+
+def _small_wait(arrivals: Arrivals, report: StragglerReport) -> str:
+    return (
+        f"ranks wait {percent(report.waiting_share)} of the time of all steps for the last one; a cause is named where"
+        f" that is {percent(LEAST_WAIT)} or more"
+    )
+
+
+def _below_noise(arrivals: Arrivals, report: StragglerReport) -> str:
+    return (
+        f"ranks wait {percent(report.waiting_share)} of the time of all steps for the last one, but none is late so"
+        f" much and so steadily that it is not chance{_latest_words(report)}{_worth_words(report)}"
+    )
+
+
+def _too_alike(arrivals: Arrivals, report: StragglerReport) -> str:
+    return (
+        "ranks that are late in a step are late in the next ones, too, as ranks are that drift:"
+        f" {report.steps} steps say as much as {report.worth_steps:.2g} independent ones, and {FEWEST_WORTH} are the"
+        f" least{_needed_words(report)}"
+    )
+
+
+def _worth_words(report: StragglerReport) -> str:
+    """What the steps are worth, and how many would do, where they depend on each other much; else empty."""
+    if not report.worth_steps * MUCH_ALIKE < report.steps:
+        return ""
+    worth = f"{report.steps} of them say as much as {report.worth_steps:.2g} independent ones"
+    return f"; a step is like the ones before: {worth}" + _needed_words(report) * (report.steps_needed > report.steps)
+
+
+def _needed_words(report: StragglerReport) -> str:
+    """`, and about 1,200 steps would tell`; empty where no number of steps would."""
+    if not report.steps_needed <= MOST_STEPS:
+        return ""
+    digits = max(0, len(str(int(report.steps_needed))) - 2)
+    return f", and about {round(report.steps_needed / 10**digits) * 10**digits:,} steps would tell"
+
+
+def _no_single_cause(arrivals: Arrivals, report: StragglerReport) -> str:
+    late = np.flatnonzero(np.nan_to_num(report.slower_by) >= LEAST_SLOWER).tolist()
+    if report.ranks > 2 and 2 * len(late) >= report.ranks:
+        return (
+            f"ranks {format_ranges(late)} are late alike, half or more of all {report.ranks} ranks, so that nobody can"
+            " say which half is slow"
+        )
+    often = _often_words(report)
+    if often:
+        alone = "but its median lateness does not stand out from that of the others"
+        return f"{often}, {alone if len(report.often_last) == 1 else 'and no single rank stands out'}"
+    return (
+        f"ranks wait {percent(report.waiting_share)} of the time of all steps and differ lastingly, but no rank and no"
+        f" node stands out from the others{_latest_words(report)}"
+    )
+
+
+def _often_words(report: StragglerReport) -> str:
+    """`ranks 2 and 3 arrive last often (54 % and 45 % of steps, p < 1e-09)`; empty where nobody does."""
+    ranks = report.often_last[:MOST_OFTEN]
+    if not ranks:
+        return ""
+    shares = _listed([percent(float(report.last_count[rank]) / report.steps) for rank in ranks])
+    p_value = float(report.p_value[list(ranks)].max())
+    p_value_words = "p < 1e-09" if p_value < 1e-9 else f"p < {10 ** ceil(log10(p_value)):.0e}"
+    names = _listed(list(map(str, ranks)))
+    who = f"ranks {names} arrive" if len(ranks) > 1 else f"rank {names} arrives"
+    return f"{who} last often ({shares} of steps, {p_value_words})"
+
+
+def _listed(words: list[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def _latest_words(report: StragglerReport) -> str:
+    """The rank that is the latest, and what would have to be exceeded."""
+    late = [value if isfinite(value) else -1.0 for value in report.slower_by.tolist()]
+    latest, most = max(enumerate(late), key=itemgetter(1), default=(0, -1.0))
+    if most <= 0:
+        return ""
+    words = f"; the latest, rank {latest}, is late by {percent(most)} of a step"
+    hidden = f", and what is below {_of_a_step(report.noise_share)} is not told from noise"
+    return words + hidden * (most < report.noise_share)
+
+
+def _of_a_step(share: float) -> str:
+    return f"{percent(share)} of a step" if share <= 1 else "a whole step"
+
+
+SILENCE: dict[str, Callable[[Arrivals, StragglerReport], str]] = {  # code -> why
+    TOO_FEW_STEPS: _few_steps,
+    NO_READY_TIMES: _no_ready_times,
+    ONE_RANK: _one_rank,
+    BELOW_CLOCK: _below_clock,
+    TOO_ALIKE: _too_alike,
+    SMALL_WAIT: _small_wait,
+    BELOW_NOISE: _below_noise,
+    NO_SINGLE_CAUSE: _no_single_cause,
+}
+
 
 LEAST_P = 1e-9  # a smaller p-value is not told apart
 MINUTE_S, HOUR_S = 60.0, 3600.0
@@ -303,3 +487,89 @@ def _ranks(ranks: Sequence[int]) -> str:
 
 def _duration(seconds: float) -> str:
     return f"{seconds / HOUR_S:.3g} h" if seconds >= HOUR_S else format_time(seconds)
+
+
+MOST_RANKS = 16  # rows; suspects are always among them
+HEAD = ("rank", "node", "late", "of a step", "z", "last", "p", "caused", "suffered")
+SINCE = "since"  # one more column, where a suspect is slow for a stretch, or at times: its row is of these steps
+LEFT_OUT = (4, 6, 8, 7)  # columns, in this order, where a screen is narrow
+
+
+class RankOrder:
+    """The ranks of a report, suspects first, then the latest."""
+
+    def __init__(self, judged: Judged):
+        report = judged.report
+        self.suspects = [rank for suspect in report.suspects for rank in suspect.ranks]
+        self.all_shown = {rank for suspect in report.suspects if suspect.kind != GROUP for rank in suspect.ranks}
+        late = np.where(np.isfinite(report.slower_by), report.slower_by, -np.inf)
+        others = [int(rank) for rank in np.argsort(-late, kind="stable") if rank not in self.suspects]
+        first = sorted(dict.fromkeys(self.suspects), key=lambda rank: rank not in self.all_shown)
+        self.ranks = [*first, *others]
+
+
+def table_head(judged: Judged) -> tuple[str, ...]:
+    """The names of the columns."""
+    return (*HEAD, SINCE) if any(when_words(suspect, judged) for suspect in judged.report.suspects) else HEAD
+
+
+def when_words(suspect: Suspect, judged: Judged) -> str:
+    """In which steps it is slow; empty: in all."""
+    return often_words(suspect) or since_words(suspect, judged)
+
+
+def rank_rows(judged: Judged, most: int = MOST_RANKS) -> tuple[list[list[str]], int]:
+    """The rows below `table_head`, and how many ranks are left out; none where nobody says when it is ready."""
+    if judged.report.silence == NO_READY_TIMES:
+        return [], 0
+    order = RankOrder(judged)
+    shown = order.ranks[: max(most, len(order.all_shown))]
+    own = {suspect.ranks[0]: suspect for suspect in judged.report.suspects if suspect.kind == RANK}
+    since = {rank: when_words(each, judged) for each in judged.report.suspects for rank in each.ranks}
+    has_since = table_head(judged) != HEAD
+    rows = [_row(judged, rank, own.get(rank)) + [since.get(rank, "")] * has_since for rank in shown]
+    return rows, len(order.ranks) - len(shown)
+
+
+def _row(judged: Judged, rank: int, suspect: Suspect | None) -> list[str]:
+    """What is known of a rank in all steps; of a rank that is a suspect the figures of its sentence."""
+    report, arrivals = judged.report, judged.arrivals
+    node = arrivals.node_of[rank]
+    late, z = (suspect.slower_by, suspect.z) if suspect else (float(report.slower_by[rank]), float(report.z[rank]))
+    last = suspect.last_share if suspect else float(report.last_count[rank]) / max(1, report.steps)
+    p_value = suspect.p_value if suspect else float(report.p_value[rank])
+    known = isfinite(late)
+    return [
+        str(rank),
+        arrivals.nodes[node] if arrivals.nodes else str(node),
+        _signed_time(late * report.undisturbed_s) if known else "unknown",
+        f"{100 * late + 0.0:.1f} %".replace("-0.0 ", "0.0 ") if known else "",
+        z_words(z, ".3g" if suspect else ".1f") if isfinite(z) else "",
+        f"{100 * last:.3g} %" if suspect else f"{100 * last:.0f} %",
+        "" if not isfinite(p_value) else "<1e-9" if p_value < 1e-9 else f"{p_value:.1g}",
+        _time(suspect.caused_s if suspect else float(report.caused_s[rank])),
+        _time(float(report.suffered_s[rank])) if known else "",
+    ]
+
+
+def _time(time_s: float) -> str:
+    return format_time(time_s) if time_s else "0"
+
+
+def _signed_time(time_s: float) -> str:
+    return f"-{format_time(-time_s)}" if time_s < 0 else format_time(time_s)
+
+
+def left_words(judged: Judged, left: int) -> str:
+    """Of ranks that have no row: `48 ranks more, all less late`; those of a group may be as late."""
+    return f"{left} ranks more" + ", all less late" * (not judged.report.groups)
+
+
+def rank_table(judged: Judged, screen: Screen) -> list[str]:
+    """The lines of the table, fitted to the screen."""
+    rows, left = rank_rows(judged)
+    if not rows:
+        return []
+    columns: list[Column] = columns_of([list(table_head(judged)), *rows], left=(1,), left_out=LEFT_OUT)
+    more = [f"and {left_words(judged, left)}; --format json has every rank"] if left else []
+    return [*fitted(columns, screen, "--format json"), *more]

@@ -15,6 +15,24 @@ neither the length of a step nor a slow unit moves the scale. A unit is slow whe
 So is a unit that is slow for a while: all stretches of blocks of steps are tried, with a critical value for so many
 stretches; the edges come from `change_points`. A set of arrivals without slow units gives one in ALARM of cases, at
 most; tests/studies/operating_curve.py and false_causes.py measure that and how often a slow one is found.
+
+Two groups of ranks, of which one is slower: half of the nodes, a third of them, or all but a few.
+
+Where many ranks are late alike nobody stands out from the others, and the median rank may be one of the slow ones. So
+the ranks are ordered by their lateness and cut where the means of the two sides lie furthest apart, in standard
+deviations within the sides (the largest likelihood of two normal distributions of one width). That the ranks of one
+distribution are cut in two gives a distance, too: 3 to 4 deviations of many ranks, more of few. `critical_distance`
+lies beyond what normal, uniform and heavy-tailed differences give; tests/studies/false_causes.py measures it.
+
+Ranks that are late in some of their steps: now and then, or in every tenth one.
+
+Such a rank hardly moves its median. So its late steps are counted, those in which it is behind its own usual lateness
+by more than a threshold, and held against those of the others: a rank is late at times where it has more of all late
+steps than chance gives it (binomial: Przyborowski and Wilenski, Biometrika 31, 1940), and stands out from the others,
+which may be late now and then, too. All THRESHOLDS are tried, with a critical value for so many. Late steps in a row
+are no sign of it: they are a slowness that lasts for a while, and count as one.
+
+Late steps at equal distances are a sign of their own, where no other rank has such.
 """
 
 from math import sqrt
@@ -24,9 +42,17 @@ from typing import NamedTuple
 import numpy as np
 
 from ..robust import OF_NORMAL, block_medians, critical_z, deviation, median, median_of_others, spread_of_blocks
-from .change_points import slow_between
-from .dependence import correlation_time
-from .outliers import FEWEST_UNLIKE, SPREAD, expected_beyond, standing_out
+from .noise import (
+    FEWEST_UNLIKE,
+    PRIOR_FREEDOM,
+    SPREAD,
+    chance_of_at_least,
+    correlation_time,
+    correlation_time_of_events,
+    expected_beyond,
+    slow_between,
+    standing_out,
+)
 
 ALARM = 0.005  # share of jobs without slow units of which noise alone names one, at most
 UNLIKE_ALARM = 0.002  # the same of units that differ normally, beyond these differences
@@ -187,3 +213,158 @@ def _slow_unit(
     stands_out = beyond >= -NormalDist().inv_cdf(UNLIKE_ALARM / (units * tried))
     z = lateness_s / float(noise.of_mean_s(blocks)[unit])
     return SlowUnit(unit, lateness_s, z, start, stop, stands_out, expected_beyond(beyond, units * tried))
+
+
+LEAST_PART = 8  # the smaller group has one of so many ranks or more, and two or more
+DISTANCE = 6.0  # deviations within groups, of many ranks
+OF_FEW = 2  # with so many ranks it is twice that
+
+
+class TwoGroups(NamedTuple):
+    """A cut of units into those that are slower and the rest."""
+
+    slow: np.ndarray  # bool [unit]
+    late_s: float  # mean of the slow ones minus that of the others
+    distance: float  # the same in standard deviations within the groups
+
+
+def two_groups(late_s: np.ndarray, undisturbed_s: float, noise_s: float) -> TwoGroups | None:
+    """`late_s`: float64 [unit], lateness over all steps against any reference; NaN: not known. None: there are none.
+
+    `noise_s`: standard deviation of these by the noise of steps.
+    """
+    units = np.flatnonzero(~np.isnan(late_s))
+    least = max(2, -(-len(units) // LEAST_PART))
+    if len(units) < 2 * least:
+        return None
+    order = units[np.argsort(late_s[units], kind="stable")]
+    ordered = late_s[order] - late_s[order[0]]
+    sums, squares, number = np.cumsum(ordered), np.cumsum(ordered**2), len(units)
+    low = np.arange(least, number - least + 1)  # ranks of the faster group
+    high = number - low
+    low_sum, high_sum = sums[low - 1], sums[-1] - sums[low - 1]
+    within = np.maximum(squares[-1] - low_sum**2 / low - high_sum**2 / high, 0.0)
+    prior = PRIOR_FREEDOM * ((SPREAD * undisturbed_s) ** 2 + noise_s**2)
+    apart_s = high_sum / high - low_sum / low
+    distance = apart_s / np.sqrt((prior + within) / (PRIOR_FREEDOM + number - 2))
+    best = int(distance.argmax())
+    if distance[best] < critical_distance(number):
+        return None
+    slow = np.zeros(len(late_s), dtype=bool)
+    slow[order[low[best] :]] = True
+    return TwoGroups(slow, float(apart_s[best]), float(distance[best]))
+
+
+def critical_distance(units: int) -> float:
+    """How far apart two groups of so many units are at least."""
+    return DISTANCE * (1 + OF_FEW / units)
+
+
+ALARM_AT_TIMES = 0.005  # share of jobs of which chance alone makes a rank late at times, at most
+THRESHOLDS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)  # of the undisturbed step
+FEWEST_LATE = 3  # steps
+MOST_LATE = 0.5  # of the steps: a rank that is late in more is slow
+REGULAR = 0.8  # of the late steps lie at equal distances, and of these places as many are late steps
+ONLY_ONE = 3  # times the late steps of any other rank: then their regularity says something
+
+
+class LateAtTimes(NamedTuple):
+    """A unit that is late in some of its steps."""
+
+    unit: int
+    steps: np.ndarray  # bool [step]: in which
+    late_s: float  # median of its lateness in these
+    share: float  # of its steps
+    every: int  # distance of its late steps; 0: they are not regular
+    z: float  # of the number of its late steps
+
+
+def late_at_times(ready_s: np.ndarray, undisturbed_s: float, clock_s: float, left_out: np.ndarray) -> list[LateAtTimes]:
+    """Arguments: `ready_s`, float64 [step, unit]; `clock_s`: no less is claimed; `left_out`, bool [unit]: not asked."""
+    late_s = ready_s - median_of_others(ready_s)
+    late_s = late_s - median(late_s, axis=0)
+    known = ~np.isnan(late_s)
+    most = ALARM_AT_TIMES / (len(THRESHOLDS) * known.shape[1])
+    found: dict[int, tuple[float, float]] = {}  # unit: its p-value and threshold
+    with np.errstate(invalid="ignore"):
+        for threshold_s in (max(each * undisturbed_s, clock_s) for each in THRESHOLDS):
+            p_values = _p_values(late_s > threshold_s, known, most)
+            for unit in np.flatnonzero(p_values <= most).tolist():
+                if not left_out[unit] and (unit not in found or p_values[unit] < found[unit][0]):
+                    found[unit] = (float(p_values[unit]), threshold_s)
+        return [_described(unit, late_s[:, unit], *found[unit]) for unit in sorted(found)]
+
+
+def _p_values(is_late: np.ndarray, known: np.ndarray, most: float) -> np.ndarray:
+    """float64 [unit]: that chance alone makes it late so often; 1 where that is above `most`, or not asked."""
+    counts, trials = is_late.sum(axis=0), known.sum(axis=0)
+    p_values = np.ones(len(counts))
+    asked = (counts >= FEWEST_LATE) & (counts <= MOST_LATE * trials)
+    if not asked.any():
+        return p_values
+    shared = correlation_time_of_events(is_late)
+    by_spread = _by_spread(counts, trials, shared)
+    for unit in np.flatnonzero(asked & (by_spread <= ALARM_AT_TIMES)).tolist():
+        others = np.delete(np.arange(len(counts)), unit)
+        alike = max(shared, correlation_time_of_events(is_late[:, [unit]]))
+        worth = round(float(counts.sum()) / alike)
+        own = min(int(counts[unit] / alike), worth)
+        p = float(chance_of_at_least(np.array(own), worth, float(trials[unit] / trials.sum())))
+        p = max(p, float(by_spread[unit]))
+        if counts[unit] >= ONLY_ONE * counts[others].max(initial=0):
+            others_are = np.asarray(is_late[:, others].any(axis=1))
+            p *= _chance_of_regular(is_late[:, unit], others_are)
+        p_values[unit] = p
+    return p_values
+
+
+def _by_spread(counts: np.ndarray, trials: np.ndarray, alike: float) -> np.ndarray:
+    """float64 [unit]: that its share stands out as far from the others' by chance; 0: too few units to say.
+
+    Of the angle of each share, whose deviation by chance is the same for all shares: 1 over the root of the trials.
+    """
+    if (trials > 0).sum() < FEWEST_UNLIKE:
+        return np.zeros(len(counts))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        angles = 2 * np.arcsin(np.sqrt(counts / trials))
+    deviation = np.sqrt(alike / max(float(np.median(trials)), 1.0))
+    return np.array([NormalDist().cdf(-float(z)) for z in standing_out(angles[None], deviation)[0]])
+
+
+def period_of(is_late: np.ndarray) -> int:
+    """The distance of late steps that are regular; 0: they are not. `is_late`: bool [step]."""
+    late = np.flatnonzero(is_late)
+    if len(late) < FEWEST_LATE:
+        return 0
+    period = int(np.median(np.diff(late)))
+    if period < 2:
+        return 0
+    phases = np.bincount(late % period, minlength=period)
+    phase = int(phases.argmax())
+    places = len(range(phase, len(is_late), period))
+    return period if phases[phase] >= REGULAR * max(len(late), places) else 0
+
+
+def _chance_of_regular(is_late: np.ndarray, others_are: np.ndarray) -> float:
+    """That as many steps drawn at random lie at equal distances from the first to the last step; 1: they do not.
+
+    `others_are`: bool [step], that another unit is late. Where one is at the places that this one misses, what is
+    regular comes to one unit or another.
+    """
+    period, steps, late = period_of(is_late), len(is_late), int(is_late.sum())
+    if not period:
+        return 1.0
+    phase = int(np.bincount(np.flatnonzero(is_late) % period).argmax())
+    if (others_are & ~is_late)[phase::period].any():
+        return 1.0
+    # The second of them may lie anywhere; each further one meets its place once in about `steps / late`.
+    return float(min(1.0, (late / steps) ** (REGULAR * (late - 2))))
+
+
+def _described(unit: int, late_s: np.ndarray, p_value: float, threshold_s: float) -> LateAtTimes:
+    """Late is what lies beyond half of the typical late step, so that noise beyond a low threshold is not counted."""
+    half_s = max(threshold_s, 0.5 * float(np.median(late_s[late_s > threshold_s])))
+    steps = late_s > half_s
+    known = int((~np.isnan(late_s)).sum())
+    z = -NormalDist().inv_cdf(max(p_value, 1e-300))
+    return LateAtTimes(unit, steps, float(np.median(late_s[steps])), float(steps.sum()) / known, period_of(steps), z)

@@ -1,27 +1,135 @@
-"""Arrivals of whatever has some: runs, NCCL Inspector, torch.profiler, StepMonitor, arrival traces."""
+"""Arrivals as a trace, `step,rank,late_s`, which `run --arrival FILE.csv` replays; see `runs.arrival_trace`.
 
-from collections.abc import Sequence
+When the ranks of a communicator were ready for each call, on a common clock: see `arrivals`.
+
+What PyTorch and NCCL write of a job, told by content: traces of Kineto, records of the Flight Recorder, NCCL RAS.
+
+Arrivals of whatever has some: runs, NCCL Inspector, torch.profiler, StepMonitor, arrival traces.
+"""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from ..importers.inspector import files_of, is_of_inspector
+from ..importers.documents import head_of, is_pickle
+from ..importers.inspector import (
+    MEETING,
+    VERBOSE,
+    Communicator,
+    call_table,
+    chosen_communicator,
+    files_of,
+    is_of_inspector,
+    logs_of,
+)
+from ..importers.inspector_stamps import BEGIN, EXIT, READY, stamps_of_calls
 from ..importers.lines import read_text
 from ..importers.row import LogError
-from ..runs.arrival_trace import read_trace
+from ..runs.arrival_trace import HEADER, read_trace
 from ..runs.folder import RunFolder
 from ..units import in_ranks
-from . import monitor_source, trace_source
+from . import flight_recorder, kineto, monitor_log, nccl_ras
 from .arrivals import Arrivals
 from .flight_recorder import progress_of_records, refuse_pickle
-from .inspector_source import arrivals_of_logs
-from .job_files import FLIGHT_RECORDER, KINETO, PICKLE, RAS, kinds_of
-from .joined_arrivals import Injected, of_run
-from .kineto_source import arrivals_of_traces
+from .kineto import arrivals_of_traces
 from .nccl_ras import progress_of_ras
-from .node_states import NodeState
+from .of_run import Injected, NodeState, of_run
 from .progress import Progress
+
+
+def recognises(text: str) -> bool:
+    """Whether a text begins as a trace."""
+    first = text.lstrip("\ufeff").partition("\n")[0]
+    return [word.strip() for word in first.split(",")] == HEADER
+
+
+def trace_text(arrivals: Arrivals) -> str:
+    """The trace of arrivals, in steps from 0; a step in which some rank is not known is left out.
+
+    Raises LogError: there is no step of which every rank is known.
+    """
+    whole_steps = ~np.isnan(arrivals.ready_s).any(axis=1)
+    late_s = arrivals.ready_s[whole_steps]
+    if not late_s.size:
+        raise LogError("--trace: no step has the arrivals of all ranks, so there is no trace to write; leave it out")
+    late_s = late_s - late_s.min(axis=1, keepdims=True)
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(HEADER)
+    for step, of_step in enumerate(late_s.tolist()):
+        writer.writerows((step, rank, f"{time_s:.9g}") for rank, time_s in enumerate(of_step))
+    return out.getvalue()
+
+
+def arrivals_of_logs(paths: Sequence[Path], communicator: str | None) -> tuple[Communicator, Arrivals]:
+    """The arrivals of files of NCCL Inspector, and the communicator that they are of. Raises LogError."""
+    chosen = chosen_communicator(logs_of(paths), communicator, MEETING)
+    stamps = stamps_of_calls(call_table(chosen, MEETING))
+    if stamps is None:
+        raise LogError(f"{chosen.place}: no stamps of kernels, so nobody can be said to be late; record with {VERBOSE}")
+    has_rank = np.isin(np.arange(chosen.ranks), list(chosen.of_rank))
+    begin_s = stamps.times_s[BEGIN, :, has_rank].T[:, 0]
+    end_s = stamps.times_s[EXIT, :, has_rank].T.max(axis=1)
+    known = np.isfinite(begin_s) & np.isfinite(end_s)
+    if not known.any():
+        raise LogError(f"{chosen.place}: no two successive calls were recorded by every rank")
+    return chosen, Arrivals(
+        ready_s=stamps.times_s[READY, known],
+        step_s=(end_s - begin_s)[known],
+        clock_error_s=stamps.clock_error_s,
+        node_of=chosen.node_of,
+        nodes=tuple(host or "unknown" for host in dict.fromkeys(chosen.hosts)),
+        begin_s=begin_s[known] - begin_s[known][0],
+    )
+
+
+KINETO, FLIGHT_RECORDER, RAS, PICKLE = "kineto", "flight-recorder", "nccl-ras", "pickle"
+RECOGNISERS = {
+    KINETO: kineto.recognises,
+    FLIGHT_RECORDER: flight_recorder.recognises,
+    RAS: nccl_ras.recognises,
+}
+
+TITLES = {
+    KINETO: "a trace in the Chrome format, as torch.profiler writes it",
+    FLIGHT_RECORDER: "a record of PyTorch's Flight Recorder",
+    RAS: "a report of NCCL RAS",
+}
+
+
+def description_of(head: str) -> str:
+    """Return what a text that begins so is, and which command reads it; empty: none of these."""
+    kind = next((kind for kind, recognises in RECOGNISERS.items() if recognises(head)), "")
+    return f"{TITLES[kind]}: give it to 'allreduce-bench stragglers'" if kind else ""
+
+
+def kind_of(path: Path) -> str:
+    """One of the names above; empty: anything else, also a folder."""
+    head = head_of(path)
+    if is_pickle(head):
+        return PICKLE
+    text = head.decode(errors="replace")
+    return next((kind for kind, recognises in RECOGNISERS.items() if recognises(text)), "")
+
+
+def kinds_of(paths: Iterable[Path]) -> list[tuple[Path, str]]:
+    """Each path with its kind; a folder of such files gives way to them. Pickles of a folder with others are left."""
+    found = []
+    for path in paths:
+        below = _below(path) if path.is_dir() and not (path / "run.json").exists() and not files_of(path) else []
+        others = [one for one in below if one[1] != PICKLE]
+        found += others or below or [(path, kind_of(path))]
+    return found
+
+
+def _below(folder: Path) -> list[tuple[Path, str]]:
+    every = ((file, kind_of(file)) for file in sorted(folder.rglob("*")))
+    return [one for one in every if one[1]]
+
 
 EXPECTED = (
     "expected a run measured with --compute or --arrival, files of NCCL Inspector, of torch.profiler or of the Flight"
@@ -102,11 +210,11 @@ def _of_folder(path: Path) -> list[Source]:
 
 def _of_file(path: Path, step_s: float | None) -> list[Source]:
     text = read_text(path)
-    if monitor_source.recognises(text):
-        sessions = monitor_source.sessions(path, text)
+    if monitor_log.recognises(text):
+        sessions = monitor_log.sessions(path, text)
         names = [f"start {number}" if len(sessions) > 1 else "" for number in range(1, len(sessions) + 1)]
         return [Source(str(path), MONITOR, name, arrivals) for name, arrivals in zip(names, sessions)]
-    if not trace_source.recognises(text):
+    if not recognises(text):
         raise LogError(f"{path}, line 1: unknown; {EXPECTED}")
     if step_s is None:
         raise LogError(f"{path}: an arrival trace does not say how long a step takes; add --step, such as --step 250ms")

@@ -30,7 +30,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..robust import LEAST_Z, critical_z, deviation, median, median_of_others
-from .block_noise import BlockNoise, Noise
+from .noise import BlockNoise, Noise
 from .slow_units import CARE, CLOCK_ERRORS
 
 SLOW, RECOVERED, GROUPS = "slow", "recovered", "groups"  # kinds of alerts

@@ -4,8 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from allreduce_bench.stragglers.monitor.arguments import checked_duration, checked_every, checked_function, checked_path
-from allreduce_bench.stragglers.monitor.step_monitor import StepMonitor
+from allreduce_bench.stragglers.monitor.step_monitor import (
+    StepMonitor,
+    checked_duration,
+    checked_every,
+    checked_function,
+    checked_path,
+)
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from allreduce_bench.stragglers.attribution import attribution, lasting_differences
+from allreduce_bench.stragglers.localise import Lateness
 from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
-from allreduce_bench.stragglers.what_if import Lateness
+from allreduce_bench.stragglers.verdict import attribution, lasting_differences
 
 
 def ready(slow, ranks=8, noise=0.0):

@@ -5,7 +5,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from allreduce_bench.stragglers.binomial import chance_of_at_least
+from allreduce_bench.stragglers.noise import chance_of_at_least
 
 
 def test_the_tail_is_the_sum_of_its_terms():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from allreduce_bench.stragglers.block_noise import SCALES, BlockNoise
+from allreduce_bench.stragglers.noise import SCALES, BlockNoise
 
 
 def series(lag: float, blocks: int, columns: int = 8, seed: int = 1) -> np.ndarray:

@@ -5,8 +5,7 @@ from math import nan
 import numpy as np
 import pytest
 
-from allreduce_bench.stragglers.monitor.blocks import HEAD, START, block_of, empty_row
-from allreduce_bench.stragglers.monitor.common_clock import Line
+from allreduce_bench.stragglers.monitor.blocks import HEAD, START, Line, block_of, empty_row
 
 
 def row(line: Line, ready_s: list, end_s: list, start: float = nan) -> np.ndarray:

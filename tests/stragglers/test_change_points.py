@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from allreduce_bench.stragglers.change_points import slow_between
+from allreduce_bench.stragglers.noise import slow_between
 
 
 def late(steps, start, stop, level=0.12, noise=0.03, seed=1):

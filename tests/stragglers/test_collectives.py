@@ -2,7 +2,7 @@
 
 import pytest
 
-from allreduce_bench.stragglers.collectives import meeting_of
+from allreduce_bench.stragglers.kineto import meeting_of
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from time import perf_counter, sleep
 import numpy as np
 import pytest
 
-from allreduce_bench.stragglers.monitor.common_clock import CommonClock, Line, error_of_two
+from allreduce_bench.stragglers.monitor.blocks import CommonClock, Line, error_of_two
 
 
 class Node:

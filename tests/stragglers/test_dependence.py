@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from allreduce_bench.stragglers.dependence import correlation_time, correlation_time_of_events
+from allreduce_bench.stragglers.noise import correlation_time, correlation_time_of_events
 from allreduce_bench.stragglers.synthetic import correlated
 
 

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from allreduce_bench.stragglers.monitor.device import LONGEST, device_of
+from allreduce_bench.stragglers.monitor.step_monitor import LONGEST, device_of
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import numpy as np
 from made_arrivals import judgement
 
-from allreduce_bench.stragglers.figure import MOST_COLUMNS, MOST_ROWS, binned, draw_arrivals, lateness
+from allreduce_bench.stragglers.section import MOST_COLUMNS, MOST_ROWS, binned, draw_arrivals, lateness
 from allreduce_bench.stragglers.sentences import judged
 
 

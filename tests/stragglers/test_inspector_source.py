@@ -6,7 +6,7 @@ from made_inspector import Job, write_job
 
 from allreduce_bench.importers import LogError, LogWarning
 from allreduce_bench.stragglers.arrivals import waits
-from allreduce_bench.stragglers.inspector_source import arrivals_of_logs
+from allreduce_bench.stragglers.sources import arrivals_of_logs
 from allreduce_bench.stragglers.verdict import straggler_report
 
 JOB = Job(ranks=8, steps=60)

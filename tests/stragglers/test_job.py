@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from allreduce_bench.stragglers.arrivals import Arrivals
-from allreduce_bench.stragglers.binomial import chance_of_at_least
-from allreduce_bench.stragglers.job import job_of, worth
+from allreduce_bench.stragglers.noise import chance_of_at_least
+from allreduce_bench.stragglers.verdict import job_of, worth
 
 
 def test_steps_that_cannot_be_compared_are_left_out():

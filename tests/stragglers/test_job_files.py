@@ -6,8 +6,8 @@ import shutil
 from made_inspector import Job, write_job
 from made_traces import RAS, TORCH, write_records, write_traces
 
-from allreduce_bench.stragglers.job_files import FLIGHT_RECORDER, KINETO, PICKLE, kind_of, kinds_of
-from allreduce_bench.stragglers.job_files import RAS as NCCL_RAS
+from allreduce_bench.stragglers.sources import FLIGHT_RECORDER, KINETO, PICKLE, kind_of, kinds_of
+from allreduce_bench.stragglers.sources import RAS as NCCL_RAS
 
 
 def test_each_is_told_by_its_content(tmp_path):

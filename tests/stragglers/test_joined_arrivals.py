@@ -8,8 +8,7 @@ from made_runs import build_run
 from allreduce_bench.importers import keep, read
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.stragglers.arrivals import Arrivals
-from allreduce_bench.stragglers.joined_arrivals import joined, of_run
-from allreduce_bench.stragglers.run_arrivals import RunArrivals
+from allreduce_bench.stragglers.of_run import RunArrivals, joined, of_run
 
 
 def part(launch: str, begin_s: list[float], ready_s: float) -> RunArrivals:

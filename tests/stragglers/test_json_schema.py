@@ -1,7 +1,7 @@
 """The schema of `stragglers --format json`."""
 
 from allreduce_bench.stragglers.json_schema import SILENCES, SUSPECT
-from allreduce_bench.stragglers.silence import SILENCE
+from allreduce_bench.stragglers.sentences import SILENCE
 from allreduce_bench.stragglers.verdict import Suspect
 
 

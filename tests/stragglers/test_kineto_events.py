@@ -7,7 +7,7 @@ from made_traces import TORCH, of_nccl, without, write_traces
 
 from allreduce_bench.importers import LogError
 from allreduce_bench.importers.documents import head_of
-from allreduce_bench.stragglers.kineto_events import COMMS, GLOO, KERNEL, NCCL, OP, recognises, traced
+from allreduce_bench.stragglers.kineto import COMMS, GLOO, KERNEL, NCCL, OP, recognises, traced
 
 
 def test_a_trace_that_torch_wrote_over_gloo():

@@ -11,7 +11,7 @@ from places import RANK_PROGRAMS
 
 from allreduce_bench.importers import LogError, LogNote, LogWarning
 from allreduce_bench.stragglers.flight_recorder import progress_of_records
-from allreduce_bench.stragglers.kineto_source import HOST_CLOCK_ERROR_S, arrivals_of_traces
+from allreduce_bench.stragglers.kineto import HOST_CLOCK_ERROR_S, arrivals_of_traces
 from allreduce_bench.stragglers.verdict import straggler_report
 
 LATE = 2

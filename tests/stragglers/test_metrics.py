@@ -5,7 +5,7 @@ from collections import deque
 
 import numpy as np
 
-from allreduce_bench.stragglers.monitor.metrics import MOST_RANKS, Metrics, escaped, text
+from allreduce_bench.stragglers.monitor.output import MOST_RANKS, Metrics, escaped, text
 
 SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z]+="(?:[^"\\\n]|\\["\\n])*",?)+)\})? (\S+)')
 

@@ -8,7 +8,7 @@ import pytest
 from made_arrivals import arrivals, write_steps
 
 from allreduce_bench.importers import LogError, LogNote, LogWarning
-from allreduce_bench.stragglers.monitor_source import recognises, sessions
+from allreduce_bench.stragglers.monitor_log import recognises, sessions
 
 
 def read(path):

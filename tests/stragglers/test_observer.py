@@ -8,8 +8,7 @@ import pytest
 from allreduce_bench.stragglers.monitor import observer
 from allreduce_bench.stragglers.monitor.blocks import Block
 from allreduce_bench.stragglers.monitor.observer import Job, Observer
-from allreduce_bench.stragglers.monitor.stalls import Stall
-from allreduce_bench.stragglers.monitor.watchdog import Unasked
+from allreduce_bench.stragglers.monitor.watchdog import Stall, Unasked
 from allreduce_bench.stragglers.monitor.words import too_little_sentence
 from allreduce_bench.stragglers.step_alarm import Alert, TooLittle
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm, t
 
-from allreduce_bench.stragglers.outliers import expected_beyond, normal_of_t, standing_out
+from allreduce_bench.stragglers.noise import expected_beyond, normal_of_t, standing_out
 
 
 @pytest.mark.parametrize("freedom", [4, 10, 60])

@@ -6,8 +6,7 @@ from math import nan
 
 import numpy as np
 
-from allreduce_bench.stragglers.monitor.metrics import Metrics
-from allreduce_bench.stragglers.monitor.output import Output, json_line
+from allreduce_bench.stragglers.monitor.output import Metrics, Output, json_line
 
 
 def test_a_line_is_json_that_others_read():

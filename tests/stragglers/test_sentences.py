@@ -6,19 +6,19 @@ from made_arrivals import arrivals, judgement
 
 from allreduce_bench.runs.injected import Slowdown
 from allreduce_bench.stragglers.arrivals import Arrivals
-from allreduce_bench.stragglers.joined_arrivals import Injected
-from allreduce_bench.stragglers.node_states import NodeState
+from allreduce_bench.stragglers.of_run import Injected, NodeState
 from allreduce_bench.stragglers.sentences import (
+    MOST_RANKS,
     idle_words,
     judged,
     name_of,
     often_words,
     p_words,
+    rank_rows,
     since_words,
     verdict_sentences,
 )
 from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
-from allreduce_bench.stragglers.table import MOST_RANKS, rank_rows
 
 
 def test_a_slow_rank_is_named_with_its_price():

@@ -4,16 +4,16 @@ import socket
 
 import pytest
 
-from allreduce_bench.stragglers.monitor.side_line import (
+from allreduce_bench.stragglers.monitor.watchdog import (
     ANSWER,
     BODY,
     LOOPBACK,
     Message,
     SideLine,
+    State,
     new_key,
     own_addresses,
 )
-from allreduce_bench.stragglers.monitor.stalls import State
 
 SAID = Message(ANSWER, 5, State(2**40, True, False, 1.5))
 

@@ -2,9 +2,8 @@
 
 import pytest
 
-from allreduce_bench.stragglers.job import job_of
-from allreduce_bench.stragglers.single_stall import single_stall
 from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
+from allreduce_bench.stragglers.verdict import job_of, single_stall
 
 
 def job(steps=100, stalls=(), slow=(), ranks=(2,)):

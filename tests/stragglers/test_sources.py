@@ -12,11 +12,18 @@ from made_runs import build_run
 from made_traces import RAS, damaged, write_records, write_traces
 
 from allreduce_bench.importers import LogError
-from allreduce_bench.stragglers.job_files import FLIGHT_RECORDER, KINETO
-from allreduce_bench.stragglers.job_files import RAS as NCCL_RAS
 from allreduce_bench.stragglers.progress_sentences import progress_sentences
-from allreduce_bench.stragglers.sources import INSPECTOR, MONITOR, TRACE, found_in, sources_of
-from allreduce_bench.stragglers.trace_source import trace_text
+from allreduce_bench.stragglers.sources import (
+    FLIGHT_RECORDER,
+    INSPECTOR,
+    KINETO,
+    MONITOR,
+    TRACE,
+    found_in,
+    sources_of,
+    trace_text,
+)
+from allreduce_bench.stragglers.sources import RAS as NCCL_RAS
 
 
 def test_files_of_one_job_are_one_source(tmp_path):

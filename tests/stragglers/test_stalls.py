@@ -1,6 +1,6 @@
 """Whom the others wait for, from what the ranks answer."""
 
-from allreduce_bench.stragglers.monitor.stalls import State, stall_of
+from allreduce_bench.stragglers.monitor.watchdog import State, stall_of
 
 
 def answers(*places: tuple[int, bool] | None, says_ready: bool = True) -> dict[int, State]:

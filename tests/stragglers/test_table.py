@@ -3,8 +3,7 @@
 import numpy as np
 from made_arrivals import judgement
 
-from allreduce_bench.stragglers.sentences import judged
-from allreduce_bench.stragglers.table import HEAD, MOST_RANKS, SINCE, rank_rows, rank_table, table_head
+from allreduce_bench.stragglers.sentences import HEAD, MOST_RANKS, SINCE, judged, rank_rows, rank_table, table_head
 from allreduce_bench.tables import Screen
 
 

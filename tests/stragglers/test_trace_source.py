@@ -7,7 +7,7 @@ from made_logs import log
 
 from allreduce_bench.importers import LogError
 from allreduce_bench.runs.arrival_trace import read_trace
-from allreduce_bench.stragglers.trace_source import recognises, trace_text
+from allreduce_bench.stragglers.sources import recognises, trace_text
 
 
 def test_what_is_written_is_read(tmp_path):

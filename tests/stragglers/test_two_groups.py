@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from allreduce_bench.stragglers.two_groups import critical_distance, two_groups
+from allreduce_bench.stragglers.slow_units import critical_distance, two_groups
 
 
 @pytest.mark.parametrize(("units", "slow"), [(4, 2), (8, 4), (8, 2), (64, 8), (64, 21), (512, 400)])

@@ -7,9 +7,7 @@ from time import monotonic, sleep
 import pytest
 
 from allreduce_bench.stragglers.monitor import watchdog
-from allreduce_bench.stragglers.monitor.side_line import SideLine, new_key
-from allreduce_bench.stragglers.monitor.stalls import Stall
-from allreduce_bench.stragglers.monitor.watchdog import Answerer, Asker, Progress, Unasked
+from allreduce_bench.stragglers.monitor.watchdog import Answerer, Asker, Progress, SideLine, Stall, Unasked, new_key
 
 PATIENCE_S = 60.0
 

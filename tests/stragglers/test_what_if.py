@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from allreduce_bench.stragglers.what_if import Lateness, earlier_s, mean_wait_s, moved_earlier, replaced, saved_s
+from allreduce_bench.stragglers.localise import Lateness, earlier_s, mean_wait_s, moved_earlier, replaced, saved_s
 
 READY_S = np.array([[1.0, 1.2, 5.0], [1.0, 1.2, 5.0], [1.0, 3.0, np.nan]])
 LATE = [Lateness((2,), 1, 3, 3.9)]

@@ -1,7 +1,6 @@
 """What is said, word for word."""
 
-from allreduce_bench.stragglers.monitor.stalls import Stall
-from allreduce_bench.stragglers.monitor.watchdog import Unasked
+from allreduce_bench.stragglers.monitor.watchdog import Stall, Unasked
 from allreduce_bench.stragglers.monitor.words import (
     alert_sentence,
     alert_sentences,

@@ -1,17 +1,128 @@
-"""What the ranks tell each other every k steps: a row of each, and the same block of steps on all of them.
+"""One clock for the ranks of a program: how far each node's clock is from that of rank 0, and how wrong that may be.
+
+Ranks that read the clock of one kernel need one comparison: the first of them, its leader, makes it. The leaders ask
+each other in a binomial tree (after HCA3, Hunold and Carpen-Amarie, CLUSTER'18): a question that left at `asked` and
+whose answer, a common time, came at `answered` proves that the offset lay in [common - answered, common - asked], give
+or take the error of whoever answered. The tightest of EXCHANGES such windows is kept; windows of different moments
+bound the drift.
+
+What the ranks tell each other every k steps: a row of each, and the same block of steps on all of them.
 
 A row is the rank's clock (a `Line`), the start of its first step, and the ready times and ends of k steps by its own
 clock; NaN where there is none.
 """
 
-from collections.abc import Sequence
-from math import nan
+from collections import deque
+from collections.abc import Callable, Sequence
+from math import inf, nan
 from statistics import median
+from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
 
-from .common_clock import Line, error_of_two
+from .transport import Transport
+
+DRIFT = 1e-3  # seconds a second between two clocks at most: NTP steers a clock by up to 500 ppm
+EXCHANGES, MOST_WINDOWS = 10, 16
+
+
+class Line(NamedTuple):
+    """The common time of a reading of a clock: reading + offset + slope * (reading - origin); seconds."""
+
+    origin: float = 0.0
+    offset: float = 0.0
+    slope: float = 0.0
+    error_s: float = 0.0  # at most, at the origin
+    slope_error: float = 0.0  # seconds a second, at most
+
+    def common(self, reading: float) -> float:
+        """The common time of a reading."""
+        return reading + self.offset + self.slope * (reading - self.origin)
+
+    def error_at(self, reading: float) -> float:
+        """By how much `common` may be wrong, seconds."""
+        return self.error_s + self.slope_error * abs(reading - self.origin)
+
+
+class Window(NamedTuple):
+    """At `time` of the own clock, the common clock was ahead by `low` to `high`; seconds."""
+
+    time: float
+    low: float
+    high: float
+
+
+class CommonClock:
+    """The line of this rank's clock; `leaders` are the ranks that compare, rank 0 first. Others keep a line of none."""
+
+    def __init__(self, transport: Transport, leaders: Sequence[int], now: Callable[[], float] = perf_counter):
+        """Compare for the first time; all ranks must."""
+        self.transport, self.leaders, self.now = transport, leaders, now
+        self.line = Line()
+        self._windows: deque[Window] = deque(maxlen=MOST_WINDOWS)
+        self.compare()
+
+    def compare(self) -> None:
+        """Take a new window on each leader; all leaders must."""
+        if self.transport.rank not in self.leaders:
+            return
+        index = self.leaders.index(self.transport.rank)
+        if index:
+            self._take(self._ask(self.leaders[index - (1 << (index.bit_length() - 1))]))
+        for bit in range(index.bit_length(), len(self.leaders).bit_length()):
+            if index + (1 << bit) < len(self.leaders):
+                self._answer(self.leaders[index + (1 << bit)])
+
+    def _ask(self, parent: int) -> Window:
+        """The tightest window."""
+        question, answer = np.zeros(1), np.zeros(2)
+        best, width = Window(self.now(), -inf, inf), inf
+        for _ in range(EXCHANGES):
+            asked = self.now()
+            self.transport.send(question, parent)
+            self.transport.receive(answer, parent)
+            answered = self.now()
+            common, error_s = answer.tolist()
+            low, high = common - error_s - answered, common + error_s - asked
+            if high - low < width:
+                best, width = Window((asked + answered) / 2, low, high), high - low
+        return best
+
+    def _answer(self, child: int) -> None:
+        question, answer = np.zeros(1), np.zeros(2)
+        for _ in range(EXCHANGES):
+            self.transport.receive(question, child)
+            reading = self.now()
+            answer[:] = self.line.common(reading), self.line.error_at(reading)
+            self.transport.send(answer, child)
+
+    def _take(self, window: Window) -> None:
+        """Point the line ahead from a new window; earlier ones that allow no straight line to it are forgotten."""
+        least, most = self._slopes(window)
+        if least > most:  # a clock jumped
+            self._windows.clear()
+            least, most = -DRIFT, DRIFT
+        self._windows.append(window)
+        slope = min(max(least, 0.0), most)  # 0 until the windows exclude it
+        middle, half = (window.low + window.high) / 2, (window.high - window.low) / 2
+        self.line = Line(window.time, middle, slope, half, max(most - slope, slope - least))
+
+    def _slopes(self, window: Window) -> tuple[float, float]:
+        """The least and the greatest drift that the earlier windows and this one allow."""
+        spans = [(window.time - time, low, high) for time, low, high in self._windows if window.time > time]
+        least = max([(window.low - high) / span for span, _, high in spans], default=-DRIFT)
+        most = min([(window.high - low) / span for span, low, _ in spans], default=DRIFT)
+        return max(least, -DRIFT), min(most, DRIFT)
+
+
+def error_of_two(leader_of: Sequence[int], errors_s: Sequence[float]) -> float:
+    """By how much the times of two ranks may be wrong to each other, at most; ranks with one leader read one clock."""
+    error_of: dict[int, float] = {}
+    for leader, error_s in zip(leader_of, errors_s):
+        error_of[leader] = max(error_s, error_of.get(leader, 0.0))
+    return sum(sorted(error_of.values())[-2:]) if len(error_of) > 1 else 0.0
+
 
 START = len(Line._fields)  # index in a row; before it the line, behind it ready times, then ends
 HEAD = START + 1

@@ -12,10 +12,8 @@ import numpy as np
 from ..step_alarm import GROUPS, RECOVERED, Alert, StepAlarm, TooLittle
 from . import words
 from .blocks import Block
-from .metrics import Metrics
-from .output import Output, now, say
-from .stalls import Stall
-from .watchdog import Unasked
+from .output import Metrics, Output, now, say
+from .watchdog import Stall, Unasked
 
 SCHEMA = "allreduce-bench-steps-1"
 TOLD = 0.2  # of a step: where no smaller lateness could be told, that is said at the end

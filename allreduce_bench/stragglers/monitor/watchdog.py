@@ -1,20 +1,156 @@
-"""A thread of each rank that notices where no step ends; that of rank 0 asks all others where they stand.
+"""Where no step ends: which ranks the others wait for. Pure: states of ranks in, facts out.
+
+Short messages between the threads of the ranks, beside MPI: UDP, so that a rank that is stuck can be asked.
+
+Each message has the same few bytes and carries a keyed hash of them (HMAC-SHA256), whose key rank 0 has drawn and the
+setup has told the ranks; everything else that arrives is ignored. On one node nothing listens outside of it.
+
+A thread of each rank that notices where no step ends; that of rank 0 asks all others where they stand.
 
 It makes no MPI call. Other ranks say hello until rank 0 has welcomed them; from then on rank 0 can ask them. A rank
 that waits for long and is not asked says so itself. Nothing here ends a program.
 """
 
+import hmac
+import secrets
+import socket
+import struct
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
 from time import monotonic
 from typing import NamedTuple
 
-from .side_line import ANSWER, HELLO, QUESTION, WELCOME, Address, Message, SideLine, new_key
-from .stalls import Stall, State, stall_of
 from .transport import Transport
+
+
+class State(NamedTuple):
+    """Where a rank stands."""
+
+    steps: int  # that it has ended
+    is_ready: bool  # for the collective call of the step that it is in
+    says_ready: bool  # whether the program calls `ready` at all
+    since_s: float  # seconds since its last step ended
+
+
+class Stall(NamedTuple):
+    """No step has ended for long, or, once `is_over`, one has again."""
+
+    step: int  # that does not end, counted from 0
+    stall_s: float  # seconds since the last end of a step
+    behind: tuple[int, ...] = ()  # ranks that answer and are not as far as others
+    silent: tuple[int, ...] = ()  # ranks that answered before and do not now
+    unreached: tuple[int, ...] = ()  # ranks that never answered: they cannot be asked
+    all_ready: bool = False  # every rank that answers is ready
+    says_ready: bool = True  # whether the program calls `ready`
+    is_over: bool = False
+
+    @property
+    def blamed(self) -> tuple[tuple[int, ...], ...]:
+        """What a second look may find changed."""
+        return self.behind, self.silent, self.unreached
+
+
+def stall_of(states: Mapping[int, State], size: int, reached: Collection[int]) -> Stall:
+    """What the states of the ranks that answer say; rank 0, who asks, is one of them.
+
+    `reached`: the ranks that have ever answered.
+    """
+    places = {rank: (state.steps, state.is_ready) for rank, state in states.items()}
+    least, most = min(places.values()), max(places.values())
+    missing = [rank for rank in range(size) if rank not in states]
+    return Stall(
+        step=most[0],
+        stall_s=states[0].since_s,
+        behind=tuple(sorted(rank for rank, place in places.items() if place < most)) if least < most else (),
+        silent=tuple(rank for rank in missing if rank in reached),
+        unreached=tuple(rank for rank in missing if rank not in reached),
+        all_ready=least[1],
+        says_ready=any(state.says_ready for state in states.values()),
+    )
+
+
+HELLO, WELCOME, QUESTION, ANSWER = range(4)
+BODY = struct.Struct("!BIQ??d")  # kind, rank, steps, is ready, says ready, seconds
+HASH_NBYTES = 16
+LOOPBACK = "127.0.0.1"
+
+
+class Address(NamedTuple):
+    """Where rank 0 listens, and the key of the messages."""
+
+    hosts: tuple[str, ...]  # numeric addresses, the likeliest first
+    port: int
+    key: bytes
+
+
+class Message(NamedTuple):
+    """What one rank tells another."""
+
+    kind: int  # HELLO, WELCOME, QUESTION or ANSWER
+    rank: int  # who says it
+    state: State = State(0, False, False, 0.0)
+
+
+class SideLine:
+    """A socket for messages that have the key. Raises OSError where there is none to be had."""
+
+    def __init__(self, rank: int, key: bytes, *, local: bool):
+        self.rank, self._key = rank, key
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind((LOOPBACK if local else "", 0))
+
+    def address(self, local: bool) -> Address:
+        """Where others reach it: on this node only, or by the addresses of its interfaces."""
+        return Address((LOOPBACK,) if local else own_addresses(), self.socket.getsockname()[1], self._key)
+
+    def send(self, message: Message, to: tuple[str, int]) -> None:
+        """Send a message; one that cannot be sent is lost, as one on its way may be."""
+        body = BODY.pack(message.kind, message.rank, *message.state)
+        with suppress(OSError):
+            self.socket.sendto(self._hash(body) + body, to)
+
+    def receive(self, patience_s: float) -> tuple[Message, tuple[str, int]] | None:
+        """The next message that has the key, and where it came from; None: none within the time, or a stranger's."""
+        self.socket.settimeout(patience_s)
+        try:
+            data, source = self.socket.recvfrom(HASH_NBYTES + BODY.size + 1)
+        except OSError:
+            return None
+        found, body = data[:HASH_NBYTES], data[HASH_NBYTES:]
+        if len(body) != BODY.size or not hmac.compare_digest(found, self._hash(body)):
+            return None
+        kind, rank, *state = BODY.unpack(body)
+        return Message(kind, rank, State(*state)), source
+
+    def wake(self) -> None:
+        """Have `receive`, in another thread, return at once."""
+        with suppress(OSError):
+            self.socket.sendto(b"", (LOOPBACK, self.socket.getsockname()[1]))
+
+    def close(self) -> None:
+        """Give the socket back."""
+        self.socket.close()
+
+    def _hash(self, body: bytes) -> bytes:
+        return hmac.digest(self._key, body, "sha256")[:HASH_NBYTES]
+
+
+def new_key() -> bytes:
+    """A key that nobody can guess."""
+    return secrets.token_bytes(32)
+
+
+def own_addresses() -> tuple[str, ...]:
+    """The numeric addresses of this node, those of hardware first; loopback only where there is no other."""
+    from ...machine.interfaces import interfaces  # late: one node needs none
+
+    ordered = sorted(interfaces(), key=lambda port: port.virtual)
+    found: Sequence[str] = [port.address for port in ordered if port.up and port.address]
+    return tuple(address for address in found if not address.startswith("127.")) or (LOOPBACK,)
+
 
 TURN_S = 1.0  # how often the thread looks
 ANSWER_S, ASK_AGAIN_S = 2.0, 0.5  # how long rank 0 waits for answers, and how often it asks meanwhile

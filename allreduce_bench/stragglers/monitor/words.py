@@ -3,8 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from ..step_alarm import FEWEST_BLOCKS, GROUPS, RECOVERED, STEPS_OF_BLOCK, Alert, TooLittle
-from .stalls import Stall
-from .watchdog import Unasked
+from .watchdog import Stall, Unasked
 
 MOST_NAMED = 8  # ranks in one sentence
 MOST_ALONE = 4  # alerts of a block that have sentences of their own

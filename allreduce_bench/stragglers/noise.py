@@ -1,0 +1,310 @@
+"""How often chance alone makes a rank the last one to arrive.
+
+From which step to which a rank was slow.
+
+How many independent steps the steps of a job are worth.
+
+A rank that is late in a step is often late in the next one, too: it is hot, or shares its node for a while. The mean
+over n such steps is as uncertain as that over n / tau independent ones. tau, the integrated correlation time, is 1 + 2
+times the sum of all autocorrelations; of an autoregressive process of lag-1 correlation r it is (1 + r) / (1 - r).
+It is measured by batch means (Law and Kelton, Oper. Res. 32, 1984): of the means of batches of several lengths, how
+much more they vary than those of independent steps would.
+
+Which of several unlike units stand out from the others.
+
+Ranks that nothing is wrong with differ, too, lastingly: by some per cent. Whether one stands out from the others is
+asked of the units below it, so that slow ones do not hide each other (the generalised test of Rosner, Technometrics
+25, 1983, on one side). Few units say little about how much units differ. So their variance is put together with one
+that is likely beforehand, SPREAD, which weighs as much as PRIOR_FREEDOM units (moderated t, Smyth, Stat. Appl. Genet.
+Mol. Biol. 3, 2004), and the less the more they differ. Values of Student's t are turned into those of a normal
+distribution by Wallace's formula (Ann. Math. Stat. 30, 1959), which is good to a few per cent far out, where it
+matters.
+
+How much a mean over blocks of steps varies, however the noise of the blocks is correlated. Pure numbers.
+
+A mean over w independent blocks varies by the deviation of one over sqrt(w); where what delays a rank lasts longer than
+a block, by far more. So no correlation is assumed: of all ranks the means over 1, 2, 4, ... blocks are kept, and half
+the mean square of the difference of neighbouring ones, V(w), the Allan variance (Allan, Proc. IEEE 54, 1966; with
+w = 1 von Neumann's estimate). Since the mean over 2 w blocks and half the difference of its halves are orthogonal, a
+mean over w blocks varies around its expectation by
+
+    var(w) = V(w) / 2 + V(2 w) / 2 + V(4 w) / 2 + ...
+
+for every stationary noise (Percival, Biometrika 82, 1995). What no two blocks so long have shown yet is taken to be as
+large as on the longest scale that is known for UNSEEN scales more, as noise is that drifts, and falls from there on.
+"""
+
+from math import erfc, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from ..robust import EFFICIENCY, OF_NORMAL, deviation, deviations, median
+
+
+def chance_of_at_least(counts: np.ndarray, trials: int, chance: float) -> np.ndarray:
+    """The probability that of `trials` independent trials as many or more succeed. float64, of the shape of `counts`.
+
+    `counts`: integers of 0 to `trials`; `chance`: of each trial, 0 to 1. Exact: the upper tail of the binomial
+    distribution. Steps that depend on each other say less than their number.
+    """
+    if not 0 < chance < 1:
+        return np.where(np.asarray(counts) > 0, float(chance >= 1), 1.0)
+    successes = np.arange(trials + 1)
+    factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, trials + 1)))])  # logarithms
+    ways = factorials[-1] - factorials - factorials[::-1]
+    shares = np.exp(ways + successes * np.log(chance) + (trials - successes) * np.log1p(-chance))
+    return np.minimum(np.cumsum(shares[::-1])[::-1], 1.0)[counts]
+
+
+EVIDENCE = 8.0  # logarithm of the likelihood ratio that an edge needs: e^-8 of edges are found where there are none
+MOST_OF_A_STEP = 1.0  # of that logarithm: so an edge needs 8 steps or more, however clear each of them is
+
+
+def slow_between(late: np.ndarray, slower_by: float, noise: float) -> tuple[int, int]:
+    """The first step of the slow period, and the step after its last one; 0 and the number of steps: always.
+
+    `late`: float64 [step], NaN: not known; `slower_by` > 0: how late the rank is while it is slow; `noise` > 0:
+    standard deviation of a step that takes the dependence of steps into account. All in the same unit. A rank that is
+    slow in several periods gives the one that weighs most.
+
+    Each step weighs for one of two levels, 0 or `slower_by`, by the logarithm of the ratio of their likelihoods under
+    normal noise; the period is the stretch of the largest sum. Single steps weigh little (MOST_OF_A_STEP), so that
+    spikes make no period. An end of the steps is cut off only where it says clearly (EVIDENCE) that the rank was not
+    slow: a sum of logarithms that drifts the other way exceeds h in e^-h of cases (Wald, Sequential Analysis, 1947).
+    """
+    weights = slower_by * (late - slower_by / 2) / noise**2
+    weights = np.nan_to_num(np.clip(weights, -MOST_OF_A_STEP, MOST_OF_A_STEP))
+    sums = np.concatenate([[0.0], np.cumsum(weights)])
+    lowest = np.minimum.accumulate(sums)
+    stop = int((sums - lowest).argmax())
+    start = int(sums[: stop + 1].argmin())
+    if sums[0] - sums[start] < EVIDENCE:
+        start = 0
+    if sums[stop] - sums[-1] < EVIDENCE:
+        stop = len(late)
+    return start, stop
+
+
+FEWEST_BATCHES = 4
+LARGEST = 3.0  # standard deviations: further out, a step says no more about how steps depend on each other
+LONGEST = 10.0  # jobs: a longer correlation time is not told
+FEWEST_TO_POOL = 4  # units; of fewer, one that changes its speed moves what the others are compared with
+
+
+def correlation_time(late: np.ndarray) -> float:
+    """How many steps are worth an independent one, 1 or more: of the median unit. `late`: float64 [step, unit].
+
+    What is not known is NaN. Of few units each is taken without its largest change of level, so that a rank which
+    changes its speed once is not taken for noise that lasts.
+    """
+    if late.shape[1] < FEWEST_TO_POOL:
+        late = _without_a_change(late)
+    off = late - median(late, axis=0)
+    spread = OF_NORMAL * median(np.abs(off), axis=0)
+    some = spread > 0
+    if not some.any():
+        return 1.0
+    scaled = np.clip(off[:, some] / spread[some], -LARGEST, LARGEST)
+    times = []
+    for length in _lengths(len(scaled)):
+        ratio = _typical(_ratios(scaled, length), len(scaled) // length - 1)
+        times.append(_time_of_ratio(ratio, len(scaled), length))
+    return max(1.0, *times) if times else 1.0
+
+
+def _without_a_change(late: np.ndarray) -> np.ndarray:
+    """The same about its mean before and after the step that divides it best (least squares)."""
+    known = np.maximum((~np.isnan(late)).sum(axis=0), 1)
+    centred = np.nan_to_num(late - np.nansum(late, axis=0) / known)
+    before = np.arange(1, len(late))[:, None]
+    gained = np.cumsum(centred, axis=0)[:-1] ** 2 / (before * (len(late) - before))
+    flat = late.copy()
+    for unit, at in enumerate(gained.argmax(axis=0) + 1):
+        for part in (slice(None, at), slice(at, None)):
+            flat[part, unit] -= median(late[part, unit], axis=0)
+    return flat
+
+
+def _time_of_ratio(ratio: float, steps: int, length: int) -> float:
+    """The correlation time of the autoregressive process whose batches vary so much more about their common mean.
+
+    Batches of a job that is not long against this time share much of their lateness, so that they vary less about
+    their own mean than about the true one. Lateness that wanders for ever gives LONGEST jobs.
+    """
+    times = np.geomspace(1.0, LONGEST * steps, 400)
+    lag1 = (times - 1) / (times + 1)
+    single, batch, whole = (_variance_of_mean(lag1, number) for number in (1, length, steps))
+    batches = steps // length
+    expected = length * (batch - whole) * batches / (batches - 1) / ((single - whole) * steps / (steps - 1))
+    return float(np.interp(ratio, np.maximum.accumulate(expected), times))
+
+
+def _variance_of_mean(lag1: np.ndarray, steps: int) -> np.ndarray:
+    """Of so many steps of an autoregressive process of variance 1."""
+    left = 1 - lag1
+    return ((1 + lag1) / left - 2 * lag1 * (1 - lag1**steps) / (steps * left**2)) / steps
+
+
+def correlation_time_of_events(happens: np.ndarray) -> float:
+    """The same of events that are rare: bool [step, unit]; all units together, since most may have none."""
+    known = happens.astype(float)
+    single = known.var(axis=0, ddof=1).sum() if len(known) > 1 else 0.0
+    if single <= 0:
+        return 1.0
+    found = [length * _batch_means(known, length).var(axis=0, ddof=1).sum() / single for length in _lengths(len(known))]
+    return max(1.0, *map(float, found)) if found else 1.0
+
+
+def _lengths(steps: int) -> list[int]:
+    """2, 5, 10, 20, 50, ...: as long as there are FEWEST_BATCHES batches."""
+    lengths = [digit * 10**power for power in range(7) for digit in (1, 2, 5)]
+    return [length for length in lengths if 1 < length <= steps // FEWEST_BATCHES]
+
+
+def _ratios(values: np.ndarray, length: int) -> np.ndarray:
+    """float64 [unit]: variance of a batch mean over that of the mean of as many independent steps."""
+    means = _batch_means(values, length)
+    return length * np.nanvar(means, axis=0, ddof=1) / np.nanvar(values, axis=0, ddof=1)
+
+
+def _batch_means(values: np.ndarray, length: int) -> np.ndarray:
+    """float64 [batch, unit]; the last steps may be left out, and what is not known counts as the unit's median."""
+    batches = len(values) // length
+    return np.nan_to_num(values[: batches * length]).reshape(batches, length, -1).mean(axis=1)
+
+
+def _typical(ratios: np.ndarray, freedom: int) -> float:
+    """The median, corrected for the bias of the median of variances (Wilson and Hilferty, as in `robust`)."""
+    return float(np.median(ratios)) / (1 - 2 / (9 * max(freedom, 1))) ** 3
+
+
+SPREAD = 0.015  # of a step: standard deviation between ranks that is likely before anything was measured
+PRIOR_FREEDOM = 4
+FEWEST_UNLIKE = 4  # units; of fewer nobody can say how much units differ: noise alone is the measure
+FASTEST = 3.0  # robust deviations below the median: a unit that is faster still is taken for so fast only
+
+
+def standing_out(values: np.ndarray, prior: np.ndarray | float) -> np.ndarray:
+    """How far each unit stands out from those below it, as a normal z. float64 [row, unit] as `values`; -inf: unknown.
+
+    `values`: NaN where a unit is not known; `prior`: standard deviation that is likely beforehand, one or [row, 1]. The
+    units that are asked are the upper half; one that is higher stands out at least as far as those below it.
+    """
+    rows, units = values.shape
+    order = np.argsort(-np.where(np.isnan(values), -np.inf, values), axis=1)
+    ordered = np.take_along_axis(values, order, axis=1)
+    centre = median(ordered, axis=1)[:, None]
+    floor = centre - FASTEST * np.maximum(OF_NORMAL * median(np.abs(ordered - centre), axis=1)[:, None], prior)
+    kept = np.nan_to_num(np.maximum(ordered, floor) - centre)
+    known = (~np.isnan(ordered)).astype(float)
+    most = max(1, (units - 1) // 2)
+    number, total, squares = (_below(each, most) for each in (known, kept, kept * kept))
+    number = np.maximum(number, 1.0)
+    mean = total / number
+    seen = np.maximum(squares - number * mean * mean, 0.0) / np.maximum(number - 1, 1.0)
+    weight = PRIOR_FREEDOM * np.minimum(1.0, np.square(prior) / np.maximum(seen, 1e-30))
+    freedom = weight + number - 1
+    variance = (weight * np.square(prior) + (number - 1) * seen) / freedom
+    t = (ordered[:, :most] - centre - mean) / np.sqrt(variance * (1 + 1 / number))
+    of_place = np.where(np.isnan(t), -np.inf, normal_of_t(t, freedom))
+    of_place = np.maximum.accumulate(of_place[:, ::-1], axis=1)[:, ::-1]
+    z = np.full(values.shape, -np.inf)
+    np.put_along_axis(z, order[:, :most], of_place, axis=1)
+    return z
+
+
+def _below(ordered: np.ndarray, most: int) -> np.ndarray:
+    """float64 [row, place]: the sum of all that stands behind each of the first places."""
+    sums = np.cumsum(ordered[:, ::-1], axis=1)[:, ::-1]
+    return np.concatenate([sums[:, 1:], np.zeros((len(sums), 1))], axis=1)[:, :most]
+
+
+def normal_of_t(t: np.ndarray, freedom: np.ndarray | float) -> np.ndarray:
+    """The normal value that is exceeded as often as `t` of Student's distribution with so many degrees of freedom."""
+    size = np.sqrt(freedom * np.log1p(np.square(t) / freedom))
+    return np.sign(t) * size * (8 * freedom + 1) / (8 * freedom + 3)
+
+
+def expected_beyond(z: float, units: int) -> float:
+    """How many of so many units that differ by chance stand out as far."""
+    return units * 0.5 * erfc(z / sqrt(2))
+
+
+SCALES = 10  # means over 1, 2, 4, ... 512 blocks
+UNSEEN = 3
+FIRST_FALL = 0.75  # from V(1) to V(2), where nothing is known: between independent noise and noise that drifts
+MEMORY = 500  # differences over which a variance is averaged
+MOST_TIMES = 3.0  # a difference counts up to so many deviations: a rank that becomes slow is not taken for a noisy one
+PRIOR, PRIOR_OF_RANK = 8, 30  # differences that what shorter scales let expect counts like: of all ranks; of one
+
+
+class Noise(NamedTuple):
+    """Of means over so many blocks."""
+
+    deviation: np.ndarray  # float64 [column]; none is below that of the median column
+    number: int  # of differences that it comes from
+    between: float  # deviation of what columns differ by for good
+
+
+class BlockNoise:
+    """Of each column of a series of blocks; keeps some rows a scale, however long the series is."""
+
+    def __init__(self, columns: int) -> None:
+        self._columns = columns
+        self._means = np.zeros((SCALES, columns))  # the newest one over 2 ** scale blocks
+        self._variances = np.zeros((SCALES, columns))  # V
+        self._counts = np.zeros(SCALES, dtype=int)  # of such means so far
+        self._between = np.zeros(SCALES)  # mean square of their deviation between columns
+
+    def take(self, values: np.ndarray) -> None:
+        """The next block: float64 [column], NaN: not known."""
+        mean = values
+        for scale in range(SCALES):
+            before = self._means[scale].copy()
+            self._means[scale] = mean
+            self._counts[scale] += 1
+            number = min(int(self._counts[scale]), MEMORY)
+            self._between[scale] += (deviation(mean) ** 2 - self._between[scale]) / number
+            if self._counts[scale] > 1:
+                self._count(scale, 0.5 * np.square(mean - before), min(int(self._counts[scale]) - 1, MEMORY))
+            if self._counts[scale] % 2:
+                break  # the other half of a mean over twice as many is to come
+            mean = 0.5 * (before + mean)
+
+    def of_means(self, scale: int) -> Noise:
+        """The noise of means over 2 ** scale blocks. Zeros where there is no difference yet."""
+        if self._counts[0] < 2:
+            return Noise(np.zeros(self._columns), 0, 0.0)
+        known = int((self._counts > 1).sum())
+        of_all, of_each = np.empty(SCALES), np.empty((SCALES, self._columns))
+        fall = FIRST_FALL
+        for each in range(SCALES):
+            if each > 1 and each <= known:
+                fall = min(max(of_all[each - 1] / max(of_all[each - 2], 1e-300), 0.5), 1.0)
+            if each >= known:
+                fall = fall if each < known + UNSEEN else 0.5
+                of_all[each], of_each[each] = fall * of_all[each - 1], fall * of_each[each - 1]
+                continue
+            number = min(int(self._counts[each]) - 1, MEMORY)
+            squares = np.square(deviations(self._variances[each], number))
+            of_all[each], of_each[each] = squares.min(), squares
+            if each:  # few differences say little: they are joined to what the shorter scale lets expect
+                share = PRIOR / (PRIOR + number * max(1.0, EFFICIENCY * (self._columns - 1)))
+                of_all[each] += share * (fall * of_all[each - 1] - of_all[each])
+                expected = of_each[each - 1] * of_all[each] / max(of_all[each - 1], 1e-300)
+                share = PRIOR_OF_RANK / (PRIOR_OF_RANK + number)
+                of_each[each] = np.maximum(of_each[each] + share * (expected - of_each[each]), of_all[each])
+        halves = 0.5 * of_each[scale:]
+        variance = halves.sum(axis=0) + halves[-1]
+        between = self._between[scale] - float(variance.min())
+        number = min(int(self._counts[0]) - 1, MEMORY)
+        return Noise(np.sqrt(variance), number, np.sqrt(max(between, 0.0)))
+
+    def _count(self, scale: int, squares: np.ndarray, number: int) -> None:
+        variances = self._variances[scale]
+        expected = variances if number > 1 else self._variances[scale - 1]
+        if scale or number > 1:
+            unit = np.maximum(np.maximum(expected, np.median(expected)), 1e-300)
+            squares = np.minimum(squares, MOST_TIMES**2 * unit)
+        variances += np.where(np.isnan(squares), 0.0, squares - variances) / number

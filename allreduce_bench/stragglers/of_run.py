@@ -1,0 +1,192 @@
+"""What the kernels of a run's nodes counted while ranks ran: throttling, clocks, other processes; see `core_load`.
+
+When each rank was ready for the calls of a run: what the stamps of --compute and --arrival say, cell by cell.
+
+The arrivals of a run, its cells and launches joined where the ranks and what is injected are the same.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..evaluation.frames import stamps_of
+from ..machine.core_load import DISTURBED, LOW_CLOCK, core_use
+from ..runs.folder import RunFolder
+from ..runs.injected import Slowdown, slowdown_of
+from ..runs.rows import Row
+from ..runs.schema import STAMPS
+from ..units import in_ranks
+from .arrivals import Arrivals
+
+
+class NodeState(NamedTuple):
+    """The worst of all launches of one node."""
+
+    throttled: int = 0  # how often clocks were lowered for heat or power, the most of a core
+    clock: float = 1.0  # of a busy core, over its highest
+    others: float = 0.0  # share of the hardware threads that other processes used
+    stolen: float = 0.0  # share that the hypervisor took
+
+    @property
+    def is_noteworthy(self) -> bool:
+        """Whether some of it explains slow ranks."""
+        return bool(self.throttled) or self.clock < LOW_CLOCK or max(self.others, self.stolen) >= DISTURBED
+
+
+def node_states(attempts: Iterable[Mapping], node_of: tuple[int, ...]) -> tuple[NodeState, ...]:
+    """The state of each node, numbered as in `node_of`, from the facts of launches of as many ranks."""
+    states = [NodeState()] * (1 + max(node_of, default=-1))
+    for facts in attempts:
+        hosts = facts.get("hosts") or []
+        counted = {node.get("host"): node for node in facts.get("counted") or ()}
+        for rank, host in enumerate(hosts if len(hosts) == len(node_of) else ()):
+            if host in counted:
+                states[node_of[rank]] = _worse(states[node_of[rank]], counted[host])
+    return tuple(states)
+
+
+def _worse(state: NodeState, counted: Mapping) -> NodeState:
+    use = core_use(dict(counted))
+    return NodeState(
+        max(state.throttled, counted.get("throttled") or 0),
+        min(state.clock, counted.get("clock") or 1.0),
+        max(state.others, use.others if use else 0.0),
+        max(state.stolen, use.stolen if use else 0.0),
+    )
+
+
+class RunArrivals(NamedTuple):
+    """The arrivals at the timed calls of one cell in one launch."""
+
+    launch: str
+    cell: Row  # its mark, as in CELLS
+    arrivals: Arrivals
+
+
+def arrivals_of_run(folder: RunFolder) -> list[RunArrivals]:
+    """The arrivals of all finished cells that have them, launch by launch, in the order in which they were measured.
+
+    A step is one timed call; it begins when the first rank begins its work and ends when the last rank leaves the call,
+    since between calls the ranks check results and decide how to go on. Empty for a run without --compute and
+    --arrival: its stamps begin after the common start. Raises RunError.
+    """
+    facts_of = {(facts["launch"], str(facts["attempt"])): facts for facts in folder.attempts()}
+    found = []
+    for mark in folder.marks():
+        if mark["state"] != "done" or not mark["stamps"]:
+            continue
+        stamps = stamps_of(folder, mark)
+        if len(stamps) == len(STAMPS):
+            facts = facts_of.get((mark["launch"], mark["attempt"]), {})
+            found.append(RunArrivals(mark["launch"], mark, _arrivals(stamps, mark, facts)))
+    return found
+
+
+def _arrivals(stamps: np.ndarray, mark: Row, facts: Mapping) -> Arrivals:
+    """The arrivals at the timed calls of `stamps`, float64 [4, call, rank], in a launch of these facts."""
+    warmups = stamps.shape[1] - int(mark["repetitions"] or 0)
+    begin, ready, _, exit = stamps[:, warmups:]
+    node_of, nodes = nodes_of_ranks(facts, stamps.shape[2])
+    return Arrivals(
+        ready_s=ready,
+        step_s=np.fmax.reduce(exit, axis=1) - np.fmin.reduce(begin, axis=1),  # a log may lack a rank
+        clock_error_s=float(mark["clock_error_s"] or 0.0),
+        node_of=node_of,
+        nodes=nodes,
+        begin_s=np.fmin.reduce(begin, axis=1),
+    )
+
+
+def nodes_of_ranks(facts: Mapping, ranks: int) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """The node of each rank of a launch, numbered in the order of their first ranks, and the names of these nodes.
+
+    No names where they are unknown, or where nodes were only declared, so that several have one name.
+    """
+    labels = facts.get("node_of") or []
+    if len(labels) != ranks:
+        return (0,) * ranks, ()
+    order = {label: number for number, label in enumerate(dict.fromkeys(labels))}
+    node_of = tuple(order[label] for label in labels)
+    hosts = facts.get("hosts") or []
+    names = tuple(hosts[node_of.index(node)] for node in range(len(order))) if len(hosts) == ranks else ()
+    return node_of, names if len({*names}) == len(names) else ()
+
+
+class Injected(NamedTuple):
+    """What a run made late on purpose."""
+
+    slowdowns: tuple[Slowdown, ...] = ()  # ranks whose phase of work was longer
+    compute_s: float = 0.0  # the phase of work of the others
+    pattern: str = ""  # by which ranks entered late
+
+
+class JoinedArrivals(NamedTuple):
+    """Cells and launches with the same ranks and the same pattern."""
+
+    what: str  # of what they are: `8 ranks`, `8 ranks, --arrival ramp`
+    arrivals: Arrivals
+    machines: tuple[NodeState, ...]  # of each node
+    injected: Injected = Injected()
+
+
+def of_run(folder: RunFolder) -> list[JoinedArrivals]:
+    """The arrivals of a run; of an imported run those of its communicator. Raises RunError.
+
+    Empty: the run was measured without --compute and --arrival.
+    """
+    plan = folder.plan()
+    slowdowns = tuple(map(slowdown_of, plan.inject_slowdown))
+    groups: dict[tuple, list[RunArrivals]] = defaultdict(list)
+    for one in arrivals_of_run(folder):
+        pattern = str(one.cell.get("arrival") or "")
+        groups[pattern, one.arrivals.node_of, one.arrivals.nodes].append(one)
+    return [
+        JoinedArrivals(
+            ", ".join(filter(None, [in_ranks([len(node_of)]), pattern and f"--arrival {pattern}"])),
+            joined(of_group),
+            node_states((facts for facts in folder.attempts() if facts["ranks"] == len(node_of)), node_of),
+            Injected(slowdowns, plan.compute_s, pattern),
+        )
+        for (pattern, node_of, _), of_group in groups.items()
+    ]
+
+
+def joined(parts: Sequence[RunArrivals]) -> Arrivals:
+    """The steps of cells, launch after launch, in the order of their beginnings; each launch has a clock of its own.
+
+    A step whose length is not known is left out.
+    """
+    first = parts[0].arrivals
+    of_launch: dict[str, list[Arrivals]] = defaultdict(list)
+    for part in parts:
+        of_launch[part.launch].append(part.arrivals)
+    launches = [_of_launch(cells) for cells in of_launch.values()]
+    begins, end_s = [], 0.0
+    for _, step_s, begin_s in launches:
+        if len(begin_s):
+            begins.append(begin_s - begin_s[0] + end_s)
+            end_s = float(begins[-1][-1] + step_s[-1])
+    return Arrivals(
+        ready_s=np.concatenate([ready_s for ready_s, _, _ in launches]),
+        step_s=np.concatenate([step_s for _, step_s, _ in launches]),
+        clock_error_s=max(part.arrivals.clock_error_s for part in parts),
+        node_of=first.node_of,
+        nodes=first.nodes,
+        begin_s=np.concatenate(begins) if begins else np.empty(0),
+    )
+
+
+def _of_launch(cells: Sequence[Arrivals]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Ready times, lengths and beginnings of the steps of a launch, in order."""
+    ready_s, step_s = np.concatenate([one.ready_s for one in cells]), np.concatenate([one.step_s for one in cells])
+    begin_s = np.concatenate([*_begins(cells)])
+    known = np.isfinite(step_s) & np.isfinite(begin_s)
+    order = np.flatnonzero(known)[np.argsort(begin_s[known], kind="stable")]
+    return ready_s[order], step_s[order], begin_s[order]
+
+
+def _begins(cells: Sequence[Arrivals]) -> Iterator[np.ndarray]:
+    for one in cells:
+        yield one.begin_s if one.begin_s is not None else np.nanmin(one.ready_s, axis=1)
