@@ -39,7 +39,7 @@ class _CommandOfSides(click.Command):
 def _parse_despite(text: str) -> frozenset[str]:
     from .conditions import parse_despite  # late: the help has no need of it
 
-    return parse_despite(formats)
+    return parse_despite(text)
 
 
 @click.command(

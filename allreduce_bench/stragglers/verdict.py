@@ -142,7 +142,6 @@ def job_of(arrivals: Arrivals) -> Job:
 
 LEAST_SHARE = 0.5  # of all waiting: less of it is not one step's
 LEAST_OF_STEP = 0.1  # of the median step: a shorter wait is not worth a word
-CLOCK_ERRORS = 3
 
 
 class Stall(NamedTuple):

@@ -26,10 +26,7 @@ from mpi4py import MPI  # noqa: E402
 
 from allreduce_bench.programs.agreement import Shape  # noqa: E402
 from allreduce_bench.programs.prepared import PreparedAllreduces  # noqa: E402
-from allreduce_bench.programs.settling import (
-    Band,  # noqa: E402
-    most_calls,  # noqa: E402
-)
+from allreduce_bench.programs.settling import Band, most_calls  # noqa: E402
 
 COMM = MPI.COMM_WORLD
 

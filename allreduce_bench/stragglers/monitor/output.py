@@ -69,8 +69,8 @@ def text(metrics: Metrics) -> str:
         ("rank_last_share", "Share of the last steps to which this rank came last.", last_share[ranks]),
         ("rank_slow", "1 while an alert says that this rank is slow.", [rank in metrics.slow for rank in ranks]),
     ]
-    for name, words, values in families:
-        lines += _family(name, "gauge", words, zip(labels.values(), map(float, values)))
+    for name, meaning, values in families:
+        lines += _family(name, "gauge", meaning, zip(labels.values(), map(float, values)))
     return "\n".join(lines) + "\n"
 
 
