@@ -23,8 +23,7 @@ from ..cli.types import (
     no_limit,
     parsed,
 )
-from .request import flop_rate, request_of, scale_of, torch_version
-from .unused_options import refuse_unused
+from .request import flop_rate, refuse_unused, request_of, scale_of, torch_version
 
 FRAMEWORKS, STAGES, PROXIES = ("ddp", "horovod"), ("rebuilt", "first"), ("flops", "bytes")
 OPTIMIZERS, WORK, OVERLAPS = ("sgd", "momentum", "adam"), ("spin", "matmul", "sleep"), ("thread", "iallreduce")
@@ -102,8 +101,8 @@ def workload(buckets, measure, layout, outputs, **options) -> None:
     needed; with it all-reduces are taken as they were measured, and no cost is needed.
     """
     from ..runs.atomic_write import refuse_given
-    from .outcome_table import bucket_text, result_text
     from .result import document
+    from .tables import bucket_text, result_text
 
     for path in outputs:
         if path.suffix not in (".json", ".png"):
@@ -144,7 +143,7 @@ def write_lines(path: Path, lines: dict, drawn: dict, about: dict[str, str]) -> 
 
         write_atomically(path, step_picture(drawn))
         return
-    from .trace import trace
+    from .result import trace
 
     write_given(path, json.dumps(trace(lines, about)) + "\n")
 
@@ -152,9 +151,8 @@ def write_lines(path: Path, lines: dict, drawn: dict, about: dict[str, str]) -> 
 def _measure(request, layout: str, outputs: tuple[Path, ...]) -> None:
     """Measure the step, or recorded calls, and print it beside its model."""
     from .measure import replay_calls, replay_step
-    from .measured_calls import measured_calls_text
-    from .measured_table import measured_text
     from .result import replay_document
+    from .tables import measured_calls_text, measured_text
 
     options = request.options
     found = replay_step(request.setup(), options) if request.model else replay_calls(options["calls"], options)

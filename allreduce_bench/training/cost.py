@@ -1,6 +1,10 @@
-"""What an all-reduce of so many bytes takes: by models of a machine, or from all-reduces that were timed before."""
+"""What an all-reduce of so many bytes takes: by models of a machine, or from all-reduces that were timed before.
+
+Which all-reduces of a step have speculative times, and why, and which have but a lower bound.
+"""
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import NamedTuple, Protocol
@@ -9,6 +13,7 @@ from ..models.machine import Machine, MachineError
 from ..models.model import FAR
 from ..models.prediction import BEST, CompetingModels, Layout, competing_models
 from ..units import format_size
+from .time_line import Transfer
 
 FASTEST = "fastest"  # for each bucket the algorithm that is fastest at its size
 
@@ -194,3 +199,17 @@ def interpolated(line: Sequence[tuple[int, float]], nbytes: int) -> float:
         return time_s * nbytes / largest if largest else time_s
     (low, low_s), (high, high_s) = line[place - 1], line[place]
     return low_s + (high_s - low_s) * (nbytes - low) / (high - low)
+
+
+def doubts_of(costs: "Costs", ranks: int, transfers: tuple[Transfer, ...]) -> tuple[str, ...]:
+    """`3 of 5 all-reduces are more than 2 times as long as …`, a sentence's beginning for each reason.
+
+    `transfers` have the names of their algorithms, and times that `costs` says of `ranks`.
+    """
+    reasons = Counter(costs.doubt(one.algorithm, ranks, one.nbytes) for one in transfers) if ranks > 1 else Counter()
+    return tuple(f"{number} of {len(transfers)} all-reduces are {why}" for why, number in reasons.items() if why)
+
+
+def any_lower_bound(costs: "Costs", ranks: int, transfers: tuple[Transfer, ...]) -> bool:
+    """Whether one of `transfers` is only known to take its time or more; see `doubts_of`."""
+    return any(costs.is_lower_bound(one.algorithm, ranks, one.nbytes) for one in transfers if ranks > 1)

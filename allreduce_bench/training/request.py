@@ -1,23 +1,208 @@
-"""From the options of `workload` to the step that is modelled: which tensors, which packing, which costs."""
+"""What an all-reduce costs, from the options of `workload`: prices, a machine file, runs or logs.
+
+`workload --groups`: which ranks divide a model, which average its gradients, and on which nodes both are.
+
+Options of `workload` that would change nothing beside others: whoever gives one expects an effect.
+
+From the options of `workload` to the step that is modelled: which tensors, which packing, which costs.
+"""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..cli.predict import MOST_RANKS
-from ..cli.types import OneLineError
+from ..cli.predict import MOST_RANKS, machine_of_file, machine_of_prices, shared_port
+from ..cli.types import OneLineError, tell_damages
 from ..cli.work_limit import MOST_TIMES, refuse_above
 from ..runs.dtypes import DTYPES
-from ..units import unknown_word
-from .cost_options import SourcedCosts, costs_of
-from .group_options import divided_by, options_of_data, options_of_tensor
+from ..runs.groups import Groups, groups_of
+from ..units import format_rate, format_size, unknown_word
 
 if TYPE_CHECKING:
-    from .cost import Costs
+    from .cost import Costs, Timed
     from .result import Result
     from .step import Setup
+    from .tensor_parallel import Divided
     from .tensors import Model
+
+
+class SourcedCosts(NamedTuple):
+    """What an all-reduce costs, and where that is from: a sentence, and words for the middle of one.
+
+    `grade` and `placement` of the times that models were fitted to; None: no models of measured times.
+    """
+
+    costs: "Costs"
+    source: str
+    network: str
+    grade: str | None = None
+    placement: str | None = None
+
+
+def costs_of(options: dict[str, Any]) -> SourcedCosts:
+    """The costs. Raises OneLineError for no source and for several, and what reading them raises."""
+    from ..report.forecast import port_in_words
+    from .cost import modelled_costs
+
+    prices = {name: options[name] for name in ("alpha", "bandwidth", "gamma", "alpha_within", "bandwidth_within")}
+    sources = [options["machine"], options["logs"], any(prices.values())]
+    if sum(map(bool, sources)) != 1:
+        found = "found several" if any(sources) else "found none"
+        raise OneLineError(
+            f"the cost of an all-reduce is {'unclear' if any(sources) else 'missing'}; expected one of "
+            f"--alpha 20us --bandwidth 10Gbit, -m MACHINE, --log FILE; {found}"
+        )
+    if options["logs"]:
+        return _costs_of_logs(options)
+    if not options["machine"] and None in (prices["alpha"], prices["bandwidth"]):
+        raise OneLineError("--alpha and --bandwidth: both are needed, such as --alpha 20us --bandwidth 10Gbit")
+    every = {**prices, "beta": None, "beta_within": None}
+    per_node = options["ranks_per_node"]
+    machine, source = (
+        machine_of_file(options["machine"], every) if options["machine"] else machine_of_prices(every, per_node)
+    )
+    itemsize = DTYPES[options["dtype"]]
+    groups = options.get("groups_of_node", 1)  # of which each has its part of the port
+    of_node = round(per_node * groups) if per_node else None
+    port = options["nic_bandwidth"] or shared_port(every, of_node)
+    if port:
+        source += f"; {port_in_words(port, of_node or 1)}"
+    costs = modelled_costs(machine, options["algorithms"], per_node, itemsize, port and port / groups)
+    network = f"the models of {options['machine']}" if options["machine"] else format_rate(prices["bandwidth"])
+    return SourcedCosts(costs, source, network, costs.models.grade or None, costs.models.placement or None)
+
+
+def _costs_of_logs(options: dict[str, Any]) -> SourcedCosts:
+    from .cost import LoggedCosts
+
+    paths: Sequence[Path] = options["logs"]
+    names = ", ".join(map(str, paths))
+    points = [point for path in paths for point in timed_of(path, options["ranks"])]
+    known = dict.fromkeys(point.algorithm for point in points)
+    asked = {name: [one for one in known if name in (one, one.split()[0])] for name in options["algorithms"] or known}
+    if unknown := [name for name, found in asked.items() if not found]:
+        raise OneLineError(f"-a {unknown[0]}: {names} has no such algorithm; it has {', '.join(known)}")
+    chosen = [point for point in points if any(point.algorithm in found for found in asked.values())]
+    costs = LoggedCosts(chosen, names)
+    smallest, largest = (format_size(end([point.nbytes for point in chosen])) for end in (min, max))
+    beyond = "straight lines between them, and the rate of the largest above it"
+    return SourcedCosts(costs, f"timed in {names} from {smallest} to {largest}; {beyond}", f"the times of {names}")
+
+
+def timed_of(path: Path, ranks: Sequence[int] | None) -> "Iterator[Timed]":
+    """The timed all-reduces of a run folder or a log; of one that does not say its ranks, the one of `ranks`."""
+    from .cost import Timed
+
+    if (path / "run.json").exists():
+        from ..models.points import points
+        from ..runs.cell import competitor_name
+        from ..runs.folder import RunFolder
+
+        tell_damages([RunFolder(path)])
+        frame = points([RunFolder(path)])
+        for one in frame[frame["cache"] == "warm"].to_dict("records"):
+            name = competitor_name(one["algorithm"], one["executor"])
+            yield Timed(name, int(one["ranks"]), int(one["nbytes"]), float(one["time_s"]))
+        return
+    from ..importers import read
+
+    alone = ranks[0] if ranks and len(ranks) == 1 else None
+    for row in read(path):
+        number = row.ranks or alone
+        if number is None:
+            raise OneLineError(f"{row.place}: the log does not state its number of ranks; add -n with one number")
+        if row.time_s is not None and row.nbytes:
+            yield Timed(row.algorithm, number, row.nbytes, row.time_s)
+
+
+def divided_by(options: dict[str, Any], model: "Model") -> "Divided":
+    """The part of `model` that a rank has. Raises OneLineError, ModelError, ValueError: the groups do not fit."""
+    from .tensor_parallel import divide
+
+    ranks = _group_ranks(options)
+    return divide(model, options["groups"], ranks, options["batch"], options["ready_by"], options["scale"])
+
+
+def _group_ranks(options: dict[str, Any]) -> int:
+    """How many ranks a group has: as many with each number of ranks."""
+    if not options["ranks"]:
+        raise OneLineError("--groups: the number of ranks is missing; add such as -n 8")
+    groups = options["groups"]
+    sizes = {len(groups_of(groups, number)[0]) for number in options["ranks"]}
+    if len(sizes) > 1:
+        raise OneLineError(
+            f"--groups {groups}: groups have {min(sizes)} to {max(sizes)} ranks with these -n; expected one number "
+            f"of ranks, or div:{min(sizes)}"
+        )
+    return sizes.pop()
+
+
+def options_of_tensor(options: dict[str, Any]) -> dict[str, Any]:
+    """The options by which all-reduces within a tensor-parallel group cost: the node has some ranks of the group."""
+    return _on_nodes(options, groups_of(options["groups"], options["ranks"][0]))
+
+
+def options_of_data(options: dict[str, Any]) -> dict[str, Any]:
+    """The same for the ranks that have one place in all groups; without groups for all ranks."""
+    if not options["groups"] or not options["ranks"]:
+        return options
+    return _on_nodes(options, tuple(zip(*groups_of(options["groups"], options["ranks"][-1]))))
+
+
+def _on_nodes(options: dict[str, Any], groups: Groups) -> dict[str, Any]:
+    """A log that does not state its number of ranks is refused, since there are two numbers.
+
+    `groups_of_node`: how many groups all-reduce at the same time through the port of a node.
+    """
+    per_node, first = options["ranks_per_node"], groups[0]
+    if per_node is None:
+        return {**options, "ranks": None}
+    nodes = [rank // per_node for rank in first]
+    own = max(map(nodes.count, nodes))
+    return {**options, "ranks": None, "ranks_per_node": own, "groups_of_node": per_node / own}
+
+
+MEASURED_ONLY = ("work", "overlap", "executor", "steps")
+COSTS = ("alpha", "bandwidth", "gamma", "alpha_within", "bandwidth_within", "machine", "logs", "nic_bandwidth")
+OF_A_MODEL = (
+    *("compute", "flop_rate", "backward", "ready_by", "batch", "accumulate", "scale", "sequence", "groups"),
+    *("optimizer", "views", "blocking", "overlap"),
+)
+OF_PACKING = ("framework", "stage", "bucket_cap", "first_cap", "torch", "fusion", "cycle")
+OF_DDP = ("stage", "views")
+OPTION = {"logs": "log"}
+
+
+def refuse_unused(given: Collection[str], options: Mapping[str, Any], measure: bool) -> None:
+    """Raises OneLineError for the first of the `given` names that changes nothing with these options."""
+    if measure:
+        _refuse(given, COSTS, "with --measure all-reduces are taken as they were measured; leave it out")
+    else:
+        _refuse(given, MEASURED_ONLY, "has a meaning with --measure only; add --measure, or leave it out")
+        if options["logs"]:
+            _refuse(
+                given, ("ranks_per_node", "nic_bandwidth"), "the times of a log have their own placement; leave it out"
+            )
+    if options["blocking"]:
+        _refuse(given, ("overlap",), "with --blocking nothing overlaps; leave one of them out")
+    if options["calls"]:
+        _refuse(
+            given,
+            (*OF_A_MODEL, *OF_PACKING, *(() if measure else ("dtype",))),
+            "recorded calls have their own sizes and gaps; leave it out",
+        )
+    if options["framework"] != "ddp":
+        _refuse(given, OF_DDP, f"is not an option of --framework {options['framework']}; leave it out")
+    if options["shapes"] and options["ready_by"] == "flops":
+        _refuse(given, ("ready_by",), "the operations of these shapes are unknown; use --ready-by bytes")
+
+
+def _refuse(given: Collection[str], names: tuple[str, ...], why: str) -> None:
+    if wrong := [name for name in names if name in given]:
+        raise OneLineError(f"--{OPTION.get(wrong[0], wrong[0]).replace('_', '-')}: {why}")
+
 
 DEFAULT_RANKS = (2, 4, 8)
 LEAST_CAP_NBYTES = 1024  # below, a unit was probably forgotten
@@ -154,8 +339,7 @@ def _refuse_packing(options: dict[str, Any]) -> None:
 
 def _packing(options: dict[str, Any]):
     """The rules of the framework; caps shrink with the scale."""
-    from .buckets import NEWEST, Caps
-    from .fusion import CYCLE_S, FUSION_NBYTES, Fusion
+    from .buckets import CYCLE_S, FUSION_NBYTES, NEWEST, Caps, Fusion
 
     scale = options["scale"]
 
@@ -197,8 +381,7 @@ def _of_model(asked: dict[str, Any], setup: "Setup", sourced: SourcedCosts, rank
 def _of_calls(options: dict[str, Any], sourced: SourcedCosts, ranks: Sequence[int]) -> "Result":
     """The recorded calls on each number of ranks."""
     from .call_file import read_calls, replayed
-    from .cost import choose
-    from .doubts import any_lower_bound, doubts_of
+    from .cost import any_lower_bound, choose, doubts_of
     from .result import Result
     from .step import Outcome
 

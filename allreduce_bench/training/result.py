@@ -1,13 +1,76 @@
-"""What `workload` found, as one value, and as the JSON of `--format json`."""
+"""What a rank holds beside its activations, and how large the batch is that all ranks make together.
 
-from collections.abc import Iterable
+What `workload` found, as one value, and as the JSON of `--format json`.
+
+Time lines as a trace that Perfetto and chrome://tracing open.
+
+Trace Event Format (Google, "Trace Event Format", 2016), JSON object form: complete events (`X`) with a time stamp and a
+duration in microseconds, metadata events (`M`) that name processes and threads. A process for each time line, in it a
+thread for the computation, one for the all-reduces of gradients, and one for those of tensor parallelism.
+"""
+
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from ..runs.dtypes import DTYPES
+from ..units import format_size
 from .buckets import Bucket, Caps
 from .measured import ALONE, Measured
-from .memory import batch_rule, memory_of
 from .step import Outcome, Setup, Variant, buckets_of
-from .time_line import Transfer
+from .tensors import Model
+from .time_line import TimeLine, Transfer
+
+SGD, MOMENTUM, ADAM = "sgd", "momentum", "adam"
+STATES = {SGD: 0, MOMENTUM: 1, ADAM: 2}  # float32 numbers that an optimizer keeps for each parameter
+WIDE_NBYTES = 4  # of a float32
+
+
+class Memory(NamedTuple):
+    """Bytes of a rank: data-parallel training holds all of it on each."""
+
+    parameters_nbytes: int
+    gradients_nbytes: int
+    optimizer_nbytes: int  # the state; with 16-bit parameters their float32 copy, too
+    buckets_nbytes: int  # DDP's copies of gradients, none where they are views of buckets; Horovod's fusion buffer
+
+    @property
+    def total_nbytes(self) -> int:
+        """All of it; activations are not known here."""
+        return sum(self)
+
+
+def memory_of(
+    model: Model, dtype: str, optimizer: str, has_views: bool = False, buffer_nbytes: int | None = None
+) -> Memory:
+    """The memory of a rank; 16-bit parameters have a float32 copy with the optimizer (Rajbhandari et al., SC 2020).
+
+    `has_views`: DistributedDataParallel(gradient_as_bucket_view=True). `buffer_nbytes`: of Horovod; None: DDP.
+    """
+    gradients = model.nbytes(dtype)
+    state = STATES[optimizer] * model.parameters + narrow_elements(model, dtype)
+    buckets = 0 if has_views else gradients
+    return Memory(gradients, gradients, WIDE_NBYTES * state, buckets if buffer_nbytes is None else buffer_nbytes)
+
+
+def narrow_elements(model: Model, dtype: str) -> int:
+    """The parameters that have a float32 copy."""
+    return sum(gradient.elements for gradient in model.gradients if DTYPES[gradient.dtype or dtype] < WIDE_NBYTES)
+
+
+class BatchRule(NamedTuple):
+    """The batch of all ranks, and by what the linear rule multiplies the learning rate of one rank's batch.
+
+    When the batch is multiplied by k, so is the learning rate, after a warm-up (Goyal et al., arXiv:1706.02677, 2017).
+    """
+
+    effective_batch: int
+    learning_rate_factor: int
+
+
+def batch_rule(batch: int, ranks: int, accumulate: int = 1) -> BatchRule:
+    """`batch` samples on each of `ranks` in each of `accumulate` passes of a step."""
+    return BatchRule(batch * ranks * accumulate, ranks * accumulate)
+
 
 SCHEMA = "urn:allreduce-bench:workload:2"
 MODELLED, MEASURED = "modelled", "measured"
@@ -131,3 +194,52 @@ def tensor_facts(setup: Setup) -> dict[str, Any]:
         return {}
     numbers = {"ranks": tensor.ranks, "nbytes": tensor.nbytes(setup.dtype), "calls": tensor.calls}
     return {"tensor_parallel": {"groups": tensor.groups, "parts": tensor.parts, **numbers}}
+
+
+# threads; Perfetto takes one with the number of its process for the main one
+COMPUTATION, COMMUNICATION, TENSOR = 1001, 1002, 1003
+US = 1e6
+Event = dict[str, Any]
+
+
+def trace(lines: Mapping[str, TimeLine], about: Mapping[str, str]) -> dict[str, Any]:
+    """The document of time lines by their names; `about` says where they are from."""
+    events = [event for pid, (name, line) in enumerate(lines.items(), 1) for event in events_of(line, pid, name)]
+    return {"traceEvents": events, "displayTimeUnit": "ms", "otherData": dict(about)}
+
+
+def events_of(line: TimeLine, pid: int, name: str) -> Iterable[Event]:
+    """The events of one time line."""
+    yield _metadata("process_name", pid, 0, name)
+    threads = {COMPUTATION: "computation", COMMUNICATION: "all-reduces"}
+    if line.tensor_transfers:
+        threads |= {COMMUNICATION: "data-parallel all-reduces", TENSOR: "tensor-parallel all-reduces"}
+    for tid, thread in threads.items():
+        yield _metadata("thread_name", pid, tid, thread)
+    for phase in line.phases:
+        yield _complete(phase.kind, "compute", pid, COMPUTATION, (phase.start_s, phase.end_s), {})
+    for number, transfer in enumerate(line.transfers):
+        yield _all_reduce(transfer, f"{'call' if line.blocks else 'bucket'} {number}", pid, COMMUNICATION)
+    for transfer in line.tensor_transfers:
+        yield _all_reduce(transfer, "activations", pid, TENSOR)
+
+
+def _all_reduce(transfer: Transfer, what: str, pid: int, tid: int) -> Event:
+    details = {
+        "nbytes": transfer.nbytes,
+        "tensors": transfer.tensors,
+        "ready_us": transfer.ready_s * US,
+        "algorithm": transfer.algorithm,
+    }
+    words = f"{what}: {format_size(transfer.nbytes)}"
+    return _complete(words, "all-reduce", pid, tid, (transfer.start_s, transfer.end_s), details)
+
+
+def _metadata(kind: str, pid: int, tid: int, name: str) -> Event:
+    return {"ph": "M", "name": kind, "pid": pid, "tid": tid, "ts": 0, "args": {"name": name}}
+
+
+def _complete(name: str, category: str, pid: int, tid: int, span_s: tuple[float, float], details: Mapping) -> Event:
+    start, end = (round(time_s * US) for time_s in span_s)  # whole: Perfetto drops events that overlap by a rounding
+    times = {"ts": start, "dur": end - start}
+    return {"ph": "X", "name": name, "cat": category, "pid": pid, "tid": tid, **times, "args": dict(details)}

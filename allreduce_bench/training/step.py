@@ -3,10 +3,8 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from .buckets import BY_DEFAULT, MIB, REBUILT, Bucket, Caps, ddp_buckets
-from .cost import FASTEST, Choice, CostError, Costs, choose
-from .doubts import any_lower_bound, doubts_of
-from .fusion import Fusion, fused_buckets, fused_transfers
+from .buckets import BY_DEFAULT, MIB, REBUILT, Bucket, Caps, Fusion, ddp_buckets, fused_buckets, fused_transfers
+from .cost import FASTEST, Choice, CostError, Costs, any_lower_bound, choose, doubts_of
 from .tensor_parallel import TensorParallel, stalled
 from .tensors import DEFAULT_DTYPE, Model
 from .time_line import BACKWARD_SHARE, FLOPS, TimeLine, Transfer, in_order, phases_of, ready_shares, ready_times

@@ -1,8 +1,7 @@
 """What is told of all-reduces far beyond those that were measured."""
 
 from allreduce_bench.models.machine import bare_machine
-from allreduce_bench.training.cost import LoggedCosts, Timed, modelled_costs
-from allreduce_bench.training.doubts import doubts_of
+from allreduce_bench.training.cost import LoggedCosts, Timed, doubts_of, modelled_costs
 from allreduce_bench.training.time_line import Transfer
 
 COSTS = LoggedCosts([Timed("native", 4, 1024, 1.0), Timed("ring", 4, 4096, 1.0)], "x.log")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from allreduce_bench.training.fusion import Fusion, fused_buckets, fused_transfers
+from allreduce_bench.training.buckets import Fusion, fused_buckets, fused_transfers
 
 
 def test_a_bucket_has_the_bytes_and_the_type_of_its_tensors():

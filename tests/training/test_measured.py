@@ -3,9 +3,8 @@
 import pytest
 
 from allreduce_bench.training.architectures import known_model
-from allreduce_bench.training.buckets import Caps
+from allreduce_bench.training.buckets import Caps, Fusion
 from allreduce_bench.training.call_file import Call
-from allreduce_bench.training.fusion import Fusion
 from allreduce_bench.training.measured import measured_calls, measured_of, modelled_calls, modelled_of, overlap_share
 from allreduce_bench.training.step import Setup, buckets_of
 from allreduce_bench.training.tensor_parallel import divide

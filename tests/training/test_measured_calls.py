@@ -3,8 +3,8 @@
 from allreduce_bench.tables import UNBOUNDED, Screen
 from allreduce_bench.training.call_file import Call
 from allreduce_bench.training.measured import Measured, modelled_calls
-from allreduce_bench.training.measured_calls import beside_sentence, measured_calls_text, sizes_sentence
 from allreduce_bench.training.result import measured_result
+from allreduce_bench.training.tables import beside_sentence, measured_calls_text, sizes_sentence
 from allreduce_bench.training.time_line import Phase, TimeLine, Transfer
 
 CALLS = [Call(400, 0.002), Call(1200, 0.004), Call(400, 0.0)]

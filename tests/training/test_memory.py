@@ -1,6 +1,6 @@
 """Bytes of a rank, and the batch of all."""
 
-from allreduce_bench.training.memory import ADAM, MOMENTUM, SGD, batch_rule, memory_of, narrow_elements
+from allreduce_bench.training.result import ADAM, MOMENTUM, SGD, batch_rule, memory_of, narrow_elements
 from allreduce_bench.training.tensors import Gradient, Model
 
 MODEL = Model("m", "M", (Gradient("a", (10, 10)),))

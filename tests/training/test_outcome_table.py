@@ -5,10 +5,11 @@ import pytest
 from allreduce_bench.models.machine import bare_machine
 from allreduce_bench.tables import Screen
 from allreduce_bench.training.architectures import known_model
-from allreduce_bench.training.buckets import MIB, Caps
+from allreduce_bench.training.buckets import MIB, Caps, Fusion
 from allreduce_bench.training.cost import modelled_costs
-from allreduce_bench.training.fusion import Fusion
-from allreduce_bench.training.outcome_table import (
+from allreduce_bench.training.result import Result
+from allreduce_bench.training.step import Setup, outcome, variants
+from allreduce_bench.training.tables import (
     answer,
     bucket_text,
     memory_sentence,
@@ -16,8 +17,6 @@ from allreduce_bench.training.outcome_table import (
     packing_sentence,
     result_text,
 )
-from allreduce_bench.training.result import Result
-from allreduce_bench.training.step import Setup, outcome, variants
 from allreduce_bench.training.tensor_parallel import divide
 
 COSTS = modelled_costs(bare_machine(20e-6, 8e-10), ["ring", "tree"])

@@ -4,9 +4,8 @@ import pytest
 
 from allreduce_bench.models.machine import bare_machine
 from allreduce_bench.training.architectures import known_model
-from allreduce_bench.training.buckets import FIRST, MIB, Caps
+from allreduce_bench.training.buckets import FIRST, MIB, Caps, Fusion
 from allreduce_bench.training.cost import FASTEST, modelled_costs
-from allreduce_bench.training.fusion import Fusion
 from allreduce_bench.training.step import Setup, buckets_of, outcome, tried_caps, variants
 
 COSTS = modelled_costs(bare_machine(20e-6, 8e-10), ["ring", "rabenseifner", "recursive_doubling"])  # 10 Gbit/s

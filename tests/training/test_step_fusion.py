@@ -1,6 +1,6 @@
 """What goes together, by the rules of Horovod's controller."""
 
-from allreduce_bench.training.measuring.step_fusion import fuse
+from allreduce_bench.training.measuring.request import fuse
 
 
 def fused(tensors: list[tuple[int, str]], buffer_nbytes: int) -> list[tuple[int, ...]]:

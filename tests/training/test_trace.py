@@ -4,8 +4,8 @@ import json
 from numbers import Real
 
 from allreduce_bench.training.call_file import Call, replayed
+from allreduce_bench.training.result import COMMUNICATION, COMPUTATION, TENSOR, trace
 from allreduce_bench.training.time_line import Phase, TimeLine, Transfer
-from allreduce_bench.training.trace import COMMUNICATION, COMPUTATION, TENSOR, trace
 
 LINE = TimeLine(
     (Phase("forward", 0.0, 1.0), Phase("backward", 1.0, 3.0)),

@@ -5,7 +5,7 @@ from click.testing import CliRunner
 
 from allreduce_bench.cli import main
 from allreduce_bench.cli.types import OneLineError
-from allreduce_bench.training.unused_options import refuse_unused
+from allreduce_bench.training.request import refuse_unused
 
 DEFAULTS = {"calls": None, "shapes": None, "framework": "ddp", "blocking": False, "logs": (), "ready_by": "flops"}
 

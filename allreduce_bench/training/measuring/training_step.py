@@ -1,4 +1,8 @@
-"""`python -m allreduce_bench.training.measuring.training_step FILE`: steps of a training, measured; JSON from rank 0.
+"""One step of a rank: what it computes, what it hands over, what it waits for, and when.
+
+The computation of a training step: calibrated spinning, a matrix product, or sleep.
+
+`python -m allreduce_bench.training.measuring.training_step FILE`: steps of a training, measured; JSON from rank 0.
 
 FILE has the JSON of a `Request`; rank 0 reads it. A step computes, and all-reduces what is handed over: each bucket as
 soon as the computation before it has ended, behind the computation, beside it in a thread, or beside it by
@@ -11,22 +15,154 @@ averaged over the ranks that have the same place in all groups.
 import json
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from statistics import median
+from time import perf_counter, sleep
 from typing import Any, NamedTuple
 
+import numpy as np
 from mpi4py import MPI
 
-from ...executing import Unsupported
+from ...executing import Prepared, Unsupported
 from ...runs.dtypes import DtypeError, teach_numpy
 from ...runs.groups import groups_of
 from ...schedule.algorithm import AlgorithmError
-from .one_step import Step, alone, one_step
-from .step_binding import make_ready
-from .step_buckets import Bucket, Buckets
-from .step_gradients import Gradients
-from .step_request import TENSOR, Request
-from .step_work import Work
+from .gradients import Bucket, Buckets, Gradients, make_ready
+from .request import BUCKET, TENSOR, Request
+from .streams import Cycles, Stream
+
+
+class Step(NamedTuple):
+    """What one rank saw of a step, seconds from its beginning."""
+
+    step_s: float
+    phases: list[tuple[str, float, float]]
+    transfers: list[tuple[float, float, float, int]]  # ready, beginning, end, of how many vectors
+    stalls: list[tuple[float, float]]  # the all-reduces of activations
+    cycles: Cycles | None = None
+
+    @property
+    def compute_s(self) -> float:
+        """How long its computation took."""
+        return sum(end - start for _, start, end in self.phases)
+
+
+def one_step(
+    actions: Sequence[tuple[str, float]], work: Work, stream: Stream | None = None, tensor: Prepared | None = None
+) -> Step:
+    """One step of this rank; without a stream and `tensor` its computation alone."""
+    begun = perf_counter()
+    phases: list[tuple[str, float, float]] = []
+    stalls: list[tuple[float, float]] = []
+    ready: list[float] = []
+    for kind, time_s in actions:
+        start = perf_counter() - begun
+        if kind == BUCKET:
+            ready.append(start)
+            if stream:
+                stream.post(len(ready) - 1)
+        elif kind == TENSOR:
+            if tensor:
+                tensor.run()
+                stalls.append((start, perf_counter() - begun))
+        else:
+            work.do(time_s, stream.poke if stream else None)
+            phases.append((kind, start, perf_counter() - begun))
+    if not stream:
+        return Step(perf_counter() - begun, phases, [], stalls)
+    stream.wait()
+    step_s = perf_counter() - begun
+    sent = [(ready[one.last], one.start - begun, one.end - begun, one.vectors) for one in stream.spans]
+    return Step(step_s, phases, sent, stalls, stream.cycles)
+
+
+def alone(calls: Iterable[Callable[[], object]]) -> list[float]:
+    """The times of the all-reduces without any computation, one by one."""
+    times_s = []
+    for call in calls:
+        begun = perf_counter()
+        call()
+        times_s.append(perf_counter() - begun)
+    return times_s
+
+
+SPIN_ELEMENTS, MATRIX = 16384, 64  # 64 KiB stay in a cache; a product of this size has one thread in every BLAS
+CALIBRATION_S, BATCHES = 0.02, 5
+SLICE_S = 5e-4  # between two calls of what is done beside it, and of a sleep
+SLEEPS = 20  # that are tried
+
+
+class Work:
+    """Computation of so many seconds as it takes alone: the same amount on every rank, however long it then takes.
+
+    A step is cut into many short parts; what is too short to be computed by itself comes with the next part.
+    """
+
+    def __init__(self, kind: str, comm: MPI.Comm):
+        self.unit = None if kind == "sleep" else _unit(kind)
+        self.unit_s = comm.allreduce(_calibrated(self.unit), MPI.MAX) if self.unit else _lateness_s()
+        self.owed_s = 0.0
+
+    def do(self, time_s: float, poke: Callable[[], object] | None = None) -> None:
+        """Compute; `poke` is called about every SLICE_S."""
+        self.owed_s += time_s
+        if self.unit is None:
+            self._sleep(poke)
+        else:
+            self._spin(self.unit, poke)
+
+    def _sleep(self, poke: Callable[[], object] | None) -> None:
+        """A sleep is ordered as much too short as it is known to end too late."""
+        if self.owed_s <= self.unit_s:
+            return
+        end, self.owed_s = perf_counter() + self.owed_s, 0.0
+        while poke and end - perf_counter() > SLICE_S:
+            sleep(SLICE_S)
+            poke()
+        sleep(max(0.0, end - perf_counter() - self.unit_s))
+
+    def _spin(self, unit: Callable[[], object], poke: Callable[[], object] | None) -> None:
+        units = int(self.owed_s / self.unit_s)
+        self.owed_s -= units * self.unit_s
+        stride = max(1, round(SLICE_S / self.unit_s)) if poke else units or 1
+        for start in range(0, units, stride):
+            for _ in range(min(stride, units - start)):
+                unit()
+            if poke:
+                poke()
+
+
+def _unit(kind: str) -> Callable[[], object]:
+    """A few microseconds of arithmetic, in which other threads of Python may run."""
+    if kind == "matmul":
+        left, right, out = (np.ones((MATRIX, MATRIX), np.float32) for _ in range(3))
+        return lambda: np.matmul(left, right, out)
+    values, ones = np.zeros(SPIN_ELEMENTS, np.float32), np.ones(SPIN_ELEMENTS, np.float32)
+    return lambda: np.add(values, ones, values)
+
+
+def _calibrated(unit: Callable[[], object]) -> float:
+    """Seconds of a unit: the median of batches."""
+    times_s = []
+    for _ in range(BATCHES):
+        begun, units = perf_counter(), 0
+        while perf_counter() - begun < CALIBRATION_S:
+            unit()
+            units += 1
+        times_s.append((perf_counter() - begun) / units)
+    return median(times_s)
+
+
+def _lateness_s() -> float:
+    """By how much a sleep ends too late at least."""
+    late_s = []
+    for _ in range(SLEEPS):
+        end = perf_counter() + SLICE_S
+        sleep(SLICE_S)
+        late_s.append(perf_counter() - end)
+    return max(0.0, min(late_s))
+
 
 MOST_ALONE = 20  # all-reduces of activations that are timed alone in each turn
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from mpi4py import MPI
 
 from ...executing import Prepared
-from .step_request import BETWEEN, BLOCKING, IALLREDUCE, THREAD
+from .request import BETWEEN, BLOCKING, IALLREDUCE, THREAD
 
 
 class Span(NamedTuple):

@@ -1,0 +1,278 @@
+"""An all-reduce of a training step, bound to its vectors: the library's own, or the steps of an algorithm.
+
+The all-reduces of what is handed over as it is: the buckets of a step, recorded calls, and activations.
+
+Horovod's background thread: once a cycle it finds out which gradients are ready on all ranks, and averages those.
+
+As in `RunLoopOnce` of Horovod's operations.cc a cycle begins a cycle time after the former one did, or when its
+all-reduces have ended. With all responses cached Horovod's ranks agree by one all-reduce of a bit for each tensor, in
+every cycle (`CoordinateCacheAndState` in controller.cc). Here gradients become ready in the same order on all ranks, so
+that the least number of them says as much.
+
+The gradients of a step with Horovod: each a tensor of its own, averaged together in a fusion buffer.
+
+As in Horovod's mpi_operations.cc gradients are copied into the buffer, all-reduced and copied back, all of which counts
+as the all-reduce; here a gradient that goes alone is copied, too. How many go together depends on the time. So
+all-reduces are bound at the first use of their length, and kept.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from time import perf_counter, sleep
+from typing import Protocol
+
+import numpy as np
+from mpi4py import MPI
+
+from ...algorithms import builtin
+from ...executing import EXECUTORS, NATIVES, Prepared, Unsupported, division, native_datatype
+from ...executing.memory import PAGES, filled
+from ...runs.cell import COMPILED
+from ...schedule.cut import cut_schedules
+from ...schedule.topology import Topology
+from .request import AVERAGE, BETWEEN, NATIVE, Request, fuse, result_of_ranks
+from .streams import STREAMS, Bound, Cycles, Span, Stream
+
+
+def bind(request: Request, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> Prepared:
+    """By the algorithm and the executor of `request`; no rank waits for another one here.
+
+    Steps are cut and posted ahead by executors that do so where the cut steps are proved. Raises Unsupported,
+    AlgorithmError.
+    """
+    if request.algorithm == NATIVE:
+        return NATIVES[request.executor](sendbuf, recvbuf, comm, op)
+    algorithm, topology = builtin()[request.algorithm], Topology.one_node(comm.size)
+    if not request.executor.endswith("pipelined") or algorithm.segmented:
+        steps = algorithm.schedule(comm.rank, comm.size, topology, sendbuf.size, request.segment)
+        window = [request.window] if request.executor.endswith("pipelined") else []
+        return EXECUTORS[request.executor](steps, sendbuf, recvbuf, comm, op, *window)
+    whole = algorithm.schedules(comm.size, topology, sendbuf.size, request.segment)
+    schedules, run_whole, _ = cut_schedules(whole, sendbuf.size, request.segment)
+    window = [1 if run_whole else request.window]  # whole messages posted ahead would take as many vectors of scratch
+    return EXECUTORS[request.executor](schedules[comm.rank], sendbuf, recvbuf, comm, op, *window)
+
+
+def make_ready(request: Request, comm: MPI.Comm) -> None:
+    """Compile what is compiled before it is timed. Raises Unsupported."""
+    if request.executor in COMPILED:
+        from ...measuring.compiling import compile_in_turns  # late: few ranks compile
+
+        if reason := compile_in_turns(comm, Topology.one_node(comm.size), request.dtype):
+            raise Unsupported(reason)
+
+
+class Bucket:
+    """A vector of `count` elements, to which rank r contributes r + 1, and its all-reduce."""
+
+    def __init__(self, request: Request, count: int, comm: MPI.Comm, op: str):
+        """Raises Unsupported, AlgorithmError."""
+        self.recvbuf, self.expected = filled(PAGES.recvbuf, count, request.dtype, 0), result_of_ranks(op, comm.size)
+        sendbuf = filled(PAGES.sendbuf, count, request.dtype, comm.rank + 1)
+        self.bound = Bound(bind(request, sendbuf, self.recvbuf, comm, op), None)
+        if request.algorithm == NATIVE:
+            datatype = native_datatype(request.dtype)
+            send, recv = ([MPI.buffer(array), count, datatype] for array in (sendbuf, self.recvbuf))
+            begin, finish = partial(comm.Iallreduce, send, recv, MPI.SUM), division(self.recvbuf, comm, op)
+            self.bound = self.bound._replace(begin=begin, finish=finish)
+
+    @property
+    def call(self) -> Prepared:
+        """The blocking all-reduce."""
+        return self.bound.call
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether the result is another one than it must be."""
+        return bool(np.any(self.recvbuf != self.expected))
+
+
+class Buckets:
+    """All that a step hands over. Each bucket has vectors of its own; recorded calls of one length share them."""
+
+    def __init__(self, request: Request, comm: MPI.Comm):
+        """Raises Unsupported, AlgorithmError."""
+        shared = request.overlap == BETWEEN
+        keys = request.counts if shared else [*range(len(request.counts))]
+        self.stream_type = STREAMS[request.overlap]
+        self.buckets = {key: Bucket(request, n, comm, request.op) for key, n in dict(zip(keys, request.counts)).items()}
+        self.bound = [self.buckets[key].bound for key in keys]
+        self.alone = [one.call.run for one in self.bound]
+
+    def prepare(self) -> None:
+        """Forget the results of the former step."""
+        for bucket in self.buckets.values():
+            bucket.recvbuf.fill(0)
+
+    def stream(self) -> Stream:
+        """What a step hands its buckets over to."""
+        return self.stream_type(self.bound)
+
+    @property
+    def wrong(self) -> int:
+        """How many results of the last step are wrong."""
+        return sum(bucket.is_wrong for bucket in self.buckets.values())
+
+    def close(self) -> None:
+        """Free what MPI holds."""
+        for bucket in self.buckets.values():
+            bucket.call.close()
+
+
+class Averaged(Protocol):
+    """Gradients in the order in which they become ready."""
+
+    @property
+    def sizes(self) -> Sequence[tuple[int, int, str]]:
+        """(index, bytes, type) of each."""
+
+    def bound(self, members: Sequence[int]) -> Callable[[], object]:
+        """The all-reduce of these gradients."""
+
+
+class CycleStream(Stream):
+    """All-reduces of whatever is ready everywhere when a cycle begins; the ranks agree by `agreement`."""
+
+    def __init__(self, gradients: Averaged, agreement: MPI.Comm, cycle_s: float, buffer_nbytes: int):
+        super().__init__()
+        self.gradients, self.agreement = gradients, agreement
+        self.cycle_s, self.buffer_nbytes = cycle_s, buffer_nbytes
+        self.ready = np.zeros(1, np.int64)  # gradients of this rank; only the computing thread writes it
+        self.everywhere = np.zeros(1, np.int64)
+        self.number, self.agreement_s, self.binding_s = 0, 0.0, 0.0
+        self.failure: Exception | None = None
+        self.thread = threading.Thread(target=self._serve, daemon=True)
+        self.thread.start()
+
+    def post(self, number: int) -> None:
+        """Hand a gradient over."""
+        self.ready[0] = number + 1
+
+    def wait(self) -> None:
+        """Return when all gradients are averaged. Raises what the thread has raised."""
+        self.thread.join()
+        self.cycles = Cycles(self.number, self.agreement_s, self.binding_s)
+        if self.failure:
+            raise self.failure
+
+    def _serve(self) -> None:
+        try:
+            self._cycle_until_all_are_averaged()
+        except Exception as error:  # wait() raises it
+            self.failure = error
+
+    def _cycle_until_all_are_averaged(self) -> None:
+        sizes, taken = self.gradients.sizes, 0
+        while True:
+            begun = perf_counter()
+            everywhere = self._agreed()
+            for members in fuse(sizes[taken:everywhere], self.buffer_nbytes):
+                self._average(members)
+            taken = everywhere
+            if taken == len(sizes):
+                return
+            sleep(max(0.0, begun + self.cycle_s - perf_counter()))
+
+    def _agreed(self) -> int:
+        """How many gradients are ready on all ranks."""
+        begun, mine = perf_counter(), self.ready.copy()
+        self.agreement.Allreduce([mine, MPI.INT64_T], [self.everywhere, MPI.INT64_T], MPI.MIN)
+        self.number += 1
+        self.agreement_s += perf_counter() - begun
+        return int(self.everywhere[0])
+
+    def _average(self, members: tuple[int, ...]) -> None:
+        begun = perf_counter()
+        average = self.gradients.bound(members)
+        start = perf_counter()
+        average()
+        self.spans.append(Span(start, perf_counter(), members[-1], len(members)))
+        self.binding_s += start - begun
+
+
+KEPT = 8  # times the elements of all gradients, in all-reduces that are kept
+PATTERN = 5  # elements of a gradient differ in turn, so that one at a wrong place is seen
+
+
+class Gradients:
+    """Rank r contributes r + 1, to which the place of an element adds 0 to PATTERN - 1."""
+
+    def __init__(self, request: Request, comm: MPI.Comm):
+        """Raises Unsupported, AlgorithmError."""
+        if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
+            raise Unsupported("Horovod's background thread needs MPI_THREAD_MULTIPLE, which this MPI does not provide")
+        self.request, self.comm = request, comm
+        self.gradients = [np.zeros(count, request.dtype) for count in request.counts]
+        rungs, itemsize = request.alone or request.counts, self.gradients[0].itemsize
+        self.sizes = [(i, count * itemsize, request.dtype) for i, count in enumerate(request.counts)]
+        fitting = min(sum(request.counts), request.buffer_nbytes // itemsize)
+        longest = max(*request.counts, *rungs, fitting)
+        self.sent = filled(PAGES.sendbuf, longest, request.dtype, 0)
+        self.received = filled(PAGES.recvbuf, longest, request.dtype, 0)
+        self.pattern = (np.arange(max(request.counts) + PATTERN) % PATTERN).astype(request.dtype)
+        self.kept: dict[int, Prepared] = {}  # by elements, the one used last at the end
+        self.ladder = [self._bind(count) for count in rungs]
+        self.alone = [partial(self.average, self._first(n), call) for n, call in zip(rungs, self.ladder)]
+        self.agreement = comm.Dup()
+
+    def prepare(self) -> None:
+        """The gradients of this rank, as a backward pass leaves them."""
+        for index, gradient in enumerate(self.gradients):
+            np.add(self._pattern_of(index), self._of_type(self.comm.rank + 1), out=gradient)
+
+    def stream(self) -> CycleStream:
+        """What a step hands its gradients over to."""
+        return CycleStream(self, self.agreement, self.request.cycle_s, self.request.buffer_nbytes)
+
+    @property
+    def wrong(self) -> int:
+        """How many gradients of the last step are no averages."""
+        mean = self._of_type(result_of_ranks(AVERAGE, self.comm.size))
+        return sum(bool(np.any(one != self._pattern_of(i) + mean)) for i, one in enumerate(self.gradients))
+
+    def bound(self, members: Sequence[int]) -> partial:
+        """The all-reduce of these gradients. Raises Unsupported, AlgorithmError."""
+        count = sum(self.gradients[index].size for index in members)
+        call = self.kept.pop(count, None)
+        if call is None:
+            call = self._bind(count)
+            while self.kept and sum(self.kept) + count > KEPT * sum(self.request.counts):
+                self.kept.pop(next(iter(self.kept))).close()
+        self.kept[count] = call
+        return partial(self.average, [self.gradients[index] for index in members], call)
+
+    def average(self, vectors: Sequence[np.ndarray], call: Prepared) -> None:
+        """Copy vectors into the buffer, all-reduce as many elements as they have together, copy them back."""
+        count = sum(vector.size for vector in vectors)
+        np.concatenate(vectors, out=self.sent[:count])
+        call.run()
+        start = 0
+        for vector in vectors:
+            np.copyto(vector, self.received[start : start + vector.size])
+            start += vector.size
+
+    def close(self) -> None:
+        """Free what MPI holds."""
+        for call in [*self.ladder, *self.kept.values()]:
+            call.close()
+        self.agreement.Free()
+
+    def _bind(self, count: int) -> Prepared:
+        return bind(self.request, self.sent[:count], self.received[:count], self.comm, AVERAGE)
+
+    def _first(self, count: int) -> list[np.ndarray]:
+        """The first gradients that have `count` elements together, the last one of them cut."""
+        vectors: list[np.ndarray] = []
+        for gradient in self.gradients:
+            if count > 0:
+                vectors.append(gradient[:count])
+            count -= gradient.size
+        return vectors
+
+    def _pattern_of(self, index: int) -> np.ndarray:
+        start = index % PATTERN
+        return self.pattern[start : start + self.gradients[index].size]
+
+    def _of_type(self, value: float) -> np.ndarray:
+        return np.asarray(value, self.request.dtype)
