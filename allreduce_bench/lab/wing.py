@@ -13,8 +13,8 @@ WING = Wing(
     },
     offers={
         "demo": "demo:measure_lab",
-        "hosts": "around:with_lab",
-        "place_of_run": "around:run_in_lab_of",
-        "set_rates": "set_links:lab_sentences",
+        "hosts": "enter:with_lab",
+        "place_of_run": "enter:run_in_lab_of",
+        "set_rates": "demo:lab_sentences",
     },
 )

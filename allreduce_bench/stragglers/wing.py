@@ -10,7 +10,7 @@ WING = Wing(
     },
     offers={
         "end_of_run": "sentences:sentences_of_run",
-        "log_of_job": "job_files:description_of",
+        "log_of_job": "sources:description_of",
         "schemas": "json_schema:FORMATS",
         "section": "section:straggler_section",
     },

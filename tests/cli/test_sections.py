@@ -6,10 +6,13 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from allreduce_bench.cli import COMMANDS, GROUPS, main
+from allreduce_bench.cli import main, purposes
 from allreduce_bench.cli.run import run
 from allreduce_bench.cli.sections import SECTIONS
 from allreduce_bench.cli.submit import submit
+
+GROUPS = purposes()
+COMMANDS = [name for group in GROUPS.values() for name in group]
 
 
 @pytest.mark.parametrize("command", [run, submit], ids=["run", "submit"])

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import click
 import pytest
 from places import PACKAGE
 
@@ -38,6 +39,13 @@ def test_the_top_floor_holds_few_names():
 def test_every_wing_is_in_the_register():
     folders = {path.parent.name for path in PACKAGE.glob("*/wing.py")}
     assert {name.removeprefix(f"{PACKAGE.name}.") for name in wings.WINGS} == folders
+
+
+@pytest.mark.parametrize("name", wings.WINGS)
+def test_what_a_wing_says_that_it_adds_is_there(name):
+    wing = wings.wings()[name]
+    assert all(isinstance(wings.load(name, command.place), click.Command) for command in wing.commands.values())
+    assert all(wings.load(name, place) for place in wing.offers.values())
 
 
 @pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)

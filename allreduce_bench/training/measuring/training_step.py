@@ -33,6 +33,46 @@ from .request import BUCKET, TENSOR, Request
 from .streams import Cycles, Stream
 
 
+class Work:
+    """Computation of so many seconds as it takes alone: the same amount on every rank, however long it then takes.
+
+    A step is cut into many short parts; what is too short to be computed by itself comes with the next part.
+    """
+
+    def __init__(self, kind: str, comm: MPI.Comm):
+        self.unit = None if kind == "sleep" else _unit(kind)
+        self.unit_s = comm.allreduce(_calibrated(self.unit), MPI.MAX) if self.unit else _lateness_s()
+        self.owed_s = 0.0
+
+    def do(self, time_s: float, poke: Callable[[], object] | None = None) -> None:
+        """Compute; `poke` is called about every SLICE_S."""
+        self.owed_s += time_s
+        if self.unit is None:
+            self._sleep(poke)
+        else:
+            self._spin(self.unit, poke)
+
+    def _sleep(self, poke: Callable[[], object] | None) -> None:
+        """A sleep is ordered as much too short as it is known to end too late."""
+        if self.owed_s <= self.unit_s:
+            return
+        end, self.owed_s = perf_counter() + self.owed_s, 0.0
+        while poke and end - perf_counter() > SLICE_S:
+            sleep(SLICE_S)
+            poke()
+        sleep(max(0.0, end - perf_counter() - self.unit_s))
+
+    def _spin(self, unit: Callable[[], object], poke: Callable[[], object] | None) -> None:
+        units = int(self.owed_s / self.unit_s)
+        self.owed_s -= units * self.unit_s
+        stride = max(1, round(SLICE_S / self.unit_s)) if poke else units or 1
+        for start in range(0, units, stride):
+            for _ in range(min(stride, units - start)):
+                unit()
+            if poke:
+                poke()
+
+
 class Step(NamedTuple):
     """What one rank saw of a step, seconds from its beginning."""
 
@@ -91,46 +131,6 @@ SPIN_ELEMENTS, MATRIX = 16384, 64  # 64 KiB stay in a cache; a product of this s
 CALIBRATION_S, BATCHES = 0.02, 5
 SLICE_S = 5e-4  # between two calls of what is done beside it, and of a sleep
 SLEEPS = 20  # that are tried
-
-
-class Work:
-    """Computation of so many seconds as it takes alone: the same amount on every rank, however long it then takes.
-
-    A step is cut into many short parts; what is too short to be computed by itself comes with the next part.
-    """
-
-    def __init__(self, kind: str, comm: MPI.Comm):
-        self.unit = None if kind == "sleep" else _unit(kind)
-        self.unit_s = comm.allreduce(_calibrated(self.unit), MPI.MAX) if self.unit else _lateness_s()
-        self.owed_s = 0.0
-
-    def do(self, time_s: float, poke: Callable[[], object] | None = None) -> None:
-        """Compute; `poke` is called about every SLICE_S."""
-        self.owed_s += time_s
-        if self.unit is None:
-            self._sleep(poke)
-        else:
-            self._spin(self.unit, poke)
-
-    def _sleep(self, poke: Callable[[], object] | None) -> None:
-        """A sleep is ordered as much too short as it is known to end too late."""
-        if self.owed_s <= self.unit_s:
-            return
-        end, self.owed_s = perf_counter() + self.owed_s, 0.0
-        while poke and end - perf_counter() > SLICE_S:
-            sleep(SLICE_S)
-            poke()
-        sleep(max(0.0, end - perf_counter() - self.unit_s))
-
-    def _spin(self, unit: Callable[[], object], poke: Callable[[], object] | None) -> None:
-        units = int(self.owed_s / self.unit_s)
-        self.owed_s -= units * self.unit_s
-        stride = max(1, round(SLICE_S / self.unit_s)) if poke else units or 1
-        for start in range(0, units, stride):
-            for _ in range(min(stride, units - start)):
-                unit()
-            if poke:
-                poke()
 
 
 def _unit(kind: str) -> Callable[[], object]:
