@@ -11,7 +11,7 @@ from ..runs.plan import Launch, Plan
 from ..schedule.algorithm import Algorithm, AlgorithmError
 from ..schedule.rendezvous import Refusal
 from ..schedule.topology import Topology
-from ..schedule.verify_all import Case
+from ..schedule.verify import Case
 from .types import OneLineError
 
 PROVED_S = 10.0  # of all proofs together; ranks prove what is left, and end a generator without an end

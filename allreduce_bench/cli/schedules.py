@@ -62,7 +62,7 @@ def verify(algorithms, ranks, counts, segment, ranks_per_node, no_limit) -> None
 
     Exit status 1 when a schedule is refused; the message names the round, the rank and the block.
     """
-    from ..schedule.verify_all import NAME_WIDTH, prove_all
+    from ..schedule.verify import NAME_WIDTH, prove_all
     from .work_limit import refuse_many_proofs
 
     refuse_too_many(ranks)

@@ -14,7 +14,7 @@ from ..runs.plan import Plan
 from ..schedule import Parts
 from ..schedule.algorithm import Algorithm, AlgorithmError
 from ..schedule.topology import Topology
-from ..schedule.verify_all import layouts
+from ..schedule.verify import layouts
 from .types import OneLineError
 
 MOST_LAUNCHES, MOST_CELLS, MOST_CALLS = 10_000, 1_000_000, 1_000_000_000  # of a run, in all

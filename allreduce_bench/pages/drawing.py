@@ -21,7 +21,7 @@ from typing import NamedTuple, Protocol
 from ..algorithms import find
 from ..schedule import Parts, Schedule, contribution
 from ..schedule.algorithm import Algorithm, AlgorithmError
-from ..schedule.rounds import Sent, messages_of_rounds
+from ..schedule.draw import Sent, messages_of_rounds
 from ..schedule.topology import Topology
 from ..schedule.verify import Proof, verify
 

@@ -12,8 +12,8 @@ from jinja2 import Environment
 
 from .. import __version__
 from ..schedule import Parts, elements
+from ..schedule.draw import Sent, messages_of_rounds
 from ..schedule.price import Path, price
-from ..schedule.rounds import Sent, messages_of_rounds
 from ..units import format_size, format_time
 from ..web.document import asset, engine, policy, script_data, theme
 from .colours import colour_of

@@ -4,9 +4,9 @@ import pytest
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.schedule import Step
+from allreduce_bench.schedule.draw import Sent, messages_of_rounds
 from allreduce_bench.schedule.price import price
 from allreduce_bench.schedule.rendezvous import Refusal
-from allreduce_bench.schedule.rounds import Sent, messages_of_rounds
 from allreduce_bench.schedule.topology import Topology
 
 

@@ -2,7 +2,7 @@
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.schedule.topology import Topology
-from allreduce_bench.schedule.verify_all import cases, layouts, prove_all
+from allreduce_bench.schedule.verify import cases, layouts, prove_all
 
 ALGORITHMS = builtin()
 

@@ -22,8 +22,7 @@ from ...schedule import Schedule, elements
 from ...schedule.algorithm import Algorithm
 from ...schedule.price import price
 from ...schedule.topology import Topology
-from ...schedule.verify import Proof, verify
-from ...schedule.verify_all import cases
+from ...schedule.verify import Proof, cases, verify
 
 PER_NODE = 4  # ranks, in the layouts that are counted
 PIECES = 8  # in which pipelined algorithms cut the vector
