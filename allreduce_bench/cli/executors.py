@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from ..machine.compiler import why_not_compiled
+from ..machine.mpi import why_not_compiled
 from ..runs.cell import COMPILED, EXECUTORS, PIPELINED, CutPrices
 from ..runs.cuts import DEFAULT_WINDOW, NOMINAL, OVER_A_LINK_NBYTES, chosen_cuts, given_cuts
 from ..runs.plan import Plan, PlanError

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import ceil, log2
 from typing import NamedTuple
 
-from ..machine.traffic import LOOPBACK, parse_traffic, total_traffic
+from ..machine.interfaces import LOOPBACK, parse_traffic, total_traffic
 from ..machine.virtual_hosts import bucket_nbytes
 from ..runs.plan import Plan
 from ..units import format_rate

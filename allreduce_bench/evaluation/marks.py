@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from ..machine import traffic
+from ..machine import interfaces
 from ..runs.rows import Row
 from ..stats import median
 from .cell_times import join_values, known_median
@@ -94,10 +94,10 @@ def _checked_columns(marks: Sequence[Row]) -> SummaryRow:
 
 def _median_wire(marks: Sequence[Row]) -> str | None:
     """The middle count of every interface over the launches that have it."""
-    counts = [traffic.parse_traffic(mark["wire"]) for mark in _marks_in_state(marks, "done")]
+    counts = [interfaces.parse_traffic(mark["wire"]) for mark in _marks_in_state(marks, "done")]
     names = {name for count in counts for name in count}
     middle = {name: round(median([count[name] for count in counts if name in count])) for name in names}
-    return traffic.format_traffic(middle) or None
+    return interfaces.format_traffic(middle) or None
 
 
 def _bit_columns(marks: Sequence[Row]) -> SummaryRow:

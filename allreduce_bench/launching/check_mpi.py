@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..machine import findings
 from ..machine.checks import Check, from_findings
-from ..machine.networks import way_between
+from ..machine.interfaces import way_between
 from ..machine.node import hide_secrets
 from ..measuring.hello import MARK
 from ..runs.start import Start

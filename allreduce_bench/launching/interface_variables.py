@@ -57,8 +57,11 @@ def ucx_device(interface: str, networks: Path = NETWORKS) -> str:
 
 def suggested_interface() -> str:
     """`interfaces here: eth0 10.0.0.1/24: try --interface eth0`, of this node."""
-    from ..machine.interfaces import interfaces  # late, both: only a launch that failed asks
-    from ..machine.networks import reachable, way_between
+    from ..machine.interfaces import (
+        interfaces,  # late, both: only a launch that failed asks
+        reachable,
+        way_between,
+    )
 
     node = {"interfaces": [interface._asdict() for interface in interfaces()]}
     ways = [f"{interface['name']} {interface['address']}/{interface['prefix']}" for interface in reachable(node)]

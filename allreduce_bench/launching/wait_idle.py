@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from ..machine.at_work import Glance, glance
+from ..machine.core_load import Glance, glance
 from ..units import format_time
 
 LOOK_S, SHORT_LOOK_S = 1.0, 0.5  # before the first launch, and before the others, which the run itself has kept quiet

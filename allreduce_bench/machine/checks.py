@@ -6,9 +6,8 @@ from typing import NamedTuple
 from ..units import format_rate, format_size, three_digits
 from . import PAGE_NBYTES, findings, kernel
 from . import node as environment
-from .at_work import Glance, glance
-from .interfaces import sent_bytes
-from .networks import bridges, reachable
+from .core_load import Glance, glance
+from .interfaces import bridges, reachable, sent_bytes
 
 LOOK_S = 0.5  # at what is at work
 SLOW_COPY = 1.5  # times as long: what a factor above it does to an all-reduce is seen

@@ -1,12 +1,21 @@
 """Files of the kernel about the system. A missing file gives None: no machine has them all.
 
 Ranks ask at their start, in thousands: with as few calls as it takes.
+
+The container of this process, and the control groups that limit memory and CPU time.
+
+The data caches of this node, and the bytes a rank must touch to evict everything else.
 """
 
 import os
+import re
+from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
+
+from ..units import format_size, parse_size
 
 ROOT = Path("/")  # what proc/ and sys/ stand under; looked up at every call, so that tests can put it elsewhere
 AT_ONCE = 1 << 16  # bytes of one read
@@ -67,3 +76,119 @@ def _names(folder: str, pattern: str) -> list[str]:
         return [name for name in os.listdir(ROOT / folder) if fnmatchcase(name, pattern)]
     except OSError:
         return []
+
+
+MARKS = {".dockerenv": "docker", "run/.containerenv": "podman"}  # files that container engines create
+VARIABLES = {"APPTAINER_CONTAINER": "apptainer", "SINGULARITY_CONTAINER": "singularity", "CH_RUNNING": "charliecloud"}
+CONTROL_GROUP_OF_CONTAINER = re.compile(r"docker|kubepods|containerd|libpod|lxc")
+MOUNTED = "sys/fs/cgroup"
+# in version 2 and in version 1: the limit, then what is used or the period
+MEMORY_FILES = ("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")
+CPU_FILES = ("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+UNLIMITED = 2**60  # and above: what version 1 says for no limit
+
+
+def container(environ: Mapping[str, str]) -> str | None:
+    """The kind of container around this process, such as `docker`; None: no sign of one."""
+    kinds = [kind for mark, kind in MARKS.items() if exists(mark)]
+    kinds += [kind for name, kind in VARIABLES.items() if environ.get(name)]
+    match = CONTROL_GROUP_OF_CONTAINER.search(read_lasting("proc/self/cgroup") or "")
+    return kinds[0] if kinds else match and match[0]
+
+
+def memory_left() -> int | None:
+    """Bytes that the control groups still allow, including reclaimable memory; None: no limit."""
+    left_nbytes = []
+    for folder, files in _control_groups("memory", *MEMORY_FILES):
+        limit, used = (read_int(f"{folder}/{file}") for file in files)
+        if limit is not None and limit < UNLIMITED and used is not None:
+            left_nbytes.append(max(0, limit - used + _reclaimable(folder)))
+    return min(left_nbytes, default=None)
+
+
+def cpu_quota() -> float | None:
+    """Cores' worth of time that the control groups allow, such as 1.5; None: no limit."""
+    quotas = []
+    for folder, files in _control_groups("cpu", *CPU_FILES):
+        numbers = " ".join(read(f"{folder}/{file}") or "" for file in files).split()
+        if len(numbers) == 2 and all(number.isdigit() for number in numbers) and int(numbers[1]):  # not: max, -1
+            quotas.append(int(numbers[0]) / int(numbers[1]))
+    return min(quotas, default=None)
+
+
+def _control_groups(controller: str, unified: tuple, separate: tuple) -> Iterator[tuple[str, tuple]]:
+    """(folder, names of its files) of this process' control group and all above it, in version 2 and in version 1."""
+    for line in (read_lasting("proc/self/cgroup") or "").splitlines():
+        controllers, _, path = line.partition(":")[2].partition(":")
+        if not controllers:
+            mounted, files = [MOUNTED, f"{MOUNTED}/unified"], unified
+        elif controller in controllers.split(","):
+            mounted, files = [f"{MOUNTED}/{controller}"], separate
+        else:
+            continue
+        parts = [part for part in path.split("/") if part and part != ".."]
+        for root in mounted:
+            for depth in range(len(parts), -1, -1):
+                yield "/".join([root, *parts[:depth]]), files
+
+
+def _reclaimable(folder: str) -> int:
+    """Bytes of cached files, which the kernel frees when memory is needed."""
+    match = re.search(r"^(?:total_)?inactive_file (\d+)", read(f"{folder}/memory.stat") or "", re.MULTILINE)
+    return int(match[1]) if match else 0
+
+
+FOLDERS = "sys/devices/system/cpu/cpu[0-9]*/cache/index[0-9]*"
+TOUCHED_TIMES = 2  # a rank's share of a cache: caches do not replace the oldest line first
+
+
+class Cache(NamedTuple):
+    """One level of data caches."""
+
+    level: int
+    nbytes: int  # of each of them
+    number: int  # of them in this node
+
+
+UNKNOWN = Cache(level=3, nbytes=64 * 1024**2, number=1)  # if the cache sizes are unknown
+
+
+def caches() -> list[Cache]:
+    """The data caches of this node from level 2 on, the last level at the end; empty if unknown."""
+    cpus_of_cache: dict[tuple[int, int], set[str]] = {}
+    for folder in matching_paths(FOLDERS):
+        level, nbytes = read_int(f"{folder}/level") or 0, _parsed_nbytes(read(f"{folder}/size"))
+        if level >= 2 and nbytes and read(f"{folder}/type") != "Instruction":
+            cpus_of_cache.setdefault((level, nbytes), set()).add(read(f"{folder}/shared_cpu_list") or folder)
+    return [Cache(level, nbytes, len(cpus)) for (level, nbytes), cpus in sorted(cpus_of_cache.items())]
+
+
+def cold_region(node_caches: list[Cache], ranks: int) -> int:
+    """Bytes that each of `ranks` ranks of a node has to touch: twice its share of whichever level takes most.
+
+    Where `node_caches` is empty, UNKNOWN is supposed.
+    """
+    return max(TOUCHED_TIMES * cache.nbytes // max(1, ranks // cache.number) for cache in node_caches or [UNKNOWN])
+
+
+def cache_findings(node_caches: list[Cache]) -> list[dict]:
+    """The finding that labels cold calls on a node whose caches are not known; empty where they are."""
+    if node_caches:
+        return []
+    size = format_size(UNKNOWN.nbytes)
+    return [
+        {
+            "code": "caches",
+            "level": "caution",
+            "text": f"cache sizes are unknown; cold calls assume {size} per node",
+            "effect": "if the caches are larger, a cold call may find its vectors in the cache",
+            "advice": f"compare cold and warm times at sizes below {size}: cold calls must take longer",
+        }
+    ]
+
+
+def _parsed_nbytes(text: str | None) -> int:
+    try:
+        return parse_size(text or "")
+    except ValueError:
+        return 0

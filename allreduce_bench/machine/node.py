@@ -10,7 +10,7 @@ from itertools import pairwise
 from time import get_clock_info, perf_counter
 
 from .. import __version__
-from . import PAGE_NBYTES, container, kernel
+from . import PAGE_NBYTES, kernel
 
 PROCESSORS = "sys/devices/system/cpu/cpu[0-9]*"
 CLOSE_NBYTES, CLOSE_DELTA, CLOSE_TURNS, CLOSE_COPIES = 64 * 1024, 16, 20, 4
@@ -150,8 +150,8 @@ def node_facts() -> dict:
         "threads": os.cpu_count(),
         "governors": _governors(),
         "load_1min": load(),
-        "cpu_quota": container.cpu_quota(),
-        "container": container.container(os.environ),
+        "cpu_quota": kernel.cpu_quota(),
+        "container": kernel.container(os.environ),
         "memory_nbytes": memory(),
         "free_memory_nbytes": free_memory(),
         "huge_pages": huge_pages(),
@@ -252,7 +252,7 @@ def free_memory() -> int | None:
     """Bytes that new buffers can take without swapping and within the control group; None: unknown."""
     limits_nbytes = [
         nbytes
-        for nbytes in (_meminfo_nbytes("MemAvailable", kernel.read("proc/meminfo")), container.memory_left())
+        for nbytes in (_meminfo_nbytes("MemAvailable", kernel.read("proc/meminfo")), kernel.memory_left())
         if nbytes is not None
     ]
     return min(limits_nbytes, default=None)

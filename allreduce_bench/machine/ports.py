@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from . import finding, kernel, on_nodes
-from .traffic import VIRTUAL_INTERFACE
+from .interfaces import VIRTUAL_INTERFACE
 
 PORTS = "sys/class/infiniband/*/ports/*"
 ERRORS = {  # something was lost or sent again

@@ -217,11 +217,11 @@ def _traffic_per_call(context: Context, before: dict[str, int] | None, calls: in
     counts = context.comm.gather((before, after))
     if counts is None:
         return None
-    from ..machine import traffic  # late: rank 0 only
+    from ..machine import interfaces  # late: rank 0 only
 
     return (
-        traffic.format_traffic(
-            traffic.total_traffic(traffic.per_call(before, after, calls) for before, after in counts)
+        interfaces.format_traffic(
+            interfaces.total_traffic(interfaces.per_call(before, after, calls) for before, after in counts)
         )
         or None
     )

@@ -72,14 +72,14 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
 
 def _cold_region(comm: MPI.Comm, real: Topology) -> int:
     """What a rank touches between two uses of a buffer: what the fullest node and the largest caches ask for."""
-    from ..machine.caches import caches, cold_region  # late: few runs are cold
+    from ..machine.kernel import caches, cold_region  # late: few runs are cold
 
     region_nbytes = cold_region(caches(), len(real.nodes[real.node_of[comm.rank]])) if _leads(comm, real) else 0
     return comm.allreduce(region_nbytes, MPI.MAX)
 
 
 def _cold_findings() -> list[dict]:
-    from ..machine.caches import cache_findings, caches  # late: rank 0 only, and few runs are cold
+    from ..machine.kernel import cache_findings, caches  # late: rank 0 only, and few runs are cold
 
     return cache_findings(caches())
 

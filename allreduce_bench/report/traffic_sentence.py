@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from ..machine.traffic import parse_traffic, total_traffic
+from ..machine.interfaces import parse_traffic, total_traffic
 from ..units import format_size
 
 LARGE = 1024**2  # bytes of a vector: below, other traffic distorts the counters too much

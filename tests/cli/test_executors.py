@@ -10,7 +10,7 @@ from allreduce_bench.cli import executors
 from allreduce_bench.cli.executors import decided
 from allreduce_bench.cli.request import request_of
 from allreduce_bench.cli.run import run
-from allreduce_bench.machine.compiler import INSTALL
+from allreduce_bench.machine.mpi import INSTALL
 from allreduce_bench.models.machine import bare_machine, write_machine
 from allreduce_bench.runs.command_of_plan import repeat_command
 from allreduce_bench.runs.cuts import DEFAULT_WINDOW, NOMINAL

@@ -3,7 +3,7 @@
 import pytest
 
 from allreduce_bench.machine import kernel
-from allreduce_bench.machine.caches import UNKNOWN, Cache, cache_findings, caches, cold_region
+from allreduce_bench.machine.kernel import UNKNOWN, Cache, cache_findings, caches, cold_region
 
 KIB, MIB = 1024, 1024**2
 

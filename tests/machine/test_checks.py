@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from allreduce_bench.machine import checks
-from allreduce_bench.machine.at_work import Glance, Program
+from allreduce_bench.machine.core_load import Glance, Program
 
 
 @pytest.fixture

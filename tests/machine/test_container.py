@@ -2,7 +2,7 @@
 
 import pytest
 
-from allreduce_bench.machine import container
+from allreduce_bench.machine import kernel
 
 
 @pytest.mark.parametrize("path", ["/job/step", "/", "/not/mounted/here/job"])
@@ -12,19 +12,19 @@ def test_version_1_of_control_groups_is_read_too(put, path):
     put("sys/fs/cgroup/memory/memory.usage_in_bytes", 5000)
     put("sys/fs/cgroup/cpu/cpu.cfs_quota_us", -1)
     put("sys/fs/cgroup/cpu/cpu.cfs_period_us", 100000)
-    assert container.memory_left() is None and container.cpu_quota() is None
+    assert kernel.memory_left() is None and kernel.cpu_quota() is None
     put("sys/fs/cgroup/memory/memory.limit_in_bytes", 8000)
     put("sys/fs/cgroup/cpu/cpu.cfs_quota_us", 250000)
-    assert container.memory_left() == 3000 and container.cpu_quota() == 2.5
+    assert kernel.memory_left() == 3000 and kernel.cpu_quota() == 2.5
 
 
 def test_the_tightest_quota_of_all_levels_counts(put):
     put("proc/self/cgroup", "0::/pod/box")
     put("sys/fs/cgroup/pod/box/cpu.max", "max 100000")
-    assert container.cpu_quota() is None
+    assert kernel.cpu_quota() is None
     put("sys/fs/cgroup/pod/cpu.max", "50000 100000")
     put("sys/fs/cgroup/pod/box/cpu.max", "400000 100000")
-    assert container.cpu_quota() == 0.5
+    assert kernel.cpu_quota() == 0.5
 
 
 @pytest.mark.parametrize(
@@ -39,4 +39,4 @@ def test_the_tightest_quota_of_all_levels_counts(put):
 )
 def test_containers_show(put, path, text, environ, kind):
     put(path, text)
-    assert container.container(environ) == kind
+    assert kernel.container(environ) == kind

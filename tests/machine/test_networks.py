@@ -2,7 +2,7 @@
 
 from made_nodes import codes, found, interface, node
 
-from allreduce_bench.machine.networks import bridges, way_between
+from allreduce_bench.machine.interfaces import bridges, way_between
 
 
 def with_docker(number: int, *more: dict) -> dict:

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from allreduce_bench.machine import container, node
+from allreduce_bench.machine import kernel, node
 from allreduce_bench.machine.node import free_memory, huge_pages, memory
 
 MEMINFO = "MemTotal:  1000 kB\nMemFree: 10 kB\nMemAvailable:   600 kB\nHugePages_Total:      3\n"
@@ -70,7 +70,7 @@ def test_memory_is_what_the_node_and_every_control_group_allow(put):
     for folder, limit, used in (("job", 500_000, 300_000), ("job/step", "max", 100_000)):
         put(f"sys/fs/cgroup/{folder}/memory.max", limit)
         put(f"sys/fs/cgroup/{folder}/memory.current", used)
-    assert container.memory_left() == free_memory() == 200_000
+    assert kernel.memory_left() == free_memory() == 200_000
     put("sys/fs/cgroup/job/memory.stat", "anon 5\ninactive_file 50000\nactive_file 7")
     assert free_memory() == 250_000
     put("sys/fs/cgroup/job/memory.current", 600_000)

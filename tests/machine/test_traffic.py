@@ -8,20 +8,20 @@ from interpreters import in_turn, interpreters
 from measured_runs import bench
 from virtual_hosts import INTERFACE, virtual_hosts
 
-from allreduce_bench.machine import traffic
+from allreduce_bench.machine import interfaces
 
 MIB = 1 << 20
 
 
 def test_counts_survive_the_way_through_a_file_and_idle_virtual_interfaces_are_left_out():
-    counts = traffic.total_traffic(
-        [traffic.per_call({"e0": 100, "lo": 5}, {"e0": 1100, "lo": 5}, 10), {"e0": 7, "hsn0": 0}]
+    counts = interfaces.total_traffic(
+        [interfaces.per_call({"e0": 100, "lo": 5}, {"e0": 1100, "lo": 5}, 10), {"e0": 7, "hsn0": 0}]
     )
     assert counts == {"e0": 107, "lo": 0, "hsn0": 0}
-    assert traffic.format_traffic(counts) == "e0=107 hsn0=0"
-    assert traffic.parse_traffic("e0=107 hsn0=0") == {"e0": 107, "hsn0": 0}
-    assert traffic.parse_traffic("mlx5_0:1=9 broken =3 x=-1") == {"mlx5_0:1": 9}
-    assert traffic.per_call(None, None, 3) == {} and traffic.per_call({"e0": 1}, {"e0": 2}, 0) == {}
+    assert interfaces.format_traffic(counts) == "e0=107 hsn0=0"
+    assert interfaces.parse_traffic("e0=107 hsn0=0") == {"e0": 107, "hsn0": 0}
+    assert interfaces.parse_traffic("mlx5_0:1=9 broken =3 x=-1") == {"mlx5_0:1": 9}
+    assert interfaces.per_call(None, None, 3) == {} and interfaces.per_call({"e0": 1}, {"e0": 2}, 0) == {}
 
 
 def row(text: str | None, internode: int | None, nbytes: int = MIB) -> dict:
@@ -50,7 +50,7 @@ def test_between_two_hosts_the_wire_carries_what_the_schedules_send(python, tmp_
         for algorithm, sent in (("ring", 2 * 3 / 4 * 2), ("hierarchical_ring", 2 * (2 - 1) / 2 * 2)):
             line = rows[algorithm, nbytes]
             assert int(line["internode_nbytes"]) == pytest.approx(sent * nbytes, rel=0.01)
-            assert 1.0 <= traffic.parse_traffic(line["wire"])[INTERFACE] / int(line["internode_nbytes"]) <= 1.1, line
+            assert 1.0 <= interfaces.parse_traffic(line["wire"])[INTERFACE] / int(line["internode_nbytes"]) <= 1.1, line
             own_s = int(line["internode_nbytes"]) / 2 / 62.5e6  # half of the bytes leave each node, at 500 Mbit/s
             assert float(line["own_limit_s"]) == pytest.approx(own_s) and line["limit_by"] == "links"
             share = float(line["limit_s"]) / float(line["time_s"])  # buffers send the last bytes after the call
@@ -65,4 +65,4 @@ def test_with_shared_memory_nothing_is_on_the_network(tmp_path):
     result = bench(interpreters()[0], "run", *words, "-o", folder)
     assert "no network traffic at 1 MiB and above: one node, shared memory" in result.stdout
     line = rows_of(folder)["ring", MIB]
-    assert line["internode_nbytes"] == "0" and sum(traffic.parse_traffic(line["wire"]).values()) < 0.01 * MIB
+    assert line["internode_nbytes"] == "0" and sum(interfaces.parse_traffic(line["wire"]).values()) < 0.01 * MIB
