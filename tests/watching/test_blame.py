@@ -1,6 +1,6 @@
 """From where each rank is to the one sentence that names who keeps the others."""
 
-from allreduce_bench.watching.blame import Report, blame
+from allreduce_bench.watching.patience import Report, blame
 
 BEFORE, CALL, AFTER = [["repeat", 3, 10]], [["repeat", 3, 12]], [["repeat", 4, 10]]
 
