@@ -7,8 +7,7 @@ from typing import Any
 
 from ..machine.mpi import why_not_compiled
 from ..runs.cell import COMPILED, EXECUTORS, PIPELINED, CutPrices
-from ..runs.cuts import DEFAULT_WINDOW, NOMINAL, OVER_A_LINK_NBYTES, chosen_cuts, given_cuts
-from ..runs.plan import Plan, PlanError
+from ..runs.plan import DEFAULT_WINDOW, NOMINAL, OVER_A_LINK_NBYTES, Plan, PlanError, chosen_cuts, given_cuts
 from .types import AUTO, talk
 
 

@@ -53,7 +53,7 @@ def fit(runs, output, algorithms, priced_as, own, ranks_per_node, format_, no_li
     from ..models.joint import joints, local_gammas
     from ..models.listing import Listing
     from ..models.series import FittedSeries, UnfittedSeries, fit_series
-    from ..runs.atomic_write import refuse_given
+    from ..runs.files import refuse_given
     from .work_limit import refuse_long_logs
 
     if output:

@@ -14,7 +14,7 @@ SHOWN: dict[str, Any] = {"show_default": True}
 
 
 def _parse_placements(text: str) -> tuple[str, ...]:
-    from ..runs.placement import parse_placements  # late: a rank that was started by us is given a plan
+    from ..runs.cell import parse_placements  # late: a rank that was started by us is given a plan
 
     return parse_placements(text)
 

@@ -134,8 +134,11 @@ def _refuse_injected(plan: Plan, timeout_s: float) -> None:
 
     That is one in which nothing moves for the whole timeout.
     """
-    from ..runs.arrival_trace import refuse_traces  # late: few runs inject anything
-    from ..runs.injected import longest_delay_s, longest_phase_s
+    from ..runs.injected import (
+        longest_delay_s,
+        longest_phase_s,
+        refuse_traces,  # late: few runs inject anything
+    )
 
     trace_s = refuse_traces(plan.arrival, plan.arrival_digests, plan.ranks)
     phases = {

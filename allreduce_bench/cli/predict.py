@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from ..runs.atomic_write import is_stream, write_given
+from ..runs.files import is_stream, write_given
 from ..tables import UNBOUNDED
 from ..units import parse_price, parse_size
 from .sections import examples

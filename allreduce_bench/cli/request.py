@@ -13,9 +13,8 @@ from ..launching.layout import ranks_of_job
 from ..machine.node import cores
 from ..runs.cell import GUIDELINES, MOCKUPS, NATIVE
 from ..runs.dtypes import DTYPES
-from ..runs.hosts import read_hostfile
 from ..runs.plan import Plan, PlanError
-from ..runs.start import Start
+from ..runs.start import Start, read_hostfile
 from ..watching.lifeline import LAB_VARIABLE
 
 if TYPE_CHECKING:
@@ -115,7 +114,7 @@ def on_hosts_around(start: Start) -> Start:
 
 def _plan_of(options: Mapping[str, Any], **decided: Any) -> Plan:
     options = {**options, **decided}
-    from ..runs.sizes import geometric_sizes  # late: a rank that was started by us is given a plan
+    from ..runs.plan import geometric_sizes  # late: a rank that was started by us is given a plan
 
     itemsize = DTYPES.get(options["dtype"], 1)
     sizes = options["sizes"] or geometric_sizes(
@@ -144,7 +143,7 @@ def _arrival_digests(arrival: Sequence[str]) -> tuple[str, ...]:
     """Of the traces that are replayed. Raises TraceError."""
     if not arrival:
         return ()
-    from ..runs.arrival_trace import digest_of_trace, traces_of  # late: few runs delay ranks
+    from ..runs.injected import digest_of_trace, traces_of  # late: few runs delay ranks
 
     return tuple(map(digest_of_trace, traces_of(arrival)))
 

@@ -82,7 +82,7 @@ def _check(formats: "tuple[Format, ...]", words: tuple[str, ...], chosen: "Forma
 
 def _violations(formats: "tuple[Format, ...]", word: str, chosen: "Format | None") -> "Iterator[list[Violation]]":
     """File by file what is not as its schema says."""
-    from ..runs.careful_reading import MOST_NBYTES, read_given
+    from ..runs.files import MOST_NBYTES, read_given
     from ..runs.folder import RunFolder
     from ..runs.json_schema.check import document_violations, folder_violations, format_of
 

@@ -14,8 +14,8 @@ from ..measuring.startup import rank_of
 from ..runs.cell import EXECUTORS
 from ..runs.dtypes import DTYPES
 from ..runs.groups import parse_groups
-from ..runs.hosts import parse_hosts
 from ..runs.plan import OPS
+from ..runs.start import parse_hosts
 from ..units import parse_counts, parse_duration, parse_rate, parse_rates, parse_share, parse_size, unknown_word
 from ..watching.progress import LaunchPosition, ProgressLines
 

@@ -103,7 +103,7 @@ def compare(runs, threshold, algorithms, sizes, despite, undecided, format_, out
     over runs, so that they include the spread between days. A cell that is wrong, refused or hung only on the new side
     has failed.
     """
-    from ..runs.atomic_write import refuse_given, write_given
+    from ..runs.files import refuse_given, write_given
     from . import FORMATS, formats
     from . import compare as judge
 

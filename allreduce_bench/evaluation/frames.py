@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from ..runs.careful_reading import open_kept
 from ..runs.cell import competitor_name
+from ..runs.files import open_kept
 from ..runs.folder import KEY, RunFolder, run_names
 from ..runs.rows import Row, RunError
 from ..runs.schema import KINDS, PLAIN_STAMPS, REPETITIONS, STAMPS, SUMMARY, Column, names

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from ..runs.cell import EXECUTORS, NATIVE, native_beside
 from ..runs.folder import CellKey, RunFolder, key_of
 from ..runs.plan import Cell, ImportedPlan, Plan
+from ..runs.recorder import write_summary
 from ..runs.rows import Row
 from ..runs.schema import CACHES, FLOOR, FLOORS
-from ..runs.summary_csv import write_summary
 from ..stats import median
 from ..units import algbw, busbw
 from . import cell_times, marks

@@ -146,8 +146,7 @@ def nodes_to_check(hosts: tuple[str, ...] | None, output: Path) -> list[str]:
 
     In a lab or a job that lacks nodes of the check, those that are there. Raises OneLineError, RunError, ValueError.
     """
-    from ..runs.hosts import slots_of
-    from ..runs.nodelist import expand
+    from ..runs.start import expand, slots_of
     from .pair_file import PairFolder
 
     folder = PairFolder(output)

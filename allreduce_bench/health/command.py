@@ -157,7 +157,7 @@ def _write_figure(found: "Health", output: Path | None) -> None:
 
 def _show(found: "Health", print_exclude: bool, every_link: bool, format_: str) -> None:
     """Print what was found, on stderr where stdout is for the list of nodes alone."""
-    from ..runs.nodelist import compress
+    from ..runs.start import compress
     from .output import health_lines, health_sentences, json_text
 
     if format_ == "json":

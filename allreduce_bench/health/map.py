@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedFormatter, FixedLocator, MaxNLocator, NullLocator
 
-from ..runs.atomic_write import write_atomically
+from ..runs.files import write_atomically
 from .judgement import Health, Judged
 
 MOST_NAMED = 40  # nodes on an axis; of more only some are named

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..runs.nodelist import compress
+from ..runs.start import compress
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import three_digits
 from .judgement import FEW_NODES, THREE_NODES, TWO_NODES, FailingNode, Health, Judged, Setting

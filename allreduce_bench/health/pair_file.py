@@ -16,7 +16,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..runs.careful_reading import read_kept
+from ..runs.files import read_kept
 from ..runs.recorder import append_to, write_whole
 from ..runs.rows import RunError, csv_bytes
 from ..runs.typed_json import printable

@@ -20,9 +20,8 @@ import numpy as np
 
 from ..importers.row import LogError
 from ..importers.values import printable
-from ..runs.careful_reading import read_given
-from ..runs.nodelist import expand
-from ..runs.start import HOST
+from ..runs.files import read_given
+from ..runs.start import HOST, expand
 from .judgement import PairTable, Setting
 from .pair_statistics import robust_sd
 

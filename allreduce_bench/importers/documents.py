@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from ..runs.careful_reading import MOST_NBYTES
+from ..runs.files import MOST_NBYTES
 from .row import LogError
 from .values import LARGEST, printable, shown
 

@@ -6,7 +6,7 @@ import warnings
 from pathlib import Path
 from typing import NamedTuple
 
-from ..runs.careful_reading import MOST_NBYTES, read_given
+from ..runs.files import MOST_NBYTES, read_given
 from .documents import is_pickle
 from .row import LogError, LogWarning
 

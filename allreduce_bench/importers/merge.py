@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from ..evaluation.summary import record_summary
-from ..runs.careful_reading import read_kept
+from ..runs.chain import blocks_of_cell
+from ..runs.files import read_kept
 from ..runs.folder import RunFolder, run_names
 from ..runs.kept import Attempt
 from ..runs.plan import Launch, Plan
 from ..runs.recorder import Recorder, create_run, is_taken
 from ..runs.rows import Block, RunError, read_blocks
 from ..runs.schema import CELLS, CHECKED, REPETITIONS, names
-from ..runs.spans import blocks_of_cell
 from ..units import in_ranks
 
 ANEW = ("schema_version", "run_crc32", "launch", "attempt", "marks", "last_mark_crc32", "crc32")  # of a launch's copy

@@ -15,9 +15,8 @@ from typing import Any
 
 from ..machine.virtual_hosts import describe
 from ..runs.folder import RunFolder
-from ..runs.hosts import slots_of
 from ..runs.recorder import is_taken
-from ..runs.start import SSH, Start
+from ..runs.start import SSH, Start, slots_of
 from ..units import parse_rates
 from .lab import AGENT, INTERFACE, LabError, lab_around, rates_of_hosts
 from .room import Room, room, with_system_programs

@@ -5,8 +5,7 @@ import re
 from collections.abc import Mapping
 
 from ..machine.node import cores
-from ..runs.hosts import fill_slots, share_evenly, slots_for
-from ..runs.start import UNASKED, Start
+from ..runs.start import UNASKED, Start, fill_slots, share_evenly, slots_for
 
 START_S, START_OF_RANK_S = 2.0, 0.4  # of a launch; of the work of one rank at its start: Python, imports, MPI_Init
 

@@ -9,8 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from ..machine.node import host
-from ..runs.hosts import slots_of
-from ..runs.start import SSH, Start
+from ..runs.start import SSH, Start, slots_of
 from .launcher import LaunchError
 
 CONNECT_S, PATIENCE_S = 5, 8

@@ -14,7 +14,7 @@ from ..measuring.command import RankArguments
 from ..measuring.startup import thread_level
 from ..runs.folder import RunFolder
 from ..runs.plan import TIME_USED_UP, Launch, Plan
-from ..runs.unfinished import mark_unfinished_cell
+from ..runs.recorder import mark_unfinished_cell
 from ..watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, WarningFlag
 from ..watching.patience import ANSWER_S
 from ..watching.progress import LaunchPosition, ProgressLines

@@ -11,9 +11,8 @@ from mpi4py import MPI
 
 from ..executing import Between, Unsupported, native
 from ..executing.memory import PAGES, filled
-from ..runs.arrival_trace import TraceError, trace_for, traces_of
 from ..runs.cell import Cell, splitmix64
-from ..runs.injected import HALF_LATE, ONE_LATE, RAMP, RANDOM, TRACE, late_by_of
+from ..runs.injected import HALF_LATE, ONE_LATE, RAMP, RANDOM, TRACE, TraceError, late_by_of, trace_for, traces_of
 from ..watching.whereabouts import doing
 from .calls import Turn
 from .context import Context

@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..algorithms import builtin
-from ..runs.atomic_write import write_given
-from ..runs.careful_reading import read_given_text
-from ..runs.cell import EXECUTORS, CutPrices
-from ..runs.cuts import NOMINAL
-from ..runs.placement import EXPECTED, is_placement
+from ..runs.cell import EXECUTORS, EXPECTED, CutPrices, is_placement
+from ..runs.files import read_given_text, write_given
+from ..runs.plan import NOMINAL
 from ..runs.typed_json import read_as
 from .forms import Form, meanings
 from .grades import LEVELS, UNKNOWN

@@ -16,7 +16,7 @@ from ..algorithms import find, is_of_library
 from ..cli.schedules import refuse_too_many
 from ..cli.sections import examples
 from ..cli.types import RANKS, OneLineError, errors_in_one_line, given_options, no_limit
-from ..runs.atomic_write import is_stream, refuse_given, write_atomically, write_given
+from ..runs.files import is_stream, refuse_given, write_atomically, write_given
 from ..schedule.algorithm import Algorithm
 from ..schedule.rendezvous import Refusal
 from ..schedule.topology import Topology

@@ -10,9 +10,15 @@ from mpi4py import MPI
 from ..algorithms import builtin, find
 from ..executing import native_datatype
 from ..runs.cell import COMPILED, EXECUTORS, NATIVE, PIPELINED, competitor_name
-from ..runs.cuts import DEFAULT_WINDOW, FEWEST_PIECES, NOMINAL, OVER_A_LINK_NBYTES, chosen_segment_nbytes
 from ..runs.dtypes import DTYPES
-from ..runs.plan import DEFAULT_SEGMENT_NBYTES
+from ..runs.plan import (
+    DEFAULT_SEGMENT_NBYTES,
+    DEFAULT_WINDOW,
+    FEWEST_PIECES,
+    NOMINAL,
+    OVER_A_LINK_NBYTES,
+    chosen_segment_nbytes,
+)
 from ..schedule.algorithm import Algorithm
 from ..schedule.topology import Topology
 from .agreement import Shape

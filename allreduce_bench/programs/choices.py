@@ -15,12 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from ..algorithms import builtin
 from ..executing import OPERATIONS
-from ..runs.atomic_write import write_given
-from ..runs.careful_reading import kind_of_file, read_given, read_given_text
-from ..runs.cell import EXECUTORS, NATIVE, PIPELINED, parts_of
-from ..runs.cuts import DEFAULT_WINDOW
+from ..runs.cell import EXECUTORS, NATIVE, PIPELINED, is_placement, parts_of
 from ..runs.dtypes import DTYPES
-from ..runs.placement import is_placement
+from ..runs.files import kind_of_file, read_given, read_given_text, write_given
+from ..runs.plan import DEFAULT_WINDOW
 from ..runs.typed_json import LATER, JsonError, Rule, at_least, one_of, read_as
 from ..schedule.algorithm import Algorithm
 from ..schedule.topology import Topology

@@ -6,8 +6,7 @@ from typing import Any
 
 from ..evaluation.summary_row import SummaryRow
 from ..runs.command_of_plan import repeat_command
-from ..runs.folder import RunFolder
-from ..runs.merge_sources import merged_sources, merged_sources_sentence
+from ..runs.folder import RunFolder, merged_sources, merged_sources_sentence
 from ..runs.plan import Plan
 from . import how_imported, how_measured
 

@@ -29,9 +29,9 @@ from ..models.curves import NO_OWN, lower_bounds
 from ..models.model import Model
 from ..models.points import points_of_summary
 from ..models.series import FittedSeries, UnfittedSeries, fit_series
-from ..runs.atomic_write import refuse_special, write_atomically, written_together
 from ..runs.cell import MOCKUPS
 from ..runs.dtypes import is_float
+from ..runs.files import refuse_special, write_atomically, written_together
 from ..runs.folder import RunFolder
 from ..runs.plan import Plan
 from ..schedule.algorithm import Algorithm

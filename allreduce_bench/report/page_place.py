@@ -14,7 +14,7 @@ from itertools import chain, count
 from pathlib import Path
 from urllib.parse import quote
 
-from ..runs.careful_reading import open_kept, read_kept
+from ..runs.files import open_kept, read_kept
 from ..runs.folder import RunFolder
 
 HEAD_NBYTES = 1 << 16  # of a page: how far its runs are looked for

@@ -17,7 +17,7 @@ from ..evaluation.cell_times import split_values
 from ..evaluation.summary_row import SummaryRow
 from ..models.curves import NO_OWN
 from ..models.model import Model
-from ..runs.atomic_write import write_atomically
+from ..runs.files import write_atomically
 from ..runs.schema import common_start
 from ..schedule.algorithm import Algorithm
 from ..units import in_ranks

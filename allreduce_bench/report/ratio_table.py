@@ -6,7 +6,7 @@ from math import isfinite
 from pathlib import Path
 from typing import NamedTuple
 
-from ..runs.careful_reading import open_kept
+from ..runs.files import open_kept
 from ..runs.rows import RunError
 
 DATE, MACHINE, MPI, WHAT = "date", "machine", "mpi", "what"

@@ -6,8 +6,7 @@ from itertools import chain, starmap
 
 from ..algorithms import builtin
 from .cell import EXECUTORS, MOCKUPS, NATIVE
-from .cuts import NOMINAL
-from .plan import Plan
+from .plan import NOMINAL, Plan
 from .schema import FORMER_SYNCS, PAGE, UNKNOWN_PLACEMENT
 from .start import Start
 

@@ -1,4 +1,7 @@
-"""Where a run keeps what, and reading it back without pandas; only what was finished is handed out."""
+"""Where a run keeps what, and reading it back without pandas; only what was finished is handed out.
+
+What a merged run says of its sources.
+"""
 
 import os
 import re
@@ -7,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .plan import ImportedPlan, Launch, Plan, PlanError
 from .rows import Block, Row, RunError, read_blocks
@@ -197,7 +200,7 @@ class RunFolder:
 
         A cell may come in several blocks. Raises RunError.
         """
-        from .spans import blocks_of_cell  # late: only who reads times
+        from .chain import blocks_of_cell  # late: only who reads times
 
         self.open()
         kept = self.kept()
@@ -260,3 +263,25 @@ def _unchecked_blocks(attempt: "Attempt", done: set[tuple[str, ...]]) -> Iterato
             if cell in done:
                 yield {name: values[start:stop] for name, values in block.items()}
             start = stop
+
+
+def merged_sources(folder: RunFolder) -> list[dict[str, Any]]:
+    """Of a merged run its sources: name, sha256, seed and {their launch: ours}; of any other none. Raises RunError."""
+    merged = folder.open().get("merged", [])
+    kinds = {"name": str, "sha256": str, "seed": int, "launches": dict}
+    if isinstance(merged, list) and all(
+        isinstance(source, dict) and all(type(source.get(key)) is kind for key, kind in kinds.items())
+        for source in merged
+    ):
+        return merged
+    raise RunError(f"{folder.run_json}: damaged: merged is {merged!r:.60}")
+
+
+def merged_sources_sentence(merged: Sequence[dict[str, Any]]) -> str:
+    """`a (sha256 0123456789abcdef, seed 1); b (sha256 ..., seed 2, 8r-1 as 8r-6)` of what `merged_sources` gave."""
+    descriptions = []
+    for source in merged:
+        renamed = [f"{old} as {new}" for old, new in source["launches"].items() if old != new]
+        details = [f"sha256 {source['sha256'][:16]}", f"seed {source['seed']}", *renamed]
+        descriptions.append(f"{source['name']} ({', '.join(details)})")
+    return "; ".join([*descriptions, "the cells are in the order of the seed and the launch of each source"])

@@ -9,7 +9,7 @@ from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
 
-from .careful_reading import read_kept
+from .files import read_kept
 from .folder import RunFolder, key_of
 from .kept import read_json
 from .plan import ImportedPlan, Plan

@@ -1,4 +1,9 @@
-"""Writes a run while it is measured: rank 0 only, standard library only, one writer per file, flushed cell by cell."""
+"""Writes summary.csv, which is derived from the rest of a run and made anew whenever that changes.
+
+Says of cells that their ranks did not finish why: by those who watched the ranks, when these are gone.
+
+Writes a run while it is measured: rank 0 only, standard library only, one writer per file, flushed cell by cell.
+"""
 
 import io
 import os
@@ -10,11 +15,56 @@ from errno import EEXIST, ENOTDIR, ENOTEMPTY
 from pathlib import Path
 
 from .. import __version__
-from .folder import RunFolder
-from .plan import Plan
+from .chain import end_of_marks
+from .files import write_atomically
+from .folder import KEY, RunFolder
+from .plan import Launch, Plan
 from .rows import RunError, csv_bytes
-from .schema import CELLS, REPETITIONS, SCHEMA_VERSION, Column, checksum, first_link, names
+from .schema import CELLS, REPETITIONS, SCHEMA_VERSION, SUMMARY, Column, checksum, first_link, names
 from .typed_json import checked_json
+
+
+def write_summary(folder: RunFolder, rows: Iterable[Mapping[str, object]]) -> None:
+    """Write summary.csv anew, all at once. Raises OSError."""
+    write_atomically(folder.summary_csv, csv_bytes(summary_lines(rows)).decode())
+
+
+def summary_lines(rows: Iterable[Mapping[str, object]]) -> list[list]:
+    """The lines of summary.csv: the names of SUMMARY, then the values of each row."""
+    return [names(SUMMARY), *(field_values(SUMMARY, row) for row in rows)]
+
+
+def mark_unfinished_cell(folder: RunFolder, launch: Launch, facts: dict) -> None:
+    """Add a row about a cell that nobody finished to the attempt that `facts` name, else to the newest one of `launch`.
+
+    Its ranks are gone; another job may be at work on a newer attempt. Where no attempt came as far as writing there is
+    nothing to add to, and a cell that has ended after all stays so.
+    """
+    attempts = folder.attempt_numbers().get(launch, [])
+    if not attempts or _has_ended(folder, launch, facts):
+        return
+    row = {"attempt": max(attempts), **facts, "launch": launch.name}
+    path = folder.launches / f"{launch.name}.{row['attempt']}.cells.csv"
+    end = end_of_marks(path, folder.launches / f"{launch.name}.{row['attempt']}.csv", folder.run_crc32)
+    if end is None:  # killed before it wrote a header
+        return
+    columns = [column for column in CELLS if column.name in end.columns]
+    if end.last_crc32 is None:
+        line = csv_bytes([field_values(columns, row)])
+    else:
+        kept = {"rows": 0, "rows_nbytes": 0, "rows_crc32": checksum(b""), "rows_begin_nbytes": end.rows_end_nbytes}
+        line, _ = mark_line({**row, **kept, "follows": end.last_crc32}, folder.run_crc32, columns)
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
+    try:
+        append_to(handle, b"\n" * end.is_torn + line)
+    finally:
+        os.close(handle)
+
+
+def _has_ended(folder: RunFolder, launch: Launch, facts: dict) -> bool:
+    key = tuple("" if facts.get(name) is None else str(facts[name]) for name in KEY)
+    return key in folder.finished(launch)
+
 
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
@@ -32,7 +82,7 @@ def create_run(
     It appears at once and whole: of several jobs that begin the same run at the same time one succeeds. It may take the
     place of an empty folder. Raises RunError where something else is there already.
     """
-    from .atomic_write import unique_name  # late: no rank needs it
+    from .files import unique_name  # late: no rank needs it
 
     content = {
         "schema_version": SCHEMA_VERSION,

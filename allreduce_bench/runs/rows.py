@@ -31,7 +31,7 @@ def read_rows(path: Path, columns: list[str]) -> list[Row]:
 
 def read_blocks(path: Path, columns: list[str]) -> Iterator[Block]:
     """What `read_rows` gives, at most BLOCK_ROWS rows at once. Raises RunError."""
-    from .careful_reading import open_kept  # late: most ranks read nothing
+    from .files import open_kept  # late: most ranks read nothing
 
     with open_kept(path) as file:
         header = file.readline()

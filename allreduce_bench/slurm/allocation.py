@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from ..runs.nodelist import expand
 from ..runs.plan import Launch, Plan
 from ..runs.rows import RunError
+from ..runs.start import expand
 
 
 class Allocation(NamedTuple):

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..runs.nodelist import expand
+from ..runs.start import expand
 from . import parsing
 from .parsing import Partition, SlurmJob
 

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from ..runs.careful_reading import read_kept
+from ..runs.files import read_kept
 from ..runs.folder import RunFolder
 from ..runs.kept import read_json
-from ..runs.nodelist import expand
 from ..runs.rows import RunError
+from ..runs.start import expand
 from ..runs.typed_json import printable, read_as
 
 JOBS = "jobs"  # the folder of both, in the sweep and in its runs

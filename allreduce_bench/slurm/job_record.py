@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from ..runs.atomic_write import write_atomically
+from ..runs.files import write_atomically
 from ..runs.recorder import now
 from .allocation import Allocation
 from .job_files import JOBS

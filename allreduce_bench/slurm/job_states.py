@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from ..runs.atomic_write import write_atomically
+from ..runs.files import write_atomically
 from ..runs.kept import read_json
 from ..runs.rows import RunError
 from ..runs.typed_json import JsonError, read_as

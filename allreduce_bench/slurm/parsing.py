@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..runs.nodelist import expand
+from ..runs.start import expand
 
 SQUEUE_FORMAT = "%i|%T|%N|%M|%l|%r"  # what of_squeue reads; nothing in it is anybody's free text
 SACCT_FIELDS = "JobID,State,NodeList,ElapsedRaw,TimelimitRaw,ExitCode,Reason"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from os import environ
 from pathlib import Path
 
-from ..runs.careful_reading import read_given_text
+from ..runs.files import read_given_text
 from ..units import unknown_word
 from .template import LONGEST_FILE, ScriptError, check_values
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..runs.careful_reading import read_given_text
+from ..runs.files import read_given_text
 
 LONGEST_FILE = 2**20  # bytes: of a template, or of the file of a system
 PIECE = re.compile(

@@ -59,7 +59,7 @@ def stragglers(sources, communicator, step, trace, fail, format_, no_limit) -> N
     unless --fail is given.
     """
     from ..cli.work_limit import refuse_long_logs
-    from ..runs.atomic_write import refuse_given
+    from ..runs.files import refuse_given
     from ..runs.folder import RunFolder
     from .document import json_text
 
@@ -102,7 +102,7 @@ def _named(
 
 def _write_trace(named: "list[Named]", path: Path) -> None:
     """Write how late each rank was. Raises OneLineError where there are several sources."""
-    from ..runs.atomic_write import write_given
+    from ..runs.files import write_given
     from .sources import trace_text
 
     if len(named) != 1:

@@ -29,8 +29,8 @@ from ..importers.inspector import (
 from ..importers.inspector_stamps import BEGIN, EXIT, READY, stamps_of_calls
 from ..importers.lines import read_text
 from ..importers.row import LogError
-from ..runs.arrival_trace import HEADER, read_trace
 from ..runs.folder import RunFolder
+from ..runs.injected import HEADER, read_trace
 from ..units import in_ranks
 from . import flight_recorder, kineto, monitor_log, nccl_ras
 from .arrivals import Arrivals

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ..runs.careful_reading import read_given_text
 from ..runs.dtypes import DTYPES
+from ..runs.files import read_given_text
 from ..units import parse_duration, parse_size
 from .time_line import COMPUTE, Phase, TimeLine, Transfer
 

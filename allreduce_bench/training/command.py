@@ -100,7 +100,7 @@ def workload(buckets, measure, layout, outputs, **options) -> None:
     opens in Perfetto (ui.perfetto.dev) and chrome://tracing. Without --measure nothing is measured, and no MPI is
     needed; with it all-reduces are taken as they were measured, and no cost is needed.
     """
-    from ..runs.atomic_write import refuse_given
+    from ..runs.files import refuse_given
     from .result import document
     from .tables import bucket_text, result_text
 
@@ -136,7 +136,7 @@ def _write(path: Path, result) -> None:
 
 def write_lines(path: Path, lines: dict, drawn: dict, about: dict[str, str]) -> None:
     """All time lines as a trace, or those that are drawn as a figure, by the suffix of the path."""
-    from ..runs.atomic_write import write_atomically, write_given
+    from ..runs.files import write_atomically, write_given
 
     if path.suffix == ".png":
         from .step_picture import step_picture

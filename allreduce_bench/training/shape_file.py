@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..runs.careful_reading import read_given_text
 from ..runs.dtypes import DTYPES
+from ..runs.files import read_given_text
 from .tensors import Gradient, Model, ModelError
 
 LONGEST_FILE = 16 * 2**20  # bytes: of a hundred thousand tensors

@@ -51,7 +51,7 @@ def guard(comm: "MPI.Comm", timeout_s: float, folder: RunFolder, launch: Launch,
     address = None
     how_to_go_on = f"; finished cells are kept; to continue: run --resume -o {folder.path}"
     if comm.rank == 0:
-        from ..runs.unfinished import mark_unfinished_cell
+        from ..runs.recorder import mark_unfinished_cell
         from .patience import Trouble
         from .supervisor import Supervisor, names_of_this_node  # late, all: rank 0 only
 

@@ -13,8 +13,7 @@ from allreduce_bench.cli.run import run
 from allreduce_bench.machine.mpi import INSTALL
 from allreduce_bench.models.machine import bare_machine, write_machine
 from allreduce_bench.runs.command_of_plan import repeat_command
-from allreduce_bench.runs.cuts import DEFAULT_WINDOW, NOMINAL
-from allreduce_bench.runs.plan import Plan
+from allreduce_bench.runs.plan import DEFAULT_WINDOW, NOMINAL, Plan
 
 MIB = 1 << 20
 

@@ -10,8 +10,8 @@ from allreduce_bench.algorithms import builtin
 from allreduce_bench.cli.plan_of_options import planned_run
 from allreduce_bench.cli.request import request_of
 from allreduce_bench.cli.run import run
-from allreduce_bench.runs.arrival_trace import digest_of_trace
 from allreduce_bench.runs.command_of_plan import repeat_command
+from allreduce_bench.runs.injected import digest_of_trace
 from allreduce_bench.runs.plan import Plan
 from allreduce_bench.runs.start import Start
 

@@ -24,8 +24,7 @@ from allreduce_bench.importers.merge import merge
 from allreduce_bench.models.points import points
 from allreduce_bench.report import page
 from allreduce_bench.report.page import write_report
-from allreduce_bench.runs.folder import RunFolder
-from allreduce_bench.runs.merge_sources import merged_sources, merged_sources_sentence
+from allreduce_bench.runs.folder import RunFolder, merged_sources, merged_sources_sentence
 from allreduce_bench.runs.plan import Launch
 from allreduce_bench.runs.recorder import Recorder
 from allreduce_bench.runs.rows import RunError

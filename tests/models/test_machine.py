@@ -13,7 +13,7 @@ from allreduce_bench.models.model import Errors, Model, ModelPart, Parameter
 from allreduce_bench.models.prediction import competing_models
 from allreduce_bench.models.terms import terms
 from allreduce_bench.runs.cell import CutPrices
-from allreduce_bench.runs.cuts import NOMINAL
+from allreduce_bench.runs.plan import NOMINAL
 
 
 def test_what_is_written_is_read_again(tmp_path):

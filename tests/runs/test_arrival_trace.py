@@ -2,7 +2,7 @@
 
 import pytest
 
-from allreduce_bench.runs.arrival_trace import (
+from allreduce_bench.runs.injected import (
     LARGEST_NBYTES,
     TraceError,
     digest_of_trace,

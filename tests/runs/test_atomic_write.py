@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from special_files import MAKERS, identity, make_null
 
-from allreduce_bench.runs.atomic_write import is_stream, refuse_given, write_atomically, write_given, written_together
+from allreduce_bench.runs.files import is_stream, refuse_given, write_atomically, write_given, written_together
 
 
 def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path):
@@ -89,7 +89,7 @@ def test_a_stream_that_is_closed_is_named():
 
 def test_a_planted_link_is_not_followed(tmp_path, monkeypatch):
     (tmp_path / "page.html.known.tmp").symlink_to(tmp_path / "victim")
-    monkeypatch.setattr("allreduce_bench.runs.atomic_write.unique_name", lambda: "known")
+    monkeypatch.setattr("allreduce_bench.runs.files.unique_name", lambda: "known")
     with pytest.raises(OSError):
         write_atomically(tmp_path / "page.html", "page")
     assert not (tmp_path / "victim").exists()

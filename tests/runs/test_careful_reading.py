@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from allreduce_bench.runs.careful_reading import open_kept, read_given, read_kept
+from allreduce_bench.runs.files import open_kept, read_given, read_kept
 
 
 def test_regular_files_are_read(tmp_path: Path) -> None:

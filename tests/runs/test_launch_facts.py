@@ -6,7 +6,7 @@ import pytest
 from made_runs import launch_facts
 from places import DATA
 
-from allreduce_bench.runs.launch_facts import check_facts
+from allreduce_bench.runs.kept import check_facts
 from allreduce_bench.runs.rows import RunError
 from allreduce_bench.runs.schema import SCHEMA_VERSION
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from allreduce_bench.runs.folder import RunFolder
-from allreduce_bench.runs.merge_sources import merged_sources, merged_sources_sentence
+from allreduce_bench.runs.folder import RunFolder, merged_sources, merged_sources_sentence
 from allreduce_bench.runs.plan import Plan
 from allreduce_bench.runs.recorder import create_run
 from allreduce_bench.runs.rows import RunError

@@ -2,7 +2,7 @@
 
 import pytest
 
-from allreduce_bench.runs.nodelist import compress, expand
+from allreduce_bench.runs.start import compress, expand
 
 
 @pytest.mark.parametrize(

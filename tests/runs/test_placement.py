@@ -2,7 +2,7 @@
 
 import pytest
 
-from allreduce_bench.runs.placement import parse_placements
+from allreduce_bench.runs.cell import parse_placements
 from allreduce_bench.runs.plan import Plan, PlanError
 
 

@@ -13,9 +13,9 @@ from allreduce_bench.runs.recorder import (
     create_run,
     discard_run,
     is_taken,
+    mark_unfinished_cell,
 )
 from allreduce_bench.runs.rows import RunError
-from allreduce_bench.runs.unfinished import mark_unfinished_cell
 
 PLAN = Plan(("ring",), (8,), (2,), launches=2, seed=1, floors=False)
 LAUNCH = Launch(2, 1)

@@ -1,8 +1,8 @@
 """The summary has every column, and flags are numbers."""
 
 from allreduce_bench.runs.folder import RunFolder
+from allreduce_bench.runs.recorder import summary_lines, write_summary
 from allreduce_bench.runs.schema import SUMMARY, names
-from allreduce_bench.runs.summary_csv import summary_lines, write_summary
 
 
 def test_a_summary_has_every_column_and_flags_as_numbers(tmp_path):

@@ -7,7 +7,7 @@ from places import DATA
 
 from allreduce_bench.runs.folder import RunFolder, key_of
 from allreduce_bench.runs.plan import Launch
-from allreduce_bench.runs.unfinished import mark_unfinished_cell
+from allreduce_bench.runs.recorder import mark_unfinished_cell
 
 LAUNCH = Launch(2, 1)
 

@@ -23,11 +23,9 @@ from allreduce_bench.runs import kept
 from allreduce_bench.runs.folder import KEY, RunFolder, key_of
 from allreduce_bench.runs.kept import read_json
 from allreduce_bench.runs.plan import Cell, Launch, Plan
-from allreduce_bench.runs.recorder import Recorder, create_run
+from allreduce_bench.runs.recorder import Recorder, create_run, mark_unfinished_cell, write_summary
 from allreduce_bench.runs.rows import RunError
 from allreduce_bench.runs.schema import SUMMARY, names
-from allreduce_bench.runs.summary_csv import write_summary
-from allreduce_bench.runs.unfinished import mark_unfinished_cell
 
 JOBS, CALLS = 4, 5
 PLAN = Plan(("native", "ring"), (8, 1024), (2, 3, 4, 5), 3, seed=1, floors=False)

@@ -6,7 +6,7 @@ from made_arrivals import arrivals
 from made_logs import log
 
 from allreduce_bench.importers import LogError
-from allreduce_bench.runs.arrival_trace import read_trace
+from allreduce_bench.runs.injected import read_trace
 from allreduce_bench.stragglers.sources import recognises, trace_text
 
 

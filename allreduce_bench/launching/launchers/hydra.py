@@ -3,8 +3,7 @@
 import os
 import shlex
 
-from ...runs.hosts import slots_for
-from ...runs.start import Start
+from ...runs.start import Start, slots_for
 from ..interface_variables import interface_variables
 from ..launcher import Launcher, remote_shell
 

@@ -4,8 +4,7 @@ import os
 import shlex
 
 from ...machine.node import cores
-from ...runs.hosts import fill_slots, slots_for
-from ...runs.start import Start
+from ...runs.start import Start, fill_slots, slots_for
 from ..launcher import Launcher, refuse
 from ..layout import ranks_on_same_cores
 from .hydra import agent_options, interface_options

@@ -5,8 +5,7 @@ import re
 import shlex
 
 from ...machine.node import allowed_variables, cores
-from ...runs.hosts import slots_for
-from ...runs.start import Start
+from ...runs.start import Start, slots_for
 from ...watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, SWITCHES_VARIABLE
 from ..interface_variables import interface_variables
 from ..launcher import Launcher, LaunchError, remote_shell

@@ -4,8 +4,7 @@ import re
 import shlex
 import subprocess
 
-from ...runs.hosts import slots_of
-from ...runs.start import Start
+from ...runs.start import Start, slots_of
 from ..launcher import Launcher, LaunchError, refuse, with_variables
 from ..layout import nodes_for, ranks_a_node
 

@@ -11,7 +11,7 @@ from shutil import rmtree
 from typing import Any, NamedTuple
 
 from ...algorithms import builtin
-from ...runs.atomic_write import unique_name
+from ...runs.files import unique_name
 from ...schedule.algorithm import Algorithm
 from ...schedule.topology import Topology
 from ...units import format_rate, format_size, format_time, in_ranks

@@ -5,7 +5,7 @@ import io
 from collections.abc import Callable
 
 from ...evaluation.summary_row import RealColumn, SummaryRow
-from ...runs.summary_csv import summary_lines
+from ...runs.recorder import summary_lines
 from ...units import aligned, three_digits
 from .result import Result
 

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..careful_reading import read_kept
+from ..files import read_kept
 from ..rows import BLOCK_ROWS
 from ..typed_json import printable
 from .build import Format, Schema

@@ -6,7 +6,7 @@ from made_runs import build_run
 
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.report.formats import FORMATS, Result
-from allreduce_bench.runs.summary_csv import write_summary
+from allreduce_bench.runs.recorder import write_summary
 
 
 def test_csv_is_the_summary_of_the_folder(tmp_path):
