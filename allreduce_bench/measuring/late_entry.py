@@ -10,7 +10,7 @@ import numpy as np
 from mpi4py import MPI
 
 from ..executing import Between, Unsupported, native
-from ..executing.memory import PAGES, filled
+from ..executing.places import PAGES, filled
 from ..runs.cell import Cell, splitmix64
 from ..runs.injected import HALF_LATE, ONE_LATE, RAMP, RANDOM, TRACE, TraceError, late_by_of, trace_for, traces_of
 from ..watching.whereabouts import doing
