@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from ..launching.scheduler import idle_scheduler
+from ..launching.layout import idle_scheduler
 from ..measuring.startup import under_launcher
 from ..runs.plan import Plan
 from ..wings import offered

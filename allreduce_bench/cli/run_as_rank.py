@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..launching.interface_variables import interface_variables
+from ..launching.launcher import interface_variables
 from ..machine.node import hide_secrets
 from ..measuring.startup import hold_back_mpi, rank_of, ranks_on_this_node, size_of, start_mpi, thread_level
 from ..measuring.transport import asked_transport

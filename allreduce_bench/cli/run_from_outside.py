@@ -7,11 +7,10 @@ from contextlib import suppress
 
 import click
 
-from ..launching.driver import Driven, drive
 from ..launching.find import find_launcher
 from ..launching.launcher import Launcher, on_one_node
 from ..launching.staging import stage
-from ..launching.supervision import LaunchRefused, SupervisedRun
+from ..launching.supervision import Driven, LaunchRefused, SupervisedRun, drive
 from ..launching.tied_process import interrupt_when_asked_to_end
 from ..launching.wait_idle import IdleWait
 from ..machine.node import cores, host

@@ -1,4 +1,7 @@
-"""How many ranks each node gets: as the start says, or as a job of Slurm says."""
+"""Which scheduler is on this node, and whether a job of it runs here.
+
+How many ranks each node gets: as the start says, or as a job of Slurm says.
+"""
 
 import os
 import re
@@ -6,6 +9,39 @@ from collections.abc import Mapping
 
 from ..machine.node import cores
 from ..runs.start import UNASKED, Start, fill_slots, share_evenly, slots_for
+
+SCHEDULERS = {"sbatch": "SLURM_JOB_ID", "qsub": "PBS_JOBID", "bsub": "LSB_JOBID", "flux": "FLUX_JOB_ID"}
+CONTROLLER_S = 5.0
+
+
+def idle_scheduler(environ: Mapping[str, str]) -> str | None:
+    """The command of a scheduler that exists here while no job runs, as on a login node; None: there is none.
+
+    A Slurm whose programs are here but whose controller does not answer does not count.
+    """
+    if any(environ.get(name) for name in SCHEDULERS.values()):
+        return None
+    import shutil  # late: no rank asks
+
+    commands = [name for name in SCHEDULERS if shutil.which(name, path=environ.get("PATH"))]
+    return next((name for name in commands if name != "sbatch" or _controller_answers(environ)), None)
+
+
+def _controller_answers(environ: Mapping[str, str]) -> bool:
+    """Whether a Slurm controller, or the one in its place, says that it is up, within CONTROLLER_S."""
+    import shutil  # late, too
+    import subprocess
+
+    program = shutil.which("scontrol", path=environ.get("PATH"))
+    if program is None:
+        return False
+    try:
+        command = [program, "ping"]
+        ping = subprocess.run(command, env=dict(environ), capture_output=True, timeout=CONTROLLER_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return b"is UP" in ping.stdout
+
 
 START_S, START_OF_RANK_S = 2.0, 0.4  # of a launch; of the work of one rank at its start: Python, imports, MPI_Init
 

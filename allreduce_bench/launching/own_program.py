@@ -14,10 +14,9 @@ from ..machine.node import hide_secrets
 from ..runs.start import Start
 from ..watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, end_with_parent
 from ..watching.supervisor import Supervisor, is_stopped, names_of_this_node
-from .endings import how_it_ended, shell_status
 from .find import mpirun_command
 from .launcher import Launcher, on_one_node
-from .tied_process import ENDING_S, end_process, interrupts_put_off
+from .tied_process import ENDING_S, end_process, how_it_ended, interrupts_put_off, shell_status
 
 LAUNCHER = "the launcher"
 LOOK_S = 5.0  # at most, between two looks at the launcher

@@ -1,4 +1,7 @@
-"""A launcher's process: it ends with the process that started it, and an interrupt at its start is not lost."""
+"""How a process ended, from its exit status: words, and the status that shells hand on.
+
+A launcher's process: it ends with the process that started it, and an interrupt at its start is not lost.
+"""
 
 import signal
 import subprocess
@@ -7,6 +10,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from ..watching.lifeline import end_with_parent
+
+
+def how_it_ended(status: int) -> str:
+    """`was killed by SIGKILL`, or `ended with status 3`."""
+    signal_number = -status if status < 0 else status - 128
+    try:
+        return f"was killed by {signal.Signals(signal_number).name}"
+    except ValueError:
+        return f"ended with status {status}"
+
+
+def shell_status(status: int) -> int:
+    """The exit status of a process: of one that a signal ended, 128 and its number."""
+    return status if status >= 0 else 128 - status
+
 
 ENDING_S = 5.0  # for a launcher to end all ranks when it is told to, or when one has ended badly
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

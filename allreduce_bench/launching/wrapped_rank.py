@@ -18,7 +18,7 @@ from functools import partial
 from ..measuring.startup import rank_of
 from ..watching.lifeline import KILL, MONITOR_VARIABLE, end_with_parent
 from ..watching.watch import Watch
-from .endings import how_it_ended, shell_status
+from .tied_process import how_it_ended, shell_status
 
 LAST_WORDS_S = 0.3  # until the launcher hears of the end, and ends the other ranks, which then say nothing
 FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)

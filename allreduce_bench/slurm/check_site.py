@@ -14,8 +14,7 @@ from contextlib import contextmanager, suppress
 from threading import Thread
 from typing import IO
 
-from ..launching.check_launchers import MARK, launcher_checks
-from ..launching.check_mpi import library, library_checks
+from ..launching.check_mpi import CHECK_MARK, launcher_checks, library, library_checks
 from ..launching.launchers.srun import kinds_of_library, kinds_of_srun
 from ..machine.checks import Check
 from . import commands
@@ -110,7 +109,7 @@ def _of_allocation(arguments: Sequence[str], nodes: int) -> Iterator[Check]:
     size = ["-N", "2", "--ntasks-per-node=1"] if nodes > 1 else ["-N", "1", "--ntasks-per-node=2"]
     salloc = ["salloc", *size, "-t", LIMIT, *arguments]
     yield Check("info", "nodes", f"waiting for nodes, at most {WAIT_S:.0f} s: {shlex.join(salloc)}")
-    with _running([*salloc, sys.executable, "-m", "allreduce_bench.launching.check_launchers"]) as (lines, complaints):
+    with _running([*salloc, sys.executable, "-m", "allreduce_bench.launching.check_mpi"]) as (lines, complaints):
         granted = False
         while True:
             try:
@@ -120,9 +119,9 @@ def _of_allocation(arguments: Sequence[str], nodes: int) -> Iterator[Check]:
                 return
             if line is None:
                 break
-            if MARK in line:
+            if CHECK_MARK in line:
                 granted = True
-                yield Check(*json.loads(line.partition(MARK)[2]))
+                yield Check(*json.loads(line.partition(CHECK_MARK)[2]))
         if not granted:
             reason = f"salloc: {_complaint_sentence(complaints)}"
             yield Check("severe", "nodes", reason, UNKNOWN, "add options for salloc after --")

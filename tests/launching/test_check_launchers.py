@@ -5,7 +5,7 @@ import sys
 import pytest
 from slurm_programs import SlurmPrograms
 
-from allreduce_bench.launching import check_launchers
+from allreduce_bench.launching import check_mpi
 from allreduce_bench.launching.find import Launcher, LaunchError
 from allreduce_bench.machine.checks import Check
 
@@ -46,9 +46,9 @@ def launchers(slurm, monkeypatch):
             programs = {"mpich": mpirun, "--mpi=pmi2": pmi2, "--mpi=pmix": pmix}
             return [sys.executable, "-c", programs[start.launcher_args or start.launcher]]
 
-        monkeypatch.setattr(check_launchers, "find_launcher", found)
-        monkeypatch.setattr(check_launchers, "mpirun_command", command)
-        return list(check_launchers.launcher_checks())
+        monkeypatch.setattr(check_mpi, "find_launcher", found)
+        monkeypatch.setattr(check_mpi, "mpirun_command", command)
+        return list(check_mpi.launcher_checks())
 
     return checked
 
@@ -100,7 +100,7 @@ def test_two_ranks_on_one_node_are_no_success(launchers):
 
 
 def test_a_launcher_that_hangs_is_ended(launchers, monkeypatch):
-    monkeypatch.setattr(check_launchers, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(check_mpi, "PATIENCE_S", 1.0)
     check = launchers("import time; time.sleep(60)")[1]
     assert check.text == "started, and no response within 1 s"
 
@@ -114,6 +114,6 @@ def test_no_launcher_at_all(launchers, monkeypatch):
         raise LaunchError("there is no mpirun or mpiexec", "install one")
 
     monkeypatch.setenv("SLURM_JOB_NUM_NODES", "1")
-    monkeypatch.setattr(check_launchers, "find_launcher", none)
-    found = list(check_launchers.launcher_checks())
+    monkeypatch.setattr(check_mpi, "find_launcher", none)
+    found = list(check_mpi.launcher_checks())
     assert levels(found) == [("nodes", "info"), ("launcher", "severe")] and found[1].advice == "install one"

@@ -5,10 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from allreduce_bench.launching import driver, layout
-from allreduce_bench.launching.driver import CELL_S, _split_by_time
+from allreduce_bench.launching import layout, supervision
 from allreduce_bench.launching.layout import start_s
-from allreduce_bench.launching.supervision import LaunchFailed
+from allreduce_bench.launching.supervision import CELL_S, LaunchFailed, _split_by_time
 from allreduce_bench.runs.plan import Launch
 from allreduce_bench.runs.start import UNASKED, Start
 
@@ -52,7 +51,7 @@ def played(monkeypatch):
                 return fates.get(self.launch.name) != "in vain"
 
         said: list[str] = []
-        monkeypatch.setattr(driver, "SupervisedLaunch", Played)
+        monkeypatch.setattr(supervision, "SupervisedLaunch", Played)
         run = SimpleNamespace(
             folder=SimpleNamespace(pending=lambda plan, skip_hung, among: launches),
             plan=RUN.plan,
@@ -62,7 +61,7 @@ def played(monkeypatch):
             within_s=within_s,
             started=time.time(),
         )
-        return driver.drive(run), started, said
+        return supervision.drive(run), started, said
 
     return drive_played
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from allreduce_bench.launching.endings import how_it_ended, shell_status
+from allreduce_bench.launching.tied_process import how_it_ended, shell_status
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import socket
 import pytest
 from places import ROOT
 
-from allreduce_bench.launching.interface_variables import InterfaceError, interface_variables, ucx_device, variables_of
+from allreduce_bench.launching.launcher import InterfaceError, interface_variables, ucx_device, variables_of
 
 LO = next(name for _, name in socket.if_nameindex() if name.startswith("lo"))
 

@@ -8,13 +8,13 @@ import tarfile
 import pytest
 from small_environment import SITE, small_environment
 
-from allreduce_bench.launching import packing
-from allreduce_bench.launching.packing import PACKAGE, PackedEnvironment, PackError, archive_of, environment
+from allreduce_bench.launching import staging
+from allreduce_bench.launching.staging import PACKAGE, PackedEnvironment, PackError, archive_of, environment
 
 AGAIN = """
 import sys
 from pathlib import Path
-from allreduce_bench.launching.packing import PackedEnvironment, archive_of
+from allreduce_bench.launching.staging import PackedEnvironment, archive_of
 packed = PackedEnvironment(Path(sys.argv[1]), Path("bin/python"), Path(sys.argv[2]) / "allreduce_bench")
 print(archive_of(packed, Path(sys.argv[3])).path)
 """
@@ -94,7 +94,7 @@ def test_a_full_disk_leaves_no_half_archive(packed, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(packing, "_add", full)
+    monkeypatch.setattr(staging, "_add", full)
     with pytest.raises(PackError, match="No space left on device"):
         archive_of(packed, tmp_path / "store")
     assert not list((tmp_path / "store").iterdir())

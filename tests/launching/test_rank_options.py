@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from allreduce_bench.launching.rank_options import rank_options
+from allreduce_bench.launching.supervision import rank_options
 from allreduce_bench.measuring.command import RankArguments, parse_arguments
 
 LEAST = RankArguments(Path("run"), "2r-1", "1/3", "1700000000", "single")

@@ -16,8 +16,7 @@ from small_environment import small_environment
 from staged_environment import staged
 
 from allreduce_bench.launching import staging
-from allreduce_bench.launching.packing import PACKAGE, archive_of
-from allreduce_bench.launching.staging import Stage, StageError, stage
+from allreduce_bench.launching.staging import PACKAGE, Stage, StageError, archive_of, stage
 from allreduce_bench.runs.start import Start
 
 ROOT, NODE = PACKAGE.parent, os.uname().nodename

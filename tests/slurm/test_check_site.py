@@ -6,7 +6,7 @@ import sys
 import pytest
 from slurm_programs import SlurmPrograms
 
-from allreduce_bench.launching import check_launchers
+from allreduce_bench.launching import check_mpi
 from allreduce_bench.machine.checks import Check
 from allreduce_bench.slurm import check_site, parsing
 
@@ -50,7 +50,7 @@ def named(found: list[Check], name: str) -> list[tuple[str, str]]:
 
 def granting(*checks: Check, before: str = "") -> str:
     """What salloc does that gives two nodes: it runs the program, which prints `checks`."""
-    printed = "\n".join(f"{check_launchers.MARK}{json.dumps(check)}" for check in checks)
+    printed = "\n".join(f"{check_mpi.MARK}{json.dumps(check)}" for check in checks)
     return f"echo 'salloc: Granted job allocation 17' >&2\n{before}\ncat <<'EOF'\nnoise\n{printed}\nEOF"
 
 
@@ -118,7 +118,7 @@ def test_two_nodes_are_asked_of_salloc_in_its_words(slurm):
     found = site("-p", "de bug", "-A$(touch x)")
     (call,) = slurm.calls("salloc")
     assert call[:8] == ["-N", "2", "--ntasks-per-node=1", "-t", "4", "-p", "de bug", "-A$(touch x)"]
-    assert call[8:] == [sys.executable, "-m", "allreduce_bench.launching.check_launchers"]
+    assert call[8:] == [sys.executable, "-m", "allreduce_bench.launching.check_mpi"]
     assert found[-1] == given and found[-2].text.startswith("waiting for nodes, at most 60 s: salloc -N 2")
     assert not slurm.calls("scancel")
 

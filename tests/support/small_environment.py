@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from allreduce_bench.launching.packing import PACKAGE, PackedEnvironment
+from allreduce_bench.launching.staging import PACKAGE, PackedEnvironment
 
 SITE = Path("lib/site-packages")
 

@@ -4,8 +4,7 @@ from pathlib import Path
 
 from small_environment import small_environment
 
-from allreduce_bench.launching.packing import archive_of
-from allreduce_bench.launching.staging import Stage
+from allreduce_bench.launching.staging import Stage, archive_of
 
 
 def staged(folder: Path, parent: Path) -> Stage:

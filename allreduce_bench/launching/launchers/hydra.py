@@ -4,8 +4,7 @@ import os
 import shlex
 
 from ...runs.start import Start, slots_for
-from ..interface_variables import interface_variables
-from ..launcher import Launcher, remote_shell
+from ..launcher import Launcher, interface_variables, remote_shell
 
 
 def command(launcher: Launcher, ranks: int, start: Start, program: list[str]) -> list[str]:

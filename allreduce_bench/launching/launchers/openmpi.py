@@ -7,8 +7,7 @@ import shlex
 from ...machine.node import allowed_variables, cores
 from ...runs.start import Start, slots_for
 from ...watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, SWITCHES_VARIABLE
-from ..interface_variables import interface_variables
-from ..launcher import Launcher, LaunchError, remote_shell
+from ..launcher import Launcher, LaunchError, interface_variables, remote_shell
 from ..layout import ranks_a_node
 
 NEW_DAEMONS = 5  # the version from which PRRTE starts the ranks
