@@ -142,7 +142,7 @@ def _approach(context: Context, cell: Cell) -> Approach | None:
 
         return work_of(context.comm, context.plan)
     if context.plan.arrival:
-        from .late_entry import late_entry  # late, too
+        from .work import late_entry  # late, too
 
         return late_entry(context, cell)
     return None

@@ -2,22 +2,41 @@
 
 The ranks are stamped when they begin and when they are ready, before the common start of the call: after it lateness
 cannot be seen. Work that spins is the same number of operations on every rank, so that a slow core takes longer for it.
+
+Ranks that enter late by a pattern: after the common start of a call each waits for its own delay.
+
+Of such calls the completion is compared, last exit - last entry: what is left to be done when the last rank is there.
 """
 
 from collections.abc import Callable
 from functools import partial
 from itertools import repeat
 from time import perf_counter, sleep
+from zlib import crc32
 
 import numpy as np
 from mpi4py import MPI
 
-from ..executing import Between
-from ..runs.injected import factor_of
+from ..executing import Between, Unsupported, native
+from ..executing.places import PAGES, filled
+from ..runs.cell import Cell, splitmix64
+from ..runs.injected import (
+    HALF_LATE,
+    ONE_LATE,
+    RAMP,
+    RANDOM,
+    TRACE,
+    TraceError,
+    factor_of,
+    late_by_of,
+    trace_for,
+    traces_of,
+)
 from ..runs.plan import Plan
 from ..watching.whereabouts import doing
 from .calls import Turn
-from .sync import Sync
+from .context import Context
+from .sync import LOOKS, Sync
 
 ELEMENTS = 2048  # of an operation, float64: two vectors of them stay in the first cache
 TRIALS, TRIAL_S = 5, 1e-3  # how often, and at least how long, operations are timed to know how many fill a phase
@@ -106,3 +125,122 @@ def _seconds_of(operation: Callable[[], object], times: int) -> float:
     begun = perf_counter()
     spin(operation, times)
     return perf_counter() - begun
+
+
+MEDIAN_OF = 15  # calls of the library's own all-reduce
+SLEEPS_FROM_S, WAKES_BEFORE_S = 1e-3, 5e-4  # a long delay leaves the core to others, but for its end
+DRAWN = 1000  # calls that random delays are drawn for: as many as a cell has that nothing else bounds
+
+_native_s: dict[int, float] = {}  # nbytes -> median time in this launch
+
+
+class NoPattern(Unsupported):
+    """Why a cell cannot be delayed, in words: the same on all ranks."""
+
+
+class LateEntry:
+    """Delays this rank before each call."""
+
+    def __init__(self, delays_s: np.ndarray, is_completion: bool, late_by_s: float | None = None):
+        """`delays_s` of this rank, float64 [call]: they begin again when they are used up."""
+        self.is_completion, self.late_by_s = is_completion, late_by_s
+        self._delays_s, self._done = delays_s.tolist(), 0
+
+    @doing("in the common start of a call", counts="call", times=("entry", "exit"))
+    def timed(self, turn: Turn, sync: Sync, now, calls: int, between: Between | None = None) -> np.ndarray:
+        """Of `calls` calls of this rank float64 [5, call]: entry, exit, on time, the common start, entry."""
+        rows = np.zeros((5, calls))
+        delays_s, enter = self._delays_s, sync.begin
+        for call in range(calls):
+            delay_s = delays_s[self._done % len(delays_s)]
+            self._done += 1
+            if between:
+                between.before(call)
+            run = turn()
+            on_time = enter()
+            begin = now()
+            if delay_s:
+                delay(begin + delay_s, delay_s, now)
+            entry = now()
+            run()
+            exit = now()
+            rows[:, call] = entry, exit, on_time, begin, entry
+            if between:
+                between.after(call)
+        return rows
+
+
+@doing("in its injected delay", polls=True)
+def delay(until: float, delay_s: float, now) -> None:
+    """Wait until the own clock shows `until`."""
+    if delay_s > SLEEPS_FROM_S:
+        sleep(delay_s - WAKES_BEFORE_S)
+    for _ in LOOKS:
+        if now() >= until:
+            return
+
+
+def late_entry(context: Context, cell: Cell) -> LateEntry:
+    """How late this rank enters the calls of `cell`; all ranks must ask. Raises NoPattern."""
+    comm, plan = context.comm, context.plan
+    if not cell.arrival:
+        return LateEntry(np.zeros(1), is_completion=False)
+    if comm.size == 1:
+        raise NoPattern("a single rank waits for nobody, so that it cannot be late")
+    if cell.arrival.endswith(TRACE):
+        delays_s = _trace(context, cell.arrival)
+    else:
+        nbytes = cell.count * plan.itemsize
+        late_by = late_by_of(plan.late_by)
+        late_by_s = late_by.seconds or (late_by.factor or 0.0) * _median_of_native_s(comm, nbytes)
+        seed = crc32(f"{plan.seed} {context.launch.name} {nbytes}".encode())
+        delays_s = pattern_delays_s(cell.arrival, late_by_s, comm.size, seed)
+    return LateEntry(delays_s[:, comm.rank], is_completion=True, late_by_s=float(delays_s.max()))
+
+
+def pattern_delays_s(pattern: str, late_by_s: float, size: int, seed: int) -> np.ndarray:
+    """The delay of each rank in each call, seconds, float64 [call, rank]; one call where all are alike."""
+    ranks = np.arange(size)
+    if pattern == RANDOM:
+        numbers = splitmix64(seed, np.arange(DRAWN * size)) / 2.0**64
+        return late_by_s * numbers.reshape(DRAWN, size)
+    shares = {
+        ONE_LATE: ranks == size - 1,
+        RAMP: ranks / max(1, size - 1),
+        HALF_LATE: ranks >= (size + 1) // 2,
+    }
+    return late_by_s * shares[pattern].astype(float)[np.newaxis]
+
+
+@doing("timing the library's all-reduce")
+def _median_of_native_s(comm: MPI.Comm, nbytes: int) -> float:
+    """The median over MEDIAN_OF calls of the maximum over ranks, seconds; of float32, which every library has."""
+    if nbytes not in _native_s:
+        count = max(1, nbytes // 4)
+        send, recv = filled(PAGES.sendbuf, count, np.float32, 0), PAGES.recvbuf(count, np.float32)
+        run, spent_s = native(send, recv, comm, "sum").run, np.empty(MEDIAN_OF)
+        for call in range(-1, MEDIAN_OF):  # the first one is not timed
+            comm.Barrier()
+            begun = perf_counter()
+            run()
+            spent_s[max(0, call)] = perf_counter() - begun
+        comm.Allreduce(MPI.IN_PLACE, spent_s, MPI.MAX)
+        _native_s[nbytes] = float(np.sort(spent_s)[MEDIAN_OF // 2])
+    return _native_s[nbytes]
+
+
+def _trace(context: Context, name: str) -> np.ndarray:
+    """The trace of that name in the plan, as rank 0 reads it. Raises NoPattern."""
+    plan, comm = context.plan, context.comm
+    found: np.ndarray | str = ""
+    if comm.rank == 0:
+        paths = dict(zip(traces_of(plan.arrival), plan.arrival_digests))
+        path = next(path for path in paths if path.endswith(f"/{name}"))
+        try:
+            found = trace_for(path, paths[path], [comm.size])
+        except TraceError as error:
+            found = str(error)
+    found = comm.bcast(found)
+    if isinstance(found, str):
+        raise NoPattern(found)
+    return found

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allreduce_bench.measuring.accuracy import COMPARED, accuracy, compared_elements, error_bounds, exact
-from allreduce_bench.measuring.ulp import nearest
+from allreduce_bench.measuring.accuracy import COMPARED, accuracy, compared_elements, error_bounds, exact, nearest
 from allreduce_bench.measuring.vectors import RANDOM_PERIOD, random_numbers, random_operand
 from allreduce_bench.runs.dtypes import PRECISION, teach_numpy
 

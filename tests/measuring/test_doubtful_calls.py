@@ -1,6 +1,6 @@
 """What is said of calls that are not valid, or were timed otherwise than others."""
 
-from allreduce_bench.measuring.doubtful_calls import findings, why_unusable
+from allreduce_bench.measuring.calls import findings, why_unusable
 
 
 def test_why_no_call_is_valid():

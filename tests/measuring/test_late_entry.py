@@ -28,13 +28,13 @@ QUICK = ["--launches", 1, "--iters", 6, "--warmups", 1, "--sizes", "1K", "--no-r
     ],
 )
 def test_the_delays_of_a_pattern(pattern, size, delays):
-    from allreduce_bench.measuring.late_entry import pattern_delays_s
+    from allreduce_bench.measuring.work import pattern_delays_s
 
     assert pattern_delays_s(pattern, 2.0, size, 1).tolist() == [delays]
 
 
 def test_random_delays_are_even_other_in_each_call_and_determined_by_the_seed():
-    from allreduce_bench.measuring.late_entry import DRAWN, pattern_delays_s
+    from allreduce_bench.measuring.work import DRAWN, pattern_delays_s
 
     drawn = pattern_delays_s("random", 2.0, 8, 1)
     assert drawn.shape == (DRAWN, 8) and 0 <= drawn.min() < 0.01 and 1.99 < drawn.max() <= 2
@@ -45,7 +45,7 @@ def test_random_delays_are_even_other_in_each_call_and_determined_by_the_seed():
 
 
 def test_a_call_is_entered_when_the_delay_is_over_and_delays_begin_again():
-    from allreduce_bench.measuring.late_entry import LateEntry
+    from allreduce_bench.measuring.work import LateEntry
 
     class Sync:
         def begin(self):

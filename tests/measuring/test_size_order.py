@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allreduce_bench.measuring.size_order import next_set, spread_sizes
+from allreduce_bench.measuring.launch import next_set, spread_sizes
 
 SIZES = [8 << (2 * i) for i in range(12)]  # 8 B to 32 MiB
 

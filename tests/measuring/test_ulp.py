@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allreduce_bench.measuring.ulp import SMALLEST, distance, nearest
-from allreduce_bench.measuring.ulp import ulp as unit
+from allreduce_bench.measuring.accuracy import SMALLEST, distance, nearest
+from allreduce_bench.measuring.accuracy import ulp as unit
 from allreduce_bench.runs.dtypes import PRECISION, teach_numpy
 
 teach_numpy("bfloat16")
