@@ -4,11 +4,10 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import NamedTuple
 
-from ..evaluation.cell_label import placement_text
 from ..evaluation.cell_times import split_values
 from ..evaluation.competitors import competing
 from ..evaluation.environment import FIELDS, OF_A_JOB, PACKAGES, environment, format_values
-from ..evaluation.summary_row import SummaryRow
+from ..evaluation.summary_row import SummaryRow, placement_text
 from ..runs.groups import describe
 from ..runs.plan import ImportedPlan, Plan
 from ..runs.rows import RunError

@@ -2,7 +2,7 @@
 
 from dataclasses import fields as fields_of_class
 
-from ..evaluation.directions import DIRECTIONS
+from ..evaluation.single_algorithm import DIRECTIONS
 from ..report.formats.json_schema import DIRECTION
 from ..runs.json_schema.build import Format, Schema, fields, fields_of, flag, items, number, or_null, text, whole
 from .formats import SCHEMA

@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from ..evaluation.cell_times import MIN_LAUNCHES
-from ..evaluation.directions import DIRECTIONS, Direction, direction_of, directions, directions_words
 from ..evaluation.grade import NOT_RELIABLE
+from ..evaluation.single_algorithm import DIRECTIONS, Direction, direction_of, directions, directions_words
 from ..runs.rows import RunError
 from ..units import as_printed, in_ranks, significant
 from .conditions import accepted_differences, changes, library_starts

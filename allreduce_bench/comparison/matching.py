@@ -5,8 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
-from ..evaluation.competitors import placement_of
-from ..evaluation.doubt import OTHER_DEFINITION
+from ..evaluation.competitors import OTHER_DEFINITION, placement_of
 from ..evaluation.summary_row import SummaryRow, competitor_of
 from ..runs.dtypes import DTYPES
 from ..runs.rows import RunError

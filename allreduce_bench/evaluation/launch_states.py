@@ -1,16 +1,301 @@
-"""Cells with launches in two states, detected series by series over all series of a run; see `lateness`."""
+"""The rule by which launches are in two states. Pure numbers: numpy only.
 
-from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+A launch is slow by noise, or because something puts it into another state: a timer, a path, the placement of pages, and
+then it is so at one size after another. The
+noise of launches is heavy-tailed and shared by all sizes of a launch, so that neither a wide spread nor one bad launch
+is a second state. Two states are a gap that is large against the spread within both of them.
+
+The rule. At each size the logarithms of the launches' times are cut at their largest gap. The statistic is the gap over
+the larger range of the two sides; no side is taken to be known better than RESOLUTION. Its p-value is the share of
+samples of as many launches whose largest gap leaves as many launches on the smaller side and whose statistic is as
+large, in the worst of four families with one mode and a heavy tail (FAMILIES, simulated: the statistic knows neither
+scale nor position). Since a gap can lie in several places, half of the rate is that of a launch alone, and the places
+further inside share the other half. All sizes of all series are judged together by
+the step-up procedure of Benjamini and Hochberg (J. R. Statist. Soc. B 57, 1995), which holds for values that depend on
+each other as times of the same launches do (Benjamini and Yekutieli, Ann. Stat. 29, 2001: positive dependence). So at
+most ALARM of all sets of series without two states are said to have some, and of the sizes that are named at most the
+same share is named wrongly, in the mean. Further conditions only lower that: a gap has to be of a size that matters
+(LEAST_GAP), and the rarer state has to be met LEAST_MET times (launches times sizes): one bad moment is no state. And a
+state is a property of launches, so where several sizes are found, the same launches have to be in it at more of them
+than chance explains (COINCIDENCE), were they drawn anew at each size.
+
+One time at every size is evidence by itself: where the same launches take it at LEAST_CONSTANT sizes or more, while the
+others grow by LEAST_GROWTH, noise would have to undo the size each time. Then three launches are enough, however wide
+their spread.
+tests/studies/two_states.py measures both rates.
+
+Cells with launches in two states, detected series by series over all series of a run; see `lateness`.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
+from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .cell_label import cell_of
 from .environment import differences
-from .summary_row import LaunchStates, SummaryRow
-from .two_states import LEAST_GAP, TooFewLaunches, TwoStates, two_states
+from .summary_row import LaunchStates, SummaryRow, cell_of
+
+ALARM = 0.02  # of sets of series without two states: the share that is said to have some, at most
+FEWEST_LAUNCHES = 5  # below, a large gap is as often noise
+LEAST_GAP = 1.3  # the slow state's fastest launch over the fast state's slowest: what matters
+LEAST_MET = 3  # how often the rarer state is met: launches times sizes
+LEAST_SIZES = 3  # that tell what kind of gap it is
+COINCIDENCE = 0.1  # chance that launches drawn anew at each size agree at so many of them
+LEAST_CONSTANT, LEAST_GROWTH, CONSTANT = 5, 2.0, 0.1  # sizes; a factor; how far times are off one time, relative
+FEWEST_OF_CONSTANT = 3  # launches
+RESOLUTION = 0.01  # relative: a state's times are known no better, however near its launches are to each other
+DRAWS, SEED = 100_000, 1  # of each family
+
+SUSPECT_GAP, SUSPECT_RATIO = 2.0, 10.0  # what fewer launches must show at LEAST_SIZES sizes to be worth a word
+
+CONSTANT_TIME = "constant time"  # the slow state takes as long at every size
+CONSTANT_DELAY = "constant delay"  # it takes as much longer at every size
+CONSTANT_RATIO = "constant ratio"  # it takes as many times as long at every size
+CHANGING = "changing"  # none of these
+UNKNOWN = "unknown"  # the sizes do not tell
+MISFIT = 0.15  # relative: how far the slow state may be off what CONSTANT_... says
+CLEARLY = 2.0  # times the misfit that the next one must have
+
+FAMILIES: dict[str, Callable[[np.random.Generator, tuple[int, int]], np.ndarray]] = {  # of logarithms of times
+    "Student's t, 3 degrees": lambda random, shape: random.standard_t(3, shape),
+    "one side of it": lambda random, shape: np.abs(random.standard_t(3, shape)),
+    "exponential": lambda random, shape: random.exponential(size=shape),
+    "lognormal": lambda random, shape: random.lognormal(size=shape),
+}
+
+
+Division = tuple[bool, bytes]  # see `Gaps.division`
+
+
+class TwoStates(NamedTuple):
+    """One series whose launches are in two states at some sizes."""
+
+    differs: np.ndarray  # bool [size]: where
+    slow: np.ndarray  # bool [launch, size]: who is in the slow state; False elsewhere and where nothing was measured
+    low_s: np.ndarray  # float64 [size]: median of the fast state's launches, seconds; NaN elsewhere
+    high_s: np.ndarray  # float64 [size]: of the slow state's
+    gap: str  # CONSTANT_TIME, CONSTANT_DELAY, CONSTANT_RATIO, CHANGING or UNKNOWN
+
+
+class TooFewLaunches(NamedTuple):
+    """One series that looks like two states and has too few launches to tell."""
+
+    launches: int
+    suspected: np.ndarray  # bool [size]
+
+
+class Gaps(NamedTuple):
+    """Each size cut at the largest gap among the logarithms of its launches' times."""
+
+    known: np.ndarray  # bool [launch, size]: who measured it
+    gap: np.ndarray  # float64 [size]; 0 below two launches
+    spread: np.ndarray  # float64 [size]: the larger range of the two sides
+    above: np.ndarray  # bool [launch, size]: who lies above the gap
+
+    @property
+    def launches(self) -> np.ndarray:
+        """int [size]: how many measured it."""
+        return self.known.sum(axis=0)
+
+    @property
+    def smaller(self) -> np.ndarray:
+        """int [size]: launches on the smaller side."""
+        above = self.above.sum(axis=0)
+        return np.minimum(above, self.launches - above)
+
+    def division(self, size: int) -> Division:
+        """What is the same at two sizes that divide the launches alike: those of the smaller side, and which it is."""
+        above, below = self.above[:, size], self.known[:, size] & ~self.above[:, size]
+        is_above = bool(above.sum() < below.sum())
+        return is_above, (above if is_above else below).tobytes()
+
+    @property
+    def matters(self) -> np.ndarray:
+        """bool [size]: whether the gap is of a size that matters, and larger than what lies on either side."""
+        return (self.gap >= np.log(LEAST_GAP)) & (self.gap > self.spread)
+
+
+def two_states(series: Sequence[np.ndarray], alarm: float = ALARM) -> list[TwoStates | TooFewLaunches | None]:
+    """What each of the series of one run is: in two states, suspected of it with too few launches, or neither (None).
+
+    `series`: float64 [launch, size] each, seconds above 0; NaN where a launch did not measure a size. The rule, and
+    what `alarm` is the rate of: see the module.
+    """
+    gaps_of = [largest_gaps(np.log(times_s)) for times_s in series]
+    p_values = [_p_values(gaps) for gaps in gaps_of]
+    level = _level(np.concatenate([*p_values, []]), alarm)
+    differing = [
+        _differing(gaps, _agreeing(gaps, p <= level) | _constant(times_s, gaps), p <= level)
+        for times_s, gaps, p in zip(series, gaps_of, p_values)
+    ]
+    return [
+        _described(times_s, gaps, differs) if differs.any() else _suspicion(gaps)
+        for times_s, gaps, differs in zip(series, gaps_of, differing)
+    ]
+
+
+def largest_gaps(logs: np.ndarray) -> Gaps:
+    """`logs`: float64 [launch, size], NaN where a launch did not measure a size; one launch or more."""
+    ordered = np.sort(logs, axis=0)  # NaN last
+    known, size = ~np.isnan(logs), np.arange(logs.shape[1])
+    steps = np.nan_to_num(np.diff(ordered, axis=0, append=np.nan), nan=0.0)
+    at = steps.argmax(axis=0)
+    highest_below, lowest_above = ordered[at, size], ordered[np.minimum(at + 1, len(logs) - 1), size]
+    last = ordered[np.maximum(known.sum(axis=0) - 1, 0), size]
+    spread = np.nan_to_num(np.fmax(highest_below - ordered[0], last - lowest_above))
+    return Gaps(known, steps[at, size], spread, logs > highest_below)
+
+
+def p_value(launches: int, smaller: int, ratio: float) -> float:
+    """How often launches of one state show so large a gap, at most; see the module.
+
+    `smaller`: launches on the smaller side of the gap; `ratio`: the gap over the larger range of its two sides.
+    """
+    beyond = max(len(ratios) - np.searchsorted(ratios, ratio) for ratios in _ratios_of_noise(launches)[smaller - 1])
+    places = 1 if smaller == 1 else launches // 2 - 1
+    return min(1.0, 2 * places * (int(beyond) + 1) / (DRAWS + 1))
+
+
+@lru_cache(maxsize=32)
+def _ratios_of_noise(launches: int) -> list[list[np.ndarray]]:
+    """[smaller - 1][family]: sorted, the ratios of the samples whose gap leaves so many on its smaller side."""
+    found: list[list[np.ndarray]] = [[] for _ in range(launches // 2)]
+    for draw in FAMILIES.values():
+        gaps = largest_gaps(draw(np.random.default_rng(SEED), (launches, DRAWS)))
+        for index, ratios in enumerate(found):
+            ratios.append(np.sort((gaps.gap / gaps.spread)[gaps.smaller == index + 1]))
+    return found
+
+
+def _p_values(gaps: Gaps) -> np.ndarray:
+    """float64 [size]; 1 where the gap does not matter, NaN where there are too few launches for a test."""
+    p = np.where(gaps.launches < FEWEST_LAUNCHES, np.nan, 1.0)
+    ratios = gaps.gap / np.maximum(gaps.spread, RESOLUTION)
+    for size in np.flatnonzero((gaps.gap >= np.log(LEAST_GAP)) & (gaps.launches >= FEWEST_LAUNCHES)):
+        p[size] = p_value(int(gaps.launches[size]), int(gaps.smaller[size]), float(ratios[size]))
+    return p
+
+
+def _level(p_values: np.ndarray, alarm: float) -> float:
+    """The largest p-value that counts, by Benjamini and Hochberg; below 0: none does."""
+    ordered = np.sort(p_values[~np.isnan(p_values)])
+    passed = ordered[ordered <= alarm * np.arange(1, len(ordered) + 1) / len(ordered)]
+    return float(passed[-1]) if len(passed) else -1.0
+
+
+def _agreeing(gaps: Gaps, found: np.ndarray) -> set[Division]:
+    """How the sizes that were found divide the launches: that which is met often enough, and by the same launches."""
+    at = np.flatnonzero(found).tolist()
+    sizes_of = Counter(gaps.division(size) for size in at)
+    agreeing = set()
+    for size in at:
+        smaller, sizes = int(gaps.smaller[size]), sizes_of[gaps.division(size)]
+        by_chance = coincidence(int(gaps.launches[size]), smaller, sizes, len(at)) if len(at) > 1 else 0.0
+        if smaller * sizes >= LEAST_MET and by_chance <= COINCIDENCE:
+            agreeing.add(gaps.division(size))
+    return agreeing
+
+
+def coincidence(launches: int, smaller: int, sizes: int, of: int) -> float:
+    """The chance, at most, that at `sizes` of `of` sizes the same `smaller` launches are drawn of so many."""
+    return min(1.0, comb(of, sizes) / comb(launches, smaller) ** (sizes - 1))
+
+
+def _constant(times_s: np.ndarray, gaps: Gaps) -> set[Division]:
+    """How the launches are divided where some take one time at every size, while the others grow with it."""
+    sizes_of: dict[Division, list[int]] = defaultdict(list)
+    for size in np.flatnonzero(gaps.matters & (gaps.launches >= FEWEST_OF_CONSTANT)).tolist():
+        sizes_of[gaps.division(size)].append(size)
+    found = set()
+    for division, at in sizes_of.items():
+        low, high = (
+            np.array([np.median(times_s[of_side[:, size], size]) for size in at])
+            for of_side in (gaps.known & ~gaps.above, gaps.above)
+        )
+        is_near = np.abs(np.log(high / high[:, None])) <= np.log1p(CONSTANT)
+        same = is_near[is_near.sum(axis=1).argmax()]  # of all times the one that most sizes have
+        if same.sum() >= LEAST_CONSTANT and low[same].max() >= LEAST_GROWTH * low[same].min():
+            found.add(division)
+    return found
+
+
+def _differing(gaps: Gaps, states: set[Division], found: np.ndarray) -> np.ndarray:
+    """bool [size]: all at which the launches of a state are slow by as much as matters, and those alone.
+
+    A median across states is none, whether the noise hides the gap at one size or not. Of sizes that were found also
+    those at which one launch more, or less, is slow: a launch may change its state.
+    """
+    differs = gaps.matters & np.array([gaps.division(size) in states for size in range(len(gaps.gap))], dtype=bool)
+    slow = gaps.above[:, differs].T
+    for size in np.flatnonzero(found & gaps.matters & ~differs) if len(slow) else ():
+        differs[size] = (slow != gaps.above[:, size]).sum(axis=1).min() <= 1
+    return differs
+
+
+def _suspicion(gaps: Gaps) -> TooFewLaunches | None:
+    """Where there are too few launches for a test, at all sizes, and yet the same launches are apart at some."""
+    launches = int(gaps.launches.max(initial=0))
+    ratios = gaps.gap / np.maximum(gaps.spread, RESOLUTION)
+    apart = (gaps.gap >= np.log(SUSPECT_GAP)) & (ratios >= SUSPECT_RATIO)
+    divisions = Counter(gaps.division(size) for size in np.flatnonzero(apart).tolist())
+    most = divisions.most_common(1)[0][0] if divisions else None
+    apart &= np.array([gaps.division(size) == most for size in range(len(apart))], dtype=bool)
+    return TooFewLaunches(launches, apart) if launches < FEWEST_LAUNCHES and apart.sum() >= LEAST_SIZES else None
+
+
+def _described(times_s: np.ndarray, gaps: Gaps, differs: np.ndarray) -> TwoStates:
+    slow = gaps.above & differs
+    low_s, high_s = np.full((2, len(differs)), np.nan)
+    for size in np.flatnonzero(differs):
+        low_s[size] = np.nanmedian(times_s[~slow[:, size], size])
+        high_s[size] = np.median(times_s[slow[:, size], size])
+    return TwoStates(differs, slow, low_s, high_s, kind_of_gap(low_s[differs], high_s[differs]))
+
+
+def kind_of_gap(low_s: np.ndarray, high_s: np.ndarray) -> str:
+    """What the slow state has in common at all sizes: of CONSTANT_... that which fits best.
+
+    A ratio has to fit clearly better than a time or a delay, or clearly worse; these two are much the same where the
+    fast state is far faster. `low_s`, `high_s`: float64 [size], seconds of both states. UNKNOWN below LEAST_SIZES
+    sizes, and where the fast state takes much the same at all of them, so that several fit.
+    """
+    if len(low_s) < LEAST_SIZES:
+        return UNKNOWN
+    ratios = np.log(high_s / low_s)
+    off = {
+        CONSTANT_TIME: np.log(high_s / np.median(high_s)),
+        CONSTANT_DELAY: np.log(high_s / (low_s + np.median(high_s - low_s))),
+        CONSTANT_RATIO: ratios - np.median(ratios),
+    }
+    misfit = {kind: float(np.sqrt(np.square(of_kind).mean())) for kind, of_kind in off.items()}
+    best = min(off, key=lambda kind: misfit[kind])
+    rivals = [kind for kind in off if (kind == CONSTANT_RATIO) != (best == CONSTANT_RATIO)]
+    second = min(rivals, key=lambda kind: misfit[kind])
+    if np.abs(off[best]).max() > np.log1p(MISFIT):
+        return CHANGING
+    return best if misfit[second] > CLEARLY * max(misfit[best], RESOLUTION) else UNKNOWN
+
+
+__all__ = [
+    "ALARM",
+    "CHANGING",
+    "CONSTANT_DELAY",
+    "CONSTANT_RATIO",
+    "CONSTANT_TIME",
+    "FEWEST_LAUNCHES",
+    "UNKNOWN",
+    "TooFewLaunches",
+    "TwoStates",
+    "coincidence",
+    "kind_of_gap",
+    "p_value",
+    "two_states",
+]
+
 
 Series = Hashable  # identifies the series of a cell; the cells of a series differ in size only
 CellOfSeries = tuple[Series, int]  # with the size, bytes

@@ -11,14 +11,13 @@ from ..runs.rows import Row
 from ..runs.schema import CACHES, FLOOR, FLOORS
 from ..stats import median
 from ..units import algbw, busbw
-from . import cell_times, marks
+from . import cell_times, missing
 from .cell_times import CellCalls
-from .competitors import by_size, ways_of
-from .doubt import add_doubts
+from .competitors import add_doubts, by_size, ways_of
 from .grade import add_grades
 from .limits import add_limits
-from .standing import add_standings
 from .summary_row import SummaryRow, competitor_of, time_of
+from .verdict import add_standings
 
 
 def summarise(folder: RunFolder) -> list[SummaryRow]:
@@ -137,9 +136,9 @@ def _cell_row(plan: Plan, ranks: int, cell: Cell, ended: list[Row], timed: dict[
         "state": "missing",
         "reason": "the launch was not finished",
     }
-    row |= marks.outcome(ended)
-    if row["state"] not in marks.FAILED and (timed or row["state"] == "done"):
-        row |= cell_times.statistics(timed) | marks.statistics(ended)
+    row |= missing.outcome(ended)
+    if row["state"] not in missing.FAILED and (timed or row["state"] == "done"):
+        row |= cell_times.statistics(timed) | missing.statistics(ended)
     if (time_s := row["time_s"]) is not None:
         row["algbw_bytes_per_s"] = algbw(row["nbytes"], time_s)
         row["busbw_bytes_per_s"] = busbw(row["nbytes"], time_s, plan.group_size(ranks))

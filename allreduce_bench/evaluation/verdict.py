@@ -1,4 +1,27 @@
-"""The winners over ranges of sizes, their advantage, and the switch points between them: facts, from standings.
+"""The ranked rows of one size, or of several sizes together, compared pair by pair over their launches.
+
+The fastest algorithm at each size, its equals, and those that cannot be distinguished: the one place to decide.
+
+Table, verdict, map, page and JSON read the column `standing` that is made here. Only times that nothing speaks against
+(`doubt`) are ranked. A table is the sizes of one number of ranks and cache; in at most 5 % of tables of equal
+algorithms any is called the fastest:
+
+* The one with the lowest time is the fastest if every other one is shown to be slower, and is so by more than a margin
+  as far as one can say. The largest of their p-values is that of the size, since all of them have to be slower at once
+  (intersection-union test; Berger, Technometrics 24, 1982).
+* Neighbouring sizes are further tries: the size and REACHES of them below, and the size and as many above. The ratio of
+  two times grows or falls with the size, or at least it does among neighbours; so it lies between its means over both
+  sides, and who is shown to be slower in both is slower at the size. The noise of a mean is less than that of a size.
+* No algorithm is the fastest where a doubted time may be lower (in some launch it is below the lowest ranked time), or
+  where the grade of the times is "not reliable".
+  * Holm's procedure (`telling.holm`) corrects for the tests at all sizes.
+
+One that is not shown to be the fastest may still be shown to be faster than some: again by Holm's procedure over all
+pairs of the table, each p-value times half the number of algorithms, since whoever has the lowest time was chosen.
+
+The switch point: the size from which another algorithm is faster, and the range in which it lies.
+
+The winners over ranges of sizes, their advantage, and the switch points between them: facts, from standings.
 
 A stretch is a range of neighbouring sizes with a common leader, an algorithm that is nowhere shown to be slower. It
 ends only where the data show it, so that noise does not split it. It extends from the first to the last size at which
@@ -6,20 +29,241 @@ that is shown; undecided sizes in between are its exceptions. An algorithm witho
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, pairwise
+from math import exp, log, sqrt
+from statistics import fmean
 from typing import NamedTuple
 
 from ..runs.cell import native_beside
-from ..stats import geometric_mean, log_interval
+from ..stats import LEAST_FOR_INTERVAL, geometric_mean, log_interval
 from .cell_times import MIN_LAUNCHES
-from .competitors import tables
-from .contest import Contest, contest_of, has_enough_calls, told_means
+from .competitors import tables, ways_of
 from .factor import factor_of
 from .grade import NOT_RELIABLE
-from .hand_over import HandOver, hand_over
 from .single_algorithm import Performance, performance
-from .standing import EQUAL, FASTEST, SLOWER, UNCLEAR
+from .spread import ERROR_SHARE, NEGLIGIBLE, Difference, differences, drawn_in, holm, launch_ratios
 from .summary_row import SummaryRow, competitor_of, time_of
-from .telling import ERROR_SHARE, NEGLIGIBLE, launch_ratios
+
+IMPORTED = "imported"  # the executor of rows whose repetitions are means of many calls
+
+Pair = tuple[int, str, str]  # nbytes, algorithm of the numerator, algorithm of the denominator
+Question = tuple[str, str, Sequence[int]]  # algorithms of numerator and denominator, sizes taken together
+
+
+class Contest(NamedTuple):
+    """The ranked rows of one size."""
+
+    rows: Mapping[str, SummaryRow]  # by algorithm
+    lowest: str  # the algorithm of the lowest time
+    is_open: bool  # times are reliable, and no doubted one may be lower
+
+    @property
+    def others(self) -> list[str]:
+        """All algorithms but the one of the lowest time."""
+        return [name for name in self.rows if name != self.lowest]
+
+
+def contest_of(rows: Sequence[SummaryRow]) -> Contest | None:
+    """The contest between the measured rows of one size; None: fewer than two can be ranked."""
+    ranked = {competitor_of(row): row for row in rows if row["doubt"] is None}
+    if len(ranked) < 2:
+        return None
+    lowest = min(ranked.values(), key=time_of)
+    doubted = [row for row in rows if row["doubt"] is not None]
+    is_lowest = all(min(row["launch_medians"].values()) > time_of(lowest) for row in doubted)
+    return Contest(ranked, competitor_of(lowest), is_lowest and lowest["grade"] != NOT_RELIABLE)
+
+
+def has_enough_calls(row: SummaryRow) -> bool:
+    """Whether its launches have enough calls for a median."""
+    return row["executor"] == IMPORTED or row["repetitions"] >= LEAST_FOR_INTERVAL * row["launches"]
+
+
+def told_pairs(contests: Mapping[int, Contest]) -> dict[Pair, Difference]:
+    """The comparisons of the pairs of each size, both ways; all pairs share their spread."""
+    ratios = _ratios_of_pairs(contests)
+    told: dict[Pair, Difference] = {}
+    for (nbytes, first, second), difference in zip(ratios, differences([list(of.values()) for of in ratios.values()])):
+        if difference:
+            told |= {(nbytes, first, second): difference, (nbytes, second, first): difference.inverse}
+    return told
+
+
+def told_means(contests: Mapping[int, Contest], questions: Sequence[Question]) -> list[Difference | None]:
+    """The ratio of the times of two algorithms, as the mean over the sizes of a question at which both are ranked.
+
+    None: too few launches have all of these. Outliers of disturbed launches are drawn in before the mean is taken.
+    """
+    ratios = _ratios_of_pairs(contests)
+    drawn = {pair: (list(ratios[pair]), logs) for pair, logs in zip(ratios, drawn_in(list(ratios.values())))}
+    means, kept = [], []
+    for name, other, sizes in questions:
+        signs_and_pairs = [
+            (sign, (n, *names)) for n in sizes for sign, names in ((1, (name, other)), (-1, (other, name)))
+        ]
+        of_sizes = [(sign, *drawn[pair]) for sign, pair in signs_and_pairs if pair in drawn]
+        by_launch = [dict(zip(launches, sign * logs.values)) for sign, launches, logs in of_sizes]
+        common = [launch for launch in by_launch[0] if all(launch in of for of in by_launch)] if by_launch else []
+        means.append([exp(fmean(of[launch] for of in by_launch)) for launch in common])
+        kept.append(fmean(logs.kept for *_, logs in of_sizes) if of_sizes else 1.0)
+    return differences(means, kept)
+
+
+def _ratios_of_pairs(contests: Mapping[int, Contest]) -> dict[Pair, dict[str, float]]:
+    """Of each pair that has enough calls, in one order: launch -> ratio."""
+    return {
+        (nbytes, first, second): launch_ratios(contest.rows[first], contest.rows[second])
+        for nbytes, contest in contests.items()
+        for first, second in combinations(contest.rows, 2)
+        if has_enough_calls(contest.rows[first]) and has_enough_calls(contest.rows[second])
+    }
+
+
+FASTEST = "fastest"
+EQUAL = "equal"  # within telling.NEGLIGIBLE of the lowest time; the lowest too, where another one is
+UNCLEAR = "unclear"  # it cannot be distinguished from the lowest time; the lowest too, if there is no fastest
+SLOWER = "slower"
+FAR = 3.0  # a ratio of times that every launch exceeds: an algorithm so much slower is not "perhaps as fast"
+NEIGHBOUR = 4  # the largest ratio of two sizes that are taken to be neighbours
+REACHES = (2, 5)  # how many neighbours on each side
+
+
+def add_standings(rows: Sequence[SummaryRow]) -> None:
+    """Set `standing` of all rows, which have a `doubt` and a `grade`; None: not ranked, or no rival is."""
+    for row in rows:
+        row["standing"] = None
+    for sizes in (sizes for way in ways_of(rows) for sizes in tables(rows, *way).values()):
+        contests = {nbytes: contest for nbytes, of_size in sizes.items() if nbytes and (contest := contest_of(of_size))}
+        _add_standings_of_table(contests)
+
+
+def _add_standings_of_table(contests: Mapping[int, Contest]) -> None:
+    told = told_pairs(contests)
+    winning = _sizes_with_winner(contests, told)
+    slower = _shown_slower(contests, told)
+    for nbytes, contest in contests.items():
+        standings = {}
+        for name in contest.others:
+            difference = told.get((nbytes, name, contest.lowest))
+            if nbytes in winning:
+                standings[name] = SLOWER
+            elif difference and difference.is_equal:
+                standings[name] = EQUAL
+            elif (nbytes, name) in slower or _is_far(contest, name):
+                standings[name] = SLOWER
+            else:
+                standings[name] = UNCLEAR
+        is_equal = EQUAL in standings.values() and contest.is_open
+        standings[contest.lowest] = FASTEST if nbytes in winning else EQUAL if is_equal else UNCLEAR
+        for name, standing in standings.items():
+            contest.rows[name]["standing"] = standing
+
+
+def _sizes_with_winner(contests: Mapping[int, Contest], told: Mapping[Pair, Difference]) -> set[int]:
+    """The sizes at which the lowest time is shown to be the fastest."""
+    tries = [(nbytes, _p_value_of_size(nbytes, contest, told)) for nbytes, contest in contests.items()]
+    for reach in REACHES:
+        tries += _tries_with_neighbours(contests, reach)
+    answered = holm([p_value for _, p_value in tries])
+    return {nbytes for (nbytes, _), is_answered in zip(tries, answered) if is_answered}
+
+
+def _p_value_of_size(nbytes: int, contest: Contest, told: Mapping[Pair, Difference]) -> float:
+    """The p-value of the lowest time being the fastest; 1 if unknown."""
+    if not contest.is_open:
+        return 1.0
+    return _largest_p_value([told.get((nbytes, name, contest.lowest)) for name in contest.others])
+
+
+def _largest_p_value(known: Sequence[Difference | None]) -> float:
+    return max((told.p_value if told and told.ratio > NEGLIGIBLE else 1.0 for told in known), default=1.0)
+
+
+def _tries_with_neighbours(contests: Mapping[int, Contest], reach: int) -> Iterator[tuple[int, float]]:
+    """The p-values of sizes with `reach` neighbours on each side, as far as these are near and the table goes."""
+    sizes = list(contests)
+    asked: list[tuple[int, Sequence[int], Sequence[int]]] = []
+    for i, nbytes in enumerate(sizes):
+        below, above = sizes[max(0, i - reach) : i + 1], sizes[i : i + reach + 1]
+        near = all(later <= NEIGHBOUR * earlier for earlier, later in pairwise([*below, *above[1:]]))
+        if near and contests[nbytes].is_open and len(below) == len(above) == reach + 1:
+            asked.append((nbytes, below, above))
+    questions = [
+        (name, contests[nbytes].lowest, side)
+        for nbytes, *sides in asked
+        for name in contests[nbytes].others
+        for side in sides
+    ]
+    told = iter(told_means(contests, questions))
+    for nbytes, *_ in asked:
+        yield nbytes, _largest_p_value([next(told) for _ in range(2 * len(contests[nbytes].others))])
+
+
+def _shown_slower(contests: Mapping[int, Contest], told: Mapping[Pair, Difference]) -> set[tuple[int, str]]:
+    """(nbytes, algorithm) of those that are shown to be slower than the lowest time."""
+    questions, p_values = [], []
+    for nbytes, contest in contests.items():
+        for name in contest.others:
+            if difference := told.get((nbytes, name, contest.lowest)):
+                questions.append((nbytes, name))
+                is_beyond = difference.ratio > NEGLIGIBLE
+                p_values.append(difference.p_value * max(1.0, len(contest.rows) / 2) if is_beyond else 1.0)
+    return {question for question, is_answered in zip(questions, holm(p_values)) if is_answered}
+
+
+def _is_far(contest: Contest, name: str) -> bool:
+    """Whether it is slower than the lowest time by FAR in every launch, however few there are."""
+    ratios = launch_ratios(contest.rows[name], contest.rows[contest.lowest]).values()
+    return min(ratios, default=0.0) > FAR
+
+
+class HandOver(NamedTuple):
+    """The switch point of two algorithms: the first is faster below it, the second above it."""
+
+    before: str
+    after: str
+    low: int  # bytes: the last size at which the second one is shown to be slower
+    high: int  # the first size at which the first one is shown to be slower
+    nbytes: float  # in between: where the times of both, straight lines between sizes (log-log), are equal
+
+
+def hand_over(
+    sizes: Mapping[int, Mapping[str, SummaryRow]],
+    leaders: Mapping[int, Collection[str]],
+    before: tuple[str, Sequence[int]],
+    after: tuple[str, Sequence[int]],
+) -> HandOver | None:
+    """Where the first of two neighbouring stretches, each an algorithm and its sizes in bytes, ends.
+
+    None: one of the two is not shown to be slower in the other's stretch, so there is no switch point.
+
+    `sizes`: nbytes -> algorithm -> its row, of those that are ranked; `leaders`: who is not shown to be slower at the
+    sizes of stretches.
+    """
+    (earlier, its_sizes), (later, later_sizes) = before, after
+    low = max((nbytes for nbytes in its_sizes if later not in leaders[nbytes]), default=None)
+    high = min((nbytes for nbytes in later_sizes if earlier not in leaders[nbytes]), default=None)
+    if low is None or high is None:
+        return None
+    logs = {
+        nbytes: log(time_of(rows[earlier]) / time_of(rows[later]))
+        for nbytes, rows in sizes.items()
+        if low <= nbytes <= high and earlier in rows and later in rows
+    }
+    return HandOver(earlier, later, low, high, _crossing(logs) if len(logs) > 1 else sqrt(low * high))
+
+
+def _crossing(logs: Mapping[int, float]) -> float:
+    """Where the logarithm of the ratio, below 0 at first, crosses 0: between the two sizes whose order fits best."""
+    sizes = list(logs)
+    scores = [sum(-logs[n] if n <= last else logs[n] for n in sizes) for last in sizes[:-1]]
+    last = scores.index(max(scores))
+    left, right = sizes[last], sizes[last + 1]
+    if not logs[left] < 0 < logs[right]:
+        return sqrt(left * right)
+    share = -logs[left] / (logs[right] - logs[left])
+    return exp(log(left) + share * (log(right) - log(left)))
+
 
 LEAST_TOGETHER = 4  # sizes: fewer say little more together than alone
 ONE = "one algorithm"  # at most one was ranked at any size

@@ -8,7 +8,7 @@ import pandas as pd
 
 from ..algorithms import builtin
 from ..evaluation.frames import competitors
-from ..evaluation.standing import FASTEST
+from ..evaluation.verdict import FASTEST
 from ..schedule.algorithm import Algorithm
 from ..schedule.topology import Topology
 from .bounds import Bounds, bounds

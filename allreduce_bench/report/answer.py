@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..evaluation.grade import GOOD, GRADES
-from ..evaluation.standing import EQUAL, UNCLEAR
 from ..evaluation.summary_row import SummaryRow, competitor_of, time_of
-from ..evaluation.verdict import ALL_EQUAL, Stretch, Verdict
+from ..evaluation.verdict import ALL_EQUAL, EQUAL, UNCLEAR, Stretch, Verdict
 from ..runs.cell import NATIVES, native_beside
 from ..units import format_size, format_time, in_ranks, three_digits
 from .grade_sentence import reason_words

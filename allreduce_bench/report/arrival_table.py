@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from ..evaluation.arrival_winners import PatternLine, PatternTime, arrival_winners
 from ..evaluation.summary_row import SummaryRow
+from ..evaluation.winners_elsewhere import PatternLine, PatternTime, arrival_winners
 from ..runs.injected import NONE
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import format_size, format_time, in_ranks, three_digits

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..evaluation.cell_label import qualifiers
-from ..evaluation.summary_row import SummaryRow, competitor_of
+from ..evaluation.summary_row import SummaryRow, competitor_of, qualifiers
 from ..units import format_size, in_ranks
 
 FAILED = {"wrong": "WRONG RESULTS", "refused": "NO ALL-REDUCE", "hung": "HUNG"}

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ..evaluation.cell_label import qualifiers
+from ..evaluation.summary_row import qualifiers
 from ..runs.cell import competitor_name
 from ..runs.folder import RunFolder
 from ..runs.kept import Damage

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from ..evaluation.limits import LOCAL
-from ..evaluation.standing import EQUAL, FASTEST, UNCLEAR
 from ..evaluation.summary_row import SummaryRow, competitor_of, time_of
+from ..evaluation.verdict import EQUAL, FASTEST, UNCLEAR
 from ..runs.cell import parts_of
 from ..tables import Column, Field, Screen, shown
 from ..units import format_size, three_digits

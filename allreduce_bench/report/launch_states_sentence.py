@@ -2,11 +2,17 @@
 
 from collections.abc import Sequence
 
-from ..evaluation.cell_label import qualifiers
 from ..evaluation.environment import LOGS, LaunchDifference
-from ..evaluation.launch_states import StatesOfSeries, series_in_states
-from ..evaluation.summary_row import LaunchStates, SummaryRow, competitor_of
-from ..evaluation.two_states import CHANGING, CONSTANT_DELAY, CONSTANT_RATIO, CONSTANT_TIME, FEWEST_LAUNCHES
+from ..evaluation.launch_states import (
+    CHANGING,
+    CONSTANT_DELAY,
+    CONSTANT_RATIO,
+    CONSTANT_TIME,
+    FEWEST_LAUNCHES,
+    StatesOfSeries,
+    series_in_states,
+)
+from ..evaluation.summary_row import LaunchStates, SummaryRow, competitor_of, qualifiers
 from ..stats import median
 from ..units import format_size, format_time, in_ranks
 

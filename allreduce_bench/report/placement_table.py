@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-from ..evaluation.cell_label import placement_text
 from ..evaluation.competitors import placement_of
-from ..evaluation.placement_winners import PlacedTime, PlacementLine, placement_winners
-from ..evaluation.summary_row import SummaryRow, competitor_of
+from ..evaluation.summary_row import SummaryRow, competitor_of, placement_text
+from ..evaluation.winners_elsewhere import PlacedTime, PlacementLine, placement_winners
 from ..runs.schema import NUMPY, PAGE
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import format_size, in_ranks, three_digits

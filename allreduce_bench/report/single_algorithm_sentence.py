@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..evaluation.directions import directions_words
-from ..evaluation.single_algorithm import Contrast, Performance, contrasts
+from ..evaluation.single_algorithm import Contrast, Performance, contrasts, directions_words
+from ..evaluation.spread import NEGLIGIBLE
 from ..evaluation.summary_row import SummaryRow
-from ..evaluation.telling import NEGLIGIBLE
 from ..runs.typed_json import printable
 from ..units import format_size, format_time, three_digits
 

@@ -5,11 +5,9 @@ from operator import itemgetter
 from typing import Any
 
 from ..evaluation import agreement
-from ..evaluation.cell_label import qualifiers
-from ..evaluation.competitors import competing, mockups, placement_of
-from ..evaluation.doubt import BELOW_FLOOR
+from ..evaluation.competitors import BELOW_FLOOR, competing, mockups, placement_of
 from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, NETWORK_BOUND, passes_limit
-from ..evaluation.summary_row import SummaryRow, competitor_of
+from ..evaluation.summary_row import SummaryRow, competitor_of, qualifiers
 from ..evaluation.verdict import verdicts
 from ..runs.dtypes import arithmetic_note
 from ..runs.plan import ImportedPlan, Plan

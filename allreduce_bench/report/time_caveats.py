@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ..evaluation import doubt
+from ..evaluation import competitors
 from ..evaluation.cell_times import MIN_LAUNCHES, split_values
-from ..evaluation.doubt import MUCH_INVALID, STRONG_DRIFT, drifts
+from ..evaluation.competitors import MUCH_INVALID, STRONG_DRIFT, drifts
+from ..evaluation.launch_states import FEWEST_LAUNCHES
 from ..evaluation.limits import passes_link
 from ..evaluation.summary_row import SummaryRow, competitor_of, time_of
-from ..evaluation.two_states import FEWEST_LAUNCHES
 from ..measuring.budget import MAX_REPETITIONS
 from ..stats import LEAST_FOR_INTERVAL
 from ..units import format_time
@@ -85,7 +85,7 @@ def _is_doubted(*doubts: str) -> Callable[[SummaryRow], bool]:
 
 
 def _drifts_slightly(row: SummaryRow) -> bool:
-    return row.get("doubt") != doubt.DRIFT and drifts(row, SLIGHT_DRIFT)
+    return row.get("doubt") != competitors.DRIFT and drifts(row, SLIGHT_DRIFT)
 
 
 def _is_imprecise(row: SummaryRow) -> bool:
@@ -103,7 +103,7 @@ REMARKS = (
     Remark(
         "caution",
         "different timing methods",
-        _is_doubted(doubt.DEFINITIONS, doubt.OTHER_DEFINITION),
+        _is_doubted(competitors.DEFINITIONS, competitors.OTHER_DEFINITION),
         "cells were timed by another method than others of the same size, or by different methods in their launches",
         "part of the difference between such times comes from the method: they are not ranked",
         "choose one synchronisation method for all calls with --sync",
@@ -111,7 +111,7 @@ REMARKS = (
     Remark(
         "caution",
         "many invalid calls",
-        _is_doubted(doubt.INVALID),
+        _is_doubted(competitors.INVALID),
         f"cells lost more than {MUCH_INVALID:.0%} of their calls because a rank was late or a clock was wrong",
         "the invalid calls may be the slow ones, so the remaining times may be too short: they are not ranked",
         "give each rank its own core, or use --sync barrier",
@@ -159,7 +159,7 @@ REMARKS = (
     Remark(
         "caution",
         "times drift",
-        _is_doubted(doubt.DRIFT),
+        _is_doubted(competitors.DRIFT),
         f"cells drifted within a launch, by a factor above {STRONG_DRIFT:g} and by more than their interval",
         "the cell has no single time; its median depends on how long it ran: they are not ranked",
         "use more --warmups or a longer --min-time",
@@ -173,7 +173,7 @@ def _of_floors(done: Sequence[SummaryRow]) -> list[Caveat]:
         f"{competitor_of(row)} {cell_size(row)}, {row['ranks']} ranks, took {format_time(time_of(row))}, "
         f"{FLOORS[name]} {format_time(floor_s)}"
         for row in done
-        for name, floor_s in doubt.passed_floors(row).items()
+        for name, floor_s in competitors.passed_floors(row).items()
     ]
     effect = (
         "the time is implausibly short, or the machine was disturbed during the reference measurement: it is not ranked"

@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from ..evaluation.cell_times import MIN_LAUNCHES
 from ..evaluation.grade import GOOD, MOST_FACTOR
-from ..evaluation.hand_over import HandOver
-from ..evaluation.telling import NEGLIGIBLE
+from ..evaluation.spread import NEGLIGIBLE
 from ..evaluation.verdict import (
     ALL_EQUAL,
     DOUBTED,
@@ -17,6 +16,7 @@ from ..evaluation.verdict import (
     ONE,
     UNRELIABLE,
     Advantage,
+    HandOver,
     Stretch,
     Verdict,
 )

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from fractions import Fraction
 
+from ..evaluation.agreement import SIZE, WrongCluster, wrong_clusters
 from ..evaluation.summary_row import SummaryRow
-from ..evaluation.wrong_clusters import SIZE, WrongCluster, wrong_clusters
 from ..units import SUFFIXES, format_size
 
 

@@ -4,7 +4,7 @@ import pytest
 from compared_runs import compared_run, row
 
 from allreduce_bench.comparison.judgement import Comparison, compare
-from allreduce_bench.evaluation.directions import Direction
+from allreduce_bench.evaluation.single_algorithm import Direction
 
 NEW_US = {8: 1.6, 16: 25.0, 32: 3.0}  # where the baseline takes 1 us
 

@@ -5,7 +5,7 @@ import random
 import pytest
 from made_rows import made_row, rank
 
-from allreduce_bench.evaluation.arrival_winners import arrival_winners
+from allreduce_bench.evaluation.winners_elsewhere import arrival_winners
 
 LAUNCHES = 6
 

@@ -1,6 +1,6 @@
 """A cell is found again from its row, and only what is unusual of it is named."""
 
-from allreduce_bench.evaluation.cell_label import cell_of, qualifiers
+from allreduce_bench.evaluation.summary_row import cell_of, qualifiers
 from allreduce_bench.runs.plan import Cell
 from allreduce_bench.runs.schema import ALONE, TOGETHER
 

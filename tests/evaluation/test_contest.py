@@ -3,7 +3,7 @@
 import pytest
 from made_rows import made_row
 
-from allreduce_bench.evaluation.contest import contest_of, has_enough_calls, told_means, told_pairs
+from allreduce_bench.evaluation.verdict import contest_of, has_enough_calls, told_means, told_pairs
 
 TIMES_S = {"ring": [1.0, 1.1, 0.9, 1.0, 1.05], "tree": [2.0, 2.1, 1.9, 2.0, 2.0], "native": [3.0, 3.1, 3.0, 2.9, 3.0]}
 

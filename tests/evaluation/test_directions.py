@@ -2,7 +2,7 @@
 
 import pytest
 
-from allreduce_bench.evaluation.directions import direction_of, directions, directions_words
+from allreduce_bench.evaluation.single_algorithm import direction_of, directions, directions_words
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 from made_rows import made_row, rank
 
-from allreduce_bench.evaluation.doubt import (
+from allreduce_bench.evaluation.competitors import (
     BELOW_FLOOR,
     DEFINITIONS,
     DRIFT,

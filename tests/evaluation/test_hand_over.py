@@ -3,7 +3,7 @@
 import pytest
 from made_rows import made_row
 
-from allreduce_bench.evaluation.hand_over import hand_over
+from allreduce_bench.evaluation.verdict import hand_over
 
 SIZES = [2**k for k in range(3, 21)]
 BOTH = ("tree", "ring")

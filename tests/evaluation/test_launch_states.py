@@ -5,10 +5,9 @@ import csv
 import pytest
 from made_runs import SIZES, WAITS_FROM, build_run, waits
 
-from allreduce_bench.evaluation.launch_states import Suspicion, add_states, find_states, series_in_states
+from allreduce_bench.evaluation.launch_states import UNKNOWN, Suspicion, add_states, find_states, series_in_states
 from allreduce_bench.evaluation.summary import record_summary, summarise
 from allreduce_bench.evaluation.summary_row import LaunchStates
-from allreduce_bench.evaluation.two_states import UNKNOWN
 
 
 def rows_of(folder):

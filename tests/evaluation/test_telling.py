@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from allreduce_bench.evaluation.telling import differences, holm, launch_ratios
+from allreduce_bench.evaluation.spread import differences, holm, launch_ratios
 
 
 def test_ratios_are_of_launches_that_measured_both():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from two_states import GAP_KINDS, false_alarms, made_of_two_states, series_of_logs
 
-from allreduce_bench.evaluation.two_states import (
+from allreduce_bench.evaluation.launch_states import (
     CHANGING,
     CONSTANT_TIME,
     UNKNOWN,

@@ -8,8 +8,8 @@ from made_logs import NCCL, log
 from made_runs import build_run
 from scipy.stats import hypergeom
 
+from allreduce_bench.evaluation.agreement import BYTES_PER_RANK, SIZE, chance, wrong_clusters
 from allreduce_bench.evaluation.summary import summarise
-from allreduce_bench.evaluation.wrong_clusters import BYTES_PER_RANK, SIZE, chance, wrong_clusters
 from allreduce_bench.importers import keep, read
 from allreduce_bench.runs.folder import RunFolder
 

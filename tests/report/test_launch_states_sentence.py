@@ -6,10 +6,16 @@ from places import DATA
 
 from allreduce_bench.cli import main
 from allreduce_bench.evaluation.environment import LaunchDifference
-from allreduce_bench.evaluation.launch_states import add_states
+from allreduce_bench.evaluation.launch_states import (
+    CHANGING,
+    CONSTANT_DELAY,
+    CONSTANT_RATIO,
+    CONSTANT_TIME,
+    UNKNOWN,
+    add_states,
+)
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.evaluation.summary_row import LaunchStates
-from allreduce_bench.evaluation.two_states import CHANGING, CONSTANT_DELAY, CONSTANT_RATIO, CONSTANT_TIME, UNKNOWN
 from allreduce_bench.report.launch_states_sentence import suspicion_sentences, told_sentences
 from allreduce_bench.report.table import table
 from allreduce_bench.report.time_caveats import find_time_caveats

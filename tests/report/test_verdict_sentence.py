@@ -2,8 +2,7 @@
 
 import pytest
 
-from allreduce_bench.evaluation.hand_over import HandOver
-from allreduce_bench.evaluation.verdict import Advantage, Stretch, Verdict
+from allreduce_bench.evaluation.verdict import Advantage, HandOver, Stretch, Verdict
 from allreduce_bench.report.verdict_sentence import REASONS, lines
 
 TIMES_S = ((4e-6, 1e-6), (1e-6, 1e-6))  # of native and of ring, at two sizes

@@ -17,7 +17,7 @@ from collections import defaultdict
 import numpy as np
 from places import DATA
 
-from allreduce_bench.evaluation.two_states import (
+from allreduce_bench.evaluation.launch_states import (
     ALARM,
     COINCIDENCE,
     CONSTANT_DELAY,

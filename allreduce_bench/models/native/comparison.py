@@ -13,8 +13,8 @@ from typing import NamedTuple
 from ...evaluation.competitors import competing, mockups
 from ...evaluation.factor import factor_of
 from ...evaluation.grade import GOOD, MOST_FACTOR, NOT_RELIABLE
+from ...evaluation.spread import Difference, differences, holm, launch_ratios
 from ...evaluation.summary_row import SummaryRow, competitor_of
-from ...evaluation.telling import Difference, differences, holm, launch_ratios
 from ...runs.cell import COMPILED, NATIVE, NATIVES
 from ...units import format_size, three_digits
 from ..caches import cache_label

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
 from ...evaluation.frames import competitors
-from ...evaluation.standing import EQUAL, FASTEST, UNCLEAR
+from ...evaluation.verdict import EQUAL, FASTEST, UNCLEAR
 from ...models.curves import choices
 from ...runs.cell import competitor_name, native_beside, parts_of
 from ...units import format_size, three_digits

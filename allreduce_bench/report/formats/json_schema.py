@@ -1,8 +1,7 @@
 """The result of a run as `--format json` prints it, and what `predict --format json` prints, as JSON Schemas."""
 
-from ...evaluation.directions import DIRECTIONS, Direction
 from ...evaluation.grade import CRITERIA, GRADES
-from ...evaluation.single_algorithm import Performance
+from ...evaluation.single_algorithm import DIRECTIONS, Direction, Performance
 from ...models.crossings import Crossing, Stretch
 from ...models.grades import LEVELS
 from ...models.prediction import LIMITS, PORT

@@ -6,7 +6,7 @@ import pytest
 from made_runs import build_run
 from strict_schemas import FORMATS, KEPT_RUNS, strict
 
-from allreduce_bench.evaluation import missing, standing
+from allreduce_bench.evaluation import missing, verdict
 from allreduce_bench.evaluation.grade import GRADES
 from allreduce_bench.evaluation.summary import record_summary
 from allreduce_bench.runs import schema
@@ -26,7 +26,7 @@ def test_every_column_is_described_with_its_unit(name):
 
 
 def test_the_words_of_columns_are_those_of_the_evaluation():
-    assert rows.AMONG["standing"] == (standing.FASTEST, standing.EQUAL, standing.UNCLEAR, standing.SLOWER)
+    assert rows.AMONG["standing"] == (verdict.FASTEST, verdict.EQUAL, verdict.UNCLEAR, verdict.SLOWER)
     assert rows.AMONG["grade"] == GRADES and rows.MISSING == missing.MISSING
 
 
