@@ -90,7 +90,7 @@ def _points(paths: tuple[Path, ...]) -> pd.DataFrame:
     """The points of runs and of logs, in the columns of POINTS."""
     from ..importers import LogWarning
     from ..importers import points as points_of_log
-    from ..models.grades import with_grades
+    from ..models.model import with_grades
     from ..models.points import points as points_of_runs
     from ..runs.folder import RunFolder
 
@@ -157,8 +157,8 @@ def _reason_for_no_fit(unfit) -> str:
 
 def _write_machine_file(path: Path, points: pd.DataFrame, listing) -> list[str]:
     """Write the machine file; return the sentences about it."""
-    from ..models.grades import UNKNOWN, worst
     from ..models.machine import Machine, write_machine
+    from ..models.model import UNKNOWN, worst
 
     runs = []
     for run, rows in points.groupby("run", sort=False, dropna=False):

@@ -12,9 +12,8 @@ from ..evaluation.verdict import FASTEST
 from ..schedule.algorithm import Algorithm
 from ..schedule.topology import Topology
 from .bounds import Bounds, bounds
-from .caches import preferred_cache
-from .grades import UNKNOWN
-from .model import Model, Prediction
+from .description import preferred_cache
+from .model import UNKNOWN, Model, Prediction
 from .terms import ENUMERATED, terms
 
 SERIES = ["algorithm", "executor", "cache"]

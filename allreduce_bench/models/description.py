@@ -1,13 +1,48 @@
-"""Models in words and as tables: their forms, parameters with intervals, and errors."""
+"""The notes of several models as few lines: what is true of several stands once, with their names before it.
 
-from collections.abc import Iterable, Mapping, Sequence
+With which cache times were measured, where that must be chosen or said: warm is the usual one, cold the other.
+
+Models in words and as tables: their forms, parameters with intervals, and errors.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import pandas as pd
 
 from ..runs.cell import EXECUTORS
 from ..units import format_size, in_ranks, three_digits
-from .caches import cache_label
 from .model import Errors, Model, ModelPart, Parameter
+
+ALL = 3  # from so many series on, a note about every one of them begins with "all"
+
+
+def joined_notes(notes_of: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+    """`ring, tree: 4 ranks are oversubscribed`, from (name of a series, its notes); in the order of their appearance.
+
+    What holds for all of three series or more begins with `all series`. Notes that differ in a figure stay apart.
+    """
+    names_of: dict[str, list[str]] = {}
+    for name, notes in notes_of:
+        for note in notes:
+            names_of.setdefault(note, []).append(name)
+    return [
+        f"{'all series' if len(names) == len(notes_of) >= ALL else ', '.join(names)}: {note}"
+        for note, names in names_of.items()
+    ]
+
+
+WARM, COLD = "warm", "cold"
+
+
+def preferred_cache(caches: Collection[str]) -> str:
+    """Of those measured the one that is looked at where one is enough: warm where that was measured."""
+    return WARM if WARM in caches else COLD
+
+
+def cache_label(cache: str) -> str:
+    """`cold`; empty for the usual one."""
+    return COLD if cache == COLD else ""
+
 
 SYMBOLS = {  # parameter -> symbol, unit, how many of it are a second
     "alpha_s": ("α", "us/message", 1e6),

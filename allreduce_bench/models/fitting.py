@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import nnls
 
-from .forms import Form, crowded, meanings
-from .observations import Observations
+from .forms import Form, Observations, crowded, meanings
 
 SOFT = 0.1  # log errors beyond it count by their size
 MOST_CONTENTION = 1.0  # exponent: beyond, the machine has no bisection to speak of

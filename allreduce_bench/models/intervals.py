@@ -18,9 +18,8 @@ from scipy.stats import norm as normal
 from scipy.stats import t as student
 
 from .fitting import SOFT, Branch, Fit, non_negative, separable, slopes_at
-from .forms import meanings
+from .forms import Observations, meanings
 from .model import COVERAGE, ModelPart, Parameter
-from .observations import Observations
 
 DRAWS = 199
 TAILS = (0.025, 0.975)

@@ -14,13 +14,12 @@ import pandas as pd
 from ..runs.cell import competitor_name
 from ..runs.schema import FLOOR
 from .fitting import fit_form, separable, solve
-from .forms import Form, Meaning
+from .forms import Form, Meaning, Observations, TermColumns
 from .intervals import estimates
 from .model import Parameter
-from .observations import Observations, TermColumns
+from .points import TooFewPoints
 from .series import FittedSeries
 from .terms import Terms
-from .usable_points import TooFewPoints
 
 JOINT = "joint"
 MOST_CONDITION = 100.0

@@ -2,11 +2,10 @@
 
 from ..runs.json_schema.build import Format, Schema, by_name, fields, fields_of, items, of_type, schema_id, text
 from .forms import LINKS
-from .grades import LEVELS
 from .joint import Joint, LocalGamma
 from .listing import SCHEMA
 from .machine import KIND, MACHINE_VERSION, Machine
-from .model import Errors, Model, ModelPart
+from .model import LEVELS, Errors, Model, ModelPart
 from .scores import KINDS
 from .series import UnfittedSeries
 

@@ -10,12 +10,9 @@ from typing import Any, NamedTuple
 from ..tables import UNBOUNDED, Screen, columns_of, wrapped
 from ..tables import fitted as fitted_lines
 from ..units import format_size, in_ranks, three_digits
-from .caches import cache_label
-from .description import SYMBOLS
-from .grades import UNKNOWN, worst
+from .description import SYMBOLS, cache_label, joined_notes
 from .joint import Joint, LocalGamma
-from .model import Errors, Model, Parameter
-from .notes import joined_notes
+from .model import UNKNOWN, Errors, Model, Parameter, worst
 from .scores import KINDS, LEAVE_LARGEST, pooled
 from .series import FittedSeries, UnfittedSeries
 

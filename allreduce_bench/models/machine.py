@@ -11,8 +11,7 @@ from ..runs.files import read_given_text, write_given
 from ..runs.plan import NOMINAL
 from ..runs.typed_json import read_as
 from .forms import Form, meanings
-from .grades import LEVELS, UNKNOWN
-from .model import Model, ModelPart, Parameter
+from .model import LEVELS, UNKNOWN, Model, ModelPart, Parameter
 
 KIND, MACHINE_VERSION = "allreduce-bench machine", 2
 READ_VERSIONS = (1, 2)  # 1: without grade and placement, and before that without window

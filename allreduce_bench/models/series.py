@@ -21,18 +21,14 @@ from ..runs.schema import FLOORS
 from ..schedule.algorithm import Algorithm
 from ..units import format_size, in_ranks
 from .choice import choose, ranked, simpler_rivals
-from .diagnosis import diagnose
 from .fitting import Fit, plain
-from .grades import UNKNOWN, worst
+from .forms import Observations, TermColumns
 from .intervals import estimates
-from .model import Model
+from .model import UNKNOWN, Model, worst
 from .native.known import is_library, readings
-from .observations import Observations, TermColumns
-from .points import TYPES
-from .scores import Scores, score
-from .states_of_points import in_two_states
+from .points import TYPES, TooFewPoints, float_column, in_two_states, itemsize_of, refuse_too_little, usable_points
+from .scores import Scores, diagnose, score
 from .terms import terms
-from .usable_points import TooFewPoints, float_column, itemsize_of, refuse_too_little, usable_points
 
 KEYS = ("run", "algorithm", "executor", "cache", "dtype", "op", "segment", "window", "placement")
 LIBRARY = ("recursive_doubling", "rabenseifner", "ring", "two_tree", "tree")  # what a library switches between

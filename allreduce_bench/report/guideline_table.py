@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from ..evaluation.competitors import competing, mockups
 from ..evaluation.grade import GOOD, MOST_FACTOR
 from ..evaluation.summary_row import SummaryRow
-from ..models.native.comparison import NativeComparison, slower_lines
-from ..models.native.guidelines import GUIDELINES, guidelines_sentence
+from ..models.native.comparison import GUIDELINES, NativeComparison, guidelines_sentence, slower_lines
 from ..runs.cell import MOCKUPS, NATIVE
 from ..tables import UNBOUNDED, Column, Field, Screen, fitted, wrapped
 from ..units import format_size, in_ranks, three_digits

@@ -6,10 +6,16 @@ from typing import Any
 import pandas as pd
 
 from ..evaluation.summary_row import SummaryRow
-from ..models.native.comparison import slower_lines
-from ..models.native.guidelines import GUIDELINES, comparisons, guidelines_sentence
+from ..models.native.comparison import (
+    GUIDELINES,
+    RIVAL,
+    comparisons,
+    guidelines_sentence,
+    rival_comparisons,
+    rivals_sentence,
+    slower_lines,
+)
 from ..models.native.resemblance import NoResemblance, resemblance_frame, resemblance_sentences, resemblances_of
-from ..models.native.rivals import RIVAL, rival_comparisons, rivals_sentence
 from ..runs.plan import Plan
 from .guideline_table import LEGEND, guideline_tables
 

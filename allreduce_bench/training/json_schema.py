@@ -1,6 +1,6 @@
 """What `workload --format json` prints, as a JSON Schema."""
 
-from ..models.grades import LEVELS
+from ..models.model import LEVELS
 from ..runs.json_schema.build import Format, Schema, fields, flag, items, number, or_null, text, whole
 from .result import MEASURED, MODELLED, SCHEMA
 

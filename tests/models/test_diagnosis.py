@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 from made_models import ALPHA_S, observed, series
 
-from allreduce_bench.models.diagnosis import diagnose
 from allreduce_bench.models.fitting import plain
+from allreduce_bench.models.forms import Observations
 from allreduce_bench.models.intervals import estimates
-from allreduce_bench.models.observations import Observations
+from allreduce_bench.models.scores import diagnose
 
 
 def notes(cells: Observations) -> str:

@@ -6,9 +6,8 @@ from made_models import ALPHA_S, BETA_S_PER_BYTE, observed, series
 
 from allreduce_bench.models.choice import ranked, simpler_rivals
 from allreduce_bench.models.fitting import fit_form
-from allreduce_bench.models.forms import Form
+from allreduce_bench.models.forms import Form, Observations
 from allreduce_bench.models.intervals import estimates, reach
-from allreduce_bench.models.observations import Observations
 from allreduce_bench.models.series import fit_series, observe
 
 

@@ -6,8 +6,8 @@ from made_models import ALPHA_S, BETA_S_PER_BYTE, SIZES, series
 
 from allreduce_bench.models.forms import Form
 from allreduce_bench.models.joint import joint, joints, local_gamma
+from allreduce_bench.models.points import TooFewPoints
 from allreduce_bench.models.series import FittedSeries, fit_series
-from allreduce_bench.models.usable_points import TooFewPoints
 
 
 def _fitted(*frames):

@@ -3,7 +3,7 @@
 import pytest
 
 from allreduce_bench.algorithms import builtin
-from allreduce_bench.models.port import port_share
+from allreduce_bench.models.prediction import port_share
 from allreduce_bench.schedule import elements
 from allreduce_bench.schedule.topology import Topology
 

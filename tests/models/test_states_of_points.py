@@ -5,9 +5,8 @@ from made_runs import SIZES, WAITS_FROM, build_run, waits
 from places import DATA
 
 from allreduce_bench.importers import points as points_of_log
-from allreduce_bench.models.points import points
+from allreduce_bench.models.points import in_two_states, points
 from allreduce_bench.models.series import FittedSeries, UnfittedSeries, fit_series
-from allreduce_bench.models.states_of_points import in_two_states
 
 
 def test_the_points_are_those_of_the_cells_that_the_summary_names(tmp_path):

@@ -7,8 +7,7 @@ import pandas as pd
 from places import DATA
 
 from allreduce_bench.algorithms import builtin
-from allreduce_bench.models.forms import Form, crowded, matrix
-from allreduce_bench.models.observations import Observations, TermColumns
+from allreduce_bench.models.forms import Form, Observations, TermColumns, crowded, matrix
 from allreduce_bench.models.terms import terms
 
 SIZES = tuple(8 * 8**power for power in range(8))

@@ -3,7 +3,7 @@
 from ...evaluation.grade import CRITERIA, GRADES
 from ...evaluation.single_algorithm import DIRECTIONS, Direction, Performance
 from ...models.crossings import Crossing, Stretch
-from ...models.grades import LEVELS
+from ...models.model import LEVELS
 from ...models.prediction import LIMITS, PORT
 from ...runs.json_schema.build import Format, by_name, fields, fields_of, flag, items, number, or_null, text, whole
 from ...runs.json_schema.launch import FINDING

@@ -4,14 +4,14 @@ import pytest
 from native_rows import SIZES, linear, native_row, rows_of_two
 
 from allreduce_bench.evaluation.competitors import competing
-from allreduce_bench.models.native.comparison import slower_lines
-from allreduce_bench.models.native.guidelines import (
+from allreduce_bench.models.native.comparison import (
     GUIDELINES,
     MADE,
     MONOTONY,
     SPLIT,
     comparisons,
     guidelines_sentence,
+    slower_lines,
 )
 from allreduce_bench.runs.cell import MOCKUPS
 
