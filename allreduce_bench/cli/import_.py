@@ -84,7 +84,7 @@ def _on_nodes(nodes: Sequence[int]) -> str:
 
 def _sentence_of_log(log: Path, rows: "Sequence[Imported]") -> str:
     """`19 rows, 64 ranks, 4 B to 1 MiB, OSU Micro-Benchmarks 5.6.3, dtype unknown: osu.txt`."""
-    from ..importers.values import printable
+    from ..importers.lines import printable
 
     sizes = sorted({row.nbytes for row in rows})
     smallest_and_largest = dict.fromkeys(map(format_size, (sizes[0], sizes[-1])))

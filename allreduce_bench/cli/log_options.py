@@ -38,7 +38,7 @@ def _named_values(ctx: click.Context, param: click.Parameter, values: Sequence[s
 
 
 def _known_type(ctx: click.Context, param: click.Parameter, name: str | None) -> str | None:
-    from ..importers.values import ITEMSIZES, SPELLINGS  # late: only where a type is given
+    from ..importers.lines import ITEMSIZES, SPELLINGS  # late: only where a type is given
 
     if name is not None and name.lower() not in (*ITEMSIZES, *SPELLINGS):
         raise OneLineError(f"--dtype {name}: unknown; known: {', '.join(ITEMSIZES)}")
@@ -124,7 +124,7 @@ def read_logs(parts: Sequence[Sequence[Path]], options: Mapping[str, Any]) -> Re
     import warnings
 
     from ..importers import Asked, LogUnread, LogWarning, read, refuse_copy
-    from ..importers.values import printable
+    from ..importers.lines import printable
 
     common = {name: value for name, value in options.items() if name not in ("ranks", "nodes")}
     counts = list(zip(*(_for_each(name, options[name], parts) for name in ("ranks", "nodes"))))

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..importers.row import LogError
-from ..importers.values import printable
+from ..importers.importer import LogError
+from ..importers.lines import printable
 from ..runs.files import read_given
 from ..runs.start import HOST, expand
 from .judgement import PairTable, Setting

@@ -1,4 +1,7 @@
-"""Any log to its rows: told by its content, read by its tool's importer, completed by what the user says."""
+"""Texts that are no log of all-reduce times, but may be given for one, by their names.
+
+Any log to its rows: told by its content, read by its tool's importer, completed by what the user says.
+"""
 
 import re
 import warnings
@@ -8,14 +11,28 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from ..wings import offered
 from .columns import warn_of_ignored
-from .importer import Importer
+from .importer import NATIVE, NOTHING, OTHER, Asked, Imported, Importer, LogError, LogUnread
 from .inspector import is_of_inspector
-from .lines import Log, digest_of, lines_of, read_text
-from .other_formats import other_text
-from .row import NATIVE, NOTHING, OTHER, Asked, Imported, LogError, LogUnread
+from .lines import Log, digest_of, dtype_of, itemsize_of, lines_of, listed, op_of, printable, read_text, shown
 from .tools import importers, tidy
-from .values import dtype_of, itemsize_of, listed, op_of, printable, shown
+
+PEEKED = 100_000  # characters
+OTHERS = (
+    (re.compile(r"\s*(?:<\?xml[^>]*>\s*)?<algo\b"), "an algorithm of MSCCL, which has no times"),
+    (re.compile(r"\s*<(?:\?xml|!doctype|html)\b", re.IGNORECASE), "XML or HTML"),
+)
+
+
+def other_text(text: str) -> str:
+    """Return what a text is that no importer reads; empty: nothing that is known."""
+    head = text[:PEEKED]
+    for described in offered("log_of_job"):
+        if description := described(head):
+            return description
+    return next((name for pattern, name in OTHERS if pattern.match(head)), "")
+
 
 OWN_BANNER = re.compile(r"#\s*allreduce-bench \S+, in the layout of ")
 WHERE = (

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..importers.lines import LogLine, dropped, lines_of
-from ..importers.row import LogError, LogNote, LogWarning
-from ..importers.values import printable
+from ..importers.importer import LogError, LogNote, LogWarning
+from ..importers.lines import LogLine, dropped, lines_of, printable
 from ..units import MAX_RANKS
 from .arrivals import Arrivals
 

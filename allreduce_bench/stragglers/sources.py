@@ -15,9 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..importers.documents import head_of, is_pickle
+from ..importers.importer import LogError
 from ..importers.inspector import (
+    BEGIN,
+    EXIT,
     MEETING,
+    READY,
     VERBOSE,
     Communicator,
     call_table,
@@ -25,10 +28,9 @@ from ..importers.inspector import (
     files_of,
     is_of_inspector,
     logs_of,
+    stamps_of_calls,
 )
-from ..importers.inspector_stamps import BEGIN, EXIT, READY, stamps_of_calls
-from ..importers.lines import read_text
-from ..importers.row import LogError
+from ..importers.lines import head_of, is_pickle, read_text
 from ..runs.folder import RunFolder
 from ..runs.injected import HEADER, read_trace
 from ..units import in_ranks

@@ -6,7 +6,7 @@ import pickle
 import pytest
 
 from allreduce_bench.importers import LogError
-from allreduce_bench.importers.documents import PEEKED_NBYTES, document_of, head_of, is_pickle, text_of, whole_of
+from allreduce_bench.importers.lines import PEEKED_NBYTES, document_of, head_of, is_pickle, text_of, whole_of
 
 
 def test_plain_and_packed_are_the_same(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from made_logs import CSV, IMB, NCCL, OSU, log
 
 from allreduce_bench.importers import LogError, read
-from allreduce_bench.importers.other_formats import other_text
+from allreduce_bench.importers.reading import other_text
 
 EVENT = {"name": "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "ph": "X", "cat": "kernel", "ts": 1.0, "dur": 2.0}
 FLIGHT = {"version": "2.9", "pg_config": {"0": {"name": "0"}}, "entries": [{"collective_seq_id": 1}]}

@@ -3,7 +3,7 @@
 import pytest
 
 from allreduce_bench.importers import LogError
-from allreduce_bench.importers.values import (
+from allreduce_bench.importers.lines import (
     dtype_of,
     itemsize_of,
     listed,

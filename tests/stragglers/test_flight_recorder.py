@@ -9,7 +9,7 @@ import pytest
 from made_traces import TORCH, write_records
 
 from allreduce_bench.importers import LogError
-from allreduce_bench.importers.documents import head_of
+from allreduce_bench.importers.lines import head_of
 from allreduce_bench.stragglers.flight_recorder import progress_of_records, recognises, recorded, refuse_pickle
 from allreduce_bench.stragglers.progress import Held, Missing, Unlike
 

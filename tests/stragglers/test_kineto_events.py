@@ -6,7 +6,7 @@ import pytest
 from made_traces import TORCH, of_nccl, without, write_traces
 
 from allreduce_bench.importers import LogError
-from allreduce_bench.importers.documents import head_of
+from allreduce_bench.importers.lines import head_of
 from allreduce_bench.stragglers.kineto import COMMS, GLOO, KERNEL, NCCL, OP, recognises, traced
 
 

@@ -7,10 +7,25 @@ all of them in one mpirun, in which the other ranks wait: launches of one number
 import re
 from typing import Any
 
-from ..importer import Importer
-from ..lines import Log, LogLine, dropped, is_cut
-from ..row import Asked, Imported, LogError
-from ..values import US, dtype_of, is_number, is_whole, listed, op_of, ranks_of, real, seconds, shown, timed, whole
+from ..importer import Asked, Imported, Importer, LogError
+from ..lines import (
+    US,
+    Log,
+    LogLine,
+    dropped,
+    dtype_of,
+    is_cut,
+    is_number,
+    is_whole,
+    listed,
+    op_of,
+    ranks_of,
+    real,
+    seconds,
+    shown,
+    timed,
+    whole,
+)
 
 TOOL = "Intel MPI Benchmarks"
 BANNER = re.compile(r"Intel ?\(R\) MPI Benchmarks? (?:Suite )?V?([0-9][\w.]*(?: Update [0-9]+)?)", re.ASCII)

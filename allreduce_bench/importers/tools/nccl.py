@@ -8,12 +8,19 @@ import re
 import warnings
 from typing import Any
 
-from ..importer import Importer
-from ..lines import Log
-from ..nccl_table import TOOL, NcclColumns, NcclRow, NcclTable, begins_table, has_bare_row, read_tables
-from ..rates import factor_fits, ranks_of_factors
-from ..row import Asked, Imported, LogError, LogWarning
-from ..values import US, dtype_of, listed, op_of, seconds, timed, whole, wrong_elements
+from ..importer import Asked, Imported, Importer, LogError, LogWarning
+from ..lines import US, Log, dtype_of, listed, op_of, seconds, timed, whole, wrong_elements
+from ..nccl_table import (
+    TOOL,
+    NcclColumns,
+    NcclRow,
+    NcclTable,
+    begins_table,
+    factor_fits,
+    has_bare_row,
+    ranks_of_factors,
+    read_tables,
+)
 
 COUNT = r"[0-9]+(?:\.[0-9]+)?(?:e\+[0-9]+)?"  # of wrong elements; a largest error, 2e-07, is none
 

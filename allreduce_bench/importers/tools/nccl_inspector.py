@@ -10,12 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from ..importer import Importer
-from ..inspector import ALLREDUCE, TITLE, CallTable, Communicator, call_table, chosen_communicator, files_of, logs_of
-from ..inspector_lines import recognises
-from ..inspector_stamps import CallStamps, stamps_of_calls
+from ..importer import NATIVE, Asked, Imported, Importer
+from ..inspector import (
+    ALLREDUCE,
+    TITLE,
+    CallStamps,
+    CallTable,
+    Communicator,
+    call_table,
+    chosen_communicator,
+    files_of,
+    logs_of,
+    recognises,
+    stamps_of_calls,
+)
 from ..lines import Log
-from ..row import NATIVE, Asked, Imported
 
 
 def read(log: Log, asked: Asked) -> list[Imported]:

@@ -10,10 +10,23 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..flux import job_of, jobs
-from ..importer import Importer
-from ..lines import Log, LogLine, dropped, is_cut
-from ..row import Asked, Imported, LogError
-from ..values import US, dtype_of, is_number, is_whole, listed, real, seconds, shown, timed, whole
+from ..importer import Asked, Imported, Importer, LogError
+from ..lines import (
+    US,
+    Log,
+    LogLine,
+    dropped,
+    dtype_of,
+    is_cut,
+    is_number,
+    is_whole,
+    listed,
+    real,
+    seconds,
+    shown,
+    timed,
+    whole,
+)
 
 BANNER = re.compile(r"#\s*(OSU|OMB)\s+(.*?)\s*(?:Latency\s+)?Test\b\s*(?:v?([0-9][\w.]*))?")
 HEADER = re.compile(r"#\s*Size\b", re.IGNORECASE)

@@ -13,10 +13,21 @@ from pathlib import Path
 from typing import Any
 
 from ...units import MAX_RANKS
-from ..importer import Importer
-from ..lines import Log, LogLine, dropped, lines_of, read_text
-from ..row import OTHER, Asked, Imported, LogError, LogUnread
-from ..values import dtype_of, itemsize_of, op_of, printable, seconds, shown, whole
+from ..importer import OTHER, Asked, Imported, Importer, LogError, LogUnread
+from ..lines import (
+    Log,
+    LogLine,
+    dropped,
+    dtype_of,
+    itemsize_of,
+    lines_of,
+    op_of,
+    printable,
+    read_text,
+    seconds,
+    shown,
+    whole,
+)
 
 TOOL = "PICO"
 NAME = re.compile(r"([0-9]{1,15})_(.+)_([^_]+)\.csv", re.ASCII)

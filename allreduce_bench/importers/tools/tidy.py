@@ -12,10 +12,9 @@ from typing import Any
 
 from ...runs.schema import CACHES, STATES
 from ..columns import MEASURES, LogColumn, are_columns, measure_without_unit, recognised_columns
-from ..importer import Importer
-from ..lines import Log
-from ..row import NATIVE, OTHER, Asked, Imported, LogError, LogWarning
-from ..values import (
+from ..importer import NATIVE, OTHER, Asked, Imported, Importer, LogError, LogWarning
+from ..lines import (
+    Log,
     dtype_of,
     is_number,
     itemsize_of,
