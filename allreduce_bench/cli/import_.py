@@ -60,7 +60,7 @@ def import_(logs, output, no_limit, **options) -> None:
 def _said(rows: "Sequence[SummaryRow]", folder: "RunFolder") -> list[str]:
     """What the times of a single algorithm say, or that there are none; of several algorithms `report` says more."""
     from ..evaluation.verdict import verdicts
-    from ..report.single_algorithm_sentence import contrast_sentences, performance_words
+    from ..report.verdict_sentence import contrast_sentences, performance_words
 
     if not any(row["time_s"] for row in rows):
         return ["no row has a time: nothing can be compared or fitted"]
@@ -71,8 +71,8 @@ def _said(rows: "Sequence[SummaryRow]", folder: "RunFolder") -> list[str]:
 
 def _doubts(rows: "Sequence[SummaryRow]") -> list[str]:
     """Warnings about the imported times: wrong results, and launches in two states."""
+    from ..report.caveats import cluster_sentences
     from ..report.launch_states_sentence import suspicion_sentences, told_sentences
-    from ..report.wrong_clusters_sentence import cluster_sentences
 
     return [*cluster_sentences(rows), *told_sentences(rows), *suspicion_sentences(rows)]
 

@@ -28,8 +28,7 @@ def report(runs, output, ratios, own) -> None:
 
     RUNS is the newest one in results/ by default.
     """
-    from ..report.page import write_report
-    from ..report.page_place import default_page
+    from ..report.page import default_page, write_report
     from ..report.ratio_table import ratio_lines, read_ratios
     from ..runs.folder import RunFolder
     from ..slurm.sweep import missing_of_run

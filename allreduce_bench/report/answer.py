@@ -12,15 +12,16 @@ from ..runs.cell import NATIVES, native_beside
 from ..units import format_size, format_time, in_ranks, three_digits
 from .grade_sentence import reason_words
 from .live_chart import Switch
-from .single_algorithm_sentence import contrast_sentences, performance_words
 from .verdict_sentence import (
     MARGIN,
     MOST_NAMED,
     REASONS,
     SWITCH_POINT,
     advantage_words,
+    contrast_sentences,
     leaders_words,
     lines,
+    performance_words,
     printed_factor,
     span_words,
 )

@@ -1,17 +1,345 @@
-"""The caveats of a run: findings, failed checks, cells without a time.
+"""One caveat about the times of a run, and the cells that have no time. Texts.
+
+Times below their limit, which links, latency or local work set, and likely causes: findings as text.
+
+Caveats about measured times, found from their calls, intervals and reference times. Texts.
+
+Sentences about wrong results that cluster at one size, or at one number of bytes per rank.
+
+The caveats of a run: findings, failed checks, cells without a time.
 
 All functions return text about one run, made from its summary rows and the facts of its launches.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from typing import NamedTuple
 
-from ..evaluation.agreement import BUG, broken_promise
-from ..evaluation.summary_row import SummaryRow, competitor_of
-from ..machine import LEVELS
-from ..units import format_size, in_ranks
-from .caveat import FAILED, Caveat, Note, cell_size, cells_text, gaps
-from .time_caveats import find_time_caveats
-from .wrong_clusters_sentence import cluster_sentences
+from ..evaluation import competitors
+from ..evaluation.agreement import BUG, SIZE, WrongCluster, broken_promise, wrong_clusters
+from ..evaluation.cell_times import MIN_LAUNCHES, split_values
+from ..evaluation.competitors import MUCH_INVALID, STRONG_DRIFT, competing, drifts
+from ..evaluation.launch_states import FEWEST_LAUNCHES
+from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, passes_limit, passes_link, refutes_limit
+from ..evaluation.summary_row import SummaryRow, competitor_of, qualifiers, time_of
+from ..machine import LEVELS, finding
+from ..measuring.budget import MAX_REPETITIONS
+from ..stats import LEAST_FOR_INTERVAL
+from ..units import SUFFIXES, format_size, format_time, in_ranks, three_digits
+from . import launch_states_sentence
+
+FAILED = {"wrong": "WRONG RESULTS", "refused": "NO ALL-REDUCE", "hung": "HUNG"}
+
+
+class Note(NamedTuple):
+    """One thing that was found; an empty field is not printed."""
+
+    text: str
+    effect: str = ""  # on the numbers
+    advice: str = ""
+
+
+class Caveat(NamedTuple):
+    """Something that limits how far the times can be trusted."""
+
+    level: str  # good, info, caution, severe (the times do not mean what they seem to), bad (wrong results)
+    badge: str  # a few words
+    notes: tuple[Note, ...]
+
+
+class Gap(NamedTuple):
+    """Cells of one algorithm that have no time, for one reason."""
+
+    state: str
+    ranks: int
+    algorithm: str
+    sizes: str
+    reason: str
+
+
+def gaps(rows: Sequence[SummaryRow]) -> list[Gap]:
+    """The cells without a time, those that failed a check first."""
+    sizes: dict[tuple, list[str]] = {}
+    for row in rows:
+        if row["state"] != "done":
+            key = (str(row["state"]), int(str(row["ranks"])), competitor_of(row), str(row["reason"] or ""))
+            sizes.setdefault(key, []).append(cell_size(row))
+    cells = [
+        Gap(state, ranks, name, ", ".join(cell_sizes), reason)
+        for (state, ranks, name, reason), cell_sizes in sizes.items()
+    ]
+    return sorted(cells, key=lambda gap: gap.state not in FAILED)
+
+
+def cell_size(row: SummaryRow) -> str:
+    """`8 B`, or `8 B cold`, `8 B alone`, `8 B one-late`."""
+    unusual = qualifiers(row["cache"], row["groups"], row.get("arrival"), row.get("placement"))
+    return " ".join([format_size(row["nbytes"]), *unusual])
+
+
+def cells_text(rows: Sequence[SummaryRow]) -> str:
+    """`ring (8 B, 1 KiB), two_tree (8 B) at 2 ranks; ...`."""
+    sizes: dict[int, dict[str, list[str]]] = {}
+    for row in rows:
+        cell_sizes = sizes.setdefault(row["ranks"], {}).setdefault(competitor_of(row), [])
+        cell_sizes.append(cell_size(row))
+    return "; ".join(
+        ", ".join(f"{name} ({', '.join(cell_sizes)})" for name, cell_sizes in algorithms.items())
+        + f" at {in_ranks([ranks])}"
+        for ranks, algorithms in sizes.items()
+    )
+
+
+CODE = "limit"
+FASTER = {  # what sets the limit -> what a shorter time is faster than
+    LINKS: "the link allows",
+    LATENCY: "the measured latency between nodes allows",
+    LOCAL: "local work allows (the reference times of copy and reduction)",
+}
+CAUSES = {
+    LINKS: "likely causes: the stated rate is wrong; the bytes took another path (several links, shared memory); "
+    "the last bytes were still in kernel buffers when the calls returned",
+    LATENCY: "likely causes: the clocks were compared while the network was busy",
+    LOCAL: "likely causes: the reference times were disturbed; this all-reduce reduces in a "
+    "faster way, or more than two vectors at once",
+}
+ADVICE = {
+    LINKS: "give the total rate of all links of a node (--link-rate), check which networks carried the bytes, and "
+    "measure larger vectors, for which buffers matter less",
+    LATENCY: "measure again on quiet nodes",
+    LOCAL: "measure again on a quiet machine; if it happens again, this limit does not hold for this all-reduce",
+}
+
+
+def limit_findings(rows: Sequence[SummaryRow]) -> list[dict]:
+    """A finding, as `machine.finding` makes them, and its `ranks`, for every number of ranks and every kind of limit
+    with such times.
+    """
+    findings = []
+    for ranks in sorted({row["ranks"] for row in rows}):
+        passing = [row for row in competing(rows) if row["ranks"] == ranks and passes_limit(row)]
+        for kind in LIMITS:
+            if of_kind := [row for row in passing if row["limit_by"] == kind]:
+                findings.append({"ranks": ranks, **_finding(kind, of_kind)})
+    return findings
+
+
+def faster_than(row: SummaryRow) -> str:
+    """`faster than the link allows (hsn0, 40 Gbit/s from --link-rate)`, of a row whose time is below its limit."""
+    kind = row.get("limit_by") or LINKS
+    return f"faster than {FASTER[kind]}" + (f" ({row.get('link')})" if kind == LINKS else "")
+
+
+def _finding(kind: str, passing: Sequence[SummaryRow]) -> dict:
+    """The finding about rows of one number of ranks; all have times below the limit, and there is at least one."""
+    most = max((row["limit_s"] or 0.0) / time_of(row) for row in passing)
+    cells = cells_text(passing)
+    text = f"{faster_than(passing[0])}, up to {three_digits(most)} times: {cells}"
+    refuting = [row for row in passing if refutes_limit(row)]
+    said = "the intervals contain the limit, so this may be noise"
+    if refuting:
+        whose = "the intervals" if len(refuting) == len(passing) else f"the intervals of {cells_text(refuting)}"
+        figures = "the rate is" if kind == LINKS else "its figures are"
+        said = f"{whose} exclude the limit; if {figures} wrong, the other shares of the limit are wrong too"
+    effect = f"no share of the limit is given above 100 %; {said}; {CAUSES[kind]}"
+    return finding(CODE, "caution", text, effect, ADVICE[kind])
+
+
+STRONG_LAG1, SLIGHT_DRIFT = 0.5, 1.1
+FLOORS = {"call_floor_s": "no call at all", "copy_floor_s": "a local copy of the vector"}
+
+
+def find_time_caveats(rows: Sequence[SummaryRow]) -> list[Caveat]:
+    """The caveats that the rows of a summary give about their times."""
+    done = [row for row in rows if row["time_s"] is not None]
+    return [*_of_intervals(rows), *_of_states(done), *_of_floors(done), *_of_limits(rows), *_of_calls(done)]
+
+
+def _of_intervals(rows: Sequence[SummaryRow]) -> list[Caveat]:
+    kinds = {row.get("interval") for row in rows}
+    if not kinds & {"repetitions", "range"}:
+        return []
+    notes = [Note("The spread between launches is unknown: the intervals cover the spread within launches only.")]
+    if "range" in kinds:
+        notes.append(
+            Note(
+                f"Cells with fewer than {LEAST_FOR_INTERVAL} calls have no interval: "
+                "no algorithm can be distinguished from the fastest."
+            )
+        )
+    return [Caveat("caution", f"fewer than {MIN_LAUNCHES} launches", tuple(notes))]
+
+
+def _of_states(done: Sequence[SummaryRow]) -> list[Caveat]:
+    """Launches in two states, detected or suspected."""
+    caveats = []
+    if told := launch_states_sentence.told_sentences(done):
+        effect = (
+            "the median over the launches represents neither state; it is not used for a winner, a fit or a comparison"
+        )
+        advice = "find out what differs between these launches: nodes, placement, or a timer in the transport"
+        if all(states.differences for row in done if (states := row.get("launch_states"))):
+            advice = "measure launches that do not differ in this, each kind as a run of its own"
+        notes = (*map(Note, told[:-1]), Note(told[-1], effect, advice))
+        caveats.append(Caveat("caution", "launches in two states", notes))
+    if suspected := launch_states_sentence.suspicion_sentences(done):
+        notes = (*map(Note, suspected[:-1]), Note(suspected[-1], "", f"add launches: {FEWEST_LAUNCHES} or more"))
+        caveats.append(Caveat("caution", "two states or noise", notes))
+    return caveats
+
+
+class Remark(NamedTuple):
+    """One caveat that the calls of measured cells can give about their times."""
+
+    level: str  # caution: the cells are not ranked; info: their intervals account for it
+    badge: str
+    holds: Callable[[SummaryRow], bool]
+    text: str  # follows the number of them
+    effect: str
+    advice: str
+
+
+def _of_calls(done: Sequence[SummaryRow]) -> list[Caveat]:
+    """The caveats that the calls of the measured cells give about their times."""
+    findings = []
+    for remark in REMARKS:
+        if rows := [row for row in done if remark.holds(row)]:
+            text = f"{len(rows)} of {len(done)} {remark.text}: {cells_text(rows)}"
+            findings.append(Caveat(remark.level, remark.badge, (Note(text, remark.effect, remark.advice),)))
+    return findings
+
+
+def _is_doubted(*doubts: str) -> Callable[[SummaryRow], bool]:
+    return lambda row: row.get("doubt") in doubts
+
+
+def _drifts_slightly(row: SummaryRow) -> bool:
+    return row.get("doubt") != competitors.DRIFT and drifts(row, SLIGHT_DRIFT)
+
+
+def _is_imprecise(row: SummaryRow) -> bool:
+    """Whether something else than --precision ended it in some launch."""
+    return bool({"time", "calls", "within"} & set(split_values(row.get("stopped"))))
+
+
+def _depends_on_previous(row: SummaryRow) -> bool:
+    """Whether lag-1 is strong, and too strong for chance in a launch of so many calls (95 %)."""
+    calls = row["repetitions"] / row["launches"]
+    return row["lag1"] is not None and row["lag1"] > max(STRONG_LAG1, 2 / calls**0.5)
+
+
+REMARKS = (
+    Remark(
+        "caution",
+        "different timing methods",
+        _is_doubted(competitors.DEFINITIONS, competitors.OTHER_DEFINITION),
+        "cells were timed by another method than others of the same size, or by different methods in their launches",
+        "part of the difference between such times comes from the method: they are not ranked",
+        "choose one synchronisation method for all calls with --sync",
+    ),
+    Remark(
+        "caution",
+        "many invalid calls",
+        _is_doubted(competitors.INVALID),
+        f"cells lost more than {MUCH_INVALID:.0%} of their calls because a rank was late or a clock was wrong",
+        "the invalid calls may be the slow ones, so the remaining times may be too short: they are not ranked",
+        "give each rank its own core, or use --sync barrier",
+    ),
+    Remark(
+        "info",
+        "precision not reached",
+        _is_imprecise,
+        "cells stopped before --precision was reached in some launch, at the limit on time or on calls",
+        "their intervals are wider than requested",
+        f"increase --cell-time; for more than {MAX_REPETITIONS} calls, increase --min-time",
+    ),
+    Remark(
+        "info",
+        "calls depend on each other",
+        _depends_on_previous,
+        f"cells have correlated calls (rank correlation of consecutive calls above {STRONG_LAG1:g})",
+        "fewer independent samples; the intervals account for it, the quantiles do not",
+        "look for intermittent activity on the machine or the network",
+    ),
+    Remark(
+        "info",
+        "vectors a few bytes apart",
+        lambda row: bool(row.get("close_moves")),
+        "cells copied between places that are 1 to 31 bytes apart modulo a page",
+        "some processors take several times as long for such copies (docs/placement.md)",
+        "measure with --placement page beside it; doctor says whether this processor does",
+    ),
+    Remark(
+        "info",
+        "messages of several ranges",
+        lambda row: bool(row.get("unknown_moves")),
+        "cells have messages of several ranges, which the MPI library packs where it likes",
+        "whether these copies join places that are slow on some processors is unknown",
+        "see docs/placement.md",
+    ),
+    Remark(
+        "info",
+        "times drift slightly",
+        _drifts_slightly,
+        f"cells drifted within a launch, by more than {SLIGHT_DRIFT - 1:.0%} and by more than their interval",
+        "the median depends on how long the cell ran",
+        "use more --warmups or a longer --min-time",
+    ),
+    Remark(
+        "caution",
+        "times drift",
+        _is_doubted(competitors.DRIFT),
+        f"cells drifted within a launch, by a factor above {STRONG_DRIFT:g} and by more than their interval",
+        "the cell has no single time; its median depends on how long it ran: they are not ranked",
+        "use more --warmups or a longer --min-time",
+    ),
+)
+
+
+def _of_floors(done: Sequence[SummaryRow]) -> list[Caveat]:
+    """All-reduces that took less than an empty call or, between ranks, than a copy of the vector."""
+    texts = [
+        f"{competitor_of(row)} {cell_size(row)}, {row['ranks']} ranks, took {format_time(time_of(row))}, "
+        f"{FLOORS[name]} {format_time(floor_s)}"
+        for row in done
+        for name, floor_s in competitors.passed_floors(row).items()
+    ]
+    effect = (
+        "the time is implausibly short, or the machine was disturbed during the reference measurement: it is not ranked"
+    )
+    notes = tuple(Note(text, effect, "measure again; if it happens again, suspect the clock") for text in texts)
+    return [Caveat("caution", "times below a reference time", notes)] if notes else []
+
+
+def _of_limits(rows: Sequence[SummaryRow]) -> list[Caveat]:
+    """All-reduces that took less than their limit."""
+    notes = [Note(found["text"], found["effect"], found["advice"]) for found in limit_findings(rows)]
+    badge = "faster than the links allow" if any(map(passes_link, rows)) else "faster than their limit"
+    return [Caveat("caution", badge, tuple(notes))] if notes else []
+
+
+def cluster_sentences(rows: Iterable[SummaryRow]) -> list[str]:
+    """A sentence for each cluster: `16 of 31 wrong results at n/p = 1 MiB exactly, ...`."""
+    return [_sentence(cluster) for cluster in wrong_clusters(rows)]
+
+
+def _sentence(cluster: WrongCluster) -> str:
+    size = format_size(float(cluster.nbytes))
+    number, unit = size.split()
+    exactly = (
+        " exactly" if Fraction(number) * SUFFIXES[unit.removesuffix("iB").removesuffix("B")] == cluster.nbytes else ""
+    )
+    where = f"at a size of {size}" if cluster.kind == SIZE else f"at n/p = {size}{exactly}"
+    share = f"{cluster.checked} of {cluster.all_checked} results were checked"
+    return (
+        f"{cluster.wrong} of {cluster.all_wrong} wrong results are {where} ({share} there): {_rarity(cluster.p_value)}"
+    )
+
+
+def _rarity(p_value: float) -> str:
+    words = "below 0.0001 %" if p_value < 1e-6 else f"about {100 * p_value:.2g} %"
+    return f"the probability of this by chance is {words}"
+
 
 BADGES = {  # in this order
     "oversubscribed": "oversubscribed",

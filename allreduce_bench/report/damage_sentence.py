@@ -12,7 +12,7 @@ from ..runs.kept import Damage
 from ..runs.plan import ImportedPlan, Launch
 from ..runs.rows import Row
 from ..units import format_size
-from .caveat import Caveat, Note
+from .caveats import Caveat, Note
 
 MOST_NAMED = 8  # damages, one by one
 UNCHECKED = "written by layout 3, which holds no checksums: changes cannot be detected"

@@ -1,19 +1,97 @@
-"""The declaration of a figure of the report, its input, and its result."""
+"""The lower bound of the times as figures draw it, and a sentence about the models it comes from.
 
-from collections.abc import Callable, Mapping, Sequence
+It is made of fitted parameters: where a measured time is below it, it is not a bound and is called a fit.
+
+The declaration of a figure of the report, its input, and its result.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ..models.bounds import Bounds
-from ..models.curves import held_against_models, lower_bounds, passed_bounds
+from ..evaluation.limits import NETWORK_BOUND
+from ..models.bounds import Bounds, sources
+from ..models.curves import BEATEN, held_against_models, layouts, lower_bounds, passed_bounds
+from ..models.description import series_label
 from ..models.model import Model
 from ..schedule.algorithm import Algorithm
-from .drawn_bounds import bound_curves, bound_sentence, with_bounds
+from ..schedule.price import bound_path
+from ..units import in_ranks
 from .live_chart import NO_SWITCHES, LiveChart, Switch
+
+CURVE_POINTS = 200
+NO_BOUND = " No bound is drawn: no model of this run gives the cost of a message or a byte."
+BEATEN_IN_WORDS = f"the models do not hold there, times are more than {100 * (1 - BEATEN):.0f} % below their bound"
+FIT_OF_BOUND = {"bound_s": "fit_s", "busbw_bound_bytes_per_s": "busbw_fit_bytes_per_s"}  # columns of `with_bounds`
+PRICES = (("alpha_s", "α"), ("beta_s_per_byte", "β"))
+
+
+def bound_curves(
+    least: Mapping[int, Bounds], smallest: float, largest: float, passed: Collection[int] = ()
+) -> pd.DataFrame:
+    """The bounds of `curves.lower_bounds` from `smallest` to `largest` bytes, both above 0.
+
+    Columns: ranks, nbytes, time_s, busbw_bytes_per_s; NaN where there is no bound; passed: whether measured times are
+    below it at these ranks, which are `passed` as `curves.passed_bounds` gives them.
+    """
+    nbytes = np.geomspace(smallest, largest, CURVE_POINTS)
+    curves = [pd.DataFrame({"ranks": ranks, "nbytes": nbytes}) for ranks in least]
+    empty = pd.DataFrame(columns=["ranks", "nbytes"])
+    rows = with_bounds(pd.concat(curves, ignore_index=True) if curves else empty, least)
+    rows = rows.rename(columns={"bound_s": "time_s", "busbw_bound_bytes_per_s": "busbw_bytes_per_s"})
+    return rows.assign(passed=rows["ranks"].isin(passed))
+
+
+def with_bounds(frame: pd.DataFrame, least: Mapping[int, Bounds], passed: Collection[int] = ()) -> pd.DataFrame:
+    """`frame` with the lower bound of its times and the upper bound of its bus bandwidths, as the figures draw them.
+
+    At the `passed` numbers of ranks both stand in the columns of the fit instead, which are NaN elsewhere.
+    """
+    none = Bounds(0.0, 0.0)
+    bound_s = [
+        max(least.get(ranks, none).latency_s, least.get(ranks, none).bandwidth_s * nbytes) if nbytes else 0.0
+        for ranks, nbytes in zip(frame["ranks"], frame["nbytes"])
+    ]
+    moved = [bound_path(nbytes, ranks)[1] for ranks, nbytes in zip(frame["ranks"], frame["nbytes"])]
+    rows = frame.assign(bound_s=pd.Series(bound_s, index=frame.index, dtype=float).replace(0.0, np.nan))
+    rows = rows.assign(busbw_bound_bytes_per_s=pd.Series(moved, index=frame.index, dtype=float) / rows["bound_s"])
+    is_fit = frame["ranks"].isin(passed)
+    fits = {fit: rows[bound].where(is_fit) for bound, fit in FIT_OF_BOUND.items()}
+    return rows.assign(**{bound: rows[bound].mask(is_fit) for bound in FIT_OF_BOUND}, **fits)
+
+
+def bound_sentence(
+    frame: pd.DataFrame, models: Sequence[Model], least: Mapping[int, Bounds], passed: Collection[int] = ()
+) -> str:
+    """The models that the bound comes from, where times undercut it, and where nothing is drawn."""
+    if not models:
+        return NO_BOUND
+    nodes_of = layouts(frame)
+    series_of: dict[str, set[str]] = {name: set() for name, _ in PRICES}
+    for ranks in least:
+        for nodes in nodes_of[ranks]:
+            for name, priced in sources(models, ranks, nodes).items():
+                series_of[name] |= {series_label(model) for model in priced}
+    prices = [
+        f"{symbol} from the model of {', '.join(sorted(series_of[name]))}" for name, symbol in PRICES if series_of[name]
+    ]
+    drawn = f" Dashed line: {_kinds(least, passed)} from the smallest fitted {' and '.join(prices)}." if prices else ""
+    if passed:
+        drawn += f" At {in_ranks(sorted(passed))} it is not a bound: some measured times are shorter."
+    lacking = [ranks for ranks in nodes_of if ranks not in least]
+    return drawn + (f" No bound is drawn at {in_ranks(lacking)}: {BEATEN_IN_WORDS}." if lacking else "")
+
+
+def _kinds(least: Mapping[int, Bounds], passed: Collection[int]) -> str:
+    bound = f"bound ({NETWORK_BOUND})"
+    bounds = len(least) > len(passed)
+    return f"{bound} or fit" if passed and bounds else bound if bounds else "fit"
+
 
 TIMES, MODELS, RUNS = "times", "models", "runs"  # what was measured, the models, several runs over each other
 CELL = ["ranks", "algorithm", "executor", "cache", "nbytes"]  # columns that name a cell

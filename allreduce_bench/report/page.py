@@ -1,14 +1,30 @@
-"""One self-contained HTML page about finished runs: answer, figures, times, how they were measured, statistics.
+"""Where a page goes when no name is given, so that it never takes the place of a page about other runs.
+
+A page about one run stands in its folder, one about several runs in the working folder: beside the runs its folder of
+figures would be taken for one of them. Each page names its runs in its head, by fingerprints of their run.json, which
+never changes.
+
+Several runs on one page: their times in one frame, with the date and the plan of each.
+
+Which sections of a page are folded because their errors are large, and the one line that says so.
+
+One self-contained HTML page about finished runs: answer, figures, times, how they were measured, statistics.
 
 The page holds its figures, its style and its script, and needs no network. It is complete without the script, which
 makes figures answer and tables sort. The template engine escapes all text from outside (host names, commands, file
 names, reasons), and the policy of the page lets nothing but its own script run: see `web.document`.
 """
 
+import hashlib
+import json
+import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import product
+from dataclasses import asdict
+from errno import EEXIST
+from itertools import chain, count, product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import pandas as pd
@@ -31,29 +47,160 @@ from ..models.points import points_of_summary
 from ..models.series import FittedSeries, UnfittedSeries, fit_series
 from ..runs.cell import MOCKUPS
 from ..runs.dtypes import is_float
-from ..runs.files import refuse_special, write_atomically, written_together
+from ..runs.files import open_kept, read_kept, refuse_special, write_atomically, written_together
 from ..runs.folder import RunFolder
 from ..runs.plan import Plan
 from ..schedule.algorithm import Algorithm
+from ..stats import median
 from ..units import format_size, in_ranks, three_digits
 from ..web.document import asset, engine, policy, script_data, theme
 from ..wings import offered
-from . import caveats, folding, how_measured, verdict_sentence
+from . import caveats, how_measured, verdict_sentence
 from .answer import answer, switches
 from .arrival_table import arrival_tables
-from .call_distributions import call_distributions
-from .caveat import gaps
+from .caveats import gaps
 from .damage_sentence import damage_caveats, damage_report
+from .distribution import call_distributions
 from .grade_sentence import grade_lines, noise_of_all
 from .grid import LEGEND, MARK
 from .native_section import native_section
 from .origin import origin
-from .page_place import fingerprints, links, refuse_no_folder
 from .pictures import measured_caption, model_pictures, run_pictures, time_pictures, write_pictures
 from .placement_table import placement_tables
 from .ratio_table import RatioLine
-from .several_runs import common_frame
 from .time_table import time_table
+
+HEAD_NBYTES = 1 << 16  # of a page: how far its runs are looked for
+NAMED_RUNS = re.compile(rb'<meta name="runs" content="([0-9a-f ]*)">')
+
+
+def fingerprints(folders: Sequence[RunFolder]) -> str:
+    """What the head of a page about `folders` names: one word for each run, sorted. Raises OSError."""
+    return " ".join(sorted(hashlib.sha256(read_kept(folder.run_json)).hexdigest()[:16] for folder in folders))
+
+
+def default_page(folders: Sequence[RunFolder]) -> Path:
+    """The page about `folders` where no name is given: `report.html`, or the first free one of `report-2.html`, ...
+
+    It stands in the folder of a single run, or in the working folder for several. A name is free where there is no file
+    or a page about the same runs; in the folder of a single run also where a file does not say what it is about. Raises
+    OSError: a run.json, or what stands at such a name, cannot be read.
+    """
+    runs, place = fingerprints(folders), folders[0].path if len(folders) == 1 else Path()
+    free = {None, runs, ""} if len(folders) == 1 else {None, runs}
+    names = chain(["report.html"], (f"report-{number}.html" for number in count(2)))
+    return next(place / name for name in names if _runs_of_page(place / name) in free)
+
+
+def _runs_of_page(path: Path) -> str | None:
+    """The fingerprints that a page names; empty: it names none; None: there is no file. Raises OSError."""
+    if not os.path.lexists(path):
+        return None
+    with open_kept(path) as file:
+        named = NAMED_RUNS.search(file.read(HEAD_NBYTES))
+    return named[1].decode() if named else ""
+
+
+def refuse_no_folder(path: Path) -> None:
+    """Raises OSError where `path` is a link, which could lead anywhere, or a file."""
+    if path.is_symlink() or (path.exists() and not path.is_dir()):
+        raise OSError(
+            EEXIST, "no folder; the figures need a folder of this name, so name the page otherwise", str(path)
+        )
+
+
+def links(folder: RunFolder, start: Path) -> list[tuple[str, str]]:
+    """(name, relative address) of the run's files that exist and are worth a link."""
+    paths = [path for path in (folder.summary_csv, folder.run_json) if path.is_file()]
+    return [(path.name, quote(Path(os.path.relpath(path, start)).as_posix())) for path in paths]
+
+
+NOT_OF_A_PLAN = ("seed", "launches", "file_digests")  # runs that differ in these alone are of one plan
+
+
+def common_frame(folders: Sequence[RunFolder], frames: Sequence[pd.DataFrame]) -> pd.DataFrame | None:
+    """The rows of all runs with the columns created, text, and plan, a number for each different plan, the oldest run
+    first; None: a single run. Raises RunError.
+    """
+    if len(folders) < 2:
+        return None
+    plans: list[dict] = []
+    marked = []
+    for folder, frame in zip(folders, frames):
+        plan = _plan_key(folder.plan())
+        if plan not in plans:
+            plans.append(plan)
+        marked.append(frame.assign(created=str(folder.open().get("created", "")), plan=plans.index(plan)))
+    together = pd.concat(marked, ignore_index=True)
+    return together.sort_values("created", kind="stable", ignore_index=True)
+
+
+def _plan_key(plan: Plan) -> dict:
+    """What of a plan decides which cells are measured and how, as JSON has it."""
+    kept = {name: value for name, value in asdict(plan).items() if name not in NOT_OF_A_PLAN}
+    return json.loads(json.dumps(kept, default=str))
+
+
+LARGE = 0.25  # error of a model, tolerance of a resemblance; relative
+OUTSIDE, INSIDE = "leave_one_p_out", "in_sample"
+
+
+class Folding(NamedTuple):
+    """How a section of the page begins."""
+
+    is_open: bool
+    line: str  # what a reader learns without opening it
+
+
+def of_models(models: Sequence[Model]) -> Folding:
+    """Folded where the models miss times by more than LARGE, median over the series."""
+    for name, where in ((OUTSIDE, "at rank counts left out of the fit"), (INSIDE, "at the fitted times")):
+        errors = [model.errors[name].median for model in models if name in model.errors]
+        if errors:
+            error = median(errors)
+            words = f"median error {_per_cent(error)} {where}"
+            return Folding(error <= LARGE, words if error <= LARGE else f"{words}: too large to rely on, so folded")
+    return Folding(not models, "errors unknown, so folded" if models else "none could be fitted")
+
+
+def of_resemblance(likeness: dict[str, Any]) -> Folding:
+    """Folded where nothing is known, where few sizes name an algorithm, or where the tolerance is above LARGE."""
+    if likeness["why"]:
+        return Folding(False, f"unknown: {likeness['why']}")
+    guesses = [guess for cells in likeness["lines"].values() for guess in cells.values()]
+    named = sum(bool(guess.names) for guess in guesses)
+    tolerance = median(likeness["ranks"].values())
+    words = f"named at {named} of {len(guesses)} points, with a tolerance of {_per_cent(tolerance)}"
+    is_sure = tolerance <= LARGE and 2 * named >= len(guesses)
+    return Folding(is_sure, words if is_sure else f"{words}: too uncertain to rely on, so folded")
+
+
+def of_guidelines(guidelines: dict[str, Any], level: str) -> Folding:
+    """Folded where nothing was compared or violated, or where the times are not reliable."""
+    if not guidelines["compared"]:
+        return Folding(False, "none could be checked")
+    lines = len(guidelines["lines"])
+    return _of_lines(lines, f"{lines or 'none'} of the guidelines violated", level)
+
+
+def of_rivals(rivals: dict[str, Any], level: str) -> Folding:
+    """Folded where nothing was compared, where native is nowhere slower, or where the times are not reliable."""
+    if not rivals["compared"]:
+        return Folding(False, "none could be compared")
+    lines = len(rivals["lines"])
+    faster = len({line["against"] for line in rivals["lines"]})
+    return _of_lines(lines, f"{faster or 'none'} of the rivals faster than native somewhere", level)
+
+
+def _of_lines(lines: int, words: str, level: str) -> Folding:
+    if level == NOT_RELIABLE:
+        return Folding(False, f"{words}; the times are not reliable, so folded")
+    return Folding(bool(lines), words)
+
+
+def _per_cent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
 
 SCRIPTS = ("chart", "tables", "calls", "start")  # in this order, as one
 
@@ -193,16 +340,14 @@ def _verdict_values(rows: Sequence[SummaryRow], of_run: Sequence[Verdict], attem
     return {"answer": answer(rows, of_run, attempts), **grades, "verdicts": lines}
 
 
-def _foldings(
-    rows: Sequence[SummaryRow], native: Mapping[str, Any], models: Sequence[Model]
-) -> dict[str, folding.Folding]:
+def _foldings(rows: Sequence[SummaryRow], native: Mapping[str, Any], models: Sequence[Model]) -> dict[str, Folding]:
     """How the sections that rest on fits and tests begin."""
     worst = max((row["grade"] for row in rows), key=GRADES.index, default=NOT_RELIABLE)
     return {
-        "models": folding.of_models(models),
-        "likeness": folding.of_resemblance(native["likeness"]),
-        "guidelines": folding.of_guidelines(native["guidelines"], worst),
-        "rivals": folding.of_rivals(native["rivals"], worst),
+        "models": of_models(models),
+        "likeness": of_resemblance(native["likeness"]),
+        "guidelines": of_guidelines(native["guidelines"], worst),
+        "rivals": of_rivals(native["rivals"], worst),
     }
 
 

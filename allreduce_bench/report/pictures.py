@@ -21,8 +21,7 @@ from ..runs.files import write_atomically
 from ..runs.schema import common_start
 from ..schedule.algorithm import Algorithm
 from ..units import in_ranks
-from .drawn_bounds import bound_curves
-from .figure import MODELS, RUNS, TIMES, FigureData
+from .figure import MODELS, RUNS, TIMES, FigureData, bound_curves
 from .figures import report_figures
 from .grid import interval_words
 from .live_chart import NO_SWITCHES, LiveChart, Switch, chart_json

@@ -13,9 +13,9 @@ from ..runs.dtypes import arithmetic_note
 from ..runs.plan import ImportedPlan, Plan
 from ..tables import UNBOUNDED, Screen, fitted, shown, wrapped
 from ..units import format_size, format_time
-from . import grade_sentence, launch_states_sentence, traffic_sentence, verdict_sentence, wrong_clusters_sentence
+from . import caveats, grade_sentence, how_measured, launch_states_sentence, verdict_sentence
 from .grid import LEGEND, LIMIT, WHOLE, grid, interval_legend
-from .single_algorithm_sentence import contrast_sentences
+from .verdict_sentence import contrast_sentences
 
 MOST_NAMED = 12  # cells in one note
 WORDS_OF = {BELOW_FLOOR: "shorter than a reference time"}  # doubt -> words, where they differ
@@ -72,14 +72,14 @@ def _table_of_ranks(
         *(_placement_sentences(every) if len(plan.placement) > 1 else ()),
         *_unranked_note([*rows, *(row for row in every if placement_of(row) != placement_of(every[0]))]),
         *_limit_notes(rows),
-        *wrong_clusters_sentence.cluster_sentences(every),
+        *caveats.cluster_sentences(every),
         *launch_states_sentence.told_sentences(every),
         *launch_states_sentence.suspicion_sentences(every),
         *_reference_line(rows),
         *(_group_losses(every) if plan.groups else ()),
         *_notes(every),
         *agreement.bits_sentences(plan, rows),
-        *([carried] if (carried := traffic_sentence.sentence(rows)) else []),
+        *([carried] if (carried := how_measured.sentence(rows)) else []),
     ]
     delayed = _arrival_lines(every, screen) if plan.arrival else []
     placed = _placement_lines(every, screen) if len(plan.placement) > 1 else []
@@ -108,7 +108,7 @@ def _placement_sentences(rows: Sequence[SummaryRow]) -> list[str]:
 def _headlines(plan: Plan, rows: Sequence[SummaryRow], library: str) -> list[str]:
     """The measured operation and its place, and the definition of a time."""
     if isinstance(plan, ImportedPlan):
-        from .how_imported import definition  # late: not of what is measured
+        from .origin import definition  # late: not of what is measured
 
         done = [row for row in rows if row["time_s"] is not None]
         operation = f"{plan.dtype or 'unknown type'} {plan.op or 'unknown operation'}"
@@ -141,7 +141,7 @@ def _limit_legend(rows: Sequence[SummaryRow]) -> list[str]:
 def _limit_notes(rows: Sequence[SummaryRow]) -> list[str]:
     if not any(map(passes_limit, rows)):
         return []
-    from .limit_findings import limit_findings  # late: few runs need it
+    from .caveats import limit_findings  # late: few runs need it
 
     return [words for found in limit_findings(rows) for words in (found["text"], found["effect"])]
 

@@ -1,12 +1,18 @@
-"""A verdict in sentences."""
+"""A verdict in sentences.
 
-from collections.abc import Sequence
+What the times of one algorithm say by themselves, in sentences.
+"""
+
+from collections.abc import Mapping, Sequence
 from math import log2
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from ..evaluation.cell_times import MIN_LAUNCHES
 from ..evaluation.grade import GOOD, MOST_FACTOR
+from ..evaluation.single_algorithm import Contrast, Performance, contrasts, directions_words
 from ..evaluation.spread import NEGLIGIBLE
+from ..evaluation.summary_row import SummaryRow
 from ..evaluation.verdict import (
     ALL_EQUAL,
     DOUBTED,
@@ -21,9 +27,9 @@ from ..evaluation.verdict import (
     Verdict,
 )
 from ..runs.cell import NATIVES
+from ..runs.typed_json import printable
 from ..stats import LEAST_FOR_INTERVAL, geometric_mean, launch_confidence
 from ..units import as_printed, format_size, format_time, three_digits
-from .single_algorithm_sentence import performance_words
 
 MOST_NAMED = 4  # algorithms in one sentence
 SWITCH_POINT = "switch point"
@@ -150,3 +156,36 @@ def span_words(stretch: Stretch) -> str:
     low, high = format_size(stretch.low), format_size(stretch.high)
     but = f" except {', '.join(map(format_size, stretch.exceptions))}" if stretch.exceptions else ""
     return low if low == high else f"{low} to {high}{but}"
+
+
+MOST_OF_LATENCY = 4096  # bytes: the time of a larger size is mostly that of its bytes, so it is called no latency
+
+
+def performance_words(found: Performance) -> str:
+    """`latency 17.9 us at 8 B, peak bus bandwidth 123 GB/s at 128 MiB`."""
+    time = f"{format_time(found.latency_s)} at {format_size(found.latency_nbytes)}"
+    latency = f"latency {time}" if found.latency_nbytes <= MOST_OF_LATENCY else time
+    rate = f"{three_digits(found.peak_busbw_bytes_per_s / 1e9)} GB/s"
+    some = f" (of {found.ranked} of {found.sizes} sizes: times of the others are not ranked)"
+    beside = some if found.ranked < found.sizes else ""
+    return f"{latency}, peak bus bandwidth {rate} at {format_size(found.peak_nbytes)}{beside}"
+
+
+def contrast_sentences(rows: Sequence[SummaryRow], attempts: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A sentence for each contrast of the rows; `attempts`: the facts of the launches."""
+    return list(map(_sentence, contrasts(rows, sources_of(attempts))))
+
+
+def sources_of(attempts: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Of each launch of an imported run the name of its log; where logs share names, what tells its launch."""
+    sources = {fact["launch"]: fact["source"] for fact in attempts if fact.get("source")}
+    names = {launch: Path(str(source["files"][0])).name for launch, source in sources.items() if source.get("files")}
+    if len(set(names.values())) < len(sources):
+        names = {launch: str(source["launch"]) for launch, source in sources.items()}
+    return {launch: printable(name) for launch, name in names.items()}
+
+
+def _sentence(contrast: Contrast) -> str:
+    """`new.log compared with old.log: 25 of 25 slower, 1.6 to 25 times (most: 32 MiB); no interval`."""
+    words = directions_words(contrast.directions, NEGLIGIBLE - 1)
+    return f"{contrast.other} compared with {contrast.base}: {words}; no interval"

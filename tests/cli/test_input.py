@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from special_files import make_zero
 
 from allreduce_bench.cli import main
-from allreduce_bench.report.how_imported import method
+from allreduce_bench.report.origin import method
 from allreduce_bench.runs.folder import RunFolder
 
 HOLE_NBYTES = 3 * 2**30

@@ -24,8 +24,7 @@ from allreduce_bench.models.curves import lower_bounds, predicted_at
 from allreduce_bench.models.points import points
 from allreduce_bench.models.series import fit_all
 from allreduce_bench.report import figures
-from allreduce_bench.report.caveat import gaps
-from allreduce_bench.report.caveats import find_caveats
+from allreduce_bench.report.caveats import find_caveats, gaps
 from allreduce_bench.report.formats import FORMATS, Result
 from allreduce_bench.report.page import write_report
 from allreduce_bench.report.pictures import bound_curves

@@ -5,7 +5,7 @@ from made_runs import build_run
 
 from allreduce_bench.evaluation import frames
 from allreduce_bench.evaluation.summary import summarise
-from allreduce_bench.report.call_distributions import LEAST_KEPT, call_distributions
+from allreduce_bench.report.distribution import LEAST_KEPT, call_distributions
 from allreduce_bench.report.live_chart import cell_id
 
 

@@ -1,6 +1,6 @@
 """The cells without a time, and what they are called."""
 
-from allreduce_bench.report.caveat import Gap, cell_size, gaps
+from allreduce_bench.report.caveats import Gap, cell_size, gaps
 from allreduce_bench.runs.schema import ALONE
 
 

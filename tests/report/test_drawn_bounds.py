@@ -7,7 +7,7 @@ from made_runs import ALPHA_S, BETA_S_PER_BYTE, build_run
 
 from allreduce_bench.evaluation import frames
 from allreduce_bench.models.curves import layouts, lower_bounds
-from allreduce_bench.report.drawn_bounds import FIT_OF_BOUND
+from allreduce_bench.report.figure import FIT_OF_BOUND
 from allreduce_bench.report.pictures import Picture, bound_curves, time_pictures
 
 NAMES = ("native", "ring", "two_tree")

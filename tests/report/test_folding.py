@@ -7,7 +7,7 @@ import pytest
 from hand_models import hand_models
 
 from allreduce_bench.models.model import Errors
-from allreduce_bench.report.folding import of_guidelines, of_models, of_resemblance, of_rivals
+from allreduce_bench.report.page import of_guidelines, of_models, of_resemblance, of_rivals
 
 
 class Guess(NamedTuple):

@@ -16,9 +16,9 @@ from allreduce_bench.evaluation.launch_states import (
 )
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.evaluation.summary_row import LaunchStates
+from allreduce_bench.report.caveats import find_time_caveats
 from allreduce_bench.report.launch_states_sentence import suspicion_sentences, told_sentences
 from allreduce_bench.report.table import table
-from allreduce_bench.report.time_caveats import find_time_caveats
 
 
 def row(nbytes: int, *, low_ms=0.5, high_ms=9.7, low=("352r-4",), high=4, gap=CONSTANT_TIME, states=True) -> dict:

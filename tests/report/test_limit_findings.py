@@ -10,11 +10,11 @@ from allreduce_bench.evaluation import frames
 from allreduce_bench.evaluation.acceptance import AcceptanceLimit, judge
 from allreduce_bench.evaluation.summary import record_summary, summarise
 from allreduce_bench.models.curves import NO_OWN
+from allreduce_bench.report.caveats import limit_findings
 from allreduce_bench.report.figure import FigureData
 from allreduce_bench.report.figures.sizes import draw_bandwidth
 from allreduce_bench.report.formats import FORMATS
 from allreduce_bench.report.formats.result import Result
-from allreduce_bench.report.limit_findings import limit_findings
 from allreduce_bench.report.page import write_report
 from allreduce_bench.report.table import table
 

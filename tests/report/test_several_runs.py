@@ -3,7 +3,7 @@
 from made_runs import build_run
 
 from allreduce_bench.evaluation import frames
-from allreduce_bench.report.several_runs import common_frame
+from allreduce_bench.report.page import common_frame
 
 
 def test_runs_that_differ_in_seed_and_launches_are_of_one_plan(tmp_path):

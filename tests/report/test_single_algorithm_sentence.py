@@ -9,7 +9,7 @@ from made_logs import log
 from strict_schemas import undescribed
 
 from allreduce_bench.cli import main
-from allreduce_bench.report.single_algorithm_sentence import sources_of
+from allreduce_bench.report.verdict_sentence import sources_of
 
 SIZES = tuple(8 << 3 * power for power in range(5))
 

@@ -3,7 +3,7 @@
 from made_runs import build_run
 
 from allreduce_bench.evaluation.summary import summarise
-from allreduce_bench.report.time_caveats import find_time_caveats
+from allreduce_bench.report.caveats import find_time_caveats
 
 
 def badges(folder) -> set[str]:

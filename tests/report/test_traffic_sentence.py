@@ -2,7 +2,7 @@
 
 import pytest
 
-from allreduce_bench.report import traffic_sentence
+from allreduce_bench.report import how_measured
 
 MIB = 1 << 20
 
@@ -22,5 +22,5 @@ def row(text: str | None, internode: int | None, nbytes: int = MIB) -> dict:
     ],
 )
 def test_the_sentence(rows, says):
-    said = traffic_sentence.sentence(rows)
+    said = how_measured.sentence(rows)
     assert said is None if says is None else says in said

@@ -3,9 +3,8 @@
 from made_runs import build_run
 
 from allreduce_bench.evaluation.summary import summarise
-from allreduce_bench.report.caveats import find_caveats
+from allreduce_bench.report.caveats import cluster_sentences, find_caveats
 from allreduce_bench.report.table import table
-from allreduce_bench.report.wrong_clusters_sentence import cluster_sentences
 
 MIB = 1 << 20
 
