@@ -56,8 +56,7 @@ def _merge(runs: tuple[Path, ...], output: Path | None) -> None:
 def _collect(path: Path, output: Path | None) -> None:
     from ..runs.files import refuse_special
     from ..slurm.job_states import keep_states
-    from ..slurm.status import account_lines
-    from ..slurm.sweep import missing_of_run, read_sweep
+    from ..slurm.sweep import account_lines, missing_of_run, read_sweep
 
     refuse_special(output or path / "report.html")
     overview = read_sweep(path)

@@ -7,8 +7,8 @@ import signal
 from ..runs.folder import RunFolder
 from ..runs.launch_choice import chosen_launches
 from ..runs.plan import Launch, Plan
-from ..slurm.allocation import allocation, refuse_few_nodes
-from ..slurm.job_record import JobRecord
+from ..slurm.commands import allocation, refuse_few_nodes
+from ..slurm.job_files import JobRecord
 from ..watching.lifeline import switch_variables
 from .request import Control
 from .types import talk

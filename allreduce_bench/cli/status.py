@@ -24,8 +24,7 @@ def status(sweep: Path | None) -> None:
     SWEEP is the newest one in results/ by default. If Slurm does not answer, the states are taken from the files of
     wrote of themselves.
     """
-    from ..slurm.status import next_step, status_lines, status_text
-    from ..slurm.sweep import read_sweep
+    from ..slurm.sweep import next_step, read_sweep, status_lines, status_text
 
     overview = read_sweep(sweep or _newest_sweep())
     tell_damages((run.folder for run in overview.runs), missing=False)

@@ -1,17 +1,30 @@
-"""Slurm's states of the jobs of a sweep, including kept states of jobs that Slurm has forgotten."""
+"""Slurm's states of the jobs of a sweep, including kept states of jobs that Slurm has forgotten.
+
+The jobs of a sweep, and the tasks of its job arrays: as submitted, and as they wrote of themselves. Pure.
+
+The outcome of a job as text, from Slurm's state and from the job's own record. Pure.
+
+The planned cells without a time, and the reason: from the ranks, else from the outcome of their job. Pure.
+"""
 
 import json
-from collections.abc import Iterable, Mapping
+import signal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from ..evaluation.missing import AGAIN, FAILED, MISSING, MissingCell
 from ..runs.files import write_atomically
+from ..runs.folder import CellKey, key_of
 from ..runs.kept import read_json
-from ..runs.rows import RunError
+from ..runs.launch_choice import is_launch_chosen
+from ..runs.plan import Launch, Plan
+from ..runs.rows import Row, RunError
 from ..runs.typed_json import JsonError, read_as
 from . import commands
-from .job_files import JOBS
-from .parsing import SlurmJob, id_parts
+from .job_files import JOBS, StartRecord, Submission
+from .parsing import SlurmJob, duration, id_parts
 
 FORGOTTEN = "FORGOTTEN"  # state of a job that Slurm does not know (any more): it is over
 
@@ -56,3 +69,218 @@ def keep_states(states: JobStates, sweep: Path) -> None:
 
 def _path(sweep: Path) -> Path:
     return sweep / JOBS / "ended.json"
+
+
+BY_HAND = 0  # number of no submission
+
+
+@dataclass(frozen=True)
+class JobTask:
+    """A job, or a task of a job array, that measures launches of one run."""
+
+    id: str  # as Slurm writes it: 12, or 12_3
+    job_name: str
+    nodes: int
+    run: str  # name of the run in its sweep
+    only: str  # the launches, as `run --only` takes them
+    submission: int  # BY_HAND where the job was not submitted by us
+    limit_s: float | None
+    records: tuple[StartRecord, ...]  # of its starts, in order
+
+    @property
+    def name(self) -> str:
+        """The job's own, for a task of an array that we submitted with its number."""
+        task = id_parts(self.id)[1]
+        return f"{self.job_name}-{task}" if task and self.submission != BY_HAND else self.job_name
+
+    @property
+    def record(self) -> StartRecord | None:
+        """What the last start wrote of itself."""
+        return self.records[-1] if self.records else None
+
+    @property
+    def output_file(self) -> str:
+        """The file in the sweep that takes the output of the job; empty: submitted by hand, so it may be anywhere."""
+        return f"{JOBS}/{self.submission}/{self.job_name}-{self.id}.out" if self.submission != BY_HAND else ""
+
+    @property
+    def restarts(self) -> int:
+        """How often it was requeued and began again."""
+        return max((record.restart for record in self.records), default=0)
+
+    def covers(self, launch: Launch) -> bool:
+        """Whether it is to measure the launch. Raises PlanError where what it wrote is damaged."""
+        return is_launch_chosen(self.only, launch)
+
+
+def tasks_of(submissions: Sequence[Submission], records: Mapping[str, Sequence[StartRecord]]) -> list[JobTask]:
+    """Those of all submissions, and those that were submitted by hand, oldest first.
+
+    `records`: those that stand in each run, by its name.
+    """
+    starts: dict[tuple[str, str], list[StartRecord]] = {}
+    for run, records_of_run in records.items():
+        for record in records_of_run:
+            starts.setdefault((run, record.id), []).append(record)
+    tasks = []
+    for submission in submissions:
+        for job in submission.jobs:
+            for number, only in job.tasks().items():
+                own = _by_restart(starts.pop((job.run, number), []))
+                facts = only, submission.number, job.limit_s
+                tasks.append(JobTask(number, job.name, job.nodes, job.run, *facts, own))
+    for (run, number), own_starts in starts.items():
+        last = own_starts[-1]
+        nodes = len(last.nodes)
+        tasks.append(JobTask(number, f"{nodes}n", nodes, run, last.only, BY_HAND, None, _by_restart(own_starts)))
+    return sorted(tasks, key=lambda task: _age(task.id))
+
+
+def _by_restart(records: Sequence[StartRecord]) -> tuple[StartRecord, ...]:
+    return tuple(sorted(records, key=lambda record: record.restart))
+
+
+def _age(number: str) -> tuple[int, int]:
+    """Slurm counts upwards, so ids of jobs sort by age."""
+    job, task = id_parts(number)
+    return int(job) if job.isdecimal() else 0, int(task) if task.isdecimal() else 0
+
+
+QUEUED, RUNNING, DONE, ENDED, UNSURE = "queued", "running", "done", "ended", "unsure"
+
+
+class Ending(NamedTuple):
+    """Where a job stands."""
+
+    kind: str  # QUEUED, RUNNING, DONE, ENDED otherwise, or UNSURE
+    event: str  # hit its time limit of 30:00
+    reported: str = ""  # by the job itself
+
+    @property
+    def phrase(self) -> str:
+        """The text for a table: was stopped: rank 3 died."""
+        return f"{self.event}: {self.reported}" if self.reported else self.event
+
+    @property
+    def sentence(self) -> str:
+        """The predicate after the name of the job: is still queued (Resources)."""
+        return f"is still {self.phrase}" if self.active else self.phrase
+
+    @property
+    def reason(self) -> str:
+        """The reason why a cell of the job has no time; follows the name of the job."""
+        return self._replace(event="ended without measuring it").phrase if self.kind == DONE else self.sentence
+
+    @property
+    def active(self) -> bool:
+        """Whether it may still measure something."""
+        return self.kind in (QUEUED, RUNNING)
+
+
+def ending(task: JobTask, states: JobStates) -> Ending:
+    """The outcome of a job or of a task of a job array."""
+    job = states.jobs.get(task.id)
+    limit_s = job.limit_s if job and job.limit_s else task.limit_s
+    if job is not None and (slurm_ending := by_slurm(job, limit_s)):
+        return slurm_ending
+    record = task.record
+    if record is None:
+        return _without_record(task, job)
+    if record.requeued:
+        return Ending(ENDED if job else UNSURE, "was requeued and has not restarted yet")
+    if record.end == "done":
+        return Ending(DONE, "done", record.why or "")
+    if record.end == "warned":
+        return Ending(ENDED, f"stopped before its time limit{_of_limit(limit_s)}")
+    if record.end:
+        event = {"refused": "refused to measure", "stopped": "was stopped"}.get(record.end, f"ended as {record.end}")
+        return Ending(ENDED, event, record.why or "")
+    if job is None:
+        return Ending(UNSURE, "may be running, or ended without a message")
+    return Ending(ENDED, _status_phrase(job) or "ended without a message (killed?)")
+
+
+def by_slurm(job: SlurmJob, limit_s: float | None = None) -> Ending | None:
+    """What a state of Slurm says that nobody knows better; None: the job itself knows better how it ended."""
+    if job.queued:
+        return Ending(QUEUED, f"queued ({job.reason})" if job.reason else "queued")
+    if job.running:
+        return Ending(RUNNING, f"running on {job.nodelist}" if job.nodelist else "running")
+    lost_nodes = "one of its nodes" if set("[,") & set(job.nodelist) else "its node"
+    event = {
+        "TIMEOUT": f"hit its time limit{_of_limit(limit_s)}",
+        "NODE_FAIL": f"lost {lost_nodes} {job.nodelist}" if job.nodelist else "lost a node",
+        "BOOT_FAIL": "did not start: a node failed to boot",
+        "OUT_OF_MEMORY": "ran out of memory",
+        "CANCELLED": f"was cancelled by {job.by}" if job.by else "was cancelled",
+        "PREEMPTED": "was preempted",
+        "DEADLINE": "missed its deadline",
+        "REVOKED": "was revoked",
+    }.get(job.state)
+    return Ending(ENDED, event) if event else None
+
+
+def _without_record(task: JobTask, job: SlurmJob | None) -> Ending:
+    if job is None:
+        return Ending(UNSURE, "has not started to measure")
+
+    if job.state == FORGOTTEN:
+        return Ending(ENDED, "never started to measure; Slurm has no record of it")
+    event = _status_phrase(job) or ("failed" if job.state == "FAILED" else "ended")
+    pointer = f", see {task.output_file}" if task.output_file else ""
+    return Ending(ENDED, f"{event} before it started to measure{pointer}")
+
+
+def _status_phrase(job: SlurmJob) -> str:
+    """How the script of a job ended, if it failed."""
+    status, _, number = job.exit_code.partition(":")
+    if number.isdecimal() and int(number):
+        try:
+            return f"was killed by {signal.Signals(int(number)).name}"
+        except ValueError:
+            return f"was killed by signal {number}"
+    return f"ended with status {status}" if status.isdecimal() and int(status) else ""
+
+
+def _of_limit(limit_s: float | None) -> str:
+    """` of 30:00`; empty where it is not known."""
+    return f" of {duration(limit_s)}" if limit_s else ""
+
+
+def missing(plan: Plan, marks: Iterable[Row], tasks: Sequence[JobTask], states: JobStates) -> list[MissingCell]:
+    """The cells that are not done, in the order of the launches; not those that were skipped on purpose.
+
+    `marks` and `tasks` are those of the run.
+    """
+    outcome_of, missing_cells = _outcomes(marks), []
+    for launch in plan.planned_launches():
+        fate_reason, active = _fate(launch, tasks, states)
+        for cell in plan.cells(launch):
+            state, reason = outcome_of.get((launch.name, cell.key), (MISSING, fate_reason))
+            if state in AGAIN and active:
+                state, reason = MISSING, fate_reason
+            if state in (MISSING, *FAILED, *AGAIN):
+                missing_cells.append(MissingCell(launch, cell, state, reason))
+    return missing_cells
+
+
+def _outcomes(marks: Iterable[Row]) -> dict[tuple[str, CellKey], tuple[str, str]]:
+    """(launch, cell) -> state and reason: of the attempt that ended it, else of the last one."""
+    outcome_of: dict[tuple[str, CellKey], tuple[str, str]] = {}
+    for mark in sorted(marks, key=lambda mark: int(mark["attempt"])):
+        cell = mark["launch"], key_of(mark)
+        if cell not in outcome_of or outcome_of[cell][0] in AGAIN:
+            reason = mark["reason"] or (f"{mark['wrong']} wrong elements" if mark["wrong"] else "")
+            outcome_of[cell] = mark["state"], reason
+    return outcome_of
+
+
+def _fate(launch: Launch, tasks: Sequence[JobTask], states: JobStates) -> tuple[str, bool]:
+    """Why a launch did not measure a cell, and whether it still may."""
+    if not tasks:
+        return "the launch was not finished", False
+    task_endings = [(task, ending(task, states)) for task in tasks if task.covers(launch)]
+    if not task_endings:
+        return "not assigned to any job", False
+    task, fate = next((pair for pair in reversed(task_endings) if pair[1].active), task_endings[-1])
+    return f"job {task.id} {fate.reason}", fate.active

@@ -1,14 +1,91 @@
-"""The jobs of a sweep: one per run and number of nodes, for what is left to be measured there."""
+"""The expected duration of a job, estimated from its plan, and its time limit.
 
-from collections.abc import Iterator, Sequence
+The jobs of a sweep: one per run and number of nodes, for what is left to be measured there.
+
+The output about a submission: its jobs as a table, their node-hours, and the facts kept of them.
+"""
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from math import ceil
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..runs.folder import RunFolder
-from ..runs.plan import Launch, Plan, PlanError
+from ..runs.injected import longest_phase_s
+from ..runs.plan import Cell, Launch, Plan, PlanError
 from ..runs.start import Start
-from ..units import format_ranges
-from .estimate import START_S, launch_s
+from ..units import format_ranges, parse_duration, three_digits
+from .job_files import JOBS, SubmissionChoices
+from .submit import SubmissionOrder, next_number
+from .template import COLLECT, Rendering
+
+START_S, START_OF_NODE_S = 10.0, 0.1  # of a launch: Python and MPI on every node, and the clocks compared
+CALL_S, BYTES_PER_S = 1e-4, 1e9  # of a slow all-reduce: its start, and how fast long vectors come through
+LEAST_CALLS = 6  # timed however long they take; see budget.py
+CHECK_S, CHECKED_BYTES_PER_S = 0.05, 2e8  # of a cell: vectors are made, and compared before, in and after its timing
+CHECK_CALLS = 8  # of long vectors: what is called for checks alone
+MARGIN = 2.0  # of a limit over what is expected
+STEP_S, LEAST_LIMIT_S = 300.0, 600.0
+LONGEST_LIMIT_S = 366 * 86400.0
+FORMS = (  # of sbatch --time
+    r"(?P<m>\d+)(?::(?P<s>\d+))?",
+    r"(?P<h>\d+):(?P<m>\d+):(?P<s>\d+)",
+    r"(?P<d>\d+)-(?P<h>\d+)(?::(?P<m>\d+)(?::(?P<s>\d+))?)?",
+)
+LENGTHS_S = {"d": 86400, "h": 3600, "m": 60, "s": 1}
+SIGNAL_AT = re.compile(r"@\d+$")
+SHORT_LIMIT_S, SHORT_WARNING_S = 300.0, 30  # below such a limit the job is warned only so long before it
+
+
+def launch_s(plan: Plan, nodes: int, cells: Iterable[Cell]) -> float:
+    """Seconds of one launch on so many nodes that measures these cells, none of which is done before its time."""
+    return START_S + START_OF_NODE_S * nodes + sum(_cell_s(plan, cell) for cell in cells)
+
+
+def _cell_s(plan: Plan, cell: Cell) -> float:
+    nbytes = cell.count * plan.itemsize
+    plain_s = CALL_S + nbytes / BYTES_PER_S
+    call_s = plain_s + longest_phase_s(plan.compute_s, plan.inject_slowdown)
+    timed_s = plan.iters * call_s if plan.iters else max(plan.cell_time_s, LEAST_CALLS * call_s)
+    untimed_s = plan.warmups * call_s + (plan.back_to_back + CHECK_CALLS) * plain_s
+    return max(timed_s, plan.min_time_s) + untimed_s + CHECK_S + nbytes / CHECKED_BYTES_PER_S
+
+
+def limit_for(expected_s: float) -> float:
+    """The time limit of a job that takes `expected_s`: twice that, in whole five minutes, ten at least."""
+    return max(LEAST_LIMIT_S, ceil(MARGIN * expected_s / STEP_S) * STEP_S)
+
+
+def parse_limit(text: str) -> float:
+    """Seconds of a time limit as sbatch takes it (30, 1:30:00, 2-12), or with units (90m, 2h); in whole minutes.
+
+    Raises ValueError.
+    """
+    match = next(filter(None, (re.fullmatch(form, text.strip()) for form in FORMS)), None)
+    try:
+        parts = {unit: int(number or 0) for unit, number in match.groupdict().items()} if match else {}
+        limit_s = sum(LENGTHS_S[unit] * number for unit, number in parts.items()) if match else parse_duration(text)
+    except ValueError:
+        limit_s = 0.0
+    if not 0 < limit_s <= LONGEST_LIMIT_S:
+        raise ValueError(f"'{text}' is not a time limit; expected minutes, such as 30, or such as 1:30:00, 2-12 or 90m")
+    return ceil(limit_s / 60) * 60.0
+
+
+def format_limit(limit_s: float) -> str:
+    """As sbatch takes it: `00:30:00`, `1-02:00:00`."""
+    days, rest = divmod(round(limit_s), 86400)
+    return f"{f'{days}-' if days else ''}{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}"
+
+
+def warning_for(signal: str, limit_s: float) -> str:
+    """What --signal says, such as B:USR1@120, made to fit into a short limit: Slurm may warn a minute too early."""
+    warning_s = SHORT_WARNING_S if limit_s > 60 else SHORT_WARNING_S - 5
+    return SIGNAL_AT.sub(f"@{warning_s}", signal) if limit_s < SHORT_LIMIT_S else signal
+
 
 HERE = "."  # the folder of the sweep is itself the run
 
@@ -102,3 +179,81 @@ def _nodes_for(folder: RunFolder, plan: Plan, ranks: int) -> int:
         layout = f"{ranks} ranks, {per_node}" if ranks_per_node else "a plan without --ranks-per-node"
         raise PlanError(f"{folder.path}: {layout}: not a whole number of nodes; continue it with run --resume in a job")
     return ranks // ranks_per_node
+
+
+HEADS = ("", "job", "nodes", "ranks", "cells", "limit")
+
+
+def node_hours(rendering: Rendering, jobs: Sequence[SweepJob]) -> tuple[float, float]:
+    """What the jobs are expected to take, and what they take if each takes all of its time once."""
+    longest = sum(job.node_hours(rendering.limit_s(job.expected_s)) for job in jobs)
+    return sum(job.node_hours(job.expected_s) for job in jobs), longest + rendering.collecting_limit_s(jobs) / 3600
+
+
+def node_hours_sentence(rendering: Rendering, jobs: Sequence[SweepJob]) -> str:
+    """The node-hours in a sentence."""
+    expected, longest = map(three_digits, node_hours(rendering, jobs))
+    return f"node-hours: {expected} expected, {longest} if every job uses its whole time limit once"
+
+
+def overrun_sentence(rendering: Rendering, jobs: Sequence[SweepJob]) -> str:
+    """Which jobs will hardly end within their limit, in a sentence; empty: none."""
+    names = [job.label for job in jobs if job.expected_s > rendering.limit_s(job.expected_s)]
+    return f"may exceed their time limit and be requeued: {', '.join(names)}" if names else ""
+
+
+def order_rows(rendering: Rendering, jobs: Sequence[SweepJob], ids: Sequence[str]) -> list[tuple[str, ...]]:
+    """The table: HEADS, then every job, the collecting one last; an id each, or none at all."""
+    limits = [format_limit(rendering.limit_s(job.expected_s)) for job in jobs]
+    measuring = [
+        (job.label, str(job.nodes), str(job.ranks), str(job.cells), f"{job.tasks} x {limit}" if job.array else limit)
+        for job, limit in zip(jobs, limits)
+    ]
+    rows = [*measuring, (COLLECT, "1", "", "", format_limit(rendering.collecting_limit_s(jobs)))]
+    return [HEADS, *((name, number, *others) for (name, *others), number in zip(rows, ids or [""] * len(rows)))]
+
+
+def commands_of(order: SubmissionOrder) -> list[str]:
+    """The command lines that would submit it."""
+    number = next_number(order.sweep)
+    folder = order.sweep / JOBS / str(number)
+    scripts = [(script, ()) for script in order.scripts] + [(order.collecting, [s.name for s in order.scripts])]
+    return [
+        shlex.join(["sbatch", "--parsable", *order.sbatch_arguments(script, number, behind), str(folder / script.file)])
+        for script, behind in scripts
+    ]
+
+
+def submission_facts(
+    rendering: Rendering,
+    jobs: Sequence[SweepJob],
+    again: SubmissionChoices,
+    submitted: str,
+    ids: Sequence[str],
+    collect: str,
+) -> dict[str, Any]:
+    """What submission.json keeps: what was asked for, and of every job what it shall do."""
+    return {
+        "submitted": submitted,
+        "command": list(rendering.command),
+        "system": rendering.system.name,
+        "arguments": list(again.arguments),
+        "again": asdict(again),
+        "jobs": [_job_facts(rendering, job, number) for job, number in zip(jobs, ids)],
+        "collect": collect,
+    }
+
+
+def _job_facts(rendering: Rendering, job: SweepJob, number: str) -> dict[str, Any]:
+    return {
+        "name": job.name,
+        "nodes": job.nodes,
+        "ranks_per_node": job.start.ranks_per_node,
+        "run": job.run,
+        "only": job.only,
+        "script": rendering.script(job).file,
+        "job": number,
+        "array": job.array,
+        "limit_s": rendering.limit_s(job.expected_s),
+        "expected_s": round(job.expected_s, 1),
+    }

@@ -1,4 +1,7 @@
-"""Submit scripts as a transaction: either all jobs are queued, or none, and nothing is left on disk."""
+"""Options of the user for sbatch: everything that submit does not set itself.
+
+Submit scripts as a transaction: either all jobs are queued, or none, and nothing is left on disk.
+"""
 
 import json
 import os
@@ -16,7 +19,83 @@ from ..runs.rows import RunError
 from . import commands
 from .commands import NoAnswer, SlurmError
 from .job_files import JOBS, SUBMISSION
-from .sbatch_words import for_collecting
+
+BEFORE_DASHES = "put it before the --"
+BY_SUBMIT = "submit sets it itself"
+ONE_CLUSTER = "submit on a login node of that cluster"
+DECIDED = {  # options of sbatch that would undo what the scripts say -> what to do instead
+    "nodes": f"{BEFORE_DASHES}: --nodes",
+    "ntasks": "ranks are nodes x ranks per node: --nodes, --ranks-per-node",
+    "ntasks-per-node": f"{BEFORE_DASHES}: --ranks-per-node",
+    "job-name": f"{BEFORE_DASHES}: --job-name",
+    "time": f"{BEFORE_DASHES}: --time",
+    "array": f"{BEFORE_DASHES}: --array",
+    "output": BY_SUBMIT,
+    "hold": BY_SUBMIT,
+    "parsable": BY_SUBMIT,
+    "quiet": "sbatch would not print the job number",
+    "test-only": "use --dry-run",
+    "wait": BY_SUBMIT,
+    "wrap": BY_SUBMIT,
+    "help": BY_SUBMIT,
+    "usage": BY_SUBMIT,
+    "version": BY_SUBMIT,
+    "clusters": ONE_CLUSTER,
+}
+SHORT = {"N": "nodes", "n": "ntasks", "J": "job-name", "t": "time", "a": "array", "o": "output", "H": "hold"}
+SHORT |= {"W": "wait", "h": "help", "V": "version", "M": "clusters", "Q": "quiet"}
+FLAGS = {"contiguous", "exclusive", "get-user-env", "nice", "no-kill", "no-requeue", "overcommit", "oversubscribe"}
+FLAGS |= {"propagate", "reboot", "requeue", "share", "spread-job", "use-min-nodes", "verbose"}
+SHORT_FLAGS = ("-k", "-O", "-s", "-v")  # behind either no value stands: sbatch would take it for the script
+
+
+def check_sbatch_words(words: Sequence[str]) -> tuple[str, ...]:
+    """The words if sbatch takes them for its options. Raises ValueError for those that submit says itself."""
+    for previous, word in zip(("", *words), words):
+        if not word.isprintable():
+            raise ValueError(f"{word!r} after --: contains a control character; remove it")
+        if word in ("-", "--") or not (word.startswith("-") or _takes_value(previous)):
+            raise ValueError(
+                f"'{word}' after --: expected an option of sbatch, such as --qos=high; sbatch would take "
+                "this for the script"
+            )
+        if advice := DECIDED.get(_decided_option(word)):
+            raise ValueError(f"'{word}' after --: {advice}")
+    return tuple(words)
+
+
+def _takes_value(word: str) -> bool:
+    """Whether the word behind this one is its value."""
+    return word.startswith("-") and "=" not in word and word not in SHORT_FLAGS and word[2:] not in FLAGS
+
+
+def for_collecting(words: Sequence[str]) -> tuple[str, ...]:
+    """Of words that `check_sbatch_words` took, those for the job that collects: it takes any one node."""
+    pairs = zip(("", *words), words)
+    return tuple(word for previous, word in pairs if not (_names_nodes(word) or _names_nodes_next(previous, word)))
+
+
+def _names_nodes(word: str) -> bool:
+    """Whether it is an option that chooses nodes, shortened perhaps: no other begins with --nodel or --nodef."""
+    if not word.startswith("--"):
+        return word.startswith(("-w", "-F"))
+    name = word.partition("=")[0]
+    return len(name) > len("--node") and any(long.startswith(name) for long in ("--nodelist", "--nodefile"))
+
+
+def _names_nodes_next(previous: str, word: str) -> bool:
+    """Whether it is the value of such an option."""
+    is_alone = previous in ("-w", "-F") or (previous.startswith("--") and "=" not in previous)
+    return is_alone and _names_nodes(previous) and not word.startswith("-")
+
+
+def _decided_option(word: str) -> str:
+    """Which of DECIDED the word says, shortened perhaps, as sbatch allows; empty: none."""
+    if not word.startswith("--"):
+        return SHORT.get(word[1:2], "") if word.startswith("-") else ""
+    name = word[2:].partition("=")[0]
+    return name if name in DECIDED else next((long for long in DECIDED if long.startswith(name)), "")
+
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 NOTHING = "nothing was submitted"

@@ -1,18 +1,36 @@
-"""A sweep from its folder and from Slurm: its runs, its jobs, and missing cells."""
+"""A sweep from its folder and from Slurm: its runs, its jobs, and missing cells.
 
-from collections.abc import Iterable
+The output of `status` and `collect` for a sweep: states of jobs, missing cells, and the next command. Pure.
+"""
+
+import shlex
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from ..evaluation.missing import MissingCell
-from ..runs.folder import CellKey, RunFolder
+from ..evaluation.missing import FAILED, MissingCell, group_missing
+from ..runs.folder import CellKey, RunFolder, key_of
 from ..runs.plan import Launch, Plan
 from ..runs.rows import Row, RunError
-from . import fates
-from .endings import Ending, ending
+from ..tables import UNBOUNDED, Screen, columns_of, fitted
+from ..units import format_ranges
+from . import job_states
 from .job_files import JOBS, Submission, read_records, read_submissions, runs_of
-from .job_states import JobStates, ask_states, kept_states
-from .tasks import JobTask, tasks_of
+from .job_states import (
+    FORGOTTEN,
+    RUNNING,
+    UNSURE,
+    Ending,
+    JobStates,
+    JobTask,
+    ask_states,
+    by_slurm,
+    ending,
+    kept_states,
+    tasks_of,
+)
+from .parsing import SlurmJob, duration
 
 
 @dataclass(frozen=True)
@@ -48,7 +66,7 @@ class Overview:
 
     def missing(self, run: SweepRun) -> list[MissingCell]:
         """What of the run has no time although it should."""
-        return fates.missing(run.plan, run.marks, self.tasks_of(run), self.told)
+        return job_states.missing(run.plan, run.marks, self.tasks_of(run), self.told)
 
     def launches(self, task: JobTask) -> list[Launch]:
         """The planned launches that a job measures."""
@@ -111,3 +129,129 @@ def _read_run(folder: RunFolder, sweep: Path) -> SweepRun:
     finished = {launch: folder.finished(launch) for launch in plan.planned_launches()}
     name = folder.path.resolve().relative_to(sweep.resolve()).as_posix()
     return SweepRun(name, folder, plan, tuple(marks), finished)
+
+
+HEADER = ("name", "job", "nodes", "ranks", "cells", "state")
+TIMES = {1: "once", 2: "twice"}
+
+
+class StatusLine(NamedTuple):
+    """One job, as text."""
+
+    name: str
+    job: str
+    nodes: str
+    ranks: str
+    cells: str  # done/all
+    state: str
+
+
+def status_lines(overview: Overview) -> list[StatusLine]:
+    """The jobs of the newest submission, and of what was before it those that have not ended."""
+    newest = max((submission.number for submission in overview.submissions), default=0)
+    shown = [task for task in overview.tasks if task.submission == newest or overview.ending(task).active]
+    collecting = [_collecting_line(overview, submission, newest) for submission in overview.submissions]
+    return [*(_task_line(overview, task) for task in shown), *filter(None, collecting)]
+
+
+def next_step(overview: Overview, collected: bool) -> str:
+    """`74 of 240 cells done; next: ...`; `collected`: there is a report of all of them."""
+    done, cells = overview.progress
+    sweep = shlex.quote(str(overview.sweep))
+    progress = f"{done} of {cells} cells done"
+    collecting = _collecting_job(overview)
+    if active := overview.active():
+        waiting = collecting and collecting.queued and f"job {collecting.id} then collects them"
+        follow_up = waiting or f"then: allreduce-bench collect {sweep}"
+        return f"{progress}; {len(active)} job{'s' if len(active) > 1 else ''} unfinished; {follow_up}"
+    if collecting:
+        return f"{progress}; job {collecting.id} {'is collecting them' if collecting.running else 'will collect them'}"
+    if done < cells and any(overview.ending(task).kind == UNSURE for task in overview.tasks):
+        return f"{progress}; next, when all jobs have ended: allreduce-bench collect {sweep}"
+    if done < cells:
+        hint = f"(to list missing cells: allreduce-bench collect {sweep})"
+        return f"{progress}; next: allreduce-bench submit --resume -o {sweep} {hint}"
+    return progress if collected else f"{progress}; next: allreduce-bench collect {sweep}"
+
+
+def _collecting_job(overview: Overview) -> SlurmJob | None:
+    """The job that collects, while it waits or runs."""
+    jobs = [overview.told.jobs.get(submission.collect or "") for submission in overview.submissions]
+    return next((job for job in jobs if job and (job.queued or job.running)), None)
+
+
+def status_text(lines_of_jobs: Sequence[StatusLine], screen: Screen = UNBOUNDED) -> str:
+    """The table in aligned columns, with its header; long states wrap where the screen ends."""
+    columns = columns_of([HEADER, *lines_of_jobs], left=range(len(HEADER)), text=len(HEADER) - 1)
+    return "\n".join(fitted(columns, screen)) + "\n"
+
+
+def account_lines(overview: Overview, missing: Sequence[Sequence[MissingCell]]) -> list[str]:
+    """The lines; `missing`: what of each run of the overview has no time although it should."""
+    sentences = []
+    for run, cells in zip(overview.runs, missing):
+        prefix = "" if len(overview.runs) == 1 else f"{run.name}: "
+        sentences += [prefix + group.sentence for group in group_missing(run.plan, cells)]
+    return [*sentences, _count_sentence(overview, sum(map(len, missing))), *_next_commands(overview, missing)]
+
+
+def _task_line(overview: Overview, task: JobTask) -> StatusLine:
+    launches = overview.launches(task)
+    progress = [run.progress(launches) for run in overview.runs if run.name == task.run]
+    ranks = format_ranges({launch.ranks for launch in launches})
+    name = task.name if task.run == "." or task.run in task.name else f"{task.run}/{task.name}"
+    cells = "".join(f"{finished}/{planned}" for finished, planned in progress)
+    return StatusLine(name, task.id, str(task.nodes), ranks, cells, _state_phrase(overview, task))
+
+
+def _state_phrase(overview: Overview, task: JobTask) -> str:
+    ending, job = overview.ending(task), overview.told.jobs.get(task.id)
+    phrase = ending.phrase
+    if ending.kind == RUNNING and job and job.limit_s is not None and job.elapsed_s is not None:
+        left = max(0.0, job.limit_s - job.elapsed_s)
+        phrase += f", {duration(left)} of {duration(job.limit_s)} remaining"
+    if task.restarts:
+        phrase += f", requeued {TIMES.get(task.restarts, f'{task.restarts} times')}"
+    return phrase
+
+
+def _collecting_line(overview: Overview, submission: Submission, newest: int) -> StatusLine | None:
+    """The job that collects, of the newest submission or where it has not ended."""
+    job = overview.told.jobs.get(submission.collect or "")
+    if submission.collect is None or (submission.number != newest and not (job and (job.queued or job.running))):
+        return None
+    if job is None or job.state == FORGOTTEN:
+        state = "unknown"
+    elif slurm_ending := by_slurm(job):
+        state = slurm_ending.phrase
+    else:
+        state = "done" if job.state == "COMPLETED" else "failed, or cells are missing"
+    return StatusLine("collect", submission.collect, "1", "", "", state)
+
+
+def _count_sentence(overview: Overview, missing: int) -> str:
+    """`286 of 300 cells measured, 4 skipped as planned`."""
+    cells = overview.progress[1]
+    skipped = sum(map(_skipped_cells, overview.runs))
+    sentence = f"{cells - missing} of {cells} cells complete" if missing else f"all {cells} cells complete"
+    return sentence + (f" ({skipped} skipped intentionally)" if skipped else "")
+
+
+def _skipped_cells(run: SweepRun) -> int:
+    return len({(mark["launch"], key_of(mark)) for mark in run.marks if mark["state"] == "skipped"})
+
+
+def _next_commands(overview: Overview, missing: Sequence[Sequence[MissingCell]]) -> list[str]:
+    """The one command that measures the missing cells; none if another attempt cannot help."""
+    runs = [run for run, cells in zip(overview.runs, missing) if any(cell.state not in FAILED for cell in cells)]
+    if active := overview.active():
+        jobs = ", ".join(task.id for task in active)
+        return [f"still queued or running: job {jobs}; run collect again after it has ended"]
+    if runs and overview.tasks:
+        when = ", after all jobs of the sweep have ended" if overview.told.silence else ""
+        resume = f"allreduce-bench submit --resume -o {shlex.quote(str(overview.sweep))}"
+        return [f"to submit the missing cells again{when}: {resume}"]
+    return [
+        f"to measure the missing cells: allreduce-bench run --resume -o {shlex.quote(str(run.folder.path))}"
+        for run in runs
+    ]

@@ -9,8 +9,8 @@ from measured_runs import bench
 from places import ROOT
 
 from allreduce_bench.runs import schema
-from allreduce_bench.slurm.allocation import Allocation
-from allreduce_bench.slurm.job_record import JobRecord
+from allreduce_bench.slurm.commands import Allocation
+from allreduce_bench.slurm.job_files import JobRecord
 
 TEXT = (ROOT / "results" / "README.md").read_text()
 

@@ -2,11 +2,20 @@
 
 import pytest
 
-from allreduce_bench.slurm.endings import DONE, ENDED, QUEUED, RUNNING, UNSURE, Ending, ending
 from allreduce_bench.slurm.job_files import StartRecord
-from allreduce_bench.slurm.job_states import FORGOTTEN, JobStates
+from allreduce_bench.slurm.job_states import (
+    DONE,
+    ENDED,
+    FORGOTTEN,
+    QUEUED,
+    RUNNING,
+    UNSURE,
+    Ending,
+    JobStates,
+    JobTask,
+    ending,
+)
 from allreduce_bench.slurm.parsing import SlurmJob
-from allreduce_bench.slurm.tasks import JobTask
 
 SILENT = JobStates({}, "scontrol not found in PATH")
 

@@ -3,7 +3,7 @@
 import pytest
 
 from allreduce_bench.runs.plan import Cell, Launch, Plan
-from allreduce_bench.slurm.estimate import (
+from allreduce_bench.slurm.jobs import (
     CHECK_S,
     START_OF_NODE_S,
     START_S,

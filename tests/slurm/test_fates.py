@@ -6,10 +6,9 @@ from rechecked import change_json, recheck
 
 from allreduce_bench.evaluation.missing import explain_rows, group_missing, not_begun_sentences
 from allreduce_bench.evaluation.summary import summarise
-from allreduce_bench.slurm import fates
-from allreduce_bench.slurm.job_states import JobStates
+from allreduce_bench.slurm import job_states
+from allreduce_bench.slurm.job_states import JobStates, JobTask
 from allreduce_bench.slurm.parsing import SlurmJob
-from allreduce_bench.slurm.tasks import JobTask
 
 TIMEOUT = JobStates({"124": SlurmJob("124", "TIMEOUT", limit_s=1800.0)})
 
@@ -20,7 +19,7 @@ def task(number: str, only: str) -> JobTask:
 
 def missing(folder, tasks=(), told=TIMEOUT):
     marks = folder.marks()
-    return fates.missing(folder.plan(), marks, tasks, told)
+    return job_states.missing(folder.plan(), marks, tasks, told)
 
 
 def sentences(folder, *rest) -> list[str]:

@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from allreduce_bench.slurm.allocation import Allocation
-from allreduce_bench.slurm.job_record import JobRecord
+from allreduce_bench.slurm.commands import Allocation
+from allreduce_bench.slurm.job_files import JobRecord
 
 FIELDS = ["job", "task", "restart", "only", "nodes", "switches", "started", "stage", "ended", "end", "why", "requeued"]
 

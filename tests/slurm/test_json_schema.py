@@ -10,8 +10,8 @@ from strict_schemas import FORMATS, changed, undescribed, undescribed_of_folder
 
 from allreduce_bench.cli import main
 from allreduce_bench.runs.json_schema.check import document_violations
-from allreduce_bench.slurm.allocation import Allocation
-from allreduce_bench.slurm.job_record import JobRecord
+from allreduce_bench.slurm.commands import Allocation
+from allreduce_bench.slurm.job_files import JobRecord
 from allreduce_bench.slurm.job_states import JobStates, keep_states
 from allreduce_bench.slurm.parsing import SlurmJob
 

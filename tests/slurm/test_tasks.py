@@ -6,7 +6,7 @@ from made_sweeps import record, submit
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.plan import Launch
 from allreduce_bench.slurm.job_files import read_records, read_submissions
-from allreduce_bench.slurm.tasks import BY_HAND, JobTask, tasks_of
+from allreduce_bench.slurm.job_states import BY_HAND, JobTask, tasks_of
 
 
 @pytest.fixture
