@@ -14,8 +14,8 @@ from ..algorithms import builtin, find
 from ..runs.cell import parts_of
 from ..runs.schema import FLOOR
 from ..units import MAX_RANKS
-from .newest import or_newest
 from .sections import examples
+from .show import or_newest
 from .terminal import screen
 from .types import NAMES, OneLineError, errors_in_one_line, no_limit, own_files, talk, tell_damages
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from .newest import or_newest
 from .sections import examples
+from .show import or_newest
 from .types import OneLineError, errors_in_one_line, own_files, tell_damages
 
 

@@ -134,7 +134,7 @@ def _plan_of(options: Mapping[str, Any], **decided: Any) -> Plan:
     )
     if not any(options[name] for name in ("executor", "window", "machine")):
         return plan
-    from .executors import with_executors  # late: few runs ask
+    from .own_algorithms import with_executors  # late: few runs ask
 
     return with_executors(plan, options)
 

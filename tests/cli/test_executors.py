@@ -6,8 +6,8 @@ import pytest
 from click.testing import CliRunner
 from hand_models import hand_model
 
-from allreduce_bench.cli import executors
-from allreduce_bench.cli.executors import decided
+from allreduce_bench.cli import own_algorithms
+from allreduce_bench.cli.own_algorithms import decided
 from allreduce_bench.cli.request import request_of
 from allreduce_bench.cli.run import run
 from allreduce_bench.machine.mpi import INSTALL
@@ -26,11 +26,11 @@ def plan_of(*words: str) -> Plan:
 @pytest.fixture
 def numba(monkeypatch):
     """Say whether numba is here."""
-    executors._auto.cache_clear()
+    own_algorithms._auto.cache_clear()
     yield lambda is_here: monkeypatch.setattr(
-        executors, "why_not_compiled", lambda: None if is_here else f"needs numba: {INSTALL}"
+        own_algorithms, "why_not_compiled", lambda: None if is_here else f"needs numba: {INSTALL}"
     )
-    executors._auto.cache_clear()
+    own_algorithms._auto.cache_clear()
 
 
 def test_without_the_option_nothing_changes():
