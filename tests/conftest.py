@@ -1,5 +1,6 @@
 """What every test needs: places of its own for what MPIs leave behind, its turn at the cores, and patience there."""
 
+import signal
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -9,6 +10,9 @@ from hypothesis import HealthCheck, settings
 
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])  # cores are shared
 settings.load_profile("busy")
+
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as of a shell that starts the tests in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # programs that tests start would ignore it, too
 
 ALONE = ("cluster", "launching", "machine", "watching")  # folders of tests that look at all processes and at the load
 

@@ -179,8 +179,8 @@ def differences(ratios_of_pairs: Sequence[Sequence[float]], kept: Sequence[float
     prior = prior_of(variances, degrees) if drawn else NOTHING
     moderated = [shrunk(*own, prior) for own in zip(variances, degrees)]
     told: list[Difference | None] = [None] * len(ratios_of_pairs)
-    for i, logs, own, (variance, all_degrees) in zip(known, drawn, variances, moderated):
-        told[i] = _difference(logs.values, max(own, variance), all_degrees)
+    for i, logs, own, (pooled, all_degrees) in zip(known, drawn, variances, moderated):
+        told[i] = _difference(logs.values, max(own, pooled), all_degrees)
     return told
 
 

@@ -24,7 +24,7 @@ from ..machine.node import hide_secrets
 from ..measuring.hello import MARK
 from ..runs.start import AUTO, Start
 from ..units import format_time
-from .find import FAMILIES, INSTALL, Launcher, LaunchError, find_launcher, mpirun_command
+from .find import FAMILIES, INSTALL, LaunchError, find_launcher, mpirun_command
 from .launcher import Launcher
 from .launchers.srun import kinds_of_library, kinds_of_srun
 from .layout import idle_scheduler

@@ -390,10 +390,10 @@ def _of_launches(attempts: Sequence[dict]) -> list[Caveat]:
     """The findings of the launches, each kind with its rank counts; the severe ones first."""
     launches_of: dict[tuple[str, str], dict[Note, set[int]]] = {}
     for fact in attempts:
-        for finding in fact.get("findings", []):
-            code = finding["code"]
-            level = finding.get("level") or ("severe" if code in SEVERE else "caution")
-            note = Note(finding["text"], finding.get("effect", ""), finding.get("advice", ""))
+        for one in fact.get("findings", []):
+            code = one["code"]
+            level = one.get("level") or ("severe" if code in SEVERE else "caution")
+            note = Note(one["text"], one.get("effect", ""), one.get("advice", ""))
             launches_of.setdefault((level, code), {}).setdefault(note, set()).add(fact["ranks"])
     caveats = []
     for level, code in sorted(launches_of, key=_urgency):

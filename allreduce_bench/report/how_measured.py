@@ -266,7 +266,7 @@ def carried(rows: Sequence[SummaryRow]) -> list[tuple[str, str]]:
         rows_of_ranks = [row for row in rows if row["ranks"] == ranks]
         link = next((row["link"] for row in rows_of_ranks if row.get("link")), None)
         for label, sentence in (
-            ("network traffic", sentence(rows_of_ranks)),
+            ("network traffic", traffic_sentence(rows_of_ranks)),
             ("link between nodes", link),
         ):
             if sentence:

@@ -79,7 +79,7 @@ def _table_of_ranks(
         *(_group_losses(every) if plan.groups else ()),
         *_notes(every),
         *agreement.bits_sentences(plan, rows),
-        *([carried] if (carried := how_measured.sentence(rows)) else []),
+        *([carried] if (carried := how_measured.traffic_sentence(rows)) else []),
     ]
     delayed = _arrival_lines(every, screen) if plan.arrival else []
     placed = _placement_lines(every, screen) if len(plan.placement) > 1 else []

@@ -96,12 +96,12 @@ def whole_marks(columns: list[str], body: bytes, first: str | None, last: str | 
     unfit: list[bytes] = []
     is_moved = False
     possible = {first}  # what the next mark may follow
-    for content, crc32 in lines:
-        if crc32 is None:
+    for content, link in lines:
+        if link is None:
             unfit.append(content)
             continue
         row = _row_of(columns, content)
-        if crc32 in seen:
+        if link in seen:
             damages.append(("its row is there twice", row))
             continue
         if row["follows"] not in possible and (first or seen):
@@ -110,8 +110,8 @@ def whole_marks(columns: list[str], body: bytes, first: str | None, last: str | 
                 damages.append(("one or more rows before this cell are lost", row))
             is_moved |= row["follows"] in known
         unfit = []  # where none is missed, the lines between were cut off: nobody followed them
-        seen.add(crc32)
-        possible = {*possible, crc32} if row["state"] in UNFINISHED else {crc32}  # who watches writes, too
+        seen.add(link)
+        possible = {*possible, link} if row["state"] in UNFINISHED else {link}  # who watches writes, too
         cells.append(row)
     damages += [("a row was changed", _perhaps_row_of(columns, line)) for line in unfit if last or _was_whole(line)]
     if is_moved:
@@ -140,11 +140,11 @@ def end_of_marks(cells: Path, rows: Path, run_crc32: str) -> EndOfMarks | None:
     launch, _, attempt = rows.stem.partition(".")
     first = first_link(header_of_rows + header + newline, launch, int(attempt), run_crc32)
     end = EndOfMarks(columns, first, len(header_of_rows), not content.endswith(b"\n"))
-    for line, crc32 in _lines_of(body, run_crc32):
-        if crc32 is not None:
+    for line, link in _lines_of(body, run_crc32):
+        if link is not None:
             row = _row_of(columns, line)
             end_nbytes = int(row["rows_begin_nbytes"] or 0) + int(row["rows_nbytes"] or 0)
-            end = end._replace(last_crc32=crc32, rows_end_nbytes=end_nbytes)
+            end = end._replace(last_crc32=link, rows_end_nbytes=end_nbytes)
     return end
 
 
