@@ -14,6 +14,7 @@ settings.load_profile("busy")
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as of a shell that starts the tests in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)  # programs that tests start would ignore it, too
 
+MEASURING = ("health", "lab", "measuring", "training")  # folders of tests of which those over MPI measure
 ALONE = ("cluster", "launching", "machine", "watching")  # folders of tests that look at all processes and at the load
 
 
@@ -53,5 +54,5 @@ def turn_of(path: Path) -> str:
     if folder == "browser":
         return folder  # which is started once
     if folder in ALONE or "interpreters" in path.read_text():
-        return "measuring over MPI" if folder in (*ALONE, "measuring") else "over MPI"
+        return "measuring over MPI" if folder in (*ALONE, *MEASURING) else "over MPI"
     return str(path)
