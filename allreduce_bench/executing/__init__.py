@@ -21,7 +21,7 @@ from mpi4py import MPI
 from ..machine.mpi import library_name
 from ..schedule import Step, elements
 from ..watching.whereabouts import Partners, stepping
-from .places import PAGES, Allocate, page_of
+from .memory import PAGES, Allocate, page_of
 from .program import Copy, Exchange, Operation, Program, Reduce, View, exchanges
 from .program import floor as floor_program
 

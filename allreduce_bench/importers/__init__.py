@@ -9,10 +9,10 @@ need), `points`, `keep` (a run folder), `merge` (several runs as one). Who arriv
 `pair_tables`.
 """
 
-from .importer import Asked, Imported, LogError, LogNote, LogUnread, LogWarning
 from .keep import keep
 from .points import points
 from .reading import parts_of_logs, read, recognise, refuse_copy
+from .row import Asked, Imported, LogError, LogNote, LogUnread, LogWarning
 
 __all__ = [
     "Asked",

@@ -23,7 +23,7 @@ from typing import IO, Any, NamedTuple
 from ..runs.dtypes import DTYPES
 from ..runs.files import MOST_NBYTES, read_given
 from ..units import MAX_RANKS
-from .importer import LogError, LogWarning
+from .row import LogError, LogWarning
 
 US = 1e-6
 LARGEST = 10**17  # of any whole number in a log: beyond, it is damaged

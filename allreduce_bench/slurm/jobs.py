@@ -1,26 +1,19 @@
 """The expected duration of a job, estimated from its plan, and its time limit.
 
 The jobs of a sweep: one per run and number of nodes, for what is left to be measured there.
-
-The output about a submission: its jobs as a table, their node-hours, and the facts kept of them.
 """
 
 import re
-import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
 from math import ceil
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..runs.folder import RunFolder
 from ..runs.injected import longest_phase_s
 from ..runs.plan import Cell, Launch, Plan, PlanError
 from ..runs.start import Start
-from ..units import format_ranges, parse_duration, three_digits
-from .job_files import JOBS, SubmissionChoices
-from .submit import SubmissionOrder, next_number
-from .template import COLLECT, Rendering
+from ..units import format_ranges, parse_duration
 
 START_S, START_OF_NODE_S = 10.0, 0.1  # of a launch: Python and MPI on every node, and the clocks compared
 CALL_S, BYTES_PER_S = 1e-4, 1e9  # of a slow all-reduce: its start, and how fast long vectors come through
@@ -179,81 +172,3 @@ def _nodes_for(folder: RunFolder, plan: Plan, ranks: int) -> int:
         layout = f"{ranks} ranks, {per_node}" if ranks_per_node else "a plan without --ranks-per-node"
         raise PlanError(f"{folder.path}: {layout}: not a whole number of nodes; continue it with run --resume in a job")
     return ranks // ranks_per_node
-
-
-HEADS = ("", "job", "nodes", "ranks", "cells", "limit")
-
-
-def node_hours(rendering: Rendering, jobs: Sequence[SweepJob]) -> tuple[float, float]:
-    """What the jobs are expected to take, and what they take if each takes all of its time once."""
-    longest = sum(job.node_hours(rendering.limit_s(job.expected_s)) for job in jobs)
-    return sum(job.node_hours(job.expected_s) for job in jobs), longest + rendering.collecting_limit_s(jobs) / 3600
-
-
-def node_hours_sentence(rendering: Rendering, jobs: Sequence[SweepJob]) -> str:
-    """The node-hours in a sentence."""
-    expected, longest = map(three_digits, node_hours(rendering, jobs))
-    return f"node-hours: {expected} expected, {longest} if every job uses its whole time limit once"
-
-
-def overrun_sentence(rendering: Rendering, jobs: Sequence[SweepJob]) -> str:
-    """Which jobs will hardly end within their limit, in a sentence; empty: none."""
-    names = [job.label for job in jobs if job.expected_s > rendering.limit_s(job.expected_s)]
-    return f"may exceed their time limit and be requeued: {', '.join(names)}" if names else ""
-
-
-def order_rows(rendering: Rendering, jobs: Sequence[SweepJob], ids: Sequence[str]) -> list[tuple[str, ...]]:
-    """The table: HEADS, then every job, the collecting one last; an id each, or none at all."""
-    limits = [format_limit(rendering.limit_s(job.expected_s)) for job in jobs]
-    measuring = [
-        (job.label, str(job.nodes), str(job.ranks), str(job.cells), f"{job.tasks} x {limit}" if job.array else limit)
-        for job, limit in zip(jobs, limits)
-    ]
-    rows = [*measuring, (COLLECT, "1", "", "", format_limit(rendering.collecting_limit_s(jobs)))]
-    return [HEADS, *((name, number, *others) for (name, *others), number in zip(rows, ids or [""] * len(rows)))]
-
-
-def commands_of(order: SubmissionOrder) -> list[str]:
-    """The command lines that would submit it."""
-    number = next_number(order.sweep)
-    folder = order.sweep / JOBS / str(number)
-    scripts = [(script, ()) for script in order.scripts] + [(order.collecting, [s.name for s in order.scripts])]
-    return [
-        shlex.join(["sbatch", "--parsable", *order.sbatch_arguments(script, number, behind), str(folder / script.file)])
-        for script, behind in scripts
-    ]
-
-
-def submission_facts(
-    rendering: Rendering,
-    jobs: Sequence[SweepJob],
-    again: SubmissionChoices,
-    submitted: str,
-    ids: Sequence[str],
-    collect: str,
-) -> dict[str, Any]:
-    """What submission.json keeps: what was asked for, and of every job what it shall do."""
-    return {
-        "submitted": submitted,
-        "command": list(rendering.command),
-        "system": rendering.system.name,
-        "arguments": list(again.arguments),
-        "again": asdict(again),
-        "jobs": [_job_facts(rendering, job, number) for job, number in zip(jobs, ids)],
-        "collect": collect,
-    }
-
-
-def _job_facts(rendering: Rendering, job: SweepJob, number: str) -> dict[str, Any]:
-    return {
-        "name": job.name,
-        "nodes": job.nodes,
-        "ranks_per_node": job.start.ranks_per_node,
-        "run": job.run,
-        "only": job.only,
-        "script": rendering.script(job).file,
-        "job": number,
-        "array": job.array,
-        "limit_s": rendering.limit_s(job.expected_s),
-        "expected_s": round(job.expected_s, 1),
-    }
