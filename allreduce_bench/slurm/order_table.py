@@ -6,9 +6,8 @@ from dataclasses import asdict
 from typing import Any
 
 from ..units import three_digits
-from .estimate import format_limit
 from .job_files import JOBS, SubmissionChoices
-from .jobs import SweepJob
+from .jobs import SweepJob, format_limit
 from .scripts import COLLECT, Rendering
 from .submit import SubmissionOrder, next_number
 

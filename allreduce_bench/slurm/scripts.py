@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .estimate import SHORT_LIMIT_S, format_limit, limit_for, parse_limit, warning_for
-from .jobs import HERE, SweepJob
+from .jobs import HERE, SHORT_LIMIT_S, SweepJob, format_limit, limit_for, parse_limit, warning_for
 from .submit import Script
 from .systems import System
 from .template import ScriptError, Template, check_job_name
