@@ -56,7 +56,6 @@ def test_it_measures_and_reads_what_it_measured(core, python):
 def test_it_imports_fits_predicts_and_proves(core):
     python = Path(sys.executable)
     said(python, core, "import", LOGS / "osu_v7.4_2ranks_case1.txt", "-n", 2, "-o", "osu")
-    said(python, core, "fit", "osu")
     assert "ring" in said(python, core, "predict", "-a", "ring", "-n", 4, "--alpha", "1us", "--bandwidth", "10GB/s")
     assert "ring" in said(python, core, "verify", "ring", "-n", "1-4")
     assert "ring" in said(python, core, "list")
