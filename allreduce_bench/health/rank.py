@@ -1,12 +1,10 @@
-"""What the two ranks of a pair exchange, and how long it takes. No call of MPI blocks: a silent partner is noted.
+"""`python -m allreduce_bench.health.rank FOLDER`: rounds of disjoint pairs of nodes, one rank per node.
 
 Small messages go to and fro: half a round trip is the time of one (Hockney, "The communication challenge for MPP",
 1994). Large ones go in one direction and then in the other, each timed by its sender until the receiver's empty answer.
 
-`python -m allreduce_bench.health.rank FOLDER`: rounds of disjoint pairs of nodes, one rank per node.
-
-Rank 0 keeps the rows of a round before the next one begins. Where a partner does not answer within the timeout, the
-pair is kept as failed, and the launch ends, since messages are still under way.
+Rank 0 keeps the rows of a round before the next one begins. No call of MPI blocks: where a partner does not answer
+within the timeout, the pair is kept as failed, and the launch ends, since messages are still under way.
 """
 
 import os
@@ -29,8 +27,16 @@ from ..watching.whereabouts import doing
 from .pair_file import Asked, PairFolder, PairRow
 from .pair_rounds import ROUND_TRIPS, WARM_UPS, Order, second_round
 
+# Tags of messages
+READY, DATA = 1, 2  # between partners
+REPORTING = 3  # to rank 0, after a round
+
+# Waiting
 SPINS = 100  # looks for a message without giving way to other processes
-READY, DATA = 1, 2  # tags
+IDLE_S = 0.001  # between two looks of a rank that has nothing to do
+
+# States of rank 0 after a round
+GO_ON, END, END_BADLY = 0, 1, 2
 
 
 class SilentPartner(RuntimeError):
@@ -115,11 +121,6 @@ def take_large(partner: Partner, message: np.ndarray) -> None:
     partner.send(empty, READY)
 
 
-IDLE_S = 0.001  # between two looks of a rank that has nothing to do
-REPORT = 3  # tag
-GO_ON, END, END_BADLY = 0, 1, 2
-
-
 class Report(NamedTuple):
     """What a rank says after a round."""
 
@@ -186,8 +187,8 @@ class Check:
         silent = {self.rank_of[name] for pair in pairs for name in pair} - {own.rank}
         reports, deadline = [own], perf_counter() + 1.5 * self.order.timeout_s
         while silent - {report.partner for report in reports} and perf_counter() < deadline:
-            if self.comm.iprobe(tag=REPORT):
-                report = Report(*self.comm.recv(tag=REPORT))
+            if self.comm.iprobe(tag=REPORTING):
+                report = Report(*self.comm.recv(tag=REPORTING))
                 reports.append(report._replace(rows=[PairRow(*row) for row in report.rows]))
                 silent.discard(report.rank)
                 deadline = perf_counter() + 1.5 * self.order.timeout_s
@@ -231,7 +232,7 @@ def run_rounds(check: Check, folder: PairFolder, warning: WarningFlag) -> int:
             check.watch.say("cell", words=f"round {number} of {last}", facts={"round": number, "pairs": pairs})
         own = check.round(number, pairs)
         if comm.rank:
-            comm.send(tuple(own), 0, tag=REPORT)
+            comm.send(tuple(own), 0, tag=REPORTING)
         rows: list[PairRow] = []
         if comm.rank == 0:
             rows = kept_rows(number, pairs, check.collected(own, pairs), order, check.rank_of)

@@ -1,6 +1,6 @@
-"""A command inside a lab: it runs on the first host, gets the signals of this process, and its status is handed on.
+"""Commands inside a lab: what `lab` and `run --virtual-hosts` start there, and the lab around a command.
 
-Commands in a lab: what `run --virtual-hosts` and `lab run` enter, and what the hosts of the lab around them are.
+A command runs on the first host and gets the signals of this process; its exit status is handed on.
 """
 
 import os
@@ -21,7 +21,8 @@ from ..units import parse_rates
 from .lab import AGENT, INTERFACE, LabError, lab_around, rates_of_hosts
 from .room import Room, room, with_system_programs
 
-FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
+DEFAULT_RATE = "100mbit"  # of each link
+FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)  # to the command
 TCP_ONLY = {"UCX_TLS": "tcp,self"}  # else UCX finds that the hosts share memory, and leaves the links aside
 
 
@@ -84,9 +85,6 @@ def _exit_status(status: int, made: Room) -> int:
     if status < 0:
         raise LabEnded(signal.Signals(-status).name, made.has_ended(), 128 - status)
     return status
-
-
-DEFAULT_RATE = "100mbit"
 
 
 def run_in_lab_of(options: Mapping[str, Any], words: Sequence[str]) -> int | None:
