@@ -10,7 +10,6 @@ from . import formats
 from .judgement import Comparison, compare
 from .reading import ComparedRun, read_sides
 
-
 FORMATS = {"table": formats.table, "markdown": formats.markdown, "junit": formats.junit, "json": formats.json_text}
 
 __all__ = ["FORMATS", "Comparison", "ComparedRun", "compare", "read_sides"]
