@@ -183,8 +183,8 @@ def _block_sentences(health: Health) -> list[str]:
         ratios = [result.blocks.far_ratio for result in results]
         lines.append(
             f"{names}: {len(members)} groups of nodes: {groups}{more}; pairs between groups take "
-            f"{_range_words(ratios)} times as long as those within: racks or switches, not nodes; each pair is judged by "
-            "the pairs of its groups"
+            f"{_range_words(ratios)} times as long as those within: racks or switches, not nodes; each pair is judged "
+            "by the pairs of its groups"
         )
         quiet = [nodes[node] for node in alone if all(node not in result.slow_nodes for result in results)]
         if quiet:
