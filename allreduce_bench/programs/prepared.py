@@ -33,7 +33,7 @@ from .buffers import operation_of, pass_on, vectors_of
 from .candidates import AUTO, PYTHON, Candidate, algorithms_of, candidates, executors_here, words_of
 from .choice_file import ChoiceFile
 from .choices import NO_FILE, PROGRAM, Choice, ChoiceError, Chosen, OwnFile, own_files, write_choices
-from .own_comm import LONG_NBYTES, Links, OwnComm, leave, measured, own_comm, price_s, watch
+from .own_comm import LONG_NBYTES, Links, OwnComm, leave, measured_links, own_comm, price_s, watch
 from .settling import Settling
 
 FREED = "Allreduce: the communicator was freed"
@@ -286,7 +286,7 @@ class PreparedAllreduces:
         if not self._goes_by_model(shape):
             return candidates(self._words, self._algorithms.values(), executors, shape, topology)
         if self._links is None:
-            self._links = measured(self._site().comm)
+            self._links = measured_links(self._site().comm)
         slow = self._links.are_slow
         found = candidates(self._words, self._algorithms.values(), executors, shape, topology, slow)
         return self._by_price(found, shape, self._links)

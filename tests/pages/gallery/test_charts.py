@@ -35,7 +35,10 @@ def test_no_label_of_a_map_reaches_its_neighbour():
 
 
 def test_lines_rise_with_time_and_lie_inside():
-    lines = [PredictedTimes("ring", 1024, (2, 16, 1024), (1e-5, 1e-4, 1e-2)), PredictedTimes("tree", 1024, (2, 16, 1024), (3e-5,) * 3)]
+    lines = [
+        PredictedTimes("ring", 1024, (2, 16, 1024), (1e-5, 1e-4, 1e-2)),
+        PredictedTimes("tree", 1024, (2, 16, 1024), (3e-5,) * 3),
+    ]
     chart = line_chart("title", lines)
     ring, tree = ([tuple(map(float, pair.split(","))) for pair in curve.points.split()] for curve in chart.curves)
     assert [x for x, _ in ring] == sorted(x for x, _ in ring) and ring[0][1] > ring[1][1] > ring[2][1]
