@@ -1,4 +1,4 @@
-"""The JSON lines that `StepMonitor` writes of a program's steps, as arrivals; see `programs.step_monitor`."""
+"""The JSON lines that `StepMonitor` writes of a program's steps, as arrivals; see `monitor`."""
 
 import json
 import warnings

@@ -1,9 +1,4 @@
-"""Why nobody is named as slow, in sentences with the figures; and a step that was held up once.
-
-What arrivals say of ranks and nodes, in sentences: who is slow, what it costs, since when; or why nobody is.
-
-The ranks of a straggler report as a table, the latest first.
-"""
+"""What arrivals say, in sentences and as a table of ranks: who is slow, what it costs, since when; or why nobody is."""
 
 from collections.abc import Callable, Sequence
 from math import ceil, exp, isfinite, log10
@@ -38,10 +33,60 @@ from .verdict import (
     straggler_report,
 )
 
+# Who is named
+MOST_SUSPECTS = 4  # that have sentences of their own
+MOST_NAMED = 5  # suspects that are named in all
+MOST_NODES = 4  # of a group that are named
+LEAST_P = 1e-9  # a smaller p-value is not told apart
+MINUTE_S, HOUR_S = 60.0, 3600.0
+
+# Why nobody is
 MOST_Z = 1000  # beyond, there is no noise
 MOST_OFTEN = 4  # ranks that are named as often last
 MUCH_ALIKE = 5.0  # steps that are worth one, from which on that is said: a lag-1 correlation of 2/3
 MOST_STEPS = 1e6  # beyond, more steps are no advice
+HOW_TO_MEASURE = (
+    "a run says who arrives late only if ranks work before each call and are stamped before the common start: measure"
+    " one with --compute 20ms, or inject lateness with --arrival one-late"
+)
+
+# The table
+MOST_TABLE_RANKS = 16  # suspects are always among them
+TABLE_HEAD = ("rank", "node", "late", "of a step", "z", "last", "p", "caused", "suffered")
+SINCE_COLUMN = "since"  # one more column, where a suspect is slow for a stretch, or at times: its row is of these steps
+LEFT_OUT_COLUMNS = (4, 6, 8, 7)  # columns, in this order, where a screen is narrow
+
+NOT_INJECTED = Injected()
+
+
+class Judged(NamedTuple):
+    """Arrivals with what they say."""
+
+    what: str  # of what: `ring, 1 MiB, 8 ranks`; empty: all that there is
+    arrivals: Arrivals
+    report: StragglerReport
+    machines: tuple[NodeState, ...] = ()  # of each node; empty: not known
+    injected: Injected = NOT_INJECTED  # what the run made late on purpose
+
+
+def judged(
+    what: str, arrivals: Arrivals, machines: tuple[NodeState, ...] = (), injected: Injected = NOT_INJECTED
+) -> Judged:
+    """The arrivals with their report."""
+    return Judged(what, arrivals, straggler_report(arrivals), machines, injected)
+
+
+def sentences_of_run(folder: RunFolder) -> list[str]:
+    """Who arrived late in a run, or why nobody is named: the first sentences of each part. Raises RunError."""
+    parts = [judged(*part) for part in of_run(folder)]
+    told = [(part, verdict_sentences(part)[: 1 + len(injected_sentences(part))]) for part in parts]
+    return [f"{part.what}: {sentence}" for part, sentences in told for sentence in sentences]
+
+
+def verdict_sentences(judged: Judged) -> list[str]:
+    """The verdict, what was injected, its reasons and its price; one sentence each, the verdict first."""
+    first, *rest = _found_sentences(judged)
+    return [first, *injected_sentences(judged), *rest]
 
 
 def silence_sentences(arrivals: Arrivals, report: StragglerReport) -> list[str]:
@@ -196,49 +241,6 @@ SILENCE: dict[str, Callable[[Arrivals, StragglerReport], str]] = {  # code -> wh
     BELOW_NOISE: _below_noise,
     NO_SINGLE_CAUSE: _no_single_cause,
 }
-
-
-LEAST_P = 1e-9  # a smaller p-value is not told apart
-MINUTE_S, HOUR_S = 60.0, 3600.0
-NOT_INJECTED = Injected()
-MOST_SUSPECTS = 4  # that have sentences of their own
-MOST_NAMED = 5  # suspects that are named in all
-MOST_NODES = 4  # of a group that are named
-
-HOW_TO_MEASURE = (
-    "a run says who arrives late only if ranks work before each call and are stamped before the common start: measure"
-    " one with --compute 20ms, or inject lateness with --arrival one-late"
-)
-
-
-class Judged(NamedTuple):
-    """Arrivals with what they say."""
-
-    what: str  # of what: `ring, 1 MiB, 8 ranks`; empty: all that there is
-    arrivals: Arrivals
-    report: StragglerReport
-    machines: tuple[NodeState, ...] = ()  # of each node; empty: not known
-    injected: Injected = NOT_INJECTED  # what the run made late on purpose
-
-
-def sentences_of_run(folder: RunFolder) -> list[str]:
-    """Who arrived late in a run, or why nobody is named: the first sentences of each part. Raises RunError."""
-    parts = [judged(*part) for part in of_run(folder)]
-    told = [(part, verdict_sentences(part)[: 1 + len(injected_sentences(part))]) for part in parts]
-    return [f"{part.what}: {sentence}" for part, sentences in told for sentence in sentences]
-
-
-def judged(
-    what: str, arrivals: Arrivals, machines: tuple[NodeState, ...] = (), injected: Injected = NOT_INJECTED
-) -> Judged:
-    """The arrivals with their report."""
-    return Judged(what, arrivals, straggler_report(arrivals), machines, injected)
-
-
-def verdict_sentences(judged: Judged) -> list[str]:
-    """The verdict, what was injected, its reasons and its price; one sentence each, the verdict first."""
-    first, *rest = _found_sentences(judged)
-    return [first, *injected_sentences(judged), *rest]
 
 
 def injected_sentences(judged: Judged) -> list[str]:
@@ -489,12 +491,6 @@ def _duration(seconds: float) -> str:
     return f"{seconds / HOUR_S:.3g} h" if seconds >= HOUR_S else format_time(seconds)
 
 
-MOST_RANKS = 16  # rows; suspects are always among them
-HEAD = ("rank", "node", "late", "of a step", "z", "last", "p", "caused", "suffered")
-SINCE = "since"  # one more column, where a suspect is slow for a stretch, or at times: its row is of these steps
-LEFT_OUT = (4, 6, 8, 7)  # columns, in this order, where a screen is narrow
-
-
 class RankOrder:
     """The ranks of a report, suspects first, then the latest."""
 
@@ -510,7 +506,11 @@ class RankOrder:
 
 def table_head(judged: Judged) -> tuple[str, ...]:
     """The names of the columns."""
-    return (*HEAD, SINCE) if any(when_words(suspect, judged) for suspect in judged.report.suspects) else HEAD
+    return (
+        (*TABLE_HEAD, SINCE_COLUMN)
+        if any(when_words(suspect, judged) for suspect in judged.report.suspects)
+        else TABLE_HEAD
+    )
 
 
 def when_words(suspect: Suspect, judged: Judged) -> str:
@@ -518,7 +518,7 @@ def when_words(suspect: Suspect, judged: Judged) -> str:
     return often_words(suspect) or since_words(suspect, judged)
 
 
-def rank_rows(judged: Judged, most: int = MOST_RANKS) -> tuple[list[list[str]], int]:
+def rank_rows(judged: Judged, most: int = MOST_TABLE_RANKS) -> tuple[list[list[str]], int]:
     """The rows below `table_head`, and how many ranks are left out; none where nobody says when it is ready."""
     if judged.report.silence == NO_READY_TIMES:
         return [], 0
@@ -526,7 +526,7 @@ def rank_rows(judged: Judged, most: int = MOST_RANKS) -> tuple[list[list[str]], 
     shown = order.ranks[: max(most, len(order.all_shown))]
     own = {suspect.ranks[0]: suspect for suspect in judged.report.suspects if suspect.kind == RANK}
     since = {rank: when_words(each, judged) for each in judged.report.suspects for rank in each.ranks}
-    has_since = table_head(judged) != HEAD
+    has_since = table_head(judged) != TABLE_HEAD
     rows = [_row(judged, rank, own.get(rank)) + [since.get(rank, "")] * has_since for rank in shown]
     return rows, len(order.ranks) - len(shown)
 
@@ -546,7 +546,7 @@ def _row(judged: Judged, rank: int, suspect: Suspect | None) -> list[str]:
         f"{100 * late + 0.0:.1f} %".replace("-0.0 ", "0.0 ") if known else "",
         z_words(z, ".3g" if suspect else ".1f") if isfinite(z) else "",
         f"{100 * last:.3g} %" if suspect else f"{100 * last:.0f} %",
-        "" if not isfinite(p_value) else "<1e-9" if p_value < 1e-9 else f"{p_value:.1g}",
+        "" if not isfinite(p_value) else "<1e-9" if p_value < LEAST_P else f"{p_value:.1g}",
         _time(suspect.caused_s if suspect else float(report.caused_s[rank])),
         _time(float(report.suffered_s[rank])) if known else "",
     ]
@@ -570,6 +570,6 @@ def rank_table(judged: Judged, screen: Screen) -> list[str]:
     rows, left = rank_rows(judged)
     if not rows:
         return []
-    columns: list[Column] = columns_of([list(table_head(judged)), *rows], left=(1,), left_out=LEFT_OUT)
+    columns: list[Column] = columns_of([list(table_head(judged)), *rows], left=(1,), left_out=LEFT_OUT_COLUMNS)
     more = [f"and {left_words(judged, left)}; --format json has every rank"] if left else []
     return [*fitted(columns, screen, "--format json"), *more]
