@@ -1,6 +1,7 @@
 """What an all-reduce of so many bytes takes: by models of a machine, or from all-reduces that were timed before.
 
-Which all-reduces of a step have speculative times, and why, and which have but a lower bound.
+`doubts_of` says which all-reduces of a step have speculative times, and why; `any_lower_bound`, whether some have but a
+lower bound.
 """
 
 from bisect import bisect_left
