@@ -95,7 +95,7 @@ def candidates(
     """Those worth a trial, in an order that is the same on all ranks; native is the first.
 
     With one rank or no element there is nothing to try. Named algorithms are tried wherever these ranks allow them.
-    Over slow links messages are cut into short segments: see `runs.cuts`.
+    Over slow links messages are cut into short segments: see `runs.plan`.
     """
     size, found = len(topology.node_of), list[Candidate]()
     fitting = [algorithm for algorithm in algorithms if algorithm.unmet(size, topology) is None]
