@@ -17,8 +17,8 @@ what the groups differ by, or more. Ranks above a gap that their earlier blocks 
 longer, are slow; of other gaps it is said once that there are two groups, whoever is to blame.
 
 A rank has recovered where such a mean is below half of LEAST_SLOWER, and below LEAST_SLOWER beyond doubt. The noise of
-means is measured, as it is correlated (`noise.BlockNoise`), of the blocks before, so that a few ranks have to be watched for
-some ten steps first, and more where noise is large or lasts: `too_little` says what could be told.
+means is measured, as it is correlated (`noise.BlockNoise`), of the blocks before, so that a few ranks have to be
+watched for some ten steps first, and more where noise is large or lasts: `too_little` says what could be told.
 tests/studies/operating_curve.py measures how soon which lateness is found, tests/studies/monitor_alerts.py how many
 alerts there are without one.
 """
