@@ -253,7 +253,7 @@ def compare(
 
 
 def _refuse_copy(cells: Sequence[MatchedCell], baseline: ComparedRun, new: ComparedRun) -> None:
-    """Raises RunError where all times of the cells are the same on both sides."""
+    """Raise RunError where all times of the cells are the same on both sides."""
     medians_s = [cell.medians_s for cell in cells]
     if any(before for before, _ in medians_s) and all(before == after for before, after in medians_s):
         raise RunError(f"{new.name} holds the same times as {baseline.name} (a copy?); name another run")

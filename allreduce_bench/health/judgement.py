@@ -154,7 +154,7 @@ class Judged(NamedTuple):
         return exp(self.polished.node_effect[node])
 
     def link_ratio(self, pair: tuple[int, int]) -> float:
-        """Its time over that which both of its nodes have with others."""
+        """Return its time over that which both of its nodes have with others."""
         return exp(self.polished.residual[pair])
 
 
@@ -238,13 +238,13 @@ def _nearly(result: Judged, of_least: Polished, known: np.ndarray, threshold: fl
 
 
 def _alike(slow: Sequence[int], effect: np.ndarray, threshold: float) -> list[int]:
-    """Those that are as slow as their median, give or take the threshold: a switch slows its nodes alike."""
+    """Return those that are as slow as their median, give or take the threshold: a switch slows its nodes alike."""
     middle = float(np.median(effect[list(slow)])) if slow else 0.0
     return [node for node in slow if abs(effect[node] - middle) < log(1 + threshold)]
 
 
 def _slow_half(symmetric: np.ndarray, least: np.ndarray, threshold: float) -> tuple[int, ...]:
-    """So many slow nodes that most pairs are slow, so that medians do not show them; empty: there are none.
+    """Find so many slow nodes that most pairs are slow, so that medians do not show them; empty: there are none.
 
     Told by the quartile of a node's pairs, which is slow only where hardly any partner is fast with it: two levels of
     quartiles, and pairs of slow nodes with each other as slow as those with fast ones, which those of a rack are not.

@@ -122,7 +122,7 @@ def _slow_links(health: Health) -> list[str]:
 
 
 def _one_way(result: Judged, one: int, other: int) -> str:
-    """Which direction is slow, where only one is."""
+    """Return which direction is slow, where only one is."""
     there, back = (exp(result.table.log_time[pair] - result.table.symmetric[pair]) for pair in _both(one, other))
     if isnan(there) or isnan(back) or max(there, back) < 1.2 * min(there, back):
         return ""

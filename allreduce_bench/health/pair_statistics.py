@@ -247,7 +247,7 @@ def _nearest(table: np.ndarray, of_node: np.ndarray) -> np.ndarray:
 
 
 def _row_medians(values: np.ndarray) -> np.ndarray:
-    """Of each row, NaN left out; NaN of none."""
+    """Return the median of each row, NaN left out; NaN of none."""
     is_empty = np.isnan(values).all(axis=1)
     return np.where(is_empty, np.nan, np.nanmedian(np.where(is_empty[:, None], 0.0, values), axis=1))
 
@@ -278,7 +278,7 @@ def _levels(table: np.ndarray, of_node: np.ndarray) -> np.ndarray:
 
 
 def _step(table: np.ndarray, of_node: np.ndarray) -> float:
-    """From the median of near pairs to that of far ones, a logarithm; NaN: of one of them none is known."""
+    """Return the step from the median of near pairs to that of far ones, a logarithm; NaN: none of either is known."""
     is_near = (of_node[:, None] == of_node) & (of_node >= 0)
     is_far = (of_node[:, None] != of_node) & (of_node >= 0) & (of_node[:, None] >= 0)
     far, near = (table[pairs] for pairs in (is_far, is_near & ~np.eye(len(table), dtype=bool)))

@@ -157,7 +157,7 @@ class Check:
         self.name_of = {rank: name for name, rank in rank_of.items()}
 
     def round(self, number: int, pairs: Sequence[tuple[str, str]]) -> Report:
-        """What this rank measures in a round; nothing where it rests."""
+        """Return what this rank measures in a round; nothing where it rests."""
         own = self.name_of.get(self.comm.rank, "")
         for source, dest in pairs:
             if own in (source, dest):
@@ -183,7 +183,7 @@ class Check:
 
     @doing("waiting for the reports of the other ranks")
     def collected(self, own: Report, pairs: Sequence[tuple[str, str]]) -> list[Report]:
-        """On rank 0 the reports of all that are at work in a round; of a rank that is silent there is none."""
+        """Collect on rank 0 the reports of all that are at work in a round; a rank that is silent sends none."""
         silent = {self.rank_of[name] for pair in pairs for name in pair} - {own.rank}
         reports, deadline = [own], perf_counter() + 1.5 * self.order.timeout_s
         while silent - {report.partner for report in reports} and perf_counter() < deadline:
@@ -207,7 +207,7 @@ class Check:
 
 
 def kept_rows(number: int, pairs: Sequence[tuple[str, str]], reports: Sequence[Report], order: Order, rank_of) -> list:
-    """What the file gets of a round: the rows of pairs that are whole, and one row for each pair that failed."""
+    """Return what the file gets of a round: the rows of pairs that are whole, and one row for each pair that failed."""
     report_of = {report.rank: report for report in reports}
     rows: list[PairRow] = []
     for source, dest in pairs:
@@ -222,7 +222,7 @@ def kept_rows(number: int, pairs: Sequence[tuple[str, str]], reports: Sequence[R
 
 
 def run_rounds(check: Check, folder: PairFolder, warning: WarningFlag) -> int:
-    """All rounds of the launch; how it ended: END or END_BADLY."""
+    """Run all rounds of the launch and return how it ended: END or END_BADLY."""
     comm, order = check.comm, check.order
     rounds, number, state = list(order.rounds), order.first_round, GO_ON
     while (state := check.agreed(state if rounds else END)) == GO_ON:

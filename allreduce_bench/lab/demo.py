@@ -45,7 +45,7 @@ def _run(*words: str) -> int:
 
 
 def lab_sentences(folders: Sequence[RunFolder], fitted: Sequence[FittedSeries]) -> list[str]:
-    """For each run on virtual hosts what its links were set to, and how far each fitted beta is from it."""
+    """Say of each run on virtual hosts what its links were set to, and how far each fitted beta is from it."""
     sentences = []
     for folder in folders:
         rates = folder.plan().start.virtual_rates_bytes_per_s

@@ -103,7 +103,7 @@ def enter_lab(rates_bytes_per_s: Sequence[float], words: Sequence[str]) -> int:
 
 
 def refuse_lab_in_lab() -> None:
-    """Raises LabError where this process runs on a virtual host."""
+    """Raise LabError where this process runs on a virtual host."""
     if lab_around(os.environ):
         raise LabError("this command runs on a virtual host already; leave the lab to start other virtual hosts")
 
@@ -123,7 +123,7 @@ def rates_to_enter(options: Mapping[str, Any]) -> tuple[float, ...]:
 
 
 def _refuse_other_hosts(options: Mapping[str, Any], rates: tuple[float, ...]) -> None:
-    """Raises LabError where a run is to be continued on other virtual hosts than those that it was measured on."""
+    """Raise LabError where a run is to be continued on other virtual hosts than those that it was measured on."""
     if options["virtual_hosts"] is None:
         return
     stored, name = _rates_of_run(options), options["output"]
@@ -133,7 +133,7 @@ def _refuse_other_hosts(options: Mapping[str, Any], rates: tuple[float, ...]) ->
 
 
 def _rates_of_run(options: Mapping[str, Any]) -> tuple[float, ...] | None:
-    """Of the run to be continued; None: there is none."""
+    """Return the rates of the run to be continued; None: there is none."""
     folder: Path | None = options["output"]
     if options["resume"] and folder and is_taken(folder):
         return RunFolder(folder).plan().start.virtual_rates_bytes_per_s

@@ -106,7 +106,7 @@ class Room(NamedTuple):
     holder: subprocess.Popen  # with which all of it ends
 
     def has_ended(self) -> bool:
-        """Whether it was ended from outside, with all that ran inside; up to ENDING_S after the first sign of it."""
+        """Return whether it was ended from outside, with all inside; up to ENDING_S after the first sign of it."""
         with suppress(subprocess.TimeoutExpired):
             self.holder.wait(ENDING_S)
         return self.holder.returncode is not None
@@ -170,7 +170,7 @@ def _refuse_missing_programs() -> None:
 
 
 def _needs_user_namespace() -> bool:
-    """Whether the namespaces need a user namespace around them. Raises LabError where neither way is open."""
+    """Return whether the namespaces need a user namespace around them. Raises LabError where neither way is open."""
     for as_user in (False, True) if os.geteuid() == 0 else (True,):
         command = ["unshare", *(USER_SPACE if as_user else ()), *ROOM_SPACES, "bash", "-c", ":"]
         if (
@@ -201,5 +201,5 @@ def _built(holder: subprocess.Popen, rates: tuple[float | None, ...], as_user: b
 
 
 def _cause(said: Sequence[str]) -> str:
-    """What a program said first: later lines are consequences."""
+    """Return what a program said first: later lines are consequences."""
     return next((line for line in said if not line.startswith("Usage")), said[0])

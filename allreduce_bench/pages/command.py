@@ -213,7 +213,7 @@ def explain(algorithms, ranks, compare, every, output, **others) -> None:
 
 
 def _refuse_other_number(algorithms: Sequence[str], compare: bool) -> None:
-    """Raises OneLineError unless two algorithms are named to be compared, or a single one to be shown."""
+    """Raise OneLineError unless two algorithms are named to be compared, or a single one to be shown."""
     if compare and len(algorithms) != 2:
         raise OneLineError(f"--compare takes two algorithms, such as ring two_tree; found {len(algorithms)}")
     if not compare and len(algorithms) != 1:

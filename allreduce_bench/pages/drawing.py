@@ -111,7 +111,7 @@ def subject(
 
 
 def refuse_many_ranks(ranks: int) -> None:
-    """Raises AlgorithmError where a picture cannot show so many ranks."""
+    """Raise AlgorithmError where a picture cannot show so many ranks."""
     if ranks > MOST_RANKS:
         raise AlgorithmError(
             f"-n {ranks}: a picture shows at most {MOST_RANKS} ranks; leave out -o, or name a .txt file, for the text"
@@ -235,7 +235,7 @@ def _edges(messages: Sequence[Message]) -> Edges:
 
 
 def _is_tree(edges: Edges, ranks: int) -> bool:
-    """Whether the edges connect all ranks without a circle."""
+    """Return whether the edges connect all ranks without a circle."""
     reached = {0}
     for _ in range(ranks):
         reached |= {rank for edge in edges if reached & {*edge} for rank in edge}
@@ -268,7 +268,7 @@ def letters(ranks: int) -> tuple[str, ...]:
 
 
 def word(content: frozenset[int], block: int, names: Sequence[str]) -> str:
-    """What a block (number from 0) holds: `d4+a4`, or `S4` for the sum over all ranks, which `names` names.
+    """Return what a block (number from 0) holds: `d4+a4`, or `S4` for the sum over all ranks, which `names` names.
 
     Ranks stand in ascending order, but a run round the ring begins where it begins: `d4+a4` of four ranks.
     """

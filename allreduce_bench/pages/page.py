@@ -230,7 +230,7 @@ def _rows(drawing: Drawing, names: Sequence[str]) -> list[list[Row]]:
 
 
 def _data(panels: Sequence[Panel], cuts: Sequence[Sequence[Cut]], ranks: int, names: str) -> dict[str, Any]:
-    """What the script is told."""
+    """Return what the script is told."""
     return {
         "ranks": ranks,
         "names": rank_names(ranks, names),

@@ -85,7 +85,7 @@ def _png_figure(scene: Scene) -> Figure:
 
 
 def _columns(panels: int, shape: float) -> int:
-    """How many panels, `shape` times as wide as high, stand in a row: nearly PNG_SHAPE, and few empty places."""
+    """Return how many panels, `shape` times as wide as high, stand in a row: nearly PNG_SHAPE, and few empty places."""
 
     def cost(columns: int) -> float:
         rows = ceil(panels / columns)
@@ -153,7 +153,7 @@ def _on_their_way(figure: Figure, axes: Axes, scene: Scene, sent: Sequence[Way],
 
 
 def _moved(begin: Spot, share: float) -> Spot:
-    """From `begin` to the receiver, slowly at both ends."""
+    """Move a message from `begin` to the receiver, slowly at both ends."""
     eased = share * share * (3 - 2 * share)
     return Spot(begin.share + (END - begin.share) * eased, begin.lift * (1 - eased))
 

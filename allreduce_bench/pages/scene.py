@@ -169,7 +169,7 @@ def ways(scene: Scene, messages: Sequence[Message]) -> list[Way]:
 
 
 def along(scene: Scene, way: Way, share: float) -> Place:
-    """Where a message is at the share `share` of its way, a quadratic Bézier curve from box to box."""
+    """Return where a message is at the share `share` of its way, a quadratic Bézier curve from box to box."""
     x, y = _curve(scene, way, np.array([share]))[0]
     return Place(float(x), float(y))
 
@@ -233,7 +233,7 @@ def draw_ways(axes: Axes, scene: Scene, ways: Sequence[Way]) -> None:
 
 
 def draw_messages(axes: Axes, scene: Scene, ways: Sequence[Way], spots: Sequence[Spot]) -> list[Artist]:
-    """What travels on `ways`, each at its spot, as words (`a1+b1`) or as rows; returns what was drawn."""
+    """Draw what travels on `ways`, each at its spot, as words (`a1+b1`) or as rows; returns what was drawn."""
     drawn: list[Artist] = []
     for way, spot in zip(ways, spots):
         x, y = along(scene, way, spot.share)
@@ -246,7 +246,7 @@ def draw_messages(axes: Axes, scene: Scene, ways: Sequence[Way], spots: Sequence
 
 
 def says_words(scene: Scene, way: Way) -> bool:
-    """Whether what travels is drawn as words and not as rows."""
+    """Say whether what travels is drawn as words and not as rows."""
     return scene.drawing.ranks <= MOST_WORDS and len(way.blocks) == 1
 
 
@@ -346,7 +346,7 @@ def _head(line: np.ndarray, length: float) -> np.ndarray:
 
 
 def _colour(scene: Scene, way: Way) -> str:
-    """That of the block; grey where several travel together."""
+    """Return the colour of the block; grey where several travel together."""
     return colour_of(way.blocks[0], scene.drawing.blocks) if len(way.blocks) == 1 else "#4a4a4a"
 
 
@@ -356,7 +356,7 @@ def _points(pixels: float) -> float:
 
 
 def clear_spots(scene: Scene, ways: Sequence[Way], wished: float) -> list[Spot]:
-    """For each way the spot near the share `wished` of it where its message hides the least of boxes and messages."""
+    """Find for each way the spot near its share `wished` where its message hides the least of boxes and messages."""
     half = scene.box[0] / 2, scene.box[1] / 2
     taken = [(*place, *half) for places in scene.places for place in places]
     left, right, bottom, top = scene.limits

@@ -121,7 +121,7 @@ class Wrapped(MPI.Intracomm):
     prepared: PreparedAllreduces
 
     def Allreduce(self, sendbuf: Any, recvbuf: Any, op: Any = MPI.SUM) -> None:
-        """As PreparedAllreduces is called. Raises as it, and ValueError where the communicator was freed."""
+        """Call PreparedAllreduces. Raises as it, and ValueError where the communicator was freed."""
         self.prepared(sendbuf, recvbuf, op)
 
     def __reduce__(self) -> Any:

@@ -50,7 +50,7 @@ class Workspace:
         self._weight = 0
 
     def scratch(self, count: int, dtype: Any) -> np.ndarray:
-        """As an executor asks for it. All that is bound to a former one that was too short is let go."""
+        """Return scratch as an executor asks for it. All that is bound to a former one that was too short is let go."""
         if self._scratch.is_too_short(count, dtype):
             self.clear()
         return self._scratch.of(count, dtype)
@@ -69,7 +69,7 @@ class Workspace:
         return send.of(count, dtype), recv.of(count, dtype)
 
     def find(self, key: Hashable) -> Prepared | None:
-        """What is bound under this key, which is now the last one used."""
+        """Return what is bound under this key, which is now the last one used."""
         kept = self._bound.get(key)
         if kept is None:
             return None
@@ -90,12 +90,12 @@ class Workspace:
             kept.call.close()
 
     def drop_of(self, owner: object) -> None:
-        """The same of all keys that begin with `owner`."""
+        """Drop what is bound under all keys that begin with `owner`."""
         for key in [key for key in self._bound if isinstance(key, tuple) and key[0] is owner]:
             self.drop(key)
 
     def clear(self) -> None:
-        """The same of all."""
+        """Drop all that is bound."""
         for kept in self._bound.values():
             kept.call.close()
         self._bound.clear()
@@ -113,7 +113,7 @@ class _Pool:
         return count * np.dtype(dtype).itemsize > self._block.nbytes
 
     def of(self, count: int, dtype: Any) -> np.ndarray:
-        """Its beginning, as so many elements."""
+        """Return its beginning, as so many elements."""
         nbytes = count * np.dtype(dtype).itemsize
         if nbytes > self._block.nbytes:
             self._block = self._allocate(nbytes, np.uint8)

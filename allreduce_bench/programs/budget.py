@@ -43,7 +43,7 @@ class Budget:
         return self.share == inf
 
     def agree(self, untimed_s: float) -> None:
-        """All ranks took at least so long for the calls whose times each noted for itself."""
+        """Note that all ranks took at least so long for the calls whose times each noted for itself."""
         self._agreed_s = untimed_s
 
     def earn(self, time_s: float) -> None:
@@ -56,7 +56,7 @@ class Budget:
         self._prepared, self._preparing_s = self._prepared + prepared, self._preparing_s + preparing_s
 
     def allows(self, cost_s: float) -> bool:
-        """Whether so much may be spent now."""
+        """Return whether so much may be spent now."""
         return self.is_endless or self.spent_s + cost_s <= BEGIN_S + self.share * self.time_s
 
 
@@ -77,11 +77,11 @@ class Octave:
     _tried_at: int = 0
 
     def can_pay(self, cost_s: float) -> bool:
-        """Whether what a trial costs is little beside the time that these lengths took so far."""
+        """Return whether what a trial costs is little beside the time that these lengths took so far."""
         return cost_s <= SHARE_OF_OCTAVE * (self.agreed_s + self.counted_s)
 
     def may_try(self, who: Hashable) -> bool:
-        """Whether this length may be on trial: one at a time."""
+        """Return whether this length may be on trial: one at a time."""
         return self._trying in (None, who) or self.calls > self._tried_at + STALE_CALLS
 
     def tries(self, who: Hashable) -> None:

@@ -137,7 +137,7 @@ NAME_OF_HANDLE = _names_of_handles()
 
 
 def _is_plain(send: np.ndarray, recv: np.ndarray) -> bool:
-    """Whether they are vectors that can be reduced as they are: at a few bytes each further question would be seen."""
+    """Return whether they can be reduced as they are: at a few bytes each further question would be seen."""
     sent, received = send.flags, recv.flags
     return (
         send.ndim == 1 == recv.ndim
@@ -258,7 +258,7 @@ def _array(buffer: Any, name: str) -> np.ndarray | None:
 
 
 def _of_memory(buffer: Any, name: str) -> np.ndarray | None:
-    """Of what has the buffer protocol; None: of elements that numpy does not know, or at addresses of a device."""
+    """Return the memory of a buffer; None: of elements that numpy does not know, or at addresses of a device."""
     try:
         memory = memoryview(buffer)
     except (TypeError, BufferError):
@@ -278,7 +278,10 @@ def _tensor_type() -> Any:
 
 
 def _of_tensor(tensor: Any, name: str) -> np.ndarray | None:
-    """Of a tensor of PyTorch; None: of elements that are not ours. Raises ValueError: no dense one of the processor."""
+    """Return the memory of a tensor of PyTorch; None: of elements that are not ours.
+
+    Raises ValueError: no dense one of the processor.
+    """
     if tensor.device.type != "cpu":
         raise on_device(name, tensor.device.type)
     dtype = str(tensor.dtype).removeprefix("torch.")

@@ -57,7 +57,7 @@ class OwnComm:
         self._held_by.add(user)
 
     def free(self) -> None:
-        """All ranks together: what its users hold goes first."""
+        """Free it, all ranks together: what its users hold goes first."""
         for user in list(self._held_by):
             user.let_go()
         if self.site is not None and not MPI.Is_finalized():
@@ -66,7 +66,7 @@ class OwnComm:
 
 
 def own_comm(around: MPI.Comm) -> OwnComm:
-    """What is kept with `around`; made, on all ranks together, where one of them has nothing.
+    """Return what is kept with `around`; make it, on all ranks together, where one of them has nothing.
 
     A rank that left by an exception did not count itself out, and still has what the others freed. Where MPI has no
     communicators left, which its ranks find together, there is none from then on.
@@ -94,7 +94,7 @@ def watch(around: MPI.Comm, user: Any) -> None:
 
 
 def leave(around: MPI.Comm) -> None:
-    """All ranks together: one that joined needs it no longer; the last one frees it."""
+    """Leave it, all ranks together: one that joined needs it no longer; the last one frees it."""
     kept: Any = around.Get_attr(_key()) if around else None
     if kept is None:
         return

@@ -79,7 +79,7 @@ class Band:
         return times
 
     def is_left(self, times: np.ndarray) -> bool:
-        """Whether the choice is to be tried anew, by the least times over all ranks of a window, seconds [call]."""
+        """Return whether to try the choice anew, by the least times over all ranks of a window, seconds [call]."""
         ordered = sorted(times.tolist())  # quicker than numpy for so few
         low, typical, high = (ordered[len(ordered) * quarter // 4] for quarter in (1, 2, 3))
         self.typical_s = typical
@@ -193,7 +193,7 @@ class Trial:
         return np.array([time_s for _, time_s in self._taken]) if is_over else None
 
     def decide(self, times: np.ndarray) -> None:
-        """Who is left, by the times of the last calls over all ranks, seconds [call]."""
+        """Return who is left, by the times of the last calls over all ranks, seconds [call]."""
         for call, ((one, _), time_s) in enumerate(zip(self._taken, times.tolist())):
             if self._calls_of_turn == 1 or call % self._calls_of_turn:
                 self._times[one].append(time_s)
@@ -252,19 +252,19 @@ class Home(Protocol):
         """Those to try: more of them once the budget pays for the compiler."""
 
     def octave_of(self, shape: Shape) -> Octave:
-        """What its lengths share."""
+        """Return what its lengths share."""
 
     def meets(self, shape: Shape) -> bool:
         """Compare `shape` over all ranks; whether anything can be prepared. Raises ValueError, NotTogether."""
 
     def candidates_of(self, shape: Shape) -> list[Candidate]:
-        """Those worth a trial; the most promising first."""
+        """Return those worth a trial; the most promising first."""
 
     def bind(self, shape: Shape, candidate: Candidate, needs_bits: bool) -> Bound | Native:
         """A candidate, ready to run. Raises AlgorithmError."""
 
     def load_compiler(self) -> None:
-        """Once the budget pays for it."""
+        """Load the compiler, once the budget pays for it."""
 
 
 class Settling:
@@ -302,7 +302,7 @@ class Settling:
         return self._chosen.steps + sum(bound.steps for bound in self._bound.values())
 
     def call(self, send: np.ndarray, recv: np.ndarray) -> None:
-        """Once, on all ranks; in place both are the same."""
+        """Call it once, on all ranks; in place both are the same."""
         if self._untimed > 0:
             self._untimed -= 1
             self._run(send, recv)
@@ -317,7 +317,7 @@ class Settling:
                 self._look_at_band(self._band, times)
 
     def begin_trial(self, candidates: Sequence[Candidate], is_long: bool, guess_s: float | None = None) -> None:
-        """From the next call on; `guess_s` is what a call of the present choice takes, if that is known."""
+        """Begin at the next call; `guess_s` is what a call of the present choice takes, if that is known."""
         self._candidates, self._executors = list(candidates), self._home.executors
         if self._chosen.candidate not in self._candidates:
             self._candidates.append(self._chosen.candidate)
@@ -335,7 +335,7 @@ class Settling:
             bound.close()
 
     def _call_unknown(self, send: np.ndarray, recv: np.ndarray) -> None:
-        """Nothing is settled; the time is this rank's own until the next look."""
+        """Call while nothing is settled; the time is this rank's own until the next look."""
         begun = perf_counter()
         self._run(send, recv)
         time_s = perf_counter() - begun
@@ -348,7 +348,7 @@ class Settling:
             self._look()
 
     def _look(self) -> None:
-        """Whether to prepare something: by the least times over all ranks, which hold no waiting for others."""
+        """Return whether to prepare something: by the least times over all ranks, which hold no waiting for others."""
         budget, octave = self._home.budget, self._octave
         self._next_look += min(max(FIRST_LOOK_LONG, self._calls // 2), MOST_BETWEEN)
         times = np.array([self._own_s / self._calls, octave.untimed_s, budget.untimed_s])
@@ -364,7 +364,7 @@ class Settling:
             self.begin_trial(candidates, typical_s >= LONG_S, typical_s)
 
     def _take_over(self, choice: Candidate, typical_s: float) -> None:
-        """What another length of the octave has settled on."""
+        """Take over what another length of the octave has settled on."""
         if choice.executor != self._chosen.candidate.executor or choice.algorithm != self._chosen.candidate.algorithm:
             if not self._may_spend(self._home.budget.preparing_s) or not self._home.meets(self.shape):
                 return
@@ -420,7 +420,7 @@ class Settling:
             self._take(self._bound[trial.best])
 
     def _goes_on(self, trial: Trial) -> bool:
-        """Whether the next calls may be part of the trial, whose candidates are then prepared; else the best runs."""
+        """Return whether the next calls may be part of the trial; prepare its candidates then, else run the best."""
         coming = [one for one in dict.fromkeys(trial.coming) if one not in self._bound]
         budget, best_s = self._home.budget, trial.typical_s(trial.best)
         if best_s < inf and not self._may_spend(trial.loss_s + len(coming) * budget.preparing_s):
@@ -469,7 +469,7 @@ class Settling:
         self._hold(typical_s)
 
     def _hold(self, typical_s: float) -> None:
-        """From now on only the band is looked at."""
+        """Hold what runs: from now on only the band is looked at."""
         self._run, self._is_settled = self._chosen.run, True
         self._executors = self._octave.executors or self._executors
         self._band = Band(typical_s, self._patience)

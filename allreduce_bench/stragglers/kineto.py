@@ -99,7 +99,7 @@ class Matched(NamedTuple):
 
 
 def recognises(head: str) -> bool:
-    """Whether a file begins as a trace of Kineto, or as another trace of Chrome."""
+    """Return whether a file begins as a trace of Kineto, or as another trace of Chrome."""
     begin = head.lstrip("\ufeff \t\r\n")
     if begin.startswith("["):
         return '"ph"' in begin
@@ -107,7 +107,10 @@ def recognises(head: str) -> bool:
 
 
 def traced(path: Path) -> TracedRank:
-    """What a file says. Raises LogError: it is no such trace, does not say its rank, or holds no collective call."""
+    """Return what a file says.
+
+    Raises LogError: it is no such trace, does not say its rank, or holds no collective call.
+    """
     document = document_of(path)
     events = document.get("traceEvents") if isinstance(document, dict) else None
     if not isinstance(events, list):
@@ -281,7 +284,7 @@ def _kind(parts: Sequence[TracedRank]) -> str:
 
 
 def _are_the_same(part: TracedRank) -> bool:
-    """Whether the calls of the program and those that Gloo carried out are the same, one by one."""
+    """Return whether the calls of the program and those that Gloo carried out are the same, one by one."""
     return [call.collective for call in part.calls[OP]] == [call.collective for call in part.calls[GLOO]]
 
 
@@ -319,7 +322,7 @@ def _matched(parts: Sequence[TracedRank], kind: str, group: str) -> Matched:
 
 
 def _keys(calls: Iterable[TracedCall]) -> list[Key]:
-    """Of each call its number, and how many of that number were before it: a group of calls shares one."""
+    """Return of each call its number, and how many of that number were before it: a group of calls shares one."""
     seen: Counter[int] = Counter()
     keys = []
     for call in calls:
@@ -339,7 +342,7 @@ def _warn_of_fewer(parts: Sequence[TracedRank], keyed: Sequence[dict[Key, Traced
 
 
 def _refuse_unlike(parts: Sequence[TracedRank], of_rank: Sequence[Sequence[TracedCall]]) -> None:
-    """Raises LogError where the ranks did not record the same calls in the same order."""
+    """Raise LogError where the ranks did not record the same calls in the same order."""
     for part, calls in zip(parts[1:], of_rank[1:]):
         if len(calls) != len(of_rank[0]):
             raise LogError(
@@ -359,7 +362,7 @@ def _said(call: TracedCall) -> str:
 
 
 def _ends_us(part: TracedRank, kind: str, calls: Sequence[TracedCall]) -> list[float]:
-    """When each call ended; NaN: not known."""
+    """Return when each call ended; NaN: not known."""
     if kind == GLOO:
         return [call.end_us for call in calls]
     if kind == OP and part.calls[GLOO]:
@@ -409,7 +412,7 @@ def _on_one_clock(
 
 
 def _synced(parts: Sequence[TracedRank]) -> tuple[np.ndarray, float]:
-    """How far each clock is ahead of that of the first rank, by clock_sync events of all, seconds; and the error.
+    """Return how far each clock is ahead of the first rank's, by clock_sync events of all, seconds; and the error.
 
     The error is how far a single event lies off their mean, so of one event it is not known: infinite.
     """
@@ -422,7 +425,7 @@ def _synced(parts: Sequence[TracedRank]) -> tuple[np.ndarray, float]:
 
 
 def _is_last(entry_s: np.ndarray, end_s: np.ndarray) -> np.ndarray:
-    """Of each call whether it ends a step, bool [call]: whether the next one is entered after it has ended.
+    """Return of each call whether it ends a step, bool [call]: whether the next one is entered after it has ended.
 
     Buckets of gradients are summed while ranks go on computing, and waited for together: the last of them is what ranks
     come late to. By the clock of each rank; what most ranks do counts. Where no end is known, every call is a step.
@@ -432,7 +435,7 @@ def _is_last(entry_s: np.ndarray, end_s: np.ndarray) -> np.ndarray:
 
 
 def _refuse_disagreement(parts: Sequence[TracedRank], apart_s: float, leave_s: np.ndarray) -> None:
-    """Raises LogError where the same calls end further apart than half a step takes."""
+    """Raise LogError where the same calls end further apart than half a step takes."""
     ends_s = np.maximum.accumulate(leave_s.max(axis=1))
     step_s = float(np.median(np.diff(ends_s))) if len(ends_s) > 1 else np.inf
     if apart_s > step_s / 2:
@@ -444,7 +447,7 @@ def _refuse_disagreement(parts: Sequence[TracedRank], apart_s: float, leave_s: n
 
 
 def _refuse_other_times(parts: Sequence[TracedRank], entry_s: np.ndarray) -> None:
-    """Raises LogError where files of one host are not of the same time by its clock."""
+    """Raise LogError where files of one host are not of the same time by its clock."""
     late = int(entry_s[0].argmax())
     early = int(entry_s[-1].argmin())
     if entry_s[0, late] > entry_s[-1, early]:
@@ -456,7 +459,7 @@ def _refuse_other_times(parts: Sequence[TracedRank], entry_s: np.ndarray) -> Non
 
 
 def _refuse_hosts_ahead(parts: Sequence[TracedRank], matched: Matched, group: str) -> None:
-    """Raises LogError where hosts enter calls long before their GPUs begin them: then ranks are ready later."""
+    """Raise LogError where hosts enter calls long before their GPUs begin them: then ranks are ready later."""
     begin_us = [[one.entry_us for one in part.calls[KERNEL] if one.group in ("", group)] for part in parts]
     if any(len(of_rank) != len(matched.entry_us) for of_rank in begin_us):
         return
@@ -470,7 +473,7 @@ def _refuse_hosts_ahead(parts: Sequence[TracedRank], matched: Matched, group: st
 
 
 def _whole_job(parts: Sequence[TracedRank], ready_s: np.ndarray) -> np.ndarray:
-    """The same with a column of each rank of the job; NaN: it has no file, or is not of the group."""
+    """Give ready times a column for each rank of the job; NaN: it has no file, or is not of the group."""
     whole = np.full((len(ready_s), parts[0].ranks), np.nan)
     whole[:, [part.rank for part in parts]] = ready_s
     return whole

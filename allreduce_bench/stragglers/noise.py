@@ -105,7 +105,7 @@ def correlation_time(late: np.ndarray) -> float:
 
 
 def _without_a_change(late: np.ndarray) -> np.ndarray:
-    """The same about its mean before and after the step that divides it best (least squares)."""
+    """Return lateness about its mean before and after the step that divides it best (least squares)."""
     known = np.maximum((~np.isnan(late)).sum(axis=0), 1)
     centred = np.nan_to_num(late - np.nansum(late, axis=0) / known)
     before = np.arange(1, len(late))[:, None]
@@ -132,13 +132,13 @@ def _time_of_ratio(ratio: float, steps: int, length: int) -> float:
 
 
 def _variance_of_mean(lag1: np.ndarray, steps: int) -> np.ndarray:
-    """Of so many steps of an autoregressive process of variance 1."""
+    """Return the variance of a mean over so many steps of an autoregressive process of variance 1."""
     left = 1 - lag1
     return ((1 + lag1) / left - 2 * lag1 * (1 - lag1**steps) / (steps * left**2)) / steps
 
 
 def correlation_time_of_events(happens: np.ndarray) -> float:
-    """The same of events that are rare: bool [step, unit]; all units together, since most may have none."""
+    """Return the correlation time of rare events: bool [step, unit]; all units together, since most may have none."""
     known = happens.astype(float)
     single = known.var(axis=0, ddof=1).sum() if len(known) > 1 else 0.0
     if single <= 0:
@@ -171,7 +171,7 @@ def _typical(ratios: np.ndarray, freedom: int) -> float:
 
 
 def standing_out(values: np.ndarray, prior: np.ndarray | float) -> np.ndarray:
-    """How far each unit stands out from those below it, as a normal z. float64 [row, unit] as `values`; -inf: unknown.
+    """Return how far each unit stands out from those below it, as a normal z, float64 as `values`; -inf: unknown.
 
     Ranks that nothing is wrong with differ, too, lastingly: by some per cent. Whether one stands out from the others is
     asked of the units below it, so that slow ones do not hide each other (the generalised test of Rosner, Technometrics
@@ -221,7 +221,7 @@ def normal_of_t(t: np.ndarray, freedom: np.ndarray | float) -> np.ndarray:
 
 
 def expected_beyond(z: float, units: int) -> float:
-    """How many of so many units that differ by chance stand out as far."""
+    """Return how many of so many units that differ by chance stand out as far."""
     return units * 0.5 * erfc(z / sqrt(2))
 
 

@@ -101,7 +101,7 @@ def binned(late_s: np.ndarray, rows: int = MOST_ROWS, columns: int = MOST_COLUMN
 
 
 def _piece_length(count: int, most: int) -> int:
-    """How many neighbours stand in one place of at most so many."""
+    """Return how many neighbours stand in one place of at most so many."""
     return -(-count // most)
 
 

@@ -77,7 +77,7 @@ def judged(
 
 
 def sentences_of_run(folder: RunFolder) -> list[str]:
-    """Who arrived late in a run, or why nobody is named: the first sentences of each part. Raises RunError."""
+    """Return who arrived late in a run, or why nobody is named: the first sentences of each part. Raises RunError."""
     parts = [judged(*part) for part in of_run(folder)]
     told = [(part, verdict_sentences(part)[: 1 + len(injected_sentences(part))]) for part in parts]
     return [f"{part.what}: {sentence}" for part, sentences in told for sentence in sentences]
@@ -167,7 +167,7 @@ def _too_alike(arrivals: Arrivals, report: StragglerReport) -> str:
 
 
 def _worth_words(report: StragglerReport) -> str:
-    """What the steps are worth, and how many would do, where they depend on each other much; else empty."""
+    """Say what the steps are worth, and how many would do, where they depend on each other much; else empty."""
     if not report.worth_steps * MUCH_ALIKE < report.steps:
         return ""
     worth = f"{report.steps} of them say as much as {report.worth_steps:.2g} independent ones"
@@ -244,7 +244,7 @@ SILENCE: dict[str, Callable[[Arrivals, StragglerReport], str]] = {  # code -> wh
 
 
 def injected_sentences(judged: Judged) -> list[str]:
-    """What the run made late on purpose, and whether it is found; nothing where it did not."""
+    """Say what the run made late on purpose, and whether it is found; nothing where it did not."""
     injected, report = judged.injected, judged.report
     if injected.pattern:
         return [f"delays were injected: --arrival {injected.pattern}"]
@@ -293,7 +293,7 @@ def _other_sentences(judged: Judged, others: Sequence[Suspect]) -> list[str]:
 
 
 def _half_sentences(report: StragglerReport) -> list[str]:
-    """That the reference is late itself, so that nobody can say which half is slow."""
+    """Say that the reference is late itself, so that nobody can say which half is slow."""
     late = {rank for suspect in report.suspects if suspect.kind == RANK for rank in suspect.ranks}
     if report.ranks < 3 or 2 * len(late) < report.ranks:
         return []
@@ -441,7 +441,7 @@ def _steady_sentences(suspect: Suspect, judged: Judged) -> list[str]:
 
 
 def _machine_sentences(suspect: Suspect, judged: Judged) -> list[str]:
-    """What the kernel of its node counted, where that stands out."""
+    """Say what the kernel of its node counted, where that stands out."""
     state = judged.machines[suspect.node] if suspect.node < len(judged.machines) else NodeState()
     if judged.injected.pattern or not state.is_noteworthy:
         return []
@@ -462,7 +462,7 @@ def _wait_sentences(report: StragglerReport) -> list[str]:
 
 
 def _rest_sentences(report: StragglerReport, named: int) -> list[str]:
-    """What has no cause."""
+    """Say what has no cause."""
     by_chance = report.wait_share - report.lasting_share
     rest = [stall_words(report.stall)] if report.stall else []
     if report.unexplained_share >= 0.005:
@@ -514,7 +514,7 @@ def table_head(judged: Judged) -> tuple[str, ...]:
 
 
 def when_words(suspect: Suspect, judged: Judged) -> str:
-    """In which steps it is slow; empty: in all."""
+    """Say in which steps it is slow; empty: in all."""
     return often_words(suspect) or since_words(suspect, judged)
 
 
@@ -532,7 +532,7 @@ def rank_rows(judged: Judged, most: int = MOST_TABLE_RANKS) -> tuple[list[list[s
 
 
 def _row(judged: Judged, rank: int, suspect: Suspect | None) -> list[str]:
-    """What is known of a rank in all steps; of a rank that is a suspect the figures of its sentence."""
+    """Return what is known of a rank in all steps; of a rank that is a suspect the figures of its sentence."""
     report, arrivals = judged.report, judged.arrivals
     node = arrivals.node_of[rank]
     late, z = (suspect.slower_by, suspect.z) if suspect else (float(report.slower_by[rank]), float(report.z[rank]))
@@ -561,7 +561,7 @@ def _signed_time(time_s: float) -> str:
 
 
 def left_words(judged: Judged, left: int) -> str:
-    """Of ranks that have no row: `48 ranks more, all less late`; those of a group may be as late."""
+    """Say of ranks that have no row: `48 ranks more, all less late`; those of a group may be as late."""
     return f"{left} ranks more" + ", all less late" * (not judged.report.groups)
 
 

@@ -172,7 +172,7 @@ def standing(ready_s: np.ndarray, undisturbed_s: float, clock_error_s: float) ->
 
 
 def nobody(units: int) -> Standing:
-    """Of units too few, or of too few steps, to compare."""
+    """Return the standing of too few units, or of too few steps, to compare."""
     return Standing(np.full(units, np.nan), np.full(units, np.nan), np.nan, np.nan, (), np.nan, np.nan)
 
 
@@ -198,7 +198,7 @@ class _Stretches(NamedTuple):
 
 
 def _stretches(noise: _Noise, least_s: float, critical: float) -> _Stretches:
-    """Of each unit the stretch of blocks in which it is late most clearly, among those that matter and stand out."""
+    """Find the stretch of blocks in which each unit is late most clearly, among those that matter and stand out."""
     count, units = noise.blocks.shape
     sums = np.concatenate([np.zeros((1, units)), np.cumsum(np.nan_to_num(noise.blocks), axis=0)])
     best, level_s = np.zeros(units), np.zeros(units)
@@ -271,7 +271,7 @@ def two_groups(late_s: np.ndarray, undisturbed_s: float, noise_s: float) -> TwoG
 
 
 def critical_distance(units: int) -> float:
-    """How far apart two groups of so many units are at least."""
+    """Return how far apart two groups of so many units are at least."""
     return LEAST_DISTANCE * (1 + FEW_RANKS / units)
 
 
@@ -352,7 +352,7 @@ def period_of(is_late: np.ndarray) -> int:
 
 
 def _chance_of_regular(is_late: np.ndarray, others_are: np.ndarray) -> float:
-    """That as many steps drawn at random lie at equal distances from the first to the last step; 1: they do not.
+    """Return the chance that so many random steps lie at equal distances from first to last; 1: these do not.
 
     `others_are`: bool [step], that another unit is late. Where one is at the places that this one misses, what is
     regular comes to one unit or another.

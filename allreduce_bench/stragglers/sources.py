@@ -81,7 +81,7 @@ class Found(NamedTuple):
 
 
 def found_in(paths: Sequence[Path], communicator: str | None = None, step_s: float | None = None) -> Found:
-    """What all paths say, in order; the files of NCCL Inspector are parts of one job, so are traces, and records.
+    """Read what all paths say, in order; the files of NCCL Inspector are parts of one job, so are traces, and records.
 
     `communicator`: of Inspector, or a process group of traces. `step_s`: how long a step takes, which an arrival trace
     does not say. Raises LogError, RunError.

@@ -222,7 +222,7 @@ class StragglerReport(NamedTuple):
 
 
 def straggler_report(arrivals: Arrivals) -> StragglerReport:
-    """Who is slow, and what it costs. Raises ValueError where the shapes of the arrivals do not fit.
+    """Return who is slow, and what it costs. Raises ValueError where the shapes of the arrivals do not fit.
 
     Steps of which the duration or all ranks but one are not known are left out.
     """
@@ -290,7 +290,7 @@ def _steps_needed(job: Job, stands: Standing) -> float:
 
 
 def _suspects(job: Job, late: list[Late], weighed: Attribution) -> tuple[Suspect, ...]:
-    """Those who explain most first."""
+    """Return those who explain most first."""
     do_explain = sum(weighed.explained) >= LEAST_EXPLAINED
     suspects, explained = [], 0.0
     for number in sorted(range(len(late)), key=lambda number: -weighed.explained[number]):

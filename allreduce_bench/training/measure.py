@@ -122,7 +122,7 @@ def _algorithm(options: dict[str, Any]) -> str:
 
 
 def _executor(options: dict[str, Any], algorithm: str) -> str:
-    """Of the algorithm; the library's own all-reduce is called from Python, or from compiled code."""
+    """Choose the executor; the library's own all-reduce is called from Python, or from compiled code."""
     known = (NATIVE, "compiled") if algorithm == NATIVE else EXECUTORS
     executor = options["executor"] or known[0]
     if executor not in known:
@@ -131,7 +131,7 @@ def _executor(options: dict[str, Any], algorithm: str) -> str:
 
 
 def _refuse_too_much(elements: int, asked: dict[str, Any], options: dict[str, Any], less: str, shorter: str) -> None:
-    """Raises OneLineError for what does not fit a machine, or takes too long by its computation alone."""
+    """Raise OneLineError for what does not fit a machine, or takes too long by its computation alone."""
     if elements > MOST_ELEMENTS and not options["no_limit"]:
         raise OneLineError(f"{elements:,} elements on each rank, the limit is {MOST_ELEMENTS:,}; {less}, or --no-limit")
     once_s, turns = sum(time_s for _, time_s in asked["actions"]), 1 + asked["steps"]

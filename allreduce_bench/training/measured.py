@@ -18,7 +18,7 @@ ALONE_SOURCE = "the all-reduces alone"  # what the times of the model are from, 
 
 
 def handed_over(setup: Setup) -> list[Bucket]:
-    """What a step hands over in turn: the buckets of DDP; each gradient by itself with Horovod, which fuses later."""
+    """List what a step hands over in turn: DDP's buckets; each gradient by itself with Horovod, which fuses later."""
     if not isinstance(setup.packing, Fusion):
         return buckets_of(setup)
     gradients = setup.model.gradients
@@ -86,7 +86,7 @@ def _one_type(dtypes: Iterable[str], what: str) -> str:
 
 
 def _actions(setup: Setup, buckets: Sequence[Bucket]) -> list[tuple[str, float]]:
-    """What a rank does one after the other: computes for so many seconds, hands a bucket over, adds activations."""
+    """List what a rank does in turn: computes for so many seconds, hands a bucket over, adds activations."""
     tensor = setup.tensor
     phases = phases_of(setup.compute_s, setup.backward_share, setup.accumulate)
     actions: list[tuple[str, float]] = []
@@ -228,14 +228,14 @@ def _time_line(step: Mapping[str, Any], parts: Sequence[Part], algorithm: str, n
 
 
 def _bytes_sent(step: Mapping[str, Any], parts: Sequence[Part]) -> list[Part]:
-    """What each all-reduce of a step carried."""
+    """Return what each all-reduce of a step carried."""
     waiting = iter(parts)
     taken = [[*islice(waiting, number)] for *_, number in step["transfers"]]
     return [Part(sum(one.nbytes for one in own), sum(one.tensors for one in own)) for own in taken]
 
 
 def _tensor_alone_s(times_s: Sequence[Sequence[float]], setup: Setup) -> float:
-    """From the times of some of them to all of a step."""
+    """Go from the times of some of them to that of all of a step."""
     calls = setup.tensor.calls * setup.accumulate if setup.tensor else 0
     return calls * median(time_s for times in times_s for time_s in times) if calls else 0.0
 
@@ -263,7 +263,7 @@ def modelled_of(measured: Measured, setup: Setup) -> Outcome:
 
 
 def modelled_calls(measured: Measured, calls: Sequence[Call]) -> Outcome:
-    """The same of recorded calls: each gap has its share of the computation alone."""
+    """Model recorded calls: each gap has its share of the computation alone."""
     gaps_s, costs = sum(call.gap_s for call in calls), _costs(measured, measured.ranks)
     factor = measured.compute_alone_s / gaps_s if gaps_s else 0.0
     computed = [call._replace(gap_s=call.gap_s * factor) for call in calls]
@@ -274,6 +274,6 @@ def modelled_calls(measured: Measured, calls: Sequence[Call]) -> Outcome:
 
 
 def _costs(measured: Measured, ranks: int) -> LoggedCosts:
-    """What all-reduces among so many ranks take alone."""
+    """Return what all-reduces among so many ranks take alone."""
     timed = zip(measured.alone_nbytes, measured.alone_s)
     return LoggedCosts([Timed(measured.algorithm, ranks, nbytes, time_s) for nbytes, time_s in timed], ALONE_SOURCE)

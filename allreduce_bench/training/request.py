@@ -143,7 +143,7 @@ def _model(options: dict[str, Any]) -> "Model":
 
 
 def _refuse_packing(options: dict[str, Any]) -> None:
-    """Raises OneLineError for caps that hold nothing, and for options of the other framework."""
+    """Raise OneLineError for caps that hold nothing, and for options of the other framework."""
     for name in ("bucket_cap", "first_cap", "fusion"):
         nbytes, option = options[name], f"--{name.replace('_', '-')}"
         if nbytes == 0:
@@ -248,7 +248,7 @@ def torch_version(text: str) -> tuple[int, int]:
 
 
 def refuse_unused(given: Collection[str], options: Mapping[str, Any], measure: bool) -> None:
-    """Raises OneLineError for the first of the `given` names that changes nothing with these options."""
+    """Raise OneLineError for the first of the `given` names that changes nothing with these options."""
     if measure:
         _refuse(given, COST_OPTIONS, "with --measure all-reduces are taken as they were measured; leave it out")
     else:
@@ -367,7 +367,7 @@ def divided_by(options: dict[str, Any], model: "Model") -> "Divided":
 
 
 def _group_ranks(options: dict[str, Any]) -> int:
-    """How many ranks a group has: as many with each number of ranks."""
+    """Return how many ranks a group has: as many with each number of ranks."""
     if not options["ranks"]:
         raise OneLineError("--groups: the number of ranks is missing; add such as -n 8")
     groups = options["groups"]
@@ -386,7 +386,7 @@ def options_of_tensor(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def options_of_data(options: dict[str, Any]) -> dict[str, Any]:
-    """The same for the ranks that have one place in all groups; without groups for all ranks."""
+    """Return the options for the ranks that have one place in all groups; without groups for all ranks."""
     if not options["groups"] or not options["ranks"]:
         return options
     return _on_nodes(options, tuple(zip(*groups_of(options["groups"], options["ranks"][-1]))))

@@ -146,7 +146,7 @@ def model_facts(setup: Setup) -> dict[str, Any]:
 
 
 def packing_facts(setup: Setup) -> dict[str, Any]:
-    """How gradients are packed, and when they are ready."""
+    """Return how gradients are packed, and when they are ready."""
     facts = {"stage": setup.stage, "overlapped": setup.overlapped, "accumulate": setup.accumulate}
     facts |= {"ready_by": setup.proxy_used, "backward_share": setup.backward_share}
     if isinstance(setup.packing, Caps):

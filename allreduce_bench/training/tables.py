@@ -59,7 +59,7 @@ def model_sentence(setup: Setup) -> str:
 
 
 def tensor_sentence(setup: Setup) -> str:
-    """What the ranks of a tensor-parallel group add."""
+    """Say what the ranks of a tensor-parallel group add."""
     assert setup.tensor is not None
     tensor, nbytes = setup.tensor, setup.tensor.nbytes(setup.dtype)
     layout = tensor.groups if ":" in tensor.groups else "consecutive"
@@ -72,7 +72,7 @@ def tensor_sentence(setup: Setup) -> str:
 
 
 def packing_sentence(setup: Setup) -> str:
-    """Whose buckets these are, and how many."""
+    """Say whose buckets these are, and how many."""
     number = len(buckets_of(setup))
     counted = f"{number} bucket{'s' if number != 1 else ''}"
     if not isinstance(setup.packing, Caps):
@@ -149,7 +149,7 @@ def _names(outcome: Outcome) -> str:
 
 
 def memory_sentence(result: Result) -> str:
-    """What a rank holds, and what the columns of batch and rate mean."""
+    """Say what a rank holds, and what the columns of batch and rate mean."""
     assert (setup := result.setup) is not None
     held = memory_of(setup.model, setup.dtype, result.optimizer, result.has_views, setup.buffer_nbytes)
     copies = " and float32 copies of 16-bit parameters" if narrow_elements(setup.model, setup.dtype) else ""
@@ -163,7 +163,7 @@ def memory_sentence(result: Result) -> str:
 
 
 def doubt_sentences(result: Result) -> list[str]:
-    """Which times are far beyond what was measured, and on which numbers of ranks."""
+    """Say which times are far beyond what was measured, and on which numbers of ranks."""
     told = dict.fromkeys(doubt for outcome in result.outcomes for doubt in outcome.doubts)
     where = {doubt: in_ranks([one.ranks for one in result.outcomes if doubt in one.doubts]) for doubt in told}
     return [
@@ -290,7 +290,7 @@ def signed_share(share: float) -> str:
 
 
 def slowdown_sentence(measured: Measured, where: str = "beside") -> str:
-    """How much the computation is slowed by the communication beside it, `between` its parts, or behind it."""
+    """Say how much the computation is slowed by the communication beside it, `between` its parts, or behind it."""
     if measured.slowdown is None:
         return "There is no computation."
     alone, beside = format_time(measured.compute_alone_s), format_time(measured.compute_beside_s)
@@ -300,7 +300,7 @@ def slowdown_sentence(measured: Measured, where: str = "beside") -> str:
 
 
 def stall_sentence(setup: Setup, measured: Measured) -> str:
-    """How much longer the all-reduces of activations take in the step than alone."""
+    """Say how much longer the all-reduces of activations take in the step than alone."""
     assert setup.tensor is not None
     alone, beside = format_time(measured.tensor_alone_s), format_time(measured.tensor_beside_s)
     longer = measured.tensor_beside_s / measured.tensor_alone_s - 1
@@ -312,7 +312,7 @@ def stall_sentence(setup: Setup, measured: Measured) -> str:
 
 
 def cycles_sentence(setup: Setup, cycles: Cycles, modelled: Outcome) -> str:
-    """How many all-reduces Horovod made of the gradients, and what its cycles cost beside them."""
+    """Say how many all-reduces Horovod made of the gradients, and what its cycles cost beside them."""
     gradients, predicted = len(setup.model.gradients), len(modelled.time_line.transfers)
     agreed, bound = format_time(cycles.agreement_s), format_time(cycles.binding_s)
     plural = "" if cycles.all_reduces == 1 else "s"
@@ -324,7 +324,7 @@ def cycles_sentence(setup: Setup, cycles: Cycles, modelled: Outcome) -> str:
 
 
 def line_sentence(measured: Measured) -> str:
-    """What the time line of one step says of the overlap."""
+    """Say what the time line of one step says of the overlap."""
     share = measured.time_line.overlap_share
     kind = "data-parallel " if measured.time_line.tensor_transfers else ""
     return (
@@ -369,7 +369,7 @@ def sizes_sentence(measured: Measured) -> str:
 
 
 def beside_sentence(measured: Measured) -> str:
-    """What the calls take where they are replayed, beside what they take one after the other."""
+    """Say what the calls take where they are replayed, beside what they take one after the other."""
     alone, replayed_s = measured.communication_alone_s, measured.time_line.communication_s
     more = f": {signed_share(replayed_s / alone - 1)}" if alone else ""
     return (

@@ -214,5 +214,5 @@ def _decade(power: int) -> str:
 
 
 def _scale(low: float, high: float, start: float, stop: float) -> Callable[[float], float]:
-    """From a value to pixels, where `low` and `high` are the logarithms of the values at `start` and `stop`."""
+    """Scale values to pixels, where `low` and `high` are the logarithms of the values at `start` and `stop`."""
     return lambda value: start + (log10(value) - low) / ((high - low) or 1) * (stop - start)

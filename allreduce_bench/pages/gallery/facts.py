@@ -135,7 +135,7 @@ class PredictedTimes(NamedTuple):
     times_s: tuple[float, ...]
 
     def growth(self, fewest: int, most: int) -> float:
-        """How many times as long it takes on `most` ranks as on `fewest`; both are among `ranks`."""
+        """Return how many times as long it takes on `most` ranks as on `fewest`; both are among `ranks`."""
         time_of = dict(zip(self.ranks, self.times_s))
         return time_of[most] / time_of[fewest]
 

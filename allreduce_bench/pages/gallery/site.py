@@ -131,7 +131,7 @@ def _growth(algorithm: Algorithm, counted: list[Facts]) -> dict[str, Any]:
 
 
 def _winners(maps: list[WinnerMap]) -> dict[str, Any]:
-    """Who wins somewhere, who nowhere, and a command that shows the last map in a terminal."""
+    """Return who wins somewhere, who nowhere, and a command that shows the last map in a terminal."""
     won = {name: sum(one.cells_of(name) for one in maps) for name in builtin()}
     machine = MACHINES[1].between
     rate = format_rate(1 / machine.beta_s_per_byte).replace(" ", "").removesuffix("/s")
@@ -144,7 +144,7 @@ def _winners(maps: list[WinnerMap]) -> dict[str, Any]:
 
 
 def _lesson() -> dict[str, Any]:
-    """What the page of the first lesson shows."""
+    """Return what the page of the first lesson shows."""
     lines = times_over_ranks()
     growths = [(nbytes, [line for line in lines if line.nbytes == nbytes]) for nbytes in CLAIM_SIZES]
     return {
@@ -167,7 +167,7 @@ def share(value: float) -> str:
 
 
 def kept_at(kept: Sequence[int], tried: Sequence[int]) -> str:
-    """At which of the `tried` numbers of ranks a promise is kept: `yes`, `no`, `2 ranks only`, `even p, and p = 3`."""
+    """Say at which `tried` numbers of ranks a promise is kept: `yes`, `no`, `2 ranks only`, `even p, and p = 3`."""
     if set(kept) == set(tried):
         return "yes"
     if not kept:
@@ -180,7 +180,7 @@ def kept_at(kept: Sequence[int], tried: Sequence[int]) -> str:
 
 
 def layout_text(row: Facts) -> str:
-    """Where the facts of a table were counted."""
+    """Say where the facts of a table were counted."""
     layout = f"{row.ranks} ranks on {len(row.topology.nodes)} nodes of {PER_NODE}"
     return f"{layout}; trees cut the vector into {PIECES} segments"
 
@@ -218,7 +218,7 @@ def render_algorithm(name: str, ranks: int, names: str, **values: Any) -> str:
 
 
 def shared(file: str, title: str) -> dict[str, Any]:
-    """What the templates of all pages of the gallery are told, the page in `file` among them."""
+    """Return what the templates of all pages of the gallery are told, the page in `file` among them."""
     names = list(builtin())
     colours = {name: colour_of(place, len(names)) for place, name in enumerate(names)}
     return {word.__name__: word for word in TEMPLATE_WORDS} | {

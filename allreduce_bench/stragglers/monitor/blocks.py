@@ -34,7 +34,7 @@ class Line(NamedTuple):
         return reading + self.offset + self.slope * (reading - self.origin)
 
     def error_at(self, reading: float) -> float:
-        """By how much `common` may be wrong, seconds."""
+        """Return by how much `common` may be wrong, seconds."""
         return self.error_s + self.slope_error * abs(reading - self.origin)
 
 
@@ -118,7 +118,7 @@ class CommonClock:
 
 
 def error_of_two(leader_of: Sequence[int], errors_s: Sequence[float]) -> float:
-    """By how much the times of two ranks may be wrong to each other, at most; ranks with one leader read one clock."""
+    """Return the largest error of two ranks' times to each other; ranks with one leader read one clock."""
     error_of: dict[int, float] = {}
     for leader, error_s in zip(leader_of, errors_s):
         error_of[leader] = max(error_s, error_of.get(leader, 0.0))

@@ -201,7 +201,7 @@ class StepMonitor:
         self._new_row()
 
     def _new_row(self) -> None:
-        """By what all ranks know: their rows must be of one length."""
+        """Begin a row, by what all ranks know: their rows must be of one length."""
         median_s = self._progress.median_step_s
         fitting = min(MOST_OF_BLOCK, max(FEWEST_OF_BLOCK, int(BLOCK_S / median_s))) if median_s else FEWEST_OF_BLOCK
         self._every, self._count = self._given_every or fitting, 0
@@ -216,7 +216,7 @@ class StepMonitor:
         self._observer.take(block)
 
     def _is_clock_due(self) -> bool:
-        """Whether the leaders compare clocks again: the same on all ranks, by the block that all have."""
+        """Return whether the leaders compare clocks again: the same on all ranks, by the block that all have."""
         since_s = self._end_s - self._compared
         wide = self._block.clock_error_s > CLOCK_SHARE * self._progress.median_step_s
         return len(set(self._leader_of)) > 1 and since_s > (CLOCK_S if wide else LATEST_CLOCK_S)
@@ -239,7 +239,7 @@ class StepMonitor:
 
 
 def _kernel() -> str:
-    """What two processes have in common that read the same clock: the running kernel, and the namespace of its time."""
+    """Name what processes share that read the same clock: the running kernel, and the namespace of its time."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         time_of = Path("/proc/self/timens_offsets")
@@ -273,7 +273,7 @@ def checked_path(name: str, path: str | PathLike | None, suffix: str = "") -> Pa
 
 
 def checked_function(on_alert: Callable[..., object] | None) -> Callable[..., object] | None:
-    """What is called with alerts. Raises TypeError."""
+    """Check what is called with alerts. Raises TypeError."""
     if on_alert is not None and not callable(on_alert):
         raise TypeError(f"StepMonitor: on_alert is {on_alert!r:.40}; expected a function of one argument")
     return on_alert

@@ -62,7 +62,7 @@ class Stall(NamedTuple):
 
 
 def stall_of(states: Mapping[int, State], size: int, reached: Collection[int]) -> Stall:
-    """What the states of the ranks that answer say; rank 0, who asks, is one of them.
+    """Return what the states of the ranks that answer say; rank 0, who asks, is one of them.
 
     `reached`: the ranks that have ever answered.
     """
@@ -109,7 +109,7 @@ class SideLine:
         self.socket.bind((LOOPBACK if local else "", 0))
 
     def address(self, local: bool) -> Address:
-        """Where others reach it: on this node only, or by the addresses of its interfaces."""
+        """Return where others reach it: on this node only, or by the addresses of its interfaces."""
         return Address((LOOPBACK,) if local else own_addresses(), self.socket.getsockname()[1], self._key)
 
     def send(self, message: Message, to: tuple[str, int]) -> None:
@@ -179,11 +179,11 @@ class Progress:
         self.stall_after_s = inf
 
     def state(self) -> State:
-        """As another rank may be told."""
+        """Return the state as another rank may be told."""
         return State(self.steps, self.is_ready, self.says_ready, monotonic() - self.since)
 
     def limit_s(self) -> float:
-        """How long no step may end: a first one may compile, load and allocate."""
+        """Return how long no step may end: a first one may compile, load and allocate."""
         if self.stall_after_s is not None:
             return self.stall_after_s
         return max(LEAST_STALL_S if self.steps else FIRST_STEP_S, STALL_MEDIANS * self.median_step_s)
@@ -234,10 +234,10 @@ class Watchdog(threading.Thread):
             self.line.close()
 
     def hear(self, message: Message, source: tuple[str, int]) -> None:
-        """What another rank says."""
+        """Hear what another rank says."""
 
     def look(self, now: float) -> None:
-        """What is to be done once in a while, at `now` of the monotonic clock."""
+        """Do what is to be done once in a while, at `now` of the monotonic clock."""
 
     def _receive(self, patience_s: float) -> tuple[Message, tuple[str, int]] | None:
         if self.line is None:
@@ -252,7 +252,7 @@ class Watchdog(threading.Thread):
         self.tell(told)
 
     def _tell_end(self) -> None:
-        """Where a step has ended since a stall was told, say that it is over."""
+        """Say that a stall is over where a step has ended since it was told."""
         steps, since = self._stalled_at
         if self._told is not None and self.progress.steps > steps:
             over = self._told._replace(step=steps, stall_s=self.progress.since - since, is_over=True)

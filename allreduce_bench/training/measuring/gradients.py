@@ -96,7 +96,7 @@ class Buckets:
             bucket.recvbuf.fill(0)
 
     def stream(self) -> Stream:
-        """What a step hands its buckets over to."""
+        """Return what a step hands its buckets over to."""
         return self.stream_type(self.bound)
 
     @property
@@ -171,7 +171,7 @@ class CycleStream(Stream):
             sleep(max(0.0, begun + self.cycle_s - perf_counter()))
 
     def _agreed(self) -> int:
-        """How many gradients are ready on all ranks."""
+        """Return how many gradients are ready on all ranks."""
         begun, mine = perf_counter(), self.ready.copy()
         self.agreement.Allreduce([mine, MPI.INT64_T], [self.everywhere, MPI.INT64_T], MPI.MIN)
         self.number += 1
@@ -220,7 +220,7 @@ class Gradients:
             np.add(self._pattern_of(index), self._of_type(self.comm.rank + 1), out=gradient)
 
     def stream(self) -> CycleStream:
-        """What a step hands its gradients over to."""
+        """Return what a step hands its gradients over to."""
         return CycleStream(self, self.agreement, self.request.cycle_s, self.request.buffer_nbytes)
 
     @property

@@ -160,7 +160,7 @@ def _calibrated(unit: Callable[[], object]) -> float:
 
 
 def _lateness_s() -> float:
-    """By how much a sleep ends too late at least."""
+    """Return by how much a sleep ends too late at least."""
     late_s = []
     for _ in range(SLEEPS):
         end = perf_counter() + SLICE_S
@@ -170,7 +170,7 @@ def _lateness_s() -> float:
 
 
 def communicators(request: Request, comm: MPI.Comm) -> Communicators:
-    """Without groups all ranks average gradients. Raises ValueError for groups that do not fit."""
+    """Divide the ranks; without groups all of them average gradients. Raises ValueError for groups that do not fit."""
     groups = groups_of(request.groups, comm.size)
     if len(groups) == 1:
         return Communicators(comm, MPI.COMM_SELF)
@@ -210,13 +210,13 @@ def measured(request: Request, comm: MPI.Comm) -> dict[str, Any]:
 
 
 def _together(comm: MPI.Comm, act: Callable[[], Any]) -> list[Any]:
-    """What `act` gives on all ranks, begun together; on rank 0 only, elsewhere empty."""
+    """Run `act` on all ranks, begun together, and gather its results on rank 0; elsewhere empty."""
     comm.Barrier()
     return comm.gather(act()) or []
 
 
 def _refuse_wrong(comm: MPI.Comm, wrong: int) -> None:
-    """Raises Unsupported on all ranks where one of them has wrong results."""
+    """Raise Unsupported on all ranks where one of them has wrong results."""
     if wrong := comm.allreduce(wrong):
         raise Unsupported(f"{wrong} of the vectors of all ranks have wrong results")
 
