@@ -36,13 +36,15 @@ from .choices import NO_FILE, PROGRAM, Choice, ChoiceError, Chosen, OwnFile, own
 from .own_comm import LONG_NBYTES, Links, OwnComm, leave, measured_links, own_comm, price_s, watch
 from .settling import Settling
 
+# Errors
 FREED = "Allreduce: the communicator was freed"
 NO_COMM = "this MPI has no communicator left to prepare anything on"
 
-
+# Limits of what is kept, and what the compiler takes
 MOST_SHAPES = 1024  # of which something is known; beyond, what was not called for longest is forgotten
 MOST_STEPS = 16384  # of one rank, of all shapes that are prepared: a step takes about 300 bytes
 COMPILER_S = 1.0  # to load numba and what it has compiled before
+
 IN_PLACE = MPI.IN_PLACE  # found sooner
 
 
