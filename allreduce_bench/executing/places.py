@@ -1,13 +1,9 @@
-"""Where vectors lie: at pages, each kind of buffer at an offset of its own; or where numpy puts them.
+"""Where vectors lie: how buffers are placed, and which messages and copies of a call join places that are slow.
 
 On some processors `rep movsb`, with which glibc, MPI libraries and the kernel copy, takes 5 to 9 times as long where
 0 < (destination - source) mod 4096 < 32 (glibc bug 30994: AMD Zen 3 and 4). numpy allocates multiples of 16 bytes, so
 that this happens by chance. Buffers at pages, inputs, outputs and scratch a quarter of a page apart, never have such
 differences, within a rank or between two.
-
-Where the buffers of a call lie on all ranks, and which of its messages and copies join places that are slow.
-
-Slow are differences of 1 to 31 bytes modulo a page, on some processors: see `memory`.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,6 +19,8 @@ from . import Footprint, Place, Prepared
 from .program import Copy, Exchange, PostReceive, PostSend, View
 
 CLOSE = range(1, 32)  # differences in bytes, modulo a page, that are slow on some processors
+VARIES = "varies"  # of offsets that differ from place to place
+UNKNOWN = -1  # in place of an offset: a message of several ranges, which the MPI library packs and unpacks
 
 Allocate = Callable[[int, Any], np.ndarray]  # elements, dtype -> an array, not initialised
 
@@ -40,13 +38,16 @@ def at_offset(offset: int) -> Allocate:
 
     def allocate(count: int, dtype) -> np.ndarray:
         itemsize = np.dtype(dtype).itemsize
-        block = np.empty(
-            count * itemsize + 2 * PAGE_NBYTES, np.uint8
-        )  # large ones with huge pages, as numpy's own have
+        block = np.empty(count * itemsize + 2 * PAGE_NBYTES, np.uint8)  # large: huge pages, as numpy's own have
         first = (offset - block.ctypes.data) % PAGE_NBYTES
         return block[first : first + count * itemsize].view(dtype)
 
     return allocate
+
+
+def shifted(delta: int) -> Memory:
+    """Outputs `delta` bytes behind the offset of inputs, and scratch as far behind that of outputs."""
+    return Memory(at_offset(0), at_offset(delta), at_offset(2 * delta))
 
 
 PAGES = Memory(at_offset(0), at_offset(STAGGER), at_offset(2 * STAGGER))
@@ -58,11 +59,6 @@ def memory_of(placement: str) -> Memory:
     if placement == PAGE:
         return PAGES
     return BY_NUMPY if placement in (NUMPY, UNKNOWN_PLACEMENT) else shifted(int(placement))
-
-
-def shifted(delta: int) -> Memory:
-    """Outputs `delta` bytes behind the offset of inputs, and scratch as far behind that of outputs."""
-    return Memory(at_offset(0), at_offset(delta), at_offset(2 * delta))
 
 
 def filled(allocate: Allocate, count: int, dtype, value: object) -> np.ndarray:
@@ -82,10 +78,6 @@ def page_of(dtype: np.dtype) -> int:
     return PAGE_NBYTES // dtype.itemsize
 
 
-VARIES = "varies"  # from place to place
-UNKNOWN = -1  # in place of an offset: a message of several ranges, which the MPI library packs and unpacks
-
-
 class Ends(NamedTuple):
     """The own ends of a rank's messages: the partner, and where in its page the message begins, in bytes.
 
@@ -94,6 +86,32 @@ class Ends(NamedTuple):
 
     sent: list[tuple[int, int]]
     received: list[tuple[int, int]]
+
+
+@doing("comparing where vectors lie")
+def places_of(calls: Sequence[Place], comm: MPI.Comm) -> dict:
+    """Columns of CELLS, the same on all ranks of `comm`, which call this together.
+
+    Of calls in several places, as cold ones are, the most of one; `offsets` is then VARIES where they differ.
+    """
+    of_calls = [_of_call(*place, comm) for place in calls]
+    offsets = {offsets for offsets, _, _ in of_calls}
+    close, unknown = (max(counts) for counts in list(zip(*of_calls))[1:])
+    return {"offsets": offsets.pop() if len(offsets) == 1 else VARIES, "close_moves": close, "unknown_moves": unknown}
+
+
+def _of_call(call: Prepared, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm) -> tuple[str, int, int]:
+    """Its offsets rank by rank, and its close and its unknown moves over all ranks; the same on all ranks."""
+    footprint = call.footprint() if call.footprint else None
+    buffers = footprint.buffers if footprint else (sendbuf, recvbuf)
+    own = "/".join(str(offset_of(buffer)) if buffer.size else "-" for buffer in buffers)
+    close, unknown = int(is_close(offset_of(sendbuf), offset_of(recvbuf))), 0
+    if footprint:
+        ends = ends_of(footprint)
+        close, unknown = close_messages(ends, comm.alltoall(begins_by_dest(ends, comm.size)))
+        close += close_copies(footprint)
+    texts, counts, unknowns = zip(*comm.allgather((own, close, unknown)))
+    return texts[0] if len(set(texts)) == 1 else " ".join(texts), sum(counts), sum(unknowns)
 
 
 def ends_of(footprint: Footprint) -> Ends:
@@ -122,12 +140,6 @@ def _offset(view: View, footprint: Footprint) -> int:
     return (array.ctypes.data + view.ranges[0].start * array.itemsize) % PAGE_NBYTES
 
 
-def close_copies(footprint: Footprint) -> int:
-    """How many local copies of a call join such places."""
-    copies = [operation for operation in footprint.program.operations if isinstance(operation, Copy)]
-    return sum(is_close(_offset(copy.view, footprint), _offset(copy.into, footprint)) for copy in copies)
-
-
 def begins_by_dest(own: Ends, size: int) -> list[list[int]]:
     """Of each of `size` ranks where the messages to it begin: what is exchanged to call `close_messages`."""
     begins: list[list[int]] = [[] for _ in range(size)]
@@ -137,8 +149,10 @@ def begins_by_dest(own: Ends, size: int) -> list[list[int]]:
 
 
 def close_messages(own: Ends, begins_by_source: Sequence[Sequence[int]]) -> tuple[int, int]:
-    """How many of the received messages of a call join such places, given where each source's messages begin; and of
-    how many that is unknown: one end has several ranges, or, of steps that nobody verified, nobody sends it.
+    """Count the received messages of a call that join slow places, and those of which that is unknown.
+
+    `begins_by_source`: where each source's messages begin. Unknown: one end has several ranges, or, of steps that
+    nobody verified, nobody sends it.
     """
     arriving = [iter(begins) for begins in begins_by_source]
     pairs = [(next(arriving[source], UNKNOWN), into) for source, into in own.received]
@@ -146,33 +160,12 @@ def close_messages(own: Ends, begins_by_source: Sequence[Sequence[int]]) -> tupl
     return sum(is_close(*pair) for pair in known), len(pairs) - len(known)
 
 
+def close_copies(footprint: Footprint) -> int:
+    """How many local copies of a call join slow places."""
+    copies = [operation for operation in footprint.program.operations if isinstance(operation, Copy)]
+    return sum(is_close(_offset(copy.view, footprint), _offset(copy.into, footprint)) for copy in copies)
+
+
 def is_close(source: int, destination: int) -> bool:
     """Whether the difference of two offsets in their pages is slow on some processors."""
     return (destination - source) % PAGE_NBYTES in CLOSE
-
-
-@doing("comparing where vectors lie")
-def places_of(calls: Sequence[Place], comm: MPI.Comm) -> dict:
-    """Columns of CELLS, the same on all ranks of `comm`, which call this together.
-
-    Of calls in several places, as cold ones are, the most of one; `offsets` is then VARIES where they differ.
-    """
-    of_calls = [_of_call(*place, comm) for place in calls]
-    offsets = {offsets for offsets, _, _ in of_calls}
-    close, unknown = (max(counts) for counts in list(zip(*of_calls))[1:])
-    return {"offsets": offsets.pop() if len(offsets) == 1 else VARIES, "close_moves": close, "unknown_moves": unknown}
-
-
-def _of_call(call: Prepared, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm) -> tuple[str, int, int]:
-    """Its offsets rank by rank, and over all ranks its moves that are close and those that are unknown; the same on
-    all ranks."""
-    footprint = call.footprint() if call.footprint else None
-    buffers = footprint.buffers if footprint else (sendbuf, recvbuf)
-    own = "/".join(str(offset_of(buffer)) if buffer.size else "-" for buffer in buffers)
-    close, unknown = int(is_close(offset_of(sendbuf), offset_of(recvbuf))), 0
-    if footprint:
-        ends = ends_of(footprint)
-        close, unknown = close_messages(ends, comm.alltoall(begins_by_dest(ends, comm.size)))
-        close += close_copies(footprint)
-    texts, counts, unknowns = zip(*comm.allgather((own, close, unknown)))
-    return texts[0] if len(set(texts)) == 1 else " ".join(texts), sum(counts), sum(unknowns)
