@@ -1,7 +1,7 @@
 """Which algorithm is the fastest: at each size, over ranges of sizes, and from which size on another one is.
 
-First `add_standings`: every row gets its `standing`, which table, verdict, map, page and JSON show. Only times without a
-`doubt` are ranked. A table is the sizes of one number of ranks and cache; in at most 5 % of tables of equal algorithms
+First `add_standings`: every row gets its `standing`, which table, map, page and JSON show. Only times without a `doubt`
+are ranked. A table is the sizes of one number of ranks and cache; in at most 5 % of tables of equal algorithms
 any is called the fastest:
 
 * The one with the lowest time is the fastest if every other one is shown to be slower, and is so by more than a margin

@@ -3,7 +3,7 @@
 In: files of the kernel, the variables of a process. Out: facts as JSON values, and findings: text, effect on the
 times, advice. Read in this order: `kernel` (files of the kernel; containers, caches), `node` (all facts of a node),
 `interfaces` (links between nodes and their traffic), `mpi`, `virtual_hosts`; `findings` (of the nodes of a launch);
-`core_load` and `ports` (events during a launch, and who is busy now); and `checks`, the lines of `doctor` about the node.
+`core_load` and `ports` (during a launch, and who is busy now); and `checks`, the lines of `doctor` about the node.
 """
 
 from collections.abc import Sequence

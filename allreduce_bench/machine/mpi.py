@@ -1,4 +1,4 @@
-"""The MPI library of this process (name, standard, thread level, where its file lies), and whether Python can compile here.
+"""The MPI library of this process (name, standard, thread level, file), and whether Python can compile here.
 
 mpi4py is imported only where its ranks ask: on some login nodes the import ends the interpreter.
 """
