@@ -1,13 +1,8 @@
 """A library's own all-reduce held against something else, launch by launch: shown to be slower or not.
 
-What it is held against is said by `guidelines` (the library itself) and by `rivals` (other all-reduces). Each asks all
-its comparisons together (`evaluation.telling`, Holm): in at most 5 % of runs of a library that is never slower is it
-called slower anywhere. Times that something speaks against, or that are not reliable, are not compared.
-
-Where a library's own all-reduce violates a performance guideline: the library itself does as much in less time.
-
-Träff, Gropp and Thakur, "Self-consistent MPI performance guidelines", IEEE TPDS 21(5), 2010: no operation of a library
-is slower than the same made of its other operations, and fewer data do not take longer than more. Here:
+Guidelines (`comparisons`) hold it against the library itself: Träff, Gropp and Thakur, "Self-consistent MPI performance
+guidelines", IEEE TPDS 21(5), 2010: no operation of a library is slower than the same made of its other operations, and
+fewer data do not take longer than more. Here:
 
     all-reduce of n   <=  reduce + broadcast of n                          native:reduce+bcast
     all-reduce of n   <=  reduce-scatter + allgather of n, equal blocks    native:reduce_scatter_block+allgather
@@ -18,9 +13,12 @@ is slower than the same made of its other operations, and fewer data do not take
 The first three need their mock-ups, `cell.MOCKUPS`, measured in the same launches (Hunold and Carpen-Amarie, HPC Asia
 2018). They are called from Python, so native called from Python is what is held against them.
 
-Where a library's own all-reduce is slower than another all-reduce of the same run: a rival.
+Rivals (`rival_comparisons`) are other all-reduces of the same run. They are no guidelines: they are not made of the
+library's operations, and it need not know them.
 
-Rivals are no guidelines (`guidelines`): they are not made of the library's operations, and it need not know them.
+Each of the two asks all its comparisons together (`evaluation.spread`, Holm): in at most 5 % of runs of a library that
+is never slower is it called slower anywhere. Times that something speaks against, or that are not reliable, are not
+compared.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,6 +34,14 @@ from ...evaluation.summary_row import SummaryRow, competitor_of, time_of
 from ...runs.cell import COMPILED, MOCKUP, MOCKUPS, NATIVE, NATIVES
 from ...units import format_size, format_time, in_ranks, three_digits
 from ..description import cache_label
+
+# what is expected
+MADE = {name: f"no slower than {' + '.join(functions)}" for name, functions in MOCKUPS.items()}
+MONOTONY, SPLIT = "no slower than for more bytes", "no slower than in pieces"
+GUIDELINES = (*MADE.values(), MONOTONY, SPLIT)
+RIVAL = "no slower than another all-reduce"
+
+LARGER, SMALLER = "itself at the next larger size", "itself at the next smaller size, repeated"
 
 
 class NativeComparison(NamedTuple):
@@ -75,9 +81,68 @@ class Pair(NamedTuple):
     detail: str
 
 
+def comparisons(rows: Sequence[SummaryRow]) -> list[NativeComparison]:
+    """Every comparison that a guideline asks of the trusted rows of one run."""
+    pairs: list[Pair] = []
+    for alike in called_alike(rows):
+        mockups = {(row["algorithm"], row["nbytes"]): row for row in alike if row["executor"] == MOCKUP}
+        for own_rows in of_library(alike):
+            pairs += [*_against_mockups(own_rows, mockups), *_against_itself(own_rows)]
+    return told(pairs)
+
+
+def _against_mockups(own_rows: Sequence[SummaryRow], mockups: dict[tuple[str, int], SummaryRow]) -> Iterator[Pair]:
+    for row in own_rows:
+        for name, expected in MADE.items():
+            made = mockups.get((name, row["nbytes"]))
+            if made and row["algorithm"] == NATIVE:
+                yield Pair(expected, row, made, name, format_time(time_of(made)))
+
+
+def _against_itself(own_rows: Sequence[SummaryRow]) -> Iterator[Pair]:
+    """Neighbouring sizes: with all pairs, one slow cell would violate the rule many times."""
+    for smaller, larger in zip(own_rows, own_rows[1:]):
+        smaller_time, larger_time = map(_time_at_size, (smaller, larger))
+        yield Pair(MONOTONY, smaller, larger, LARGER, larger_time)
+        pieces, rest = divmod(larger["nbytes"], smaller["nbytes"])
+        if not rest and pieces > 1:
+            yield Pair(SPLIT, larger, _scaled(smaller, pieces), SMALLER, f"{pieces} times {smaller_time}")
+
+
+def _time_at_size(row: SummaryRow) -> str:
+    return f"{format_time(time_of(row))} at {format_size(row['nbytes'])}"
+
+
+def _scaled(row: SummaryRow, factor: int) -> SummaryRow:
+    """The row of something that takes `factor` times as long."""
+    return {
+        **row,
+        "time_s": factor * time_of(row),
+        "time_low_s": factor * row["time_low_s"],
+        "time_high_s": factor * row["time_high_s"],
+        "launch_medians": {name: factor * time_s for name, time_s in row["launch_medians"].items()},
+    }
+
+
+def rival_comparisons(rows: Sequence[SummaryRow]) -> list[NativeComparison]:
+    """Native against every other all-reduce of its ranks, size and cache, called alike; trusted rows of one run."""
+    pairs = [
+        Pair(RIVAL, row, rival, competitor_of(rival), format_time(time_of(rival)))
+        for alike in called_alike(rows)
+        for own_rows in of_library(alike)
+        for row in own_rows
+        for rival in alike
+        if rival["nbytes"] == row["nbytes"]
+        and competitor_of(rival) != competitor_of(row)
+        and rival["executor"] != MOCKUP
+    ]
+    return told(pairs)
+
+
 def called_alike(rows: Sequence[SummaryRow]) -> Iterator[list[SummaryRow]]:
-    """The trusted rows of one run by ranks and cache, mock-ups among them: those called from Python, then those called
-    compiled, since a comparison of both would judge the interpreter. By size.
+    """The trusted rows of one run by ranks and cache, mock-ups among them, each by size.
+
+    Those called from Python, then those called compiled, since a comparison of both would judge the interpreter.
     """
     timed = [row for row in (*competing(rows), *mockups(rows)) if row["time_s"] and row["nbytes"] and row["ranks"] > 1]
     trusted = [row for row in timed if not row.get("doubt") and row.get("grade") != NOT_RELIABLE]
@@ -115,6 +180,35 @@ def _compared(pair: Pair, found: Difference | None, is_answered: bool) -> Native
     return NativeComparison(pair.expected, *key, pair.name, pair.detail, factor, low, high, slower, grade)
 
 
+def guidelines_sentence(compared: Sequence[NativeComparison]) -> str:
+    """How many of the comparisons violate a guideline, and the worst of them, in one sentence."""
+    violated = [comparison for comparison in compared if comparison.slower]
+    if not violated:
+        return f"Native violates no guideline in {len(compared)} comparisons."
+    worst = max(violated, key=lambda comparison: comparison.factor)
+    size = format_size(worst.nbytes)
+    slower = f"{worst.times} slower at {size} than in pieces"
+    if worst.expected != SPLIT:
+        against = " + ".join(MOCKUPS[worst.against]) if worst.against in MOCKUPS else worst.against
+        slower = f"{worst.times} slower than {against} at {size}"
+    return (
+        f"Native violates a guideline in {len(violated)} of {len(compared)} comparisons, the worst on"
+        f" {in_ranks([worst.ranks])}: {slower}."
+    )
+
+
+def rivals_sentence(compared: Sequence[NativeComparison]) -> str:
+    """In how many of the comparisons native is slower, and the worst of them, in one sentence."""
+    slower = [comparison for comparison in compared if comparison.slower]
+    if not slower:
+        return f"Native is shown to be slower than no rival in {len(compared)} comparisons."
+    worst = max(slower, key=lambda comparison: comparison.factor)
+    return (
+        f"Native is slower than a rival in {len(slower)} of {len(compared)} comparisons, the worst on"
+        f" {in_ranks([worst.ranks])}: {worst.times} slower than {worst.against} at {format_size(worst.nbytes)}."
+    )
+
+
 def slower_lines(compared: Sequence[NativeComparison], order: Sequence[str]) -> list[dict[str, str]]:
     """Where it is slower, in words, those of one kind together: expected, ranks, algorithm, against, sizes, worst.
 
@@ -146,99 +240,3 @@ def _sizes_in_words(sizes_in_order: Sequence[NativeComparison]) -> str:
         if slower:
             spans.append(sizes[0] if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}")
     return ", ".join(spans)
-
-
-LARGER, SMALLER = "itself at the next larger size", "itself at the next smaller size, repeated"
-MADE = {name: f"no slower than {' + '.join(functions)}" for name, functions in MOCKUPS.items()}
-MONOTONY, SPLIT = "no slower than for more bytes", "no slower than in pieces"
-GUIDELINES = (*MADE.values(), MONOTONY, SPLIT)
-
-
-def comparisons(rows: Sequence[SummaryRow]) -> list[NativeComparison]:
-    """Every comparison that a guideline asks of the trusted rows of one run."""
-    pairs: list[Pair] = []
-    for alike in called_alike(rows):
-        mockups = {(row["algorithm"], row["nbytes"]): row for row in alike if row["executor"] == MOCKUP}
-        for own_rows in of_library(alike):
-            pairs += [*_against_mockups(own_rows, mockups), *_against_itself(own_rows)]
-    return told(pairs)
-
-
-def guidelines_sentence(compared: Sequence[NativeComparison]) -> str:
-    """How many of the comparisons violate a guideline, and the worst of them, in one sentence."""
-    violated = [comparison for comparison in compared if comparison.slower]
-    if not violated:
-        return f"Native violates no guideline in {len(compared)} comparisons."
-    worst = max(violated, key=lambda comparison: comparison.factor)
-    size = format_size(worst.nbytes)
-    slower = f"{worst.times} slower at {size} than in pieces"
-    if worst.expected != SPLIT:
-        against = " + ".join(MOCKUPS[worst.against]) if worst.against in MOCKUPS else worst.against
-        slower = f"{worst.times} slower than {against} at {size}"
-    return (
-        f"Native violates a guideline in {len(violated)} of {len(compared)} comparisons, the worst on"
-        f" {in_ranks([worst.ranks])}: {slower}."
-    )
-
-
-def _against_mockups(own_rows: Sequence[SummaryRow], mockups: dict[tuple[str, int], SummaryRow]) -> Iterator[Pair]:
-    for row in own_rows:
-        for name, expected in MADE.items():
-            made = mockups.get((name, row["nbytes"]))
-            if made and row["algorithm"] == NATIVE:
-                yield Pair(expected, row, made, name, format_time(time_of(made)))
-
-
-def _against_itself(own_rows: Sequence[SummaryRow]) -> Iterator[Pair]:
-    """Neighbouring sizes: with all pairs, one slow cell would violate the rule many times."""
-    for smaller, larger in zip(own_rows, own_rows[1:]):
-        smaller_time, larger_time = map(_time_at_size, (smaller, larger))
-        yield Pair(MONOTONY, smaller, larger, LARGER, larger_time)
-        pieces, rest = divmod(larger["nbytes"], smaller["nbytes"])
-        if not rest and pieces > 1:
-            yield Pair(SPLIT, larger, _scaled(smaller, pieces), SMALLER, f"{pieces} times {smaller_time}")
-
-
-def _time_at_size(row: SummaryRow) -> str:
-    return f"{format_time(time_of(row))} at {format_size(row['nbytes'])}"
-
-
-def _scaled(row: SummaryRow, factor: int) -> SummaryRow:
-    """The row of something that takes `factor` times as long."""
-    return {
-        **row,
-        "time_s": factor * time_of(row),
-        "time_low_s": factor * row["time_low_s"],
-        "time_high_s": factor * row["time_high_s"],
-        "launch_medians": {name: factor * time_s for name, time_s in row["launch_medians"].items()},
-    }
-
-
-RIVAL = "no slower than another all-reduce"
-
-
-def rival_comparisons(rows: Sequence[SummaryRow]) -> list[NativeComparison]:
-    """Native against every other all-reduce of its ranks, size and cache, called alike; trusted rows of one run."""
-    pairs = [
-        Pair(RIVAL, row, rival, competitor_of(rival), format_time(time_of(rival)))
-        for alike in called_alike(rows)
-        for own_rows in of_library(alike)
-        for row in own_rows
-        for rival in alike
-        if rival["nbytes"] == row["nbytes"]
-        and competitor_of(rival) != competitor_of(row)
-        and rival["executor"] != MOCKUP
-    ]
-    return told(pairs)
-
-
-def rivals_sentence(compared: Sequence[NativeComparison]) -> str:
-    """In how many of the comparisons native is slower, and the worst of them, in one sentence."""
-    slower = [comparison for comparison in compared if comparison.slower]
-    if not slower:
-        return f"Native is shown to be slower than no rival in {len(compared)} comparisons."
-    worst = max(slower, key=lambda comparison: comparison.factor)
-    return (
-        f"Native is slower than a rival in {len(slower)} of {len(compared)} comparisons, the worst on"
-        f" {in_ranks([worst.ranks])}: {worst.times} slower than {worst.against} at {format_size(worst.nbytes)}."
-    )
