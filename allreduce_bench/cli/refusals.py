@@ -1,10 +1,9 @@
-"""What users of nccl-tests, OSU Micro-Benchmarks, Intel MPI Benchmarks and mpirun type, and what it is called here.
+"""Refusals of wrong words on the command line: one line, printed once for all ranks, with the word that was meant.
 
-What means the same everywhere is taken: `-np 4`, `-w 5`, `-d float`, `--op MPI_SUM`. An option that means one thing in
-one tool and another elsewhere is refused with the options that say it here: `-i` are iterations in osu_allreduce and
-bytes of a step in nccl-tests, `-x` are warm-ups in the one and bytes in the other, `-m` are sizes or calls.
-
-Refusals of wrong words on the command line: one line, printed once for all ranks.
+Among them are the words of users of nccl-tests, OSU Micro-Benchmarks, Intel MPI Benchmarks and mpirun. What means the
+same everywhere is taken: `-np 4`, `-w 5`, `-d float`, `--op MPI_SUM`. An option that means one thing in one tool and
+another elsewhere is refused with the options that say it here: `-i` are iterations in osu_allreduce and bytes of a step
+in nccl-tests, `-x` are warm-ups in the one and bytes in the other, `-m` are sizes or calls.
 """
 
 import re
@@ -17,6 +16,7 @@ from ..runs.plan import OPS
 from ..units import nearest
 from .types import INTERRUPTED, OneLineError
 
+# advice
 _SIZES = "set the sizes with -b 8 -e 1M -f 2, or --sizes 8,1K,1M"
 _ITERS = "set the number of timed calls with --iters 100"
 _WARMUPS = "set the number of untimed calls with --warmups 5, or -w 5"
@@ -25,7 +25,10 @@ _CHECKED = "every result is checked, before and after the timed calls"
 _FORMAT = "choose the format on stdout with --format json, csv, nccl or osu; -o is the run folder"
 _ALL_CALLS = "every call is kept in the run folder; --record all also keeps entry and exit of every rank"
 _CPU = "buffers are in host memory, one per rank"
+_MEASURE = "measure with: allreduce-bench run -n 4"
 
+
+# the words of other tools
 OPTION_HABITS = {
     # nccl-tests
     "-g": f"{_CPU}; {_RANKS}",
@@ -94,7 +97,6 @@ OPTION_HABITS = {
     "--no-floors": "leave out the reference times with --no-reference-times",
     "--ntasks-per-node": "set the ranks on each node with --ranks-per-node 8",
 }
-_MEASURE = "measure with: allreduce-bench run -n 4"
 COMMAND_HABITS = {
     "osu_allreduce": f"{_MEASURE} --format osu;",
     "all_reduce_perf": f"{_MEASURE} --format nccl;",
@@ -114,30 +116,6 @@ _ELEMENT_TYPES = {
 }
 _NUMBER = r"\d+(?:\.\d+)?\s*[KMGkmg]?(?:i?B)?"
 
-
-def dtype_named(text: str) -> str:
-    """Our name of an element type of C, MPI or nccl-tests, such as `float` or `MPI_DOUBLE`; else `text` itself."""
-    name = text.strip().lower().removeprefix("mpi_")
-    name = _ELEMENT_TYPES.get(name, name)
-    return name if name in DTYPES else text
-
-
-def op_named(text: str) -> str:
-    """Our name of an operation of MPI, such as `MPI_SUM`; else `text` itself."""
-    name = text.strip().lower().removeprefix("mpi_")
-    return name if name in OPS else text
-
-
-def size_habit(text: str) -> str:
-    """The refusal of a size that other tools accept, such as `8:1M` or `1e6`; empty: no other tool does."""
-    if match := re.fullmatch(rf"\s*({_NUMBER})\s*[:-]\s*({_NUMBER})\s*", text):
-        bounds = f"-b {match[1]} -e {match[2]}"
-        return f"'{text}' is a range; expected single sizes such as 8,1K,1M; with run use {bounds} for a range"
-    if re.fullmatch(r"\s*\d+(?:\.\d+)?[eE]\+?\d{1,2}\s*", text) and (nbytes := float(text)) == int(nbytes):
-        return f"'{text}' is not a size; expected {int(nbytes)}, or bytes with K, M or G (1024), such as 8, 4K or 16M"
-    return ""
-
-
 NO_CHOICE = re.compile(r"'(.*)' is not one of ", re.DOTALL)  # click's words, where they are English
 
 
@@ -149,27 +127,6 @@ def say_refusal(error: click.ClickException, is_interrupted: bool) -> int:
     refusal = error if isinstance(error, OneLineError) else OneLineError(_sentence(error), error.exit_code)
     refusal.show()
     return INTERRUPTED if is_interrupted else refusal.exit_code
-
-
-def interruption() -> OneLineError:
-    """The error of a command that the user interrupted."""
-    return OneLineError("interrupted", INTERRUPTED)
-
-
-def unknown_command(name: str, known: Sequence[str]) -> OneLineError:
-    """The refusal of a command that is not one of `known`."""
-    meant = COMMAND_HABITS.get(name.lower().partition(".")[0]) or nearest(name, known)
-    return OneLineError(f"no such command: '{name:.60}'; {_meant_or_help(meant, '')}")
-
-
-def habit_of(words: Sequence[str]) -> str:
-    """The advice for the first option of another tool among `words`, the words of a command; empty: there is none."""
-    for word in words:
-        if word == "--":
-            break
-        if habit := OPTION_HABITS.get(word.partition("=")[0]):
-            return f"no such option: {word.partition('=')[0]}; {habit}"
-    return ""
 
 
 def _sentence(error: click.ClickException) -> str:
@@ -227,3 +184,47 @@ def _meant_or_help(meant: str, command: str) -> str:
     """The suggestion, and the help command that shows all options or commands."""
     words = " ".join(filter(None, ["allreduce-bench", command, "--help"]))
     return " ".join(filter(None, [meant, f"'{words}' shows all"]))
+
+
+def interruption() -> OneLineError:
+    """The error of a command that the user interrupted."""
+    return OneLineError("interrupted", INTERRUPTED)
+
+
+def unknown_command(name: str, known: Sequence[str]) -> OneLineError:
+    """The refusal of a command that is not one of `known`."""
+    meant = COMMAND_HABITS.get(name.lower().partition(".")[0]) or nearest(name, known)
+    return OneLineError(f"no such command: '{name:.60}'; {_meant_or_help(meant, '')}")
+
+
+def habit_of(words: Sequence[str]) -> str:
+    """The advice for the first option of another tool among `words`, the words of a command; empty: there is none."""
+    for word in words:
+        if word == "--":
+            break
+        if habit := OPTION_HABITS.get(word.partition("=")[0]):
+            return f"no such option: {word.partition('=')[0]}; {habit}"
+    return ""
+
+
+def size_habit(text: str) -> str:
+    """The refusal of a size that other tools accept, such as `8:1M` or `1e6`; empty: no other tool does."""
+    if match := re.fullmatch(rf"\s*({_NUMBER})\s*[:-]\s*({_NUMBER})\s*", text):
+        bounds = f"-b {match[1]} -e {match[2]}"
+        return f"'{text}' is a range; expected single sizes such as 8,1K,1M; with run use {bounds} for a range"
+    if re.fullmatch(r"\s*\d+(?:\.\d+)?[eE]\+?\d{1,2}\s*", text) and (nbytes := float(text)) == int(nbytes):
+        return f"'{text}' is not a size; expected {int(nbytes)}, or bytes with K, M or G (1024), such as 8, 4K or 16M"
+    return ""
+
+
+def dtype_named(text: str) -> str:
+    """Our name of an element type of C, MPI or nccl-tests, such as `float` or `MPI_DOUBLE`; else `text` itself."""
+    name = text.strip().lower().removeprefix("mpi_")
+    name = _ELEMENT_TYPES.get(name, name)
+    return name if name in DTYPES else text
+
+
+def op_named(text: str) -> str:
+    """Our name of an operation of MPI, such as `MPI_SUM`; else `text` itself."""
+    name = text.strip().lower().removeprefix("mpi_")
+    return name if name in OPS else text

@@ -30,8 +30,6 @@ from .launcher import Launcher
 from .launchers.srun import kinds_of_library, kinds_of_srun
 from .layout import idle_scheduler
 
-
-
 # of the MPI
 # what a child process runs, to say which library it loads
 ASK = """

@@ -120,8 +120,8 @@ def _enough(columns: TermColumns, rows: np.ndarray, knots: tuple[float, ...]) ->
 def envelopes(observed: Observations, names: Sequence[str], rows: np.ndarray) -> list[Fit]:
     """Fit the best pair of algorithms, and the best third beside them, to the cells of `rows` (bool [cell]).
 
-    T = min over k of (alpha_k messages_k + beta_k bytes_k): libraries take another algorithm for other sizes and numbers
-    of ranks without saying so.
+    T = min over k of (alpha_k messages_k + beta_k bytes_k): libraries take another algorithm for other sizes and
+    numbers of ranks without saying so.
     """
     if rows.sum() < 2 * FEWEST + 1:
         return []

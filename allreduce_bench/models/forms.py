@@ -89,7 +89,7 @@ def crowded(form: Form, columns: np.ndarray, log_ranks: np.ndarray, contention: 
 
 
 class TermColumns:
-    """The terms of a series under one algorithm, as arrays; its method `matrix` is the function of all rows, quicker."""
+    """The terms of a series under one algorithm, as arrays; its `matrix` is that of all rows, quicker."""
 
     def __init__(self, terms: Sequence[Terms]):
         self.terms = tuple(terms)

@@ -95,7 +95,7 @@ def predict(
 
 def competing_models(
     machine: Machine, algorithms: Iterable[str] = (), layout: Layout = AS_MEASURED
-) -> list[CompetingModels]:
+) -> "list[CompetingModels]":
     """The models of `machine` that compete, those of `algorithms` only where some are named.
 
     A name is ours or the log's. Raises AlgorithmError for a name that nobody knows, MachineError for an algorithm that

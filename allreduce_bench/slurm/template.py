@@ -2,8 +2,7 @@
 
 A template's lines that can be replaced are `#SBATCH --name=value`, `NAME=${NAME:-default}` and `NAME=(words)`, each at
 the beginning of its line and with or without a comment, and `# module load ...` and `# export ...`. All else stays.
-
-The scripts of a sweep: what every job of a submission shares, and the text of each of them. Text in, text out.
+`Rendering` is what every script of a submission shares; it makes the text of each of them.
 """
 
 import re
@@ -18,6 +17,7 @@ from .jobs import HERE, SHORT_LIMIT_S, SweepJob, format_limit, limit_for, parse_
 from .submit import Script
 from .systems import System
 
+# templates
 LONGEST_FILE = 2**20  # bytes: of a template, or of the file of a system
 PIECE = re.compile(
     r"""^(?:
@@ -29,11 +29,20 @@ PIECE = re.compile(
     re.MULTILINE | re.VERBOSE,
 )
 PLACEHOLDERS = {"modules": "# module load NAME", "exports": "# export NAME=VALUE"}
+
+
+# values
 JOB_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+=@-]{0,99}")
 MODULE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+=@:/-]*")
 VARIABLE = re.compile(r"(?!(?:BASH_ENV|ENV|PS4)$)[A-Za-z_][A-Za-z0-9_]*")  # shells execute what stands in those three
 DIRECTIVE = re.compile(r"[a-z][a-z0-9-]+")
 BARE = re.compile(r"[A-Za-z0-9._+=@:/,%*\[\]-]+")  # what sbatch reads as it stands; other values are put into quotes
+
+
+# scripts of a submission
+COLLECT = "collect"
+NOT_FOR_COLLECTING = ("time", "signal", "exclusive", "nodelist", "nodefile")  # a system's, meant for measuring
+LEFT_OUT = ("", "auto")  # defaults: a user's template need not have a variable for these values
 
 
 class ScriptError(ValueError):
@@ -84,10 +93,11 @@ class Template:
         modules: Sequence[str] = (),
         exports: Mapping[str, str] | None = None,
     ) -> str:
-        """The script with these values: of directives (empty: none belongs to it; None: it is left out), of variables
-        (a list or tuple where the template has one), modules to load and variables to export.
+        """Put values into the script: directives, variables, modules to load and variables to export.
 
-        Raises ScriptError where the template has no place for them, or a value could be read as something else.
+        A directive without a value is empty, one that is left out None; a variable is a list or tuple where the
+        template has one. Raises ScriptError where the template has no place for them, or a value could be read as
+        something else.
         """
         directives, assignments = dict(directives or {}), dict(assignments or {})
         lines = {"modules": _module_lines(modules), "exports": _export_lines(exports or {})}
@@ -122,73 +132,6 @@ class Template:
         for kind, placeholder in PLACEHOLDERS.items():
             if lines[kind] and not any(match[kind] for match in self._pieces()):
                 raise ScriptError(f"{self.name}: has no line '{placeholder}' that {kind} could replace")
-
-
-def check_job_name(name: str) -> str:
-    """`name`, which also goes into the names of files. Raises ScriptError."""
-    if not JOB_NAME.fullmatch(name):
-        raise ScriptError(
-            f"job name {name!r}: expected letters, digits and ._+=@- (at most 100, a letter or digit first): "
-            "it goes into the names of files"
-        )
-    return name
-
-
-def check_values(directives: Mapping[str, object], modules: Sequence[str], exports: Mapping[str, str]) -> None:
-    """Raises ScriptError where one of them has no place in any script, as `Template.render` does."""
-    _module_lines(modules)
-    _export_lines(exports)
-    for name, value in directives.items():
-        _directive_line(name, value)
-
-
-def _directive_line(name: str, value: object, comment: str = "") -> str:
-    """The #SBATCH line; sbatch knows quotes, backslashes and comments there. Empty for the value None."""
-    if not DIRECTIVE.fullmatch(name):
-        raise ScriptError(f"directive {name!r}: expected the long name of an option of sbatch, such as partition")
-    if value is None:
-        return ""
-    plain_value = _one_line(f"--{name}", str(value))
-    if name == "job-name":
-        check_job_name(plain_value)
-    if '"' in plain_value or "\\" in plain_value:
-        raise ScriptError(f"--{name} {value!r}: sbatch would misread double quotes and backslashes in a script")
-    written = plain_value if not plain_value or BARE.fullmatch(plain_value) else f'"{plain_value}"'
-    return f"#SBATCH --{name}{'=' if written else ''}{written}{comment}"
-
-
-def _assigned_value(name: str, value: str | Sequence[str], array: bool) -> str:
-    if isinstance(value, str) == array:
-        raise ScriptError(f"{name}: expected {'a list of words' if array else 'one text'}, found {value!r}")
-    return f"({' '.join(_shell_word(name, word) for word in value)})" if array else _shell_word(name, str(value))
-
-
-def _module_lines(modules: Sequence[str]) -> list[str]:
-    if odd := [module for module in modules if not MODULE.fullmatch(module)]:
-        raise ScriptError(f"module {odd[0]!r}: expected a name such as openmpi/4.1.6")
-    return [f"module load {module} || exit" for module in modules]
-
-
-def _export_lines(exports: Mapping[str, str]) -> list[str]:
-    if odd := [name for name in exports if not VARIABLE.fullmatch(name)]:
-        raise ScriptError(f"variable {odd[0]!r}: expected a name such as UCX_TLS")
-    return [f"export {name}={_shell_word(name, value)}" for name, value in exports.items()]
-
-
-def _shell_word(label: str, text: str) -> str:
-    return shlex.quote(_one_line(label, text))
-
-
-def _one_line(label: str, text: str) -> str:
-    """`text`. Raises ScriptError for what could end its line, or cannot be written."""
-    if any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
-        raise ScriptError(f"{label} {text!r}: contains a control character or invalid text; remove it")
-    return text
-
-
-COLLECT = "collect"
-NOT_FOR_COLLECTING = ("time", "signal", "exclusive", "nodelist", "nodefile")  # a system's, meant for measuring
-LEFT_OUT = ("", "auto")  # defaults: a user's template need not have a variable for these values
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -270,5 +213,67 @@ class Rendering:
 
 
 def _comment_text(text: str) -> str:
-    """In one line whatever it holds: what cannot be printed is written as Python does."""
+    """Put any text into one line: what cannot be printed is written as Python does."""
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+
+
+def check_job_name(name: str) -> str:
+    """`name`, which also goes into the names of files. Raises ScriptError."""
+    if not JOB_NAME.fullmatch(name):
+        raise ScriptError(
+            f"job name {name!r}: expected letters, digits and ._+=@- (at most 100, a letter or digit first): "
+            "it goes into the names of files"
+        )
+    return name
+
+
+def check_values(directives: Mapping[str, object], modules: Sequence[str], exports: Mapping[str, str]) -> None:
+    """Raises ScriptError where one of them has no place in any script, as `Template.render` does."""
+    _module_lines(modules)
+    _export_lines(exports)
+    for name, value in directives.items():
+        _directive_line(name, value)
+
+
+def _directive_line(name: str, value: object, comment: str = "") -> str:
+    """The #SBATCH line; sbatch knows quotes, backslashes and comments there. Empty for the value None."""
+    if not DIRECTIVE.fullmatch(name):
+        raise ScriptError(f"directive {name!r}: expected the long name of an option of sbatch, such as partition")
+    if value is None:
+        return ""
+    plain_value = _one_line(f"--{name}", str(value))
+    if name == "job-name":
+        check_job_name(plain_value)
+    if '"' in plain_value or "\\" in plain_value:
+        raise ScriptError(f"--{name} {value!r}: sbatch would misread double quotes and backslashes in a script")
+    written = plain_value if not plain_value or BARE.fullmatch(plain_value) else f'"{plain_value}"'
+    return f"#SBATCH --{name}{'=' if written else ''}{written}{comment}"
+
+
+def _assigned_value(name: str, value: str | Sequence[str], array: bool) -> str:
+    if isinstance(value, str) == array:
+        raise ScriptError(f"{name}: expected {'a list of words' if array else 'one text'}, found {value!r}")
+    return f"({' '.join(_shell_word(name, word) for word in value)})" if array else _shell_word(name, str(value))
+
+
+def _module_lines(modules: Sequence[str]) -> list[str]:
+    if odd := [module for module in modules if not MODULE.fullmatch(module)]:
+        raise ScriptError(f"module {odd[0]!r}: expected a name such as openmpi/4.1.6")
+    return [f"module load {module} || exit" for module in modules]
+
+
+def _export_lines(exports: Mapping[str, str]) -> list[str]:
+    if odd := [name for name in exports if not VARIABLE.fullmatch(name)]:
+        raise ScriptError(f"variable {odd[0]!r}: expected a name such as UCX_TLS")
+    return [f"export {name}={_shell_word(name, value)}" for name, value in exports.items()]
+
+
+def _shell_word(label: str, text: str) -> str:
+    return shlex.quote(_one_line(label, text))
+
+
+def _one_line(label: str, text: str) -> str:
+    """Return `text`. Raises ScriptError for what could end its line, or cannot be written."""
+    if any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
+        raise ScriptError(f"{label} {text!r}: contains a control character or invalid text; remove it")
+    return text
