@@ -11,14 +11,13 @@ import click
 from ..runs.recorder import now
 from ..slurm import commands
 from ..slurm.job_files import read_submissions
-from ..slurm.jobs import (
-    HERE,
+from ..slurm.jobs import HERE, parse_limit
+from ..slurm.order_table import (
     commands_of,
     node_hours,
     node_hours_sentence,
     order_rows,
     overrun_sentence,
-    parse_limit,
     submission_facts,
 )
 from ..slurm.parsing import id_parts

@@ -91,7 +91,7 @@ def _parse_size(text: str) -> int:
     try:
         return parse_size(text)
     except ValueError as error:
-        from .refusals import size_habit  # late, as below: only other words than ours need it
+        from .habits import size_habit  # late, as below: only other words than ours need it
 
         raise ValueError(size_habit(text) or str(error)) from error
 
@@ -99,7 +99,7 @@ def _parse_size(text: str) -> int:
 def _parse_dtype(text: str) -> str:
     if text in DTYPES:
         return text
-    from .refusals import dtype_named
+    from .habits import dtype_named
 
     return dtype_named(text)
 
@@ -107,7 +107,7 @@ def _parse_dtype(text: str) -> str:
 def _parse_op(text: str) -> str:
     if text in OPS:
         return text
-    from .refusals import op_named
+    from .habits import op_named
 
     return op_named(text)
 

@@ -1,11 +1,11 @@
 """How steps become MPI calls: a schedule is bound to memory and a communicator once, and called many times.
 
 In: the steps of a rank, its vectors, a communicator. Out: `Prepared`, a call. Read in this order: `program` (what a
-rank does, in order, without MPI), `places` (where vectors lie), this file (each operation a call from Python, and the
+rank does, in order, without MPI), `memory` (where vectors lie), this file (each operation a call from Python, and the
 library's own all-reduce); then `pipeline` (a program whose messages are posted ahead) and `pipelined` (its calls);
-then, loaded only for compiled executors, `table` (a program as integers), `symbols` and `kernel` (what runs a table
-without the interpreter), `sixteen_bits` (its arithmetic), `compiled` (a table bound to its buffers). `mockups`: the
-library's other operations.
+`places` (which messages and copies join places that are slow); then, loaded only for compiled executors, `table` (a
+program as integers), `symbols` and `kernel` (what runs a table without the interpreter), `sixteen_bits` (its
+arithmetic), `compiled` (a table bound to its buffers). `mockups`: the library's other operations.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from mpi4py import MPI
 from ..machine.mpi import library_name
 from ..schedule import Step, elements
 from ..watching.whereabouts import Partners, stepping
-from .places import PAGES, Allocate, page_of
+from .memory import PAGES, Allocate, page_of
 from .program import Copy, Exchange, Operation, Program, Reduce, View, exchanges
 from .program import floor as floor_program
 

@@ -39,8 +39,8 @@ from . import (
     symbols,
     table,
 )
+from .memory import PAGES, Allocate, page_of
 from .pipeline import pipelined
-from .places import PAGES, Allocate, page_of
 from .program import Program, exchanges
 from .program import floor as floor_program
 

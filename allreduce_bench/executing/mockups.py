@@ -13,7 +13,7 @@ from mpi4py import MPI
 
 from ..schedule import split
 from . import OPERATIONS, Prepared, division, in_turn, library_datatype
-from .places import PAGES, Allocate
+from .memory import PAGES, Allocate
 
 Calls = list[Callable[[], object]]
 ROOT = 0

@@ -12,8 +12,8 @@ from mpi4py import MPI
 from ..schedule import Step
 from ..watching.whereabouts import Partners, stepping
 from . import TAG, Binding, Prepared, division
+from .memory import PAGES, Allocate, page_of
 from .pipeline import pipelined as pipelined_program
-from .places import PAGES, Allocate, page_of
 from .program import Operation, PostReceive, PostSend, Wait
 
 Call = Callable[[], object]

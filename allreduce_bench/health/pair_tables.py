@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..importers.importer import LogError
 from ..importers.lines import printable
+from ..importers.row import LogError
 from ..runs.files import read_given
 from ..runs.start import HOST, expand
 from .judgement import PairTable, Setting

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from mpi4py import MPI
 
-from ..executing.places import PAGES, filled
+from ..executing.memory import PAGES, filled
 from ..machine.node import host
 from ..runs.rows import RunError
 from ..watching.lifeline import MONITOR_VARIABLE, WarningFlag

@@ -5,8 +5,8 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from .importer import Asked, Imported, LogError, LogWarning
 from .lines import is_number, listed, shown
+from .row import Asked, Imported, LogError, LogWarning
 
 SECONDS = {"ns": 1e-9, "us": 1e-6, "usec": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0}
 RATES = {"bytes_per_s": 1.0, "B/s": 1.0, "MBps": 1e6, "MB/s": 1e6, "GBps": 1e9, "GB/s": 1e9, "Gbps": 1e9 / 8}

@@ -13,8 +13,8 @@ from ..runs.folder import RunFolder
 from ..runs.plan import ImportedPlan, Launch
 from ..runs.recorder import Recorder, create_run, discard_run
 from ..runs.schema import CACHES, UNKNOWN_PLACEMENT
-from .importer import Imported, LogError, LogUnread
 from .lines import digest_of, listed
+from .row import Imported, LogError, LogUnread
 
 SAME = ("tool", "system", "dtype", "op", "in_place")  # what one folder has one of
 Cell = tuple  # what tells a cell from the others of its launch

@@ -21,7 +21,7 @@ from typing import IO, Any, NamedTuple
 from ..runs.dtypes import DTYPES
 from ..runs.files import MOST_NBYTES, read_given
 from ..units import MAX_RANKS
-from .importer import LogError, LogWarning
+from .row import LogError, LogWarning
 
 # files
 EXPECTED = "expected the log of a benchmark"

@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 
 from ..models.points import TYPES
-from .importer import NOTHING, Asked, Imported, LogWarning
 from .reading import read
+from .row import NOTHING, Asked, Imported, LogWarning
 
 KINDS: dict[str, Any] = {**TYPES, "ranks": "Int64", "nbytes": "Int64"}  # a log may not say its ranks
 UNKNOWN = ("oversubscribed", "placement", "grade")  # what no log says

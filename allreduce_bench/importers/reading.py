@@ -10,9 +10,10 @@ from typing import Any
 
 from ..wings import offered
 from .columns import warn_of_ignored
-from .importer import NATIVE, NOTHING, OTHER, Asked, Imported, Importer, LogError, LogUnread
+from .importer import Importer
 from .inspector import is_of_inspector
 from .lines import Log, digest_of, dtype_of, itemsize_of, lines_of, listed, op_of, printable, read_text, shown
+from .row import NATIVE, NOTHING, OTHER, Asked, Imported, LogError, LogUnread
 from .tools import importers, tidy
 
 PEEKED = 100_000  # characters of a text, to tell what it is

@@ -13,7 +13,7 @@ from time import perf_counter
 import numpy as np
 from mpi4py import MPI
 
-from ..executing.places import PAGES, filled
+from ..executing.memory import PAGES, filled
 
 SHORT, LONG = 8, 1 << 20  # bytes
 REPETITIONS = {SHORT: 1000, LONG: 3}

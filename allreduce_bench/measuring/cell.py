@@ -13,7 +13,8 @@ from mpi4py import MPI
 
 from ..algorithms import is_of_library
 from ..executing import EXECUTORS, NATIVES, Place, Prepared, Unsupported, floor
-from ..executing.places import Allocate, Memory, filled, memory_of, places_of
+from ..executing.memory import Allocate, Memory, filled, memory_of
+from ..executing.places import places_of
 from ..runs.cell import COMPILED, MOCKUP, splitmix64
 from ..runs.dtypes import is_float
 from ..runs.plan import Cell

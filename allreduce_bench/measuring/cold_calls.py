@@ -13,7 +13,7 @@ from types import CodeType, ModuleType
 import numpy as np
 
 from ..executing import Between, CommonStart, Place, Prepared
-from ..executing.places import Allocate, Memory, page_of
+from ..executing.memory import Allocate, Memory, page_of
 from ..machine import PAGE_NBYTES
 from ..watching.whereabouts import doing
 

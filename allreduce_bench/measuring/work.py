@@ -18,7 +18,7 @@ import numpy as np
 from mpi4py import MPI
 
 from ..executing import Between, Unsupported, native
-from ..executing.places import PAGES, filled
+from ..executing.memory import PAGES, filled
 from ..runs.cell import Cell, splitmix64
 from ..runs.injected import (
     HALF_LATE,

@@ -19,7 +19,7 @@ import numpy as np
 from mpi4py import MPI
 
 from ..executing import EXECUTORS, OPERATIONS, Prepared, Unsupported, native_datatype
-from ..executing.places import PAGES, Allocate
+from ..executing.memory import PAGES, Allocate
 from ..runs.cell import COMPILED, NATIVE
 from ..runs.dtypes import is_float
 from ..schedule import Step

@@ -16,8 +16,8 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple
 
-from ..importers.importer import LogError
 from ..importers.lines import document_of, dtype_of, itemsize_of, text_of, whole_of
+from ..importers.row import LogError
 from ..units import MAX_RANKS
 from .kineto import SYMMETRIC, meeting_of
 from .progress import NO_RECORD, Count, Held, Missing, Progress, Unlike

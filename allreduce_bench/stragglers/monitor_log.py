@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..importers.importer import LogError, LogNote, LogWarning
 from ..importers.lines import LogLine, dropped, lines_of, printable
+from ..importers.row import LogError, LogNote, LogWarning
 from ..units import MAX_RANKS
 from .arrivals import Arrivals
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..importers.importer import LogError
 from ..importers.lines import document_of, shown, text_of, whole_of
+from ..importers.row import LogError
 from ..units import MAX_RANKS
 from .progress import DEAD, NO_MEMBER, UNRESPONSIVE, Count, Missing, Progress
 

@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..importers.importer import LogError
 from ..importers.inspector import (
     BEGIN,
     EXIT,
@@ -31,6 +30,7 @@ from ..importers.inspector import (
     stamps_of_calls,
 )
 from ..importers.lines import head_of, is_pickle, read_text
+from ..importers.row import LogError
 from ..runs.folder import RunFolder
 from ..runs.injected import HEADER, read_trace
 from ..units import in_ranks

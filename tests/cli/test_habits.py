@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from allreduce_bench.cli import main
+from allreduce_bench.cli.habits import COMMAND_HABITS, OPTION_HABITS, dtype_named, op_named, size_habit
 from allreduce_bench.cli.options import FORMATS
-from allreduce_bench.cli.refusals import COMMAND_HABITS, OPTION_HABITS, dtype_named, op_named, size_habit
 from allreduce_bench.cli.run import run
 
 OPTIONS = {name: option for option in run.params for name in (*option.opts, *option.secondary_opts)}

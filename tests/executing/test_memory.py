@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from allreduce_bench.executing.places import BY_NUMPY, CLOSE, PAGES, filled, memory_of, offset_of, page_of
+from allreduce_bench.executing.memory import BY_NUMPY, CLOSE, PAGES, filled, memory_of, offset_of, page_of
 from allreduce_bench.machine import PAGE_NBYTES
 
 

@@ -5,18 +5,9 @@ import pytest
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.executing import Footprint
+from allreduce_bench.executing.memory import PAGES, Memory, memory_of, page_of
 from allreduce_bench.executing.pipeline import pipelined
-from allreduce_bench.executing.places import (
-    PAGES,
-    Memory,
-    begins_by_dest,
-    close_copies,
-    close_messages,
-    ends_of,
-    is_close,
-    memory_of,
-    page_of,
-)
+from allreduce_bench.executing.places import begins_by_dest, close_copies, close_messages, ends_of, is_close
 from allreduce_bench.executing.program import OUTPUT, Copy, Exchange, Program, View, exchanges
 from allreduce_bench.executing.table import operations_of, table_of
 from allreduce_bench.schedule.cut import cut

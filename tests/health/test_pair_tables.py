@@ -8,7 +8,7 @@ from places import DATA
 
 from allreduce_bench.health.judgement import failing_nodes, judged
 from allreduce_bench.health.pair_tables import read_failed_pairs, read_pair_tables
-from allreduce_bench.importers.importer import LogError
+from allreduce_bench.importers.row import LogError
 
 H100 = DATA / "pairs_h100"
 

@@ -22,7 +22,7 @@ def cold_calls():
 @pytest.fixture
 def memory(cold_calls):
     """Where the buffers of a run lie by default."""
-    from allreduce_bench.executing.places import PAGES
+    from allreduce_bench.executing.memory import PAGES
 
     return PAGES
 

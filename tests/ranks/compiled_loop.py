@@ -14,7 +14,7 @@ from mpi4py import MPI
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.executing import EXECUTORS, NATIVES, Prepared
-from allreduce_bench.executing.places import PAGES
+from allreduce_bench.executing.memory import PAGES
 from allreduce_bench.measuring.back_to_back import back_to_back, why_impossible
 from allreduce_bench.measuring.budget import Budget
 from allreduce_bench.measuring.calls import CellTimes

@@ -14,7 +14,7 @@ import numpy as np
 from mpi4py import MPI
 
 from allreduce_bench.executing import CommonStart, Prepared, compiled
-from allreduce_bench.executing.places import PAGES
+from allreduce_bench.executing.memory import PAGES
 
 WARMUPS, LOOKS, MOST_S = 5, 10, 2.0  # calls of a way that do not count; how often the time is looked at; of a size
 

@@ -82,7 +82,7 @@ def measure_changes(sizes: list[int], pairs: int) -> None:
 
     from allreduce_bench.algorithms import builtin
     from allreduce_bench.executing import EXECUTORS, NATIVES, Place
-    from allreduce_bench.executing.places import PAGES
+    from allreduce_bench.executing.memory import PAGES
     from allreduce_bench.measuring.calls import Timing
     from allreduce_bench.measuring.compiling import compile_in_turns
     from allreduce_bench.measuring.repeat import Checks

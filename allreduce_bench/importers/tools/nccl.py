@@ -8,7 +8,7 @@ import re
 import warnings
 from typing import Any
 
-from ..importer import Asked, Imported, Importer, LogError, LogWarning
+from ..importer import Importer
 from ..lines import US, Log, dtype_of, listed, op_of, seconds, timed, whole, wrong_elements
 from ..nccl_table import (
     TOOL,
@@ -21,6 +21,7 @@ from ..nccl_table import (
     ranks_of_factors,
     read_tables,
 )
+from ..row import Asked, Imported, LogError, LogWarning
 
 COUNT = r"[0-9]+(?:\.[0-9]+)?(?:e\+[0-9]+)?"  # of wrong elements; a largest error, 2e-07, is none
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..importer import NATIVE, Asked, Imported, Importer
+from ..importer import Importer
 from ..inspector import (
     ALLREDUCE,
     TITLE,
@@ -25,6 +25,7 @@ from ..inspector import (
     stamps_of_calls,
 )
 from ..lines import Log
+from ..row import NATIVE, Asked, Imported
 
 
 def read(log: Log, asked: Asked) -> list[Imported]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..flux import job_of, jobs
-from ..importer import Asked, Imported, Importer, LogError
+from ..importer import Importer
 from ..lines import (
     US,
     Log,
@@ -27,6 +27,7 @@ from ..lines import (
     timed,
     whole,
 )
+from ..row import Asked, Imported, LogError
 
 BANNER = re.compile(r"#\s*(OSU|OMB)\s+(.*?)\s*(?:Latency\s+)?Test\b\s*(?:v?([0-9][\w.]*))?")
 HEADER = re.compile(r"#\s*Size\b", re.IGNORECASE)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ...units import MAX_RANKS
-from ..importer import OTHER, Asked, Imported, Importer, LogError, LogUnread
+from ..importer import Importer
 from ..lines import (
     Log,
     LogLine,
@@ -28,6 +28,7 @@ from ..lines import (
     shown,
     whole,
 )
+from ..row import OTHER, Asked, Imported, LogError, LogUnread
 
 TOOL = "PICO"
 NAME = re.compile(r"([0-9]{1,15})_(.+)_([^_]+)\.csv", re.ASCII)

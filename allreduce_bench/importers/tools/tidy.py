@@ -12,7 +12,7 @@ from typing import Any
 
 from ...runs.schema import CACHES, STATES
 from ..columns import MEASURES, LogColumn, are_columns, measure_without_unit, recognised_columns
-from ..importer import NATIVE, OTHER, Asked, Imported, Importer, LogError, LogWarning
+from ..importer import Importer
 from ..lines import (
     Log,
     dtype_of,
@@ -28,6 +28,7 @@ from ..lines import (
     timed,
     whole,
 )
+from ..row import NATIVE, OTHER, Asked, Imported, LogError, LogWarning
 
 TOOL = "CSV"
 SUMMARY = {"executor", "time_definition"}  # columns that only a CSV of our own has together

@@ -27,7 +27,7 @@ from mpi4py import MPI
 
 from ...algorithms import builtin
 from ...executing import EXECUTORS, NATIVES, Prepared, Unsupported, division, native_datatype
-from ...executing.places import PAGES, filled
+from ...executing.memory import PAGES, filled
 from ...runs.cell import COMPILED
 from ...schedule.cut import cut_schedules
 from ...schedule.topology import Topology

@@ -1,0 +1,131 @@
+"""What users of nccl-tests, OSU Micro-Benchmarks, Intel MPI Benchmarks and mpirun type, and what it is called here.
+
+What means the same everywhere is taken: `-np 4`, `-w 5`, `-d float`, `--op MPI_SUM`. An option that means one thing in
+one tool and another elsewhere is refused with the options that say it here: `-i` are iterations in osu_allreduce and
+bytes of a step in nccl-tests, `-x` are warm-ups in the one and bytes in the other, `-m` are sizes or calls.
+"""
+
+import re
+
+from ..runs.dtypes import DTYPES
+from ..runs.plan import OPS
+
+_SIZES = "set the sizes with -b 8 -e 1M -f 2, or --sizes 8,1K,1M"
+_ITERS = "set the number of timed calls with --iters 100"
+_WARMUPS = "set the number of untimed calls with --warmups 5, or -w 5"
+_RANKS = "set the number of ranks with -n 4, or -n 2,4,8 for several"
+_CHECKED = "every result is checked, before and after the timed calls"
+_FORMAT = "choose the format on stdout with --format json, csv, nccl or osu; -o is the run folder"
+_ALL_CALLS = "every call is kept in the run folder; --record all also keeps entry and exit of every rank"
+_CPU = "buffers are in host memory, one per rank"
+
+OPTION_HABITS = {
+    # nccl-tests
+    "-g": f"{_CPU}; {_RANKS}",
+    "--ngpus": f"{_CPU}; {_RANKS}",
+    "-t": f"each rank is a process; {_RANKS}",
+    "--nthreads": f"each rank is a process; {_RANKS}",
+    "-i": f"{_ITERS}; {_SIZES}",
+    "--stepbytes": f"{_SIZES}",
+    "--warmup_iters": _WARMUPS,
+    "--warmup-iters": _WARMUPS,
+    "--agg_iters": "time calls without a common start with --back-to-back 20",
+    "-N": "set the starts with --launches 5, the ranks on each node with --ranks-per-node 8, the nodes with submit",
+    "--run_cycles": "set the number of starts with --launches 5",
+    "--average": "a time is the maximum over ranks; --record all also keeps those of every rank",
+    "-c": _CHECKED,
+    "--blocking": "every call is blocking; time calls without a common start with --back-to-back 20",
+    "--datatype": "set the element type with -d float32, or --dtype float32",
+    "-J": _FORMAT,
+    "--output_file": _FORMAT,
+    "-I": _ALL_CALLS,
+    "--per_iter_timing": _ALL_CALLS,
+    "-T": "set the time limit without progress with --timeout 60s, the element type with -d float32",
+    "-r": "an all-reduce has no root",
+    "--root": "an all-reduce has no root",
+    # OSU Micro-Benchmarks
+    "-x": _WARMUPS,
+    "--warmup": _WARMUPS,
+    "--iterations": _ITERS,
+    "-m": f"{_SIZES}",
+    "--message-size": f"{_SIZES}",
+    "-M": "sizes that do not fit into memory are skipped; set the largest size with -e 16M",
+    "--mem-limit": "sizes that do not fit into memory are skipped; set the largest size with -e 16M",
+    "--full": "print all columns with --format long; --format osu is the layout of osu_allreduce -f",
+    "--validation": _CHECKED,
+    "-u": _CHECKED,
+    "-z": f"percentiles are in summary.csv and in the report; {_ALL_CALLS}",
+    "--tail-lat": f"percentiles are in summary.csv and in the report; {_ALL_CALLS}",
+    "-G": "make figures with: allreduce-bench report RUN",
+    "--graph": "make figures with: allreduce-bench report RUN",
+    "-l": "results are out of place",
+    # Intel MPI Benchmarks
+    "-npmin": _RANKS,
+    "--npmin": _RANKS,
+    "-msglog": "set sizes 2^3 to 2^20 with -b 8 -e 1M -f 2",
+    "--msglog": "set sizes 2^3 to 2^20 with -b 8 -e 1M -f 2",
+    "-msglen": f"{_SIZES}",
+    "-msgsize": f"{_SIZES}",
+    "-iter": _ITERS,
+    "-iter_policy": "calls are repeated until --precision or --cell-time; set a fixed number with --iters 100",
+    "-time": "limit the time of a cell with --cell-time 2s, that of the run with --within 10m",
+    "-mem": "sizes that do not fit into memory are skipped; set the largest size with -e 16M",
+    "-off_cache": "use other buffers in each call with --cache cold",
+    "-multi": "measure groups at the same time with --groups 2, div:8 or mod:8",
+    "-red_data_type": "set the element type with -d float32, or --dtype float32",
+    "-include": "choose the algorithms with -a native,ring",
+    "-sync": "choose how ranks enter a call together with --sync round_time or --sync barrier",
+    # mpirun
+    "--np": _RANKS,
+    "--host": "name the hosts with --hosts n1:8,n2:8",
+    "-hosts": "name the hosts with --hosts n1:8,n2:8",
+    "-hostfile": "name a file of hosts with --hostfile FILE",
+    "--machinefile": "name a file of hosts with --hostfile FILE",
+    "-machinefile": "name a file of hosts with --hostfile FILE",
+    "-ppn": "set the ranks on each node with --ranks-per-node 8",
+    "--floors": "reference times are measured by default",
+    "--no-floors": "leave out the reference times with --no-reference-times",
+    "--ntasks-per-node": "set the ranks on each node with --ranks-per-node 8",
+}
+_MEASURE = "measure with: allreduce-bench run -n 4"
+COMMAND_HABITS = {
+    "osu_allreduce": f"{_MEASURE} --format osu;",
+    "all_reduce_perf": f"{_MEASURE} --format nccl;",
+    "imb-mpi1": f"{_MEASURE} -a native;",
+    "imb": f"{_MEASURE} -a native;",
+    "allreduce": f"{_MEASURE};",
+    "bench": f"{_MEASURE};",
+    "benchmark": f"{_MEASURE};",
+    "plot": "make figures with: allreduce-bench report RUN;",
+    "help": "help is an option:",
+    "version": "the version is an option: allreduce-bench --version;",
+}
+_ELEMENT_TYPES = {
+    **{"float": "float32", "single": "float32", "fp32": "float32", "double": "float64", "fp64": "float64"},
+    **{"half": "float16", "fp16": "float16", "bf16": "bfloat16", "int": "int32", "int32_t": "int32"},
+    "int64_t": "int64",
+}
+_NUMBER = r"\d+(?:\.\d+)?\s*[KMGkmg]?(?:i?B)?"
+
+
+def dtype_named(text: str) -> str:
+    """Our name of an element type of C, MPI or nccl-tests, such as `float` or `MPI_DOUBLE`; else `text` itself."""
+    name = text.strip().lower().removeprefix("mpi_")
+    name = _ELEMENT_TYPES.get(name, name)
+    return name if name in DTYPES else text
+
+
+def op_named(text: str) -> str:
+    """Our name of an operation of MPI, such as `MPI_SUM`; else `text` itself."""
+    name = text.strip().lower().removeprefix("mpi_")
+    return name if name in OPS else text
+
+
+def size_habit(text: str) -> str:
+    """The refusal of a size that other tools accept, such as `8:1M` or `1e6`; empty: no other tool does."""
+    if match := re.fullmatch(rf"\s*({_NUMBER})\s*[:-]\s*({_NUMBER})\s*", text):
+        bounds = f"-b {match[1]} -e {match[2]}"
+        return f"'{text}' is a range; expected single sizes such as 8,1K,1M; with run use {bounds} for a range"
+    if re.fullmatch(r"\s*\d+(?:\.\d+)?[eE]\+?\d{1,2}\s*", text) and (nbytes := float(text)) == int(nbytes):
+        return f"'{text}' is not a size; expected {int(nbytes)}, or bytes with K, M or G (1024), such as 8, 4K or 16M"
+    return ""

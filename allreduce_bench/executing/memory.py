@@ -1,0 +1,72 @@
+"""Where vectors lie: at pages, each kind of buffer at an offset of its own; or where numpy puts them.
+
+On some processors `rep movsb`, with which glibc, MPI libraries and the kernel copy, takes 5 to 9 times as long where
+0 < (destination - source) mod 4096 < 32 (glibc bug 30994: AMD Zen 3 and 4). numpy allocates multiples of 16 bytes, so
+that this happens by chance. Buffers at pages, inputs, outputs and scratch a quarter of a page apart, never have such
+differences, within a rank or between two.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..machine import PAGE_NBYTES
+from ..runs.schema import NUMPY, PAGE, STAGGER, UNKNOWN_PLACEMENT
+
+CLOSE = range(1, 32)  # differences in bytes, modulo a page, that are slow on some processors
+
+Allocate = Callable[[int, Any], np.ndarray]  # elements, dtype -> an array, not initialised
+
+
+class Memory(NamedTuple):
+    """How the buffers of an all-reduce are allocated; each makes an array of so many elements of a dtype."""
+
+    sendbuf: Allocate
+    recvbuf: Allocate
+    scratch: Allocate
+
+
+def at_offset(offset: int) -> Allocate:
+    """Allocates at `offset` bytes, a multiple of the element's size, behind the beginning of a page."""
+
+    def allocate(count: int, dtype) -> np.ndarray:
+        itemsize = np.dtype(dtype).itemsize
+        block = np.empty(count * itemsize + 2 * PAGE_NBYTES, np.uint8)  # large: huge pages, as numpy's own have
+        first = (offset - block.ctypes.data) % PAGE_NBYTES
+        return block[first : first + count * itemsize].view(dtype)
+
+    return allocate
+
+
+PAGES = Memory(at_offset(0), at_offset(STAGGER), at_offset(2 * STAGGER))
+BY_NUMPY = Memory(np.empty, np.empty, np.empty)
+
+
+def memory_of(placement: str) -> Memory:
+    """How buffers of a placement, as `--placement` names it, are allocated; of runs that knew of none by numpy."""
+    if placement == PAGE:
+        return PAGES
+    return BY_NUMPY if placement in (NUMPY, UNKNOWN_PLACEMENT) else shifted(int(placement))
+
+
+def shifted(delta: int) -> Memory:
+    """Outputs `delta` bytes behind the offset of inputs, and scratch as far behind that of outputs."""
+    return Memory(at_offset(0), at_offset(delta), at_offset(2 * delta))
+
+
+def filled(allocate: Allocate, count: int, dtype, value: object) -> np.ndarray:
+    """A vector that holds `value` everywhere, so that all of its memory is there."""
+    vector = allocate(count, dtype)
+    vector[:] = value
+    return vector
+
+
+def offset_of(array: np.ndarray) -> int:
+    """Bytes from the beginning of its page to that of `array`."""
+    return array.ctypes.data % PAGE_NBYTES
+
+
+def page_of(dtype: np.dtype) -> int:
+    """How many elements of `dtype` a page has."""
+    return PAGE_NBYTES // dtype.itemsize

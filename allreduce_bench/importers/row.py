@@ -1,0 +1,113 @@
+"""What a log of another tool says of one cell, what the user adds to it, and the errors of logs.
+
+A row (`Imported`) is a cell in one launch; `Asked` is what the user says beside the logs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ..stats import median
+
+if TYPE_CHECKING:
+    import numpy as np
+
+NATIVE, OTHER = "native", "imported"  # executors: a library's own all-reduce, an algorithm of another program
+
+
+class LogError(ValueError):
+    """A log that cannot be read, or that lacks something, in one line with file and line."""
+
+
+class LogWarning(UserWarning):
+    """Something in a log that was left out, with file and line."""
+
+
+class LogUnread(LogWarning):
+    """A file of a folder of logs that could not be read, and why."""
+
+    def __init__(self, path: str, reason: str):
+        super().__init__(f"{reason}; left out")
+        self.path, self.reason = path, reason  # the reason begins with the path
+
+
+class LogNote(LogWarning):
+    """Something that a log tells beside times; nothing was left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the user says beside the logs; None: nothing. What a log says itself goes before it."""
+
+    ranks: int | None = None
+    nodes: int | None = None
+    dtype: str | None = None
+    op: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)  # of a CSV: our name, such as time_us -> the column's name
+    # only rows in which the column has this value; * and ? stand for anything
+    where: Mapping[str, str] = field(default_factory=dict)
+    in_place: bool = False  # of nccl-tests, which times both
+    algorithm: str | None = None  # what to call a library's own all-reduce, such as native:ring
+    communicator: str | None = None  # of NCCL Inspector: its id or name
+
+
+NOTHING = Asked()
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """One row of a log: a cell in one launch, with one mean or with the times of its calls. None: it does not say."""
+
+    file: str
+    line: int
+    tool: str  # as its authors write it: OSU Micro-Benchmarks
+    launch: str  # what tells its launch from the others: an allocation, a file, a table in it
+    nbytes: int
+    time_definition: str
+    version: str | None = None
+    algorithm: str = NATIVE
+    executor: str = NATIVE
+    ranks: int | None = None
+    nodes: int | None = None
+    dtype: str | None = None
+    op: str | None = None
+    count: int | None = None  # elements; None: to be had from nbytes and dtype
+    segment: int | None = None  # elements
+    window: int | None = None  # messages posted ahead
+    cache: str = "warm"
+    system: str | None = None
+    in_place: bool | None = None
+    times_s: tuple[float, ...] = ()  # of calls in order, warm-ups first; or one mean or median of `iterations` calls
+    warmups: int = 0
+    iterations: int | None = None  # calls that each of times_s stands for; 1: a single call
+    state: str = "done"
+    reason: str | None = None
+    wrong: int | None = None  # elements; None: unchecked
+    shortest_s: float | None = None
+    osu_avg_s: float | None = None
+    imb_t_max_s: float | None = None
+    nccl_tests_s: float | None = None
+    # float64 [4, call, rank]: begin, ready, entry and exit of each of times_s, seconds on a common clock
+    stamps: "np.ndarray | None" = field(default=None, repr=False, compare=False)
+    clock_error_s: float | None = None  # of that clock
+    files: tuple[str, ...] = ()  # all that it was read of; empty: `file`
+    facts: Mapping[str, Any] = field(default_factory=dict)  # of its launch, as in launches/*.json: hosts, mpi, ...
+    fields: Mapping[str, str] = field(default_factory=dict, repr=False)  # of a CSV: the row as it stands there
+
+    @property
+    def place(self) -> str:
+        """`FILE, line 12`."""
+        return f"{self.file}, line {self.line}"
+
+    @property
+    def time_s(self) -> float | None:
+        """The median of its timed calls, or its mean; None: it has none."""
+        timed = self.times_s[self.warmups :]
+        return median(timed) if timed and self.state == "done" else None
+
+    @property
+    def calls(self) -> int | None:
+        """How many calls its time stands for."""
+        if self.iterations is None:
+            return None
+        return self.iterations * len(self.times_s[self.warmups :])
