@@ -50,7 +50,7 @@ from statistics import fmean, median, variance
 from typing import NamedTuple
 
 from ..evaluation.spread import Prior, prior_of, shrunk, t_below, t_quantile
-from ..stats import geometric_mean
+from ..stats import geometric_mean, holm
 
 Side = Sequence[Sequence[float]]  # its runs, each the medians of its launches in seconds
 FEW = 3  # units: below, a side's own variance is not used alone
@@ -220,15 +220,6 @@ def beyond_p(estimated: Estimate, threshold: float) -> float:
         return float(distance <= margin)
     tails = ((margin - distance) / error, (-margin - distance) / error)
     return min(1.0, sum(float(t_below(tail, estimated.degrees)) for tail in tails))
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """The same p-values adjusted for each other by Holm's procedure, in their order: reject those up to the level."""
-    adjusted, largest = [0.0] * len(p_values), 0.0
-    for done, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
-        largest = max(largest, min(1.0, (len(p_values) - done) * p_values[index]))
-        adjusted[index] = largest
-    return adjusted
 
 
 def more_units(so_far: Estimate, threshold: float, level: float) -> int | None:

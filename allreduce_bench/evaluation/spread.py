@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..stats import holm
 from .cell_times import MIN_LAUNCHES
 from .summary_row import SummaryRow
 
@@ -197,6 +198,11 @@ def _clipped(logs: np.ndarray, typical: float) -> DrawnIn:
     return DrawnIn(np.clip(logs, middle - reach, middle + reach), max(float(inside.mean()), 1 / len(logs)))
 
 
+def significant(p_values: Sequence[float]) -> list[bool]:
+    """Which tests are significant, with a family-wise error of at most ERROR_SHARE (Holm's procedure)."""
+    return [p_value <= ERROR_SHARE for p_value in holm(p_values)]
+
+
 def t_quantile(share, degrees):
     """The value below which Student's t lies with the probability `share`; both may be arrays, degrees may be inf."""
     from numpy import isinf, where
@@ -214,18 +220,5 @@ def t_below(value, degrees):
 
 
 def two_sided_p(t, degrees):
-    """The probability that Student's t lies further from 0 than `t`."""
+    """The probability that Student's t lies further from 0 than `t`, which may be an array."""
     return 2 * t_below(-abs(t), degrees)
-
-
-def holm(p_values: Sequence[float], error_share: float = ERROR_SHARE) -> list[bool]:
-    """The tests that are significant, with a family-wise error of at most `error_share`.
-
-    Step-down: the smallest of n p-values counts n times, the next n - 1 times, … (Holm, Scand. J. Statist. 6, 1979).
-    """
-    answered = [False] * len(p_values)
-    for rank, i in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
-        if p_values[i] > error_share / (len(p_values) - rank):
-            break
-        answered[i] = True
-    return answered

@@ -36,7 +36,7 @@ from .competitors import tables, ways_of
 from .factor import factor_of
 from .grade import NOT_RELIABLE
 from .single_algorithm import Performance, performance
-from .spread import ERROR_SHARE, NEGLIGIBLE, Difference, differences, drawn_in, holm, launch_ratios
+from .spread import ERROR_SHARE, NEGLIGIBLE, Difference, differences, drawn_in, launch_ratios, significant
 from .summary_row import SummaryRow, competitor_of, time_of
 
 # standings
@@ -169,7 +169,7 @@ def _sizes_with_winner(contests: Mapping[int, Contest], told: Mapping[Pair, Diff
     tries = [(nbytes, _p_value_of_size(nbytes, contest, told)) for nbytes, contest in contests.items()]
     for reach in REACHES:
         tries += _tries_with_neighbours(contests, reach)
-    answered = holm([p_value for _, p_value in tries])
+    answered = significant([p_value for _, p_value in tries])
     return {nbytes for (nbytes, _), is_answered in zip(tries, answered) if is_answered}
 
 
@@ -214,7 +214,7 @@ def _shown_slower(contests: Mapping[int, Contest], told: Mapping[Pair, Differenc
                 questions.append((nbytes, name))
                 is_beyond = difference.ratio > NEGLIGIBLE
                 p_values.append(difference.p_value * max(1.0, len(contest.rows) / 2) if is_beyond else 1.0)
-    return {question for question, is_answered in zip(questions, holm(p_values)) if is_answered}
+    return {question for question, is_answered in zip(questions, significant(p_values)) if is_answered}
 
 
 def _is_far(contest: Contest, name: str) -> bool:

@@ -14,7 +14,7 @@ from ..runs.schema import NO_ARRIVAL
 from ..stats import median
 from .competitors import arrivals_of, placement_of, tables
 from .factor import Medians, factor_of
-from .spread import NEGLIGIBLE, differences, holm
+from .spread import NEGLIGIBLE, differences, significant
 from .summary_row import SummaryRow, competitor_of
 from .verdict import FASTEST
 
@@ -176,7 +176,7 @@ def _with_least(lines: Sequence[PatternLine], ratios_of_lines: Sequence[Mapping[
     for (number, _), difference in zip(asked, told):
         p_value = difference.p_value if difference and difference.ratio > NEGLIGIBLE else 1.0
         p_values[number] = max(p_values[number], p_value)  # it has to be shown against all of them
-    answered = dict(zip(p_values, holm(list(p_values.values()))))
+    answered = dict(zip(p_values, significant(list(p_values.values()))))
     return [line._replace(least=lowest[number] if answered.get(number) else "") for number, line in enumerate(lines)]
 
 

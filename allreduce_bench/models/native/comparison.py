@@ -29,7 +29,7 @@ from typing import NamedTuple
 from ...evaluation.competitors import competing, mockups
 from ...evaluation.factor import factor_of
 from ...evaluation.grade import GOOD, MOST_FACTOR, NOT_RELIABLE
-from ...evaluation.spread import Difference, differences, holm, launch_ratios
+from ...evaluation.spread import Difference, differences, launch_ratios, significant
 from ...evaluation.summary_row import SummaryRow, competitor_of, time_of
 from ...runs.cell import COMPILED, MOCKUP, MOCKUPS, NATIVE, NATIVES
 from ...units import format_size, format_time, in_ranks, three_digits
@@ -167,7 +167,7 @@ def is_native(row: SummaryRow) -> bool:
 def told(pairs: Sequence[Pair]) -> list[NativeComparison]:
     """What the launches show of each pair, all asked together."""
     found = differences([list(launch_ratios(pair.own, pair.other).values()) for pair in pairs])
-    slower = holm([difference.p_value if difference and difference.ratio > 1 else 1.0 for difference in found])
+    slower = significant([difference.p_value if difference and difference.ratio > 1 else 1.0 for difference in found])
     return [_compared(*each) for each in zip(pairs, found, slower)]
 
 
