@@ -1,4 +1,7 @@
-"""Pure numbers: medians, intervals of medians, quantiles, and how the calls of a launch depend on each other."""
+"""Pure numbers: medians, intervals of medians, quantiles, how the calls of a launch depend on each other, and tests.
+
+Ranks load this: it needs the standard library only.
+"""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -160,10 +163,24 @@ def drift(values: Sequence[float]) -> float | None:
     return median(values[-third:]) / start
 
 
+def holm(p_values: Sequence[float]) -> list[float]:
+    """The p-values of several tests adjusted for each other, in their order: those up to the level are significant.
+
+    Step-down: the smallest of n p-values counts n times, the next n - 1 times, ... It supposes nothing of how the tests
+    depend on each other (Holm, Scand. J. Statist. 6, 1979).
+    """
+    adjusted, largest = [0.0] * len(p_values), 0.0
+    for done, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        largest = max(largest, min(1.0, (len(p_values) - done) * p_values[index]))
+        adjusted[index] = largest
+    return adjusted
+
+
 __all__ = [
     "LEAST_FOR_INTERVAL",
     "drift",
     "geometric_mean",
+    "holm",
     "hull",
     "lag1",
     "launch_confidence",

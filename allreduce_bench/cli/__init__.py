@@ -3,8 +3,8 @@
 In: the words of a command. Out: calls of the other rooms, their results on stdout, exit status 0, 1, 2 or 130. One file
 per command; for `run` in this order: `run`, `options` and `measurement` (what may be said), `types` (sizes,
 durations, errors in one line), `habits` and `refusals` (what is said of other words), `request` and `plan_of_options`
-(a plan from them), `run_from_outside` or `run_as_rank`, `end_of_run`, `in_job` (in a Slurm job); `submit` goes through
-`sweep_of_options`.
+(a plan from them), `own_algorithms`, `run_from_outside` or `run_as_rank`, `end_of_run`, `in_job` (in a Slurm job);
+`submit` goes through `sweep_of_options`.
 """
 
 import os

@@ -1,6 +1,7 @@
-"""How the steps of a plan are run: `--executor`, and with it `--window`, `--segment` and `--machine`.
+"""The algorithms of a plan: which executors run them (`--executor`), and proofs of those of users.
 
-Algorithms of users are proved for what a run plans, before any of its ranks is started.
+With `--executor` go `--window`, `--segment` and `--machine`. Algorithms of users are proved for what a run plans,
+before any of its ranks is started.
 """
 
 import shlex
@@ -21,6 +22,9 @@ from ..schedule.rendezvous import Refusal
 from ..schedule.topology import Topology
 from ..schedule.verify import Case
 from .types import AUTO, OneLineError, talk
+
+PROVED_S = 10.0  # of all proofs together; ranks prove what is left, and end a generator without an end
+PROVED_UP_TO = 256  # ranks, as in measuring.schedules
 
 
 def with_executors(plan: Plan, options: Mapping[str, Any]) -> Plan:
@@ -64,15 +68,12 @@ def _auto() -> str:
 
 
 def _prices(options: Mapping[str, Any]) -> CutPrices:
+    """The prices by which segments are chosen: those of a machine file, or nominal ones."""
     if options["machine"] is None:
         return NOMINAL
     from ..models.machine import cut_prices, read_machine  # late: few runs name a machine
 
     return cut_prices(read_machine(options["machine"]), str(options["machine"]))
-
-
-PROVED_S = 10.0  # of all proofs together; ranks prove what is left, and end a generator without an end
-PROVED_UP_TO = 256  # ranks, as in measuring.schedules
 
 
 class _TimeIsUp(BaseException):

@@ -22,27 +22,6 @@ def say_refusal(error: click.ClickException, is_interrupted: bool) -> int:
     return INTERRUPTED if is_interrupted else refusal.exit_code
 
 
-def interruption() -> OneLineError:
-    """The error of a command that the user interrupted."""
-    return OneLineError("interrupted", INTERRUPTED)
-
-
-def unknown_command(name: str, known: Sequence[str]) -> OneLineError:
-    """The refusal of a command that is not one of `known`."""
-    meant = COMMAND_HABITS.get(name.lower().partition(".")[0]) or nearest(name, known)
-    return OneLineError(f"no such command: '{name:.60}'; {_meant_or_help(meant, '')}")
-
-
-def habit_of(words: Sequence[str]) -> str:
-    """The advice for the first option of another tool among `words`, the words of a command; empty: there is none."""
-    for word in words:
-        if word == "--":
-            break
-        if habit := OPTION_HABITS.get(word.partition("=")[0]):
-            return f"no such option: {word.partition('=')[0]}; {habit}"
-    return ""
-
-
 def _sentence(error: click.ClickException) -> str:
     """The message of click, in one line that begins with the command."""
     context = getattr(error, "ctx", None)
@@ -98,3 +77,24 @@ def _meant_or_help(meant: str, command: str) -> str:
     """The suggestion, and the help command that shows all options or commands."""
     words = " ".join(filter(None, ["allreduce-bench", command, "--help"]))
     return " ".join(filter(None, [meant, f"'{words}' shows all"]))
+
+
+def interruption() -> OneLineError:
+    """The error of a command that the user interrupted."""
+    return OneLineError("interrupted", INTERRUPTED)
+
+
+def unknown_command(name: str, known: Sequence[str]) -> OneLineError:
+    """The refusal of a command that is not one of `known`."""
+    meant = COMMAND_HABITS.get(name.lower().partition(".")[0]) or nearest(name, known)
+    return OneLineError(f"no such command: '{name:.60}'; {_meant_or_help(meant, '')}")
+
+
+def habit_of(words: Sequence[str]) -> str:
+    """The advice for the first option of another tool among `words`, the words of a command; empty: there is none."""
+    for word in words:
+        if word == "--":
+            break
+        if habit := OPTION_HABITS.get(word.partition("=")[0]):
+            return f"no such option: {word.partition('=')[0]}; {habit}"
+    return ""

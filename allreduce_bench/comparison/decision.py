@@ -47,7 +47,7 @@ from statistics import fmean, median, variance
 from typing import NamedTuple
 
 from ..evaluation.spread import Prior, prior_of, shrunk, t_below, t_quantile
-from ..stats import geometric_mean
+from ..stats import geometric_mean, holm
 
 # Error rates
 ERROR_SHARE = 0.05  # of comparisons with a false alarm, and of cells that are falsely the same
@@ -218,18 +218,6 @@ def beyond_p(estimated: Estimate, threshold: float) -> float:
         return float(distance <= margin)
     tails = ((margin - distance) / error, (-margin - distance) / error)
     return min(1.0, sum(float(t_below(tail, estimated.degrees)) for tail in tails))
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Adjust p-values for each other by Holm's step-down procedure, in their order: reject those up to the level.
-
-    It supposes nothing of how they depend on each other and finds no less than Bonferroni's (Scand. J. Stat. 6, 1979).
-    """
-    adjusted, largest = [0.0] * len(p_values), 0.0
-    for done, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
-        largest = max(largest, min(1.0, (len(p_values) - done) * p_values[index]))
-        adjusted[index] = largest
-    return adjusted
 
 
 def more_units(so_far: Estimate, threshold: float, level: float) -> int | None:

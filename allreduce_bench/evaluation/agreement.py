@@ -1,13 +1,7 @@
-"""Equality of result bits: what schedules guarantee, what was measured, and where the two contradict each other.
+"""Right results and equal bits: what schedules guarantee, what was measured, and where the two contradict each other.
 
-All functions return text about one run, made from its summary rows.
-
-Test whether wrong results cluster at one size, or at one number of bytes per rank, more than by chance.
-
-A result is that of one cell in one launch: right or wrong. Where wrong results fell on the checked ones by chance,
-their number at a size would be hypergeometric. A cluster is a size, or a value of n/p, with so many that chance would
-bring them to any of the values looked at in less than ALARM of all cases (Bonferroni, over both kinds of value).
-Several runs are judged as one where their rows are given together. Standard library only.
+`agreements` and `bits_sentences` are about the bits of one run; `wrong_clusters` is about wrong results, of one run or
+of several whose rows are given together. All are made from summary rows, with the standard library only.
 """
 
 from collections import Counter
@@ -22,6 +16,7 @@ from ..units import format_size, format_time, spans, three_digits
 from .competitors import competing
 from .summary_row import SummaryRow, competitor_of, time_of
 
+# equal bits
 EXACT = {"sum": "exactly rounded sum", "avg": "exactly rounded average", "max": "exact maximum", "min": "exact minimum"}
 Between = Literal["same_bits", "same_bits_calls", "same_bits_launches"]
 Promise = Literal["promised_same_bits", "promised_rank_order", "promised_depth"]
@@ -32,6 +27,11 @@ BETWEEN: dict[Between, str] = {  # column -> of what
 }
 PROMISED: tuple[Promise, ...] = ("promised_same_bits", "promised_rank_order", "promised_depth")
 BUG = "a bug in the executor or in the MPI, or a hardware fault"
+
+# wrong results
+ALARM = 0.01  # of sets of results whose wrong ones fell by chance: the share that is said to have a cluster, at most
+FEWEST_WRONG = 3  # results: fewer are no cluster, wherever they are
+KINDS = SIZE, BYTES_PER_RANK = "size", "n/p"
 
 
 class Agreement(NamedTuple):
@@ -49,6 +49,18 @@ class Agreement(NamedTuple):
     time: str  # at the largest of them
 
 
+class WrongCluster(NamedTuple):
+    """One value at which wrong results cluster."""
+
+    kind: str  # SIZE or BYTES_PER_RANK
+    nbytes: Fraction  # the value
+    wrong: int  # results there
+    checked: int
+    all_wrong: int  # results everywhere
+    all_checked: int
+    p_value: float  # corrected for the number of values
+
+
 def agreements(rows: Sequence[SummaryRow]) -> list[Agreement]:
     """The findings about the bits of every algorithm, at the sizes where they were compared."""
     compared = [row for row in competing(rows) if row.get("same_bits") is not None]
@@ -58,35 +70,6 @@ def agreements(rows: Sequence[SummaryRow]) -> list[Agreement]:
         facts = (*(row.get(name) for name in (*PROMISED, *BETWEEN)), _describe_sharing(row, compared))
         alike_rows.setdefault((_series_key(row), facts), []).append(row)
     return [_agreement_of(alike, compared, sharing) for (_, (*_, sharing)), alike in alike_rows.items()]
-
-
-def bits_sentences(plan: Plan, rows: Sequence[SummaryRow]) -> list[str]:
-    """What --check bits found at one rank count; empty without --check bits."""
-    if plan.check != "bits":
-        return []
-    if not is_float(plan.dtype):
-        return [f"bits: {why_not_compared(plan)}"]
-    compared = [row for row in competing(rows) if row.get("same_bits") is not None]
-    parts = [_equality_sentence(compared), _same_result_sentence(compared), _distance_sentence(plan, compared)]
-    return [f"bits: {part}" for part in parts if part]
-
-
-def why_not_compared(plan: Plan) -> str:
-    """Why the bits of a run with integers are not compared, a sentence."""
-    return f"{plan.dtype} reductions are exact in any order, so the result check covers the bits"
-
-
-def broken_promise(row: SummaryRow) -> str | None:
-    """The guarantee of a proved schedule that the measurement contradicts; None: no contradiction."""
-    if row.get("promised_same_bits") == 1 and row["same_bits"] == 0:
-        return "the schedule guarantees equal bits on all ranks, but the bits differ"
-    if row.get("promised_depth") is None:
-        return None
-    if row["same_bits_calls"] == 0:
-        return "the schedule fixes the order of reduction, but repeated calls gave different bits"
-    if row["same_bits_launches"] == 0 and row["schedules"] == 1:
-        return "the schedule fixes the order of reduction, but launches gave different bits"
-    return None
 
 
 def _series_key(row: SummaryRow) -> tuple:
@@ -129,6 +112,26 @@ def _format_sizes(alike: Iterable[SummaryRow], compared: Iterable[SummaryRow], e
     return ", ".join(
         format_size(low) if low == high else f"{format_size(low)} to {format_size(high)}" for low, high in ends
     )
+
+
+def _largest_of(rows: Iterable[SummaryRow], name: Literal["max_ulp", "mean_ulp"]) -> float | None:
+    return max((value for row in rows if (value := row.get(name)) is not None), default=None)
+
+
+def bits_sentences(plan: Plan, rows: Sequence[SummaryRow]) -> list[str]:
+    """What --check bits found at one rank count; empty without --check bits."""
+    if plan.check != "bits":
+        return []
+    if not is_float(plan.dtype):
+        return [f"bits: {why_not_compared(plan)}"]
+    compared = [row for row in competing(rows) if row.get("same_bits") is not None]
+    parts = [_equality_sentence(compared), _same_result_sentence(compared), _distance_sentence(plan, compared)]
+    return [f"bits: {part}" for part in parts if part]
+
+
+def why_not_compared(plan: Plan) -> str:
+    """Why the bits of a run with integers are not compared, a sentence."""
+    return f"{plan.dtype} reductions are exact in any order, so the result check covers the bits"
 
 
 def _equality_sentence(compared: Sequence[SummaryRow]) -> str:
@@ -192,32 +195,27 @@ def ulps(value: float) -> str:
     return f"{value:.0f}" if value == int(value) else three_digits(value)
 
 
-def _largest_of(rows: Iterable[SummaryRow], name: Literal["max_ulp", "mean_ulp"]) -> float | None:
-    return max((value for row in rows if (value := row.get(name)) is not None), default=None)
-
-
-ALARM = 0.01  # of sets of results whose wrong ones fell by chance: the share that is said to have a cluster, at most
-FEWEST_WRONG = 3  # results: fewer are no cluster, wherever they are
-
-KINDS = SIZE, BYTES_PER_RANK = "size", "n/p"
-
-
-class WrongCluster(NamedTuple):
-    """One value at which wrong results cluster."""
-
-    kind: str  # SIZE or BYTES_PER_RANK
-    nbytes: Fraction  # the value
-    wrong: int  # results there
-    checked: int
-    all_wrong: int  # results everywhere
-    all_checked: int
-    p_value: float  # corrected for the number of values
+def broken_promise(row: SummaryRow) -> str | None:
+    """The guarantee of a proved schedule that the measurement contradicts; None: no contradiction."""
+    if row.get("promised_same_bits") == 1 and row["same_bits"] == 0:
+        return "the schedule guarantees equal bits on all ranks, but the bits differ"
+    if row.get("promised_depth") is None:
+        return None
+    if row["same_bits_calls"] == 0:
+        return "the schedule fixes the order of reduction, but repeated calls gave different bits"
+    if row["same_bits_launches"] == 0 and row["schedules"] == 1:
+        return "the schedule fixes the order of reduction, but launches gave different bits"
+    return None
 
 
 def wrong_clusters(rows: Iterable[SummaryRow]) -> list[WrongCluster]:
-    """The values at which wrong results cluster, the least likely one first; `rows` as `summarise` gives them.
+    """Find the values at which wrong results cluster, the least likely one first; `rows` as `summarise` gives them.
 
-    If a size and an n/p hold the same wrong results, only the less likely one is returned.
+    A value is a size, or a number of bytes per rank (n/p). A result is that of one cell in one launch: right or wrong.
+    Where wrong results fell on the checked ones by chance, their number at a value would be hypergeometric; a cluster
+    is a value with so many that chance would bring them to any of the values looked at in less than ALARM of all cases
+    (Bonferroni, over both kinds of value). If a size and an n/p hold the same wrong results, only the less likely one
+    is returned.
     """
     counted = [row for row in rows if row.get("checked_launches")]
     wrong, checked = Counter[tuple[str, Fraction]](), Counter[tuple[str, Fraction]]()

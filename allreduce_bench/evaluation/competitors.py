@@ -1,6 +1,7 @@
-"""Which rows compete with each other: those of one size, and the sizes of one table.
+"""Which rows compete with each other, and which times are doubted.
 
-Doubts about the time of a cell: a doubted time is not ranked, cannot win and cannot violate a guideline.
+Rows compete that were called in one way, at one size (`by_size`) of one table (`tables`: one number of ranks and
+cache). A doubted time is not ranked, cannot win and cannot violate a guideline.
 """
 
 from collections import Counter, defaultdict
@@ -11,6 +12,20 @@ from ..runs.cell import MOCKUP
 from ..runs.schema import ALONE, NO_ARRIVAL, UNKNOWN_PLACEMENT
 from .cell_times import split_values
 from .summary_row import SummaryRow, competitor_of, time_of
+
+# doubts
+INVALID = "invalid calls"  # a rank was late in many calls, or its clock was wrong: the rest may be too fast
+BELOW_FLOOR = "below a floor"  # too short to be true
+OTHER_DEFINITION = "another definition"  # than most cells of its size: such times are not compared
+DRIFT = "drift"  # there is no single time
+DEFINITIONS = "several definitions"  # its launches were timed in different ways
+STATES = "two states"  # its launches are of two kinds: their median represents neither
+DOUBTS = (BELOW_FLOOR, STATES, INVALID, DEFINITIONS, DRIFT, OTHER_DEFINITION)  # the gravest first
+
+# where doubts begin
+MUCH_INVALID = 0.1  # of the calls of a cell
+STRONG_DRIFT = 1.5  # of the last calls of a launch over the first
+COPIES_FROM = 64 * 1024  # bytes: below, a call costs more than the copy in it
 
 
 class Way(NamedTuple):
@@ -49,6 +64,7 @@ def mockups(rows: Iterable[SummaryRow]) -> list[SummaryRow]:
 
 
 def _together(rows: Iterable[SummaryRow], arrival: str, placement: str | None = None) -> list[SummaryRow]:
+    """The rows of one way, mock-ups too, but no groups alone; `placement` as of `competing`."""
     every = list(rows)
     way = Way(arrival, placement_of(every[0]) if every and placement is None else placement or UNKNOWN_PLACEMENT)
     return [row for row in every if row["groups"] != ALONE and ways_of([row]) == [way]]
@@ -83,19 +99,6 @@ def tables(
     return sizes_of_table
 
 
-INVALID = "invalid calls"  # a rank was late in many calls, or its clock was wrong: the rest may be too fast
-BELOW_FLOOR = "below a floor"  # too short to be true
-OTHER_DEFINITION = "another definition"  # than most cells of its size: such times are not compared
-DRIFT = "drift"  # there is no single time
-DEFINITIONS = "several definitions"  # its launches were timed in different ways
-STATES = "two states"  # its launches are of two kinds: their median represents neither
-DOUBTS = (BELOW_FLOOR, STATES, INVALID, DEFINITIONS, DRIFT, OTHER_DEFINITION)  # the gravest first
-
-MUCH_INVALID = 0.1  # of the calls of a cell
-STRONG_DRIFT = 1.5  # of the last calls of a launch over the first
-COPIES_FROM = 64 * 1024  # bytes: below, a call costs more than the copy in it
-
-
 def add_doubts(rows: Sequence[SummaryRow]) -> None:
     """Set `doubt` of every row: one of DOUBTS; None: no doubt, or no time."""
     for row in rows:
@@ -121,8 +124,9 @@ def doubt_of(row: SummaryRow) -> str | None:
 
 
 def passed_floors(row: SummaryRow) -> dict[str, float]:
-    """The reference times that every all-reduce must exceed (an empty call and, between ranks, a copy of the vector)
-    and that this one does not exceed: column -> seconds.
+    """The reference times that this all-reduce does not exceed, as every one must: column -> seconds.
+
+    They are an empty call and, between ranks, a copy of the vector.
     """
     floors = {"call_floor_s": row.get("call_floor_s")}
     if row["ranks"] > 1 and row["nbytes"] >= COPIES_FROM:
@@ -130,14 +134,14 @@ def passed_floors(row: SummaryRow) -> dict[str, float]:
     return {name: floor_s for name, floor_s in floors.items() if floor_s and time_of(row) < floor_s}
 
 
+def drifts(row: SummaryRow, much: float) -> bool:
+    """Whether a launch drifts by the factor `much`, and by more than the interval of the cell's time covers."""
+    much = max(much, row["time_high_s"] / row["time_low_s"])
+    return row["drift"] is not None and not 1 / much <= row["drift"] <= much
+
+
 def _usual_definition(rows: Iterable[SummaryRow]) -> str | None:
     """The definition of most rows; in a tie, that of the lowest time."""
     by_time = sorted(rows, key=time_of)
     counts = Counter(row["time_definition"] for row in by_time).most_common(1)
     return counts[0][0] if counts else None
-
-
-def drifts(row: SummaryRow, much: float) -> bool:
-    """Whether a launch drifts by the factor `much`, and by more than the interval of the cell's time covers."""
-    much = max(much, row["time_high_s"] / row["time_low_s"])
-    return row["drift"] is not None and not 1 / much <= row["drift"] <= much

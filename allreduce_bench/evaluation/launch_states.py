@@ -1,30 +1,29 @@
-"""The rule by which launches are in two states. Pure numbers: numpy only.
+"""Cells whose launches are in two states, found series by series over all series of a run. Standard library and numpy.
 
-A launch is slow by noise, or because something puts it into another state: a timer, a path, the placement of pages, and
-then it is so at one size after another. The
-noise of launches is heavy-tailed and shared by all sizes of a launch, so that neither a wide spread nor one bad launch
-is a second state. Two states are a gap that is large against the spread within both of them.
+A launch is slow by noise, or because something puts it into another state (a timer, a path, the placement of pages),
+and then it is so at one size after another. The noise of launches is heavy-tailed and shared by all sizes of a launch,
+so that neither a wide spread nor one bad launch is a second state. Two states are a gap that is large against the
+spread within both of them.
 
 The rule. At each size the logarithms of the launches' times are cut at their largest gap. The statistic is the gap over
 the larger range of the two sides; no side is taken to be known better than RESOLUTION. Its p-value is the share of
 samples of as many launches whose largest gap leaves as many launches on the smaller side and whose statistic is as
 large, in the worst of four families with one mode and a heavy tail (FAMILIES, simulated: the statistic knows neither
 scale nor position). Since a gap can lie in several places, half of the rate is that of a launch alone, and the places
-further inside share the other half. All sizes of all series are judged together by
-the step-up procedure of Benjamini and Hochberg (J. R. Statist. Soc. B 57, 1995), which holds for values that depend on
-each other as times of the same launches do (Benjamini and Yekutieli, Ann. Stat. 29, 2001: positive dependence). So at
-most ALARM of all sets of series without two states are said to have some, and of the sizes that are named at most the
-same share is named wrongly, in the mean. Further conditions only lower that: a gap has to be of a size that matters
-(LEAST_GAP), and the rarer state has to be met LEAST_MET times (launches times sizes): one bad moment is no state. And a
-state is a property of launches, so where several sizes are found, the same launches have to be in it at more of them
-than chance explains (COINCIDENCE), were they drawn anew at each size.
+further inside share the other half. All sizes of all series are judged together by the step-up procedure of Benjamini
+and Hochberg (J. R. Statist. Soc. B 57, 1995), which holds for values that depend on each other as times of the same
+launches do (Benjamini and Yekutieli, Ann. Stat. 29, 2001: positive dependence). So at most ALARM of all sets of series
+without two states are said to have some, and of the sizes that are named at most the same share is named wrongly, in
+the mean. Further conditions only lower that: a gap has to be of a size that matters (LEAST_GAP), and the rarer state
+has to be met LEAST_MET times (launches times sizes): one bad moment is no state. And a state is a property of launches,
+so where several sizes are found, the same launches have to be in it at more of them than chance explains (COINCIDENCE),
+were they drawn anew at each size.
 
 One time at every size is evidence by itself: where the same launches take it at LEAST_CONSTANT sizes or more, while the
 others grow by LEAST_GROWTH, noise would have to undo the size each time. Then three launches are enough, however wide
 their spread.
-tests/studies/two_states.py measures both rates.
 
-Cells with launches in two states, detected series by series over all series of a run; see `lateness`.
+tests/studies/two_states.py measures both rates.
 """
 
 from collections import Counter, defaultdict
@@ -39,6 +38,7 @@ import numpy as np
 from .environment import differences
 from .summary_row import LaunchStates, SummaryRow, cell_of
 
+# the rule
 ALARM = 0.02  # of sets of series without two states: the share that is said to have some, at most
 FEWEST_LAUNCHES = 5  # below, a large gap is as often noise
 LEAST_GAP = 1.3  # the slow state's fastest launch over the fast state's slowest: what matters
@@ -49,9 +49,16 @@ LEAST_CONSTANT, LEAST_GROWTH, CONSTANT = 5, 2.0, 0.1  # sizes; a factor; how far
 FEWEST_OF_CONSTANT = 3  # launches
 RESOLUTION = 0.01  # relative: a state's times are known no better, however near its launches are to each other
 DRAWS, SEED = 100_000, 1  # of each family
+FAMILIES: dict[str, Callable[[np.random.Generator, tuple[int, int]], np.ndarray]] = {  # of logarithms of times
+    "Student's t, 3 degrees": lambda random, shape: random.standard_t(3, shape),
+    "one side of it": lambda random, shape: np.abs(random.standard_t(3, shape)),
+    "exponential": lambda random, shape: random.exponential(size=shape),
+    "lognormal": lambda random, shape: random.lognormal(size=shape),
+}
 
 SUSPECT_GAP, SUSPECT_RATIO = 2.0, 10.0  # what fewer launches must show at LEAST_SIZES sizes to be worth a word
 
+# kinds of gaps
 CONSTANT_TIME = "constant time"  # the slow state takes as long at every size
 CONSTANT_DELAY = "constant delay"  # it takes as much longer at every size
 CONSTANT_RATIO = "constant ratio"  # it takes as many times as long at every size
@@ -60,14 +67,8 @@ UNKNOWN = "unknown"  # the sizes do not tell
 MISFIT = 0.15  # relative: how far the slow state may be off what CONSTANT_... says
 CLEARLY = 2.0  # times the misfit that the next one must have
 
-FAMILIES: dict[str, Callable[[np.random.Generator, tuple[int, int]], np.ndarray]] = {  # of logarithms of times
-    "Student's t, 3 degrees": lambda random, shape: random.standard_t(3, shape),
-    "one side of it": lambda random, shape: np.abs(random.standard_t(3, shape)),
-    "exponential": lambda random, shape: random.exponential(size=shape),
-    "lognormal": lambda random, shape: random.lognormal(size=shape),
-}
-
-
+Series = Hashable  # identifies the series of a cell; the cells of a series differ in size only
+CellOfSeries = tuple[Series, int]  # with the size, bytes
 Division = tuple[bool, bytes]  # see `Gaps.division`
 
 
@@ -119,6 +120,107 @@ class Gaps(NamedTuple):
         return (self.gap >= np.log(LEAST_GAP)) & (self.gap > self.spread)
 
 
+class Suspicion(NamedTuple):
+    """A cell with launches that may be in two states but are too few to decide."""
+
+    launches: int
+
+
+class StatesOfSeries(NamedTuple):
+    """The facts about one series with launches in two states, detected or suspected."""
+
+    rows: tuple[SummaryRow, ...]  # of the sizes at which they are, ascending
+    sizes: tuple[int, ...]  # bytes: all of the series that have a time, ascending
+
+    @property
+    def suspected(self) -> bool:
+        """Whether there are too few launches to decide."""
+        return not self.rows[0].get("launch_states")
+
+
+def add_states(rows: Sequence[SummaryRow], attempts: Iterable[Mapping[str, Any]] = ()) -> None:
+    """Add what is known of the states of launches to the rows of one run: columns of SUMMARY, and facts.
+
+    `attempts`: the facts of each launch, in which the cause may be found.
+    """
+    facts_of = {facts["launch"]: facts for facts in attempts if "launch" in facts}
+    timed = {(_series_of(row), row["nbytes"]): row for row in rows if row["time_s"] is not None}
+    for cell, said in find_states({cell: row["launch_medians"] for cell, row in timed.items()}).items():
+        row = timed[cell]
+        if isinstance(said, Suspicion):
+            row["suspected_states"] = said.launches
+        else:
+            causes = differences(facts_of, said.low_launches, said.high_launches)
+            row["launch_states"] = said._replace(differences=tuple(causes))
+            row["states"] = f"low:{len(said.low_launches)},high:{len(said.high_launches)}"
+            row["state_low_s"], row["state_high_s"] = said.low_s, said.high_s
+
+
+def _series_of(row: SummaryRow) -> Series:
+    """The series of a row: its ranks and its cell without the size."""
+    cell = cell_of(row)
+    segment = None if cell.window else cell.segment  # pipelined executors may cut each size in another way
+    return row["ranks"], replace(cell, count=0, segment=segment).key
+
+
+def series_in_states(rows: Sequence[SummaryRow]) -> Iterator[StatesOfSeries]:
+    """The series of a run that are in two states or suspected of it, in the order of `rows`; see `add_states`."""
+    rows_of: dict[Series, list[SummaryRow]] = defaultdict(list)
+    for row in rows:
+        if row["time_s"] is not None:
+            rows_of[_series_of(row)].append(row)
+    for of_series in rows_of.values():
+        ascending = sorted(of_series, key=lambda row: row["nbytes"])
+        if told := tuple(row for row in ascending if row.get("launch_states") or row.get("suspected_states")):
+            yield StatesOfSeries(told, tuple(row["nbytes"] for row in ascending))
+
+
+def find_states(medians: Mapping[CellOfSeries, Mapping[str, float]]) -> dict[CellOfSeries, LaunchStates | Suspicion]:
+    """The cells of one run that are in two states, or suspected of it.
+
+    `medians`: launch -> seconds above 0, of every cell that has a time.
+    """
+    if not any(max(launches.values()) >= LEAST_GAP * min(launches.values()) for launches in medians.values()):
+        return {}
+    sizes_of: dict[Series, list[int]] = defaultdict(list)
+    for series, size in sorted(medians, key=lambda cell: cell[1]):
+        sizes_of[series].append(size)
+    names = [_launches(medians[series, size] for size in sizes) for series, sizes in sizes_of.items()]
+    tables = [
+        np.array([[medians[series, size].get(launch, np.nan) for size in sizes] for launch in launches])
+        for (series, sizes), launches in zip(sizes_of.items(), names)
+    ]
+    return {
+        (series, size): said
+        for (series, sizes), launches, states in zip(sizes_of.items(), names, two_states(tables))
+        for index, size in enumerate(sizes)
+        if (said := _of_cell(states, index, launches, medians[series, size]))
+    }
+
+
+def _launches(cells: Iterable[Mapping[str, float]]) -> list[str]:
+    """The launches that measured any of the cells, each once."""
+    return list(dict.fromkeys(launch for cell in cells for launch in cell))
+
+
+def _of_cell(
+    states: TwoStates | TooFewLaunches | None, size: int, launches: Sequence[str], medians: Mapping[str, float]
+) -> LaunchStates | Suspicion | None:
+    """The states of a series at its size number `size`."""
+    if isinstance(states, TooFewLaunches):
+        return Suspicion(states.launches) if states.suspected[size] else None
+    if states is None or not states.differs[size]:
+        return None
+    slow = {launch for launch, is_slow in zip(launches, states.slow[:, size]) if is_slow}
+    return LaunchStates(
+        low_s=float(states.low_s[size]),
+        high_s=float(states.high_s[size]),
+        low_launches=tuple(launch for launch in medians if launch not in slow),
+        high_launches=tuple(launch for launch in medians if launch in slow),
+        gap=states.gap,
+    )
+
+
 def two_states(series: Sequence[np.ndarray], alarm: float = ALARM) -> list[TwoStates | TooFewLaunches | None]:
     """What each of the series of one run is: in two states, suspected of it with too few launches, or neither (None).
 
@@ -139,7 +241,10 @@ def two_states(series: Sequence[np.ndarray], alarm: float = ALARM) -> list[TwoSt
 
 
 def largest_gaps(logs: np.ndarray) -> Gaps:
-    """`logs`: float64 [launch, size], NaN where a launch did not measure a size; one launch or more."""
+    """Cut each size at its largest gap.
+
+    `logs`: float64 [launch, size], NaN where a launch did not measure a size; one launch or more.
+    """
     ordered = np.sort(logs, axis=0)  # NaN last
     known, size = ~np.isnan(logs), np.arange(logs.shape[1])
     steps = np.nan_to_num(np.diff(ordered, axis=0, append=np.nan), nan=0.0)
@@ -148,6 +253,15 @@ def largest_gaps(logs: np.ndarray) -> Gaps:
     last = ordered[np.maximum(known.sum(axis=0) - 1, 0), size]
     spread = np.nan_to_num(np.fmax(highest_below - ordered[0], last - lowest_above))
     return Gaps(known, steps[at, size], spread, logs > highest_below)
+
+
+def _p_values(gaps: Gaps) -> np.ndarray:
+    """float64 [size]; 1 where the gap does not matter, NaN where there are too few launches for a test."""
+    p = np.where(gaps.launches < FEWEST_LAUNCHES, np.nan, 1.0)
+    ratios = gaps.gap / np.maximum(gaps.spread, RESOLUTION)
+    for size in np.flatnonzero((gaps.gap >= np.log(LEAST_GAP)) & (gaps.launches >= FEWEST_LAUNCHES)):
+        p[size] = p_value(int(gaps.launches[size]), int(gaps.smaller[size]), float(ratios[size]))
+    return p
 
 
 def p_value(launches: int, smaller: int, ratio: float) -> float:
@@ -169,15 +283,6 @@ def _ratios_of_noise(launches: int) -> list[list[np.ndarray]]:
         for index, ratios in enumerate(found):
             ratios.append(np.sort((gaps.gap / gaps.spread)[gaps.smaller == index + 1]))
     return found
-
-
-def _p_values(gaps: Gaps) -> np.ndarray:
-    """float64 [size]; 1 where the gap does not matter, NaN where there are too few launches for a test."""
-    p = np.where(gaps.launches < FEWEST_LAUNCHES, np.nan, 1.0)
-    ratios = gaps.gap / np.maximum(gaps.spread, RESOLUTION)
-    for size in np.flatnonzero((gaps.gap >= np.log(LEAST_GAP)) & (gaps.launches >= FEWEST_LAUNCHES)):
-        p[size] = p_value(int(gaps.launches[size]), int(gaps.smaller[size]), float(ratios[size]))
-    return p
 
 
 def _level(p_values: np.ndarray, alarm: float) -> float:
@@ -236,18 +341,8 @@ def _differing(gaps: Gaps, states: set[Division], found: np.ndarray) -> np.ndarr
     return differs
 
 
-def _suspicion(gaps: Gaps) -> TooFewLaunches | None:
-    """Where there are too few launches for a test, at all sizes, and yet the same launches are apart at some."""
-    launches = int(gaps.launches.max(initial=0))
-    ratios = gaps.gap / np.maximum(gaps.spread, RESOLUTION)
-    apart = (gaps.gap >= np.log(SUSPECT_GAP)) & (ratios >= SUSPECT_RATIO)
-    divisions = Counter(gaps.division(size) for size in np.flatnonzero(apart).tolist())
-    most = divisions.most_common(1)[0][0] if divisions else None
-    apart &= np.array([gaps.division(size) == most for size in range(len(apart))], dtype=bool)
-    return TooFewLaunches(launches, apart) if launches < FEWEST_LAUNCHES and apart.sum() >= LEAST_SIZES else None
-
-
 def _described(times_s: np.ndarray, gaps: Gaps, differs: np.ndarray) -> TwoStates:
+    """Describe the two states of a series; `differs`: bool [size], where it has them."""
     slow = gaps.above & differs
     low_s, high_s = np.full((2, len(differs)), np.nan)
     for size in np.flatnonzero(differs):
@@ -280,121 +375,12 @@ def kind_of_gap(low_s: np.ndarray, high_s: np.ndarray) -> str:
     return best if misfit[second] > CLEARLY * max(misfit[best], RESOLUTION) else UNKNOWN
 
 
-__all__ = [
-    "ALARM",
-    "CHANGING",
-    "CONSTANT_DELAY",
-    "CONSTANT_RATIO",
-    "CONSTANT_TIME",
-    "FEWEST_LAUNCHES",
-    "UNKNOWN",
-    "TooFewLaunches",
-    "TwoStates",
-    "coincidence",
-    "kind_of_gap",
-    "p_value",
-    "two_states",
-]
-
-
-Series = Hashable  # identifies the series of a cell; the cells of a series differ in size only
-CellOfSeries = tuple[Series, int]  # with the size, bytes
-
-
-class Suspicion(NamedTuple):
-    """A cell with launches that may be in two states but are too few to decide."""
-
-    launches: int
-
-
-def find_states(medians: Mapping[CellOfSeries, Mapping[str, float]]) -> dict[CellOfSeries, LaunchStates | Suspicion]:
-    """The cells of one run that are in two states, or suspected of it.
-
-    `medians`: launch -> seconds above 0, of every cell that has a time.
-    """
-    if not any(max(launches.values()) >= LEAST_GAP * min(launches.values()) for launches in medians.values()):
-        return {}
-    sizes_of: dict[Series, list[int]] = defaultdict(list)
-    for series, size in sorted(medians, key=lambda cell: cell[1]):
-        sizes_of[series].append(size)
-    names = [_launches(medians[series, size] for size in sizes) for series, sizes in sizes_of.items()]
-    tables = [
-        np.array([[medians[series, size].get(launch, np.nan) for size in sizes] for launch in launches])
-        for (series, sizes), launches in zip(sizes_of.items(), names)
-    ]
-    return {
-        (series, size): said
-        for (series, sizes), launches, states in zip(sizes_of.items(), names, two_states(tables))
-        for index, size in enumerate(sizes)
-        if (said := _of_cell(states, index, launches, medians[series, size]))
-    }
-
-
-def _launches(cells: Iterable[Mapping[str, float]]) -> list[str]:
-    return list(dict.fromkeys(launch for cell in cells for launch in cell))
-
-
-def _of_cell(
-    states: TwoStates | TooFewLaunches | None, size: int, launches: Sequence[str], medians: Mapping[str, float]
-) -> LaunchStates | Suspicion | None:
-    """The states of a series at its size number `size`."""
-    if isinstance(states, TooFewLaunches):
-        return Suspicion(states.launches) if states.suspected[size] else None
-    if states is None or not states.differs[size]:
-        return None
-    slow = {launch for launch, is_slow in zip(launches, states.slow[:, size]) if is_slow}
-    return LaunchStates(
-        low_s=float(states.low_s[size]),
-        high_s=float(states.high_s[size]),
-        low_launches=tuple(launch for launch in medians if launch not in slow),
-        high_launches=tuple(launch for launch in medians if launch in slow),
-        gap=states.gap,
-    )
-
-
-def add_states(rows: Sequence[SummaryRow], attempts: Iterable[Mapping[str, Any]] = ()) -> None:
-    """Add what is known of the states of launches to the rows of one run: columns of SUMMARY, and facts.
-
-    `attempts`: the facts of each launch, in which the cause may be found.
-    """
-    facts_of = {facts["launch"]: facts for facts in attempts if "launch" in facts}
-    timed = {(_series_of(row), row["nbytes"]): row for row in rows if row["time_s"] is not None}
-    for cell, said in find_states({cell: row["launch_medians"] for cell, row in timed.items()}).items():
-        row = timed[cell]
-        if isinstance(said, Suspicion):
-            row["suspected_states"] = said.launches
-        else:
-            causes = differences(facts_of, said.low_launches, said.high_launches)
-            row["launch_states"] = said._replace(differences=tuple(causes))
-            row["states"] = f"low:{len(said.low_launches)},high:{len(said.high_launches)}"
-            row["state_low_s"], row["state_high_s"] = said.low_s, said.high_s
-
-
-def _series_of(row: SummaryRow) -> Series:
-    cell = cell_of(row)
-    segment = None if cell.window else cell.segment  # pipelined executors may cut each size in another way
-    return row["ranks"], replace(cell, count=0, segment=segment).key
-
-
-class StatesOfSeries(NamedTuple):
-    """The facts about one series with launches in two states, detected or suspected."""
-
-    rows: tuple[SummaryRow, ...]  # of the sizes at which they are, ascending
-    sizes: tuple[int, ...]  # bytes: all of the series that have a time, ascending
-
-    @property
-    def suspected(self) -> bool:
-        """Whether there are too few launches to decide."""
-        return not self.rows[0].get("launch_states")
-
-
-def series_in_states(rows: Sequence[SummaryRow]) -> Iterator[StatesOfSeries]:
-    """The series of a run that are in two states or suspected of it, in the order of `rows`; see `add_states`."""
-    rows_of: dict[Series, list[SummaryRow]] = defaultdict(list)
-    for row in rows:
-        if row["time_s"] is not None:
-            rows_of[_series_of(row)].append(row)
-    for of_series in rows_of.values():
-        ascending = sorted(of_series, key=lambda row: row["nbytes"])
-        if told := tuple(row for row in ascending if row.get("launch_states") or row.get("suspected_states")):
-            yield StatesOfSeries(told, tuple(row["nbytes"] for row in ascending))
+def _suspicion(gaps: Gaps) -> TooFewLaunches | None:
+    """Where there are too few launches for a test at any size, and yet the same launches are apart at some."""
+    launches = int(gaps.launches.max(initial=0))
+    ratios = gaps.gap / np.maximum(gaps.spread, RESOLUTION)
+    apart = (gaps.gap >= np.log(SUSPECT_GAP)) & (ratios >= SUSPECT_RATIO)
+    divisions = Counter(gaps.division(size) for size in np.flatnonzero(apart).tolist())
+    most = divisions.most_common(1)[0][0] if divisions else None
+    apart &= np.array([gaps.division(size) == most for size in range(len(apart))], dtype=bool)
+    return TooFewLaunches(launches, apart) if launches < FEWEST_LAUNCHES and apart.sum() >= LEAST_SIZES else None

@@ -1,6 +1,7 @@
-"""The launches' final reports on one cell (rows of CELLS) as columns of its summary. Standard library only.
+"""How cells ended: the launches' final reports as columns of the summary, and the cells that have no time.
 
-Planned cells that have no time although they should, grouped and named for people. Pure.
+A report (a mark) is a row of CELLS about one cell in one launch. Planned cells without a time are grouped and named for
+people. Pure; standard library only.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,132 +18,8 @@ from ..units import format_size, in_ranks, spans
 from .cell_times import join_values, known_median
 from .summary_row import Accident, SummaryRow, cell_of, qualifiers
 
-FAILED = (
-    "wrong",
-    "refused",
-)  # a check failed in some launch: no other launch hides that, no further attempt changes it
-
-
-def outcome(marks: Sequence[Row]) -> SummaryRow:
-    """How the cell ended: as in a launch that did it, else as in the last one; unless a check failed.
-
-    Without marks only `accidents`: none.
-    """
-    row: SummaryRow = {
-        "accidents": [Accident(mark["launch"], mark["reason"]) for mark in _marks_in_state(marks, "hung")]
-    }
-    if not marks:
-        return row
-    row |= _described_columns((_marks_in_state(marks, "done") or marks[-1:])[0])
-    wrong = [int(mark["wrong"]) for mark in marks if mark["wrong"]]
-    checks = [int(mark["checks"]) for mark in marks if mark["checks"]]
-    row |= {"wire": _median_wire(marks), "wrong": sum(wrong) if wrong else None}
-    row["checks"] = sum(checks) if checks else None
-    looks = [int(mark["looks"]) for mark in marks if mark.get("looks")]
-    row["looks"] = sum(looks) if looks else None
-    row |= _moves_columns(marks)
-    row |= _checked_columns(marks)
-    row |= _bit_columns(marks)
-    if failed := _marks_in_state(marks, *FAILED):
-        row |= {"state": failed[0]["state"], "reason": failed[0]["reason"] or f"{failed[0]['wrong']} wrong elements"}
-    return row
-
-
-def statistics(marks: Sequence[Row]) -> SummaryRow:
-    """The reports on its calls by the launches that measured the cell."""
-    done = _marks_in_state(marks, "done")
-    return {
-        "stopped": join_values(sorted({mark["stopped"] for mark in done if mark["stopped"]})) or None,
-        "imb_t_max_s": known_median(_real_values(done, "imb_t_max_s")),
-        "nccl_tests_s": known_median(_real_values(done, "nccl_tests_s")),
-        "clock_error_s": max(_real_values(done, "clock_error_s"), default=None),
-        "late_by_s": known_median(_real_values(done, "late_by_s")),
-    }
-
-
-def _marks_in_state(marks: Iterable[Row], *states: str) -> list[Row]:
-    return [mark for mark in marks if mark["state"] in states]
-
-
-def _described_columns(mark: Row) -> SummaryRow:
-    """The report of one launch on the cell and on its schedule."""
-    row: SummaryRow = {
-        "nodes": _whole_or_none(mark["nodes"]),
-        "nodes_declared": _whole_or_none(mark["nodes_declared"]),
-        "state": mark["state"],
-        "reason": mark["reason"] or None,
-        "run_whole": mark.get("run_whole") or None,
-        "internode_nbytes": _whole_or_none(mark["internode_nbytes"]),
-        "node_nbytes": _whole_or_none(mark["node_nbytes"]),
-        "received_nbytes": _whole_or_none(mark["received_nbytes"]),
-        "reduced_nbytes": _whole_or_none(mark["reduced_nbytes"]),
-        "path_messages": _whole_or_none(mark["path_messages"]),
-        "path_nbytes": _whole_or_none(mark["path_nbytes"]),
-        "path_reduced_nbytes": _whole_or_none(mark["path_reduced_nbytes"]),
-    }
-    if nbytes := _whole_or_none(mark["nbytes"]):  # an imported type may have a size that we do not know
-        row["nbytes"] = nbytes
-    return row
-
-
-def _moves_columns(marks: Sequence[Row]) -> SummaryRow:
-    """The most messages and copies of a launch whose places are slow on some processors, or unknown."""
-    close, unknown = (
-        max((int(mark[name]) for mark in marks if mark[name]), default=None)
-        for name in ("close_moves", "unknown_moves")
-    )
-    return {"close_moves": close, "unknown_moves": unknown}
-
-
-def _checked_columns(marks: Sequence[Row]) -> SummaryRow:
-    """In how many launches the result was checked, and in how many of them it was wrong."""
-    wrong = {mark["launch"] for mark in marks if mark["state"] == "wrong" or int(mark["wrong"] or 0)}
-    checked = wrong | {mark["launch"] for mark in marks if mark["wrong"]}
-    return {"checked_launches": len(checked), "wrong_launches": len(wrong)}
-
-
-def _median_wire(marks: Sequence[Row]) -> str | None:
-    """The middle count of every interface over the launches that have it."""
-    counts = [interfaces.parse_traffic(mark["wire"]) for mark in _marks_in_state(marks, "done")]
-    names = {name for count in counts for name in count}
-    middle = {name: round(median([count[name] for count in counts if name in count])) for name in names}
-    return interfaces.format_traffic(middle) or None
-
-
-def _bit_columns(marks: Sequence[Row]) -> SummaryRow:
-    """The bits over all launches: an equality holds if no launch contradicts it; a distance is the largest.
-
-    `schedules` is the number of schedules that they ran.
-    """
-
-    def whole_values(name: str) -> list[int]:
-        return [int(mark[name]) for mark in marks if mark[name]]
-
-    fingerprints = [mark["bits"] for mark in marks if mark["bits"]]
-    row: SummaryRow = {
-        "same_bits": min(whole_values("same_bits"), default=None),
-        "same_bits_calls": min(whole_values("same_bits_calls"), default=None),
-        "same_bits_launches": int(len(set(fingerprints)) == 1) if len(fingerprints) > 1 else None,
-        "promised_same_bits": min(whole_values("promised_same_bits"), default=None),
-        "promised_rank_order": min(whole_values("promised_rank_order"), default=None),
-        "promised_depth": max(whole_values("promised_depth"), default=None),
-        "max_ulp": max(_real_values(marks, "max_ulp"), default=None),
-        "mean_ulp": max(_real_values(marks, "mean_ulp"), default=None),
-        "schedules": len({mark["schedule_digest"] for mark in marks if mark["bits"]}),
-    }
-    stable = 0 not in (row["same_bits"], row["same_bits_calls"], row["same_bits_launches"])
-    row["bits"] = fingerprints[0] if fingerprints and stable else None
-    return row
-
-
-def _real_values(marks: Iterable[Row], name: str) -> list[float]:
-    return [float(mark[name]) for mark in marks if mark[name]]
-
-
-def _whole_or_none(text: str) -> int | None:
-    return int(text) if text else None
-
-
+# a check failed in some launch: no other launch hides that, no further attempt changes it
+FAILED = ("wrong", "refused")
 AGAIN = ("hung", "left out")  # the next attempt measures the cell
 MISSING = "missing"  # no launch reported on the cell
 
@@ -171,6 +48,126 @@ class MissingGroup(NamedTuple):
         """`ring, tree 16 MiB at 8 ranks: launches 3 to 5: job 124 hit its time limit of 30:00`."""
         prefix = "" if self.state == MISSING else f"{self.state}: "
         return f"{self.cells} at {in_ranks([self.ranks])}: {self.launches}: {prefix}{self.reason}"
+
+
+def outcome(marks: Sequence[Row]) -> SummaryRow:
+    """How the cell ended: as in a launch that did it, else as in the last one; unless a check failed.
+
+    Without marks only `accidents`: none.
+    """
+    row: SummaryRow = {
+        "accidents": [Accident(mark["launch"], mark["reason"]) for mark in _marks_in_state(marks, "hung")]
+    }
+    if not marks:
+        return row
+    row |= _described_columns((_marks_in_state(marks, "done") or marks[-1:])[0])
+    wrong = [int(mark["wrong"]) for mark in marks if mark["wrong"]]
+    checks = [int(mark["checks"]) for mark in marks if mark["checks"]]
+    row |= {"wire": _median_wire(marks), "wrong": sum(wrong) if wrong else None}
+    row["checks"] = sum(checks) if checks else None
+    looks = [int(mark["looks"]) for mark in marks if mark.get("looks")]
+    row["looks"] = sum(looks) if looks else None
+    row |= _moves_columns(marks)
+    row |= _checked_columns(marks)
+    row |= _bit_columns(marks)
+    if failed := _marks_in_state(marks, *FAILED):
+        row |= {"state": failed[0]["state"], "reason": failed[0]["reason"] or f"{failed[0]['wrong']} wrong elements"}
+    return row
+
+
+def _described_columns(mark: Row) -> SummaryRow:
+    """The report of one launch on the cell and on its schedule."""
+    row: SummaryRow = {
+        "nodes": _whole_or_none(mark["nodes"]),
+        "nodes_declared": _whole_or_none(mark["nodes_declared"]),
+        "state": mark["state"],
+        "reason": mark["reason"] or None,
+        "run_whole": mark.get("run_whole") or None,
+        "internode_nbytes": _whole_or_none(mark["internode_nbytes"]),
+        "node_nbytes": _whole_or_none(mark["node_nbytes"]),
+        "received_nbytes": _whole_or_none(mark["received_nbytes"]),
+        "reduced_nbytes": _whole_or_none(mark["reduced_nbytes"]),
+        "path_messages": _whole_or_none(mark["path_messages"]),
+        "path_nbytes": _whole_or_none(mark["path_nbytes"]),
+        "path_reduced_nbytes": _whole_or_none(mark["path_reduced_nbytes"]),
+    }
+    if nbytes := _whole_or_none(mark["nbytes"]):  # an imported type may have a size that we do not know
+        row["nbytes"] = nbytes
+    return row
+
+
+def _median_wire(marks: Sequence[Row]) -> str | None:
+    """The middle count of every interface over the launches that have it."""
+    counts = [interfaces.parse_traffic(mark["wire"]) for mark in _marks_in_state(marks, "done")]
+    names = {name for count in counts for name in count}
+    middle = {name: round(median([count[name] for count in counts if name in count])) for name in names}
+    return interfaces.format_traffic(middle) or None
+
+
+def _moves_columns(marks: Sequence[Row]) -> SummaryRow:
+    """The most messages and copies of a launch whose places are slow on some processors, or unknown."""
+    close, unknown = (
+        max((int(mark[name]) for mark in marks if mark[name]), default=None)
+        for name in ("close_moves", "unknown_moves")
+    )
+    return {"close_moves": close, "unknown_moves": unknown}
+
+
+def _checked_columns(marks: Sequence[Row]) -> SummaryRow:
+    """In how many launches the result was checked, and in how many of them it was wrong."""
+    wrong = {mark["launch"] for mark in marks if mark["state"] == "wrong" or int(mark["wrong"] or 0)}
+    checked = wrong | {mark["launch"] for mark in marks if mark["wrong"]}
+    return {"checked_launches": len(checked), "wrong_launches": len(wrong)}
+
+
+def _bit_columns(marks: Sequence[Row]) -> SummaryRow:
+    """The bits over all launches: an equality holds if no launch contradicts it; a distance is the largest.
+
+    `schedules` is the number of schedules that they ran.
+    """
+
+    def whole_values(name: str) -> list[int]:
+        return [int(mark[name]) for mark in marks if mark[name]]
+
+    fingerprints = [mark["bits"] for mark in marks if mark["bits"]]
+    row: SummaryRow = {
+        "same_bits": min(whole_values("same_bits"), default=None),
+        "same_bits_calls": min(whole_values("same_bits_calls"), default=None),
+        "same_bits_launches": int(len(set(fingerprints)) == 1) if len(fingerprints) > 1 else None,
+        "promised_same_bits": min(whole_values("promised_same_bits"), default=None),
+        "promised_rank_order": min(whole_values("promised_rank_order"), default=None),
+        "promised_depth": max(whole_values("promised_depth"), default=None),
+        "max_ulp": max(_real_values(marks, "max_ulp"), default=None),
+        "mean_ulp": max(_real_values(marks, "mean_ulp"), default=None),
+        "schedules": len({mark["schedule_digest"] for mark in marks if mark["bits"]}),
+    }
+    stable = 0 not in (row["same_bits"], row["same_bits_calls"], row["same_bits_launches"])
+    row["bits"] = fingerprints[0] if fingerprints and stable else None
+    return row
+
+
+def statistics(marks: Sequence[Row]) -> SummaryRow:
+    """The reports on its calls by the launches that measured the cell."""
+    done = _marks_in_state(marks, "done")
+    return {
+        "stopped": join_values(sorted({mark["stopped"] for mark in done if mark["stopped"]})) or None,
+        "imb_t_max_s": known_median(_real_values(done, "imb_t_max_s")),
+        "nccl_tests_s": known_median(_real_values(done, "nccl_tests_s")),
+        "clock_error_s": max(_real_values(done, "clock_error_s"), default=None),
+        "late_by_s": known_median(_real_values(done, "late_by_s")),
+    }
+
+
+def _marks_in_state(marks: Iterable[Row], *states: str) -> list[Row]:
+    return [mark for mark in marks if mark["state"] in states]
+
+
+def _real_values(marks: Iterable[Row], name: str) -> list[float]:
+    return [float(mark[name]) for mark in marks if mark[name]]
+
+
+def _whole_or_none(text: str) -> int | None:
+    return int(text) if text else None
 
 
 def group_missing(plan: Plan, missing_cells: Iterable[MissingCell]) -> list[MissingGroup]:
@@ -204,24 +201,6 @@ def _group_launches(plan: Plan, cells_of: dict[int, set[Cell]]) -> list[tuple[li
     return [*parts, (all_missing, planned)] if all_missing else parts
 
 
-def not_begun_sentences(plan: Plan, missing_cells: Iterable[MissingCell]) -> list[str]:
-    """Sentences about the cells that were not finished; failed and hung cells are reported elsewhere."""
-    return [group.sentence for group in group_missing(plan, missing_cells) if group.state in (MISSING, "left out")]
-
-
-def explain_rows(rows: Iterable[SummaryRow], missing_cells: Iterable[MissingCell]) -> list[SummaryRow]:
-    """The rows of a summary; cells that no launch has done get their reasons."""
-    reasons: dict[tuple[int, CellKey], dict[str, None]] = {}
-    for missing_cell in missing_cells:
-        reasons.setdefault((missing_cell.launch.ranks, missing_cell.cell.key), {})[missing_cell.reason] = None
-    return [
-        {**row, "reason": "; ".join(reasons.get((row["ranks"], cell_of(row).key), [row["reason"] or ""]))}
-        if row["state"] == MISSING
-        else row
-        for row in rows
-    ]
-
-
 def _describe_cells(plan: Plan, cells: set[Cell]) -> str:
     """`ring, tree 16 MiB; native 8 B to 1 KiB`; `all 60 cells` of a launch."""
     planned = plan.cells(plan.planned_launches()[0])
@@ -251,3 +230,21 @@ def _format_spans(numbers: Iterable[int], format_number: Callable[[int], str]) -
         between = " to " if last > first + 1 else ", "
         parts.append(format_number(first) if first == last else f"{format_number(first)}{between}{format_number(last)}")
     return ", ".join(parts)
+
+
+def not_begun_sentences(plan: Plan, missing_cells: Iterable[MissingCell]) -> list[str]:
+    """Sentences about the cells that were not finished; failed and hung cells are reported elsewhere."""
+    return [group.sentence for group in group_missing(plan, missing_cells) if group.state in (MISSING, "left out")]
+
+
+def explain_rows(rows: Iterable[SummaryRow], missing_cells: Iterable[MissingCell]) -> list[SummaryRow]:
+    """The rows of a summary; cells that no launch has done get their reasons."""
+    reasons: dict[tuple[int, CellKey], dict[str, None]] = {}
+    for missing_cell in missing_cells:
+        reasons.setdefault((missing_cell.launch.ranks, missing_cell.cell.key), {})[missing_cell.reason] = None
+    return [
+        {**row, "reason": "; ".join(reasons.get((row["ranks"], cell_of(row).key), [row["reason"] or ""]))}
+        if row["state"] == MISSING
+        else row
+        for row in rows
+    ]

@@ -1,9 +1,8 @@
-"""Ratios of single times, without an interval: how many are above the threshold, how many below, and by how much.
+"""What is said where there is nothing to rank: of one algorithm alone, and of ratios of single times.
 
-These are what was observed and no verdict: nothing is said of how much launches differ.
-
-What the times of one algorithm say where there is no other: its latency, its peak bus bandwidth, and where the times
-of two rank counts or of two logs differ.
+Of one algorithm its latency, its peak bus bandwidth, and where the times of two rank counts or of two logs differ. Of
+ratios without an interval how many are above a threshold, how many below, and by how much: that is what was observed
+and no verdict, since nothing is said of how much launches differ.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,40 +25,6 @@ class Direction(NamedTuple):
     least: float  # factor between the two times, 1 or above, where they differ least
     most: float  # where they differ most
     where: str  # the name of that ratio
-
-
-def direction_of(ratio: float, threshold: float) -> str:
-    """One of DIRECTIONS; `threshold` is a share."""
-    if ratio > 1 + threshold:
-        return "slower"
-    return "faster" if ratio < 1 / (1 + threshold) else "same"
-
-
-def directions(ratios: Mapping[str, float], threshold: float) -> tuple[Direction, ...]:
-    """Those of DIRECTIONS that some of the named ratios have; `threshold` is a share."""
-    found = []
-    for kind in DIRECTIONS:
-        factors = {name: max(r, 1 / r) for name, r in ratios.items() if direction_of(r, threshold) == kind}
-        if factors:
-            most = max(factors, key=factors.__getitem__)
-            found.append(Direction(kind, len(factors), min(factors.values()), factors[most], most))
-    return tuple(found)
-
-
-def directions_words(found: Sequence[Direction], threshold: float) -> str:
-    """`20 of 25 slower, 1.6 to 25 times (most: 32 MiB); 5 within 5 %`."""
-    first, *others = (_words(direction, threshold) for direction in found)
-    count, rest = first.split(" ", 1)
-    return "; ".join([f"{count} of {sum(direction.cells for direction in found)} {rest}", *others])
-
-
-def _words(direction: Direction, threshold: float) -> str:
-    if direction.observed == "same":
-        return f"{direction.cells} within {threshold * 100:g} %"
-    least, most = (significant(factor, DIGITS) for factor in (direction.least, direction.most))
-    span = least if least == most else f"{least} to {most}"
-    place = f"most: {direction.where}" if direction.cells > 1 else direction.where
-    return f"{direction.cells} {direction.observed}, {span} times ({place})"
 
 
 class Performance(NamedTuple):
@@ -139,10 +104,44 @@ def _of_launch(rows: Mapping[int, SummaryRow], launch: str) -> dict[int, float]:
 
 
 def _contrast(base: str, other: str, base_s: Mapping[int, float], other_s: Mapping[int, float]) -> Contrast:
-    """By the times as tables print them."""
+    """Set two series side by side (nbytes -> seconds), by the times as tables print them."""
     ratios = {
         format_size(nbytes): as_printed(other_s[nbytes]) / as_printed(base_s[nbytes])
         for nbytes in base_s
         if nbytes in other_s
     }
     return Contrast(base, other, directions(ratios, NEGLIGIBLE - 1))
+
+
+def direction_of(ratio: float, threshold: float) -> str:
+    """One of DIRECTIONS; `threshold` is a share."""
+    if ratio > 1 + threshold:
+        return "slower"
+    return "faster" if ratio < 1 / (1 + threshold) else "same"
+
+
+def directions(ratios: Mapping[str, float], threshold: float) -> tuple[Direction, ...]:
+    """Those of DIRECTIONS that some of the named ratios have; `threshold` is a share."""
+    found = []
+    for kind in DIRECTIONS:
+        factors = {name: max(r, 1 / r) for name, r in ratios.items() if direction_of(r, threshold) == kind}
+        if factors:
+            most = max(factors, key=factors.__getitem__)
+            found.append(Direction(kind, len(factors), min(factors.values()), factors[most], most))
+    return tuple(found)
+
+
+def directions_words(found: Sequence[Direction], threshold: float) -> str:
+    """`20 of 25 slower, 1.6 to 25 times (most: 32 MiB); 5 within 5 %`."""
+    first, *others = (_words(direction, threshold) for direction in found)
+    count, rest = first.split(" ", 1)
+    return "; ".join([f"{count} of {sum(direction.cells for direction in found)} {rest}", *others])
+
+
+def _words(direction: Direction, threshold: float) -> str:
+    if direction.observed == "same":
+        return f"{direction.cells} within {threshold * 100:g} %"
+    least, most = (significant(factor, DIGITS) for factor in (direction.least, direction.most))
+    span = least if least == most else f"{least} to {most}"
+    place = f"most: {direction.where}" if direction.cells > 1 else direction.where
+    return f"{direction.cells} {direction.observed}, {span} times ({place})"

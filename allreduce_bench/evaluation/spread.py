@@ -1,22 +1,20 @@
-"""The spread of similar cells, estimated together: variances moderated by empirical Bayes.
-
-A variance of five launches is itself known badly: its own 95 % interval spans a factor of 23. Cells of one run were
-measured on the same nodes in the same minutes, and their variances, though not equal, are of one kind: they are held
-to be drawn from a scaled inverse chi-square distribution, the prior, which is fitted to them (Smyth, "Linear models
-and empirical Bayes methods for assessing differential expression in microarray experiments", Stat. Appl. Genet. Mol.
-Biol. 3, 2004). Each cell's own variance is then drawn towards the prior's, and counts with more degrees of freedom.
-
-Variances are those of logarithms of times, or of whatever the caller takes; degrees those of freedom. scipy is loaded
-in the functions, since this package may be loaded by a rank.
-
-Comparison of two cells over their launches: the ratio of times, its uncertainty, and correction for many tests.
+"""Compare two cells over their launches: the ratio of their times, and what noise lets tell about it.
 
 The unit is the launch: the logarithm of the ratio of two medians of one launch, in which whatever slows down the whole
-launch cancels. Its variance is borrowed from all pairs that are asked about together (`spread`), but is never less than
-the pair's own: pairs differ in their noise, and what a quiet one lends makes no noisy one sure. A launch that was
-disturbed while one of the two ran is drawn in to what the others allow: to FENCE times the larger of the pair's own
-median absolute deviation and the typical standard deviation of all pairs, from FEW_TO_DRAW_IN launches on. What is
-drawn in says less: the variance is divided by the square of the share that is not (Huber, Robust Statistics, 1981).
+launch cancels. The variance of five launches is itself known badly: its own 95 % interval spans a factor of 23. Cells
+of one run were measured on the same nodes in the same minutes, and their variances, though not equal, are of one kind:
+they are held to be drawn from a scaled inverse chi-square distribution, the prior, which is fitted to them (Smyth,
+"Linear models and empirical Bayes methods for assessing differential expression in microarray experiments", Stat. Appl.
+Genet. Mol. Biol. 3, 2004). Each cell's own variance is then drawn towards the prior's, and counts with more degrees of
+freedom. Of pairs of cells it is never less than the pair's own: pairs differ in their noise, and what a quiet one lends
+makes no noisy one sure.
+
+A launch that was disturbed while one of the two ran is drawn in to what the others allow: to LAUNCH_FENCE times the
+larger of the pair's own median absolute deviation and the typical standard deviation of all pairs, from FEW_TO_DRAW_IN
+launches on. What is drawn in says less: the variance is divided by the square of the share that is not (Huber, Robust
+Statistics, 1981).
+
+scipy is loaded in the functions, since this package may be loaded by a rank.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,23 +24,52 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..stats import holm
 from .cell_times import MIN_LAUNCHES
 from .summary_row import SummaryRow
 
+# the prior
 FEWEST = 3  # cells: the variance of fewer logarithms says nothing
 FENCE = 2.5  # standard deviations, by the median absolute deviation, beyond which a logarithm is drawn in
 NORMAL_MAD = 0.6745  # the median absolute deviation of a standard normal distribution
 OUTLYING = 0.01  # a variance that the prior gives in fewer cases than this is no part of it
+# comparisons
+ERROR_SHARE = 0.025  # of all answers to one question about many pairs: of its sizes, and of all sizes together
+NEGLIGIBLE = 1.05  # the ratio of times below which two are as fast
+FEW_TO_DRAW_IN, LAUNCH_FENCE = 5, 1.5  # launches; standard deviations
+LEAST_VARIANCE = 1e-8  # of a logarithm: clocks and medians are no finer than 0.01 %
 
 
 class Prior(NamedTuple):
-    """The prior of the variances, estimated from all cells."""
+    """The prior of variances, of logarithms of times or of whatever the caller takes, estimated from all cells."""
 
     variance: float
     degrees: float  # of freedom that it is worth; 0: nothing to borrow; inf: all cells share one variance
 
 
 NOTHING = Prior(0.0, 0.0)
+
+
+class DrawnIn(NamedTuple):
+    """Logarithms of ratios by launch, those of disturbed launches drawn in to what the others allow."""
+
+    values: np.ndarray
+    kept: float  # share of the launches that are as they were
+
+
+class Difference(NamedTuple):
+    """The comparison of the times of two cells."""
+
+    ratio: float  # geometric mean over launches
+    low: float  # 95 % interval of it, of this one alone
+    high: float
+    p_value: float  # two-sided: of a ratio as far from 1 where none is
+    is_equal: bool  # shown to be below NEGLIGIBLE either way (two one-sided tests of 5 %)
+
+    @property
+    def inverse(self) -> "Difference":
+        """How the other one compares with this one."""
+        return self._replace(ratio=1 / self.ratio, low=1 / self.high, high=1 / self.low)
 
 
 def prior_of(variances: Sequence[float], degrees: Sequence[float]) -> Prior:
@@ -70,39 +97,12 @@ def prior_of(variances: Sequence[float], degrees: Sequence[float]) -> Prior:
     return Prior(exp(fmean(logs) + float(digamma(half)) - log(half)), min(2 * half, all_degrees))
 
 
-def shrunk(variance: float, degrees: float, prior: Prior) -> tuple[float, float]:
-    """A cell's variance, drawn towards the prior, and its degrees of freedom: `degrees` + those of the prior.
-
-    A variance that is too large for the prior (OUTLYING) is that of a cell of another kind: it stays as it is and
-    borrows nothing, since the prior would call certain what is not. One that is too small borrows like any other.
-    """
-    if not prior.degrees or _is_outlying(variance, degrees, prior):
-        return variance, degrees
-    if prior.degrees == inf:
-        return prior.variance, inf
-    total = degrees + prior.degrees
-    return (degrees * variance + prior.degrees * prior.variance) / total, total
-
-
-def t_quantile(share, degrees):
-    """The value below which Student's t lies with the probability `share`; both may be arrays, degrees may be inf."""
-    from numpy import isinf, where
-    from scipy.special import ndtri, stdtrit
-
-    return where(isinf(degrees), ndtri(share), stdtrit(where(isinf(degrees), 1.0, degrees), share))[()]
-
-
-def t_below(value, degrees):
-    """The probability that Student's t lies below `value`; both may be arrays, degrees may be inf."""
-    from numpy import isinf, where
-    from scipy.special import ndtr, stdtr
-
-    return where(isinf(degrees), ndtr(value), stdtr(where(isinf(degrees), 1.0, degrees), value))[()]
-
-
-def two_sided_p(t, degrees):
-    """The probability that Student's t lies further from 0 than `t`."""
-    return 2 * t_below(-abs(t), degrees)
+def _drawn_in(logs: Sequence[float], by_chance: float) -> list[float]:
+    """The logarithms, none further from their median than FENCE standard deviations; these at least `by_chance`."""
+    middle = median(logs)
+    deviation = median([abs(of_cell - middle) for of_cell in logs]) / NORMAL_MAD
+    reach = FENCE * max(deviation, by_chance)
+    return [min(max(of_cell, middle - reach), middle + reach) for of_cell in logs]
 
 
 def trigamma_inverse(value: float) -> float:
@@ -121,12 +121,18 @@ def trigamma_inverse(value: float) -> float:
     return x
 
 
-def _drawn_in(logs: Sequence[float], by_chance: float) -> list[float]:
-    """The logarithms, none further from their median than FENCE standard deviations; these at least `by_chance`."""
-    middle = median(logs)
-    deviation = median([abs(of_cell - middle) for of_cell in logs]) / NORMAL_MAD
-    reach = FENCE * max(deviation, by_chance)
-    return [min(max(of_cell, middle - reach), middle + reach) for of_cell in logs]
+def shrunk(variance: float, degrees: float, prior: Prior) -> tuple[float, float]:
+    """A cell's variance, drawn towards the prior, and its degrees of freedom: `degrees` + those of the prior.
+
+    A variance that is too large for the prior (OUTLYING) is that of a cell of another kind: it stays as it is and
+    borrows nothing, since the prior would call certain what is not. One that is too small borrows like any other.
+    """
+    if not prior.degrees or _is_outlying(variance, degrees, prior):
+        return variance, degrees
+    if prior.degrees == inf:
+        return prior.variance, inf
+    total = degrees + prior.degrees
+    return (degrees * variance + prior.degrees * prior.variance) / total, total
 
 
 def _is_outlying(variance: float, degrees: float, prior: Prior) -> bool:
@@ -137,27 +143,6 @@ def _is_outlying(variance: float, degrees: float, prior: Prior) -> bool:
     if prior.degrees == inf:
         return bool(chdtrc(degrees, degrees * ratio) < OUTLYING)
     return bool(fdtrc(degrees, prior.degrees, ratio) < OUTLYING)
-
-
-ERROR_SHARE = 0.025  # of all answers to one question about many pairs: of its sizes, and of all sizes together
-NEGLIGIBLE = 1.05  # the ratio of times below which two are as fast
-FEW_TO_DRAW_IN, FENCE_OF_PAIRS = 5, 1.5
-LEAST_VARIANCE = 1e-8  # of a logarithm: clocks and medians are no finer than 0.01 %
-
-
-class Difference(NamedTuple):
-    """The comparison of the times of two cells."""
-
-    ratio: float  # geometric mean over launches
-    low: float  # 95 % interval of it, of this one alone
-    high: float
-    p_value: float  # two-sided: of a ratio as far from 1 where none is
-    is_equal: bool  # shown to be below NEGLIGIBLE either way (two one-sided tests of 5 %)
-
-    @property
-    def inverse(self) -> "Difference":
-        """How the other one compares with this one."""
-        return self._replace(ratio=1 / self.ratio, low=1 / self.high, high=1 / self.low)
 
 
 def launch_ratios(row: SummaryRow, other: SummaryRow) -> dict[str, float]:
@@ -184,11 +169,13 @@ def differences(ratios_of_pairs: Sequence[Sequence[float]], kept: Sequence[float
     return told
 
 
-class DrawnIn(NamedTuple):
-    """Logarithms of ratios by launch, those of disturbed launches drawn in to what the others allow."""
-
-    values: np.ndarray
-    kept: float  # share of the launches that are as they were
+def _difference(logs: np.ndarray, variance: float, degrees: float) -> Difference:
+    """Compare two cells by the logarithms of their ratios, of a variance known with so many degrees of freedom."""
+    centre, error = float(logs.mean()), float(np.sqrt(variance / len(logs)))
+    reach, one_sided = (float(t_quantile(share, degrees)) * error for share in (0.975, 0.95))
+    low, ratio, high = (float(np.exp(value)) for value in (centre - reach, centre, centre + reach))
+    is_equal = abs(centre) + one_sided < log(NEGLIGIBLE)
+    return Difference(ratio, low, high, float(two_sided_p(centre / error, degrees)), is_equal)
 
 
 def drawn_in(ratios_of_pairs: Sequence[Mapping[str, float]]) -> list[DrawnIn]:
@@ -196,35 +183,42 @@ def drawn_in(ratios_of_pairs: Sequence[Mapping[str, float]]) -> list[DrawnIn]:
     return _draw_in([np.log(list(ratios.values())) for ratios in ratios_of_pairs])
 
 
-def holm(p_values: Sequence[float], error_share: float = ERROR_SHARE) -> list[bool]:
-    """The tests that are significant, with a family-wise error of at most `error_share`.
-
-    Step-down: the smallest of n p-values counts n times, the next n - 1 times, … (Holm, Scand. J. Statist. 6, 1979).
-    """
-    answered = [False] * len(p_values)
-    for rank, i in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
-        if p_values[i] > error_share / (len(p_values) - rank):
-            break
-        answered[i] = True
-    return answered
-
-
 def _draw_in(logs_of_pairs: Sequence[np.ndarray]) -> list[DrawnIn]:
+    """Draw in the logarithms of each pair (float64 [launch]) where it has launches enough."""
     spreads = [float(logs.std(ddof=1)) for logs in logs_of_pairs if len(logs) > 1]
     typical = float(np.median(spreads)) if spreads else 0.0
     return [_clipped(logs, typical) if len(logs) >= FEW_TO_DRAW_IN else DrawnIn(logs, 1.0) for logs in logs_of_pairs]
 
 
 def _clipped(logs: np.ndarray, typical: float) -> DrawnIn:
+    """Clip logarithms to LAUNCH_FENCE deviations around their median; `typical` is the least deviation."""
     middle = np.median(logs)
-    reach = FENCE_OF_PAIRS * max(float(np.median(np.abs(logs - middle))) / NORMAL_MAD, typical)
+    reach = LAUNCH_FENCE * max(float(np.median(np.abs(logs - middle))) / NORMAL_MAD, typical)
     inside = np.abs(logs - middle) <= reach
     return DrawnIn(np.clip(logs, middle - reach, middle + reach), max(float(inside.mean()), 1 / len(logs)))
 
 
-def _difference(logs: np.ndarray, variance: float, degrees: float) -> Difference:
-    centre, error = float(logs.mean()), float(np.sqrt(variance / len(logs)))
-    reach, one_sided = (float(t_quantile(share, degrees)) * error for share in (0.975, 0.95))
-    low, ratio, high = (float(np.exp(value)) for value in (centre - reach, centre, centre + reach))
-    is_equal = abs(centre) + one_sided < log(NEGLIGIBLE)
-    return Difference(ratio, low, high, float(two_sided_p(centre / error, degrees)), is_equal)
+def significant(p_values: Sequence[float]) -> list[bool]:
+    """Which tests are significant, with a family-wise error of at most ERROR_SHARE (Holm's procedure)."""
+    return [p_value <= ERROR_SHARE for p_value in holm(p_values)]
+
+
+def t_quantile(share, degrees):
+    """The value below which Student's t lies with the probability `share`; both may be arrays, degrees may be inf."""
+    from numpy import isinf, where
+    from scipy.special import ndtri, stdtrit
+
+    return where(isinf(degrees), ndtri(share), stdtrit(where(isinf(degrees), 1.0, degrees), share))[()]
+
+
+def t_below(value, degrees):
+    """The probability that Student's t lies below `value`; both may be arrays, degrees may be inf."""
+    from numpy import isinf, where
+    from scipy.special import ndtr, stdtr
+
+    return where(isinf(degrees), ndtr(value), stdtr(where(isinf(degrees), 1.0, degrees), value))[()]
+
+
+def two_sided_p(t, degrees):
+    """The probability that Student's t lies further from 0 than `t`, which may be an array."""
+    return 2 * t_below(-abs(t), degrees)

@@ -1,8 +1,7 @@
 """One row of a summary, as everyone reads it: a cell of a run over all its launches.
 
-The columns are those of `schema.SUMMARY`, which documents them; a test compares the two.
-
-The cell of a row, and the label of a cell beside its algorithm and its size.
+The columns are those of `schema.SUMMARY`, which documents them; a test compares the two. `competitor_of`, `time_of`,
+`cell_of` and `qualifiers` read a row.
 """
 
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypedDict
@@ -14,6 +13,8 @@ from ..runs.schema import ALONE, NO_ARRIVAL, PAGE, UNKNOWN_PLACEMENT
 if TYPE_CHECKING:
     from .environment import LaunchDifference
 
+
+UNUSUAL = ("cold", ALONE)  # values of `cache` and `groups` that are told
 RealColumn = Literal[  # the columns of numbers that are not whole, for those who choose one by its name
     "time_s",
     "time_low_s",
@@ -75,7 +76,7 @@ class LaunchStates(NamedTuple):
     high_s: float  # of those in the slow state
     low_launches: tuple[str, ...]
     high_launches: tuple[str, ...]
-    gap: str  # between the states over the sizes of the series: what `lateness.kind_of_gap` says
+    gap: str  # between the states over the sizes of the series: what `launch_states.kind_of_gap` says
     # what divides the launches of both states, those of the fast one first
     differences: "tuple[LaunchDifference, ...]" = ()
 
@@ -244,7 +245,10 @@ def time_of(row: SummaryRow) -> float:
     return time_s
 
 
-UNUSUAL = ("cold", ALONE)
+def cell_of(row: SummaryRow) -> Cell:
+    """The cell that the row sums up."""
+    same = row["algorithm"], row["executor"], row["count"], row["segment"], row["cache"], row["groups"]
+    return Cell(*same, row.get("window"), row.get("arrival") or NO_ARRIVAL, row.get("placement") or UNKNOWN_PLACEMENT)
 
 
 def qualifiers(
@@ -258,9 +262,3 @@ def qualifiers(
 def placement_text(placement: str) -> str:
     """`page`, `numpy`, `16 bytes apart`, `unknown`."""
     return f"{placement} bytes apart" if placement.isdigit() else placement or "unknown"
-
-
-def cell_of(row: SummaryRow) -> Cell:
-    """The cell that the row sums up."""
-    same = row["algorithm"], row["executor"], row["count"], row["segment"], row["cache"], row["groups"]
-    return Cell(*same, row.get("window"), row.get("arrival") or NO_ARRIVAL, row.get("placement") or UNKNOWN_PLACEMENT)

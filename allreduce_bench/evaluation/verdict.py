@@ -1,10 +1,8 @@
-"""The ranked rows of one size, or of several sizes together, compared pair by pair over their launches.
+"""Which algorithm is the fastest: at each size, over ranges of sizes, and from which size on another one is.
 
-The fastest algorithm at each size, its equals, and those that cannot be distinguished: the one place to decide.
-
-Table, verdict, map, page and JSON read the column `standing` that is made here. Only times that nothing speaks against
-(`doubt`) are ranked. A table is the sizes of one number of ranks and cache; in at most 5 % of tables of equal
-algorithms any is called the fastest:
+First `add_standings`: every row gets its `standing`, which table, map, page and JSON show. Only times without a `doubt`
+are ranked. A table is the sizes of one number of ranks and cache; in at most 5 % of tables of equal algorithms
+any is called the fastest:
 
 * The one with the lowest time is the fastest if every other one is shown to be slower, and is so by more than a margin
   as far as one can say. The largest of their p-values is that of the size, since all of them have to be slower at once
@@ -12,20 +10,17 @@ algorithms any is called the fastest:
 * Neighbouring sizes are further tries: the size and REACHES of them below, and the size and as many above. The ratio of
   two times grows or falls with the size, or at least it does among neighbours; so it lies between its means over both
   sides, and who is shown to be slower in both is slower at the size. The noise of a mean is less than that of a size.
+* Holm's procedure (`stats.holm`) corrects for the tests at all sizes.
 * No algorithm is the fastest where a doubted time may be lower (in some launch it is below the lowest ranked time), or
   where the grade of the times is "not reliable".
-  * Holm's procedure (`telling.holm`) corrects for the tests at all sizes.
 
 One that is not shown to be the fastest may still be shown to be faster than some: again by Holm's procedure over all
 pairs of the table, each p-value times half the number of algorithms, since whoever has the lowest time was chosen.
 
-The switch point: the size from which another algorithm is faster, and the range in which it lies.
-
-The winners over ranges of sizes, their advantage, and the switch points between them: facts, from standings.
-
-A stretch is a range of neighbouring sizes with a common leader, an algorithm that is nowhere shown to be slower. It
-ends only where the data show it, so that noise does not split it. It extends from the first to the last size at which
-that is shown; undecided sizes in between are its exceptions. An algorithm without a time at a size may be the fastest.
+Then `verdicts`, from the standings: a stretch is a range of neighbouring sizes with a common leader, an algorithm that
+is nowhere shown to be slower. It ends only where the data show it, so that noise does not split it. It extends from the
+first to the last size at which that is shown; undecided sizes in between are its exceptions. An algorithm without a
+time at a size may be the fastest. Between two stretches lies a switch point (`hand_over`).
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -41,13 +36,33 @@ from .competitors import tables, ways_of
 from .factor import factor_of
 from .grade import NOT_RELIABLE
 from .single_algorithm import Performance, performance
-from .spread import ERROR_SHARE, NEGLIGIBLE, Difference, differences, drawn_in, holm, launch_ratios
+from .spread import ERROR_SHARE, NEGLIGIBLE, Difference, differences, drawn_in, launch_ratios, significant
 from .summary_row import SummaryRow, competitor_of, time_of
 
+# standings
+FASTEST = "fastest"
+EQUAL = "equal"  # within spread.NEGLIGIBLE of the lowest time; the lowest too, where another one is
+UNCLEAR = "unclear"  # it cannot be distinguished from the lowest time; the lowest too, if there is no fastest
+SLOWER = "slower"
+
+# how they are found
 IMPORTED = "imported"  # the executor of rows whose repetitions are means of many calls
+FAR = 3.0  # a ratio of times that every launch exceeds: an algorithm so much slower is not "perhaps as fast"
+NEIGHBOUR = 4  # the largest ratio of two sizes that are taken to be neighbours
+REACHES = (2, 5)  # how many neighbours on each side
+LEAST_TOGETHER = 4  # sizes: fewer say little more together than alone
+
+# why nothing is told
+ONE = "one algorithm"  # at most one was ranked at any size
+FEW_LAUNCHES, FEW_CALLS = "few launches", "few calls"
+ALL_EQUAL = "all equal"
+UNRELIABLE = "not reliable"  # as the grade says
+DOUBTED = "doubted times"  # those that may be lower than all others cannot be ranked
+NOISE = "noise"  # launches differ by more than algorithms do
 
 Pair = tuple[int, str, str]  # nbytes, algorithm of the numerator, algorithm of the denominator
 Question = tuple[str, str, Sequence[int]]  # algorithms of numerator and denominator, sizes taken together
+Sizes = Mapping[int, Mapping[str, SummaryRow]]  # nbytes, ascending -> algorithm -> its row, of those that are ranked
 
 
 class Contest(NamedTuple):
@@ -61,6 +76,151 @@ class Contest(NamedTuple):
     def others(self) -> list[str]:
         """All algorithms but the one of the lowest time."""
         return [name for name in self.rows if name != self.lowest]
+
+
+class HandOver(NamedTuple):
+    """The switch point of two algorithms: the first is faster below it, the second above it."""
+
+    before: str
+    after: str
+    low: int  # bytes: the last size at which the second one is shown to be slower
+    high: int  # the first size at which the first one is shown to be slower
+    nbytes: float  # in between: where the times of both, straight lines between sizes (log-log), are equal
+
+
+class Advantage(NamedTuple):
+    """How many times longer a rival takes than the first leader of a stretch; see `factor`."""
+
+    rival: str
+    times_s: tuple[tuple[float, float], ...]  # of the rival and of the leader, at each size at which both are ranked
+    low: float  # ends of the interval of `factor` over launches
+    high: float
+    launches: int  # of which it is made
+
+    @property
+    def factor(self) -> float:
+        """The geometric mean over the sizes of the ratio of their times."""
+        return geometric_mean([rival_s / leader_s for rival_s, leader_s in self.times_s])
+
+
+class Stretch(NamedTuple):
+    """Neighbouring sizes with the same leaders."""
+
+    low: int  # bytes
+    high: int
+    leaders: tuple[str, ...]  # nowhere shown to be slower than the lowest time, by ascending time; a winner first
+    is_won: bool  # the first of them is shown to be the fastest, from low to high but for the exceptions
+    is_equal: bool  # of several leaders: they are shown to be as fast as each other
+    exceptions: tuple[int, ...]  # sizes between low and high at which this is not shown
+    advantage: Advantage | None  # over native called alike, or of native over the next; None: there is nobody to name
+    time_s: float  # of the first leader at the largest size
+    absent: tuple[str, ...]  # who has no time that can be ranked at some size that is no exception
+
+
+class Verdict(NamedTuple):
+    """The verdict on one number of ranks and cache."""
+
+    ranks: int
+    cache: str
+    stretches: tuple[Stretch, ...]
+    # from each stretch to the next, between their first leaders; None: not shown
+    hand_overs: tuple[HandOver | None, ...]
+    unclear: tuple[int, ...]  # sizes outside of the stretches
+    grade: str  # of the times: a name of grade.GRADES
+    together: Stretch | None = None  # all sizes, where no stretch is won and all together show who is the fastest
+    reason: str = ""  # why there is no stretch
+    alone: Performance | None = None  # of the only algorithm, where there is but one
+
+
+def add_standings(rows: Sequence[SummaryRow]) -> None:
+    """Set `standing` of all rows, which have a `doubt` and a `grade`; None: not ranked, or no rival is."""
+    for row in rows:
+        row["standing"] = None
+    for sizes in (sizes for way in ways_of(rows) for sizes in tables(rows, *way).values()):
+        contests = {nbytes: contest for nbytes, of_size in sizes.items() if nbytes and (contest := contest_of(of_size))}
+        _add_standings_of_table(contests)
+
+
+def _add_standings_of_table(contests: Mapping[int, Contest]) -> None:
+    """Set `standing` of the ranked rows of one table; `contests`: by size in bytes."""
+    told = told_pairs(contests)
+    winning = _sizes_with_winner(contests, told)
+    slower = _shown_slower(contests, told)
+    for nbytes, contest in contests.items():
+        standings = {}
+        for name in contest.others:
+            difference = told.get((nbytes, name, contest.lowest))
+            if nbytes in winning:
+                standings[name] = SLOWER
+            elif difference and difference.is_equal:
+                standings[name] = EQUAL
+            elif (nbytes, name) in slower or _is_far(contest, name):
+                standings[name] = SLOWER
+            else:
+                standings[name] = UNCLEAR
+        is_equal = EQUAL in standings.values() and contest.is_open
+        standings[contest.lowest] = FASTEST if nbytes in winning else EQUAL if is_equal else UNCLEAR
+        for name, standing in standings.items():
+            contest.rows[name]["standing"] = standing
+
+
+def _sizes_with_winner(contests: Mapping[int, Contest], told: Mapping[Pair, Difference]) -> set[int]:
+    """The sizes at which the lowest time is shown to be the fastest."""
+    tries = [(nbytes, _p_value_of_size(nbytes, contest, told)) for nbytes, contest in contests.items()]
+    for reach in REACHES:
+        tries += _tries_with_neighbours(contests, reach)
+    answered = significant([p_value for _, p_value in tries])
+    return {nbytes for (nbytes, _), is_answered in zip(tries, answered) if is_answered}
+
+
+def _p_value_of_size(nbytes: int, contest: Contest, told: Mapping[Pair, Difference]) -> float:
+    """The p-value of the lowest time being the fastest; 1 if unknown."""
+    if not contest.is_open:
+        return 1.0
+    return _largest_p_value([told.get((nbytes, name, contest.lowest)) for name in contest.others])
+
+
+def _tries_with_neighbours(contests: Mapping[int, Contest], reach: int) -> Iterator[tuple[int, float]]:
+    """The p-values of sizes with `reach` neighbours on each side, as far as these are near and the table goes."""
+    sizes = list(contests)
+    asked: list[tuple[int, Sequence[int], Sequence[int]]] = []
+    for i, nbytes in enumerate(sizes):
+        below, above = sizes[max(0, i - reach) : i + 1], sizes[i : i + reach + 1]
+        near = all(later <= NEIGHBOUR * earlier for earlier, later in pairwise([*below, *above[1:]]))
+        if near and contests[nbytes].is_open and len(below) == len(above) == reach + 1:
+            asked.append((nbytes, below, above))
+    questions = [
+        (name, contests[nbytes].lowest, side)
+        for nbytes, *sides in asked
+        for name in contests[nbytes].others
+        for side in sides
+    ]
+    told = iter(told_means(contests, questions))
+    for nbytes, *_ in asked:
+        yield nbytes, _largest_p_value([next(told) for _ in range(2 * len(contests[nbytes].others))])
+
+
+def _largest_p_value(known: Sequence[Difference | None]) -> float:
+    """The p-value of all being slower at once; one that is unknown or within NEGLIGIBLE counts as 1."""
+    return max((told.p_value if told and told.ratio > NEGLIGIBLE else 1.0 for told in known), default=1.0)
+
+
+def _shown_slower(contests: Mapping[int, Contest], told: Mapping[Pair, Difference]) -> set[tuple[int, str]]:
+    """(nbytes, algorithm) of those that are shown to be slower than the lowest time."""
+    questions, p_values = [], []
+    for nbytes, contest in contests.items():
+        for name in contest.others:
+            if difference := told.get((nbytes, name, contest.lowest)):
+                questions.append((nbytes, name))
+                is_beyond = difference.ratio > NEGLIGIBLE
+                p_values.append(difference.p_value * max(1.0, len(contest.rows) / 2) if is_beyond else 1.0)
+    return {question for question, is_answered in zip(questions, significant(p_values)) if is_answered}
+
+
+def _is_far(contest: Contest, name: str) -> bool:
+    """Whether it is slower than the lowest time by FAR in every launch, however few there are."""
+    ratios = launch_ratios(contest.rows[name], contest.rows[contest.lowest]).values()
+    return min(ratios, default=0.0) > FAR
 
 
 def contest_of(rows: Sequence[SummaryRow]) -> Contest | None:
@@ -119,208 +279,6 @@ def _ratios_of_pairs(contests: Mapping[int, Contest]) -> dict[Pair, dict[str, fl
     }
 
 
-FASTEST = "fastest"
-EQUAL = "equal"  # within telling.NEGLIGIBLE of the lowest time; the lowest too, where another one is
-UNCLEAR = "unclear"  # it cannot be distinguished from the lowest time; the lowest too, if there is no fastest
-SLOWER = "slower"
-FAR = 3.0  # a ratio of times that every launch exceeds: an algorithm so much slower is not "perhaps as fast"
-NEIGHBOUR = 4  # the largest ratio of two sizes that are taken to be neighbours
-REACHES = (2, 5)  # how many neighbours on each side
-
-
-def add_standings(rows: Sequence[SummaryRow]) -> None:
-    """Set `standing` of all rows, which have a `doubt` and a `grade`; None: not ranked, or no rival is."""
-    for row in rows:
-        row["standing"] = None
-    for sizes in (sizes for way in ways_of(rows) for sizes in tables(rows, *way).values()):
-        contests = {nbytes: contest for nbytes, of_size in sizes.items() if nbytes and (contest := contest_of(of_size))}
-        _add_standings_of_table(contests)
-
-
-def _add_standings_of_table(contests: Mapping[int, Contest]) -> None:
-    told = told_pairs(contests)
-    winning = _sizes_with_winner(contests, told)
-    slower = _shown_slower(contests, told)
-    for nbytes, contest in contests.items():
-        standings = {}
-        for name in contest.others:
-            difference = told.get((nbytes, name, contest.lowest))
-            if nbytes in winning:
-                standings[name] = SLOWER
-            elif difference and difference.is_equal:
-                standings[name] = EQUAL
-            elif (nbytes, name) in slower or _is_far(contest, name):
-                standings[name] = SLOWER
-            else:
-                standings[name] = UNCLEAR
-        is_equal = EQUAL in standings.values() and contest.is_open
-        standings[contest.lowest] = FASTEST if nbytes in winning else EQUAL if is_equal else UNCLEAR
-        for name, standing in standings.items():
-            contest.rows[name]["standing"] = standing
-
-
-def _sizes_with_winner(contests: Mapping[int, Contest], told: Mapping[Pair, Difference]) -> set[int]:
-    """The sizes at which the lowest time is shown to be the fastest."""
-    tries = [(nbytes, _p_value_of_size(nbytes, contest, told)) for nbytes, contest in contests.items()]
-    for reach in REACHES:
-        tries += _tries_with_neighbours(contests, reach)
-    answered = holm([p_value for _, p_value in tries])
-    return {nbytes for (nbytes, _), is_answered in zip(tries, answered) if is_answered}
-
-
-def _p_value_of_size(nbytes: int, contest: Contest, told: Mapping[Pair, Difference]) -> float:
-    """The p-value of the lowest time being the fastest; 1 if unknown."""
-    if not contest.is_open:
-        return 1.0
-    return _largest_p_value([told.get((nbytes, name, contest.lowest)) for name in contest.others])
-
-
-def _largest_p_value(known: Sequence[Difference | None]) -> float:
-    return max((told.p_value if told and told.ratio > NEGLIGIBLE else 1.0 for told in known), default=1.0)
-
-
-def _tries_with_neighbours(contests: Mapping[int, Contest], reach: int) -> Iterator[tuple[int, float]]:
-    """The p-values of sizes with `reach` neighbours on each side, as far as these are near and the table goes."""
-    sizes = list(contests)
-    asked: list[tuple[int, Sequence[int], Sequence[int]]] = []
-    for i, nbytes in enumerate(sizes):
-        below, above = sizes[max(0, i - reach) : i + 1], sizes[i : i + reach + 1]
-        near = all(later <= NEIGHBOUR * earlier for earlier, later in pairwise([*below, *above[1:]]))
-        if near and contests[nbytes].is_open and len(below) == len(above) == reach + 1:
-            asked.append((nbytes, below, above))
-    questions = [
-        (name, contests[nbytes].lowest, side)
-        for nbytes, *sides in asked
-        for name in contests[nbytes].others
-        for side in sides
-    ]
-    told = iter(told_means(contests, questions))
-    for nbytes, *_ in asked:
-        yield nbytes, _largest_p_value([next(told) for _ in range(2 * len(contests[nbytes].others))])
-
-
-def _shown_slower(contests: Mapping[int, Contest], told: Mapping[Pair, Difference]) -> set[tuple[int, str]]:
-    """(nbytes, algorithm) of those that are shown to be slower than the lowest time."""
-    questions, p_values = [], []
-    for nbytes, contest in contests.items():
-        for name in contest.others:
-            if difference := told.get((nbytes, name, contest.lowest)):
-                questions.append((nbytes, name))
-                is_beyond = difference.ratio > NEGLIGIBLE
-                p_values.append(difference.p_value * max(1.0, len(contest.rows) / 2) if is_beyond else 1.0)
-    return {question for question, is_answered in zip(questions, holm(p_values)) if is_answered}
-
-
-def _is_far(contest: Contest, name: str) -> bool:
-    """Whether it is slower than the lowest time by FAR in every launch, however few there are."""
-    ratios = launch_ratios(contest.rows[name], contest.rows[contest.lowest]).values()
-    return min(ratios, default=0.0) > FAR
-
-
-class HandOver(NamedTuple):
-    """The switch point of two algorithms: the first is faster below it, the second above it."""
-
-    before: str
-    after: str
-    low: int  # bytes: the last size at which the second one is shown to be slower
-    high: int  # the first size at which the first one is shown to be slower
-    nbytes: float  # in between: where the times of both, straight lines between sizes (log-log), are equal
-
-
-def hand_over(
-    sizes: Mapping[int, Mapping[str, SummaryRow]],
-    leaders: Mapping[int, Collection[str]],
-    before: tuple[str, Sequence[int]],
-    after: tuple[str, Sequence[int]],
-) -> HandOver | None:
-    """Where the first of two neighbouring stretches, each an algorithm and its sizes in bytes, ends.
-
-    None: one of the two is not shown to be slower in the other's stretch, so there is no switch point.
-
-    `sizes`: nbytes -> algorithm -> its row, of those that are ranked; `leaders`: who is not shown to be slower at the
-    sizes of stretches.
-    """
-    (earlier, its_sizes), (later, later_sizes) = before, after
-    low = max((nbytes for nbytes in its_sizes if later not in leaders[nbytes]), default=None)
-    high = min((nbytes for nbytes in later_sizes if earlier not in leaders[nbytes]), default=None)
-    if low is None or high is None:
-        return None
-    logs = {
-        nbytes: log(time_of(rows[earlier]) / time_of(rows[later]))
-        for nbytes, rows in sizes.items()
-        if low <= nbytes <= high and earlier in rows and later in rows
-    }
-    return HandOver(earlier, later, low, high, _crossing(logs) if len(logs) > 1 else sqrt(low * high))
-
-
-def _crossing(logs: Mapping[int, float]) -> float:
-    """Where the logarithm of the ratio, below 0 at first, crosses 0: between the two sizes whose order fits best."""
-    sizes = list(logs)
-    scores = [sum(-logs[n] if n <= last else logs[n] for n in sizes) for last in sizes[:-1]]
-    last = scores.index(max(scores))
-    left, right = sizes[last], sizes[last + 1]
-    if not logs[left] < 0 < logs[right]:
-        return sqrt(left * right)
-    share = -logs[left] / (logs[right] - logs[left])
-    return exp(log(left) + share * (log(right) - log(left)))
-
-
-LEAST_TOGETHER = 4  # sizes: fewer say little more together than alone
-ONE = "one algorithm"  # at most one was ranked at any size
-FEW_LAUNCHES, FEW_CALLS = "few launches", "few calls"
-ALL_EQUAL = "all equal"
-UNRELIABLE = "not reliable"  # as the grade says
-DOUBTED = "doubted times"  # those that may be lower than all others cannot be ranked
-NOISE = "noise"  # launches differ by more than algorithms do
-
-Sizes = Mapping[int, Mapping[str, SummaryRow]]  # nbytes, ascending -> algorithm -> its row, of those that are ranked
-
-
-class Advantage(NamedTuple):
-    """How many times longer a rival takes than the first leader of a stretch; see `factor`."""
-
-    rival: str
-    times_s: tuple[tuple[float, float], ...]  # of the rival and of the leader, at each size at which both are ranked
-    low: float  # ends of the interval of `factor` over launches
-    high: float
-    launches: int  # of which it is made
-
-    @property
-    def factor(self) -> float:
-        """The geometric mean over the sizes of the ratio of their times."""
-        return geometric_mean([rival_s / leader_s for rival_s, leader_s in self.times_s])
-
-
-class Stretch(NamedTuple):
-    """Neighbouring sizes with the same leaders."""
-
-    low: int  # bytes
-    high: int
-    leaders: tuple[str, ...]  # nowhere shown to be slower than the lowest time, by ascending time; a winner first
-    is_won: bool  # the first of them is shown to be the fastest, from low to high but for the exceptions
-    is_equal: bool  # of several leaders: they are shown to be as fast as each other
-    exceptions: tuple[int, ...]  # sizes between low and high at which this is not shown
-    advantage: Advantage | None  # over native called alike, or of native over the next; None: there is nobody to name
-    time_s: float  # of the first leader at the largest size
-    absent: tuple[str, ...]  # who has no time that can be ranked at some size that is no exception
-
-
-class Verdict(NamedTuple):
-    """The verdict on one number of ranks and cache."""
-
-    ranks: int
-    cache: str
-    stretches: tuple[Stretch, ...]
-    hand_overs: tuple[
-        HandOver | None, ...
-    ]  # from each stretch to the next, between their first leaders; None: not shown
-    unclear: tuple[int, ...]  # sizes outside of the stretches
-    grade: str  # of the times: a name of grade.GRADES
-    together: Stretch | None = None  # all sizes, where no stretch is won and all together show who is the fastest
-    reason: str = ""  # why there is no stretch
-    alone: Performance | None = None  # of the only algorithm, where there is but one
-
-
 def verdicts(rows: Sequence[SummaryRow]) -> list[Verdict]:
     """One verdict per number of ranks above 1, with a warm cache if that was measured; rows have a `standing`."""
     measured = tables(rows)
@@ -354,22 +312,44 @@ def _verdict(ranks: int, cache: str, rows_by_size: Mapping[int, Sequence[Summary
     return Verdict(ranks, cache, stretches, tuple(overs), tuple(unclear), grade, together)
 
 
-class _Part(NamedTuple):
-    """Decided sizes with common leaders."""
-
-    sizes: list[int]
-    names: tuple[str, ...]  # of the leaders, as in Stretch
-
-
 def _is_told(contest: Contest) -> bool:
     """Whether any algorithm is shown to be slower than the lowest time, with enough launches and calls."""
     standings = {row["standing"] for row in contest.rows.values()}
     return contest.is_open and (FASTEST in standings or (SLOWER in standings and not _lack(contest.rows)))
 
 
+def _lack(rows: Mapping[str, SummaryRow]) -> str:
+    """FEW_LAUNCHES or FEW_CALLS if two ranked algorithms or more have too few of them; else empty."""
+    if min(row["launches"] for row in rows.values()) < MIN_LAUNCHES:
+        return FEW_LAUNCHES
+    return "" if all(map(has_enough_calls, rows.values())) else FEW_CALLS
+
+
+def _why_nothing_is_told(contests: Mapping[int, Contest], grade: str) -> str:
+    """Name the weightiest of the reasons why no size is decided."""
+    if not contests:
+        return ONE
+    if grade == NOT_RELIABLE:
+        return UNRELIABLE
+    lacks = [_lack(contest.rows) for contest in contests.values()]
+    if all(lacks):
+        return FEW_LAUNCHES if FEW_LAUNCHES in lacks else FEW_CALLS
+    if not any(contest.is_open for contest in contests.values()):
+        return DOUBTED
+    equal = all(row["standing"] in (EQUAL, SLOWER) for contest in contests.values() for row in contest.rows.values())
+    return ALL_EQUAL if equal else NOISE
+
+
 def _leaders(rows: Mapping[str, SummaryRow], names: Iterable[str]) -> frozenset[str]:
     """Those of `names` that are not shown to be slower; algorithms that are not ranked count as such."""
     return frozenset(name for name in names if name not in rows or rows[name]["standing"] != SLOWER)
+
+
+class _Part(NamedTuple):
+    """Decided sizes with common leaders."""
+
+    sizes: list[int]
+    names: tuple[str, ...]  # of the leaders, as in Stretch
 
 
 def _cut(leaders: Mapping[int, frozenset[str]], sizes: Sizes) -> Iterator[tuple[list[int], frozenset[str]]]:
@@ -454,11 +434,49 @@ def _least_mean(pairs: Sequence[tuple[SummaryRow, SummaryRow]]) -> float:
     return log_interval([geometric_mean([of_size[launch] for of_size in ratios]) for launch in launches])[0]
 
 
+def hand_over(
+    sizes: Mapping[int, Mapping[str, SummaryRow]],
+    leaders: Mapping[int, Collection[str]],
+    before: tuple[str, Sequence[int]],
+    after: tuple[str, Sequence[int]],
+) -> HandOver | None:
+    """Where the first of two neighbouring stretches, each an algorithm and its sizes in bytes, ends.
+
+    None: one of the two is not shown to be slower in the other's stretch, so there is no switch point.
+
+    `sizes`: nbytes -> algorithm -> its row, of those that are ranked; `leaders`: who is not shown to be slower at the
+    sizes of stretches.
+    """
+    (earlier, its_sizes), (later, later_sizes) = before, after
+    low = max((nbytes for nbytes in its_sizes if later not in leaders[nbytes]), default=None)
+    high = min((nbytes for nbytes in later_sizes if earlier not in leaders[nbytes]), default=None)
+    if low is None or high is None:
+        return None
+    logs = {
+        nbytes: log(time_of(rows[earlier]) / time_of(rows[later]))
+        for nbytes, rows in sizes.items()
+        if low <= nbytes <= high and earlier in rows and later in rows
+    }
+    return HandOver(earlier, later, low, high, _crossing(logs) if len(logs) > 1 else sqrt(low * high))
+
+
+def _crossing(logs: Mapping[int, float]) -> float:
+    """Where the logarithm of the ratio, below 0 at first, crosses 0: between the two sizes whose order fits best."""
+    sizes = list(logs)
+    scores = [sum(-logs[n] if n <= last else logs[n] for n in sizes) for last in sizes[:-1]]
+    last = scores.index(max(scores))
+    left, right = sizes[last], sizes[last + 1]
+    if not logs[left] < 0 < logs[right]:
+        return sqrt(left * right)
+    share = -logs[left] / (logs[right] - logs[left])
+    return exp(log(left) + share * (log(right) - log(left)))
+
+
 def _together(contests: Mapping[int, Contest], leaders: Collection[str] = ()) -> Stretch | None:
     """All sizes as one stretch, with a leader that is shown to be faster than each other algorithm in the mean.
 
     And seems to be in the mean over either half of the sizes; one of `leaders`, where there are any. In at most
-    telling.ERROR_SHARE of tables of equals.
+    ERROR_SHARE of tables of equals.
     """
     sizes = {nbytes: contest.rows for nbytes, contest in contests.items() if contest.is_open}
     ranked = list(sizes)
@@ -477,24 +495,3 @@ def _together(contests: Mapping[int, Contest], leaders: Collection[str] = ()) ->
     last = max(nbytes for nbytes, rows in sizes.items() if first in rows)
     advantage, time_s = _advantage((first,), sizes), time_of(sizes[last][first])
     return Stretch(ranked[0], ranked[-1], (first,), False, False, (), advantage, time_s, ())
-
-
-def _lack(rows: Mapping[str, SummaryRow]) -> str:
-    """FEW_LAUNCHES or FEW_CALLS if two ranked algorithms or more have too few of them; else empty."""
-    if min(row["launches"] for row in rows.values()) < MIN_LAUNCHES:
-        return FEW_LAUNCHES
-    return "" if all(map(has_enough_calls, rows.values())) else FEW_CALLS
-
-
-def _why_nothing_is_told(contests: Mapping[int, Contest], grade: str) -> str:
-    if not contests:
-        return ONE
-    if grade == NOT_RELIABLE:
-        return UNRELIABLE
-    lacks = [_lack(contest.rows) for contest in contests.values()]
-    if all(lacks):
-        return FEW_LAUNCHES if FEW_LAUNCHES in lacks else FEW_CALLS
-    if not any(contest.is_open for contest in contests.values()):
-        return DOUBTED
-    equal = all(row["standing"] in (EQUAL, SLOWER) for contest in contests.values() for row in contest.rows.values())
-    return ALL_EQUAL if equal else NOISE

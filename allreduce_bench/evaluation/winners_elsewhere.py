@@ -1,11 +1,10 @@
-"""What another placement of the vectors changes: times, and which all-reduce is the fastest.
+"""Who is the fastest where vectors lie elsewhere, or ranks arrive late: the ways of calling that verdicts leave out.
 
-Which all-reduce suffers least from which arrival pattern: completions, and their ratios to those without delays.
-
-A completion is what is left to be done when the last rank has entered: last exit - last entry. Its ratio to the
-completion of the same algorithm where nobody is delayed is that of the two numbers that a table shows (`factor`). Below
-1 the algorithm has done a part before the last rank came. Who suffers least is decided from the ratios within launches,
-in which what slows down a whole launch cancels.
+A placement changes times, and may change which all-reduce is the fastest. An arrival pattern changes completions: what
+is left to be done when the last rank has entered, last exit - last entry. The ratio to the completion of the same
+algorithm where nobody is delayed is that of the two numbers that a table shows (`factor`). Below 1 the algorithm has
+done a part before the last rank came. Who suffers least is decided from the ratios within launches, in which what slows
+down a whole launch cancels.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,7 @@ from ..runs.schema import NO_ARRIVAL
 from ..stats import median
 from .competitors import arrivals_of, placement_of, tables
 from .factor import Medians, factor_of
-from .spread import NEGLIGIBLE, differences, holm
+from .spread import NEGLIGIBLE, differences, significant
 from .summary_row import SummaryRow, competitor_of
 from .verdict import FASTEST
 
@@ -26,9 +25,7 @@ class PlacedTime(NamedTuple):
     algorithm: str
     time_s: float
     standing: str | None  # among the algorithms of this placement, as in SUMMARY
-    usual_s: (
-        float | None
-    )  # its time at the placement that is judged; None: it has none there, or one of both is doubted
+    usual_s: float | None  # at the placement that is judged; None: it has none there, or one of both is doubted
 
 
 class PlacementLine(NamedTuple):
@@ -52,16 +49,16 @@ def placement_winners(rows: Sequence[SummaryRow]) -> list[PlacementLine]:
     if len(names) < 2:
         return []
     judged, *others = names
-    usual = {key: sizes for key, sizes in tables(rows, placement=judged).items()}
+    usual = tables(rows, placement=judged)
     return [
-        _placement_line(placement, key, nbytes, of_size, usual.get(key, {}).get(nbytes, []))
+        _line_of_placement(placement, key, nbytes, of_size, usual.get(key, {}).get(nbytes, []))
         for placement in others
         for key, sizes in tables(rows, placement=placement).items()
         for nbytes, of_size in sizes.items()
     ]
 
 
-def _placement_line(
+def _line_of_placement(
     placement: str, key: tuple[int, str], nbytes: int, rows: Sequence[SummaryRow], judged: Sequence[SummaryRow]
 ) -> PlacementLine:
     time_of = {competitor_of(row): row["time_s"] for row in judged if not row.get("doubt")}
@@ -129,7 +126,7 @@ def arrival_winners(rows: Sequence[SummaryRow]) -> list[PatternLine]:
                     if arrival != NO_ARRIVAL
                 }
                 if known:
-                    lines.append(_line(known, arrival, both))
+                    lines.append(_line_of_pattern(known, arrival, both))
                     ratios_of_lines.append({name: _ratios(*of_name) for name, of_name in both.items()})
     told = _with_least(lines, ratios_of_lines)
     return sorted(told, key=lambda line: (line.ranks, line.cache != "warm", line.nbytes))
@@ -147,16 +144,18 @@ def _ratios(own: Medians, others: Medians) -> Ratios:
     return {launch: own[launch] / others[launch] for launch in own if others.get(launch) and own[launch]}
 
 
-def _line(rows: Sequence[SummaryRow], arrival: str, both: Mapping[str, tuple[Medians, Medians]]) -> PatternLine:
+def _line_of_pattern(
+    rows: Sequence[SummaryRow], arrival: str, both: Mapping[str, tuple[Medians, Medians]]
+) -> PatternLine:
     first = rows[0]
-    times = tuple(_time(row, *both.get(competitor_of(row), ({}, {}))) for row in rows)
+    times = tuple(_completion_under(row, *both.get(competitor_of(row), ({}, {}))) for row in rows)
     late_by = [late_by_s for row in rows if (late_by_s := row.get("late_by_s"))]
     fastest = next((time.algorithm for time in times if time.standing == FASTEST), "")
     late_by_s = max(late_by, default=None)
     return PatternLine(first["ranks"], first["cache"], first["nbytes"], arrival, late_by_s, times, fastest, "")
 
 
-def _time(row: SummaryRow, own: Medians, usual: Medians) -> PatternTime:
+def _completion_under(row: SummaryRow, own: Medians, usual: Medians) -> PatternTime:
     is_known = bool(own and usual) and all([*own.values(), *usual.values()])
     ratio, low, high = factor_of([(own, usual)])[:3] if is_known else (None, None, None)
     usual_s = median(usual.values()) if is_known else None
@@ -177,7 +176,7 @@ def _with_least(lines: Sequence[PatternLine], ratios_of_lines: Sequence[Mapping[
     for (number, _), difference in zip(asked, told):
         p_value = difference.p_value if difference and difference.ratio > NEGLIGIBLE else 1.0
         p_values[number] = max(p_values[number], p_value)  # it has to be shown against all of them
-    answered = dict(zip(p_values, holm(list(p_values.values()))))
+    answered = dict(zip(p_values, significant(list(p_values.values()))))
     return [line._replace(least=lowest[number] if answered.get(number) else "") for number, line in enumerate(lines)]
 
 

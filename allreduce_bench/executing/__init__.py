@@ -5,8 +5,7 @@ rank does, in order, without MPI), `memory` (where vectors lie), this file (each
 library's own all-reduce); then `pipeline` (a program whose messages are posted ahead) and `pipelined` (its calls);
 `places` (which messages and copies join places that are slow); then, loaded only for compiled executors, `table` (a
 program as integers), `symbols` and `kernel` (what runs a table without the interpreter), `sixteen_bits` (its
-arithmetic), `compiled` (a table bound to its buffers). `mockups`: the
-library's other operations.
+arithmetic), `compiled` (a table bound to its buffers). `mockups`: the library's other operations.
 """
 
 from collections.abc import Callable, Sequence

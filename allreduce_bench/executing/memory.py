@@ -32,9 +32,7 @@ def at_offset(offset: int) -> Allocate:
 
     def allocate(count: int, dtype) -> np.ndarray:
         itemsize = np.dtype(dtype).itemsize
-        block = np.empty(
-            count * itemsize + 2 * PAGE_NBYTES, np.uint8
-        )  # large ones with huge pages, as numpy's own have
+        block = np.empty(count * itemsize + 2 * PAGE_NBYTES, np.uint8)  # large: huge pages, as numpy's own have
         first = (offset - block.ctypes.data) % PAGE_NBYTES
         return block[first : first + count * itemsize].view(dtype)
 

@@ -15,7 +15,7 @@ from . import Footprint, Place, Prepared
 from .memory import CLOSE, offset_of
 from .program import Copy, Exchange, PostReceive, PostSend, View
 
-VARIES = "varies"  # from place to place
+VARIES = "varies"  # of offsets that differ from place to place
 UNKNOWN = -1  # in place of an offset: a message of several ranges, which the MPI library packs and unpacks
 
 
@@ -27,6 +27,32 @@ class Ends(NamedTuple):
 
     sent: list[tuple[int, int]]
     received: list[tuple[int, int]]
+
+
+@doing("comparing where vectors lie")
+def places_of(calls: Sequence[Place], comm: MPI.Comm) -> dict:
+    """Columns of CELLS, the same on all ranks of `comm`, which call this together.
+
+    Of calls in several places, as cold ones are, the most of one; `offsets` is then VARIES where they differ.
+    """
+    of_calls = [_of_call(*place, comm) for place in calls]
+    offsets = {offsets for offsets, _, _ in of_calls}
+    close, unknown = (max(counts) for counts in list(zip(*of_calls))[1:])
+    return {"offsets": offsets.pop() if len(offsets) == 1 else VARIES, "close_moves": close, "unknown_moves": unknown}
+
+
+def _of_call(call: Prepared, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm) -> tuple[str, int, int]:
+    """Its offsets rank by rank, and its close and its unknown moves over all ranks; the same on all ranks."""
+    footprint = call.footprint() if call.footprint else None
+    buffers = footprint.buffers if footprint else (sendbuf, recvbuf)
+    own = "/".join(str(offset_of(buffer)) if buffer.size else "-" for buffer in buffers)
+    close, unknown = int(is_close(offset_of(sendbuf), offset_of(recvbuf))), 0
+    if footprint:
+        ends = ends_of(footprint)
+        close, unknown = close_messages(ends, comm.alltoall(begins_by_dest(ends, comm.size)))
+        close += close_copies(footprint)
+    texts, counts, unknowns = zip(*comm.allgather((own, close, unknown)))
+    return texts[0] if len(set(texts)) == 1 else " ".join(texts), sum(counts), sum(unknowns)
 
 
 def ends_of(footprint: Footprint) -> Ends:
@@ -55,12 +81,6 @@ def _offset(view: View, footprint: Footprint) -> int:
     return (array.ctypes.data + view.ranges[0].start * array.itemsize) % PAGE_NBYTES
 
 
-def close_copies(footprint: Footprint) -> int:
-    """How many local copies of a call join such places."""
-    copies = [operation for operation in footprint.program.operations if isinstance(operation, Copy)]
-    return sum(is_close(_offset(copy.view, footprint), _offset(copy.into, footprint)) for copy in copies)
-
-
 def begins_by_dest(own: Ends, size: int) -> list[list[int]]:
     """Of each of `size` ranks where the messages to it begin: what is exchanged to call `close_messages`."""
     begins: list[list[int]] = [[] for _ in range(size)]
@@ -70,8 +90,10 @@ def begins_by_dest(own: Ends, size: int) -> list[list[int]]:
 
 
 def close_messages(own: Ends, begins_by_source: Sequence[Sequence[int]]) -> tuple[int, int]:
-    """How many of the received messages of a call join such places, given where each source's messages begin; and of
-    how many that is unknown: one end has several ranges, or, of steps that nobody verified, nobody sends it.
+    """Count the received messages of a call that join slow places, and those of which that is unknown.
+
+    `begins_by_source`: where each source's messages begin. Unknown: one end has several ranges, or, of steps that
+    nobody verified, nobody sends it.
     """
     arriving = [iter(begins) for begins in begins_by_source]
     pairs = [(next(arriving[source], UNKNOWN), into) for source, into in own.received]
@@ -79,33 +101,12 @@ def close_messages(own: Ends, begins_by_source: Sequence[Sequence[int]]) -> tupl
     return sum(is_close(*pair) for pair in known), len(pairs) - len(known)
 
 
+def close_copies(footprint: Footprint) -> int:
+    """How many local copies of a call join slow places."""
+    copies = [operation for operation in footprint.program.operations if isinstance(operation, Copy)]
+    return sum(is_close(_offset(copy.view, footprint), _offset(copy.into, footprint)) for copy in copies)
+
+
 def is_close(source: int, destination: int) -> bool:
     """Whether the difference of two offsets in their pages is slow on some processors."""
     return (destination - source) % PAGE_NBYTES in CLOSE
-
-
-@doing("comparing where vectors lie")
-def places_of(calls: Sequence[Place], comm: MPI.Comm) -> dict:
-    """Columns of CELLS, the same on all ranks of `comm`, which call this together.
-
-    Of calls in several places, as cold ones are, the most of one; `offsets` is then VARIES where they differ.
-    """
-    of_calls = [_of_call(*place, comm) for place in calls]
-    offsets = {offsets for offsets, _, _ in of_calls}
-    close, unknown = (max(counts) for counts in list(zip(*of_calls))[1:])
-    return {"offsets": offsets.pop() if len(offsets) == 1 else VARIES, "close_moves": close, "unknown_moves": unknown}
-
-
-def _of_call(call: Prepared, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm) -> tuple[str, int, int]:
-    """Its offsets rank by rank, and over all ranks its moves that are close and those that are unknown; the same on
-    all ranks."""
-    footprint = call.footprint() if call.footprint else None
-    buffers = footprint.buffers if footprint else (sendbuf, recvbuf)
-    own = "/".join(str(offset_of(buffer)) if buffer.size else "-" for buffer in buffers)
-    close, unknown = int(is_close(offset_of(sendbuf), offset_of(recvbuf))), 0
-    if footprint:
-        ends = ends_of(footprint)
-        close, unknown = close_messages(ends, comm.alltoall(begins_by_dest(ends, comm.size)))
-        close += close_copies(footprint)
-    texts, counts, unknowns = zip(*comm.allgather((own, close, unknown)))
-    return texts[0] if len(set(texts)) == 1 else " ".join(texts), sum(counts), sum(unknowns)

@@ -1,10 +1,8 @@
-"""Single values of a log: whole numbers, times, names of types and operations; refused where they are none.
+"""What importers share: the lines of a log, single values of it, and files that are one JSON document.
 
-Files that are one JSON document, plain or packed by gzip: how they begin, by which they are told; what they hold.
-
-Pickles are never read: whoever unpickles a file runs what it says.
-
-The lines of a log: decoded, without what launchers put before each of them, and without a line that was cut off.
+Lines are decoded, without what launchers put before each of them, and without one that was cut off. Values are whole
+numbers, times, names of types and operations; refused where they are none. Documents are plain or packed by gzip, and
+told by how they begin. Pickles are never read: whoever unpickles a file runs what it says.
 """
 
 import gzip
@@ -25,10 +23,29 @@ from ..runs.files import MOST_NBYTES, read_given
 from ..units import MAX_RANKS
 from .row import LogError, LogWarning
 
-US = 1e-6
+# files
+EXPECTED = "expected the log of a benchmark"
+LONGEST_LOG = MOST_NBYTES
+MANGLED = 0.1  # of the characters: beyond, it is no text
+BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
+PACKED = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
+GZIP = b"\x1f\x8b"
+SQLITE = b"SQLite format 3\0"
+PICKLES = tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6))  # how each protocol since 2 begins
+PEEKED_NBYTES = 100_000  # of a file, to tell what it is
+
+
+# lines
+PREFIX = re.compile(  # mpirun --tag-output, hydra -l, srun -l
+    r"\s*(?:\[[^\]]{1,80}\]\s?<std(?:out|err)>:?\s?|\[\d{1,7}\]\s|\d{1,7}:\s)", re.ASCII
+)
+
+
+# values
+US = 1e-6  # seconds
 LARGEST = 10**17  # of any whole number in a log: beyond, it is damaged
 SHORTEST_S, LONGEST_S = 1e-12, 1e7  # of any call: a picosecond, 115 days
-OPS = ("sum", "avg", "prod", "max", "min")
+NAME_LETTERS = 80  # of a word of a document
 SPELLINGS = {  # other names of types that we know
     "float": "float32",
     "single": "float32",
@@ -53,6 +70,87 @@ NUMBER = re.compile(
 )
 
 
+class Log(NamedTuple):
+    """A log to be read."""
+
+    path: Path
+    text: str
+
+    @property
+    def file(self) -> str:
+        """Its name, for messages and rows."""
+        return str(self.path)
+
+    @property
+    def lines(self) -> "list[LogLine]":
+        """All its lines."""
+        return lines_of(self.text)
+
+
+class LogLine(NamedTuple):
+    """One line, its number in the file from 1."""
+
+    number: int
+    text: str  # without launchers' prefix and blanks at its end
+    ended: bool  # by a line end; the last one of a file that was cut off is not
+
+
+def read_text(path: Path) -> str:
+    """The text of a log. Raises LogError: absent, too long, empty, compressed, or no text."""
+    try:
+        content = read_given(path, LONGEST_LOG)
+    except OSError as error:
+        raise LogError(f"{path}: {(error.strerror or str(error)).lower()}; {EXPECTED}") from error
+    except ValueError as error:  # a null byte in its name
+        raise LogError(f"{str(path)!r}: {error}; {EXPECTED}") from error
+    if not content.strip():
+        raise LogError(f"{path}, line 1: empty; {EXPECTED}")
+    for magic, name in PACKED.items():
+        if content.startswith(magic):
+            raise LogError(f"{path}, line 1: compressed by {name}; unpack it first")
+    if is_pickle(content):
+        raise LogError(f"{path}, line 1: a pickle, which is not read, since it runs what it says; {EXPECTED}")
+    if content.startswith(SQLITE):
+        raise LogError(f"{path}, line 1: a SQLite database, as of Nsight Systems; {EXPECTED}")
+    coding = next((coding for mark, coding in BYTE_ORDER_MARKS.items() if content.startswith(mark)), "utf-8")
+    text = content.decode(coding, errors="replace")
+    strange = sum(letter == "\ufffd" or (letter < " " and letter not in "\t\n\r\f\v\x1b") for letter in text[:100_000])
+    if "\0" in text or strange > MANGLED * min(len(text), 100_000):
+        first = re.search(r"[\0-\x08\x0e-\x1a\x1c-\x1f\ufffd]", text)
+        number = text.count("\n", 0, first.start() if first else 0) + 1
+        raise LogError(f"{path}, line {number}: binary, not text; {EXPECTED}")
+    return text
+
+
+def digest_of(path: Path) -> str | None:
+    """The SHA-256 of a log; None of what is no file or cannot be read, and of a pipe, which can be read but once."""
+    try:
+        return hashlib.sha256(read_given(path)).hexdigest() if path.is_file() else None
+    except OSError:
+        return None
+
+
+def lines_of(text: str) -> list[LogLine]:
+    """All lines of a text."""
+    parts = re.split(r"\r\n|\n|\r", text)
+    last = len(parts)
+    return [
+        LogLine(number, PREFIX.sub("", part, count=1).rstrip(), number < last)
+        for number, part in enumerate(parts, start=1)
+        if number < last or part
+    ]
+
+
+def is_cut(line: LogLine, width: int) -> bool:
+    """Whether the last line of a file is a row that was cut off: it has no end, and is shorter than the row before."""
+    return not line.ended and len(line.text) < width
+
+
+def dropped(file: str, line: LogLine, why: str) -> None:
+    """Warn of a line that was left out."""
+    warnings.warn(f"{file}, line {line.number}: {why}; left out", LogWarning, stacklevel=2)
+
+
 def shown(text: str) -> str:
     """`'text'`, short and in one line, for a message."""
     line = printable(text.strip())
@@ -62,6 +160,13 @@ def shown(text: str) -> str:
 def printable(text: str) -> str:
     """The text without what would begin a new line in a file, or steer a terminal."""
     return text if text.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def listed(names: Iterable[object], most: int = 8) -> str:
+    """`a, b, c`, or the first of them `and 12 more`."""
+    every = [str(name) for name in names]
+    more = len(every) - most
+    return ", ".join(every[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def is_number(text: str) -> bool:
@@ -136,29 +241,6 @@ def wrong_elements(text: str, place: str) -> dict[str, object]:
     return {"wrong": count} | ({"state": "wrong", "reason": f"the log says: {count} wrong elements"} if count else {})
 
 
-def listed(names: Iterable[object], most: int = 8) -> str:
-    """`a, b, c`, or the first of them `and 12 more`."""
-    every = [str(name) for name in names]
-    more = len(every) - most
-    return ", ".join(every[:most]) + (f" and {more} more" if more > 0 else "")
-
-
-PEEKED_NBYTES = 100_000
-GZIP = b"\x1f\x8b"
-PICKLES = tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6))  # how each protocol since 2 begins
-NAME_LETTERS = 80
-
-
-@contextmanager
-def _unpacked(path: Path) -> Iterator[IO[bytes]]:
-    with open(path, "rb") as file:
-        if file.peek(len(GZIP)).startswith(GZIP):
-            with gzip.open(file) as unpacked:
-                yield unpacked  # type: ignore[misc]  # a GzipFile
-        else:
-            yield file
-
-
 def head_of(path: Path) -> bytes:
     """How a file begins, unpacked; empty: it is no file, or cannot be read. A pipe, which is read but once, is left."""
     if not path.is_file():
@@ -194,6 +276,17 @@ def document_of(path: Path, most_nbytes: int = MOST_NBYTES) -> Any:
         raise LogError(f"{path}, line 1: damaged JSON; record or copy it again") from error
 
 
+@contextmanager
+def _unpacked(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file for reading, unpacked where it is packed by gzip."""
+    with open(path, "rb") as file:
+        if file.peek(len(GZIP)).startswith(GZIP):
+            with gzip.open(file) as unpacked:
+                yield unpacked  # type: ignore[misc]  # a GzipFile
+        else:
+            yield file
+
+
 def whole_of(
     content: Mapping[str, Any], name: str, place: str, least: int = 0, most: int = LARGEST, default: int | None = None
 ) -> int:
@@ -212,95 +305,3 @@ def text_of(content: Mapping[str, Any], name: str) -> str:
     """A word of an object in one line; empty: there is none."""
     value = content.get(name)
     return "" if value is None else printable(str(value))[:NAME_LETTERS]
-
-
-MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
-PACKED = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
-SQLITE = b"SQLite format 3\0"
-PREFIX = re.compile(  # mpirun --tag-output, hydra -l, srun -l
-    r"\s*(?:\[[^\]]{1,80}\]\s?<std(?:out|err)>:?\s?|\[\d{1,7}\]\s|\d{1,7}:\s)", re.ASCII
-)
-EXPECTED = "expected the log of a benchmark"
-LONGEST_LOG = MOST_NBYTES
-MANGLED = 0.1  # of the characters: beyond, it is no text
-
-
-class Log(NamedTuple):
-    """A log to be read."""
-
-    path: Path
-    text: str
-
-    @property
-    def file(self) -> str:
-        """Its name, for messages and rows."""
-        return str(self.path)
-
-    @property
-    def lines(self) -> "list[LogLine]":
-        """All its lines."""
-        return lines_of(self.text)
-
-
-class LogLine(NamedTuple):
-    """One line, its number in the file from 1."""
-
-    number: int
-    text: str  # without launchers' prefix and blanks at its end
-    ended: bool  # by a line end; the last one of a file that was cut off is not
-
-
-def read_text(path: Path) -> str:
-    """The text of a log. Raises LogError: absent, too long, empty, compressed, or no text."""
-    try:
-        content = read_given(path, LONGEST_LOG)
-    except OSError as error:
-        raise LogError(f"{path}: {(error.strerror or str(error)).lower()}; {EXPECTED}") from error
-    except ValueError as error:  # a null byte in its name
-        raise LogError(f"{str(path)!r}: {error}; {EXPECTED}") from error
-    if not content.strip():
-        raise LogError(f"{path}, line 1: empty; {EXPECTED}")
-    for magic, name in PACKED.items():
-        if content.startswith(magic):
-            raise LogError(f"{path}, line 1: compressed by {name}; unpack it first")
-    if is_pickle(content):
-        raise LogError(f"{path}, line 1: a pickle, which is not read, since it runs what it says; {EXPECTED}")
-    if content.startswith(SQLITE):
-        raise LogError(f"{path}, line 1: a SQLite database, as of Nsight Systems; {EXPECTED}")
-    coding = next((coding for mark, coding in MARKS.items() if content.startswith(mark)), "utf-8")
-    text = content.decode(coding, errors="replace")
-    strange = sum(letter == "\ufffd" or (letter < " " and letter not in "\t\n\r\f\v\x1b") for letter in text[:100_000])
-    if "\0" in text or strange > MANGLED * min(len(text), 100_000):
-        first = re.search(r"[\0-\x08\x0e-\x1a\x1c-\x1f\ufffd]", text)
-        number = text.count("\n", 0, first.start() if first else 0) + 1
-        raise LogError(f"{path}, line {number}: binary, not text; {EXPECTED}")
-    return text
-
-
-def digest_of(path: Path) -> str | None:
-    """The SHA-256 of a log; None of what is no file or cannot be read, and of a pipe, which can be read but once."""
-    try:
-        return hashlib.sha256(read_given(path)).hexdigest() if path.is_file() else None
-    except OSError:
-        return None
-
-
-def lines_of(text: str) -> list[LogLine]:
-    """All lines of a text."""
-    parts = re.split(r"\r\n|\n|\r", text)
-    last = len(parts)
-    return [
-        LogLine(number, PREFIX.sub("", part, count=1).rstrip(), number < last)
-        for number, part in enumerate(parts, start=1)
-        if number < last or part
-    ]
-
-
-def is_cut(line: LogLine, width: int) -> bool:
-    """Whether the last line of a file is a row that was cut off: it has no end, and is shorter than the row before."""
-    return not line.ended and len(line.text) < width
-
-
-def dropped(file: str, line: LogLine, why: str) -> None:
-    """Warn of a line that was left out."""
-    warnings.warn(f"{file}, line {line.number}: {why}; left out", LogWarning, stacklevel=2)

@@ -1,6 +1,6 @@
-"""What algbw and busbw say of the ranks: of an all-reduce busbw / algbw is 2(p-1)/p.
+"""The tables of nccl-tests as printed, old and current, with and without a header, of whatever collective.
 
-The tables of nccl-tests as printed, old and current, with and without a header, of whatever collective.
+Also what algbw and busbw say of the ranks: of an all-reduce busbw / algbw is 2(p-1)/p.
 """
 
 import re
@@ -11,42 +11,10 @@ from typing import NamedTuple
 from ..units import MAX_RANKS
 from .lines import LogLine, dropped, is_cut, is_number, is_whole, shown
 
-Rates = Iterable[tuple[str, str]]  # algbw and busbw as printed
-
-
-def _factor_bounds(rates: Rates) -> tuple[float, float]:
-    """Between what busbw / algbw lies, by the digits of every row; (0, inf) where they say nothing."""
-    low, high = 0.0, inf
-    for printed in rates:
-        if all(is_number(text) for text in printed):
-            algbw, busbw = map(float, printed)
-            half = [0.5 * 10.0 ** -len(text.partition(".")[2].partition("e")[0]) for text in printed]
-            if algbw > half[0]:
-                low = max(low, (busbw - half[1]) / (algbw + half[0]))
-                high = min(high, (busbw + half[1]) / (algbw - half[0]))
-    return low, high
-
-
-def ranks_of_factors(rates: Rates) -> int | None:
-    """The number of ranks whose 2(p-1)/p is that of every row; None where none or several are."""
-    low, high = _factor_bounds(rates)
-    if not 0 < low <= high < 2:
-        return None
-    least, most = ceil(2 / (2 - low) - 1e-9), floor(2 / (2 - high) + 1e-9)
-    return least if least == most and 1 < least <= MAX_RANKS else None
-
-
-def factor_fits(rates: Rates, ranks: int | None) -> bool:
-    """Whether rows may be those of an all-reduce of so many ranks, of any number for None: yes if they do not say."""
-    low, high = _factor_bounds(list(rates))
-    if low > high or high == inf:
-        return True  # rates that contradict each other, or are too small: they say nothing
-    if ranks is None:
-        return high >= 1 and low < 2
-    return low <= 2 * (ranks - 1) / ranks <= high
-
-
 TOOL = "nccl-tests"
+
+
+# lines
 PROGRAM = re.compile(
     r"\b(all_reduce|all_gather|reduce_scatter|broadcast|reduce|alltoallv?|sendrecv|gather|scatter|hypercube)_perf\b"
 )
@@ -60,6 +28,8 @@ ROW = re.compile(r"\s*[0-9]+\s+[0-9]+\s+[A-Za-z]\w*\s+\S")
 STAMP = re.compile(r"\s+[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$")
 OUT_OF_BOUNDS = re.compile(r"#\s*Out of bounds values\s*:\s*(?:[0-9]+\s+)?(OK|FAILED)")
 HALF, HALF_PER_ITERATION = 4, 8  # columns from one time to the next: time algbw busbw #wrong, and those of -I
+
+Rates = Iterable[tuple[str, str]]  # algbw and busbw as printed
 
 
 class NcclColumns(NamedTuple):
@@ -176,6 +146,7 @@ class _Reader:
 
 
 def _columns(header: str) -> NcclColumns:
+    """What the header of a table says."""
     names = header.lstrip("# ").split()
     times = [place for place, name in enumerate(names) if name in ("time", "cputime")]
     half = times[1] - times[0] if len(times) > 1 else HALF
@@ -205,3 +176,35 @@ def parse_row(line: LogLine, half: int) -> NcclRow | None:
         return None
     halves = [Half(*values[start : start + HALF]) for start in (0, half) if len(values) >= start + HALF]
     return NcclRow(line, words[0], words[1], words[2], op, tuple(halves))
+
+
+def ranks_of_factors(rates: Rates) -> int | None:
+    """The number of ranks whose 2(p-1)/p is that of every row; None where none or several are."""
+    low, high = _factor_bounds(rates)
+    if not 0 < low <= high < 2:
+        return None
+    least, most = ceil(2 / (2 - low) - 1e-9), floor(2 / (2 - high) + 1e-9)
+    return least if least == most and 1 < least <= MAX_RANKS else None
+
+
+def factor_fits(rates: Rates, ranks: int | None) -> bool:
+    """Whether rows may be those of an all-reduce of so many ranks, of any number for None: yes if they do not say."""
+    low, high = _factor_bounds(list(rates))
+    if low > high or high == inf:
+        return True  # rates that contradict each other, or are too small: they say nothing
+    if ranks is None:
+        return high >= 1 and low < 2
+    return low <= 2 * (ranks - 1) / ranks <= high
+
+
+def _factor_bounds(rates: Rates) -> tuple[float, float]:
+    """Between what busbw / algbw lies, by the digits of every row; (0, inf) where they say nothing."""
+    low, high = 0.0, inf
+    for printed in rates:
+        if all(is_number(text) for text in printed):
+            algbw, busbw = map(float, printed)
+            half = [0.5 * 10.0 ** -len(text.partition(".")[2].partition("e")[0]) for text in printed]
+            if algbw > half[0]:
+                low = max(low, (busbw - half[1]) / (algbw + half[0]))
+                high = min(high, (busbw + half[1]) / (algbw - half[0]))
+    return low, high

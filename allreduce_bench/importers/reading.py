@@ -1,7 +1,4 @@
-"""Texts that are no log of all-reduce times, but may be given for one, by their names.
-
-Any log to its rows: told by its content, read by its tool's importer, completed by what the user says.
-"""
+"""Any log to its rows: told by its content, read by its tool's importer, completed by what the user says."""
 
 import re
 import warnings
@@ -19,48 +16,16 @@ from .lines import Log, digest_of, dtype_of, itemsize_of, lines_of, listed, op_o
 from .row import NATIVE, NOTHING, OTHER, Asked, Imported, LogError, LogUnread
 from .tools import importers, tidy
 
-PEEKED = 100_000  # characters
-OTHERS = (
+PEEKED = 100_000  # characters of a text, to tell what it is
+OTHERS = (  # texts that may be given for a log of all-reduce times -> their names
     (re.compile(r"\s*(?:<\?xml[^>]*>\s*)?<algo\b"), "an algorithm of MSCCL, which has no times"),
     (re.compile(r"\s*<(?:\?xml|!doctype|html)\b", re.IGNORECASE), "XML or HTML"),
 )
-
-
-def other_text(text: str) -> str:
-    """Return what a text is that no importer reads; empty: nothing that is known."""
-    head = text[:PEEKED]
-    for described in offered("log_of_job"):
-        if description := described(head):
-            return description
-    return next((name for pattern, name in OTHERS if pattern.match(head)), "")
-
-
 OWN_BANNER = re.compile(r"#\s*allreduce-bench \S+, in the layout of ")
-WHERE = (
+WHERE = (  # fields of Imported that --where may name
     *("algorithm", "executor", "ranks", "nodes", "dtype", "op"),
     *("count", "nbytes", "launch", "system", "cache", "file"),
 )
-
-
-def recognise(text: str) -> str | None:
-    """The name of the importer that reads a text, such as osu; None for no log."""
-    importer = _importer_of(text)
-    return importer.name if importer else None
-
-
-def _importer_of(text: str) -> Importer | None:
-    """Of several that recognise a text the first one with an all-reduce, else the first one."""
-    candidates = [importer for importer in importers() if importer.recognises(text)]
-    with_allreduce = (importer for importer in candidates if re.search(importer.allreduce, text))
-    return next(with_allreduce, candidates[0] if candidates else None)
-
-
-def parts_of_logs(paths: Sequence[Path]) -> list[list[Path]]:
-    """The paths, those together that are parts of one log: the files of NCCL Inspector, one a process."""
-    parts = [path for path in paths if is_of_inspector(path)]
-    if len(parts) < 2:
-        return [[path] for path in paths]
-    return [parts if path == parts[0] else [path] for path in paths if path not in parts[1:]]
 
 
 def read(path: Path, asked: Asked = NOTHING, more: Sequence[Path] = ()) -> list[Imported]:
@@ -84,6 +49,26 @@ def read(path: Path, asked: Asked = NOTHING, more: Sequence[Path] = ()) -> list[
     return chosen
 
 
+def _read(path: Path, asked: Asked, more: Sequence[Path]) -> list[Imported]:
+    """The rows as the log has them. Raises LogError for what is no log, and for options that it cannot have."""
+    if of_folder := _importer_of_folder(path) if path.is_dir() else None:
+        _refuse_options(path, of_folder, asked)
+        return of_folder.read(Log(path, ""), asked)
+    text = read_text(path)
+    _refuse_own(path, text)
+    importer = _importer_of(text) or (tidy.IMPORTER if asked.columns and tidy.looks_tidy(text) else None)
+    if importer is None:
+        first = next(line for line in lines_of(text) if line.text.strip())
+        found = other_text(text) or shown(first.text)
+        raise LogError(f"{path}, line {first.number}: unknown log format; {_expected()}; found {found}")
+    if importer.allreduce:
+        _refuse_several(path, text)
+    _refuse_options(path, importer, asked)
+    if more and importer.read_together:
+        return importer.read_together([Log(path, text), *(Log(part, read_text(part)) for part in more)], asked)
+    return importer.read(Log(path, text), asked)
+
+
 def _read_each(folder: Path, asked: Asked) -> list[Imported]:
     """The rows of every log below a folder. Raises LogError where there is none."""
     rows: list[Imported] = []
@@ -102,6 +87,41 @@ def _read_each(folder: Path, asked: Asked) -> list[Imported]:
     for file_unread in unread:
         warnings.warn(file_unread, stacklevel=3)
     return rows
+
+
+def recognise(text: str) -> str | None:
+    """The name of the importer that reads a text, such as osu; None for no log."""
+    importer = _importer_of(text)
+    return importer.name if importer else None
+
+
+def _importer_of(text: str) -> Importer | None:
+    """Of several that recognise a text the first one with an all-reduce, else the first one."""
+    candidates = [importer for importer in importers() if importer.recognises(text)]
+    with_allreduce = (importer for importer in candidates if re.search(importer.allreduce, text))
+    return next(with_allreduce, candidates[0] if candidates else None)
+
+
+def _importer_of_folder(path: Path) -> Importer | None:
+    """The first one whose results are folders and that has files there; None: each file is a log."""
+    return next((importer for importer in importers() if importer.files_of and importer.files_of(path)), None)
+
+
+def other_text(text: str) -> str:
+    """Return what a text is that no importer reads; empty: nothing that is known."""
+    head = text[:PEEKED]
+    for described in offered("log_of_job"):
+        if description := described(head):
+            return description
+    return next((name for pattern, name in OTHERS if pattern.match(head)), "")
+
+
+def parts_of_logs(paths: Sequence[Path]) -> list[list[Path]]:
+    """The paths, those together that are parts of one log: the files of NCCL Inspector, one a process."""
+    parts = [path for path in paths if is_of_inspector(path)]
+    if len(parts) < 2:
+        return [[path] for path in paths]
+    return [parts if path == parts[0] else [path] for path in paths if path not in parts[1:]]
 
 
 def refuse_copy(file: Path, seen: dict[str, Path]) -> None:
@@ -125,31 +145,6 @@ def files_of_folder(folder: Path) -> list[Path]:
     """The files of a folder that `read` reads."""
     of_folder = _importer_of_folder(folder)
     return of_folder.files_of(folder) if of_folder and of_folder.files_of else files_below(folder)
-
-
-def _read(path: Path, asked: Asked, more: Sequence[Path]) -> list[Imported]:
-    """The rows as the log has them. Raises LogError for what is no log, and for options that it cannot have."""
-    if of_folder := _importer_of_folder(path) if path.is_dir() else None:
-        _refuse_options(path, of_folder, asked)
-        return of_folder.read(Log(path, ""), asked)
-    text = read_text(path)
-    _refuse_own(path, text)
-    importer = _importer_of(text) or (tidy.IMPORTER if asked.columns and tidy.looks_tidy(text) else None)
-    if importer is None:
-        first = next(line for line in lines_of(text) if line.text.strip())
-        found = other_text(text) or shown(first.text)
-        raise LogError(f"{path}, line {first.number}: unknown log format; {_expected()}; found {found}")
-    if importer.allreduce:
-        _refuse_several(path, text)
-    _refuse_options(path, importer, asked)
-    if more and importer.read_together:
-        return importer.read_together([Log(path, text), *(Log(part, read_text(part)) for part in more)], asked)
-    return importer.read(Log(path, text), asked)
-
-
-def _importer_of_folder(path: Path) -> Importer | None:
-    """The first one whose results are folders and that has files there; None: each file is a log."""
-    return next((importer for importer in importers() if importer.files_of and importer.files_of(path)), None)
 
 
 def _refuse_options(path: Path, importer: Importer, asked: Asked) -> None:

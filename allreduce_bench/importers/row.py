@@ -1,4 +1,7 @@
-"""What a log of another tool says of one cell, what the user adds to it, and the error of a log that cannot be read."""
+"""What a log of another tool says of one cell, what the user adds to it, and the errors of logs.
+
+A row (`Imported`) is a cell in one launch; `Asked` is what the user says beside the logs.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -41,9 +44,8 @@ class Asked:
     dtype: str | None = None
     op: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)  # of a CSV: our name, such as time_us -> the column's name
-    where: Mapping[str, str] = field(
-        default_factory=dict
-    )  # only rows in which the column has this value; * and ? stand for anything
+    # only rows in which the column has this value; * and ? stand for anything
+    where: Mapping[str, str] = field(default_factory=dict)
     in_place: bool = False  # of nccl-tests, which times both
     algorithm: str | None = None  # what to call a library's own all-reduce, such as native:ring
     communicator: str | None = None  # of NCCL Inspector: its id or name
@@ -85,10 +87,8 @@ class Imported:
     osu_avg_s: float | None = None
     imb_t_max_s: float | None = None
     nccl_tests_s: float | None = None
-    stamps: "np.ndarray | None" = field(
-        default=None, repr=False, compare=False
-    )  # float64 [4, call, rank]: begin, ready,
-    # entry and exit of each of times_s, seconds on a common clock
+    # float64 [4, call, rank]: begin, ready, entry and exit of each of times_s, seconds on a common clock
+    stamps: "np.ndarray | None" = field(default=None, repr=False, compare=False)
     clock_error_s: float | None = None  # of that clock
     files: tuple[str, ...] = ()  # all that it was read of; empty: `file`
     facts: Mapping[str, Any] = field(default_factory=dict)  # of its launch, as in launches/*.json: hosts, mpi, ...

@@ -1,9 +1,10 @@
-"""The MPI checks of `doctor`, run in child processes, since loading or starting an MPI can kill an interpreter.
+"""The checks of `doctor` about the MPI and its launchers, run in child processes: an MPI can kill an interpreter.
 
-The checks of `doctor --slurm` inside a job: which launchers start ranks on its nodes, and how long each takes.
+`mpi_checks`: the library, its launcher, and two ranks on this node. `launcher_checks`, for `doctor --slurm`, inside a
+job: which launchers start ranks on its nodes, and how long each takes.
 
-A program, too, `python -m allreduce_bench.launching.check_mpi`: what salloc runs. It prints each check as a line
-of JSON.
+A program, too, `python -m allreduce_bench.launching.check_mpi`: what salloc runs. It prints each of `launcher_checks`
+as a line of JSON after CHECK_PREFIX.
 """
 
 import json
@@ -29,6 +30,8 @@ from .launcher import Launcher
 from .launchers.srun import kinds_of_library, kinds_of_srun
 from .layout import idle_scheduler
 
+# of the MPI
+# what a child process runs, to say which library it loads
 ASK = """
 import json, mpi4py
 mpi4py.rc.initialize = False
@@ -37,10 +40,16 @@ from allreduce_bench.machine.mpi import library_file, library_name
 library, standard = library_name(MPI.Get_library_version()), ".".join(map(str, MPI.Get_version()))
 print(json.dumps({"library": library, "standard": standard, **library_file()}))
 """
-PATIENCE_S = 60.0
-SLOW_IMPORT_S = 5.0
-BY_HAND = "run it by hand to see more: "
 HELLO = [sys.executable, "-m", "allreduce_bench.measuring.hello"]
+PATIENCE_S = 60.0  # for the library to load, and for two ranks
+SLOW_IMPORT_S = 5.0  # of mpi4py
+BY_HAND = "run it by hand to see more: "
+
+
+# of launchers
+CHECK_PREFIX = "allreduce-bench check: "  # begins the line, among whatever else is printed
+WAY_PATIENCE_S = 40.0  # for two ranks by one launcher
+QUICKER = 0.7  # of the time that auto's launcher takes: below, the quicker one is mentioned
 
 
 class HelloOutcome(NamedTuple):
@@ -49,6 +58,20 @@ class HelloOutcome(NamedTuple):
     hellos: list[dict]  # output of hello.py, one for each rank that believes to be rank 0
     why: str = ""  # the reason if there are none
     hung: bool = False
+
+
+class Way(NamedTuple):
+    """A way to start ranks."""
+
+    name: str
+    start: Start
+
+    @property
+    def options(self) -> str:
+        """The options of `run` that select it."""
+        shown = " ".join(hide_secrets([self.start.launcher_args]))
+        more = f" --launcher-args {shlex.quote(shown)}" if shown else ""
+        return f"--launcher {self.start.launcher}{more}"
 
 
 def mpi_checks(node: dict, launch: bool) -> Iterator[Check]:
@@ -74,11 +97,6 @@ def mpi_checks(node: dict, launch: bool) -> Iterator[Check]:
         yield from _rank_checks(launcher, node)
 
 
-def no_launcher(error: LaunchError) -> Check:
-    """The failed check: no launcher can start ranks here."""
-    return Check("severe", "launcher", error.what, "no ranks can be started", error.advice)
-
-
 def library() -> dict | Check:
     """The library's name and version, or the failed check if it cannot be loaded."""
     try:
@@ -101,11 +119,16 @@ def _no_mpi(reason: str, advice: str) -> Check:
 
 
 def library_checks(mpi: dict, node: dict) -> Iterator[Check]:
-    """`mpi` is what `library` gives, `node` what `checks.machine` gives."""
+    """Check where the library comes from; `mpi` is what `library` gives, `node` what `checks.machine` gives."""
     path = mpi["path"] or "library file unknown (no /proc/self/maps)"
     yield Check("ok", "MPI", f"{mpi['library']}, MPI {mpi['standard']}, {path}{' (PyPI)' * bool(mpi['from_pypi'])}")
     if mpi["from_pypi"] and (node["fabric_devices"] or idle_scheduler(os.environ)):
         yield from from_findings("MPI", [findings.pypi_finding(mpi["library"], "on a cluster", node["fabric_devices"])])
+
+
+def no_launcher(error: LaunchError) -> Check:
+    """The failed check: no launcher can start ranks here."""
+    return Check("severe", "launcher", error.what, "no ranks can be started", error.advice)
 
 
 def _rank_checks(launcher: Launcher, node: dict) -> Iterator[Check]:
@@ -127,6 +150,21 @@ def _rank_checks(launcher: Launcher, node: dict) -> Iterator[Check]:
         yield from from_findings("ranks", singletons)
     else:
         yield from _hello_checks(hello)
+
+
+def _hello_checks(hello: dict) -> Iterator[Check]:
+    """The transport and the times that two ranks said."""
+    transport = hello["transport"] or "an unknown transport"
+    yield Check("ok", "ranks", f"two ranks communicate over {transport}; thread level {hello['thread_level']}")
+    times = {key: format_time(hello[key]) for key in ("import_s", "init_s", "first_s", "call_s", "sendrecv_s")}
+    start = "import of mpi4py {import_s}, MPI_Init {init_s}, first collective {first_s}".format(**times)
+    if hello["import_s"] > SLOW_IMPORT_S:
+        advice = "many ranks read Python's files at the same time: put the environment on a local disk (--stage)"
+        yield Check("caution", "start", start, "launches spend most of their time on start-up", advice)
+    else:
+        yield Check("ok", "start", start)
+    calls = "empty call {call_s}, empty Sendrecv to self {sendrecv_s}".format(**times)
+    yield Check("info", "calls", f"{calls}; included in every time here")
 
 
 def say_hello(command: list[str], patience_s: float) -> HelloOutcome:
@@ -157,39 +195,6 @@ def _run_to_end(command: list[str], patience_s: float) -> tuple[int | None, str,
                 process.kill()
             return None, "", ""
     return process.returncode, output, errors
-
-
-def _hello_checks(hello: dict) -> Iterator[Check]:
-    transport = hello["transport"] or "an unknown transport"
-    yield Check("ok", "ranks", f"two ranks communicate over {transport}; thread level {hello['thread_level']}")
-    times = {key: format_time(hello[key]) for key in ("import_s", "init_s", "first_s", "call_s", "sendrecv_s")}
-    start = "import of mpi4py {import_s}, MPI_Init {init_s}, first collective {first_s}".format(**times)
-    if hello["import_s"] > SLOW_IMPORT_S:
-        advice = "many ranks read Python's files at the same time: put the environment on a local disk (--stage)"
-        yield Check("caution", "start", start, "launches spend most of their time on start-up", advice)
-    else:
-        yield Check("ok", "start", start)
-    calls = "empty call {call_s}, empty Sendrecv to self {sendrecv_s}".format(**times)
-    yield Check("info", "calls", f"{calls}; included in every time here")
-
-
-CHECK_MARK = "allreduce-bench check: "  # begins the line, among whatever else is printed
-LAUNCHER_PATIENCE_S = 40.0  # for one launcher
-QUICKER = 0.7  # of the time that auto's launcher takes: below, the quicker one is mentioned
-
-
-class Way(NamedTuple):
-    """A way to start ranks."""
-
-    name: str
-    start: Start
-
-    @property
-    def options(self) -> str:
-        """The options of `run` that select it."""
-        shown = " ".join(hide_secrets([self.start.launcher_args]))
-        more = f" --launcher-args {shlex.quote(shown)}" if shown else ""
-        return f"--launcher {self.start.launcher}{more}"
 
 
 def launcher_checks() -> Iterator[Check]:
@@ -241,7 +246,7 @@ def _check_of_way(way: Way, nodes: int) -> Check:
     except LaunchError as error:
         return Check("info", way.name, error.what, "ranks cannot be started this way here", error.advice)
     begun = time.perf_counter()
-    outcome = say_hello(command, LAUNCHER_PATIENCE_S)
+    outcome = say_hello(command, WAY_PATIENCE_S)
     took = format_time(time.perf_counter() - begun)
     by_hand = BY_HAND + shlex.join(hide_secrets(command))
     if outcome.why:
@@ -275,7 +280,7 @@ def _check_of_choice(taken_by_auto: str, took_s: dict[str, float], ways: dict[st
 def main() -> None:
     """Print the checks."""
     for check in launcher_checks():
-        print(f"{CHECK_MARK}{json.dumps(check)}", flush=True)
+        print(f"{CHECK_PREFIX}{json.dumps(check)}", flush=True)
 
 
 if __name__ == "__main__":

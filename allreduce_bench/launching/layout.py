@@ -1,7 +1,4 @@
-"""Which scheduler is on this node, and whether a job of it runs here.
-
-How many ranks each node gets: as the start says, or as a job of Slurm says.
-"""
+"""How many ranks each node gets, as the start or a job of Slurm says; and which scheduler is on this node."""
 
 import os
 import re
@@ -10,39 +7,13 @@ from collections.abc import Mapping
 from ..machine.node import cores
 from ..runs.start import UNASKED, Start, fill_slots, share_evenly, slots_for
 
-SCHEDULERS = {"sbatch": "SLURM_JOB_ID", "qsub": "PBS_JOBID", "bsub": "LSB_JOBID", "flux": "FLUX_JOB_ID"}
-CONTROLLER_S = 5.0
-
-
-def idle_scheduler(environ: Mapping[str, str]) -> str | None:
-    """The command of a scheduler that exists here while no job runs, as on a login node; None: there is none.
-
-    A Slurm whose programs are here but whose controller does not answer does not count.
-    """
-    if any(environ.get(name) for name in SCHEDULERS.values()):
-        return None
-    import shutil  # late: no rank asks
-
-    commands = [name for name in SCHEDULERS if shutil.which(name, path=environ.get("PATH"))]
-    return next((name for name in commands if name != "sbatch" or _controller_answers(environ)), None)
-
-
-def _controller_answers(environ: Mapping[str, str]) -> bool:
-    """Whether a Slurm controller, or the one in its place, says that it is up, within CONTROLLER_S."""
-    import shutil  # late, too
-    import subprocess
-
-    program = shutil.which("scontrol", path=environ.get("PATH"))
-    if program is None:
-        return False
-    try:
-        command = [program, "ping"]
-        ping = subprocess.run(command, env=dict(environ), capture_output=True, timeout=CONTROLLER_S, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return b"is UP" in ping.stdout
-
-
+SCHEDULERS = {  # command -> the variable that its jobs have
+    "sbatch": "SLURM_JOB_ID",
+    "qsub": "PBS_JOBID",
+    "bsub": "LSB_JOBID",
+    "flux": "FLUX_JOB_ID",
+}
+CONTROLLER_S = 5.0  # for its answer
 START_S, START_OF_RANK_S = 2.0, 0.4  # of a launch; of the work of one rank at its start: Python, imports, MPI_Init
 
 
@@ -75,12 +46,6 @@ def ranks_of_job(environ: Mapping[str, str], ranks_per_node: int | None = None) 
     return int(tasks) or None if tasks.isdigit() else sum(_slots_of_job(environ)) or None
 
 
-def _slots_of_job(environ: Mapping[str, str]) -> list[int]:
-    """The tasks on each node of a Slurm job, where it says so: such as 4(x2),3."""
-    matches = re.findall(r"(\d+)(?:\(x(\d+)\))?", environ.get("SLURM_TASKS_PER_NODE", ""))
-    return [int(tasks) for tasks, nodes in matches for _ in range(int(nodes or 1))]
-
-
 def _ranks_of_nodes(ranks: int, start: Start) -> list[int]:
     """How many ranks each node gets: as `start` says, else as mpirun fills the nodes of a Slurm job; empty: unknown."""
     if start.ranks_per_node:
@@ -90,3 +55,38 @@ def _ranks_of_nodes(ranks: int, start: Start) -> list[int]:
     slots = _slots_of_job(os.environ)
     nodes = os.environ.get("SLURM_JOB_NUM_NODES", "")
     return share_evenly(ranks, int(nodes)) if not slots and nodes.isdigit() else fill_slots(slots, ranks)
+
+
+def _slots_of_job(environ: Mapping[str, str]) -> list[int]:
+    """The tasks on each node of a Slurm job, where it says so: such as 4(x2),3."""
+    matches = re.findall(r"(\d+)(?:\(x(\d+)\))?", environ.get("SLURM_TASKS_PER_NODE", ""))
+    return [int(tasks) for tasks, nodes in matches for _ in range(int(nodes or 1))]
+
+
+def idle_scheduler(environ: Mapping[str, str]) -> str | None:
+    """The command of a scheduler that exists here while no job runs, as on a login node; None: there is none.
+
+    A Slurm whose programs are here but whose controller does not answer does not count.
+    """
+    if any(environ.get(name) for name in SCHEDULERS.values()):
+        return None
+    import shutil  # late: no rank asks
+
+    commands = [name for name in SCHEDULERS if shutil.which(name, path=environ.get("PATH"))]
+    return next((name for name in commands if name != "sbatch" or _controller_answers(environ)), None)
+
+
+def _controller_answers(environ: Mapping[str, str]) -> bool:
+    """Whether a Slurm controller, or the one in its place, says that it is up, within CONTROLLER_S."""
+    import shutil  # late, too
+    import subprocess
+
+    program = shutil.which("scontrol", path=environ.get("PATH"))
+    if program is None:
+        return False
+    try:
+        command = [program, "ping"]
+        ping = subprocess.run(command, env=dict(environ), capture_output=True, timeout=CONTROLLER_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return b"is UP" in ping.stdout

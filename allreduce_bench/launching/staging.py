@@ -1,16 +1,15 @@
-"""One archive of the Python environment that runs this program, to be unpacked on nodes: see `staging`.
+"""`run --stage DIR`: the Python environment, unpacked once per node, so that ranks start without a shared file system.
 
-It holds all below sys.prefix, whether that is a virtual environment or one of conda, and this package, wherever it is
-imported from: the folder of an editable install becomes a part of site-packages, and the lines of .pth files that
-led there are left out. The base interpreter of a virtual environment is a link in the archive as it is on disk.
+In thousands of ranks the start of Python is a storm of file-system calls (see `measuring.startup`). With --stage this
+environment is packed into one archive in `.staged` beside the run folder, where later jobs find it. Each node of the
+Slurm job, or this node where there is no job, unpacks it into DIR/allreduce-bench-UID-JOB-RANDOM, which only its user
+may enter. Nodes for which DIR is the same folder do so once. The ranks are started with the interpreter there; their
+libraries, an MPI from PyPI among them, are read from there, too.
 
-`run --stage DIR`: the Python environment, unpacked once per node, so that ranks start without a shared file system.
-
-In thousands of ranks the start of Python is a storm of file-system calls (see `startup`). With --stage this environment
-is packed into one archive in `.staged` beside the run folder, where later jobs find it. Each node of the Slurm job, or
-this node where there is no job, unpacks it into DIR/allreduce-bench-UID-JOB-RANDOM, which only its user may enter.
-Nodes for which DIR is the same folder do so once. The ranks are started with the interpreter there; their libraries, an
-MPI from PyPI among them, are read from there, too.
+The archive holds all below sys.prefix, whether that is a virtual environment or one of conda, and this package,
+wherever it is imported from: the folder of an editable install becomes a part of site-packages, and the lines of .pth
+files that led there are left out. The base interpreter of a virtual environment is a link in the archive as it is on
+disk.
 
 What holds the folder is a shell on each node that reads from this process. When the reading ends, whatever ended this
 process, the shell removes the folder. Slurm may kill the shell, too: then the next staging below DIR on that node does,
@@ -46,13 +45,65 @@ from ..watching.lifeline import STAGE_VARIABLE
 from .layout import SCHEDULERS
 from .reach import other_hosts
 
+# the archive
 PACKAGE = Path(__file__).parents[1]
 INSTALLATION_RECORDS = ("*.dist-info", "*.egg-info", "*.pth")  # in site-packages: what is installed, and when it was
 VERSION = "1"  # of what an archive holds; others are not used again
+STORE = ".staged"  # beside the run folder: hidden, since it is no run
+
+
+# the nodes
+PATIENCE_S = 900.0  # for the slowest node
+REMOVING_S = 60.0  # for the folder to be removed
+# a colon separates the folders in a variable, env takes a word with = for a variable:
+FORBIDDEN = re.compile(r"[\x00-\x1f\x7f:=]")
+# what holds the folder on a node; its arguments: DIR, the folder's name, the bytes, interpreter and path of the archive
+HOLD = r"""
+umask 077
+parent=$1 folder=$1/$2 nbytes=$3 need=$(($3 / 1024 + 1)) python=$1/$2/$4 archive=$5
+node=$(uname -n)
+fail() { printf 'failed %s: %s\n' "$node" "$(printf '%s' "$1" | head -n 1)"; exit 1; }
+ours() { [ "$(stat -c '%u %F' -- "$1" 2> /dev/null)" = "$(id -u) directory" ]; }
+trap '' USR1 USR2
+[ -d "$parent" ] || fail "no such folder: $parent"
+case $(stat -L -c %A -- "$parent") in
+d???????w[!tT]*) fail "$parent is world-writable without a sticky bit, which is unsafe; use another folder" ;;
+esac
+for old in "$parent/allreduce-bench-$(id -u)"-*; do
+    ours "$old" && [ "$(cat "$old/.held" 2> /dev/null)" = "$node" ] && flock -n "$old/.held" rm -rf -- "$old"
+done
+if why=$(mkdir -- "$folder" 2>&1); then
+    trap 'rm -rf -- "$folder"' EXIT
+    trap 'exit 1' HUP INT TERM
+    exec 9> "$folder/.new" && printf '%s' "$node" >&9 && flock 9 && mv "$folder/.new" "$folder/.held"
+    room=$(df -Pk -- "$folder" | awk 'END {print $(NF - 2)}')
+    [ "${room:-$need}" -ge "$need" ] ||
+        fail "not enough space in $parent: needs $((need / 1024)) MiB, found $((room / 1024)) MiB"
+    found=$(stat -L -c %s -- "$archive" 2>&1) || fail "$found"
+    [ "$found" = "$nbytes" ] || fail "$archive is incomplete: $found of $nbytes bytes; remove it"
+    why=$(tar -xof - -C "$folder" 2>&1 < "$archive") || fail "$why (unpacking needs $((need / 1024)) MiB in $parent)"
+    printf '#!/bin/sh\n' > "$folder/.try" && chmod u+x "$folder/.try"
+    "$folder/.try" 2> /dev/null || fail "programs cannot be executed in $parent (mounted noexec?); use another folder"
+    [ -x "$python" ] || fail "the interpreter of the environment is missing on this node: $(readlink -- "$python")"
+    : > "$folder/.whole" || fail "not enough space in $parent"
+else
+    ours "$folder" || fail "$why"
+    until [ -e "$folder/.whole" ]; do
+        [ -d "$folder" ] || fail "unpacking into $parent, which is shared with another node, failed on that node"
+        sleep 0.1
+    done
+fi
+printf 'ready %s\n' "$node"
+cat > /dev/null
+"""
 
 
 class PackError(RuntimeError):
     """Error: the environment cannot be packed."""
+
+
+class StageError(RuntimeError):
+    """Error: nodes cannot be staged; nothing is left on them."""
 
 
 class Archive(NamedTuple):
@@ -82,6 +133,36 @@ class PackedEnvironment(NamedTuple):
             status = path.stat()
             parts.append(f"{path} {status.st_mtime_ns} {status.st_size if path.is_file() else ''}")
         return sha256("\n".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+def stage(parent: str, run: Path, start: Start) -> "Stage | None":
+    """Unpack this environment below the folder `parent`, for the ranks of the run in the folder `run`; empty: None.
+
+    Raises StageError before anything is started on a node, or with nothing left there.
+    """
+    if not parent:
+        return None
+    if FORBIDDEN.search(parent):
+        raise StageError(f"--stage {parent!r}: the name must not contain colons, equal signs or control characters")
+    job = os.environ.get("SLURM_JOB_ID")
+    if not job:
+        _refuse_other_nodes(start)
+    elif not shutil.which("srun"):
+        raise StageError("--stage needs srun to reach the nodes of the job, but 'srun' was not found in PATH")
+    try:
+        packed = environment()
+        archive = archive_of(packed, run.absolute().parent / STORE)
+    except PackError as error:
+        raise StageError(f"--stage: {error}") from error
+    return Stage(Path(parent).absolute(), archive, packed)
+
+
+def _refuse_other_nodes(start: Start) -> None:
+    """Raises StageError where ranks would start on nodes that only a Slurm job lets us stage."""
+    scheduler = next((name for name in SCHEDULERS.values() if os.environ.get(name)), None)
+    if scheduler or other_hosts(start):
+        evidence = f"{scheduler} is set" if scheduler else f"--hosts names {other_hosts(start)[0]}"
+        raise StageError(f"--stage works on this node or in a Slurm job only, but {evidence}; leave it out")
 
 
 def environment() -> PackedEnvironment:
@@ -135,7 +216,7 @@ def _trusted_archive(folder: Path, stem: str) -> Path | None:
 
 
 def _pack(packed: PackedEnvironment, path: Path) -> None:
-    """GNU's format keeps whole seconds, as compiled Python files name the time of their source."""
+    """Write the archive, in GNU's format: it keeps whole seconds, as compiled files name the time of their source."""
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         with tarfile.open(fileobj=file, mode="w", format=tarfile.GNU_FORMAT) as archive:
             for source, name in _files(packed):
@@ -161,6 +242,7 @@ def _files(packed: PackedEnvironment) -> Iterator[tuple[Path, Path]]:
 
 
 def _add(archive: tarfile.TarFile, source: Path, name: Path) -> None:
+    """Add one file, link or folder to the archive."""
     if name.suffix != ".pth" or not source.is_file():
         archive.add(source, name, recursive=False)
         return
@@ -176,55 +258,6 @@ def _without_this_package(pth: str) -> str:
     checkout = str(PACKAGE.parent)
     lines = pth.splitlines(keepends=True)
     return "".join(line for line in lines if PACKAGE.name not in line and line.strip() != checkout)
-
-
-STORE = ".staged"  # beside the run folder: hidden, since it is no run
-PATIENCE_S = 900.0  # for the slowest node
-REMOVING_S = 60.0
-# a colon separates the folders in a variable, env takes a word with = for a variable:
-FORBIDDEN = re.compile(r"[\x00-\x1f\x7f:=]")
-HOLD = r"""
-umask 077
-parent=$1 folder=$1/$2 nbytes=$3 need=$(($3 / 1024 + 1)) python=$1/$2/$4 archive=$5
-node=$(uname -n)
-fail() { printf 'failed %s: %s\n' "$node" "$(printf '%s' "$1" | head -n 1)"; exit 1; }
-ours() { [ "$(stat -c '%u %F' -- "$1" 2> /dev/null)" = "$(id -u) directory" ]; }
-trap '' USR1 USR2
-[ -d "$parent" ] || fail "no such folder: $parent"
-case $(stat -L -c %A -- "$parent") in
-d???????w[!tT]*) fail "$parent is world-writable without a sticky bit, which is unsafe; use another folder" ;;
-esac
-for old in "$parent/allreduce-bench-$(id -u)"-*; do
-    ours "$old" && [ "$(cat "$old/.held" 2> /dev/null)" = "$node" ] && flock -n "$old/.held" rm -rf -- "$old"
-done
-if why=$(mkdir -- "$folder" 2>&1); then
-    trap 'rm -rf -- "$folder"' EXIT
-    trap 'exit 1' HUP INT TERM
-    exec 9> "$folder/.new" && printf '%s' "$node" >&9 && flock 9 && mv "$folder/.new" "$folder/.held"
-    room=$(df -Pk -- "$folder" | awk 'END {print $(NF - 2)}')
-    [ "${room:-$need}" -ge "$need" ] ||
-        fail "not enough space in $parent: needs $((need / 1024)) MiB, found $((room / 1024)) MiB"
-    found=$(stat -L -c %s -- "$archive" 2>&1) || fail "$found"
-    [ "$found" = "$nbytes" ] || fail "$archive is incomplete: $found of $nbytes bytes; remove it"
-    why=$(tar -xof - -C "$folder" 2>&1 < "$archive") || fail "$why (unpacking needs $((need / 1024)) MiB in $parent)"
-    printf '#!/bin/sh\n' > "$folder/.try" && chmod u+x "$folder/.try"
-    "$folder/.try" 2> /dev/null || fail "programs cannot be executed in $parent (mounted noexec?); use another folder"
-    [ -x "$python" ] || fail "the interpreter of the environment is missing on this node: $(readlink -- "$python")"
-    : > "$folder/.whole" || fail "not enough space in $parent"
-else
-    ours "$folder" || fail "$why"
-    until [ -e "$folder/.whole" ]; do
-        [ -d "$folder" ] || fail "unpacking into $parent, which is shared with another node, failed on that node"
-        sleep 0.1
-    done
-fi
-printf 'ready %s\n' "$node"
-cat > /dev/null
-"""
-
-
-class StageError(RuntimeError):
-    """Error: nodes cannot be staged; nothing is left on them."""
 
 
 class Stage:
@@ -267,7 +300,7 @@ class Stage:
 
     @property
     def program(self) -> list[str]:
-        """What `environment.program` gives, there."""
+        """The words that start a rank with the interpreter in the folder."""
         settings = [f"{name}={value}" for name, value in self._variables(os.environ).items()]
         program = [str(self.folder / self.packed.python), str(self.folder / self.packed.package / "__main__.py")]
         return ["env", *settings, *program]
@@ -283,8 +316,10 @@ class Stage:
             self._holder.wait()
 
     def _variables(self, environ: Mapping[str, str]) -> dict[str, str]:
-        """Rank 0 tells what is kept of the staging; nothing leads to this package elsewhere; an Open MPI from PyPI,
-        whose mpirun points the ranks at its own folder, is the staged one.
+        """The variables of a staged rank.
+
+        Rank 0 tells what is kept of the staging; nothing leads to this package elsewhere; an Open MPI from PyPI, whose
+        mpirun points the ranks at its own folder, is the staged one.
         """
         variables = {STAGE_VARIABLE: json.dumps(self.facts)}
         paths = [path for path in environ.get("PYTHONPATH", "").split(os.pathsep) if path]
@@ -298,7 +333,7 @@ class Stage:
         return variables
 
     def _wait(self, nodes: int) -> None:
-        """Until all nodes are ready. Raises StageError, naming the first that is not, or how many are silent."""
+        """Wait until all nodes are ready. Raises StageError, naming the first that is not, or how many are silent."""
         ready, last_line = 0, ""
         timer = threading.Timer(PATIENCE_S, self._signal, [signal.SIGTERM])
         timer.start()
@@ -318,36 +353,6 @@ class Stage:
     def _signal(self, number: int) -> None:
         with suppress(OSError):
             os.killpg(self._holder.pid, number)
-
-
-def stage(parent: str, run: Path, start: Start) -> Stage | None:
-    """Unpack this environment below the folder `parent`, for the ranks of the run in the folder `run`; empty: None.
-
-    Raises StageError before anything is started on a node, or with nothing left there.
-    """
-    if not parent:
-        return None
-    if FORBIDDEN.search(parent):
-        raise StageError(f"--stage {parent!r}: the name must not contain colons, equal signs or control characters")
-    job = os.environ.get("SLURM_JOB_ID")
-    if not job:
-        _refuse_other_nodes(start)
-    elif not shutil.which("srun"):
-        raise StageError("--stage needs srun to reach the nodes of the job, but 'srun' was not found in PATH")
-    try:
-        packed = environment()
-        archive = archive_of(packed, run.absolute().parent / STORE)
-    except PackError as error:
-        raise StageError(f"--stage: {error}") from error
-    return Stage(Path(parent).absolute(), archive, packed)
-
-
-def _refuse_other_nodes(start: Start) -> None:
-    """Raises StageError where ranks would start on nodes that only a Slurm job lets us stage."""
-    scheduler = next((name for name in SCHEDULERS.values() if os.environ.get(name)), None)
-    if scheduler or other_hosts(start):
-        evidence = f"{scheduler} is set" if scheduler else f"--hosts names {other_hosts(start)[0]}"
-        raise StageError(f"--stage works on this node or in a Slurm job only, but {evidence}; leave it out")
 
 
 def _on_every_node(nodes: int) -> list[str]:

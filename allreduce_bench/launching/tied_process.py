@@ -1,7 +1,4 @@
-"""How a process ended, from its exit status: words, and the status that shells hand on.
-
-A launcher's process: it ends with the process that started it, and an interrupt at its start is not lost.
-"""
+"""A launcher's process: it ends with the one that started it, no interrupt at its start is lost, and how it ended."""
 
 import signal
 import subprocess
@@ -10,21 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from ..watching.lifeline import end_with_parent
-
-
-def how_it_ended(status: int) -> str:
-    """`was killed by SIGKILL`, or `ended with status 3`."""
-    signal_number = -status if status < 0 else status - 128
-    try:
-        return f"was killed by {signal.Signals(signal_number).name}"
-    except ValueError:
-        return f"ended with status {status}"
-
-
-def shell_status(status: int) -> int:
-    """The exit status of a process: of one that a signal ended, 128 and its number."""
-    return status if status >= 0 else 128 - status
-
 
 ENDING_S = 5.0  # for a launcher to end all ranks when it is told to, or when one has ended badly
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -58,7 +40,7 @@ def end_process(process: subprocess.Popen) -> None:
 
 
 def interrupt_when_asked_to_end() -> None:
-    """From here on the ends of a job or a connection are interrupts, as Ctrl-C is; not those that are ignored."""
+    """Take the ends of a job or a connection for interrupts, as Ctrl-C is, from here on; not those that are ignored."""
 
     def interrupt(number: int, frame: object) -> None:
         raise KeyboardInterrupt
@@ -70,7 +52,7 @@ def interrupt_when_asked_to_end() -> None:
 
 @contextmanager
 def interrupts_put_off() -> Iterator[None]:
-    """Signals that interrupt this process take effect after the block, not in it.
+    """Let signals that interrupt this process take effect after the block, not in it.
 
     Python runs functions of its own after a fork and drops what they raise: a KeyboardInterrupt of a signal that comes
     then would be lost, and the run would go on.
@@ -90,3 +72,17 @@ def interrupts_put_off() -> Iterator[None]:
             signal.signal(number, handler)
         if received:
             signal.raise_signal(received[0])
+
+
+def how_it_ended(status: int) -> str:
+    """`was killed by SIGKILL`, or `ended with status 3`."""
+    signal_number = -status if status < 0 else status - 128
+    try:
+        return f"was killed by {signal.Signals(signal_number).name}"
+    except ValueError:
+        return f"ended with status {status}"
+
+
+def shell_status(status: int) -> int:
+    """The exit status of a process: of one that a signal ended, 128 and its number."""
+    return status if status >= 0 else 128 - status

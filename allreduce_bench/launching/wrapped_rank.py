@@ -66,6 +66,7 @@ def _tell_stops(watch: Watch, pid: int) -> None:
 
 
 def _ended(watch: Watch, how: str, status: int) -> int:
+    """Tell how the program ended; the exit status to hand on."""
     watch.connected.wait(1)
     watch.say("failed", why=how, pause_s=0.0, status=status)
     time.sleep(LAST_WORDS_S)

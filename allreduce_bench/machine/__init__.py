@@ -1,10 +1,9 @@
 """Facts about a node, and findings about what disturbs measurements on it.
 
 In: files of the kernel, the variables of a process. Out: facts as JSON values, and findings: text, effect on the
-times, advice. Read in this order: `kernel` (one file of the kernel), `node` (all facts of a node), `interfaces`,
-`networks`, `traffic` (links between nodes and their traffic), `caches`, `container`, `mpi`; `findings` and
-`mixed_nodes`, made by the functions below; `core_load` and `ports` (events during a launch); `at_work` (processes that
-are busy now); and `checks`, the lines of `doctor` about the node.
+times, advice. Read in this order: `kernel` (files of the kernel; containers, caches), `node` (all facts of a node),
+`interfaces` (links between nodes and their traffic), `mpi`, `virtual_hosts`; `findings` (of the nodes of a launch);
+`core_load` and `ports` (during a launch, and who is busy now); and `checks`, the lines of `doctor` about the node.
 """
 
 from collections.abc import Sequence

@@ -1,10 +1,11 @@
-"""The load of this node's cores during a launch: its own ranks, other processes, CPU steal, throttling.
+"""The load of this node's cores: during a launch, and now.
 
-Not a load average: that holds the launches before. `worked` is the kernel's user, nice and system time of a core;
-guests are in user. Its time for interrupts is left out: that of messages is the ranks' own, and nobody is charged with
-it. Standard library only; one rank of a node loads this, late.
+During a launch (`watch_node`) it is split into its own ranks, other processes, CPU steal and throttling. Not a load
+average: that holds the launches before. `worked` is the kernel's user, nice and system time of a core; guests are in
+user. Its time for interrupts is left out: that of messages is the ranks' own, and nobody is charged with it. One rank
+of a node loads this, late: standard library only.
 
-Other processes that are busy on this node now, and the cores they use. For a launcher, not for ranks.
+`glance` says which other processes are busy now. For a launcher, not for ranks.
 """
 
 import os
@@ -17,14 +18,20 @@ from typing import Any, NamedTuple
 from . import finding, kernel, on_nodes
 from .node import affinity, host
 
+# shares and their limits
 SHORTEST_S = 0.5  # the kernel counts in ticks of 10 ms: over less, one tick of a core is a share of some per cent
 DISTURBED, OVERRUN = 0.05, 0.25  # shares of the cores, see `evaluation.grade`
 CROWDING_CORES = 0.5  # that others use where ranks leave none: on large nodes a small share, and yet some rank's core
 LOW_CLOCK = 0.5  # of a core's top clock; with all cores at work, wide vector units keep server processors above it
 OWN_VIEW = 0.2  # of the ranks' time that may be missing in the counts; with more, they are of another view than theirs
-PROCESSOR = 36  # the field of /proc/self/stat, counted behind the name, that says where the process ran last
-THREAD = re.compile(r"cpu(?P<cpu>\d+)(?P<times>( +\d+){3,})", re.ASCII)  # a line of /proc/stat, times in ticks
+MOST_NAMED = 4  # programs in one sentence
+LEAST_SHARE = 0.02  # of a core: a program that takes less is not named
+
+
+# of the kernel
 CPUS = "sys/devices/system/cpu"
+THREAD = re.compile(r"cpu(?P<cpu>\d+)(?P<times>( +\d+){3,})", re.ASCII)  # a line of /proc/stat, times in ticks
+USER, SYSTEM, PROCESSOR = 11, 12, 36  # fields of /proc/PID/stat, counted behind the name: times, where it ran last
 
 
 class CoreTimes(NamedTuple):
@@ -42,19 +49,10 @@ class CoreUse(NamedTuple):
     crowding: bool  # others used the time of half a thread or more, and the ranks left them none
 
 
-def core_times() -> CoreTimes | None:
-    """The kernel's counters so far; None: not available."""
-    tick_s, worked_s, stolen_s = 1 / os.sysconf("SC_CLK_TCK"), {}, {}
-    for line in (kernel.read("proc/stat") or "").splitlines():
-        if match := THREAD.fullmatch(line.strip()):
-            times = [int(field) * tick_s for field in match["times"].split()]
-            worked_s[int(match["cpu"])] = sum(times[:3])  # user, nice, system
-            stolen_s[int(match["cpu"])] = times[7] if len(times) > 7 else 0.0
-    return CoreTimes(worked_s, stolen_s) if any(worked_s.values()) else None  # only zeros: a kernel of a sandbox
-
-
 def watch_node(several: bool) -> Callable[[], dict]:
-    """From now on: what gives the host and what its kernel has counted since; ports only of one of `several` nodes."""
+    """Begin to count; the result gives the host and what its kernel has counted since. Ports only of one of `several`
+    nodes.
+    """
     since = [watch_cores()]
     if several:
         from .ports import watch_ports  # late: inside of one node no message takes a port
@@ -64,7 +62,7 @@ def watch_node(several: bool) -> Callable[[], dict]:
 
 
 def watch_cores() -> Callable[[], dict]:
-    """From now on: what gives, when it is called, the facts of this node's cores since then; see `cores_of_ranks`."""
+    """Begin to count; the result gives the facts of this node's cores since then; see `cores_of_ranks`."""
     begun, before, throttled = perf_counter(), core_times(), _throttle_counts()
 
     def since() -> dict:
@@ -84,16 +82,39 @@ def watch_cores() -> Callable[[], dict]:
     return since
 
 
-def cores_of_ranks(facts: dict, cpus: Collection[int], own_s: float) -> dict:
-    """The facts that a launch keeps of one node, of those of `watch_cores`, for ranks that may use the threads `cpus`
-    (none: all) and took `own_s` of processor time. What is not known is absent.
+def core_times() -> CoreTimes | None:
+    """The kernel's counters so far; None: not available."""
+    tick_s, worked_s, stolen_s = 1 / os.sysconf("SC_CLK_TCK"), {}, {}
+    for line in (kernel.read("proc/stat") or "").splitlines():
+        if match := THREAD.fullmatch(line.strip()):
+            times = [int(field) * tick_s for field in match["times"].split()]
+            worked_s[int(match["cpu"])] = sum(times[:3])  # user, nice, system
+            stolen_s[int(match["cpu"])] = times[7] if len(times) > 7 else 0.0
+    return CoreTimes(worked_s, stolen_s) if any(worked_s.values()) else None  # only zeros: a kernel of a sandbox
+
+
+def _throttle_counts() -> dict[str, int]:
+    """How often since the start of the kernel the clocks of each core and of its package were lowered, by its file.
+
+    Empty where the processor does not tell.
     """
-    threads = facts.pop("threads", {})
-    used = [threads[cpu] for cpu in cpus or threads if cpu in threads]
-    if not used:
-        return facts
-    worked_s, stolen_s = (sum(seconds) for seconds in zip(*used))
-    return {**facts, "cpus": len(used), "worked_s": worked_s, "stolen_s": stolen_s, "own_s": own_s}
+    if not kernel.exists(f"{CPUS}/cpu0/thermal_throttle"):
+        return {}
+    paths = kernel.matching_paths(f"{CPUS}/cpu[0-9]*/thermal_throttle/*_throttle_count")
+    return {path: count for path in paths if (count := kernel.read_int(path)) is not None}
+
+
+def _own_clock() -> float | None:
+    """The clock of the core that this process runs on, over its highest; None: unknown.
+
+    Of this one only, since it is at work; the answer about an idle core takes the kernel milliseconds.
+    """
+    if not kernel.exists(f"{CPUS}/cpu0/cpufreq"):
+        return None
+    words = (kernel.read("proc/self/stat") or "").rpartition(")")[2].split()
+    folder = f"{CPUS}/cpu{words[PROCESSOR]}/cpufreq" if len(words) > PROCESSOR else ""
+    now, top = (kernel.read_int(f"{folder}/{name}") for name in ("scaling_cur_freq", "cpuinfo_max_freq"))
+    return now / top if now and top else None
 
 
 def counts_of_nodes(nodes: Sequence[Sequence[int]], of_ranks: Sequence[dict], one_machine: bool) -> list[dict]:
@@ -107,6 +128,19 @@ def counts_of_nodes(nodes: Sequence[Sequence[int]], of_ranks: Sequence[dict], on
         cpus = frozenset().union(*(counted["cpus"] for counted in own))
         counts.append(cores_of_ranks(of_ranks[ranks[0]]["node"], cpus, sum(counted["own_s"] for counted in own)))
     return counts
+
+
+def cores_of_ranks(facts: dict, cpus: Collection[int], own_s: float) -> dict:
+    """Reduce the facts of `watch_cores` to those that a launch keeps of one node. What is not known is absent.
+
+    `cpus`: the threads that its ranks may use (none: all); `own_s`: processor time that they took.
+    """
+    threads = facts.pop("threads", {})
+    used = [threads[cpu] for cpu in cpus or threads if cpu in threads]
+    if not used:
+        return facts
+    worked_s, stolen_s = (sum(seconds) for seconds in zip(*used))
+    return {**facts, "cpus": len(used), "worked_s": worked_s, "stolen_s": stolen_s, "own_s": own_s}
 
 
 def core_use(counted: dict) -> CoreUse | None:
@@ -201,35 +235,6 @@ def _per_cent(share: float) -> str:
     return f"about {max(5, 5 * round(20 * share))} %"
 
 
-def _throttle_counts() -> dict[str, int]:
-    """How often since the start of the kernel the clocks of each core and of its package were lowered, by its file.
-
-    Empty where the processor does not tell.
-    """
-    if not kernel.exists(f"{CPUS}/cpu0/thermal_throttle"):
-        return {}
-    paths = kernel.matching_paths(f"{CPUS}/cpu[0-9]*/thermal_throttle/*_throttle_count")
-    return {path: count for path in paths if (count := kernel.read_int(path)) is not None}
-
-
-def _own_clock() -> float | None:
-    """The clock of the core that this process runs on, over its highest; None: unknown.
-
-    Of this one only, since it is at work; the answer about an idle core takes the kernel milliseconds.
-    """
-    if not kernel.exists(f"{CPUS}/cpu0/cpufreq"):
-        return None
-    words = (kernel.read("proc/self/stat") or "").rpartition(")")[2].split()
-    folder = f"{CPUS}/cpu{words[PROCESSOR]}/cpufreq" if len(words) > PROCESSOR else ""
-    now, top = (kernel.read_int(f"{folder}/{name}") for name in ("scaling_cur_freq", "cpuinfo_max_freq"))
-    return now / top if now and top else None
-
-
-MOST_NAMED = 4  # programs in one sentence
-LEAST_SHARE = 0.02  # of a core: a program that takes less is not named
-USER, SYSTEM, PROCESSOR_OF_TASK = 11, 12, 36  # fields of /proc/PID/stat, counted behind the name
-
-
 class Program(NamedTuple):
     """A process that worked while somebody looked."""
 
@@ -285,6 +290,25 @@ class _Times(NamedTuple):
     cpu: int  # where it ran last
 
 
+def _processor_times() -> dict[int, _Times]:
+    """The processor time of every process that is shown, by its number."""
+    tick_s, processes = 1 / os.sysconf("SC_CLK_TCK"), {}
+    for path in kernel.matching_paths("proc/[0-9]*"):
+        head, _, rest = (kernel.read(f"{path}/stat") or "").rpartition(")")  # a name may hold blanks and brackets
+        pid, _, name = head.partition(" (")
+        fields = rest.split()
+        needed = [fields[place] for place in (USER, SYSTEM, PROCESSOR) if place < len(fields)]
+        if pid.isdecimal() and len(needed) == 3 and all(map(str.isdecimal, needed)):
+            worked_s = (int(fields[USER]) + int(fields[SYSTEM])) * tick_s
+            processes[int(pid)] = _Times(_printable(name), worked_s, int(fields[PROCESSOR]))
+    return processes
+
+
+def _printable(name: str) -> str:
+    """A name without what a terminal would obey: a process may call itself anything."""
+    return "".join(letter if letter.isprintable() else "?" for letter in name)
+
+
 def _programs(
     former: dict[int, _Times], now: dict[int, _Times], elapsed_s: float, cpus: Collection[int]
 ) -> tuple[Program, ...]:
@@ -296,22 +320,3 @@ def _programs(
         if share >= LEAST_SHARE and times.cpu in cpus and pid != os.getpid():
             programs.append(Program(times.name, pid, share))
     return tuple(sorted(programs, key=lambda program: -program.share))
-
-
-def _processor_times() -> dict[int, _Times]:
-    """The processor time of every process that is shown, by its number."""
-    tick_s, processes = 1 / os.sysconf("SC_CLK_TCK"), {}
-    for path in kernel.matching_paths("proc/[0-9]*"):
-        head, _, rest = (kernel.read(f"{path}/stat") or "").rpartition(")")  # a name may hold blanks and brackets
-        pid, _, name = head.partition(" (")
-        fields = rest.split()
-        needed = [fields[place] for place in (USER, SYSTEM, PROCESSOR_OF_TASK) if place < len(fields)]
-        if pid.isdecimal() and len(needed) == 3 and all(map(str.isdecimal, needed)):
-            worked_s = (int(fields[USER]) + int(fields[SYSTEM])) * tick_s
-            processes[int(pid)] = _Times(_printable(name), worked_s, int(fields[PROCESSOR_OF_TASK]))
-    return processes
-
-
-def _printable(name: str) -> str:
-    """A name without what a terminal would obey: a process may call itself anything."""
-    return "".join(letter if letter.isprintable() else "?" for letter in name)

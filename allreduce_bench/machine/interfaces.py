@@ -1,10 +1,7 @@
-"""What the networks carried: bytes that the interfaces of all nodes counted while a cell was repeated.
+"""The network interfaces of nodes: addresses, nominal rates, bytes sent; which one connects nodes, which only seem to.
 
-Counters see everything: headers, acknowledgements, and what others sent. For large vectors that is little.
-
-The network interfaces of this node: addresses, nominal rates, bytes sent. No program is started to ask for them.
-
-The networks of several nodes: the interface that connects them, and interfaces that only seem to.
+No program is started to ask for them. Counters see everything: headers, acknowledgements, and what others sent. For
+large vectors that is little.
 """
 
 import ipaddress
@@ -22,36 +19,10 @@ from . import finding, first_hosts, kernel, on_nodes
 
 LOOPBACK = "lo"
 VIRTUAL_INTERFACE = re.compile(r"lo$|docker|veth|virbr|br-|cni|flannel|cali|tap|tun|wg|ifb|dummy|sit|gre")
+BRIDGE = re.compile(r"docker|virbr|br-|lxcbr|cni|podman")  # what container engines and virtual machines make
 
 
-def per_call(before: Mapping[str, int] | None, after: Mapping[str, int] | None, calls: int) -> dict[str, int]:
-    """Bytes that each interface of this node sent in one of `calls` calls; empty where this rank did not look."""
-    if before is None or after is None or not calls:
-        return {}
-    return {name: round((after[name] - before[name]) / calls) for name in after if name in before}
-
-
-def total_traffic(nodes: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """The counts of several nodes by interface."""
-    total: dict[str, int] = {}
-    for counts in nodes:
-        for name, nbytes in counts.items():
-            total[name] = total.get(name, 0) + nbytes
-    return total
-
-
-def format_traffic(counts: Mapping[str, int]) -> str:
-    """`hsn0=8388608 eth0=0`, the busiest first; virtual interfaces that sent nothing are left out."""
-    names = [name for name, nbytes in counts.items() if nbytes or not VIRTUAL_INTERFACE.match(name)]
-    return " ".join(f"{name}={counts[name]}" for name in sorted(names, key=lambda name: (-counts[name], name)))
-
-
-def parse_traffic(text: str | None) -> dict[str, int]:
-    """What `format_traffic` gave; what cannot be read is left out."""
-    pairs = [word.rpartition("=") for word in (text or "").split()]
-    return {name: int(nbytes) for name, _, nbytes in pairs if name and nbytes.isdigit()}
-
-
+# of Linux
 GET_FLAGS, GET_ADDRESS, GET_MASK = 0x8913, 0x8915, 0x891B  # SIOCGIFFLAGS, SIOCGIFADDR, SIOCGIFNETMASK of Linux
 IS_UP = 0x1  # IFF_UP
 UNKNOWN_SPEED = 2**31  # and above: -1 as old kernels print it
@@ -75,71 +46,6 @@ def interfaces() -> list[Interface]:
     with suppress(OSError, AttributeError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as query_socket:
         return [_interface(query_socket, name) for _, name in socket.if_nameindex()]
     return []
-
-
-def sent_bytes() -> dict[str, int]:
-    """Bytes sent so far: of each interface by its name, of each InfiniBand port as `mlx5_0:1`. A few file reads.
-
-    Bonds, VLANs, bridges and IP over InfiniBand are left out: what they send is counted by what they stand on.
-    """
-    sent_nbytes = {}
-    for line in (kernel.read("proc/net/dev") or "").splitlines()[2:]:
-        name, _, numbers = line.partition(":")
-        sent_nbytes[name.strip()] = int(numbers.split()[8])  # the first of the columns that count what was sent
-    for path in [] if sent_nbytes else kernel.matching_paths("sys/class/net/*/statistics/tx_bytes"):
-        sent_nbytes[path.split("/")[3]] = kernel.read_int(path) or 0
-    for path in _port_counters(kernel.ROOT):
-        words, parts = kernel.read_int(path), path.split("/")
-        if words is not None:
-            sent_nbytes[f"{parts[3]}:{parts[5]}"] = words * WORD_NBYTES
-    return {name: nbytes for name, nbytes in sent_nbytes.items() if name not in _counted_elsewhere(kernel.ROOT)}
-
-
-def port_rates() -> dict[str, float]:
-    """Bytes per second of each InfiniBand port, such as `mlx5_0:1`, as far as the ports tell."""
-    rates = {}
-    for path in kernel.matching_paths("sys/class/infiniband/*/ports/*/rate"):
-        rate, parts = _port_rate(path), path.split("/")
-        if rate is not None:
-            rates[f"{parts[3]}:{parts[5]}"] = rate
-    return rates
-
-
-@cache
-def _port_counters(root: object) -> tuple[str, ...]:
-    """The files in which InfiniBand ports count; read once for `root`."""
-    return tuple(kernel.matching_paths("sys/class/infiniband/*/ports/*/counters/port_xmit_data"))
-
-
-@cache
-def _counted_elsewhere(root: object) -> frozenset[str]:
-    """The interfaces whose bytes those below them, or an InfiniBand port, count too; read once for `root`."""
-    names = [path.split("/")[3] for path in kernel.matching_paths("sys/class/net/*")]
-    over_infiniband = [name for name in names if kernel.read_int(f"sys/class/net/{name}/type") == OVER_INFINIBAND]
-    return frozenset([*over_infiniband, *(name for name in names if _interfaces_below(root, name))])
-
-
-@cache
-def _is_hardware(root: object, name: str) -> bool:
-    return kernel.exists(f"sys/class/net/{name}/device")
-
-
-@cache
-def _interfaces_below(root: object, name: str) -> tuple[str, ...]:
-    """The interfaces that it stands on, as under a bond, a VLAN or a bridge; hardware stands on none."""
-    if _is_hardware(root, name):
-        return ()
-    return tuple(path.rsplit("/lower_", 1)[1] for path in kernel.matching_paths(f"sys/class/net/{name}/lower_*"))
-
-
-def _port_rate(path: str) -> float | None:
-    match = re.match(r"([\d.]+) Gb/sec", kernel.read(path) or "")
-    return float(match[1]) * 1e9 / 8 if match else None
-
-
-def fabric_devices() -> list[str]:
-    """The InfiniBand, RoCE and Omni-Path devices of this node, such as `mlx5_0`."""
-    return [path.rsplit("/", 1)[1] for path in kernel.matching_paths("sys/class/infiniband/*")]
 
 
 def _interface(query_socket: socket.socket, name: str) -> Interface:
@@ -172,6 +78,19 @@ def _has_device(name: str) -> bool:
     return any(map(_has_device, _interfaces_below(kernel.ROOT, name)))
 
 
+@cache
+def _is_hardware(root: object, name: str) -> bool:
+    return kernel.exists(f"sys/class/net/{name}/device")
+
+
+@cache
+def _interfaces_below(root: object, name: str) -> tuple[str, ...]:
+    """The interfaces that it stands on, as under a bond, a VLAN or a bridge; hardware stands on none."""
+    if _is_hardware(root, name):
+        return ()
+    return tuple(path.rsplit("/lower_", 1)[1] for path in kernel.matching_paths(f"sys/class/net/{name}/lower_*"))
+
+
 def _rate(name: str) -> float | None:
     """Bytes per second: as the interface says, else as the InfiniBand port under it does."""
     megabits = kernel.read_int(f"sys/class/net/{name}/speed")
@@ -184,7 +103,110 @@ def _rate(name: str) -> float | None:
     return None
 
 
-BRIDGE = re.compile(r"docker|virbr|br-|lxcbr|cni|podman")  # what container engines and virtual machines make
+def _port_rate(path: str) -> float | None:
+    """The rate that a file of an InfiniBand port holds, bytes per second."""
+    match = re.match(r"([\d.]+) Gb/sec", kernel.read(path) or "")
+    return float(match[1]) * 1e9 / 8 if match else None
+
+
+def port_rates() -> dict[str, float]:
+    """Bytes per second of each InfiniBand port, such as `mlx5_0:1`, as far as the ports tell."""
+    rates = {}
+    for path in kernel.matching_paths("sys/class/infiniband/*/ports/*/rate"):
+        rate, parts = _port_rate(path), path.split("/")
+        if rate is not None:
+            rates[f"{parts[3]}:{parts[5]}"] = rate
+    return rates
+
+
+def fabric_devices() -> list[str]:
+    """The InfiniBand, RoCE and Omni-Path devices of this node, such as `mlx5_0`."""
+    return [path.rsplit("/", 1)[1] for path in kernel.matching_paths("sys/class/infiniband/*")]
+
+
+def sent_bytes() -> dict[str, int]:
+    """Bytes sent so far: of each interface by its name, of each InfiniBand port as `mlx5_0:1`. A few file reads.
+
+    Bonds, VLANs, bridges and IP over InfiniBand are left out: what they send is counted by what they stand on.
+    """
+    sent_nbytes = {}
+    for line in (kernel.read("proc/net/dev") or "").splitlines()[2:]:
+        name, _, numbers = line.partition(":")
+        sent_nbytes[name.strip()] = int(numbers.split()[8])  # the first of the columns that count what was sent
+    for path in [] if sent_nbytes else kernel.matching_paths("sys/class/net/*/statistics/tx_bytes"):
+        sent_nbytes[path.split("/")[3]] = kernel.read_int(path) or 0
+    for path in _port_counters(kernel.ROOT):
+        words, parts = kernel.read_int(path), path.split("/")
+        if words is not None:
+            sent_nbytes[f"{parts[3]}:{parts[5]}"] = words * WORD_NBYTES
+    return {name: nbytes for name, nbytes in sent_nbytes.items() if name not in _counted_elsewhere(kernel.ROOT)}
+
+
+@cache
+def _port_counters(root: object) -> tuple[str, ...]:
+    """The files in which InfiniBand ports count; read once for `root`."""
+    return tuple(kernel.matching_paths("sys/class/infiniband/*/ports/*/counters/port_xmit_data"))
+
+
+@cache
+def _counted_elsewhere(root: object) -> frozenset[str]:
+    """The interfaces whose bytes those below them, or an InfiniBand port, count too; read once for `root`."""
+    names = [path.split("/")[3] for path in kernel.matching_paths("sys/class/net/*")]
+    over_infiniband = [name for name in names if kernel.read_int(f"sys/class/net/{name}/type") == OVER_INFINIBAND]
+    return frozenset([*over_infiniband, *(name for name in names if _interfaces_below(root, name))])
+
+
+def per_call(before: Mapping[str, int] | None, after: Mapping[str, int] | None, calls: int) -> dict[str, int]:
+    """Bytes that each interface of this node sent in one of `calls` calls; empty where this rank did not look."""
+    if before is None or after is None or not calls:
+        return {}
+    return {name: round((after[name] - before[name]) / calls) for name in after if name in before}
+
+
+def total_traffic(nodes: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """The counts of several nodes by interface."""
+    total: dict[str, int] = {}
+    for counts in nodes:
+        for name, nbytes in counts.items():
+            total[name] = total.get(name, 0) + nbytes
+    return total
+
+
+def format_traffic(counts: Mapping[str, int]) -> str:
+    """`hsn0=8388608 eth0=0`, the busiest first; virtual interfaces that sent nothing are left out."""
+    names = [name for name, nbytes in counts.items() if nbytes or not VIRTUAL_INTERFACE.match(name)]
+    return " ".join(f"{name}={counts[name]}" for name in sorted(names, key=lambda name: (-counts[name], name)))
+
+
+def parse_traffic(text: str | None) -> dict[str, int]:
+    """Read what `format_traffic` wrote; what cannot be read is left out."""
+    pairs = [word.rpartition("=") for word in (text or "").split()]
+    return {name: int(nbytes) for name, _, nbytes in pairs if name and nbytes.isdigit()}
+
+
+def way_between(machines: Sequence[dict]) -> str | None:
+    """The fastest interface that lies in one network on all nodes and has another address on each; None: none does."""
+    of_name: dict[str, list[dict]] = {}
+    for machine in machines:
+        for interface in reachable(machine):
+            of_name.setdefault(interface["name"], []).append(interface)
+    joining = [
+        (not interfaces[0]["virtual"], interfaces[0]["rate_bytes_per_s"] or 0, name)
+        for name, interfaces in of_name.items()
+        if len({interface["address"] for interface in interfaces}) == len(interfaces) == len(machines)
+        if len(set(map(_network, interfaces))) == 1
+    ]
+    return max(joining)[2] if joining else None
+
+
+def reachable(machine: dict) -> list[dict]:
+    """The interfaces that an MPI could mistake for a connection to other nodes."""
+    return [
+        interface
+        for interface in machine.get("interfaces") or ()
+        if interface["up"] and interface["address"] and interface["prefix"]
+        if not interface["address"].startswith("127.")
+    ]
 
 
 def same_address(machines: Sequence[dict]) -> list[dict]:
@@ -209,6 +231,12 @@ def same_address(machines: Sequence[dict]) -> list[dict]:
             _advice(separate),
         )
     ]
+
+
+def _with_own_networks(machines: Sequence[dict]) -> list[dict]:
+    """One machine for each network stack: containers on one host that share its network have all addresses alike."""
+    machine_of = {frozenset(way["address"] for way in reachable(machine)): machine for machine in machines}
+    return list(machine_of.values())
 
 
 def shared_range(machines: Sequence[dict]) -> list[dict]:
@@ -251,22 +279,6 @@ def bridges(machine: dict) -> list[dict]:
     ]
 
 
-def reachable(machine: dict) -> list[dict]:
-    """The interfaces that an MPI could mistake for a connection to other nodes."""
-    return [
-        interface
-        for interface in machine.get("interfaces") or ()
-        if interface["up"] and interface["address"] and interface["prefix"]
-        if not interface["address"].startswith("127.")
-    ]
-
-
-def _with_own_networks(machines: Sequence[dict]) -> list[dict]:
-    """One machine for each network stack: containers on one host that share its network have all addresses alike."""
-    machine_of = {frozenset(way["address"] for way in reachable(machine)): machine for machine in machines}
-    return list(machine_of.values())
-
-
 def _network(interface: dict) -> ipaddress.IPv4Network:
     return ipaddress.IPv4Interface(f"{interface['address']}/{interface['prefix']}").network
 
@@ -274,18 +286,3 @@ def _network(interface: dict) -> ipaddress.IPv4Network:
 def _advice(machines: Sequence[dict]) -> str:
     name = way_between(machines)
     return f"select the interface that connects the nodes: --interface {name or 'NAME'}"
-
-
-def way_between(machines: Sequence[dict]) -> str | None:
-    """The fastest interface that lies in one network on all nodes and has another address on each; None: none does."""
-    of_name: dict[str, list[dict]] = {}
-    for machine in machines:
-        for interface in reachable(machine):
-            of_name.setdefault(interface["name"], []).append(interface)
-    joining = [
-        (not interfaces[0]["virtual"], interfaces[0]["rate_bytes_per_s"] or 0, name)
-        for name, interfaces in of_name.items()
-        if len({interface["address"] for interface in interfaces}) == len(interfaces) == len(machines)
-        if len(set(map(_network, interfaces))) == 1
-    ]
-    return max(joining)[2] if joining else None

@@ -1,10 +1,7 @@
-"""Files of the kernel about the system. A missing file gives None: no machine has them all.
+"""What the kernel's files say: any file, the container and its limits, the data caches.
 
-Ranks ask at their start, in thousands: with as few calls as it takes.
-
-The container of this process, and the control groups that limit memory and CPU time.
-
-The data caches of this node, and the bytes a rank must touch to evict everything else.
+A missing file gives None: no machine has them all. Ranks ask at their start, in thousands: with as few calls as it
+takes.
 """
 
 import os
@@ -17,8 +14,29 @@ from typing import NamedTuple
 
 from ..units import format_size, parse_size
 
+# files
 ROOT = Path("/")  # what proc/ and sys/ stand under; looked up at every call, so that tests can put it elsewhere
 AT_ONCE = 1 << 16  # bytes of one read
+
+
+# containers
+ENGINE_FILES = {".dockerenv": "docker", "run/.containerenv": "podman"}  # files that container engines create
+ENGINE_VARIABLES = {
+    "APPTAINER_CONTAINER": "apptainer",
+    "SINGULARITY_CONTAINER": "singularity",
+    "CH_RUNNING": "charliecloud",
+}
+CONTROL_GROUP_OF_CONTAINER = re.compile(r"docker|kubepods|containerd|libpod|lxc")
+MOUNTED = "sys/fs/cgroup"
+# in version 2 and in version 1: the limit, then what is used or the period
+MEMORY_FILES = ("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")
+CPU_FILES = ("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+UNLIMITED = 2**60  # and above: what version 1 says for no limit
+
+
+# caches
+CACHE_FOLDERS = "sys/devices/system/cpu/cpu[0-9]*/cache/index[0-9]*"
+TOUCHED_TIMES = 2  # a rank's share of a cache: caches do not replace the oldest line first
 
 
 def read(path: str) -> str | None:
@@ -45,7 +63,7 @@ def read_lasting(path: str) -> str | None:
 
 @lru_cache(maxsize=16)
 def kept(root: Path, path: str) -> str | None:
-    """What `path` below `root` said first."""
+    """Read `path` below `root`, once for a process."""
     return read(path)
 
 
@@ -66,11 +84,6 @@ def matching_paths(pattern: str) -> list[str]:
     return sorted(path[:-1] for path in paths if wild or exists(path[:-1]))
 
 
-def exists(path: str) -> bool:
-    """Whether there is such a file or folder, and this process may see it."""
-    return os.path.exists(ROOT / path)
-
-
 def _names(folder: str, pattern: str) -> list[str]:
     try:
         return [name for name in os.listdir(ROOT / folder) if fnmatchcase(name, pattern)]
@@ -78,20 +91,15 @@ def _names(folder: str, pattern: str) -> list[str]:
         return []
 
 
-MARKS = {".dockerenv": "docker", "run/.containerenv": "podman"}  # files that container engines create
-VARIABLES = {"APPTAINER_CONTAINER": "apptainer", "SINGULARITY_CONTAINER": "singularity", "CH_RUNNING": "charliecloud"}
-CONTROL_GROUP_OF_CONTAINER = re.compile(r"docker|kubepods|containerd|libpod|lxc")
-MOUNTED = "sys/fs/cgroup"
-# in version 2 and in version 1: the limit, then what is used or the period
-MEMORY_FILES = ("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")
-CPU_FILES = ("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")
-UNLIMITED = 2**60  # and above: what version 1 says for no limit
+def exists(path: str) -> bool:
+    """Whether there is such a file or folder, and this process may see it."""
+    return os.path.exists(ROOT / path)
 
 
 def container(environ: Mapping[str, str]) -> str | None:
     """The kind of container around this process, such as `docker`; None: no sign of one."""
-    kinds = [kind for mark, kind in MARKS.items() if exists(mark)]
-    kinds += [kind for name, kind in VARIABLES.items() if environ.get(name)]
+    kinds = [kind for mark, kind in ENGINE_FILES.items() if exists(mark)]
+    kinds += [kind for name, kind in ENGINE_VARIABLES.items() if environ.get(name)]
     match = CONTROL_GROUP_OF_CONTAINER.search(read_lasting("proc/self/cgroup") or "")
     return kinds[0] if kinds else match and match[0]
 
@@ -138,10 +146,6 @@ def _reclaimable(folder: str) -> int:
     return int(match[1]) if match else 0
 
 
-FOLDERS = "sys/devices/system/cpu/cpu[0-9]*/cache/index[0-9]*"
-TOUCHED_TIMES = 2  # a rank's share of a cache: caches do not replace the oldest line first
-
-
 class Cache(NamedTuple):
     """One level of data caches."""
 
@@ -156,11 +160,18 @@ UNKNOWN = Cache(level=3, nbytes=64 * 1024**2, number=1)  # if the cache sizes ar
 def caches() -> list[Cache]:
     """The data caches of this node from level 2 on, the last level at the end; empty if unknown."""
     cpus_of_cache: dict[tuple[int, int], set[str]] = {}
-    for folder in matching_paths(FOLDERS):
+    for folder in matching_paths(CACHE_FOLDERS):
         level, nbytes = read_int(f"{folder}/level") or 0, _parsed_nbytes(read(f"{folder}/size"))
         if level >= 2 and nbytes and read(f"{folder}/type") != "Instruction":
             cpus_of_cache.setdefault((level, nbytes), set()).add(read(f"{folder}/shared_cpu_list") or folder)
     return [Cache(level, nbytes, len(cpus)) for (level, nbytes), cpus in sorted(cpus_of_cache.items())]
+
+
+def _parsed_nbytes(text: str | None) -> int:
+    try:
+        return parse_size(text or "")
+    except ValueError:
+        return 0
 
 
 def cold_region(node_caches: list[Cache], ranks: int) -> int:
@@ -185,10 +196,3 @@ def cache_findings(node_caches: list[Cache]) -> list[dict]:
             "advice": f"compare cold and warm times at sizes below {size}: cold calls must take longer",
         }
     ]
-
-
-def _parsed_nbytes(text: str | None) -> int:
-    try:
-        return parse_size(text or "")
-    except ValueError:
-        return 0

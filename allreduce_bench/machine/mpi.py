@@ -1,6 +1,4 @@
-"""Whether this Python can compile what ranks run.
-
-The MPI library of this process: name, standard, thread level, and where its file lies.
+"""The MPI library of this process (name, standard, thread level, file), and whether Python can compile here.
 
 mpi4py is imported only where its ranks ask: on some login nodes the import ends the interpreter.
 """
@@ -14,32 +12,7 @@ from pathlib import Path
 
 from . import kernel
 
-INSTALL = "pip install 'allreduce-bench[compiled]'"
-
-
-@cache
-def why_not_compiled() -> str | None:
-    """What compiled executors lack here, in words that follow their name; None: as far as is seen nothing.
-
-    It loads numba, which takes half a second. Whether the MPI library has the functions that compiled code calls, its
-    ranks find out: they raise Unsupported.
-    """
-    if sys.platform != "linux":
-        return f"needs Linux, whose clock its loop reads; this is {sys.platform}"
-    try:
-        numba = import_module("numba")
-    except Exception as error:  # noqa: BLE001  # what a broken installation raises
-        if isinstance(error, ModuleNotFoundError) and error.name == "numba":
-            return f"needs numba: {INSTALL}"
-        return f"needs numba, which does not load ({type(error).__name__}: {error}): {INSTALL}"
-    if not hasattr(getattr(numba, "types", None), "ExternalFunction"):
-        version = getattr(numba, "__version__", "without a version")
-        return f"needs a numba with types.ExternalFunction, found numba {version}: {INSTALL}"
-    if numba.config.DISABLE_JIT:
-        return "needs numba's compiler, which NUMBA_DISABLE_JIT switches off; unset it"
-    return None
-
-
+INSTALL = "pip install 'allreduce-bench[compiled]'"  # brings numba
 VERSIONS = {  # name -> where its version stands in what it says of itself
     "Open MPI": r"Open MPI v?(\S+?),",
     "MPICH": r"MPICH Version:\s*(\S+)",
@@ -67,9 +40,17 @@ def mpi_facts() -> dict:
     }
 
 
+def library_name(version_text: str) -> str:
+    """`Open MPI 5.0.11`, `MPICH 5.0.2`, `Intel MPI 2021.18.1`, or the first line of another library's version text."""
+    for name, pattern in VERSIONS.items():
+        if match := re.search(pattern, version_text):
+            return f"{name} {match[1]}"
+    return version_text.strip("\0 \n").splitlines()[0].strip()
+
+
 def library_file() -> dict:
-    """{"path": the file of the MPI that this process has loaded, "from_pypi": whether it came with this environment's
-    packages}; both None where the system does not tell.
+    """Find the file of the MPI that this process has loaded (`path`), and whether it came with this environment's
+    packages (`from_pypi`); both None where the system does not tell.
     """
     lines = (kernel.read("proc/self/maps") or "").splitlines()
     files = [Path("/" + line.partition("/")[2]) for line in lines if "/libmpi" in line]
@@ -83,9 +64,24 @@ def library_file() -> dict:
     return {"path": str(path), "from_pypi": has_wheel and path.is_relative_to(packages.parents[2])}
 
 
-def library_name(version_text: str) -> str:
-    """`Open MPI 5.0.11`, `MPICH 5.0.2`, `Intel MPI 2021.18.1`, or the first line of another library's version text."""
-    for name, pattern in VERSIONS.items():
-        if match := re.search(pattern, version_text):
-            return f"{name} {match[1]}"
-    return version_text.strip("\0 \n").splitlines()[0].strip()
+@cache
+def why_not_compiled() -> str | None:
+    """What compiled executors lack here, in words that follow their name; None: as far as is seen nothing.
+
+    It loads numba, which takes half a second. Whether the MPI library has the functions that compiled code calls, its
+    ranks find out: they raise Unsupported.
+    """
+    if sys.platform != "linux":
+        return f"needs Linux, whose clock its loop reads; this is {sys.platform}"
+    try:
+        numba = import_module("numba")
+    except Exception as error:  # noqa: BLE001  # what a broken installation raises
+        if isinstance(error, ModuleNotFoundError) and error.name == "numba":
+            return f"needs numba: {INSTALL}"
+        return f"needs numba, which does not load ({type(error).__name__}: {error}): {INSTALL}"
+    if not hasattr(getattr(numba, "types", None), "ExternalFunction"):
+        version = getattr(numba, "__version__", "without a version")
+        return f"needs a numba with types.ExternalFunction, found numba {version}: {INSTALL}"
+    if numba.config.DISABLE_JIT:
+        return "needs numba's compiler, which NUMBA_DISABLE_JIT switches off; unset it"
+    return None

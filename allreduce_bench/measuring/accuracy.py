@@ -1,12 +1,7 @@
-"""The unit in the last place of the floating-point types, the nearest number of a type, and distances in units.
+"""How far a result on random floats is from what exact arithmetic gives, computed without MPI on one rank.
 
-ulp(x) is 2^(e - precision + 1) for 2^e <= |x| < 2^(e + 1), and below the smallest normal number, zero included, the
-smallest number of the type (Goldberg, What Every Computer Scientist Should Know About Floating-Point Arithmetic, 1991;
-Muller et al., Handbook of Floating-Point Arithmetic, 2nd edition, 2.3.2). Standard library only.
-
-How far a result on random floats is from what exact arithmetic gives, computed without MPI on one rank.
-
-Sums are taken in integers and rounded once to the type, so that nothing is rounded twice on the way.
+Sums are taken in integers and rounded once to the type, so that nothing is rounded twice on the way. Distances are in
+units in the last place of the exact result (`ulp`).
 """
 
 from fractions import Fraction
@@ -20,40 +15,6 @@ from ..runs.dtypes import PRECISION
 from .vectors import random_numbers
 
 SMALLEST = {"float16": -24, "bfloat16": -133, "float32": -149, "float64": -1074}  # exponent of the smallest number > 0
-
-
-def ulp(number: float, dtype: str) -> float:
-    """The unit in the last place of `number`, a finite number of the type `dtype`."""
-    if number == 0:
-        return ldexp(1.0, SMALLEST[dtype])
-    _, exponent = frexp(number)  # of |number| in [1/2, 1)
-    return ldexp(1.0, max(exponent - PRECISION[dtype], SMALLEST[dtype]))
-
-
-def nearest(value: Fraction, dtype: str) -> float:
-    """The number of the type `dtype` that is nearest to `value`, ties to even: rounded once, whatever its type.
-
-    `value` is within the range of the type: it does not overflow.
-    """
-    exponent = abs(value.numerator).bit_length() - value.denominator.bit_length()  # or one more than that of the value
-    if abs(value) < Fraction(2) ** exponent:
-        exponent -= 1
-    unit = max(exponent + 1 - PRECISION[dtype], SMALLEST[dtype])
-    return ldexp(float(round(value / Fraction(2) ** unit)), unit)
-
-
-def distance(number: float, correct: float, dtype: str) -> float:
-    """How far `number` is from `correct`, in units in the last place of `correct`; both are numbers of `dtype`.
-
-    0 for equal infinities and for two NaN; infinite where only one of them is NaN, or an infinity of its sign.
-    """
-    if number == correct or (isnan(number) and isnan(correct)):
-        return 0.0
-    if not (isfinite(number) and isfinite(correct)):
-        return inf
-    return abs(number - correct) / ulp(correct, dtype)
-
-
 COMPARED = 1024  # elements at most
 EXTREME = {"max": np.maximum, "min": np.minimum}
 LOW = 26  # bits of a significand that are summed apart: so 64 bits hold sums over 2^20 ranks
@@ -125,4 +86,42 @@ def error_bounds(magnitudes: np.ndarray, dtype: str, op: str, depth: int) -> np.
 
 
 def _is_within(number: float, correct: Fraction, bound: float) -> bool:
+    """Whether `number` is finite and at most `bound` from `correct`."""
     return isfinite(number) and abs(Fraction(number) - correct) <= bound
+
+
+def nearest(value: Fraction, dtype: str) -> float:
+    """The number of the type `dtype` that is nearest to `value`, ties to even: rounded once, whatever its type.
+
+    `value` is within the range of the type: it does not overflow.
+    """
+    exponent = abs(value.numerator).bit_length() - value.denominator.bit_length()  # or one more than that of the value
+    if abs(value) < Fraction(2) ** exponent:
+        exponent -= 1
+    unit = max(exponent + 1 - PRECISION[dtype], SMALLEST[dtype])
+    return ldexp(float(round(value / Fraction(2) ** unit)), unit)
+
+
+def distance(number: float, correct: float, dtype: str) -> float:
+    """How far `number` is from `correct`, in units in the last place of `correct`; both are numbers of `dtype`.
+
+    0 for equal infinities and for two NaN; infinite where only one of them is NaN, or an infinity of its sign.
+    """
+    if number == correct or (isnan(number) and isnan(correct)):
+        return 0.0
+    if not (isfinite(number) and isfinite(correct)):
+        return inf
+    return abs(number - correct) / ulp(correct, dtype)
+
+
+def ulp(number: float, dtype: str) -> float:
+    """The unit in the last place of `number`, a finite number of the type `dtype`.
+
+    It is 2^(e - precision + 1) for 2^e <= |x| < 2^(e + 1), and below the smallest normal number, zero included, the
+    smallest number of the type (Goldberg, What Every Computer Scientist Should Know About Floating-Point Arithmetic,
+    1991; Muller et al., Handbook of Floating-Point Arithmetic, 2nd edition, 2.3.2).
+    """
+    if number == 0:
+        return ldexp(1.0, SMALLEST[dtype])
+    _, exponent = frexp(number)  # of |number| in [1/2, 1)
+    return ldexp(1.0, max(exponent - PRECISION[dtype], SMALLEST[dtype]))

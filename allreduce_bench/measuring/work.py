@@ -1,11 +1,11 @@
-"""A phase of work before each call, as a program has one: its end tells which rank is late to the call.
+"""What ranks do before they enter a call: a phase of work, or a delay by a pattern.
 
-The ranks are stamped when they begin and when they are ready, before the common start of the call: after it lateness
-cannot be seen. Work that spins is the same number of operations on every rank, so that a slow core takes longer for it.
+`Work` is a phase of work before each call, as a program has one: its end tells which rank is late to the call. The
+ranks are stamped when they begin and when they are ready, before the common start of the call: after it lateness cannot
+be seen. Work that spins is the same number of operations on every rank, so that a slow core takes longer for it.
 
-Ranks that enter late by a pattern: after the common start of a call each waits for its own delay.
-
-Of such calls the completion is compared, last exit - last entry: what is left to be done when the last rank is there.
+`LateEntry` delays ranks after the common start of a call: each waits for its own delay. Of such calls the completion is
+compared, last exit - last entry: what is left to be done when the last rank is there.
 """
 
 from collections.abc import Callable
@@ -38,10 +38,17 @@ from .calls import Turn
 from .context import Context
 from .sync import LOOKS, Sync
 
+# work
 ELEMENTS = 2048  # of an operation, float64: two vectors of them stay in the first cache
 TRIALS, TRIAL_S = 5, 1e-3  # how often, and at least how long, operations are timed to know how many fill a phase
-
 _rates: list[float] = []  # operations per second of the median rank of this launch
+
+
+# delays
+MEDIAN_OF = 15  # calls of the library's own all-reduce
+SLEEPS_FROM_S, WAKES_BEFORE_S = 1e-3, 5e-4  # a long delay leaves the core to others, but for its end
+DRAWN = 1000  # calls that random delays are drawn for: as many as a cell has that nothing else bounds
+_native_s: dict[int, float] = {}  # nbytes -> median time in this launch
 
 
 class Work:
@@ -125,13 +132,6 @@ def _seconds_of(operation: Callable[[], object], times: int) -> float:
     begun = perf_counter()
     spin(operation, times)
     return perf_counter() - begun
-
-
-MEDIAN_OF = 15  # calls of the library's own all-reduce
-SLEEPS_FROM_S, WAKES_BEFORE_S = 1e-3, 5e-4  # a long delay leaves the core to others, but for its end
-DRAWN = 1000  # calls that random delays are drawn for: as many as a cell has that nothing else bounds
-
-_native_s: dict[int, float] = {}  # nbytes -> median time in this launch
 
 
 class NoPattern(Unsupported):

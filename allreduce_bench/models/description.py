@@ -1,9 +1,4 @@
-"""The notes of several models as few lines: what is true of several stands once, with their names before it.
-
-With which cache times were measured, where that must be chosen or said: warm is the usual one, cold the other.
-
-Models in words and as tables: their forms, parameters with intervals, and errors.
-"""
+"""Models in words and as tables: their forms, parameters with intervals, errors, notes and caches."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
@@ -14,36 +9,7 @@ from ..units import format_size, in_ranks, three_digits
 from .model import Errors, Model, ModelPart, Parameter
 
 ALL = 3  # from so many series on, a note about every one of them begins with "all"
-
-
-def joined_notes(notes_of: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
-    """`ring, tree: 4 ranks are oversubscribed`, from (name of a series, its notes); in the order of their appearance.
-
-    What holds for all of three series or more begins with `all series`. Notes that differ in a figure stay apart.
-    """
-    names_of: dict[str, list[str]] = {}
-    for name, notes in notes_of:
-        for note in notes:
-            names_of.setdefault(note, []).append(name)
-    return [
-        f"{'all series' if len(names) == len(notes_of) >= ALL else ', '.join(names)}: {note}"
-        for note, names in names_of.items()
-    ]
-
-
-WARM, COLD = "warm", "cold"
-
-
-def preferred_cache(caches: Collection[str]) -> str:
-    """Of those measured the one that is looked at where one is enough: warm where that was measured."""
-    return WARM if WARM in caches else COLD
-
-
-def cache_label(cache: str) -> str:
-    """`cold`; empty for the usual one."""
-    return COLD if cache == COLD else ""
-
-
+WARM, COLD = "warm", "cold"  # caches: warm is the usual one
 SYMBOLS = {  # parameter -> symbol, unit, how many of it are a second
     "alpha_s": ("α", "us/message", 1e6),
     "beta_s_per_byte": ("β", "ps/byte", 1e12),
@@ -75,6 +41,13 @@ def series_label(model: Model) -> str:
     return f"{model.competitor}{imported}{f', {label} cache' if label else ''}"
 
 
+def _part_in_words(part: ModelPart, model: Model) -> dict:
+    """Its form and parameters; whose messages it counts, where the name of the series does not say so."""
+    contention = [f"contention: times p^{part.contention:.3g}"] if part.form.contention else []
+    lead = "" if part.priced_as == model.algorithm else f"as {part.priced_as}: "
+    return {"form": f"{lead}{part.form.name}", "parameters": [*map(parameter_phrase, part.parameters), *contention]}
+
+
 def parameter_phrase(parameter: Parameter) -> str:
     """`α between nodes = 2.00 us/message [1.90, 2.10]`, `β ≤ 3.00 ps/byte (not identified)`."""
     symbol, unit, factor = SYMBOLS[parameter.name]
@@ -93,6 +66,15 @@ def parameter_phrase(parameter: Parameter) -> str:
         else ""
     )
     return f"{symbol}{where}{above} = {three_digits(parameter.value * factor)} {unit}{interval}{rate}"
+
+
+def _error_in_words(errors: Mapping[str, Errors], name: str) -> str:
+    """`3.1 % (P90 10 %), 92 % covered`."""
+    if name not in errors:
+        return "-"
+    error = errors[name]
+    covered = "" if error.covered is None else f", {100 * error.covered:.0f} % covered"
+    return f"{three_digits(100 * error.median)} % (P90 {three_digits(100 * error.p90)} %){covered}"
 
 
 def parameter_frame(models: Iterable[Model]) -> pd.DataFrame:
@@ -115,17 +97,26 @@ def _parameters_of(part: ModelPart) -> Sequence[Parameter]:
     return *part.parameters, Parameter("contention", "", 0.0, part.contention, None, None, True)
 
 
-def _part_in_words(part: ModelPart, model: Model) -> dict:
-    """Its form and parameters; whose messages it counts, where the name of the series does not say so."""
-    contention = [f"contention: times p^{part.contention:.3g}"] if part.form.contention else []
-    lead = "" if part.priced_as == model.algorithm else f"as {part.priced_as}: "
-    return {"form": f"{lead}{part.form.name}", "parameters": [*map(parameter_phrase, part.parameters), *contention]}
+def joined_notes(notes_of: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+    """Join (name of a series, its notes): `ring, tree: 4 ranks are oversubscribed`; in the order of their appearance.
+
+    What holds for all of three series or more begins with `all series`. Notes that differ in a figure stay apart.
+    """
+    names_of: dict[str, list[str]] = {}
+    for name, notes in notes_of:
+        for note in notes:
+            names_of.setdefault(note, []).append(name)
+    return [
+        f"{'all series' if len(names) == len(notes_of) >= ALL else ', '.join(names)}: {note}"
+        for note, names in names_of.items()
+    ]
 
 
-def _error_in_words(errors: Mapping[str, Errors], name: str) -> str:
-    """`3.1 % (P90 10 %), 92 % covered`."""
-    if name not in errors:
-        return "-"
-    error = errors[name]
-    covered = "" if error.covered is None else f", {100 * error.covered:.0f} % covered"
-    return f"{three_digits(100 * error.median)} % (P90 {three_digits(100 * error.p90)} %){covered}"
+def preferred_cache(caches: Collection[str]) -> str:
+    """Of those measured the one that is looked at where one is enough: warm where that was measured."""
+    return WARM if WARM in caches else COLD
+
+
+def cache_label(cache: str) -> str:
+    """`cold`; empty for the usual one."""
+    return COLD if cache == COLD else ""

@@ -1,4 +1,4 @@
-"""The shapes that a model of a time may have, all linear in their parameters but for one exponent.
+"""The shapes that a model of a time may have, all linear in their parameters but for one exponent; and what is fitted.
 
 T = call + (sum over messages of g(bytes of the message) + gamma * bytes reduced) * p^contention, with
 
@@ -7,10 +7,9 @@ T = call + (sum over messages of g(bytes of the message) + gamma * bytes reduced
     g with knots: at each a jump and another    eager and rendezvous, caches: in the size of a message on the wire,
     slope                                       as PLogP has it (Kielmann, Bal and Verstoep, 2000)
 
-What was measured of one series, as arrays: one row a cell (ranks and size), and what lies on its critical path.
-
-The time of a cell is the median over its launches of their medians, so that a number of ranks with many launches does
-not outweigh the others, and an outlying launch does not count.
+`Observations` holds what was measured of one series, as arrays: one row a cell (ranks and size), and what lies on its
+critical path (`TermColumns`). The time of a cell is the median over its launches of their medians, so that a number of
+ranks with many launches does not outweigh the others, and an outlying launch does not count.
 """
 
 from collections.abc import Mapping, Sequence
@@ -68,15 +67,8 @@ def matrix(form: Form, points: Sequence[Terms]) -> np.ndarray:
     return np.array(rows, dtype=float).reshape(len(points), len(meanings(form)))
 
 
-def crowded(form: Form, columns: np.ndarray, log_ranks: np.ndarray, contention: float) -> np.ndarray:
-    """`columns` (as of `matrix`) times p^contention, but for that of the call: that waits for nobody."""
-    grown = columns * np.exp(contention * log_ranks)[:, None]
-    if form.call:
-        grown[:, 0] = columns[:, 0]
-    return grown
-
-
 def _coefficients(form: Form, terms: Terms) -> list[float]:
+    """One row of `matrix`."""
     row = [1.0] if form.call else []
     edges = (0.0, *form.knots, np.inf)
     for link in LINKS if form.levels == 2 else ("",):
@@ -88,8 +80,16 @@ def _coefficients(form: Form, terms: Terms) -> list[float]:
     return row + ([terms.reduced_nbytes] if form.reduced else [])
 
 
+def crowded(form: Form, columns: np.ndarray, log_ranks: np.ndarray, contention: float) -> np.ndarray:
+    """`columns` (as of `matrix`) times p^contention, but for that of the call: that waits for nobody."""
+    grown = columns * np.exp(contention * log_ranks)[:, None]
+    if form.call:
+        grown[:, 0] = columns[:, 0]
+    return grown
+
+
 class TermColumns:
-    """The terms of a series under one algorithm, as arrays; `matrix` is `forms.matrix` of all rows, quicker."""
+    """The terms of a series under one algorithm, as arrays; its `matrix` is that of all rows, quicker."""
 
     def __init__(self, terms: Sequence[Terms]):
         self.terms = tuple(terms)
@@ -120,7 +120,7 @@ class TermColumns:
         return bool(across.any() and inside.any() and (self.enumerated | (across & inside)).all())
 
     def matrix(self, form: Form) -> np.ndarray:
-        """float64 [cell, parameter], in the order of `forms.meanings`."""
+        """float64 [cell, parameter], in the order of `meanings`."""
         columns = [np.ones(len(self.reduced))] if form.call else []
         for link in LINKS if form.levels == 2 else ("",):
             for low, high in zip((0.0, *form.knots), (*form.knots, np.inf)):

@@ -11,12 +11,12 @@ which know nothing of what the form lacks; on published data those cover less th
 """
 
 from collections.abc import Sequence
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import norm as normal
-from scipy.stats import t as student
 
+from ..evaluation.spread import t_quantile
 from .fitting import SOFT, Branch, Fit, non_negative, separable, slopes_at
 from .forms import Observations, meanings
 from .model import COVERAGE, ModelPart, Parameter
@@ -96,7 +96,7 @@ def _estimates_of(observed: Observations, fit: Fit, seed: int) -> Estimates:
     log_time = fit.log_time(observed)
     drawn, freedom, few_launches, method = _drawn_times(observed, log_time, fit.size, np.random.default_rng(seed))
     tail = TAILS[0] / sum(len(branch.theta) for branch in fit.branches)
-    expand = few_launches * float(student.isf(tail, freedom) / normal.isf(TAILS[0]))
+    expand = few_launches * float(t_quantile(tail, freedom) / t_quantile(TAILS[0], inf))
     logs = np.array([branch.log_time(observed) for branch in fit.branches])
     fastest = logs.argmin(axis=0)
     parts, contention, condition = [], None, 1.0
@@ -190,7 +190,7 @@ def _condition(relative: np.ndarray) -> float:
 def _room(column: np.ndarray, time_s: np.ndarray) -> float:
     """What a parameter is at most, since no term can take longer than the whole; infinite where it stands nowhere."""
     counts = column > 0
-    return float(np.min(time_s[counts] / column[counts])) if counts.any() else float("inf")
+    return float(np.min(time_s[counts] / column[counts])) if counts.any() else inf
 
 
 def _interval(value: float, drawn: np.ndarray, expand: float) -> tuple[float, float]:

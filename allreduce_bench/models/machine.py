@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..algorithms import builtin
-from ..runs.cell import EXECUTORS, EXPECTED, CutPrices, is_placement
+from ..runs.cell import EXECUTORS, EXPECTED_PLACEMENT, CutPrices, is_placement
 from ..runs.files import read_given_text, write_given
 from ..runs.plan import NOMINAL
 from ..runs.typed_json import read_as
@@ -121,7 +121,7 @@ def _refuse_odd_names(model: Model) -> None:
     if model.grade not in LEVELS:
         raise ValueError(f"grade: found {model.grade!r:.40}, expected one of {', '.join(LEVELS)}")
     if model.placement != UNKNOWN and not is_placement(model.placement):
-        raise ValueError(f"placement: found {model.placement!r:.40}; {EXPECTED}")
+        raise ValueError(f"placement: found {model.placement!r:.40}; {EXPECTED_PLACEMENT}")
 
 
 def _refuse_odd(part: ModelPart) -> None:

@@ -1,6 +1,6 @@
-"""The grades of what models were fitted to: a model is no better than the times behind it.
+"""A fitted model: its parameters, how far it was off where it was not fitted, and what it predicts.
 
-A fitted model: its parameters, how far it was off where it was not fitted, and what it predicts.
+It is no better than the times behind it, whose grade it bears.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,27 +20,12 @@ from ..runs.typed_json import NotNegative, Positive, not_empty
 from .forms import LINKS, Form, crowded, matrix
 from .terms import Terms
 
+# grades
 UNKNOWN = "unknown"  # of logs of others, and of files from before grades were kept in them
 LEVELS = (*GRADES, UNKNOWN)
 
 
-def worst(grades: Iterable[str]) -> str:
-    """The worst of them, of which an unknown one may be any but `good`; `unknown`: there is none."""
-    found = set(grades)
-    return next((level for level in (NOT_RELIABLE, PROVISIONAL, UNKNOWN, GOOD) if level in found), UNKNOWN)
-
-
-def with_grades(points: pd.DataFrame, folders: Sequence[RunFolder]) -> pd.DataFrame:
-    """`points` (columns as in POINTS) of runs, each with the `grade` of its number of ranks in its run."""
-    grades = {
-        (name, row["ranks"]): row["grade"]
-        for name, folder in zip(run_names(folders), folders)
-        for row in summarise(folder)
-    }
-    found = [grades.get((run, ranks)) for run, ranks in zip(points["run"], points["ranks"])]
-    return points.assign(grade=pd.Series(found, index=points.index, dtype="string"))
-
-
+# predictions
 FAR = 2.0  # times the measured numbers of ranks, up or down: what lies beyond is speculative
 COVERAGE = 0.9  # of a prediction interval
 UNKNOWN_SHARE = 0.1  # of a time, that may hang on what is not identified; with more the time depends on it
@@ -115,7 +100,7 @@ class Model:
     errors: dict[str, Errors] = field(default_factory=dict)  # in_sample, leave_one_p_out, leave_largest_p_out
     plain_errors: dict[str, Errors] = field(default_factory=dict)  # the same of the plain alpha-beta fit
     notes: tuple[str, ...] = ()  # what a reader must know of the fit, sentences
-    grade: str = "unknown"  # of the times that were fitted, the worst of its numbers of ranks: see `grades`
+    grade: str = "unknown"  # of the times that were fitted, the worst of its numbers of ranks: see `with_grades`
     placement: str = "unknown"  # where vectors lay in memory: page, numpy, differences in bytes
 
     @property
@@ -200,3 +185,20 @@ def _unknown_s(priced: Sequence[tuple[float, Parameter]]) -> float:
         for number, one in priced
         if not one.identified
     )
+
+
+def with_grades(points: pd.DataFrame, folders: Sequence[RunFolder]) -> pd.DataFrame:
+    """`points` (columns as in POINTS) of runs, each with the `grade` of its number of ranks in its run."""
+    grades = {
+        (name, row["ranks"]): row["grade"]
+        for name, folder in zip(run_names(folders), folders)
+        for row in summarise(folder)
+    }
+    found = [grades.get((run, ranks)) for run, ranks in zip(points["run"], points["ranks"])]
+    return points.assign(grade=pd.Series(found, index=points.index, dtype="string"))
+
+
+def worst(grades: Iterable[str]) -> str:
+    """The worst of `grades`, of which an unknown one may be any but `good`; `unknown`: there is none."""
+    found = set(grades)
+    return next((level for level in (NOT_RELIABLE, PROVISIONAL, UNKNOWN, GOOD) if level in found), UNKNOWN)

@@ -1,8 +1,7 @@
-"""Which points of a series say something, and whether they are enough for a model.
+"""The points that models are fitted to: the median of one launch's calls of one cell, as a pandas frame.
 
-Which points belong to cells whose launches are in two states: a median of theirs is the time of neither.
-
-The points that models are fitted to: the median of one launch's calls of one cell, as a pandas frame.
+Also which points of a series say something (`usable_points`), whether they are enough for a model, and which belong to
+cells whose launches are in two states: a median of theirs is the time of neither.
 """
 
 from collections import defaultdict
@@ -23,6 +22,45 @@ from ..stats import median
 from ..units import format_ranges
 from .forms import Observations
 
+# columns
+TYPES = {
+    "run": "string",  # the name of the folder, see `run_names`
+    "algorithm": "string",
+    "executor": "string",
+    "cache": "string",
+    "dtype": "string",
+    "op": "string",
+    "segment": "Int64",  # elements
+    "window": "Int64",  # messages posted ahead
+    "ranks": "int64",
+    "nodes": "Int64",
+    "count": "Int64",  # elements
+    "nbytes": "int64",
+    "launch": "string",
+    "calls": "Int64",  # timed and valid ones, without warm-ups; of an imported mean those that it is made of
+    "time_s": "float64",  # the median of these calls, above 0
+    "oversubscribed": "boolean",  # some node had more ranks than cores
+    "placement": "string",  # where vectors lie in memory; missing: not known
+    "grade": "string",  # of these ranks in this run, where it was asked for (`model.with_grades`); missing: not known
+}
+POINTS = tuple(TYPES)
+SAME = (  # taken over from the rows of a cell
+    *("algorithm", "executor", "cache", "dtype", "op", "segment", "window", "ranks", "nodes"),
+    *("count", "nbytes", "launch"),
+)
+SERIES = (  # what tells a series from others; its cells differ in size
+    "algorithm",
+    "executor",
+    "cache",
+    "dtype",
+    "op",
+    "segment",
+    "ranks",
+    "nodes",
+)
+
+
+# what is enough
 PLAUSIBLE_S = (1e-12, 1e9)  # what lies beyond is no time of a call
 FEWEST_CELLS = 3  # two parameters need more
 FEWEST_COUNTS = 2  # numbers of ranks
@@ -31,6 +69,60 @@ FEWEST_OF_ONE_SIZE = 3  # numbers of ranks, where there is one size
 
 class TooFewPoints(ValueError):
     """What a series has too little of, in words."""
+
+
+def points(folders: Sequence[RunFolder], floors: bool = False) -> pd.DataFrame:
+    """One row per launch and cell that has a time: the columns of POINTS, typed as TYPES; what is missing is NA.
+
+    `time_s` is what `summarise` has in `launch_medians`, and a cell without a time there has no point here: unfinished,
+    wrong in some launch, no valid call, a median of 0. Neither have cells of --groups, which are no all-reduce over all
+    ranks, of --arrival, of placements beside the first, or of mock-ups, nor, unless `floors` asks for them, floors.
+    Raises RunError, where a file is damaged with its line.
+    """
+    named = zip(run_names(folders), folders)
+    rows = [{"run": name, **point} for name, folder in named for point in _points_of(folder, floors)]
+    return pd.DataFrame(rows, columns=list(POINTS)).astype(TYPES)
+
+
+def _points_of(folder: RunFolder, floors: bool) -> Iterator[dict]:
+    """The points of one run, without its name."""
+    wrong_cells = {(int(row["ranks"]), key_of(row)) for row in folder.marks() if row["state"] in ("wrong", "refused")}
+    is_oversubscribed = {fact["launch"]: fact["oversubscribed"] for fact in folder.attempts()}
+    judged = Way(NO_ARRIVAL, folder.plan().placement[0])
+    for cell, launches in by_cell(folder).items():
+        cell_points = [_point(calls) for calls in launches.values() if calls.time_s]
+        first = next(iter(launches.values())).cell
+        way = Way(first["arrival"], first["placement"])
+        is_usual = first["groups"] == NO_GROUPS and way == judged and cell not in wrong_cells
+        is_wanted = is_usual and first["executor"] != MOCKUP and (floors or first["executor"] != FLOOR)
+        if is_wanted and all(point["time_s"] > 0 for point in cell_points):
+            yield from ({**point, "oversubscribed": is_oversubscribed[point["launch"]]} for point in cell_points)
+
+
+def _point(calls: CellCalls) -> dict:
+    """What the calls say of POINTS; what is missing is None."""
+    cell_values = {name: calls.cell[name] or None for name in SAME}
+    numbers = {name: value and int(value) for name, value in cell_values.items() if TYPES[name].lower() == "int64"}
+    counted = "" not in calls.iterations
+    count = sum(int(iterations) * number for iterations, number in calls.iterations.items()) if counted else None
+    placement = calls.cell.get("placement") or None  # files of before lack it
+    return {**cell_values, **numbers, "placement": placement, "calls": count, "time_s": median(calls.time_s)}
+
+
+def points_of_summary(rows: Iterable[SummaryRow], attempts: Iterable[dict], run: str) -> pd.DataFrame:
+    """The same of one run whose cells were read already: `rows` as `summarise` gives them, `attempts` of its folder.
+
+    `calls` is missing, and each point has the `grade` of its row.
+    """
+    is_oversubscribed = {fact["launch"]: fact["oversubscribed"] for fact in attempts}
+    timed = [row for row in competing(rows) if row["time_s"] is not None and row["groups"] == NO_GROUPS]
+    records = [
+        {"run": run, **row, "launch": launch, "time_s": time_s, "oversubscribed": is_oversubscribed[launch]}
+        for row in timed
+        for launch, time_s in row["launch_medians"].items()
+    ]
+    cells = [{name: None if point.get(name) == "" else point.get(name) for name in POINTS} for point in records]
+    return pd.DataFrame(cells, columns=list(POINTS)).astype(TYPES)
 
 
 def usable_points(points: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
@@ -60,20 +152,6 @@ def _oversubscription(points: pd.DataFrame) -> list[str]:
     return [f"{ranks} ranks are oversubscribed: the times and their models reflect the OS scheduler"]
 
 
-def float_column(column: pd.Series) -> pd.Series:
-    """float64, NaN where there is none."""
-    return pd.Series(pd.to_numeric(column, errors="coerce").to_numpy(float, na_value=np.nan), index=column.index)
-
-
-def itemsize_of(points: pd.DataFrame) -> int:
-    """Bytes of an element; 1 where nothing says so: then a vector has as many elements as bytes."""
-    if "count" in points:
-        sizes = (float_column(points["nbytes"]) / float_column(points["count"])).replace(np.inf, np.nan).median()
-        if sizes > 0:
-            return max(1, round(float(sizes)))
-    return DTYPES.get(str(points["dtype"].iloc[0]), 1)
-
-
 def refuse_too_little(observed: Observations) -> None:
     """Raises TooFewPoints: the sentence says what is lacking and what to measure."""
     cells, counts, sizes = len(observed.ranks), observed.counts, set(observed.nbytes.tolist())
@@ -97,11 +175,8 @@ def refuse_too_little(observed: Observations) -> None:
         )
 
 
-SERIES = ("algorithm", "executor", "cache", "dtype", "op", "segment", "ranks", "nodes")
-
-
 def in_two_states(points: pd.DataFrame) -> pd.Series:
-    """Bool, of each row of `points` (columns as in POINTS): whether the launches of its cell are in two states.
+    """Say of each row of `points` (columns as in POINTS) whether the launches of its cell are in two states: bool.
 
     The series of each run are judged together, as in its summary, and floors are none. No launches are told apart where
     there is no column `launch`. `points` has an index without duplicates.
@@ -124,81 +199,15 @@ def in_two_states(points: pd.DataFrame) -> pd.Series:
     return found
 
 
-TYPES = {
-    "run": "string",  # the name of the folder, see `run_names`
-    "algorithm": "string",
-    "executor": "string",
-    "cache": "string",
-    "dtype": "string",
-    "op": "string",
-    "segment": "Int64",  # elements
-    "window": "Int64",  # messages posted ahead
-    "ranks": "int64",
-    "nodes": "Int64",
-    "count": "Int64",  # elements
-    "nbytes": "int64",
-    "launch": "string",
-    "calls": "Int64",  # timed and valid ones, without warm-ups; of an imported mean those that it is made of
-    "time_s": "float64",  # the median of these calls, above 0
-    "oversubscribed": "boolean",  # some node had more ranks than cores
-    "placement": "string",  # where vectors lie in memory; missing: not known
-    "grade": "string",  # of these ranks in this run, where it was asked for (`grades`); missing: not known
-}
-POINTS = tuple(TYPES)
-SAME = (
-    *("algorithm", "executor", "cache", "dtype", "op", "segment", "window", "ranks", "nodes"),
-    *("count", "nbytes", "launch"),
-)
+def float_column(column: pd.Series) -> pd.Series:
+    """The numbers of a column as float64, NaN where there is none."""
+    return pd.Series(pd.to_numeric(column, errors="coerce").to_numpy(float, na_value=np.nan), index=column.index)
 
 
-def points(folders: Sequence[RunFolder], floors: bool = False) -> pd.DataFrame:
-    """One row per launch and cell that has a time: the columns of POINTS, typed as TYPES; what is missing is NA.
-
-    `time_s` is what `summarise` has in `launch_medians`, and a cell without a time there has no point here: unfinished,
-    wrong in some launch, no valid call, a median of 0. Neither have cells of --groups, which are no all-reduce over all
-    ranks, of --arrival, of placements beside the first, or of mock-ups, nor, unless `floors` asks for them, floors.
-    Raises RunError, where a file is damaged with its line.
-    """
-    named = zip(run_names(folders), folders)
-    rows = [{"run": name, **point} for name, folder in named for point in _points_of(folder, floors)]
-    return pd.DataFrame(rows, columns=list(POINTS)).astype(TYPES)
-
-
-def points_of_summary(rows: Iterable[SummaryRow], attempts: Iterable[dict], run: str) -> pd.DataFrame:
-    """The same of one run whose cells were read already: `rows` as `summarise` gives them, `attempts` of its folder.
-
-    `calls` is missing, and each point has the `grade` of its row.
-    """
-    is_oversubscribed = {fact["launch"]: fact["oversubscribed"] for fact in attempts}
-    timed = [row for row in competing(rows) if row["time_s"] is not None and row["groups"] == NO_GROUPS]
-    records = [
-        {"run": run, **row, "launch": launch, "time_s": time_s, "oversubscribed": is_oversubscribed[launch]}
-        for row in timed
-        for launch, time_s in row["launch_medians"].items()
-    ]
-    cells = [{name: None if point.get(name) == "" else point.get(name) for name in POINTS} for point in records]
-    return pd.DataFrame(cells, columns=list(POINTS)).astype(TYPES)
-
-
-def _points_of(folder: RunFolder, floors: bool) -> Iterator[dict]:
-    wrong_cells = {(int(row["ranks"]), key_of(row)) for row in folder.marks() if row["state"] in ("wrong", "refused")}
-    is_oversubscribed = {fact["launch"]: fact["oversubscribed"] for fact in folder.attempts()}
-    judged = Way(NO_ARRIVAL, folder.plan().placement[0])
-    for cell, launches in by_cell(folder).items():
-        cell_points = [_point(calls) for calls in launches.values() if calls.time_s]
-        first = next(iter(launches.values())).cell
-        way = Way(first["arrival"], first["placement"])
-        is_usual = first["groups"] == NO_GROUPS and way == judged and cell not in wrong_cells
-        is_wanted = is_usual and first["executor"] != MOCKUP and (floors or first["executor"] != FLOOR)
-        if is_wanted and all(point["time_s"] > 0 for point in cell_points):
-            yield from ({**point, "oversubscribed": is_oversubscribed[point["launch"]]} for point in cell_points)
-
-
-def _point(calls: CellCalls) -> dict:
-    """What the calls say of POINTS; what is missing is None."""
-    cell_values = {name: calls.cell[name] or None for name in SAME}
-    numbers = {name: value and int(value) for name, value in cell_values.items() if TYPES[name].lower() == "int64"}
-    counted = "" not in calls.iterations
-    count = sum(int(iterations) * number for iterations, number in calls.iterations.items()) if counted else None
-    placement = calls.cell.get("placement") or None  # files of before lack it
-    return {**cell_values, **numbers, "placement": placement, "calls": count, "time_s": median(calls.time_s)}
+def itemsize_of(points: pd.DataFrame) -> int:
+    """Bytes of an element; 1 where nothing says so: then a vector has as many elements as bytes."""
+    if "count" in points:
+        sizes = (float_column(points["nbytes"]) / float_column(points["count"])).replace(np.inf, np.nan).median()
+        if sizes > 0:
+            return max(1, round(float(sizes)))
+    return DTYPES.get(str(points["dtype"].iloc[0]), 1)

@@ -1,9 +1,6 @@
-"""What the one port of a node must carry: the bytes that a schedule sends from the node to others, and receives.
+"""What the models of a machine say of numbers of ranks and sizes.
 
-All ranks of a node share its port, which sends and receives at the same time. A critical path alone does not see them
-wait for each other: of eight ranks that exchange halves with another node at the same time it counts one.
-
-What the models of a machine say of numbers of ranks and sizes. Declared costs alone: nothing is enumerated.
+From declared costs alone: no schedule is enumerated, but for the bytes that cross the port of a node (`port_share`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,55 +21,20 @@ from .model import UNKNOWN, Model, ModelPart, Prediction, bytes_between_s, secon
 from .native.known import known_as
 from .terms import Terms, terms
 
-ONE_NODE, ALL_NODES = 8_192, 2_048  # steps that are counted, empty ones included: of a node, and of several together
-
-
-@lru_cache(maxsize=20_000)
-def port_share(algorithm: Algorithm, ranks: int, nodes: int) -> float:
-    """Bytes that cross the port of the busiest node in one direction, over those of the vector; of long vectors.
-
-    At least 2(N-1)/N, which no algorithm goes below (Patarasuk and Yuan, J. Parallel Distrib. Comput. 69(2), 2009).
-    Nodes are filled one after the other. Of long schedules only some nodes are counted, evenly spread: the busiest of
-    them carries no more than the busiest of all. Where a node alone has more than ONE_NODE steps, none is.
-    """
-    least = 2 * (nodes - 1) / nodes
-    per_node = ceil(ranks / nodes)
-    topology = Topology.filled(ranks, per_node)
-    ranks_of = topology.nodes
-    parts = lcm(ranks, 1 << ranks.bit_length() - 1, per_node, len(ranks_of[-1]) * len(ranks_of))  # all blocks are equal
-    steps_of_node = per_node * max(_steps(algorithm, rank, ranks, topology, parts) for rank in {0, ranks - 1})
-    if steps_of_node > ONE_NODE:
-        return least
-    number = min(len(ranks_of), max(1, ALL_NODES // max(1, steps_of_node)))
-    spread = {round(place * (len(ranks_of) - 1) / max(1, number - 1)) for place in range(number)}
-    return max(least, *(_crossing(algorithm, ranks_of[node], topology, parts) / parts for node in spread))
-
-
-def _steps(algorithm: Algorithm, rank: int, ranks: int, topology: Topology, count: int) -> int:
-    """The steps of a rank, counted to ONE_NODE and no further."""
-    steps = algorithm.generate(rank, ranks, topology, count, count)
-    return sum(1 for _, _ in zip(range(ONE_NODE + 1), steps))
-
-
-def _crossing(algorithm: Algorithm, of_node: tuple[int, ...], topology: Topology, count: int) -> int:
-    """Elements that the ranks `of_node` send to other nodes, or receive from them, if that is more."""
-    node_of, sent, received = topology.node_of, 0, 0
-    node = node_of[of_node[0]]
-    for rank in of_node:
-        for step in algorithm.generate(rank, len(node_of), topology, count, count):
-            sent += elements(step.send) if step.dest is not None and node_of[step.dest] != node else 0
-            received += elements(step.recv) if step.source is not None and node_of[step.source] != node else 0
-    return max(sent, received)
-
-
+# limits
 LIMITS = "latency", "bandwidth"  # the bounds, in the order of `Bounds`
 PORT = "port"
 NOTED = 0.01  # of a time: a port that makes it longer by less is not named
+ONE_NODE, ALL_NODES = 8_192, 2_048  # steps that are counted, empty ones included: of a node, and of several together
+
+
+# segments
 BEST = "best"  # the segment with which the model is fastest
-EQUAL = 1e-9  # relative: sums of the same terms in another order
 FINE = 1.03  # between two numbers of pieces so near each other a pipeline's time hardly differs
 TRIED_PIECES = (4, 16, 64)  # at which the time of a pipeline is taken, to find its least
 FREE = 1 << 60  # pieces: more than any vector has
+
+EQUAL = 1e-9  # relative: sums of the same terms in another order
 
 
 class Layout(NamedTuple):
@@ -105,6 +67,72 @@ class Predicted(NamedTuple):
     cannot: str = ""
     limit: str = ""
     no_port: bool = False
+
+
+def predict(
+    machine: Machine,
+    ranks: Sequence[int],
+    sizes: Sequence[int],
+    ranks_per_node: int | None = None,
+    algorithms: Iterable[str] = (),
+    itemsize: int | None = None,
+    segment: int | str | None = None,
+    nic_bytes_per_s: float | None = None,
+) -> list[Predicted]:
+    """The times of all models of `machine`, or those of `algorithms`, at every of `ranks` and `sizes` (bytes).
+
+    Raises what `competing_models` and `CompetingModels.at` do.
+    """
+    competitors = competing_models(machine, algorithms, Layout(ranks_per_node, segment, itemsize, nic_bytes_per_s))
+    return [
+        group.at(series, number, nbytes)
+        for group in competitors
+        for number in ranks
+        for nbytes in sizes
+        for series in group.models
+    ]
+
+
+def competing_models(
+    machine: Machine, algorithms: Iterable[str] = (), layout: Layout = AS_MEASURED
+) -> "list[CompetingModels]":
+    """The models of `machine` that compete, those of `algorithms` only where some are named.
+
+    A name is ours or the log's. Raises AlgorithmError for a name that nobody knows, MachineError for an algorithm that
+    was not fitted.
+    """
+    names = list(algorithms)
+    for name in names:
+        if not any(_is_named(model, name) for model in machine.models):
+            raise _not_fitted(machine, name)
+    competitors: dict[tuple, list[Model]] = {}
+    for model in machine.models:
+        if not names or any(_is_named(model, name) for name in names):
+            alike = (model.run, model.cache, model.dtype, model.op, model.placement)
+            competitors.setdefault(alike, []).append(model)
+    if not competitors:
+        raise MachineError("the machine file holds no model; fit runs with more sizes and ranks")
+    return [CompetingModels(models, layout) for models in competitors.values()]
+
+
+def _is_named(model: Model, name: str) -> bool:
+    return (
+        name in (model.algorithm, model.competitor)
+        or known_as(model.algorithm, builtin()) == known_as(name, builtin()) is not None
+    )
+
+
+def _not_fitted(machine: Machine, name: str) -> ValueError:
+    fitted = list(dict.fromkeys(model.competitor for model in machine.models))
+    if machine.bare:
+        if name == "native":
+            return MachineError(
+                "native: the library's algorithm is unknown without measurements; fit a run that includes native"
+            )
+        return AlgorithmError(unknown_word("algorithm", name, builtin(), "'allreduce-bench list' shows all"))
+    if known_as(name, builtin()) or name == "native":
+        return MachineError(f"{name} was not fitted; this machine file has {', '.join(fitted) or 'no model at all'}")
+    return AlgorithmError(f"unknown algorithm '{name}'; this machine file has {', '.join(fitted) or 'no model at all'}")
 
 
 class CompetingModels:
@@ -227,57 +255,15 @@ class CompetingModels:
         return None if any(_may_take_less(rival, fastest.prediction.time_s) for rival in rivals) else fastest
 
 
-def competing_models(
-    machine: Machine, algorithms: Iterable[str] = (), layout: Layout = AS_MEASURED
-) -> list[CompetingModels]:
-    """The models of `machine` that compete, those of `algorithms` only where some are named.
-
-    A name is ours or the log's. Raises AlgorithmError for a name that nobody knows, MachineError for an algorithm that
-    was not fitted.
-    """
-    names = list(algorithms)
-    for name in names:
-        if not any(_is_named(model, name) for model in machine.models):
-            raise _not_fitted(machine, name)
-    competitors: dict[tuple, list[Model]] = {}
-    for model in machine.models:
-        if not names or any(_is_named(model, name) for name in names):
-            alike = (model.run, model.cache, model.dtype, model.op, model.placement)
-            competitors.setdefault(alike, []).append(model)
-    if not competitors:
-        raise MachineError("the machine file holds no model; fit runs with more sizes and ranks")
-    return [CompetingModels(models, layout) for models in competitors.values()]
-
-
-def predict(
-    machine: Machine,
-    ranks: Sequence[int],
-    sizes: Sequence[int],
-    ranks_per_node: int | None = None,
-    algorithms: Iterable[str] = (),
-    itemsize: int | None = None,
-    segment: int | str | None = None,
-    nic_bytes_per_s: float | None = None,
-) -> list[Predicted]:
-    """The times of all models of `machine`, or those of `algorithms`, at every of `ranks` and `sizes` (bytes).
-
-    Raises what `competing_models` and `CompetingModels.at` do.
-    """
-    competitors = competing_models(machine, algorithms, Layout(ranks_per_node, segment, itemsize, nic_bytes_per_s))
-    return [
-        group.at(series, number, nbytes)
-        for group in competitors
-        for number in ranks
-        for nbytes in sizes
-        for series in group.models
-    ]
-
-
-def _may_take_less(rival: Predicted, time_s: float) -> bool:
-    """Whether `rival` may be below `time_s` for what is not identified of its model."""
-    if rival.prediction is None:
-        return bool(rival.limit)
-    return bool(rival.prediction.unidentified) and rival.prediction.least_s < time_s
+def _labels(models: Sequence[Model]) -> list[str]:
+    """A name for each: the algorithm, and what else tells it from the others."""
+    labels = [model.competitor for model in models]
+    for more in (lambda model: model.executor, lambda model: str(model.segment), lambda model: ""):
+        labels = [
+            f"{label} {more(model)}".strip() if labels.count(label) > 1 else label
+            for label, model in zip(labels, models)
+        ]
+    return [label if labels.count(label) == 1 else f"{label} #{place + 1}" for place, label in enumerate(labels)]
 
 
 def _ends(numbers: Sequence[int]) -> set[int]:
@@ -322,38 +308,15 @@ def _time_s(predicted: Predicted) -> float:
     return predicted.prediction.time_s
 
 
-def _is_named(model: Model, name: str) -> bool:
-    return (
-        name in (model.algorithm, model.competitor)
-        or known_as(model.algorithm, builtin()) == known_as(name, builtin()) is not None
-    )
-
-
-def _not_fitted(machine: Machine, name: str) -> ValueError:
-    fitted = list(dict.fromkeys(model.competitor for model in machine.models))
-    if machine.bare:
-        if name == "native":
-            return MachineError(
-                "native: the library's algorithm is unknown without measurements; fit a run that includes native"
-            )
-        return AlgorithmError(unknown_word("algorithm", name, builtin(), "'allreduce-bench list' shows all"))
-    if known_as(name, builtin()) or name == "native":
-        return MachineError(f"{name} was not fitted; this machine file has {', '.join(fitted) or 'no model at all'}")
-    return AlgorithmError(f"unknown algorithm '{name}'; this machine file has {', '.join(fitted) or 'no model at all'}")
-
-
-def _labels(models: Sequence[Model]) -> list[str]:
-    """A name for each: the algorithm, and what else tells it from the others."""
-    labels = [model.competitor for model in models]
-    for more in (lambda model: model.executor, lambda model: str(model.segment), lambda model: ""):
-        labels = [
-            f"{label} {more(model)}".strip() if labels.count(label) > 1 else label
-            for label, model in zip(labels, models)
-        ]
-    return [label if labels.count(label) == 1 else f"{label} #{place + 1}" for place, label in enumerate(labels)]
+def _may_take_less(rival: Predicted, time_s: float) -> bool:
+    """Whether `rival` may be below `time_s` for what is not identified of its model."""
+    if rival.prediction is None:
+        return bool(rival.limit)
+    return bool(rival.prediction.unidentified) and rival.prediction.least_s < time_s
 
 
 def _predicted(series: str, model: Model, ranks: int, nbytes: int, layout: Layout) -> Predicted:
+    """The time of one series alone, below the bounds perhaps. Raises MachineError, as `CompetingModels.at`."""
     per_node = _ranks_per_node(model, layout)
     if per_node is None and any(part.form.levels == 2 for part in model.parts):
         raise MachineError(f"{series}: its model distinguishes links within and between nodes; add --ranks-per-node")
@@ -372,6 +335,41 @@ def _predicted(series: str, model: Model, ranks: int, nbytes: int, layout: Layou
     prediction = prediction.changed(lambda time_s: time_s + waits_s)
     segment_nbytes, limit = segment * itemsize if segment else None, PORT if waits_s > NOTED * prediction.time_s else ""
     return Predicted(series, ranks, nodes, nbytes, segment_nbytes, prediction, limit=limit, no_port=no_port)
+
+
+def _ranks_per_node(model: Model, layout: Layout) -> int | None:
+    return layout.ranks_per_node or (ceil(model.ranks_per_node) if model.ranks_per_node else None)
+
+
+def _unmet(part: ModelPart, ranks: int, nodes: int | None) -> str | None:
+    algorithm = builtin()[part.priced_as]
+    return algorithm.unmet(ranks, Topology.filled(ranks, ceil(ranks / (nodes or ranks)))) if algorithm.needs else None
+
+
+def _declared_terms(
+    part: ModelPart, ranks: int, nodes: int | None, nbytes: int, itemsize: int, segment: int | None
+) -> Terms:
+    return terms(builtin()[part.priced_as], ranks, nodes, nbytes, itemsize, segment, enumerated=0)
+
+
+def _least_s(series: str, model: Model, prediction: Prediction, ranks: int, nbytes: int, layout: Layout) -> float:
+    """What the time is at least, whatever the values of what is not identified.
+
+    What was measured says it there, together with all else: the lower end of the interval. With more ranks or bytes it
+    is no less but where the model says so (four ranks need not fold as three do), and with fewer bytes than the fewest
+    not less by more than their share.
+    """
+    is_far_below = not model.ranks or not model.nbytes or ranks < min(model.ranks)
+    if not prediction.unidentified or is_far_below:
+        return prediction.least_s
+    nearest = min(ranks, max(model.ranks)), min(max(nbytes, min(model.nbytes)), max(model.nbytes))
+    if nearest == (ranks, nbytes):
+        return max(prediction.least_s, prediction.low_s or 0.0)
+    measured = _predicted(series, model, *nearest, layout).prediction
+    if measured is None:
+        return prediction.least_s
+    share = min(1.0, nbytes / nearest[1], prediction.time_s / measured.time_s)
+    return max(prediction.least_s, measured.least_s * share)
 
 
 def _is_known_schedule(model: Model) -> bool:
@@ -396,39 +394,45 @@ def _port_waits_s(
     return waits_s if waits_s > EQUAL * port_s else 0.0
 
 
-def _least_s(series: str, model: Model, prediction: Prediction, ranks: int, nbytes: int, layout: Layout) -> float:
-    """What the time is at least, whatever the values of what is not identified.
+@lru_cache(maxsize=20_000)
+def port_share(algorithm: Algorithm, ranks: int, nodes: int) -> float:
+    """Bytes that cross the port of the busiest node in one direction, over those of the vector; of long vectors.
 
-    What was measured says it there, together with all else: the lower end of the interval. With more ranks or bytes it
-    is no less but where the model says so (four ranks need not fold as three do), and with fewer bytes than the fewest
-    not less by more than their share.
+    All ranks of a node share its port, which sends and receives at the same time. A critical path alone does not see
+    them wait for each other: of eight ranks that exchange halves with another node at the same time it counts one.
+
+    At least 2(N-1)/N, which no algorithm goes below (Patarasuk and Yuan, J. Parallel Distrib. Comput. 69(2), 2009).
+    Nodes are filled one after the other. Of long schedules only some nodes are counted, evenly spread: the busiest of
+    them carries no more than the busiest of all. Where a node alone has more than ONE_NODE steps, none is.
     """
-    is_far_below = not model.ranks or not model.nbytes or ranks < min(model.ranks)
-    if not prediction.unidentified or is_far_below:
-        return prediction.least_s
-    nearest = min(ranks, max(model.ranks)), min(max(nbytes, min(model.nbytes)), max(model.nbytes))
-    if nearest == (ranks, nbytes):
-        return max(prediction.least_s, prediction.low_s or 0.0)
-    measured = _predicted(series, model, *nearest, layout).prediction
-    if measured is None:
-        return prediction.least_s
-    share = min(1.0, nbytes / nearest[1], prediction.time_s / measured.time_s)
-    return max(prediction.least_s, measured.least_s * share)
+    least = 2 * (nodes - 1) / nodes
+    per_node = ceil(ranks / nodes)
+    topology = Topology.filled(ranks, per_node)
+    ranks_of = topology.nodes
+    parts = lcm(ranks, 1 << ranks.bit_length() - 1, per_node, len(ranks_of[-1]) * len(ranks_of))  # all blocks are equal
+    steps_of_node = per_node * max(_steps(algorithm, rank, ranks, topology, parts) for rank in {0, ranks - 1})
+    if steps_of_node > ONE_NODE:
+        return least
+    number = min(len(ranks_of), max(1, ALL_NODES // max(1, steps_of_node)))
+    spread = {round(place * (len(ranks_of) - 1) / max(1, number - 1)) for place in range(number)}
+    return max(least, *(_crossing(algorithm, ranks_of[node], topology, parts) / parts for node in spread))
 
 
-def _ranks_per_node(model: Model, layout: Layout) -> int | None:
-    return layout.ranks_per_node or (ceil(model.ranks_per_node) if model.ranks_per_node else None)
+def _steps(algorithm: Algorithm, rank: int, ranks: int, topology: Topology, count: int) -> int:
+    """The steps of a rank, counted to ONE_NODE and no further."""
+    steps = algorithm.generate(rank, ranks, topology, count, count)
+    return sum(1 for _, _ in zip(range(ONE_NODE + 1), steps))
 
 
-def _unmet(part: ModelPart, ranks: int, nodes: int | None) -> str | None:
-    algorithm = builtin()[part.priced_as]
-    return algorithm.unmet(ranks, Topology.filled(ranks, ceil(ranks / (nodes or ranks)))) if algorithm.needs else None
-
-
-def _declared_terms(
-    part: ModelPart, ranks: int, nodes: int | None, nbytes: int, itemsize: int, segment: int | None
-) -> Terms:
-    return terms(builtin()[part.priced_as], ranks, nodes, nbytes, itemsize, segment, enumerated=0)
+def _crossing(algorithm: Algorithm, of_node: tuple[int, ...], topology: Topology, count: int) -> int:
+    """Elements that the ranks `of_node` send to other nodes, or receive from them, if that is more."""
+    node_of, sent, received = topology.node_of, 0, 0
+    node = node_of[of_node[0]]
+    for rank in of_node:
+        for step in algorithm.generate(rank, len(node_of), topology, count, count):
+            sent += elements(step.send) if step.dest is not None and node_of[step.dest] != node else 0
+            received += elements(step.recv) if step.source is not None and node_of[step.source] != node else 0
+    return max(sent, received)
 
 
 def _segment_elements(

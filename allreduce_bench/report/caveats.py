@@ -1,14 +1,7 @@
-"""One caveat about the times of a run, and the cells that have no time. Texts.
+"""The caveats of a run: what limits how far its times can be trusted, and the cells that have no time. Texts.
 
-Times below their limit, which links, latency or local work set, and likely causes: findings as text.
-
-Caveats about measured times, found from their calls, intervals and reference times. Texts.
-
-Sentences about wrong results that cluster at one size, or at one number of bytes per rank.
-
-The caveats of a run: findings, failed checks, cells without a time.
-
-All functions return text about one run, made from its summary rows and the facts of its launches.
+`find_caveats` gathers them: findings of launches, failed checks, results that do not agree, times that are doubted or
+below their limit. All functions return text about one run, made from its summary rows and the facts of its launches.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -28,7 +21,68 @@ from ..stats import LEAST_FOR_INTERVAL
 from ..units import SUFFIXES, format_size, format_time, in_ranks, three_digits
 from . import launch_states_sentence
 
-FAILED = {"wrong": "WRONG RESULTS", "refused": "NO ALL-REDUCE", "hung": "HUNG"}
+# cells without a time, and results
+FAILED = {  # state -> badge
+    "wrong": "WRONG RESULTS",
+    "refused": "NO ALL-REDUCE",
+    "hung": "HUNG",
+}
+EXACT = ("all results exact", "Every measured cell gave the exact result before and after the timed calls.")
+
+
+# findings of launches
+BADGES = {  # in this order
+    "oversubscribed": "oversubscribed",
+    "pretended": "PRETENDED nodes",
+    "arithmetic": "16-bit arithmetic",
+    "quota": "CPU time limited",
+    "pypi": "MPI without fabric driver",
+    "interfaces": "ambiguous interfaces",
+    "hyperthreads": "ranks share cores",
+    "virtual": "virtual hosts",
+    "mixed": "heterogeneous nodes",
+    "loaded": "machine under load",
+    "stolen": "CPU steal",
+    "throttled": "CPU throttled",
+    "port errors": "port errors",
+    "degraded link": "degraded link",
+    "governor": "CPU frequency varies",
+    "timer": "coarse timer",
+    "caches": "cache size unknown",
+    "clock": "clocks disagree",
+    "sync": "fallback synchronisation",
+}
+SEVERE = ("oversubscribed", "pretended")  # for runs that do not store the level
+
+
+# times
+STRONG_LAG1, SLIGHT_DRIFT = 0.5, 1.1  # a correlation; a factor
+FLOORS = {  # column -> what a reference time is of
+    "call_floor_s": "no call at all",
+    "copy_floor_s": "a local copy of the vector",
+}
+
+
+# times below their limit
+CODE = "limit"  # of the findings
+FASTER = {  # what sets the limit -> what a shorter time is faster than
+    LINKS: "the link allows",
+    LATENCY: "the measured latency between nodes allows",
+    LOCAL: "local work allows (the reference times of copy and reduction)",
+}
+CAUSES = {  # what sets the limit -> why times may be shorter
+    LINKS: "likely causes: the stated rate is wrong; the bytes took another path (several links, shared memory); "
+    "the last bytes were still in kernel buffers when the calls returned",
+    LATENCY: "likely causes: the clocks were compared while the network was busy",
+    LOCAL: "likely causes: the reference times were disturbed; this all-reduce reduces in a "
+    "faster way, or more than two vectors at once",
+}
+ADVICE = {  # what sets the limit -> what to do
+    LINKS: "give the total rate of all links of a node (--link-rate), check which networks carried the bytes, and "
+    "measure larger vectors, for which buffers matter less",
+    LATENCY: "measure again on quiet nodes",
+    LOCAL: "measure again on a quiet machine; if it happens again, this limit does not hold for this all-reduce",
+}
 
 
 class Note(NamedTuple):
@@ -55,6 +109,195 @@ class Gap(NamedTuple):
     algorithm: str
     sizes: str
     reason: str
+
+
+class Remark(NamedTuple):
+    """One caveat that the calls of measured cells can give about their times."""
+
+    level: str  # caution: the cells are not ranked; info: their intervals account for it
+    badge: str
+    holds: Callable[[SummaryRow], bool]
+    text: str  # follows the number of them
+    effect: str
+    advice: str
+
+
+def find_caveats(rows: Sequence[SummaryRow], attempts: Sequence[dict], missing: Sequence[str] = ()) -> list[Caveat]:
+    """The caveats of the launches and the summary, then the good news; plain information comes last.
+
+    `missing`: sentences about the cells that jobs should have measured and did not.
+    """
+    bit_caveats = [*_of_replicas(rows), *_of_reproducibility(rows)]
+    imported = any("source" in fact for fact in attempts)
+    row_caveats = [
+        *_of_checks(rows, imported),
+        *_of_clusters(rows),
+        *_of_accidents(rows),
+        *bit_caveats,
+        *_of_gaps(rows),
+        *_of_whole(rows),
+        *find_time_caveats(rows),
+    ]
+    caveats = [*_of_promises(rows), *_of_launches(attempts), *row_caveats, *_of_jobs(missing)]
+    return sorted(caveats, key=lambda caveat: caveat.level == "info")
+
+
+def _of_launches(attempts: Sequence[dict]) -> list[Caveat]:
+    """The findings of the launches, each kind with its rank counts; the severe ones first."""
+    launches_of: dict[tuple[str, str], dict[Note, set[int]]] = {}
+    for fact in attempts:
+        for one in fact.get("findings", []):
+            code = one["code"]
+            level = one.get("level") or ("severe" if code in SEVERE else "caution")
+            note = Note(one["text"], one.get("effect", ""), one.get("advice", ""))
+            launches_of.setdefault((level, code), {}).setdefault(note, set()).add(fact["ranks"])
+    caveats = []
+    for level, code in sorted(launches_of, key=_urgency):
+        ranks_of_note = launches_of[level, code]
+        badge = f"{BADGES.get(code, code)} at {in_ranks(set().union(*ranks_of_note.values()))}"
+        notes = (
+            note._replace(text=f"{note.text} (launches of {in_ranks(rank_counts)})")
+            for note, rank_counts in ranks_of_note.items()
+        )
+        caveats.append(Caveat(level, badge, tuple(notes)))
+    return caveats
+
+
+def _urgency(kind: tuple[str, str]) -> tuple[int, int]:
+    level, code = kind
+    return -LEVELS.index(level) if level in LEVELS else 0, [*BADGES, code].index(code)
+
+
+def _of_checks(rows: Sequence[SummaryRow], imported: bool) -> list[Caveat]:
+    failed = []
+    for state, badge_words in FAILED.items():
+        failed_cells = [gap for gap in gaps(rows) if gap.state == state]
+        texts = [f"{gap.algorithm} at {in_ranks([gap.ranks])}, {gap.sizes}: {gap.reason}" for gap in failed_cells]
+        if failed_cells:
+            failed.append(
+                Caveat(
+                    "bad",
+                    f"{badge_words}: {', '.join(dict.fromkeys(gap.algorithm for gap in failed_cells))}",
+                    tuple(map(Note, texts)),
+                )
+            )
+    if failed:
+        return failed
+    if all(row.get("wrong") == 0 for row in rows if row["time_s"] is not None):
+        badge, text = ("no wrong results", "The logs report no wrong result.") if imported else EXACT
+        return [Caveat("good", badge, (Note(text),))]
+    return [Caveat("caution", "unchecked results", (Note("The results of some timed cells were not checked."),))]
+
+
+def _of_clusters(rows: Sequence[SummaryRow]) -> list[Caveat]:
+    notes = tuple(map(Note, cluster_sentences(rows)))
+    return [Caveat("bad", "wrong results cluster", notes)] if notes else []
+
+
+def cluster_sentences(rows: Iterable[SummaryRow]) -> list[str]:
+    """A sentence for each value where wrong results cluster: `16 of 31 wrong results at n/p = 1 MiB exactly, ...`."""
+    return [_sentence(cluster) for cluster in wrong_clusters(rows)]
+
+
+def _sentence(cluster: WrongCluster) -> str:
+    size = format_size(float(cluster.nbytes))
+    number, unit = size.split()
+    exactly = (
+        " exactly" if Fraction(number) * SUFFIXES[unit.removesuffix("iB").removesuffix("B")] == cluster.nbytes else ""
+    )
+    where = f"at a size of {size}" if cluster.kind == SIZE else f"at n/p = {size}{exactly}"
+    share = f"{cluster.checked} of {cluster.all_checked} results were checked"
+    return (
+        f"{cluster.wrong} of {cluster.all_wrong} wrong results are {where} ({share} there): {_rarity(cluster.p_value)}"
+    )
+
+
+def _rarity(p_value: float) -> str:
+    words = "below 0.0001 %" if p_value < 1e-6 else f"about {100 * p_value:.2g} %"
+    return f"the probability of this by chance is {words}"
+
+
+def _of_accidents(rows: Sequence[SummaryRow]) -> list[Caveat]:
+    """Cells that were measured in one launch and hung in another."""
+    texts = [
+        f"{competitor_of(row)} {cell_size(row)}, {row['ranks']} ranks, hung {accident.words}"
+        for row in rows
+        for accident in row.get("accidents") or ()
+        if row["state"] == "done"
+    ]
+    return [Caveat("caution", "hung in some launches", tuple(map(Note, texts)))] if texts else []
+
+
+def _of_replicas(rows: Sequence[SummaryRow]) -> list[Caveat]:
+    diverging: dict[str, set[int]] = {}
+    for row in rows:
+        if row.get("same_bits") == 0:
+            diverging.setdefault(competitor_of(row), set()).add(int(str(row["ranks"])))
+    if not diverging:
+        return []
+    names = ", ".join(f"{name} at {in_ranks(at)}" for name, at in diverging.items())
+    text = f"different bits on different ranks (replicas of a model would diverge): {names}"
+    return [Caveat("caution", f"replicas diverge: {', '.join(diverging)}", (Note(text),))]
+
+
+def _of_reproducibility(rows: Sequence[SummaryRow]) -> list[Caveat]:
+    """Results that differ between repetitions although no schedule guarantees equal bits."""
+    caveats = []
+    for column, unit in (("same_bits_calls", "calls"), ("same_bits_launches", "launches")):
+        changing: dict[str, set[int]] = {}
+        for row in rows:
+            if row.get(column) == 0 and not broken_promise(row):
+                changing.setdefault(competitor_of(row), set()).add(int(str(row["ranks"])))
+        if changing:
+            names = ", ".join(f"{name} at {in_ranks(at)}" for name, at in changing.items())
+            text = f"different bits in different {unit} for the same input (results are not reproducible): {names}"
+            caveats.append(Caveat("caution", f"bits change between {unit}: {', '.join(changing)}", (Note(text),)))
+    return caveats
+
+
+def _of_promises(rows: Sequence[SummaryRow]) -> list[Caveat]:
+    """Measurements that contradict a proved property of a schedule."""
+    broken: dict[tuple, list[str]] = {}
+    for row in rows:
+        if words := broken_promise(row):
+            sizes = broken.setdefault((competitor_of(row), int(str(row["ranks"])), words), [])
+            sizes.append(format_size(int(str(row["nbytes"]))))
+    if not broken:
+        return []
+    notes = [
+        Note(
+            f"{name} at {in_ranks([ranks])}, {', '.join(sizes)}: {words}",
+            f"this is {BUG}; do not trust any of its results",
+        )
+        for (name, ranks, words), sizes in broken.items()
+    ]
+    names = ", ".join(dict.fromkeys(name for name, *_ in broken))
+    return [Caveat("bad", f"BROKEN PROMISE: {names}", tuple(notes))]
+
+
+def _of_gaps(rows: Sequence[SummaryRow]) -> list[Caveat]:
+    absent = sum(row["state"] not in ("done", *FAILED) for row in rows)
+    text = f"{absent} of {len(rows)} planned cells have no time; the section 'Not measured' gives the reasons."
+    return [Caveat("caution", f"{absent} of {len(rows)} cells not measured", (Note(text),))] if absent else []
+
+
+def _of_whole(rows: Sequence[SummaryRow]) -> list[Caveat]:
+    """Steps that a pipelined executor did not cut."""
+    cells_of: dict[str, list[SummaryRow]] = {}
+    for row in rows:
+        if why := row.get("run_whole"):
+            cells_of.setdefault(why, []).append(row)
+    notes = tuple(Note(f"{cells_text(cells)} ran whole: {why}") for why, cells in cells_of.items())
+    return [Caveat("info", "steps not cut", notes)] if notes else []
+
+
+def _of_jobs(missing: Sequence[str]) -> list[Caveat]:
+    if not missing:
+        return []
+    effect = "the times of these cells are based on fewer launches than planned, or are missing"
+    advice = "submit them again; allreduce-bench collect prints the command"
+    notes = [Note(text) for text in missing[:-1]] + [Note(missing[-1], effect, advice)]
+    return [Caveat("caution", "incomplete launches", tuple(notes))]
 
 
 def gaps(rows: Sequence[SummaryRow]) -> list[Gap]:
@@ -88,65 +331,6 @@ def cells_text(rows: Sequence[SummaryRow]) -> str:
         + f" at {in_ranks([ranks])}"
         for ranks, algorithms in sizes.items()
     )
-
-
-CODE = "limit"
-FASTER = {  # what sets the limit -> what a shorter time is faster than
-    LINKS: "the link allows",
-    LATENCY: "the measured latency between nodes allows",
-    LOCAL: "local work allows (the reference times of copy and reduction)",
-}
-CAUSES = {
-    LINKS: "likely causes: the stated rate is wrong; the bytes took another path (several links, shared memory); "
-    "the last bytes were still in kernel buffers when the calls returned",
-    LATENCY: "likely causes: the clocks were compared while the network was busy",
-    LOCAL: "likely causes: the reference times were disturbed; this all-reduce reduces in a "
-    "faster way, or more than two vectors at once",
-}
-ADVICE = {
-    LINKS: "give the total rate of all links of a node (--link-rate), check which networks carried the bytes, and "
-    "measure larger vectors, for which buffers matter less",
-    LATENCY: "measure again on quiet nodes",
-    LOCAL: "measure again on a quiet machine; if it happens again, this limit does not hold for this all-reduce",
-}
-
-
-def limit_findings(rows: Sequence[SummaryRow]) -> list[dict]:
-    """A finding, as `machine.finding` makes them, and its `ranks`, for every number of ranks and every kind of limit
-    with such times.
-    """
-    findings = []
-    for ranks in sorted({row["ranks"] for row in rows}):
-        passing = [row for row in competing(rows) if row["ranks"] == ranks and passes_limit(row)]
-        for kind in LIMITS:
-            if of_kind := [row for row in passing if row["limit_by"] == kind]:
-                findings.append({"ranks": ranks, **_finding(kind, of_kind)})
-    return findings
-
-
-def faster_than(row: SummaryRow) -> str:
-    """`faster than the link allows (hsn0, 40 Gbit/s from --link-rate)`, of a row whose time is below its limit."""
-    kind = row.get("limit_by") or LINKS
-    return f"faster than {FASTER[kind]}" + (f" ({row.get('link')})" if kind == LINKS else "")
-
-
-def _finding(kind: str, passing: Sequence[SummaryRow]) -> dict:
-    """The finding about rows of one number of ranks; all have times below the limit, and there is at least one."""
-    most = max((row["limit_s"] or 0.0) / time_of(row) for row in passing)
-    cells = cells_text(passing)
-    text = f"{faster_than(passing[0])}, up to {three_digits(most)} times: {cells}"
-    refuting = [row for row in passing if refutes_limit(row)]
-    said = "the intervals contain the limit, so this may be noise"
-    if refuting:
-        whose = "the intervals" if len(refuting) == len(passing) else f"the intervals of {cells_text(refuting)}"
-        figures = "the rate is" if kind == LINKS else "its figures are"
-        said = f"{whose} exclude the limit; if {figures} wrong, the other shares of the limit are wrong too"
-    effect = f"no share of the limit is given above 100 %; {said}; {CAUSES[kind]}"
-    return finding(CODE, "caution", text, effect, ADVICE[kind])
-
-
-STRONG_LAG1, SLIGHT_DRIFT = 0.5, 1.1
-FLOORS = {"call_floor_s": "no call at all", "copy_floor_s": "a local copy of the vector"}
 
 
 def find_time_caveats(rows: Sequence[SummaryRow]) -> list[Caveat]:
@@ -188,15 +372,26 @@ def _of_states(done: Sequence[SummaryRow]) -> list[Caveat]:
     return caveats
 
 
-class Remark(NamedTuple):
-    """One caveat that the calls of measured cells can give about their times."""
+def _of_floors(done: Sequence[SummaryRow]) -> list[Caveat]:
+    """All-reduces that took less than an empty call or, between ranks, than a copy of the vector."""
+    texts = [
+        f"{competitor_of(row)} {cell_size(row)}, {row['ranks']} ranks, took {format_time(time_of(row))}, "
+        f"{FLOORS[name]} {format_time(floor_s)}"
+        for row in done
+        for name, floor_s in competitors.passed_floors(row).items()
+    ]
+    effect = (
+        "the time is implausibly short, or the machine was disturbed during the reference measurement: it is not ranked"
+    )
+    notes = tuple(Note(text, effect, "measure again; if it happens again, suspect the clock") for text in texts)
+    return [Caveat("caution", "times below a reference time", notes)] if notes else []
 
-    level: str  # caution: the cells are not ranked; info: their intervals account for it
-    badge: str
-    holds: Callable[[SummaryRow], bool]
-    text: str  # follows the number of them
-    effect: str
-    advice: str
+
+def _of_limits(rows: Sequence[SummaryRow]) -> list[Caveat]:
+    """All-reduces that took less than their limit."""
+    notes = [Note(found["text"], found["effect"], found["advice"]) for found in limit_findings(rows)]
+    badge = "faster than the links allow" if any(map(passes_link, rows)) else "faster than their limit"
+    return [Caveat("caution", badge, tuple(notes))] if notes else []
 
 
 def _of_calls(done: Sequence[SummaryRow]) -> list[Caveat]:
@@ -296,226 +491,36 @@ REMARKS = (
 )
 
 
-def _of_floors(done: Sequence[SummaryRow]) -> list[Caveat]:
-    """All-reduces that took less than an empty call or, between ranks, than a copy of the vector."""
-    texts = [
-        f"{competitor_of(row)} {cell_size(row)}, {row['ranks']} ranks, took {format_time(time_of(row))}, "
-        f"{FLOORS[name]} {format_time(floor_s)}"
-        for row in done
-        for name, floor_s in competitors.passed_floors(row).items()
-    ]
-    effect = (
-        "the time is implausibly short, or the machine was disturbed during the reference measurement: it is not ranked"
-    )
-    notes = tuple(Note(text, effect, "measure again; if it happens again, suspect the clock") for text in texts)
-    return [Caveat("caution", "times below a reference time", notes)] if notes else []
+def limit_findings(rows: Sequence[SummaryRow]) -> list[dict]:
+    """The findings about times below their limit, with their `ranks`: one for every number of ranks and kind of limit.
 
-
-def _of_limits(rows: Sequence[SummaryRow]) -> list[Caveat]:
-    """All-reduces that took less than their limit."""
-    notes = [Note(found["text"], found["effect"], found["advice"]) for found in limit_findings(rows)]
-    badge = "faster than the links allow" if any(map(passes_link, rows)) else "faster than their limit"
-    return [Caveat("caution", badge, tuple(notes))] if notes else []
-
-
-def cluster_sentences(rows: Iterable[SummaryRow]) -> list[str]:
-    """A sentence for each cluster: `16 of 31 wrong results at n/p = 1 MiB exactly, ...`."""
-    return [_sentence(cluster) for cluster in wrong_clusters(rows)]
-
-
-def _sentence(cluster: WrongCluster) -> str:
-    size = format_size(float(cluster.nbytes))
-    number, unit = size.split()
-    exactly = (
-        " exactly" if Fraction(number) * SUFFIXES[unit.removesuffix("iB").removesuffix("B")] == cluster.nbytes else ""
-    )
-    where = f"at a size of {size}" if cluster.kind == SIZE else f"at n/p = {size}{exactly}"
-    share = f"{cluster.checked} of {cluster.all_checked} results were checked"
-    return (
-        f"{cluster.wrong} of {cluster.all_wrong} wrong results are {where} ({share} there): {_rarity(cluster.p_value)}"
-    )
-
-
-def _rarity(p_value: float) -> str:
-    words = "below 0.0001 %" if p_value < 1e-6 else f"about {100 * p_value:.2g} %"
-    return f"the probability of this by chance is {words}"
-
-
-BADGES = {  # in this order
-    "oversubscribed": "oversubscribed",
-    "pretended": "PRETENDED nodes",
-    "arithmetic": "16-bit arithmetic",
-    "quota": "CPU time limited",
-    "pypi": "MPI without fabric driver",
-    "interfaces": "ambiguous interfaces",
-    "hyperthreads": "ranks share cores",
-    "virtual": "virtual hosts",
-    "mixed": "heterogeneous nodes",
-    "loaded": "machine under load",
-    "stolen": "CPU steal",
-    "throttled": "CPU throttled",
-    "port errors": "port errors",
-    "degraded link": "degraded link",
-    "governor": "CPU frequency varies",
-    "timer": "coarse timer",
-    "caches": "cache size unknown",
-    "clock": "clocks disagree",
-    "sync": "fallback synchronisation",
-}
-EXACT = ("all results exact", "Every measured cell gave the exact result before and after the timed calls.")
-SEVERE = ("oversubscribed", "pretended")  # for runs that do not store the level
-
-
-def find_caveats(rows: Sequence[SummaryRow], attempts: Sequence[dict], missing: Sequence[str] = ()) -> list[Caveat]:
-    """The caveats of the launches and the summary, then the good news; plain information comes last.
-
-    `missing`: sentences about the cells that jobs should have measured and did not.
+    As `machine.finding` makes them.
     """
-    bit_caveats = [*_of_replicas(rows), *_of_reproducibility(rows)]
-    imported = any("source" in fact for fact in attempts)
-    row_caveats = [
-        *_of_checks(rows, imported),
-        *_of_clusters(rows),
-        *_of_accidents(rows),
-        *bit_caveats,
-        *_of_gaps(rows),
-        *_of_whole(rows),
-        *find_time_caveats(rows),
-    ]
-    caveats = [*_of_promises(rows), *_of_launches(attempts), *row_caveats, *_of_jobs(missing)]
-    return sorted(caveats, key=lambda caveat: caveat.level == "info")
+    findings = []
+    for ranks in sorted({row["ranks"] for row in rows}):
+        passing = [row for row in competing(rows) if row["ranks"] == ranks and passes_limit(row)]
+        for kind in LIMITS:
+            if of_kind := [row for row in passing if row["limit_by"] == kind]:
+                findings.append({"ranks": ranks, **_finding(kind, of_kind)})
+    return findings
 
 
-def _of_launches(attempts: Sequence[dict]) -> list[Caveat]:
-    """The findings of the launches, each kind with its rank counts; the severe ones first."""
-    launches_of: dict[tuple[str, str], dict[Note, set[int]]] = {}
-    for fact in attempts:
-        for one in fact.get("findings", []):
-            code = one["code"]
-            level = one.get("level") or ("severe" if code in SEVERE else "caution")
-            note = Note(one["text"], one.get("effect", ""), one.get("advice", ""))
-            launches_of.setdefault((level, code), {}).setdefault(note, set()).add(fact["ranks"])
-    caveats = []
-    for level, code in sorted(launches_of, key=_urgency):
-        ranks_of_note = launches_of[level, code]
-        badge = f"{BADGES.get(code, code)} at {in_ranks(set().union(*ranks_of_note.values()))}"
-        notes = (
-            note._replace(text=f"{note.text} (launches of {in_ranks(rank_counts)})")
-            for note, rank_counts in ranks_of_note.items()
-        )
-        caveats.append(Caveat(level, badge, tuple(notes)))
-    return caveats
+def faster_than(row: SummaryRow) -> str:
+    """`faster than the link allows (hsn0, 40 Gbit/s from --link-rate)`, of a row whose time is below its limit."""
+    kind = row.get("limit_by") or LINKS
+    return f"faster than {FASTER[kind]}" + (f" ({row.get('link')})" if kind == LINKS else "")
 
 
-def _urgency(kind: tuple[str, str]) -> tuple[int, int]:
-    level, code = kind
-    return -LEVELS.index(level) if level in LEVELS else 0, [*BADGES, code].index(code)
-
-
-def _of_checks(rows: Sequence[SummaryRow], imported: bool) -> list[Caveat]:
-    failed = []
-    for state, badge_words in FAILED.items():
-        failed_cells = [gap for gap in gaps(rows) if gap.state == state]
-        texts = [f"{gap.algorithm} at {in_ranks([gap.ranks])}, {gap.sizes}: {gap.reason}" for gap in failed_cells]
-        if failed_cells:
-            failed.append(
-                Caveat(
-                    "bad",
-                    f"{badge_words}: {', '.join(dict.fromkeys(gap.algorithm for gap in failed_cells))}",
-                    tuple(map(Note, texts)),
-                )
-            )
-    if failed:
-        return failed
-    if all(row.get("wrong") == 0 for row in rows if row["time_s"] is not None):
-        badge, text = ("no wrong results", "The logs report no wrong result.") if imported else EXACT
-        return [Caveat("good", badge, (Note(text),))]
-    return [Caveat("caution", "unchecked results", (Note("The results of some timed cells were not checked."),))]
-
-
-def _of_clusters(rows: Sequence[SummaryRow]) -> list[Caveat]:
-    notes = tuple(map(Note, cluster_sentences(rows)))
-    return [Caveat("bad", "wrong results cluster", notes)] if notes else []
-
-
-def _of_accidents(rows: Sequence[SummaryRow]) -> list[Caveat]:
-    """Cells that were measured in one launch and hung in another."""
-    texts = [
-        f"{competitor_of(row)} {cell_size(row)}, {row['ranks']} ranks, hung {accident.words}"
-        for row in rows
-        for accident in row.get("accidents") or ()
-        if row["state"] == "done"
-    ]
-    return [Caveat("caution", "hung in some launches", tuple(map(Note, texts)))] if texts else []
-
-
-def _of_replicas(rows: Sequence[SummaryRow]) -> list[Caveat]:
-    diverging: dict[str, set[int]] = {}
-    for row in rows:
-        if row.get("same_bits") == 0:
-            diverging.setdefault(competitor_of(row), set()).add(int(str(row["ranks"])))
-    if not diverging:
-        return []
-    names = ", ".join(f"{name} at {in_ranks(at)}" for name, at in diverging.items())
-    text = f"different bits on different ranks (replicas of a model would diverge): {names}"
-    return [Caveat("caution", f"replicas diverge: {', '.join(diverging)}", (Note(text),))]
-
-
-def _of_reproducibility(rows: Sequence[SummaryRow]) -> list[Caveat]:
-    """Results that differ between repetitions although no schedule guarantees equal bits."""
-    caveats = []
-    for column, unit in (("same_bits_calls", "calls"), ("same_bits_launches", "launches")):
-        changing: dict[str, set[int]] = {}
-        for row in rows:
-            if row.get(column) == 0 and not broken_promise(row):
-                changing.setdefault(competitor_of(row), set()).add(int(str(row["ranks"])))
-        if changing:
-            names = ", ".join(f"{name} at {in_ranks(at)}" for name, at in changing.items())
-            text = f"different bits in different {unit} for the same input (results are not reproducible): {names}"
-            caveats.append(Caveat("caution", f"bits change between {unit}: {', '.join(changing)}", (Note(text),)))
-    return caveats
-
-
-def _of_promises(rows: Sequence[SummaryRow]) -> list[Caveat]:
-    """Measurements that contradict a proved property of a schedule."""
-    broken: dict[tuple, list[str]] = {}
-    for row in rows:
-        if words := broken_promise(row):
-            sizes = broken.setdefault((competitor_of(row), int(str(row["ranks"])), words), [])
-            sizes.append(format_size(int(str(row["nbytes"]))))
-    if not broken:
-        return []
-    notes = [
-        Note(
-            f"{name} at {in_ranks([ranks])}, {', '.join(sizes)}: {words}",
-            f"this is {BUG}; do not trust any of its results",
-        )
-        for (name, ranks, words), sizes in broken.items()
-    ]
-    names = ", ".join(dict.fromkeys(name for name, *_ in broken))
-    return [Caveat("bad", f"BROKEN PROMISE: {names}", tuple(notes))]
-
-
-def _of_gaps(rows: Sequence[SummaryRow]) -> list[Caveat]:
-    absent = sum(row["state"] not in ("done", *FAILED) for row in rows)
-    text = f"{absent} of {len(rows)} planned cells have no time; the section 'Not measured' gives the reasons."
-    return [Caveat("caution", f"{absent} of {len(rows)} cells not measured", (Note(text),))] if absent else []
-
-
-def _of_whole(rows: Sequence[SummaryRow]) -> list[Caveat]:
-    """Steps that a pipelined executor did not cut."""
-    cells_of: dict[str, list[SummaryRow]] = {}
-    for row in rows:
-        if why := row.get("run_whole"):
-            cells_of.setdefault(why, []).append(row)
-    notes = tuple(Note(f"{cells_text(cells)} ran whole: {why}") for why, cells in cells_of.items())
-    return [Caveat("info", "steps not cut", notes)] if notes else []
-
-
-def _of_jobs(missing: Sequence[str]) -> list[Caveat]:
-    if not missing:
-        return []
-    effect = "the times of these cells are based on fewer launches than planned, or are missing"
-    advice = "submit them again; allreduce-bench collect prints the command"
-    notes = [Note(text) for text in missing[:-1]] + [Note(missing[-1], effect, advice)]
-    return [Caveat("caution", "incomplete launches", tuple(notes))]
+def _finding(kind: str, passing: Sequence[SummaryRow]) -> dict:
+    """The finding about rows of one number of ranks; all have times below the limit, and there is at least one."""
+    most = max((row["limit_s"] or 0.0) / time_of(row) for row in passing)
+    cells = cells_text(passing)
+    text = f"{faster_than(passing[0])}, up to {three_digits(most)} times: {cells}"
+    refuting = [row for row in passing if refutes_limit(row)]
+    said = "the intervals contain the limit, so this may be noise"
+    if refuting:
+        whose = "the intervals" if len(refuting) == len(passing) else f"the intervals of {cells_text(refuting)}"
+        figures = "the rate is" if kind == LINKS else "its figures are"
+        said = f"{whose} exclude the limit; if {figures} wrong, the other shares of the limit are wrong too"
+    effect = f"no share of the limit is given above 100 %; {said}; {CAUSES[kind]}"
+    return finding(CODE, "caution", text, effect, ADVICE[kind])

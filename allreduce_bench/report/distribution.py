@@ -1,6 +1,7 @@
-"""How the calls of each cell are distributed, as tables of text: what the median alone does not show.
+"""How the calls of each cell are distributed: what the median alone does not show.
 
-Every timed call of every cell, for readers who ask a page for the distribution of one.
+`tables` are tables of text; `call_distributions` are the calls themselves, for readers who ask a page for those of one
+cell.
 """
 
 from array import array
@@ -15,6 +16,9 @@ from ..runs.schema import NO_ARRIVAL
 from ..units import format_size, in_ranks, three_digits
 from .live_chart import cell_id
 
+MOST_CALLS = 60_000  # in a page: about 400 KB
+LEAST_KEPT = 9  # of a launch
+DIGITS = 4  # of the microseconds of a call
 Words = Callable[[SummaryRow], str]  # of one row; empty: it has none
 
 
@@ -24,6 +28,26 @@ class DistributionColumn(NamedTuple):
     heading: str
     words: Words
     kind: str = ""  # text: set to the left
+
+
+def tables(rows: Sequence[SummaryRow]) -> list[dict[str, Any]]:
+    """Two tables of the measured cells of `rows`: of their calls, and of their times by other methods; or none.
+
+    Each has `groups` {title: its columns}, only those that some cell has words for, and `lines`, each the words of a
+    cell {title: words of each column}, and `cells` the `cell_id` of each line.
+    """
+    done = [row for row in rows if row["time_s"] is not None]
+    return [_filled_table(groups, done) for groups in (CALLS, DEFINITIONS)] if done else []
+
+
+def _filled_table(groups: dict[str, tuple[DistributionColumn, ...]], rows: Sequence[SummaryRow]) -> dict[str, Any]:
+    filled = {
+        title: [column for column in columns if any(map(column.words, rows))] for title, columns in groups.items()
+    }
+    kept = {title: columns for title, columns in filled.items() if columns}
+    lines = [{title: [column.words(row) for column in columns] for title, columns in kept.items()} for row in rows]
+    cells = [cell_id(row["ranks"], competitor_of(row), row["cache"], row["nbytes"]) for row in rows]
+    return {"groups": kept, "lines": lines, "cells": cells}
 
 
 def _microseconds(name: RealColumn) -> Words:
@@ -60,13 +84,12 @@ def _beyond_local(row: SummaryRow) -> str:
 
 
 def _interval(row: SummaryRow) -> str:
-    return (
-        ""
-        if row["interval"] == "range"
-        else f"{_microseconds('time_low_s')(row)} to {_microseconds('time_high_s')(row)}"
-    )
+    if row["interval"] == "range":
+        return ""
+    return f"{_microseconds('time_low_s')(row)} to {_microseconds('time_high_s')(row)}"
 
 
+# the columns: what names a cell, what is said of its calls, its times by other methods
 CELL = (
     DistributionColumn("size", lambda row: format_size(row["nbytes"])),
     DistributionColumn("algorithm", competitor_of, "text"),
@@ -114,40 +137,15 @@ DEFINITIONS: dict[str, tuple[DistributionColumn, ...]] = {
 }
 
 
-def tables(rows: Sequence[SummaryRow]) -> list[dict[str, Any]]:
-    """Two tables of the measured cells of `rows`: of their calls, and of their times by other methods; or none.
-
-    Each has `groups` {title: its columns}, only those that some cell has words for, and `lines`, each the words of a
-    cell {title: words of each column}, and `cells` the `cell_id` of each line.
-    """
-    done = [row for row in rows if row["time_s"] is not None]
-    return [_filled_table(groups, done) for groups in (CALLS, DEFINITIONS)] if done else []
-
-
-def _filled_table(groups: dict[str, tuple[DistributionColumn, ...]], rows: Sequence[SummaryRow]) -> dict[str, Any]:
-    filled = {
-        title: [column for column in columns if any(map(column.words, rows))] for title, columns in groups.items()
-    }
-    kept = {title: columns for title, columns in filled.items() if columns}
-    lines = [{title: [column.words(row) for column in columns] for title, columns in kept.items()} for row in rows]
-    cells = [cell_id(row["ranks"], competitor_of(row), row["cache"], row["nbytes"]) for row in rows]
-    return {"groups": kept, "lines": lines, "cells": cells}
-
-
-MOST_CALLS = 60_000  # in a page: about 400 KB
-LEAST_KEPT = 9  # of a launch
-DIGITS = 4
-
-
 def call_distributions(
     folder: RunFolder, rows: Iterable[SummaryRow], most: int = MOST_CALLS
 ) -> dict[str, dict[str, Any]]:
-    """For each cell of `rows` that has a time, by its `cell_id`: its title, the microseconds of its calls by launch,
-    and whether these are all.
+    """The calls of each cell of `rows` that has a time, by its `cell_id`.
 
-    Without warm-ups and invalid calls, and without cells of groups, of ranks that
-    are delayed, and of placements beside the first. Of cells with more calls than `most` allows each,
-    some are kept, evenly spaced in ascending order, with the shortest and the longest. Raises RunError.
+    Of each its title, the microseconds of its calls by launch, and whether these are all. Without warm-ups and invalid
+    calls, and without cells of groups, of ranks that are delayed, and of placements beside the first. Of cells with
+    more calls than `most` allows each, some are kept, evenly spaced in ascending order, with the shortest and the
+    longest. Raises RunError.
     """
     titles = {
         _id(row): f"{competitor_of(row)}, {in_ranks([row['ranks']])}, {format_size(row['nbytes'])}"
@@ -178,11 +176,8 @@ def _calls(folder: RunFolder, titles: Mapping[str, str], placement: str) -> dict
         first = {column: values[0] for column, values in block.items()}
         competitor = competitor_name(first["algorithm"], first["executor"])
         name = cell_id(int(first["ranks"]), competitor, first["cache"], int(first["nbytes"]))
-        if (
-            name not in titles
-            or first["groups"]
-            or Way(first["arrival"], first["placement"]) != Way(NO_ARRIVAL, placement)
-        ):
+        is_usual = Way(first["arrival"], first["placement"]) == Way(NO_ARRIVAL, placement)
+        if name not in titles or first["groups"] or not is_usual:
             continue
         counted = zip(block["time_s"], block["warmup"], block["valid"])
         times = (float(time_s) for time_s, warmup, valid in counted if warmup != "1" and valid != "0" and time_s)

@@ -1,6 +1,4 @@
-"""The traffic on the networks, as a sentence.
-
-How a run was measured, and on which machines, as text.
+"""How a run was measured, and on which machines, as text.
 
 All functions return text about one run, made from its plan, its summary rows and the facts of its launches.
 """
@@ -26,54 +24,13 @@ from ..stats import LEAST_FOR_INTERVAL
 from ..units import format_size, format_time, in_ranks
 from .verdict_sentence import confidence
 
-LARGE = 1024**2  # bytes of a vector: below, other traffic distorts the counters too much
-
-
-def traffic_sentence(rows: Iterable[Mapping]) -> str | None:
-    """Which networks carried the schedules' bytes, from summary rows of one rank count; None where not counted.
-
-    Only rows of known schedules and of at least LARGE bytes count. What bypasses the kernel has no counter here: bytes
-    that no interface carried are said to be not counted, not to be 0.
-    """
-    counted = [
-        row for row in rows if row.get("wire") and row.get("internode_nbytes") is not None and row["nbytes"] >= LARGE
-    ]
-    required, counts = (
-        sum(row["internode_nbytes"] for row in counted),
-        total_traffic(parse_traffic(row["wire"]) for row in counted),
-    )
-    if not counted:
-        return None
-    if required and _ratio_text(sum(counts.values()) / required) == "0":
-        names = ", ".join(name for name, _ in _busiest(counts))
-        return f"network traffic at {format_size(LARGE)} and above: not counted by {names}, which carried none of it"
-    if required:
-        shares = ", ".join(f"{_ratio_text(nbytes / required)} on {name}" for name, nbytes in _busiest(counts))
-        return (
-            f"network traffic at {format_size(LARGE)} and above, relative to the schedules' inter-node bytes: {shares}"
-        )
-    moved = sum(row["nbytes"] for row in counted)
-    used = ", ".join(f"{_ratio_text(nbytes / moved)} the vector size on {name}" for name, nbytes in _busiest(counts))
-    busy = [name for name, nbytes in counts.items() if nbytes > 0.01 * moved]
-    if not busy:
-        return f"no network traffic at {format_size(LARGE)} and above: one node, shared memory"
-    return f"one node, but with network traffic at {format_size(LARGE)} and above: {used}"
-
-
-def _busiest(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-
-
-def _ratio_text(ratio: float) -> str:
-    return "0" if ratio < 0.005 else f"{ratio:.2f} x"
-
-
 FLOORS_MEASURED = "an empty call, a local copy and a local reduction of the vector, measured the same way on every rank"
 BEGUN = {  # how ranks enter a call -> as text
     "barrier": "after an MPI_Barrier",
     "dissemination": "after a dissemination barrier of MPI_Sendrecv",
     "round_time": "at a time on the common clock that rank 0 announces",
 }
+LARGE = 1024**2  # bytes of a vector: below, other traffic distorts the counters too much
 
 
 def method(plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> list[tuple[str, str]]:
@@ -108,49 +65,69 @@ def method(plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> 
     ]
 
 
-def _checks_text(plan: Plan, rows: Sequence[SummaryRow]) -> str:
-    """What was checked, and the probability of detecting ranks that are missing, doubled or mixed up."""
-    wrong = [row["wrong"] for row in rows if row.get("wrong") is not None]
-    found = f"{len(wrong)} cells, {sum(int(str(count)) for count in wrong)} wrong elements"
-    checks = sum(row.get("checks") or 0 for row in rows)
-    if not checks:  # a run from before checks were counted
-        return f"exact vectors before and after the timed calls of {found}"
-    counts = [nbytes // plan.itemsize for nbytes in plan.sizes if nbytes]
-    sizes = set(map(plan.group_size, plan.ranks))
-    least = min((chance(size, count, plan.dtype, plan.op) for size in sizes for count in counts), default=1.0)
-    seen = "always" if least == 1 else f"with a probability of at least {least:.0%}"
-    return (
-        f"every bit of {checks} calls on exact vectors, before, between and after the timed calls of {found}; "
-        f"one or two ranks that are missing, doubled or mixed up are detected {seen}"
-    )
+def _definition(attempts: Sequence[dict]) -> str:
+    ways = {fact["sync"]["way"] for fact in attempts if "sync" in fact} or {"barrier"}
+    definitions = [f"{time_definition(way)}: {begun}" for way, begun in BEGUN.items() if way in ways]
+    return f"the maximum over ranks of exit - entry; {'; '.join(definitions)}"
 
 
-def _inputs_text(plan: Plan, rows: Sequence[SummaryRow]) -> str:
-    """Whether inputs changed between calls, and the least probabilities that faults of timed calls were seen."""
-    if plan.inputs == "same":
-        return "the same in consecutive calls; only calls before and after a batch of them were looked at"
-    measured = [row for row in rows if row.get("looks") and row.get("count")]
-    if not measured:
-        return "changed between calls; no calls were made one after the other"
-    chances = [_seen(plan, row) for row in measured]
-    left_out, reduction, element = (min(kind) for kind in zip(*chances))
-    looks = min(row["looks"] or 0 for row in measured)
-    return (
-        f"lines of {LINE_NBYTES} bytes change between calls, and the results of {looks} or more calls of each cell, "
-        "drawn at random, were looked at there; the least probabilities to detect faults of every call: "
-        f"{_percent_down(left_out)} (calls, a half or the part of a rank are left out), {_percent_down(reduction)} "
-        f"(the contribution of a rank is missing in such a part), {_percent_down(element)} (one element is wrong); of "
-        f"one call in 100: {_percent_down(1 - 0.99**looks)}"
-    )
+def _common_start(attempts: Sequence[dict]) -> str:
+    """What the first launch of every rank count chose, and why; and how many launches chose another method."""
+    synchronised = [fact for fact in attempts if "sync" in fact]
+    first_of = {fact["ranks"]: fact for fact in reversed(synchronised)}
+    changed = sum(fact["sync"]["way"] != first_of[fact["ranks"]]["sync"]["way"] for fact in synchronised)
+    reasons = _values_text(list(first_of.values()), lambda fact: [f"{fact['sync']['way']}: {fact['sync']['why']}"])
+    return reasons + (f"; {changed} of {len(synchronised)} launches chose another method" if changed else "")
 
 
-def _seen(plan: Plan, row: SummaryRow) -> Seen:
-    return seen(row["looks"] or 0, plan.group_size(row["ranks"]), row["count"], plan.dtype, plan.op)
+def _common_clock(attempts: Sequence[dict]) -> str:
+    """How it was made and its largest error over the launches; empty where there was none."""
+    known_clocks = [fact["clock"] for fact in attempts if fact["ranks"] > 1 and "clock" in fact]
+    clocks = [clock for clock in known_clocks if clock.get("error_start_s") is not None]
+    if not clocks:
+        return ""
+    parts = [
+        clocks[0]["method"],
+        f"error at most {format_time(max(clock['error_start_s'] for clock in clocks))} at the start",
+    ]
+    if ends := [clock for clock in clocks if clock.get("error_end_s") is not None]:
+        parts.append(f"at most {format_time(max(clock['error_end_s'] for clock in ends))} at the end of a launch")
+    if drifts := [clock for clock in clocks if clock.get("drift_ppm") is not None]:
+        parts.append(_drift_text(max(drifts, key=lambda clock: abs(clock["drift_ppm"]))))
+    return ", ".join(parts)
 
 
-def _percent_down(probability: float) -> str:
-    """`99.9%`, never more than it is."""
-    return f"{floor(probability * 1000) / 10:g}%"
+def _drift_text(clock: Mapping) -> str:
+    drift, error = abs(clock["drift_ppm"]), clock["drift_error_ppm"]
+    return f"drift up to {drift:.3g} ppm" if drift > error else f"no drift detected (below {drift + error:.2g} ppm)"
+
+
+def _end_rule(plan: Plan, done: Sequence[SummaryRow]) -> str:
+    """When the timing of a cell stops, and how often each condition applied."""
+    if plan.iters is not None:
+        rule = f"after {plan.iters} calls per launch"
+    else:
+        precision, most = f"{100 * plan.precision:.3g} %", format_time(plan.cell_time_s)
+        rule = (
+            f"when the 95 % interval of the median lies within {precision} of it, "
+            f"or after {most} or {MAX_REPETITIONS} calls"
+        )
+    counts = Counter(reason for row in done for reason in split_values(row["stopped"]))
+    ended = ", ".join(f"{reason} in {count}" for reason, count in counts.items())
+    return f"{rule}; stopped by {ended} of {len(done)} cells, in some launch" if ended else rule
+
+
+def _interval_text(done: Sequence[SummaryRow]) -> str:
+    counts = sorted({row["launches"] for row in done if row.get("interval") == "launches"})
+    over_launches = dict.fromkeys(map(confidence, counts))
+    kinds = {
+        "launches": f"{' or '.join(over_launches)} of the median over launches, from order statistics: up to 8 launches"
+        " their range",
+        "repetitions": "95 % within launches (too few launches): median over calls, from order statistics widened for"
+        " the correlation between calls (self-normalised, Shao 2010); for two launches, the hull of both intervals",
+        "range": f"none below {LEAST_FOR_INTERVAL} calls per launch: the range of the calls",
+    }
+    return "; ".join(text for kind, text in kinds.items() if any(row.get("interval") == kind for row in done)) or "none"
 
 
 def _cache_text(plan: Plan, attempts: Sequence[dict]) -> str:
@@ -201,6 +178,51 @@ def _lateness_text(plan: Plan) -> str:
     return "not seen: ranks enter a call together; measure it with --compute or --arrival of run"
 
 
+def _checks_text(plan: Plan, rows: Sequence[SummaryRow]) -> str:
+    """What was checked, and the probability of detecting ranks that are missing, doubled or mixed up."""
+    wrong = [row["wrong"] for row in rows if row.get("wrong") is not None]
+    found = f"{len(wrong)} cells, {sum(int(str(count)) for count in wrong)} wrong elements"
+    checks = sum(row.get("checks") or 0 for row in rows)
+    if not checks:  # a run from before checks were counted
+        return f"exact vectors before and after the timed calls of {found}"
+    counts = [nbytes // plan.itemsize for nbytes in plan.sizes if nbytes]
+    sizes = set(map(plan.group_size, plan.ranks))
+    least = min((chance(size, count, plan.dtype, plan.op) for size in sizes for count in counts), default=1.0)
+    seen = "always" if least == 1 else f"with a probability of at least {least:.0%}"
+    return (
+        f"every bit of {checks} calls on exact vectors, before, between and after the timed calls of {found}; "
+        f"one or two ranks that are missing, doubled or mixed up are detected {seen}"
+    )
+
+
+def _inputs_text(plan: Plan, rows: Sequence[SummaryRow]) -> str:
+    """Whether inputs changed between calls, and the least probabilities that faults of timed calls were seen."""
+    if plan.inputs == "same":
+        return "the same in consecutive calls; only calls before and after a batch of them were looked at"
+    measured = [row for row in rows if row.get("looks") and row.get("count")]
+    if not measured:
+        return "changed between calls; no calls were made one after the other"
+    chances = [_seen(plan, row) for row in measured]
+    left_out, reduction, element = (min(kind) for kind in zip(*chances))
+    looks = min(row["looks"] or 0 for row in measured)
+    return (
+        f"lines of {LINE_NBYTES} bytes change between calls, and the results of {looks} or more calls of each cell, "
+        "drawn at random, were looked at there; the least probabilities to detect faults of every call: "
+        f"{_percent_down(left_out)} (calls, a half or the part of a rank are left out), {_percent_down(reduction)} "
+        f"(the contribution of a rank is missing in such a part), {_percent_down(element)} (one element is wrong); of "
+        f"one call in 100: {_percent_down(1 - 0.99**looks)}"
+    )
+
+
+def _seen(plan: Plan, row: SummaryRow) -> Seen:
+    return seen(row["looks"] or 0, plan.group_size(row["ranks"]), row["count"], plan.dtype, plan.op)
+
+
+def _percent_down(probability: float) -> str:
+    """`99.9%`, never more than it is."""
+    return f"{floor(probability * 1000) / 10:g}%"
+
+
 def _bits_text(plan: Plan) -> str:
     if not is_float(plan.dtype):
         return why_not_compared(plan)
@@ -208,43 +230,6 @@ def _bits_text(plan: Plan) -> str:
     inputs = f"floats below {below} with random signs, significands and {exponents} exponents, seed {plan.seed}"
     exact = "" if plan.op == "prod" else f"; rank 0's result compared with the exact one at up to {COMPARED} elements"
     return f"{inputs}; compared between ranks, between {CALLS} calls and between launches{exact}"
-
-
-def _definition(attempts: Sequence[dict]) -> str:
-    ways = {fact["sync"]["way"] for fact in attempts if "sync" in fact} or {"barrier"}
-    definitions = [f"{time_definition(way)}: {begun}" for way, begun in BEGUN.items() if way in ways]
-    return f"the maximum over ranks of exit - entry; {'; '.join(definitions)}"
-
-
-def _common_start(attempts: Sequence[dict]) -> str:
-    """What the first launch of every rank count chose, and why; and how many launches chose another method."""
-    synchronised = [fact for fact in attempts if "sync" in fact]
-    first_of = {fact["ranks"]: fact for fact in reversed(synchronised)}
-    changed = sum(fact["sync"]["way"] != first_of[fact["ranks"]]["sync"]["way"] for fact in synchronised)
-    reasons = _values_text(list(first_of.values()), lambda fact: [f"{fact['sync']['way']}: {fact['sync']['why']}"])
-    return reasons + (f"; {changed} of {len(synchronised)} launches chose another method" if changed else "")
-
-
-def _common_clock(attempts: Sequence[dict]) -> str:
-    """How it was made and its largest error over the launches; empty where there was none."""
-    known_clocks = [fact["clock"] for fact in attempts if fact["ranks"] > 1 and "clock" in fact]
-    clocks = [clock for clock in known_clocks if clock.get("error_start_s") is not None]
-    if not clocks:
-        return ""
-    parts = [
-        clocks[0]["method"],
-        f"error at most {format_time(max(clock['error_start_s'] for clock in clocks))} at the start",
-    ]
-    if ends := [clock for clock in clocks if clock.get("error_end_s") is not None]:
-        parts.append(f"at most {format_time(max(clock['error_end_s'] for clock in ends))} at the end of a launch")
-    if drifts := [clock for clock in clocks if clock.get("drift_ppm") is not None]:
-        parts.append(_drift_text(max(drifts, key=lambda clock: abs(clock["drift_ppm"]))))
-    return ", ".join(parts)
-
-
-def _drift_text(clock: Mapping) -> str:
-    drift, error = abs(clock["drift_ppm"]), clock["drift_error_ppm"]
-    return f"drift up to {drift:.3g} ppm" if drift > error else f"no drift detected (below {drift + error:.2g} ppm)"
 
 
 def _order_text(plan: Plan, attempts: Sequence[dict]) -> str:
@@ -274,6 +259,43 @@ def carried(rows: Sequence[SummaryRow]) -> list[tuple[str, str]]:
     return [(label, f"{sentence} ({in_ranks(rank_counts)})") for (label, sentence), rank_counts in ranks_of.items()]
 
 
+def traffic_sentence(rows: Iterable[Mapping]) -> str | None:
+    """Which networks carried the schedules' bytes, from summary rows of one rank count; None where not counted.
+
+    Only rows of known schedules and of at least LARGE bytes count. What bypasses the kernel has no counter here: bytes
+    that no interface carried are said to be not counted, not to be 0.
+    """
+    counted = [
+        row for row in rows if row.get("wire") and row.get("internode_nbytes") is not None and row["nbytes"] >= LARGE
+    ]
+    required = sum(row["internode_nbytes"] for row in counted)
+    counts = total_traffic(parse_traffic(row["wire"]) for row in counted)
+    if not counted:
+        return None
+    if required and _ratio_text(sum(counts.values()) / required) == "0":
+        names = ", ".join(name for name, _ in _busiest(counts))
+        return f"network traffic at {format_size(LARGE)} and above: not counted by {names}, which carried none of it"
+    if required:
+        shares = ", ".join(f"{_ratio_text(nbytes / required)} on {name}" for name, nbytes in _busiest(counts))
+        return (
+            f"network traffic at {format_size(LARGE)} and above, relative to the schedules' inter-node bytes: {shares}"
+        )
+    moved = sum(row["nbytes"] for row in counted)
+    used = ", ".join(f"{_ratio_text(nbytes / moved)} the vector size on {name}" for name, nbytes in _busiest(counts))
+    busy = [name for name, nbytes in counts.items() if nbytes > 0.01 * moved]
+    if not busy:
+        return f"no network traffic at {format_size(LARGE)} and above: one node, shared memory"
+    return f"one node, but with network traffic at {format_size(LARGE)} and above: {used}"
+
+
+def _busiest(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+
+
+def _ratio_text(ratio: float) -> str:
+    return "0" if ratio < 0.005 else f"{ratio:.2f} x"
+
+
 def environment(attempts: Sequence[dict]) -> list[tuple[str, str]]:
     """The environment of the launches: (label, text), every value, with its rank counts if they differ."""
     facts = environment_facts.environment(attempts)
@@ -295,34 +317,6 @@ def _start_times(attempts: Sequence[dict]) -> list[tuple[str, str]]:
     }
     text = ", ".join(f"{phase} {format_time(time_s)}" for phase, time_s in longest.items())
     return [("launch start-up, at most", text)] if text else []
-
-
-def _end_rule(plan: Plan, done: Sequence[SummaryRow]) -> str:
-    """When the timing of a cell stops, and how often each condition applied."""
-    if plan.iters is not None:
-        rule = f"after {plan.iters} calls per launch"
-    else:
-        precision, most = f"{100 * plan.precision:.3g} %", format_time(plan.cell_time_s)
-        rule = (
-            f"when the 95 % interval of the median lies within {precision} of it, "
-            f"or after {most} or {MAX_REPETITIONS} calls"
-        )
-    counts = Counter(reason for row in done for reason in split_values(row["stopped"]))
-    ended = ", ".join(f"{reason} in {count}" for reason, count in counts.items())
-    return f"{rule}; stopped by {ended} of {len(done)} cells, in some launch" if ended else rule
-
-
-def _interval_text(done: Sequence[SummaryRow]) -> str:
-    counts = sorted({row["launches"] for row in done if row.get("interval") == "launches"})
-    over_launches = dict.fromkeys(map(confidence, counts))
-    kinds = {
-        "launches": f"{' or '.join(over_launches)} of the median over launches, from order statistics: up to 8 launches"
-        " their range",
-        "repetitions": "95 % within launches (too few launches): median over calls, from order statistics widened for"
-        " the correlation between calls (self-normalised, Shao 2010); for two launches, the hull of both intervals",
-        "range": f"none below {LEAST_FOR_INTERVAL} calls per launch: the range of the calls",
-    }
-    return "; ".join(text for kind, text in kinds.items() if any(row.get("interval") == kind for row in done)) or "none"
 
 
 def _range_text(values: Iterable) -> str:

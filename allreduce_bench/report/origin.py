@@ -1,8 +1,7 @@
-"""How an imported run was measured, as text: the tool, its logs, what they state and what they leave out.
+"""When, where and how a run was measured, as a page says it.
 
-All functions return text about one run, made from `RunFolder.imported`, its summary rows and its launches.
-
-When, where and how a run was measured, as a page says it.
+Of a run of ours `how_measured` says it. Of an imported run it is said here: the tool, its logs, what they state and
+what they leave out, from `RunFolder.imported`, the summary rows and the launches.
 """
 
 import shlex
@@ -32,6 +31,42 @@ DEFINITIONS = {  # the timing method of each tool
 }
 
 
+def origin(folder: RunFolder, plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> dict[str, Any]:
+    """When, where and how the run was measured, and the command that repeats it. Raises RunError."""
+    run, imported = folder.open(), folder.imported()
+    libraries = (library for fact in attempts if (library := fact.get("mpi", {}).get("library")))
+    return {
+        "date": "" if imported else str(run.get("created", ""))[:10],
+        "hosts": list(dict.fromkeys(host for fact in attempts for host in fact.get("hosts", []))),
+        "libraries": list(dict.fromkeys(libraries)),
+        **_how_measured(plan, imported, rows, attempts, merged_sources(folder)),
+        "environment": how_measured.environment(attempts),
+        "started_as": shlex.join(str(word) for word in run.get("command", [])),
+        "command": shlex.join(run.get("command", []) if imported else repeat_command(plan)),
+    }
+
+
+def _how_measured(
+    plan: Plan, imported: dict | None, rows: Sequence[SummaryRow], attempts: Sequence[dict], merged: Sequence[dict]
+) -> dict[str, Any]:
+    """What was measured and how: by this program, or by another tool as far as its logs state it."""
+    if imported:
+        done = [row for row in rows if row["time_s"] is not None]
+        return {
+            "imported": source(imported),
+            "operation": operation(plan, imported),
+            "times": f"times are {definition(done)}; median over launches",
+            "method": method(plan, imported, rows, attempts),
+        }
+    return {
+        "imported": "",
+        "operation": f"{plan.dtype} {plan.op}, out of place",
+        "times": "times are the maximum over ranks, median over calls and launches",
+        "method": how_measured.method(plan, rows, attempts)
+        + ([("merged from", merged_sources_sentence(merged))] if merged else []),
+    }
+
+
 def source(imported: Mapping[str, Any]) -> str:
     """`OSU Micro-Benchmarks 7.4, osu.txt`."""
     names = [str(file["name"]) for file in imported["files"]]
@@ -45,11 +80,6 @@ def _tool_and_version(imported: Mapping[str, Any]) -> str:
     return " ".join(filter(None, (imported["tool"], imported.get("version"))))
 
 
-def _file_in_words(file: Mapping[str, Any]) -> str:
-    """Its name, and the digest of what can be read again."""
-    return f"{file['name']} (sha256 {str(file['sha256'])[:16]})" if file.get("sha256") else str(file["name"])
-
-
 def operation(plan: Plan, imported: Mapping[str, Any]) -> str:
     """`float32 sum, in place`; what the logs do not state is `unknown`."""
     place = {None: "in place or out of place unknown", True: "in place", False: "out of place"}
@@ -59,7 +89,7 @@ def operation(plan: Plan, imported: Mapping[str, Any]) -> str:
 def method(
     plan: Plan, imported: Mapping[str, Any], rows: Sequence[SummaryRow], attempts: Sequence[Mapping]
 ) -> list[tuple[str, str]]:
-    """How it was measured, as far as the logs state it: (label, text)."""
+    """How an imported run was measured, as far as the logs state it: (label, text)."""
     tool, files = _tool_and_version(imported), imported["files"]
     done = [row for row in rows if row["time_s"] is not None]
     checked = sum(row.get("wrong") is not None for row in rows)
@@ -87,6 +117,11 @@ def method(
             ", ".join(_missing(plan, imported, rows, attempts)) or "nothing listed here is missing",
         ),
     ]
+
+
+def _file_in_words(file: Mapping[str, Any]) -> str:
+    """Its name, and the digest of what can be read again."""
+    return f"{file['name']} (sha256 {str(file['sha256'])[:16]})" if file.get("sha256") else str(file["name"])
 
 
 def _unread(files: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
@@ -142,39 +177,3 @@ def _missing(
         "whether results were checked": all(row.get("wrong") is None for row in rows),
     }
     return [fact for fact, is_absent in absent.items() if is_absent]
-
-
-def origin(folder: RunFolder, plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> dict[str, Any]:
-    """When, where and how the run was measured, and the command that repeats it. Raises RunError."""
-    run, imported = folder.open(), folder.imported()
-    libraries = (library for fact in attempts if (library := fact.get("mpi", {}).get("library")))
-    return {
-        "date": "" if imported else str(run.get("created", ""))[:10],
-        "hosts": list(dict.fromkeys(host for fact in attempts for host in fact.get("hosts", []))),
-        "libraries": list(dict.fromkeys(libraries)),
-        **_method(plan, imported, rows, attempts, merged_sources(folder)),
-        "environment": how_measured.environment(attempts),
-        "started_as": shlex.join(str(word) for word in run.get("command", [])),
-        "command": shlex.join(run.get("command", []) if imported else repeat_command(plan)),
-    }
-
-
-def _method(
-    plan: Plan, imported: dict | None, rows: Sequence[SummaryRow], attempts: Sequence[dict], merged: Sequence[dict]
-) -> dict[str, Any]:
-    """What was measured and how: by this program, or by another tool as far as its logs state it."""
-    if imported:
-        done = [row for row in rows if row["time_s"] is not None]
-        return {
-            "imported": source(imported),
-            "operation": operation(plan, imported),
-            "times": f"times are {definition(done)}; median over launches",
-            "method": method(plan, imported, rows, attempts),
-        }
-    return {
-        "imported": "",
-        "operation": f"{plan.dtype} {plan.op}, out of place",
-        "times": "times are the maximum over ranks, median over calls and launches",
-        "method": how_measured.method(plan, rows, attempts)
-        + ([("merged from", merged_sources_sentence(merged))] if merged else []),
-    }

@@ -1,18 +1,13 @@
-"""Where a page goes when no name is given, so that it never takes the place of a page about other runs.
-
-A page about one run stands in its folder, one about several runs in the working folder: beside the runs its folder of
-figures would be taken for one of them. Each page names its runs in its head, by fingerprints of their run.json, which
-never changes.
-
-Several runs on one page: their times in one frame, with the date and the plan of each.
-
-Which sections of a page are folded because their errors are large, and the one line that says so.
-
-One self-contained HTML page about finished runs: answer, figures, times, how they were measured, statistics.
+"""One self-contained HTML page about finished runs: answer, figures, times, how they were measured, statistics.
 
 The page holds its figures, its style and its script, and needs no network. It is complete without the script, which
 makes figures answer and tables sort. The template engine escapes all text from outside (host names, commands, file
-names, reasons), and the policy of the page lets nothing but its own script run: see `web.document`.
+names, reasons), and the policy of the page lets nothing but its own script run: see `web.document`. Sections are folded
+where their errors are large, and begin with a line that says so.
+
+Where no name is given (`default_page`) a page never takes the place of a page about other runs. One about one run
+stands in its folder, one about several runs in the working folder: beside the runs its folder of figures would be taken
+for one of them. Each page names its runs in its head, by fingerprints of their run.json, which never changes.
 """
 
 import hashlib
@@ -70,79 +65,16 @@ from .placement_table import placement_tables
 from .ratio_table import RatioLine
 from .time_table import time_table
 
+# names of pages
 HEAD_NBYTES = 1 << 16  # of a page: how far its runs are looked for
 NAMED_RUNS = re.compile(rb'<meta name="runs" content="([0-9a-f ]*)">')
 
 
-def fingerprints(folders: Sequence[RunFolder]) -> str:
-    """What the head of a page about `folders` names: one word for each run, sorted. Raises OSError."""
-    return " ".join(sorted(hashlib.sha256(read_kept(folder.run_json)).hexdigest()[:16] for folder in folders))
-
-
-def default_page(folders: Sequence[RunFolder]) -> Path:
-    """The page about `folders` where no name is given: `report.html`, or the first free one of `report-2.html`, ...
-
-    It stands in the folder of a single run, or in the working folder for several. A name is free where there is no file
-    or a page about the same runs; in the folder of a single run also where a file does not say what it is about. Raises
-    OSError: a run.json, or what stands at such a name, cannot be read.
-    """
-    runs, place = fingerprints(folders), folders[0].path if len(folders) == 1 else Path()
-    free = {None, runs, ""} if len(folders) == 1 else {None, runs}
-    names = chain(["report.html"], (f"report-{number}.html" for number in count(2)))
-    return next(place / name for name in names if _runs_of_page(place / name) in free)
-
-
-def _runs_of_page(path: Path) -> str | None:
-    """The fingerprints that a page names; empty: it names none; None: there is no file. Raises OSError."""
-    if not os.path.lexists(path):
-        return None
-    with open_kept(path) as file:
-        named = NAMED_RUNS.search(file.read(HEAD_NBYTES))
-    return named[1].decode() if named else ""
-
-
-def refuse_no_folder(path: Path) -> None:
-    """Raises OSError where `path` is a link, which could lead anywhere, or a file."""
-    if path.is_symlink() or (path.exists() and not path.is_dir()):
-        raise OSError(
-            EEXIST, "no folder; the figures need a folder of this name, so name the page otherwise", str(path)
-        )
-
-
-def links(folder: RunFolder, start: Path) -> list[tuple[str, str]]:
-    """(name, relative address) of the run's files that exist and are worth a link."""
-    paths = [path for path in (folder.summary_csv, folder.run_json) if path.is_file()]
-    return [(path.name, quote(Path(os.path.relpath(path, start)).as_posix())) for path in paths]
-
-
+# sections
+SCRIPTS = ("chart", "tables", "calls", "start")  # of the page: in this order, as one
 NOT_OF_A_PLAN = ("seed", "launches", "file_digests")  # runs that differ in these alone are of one plan
-
-
-def common_frame(folders: Sequence[RunFolder], frames: Sequence[pd.DataFrame]) -> pd.DataFrame | None:
-    """The rows of all runs with the columns created, text, and plan, a number for each different plan, the oldest run
-    first; None: a single run. Raises RunError.
-    """
-    if len(folders) < 2:
-        return None
-    plans: list[dict] = []
-    marked = []
-    for folder, frame in zip(folders, frames):
-        plan = _plan_key(folder.plan())
-        if plan not in plans:
-            plans.append(plan)
-        marked.append(frame.assign(created=str(folder.open().get("created", "")), plan=plans.index(plan)))
-    together = pd.concat(marked, ignore_index=True)
-    return together.sort_values("created", kind="stable", ignore_index=True)
-
-
-def _plan_key(plan: Plan) -> dict:
-    """What of a plan decides which cells are measured and how, as JSON has it."""
-    kept = {name: value for name, value in asdict(plan).items() if name not in NOT_OF_A_PLAN}
-    return json.loads(json.dumps(kept, default=str))
-
-
-LARGE = 0.25  # error of a model, tolerance of a resemblance; relative
-OUTSIDE, INSIDE = "leave_one_p_out", "in_sample"
+LARGE_ERROR = 0.25  # error of a model, tolerance of a resemblance; relative
+OUTSIDE, INSIDE = "leave_one_p_out", "in_sample"  # errors of models, the more telling first
 
 
 class Folding(NamedTuple):
@@ -152,59 +84,6 @@ class Folding(NamedTuple):
     line: str  # what a reader learns without opening it
 
 
-def of_models(models: Sequence[Model]) -> Folding:
-    """Folded where the models miss times by more than LARGE, median over the series."""
-    for name, where in ((OUTSIDE, "at rank counts left out of the fit"), (INSIDE, "at the fitted times")):
-        errors = [model.errors[name].median for model in models if name in model.errors]
-        if errors:
-            error = median(errors)
-            words = f"median error {_per_cent(error)} {where}"
-            return Folding(error <= LARGE, words if error <= LARGE else f"{words}: too large to rely on, so folded")
-    return Folding(not models, "errors unknown, so folded" if models else "none could be fitted")
-
-
-def of_resemblance(likeness: dict[str, Any]) -> Folding:
-    """Folded where nothing is known, where few sizes name an algorithm, or where the tolerance is above LARGE."""
-    if likeness["why"]:
-        return Folding(False, f"unknown: {likeness['why']}")
-    guesses = [guess for cells in likeness["lines"].values() for guess in cells.values()]
-    named = sum(bool(guess.names) for guess in guesses)
-    tolerance = median(likeness["ranks"].values())
-    words = f"named at {named} of {len(guesses)} points, with a tolerance of {_per_cent(tolerance)}"
-    is_sure = tolerance <= LARGE and 2 * named >= len(guesses)
-    return Folding(is_sure, words if is_sure else f"{words}: too uncertain to rely on, so folded")
-
-
-def of_guidelines(guidelines: dict[str, Any], level: str) -> Folding:
-    """Folded where nothing was compared or violated, or where the times are not reliable."""
-    if not guidelines["compared"]:
-        return Folding(False, "none could be checked")
-    lines = len(guidelines["lines"])
-    return _of_lines(lines, f"{lines or 'none'} of the guidelines violated", level)
-
-
-def of_rivals(rivals: dict[str, Any], level: str) -> Folding:
-    """Folded where nothing was compared, where native is nowhere slower, or where the times are not reliable."""
-    if not rivals["compared"]:
-        return Folding(False, "none could be compared")
-    lines = len(rivals["lines"])
-    faster = len({line["against"] for line in rivals["lines"]})
-    return _of_lines(lines, f"{faster or 'none'} of the rivals faster than native somewhere", level)
-
-
-def _of_lines(lines: int, words: str, level: str) -> Folding:
-    if level == NOT_RELIABLE:
-        return Folding(False, f"{words}; the times are not reliable, so folded")
-    return Folding(bool(lines), words)
-
-
-def _per_cent(share: float) -> str:
-    return f"{100 * share:.0f} %"
-
-
-SCRIPTS = ("chart", "tables", "calls", "start")  # in this order, as one
-
-
 def write_report(
     folders: Sequence[RunFolder],
     output: Path,
@@ -212,8 +91,7 @@ def write_report(
     missing: Sequence[Sequence[MissingCell]] = (),
     ratios: Sequence[RatioLine] = (),
 ) -> Path:
-    """Write the page about `folders` to `output`, and its figures, as PNG, SVG and CSV files, to
-    `<output stem>_figures/` beside it.
+    """Write the page about `folders` to `output`, and its figures to `<output stem>_figures/` beside it: PNG, SVG, CSV.
 
     `own`: a user's own algorithms by name, so that they have models. `missing`: for each folder the cells that jobs
     should have measured and did not; empty: none. `ratios`: the table of `make ratios`; empty: none. Returns
@@ -243,26 +121,6 @@ def write_report(
         values = {"sections": sections, "over_runs": over_runs, "ratios": ratios}
         write_atomically(hidden / output.name, _rendered(runs=fingerprints(folders), version=__version__, **values))
     return output
-
-
-def _rendered(**values: Any) -> str:
-    """The page; its policy names its script and its style by their hashes."""
-    style = theme() + asset(__package__, "web/report.css")
-    script = asset(__package__, *(f"web/{name}.js" for name in SCRIPTS))
-    template = _engine().get_template("report.html.j2")
-    return template.render(style=style, script=script, policy=policy([style], [script]), **values)
-
-
-def _charts_of(pictures: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """What the script draws, by the stems of the pictures."""
-    return {picture["stem"]: picture["live"] for picture in pictures if picture["live"]}
-
-
-def _engine() -> Environment:
-    made = engine(__package__)
-    made.filters |= {"ulps": agreement.ulps, "size": format_size, "digits": three_digits, "in_ranks": in_ranks}
-    made.globals |= {"script_data": script_data, "charts_of": _charts_of}
-    return made
 
 
 def _section(
@@ -309,46 +167,11 @@ def _section(
     }
 
 
-def _sections_of_wings(folder: RunFolder) -> dict[str, Any]:
-    """What wings add to the values of a run. Raises RunError."""
-    values = {"stragglers": [], "stragglers_first": False, "straggler_pictures": []}
-    for section in offered("section"):
-        values |= section(folder)
-    return values
-
-
-def _tables(plan: Plan, rows: Sequence[SummaryRow], least: Mapping[int, Bounds]) -> list[dict[str, Any]]:
-    """A table of times for each rank count and cache that has rows."""
-    return [
-        time_table(plan, ranks, cache, of, least.get(ranks))
-        for ranks, cache in product(plan.ranks, plan.caches)
-        if (of := [row for row in rows if (row["ranks"], row["cache"]) == (ranks, cache)])
-    ]
-
-
-def _bits(plan: Plan, rows: Sequence[SummaryRow]) -> dict[str, Any]:
-    """Which results agree bit by bit, where that was asked, or why they were not compared."""
-    asked = plan.check == "bits"
-    why_not = agreement.why_not_compared(plan) if asked and not is_float(plan.dtype) else ""
-    return {"bits": agreement.agreements(rows) if asked else [], "no_bits": why_not}
-
-
 def _verdict_values(rows: Sequence[SummaryRow], of_run: Sequence[Verdict], attempts: Sequence[dict]) -> dict[str, Any]:
     """The answer, the grades and the verdicts of one run, in words."""
     lines = [(verdict.ranks, verdict.cache, verdict_sentence.lines(verdict)) for verdict in of_run]
     grades = {"grades": grade_lines(rows), "noise": noise_of_all(rows)}
     return {"answer": answer(rows, of_run, attempts), **grades, "verdicts": lines}
-
-
-def _foldings(rows: Sequence[SummaryRow], native: Mapping[str, Any], models: Sequence[Model]) -> dict[str, Folding]:
-    """How the sections that rest on fits and tests begin."""
-    worst = max((row["grade"] for row in rows), key=GRADES.index, default=NOT_RELIABLE)
-    return {
-        "models": of_models(models),
-        "likeness": of_resemblance(native["likeness"]),
-        "guidelines": of_guidelines(native["guidelines"], worst),
-        "rivals": of_rivals(native["rivals"], worst),
-    }
 
 
 def _models(points: pd.DataFrame, own: Mapping[str, Algorithm]) -> tuple[list[Model], list[tuple[str, str]]]:
@@ -369,3 +192,175 @@ def _models_section(
     scores = list(description.SCORES.values())
     content = {"models": description.model_lines(models), "unfit": unfit, "scores": scores, "not_drawn": reasons}
     return {**content, "model_pictures": pictures, "files": files}
+
+
+def _foldings(rows: Sequence[SummaryRow], native: Mapping[str, Any], models: Sequence[Model]) -> dict[str, Folding]:
+    """How the sections that rest on fits and tests begin."""
+    worst = max((row["grade"] for row in rows), key=GRADES.index, default=NOT_RELIABLE)
+    return {
+        "models": of_models(models),
+        "likeness": of_resemblance(native["likeness"]),
+        "guidelines": of_guidelines(native["guidelines"], worst),
+        "rivals": of_rivals(native["rivals"], worst),
+    }
+
+
+def _tables(plan: Plan, rows: Sequence[SummaryRow], least: Mapping[int, Bounds]) -> list[dict[str, Any]]:
+    """A table of times for each rank count and cache that has rows."""
+    return [
+        time_table(plan, ranks, cache, of, least.get(ranks))
+        for ranks, cache in product(plan.ranks, plan.caches)
+        if (of := [row for row in rows if (row["ranks"], row["cache"]) == (ranks, cache)])
+    ]
+
+
+def _bits(plan: Plan, rows: Sequence[SummaryRow]) -> dict[str, Any]:
+    """Which results agree bit by bit, where that was asked, or why they were not compared."""
+    asked = plan.check == "bits"
+    why_not = agreement.why_not_compared(plan) if asked and not is_float(plan.dtype) else ""
+    return {"bits": agreement.agreements(rows) if asked else [], "no_bits": why_not}
+
+
+def _sections_of_wings(folder: RunFolder) -> dict[str, Any]:
+    """What wings add to the values of a run. Raises RunError."""
+    values = {"stragglers": [], "stragglers_first": False, "straggler_pictures": []}
+    for section in offered("section"):
+        values |= section(folder)
+    return values
+
+
+def common_frame(folders: Sequence[RunFolder], frames: Sequence[pd.DataFrame]) -> pd.DataFrame | None:
+    """The rows of all runs in one frame, the oldest run first; None: a single run. Raises RunError.
+
+    Further columns are created, text, and plan, a number for each different plan.
+    """
+    if len(folders) < 2:
+        return None
+    plans: list[dict] = []
+    marked = []
+    for folder, frame in zip(folders, frames):
+        plan = _plan_key(folder.plan())
+        if plan not in plans:
+            plans.append(plan)
+        marked.append(frame.assign(created=str(folder.open().get("created", "")), plan=plans.index(plan)))
+    together = pd.concat(marked, ignore_index=True)
+    return together.sort_values("created", kind="stable", ignore_index=True)
+
+
+def _plan_key(plan: Plan) -> dict:
+    """What of a plan decides which cells are measured and how, as JSON has it."""
+    kept = {name: value for name, value in asdict(plan).items() if name not in NOT_OF_A_PLAN}
+    return json.loads(json.dumps(kept, default=str))
+
+
+def of_models(models: Sequence[Model]) -> Folding:
+    """Folded where the models miss times by more than LARGE_ERROR, median over the series."""
+    for name, where in ((OUTSIDE, "at rank counts left out of the fit"), (INSIDE, "at the fitted times")):
+        errors = [model.errors[name].median for model in models if name in model.errors]
+        if errors:
+            error = median(errors)
+            words = f"median error {_per_cent(error)} {where}"
+            return Folding(
+                error <= LARGE_ERROR, words if error <= LARGE_ERROR else f"{words}: too large to rely on, so folded"
+            )
+    return Folding(not models, "errors unknown, so folded" if models else "none could be fitted")
+
+
+def of_resemblance(likeness: dict[str, Any]) -> Folding:
+    """Folded where nothing is known, where few sizes name an algorithm, or where the tolerance is above LARGE_ERROR."""
+    if likeness["why"]:
+        return Folding(False, f"unknown: {likeness['why']}")
+    guesses = [guess for cells in likeness["lines"].values() for guess in cells.values()]
+    named = sum(bool(guess.names) for guess in guesses)
+    tolerance = median(likeness["ranks"].values())
+    words = f"named at {named} of {len(guesses)} points, with a tolerance of {_per_cent(tolerance)}"
+    is_sure = tolerance <= LARGE_ERROR and 2 * named >= len(guesses)
+    return Folding(is_sure, words if is_sure else f"{words}: too uncertain to rely on, so folded")
+
+
+def of_guidelines(guidelines: dict[str, Any], level: str) -> Folding:
+    """Folded where nothing was compared or violated, or where the times are not reliable."""
+    if not guidelines["compared"]:
+        return Folding(False, "none could be checked")
+    lines = len(guidelines["lines"])
+    return _of_lines(lines, f"{lines or 'none'} of the guidelines violated", level)
+
+
+def of_rivals(rivals: dict[str, Any], level: str) -> Folding:
+    """Folded where nothing was compared, where native is nowhere slower, or where the times are not reliable."""
+    if not rivals["compared"]:
+        return Folding(False, "none could be compared")
+    lines = len(rivals["lines"])
+    faster = len({line["against"] for line in rivals["lines"]})
+    return _of_lines(lines, f"{faster or 'none'} of the rivals faster than native somewhere", level)
+
+
+def _of_lines(lines: int, words: str, level: str) -> Folding:
+    if level == NOT_RELIABLE:
+        return Folding(False, f"{words}; the times are not reliable, so folded")
+    return Folding(bool(lines), words)
+
+
+def _per_cent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _rendered(**values: Any) -> str:
+    """The page; its policy names its script and its style by their hashes."""
+    style = theme() + asset(__package__, "web/report.css")
+    script = asset(__package__, *(f"web/{name}.js" for name in SCRIPTS))
+    template = _engine().get_template("report.html.j2")
+    return template.render(style=style, script=script, policy=policy([style], [script]), **values)
+
+
+def _engine() -> Environment:
+    made = engine(__package__)
+    made.filters |= {"ulps": agreement.ulps, "size": format_size, "digits": three_digits, "in_ranks": in_ranks}
+    made.globals |= {"script_data": script_data, "charts_of": _charts_of}
+    return made
+
+
+def _charts_of(pictures: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """What the script draws, by the stems of the pictures."""
+    return {picture["stem"]: picture["live"] for picture in pictures if picture["live"]}
+
+
+def default_page(folders: Sequence[RunFolder]) -> Path:
+    """The page about `folders` where no name is given: `report.html`, or the first free one of `report-2.html`, ...
+
+    It stands in the folder of a single run, or in the working folder for several. A name is free where there is no file
+    or a page about the same runs; in the folder of a single run also where a file does not say what it is about. Raises
+    OSError: a run.json, or what stands at such a name, cannot be read.
+    """
+    runs, place = fingerprints(folders), folders[0].path if len(folders) == 1 else Path()
+    free = {None, runs, ""} if len(folders) == 1 else {None, runs}
+    names = chain(["report.html"], (f"report-{number}.html" for number in count(2)))
+    return next(place / name for name in names if _runs_of_page(place / name) in free)
+
+
+def fingerprints(folders: Sequence[RunFolder]) -> str:
+    """What the head of a page about `folders` names: one word for each run, sorted. Raises OSError."""
+    return " ".join(sorted(hashlib.sha256(read_kept(folder.run_json)).hexdigest()[:16] for folder in folders))
+
+
+def _runs_of_page(path: Path) -> str | None:
+    """The fingerprints that a page names; empty: it names none; None: there is no file. Raises OSError."""
+    if not os.path.lexists(path):
+        return None
+    with open_kept(path) as file:
+        named = NAMED_RUNS.search(file.read(HEAD_NBYTES))
+    return named[1].decode() if named else ""
+
+
+def refuse_no_folder(path: Path) -> None:
+    """Raises OSError where `path` is a link, which could lead anywhere, or a file."""
+    if path.is_symlink() or (path.exists() and not path.is_dir()):
+        raise OSError(
+            EEXIST, "no folder; the figures need a folder of this name, so name the page otherwise", str(path)
+        )
+
+
+def links(folder: RunFolder, start: Path) -> list[tuple[str, str]]:
+    """(name, relative address) of the run's files that exist and are worth a link."""
+    paths = [path for path in (folder.summary_csv, folder.run_json) if path.is_file()]
+    return [(path.name, quote(Path(os.path.relpath(path, start)).as_posix())) for path in paths]

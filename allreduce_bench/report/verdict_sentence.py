@@ -1,7 +1,4 @@
-"""A verdict in sentences.
-
-What the times of one algorithm say by themselves, in sentences.
-"""
+"""A verdict in sentences; and what the times of one algorithm say by themselves, where there is no other."""
 
 from collections.abc import Mapping, Sequence
 from math import log2
@@ -31,6 +28,7 @@ from ..runs.typed_json import printable
 from ..stats import LEAST_FOR_INTERVAL, geometric_mean, launch_confidence
 from ..units import as_printed, format_size, format_time, three_digits
 
+# words
 MOST_NAMED = 4  # algorithms in one sentence
 SWITCH_POINT = "switch point"
 MARGIN = f"{NEGLIGIBLE - 1:.0%}".replace("%", " %")
@@ -43,6 +41,7 @@ REASONS = {
     DOUBTED: "an algorithm that is not ranked may be the fastest",
     NOISE: "the difference between launches exceeds that between algorithms; use more launches (--launches)",
 }
+MOST_OF_LATENCY = 4096  # bytes: the time of a larger size is mostly that of its bytes, so it is called no latency
 
 
 class Line(NamedTuple):
@@ -98,6 +97,11 @@ def _together_line(stretch: Stretch, grade: str) -> Line:
     return Line(span_words(stretch), "", f"no single size shows a winner; {fastest}{ratio}")
 
 
+def _hand_over_line(over: HandOver, before: Stretch, after: Stretch) -> Line:
+    at = f"about {_rounded_size(over.nbytes)}, between {format_size(over.low)} and {format_size(over.high)} (95 %)"
+    return Line("", SWITCH_POINT, f" from {leaders_words(before)} to {leaders_words(after)}: {at}")
+
+
 def advantage_words(advantage: Advantage | None, grade: str, is_second: bool = False) -> str:
     """`, 2.00 times faster than native [1.81, 2.21] (94 %, geometric mean of 4 sizes)`; empty: there is no rival.
 
@@ -128,14 +132,11 @@ def confidence(launches: int) -> str:
     return f"{launch_confidence(launches):.0%}".replace("%", " %")
 
 
-def _hand_over_line(over: HandOver, before: Stretch, after: Stretch) -> Line:
-    at = f"about {_rounded_size(over.nbytes)}, between {format_size(over.low)} and {format_size(over.high)} (95 %)"
-    return Line("", SWITCH_POINT, f" from {leaders_words(before)} to {leaders_words(after)}: {at}")
-
-
-def _few(names: Sequence[str]) -> str:
-    more = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+def span_words(stretch: Stretch) -> str:
+    """`8 B`, `32 B to 4 KiB except 1 KiB`."""
+    low, high = format_size(stretch.low), format_size(stretch.high)
+    but = f" except {', '.join(map(format_size, stretch.exceptions))}" if stretch.exceptions else ""
+    return low if low == high else f"{low} to {high}{but}"
 
 
 def leaders_words(stretch: Stretch) -> str:
@@ -145,20 +146,15 @@ def leaders_words(stretch: Stretch) -> str:
     return " or ".join(stretch.leaders) if len(stretch.leaders) <= MOST_NAMED else "others"
 
 
+def _few(names: Sequence[str]) -> str:
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
 def _rounded_size(nbytes: float) -> str:
     """`13 KiB`: two digits, since it is known no better."""
     unit = 1024 ** (int(log2(nbytes)) // 10)
     return format_size(unit * (round(nbytes / unit) if nbytes >= 10 * unit else round(nbytes / unit, 1)))
-
-
-def span_words(stretch: Stretch) -> str:
-    """`8 B`, `32 B to 4 KiB except 1 KiB`."""
-    low, high = format_size(stretch.low), format_size(stretch.high)
-    but = f" except {', '.join(map(format_size, stretch.exceptions))}" if stretch.exceptions else ""
-    return low if low == high else f"{low} to {high}{but}"
-
-
-MOST_OF_LATENCY = 4096  # bytes: the time of a larger size is mostly that of its bytes, so it is called no latency
 
 
 def performance_words(found: Performance) -> str:
@@ -173,7 +169,13 @@ def performance_words(found: Performance) -> str:
 
 def contrast_sentences(rows: Sequence[SummaryRow], attempts: Sequence[Mapping[str, Any]]) -> list[str]:
     """A sentence for each contrast of the rows; `attempts`: the facts of the launches."""
-    return list(map(_sentence, contrasts(rows, sources_of(attempts))))
+    return list(map(_contrast_sentence, contrasts(rows, sources_of(attempts))))
+
+
+def _contrast_sentence(contrast: Contrast) -> str:
+    """`new.log compared with old.log: 25 of 25 slower, 1.6 to 25 times (most: 32 MiB); no interval`."""
+    words = directions_words(contrast.directions, NEGLIGIBLE - 1)
+    return f"{contrast.other} compared with {contrast.base}: {words}; no interval"
 
 
 def sources_of(attempts: Sequence[Mapping[str, Any]]) -> dict[str, str]:
@@ -183,9 +185,3 @@ def sources_of(attempts: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     if len(set(names.values())) < len(sources):
         names = {launch: str(source["launch"]) for launch, source in sources.items()}
     return {launch: printable(name) for launch, name in names.items()}
-
-
-def _sentence(contrast: Contrast) -> str:
-    """`new.log compared with old.log: 25 of 25 slower, 1.6 to 25 times (most: 32 MiB); no interval`."""
-    words = directions_words(contrast.directions, NEGLIGIBLE - 1)
-    return f"{contrast.other} compared with {contrast.base}: {words}; no interval"

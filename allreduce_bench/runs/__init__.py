@@ -1,9 +1,9 @@
 """What is planned, and what is kept of it.
 
 In: choices of a user. Out: a run folder, and its rows, read back without pandas. Read in this order: `cell`, `plan`
-(every choice, launches, cells), `sizes` and `cuts` (made for a plan), `start`, `hosts`, `nodelist`, `groups`, `dtypes`,
-`launch_choice` (parts of a plan), `schema` (the columns and the checksums), `recorder` and `unfinished` (write),
-`rows`, `chain` (the marks), `spans` (their raw times), `launch_facts`, `kept` (an attempt) and `folder` (read back what
-was finished, and what of it was damaged), `summary_csv`, `inventory` (which runs there are); `json_schema` describes
-the files; `pair_file` is the folder of a check of nodes.
+(every choice, launches, cells; sizes and cuts), `start` (launcher, hosts), `groups`, `injected`, `dtypes`,
+`launch_choice`, `command_of_plan` (parts of a plan), `schema` (the columns and the checksums), `recorder` (writes),
+`rows`, `chain` (marks and raw times against their checksums), `kept` (an attempt) and `folder` (read back what was
+finished, and what of it was damaged), `inventory` (which runs there are); `files` and `typed_json` read and write
+carefully; `json_schema` describes the files.
 """

@@ -1,6 +1,7 @@
-"""What a launch measures, the launch, and the generator of numbers that orders cells and draws random floats.
+"""What a launch measures, the launch, and how both are called in plans, files and tables.
 
-Where vectors lie, as `--placement` says it: at pages, where numpy puts them, or a number of bytes apart.
+Also the generator of numbers that orders cells and draws random floats, and the placements of vectors as `--placement`
+says them: at pages, where numpy puts them, or a number of bytes apart.
 """
 
 import re
@@ -14,12 +15,8 @@ from ..machine import PAGE_NBYTES
 from .schema import NUMPY, PAGE
 from .typed_json import Natural, NotNegative, Positive
 
-EXECUTORS = (
-    "sendrecv",
-    "pipelined",
-    "compiled",
-    "compiled-pipelined",
-)  # of the same steps; the first is the default
+# executors and algorithms
+EXECUTORS = ("sendrecv", "pipelined", "compiled", "compiled-pipelined")  # of the same steps; the first is the default
 PIPELINED = ("pipelined", "compiled-pipelined")  # those that cut steps, and post messages ahead
 COMPILED = ("compiled", "compiled-pipelined")  # those that call MPI without the interpreter
 NATIVE = "native"  # the library's own all-reduce, and the executor that calls it from Python
@@ -31,7 +28,11 @@ MOCKUPS = {  # algorithm -> the MPI functions, in order
     "native:reduce_scatter+allgatherv": ("MPI_Reduce_scatter", "MPI_Allgatherv"),
 }
 GUIDELINES = "guidelines"  # the word for native and all of these
+
+
+# texts
 LAUNCH_NAME = re.compile(r"([1-9]\d{0,8})r-([1-9]\d{0,8})")
+EXPECTED_PLACEMENT = f"expected page, numpy, or a difference in bytes below {PAGE_NBYTES}, such as 16"
 
 
 @dataclass(frozen=True)
@@ -118,25 +119,14 @@ def native_beside(executor: str | None) -> str:
     return NATIVES[executor in COMPILED]
 
 
-def splitmix64(start: int, places: np.ndarray) -> np.ndarray:
-    """The numbers at `places`, int64, of the generator that begins at `start`: uint64 [place]."""
-    bits = np.uint64(start) + (places + 1).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    bits = (bits ^ bits >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ bits >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
-    return bits ^ bits >> np.uint64(31)
-
-
-EXPECTED = f"expected page, numpy, or a difference in bytes below {PAGE_NBYTES}, such as 16"
-
-
 def parse_placements(text: str) -> tuple[str, ...]:
     """The placements of `page,numpy,16`, each once. Raises ValueError for what is none."""
     words = [word.strip() for word in text.split(",")]
     if unknown := [word for word in words if word not in (PAGE, NUMPY) and not (word.isascii() and word.isdigit())]:
-        raise ValueError(f"'{unknown[0]}' is no placement; {EXPECTED}")
+        raise ValueError(f"'{unknown[0]}' is no placement; {EXPECTED_PLACEMENT}")
     names = [word if word in (PAGE, NUMPY) else word.lstrip("0") or "0" for word in words]
     if too_far := [name for name in names if name.isdigit() and (len(name) > 4 or int(name) >= PAGE_NBYTES)]:
-        raise ValueError(f"a difference of {too_far[0]} bytes is a page or more; {EXPECTED}")
+        raise ValueError(f"a difference of {too_far[0]} bytes is a page or more; {EXPECTED_PLACEMENT}")
     return tuple(dict.fromkeys(names))
 
 
@@ -154,3 +144,11 @@ def refuse_odd_differences(placements: Sequence[str], itemsize: int) -> None:
         raise ValueError(
             f"--placement {odd[0]}: elements of {itemsize} bytes would not be aligned; use a multiple of {itemsize}"
         )
+
+
+def splitmix64(start: int, places: np.ndarray) -> np.ndarray:
+    """The numbers at `places`, int64, of the generator that begins at `start`: uint64 [place]."""
+    bits = np.uint64(start) + (places + 1).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    bits = (bits ^ bits >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ bits >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    return bits ^ bits >> np.uint64(31)

@@ -1,6 +1,7 @@
-"""What an attempt is as it is read; its marks, a line each, held against their checksums and the marks before them.
+"""An attempt as it is read: its marks and the rows of its cells, held against their checksums.
 
-The rows of an attempt's cells, held against the checksums that their marks hold, and read.
+A mark is a line about one cell; it holds the checksum of its own line, of the mark that it follows, and of the rows of
+its cell. So what was changed, lost or moved is found, and who was killed leaves no damage behind.
 """
 
 import csv
@@ -19,8 +20,13 @@ from .plan import Launch
 from .rows import Block, Row, RunError, blocks_of, checked_header, checked_row, csv_bytes
 from .schema import CELLS, CHECKED, REPETITIONS, UNCHECKED_VERSION, UNFINISHED, checksum, first_link, names
 
+# bounds of what is read
 MOST_HEADER_NBYTES = 65536
 MOST_LINES = 64  # of one mark: a reason may have several
+PIECE_NBYTES = 2**20  # read at once
+
+# columns with which rows and marks both begin
+COMMON = [row.name for row, _ in takewhile(lambda pair: pair[0] == pair[1], zip(REPETITIONS, CELLS))]
 
 
 class Damage(NamedTuple):
@@ -148,22 +154,6 @@ def end_of_marks(cells: Path, rows: Path, run_crc32: str) -> EndOfMarks | None:
     return end
 
 
-def phrase(error: Exception) -> str:
-    """What an error says, without the path."""
-    if isinstance(error, FileNotFoundError):
-        return "the file is missing"
-    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
-
-
-def first_line(path: Path) -> bytes:
-    """With its end; empty where there is none."""
-    try:
-        with open_kept(path) as file:
-            return file.readline(MOST_HEADER_NBYTES)
-    except OSError:
-        return b""  # it is said when the rows are read
-
-
 def _lines_of(body: bytes, run_crc32: str) -> Iterator[_Line]:
     """The lines of marks; quoted text may go over several lines of the file."""
     parts, i = io.BytesIO(body).readlines(), 0
@@ -200,10 +190,20 @@ def _was_whole(line: bytes) -> bool:
     return line.endswith(b"\n") and bool(line.strip(b"\0\n"))
 
 
-PIECE_NBYTES = 2**20  # read at once
-COMMON = [
-    row.name for row, _ in takewhile(lambda pair: pair[0] == pair[1], zip(REPETITIONS, CELLS))
-]  # begin both lines
+def phrase(error: Exception) -> str:
+    """What an error says, without the path."""
+    if isinstance(error, FileNotFoundError):
+        return "the file is missing"
+    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+
+
+def first_line(path: Path) -> bytes:
+    """The first line of a file with its end; empty where there is none."""
+    try:
+        with open_kept(path) as file:
+            return file.readline(MOST_HEADER_NBYTES)
+    except OSError:
+        return b""  # it is said when the rows are read
 
 
 def without_damaged(attempt: Attempt) -> Attempt:
@@ -216,27 +216,6 @@ def without_damaged(attempt: Attempt) -> Attempt:
             damage = Damage(attempt.path(".csv"), phrase(error), attempt.launch)
             attempt = attempt._replace(cells=marks, damages=[*attempt.damages, damage])
     return _with_whole_stamps(attempt) if any(mark["stamps_crc32"] for mark in attempt.cells) else attempt
-
-
-def blocks_of_cell(attempt: Attempt, mark: Row) -> Iterator[Block]:
-    """The rows of a whole cell, at most BLOCK_ROWS at once. Raises OSError, RunError."""
-    path, columns = attempt.path(".csv"), names(REPETITIONS)
-    place = f"{path}, {mark['algorithm']} {mark['nbytes']} B, row"
-    with open_kept(path) as file:
-        present = checked_header(_header(file)[:-1], columns)
-        file.seek(int(mark["rows_begin_nbytes"]))
-        yield from blocks_of(place, columns, present, _lines(file, int(mark["rows_nbytes"])))
-
-
-def _lines(file: BufferedReader, nbytes: int) -> Iterator[str]:
-    """The lines in the next bytes."""
-    while nbytes > 0 and (line := file.readline(nbytes)):
-        nbytes -= len(line)
-        yield line.decode(errors="replace")
-
-
-def _header(file: BufferedReader) -> bytes:
-    return file.readline(MOST_HEADER_NBYTES)
 
 
 def _with_whole_rows(attempt: Attempt) -> Attempt:
@@ -274,7 +253,7 @@ def _is_whole(file: BufferedReader, mark: Row, begin: int) -> bool:
 
 
 def _checksum(file: BufferedReader, nbytes: int) -> str:
-    """That of the next bytes; where there are fewer, of these."""
+    """The checksum of the next bytes; where there are fewer, of these."""
     value = 0
     while nbytes > 0 and (piece := file.read(min(nbytes, PIECE_NBYTES))):
         value = crc32(piece, value)
@@ -319,11 +298,8 @@ def _with_whole_stamps(attempt: Attempt) -> Attempt:
         path = attempt.launches / mark["stamps"]
         try:
             with open_kept(path) as file:
-                found = (
-                    ""
-                    if _checksum(file, os.fstat(file.fileno()).st_size) == mark["stamps_crc32"]
-                    else "the file was changed"
-                )
+                is_whole = _checksum(file, os.fstat(file.fileno()).st_size) == mark["stamps_crc32"]
+            found = "" if is_whole else "the file was changed"
         except OSError as error:
             found = phrase(error)
         if found:
@@ -331,3 +307,24 @@ def _with_whole_stamps(attempt: Attempt) -> Attempt:
         else:
             cells.append(mark)
     return attempt._replace(cells=cells, damages=[*attempt.damages, *damages])
+
+
+def blocks_of_cell(attempt: Attempt, mark: Row) -> Iterator[Block]:
+    """The rows of a whole cell, at most BLOCK_ROWS at once. Raises OSError, RunError."""
+    path, columns = attempt.path(".csv"), names(REPETITIONS)
+    place = f"{path}, {mark['algorithm']} {mark['nbytes']} B, row"
+    with open_kept(path) as file:
+        present = checked_header(_header(file)[:-1], columns)
+        file.seek(int(mark["rows_begin_nbytes"]))
+        yield from blocks_of(place, columns, present, _lines(file, int(mark["rows_nbytes"])))
+
+
+def _header(file: BufferedReader) -> bytes:
+    return file.readline(MOST_HEADER_NBYTES)
+
+
+def _lines(file: BufferedReader, nbytes: int) -> Iterator[str]:
+    """The lines in the next `nbytes` bytes, as text."""
+    while nbytes > 0 and (line := file.readline(nbytes)):
+        nbytes -= len(line)
+        yield line.decode(errors="replace")

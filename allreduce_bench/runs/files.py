@@ -1,10 +1,8 @@
-"""Reads files that may be anything: of a run folder only regular ones, of those that a user names a bounded part.
+"""Files of runs and files that users name: what is read is bounded, what is written is whole or absent.
 
-A FIFO would be waited on for ever, a link inside of a folder leads out of it, and /dev/zero has no end.
-
-Result files that are whole or absent: a full disk or an interrupt never leaves half of one in place.
-
-What is there and is no regular file is never replaced: a device, a FIFO, a link, a folder.
+Read: of a run folder only regular files, of those that a user names a bounded part. A FIFO would be waited on for ever,
+a link inside of a folder leads out of it, and /dev/zero has no end. Written: a full disk or an interrupt never leaves
+half of a file in place, and what is there and is no regular file is never replaced: a device, a FIFO, a link, a folder.
 """
 
 import os
@@ -25,6 +23,7 @@ KINDS = (
     (stat.S_ISCHR, "a character device"),
     (stat.S_ISBLK, "a block device"),
 )
+STREAM = re.compile(r"/dev/(?:stdout|stderr|fd/\d{1,9})|/proc/self/fd/\d{1,9}")  # what this process has open
 
 
 def kind_of_file(mode: int) -> str:
@@ -38,14 +37,21 @@ def open_kept(path: Path) -> BufferedReader:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         if path.is_symlink() or path.exists():  # a link and a socket cannot be opened so
-            _refuse_special(path, os.lstat(path).st_mode)
+            _refuse_to_read(path, os.lstat(path).st_mode)
         raise
     try:
-        _refuse_special(path, os.fstat(handle).st_mode)
+        _refuse_to_read(path, os.fstat(handle).st_mode)
         return open(handle, "rb")
     except BaseException:
         os.close(handle)
         raise
+
+
+def _refuse_to_read(path: Path, mode: int) -> None:
+    """Raises OSError where `mode` is not that of a regular file."""
+    if kind := kind_of_file(mode):
+        number = ELOOP if stat.S_ISLNK(mode) else EINVAL
+        raise OSError(number, f"{kind}; a run folder holds regular files only: remove it", str(path))
 
 
 def read_kept(path: Path, most_nbytes: int = MOST_NBYTES) -> bytes:
@@ -66,20 +72,11 @@ def read_given_text(path: Path, most_nbytes: int) -> str:
 
 
 def _at_most(file: BufferedReader, path: Path, most_nbytes: int) -> bytes:
+    """The content of an open file. Raises OSError where it is longer than `most_nbytes`."""
     content = file.read(most_nbytes + 1)
     if len(content) > most_nbytes:
         raise OSError(EFBIG, f"more than {most_nbytes:,} bytes, the largest size that is read", str(path))
     return content
-
-
-def _refuse_special(path: Path, mode: int) -> None:
-    """Raises OSError where `mode` is not that of a regular file."""
-    if kind := kind_of_file(mode):
-        number = ELOOP if stat.S_ISLNK(mode) else EINVAL
-        raise OSError(number, f"{kind}; a run folder holds regular files only: remove it", str(path))
-
-
-STREAM = re.compile(r"/dev/(?:stdout|stderr|fd/\d{1,9})|/proc/self/fd/\d{1,9}")  # what this process has open
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:

@@ -1,7 +1,4 @@
-"""Where a run keeps what, and reading it back without pandas; only what was finished is handed out.
-
-What a merged run says of its sources.
-"""
+"""Where a run keeps what, and reading it back without pandas; only what was finished is handed out."""
 
 import os
 import re
@@ -19,18 +16,10 @@ from .schema import REPETITIONS, SCHEMA_VERSION, UNCHECKED_VERSION, UNFINISHED, 
 if TYPE_CHECKING:
     from .kept import Attempt, Damage
 
+
 CellKey = tuple[str, ...]  # the values of KEY, as written
-KEY = (
-    "algorithm",
-    "executor",
-    "count",
-    "segment",
-    "window",
-    "cache",
-    "groups",
-    "arrival",
-    "placement",
-)  # what tells a cell from the others of its launch
+# what tells a cell from the others of its launch
+KEY = ("algorithm", "executor", "count", "segment", "window", "cache", "groups", "arrival", "placement")
 KEPT = (*UNFINISHED, "wrong")  # states that count in every attempt
 FILE_NAME = re.compile(r"([^.]+)\.([1-9][0-9]{0,8})(?:\.json|\.csv|\.cells\.csv)")  # launch and attempt
 
@@ -237,21 +226,9 @@ class RunFolder:
         return [row for attempt in self.kept(wanted, with_rows) for row in attempt.cells]
 
 
-def key_of(row: Row) -> CellKey:
-    """The values of KEY."""
-    return tuple(row[name] for name in KEY)
-
-
 def _is_first_finished(row: Row, first_attempts: dict[tuple[str, ...], int]) -> bool:
     """Whether its attempt is the first one that finished this cell of its launch."""
     return first_attempts[(row["launch"], *key_of(row))] == int(row["attempt"] or 0)
-
-
-def run_names(folders: Sequence[RunFolder]) -> list[str]:
-    """A name for each folder that tells it from the others: its own, or its path where two are called the same."""
-    paths = [folder.path.resolve() for folder in folders]
-    own = [path.name for path in paths]
-    return [str(path) if own.count(path.name) > 1 else path.name for path in paths]
 
 
 def _unchecked_blocks(attempt: "Attempt", done: set[tuple[str, ...]]) -> Iterator[Block]:
@@ -265,8 +242,20 @@ def _unchecked_blocks(attempt: "Attempt", done: set[tuple[str, ...]]) -> Iterato
             start = stop
 
 
+def key_of(row: Row) -> CellKey:
+    """The values of KEY."""
+    return tuple(row[name] for name in KEY)
+
+
+def run_names(folders: Sequence[RunFolder]) -> list[str]:
+    """A name for each folder that tells it from the others: its own, or its path where two are called the same."""
+    paths = [folder.path.resolve() for folder in folders]
+    own = [path.name for path in paths]
+    return [str(path) if own.count(path.name) > 1 else path.name for path in paths]
+
+
 def merged_sources(folder: RunFolder) -> list[dict[str, Any]]:
-    """Of a merged run its sources: name, sha256, seed and {their launch: ours}; of any other none. Raises RunError."""
+    """The sources of a merged run: name, sha256, seed and {their launch: ours}; none of any other. Raises RunError."""
     merged = folder.open().get("merged", [])
     kinds = {"name": str, "sha256": str, "seed": int, "launches": dict}
     if isinstance(merged, list) and all(

@@ -8,13 +8,12 @@ rank 5. `run --arrival` delays ranks after the common start of a call by a patte
 * ramp: rank r of p by s r / (p - 1)
 * random: each rank in each call by a number drawn evenly from 0 to s, the same numbers for all algorithms
 * half-late: the upper half of the ranks by s
-* the path of a trace, see `arrival_trace`: its delays as they are, its steps one after the other and again
+* the path of a trace of arrivals: its delays as they are, its steps one after the other and again
 
 s is what `--late-by` says: a time, or a multiple of the median time of the library's own all-reduce of that size.
 
-A trace of arrivals: how late each rank was ready in each step of a job, to be replayed by `run --arrival FILE.csv`.
-
-A CSV with the header `step,rank,late_s` and one line per step and rank; `late_s` counts from the step's first rank.
+A trace says how late each rank was ready in each step of a job: a CSV with the header `step,rank,late_s` and one line
+per step and rank; `late_s` counts from the step's first rank.
 """
 
 import csv
@@ -29,9 +28,16 @@ import numpy as np
 
 from ..units import nearest, parse_duration
 
+# patterns
 NONE, ONE_LATE, RAMP, RANDOM, HALF_LATE = "none", "one-late", "ramp", "random", "half-late"
 PATTERNS = (ONE_LATE, RAMP, RANDOM, HALF_LATE)
+
+
+# traces
 TRACE = ".csv"  # how the name of a trace ends
+HEADER = ["step", "rank", "late_s"]
+LARGEST_NBYTES = 64 * 2**20
+LONGEST_S = 3600.0  # of a delay
 
 
 class Slowdown(NamedTuple):
@@ -39,6 +45,26 @@ class Slowdown(NamedTuple):
 
     rank: int
     share: float  # of the phase, by which it is longer
+
+
+class LateBy(NamedTuple):
+    """The largest delay of a pattern: one of the two."""
+
+    factor: float | None = None  # of the median time of the library's own all-reduce
+    seconds: float | None = None
+
+
+class TraceError(ValueError):
+    """A trace that cannot be replayed, in words."""
+
+
+def parse_phase(text: str) -> float:
+    """Seconds of a duration with its unit, such as `20ms`. Raises ValueError, also for a number alone."""
+    if re.fullmatch(r"\s*\d+(\.\d+)?\s*", text) and float(text):
+        raise ValueError(
+            f"'{text}' has no unit; expected such as {text.strip()}ms, {text.strip()}us or {text.strip()}s"
+        )
+    return parse_duration(text)
 
 
 def parse_slowdown(text: str) -> str:
@@ -58,15 +84,6 @@ def slowdown_of(word: str) -> Slowdown:
 def factor_of(slowdowns: Sequence[str], rank: int) -> float:
     """How many times as long the phase of work of `rank` takes as that of a rank without a slowdown."""
     return 1.0 + sum(slowdown.share for slowdown in map(slowdown_of, slowdowns) if slowdown.rank == rank)
-
-
-def parse_phase(text: str) -> float:
-    """Seconds of a duration with its unit, such as `20ms`. Raises ValueError, also for a number alone."""
-    if re.fullmatch(r"\s*\d+(\.\d+)?\s*", text) and float(text):
-        raise ValueError(
-            f"'{text}' has no unit; expected such as {text.strip()}ms, {text.strip()}us or {text.strip()}s"
-        )
-    return parse_duration(text)
 
 
 def longest_phase_s(compute_s: float, slowdowns: Sequence[str]) -> float:
@@ -89,13 +106,6 @@ def refuse_slowdowns(compute_s: float, slowdowns: Sequence[str], ranks: Sequence
             )
     if len({*named}) < len(named):
         raise ValueError("--inject-slowdown names one rank twice; name each rank once")
-
-
-class LateBy(NamedTuple):
-    """The largest delay of a pattern: one of the two."""
-
-    factor: float | None = None  # of the median time of the library's own all-reduce
-    seconds: float | None = None
 
 
 def parse_arrivals(text: str) -> tuple[str, ...]:
@@ -152,13 +162,36 @@ def longest_delay_s(arrivals: Sequence[str], late_by: str) -> float:
     return (late_by_of(late_by).seconds or 0.0) if set(arrivals) & {*PATTERNS} else 0.0
 
 
-HEADER = ["step", "rank", "late_s"]
-LARGEST_NBYTES = 64 * 2**20
-LONGEST_S = 3600.0  # of a delay
+def traces_of(arrivals: Sequence[str]) -> list[str]:
+    """The paths of the traces among the patterns of a plan."""
+    return [name for name in arrivals if name.endswith(TRACE)]
 
 
-class TraceError(ValueError):
-    """A trace that cannot be replayed, in words."""
+def refuse_traces(arrivals: Sequence[str], digests: Sequence[str], ranks: Sequence[int]) -> float:
+    """The largest delay of the traces among `arrivals`, seconds; 0: there is none.
+
+    Raises TraceError for one that cannot be replayed by a launch of each of `ranks`.
+    """
+    traces = [trace_for(path, digest, ranks) for path, digest in zip(traces_of(arrivals), digests, strict=True)]
+    return max((float(trace.max()) for trace in traces), default=0.0)
+
+
+def trace_for(path: str, digest: str, ranks: Sequence[int]) -> np.ndarray:
+    """The trace, which must be what it was when the run was planned, of as many ranks as each of `ranks`.
+
+    Raises TraceError.
+    """
+    if digest_of_trace(path) != digest:
+        raise TraceError(f"{path}: changed since the run was planned; restore it, or start a new run")
+    trace = read_trace(Path(path))
+    if other := [size for size in ranks if size != trace.shape[1]]:
+        raise TraceError(f"{path}: a trace of {trace.shape[1]} ranks, expected {other[0]}; use -n {trace.shape[1]}")
+    return trace
+
+
+def digest_of_trace(path: str) -> str:
+    """SHA-256 of its content. Raises TraceError."""
+    return sha256(_content(Path(path))).hexdigest()
 
 
 def read_trace(path: Path) -> np.ndarray:
@@ -183,39 +216,8 @@ def read_trace(path: Path) -> np.ndarray:
     return np.array([[late_s[step, rank] for rank in range(size)] for step in steps])
 
 
-def trace_for(path: str, digest: str, ranks: Sequence[int]) -> np.ndarray:
-    """The trace, which must be what it was when the run was planned, of as many ranks as each of `ranks`.
-
-    Raises TraceError.
-    """
-    if digest_of_trace(path) != digest:
-        raise TraceError(f"{path}: changed since the run was planned; restore it, or start a new run")
-    trace = read_trace(Path(path))
-    if other := [size for size in ranks if size != trace.shape[1]]:
-        raise TraceError(f"{path}: a trace of {trace.shape[1]} ranks, expected {other[0]}; use -n {trace.shape[1]}")
-    return trace
-
-
-def refuse_traces(arrivals: Sequence[str], digests: Sequence[str], ranks: Sequence[int]) -> float:
-    """The largest delay of the traces among `arrivals`, seconds; 0: there is none.
-
-    Raises TraceError for one that cannot be replayed by a launch of each of `ranks`.
-    """
-    traces = [trace_for(path, digest, ranks) for path, digest in zip(traces_of(arrivals), digests, strict=True)]
-    return max((float(trace.max()) for trace in traces), default=0.0)
-
-
-def traces_of(arrivals: Sequence[str]) -> list[str]:
-    """The paths of the traces among the patterns of a plan."""
-    return [name for name in arrivals if name.endswith(TRACE)]
-
-
-def digest_of_trace(path: str) -> str:
-    """SHA-256 of its content. Raises TraceError."""
-    return sha256(_content(Path(path))).hexdigest()
-
-
 def _content(path: Path) -> bytes:
+    """The bytes of a trace. Raises TraceError."""
     try:
         with open(path, "rb") as file:
             content = file.read(LARGEST_NBYTES + 1)
@@ -228,15 +230,11 @@ def _content(path: Path) -> bytes:
 
 
 def _fields(path: Path, line: int, fields: Sequence[str]) -> tuple[int, int, float]:
+    """Step, rank and seconds of one line. Raises TraceError."""
     try:
         (step, rank), late_s = map(int, fields[:2]), float(fields[2])
-        if (
-            len(fields) == len(HEADER)
-            and step >= 0
-            and 0 <= rank < 10**7
-            and isfinite(late_s)
-            and 0 <= late_s <= LONGEST_S
-        ):
+        is_time = isfinite(late_s) and 0 <= late_s <= LONGEST_S
+        if len(fields) == len(HEADER) and step >= 0 and 0 <= rank < 10**7 and is_time:
             return step, rank, late_s
     except (ValueError, IndexError):
         pass

@@ -1,19 +1,18 @@
-"""The sizes of a sweep. Only who makes a plan needs them.
+"""What a run shall measure: decided once, written to run.json, never changed.
 
-What a run shall measure: decided once, written to run.json, never changed.
+Beside the plan, for those who make one: the sizes of a sweep, and where the pipelined executors cut steps.
 
-Where the pipelined executors cut steps: as asked for, or by what a message, a byte and its reduction cost.
+A cut is as asked for, or by what a message, a byte and its reduction cost. A message of m bytes is cut into pieces of g
+bytes, so that the next piece is received while the last one is reduced. That takes about max(beta, gamma) m for the
+longer of the two activities, min(beta, gamma) g for the piece that nothing overlaps with, and alpha for each of m / g
+pieces. The sum is smallest at g = sqrt(m alpha / min(beta, gamma)): the optimum of a pipeline with two stages, as in
+Chan, Heimlich, Purkayastha and van de Geijn, "Collective communication: theory, practice, and experience" (2007), for
+pipelined trees. m is the block of a rank, 1/p of the vector.
 
-A message of m bytes is cut into pieces of g bytes, so that the next piece is received while the last one is reduced.
-That takes about max(beta, gamma) m for the longer of the two activities, min(beta, gamma) g for the piece that nothing
-overlaps with, and alpha for each of m / g pieces. The sum is smallest at g = sqrt(m alpha / min(beta, gamma)): the
-optimum of a pipeline with two stages, as in Chan, Heimlich, Purkayastha and van de Geijn, "Collective communication:
-theory, practice, and experience" (2007), for pipelined trees. m is the block of a rank, 1/p of the vector.
-
-Over a link whose rate is named a segment is short: both MPIs send up to 64 KiB over TCP at once, but ask the receiver
-of a longer message first, and the answer waits behind other messages. On four virtual hosts at 100 Mbit/s, with 8 MiB
-and Open MPI, ring reached 90 % of the limit with the segment of the formula, 98 % with 60 KiB; two_tree 63 % of its own
-limit with 128 KiB, 97 % with 16 KiB.
+Over a link whose rate is named a segment is short (OVER_A_LINK_NBYTES): both MPIs send up to 64 KiB over TCP at once,
+but ask the receiver of a longer message first, and the answer waits behind other messages. On four virtual hosts at 100
+Mbit/s, with 8 MiB and Open MPI, ring reached 90 % of the limit with the segment of the formula, 98 % with 60 KiB;
+two_tree 63 % of its own limit with 128 KiB, 97 % with 16 KiB.
 """
 
 from dataclasses import asdict, dataclass, field
@@ -36,6 +35,8 @@ from .cell import (
     CutPrices,
     Launch,
     competitor_name,
+    parse_placements,
+    refuse_odd_differences,
     splitmix64,
 )
 from .dtypes import DTYPES, MOST_RANKS, is_float
@@ -56,33 +57,15 @@ from .schema import (
 from .start import Start
 from .typed_json import JsonError, Natural, NotNegative, Positive, at_least, not_empty, one_of, read_as
 
-MAX_SIZES = 1000
-
-
-def geometric_sizes(first: int, last: int, factor: float, itemsize: int = 1) -> tuple[int, ...]:
-    """Sizes in bytes from `first` up to `last`, each `factor` times the one before, in whole elements.
-
-    Raises PlanError.
-    """
-    if first > last:
-        raise PlanError(f"the smallest size, {first} bytes, is above the largest, {last} bytes")
-    if not 1 < factor < float("inf"):
-        raise PlanError(f"the step factor must be above 1, found {factor:g}")
-    if first < 1:
-        raise PlanError("a geometric sweep starts at 1 byte or more; --sizes takes 0 too")
-    if log(last / first) / log(factor) > MAX_SIZES:
-        raise PlanError(f"a step factor of {factor:g} makes more than {MAX_SIZES} sizes; use a larger one")
-    exact = [first * factor**i for i in range(int(log(last / first) / log(factor) + 1e-9) + 1)]
-    sizes = [first, *(round(size / itemsize) * itemsize for size in exact[1:])]
-    return tuple(dict.fromkeys(sizes))
-
-
+# choices
 DEFAULT_SEGMENT_NBYTES = 128 * 1024  # of pipelined algorithms
+DEFAULT_WINDOW = 4  # messages
+BOUNDED_RANKS = 64  # beyond, algorithms whose cost grows with p times n run only when they are named
+INPUTS = ("changing", "same")  # of consecutive calls
+OPS = ("sum", "avg", "prod", "max", "min")
 LARGEST_SEED = 2**31
 MOST_PLANNED_RANKS, MOST_LAUNCHES = 10_000_000, 1_000_000
-BOUNDED_RANKS = 64  # beyond, algorithms whose cost grows with p times n run only when they are named
-INPUTS = ("changing", "same")
-OPS = ("sum", "avg", "prod", "max", "min")
+MAX_SIZES = 1000  # of a geometric sweep
 LATER_FIELDS = {  # plans may lack them
     **{"executors": [EXECUTORS[0]], "window": None, "cuts": [], "cut_prices": None},
     **{"compute_s": 0.0, "work": "spin", "inject_slowdown": []},
@@ -90,6 +73,14 @@ LATER_FIELDS = {  # plans may lack them
     **{"placement": [UNKNOWN_PLACEMENT], "inputs": "same"},
 }
 TIME_USED_UP = "the time of --within was used up"  # the reason of a cell that had no time left
+
+
+# cuts
+SHORTEST_NBYTES, LONGEST_NBYTES = 64 * 1024, 4 * 1024 * 1024  # of a chosen segment: below, messages cost too much
+FEWEST_PIECES = 2  # of a message; with fewer it goes whole
+OVER_A_LINK_NBYTES = 16 * 1024  # of a segment, where the rate of a link is named
+STEP_NBYTES = 1024  # a chosen segment is a whole number of these, so that it holds whole elements of every type
+NOMINAL = CutPrices(2e-6, 1e-10, 1e-10, "nominal")  # two ranks on one node: 2 us, 10 GB/s both ways
 
 
 class PlanError(ValueError):
@@ -216,8 +207,6 @@ class Plan:
             raise PlanError(str(error)) from error
 
     def _refuse_placement(self) -> None:
-        from .cell import parse_placements, refuse_odd_differences  # late: few runs ask
-
         try:
             if parse_placements(",".join(self.placement)) != self.placement:
                 raise PlanError(
@@ -334,7 +323,7 @@ class Plan:
 
 
 class ImportedPlan(Plan):
-    """What the logs of another tool hold. Logs are ragged: its cells are those of the marks, and none is planned."""
+    """The plan of imported logs. Logs are ragged: its cells are those of the marks, and none is planned."""
 
     def _refuse_arithmetic(self) -> None:
         """Type and operation are what the logs say; empty where they do not."""
@@ -349,21 +338,27 @@ class ImportedPlan(Plan):
         return []
 
 
-SHORTEST_NBYTES, LONGEST_NBYTES = 64 * 1024, 4 * 1024 * 1024  # of a chosen segment: below, messages cost too much
-FEWEST_PIECES = 2
-OVER_A_LINK_NBYTES = 16 * 1024
-STEP_NBYTES = 1024  # a chosen segment is a whole number of these, so that it holds whole elements of every type
-DEFAULT_WINDOW = 4  # messages
-NOMINAL = CutPrices(2e-6, 1e-10, 1e-10, "nominal")  # two ranks on one node: 2 us, 10 GB/s both ways
+def geometric_sizes(first: int, last: int, factor: float, itemsize: int = 1) -> tuple[int, ...]:
+    """Sizes in bytes from `first` up to `last`, each `factor` times the one before, in whole elements.
+
+    Raises PlanError.
+    """
+    if first > last:
+        raise PlanError(f"the smallest size, {first} bytes, is above the largest, {last} bytes")
+    if not 1 < factor < inf:
+        raise PlanError(f"the step factor must be above 1, found {factor:g}")
+    if first < 1:
+        raise PlanError("a geometric sweep starts at 1 byte or more; --sizes takes 0 too")
+    if log(last / first) / log(factor) > MAX_SIZES:
+        raise PlanError(f"a step factor of {factor:g} makes more than {MAX_SIZES} sizes; use a larger one")
+    exact = [first * factor**i for i in range(int(log(last / first) / log(factor) + 1e-9) + 1)]
+    sizes = [first, *(round(size / itemsize) * itemsize for size in exact[1:])]
+    return tuple(dict.fromkeys(sizes))
 
 
-def chosen_segment_nbytes(message_nbytes: float, prices: CutPrices) -> int | None:
-    """Bytes of a segment of messages of `message_nbytes`; None: they go whole, fewer than FEWEST_PIECES are best."""
-    per_byte = min(prices.beta_s_per_byte, prices.gamma_s_per_byte)
-    best = sqrt(message_nbytes * prices.alpha_s / per_byte) if per_byte > 0 else inf
-    nbytes = int(min(max(best, SHORTEST_NBYTES), LONGEST_NBYTES))
-    nbytes -= nbytes % STEP_NBYTES
-    return nbytes if message_nbytes >= FEWEST_PIECES * nbytes else None
+def given_cuts(plan: Plan, segment_nbytes: int) -> tuple[Cut, ...]:
+    """The same segment at every size and number of ranks of the plan."""
+    return tuple(Cut(ranks, nbytes, segment_nbytes) for ranks in plan.ranks for nbytes in plan.sizes)
 
 
 def chosen_cuts(plan: Plan, prices: CutPrices) -> tuple[Cut, ...]:
@@ -376,6 +371,10 @@ def chosen_cuts(plan: Plan, prices: CutPrices) -> tuple[Cut, ...]:
     return tuple(cuts)
 
 
-def given_cuts(plan: Plan, segment_nbytes: int) -> tuple[Cut, ...]:
-    """The same segment at every size and number of ranks of the plan."""
-    return tuple(Cut(ranks, nbytes, segment_nbytes) for ranks in plan.ranks for nbytes in plan.sizes)
+def chosen_segment_nbytes(message_nbytes: float, prices: CutPrices) -> int | None:
+    """Bytes of a segment of messages of `message_nbytes`; None: they go whole, fewer than FEWEST_PIECES are best."""
+    per_byte = min(prices.beta_s_per_byte, prices.gamma_s_per_byte)
+    best = sqrt(message_nbytes * prices.alpha_s / per_byte) if per_byte > 0 else inf
+    nbytes = int(min(max(best, SHORTEST_NBYTES), LONGEST_NBYTES))
+    nbytes -= nbytes % STEP_NBYTES
+    return nbytes if message_nbytes >= FEWEST_PIECES * nbytes else None

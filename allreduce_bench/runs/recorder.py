@@ -1,8 +1,8 @@
-"""Writes summary.csv, which is derived from the rest of a run and made anew whenever that changes.
+"""Writes a run: the folder and its plan, an attempt while it is measured, and what is written of it afterwards.
 
-Says of cells that their ranks did not finish why: by those who watched the ranks, when these are gone.
-
-Writes a run while it is measured: rank 0 only, standard library only, one writer per file, flushed cell by cell.
+While a launch is measured: rank 0 only, standard library only, one writer per file, flushed cell by cell. Afterwards:
+why ranks that are gone did not finish a cell, said by those who watched them; and summary.csv, which is derived from
+the rest and made anew whenever that changes.
 """
 
 import io
@@ -23,55 +23,7 @@ from .rows import RunError, csv_bytes
 from .schema import CELLS, REPETITIONS, SCHEMA_VERSION, SUMMARY, Column, checksum, first_link, names
 from .typed_json import checked_json
 
-
-def write_summary(folder: RunFolder, rows: Iterable[Mapping[str, object]]) -> None:
-    """Write summary.csv anew, all at once. Raises OSError."""
-    write_atomically(folder.summary_csv, csv_bytes(summary_lines(rows)).decode())
-
-
-def summary_lines(rows: Iterable[Mapping[str, object]]) -> list[list]:
-    """The lines of summary.csv: the names of SUMMARY, then the values of each row."""
-    return [names(SUMMARY), *(field_values(SUMMARY, row) for row in rows)]
-
-
-def mark_unfinished_cell(folder: RunFolder, launch: Launch, facts: dict) -> None:
-    """Add a row about a cell that nobody finished to the attempt that `facts` name, else to the newest one of `launch`.
-
-    Its ranks are gone; another job may be at work on a newer attempt. Where no attempt came as far as writing there is
-    nothing to add to, and a cell that has ended after all stays so.
-    """
-    attempts = folder.attempt_numbers().get(launch, [])
-    if not attempts or _has_ended(folder, launch, facts):
-        return
-    row = {"attempt": max(attempts), **facts, "launch": launch.name}
-    path = folder.launches / f"{launch.name}.{row['attempt']}.cells.csv"
-    end = end_of_marks(path, folder.launches / f"{launch.name}.{row['attempt']}.csv", folder.run_crc32)
-    if end is None:  # killed before it wrote a header
-        return
-    columns = [column for column in CELLS if column.name in end.columns]
-    if end.last_crc32 is None:
-        line = csv_bytes([field_values(columns, row)])
-    else:
-        kept = {"rows": 0, "rows_nbytes": 0, "rows_crc32": checksum(b""), "rows_begin_nbytes": end.rows_end_nbytes}
-        line, _ = mark_line({**row, **kept, "follows": end.last_crc32}, folder.run_crc32, columns)
-    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
-    try:
-        append_to(handle, b"\n" * end.is_torn + line)
-    finally:
-        os.close(handle)
-
-
-def _has_ended(folder: RunFolder, launch: Launch, facts: dict) -> bool:
-    key = tuple("" if facts.get(name) is None else str(facts[name]) for name in KEY)
-    return key in folder.finished(launch)
-
-
-NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-
-
-def now() -> str:
-    """The time with its zone, ISO 8601."""
-    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC  # of open: fails where one is there
 
 
 def create_run(
@@ -246,6 +198,39 @@ class Recorder:
         write_whole(Path(f"{self._stem}.json"), checked_json(self._facts), self._sync)
 
 
+def mark_unfinished_cell(folder: RunFolder, launch: Launch, facts: dict) -> None:
+    """Add a row about a cell that nobody finished to the attempt that `facts` name, else to the newest one of `launch`.
+
+    Its ranks are gone; another job may be at work on a newer attempt. Where no attempt came as far as writing there is
+    nothing to add to, and a cell that has ended after all stays so.
+    """
+    attempts = folder.attempt_numbers().get(launch, [])
+    if not attempts or _has_ended(folder, launch, facts):
+        return
+    row = {"attempt": max(attempts), **facts, "launch": launch.name}
+    path = folder.launches / f"{launch.name}.{row['attempt']}.cells.csv"
+    end = end_of_marks(path, folder.launches / f"{launch.name}.{row['attempt']}.csv", folder.run_crc32)
+    if end is None:  # killed before it wrote a header
+        return
+    columns = [column for column in CELLS if column.name in end.columns]
+    if end.last_crc32 is None:
+        line = csv_bytes([field_values(columns, row)])
+    else:
+        kept = {"rows": 0, "rows_nbytes": 0, "rows_crc32": checksum(b""), "rows_begin_nbytes": end.rows_end_nbytes}
+        line, _ = mark_line({**row, **kept, "follows": end.last_crc32}, folder.run_crc32, columns)
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
+    try:
+        append_to(handle, b"\n" * end.is_torn + line)
+    finally:
+        os.close(handle)
+
+
+def _has_ended(folder: RunFolder, launch: Launch, facts: dict) -> bool:
+    """Whether the cell that `facts` describe needs no further attempt."""
+    key = tuple("" if facts.get(name) is None else str(facts[name]) for name in KEY)
+    return key in folder.finished(launch)
+
+
 def mark_line(mark: Mapping[str, object], run_crc32: str, columns: Iterable[Column] = CELLS) -> tuple[bytes, str]:
     """A line of CELLS, or of those of its `columns` that a file has, and the checksum at its end."""
     content = csv_bytes([field_values(columns, {**mark, "crc32": ""})]).removesuffix(b"\n")
@@ -257,6 +242,16 @@ def field_values(columns: Iterable[Column], row: Mapping[str, object]) -> list:
     """The values in the order of `columns`; what is missing stays empty, yes and no become 1 and 0."""
     values = (row.get(column.name) for column in columns)
     return ["" if value is None else int(value) if isinstance(value, bool) else value for value in values]
+
+
+def write_summary(folder: RunFolder, rows: Iterable[Mapping[str, object]]) -> None:
+    """Write summary.csv anew, all at once. Raises OSError."""
+    write_atomically(folder.summary_csv, csv_bytes(summary_lines(rows)).decode())
+
+
+def summary_lines(rows: Iterable[Mapping[str, object]]) -> list[list]:
+    """The lines of summary.csv: the names of SUMMARY, then the values of each row."""
+    return [names(SUMMARY), *(field_values(SUMMARY, row) for row in rows)]
 
 
 def write_whole(path: Path, content: bytes, sync: bool = True) -> None:
@@ -289,3 +284,8 @@ def append_to(handle: int, content: bytes, sync: bool = True) -> None:
         left = left[os.write(handle, left) :]
     if sync:
         os.fsync(handle)
+
+
+def now() -> str:
+    """The time with its zone, ISO 8601."""
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")

@@ -1,8 +1,7 @@
-"""Slurm's lists of nodes: `n[1-3,7],gpu-[01-02]` and the names that it stands for.
+"""How the ranks of a run are started: decided once, kept with the plan.
 
-Hosts as users write them: on the command line and in host files; and how ranks fill them.
-
-How the ranks of a run are started: decided once, kept with the plan.
+With it the hosts, as users write them on the command line and in host files, how ranks fill them, and Slurm's lists of
+nodes: `n[1-3,7],gpu-[01-02]` and the names that it stands for.
 """
 
 import re
@@ -16,150 +15,22 @@ from typing import Annotated
 from ..units import spans, unknown_word
 from .typed_json import LATER, Positive, at_least
 
-MOST_NODES = 100_000  # no cluster has as many; a longer list is damaged, or meant to do harm
-LAST_NUMBER = re.compile(r"(.*?)(\d{1,9})(\D*)")
-PART = re.compile(r"\[([^\][]*)\]|([^\][,]+)")
-
-
-def expand(text: str) -> list[str]:
-    """The names in order. Raises ValueError for what is no list of nodes."""
-    names = [name for word in _split_words(text.strip()) for name in _of_word(word, text)]
-    if len(names) > MOST_NODES:
-        raise _refusal(text)
-    return names
-
-
-def compress(names: Iterable[str]) -> str:
-    """A list that stands for the names, sorted: those that differ in their last number share brackets: `n[01-03,07]`.
-
-    `expand` gives the names back.
-    """
-    numbers_of: dict[tuple[str, int, str], set[int]] = {}  # with as many digits, so that no zero is lost
-    for name in sorted(set(names)):
-        match = LAST_NUMBER.fullmatch(name)
-        stem, digits, tail = match.groups() if match else (name, "", "")
-        numbers_of.setdefault((stem, len(digits), tail), set()).update([int(digits)] if digits else [])
-    return ",".join(_word(*place, numbers) for place, numbers in numbers_of.items())
-
-
-def _word(stem: str, width: int, tail: str, numbers: set[int]) -> str:
-    """`n[01-03,07]-ib`, or `n07-ib` of one number, or a name without any."""
-    ends = [(f"{first:0{width}}", f"{last:0{width}}") for first, last in spans(numbers)]
-    words = [first if first == last else f"{first}-{last}" for first, last in ends]
-    inside = ",".join(words)
-    return f"{stem}[{inside}]{tail}" if len(numbers) > 1 else f"{stem}{inside}{tail}"
-
-
-def _split_words(text: str) -> Iterator[str]:
-    """The parts between commas outside of brackets."""
-    return (word for word in re.split(r",(?![^\[]*\])", text) if word)
-
-
-def _of_word(word: str, text: str) -> list[str]:
-    if PART.sub("", word) or not word:
-        raise _refusal(text)
-    choices = [_numbers_of(match[1], text) if match[2] is None else [match[2]] for match in PART.finditer(word)]
-    if prod(map(len, choices)) > MOST_NODES:
-        raise _refusal(text)
-    return ["".join(parts) for parts in product(*choices)]
-
-
-def _numbers_of(inside: str, text: str) -> list[str]:
-    """The numbers of `1-3,07`, with as many digits as the first of each span."""
-    numbers: list[str] = []
-    for span in inside.split(","):
-        match = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", span.strip())
-        if not match:
-            raise _refusal(text)
-        first, last = int(match[1]), int(match[2] or match[1])
-        if not first <= last < first + MOST_NODES:
-            raise _refusal(text)
-        numbers += [f"{number:0{len(match[1])}}" for number in range(first, last + 1)]
-    return numbers
-
-
-def _refusal(text: str) -> ValueError:
-    return ValueError(f"'{text[:80]}' is not a list of nodes; expected a list such as n[1-3,7],gpu-[01-02]")
-
-
-LONGEST_HOSTFILE = 16 * 2**20  # bytes
-
-
-def parse_hosts(text: str) -> tuple[str, ...]:
-    """The hosts of `n1,n2` or `n1:8,n2:8`, each as `name` or `name:slots`. Raises ValueError."""
-    return _unique_hosts(_checked_host(word.strip(), f"'{text}'") for word in text.split(","))
-
-
-def read_hostfile(path: Path) -> tuple[str, ...]:
-    """The hosts of a file with lines `n1`, `n1:8` or `n1 slots=8`; empty lines and comments (#) are left out.
-
-    Raises ValueError, naming the line; OSError.
-    """
-    hosts = []
-    from .files import read_given  # late: a rank is told its hosts
-
-    text = read_given(path, LONGEST_HOSTFILE).decode(errors="replace")
-    for number, line in enumerate(text.splitlines(), start=1):
-        entry = line.split("#")[0].strip()
-        if entry:
-            hosts.append(_checked_host(re.sub(r"\s+slots\s*=\s*(?=\d+$)", ":", entry), f"{path}, line {number}"))
-    if not hosts:
-        raise ValueError(f"{path}: no host found; expected lines such as n1, n1:8 or n1 slots=8")
-    return _unique_hosts(hosts)
-
-
-def slots_of(host: str) -> tuple[str, int | None]:
-    """(name, slots) of a host as `parse_hosts` gives it; None: not said."""
-    name, _, slots = host.partition(":")
-    return name, int(slots) if slots else None
-
-
-def slots_for(hosts: Sequence[str], ranks: int, ranks_per_node: int | None = None) -> list[tuple[str, int]]:
-    """(name, slots) of every host; those that say no slots get `ranks_per_node`, or share evenly what is left."""
-    named_slots = [slots_of(host) for host in hosts]
-    without_slots = [name for name, slots in named_slots if slots is None]
-    ranks_left = max(0, ranks - sum(slots or 0 for _, slots in named_slots))
-    shares = dict(zip(without_slots, share_evenly(ranks_left, len(without_slots))))
-    return [(name, slots or ranks_per_node or max(1, shares[name])) for name, slots in named_slots]
-
-
-def share_evenly(ranks: int, places: int) -> list[int]:
-    """`ranks` shared by so many places as evenly as it goes, the first ones getting one more."""
-    return [ranks // places + (index < ranks % places) for index in range(places)]
-
-
-def fill_slots(slots: Iterable[int], ranks: int) -> list[int]:
-    """The ranks on each host when they fill one host's slots after the other; what is left over goes round.
-
-    No hosts: none.
-    """
-    ranks_left, counts = ranks, []
-    for number in slots:
-        counts.append(min(number, ranks_left))
-        ranks_left -= counts[-1]
-    return [count + extra for count, extra in zip(counts, share_evenly(ranks_left, len(counts)))]
-
-
-def _unique_hosts(hosts: Iterable[str]) -> tuple[str, ...]:
-    """Each host once: batch systems name a host as often as it has slots."""
-    slots: dict[str, int | None] = {}
-    for name, number in map(slots_of, hosts):
-        slots[name] = number if name not in slots else (slots[name] or 1) + (number or 1)
-    return tuple(name if number is None else f"{name}:{number}" for name, number in slots.items())
-
-
-def _checked_host(word: str, source: str) -> str:
-    match = HOST.fullmatch(word)
-    if not match or match[2] and int(match[2]) == 0:
-        raise ValueError(f"{source}: '{word}' is not a host; expected for example n1 or n1:8")
-    return word
-
-
+# launchers
 AUTO = "auto"
 LAUNCHERS = (AUTO, "openmpi", "mpich", "intel", "srun")
 FIELDS = ("{ranks}", "{nodes}")  # of a template
 SSH = "ssh"
+
+
+# hosts
 HOST = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(?::(\d{1,6}))?")  # and slots
+LONGEST_HOSTFILE = 16 * 2**20  # bytes
+
+
+# lists of nodes
+MOST_NODES = 100_000  # no cluster has as many; a longer list is damaged, or meant to do harm
+LAST_NUMBER = re.compile(r"(.*?)(\d{1,9})(\D*)")
+PART = re.compile(r"\[([^\][]*)\]|([^\][,]+)")
 
 
 class StartError(ValueError):
@@ -195,6 +66,9 @@ class Start:
                 raise StartError(f"'{host}' is not a host; expected for example n1 or n1:8")
 
 
+UNASKED = Start()  # everything is left to the launcher
+
+
 def _check_shell_words(name: str, text: str) -> None:
     import shlex  # late: no rank needs it, and all import this
 
@@ -202,13 +76,6 @@ def _check_shell_words(name: str, text: str) -> None:
         shlex.split(text)
     except ValueError as error:
         raise StartError(f"launcher {name} '{_shown(text)}': {error}") from error
-
-
-def _shown(text: str) -> str:
-    """What a user gave, without possible secrets."""
-    from ..machine.node import hide_secrets  # late, as above
-
-    return hide_secrets([text])[0]
 
 
 def _check_template(template: str) -> None:
@@ -233,4 +100,140 @@ def _check_template(template: str) -> None:
         )
 
 
-UNASKED = Start()  # everything is left to the launcher
+def _shown(text: str) -> str:
+    """What a user gave, without possible secrets."""
+    from ..machine.node import hide_secrets  # late, as above
+
+    return hide_secrets([text])[0]
+
+
+def parse_hosts(text: str) -> tuple[str, ...]:
+    """The hosts of `n1,n2` or `n1:8,n2:8`, each as `name` or `name:slots`. Raises ValueError."""
+    return _unique_hosts(_checked_host(word.strip(), f"'{text}'") for word in text.split(","))
+
+
+def read_hostfile(path: Path) -> tuple[str, ...]:
+    """The hosts of a file with lines `n1`, `n1:8` or `n1 slots=8`; empty lines and comments (#) are left out.
+
+    Raises ValueError, naming the line; OSError.
+    """
+    hosts = []
+    from .files import read_given  # late: a rank is told its hosts
+
+    text = read_given(path, LONGEST_HOSTFILE).decode(errors="replace")
+    for number, line in enumerate(text.splitlines(), start=1):
+        entry = line.split("#")[0].strip()
+        if entry:
+            hosts.append(_checked_host(re.sub(r"\s+slots\s*=\s*(?=\d+$)", ":", entry), f"{path}, line {number}"))
+    if not hosts:
+        raise ValueError(f"{path}: no host found; expected lines such as n1, n1:8 or n1 slots=8")
+    return _unique_hosts(hosts)
+
+
+def _checked_host(word: str, source: str) -> str:
+    match = HOST.fullmatch(word)
+    if not match or match[2] and int(match[2]) == 0:
+        raise ValueError(f"{source}: '{word}' is not a host; expected for example n1 or n1:8")
+    return word
+
+
+def _unique_hosts(hosts: Iterable[str]) -> tuple[str, ...]:
+    """Each host once: batch systems name a host as often as it has slots."""
+    slots: dict[str, int | None] = {}
+    for name, number in map(slots_of, hosts):
+        slots[name] = number if name not in slots else (slots[name] or 1) + (number or 1)
+    return tuple(name if number is None else f"{name}:{number}" for name, number in slots.items())
+
+
+def slots_of(host: str) -> tuple[str, int | None]:
+    """(name, slots) of a host as `parse_hosts` gives it; None: not said."""
+    name, _, slots = host.partition(":")
+    return name, int(slots) if slots else None
+
+
+def slots_for(hosts: Sequence[str], ranks: int, ranks_per_node: int | None = None) -> list[tuple[str, int]]:
+    """(name, slots) of every host; those that say no slots get `ranks_per_node`, or share evenly what is left."""
+    named_slots = [slots_of(host) for host in hosts]
+    without_slots = [name for name, slots in named_slots if slots is None]
+    ranks_left = max(0, ranks - sum(slots or 0 for _, slots in named_slots))
+    shares = dict(zip(without_slots, share_evenly(ranks_left, len(without_slots))))
+    return [(name, slots or ranks_per_node or max(1, shares[name])) for name, slots in named_slots]
+
+
+def share_evenly(ranks: int, places: int) -> list[int]:
+    """`ranks` shared by so many places as evenly as it goes, the first ones getting one more."""
+    return [ranks // places + (index < ranks % places) for index in range(places)]
+
+
+def fill_slots(slots: Iterable[int], ranks: int) -> list[int]:
+    """The ranks on each host when they fill one host's slots after the other; what is left over goes round.
+
+    No hosts: none.
+    """
+    ranks_left, counts = ranks, []
+    for number in slots:
+        counts.append(min(number, ranks_left))
+        ranks_left -= counts[-1]
+    return [count + extra for count, extra in zip(counts, share_evenly(ranks_left, len(counts)))]
+
+
+def expand(text: str) -> list[str]:
+    """The names that a list of nodes stands for, in order. Raises ValueError for what is none."""
+    names = [name for word in _split_words(text.strip()) for name in _of_word(word, text)]
+    if len(names) > MOST_NODES:
+        raise _refusal(text)
+    return names
+
+
+def _split_words(text: str) -> Iterator[str]:
+    """The parts between commas outside of brackets."""
+    return (word for word in re.split(r",(?![^\[]*\])", text) if word)
+
+
+def _of_word(word: str, text: str) -> list[str]:
+    """The names that one word of the list `text` stands for. Raises ValueError."""
+    if PART.sub("", word) or not word:
+        raise _refusal(text)
+    choices = [_numbers_of(match[1], text) if match[2] is None else [match[2]] for match in PART.finditer(word)]
+    if prod(map(len, choices)) > MOST_NODES:
+        raise _refusal(text)
+    return ["".join(parts) for parts in product(*choices)]
+
+
+def _numbers_of(inside: str, text: str) -> list[str]:
+    """The numbers of `1-3,07`, with as many digits as the first of each span."""
+    numbers: list[str] = []
+    for span in inside.split(","):
+        match = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", span.strip())
+        if not match:
+            raise _refusal(text)
+        first, last = int(match[1]), int(match[2] or match[1])
+        if not first <= last < first + MOST_NODES:
+            raise _refusal(text)
+        numbers += [f"{number:0{len(match[1])}}" for number in range(first, last + 1)]
+    return numbers
+
+
+def _refusal(text: str) -> ValueError:
+    return ValueError(f"'{text[:80]}' is not a list of nodes; expected a list such as n[1-3,7],gpu-[01-02]")
+
+
+def compress(names: Iterable[str]) -> str:
+    """A list that stands for the names, sorted: those that differ in their last number share brackets: `n[01-03,07]`.
+
+    `expand` gives the names back.
+    """
+    numbers_of: dict[tuple[str, int, str], set[int]] = {}  # with as many digits, so that no zero is lost
+    for name in sorted(set(names)):
+        match = LAST_NUMBER.fullmatch(name)
+        stem, digits, tail = match.groups() if match else (name, "", "")
+        numbers_of.setdefault((stem, len(digits), tail), set()).update([int(digits)] if digits else [])
+    return ",".join(_word(*place, numbers) for place, numbers in numbers_of.items())
+
+
+def _word(stem: str, width: int, tail: str, numbers: set[int]) -> str:
+    """`n[01-03,07]-ib`, or `n07-ib` of one number, or a name without any."""
+    ends = [(f"{first:0{width}}", f"{last:0{width}}") for first, last in spans(numbers)]
+    words = [first if first == last else f"{first}-{last}" for first, last in ends]
+    inside = ",".join(words)
+    return f"{stem}[{inside}]{tail}" if len(numbers) > 1 else f"{stem}{inside}{tail}"

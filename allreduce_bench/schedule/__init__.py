@@ -2,8 +2,8 @@
 
 In: an algorithm, ranks, nodes, a count. Out: steps, proved, priced and drawn without running them; nothing here knows
 MPI, buffers or clocks. Read in this order: this file (`Step`), `topology` (nodes), `algorithm` (what one declares),
-`verify` (one set of schedules proved) with `rendezvous` (nobody waits for ever), `verify_all`, `price`, `rounds` (which
-message travels when), `draw`; `cut` (steps in segments).
+`verify` (schedules proved) with `rendezvous` (nobody waits for ever), `price`, `draw` (which message travels in which
+round); `cut` (steps in segments).
 """
 
 from collections.abc import Iterable, Iterator

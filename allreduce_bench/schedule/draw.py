@@ -1,6 +1,6 @@
-"""In which round each message travels, where a message takes one round and starts when both ends are ready.
+"""Show a schedule as text: who sends what to whom in each round, and what each rank then holds.
 
-Shows a schedule as text: who sends what to whom in each round, and what each rank then holds.
+A message takes one round and starts when both ends are ready.
 """
 
 from collections.abc import Sequence
@@ -10,6 +10,8 @@ from ..units import aligned
 from . import Parts, Schedule, contribution, elements, letter
 from .rendezvous import rendezvous
 
+HOLDINGS_UP_TO = 128  # cells of the table rank x part: beyond, only the messages are shown
+
 
 class Sent(NamedTuple):
     """One message: `schedules[source][source_step]` sends it, `schedules[dest][dest_step]` receives it."""
@@ -18,30 +20,6 @@ class Sent(NamedTuple):
     source_step: int
     dest: int
     dest_step: int
-
-
-def messages_of_rounds(schedules: Sequence[Schedule]) -> list[list[Sent]]:
-    """The messages of each round, sorted by their source. No rank receives twice in a round, nor sends twice.
-
-    What a message carries is what its source holds at the end of the round before: a step sends no element that it
-    receives. Raises Refusal where a rank waits for ever.
-    """
-    began = [[0] for _ in schedules]  # how many rounds had ended when each rank began each of its steps
-    rounds: list[list[Sent]] = []
-    for rank, index, dest_index, source_index in rendezvous(schedules):
-        step, end = schedules[rank][index], began[rank][index]
-        if step.dest is not None and dest_index is not None:
-            end = max(began[rank][index], began[step.dest][dest_index]) + 1
-        if step.source is not None and source_index is not None:
-            arrival = max(began[rank][index], began[step.source][source_index]) + 1
-            rounds += [[] for _ in range(arrival - len(rounds))]
-            rounds[arrival - 1].append(Sent(step.source, source_index, rank, index))
-            end = max(end, arrival)
-        began[rank].append(end)
-    return [sorted(messages) for messages in rounds]
-
-
-HOLDINGS_UP_TO = 128  # cells of the table rank x part: beyond, only the messages are shown
 
 
 class DrawnMessage(NamedTuple):
@@ -71,6 +49,27 @@ def rounds(name: str, schedules: Sequence[Schedule], count: int, formula: str) -
             lines += ["", *_holdings_table(held, size)]
         lines.append("")
     return "\n".join([*lines, *_total_lines(schedules, len(by_round), count, formula)])
+
+
+def messages_of_rounds(schedules: Sequence[Schedule]) -> list[list[Sent]]:
+    """The messages of each round, sorted by their source. No rank receives twice in a round, nor sends twice.
+
+    What a message carries is what its source holds at the end of the round before: a step sends no element that it
+    receives. Raises Refusal where a rank waits for ever.
+    """
+    began = [[0] for _ in schedules]  # how many rounds had ended when each rank began each of its steps
+    rounds: list[list[Sent]] = []
+    for rank, index, dest_index, source_index in rendezvous(schedules):
+        step, end = schedules[rank][index], began[rank][index]
+        if step.dest is not None and dest_index is not None:
+            end = max(began[rank][index], began[step.dest][dest_index]) + 1
+        if step.source is not None and source_index is not None:
+            arrival = max(began[rank][index], began[step.source][source_index]) + 1
+            rounds += [[] for _ in range(arrival - len(rounds))]
+            rounds[arrival - 1].append(Sent(step.source, source_index, rank, index))
+            end = max(end, arrival)
+        began[rank].append(end)
+    return [sorted(messages) for messages in rounds]
 
 
 def _drawn_rounds(schedules: Sequence[Schedule], parts: Parts) -> list[list[DrawnMessage]]:
@@ -109,20 +108,6 @@ def _title(name: str, size: int, parts: Parts) -> str:
     )
 
 
-def _rank_letter(rank: int) -> str:
-    return letter(rank).rstrip(".")
-
-
-def _format_contents(contents: list[str], size: int) -> str:
-    return " ".join(_format_content(content, size) for content in contents)
-
-
-def _format_content(content: str, size: int) -> str:
-    """`S1` for a sum over all ranks of part 1, else the sum as it is: `a1+b1`."""
-    terms = content.split("+")
-    return f"S{terms[0].lstrip('abcdefghijklmnopqrstuvwxyz').split('.')[-1]}" if len(terms) == size > 1 else content
-
-
 def _message_sentence(message: DrawnMessage) -> str:
     partners = [f"rank {rank} ({_rank_letter(rank)})" for rank in (message.sender, message.receiver)]
     return f"{partners[0]} sends {message.contents} to {partners[1]}, which {'adds' if message.reduce else 'keeps'} it"
@@ -145,3 +130,17 @@ def _total_lines(schedules: Sequence[Schedule], number_of_rounds: int, count: in
         f"elements sent: {max(sent)}{share} at most by one rank, {sum(sent)} in all",
         f"cost: {formula}",
     ]
+
+
+def _rank_letter(rank: int) -> str:
+    return letter(rank).rstrip(".")
+
+
+def _format_contents(contents: list[str], size: int) -> str:
+    return " ".join(_format_content(content, size) for content in contents)
+
+
+def _format_content(content: str, size: int) -> str:
+    """`S1` for a sum over all ranks of part 1, else the sum as it is: `a1+b1`."""
+    terms = content.split("+")
+    return f"S{terms[0].lstrip('abcdefghijklmnopqrstuvwxyz').split('.')[-1]}" if len(terms) == size > 1 else content

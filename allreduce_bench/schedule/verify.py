@@ -1,7 +1,8 @@
-"""Verifies that schedules are an all-reduce, by symbolic execution: nothing is sent.
+"""Verify that schedules are an all-reduce, by symbolic execution: nothing is sent.
 
-What is shown is shown for this number of ranks, this count and these nodes, with sends that wait for their receives
-(rendezvous); it is a proof of that case alone.
+What `verify` shows is shown for this number of ranks, this count and these nodes, with sends that wait for their
+receives (rendezvous); it is a proof of that case alone. `prove_all` proves algorithms over many such cases, a line of
+text for each.
 
 The value of an element is the set of ranks it contains. An element keeps its place (both ends of a message name the
 same elements), a reduction is a disjoint union, nobody waits for ever, and at the end everyone holds everyone. What
@@ -11,8 +12,6 @@ Elements that every message treats alike are one part, so the size of a proof do
 is kept as an expression, equal ones as one number; from it follow rank order, whether all ranks get the same bits, and
 how many roundings an element meets on its way: with a depth of d the error of a sum of x_i is at most
 ((1 + u)^d - 1) * sum |x_i|, u the unit roundoff (Higham, Accuracy and Stability of Numerical Algorithms, 2002, 4.2).
-
-Proves algorithms over many numbers of ranks, counts, segments and node layouts: a line of text for each.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +23,8 @@ from . import Parts, Ranges, Schedule, Step, contribution, elements
 from .algorithm import Algorithm, AlgorithmError
 from .rendezvous import Refusal, rendezvous
 from .topology import Topology
+
+NAME_WIDTH = 26  # of the first column of an account
 
 
 class Proof(NamedTuple):
@@ -66,12 +67,6 @@ def _is_run(ranks: int) -> bool:
     return (ranks + (ranks & -ranks)) & ranks == 0
 
 
-def _format_contribution(rank: int, part: int, parts: Parts) -> str:
-    start, stop = parts.cuts[part], parts.cuts[part + 1]
-    where = f"element {start}" if stop - start == 1 else f"elements {start} to {stop - 1}"
-    return f"{contribution(rank, part)} ({where})"
-
-
 def verify(schedules: Sequence[Schedule], count: int) -> Proof:
     """Prove that `schedules` (the steps of each rank) all-reduce a vector of `count` elements.
 
@@ -107,6 +102,16 @@ def _malformed(step: Step, rank: int, size: int, count: int) -> str | None:
     return None
 
 
+def _not_a_step(step: Step) -> str | None:
+    """Say which field of a step has a value of another type, or None."""
+    for partner, ranges in ((step.dest, step.send), (step.source, step.recv)):
+        if partner is not None and type(partner) is not int:
+            return f"names a partner that is no rank: {partner!r}"
+        if not isinstance(ranges, tuple) or not all(isinstance(span, range) for span in ranges):
+            return f"names elements by {ranges!r}; expected a tuple of ranges"
+    return None
+
+
 def _malformed_message(partner: int | None, ranges: Ranges, verb: str, count: int) -> str | None:
     """Say what is wrong with the elements of one message, or None."""
     if (partner is None) != (not ranges):
@@ -115,16 +120,6 @@ def _malformed_message(partner: int | None, ranges: Ranges, verb: str, count: in
         return f"names elements outside of 0 to {count - 1} or none: {ranges}"
     if _overlap(ranges):
         return f"names an element twice in one message: {ranges}"
-    return None
-
-
-def _not_a_step(step: Step) -> str | None:
-    """Say which field of a step has a value of another type, or None."""
-    for partner, ranges in ((step.dest, step.send), (step.source, step.recv)):
-        if partner is not None and type(partner) is not int:
-            return f"names a partner that is no rank: {partner!r}"
-        if not isinstance(ranges, tuple) or not all(isinstance(span, range) for span in ranges):
-            return f"names elements by {ranges!r}; expected a tuple of ranges"
     return None
 
 
@@ -186,14 +181,10 @@ def _refuse_incomplete(schedules, state, values: _Values, parts: Parts) -> None:
                 raise Refusal(len(schedules[rank]), rank, f"ends without {lacks}")
 
 
-NAME_WIDTH = 26  # of the first column
-
-
-class ProofLine(NamedTuple):
-    """One line of the account."""
-
-    text: str
-    refused: bool
+def _format_contribution(rank: int, part: int, parts: Parts) -> str:
+    start, stop = parts.cuts[part], parts.cuts[part + 1]
+    where = f"element {start}" if stop - start == 1 else f"elements {start} to {stop - 1}"
+    return f"{contribution(rank, part)} ({where})"
 
 
 @dataclass(frozen=True)
@@ -211,12 +202,47 @@ class Case:
         )
 
 
-def layouts(size: int, ranks_per_node: int | None) -> list[Topology]:
-    """One node; nodes of 2 and of 4 (the last may be smaller); and ranks dealt out to three nodes in turn."""
-    if ranks_per_node:
-        return [Topology.filled(size, ranks_per_node)]
-    dealt = Topology.from_labels([rank % 3 for rank in range(size)])
-    return list(dict.fromkeys([Topology.one_node(size), Topology.filled(size, 2), Topology.filled(size, 4), dealt]))
+class ProofLine(NamedTuple):
+    """One line of the account."""
+
+    text: str
+    refused: bool
+
+
+def prove_all(
+    algorithms: Mapping[str, Algorithm],
+    sizes: Sequence[int],
+    counts: Sequence[int] = (),
+    segments: Sequence[int] = (),
+    ranks_per_node: int | None = None,
+) -> Iterator[ProofLine]:
+    """Prove every case; one line per algorithm, or one that names the first refusal."""
+    yield ProofLine(
+        f"{'algorithm':<{NAME_WIDTH}}{'schedules':>9}  {'at ranks':>8}  {'steps':>6}  {'max sent':>8}  {'depth':>5}  "
+        "rank order  same bits",
+        False,
+    )
+    for algorithm in algorithms.values():
+        yield _proof_line(algorithm, sizes, counts, segments, ranks_per_node)
+
+
+def _proof_line(algorithm: Algorithm, sizes, counts, segments, ranks_per_node) -> ProofLine:
+    """Prove the cases of one algorithm; the line shows the largest of them."""
+    name, proofs = algorithm.name.ljust(NAME_WIDTH), list[tuple[Case, Proof]]()
+    try:
+        for size in sizes:
+            for case in cases(algorithm, size, counts, segments, ranks_per_node):
+                schedules = algorithm.schedules(case.size, case.topology, case.count, case.segment)
+                proofs.append((case, _proof(schedules, case)))
+    except AlgorithmError as refusal:
+        return ProofLine(f"{name}REFUSED  {refusal}", True)
+    if not proofs:
+        return ProofLine(f"{name}nothing to verify: needs {', '.join(sorted(algorithm.needs))}", False)
+    case, proof = max(proofs, key=lambda pair: (pair[0].size, pair[0].count, pair[1].steps))
+    sent = f"{proof.sent / case.count:.3f} n" if case.count else "0"
+    ordered, same = (_how_often([getattr(proof, key) for _, proof in proofs]) for key in ("rank_ordered", "same_bits"))
+    costs = f"{proof.steps:>6}  {sent:>8}  {proof.depth:>5}"
+    return ProofLine(f"{name}{len(proofs):>9}  {case.size:>8}  {costs}  {ordered:<10}  {same}", False)
 
 
 def cases(
@@ -239,39 +265,12 @@ def cases(
                 yield Case(size, topology, count, segment)
 
 
-def prove_all(
-    algorithms: Mapping[str, Algorithm],
-    sizes: Sequence[int],
-    counts: Sequence[int] = (),
-    segments: Sequence[int] = (),
-    ranks_per_node: int | None = None,
-) -> Iterator[ProofLine]:
-    """Prove every case; one line per algorithm, or one that names the first refusal."""
-    yield ProofLine(
-        f"{'algorithm':<{NAME_WIDTH}}{'schedules':>9}  {'at ranks':>8}  {'steps':>6}  {'max sent':>8}  {'depth':>5}  "
-        "rank order  same bits",
-        False,
-    )
-    for algorithm in algorithms.values():
-        yield _proof_line(algorithm, sizes, counts, segments, ranks_per_node)
-
-
-def _proof_line(algorithm: Algorithm, sizes, counts, segments, ranks_per_node) -> ProofLine:
-    name, proofs = algorithm.name.ljust(NAME_WIDTH), list[tuple[Case, Proof]]()
-    try:
-        for size in sizes:
-            for case in cases(algorithm, size, counts, segments, ranks_per_node):
-                schedules = algorithm.schedules(case.size, case.topology, case.count, case.segment)
-                proofs.append((case, _proof(schedules, case)))
-    except AlgorithmError as refusal:
-        return ProofLine(f"{name}REFUSED  {refusal}", True)
-    if not proofs:
-        return ProofLine(f"{name}nothing to verify: needs {', '.join(sorted(algorithm.needs))}", False)
-    case, proof = max(proofs, key=lambda pair: (pair[0].size, pair[0].count, pair[1].steps))
-    sent = f"{proof.sent / case.count:.3f} n" if case.count else "0"
-    ordered, same = (_how_often([getattr(proof, key) for _, proof in proofs]) for key in ("rank_ordered", "same_bits"))
-    costs = f"{proof.steps:>6}  {sent:>8}  {proof.depth:>5}"
-    return ProofLine(f"{name}{len(proofs):>9}  {case.size:>8}  {costs}  {ordered:<10}  {same}", False)
+def layouts(size: int, ranks_per_node: int | None) -> list[Topology]:
+    """One node; nodes of 2 and of 4 (the last may be smaller); and ranks dealt out to three nodes in turn."""
+    if ranks_per_node:
+        return [Topology.filled(size, ranks_per_node)]
+    dealt = Topology.from_labels([rank % 3 for rank in range(size)])
+    return list(dict.fromkeys([Topology.one_node(size), Topology.filled(size, 2), Topology.filled(size, 4), dealt]))
 
 
 def _proof(schedules: list[Schedule], case: Case) -> Proof:

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from threading import Thread
 from typing import IO
 
-from ..launching.check_mpi import CHECK_MARK, launcher_checks, library, library_checks
+from ..launching.check_mpi import CHECK_PREFIX, launcher_checks, library, library_checks
 from ..launching.launchers.srun import kinds_of_library, kinds_of_srun
 from ..machine.checks import Check
 from . import commands
@@ -119,9 +119,9 @@ def _of_allocation(arguments: Sequence[str], nodes: int) -> Iterator[Check]:
                 return
             if line is None:
                 break
-            if CHECK_MARK in line:
+            if CHECK_PREFIX in line:
                 granted = True
-                yield Check(*json.loads(line.partition(CHECK_MARK)[2]))
+                yield Check(*json.loads(line.partition(CHECK_PREFIX)[2]))
         if not granted:
             reason = f"salloc: {_complaint_sentence(complaints)}"
             yield Check("severe", "nodes", reason, UNKNOWN, "add options for salloc after --")

@@ -1,7 +1,4 @@
-"""The Slurm job of this process, from its environment variables.
-
-Run Slurm's commands (the only module that does); `parsing` reads their output.
-"""
+"""Slurm's commands (the only module that runs them; `parsing` reads their output), and the job of this process."""
 
 import os
 import pwd
@@ -18,6 +15,20 @@ from ..runs.rows import RunError
 from ..runs.start import expand
 from . import parsing
 from .parsing import Partition, SlurmJob
+
+PATIENCE_S = 60.0  # a controller that is only busy answers within that
+INHERITED = re.compile(r"SBATCH_|SQUEUE_|SACCT_|SLURM_(?!CONF|JWT|CLUSTERS)")  # what a shell or an outer job slips in
+PREFIX = re.compile(  # of a complaint: which command speaks
+    r"^(?:sbatch|squeue|scontrol|scancel|sacct|sinfo|salloc|slurm_load_\w+)(?:: (?:error|fatal|info))?: "
+)
+
+
+class SlurmError(RuntimeError):
+    """Error: Slurm is missing, does not respond, or refuses; its message in one line."""
+
+
+class NoAnswer(SlurmError):
+    """Error: a command timed out; whether it took effect is unknown."""
 
 
 class Allocation(NamedTuple):
@@ -37,7 +48,7 @@ class Allocation(NamedTuple):
 
 
 def allocation(environ: Mapping[str, str]) -> Allocation | None:
-    """The job whose variables these are; None: no job."""
+    """The job that these environment variables tell of; None: no job."""
     number, task = _digits(environ, "SLURM_JOB_ID"), _digits(environ, "SLURM_ARRAY_TASK_ID")
     if number is None:
         return None
@@ -56,6 +67,12 @@ def allocation(environ: Mapping[str, str]) -> Allocation | None:
     )
 
 
+def _digits(environ: Mapping[str, str], name: str) -> str | None:
+    """The value of a variable that is a whole number; None: it is none, or there is none."""
+    value = environ.get(name, "")
+    return value if value.isascii() and value.isdigit() else None
+
+
 def refuse_few_nodes(job: Allocation | None, plan: Plan, launches: Iterable[Launch]) -> None:
     """Raises RunError where the job has fewer nodes than one of the launches needs at --ranks-per-node."""
     ranks_per_node = plan.start.ranks_per_node
@@ -71,39 +88,19 @@ def refuse_few_nodes(job: Allocation | None, plan: Plan, launches: Iterable[Laun
             )
 
 
-def _digits(environ: Mapping[str, str], name: str) -> str | None:
-    value = environ.get(name, "")
-    return value if value.isascii() and value.isdigit() else None
-
-
-PATIENCE_S = 60.0  # a controller that is only busy answers within that
-INHERITED = re.compile(r"SBATCH_|SQUEUE_|SACCT_|SLURM_(?!CONF|JWT|CLUSTERS)")  # what a shell or an outer job slips in
-PREFIX = re.compile(
-    r"^(?:sbatch|squeue|scontrol|scancel|sacct|sinfo|salloc|slurm_load_\w+)(?:: (?:error|fatal|info))?: "
-)
-
-
-class SlurmError(RuntimeError):
-    """Error: Slurm is missing, does not respond, or refuses; its message in one line."""
-
-
-class NoAnswer(SlurmError):
-    """Error: a command timed out; whether it took effect is unknown."""
-
-
 def version(patience_s: float = PATIENCE_S) -> str:
     """Which Slurm this is, in its words. Raises SlurmError."""
     return _stdout_of(["sinfo", "--version"], patience_s).strip()
 
 
-def partitions(patience_s: float = PATIENCE_S) -> list[Partition]:
-    """The partitions that we may see. Raises SlurmError."""
-    return parsing.of_sinfo(_stdout_of(["sinfo", "--noheader", f"--format={parsing.SINFO_FORMAT}"], patience_s))
-
-
 def ping(patience_s: float = PATIENCE_S) -> str:
     """What `scontrol ping` says of the controller. Raises SlurmError: no Slurm, or it does not answer."""
     return _stdout_of(["scontrol", "ping"], patience_s=patience_s).strip()
+
+
+def partitions(patience_s: float = PATIENCE_S) -> list[Partition]:
+    """The partitions that we may see. Raises SlurmError."""
+    return parsing.of_sinfo(_stdout_of(["sinfo", "--noheader", f"--format={parsing.SINFO_FORMAT}"], patience_s))
 
 
 def test_only(script: Path, arguments: Sequence[str] = ()) -> str:
@@ -123,15 +120,15 @@ def submit(script: Path, arguments: Sequence[str] = ()) -> str:
         raise SlurmError(str(error)) from error
 
 
+def release(numbers: Sequence[str]) -> None:
+    """Let held jobs start. Raises SlurmError."""
+    _stdout_of(["scontrol", "release", ",".join(numbers)])
+
+
 def cancel(numbers: Sequence[str]) -> None:
     """Cancel jobs, those that have ended already included. Raises SlurmError."""
     if numbers:
         _stdout_of(["scancel", *numbers])
-
-
-def release(numbers: Sequence[str]) -> None:
-    """Let held jobs start. Raises SlurmError."""
-    _stdout_of(["scontrol", "release", ",".join(numbers)])
 
 
 def requeue(number: str) -> None:
@@ -155,26 +152,6 @@ def jobs(numbers: Sequence[str]) -> dict[str, SlurmJob]:
     return job_of | {job.id: job for job in _jobs_of_controller(unknown)}
 
 
-def switches(names: Iterable[str]) -> dict[str, str]:
-    """The switches above each of these nodes, topmost first: `s0/s1`; empty where Slurm knows no topology."""
-    with suppress(SlurmError, ValueError):
-        by_level = [
-            (int(level), name, set(expand(nodes)))
-            for name, level, nodes in parsing.switches(_stdout_of(["scontrol", "--oneliner", "show", "topology"]))
-        ]
-        by_level.sort(reverse=True)
-        paths = {node: "/".join(name for _, name, nodes_below in by_level if node in nodes_below) for node in names}
-        return {node: path for node, path in paths.items() if path}
-    return {}
-
-
-def _jobs_of_queue(numbers: Sequence[str]) -> list[SlurmJob]:
-    options = ["--noheader", "--array", "--states=all", f"--format={parsing.SQUEUE_FORMAT}"]
-    with suppress(SlurmError):  # `Invalid job id specified`, where it has forgotten the only one
-        return parsing.of_squeue(_stdout_of(["squeue", f"--jobs={','.join(numbers)}", *options]))
-    return []
-
-
 def _jobs_of_accounting(numbers: Sequence[str]) -> list[SlurmJob]:
     options = ["--allocations", "--noheader", "--parsable2", f"--format={parsing.SACCT_FIELDS}"]
     with suppress(SlurmError):  # many sites keep no accounts
@@ -190,12 +167,32 @@ def _user_name(user: str) -> str:
     return user
 
 
+def _jobs_of_queue(numbers: Sequence[str]) -> list[SlurmJob]:
+    options = ["--noheader", "--array", "--states=all", f"--format={parsing.SQUEUE_FORMAT}"]
+    with suppress(SlurmError):  # `Invalid job id specified`, where it has forgotten the only one
+        return parsing.of_squeue(_stdout_of(["squeue", f"--jobs={','.join(numbers)}", *options]))
+    return []
+
+
 def _jobs_of_controller(numbers: Sequence[str]) -> list[SlurmJob]:
     remembered = []
     for number in numbers:
         with suppress(SlurmError):
             remembered += parsing.of_scontrol(_stdout_of(["scontrol", "--oneliner", "show", "job", number]))
     return remembered
+
+
+def switches(names: Iterable[str]) -> dict[str, str]:
+    """The switches above each of these nodes, topmost first: `s0/s1`; empty where Slurm knows no topology."""
+    with suppress(SlurmError, ValueError):
+        by_level = [
+            (int(level), name, set(expand(nodes)))
+            for name, level, nodes in parsing.switches(_stdout_of(["scontrol", "--oneliner", "show", "topology"]))
+        ]
+        by_level.sort(reverse=True)
+        paths = {node: "/".join(name for _, name, nodes_below in by_level if node in nodes_below) for node in names}
+        return {node: path for node, path in paths.items() if path}
+    return {}
 
 
 def _stdout_of(command: list[str], patience_s: float = PATIENCE_S) -> str:

@@ -1,9 +1,7 @@
-"""The record of a job start in its run: RUN/jobs/job-ID.RESTART.json, written at the start and at the end.
+"""What is kept of the jobs of a sweep: submissions, and the records that its jobs write of themselves.
 
-
-A record without an end is of a job that is at work, or ended without a word: SIGKILL, or its node is gone.
-
-What is kept of the jobs of a sweep, read: submissions, and the records that its jobs write of themselves.
+The record of a job start stands in its run, RUN/jobs/job-ID.RESTART.json, and is written at the start and at the end. A
+record without an end is of a job that is at work, or ended without a word: SIGKILL, or its node is gone.
 """
 
 import json
@@ -21,6 +19,12 @@ from ..runs.rows import RunError
 from ..runs.start import expand
 from ..runs.typed_json import printable, read_as
 from .commands import Allocation
+
+JOBS = "jobs"  # the folder of both, in the sweep and in its runs
+SUBMISSION = "submission.json"  # of each, in JOBS/number
+
+Kind = TypeVar("Kind")
+Text = Annotated[str, printable]  # it will be shown on a terminal
 
 
 class JobRecord:
@@ -66,19 +70,13 @@ class JobRecord:
 
 
 def _created(folder: Path, stem: str, text: str) -> Path:
-    """A file that nobody had before."""
+    """Make a file that nobody had before, named after `stem`."""
     for number in count(1):
         path = folder / (f"{stem}.json" if number == 1 else f"{stem}.{number}.json")
         with suppress(FileExistsError), open(path, "x", encoding="utf-8") as file:
             file.write(text)
             return path
     raise AssertionError
-
-
-JOBS = "jobs"  # the folder of both, in the sweep and in its runs
-SUBMISSION = "submission.json"  # of each, in JOBS/number
-Kind = TypeVar("Kind")
-Text = Annotated[str, printable]  # it will be shown on a terminal
 
 
 @dataclass(frozen=True)
@@ -177,15 +175,8 @@ def read_submissions(folder: Path) -> list[Submission]:
     return [_read_submission(path) for path in sorted(paths, key=lambda path: int(path.parent.name))]
 
 
-def read_records(run: RunFolder) -> list[StartRecord]:
-    """Those of all starts of all jobs that wrote into the run, in order. Raises RunError."""
-    paths = (run.path / JOBS).glob("job-*.json")
-    whole = [path for path in paths if read_kept(path).rstrip().endswith(b"}")]  # half: being written, or cut off
-    records = [_typed(StartRecord, read_json(path), path) for path in whole]
-    return sorted(records, key=lambda record: (record.started, record.id, record.restart))
-
-
 def _read_submission(path: Path) -> Submission:
+    """The submission of one file. Raises RunError."""
     submission = _typed(Submission, {**read_json(path), "number": int(path.parent.name)}, path)
     for job in submission.jobs:
         try:
@@ -193,6 +184,14 @@ def _read_submission(path: Path) -> Submission:
         except ValueError as error:
             raise RunError(f"{path}: damaged: job {job.name} has the array {job.array!r:.60}") from error
     return submission
+
+
+def read_records(run: RunFolder) -> list[StartRecord]:
+    """Those of all starts of all jobs that wrote into the run, in order. Raises RunError."""
+    paths = (run.path / JOBS).glob("job-*.json")
+    whole = [path for path in paths if read_kept(path).rstrip().endswith(b"}")]  # half: being written, or cut off
+    records = [_typed(StartRecord, read_json(path), path) for path in whole]
+    return sorted(records, key=lambda record: (record.started, record.id, record.restart))
 
 
 def _typed(kind: type[Kind], values: dict[str, Any], path: Path) -> Kind:

@@ -1,10 +1,9 @@
-"""Slurm's states of the jobs of a sweep, including kept states of jobs that Slurm has forgotten.
+"""What became of the jobs of a sweep, and so why planned cells have no time.
 
-The jobs of a sweep, and the tasks of its job arrays: as submitted, and as they wrote of themselves. Pure.
-
-The outcome of a job as text, from Slurm's state and from the job's own record. Pure.
-
-The planned cells without a time, and the reason: from the ranks, else from the outcome of their job. Pure.
+Slurm is asked for the states of jobs, and what it has forgotten was kept (`ask_states`). Jobs and tasks of job arrays
+are as they were submitted, and as they wrote of themselves (`tasks_of`). Both together say where a job stands
+(`ending`), and that says of a cell without a report why it has no time (`missing`). Only `ask_states`, `kept_states`
+and `keep_states` look at anything outside of this process.
 """
 
 import json
@@ -27,6 +26,8 @@ from .job_files import JOBS, StartRecord, Submission
 from .parsing import SlurmJob, duration, id_parts
 
 FORGOTTEN = "FORGOTTEN"  # state of a job that Slurm does not know (any more): it is over
+BY_HAND = 0  # number of no submission
+QUEUED, RUNNING, DONE, ENDED, UNSURE = "queued", "running", "done", "ended", "unsure"  # kinds of endings
 
 
 class JobStates(NamedTuple):
@@ -34,44 +35,6 @@ class JobStates(NamedTuple):
 
     jobs: Mapping[str, SlurmJob]  # by id
     silence: str = ""  # why Slurm could not be asked; empty: it was
-
-
-def ask_states(numbers: Iterable[str], sweep: Path) -> JobStates:
-    """Ask Slurm for these jobs; of what it has forgotten there is what it told earlier. Raises RunError."""
-    job_ids, kept = list(numbers), kept_states(sweep)
-    if not job_ids:
-        return JobStates(kept)
-    masters = sorted({id_parts(number)[0] for number in job_ids}, key=lambda number: (len(number), number))
-    try:
-        current = commands.jobs(masters)
-        return JobStates({**{number: SlurmJob(number, FORGOTTEN) for number in job_ids}, **kept, **current})
-    except commands.SlurmError as error:
-        return JobStates(kept, str(error))
-
-
-def kept_states(sweep: Path) -> dict[str, SlurmJob]:
-    """By id the jobs of which `keep_states` has kept how they ended. Raises RunError."""
-    path = _path(sweep)
-    values = read_json(path) if path.is_file() else {}
-    try:
-        return read_as(dict[str, SlurmJob], values, exact=True)
-    except JsonError as error:
-        raise RunError(f"{path}: damaged: {error}; remove it") from error
-
-
-def keep_states(states: JobStates, sweep: Path) -> None:
-    """Keep beside the sweep's jobs how they ended: Slurm forgets, and reports are read elsewhere. Raises OSError."""
-    ended = {number: job._asdict() for number, job in states.jobs.items() if not (job.queued or job.running)}
-    if ended:
-        _path(sweep).parent.mkdir(exist_ok=True)  # a folder of runs by hand has none
-        write_atomically(_path(sweep), json.dumps(ended, indent=1) + "\n")
-
-
-def _path(sweep: Path) -> Path:
-    return sweep / JOBS / "ended.json"
-
-
-BY_HAND = 0  # number of no submission
 
 
 @dataclass(frozen=True)
@@ -113,8 +76,72 @@ class JobTask:
         return is_launch_chosen(self.only, launch)
 
 
+class Ending(NamedTuple):
+    """Where a job stands."""
+
+    kind: str  # QUEUED, RUNNING, DONE, ENDED otherwise, or UNSURE
+    event: str  # hit its time limit of 30:00
+    reported: str = ""  # by the job itself
+
+    @property
+    def phrase(self) -> str:
+        """The text for a table: was stopped: rank 3 died."""
+        return f"{self.event}: {self.reported}" if self.reported else self.event
+
+    @property
+    def sentence(self) -> str:
+        """The predicate after the name of the job: is still queued (Resources)."""
+        return f"is still {self.phrase}" if self.active else self.phrase
+
+    @property
+    def reason(self) -> str:
+        """The reason why a cell of the job has no time; follows the name of the job."""
+        return self._replace(event="ended without measuring it").phrase if self.kind == DONE else self.sentence
+
+    @property
+    def active(self) -> bool:
+        """Whether it may still measure something."""
+        return self.kind in (QUEUED, RUNNING)
+
+
+def ask_states(numbers: Iterable[str], sweep: Path) -> JobStates:
+    """Ask Slurm for these jobs; of what it has forgotten there is what it told earlier. Raises RunError."""
+    job_ids, kept = list(numbers), kept_states(sweep)
+    if not job_ids:
+        return JobStates(kept)
+    masters = sorted({id_parts(number)[0] for number in job_ids}, key=lambda number: (len(number), number))
+    try:
+        current = commands.jobs(masters)
+        return JobStates({**{number: SlurmJob(number, FORGOTTEN) for number in job_ids}, **kept, **current})
+    except commands.SlurmError as error:
+        return JobStates(kept, str(error))
+
+
+def kept_states(sweep: Path) -> dict[str, SlurmJob]:
+    """By id the jobs of which `keep_states` has kept how they ended. Raises RunError."""
+    path = _path(sweep)
+    values = read_json(path) if path.is_file() else {}
+    try:
+        return read_as(dict[str, SlurmJob], values, exact=True)
+    except JsonError as error:
+        raise RunError(f"{path}: damaged: {error}; remove it") from error
+
+
+def keep_states(states: JobStates, sweep: Path) -> None:
+    """Keep beside the sweep's jobs how they ended: Slurm forgets, and reports are read elsewhere. Raises OSError."""
+    ended = {number: job._asdict() for number, job in states.jobs.items() if not (job.queued or job.running)}
+    if ended:
+        _path(sweep).parent.mkdir(exist_ok=True)  # a folder of runs by hand has none
+        write_atomically(_path(sweep), json.dumps(ended, indent=1) + "\n")
+
+
+def _path(sweep: Path) -> Path:
+    """The file that keeps how jobs ended."""
+    return sweep / JOBS / "ended.json"
+
+
 def tasks_of(submissions: Sequence[Submission], records: Mapping[str, Sequence[StartRecord]]) -> list[JobTask]:
-    """Those of all submissions, and those that were submitted by hand, oldest first.
+    """The jobs of all submissions, and those that were submitted by hand, oldest first.
 
     `records`: those that stand in each run, by its name.
     """
@@ -144,37 +171,6 @@ def _age(number: str) -> tuple[int, int]:
     """Slurm counts upwards, so ids of jobs sort by age."""
     job, task = id_parts(number)
     return int(job) if job.isdecimal() else 0, int(task) if task.isdecimal() else 0
-
-
-QUEUED, RUNNING, DONE, ENDED, UNSURE = "queued", "running", "done", "ended", "unsure"
-
-
-class Ending(NamedTuple):
-    """Where a job stands."""
-
-    kind: str  # QUEUED, RUNNING, DONE, ENDED otherwise, or UNSURE
-    event: str  # hit its time limit of 30:00
-    reported: str = ""  # by the job itself
-
-    @property
-    def phrase(self) -> str:
-        """The text for a table: was stopped: rank 3 died."""
-        return f"{self.event}: {self.reported}" if self.reported else self.event
-
-    @property
-    def sentence(self) -> str:
-        """The predicate after the name of the job: is still queued (Resources)."""
-        return f"is still {self.phrase}" if self.active else self.phrase
-
-    @property
-    def reason(self) -> str:
-        """The reason why a cell of the job has no time; follows the name of the job."""
-        return self._replace(event="ended without measuring it").phrase if self.kind == DONE else self.sentence
-
-    @property
-    def active(self) -> bool:
-        """Whether it may still measure something."""
-        return self.kind in (QUEUED, RUNNING)
 
 
 def ending(task: JobTask, states: JobStates) -> Ending:
@@ -221,9 +217,9 @@ def by_slurm(job: SlurmJob, limit_s: float | None = None) -> Ending | None:
 
 
 def _without_record(task: JobTask, job: SlurmJob | None) -> Ending:
+    """The outcome of a job that wrote nothing of itself."""
     if job is None:
         return Ending(UNSURE, "has not started to measure")
-
     if job.state == FORGOTTEN:
         return Ending(ENDED, "never started to measure; Slurm has no record of it")
     event = _status_phrase(job) or ("failed" if job.state == "FAILED" else "ended")

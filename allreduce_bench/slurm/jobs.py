@@ -1,6 +1,6 @@
-"""The expected duration of a job, estimated from its plan, and its time limit.
+"""The jobs of a sweep: one per run and number of nodes, for what is left to be measured there.
 
-The jobs of a sweep: one per run and number of nodes, for what is left to be measured there.
+With their expected duration, estimated from the plan, and their time limit.
 """
 
 import re
@@ -15,13 +15,20 @@ from ..runs.plan import Cell, Launch, Plan, PlanError
 from ..runs.start import Start
 from ..units import format_ranges, parse_duration
 
+HERE = "."  # the folder of the sweep is itself the run
+
+
+# what a launch takes
 START_S, START_OF_NODE_S = 10.0, 0.1  # of a launch: Python and MPI on every node, and the clocks compared
 CALL_S, BYTES_PER_S = 1e-4, 1e9  # of a slow all-reduce: its start, and how fast long vectors come through
 LEAST_CALLS = 6  # timed however long they take; see budget.py
 CHECK_S, CHECKED_BYTES_PER_S = 0.05, 2e8  # of a cell: vectors are made, and compared before, in and after its timing
 CHECK_CALLS = 8  # of long vectors: what is called for checks alone
+
+
+# time limits
 MARGIN = 2.0  # of a limit over what is expected
-STEP_S, LEAST_LIMIT_S = 300.0, 600.0
+STEP_S, LEAST_LIMIT_S = 300.0, 600.0  # limits are whole steps
 LONGEST_LIMIT_S = 366 * 86400.0
 FORMS = (  # of sbatch --time
     r"(?P<m>\d+)(?::(?P<s>\d+))?",
@@ -31,56 +38,6 @@ FORMS = (  # of sbatch --time
 LENGTHS_S = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 SIGNAL_AT = re.compile(r"@\d+$")
 SHORT_LIMIT_S, SHORT_WARNING_S = 300.0, 30  # below such a limit the job is warned only so long before it
-
-
-def launch_s(plan: Plan, nodes: int, cells: Iterable[Cell]) -> float:
-    """Seconds of one launch on so many nodes that measures these cells, none of which is done before its time."""
-    return START_S + START_OF_NODE_S * nodes + sum(_cell_s(plan, cell) for cell in cells)
-
-
-def _cell_s(plan: Plan, cell: Cell) -> float:
-    nbytes = cell.count * plan.itemsize
-    plain_s = CALL_S + nbytes / BYTES_PER_S
-    call_s = plain_s + longest_phase_s(plan.compute_s, plan.inject_slowdown)
-    timed_s = plan.iters * call_s if plan.iters else max(plan.cell_time_s, LEAST_CALLS * call_s)
-    untimed_s = plan.warmups * call_s + (plan.back_to_back + CHECK_CALLS) * plain_s
-    return max(timed_s, plan.min_time_s) + untimed_s + CHECK_S + nbytes / CHECKED_BYTES_PER_S
-
-
-def limit_for(expected_s: float) -> float:
-    """The time limit of a job that takes `expected_s`: twice that, in whole five minutes, ten at least."""
-    return max(LEAST_LIMIT_S, ceil(MARGIN * expected_s / STEP_S) * STEP_S)
-
-
-def parse_limit(text: str) -> float:
-    """Seconds of a time limit as sbatch takes it (30, 1:30:00, 2-12), or with units (90m, 2h); in whole minutes.
-
-    Raises ValueError.
-    """
-    match = next(filter(None, (re.fullmatch(form, text.strip()) for form in FORMS)), None)
-    try:
-        parts = {unit: int(number or 0) for unit, number in match.groupdict().items()} if match else {}
-        limit_s = sum(LENGTHS_S[unit] * number for unit, number in parts.items()) if match else parse_duration(text)
-    except ValueError:
-        limit_s = 0.0
-    if not 0 < limit_s <= LONGEST_LIMIT_S:
-        raise ValueError(f"'{text}' is not a time limit; expected minutes, such as 30, or such as 1:30:00, 2-12 or 90m")
-    return ceil(limit_s / 60) * 60.0
-
-
-def format_limit(limit_s: float) -> str:
-    """As sbatch takes it: `00:30:00`, `1-02:00:00`."""
-    days, rest = divmod(round(limit_s), 86400)
-    return f"{f'{days}-' if days else ''}{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}"
-
-
-def warning_for(signal: str, limit_s: float) -> str:
-    """What --signal says, such as B:USR1@120, made to fit into a short limit: Slurm may warn a minute too early."""
-    warning_s = SHORT_WARNING_S if limit_s > 60 else SHORT_WARNING_S - 5
-    return SIGNAL_AT.sub(f"@{warning_s}", signal) if limit_s < SHORT_LIMIT_S else signal
-
-
-HERE = "."  # the folder of the sweep is itself the run
 
 
 class SweepJob(NamedTuple):
@@ -114,11 +71,6 @@ class SweepJob(NamedTuple):
     def node_hours(self, time_s: float) -> float:
         """What it takes if each of its tasks takes so long."""
         return self.nodes * self.tasks * time_s / 3600
-
-
-def name_of_run(ranks_per_node: int, several: bool) -> str:
-    """Where in the sweep's folder the run with so many ranks per node lies; a single one is the sweep itself."""
-    return f"{ranks_per_node}-per-node" if several else HERE
 
 
 def jobs_of(
@@ -166,9 +118,63 @@ def _job_of(sweep: Path, folder: RunFolder, plan: Plan, ranks: int, array: bool,
 
 
 def _nodes_for(folder: RunFolder, plan: Plan, ranks: int) -> int:
+    """How many nodes so many ranks fill. Raises PlanError where that is no whole number."""
     ranks_per_node = plan.start.ranks_per_node
     if not ranks_per_node or ranks % ranks_per_node:
         per_node = f"{ranks_per_node} on each node"
         layout = f"{ranks} ranks, {per_node}" if ranks_per_node else "a plan without --ranks-per-node"
         raise PlanError(f"{folder.path}: {layout}: not a whole number of nodes; continue it with run --resume in a job")
     return ranks // ranks_per_node
+
+
+def name_of_run(ranks_per_node: int, several: bool) -> str:
+    """Where in the sweep's folder the run with so many ranks per node lies; a single one is the sweep itself."""
+    return f"{ranks_per_node}-per-node" if several else HERE
+
+
+def launch_s(plan: Plan, nodes: int, cells: Iterable[Cell]) -> float:
+    """Seconds of one launch on so many nodes that measures these cells, none of which is done before its time."""
+    return START_S + START_OF_NODE_S * nodes + sum(_cell_s(plan, cell) for cell in cells)
+
+
+def _cell_s(plan: Plan, cell: Cell) -> float:
+    """Seconds of one cell in one launch."""
+    nbytes = cell.count * plan.itemsize
+    plain_s = CALL_S + nbytes / BYTES_PER_S
+    call_s = plain_s + longest_phase_s(plan.compute_s, plan.inject_slowdown)
+    timed_s = plan.iters * call_s if plan.iters else max(plan.cell_time_s, LEAST_CALLS * call_s)
+    untimed_s = plan.warmups * call_s + (plan.back_to_back + CHECK_CALLS) * plain_s
+    return max(timed_s, plan.min_time_s) + untimed_s + CHECK_S + nbytes / CHECKED_BYTES_PER_S
+
+
+def limit_for(expected_s: float) -> float:
+    """The time limit of a job that takes `expected_s`: twice that, in whole five minutes, ten at least."""
+    return max(LEAST_LIMIT_S, ceil(MARGIN * expected_s / STEP_S) * STEP_S)
+
+
+def parse_limit(text: str) -> float:
+    """Seconds of a time limit as sbatch takes it (30, 1:30:00, 2-12), or with units (90m, 2h); in whole minutes.
+
+    Raises ValueError.
+    """
+    match = next(filter(None, (re.fullmatch(form, text.strip()) for form in FORMS)), None)
+    try:
+        parts = {unit: int(number or 0) for unit, number in match.groupdict().items()} if match else {}
+        limit_s = sum(LENGTHS_S[unit] * number for unit, number in parts.items()) if match else parse_duration(text)
+    except ValueError:
+        limit_s = 0.0
+    if not 0 < limit_s <= LONGEST_LIMIT_S:
+        raise ValueError(f"'{text}' is not a time limit; expected minutes, such as 30, or such as 1:30:00, 2-12 or 90m")
+    return ceil(limit_s / 60) * 60.0
+
+
+def format_limit(limit_s: float) -> str:
+    """As sbatch takes it: `00:30:00`, `1-02:00:00`."""
+    days, rest = divmod(round(limit_s), 86400)
+    return f"{f'{days}-' if days else ''}{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}"
+
+
+def warning_for(signal: str, limit_s: float) -> str:
+    """What --signal says, such as B:USR1@120, made to fit into a short limit: Slurm may warn a minute too early."""
+    warning_s = SHORT_WARNING_S if limit_s > 60 else SHORT_WARNING_S - 5
+    return SIGNAL_AT.sub(f"@{warning_s}", signal) if limit_s < SHORT_LIMIT_S else signal

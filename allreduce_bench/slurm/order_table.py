@@ -11,7 +11,7 @@ from .jobs import SweepJob, format_limit
 from .scripts import COLLECT, Rendering
 from .submit import SubmissionOrder, next_number
 
-HEADS = ("", "job", "nodes", "ranks", "cells", "limit")
+HEADS = ("", "job", "nodes", "ranks", "cells", "limit")  # of the table
 
 
 def node_hours(rendering: Rendering, jobs: Sequence[SweepJob]) -> tuple[float, float]:

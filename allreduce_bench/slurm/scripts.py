@@ -45,7 +45,7 @@ class Rendering:
             raise ScriptError(f"{self.system.path}: [sbatch] time: {error}") from error
 
     def script(self, job: SweepJob) -> Script:
-        """What submits the job. Raises ScriptError."""
+        """The script that submits the job. Raises ScriptError."""
         limit_s = self.limit_s(job.expected_s)
         signal = self.system.sbatch.get("signal", self.template.directives.get("signal"))
         directives = {
@@ -79,7 +79,7 @@ class Rendering:
         return min(parse_limit(self.collecting.directives["time"]), max(SHORT_LIMIT_S, longest_s))
 
     def collect_script(self, jobs: Sequence[SweepJob]) -> Script:
-        """What submits the job that collects behind these. Raises ScriptError."""
+        """The script that submits the job that collects behind these. Raises ScriptError."""
         site_directives = {name: value for name, value in self.system.sbatch.items() if name not in NOT_FOR_COLLECTING}
         directives = {**site_directives, "job-name": f"{self.job_name}-{COLLECT}"}
         directives |= {"time": format_limit(self.collecting_limit_s(jobs))}
@@ -94,5 +94,5 @@ class Rendering:
 
 
 def _comment_text(text: str) -> str:
-    """In one line whatever it holds: what cannot be printed is written as Python does."""
+    """Put any text into one line: what cannot be printed is written as Python does."""
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)

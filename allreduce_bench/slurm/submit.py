@@ -1,6 +1,6 @@
-"""Options of the user for sbatch: everything that submit does not set itself.
+"""Submit scripts as a transaction: either all jobs are queued, or none, and nothing is left on disk.
 
-Submit scripts as a transaction: either all jobs are queued, or none, and nothing is left on disk.
+Options of the user for sbatch may be everything that submit does not set itself (`check_sbatch_words`).
 """
 
 import json
@@ -20,6 +20,15 @@ from . import commands
 from .commands import NoAnswer, SlurmError
 from .job_files import JOBS, SUBMISSION
 
+ENDING = (  # signals that end a session
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+)
+NOTHING = "nothing was submitted"
+
+
+# options of sbatch
 BEFORE_DASHES = "put it before the --"
 BY_SUBMIT = "submit sets it itself"
 ONE_CLUSTER = "submit on a login node of that cluster"
@@ -47,6 +56,206 @@ SHORT |= {"W": "wait", "h": "help", "V": "version", "M": "clusters", "Q": "quiet
 FLAGS = {"contiguous", "exclusive", "get-user-env", "nice", "no-kill", "no-requeue", "overcommit", "oversubscribe"}
 FLAGS |= {"propagate", "reboot", "requeue", "share", "spread-job", "use-min-nodes", "verbose"}
 SHORT_FLAGS = ("-k", "-O", "-s", "-v")  # behind either no value stands: sbatch would take it for the script
+
+
+class Script(NamedTuple):
+    """The script of one job."""
+
+    name: str  # of the job in the sweep, and of its file without .sbatch
+    text: str
+    output: str  # name of the file that takes what it says, in sbatch's words
+
+    @property
+    def file(self) -> str:
+        """The name of its file."""
+        return f"{self.name}.sbatch"
+
+
+class SubmissionOrder(NamedTuple):
+    """What is submitted together."""
+
+    sweep: Path  # absolute
+    new: Sequence[tuple[RunFolder, Plan]]  # the runs to be made; none: the sweep is there
+    scripts: Sequence[Script]  # of the jobs that measure
+    collecting: Script  # of the job behind all of them
+    arguments: Sequence[str]  # for sbatch, in the user's words
+    command: Sequence[str]  # that was called
+
+    def sbatch_arguments(self, script: Script, number: int, behind: Sequence[str] = ()) -> list[str]:
+        """The arguments of sbatch for the script of the submission with this number, behind the jobs with these."""
+        folder = str(self.sweep / JOBS / str(number)).replace("%", "%%")
+        dependency = [f"--dependency=afterany:{':'.join(behind)}"] if behind else []
+        return [*self.user_arguments(script), "--hold", f"--output={folder}/{script.output}", *dependency]
+
+    def user_arguments(self, script: Script) -> Sequence[str]:
+        """The words of the user for the script."""
+        return for_collecting(self.arguments) if script is self.collecting else self.arguments
+
+
+def submit_all(order: SubmissionOrder, facts: Callable[[list[str], str], dict]) -> tuple[list[str], str]:
+    """Make the new runs, submit all scripts, let them start; the ids of the jobs, and of the one that collects.
+
+    `facts` of these ids is kept as submission.json. Whatever fails, KeyboardInterrupt included: what was submitted is
+    cancelled, what was made is removed. Raises SlurmError, RunError, OSError.
+    """
+    made: list[Path] = []
+    ids: list[str] = []
+    try:
+        with _ended_by_interrupt():
+            _make_runs(order, made)
+            folder = _make_folder(order.sweep, made)
+            _write_scripts(order, folder)
+            _test_scripts(order, folder)
+            return _submit_held(order, folder, ids, facts)
+    except BaseException as error:
+        with undisturbed():
+            _cancel_and_remove(ids, made, error)
+        if isinstance(error, SlurmError) and not isinstance(error, NoAnswer):
+            raise SlurmError(f"{error}; {NOTHING}") from error
+        if isinstance(error, OSError) and error.strerror:  # a full disk does not say where
+            raise OSError(error.errno, f"{error.strerror}; {NOTHING}", error.filename or order.sweep) from error
+        raise
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Put off signals that would end this process, or the commands that it waits for: KeyboardInterrupt afterwards.
+
+    They are held back here and by handlers, since other threads of this process (numpy's) do not hold them back.
+    """
+    received: list[int] = []
+    before = {number: signal.getsignal(number) for number in ENDING}
+    heeded = [number for number, handler in before.items() if handler not in (signal.SIG_IGN, None)]
+    for number in heeded:
+        signal.signal(number, lambda number, frame: received.append(number))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # the commands inherit it
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for number in heeded:
+            signal.signal(number, before[number])
+    if received:
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def _ended_by_interrupt() -> Iterator[None]:
+    """Take the end of a session, or of the job that this runs in, for an interrupt: it undoes as much as Ctrl-C."""
+    before = {number: signal.getsignal(number) for number in ENDING[1:]}
+    changed = {number: handler for number, handler in before.items() if handler is signal.SIG_DFL}
+    try:
+        for number in changed:
+            signal.signal(number, _interrupt)
+        yield
+    finally:
+        for number, handler in changed.items():
+            signal.signal(number, handler)
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _make_runs(order: SubmissionOrder, made: list[Path]) -> None:
+    """Make the new runs; each folder is in `made` as soon as it is ours, one that somebody else made never is."""
+    sweep = order.sweep
+    if any(run.path != sweep for run, _ in order.new):
+        sweep.parent.mkdir(parents=True, exist_ok=True)
+        with undisturbed():
+            with suppress(OSError):
+                sweep.rmdir()  # an empty one, in whose place is ours
+            try:
+                sweep.mkdir()
+            except FileExistsError:
+                raise RunError(f"{sweep}: exists already; choose another folder with -o") from None
+            made.append(sweep)
+    for run, plan in order.new:
+        with undisturbed():
+            create_run(run, plan, order.command)
+            made.append(run.path)
+
+
+def _make_folder(sweep: Path, made: list[Path]) -> Path:
+    """Make the folder of the submission."""
+    (sweep / JOBS).mkdir(exist_ok=True)
+    while True:
+        folder = sweep / JOBS / str(next_number(sweep))
+        with undisturbed():
+            try:
+                folder.mkdir()
+            except FileExistsError:  # another submission was faster
+                continue
+            made.append(folder)
+            return folder
+
+
+def _write_scripts(order: SubmissionOrder, folder: Path) -> None:
+    for script in (*order.scripts, order.collecting):
+        (folder / script.file).write_text(script.text, encoding="utf-8")
+
+
+def _test_scripts(order: SubmissionOrder, folder: Path) -> None:
+    for script in (*order.scripts, order.collecting):
+        try:
+            commands.test_only(folder / script.file, order.user_arguments(script))
+        except SlurmError as error:
+            raise SlurmError(f"{script.file}: {error}") from error
+
+
+def _submit_held(
+    order: SubmissionOrder, folder: Path, ids: list[str], facts: Callable[[list[str], str], dict]
+) -> tuple[list[str], str]:
+    """Submit all scripts held, so that nothing starts before the last one is in; `ids` grows with each."""
+    number = int(folder.name)
+    for script in (*order.scripts, order.collecting):
+        behind = ids if script is order.collecting else ()
+        with undisturbed():
+            try:
+                ids.append(commands.submit(folder / script.file, order.sbatch_arguments(script, number, behind)))
+            except SlurmError as error:
+                raise type(error)(f"{script.file}: {error}") from error
+    _write_json(folder / SUBMISSION, facts(ids[:-1], ids[-1]))
+    with undisturbed():
+        commands.release(ids)
+    return ids[:-1], ids[-1]
+
+
+def _write_json(path: Path, facts: dict) -> None:
+    """Write a file that is on disk, and whole: others may look for it at any time."""
+    temporary = path.with_suffix(".tmp")
+    with open(temporary, "x", encoding="utf-8") as file:
+        json.dump(facts, file, indent=1)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def _cancel_and_remove(ids: Sequence[str], made: Sequence[Path], error: BaseException) -> None:
+    """Undo a submission that failed with `error`. Raises RuntimeError where its jobs cannot be cancelled."""
+    try:
+        commands.cancel(ids)
+    except SlurmError as refused:
+        message = f"{error or 'interrupted'}; the submitted jobs could not be cancelled ({refused}):"
+        raise RuntimeError(f"{message} scancel {' '.join(ids)}") from error
+    for path in made:
+        rmtree(path, ignore_errors=True)
+
+
+def check_folder(path: Path) -> Path:
+    """`path`, below which sbatch shall write. Raises ValueError for names that it would take for something else."""
+    odd = next((letter for letter in str(path) if letter == "\\" or not letter.isprintable()), None)
+    if odd is not None:
+        raise ValueError(
+            f"{str(path)!r}: sbatch cannot write to a folder with {ascii(odd)} in its name; use another folder"
+        )
+    return path
+
+
+def next_number(sweep: Path) -> int:
+    """The number of the next submission: 1, 2, ..."""
+    numbers = [int(path.name) for path in (sweep / JOBS).glob("*") if path.name.isdecimal()]
+    return max(numbers, default=0) + 1
 
 
 def check_sbatch_words(words: Sequence[str]) -> tuple[str, ...]:
@@ -95,205 +304,3 @@ def _decided_option(word: str) -> str:
         return SHORT.get(word[1:2], "") if word.startswith("-") else ""
     name = word[2:].partition("=")[0]
     return name if name in DECIDED else next((long for long in DECIDED if long.startswith(name)), "")
-
-
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-NOTHING = "nothing was submitted"
-
-
-class Script(NamedTuple):
-    """The script of one job."""
-
-    name: str  # of the job in the sweep, and of its file without .sbatch
-    text: str
-    output: str  # name of the file that takes what it says, in sbatch's words
-
-    @property
-    def file(self) -> str:
-        """The name of its file."""
-        return f"{self.name}.sbatch"
-
-
-class SubmissionOrder(NamedTuple):
-    """What is submitted together."""
-
-    sweep: Path  # absolute
-    new: Sequence[tuple[RunFolder, Plan]]  # the runs to be made; none: the sweep is there
-    scripts: Sequence[Script]  # of the jobs that measure
-    collecting: Script  # of the job behind all of them
-    arguments: Sequence[str]  # for sbatch, in the user's words
-    command: Sequence[str]  # that was called
-
-    def sbatch_arguments(self, script: Script, number: int, behind: Sequence[str] = ()) -> list[str]:
-        """The arguments of sbatch for the script of the submission with this number, behind the jobs with these."""
-        folder = str(self.sweep / JOBS / str(number)).replace("%", "%%")
-        dependency = [f"--dependency=afterany:{':'.join(behind)}"] if behind else []
-        return [*self.user_arguments(script), "--hold", f"--output={folder}/{script.output}", *dependency]
-
-    def user_arguments(self, script: Script) -> Sequence[str]:
-        """The words of the user for the script."""
-        return for_collecting(self.arguments) if script is self.collecting else self.arguments
-
-
-def check_folder(path: Path) -> Path:
-    """`path`, below which sbatch shall write. Raises ValueError for names that it would take for something else."""
-    odd = next((letter for letter in str(path) if letter == "\\" or not letter.isprintable()), None)
-    if odd is not None:
-        raise ValueError(
-            f"{str(path)!r}: sbatch cannot write to a folder with {ascii(odd)} in its name; use another folder"
-        )
-    return path
-
-
-def next_number(sweep: Path) -> int:
-    """The number of the next submission: 1, 2, ..."""
-    numbers = [int(path.name) for path in (sweep / JOBS).glob("*") if path.name.isdecimal()]
-    return max(numbers, default=0) + 1
-
-
-def submit_all(order: SubmissionOrder, facts: Callable[[list[str], str], dict]) -> tuple[list[str], str]:
-    """Make the new runs, submit all scripts, let them start; the ids of the jobs, and of the one that collects.
-
-    `facts` of these ids is kept as submission.json. Whatever fails, KeyboardInterrupt included: what was submitted is
-    cancelled, what was made is removed. Raises SlurmError, RunError, OSError.
-    """
-    made: list[Path] = []
-    ids: list[str] = []
-    try:
-        with _ended_by_interrupt():
-            _make_runs(order, made)
-            folder = _make_folder(order.sweep, made)
-            _write_scripts(order, folder)
-            _test_scripts(order, folder)
-            return _submit_held(order, folder, ids, facts)
-    except BaseException as error:
-        with undisturbed():
-            _cancel_and_remove(ids, made, error)
-        if isinstance(error, SlurmError) and not isinstance(error, NoAnswer):
-            raise SlurmError(f"{error}; {NOTHING}") from error
-        if isinstance(error, OSError) and error.strerror:  # a full disk does not say where
-            raise OSError(error.errno, f"{error.strerror}; {NOTHING}", error.filename or order.sweep) from error
-        raise
-
-
-@contextmanager
-def undisturbed() -> Iterator[None]:
-    """Signals that would end this process, or the commands that it waits for, end it afterwards: KeyboardInterrupt.
-
-    They are held back here and by handlers, since other threads of this process (numpy's) do not hold them back.
-    """
-    received: list[int] = []
-    before = {number: signal.getsignal(number) for number in ENDING}
-    heeded = [number for number, handler in before.items() if handler not in (signal.SIG_IGN, None)]
-    for number in heeded:
-        signal.signal(number, lambda number, frame: received.append(number))
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # the commands inherit it
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        for number in heeded:
-            signal.signal(number, before[number])
-    if received:
-        raise KeyboardInterrupt
-
-
-@contextmanager
-def _ended_by_interrupt() -> Iterator[None]:
-    """The end of a session, or of the job that this runs in, undoes as much as Ctrl-C does."""
-    before = {number: signal.getsignal(number) for number in ENDING[1:]}
-    changed = {number: handler for number, handler in before.items() if handler is signal.SIG_DFL}
-    try:
-        for number in changed:
-            signal.signal(number, _interrupt)
-        yield
-    finally:
-        for number, handler in changed.items():
-            signal.signal(number, handler)
-
-
-def _interrupt(number: int, frame: object) -> None:
-    raise KeyboardInterrupt
-
-
-def _make_runs(order: SubmissionOrder, made: list[Path]) -> None:
-    """Each folder is in `made` as soon as it is ours; one that somebody else made meanwhile never is."""
-    sweep = order.sweep
-    if any(run.path != sweep for run, _ in order.new):
-        sweep.parent.mkdir(parents=True, exist_ok=True)
-        with undisturbed():
-            with suppress(OSError):
-                sweep.rmdir()  # an empty one, in whose place is ours
-            try:
-                sweep.mkdir()
-            except FileExistsError:
-                raise RunError(f"{sweep}: exists already; choose another folder with -o") from None
-            made.append(sweep)
-    for run, plan in order.new:
-        with undisturbed():
-            create_run(run, plan, order.command)
-            made.append(run.path)
-
-
-def _make_folder(sweep: Path, made: list[Path]) -> Path:
-    (sweep / JOBS).mkdir(exist_ok=True)
-    while True:
-        folder = sweep / JOBS / str(next_number(sweep))
-        with undisturbed():
-            try:
-                folder.mkdir()
-            except FileExistsError:  # another submission was faster
-                continue
-            made.append(folder)
-            return folder
-
-
-def _write_scripts(order: SubmissionOrder, folder: Path) -> None:
-    for script in (*order.scripts, order.collecting):
-        (folder / script.file).write_text(script.text, encoding="utf-8")
-
-
-def _test_scripts(order: SubmissionOrder, folder: Path) -> None:
-    for script in (*order.scripts, order.collecting):
-        try:
-            commands.test_only(folder / script.file, order.user_arguments(script))
-        except SlurmError as error:
-            raise SlurmError(f"{script.file}: {error}") from error
-
-
-def _submit_held(
-    order: SubmissionOrder, folder: Path, ids: list[str], facts: Callable[[list[str], str], dict]
-) -> tuple[list[str], str]:
-    """All held, so that nothing starts before the last one is in; `ids` grows with each."""
-    number = int(folder.name)
-    for script in (*order.scripts, order.collecting):
-        behind = ids if script is order.collecting else ()
-        with undisturbed():
-            try:
-                ids.append(commands.submit(folder / script.file, order.sbatch_arguments(script, number, behind)))
-            except SlurmError as error:
-                raise type(error)(f"{script.file}: {error}") from error
-    _write_json(folder / SUBMISSION, facts(ids[:-1], ids[-1]))
-    with undisturbed():
-        commands.release(ids)
-    return ids[:-1], ids[-1]
-
-
-def _write_json(path: Path, facts: dict) -> None:
-    """On disk, and whole: others may look for it at any time."""
-    temporary = path.with_suffix(".tmp")
-    with open(temporary, "x", encoding="utf-8") as file:
-        json.dump(facts, file, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
-
-
-def _cancel_and_remove(ids: Sequence[str], made: Sequence[Path], error: BaseException) -> None:
-    try:
-        commands.cancel(ids)
-    except SlurmError as refused:
-        message = f"{error or 'interrupted'}; the submitted jobs could not be cancelled ({refused}):"
-        raise RuntimeError(f"{message} scancel {' '.join(ids)}") from error
-    for path in made:
-        rmtree(path, ignore_errors=True)

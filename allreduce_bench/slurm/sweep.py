@@ -1,7 +1,4 @@
-"""A sweep from its folder and from Slurm: its runs, its jobs, and missing cells.
-
-The output of `status` and `collect` for a sweep: states of jobs, missing cells, and the next command. Pure.
-"""
+"""A sweep from its folder and from Slurm: its runs, its jobs, missing cells; and what `status` and `collect` print."""
 
 import shlex
 from collections.abc import Iterable, Sequence
@@ -31,6 +28,16 @@ from .job_states import (
     tasks_of,
 )
 from .parsing import SlurmJob, duration
+
+HEADER = (  # of the table of `status`
+    "name",
+    "job",
+    "nodes",
+    "ranks",
+    "cells",
+    "state",
+)
+TIMES = {1: "once", 2: "twice"}
 
 
 @dataclass(frozen=True)
@@ -104,12 +111,15 @@ def read_sweep(path: Path, ask_slurm: bool = True) -> Overview:
     return Overview(sweep, runs, tuple(submissions), own_tasks, states)
 
 
-def missing_of_run(folder: RunFolder) -> list[MissingCell]:
-    """What a run that jobs measured lacks, from files alone; of any other run nothing. Raises RunError."""
-    if folder.imported() or not ((folder.path / JOBS).is_dir() or _sweep_of(folder.path) != folder.path):
-        return []
-    overview = read_sweep(folder.path, ask_slurm=False)
-    return [cell for run in overview.runs for cell in overview.missing(run)]
+def _read_run(folder: RunFolder, sweep: Path) -> SweepRun:
+    """A run of the sweep. Raises RunError."""
+    if imported := folder.imported():
+        raise RunError(f"{folder.path}: imported from {imported['tool']}, so it has no jobs")
+    plan = folder.plan()
+    marks = folder.marks() if folder.attempts() else []  # where nothing was finished yet there are none to be read
+    finished = {launch: folder.finished(launch) for launch in plan.planned_launches()}
+    name = folder.path.resolve().relative_to(sweep.resolve()).as_posix()
+    return SweepRun(name, folder, plan, tuple(marks), finished)
 
 
 def _sweep_of(path: Path) -> Path:
@@ -121,18 +131,12 @@ def _sweep_of(path: Path) -> Path:
     return path.parent if path.name not in ("", "..") else parent
 
 
-def _read_run(folder: RunFolder, sweep: Path) -> SweepRun:
-    if imported := folder.imported():
-        raise RunError(f"{folder.path}: imported from {imported['tool']}, so it has no jobs")
-    plan = folder.plan()
-    marks = folder.marks() if folder.attempts() else []  # where nothing was finished yet there are none to be read
-    finished = {launch: folder.finished(launch) for launch in plan.planned_launches()}
-    name = folder.path.resolve().relative_to(sweep.resolve()).as_posix()
-    return SweepRun(name, folder, plan, tuple(marks), finished)
-
-
-HEADER = ("name", "job", "nodes", "ranks", "cells", "state")
-TIMES = {1: "once", 2: "twice"}
+def missing_of_run(folder: RunFolder) -> list[MissingCell]:
+    """What a run that jobs measured lacks, from files alone; of any other run nothing. Raises RunError."""
+    if folder.imported() or not ((folder.path / JOBS).is_dir() or _sweep_of(folder.path) != folder.path):
+        return []
+    overview = read_sweep(folder.path, ask_slurm=False)
+    return [cell for run in overview.runs for cell in overview.missing(run)]
 
 
 class StatusLine(NamedTuple):
@@ -152,47 +156,6 @@ def status_lines(overview: Overview) -> list[StatusLine]:
     shown = [task for task in overview.tasks if task.submission == newest or overview.ending(task).active]
     collecting = [_collecting_line(overview, submission, newest) for submission in overview.submissions]
     return [*(_task_line(overview, task) for task in shown), *filter(None, collecting)]
-
-
-def next_step(overview: Overview, collected: bool) -> str:
-    """`74 of 240 cells done; next: ...`; `collected`: there is a report of all of them."""
-    done, cells = overview.progress
-    sweep = shlex.quote(str(overview.sweep))
-    progress = f"{done} of {cells} cells done"
-    collecting = _collecting_job(overview)
-    if active := overview.active():
-        waiting = collecting and collecting.queued and f"job {collecting.id} then collects them"
-        follow_up = waiting or f"then: allreduce-bench collect {sweep}"
-        return f"{progress}; {len(active)} job{'s' if len(active) > 1 else ''} unfinished; {follow_up}"
-    if collecting:
-        return f"{progress}; job {collecting.id} {'is collecting them' if collecting.running else 'will collect them'}"
-    if done < cells and any(overview.ending(task).kind == UNSURE for task in overview.tasks):
-        return f"{progress}; next, when all jobs have ended: allreduce-bench collect {sweep}"
-    if done < cells:
-        hint = f"(to list missing cells: allreduce-bench collect {sweep})"
-        return f"{progress}; next: allreduce-bench submit --resume -o {sweep} {hint}"
-    return progress if collected else f"{progress}; next: allreduce-bench collect {sweep}"
-
-
-def _collecting_job(overview: Overview) -> SlurmJob | None:
-    """The job that collects, while it waits or runs."""
-    jobs = [overview.told.jobs.get(submission.collect or "") for submission in overview.submissions]
-    return next((job for job in jobs if job and (job.queued or job.running)), None)
-
-
-def status_text(lines_of_jobs: Sequence[StatusLine], screen: Screen = UNBOUNDED) -> str:
-    """The table in aligned columns, with its header; long states wrap where the screen ends."""
-    columns = columns_of([HEADER, *lines_of_jobs], left=range(len(HEADER)), text=len(HEADER) - 1)
-    return "\n".join(fitted(columns, screen)) + "\n"
-
-
-def account_lines(overview: Overview, missing: Sequence[Sequence[MissingCell]]) -> list[str]:
-    """The lines; `missing`: what of each run of the overview has no time although it should."""
-    sentences = []
-    for run, cells in zip(overview.runs, missing):
-        prefix = "" if len(overview.runs) == 1 else f"{run.name}: "
-        sentences += [prefix + group.sentence for group in group_missing(run.plan, cells)]
-    return [*sentences, _count_sentence(overview, sum(map(len, missing))), *_next_commands(overview, missing)]
 
 
 def _task_line(overview: Overview, task: JobTask) -> StatusLine:
@@ -227,6 +190,47 @@ def _collecting_line(overview: Overview, submission: Submission, newest: int) ->
     else:
         state = "done" if job.state == "COMPLETED" else "failed, or cells are missing"
     return StatusLine("collect", submission.collect, "1", "", "", state)
+
+
+def status_text(lines_of_jobs: Sequence[StatusLine], screen: Screen = UNBOUNDED) -> str:
+    """The table in aligned columns, with its header; long states wrap where the screen ends."""
+    columns = columns_of([HEADER, *lines_of_jobs], left=range(len(HEADER)), text=len(HEADER) - 1)
+    return "\n".join(fitted(columns, screen)) + "\n"
+
+
+def next_step(overview: Overview, collected: bool) -> str:
+    """`74 of 240 cells done; next: ...`; `collected`: there is a report of all of them."""
+    done, cells = overview.progress
+    sweep = shlex.quote(str(overview.sweep))
+    progress = f"{done} of {cells} cells done"
+    collecting = _collecting_job(overview)
+    if active := overview.active():
+        waiting = collecting and collecting.queued and f"job {collecting.id} then collects them"
+        follow_up = waiting or f"then: allreduce-bench collect {sweep}"
+        return f"{progress}; {len(active)} job{'s' if len(active) > 1 else ''} unfinished; {follow_up}"
+    if collecting:
+        return f"{progress}; job {collecting.id} {'is collecting them' if collecting.running else 'will collect them'}"
+    if done < cells and any(overview.ending(task).kind == UNSURE for task in overview.tasks):
+        return f"{progress}; next, when all jobs have ended: allreduce-bench collect {sweep}"
+    if done < cells:
+        hint = f"(to list missing cells: allreduce-bench collect {sweep})"
+        return f"{progress}; next: allreduce-bench submit --resume -o {sweep} {hint}"
+    return progress if collected else f"{progress}; next: allreduce-bench collect {sweep}"
+
+
+def _collecting_job(overview: Overview) -> SlurmJob | None:
+    """The job that collects, while it waits or runs."""
+    jobs = [overview.told.jobs.get(submission.collect or "") for submission in overview.submissions]
+    return next((job for job in jobs if job and (job.queued or job.running)), None)
+
+
+def account_lines(overview: Overview, missing: Sequence[Sequence[MissingCell]]) -> list[str]:
+    """The lines that `collect` prints; `missing`: what of each run has no time although it should."""
+    sentences = []
+    for run, cells in zip(overview.runs, missing):
+        prefix = "" if len(overview.runs) == 1 else f"{run.name}: "
+        sentences += [prefix + group.sentence for group in group_missing(run.plan, cells)]
+    return [*sentences, _count_sentence(overview, sum(map(len, missing))), *_next_commands(overview, missing)]
 
 
 def _count_sentence(overview: Overview, missing: int) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ..runs.files import read_given_text
 
+# templates
 LONGEST_FILE = 2**20  # bytes: of a template, or of the file of a system
 PIECE = re.compile(
     r"""^(?:
@@ -24,6 +25,9 @@ PIECE = re.compile(
     re.MULTILINE | re.VERBOSE,
 )
 PLACEHOLDERS = {"modules": "# module load NAME", "exports": "# export NAME=VALUE"}
+
+
+# values
 JOB_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+=@-]{0,99}")
 MODULE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+=@:/-]*")
 VARIABLE = re.compile(r"(?!(?:BASH_ENV|ENV|PS4)$)[A-Za-z_][A-Za-z0-9_]*")  # shells execute what stands in those three
@@ -79,10 +83,11 @@ class Template:
         modules: Sequence[str] = (),
         exports: Mapping[str, str] | None = None,
     ) -> str:
-        """The script with these values: of directives (empty: none belongs to it; None: it is left out), of variables
-        (a list or tuple where the template has one), modules to load and variables to export.
+        """Put values into the script: directives, variables, modules to load and variables to export.
 
-        Raises ScriptError where the template has no place for them, or a value could be read as something else.
+        A directive without a value is empty, one that is left out None; a variable is a list or tuple where the
+        template has one. Raises ScriptError where the template has no place for them, or a value could be read as
+        something else.
         """
         directives, assignments = dict(directives or {}), dict(assignments or {})
         lines = {"modules": _module_lines(modules), "exports": _export_lines(exports or {})}
@@ -175,7 +180,7 @@ def _shell_word(label: str, text: str) -> str:
 
 
 def _one_line(label: str, text: str) -> str:
-    """`text`. Raises ScriptError for what could end its line, or cannot be written."""
+    """Return `text`. Raises ScriptError for what could end its line, or cannot be written."""
     if any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
         raise ScriptError(f"{label} {text!r}: contains a control character or invalid text; remove it")
     return text

@@ -2,6 +2,6 @@
 
 In: messages of the ranks over a socket. Out: the rank that blocks the others, and the end of all ranks.
 Read in this order: `lifeline` (variables, signals), `watch` (the rank's side of the connection), `whereabouts` (the
-position of a rank in the code), `supervisor` (the other side: sockets), `patience` (detects trouble: no sockets),
-`blame` (finds the cause), `unattended` (ranks started by another program), `progress` and `live_line` (user output).
+position of a rank in the code), `supervisor` (the other side: sockets), `patience` (detects trouble and its cause: no
+sockets), `unattended` (ranks started by another program), `progress` and `live_line` (user output).
 """

@@ -14,7 +14,6 @@ from allreduce_bench.comparison.decision import (
     decide,
     difference,
     estimates,
-    holm,
     more_units,
     need,
     place,
@@ -92,11 +91,6 @@ def test_what_is_beyond_the_threshold_by_hand():
     error, distance = sqrt(found.own.variance / 2), found.own.value
     tails = [t.sf((distance - sign * log(1.05)) / error, found.degrees) for sign in (1, -1)]
     assert beyond_p(found, 0.05) == pytest.approx(sum(tails))
-
-
-def test_holm_as_in_r():
-    assert holm([0.01, 0.04, 0.03, 0.02]) == pytest.approx([0.04, 0.06, 0.06, 0.06])
-    assert holm([0.6, 0.9]) == [1.0, 1.0] and holm([]) == []
 
 
 @pytest.mark.parametrize(

@@ -78,12 +78,6 @@ def test_shrinking_is_a_mean_weighed_by_degrees():
     assert shrunk(100.0, 4, Prior(2.0, inf)) == (100.0, 4)
 
 
-def test_student_and_normal():
-    assert t_quantile(0.975, 7) == pytest.approx(t.ppf(0.975, 7)) and t_quantile(0.975, inf) == norm.ppf(0.975)
-    assert two_sided_p(-2.0, 5) == pytest.approx(2 * t.sf(2, 5)) and two_sided_p(1.96, inf) == pytest.approx(0.05, 1e-3)
-    assert list(t_below(np.array([0.0, 1.0]), np.array([3, inf]))) == pytest.approx([0.5, norm.cdf(1)])
-
-
 @pytest.mark.parametrize("prior", [Prior(1.0, 3.0), Prior(1.0, 8.0), Prior(1.0, inf)])
 @pytest.mark.parametrize(("cells", "degrees"), [(4, 8), (12, 8), (12, 4), (50, 8)])
 def test_moderated_intervals_keep_their_level_over_the_cells(prior, cells, degrees):
@@ -100,3 +94,15 @@ def test_moderated_intervals_keep_their_level_over_the_cells(prior, cells, degre
             own_widths.append(t_quantile(0.975, degrees) * of_cell**0.5)
     assert missed <= binom.ppf(0.999, experiments * cells, 0.06 if cells < 12 else 0.05)
     assert np.mean(widths) < np.mean(own_widths)
+
+
+def test_student_and_normal():
+    assert t_quantile(0.975, 7) == pytest.approx(t.ppf(0.975, 7)) and t_quantile(0.975, inf) == norm.ppf(0.975)
+    assert two_sided_p(-2.0, 5) == pytest.approx(2 * t.sf(2, 5))
+    assert two_sided_p(1.96, inf) == pytest.approx(0.05, 1e-3)
+    assert list(t_below(np.array([0.0, 1.0]), np.array([3, inf]))) == pytest.approx([0.5, norm.cdf(1)])
+
+
+@pytest.mark.parametrize("tail, degrees", [(0.025, 4), (0.025 / 7, 12), (0.001, 200)])
+def test_quantiles_are_those_of_scipy_to_the_last_bit(tail, degrees):
+    assert -t_quantile(tail, degrees) == t.isf(tail, degrees) and -t_quantile(tail, inf) == norm.isf(tail)

@@ -1,13 +1,8 @@
 """A library's own all-reduce held against something else, launch by launch: shown to be slower or not.
 
-What it is held against is said by `guidelines` (the library itself) and by `rivals` (other all-reduces). Each asks all
-its comparisons together (`evaluation.telling`, Holm): in at most 5 % of runs of a library that is never slower is it
-called slower anywhere. Times that something speaks against, or that are not reliable, are not compared.
-
-Where a library's own all-reduce violates a performance guideline: the library itself does as much in less time.
-
-Träff, Gropp and Thakur, "Self-consistent MPI performance guidelines", IEEE TPDS 21(5), 2010: no operation of a library
-is slower than the same made of its other operations, and fewer data do not take longer than more. Here:
+Guidelines (`comparisons`) hold it against the library itself: Träff, Gropp and Thakur, "Self-consistent MPI performance
+guidelines", IEEE TPDS 21(5), 2010: no operation of a library is slower than the same made of its other operations, and
+fewer data do not take longer than more. Here:
 
     all-reduce of n   <=  reduce + broadcast of n                          native:reduce+bcast
     all-reduce of n   <=  reduce-scatter + allgather of n, equal blocks    native:reduce_scatter_block+allgather
@@ -18,9 +13,12 @@ is slower than the same made of its other operations, and fewer data do not take
 The first three need their mock-ups, `cell.MOCKUPS`, measured in the same launches (Hunold and Carpen-Amarie, HPC Asia
 2018). They are called from Python, so native called from Python is what is held against them.
 
-Where a library's own all-reduce is slower than another all-reduce of the same run: a rival.
+Rivals (`rival_comparisons`) are other all-reduces of the same run. They are no guidelines: they are not made of the
+library's operations, and it need not know them.
 
-Rivals are no guidelines (`guidelines`): they are not made of the library's operations, and it need not know them.
+Each of the two asks all its comparisons together (`evaluation.spread`, Holm): in at most 5 % of runs of a library that
+is never slower is it called slower anywhere. Times that something speaks against, or that are not reliable, are not
+compared.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,11 +29,19 @@ from typing import NamedTuple
 from ...evaluation.competitors import competing, mockups
 from ...evaluation.factor import factor_of
 from ...evaluation.grade import GOOD, MOST_FACTOR, NOT_RELIABLE
-from ...evaluation.spread import Difference, differences, holm, launch_ratios
+from ...evaluation.spread import Difference, differences, launch_ratios, significant
 from ...evaluation.summary_row import SummaryRow, competitor_of, time_of
 from ...runs.cell import COMPILED, MOCKUP, MOCKUPS, NATIVE, NATIVES
 from ...units import format_size, format_time, in_ranks, three_digits
 from ..description import cache_label
+
+# what is expected
+MADE = {name: f"no slower than {' + '.join(functions)}" for name, functions in MOCKUPS.items()}
+MONOTONY, SPLIT = "no slower than for more bytes", "no slower than in pieces"
+GUIDELINES = (*MADE.values(), MONOTONY, SPLIT)
+RIVAL = "no slower than another all-reduce"
+
+LARGER, SMALLER = "itself at the next larger size", "itself at the next smaller size, repeated"
 
 
 class NativeComparison(NamedTuple):
@@ -75,85 +81,6 @@ class Pair(NamedTuple):
     detail: str
 
 
-def called_alike(rows: Sequence[SummaryRow]) -> Iterator[list[SummaryRow]]:
-    """The trusted rows of one run by ranks and cache, mock-ups among them: those called from Python, then those called
-    compiled, since a comparison of both would judge the interpreter. By size.
-    """
-    timed = [row for row in (*competing(rows), *mockups(rows)) if row["time_s"] and row["nbytes"] and row["ranks"] > 1]
-    trusted = [row for row in timed if not row.get("doubt") and row.get("grade") != NOT_RELIABLE]
-    trusted.sort(key=lambda row: (row["ranks"], row["cache"], row["nbytes"]))
-    for _, group in groupby(trusted, lambda row: (row["ranks"], row["cache"])):
-        of_group = list(group)
-        yield [row for row in of_group if row["executor"] not in COMPILED]
-        yield [row for row in of_group if row["executor"] in COMPILED]
-
-
-def of_library(rows: Sequence[SummaryRow]) -> list[list[SummaryRow]]:
-    """The rows of each of the library's own all-reduces; logs of others may have several."""
-    names = dict.fromkeys(competitor_of(row) for row in rows if is_native(row))
-    return [[row for row in rows if competitor_of(row) == name] for name in names]
-
-
-def is_native(row: SummaryRow) -> bool:
-    """Whether it is an all-reduce of the library, called from Python or compiled."""
-    return row["executor"] == NATIVE or competitor_of(row) == NATIVES[1]
-
-
-def told(pairs: Sequence[Pair]) -> list[NativeComparison]:
-    """What the launches show of each pair, all asked together."""
-    found = differences([list(launch_ratios(pair.own, pair.other).values()) for pair in pairs])
-    slower = holm([difference.p_value if difference and difference.ratio > 1 else 1.0 for difference in found])
-    return [_compared(*each) for each in zip(pairs, found, slower)]
-
-
-def _compared(pair: Pair, found: Difference | None, is_answered: bool) -> NativeComparison:
-    own = pair.own
-    key = (competitor_of(own), own["cache"], own["ranks"], own["nbytes"])
-    factor, low, high, _ = factor_of([(own["launch_medians"], pair.other["launch_medians"])])
-    slower = is_answered and not (found and found.is_equal)
-    grade = own.get("grade", GOOD)
-    return NativeComparison(pair.expected, *key, pair.name, pair.detail, factor, low, high, slower, grade)
-
-
-def slower_lines(compared: Sequence[NativeComparison], order: Sequence[str]) -> list[dict[str, str]]:
-    """Where it is slower, in words, those of one kind together: expected, ranks, algorithm, against, sizes, worst.
-
-    `order`: of what is expected.
-    """
-    kind = attrgetter("expected", "ranks", "cache", "algorithm", "against")
-    lines = []
-    in_order = sorted(compared, key=lambda comparison: (order.index(comparison.expected), kind(comparison)))
-    for (expected, ranks, cache, algorithm, against), group in groupby(in_order, kind):
-        sizes_in_order = sorted(group, key=attrgetter("nbytes"))
-        slower = [comparison for comparison in sizes_in_order if comparison.slower]
-        if slower:
-            worst = max(slower, key=attrgetter("factor"))
-            interval = f" [{three_digits(worst.low)}, {three_digits(worst.high)}]" if worst.low and worst.high else ""
-            interval = "" if worst.is_beyond_telling else interval
-            label = cache_label(cache)
-            line = {"expected": expected, "ranks": f"{ranks}{f', {label} cache' if label else ''}"}
-            line |= {"algorithm": algorithm, "against": against, "sizes": _sizes_in_words(sizes_in_order)}
-            factor = f"{worst.times}{interval} at {format_size(worst.nbytes)}"
-            lines.append({**line, "worst": f"{factor}, against {worst.detail}"})
-    return lines
-
-
-def _sizes_in_words(sizes_in_order: Sequence[NativeComparison]) -> str:
-    """`8 B, 64 KiB to 1 MiB`: the sizes at which it is slower, neighbours together."""
-    spans = []
-    for slower, group in groupby(sizes_in_order, lambda comparison: comparison.slower):
-        sizes = [format_size(comparison.nbytes) for comparison in group]
-        if slower:
-            spans.append(sizes[0] if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}")
-    return ", ".join(spans)
-
-
-LARGER, SMALLER = "itself at the next larger size", "itself at the next smaller size, repeated"
-MADE = {name: f"no slower than {' + '.join(functions)}" for name, functions in MOCKUPS.items()}
-MONOTONY, SPLIT = "no slower than for more bytes", "no slower than in pieces"
-GUIDELINES = (*MADE.values(), MONOTONY, SPLIT)
-
-
 def comparisons(rows: Sequence[SummaryRow]) -> list[NativeComparison]:
     """Every comparison that a guideline asks of the trusted rows of one run."""
     pairs: list[Pair] = []
@@ -162,23 +89,6 @@ def comparisons(rows: Sequence[SummaryRow]) -> list[NativeComparison]:
         for own_rows in of_library(alike):
             pairs += [*_against_mockups(own_rows, mockups), *_against_itself(own_rows)]
     return told(pairs)
-
-
-def guidelines_sentence(compared: Sequence[NativeComparison]) -> str:
-    """How many of the comparisons violate a guideline, and the worst of them, in one sentence."""
-    violated = [comparison for comparison in compared if comparison.slower]
-    if not violated:
-        return f"Native violates no guideline in {len(compared)} comparisons."
-    worst = max(violated, key=lambda comparison: comparison.factor)
-    size = format_size(worst.nbytes)
-    slower = f"{worst.times} slower at {size} than in pieces"
-    if worst.expected != SPLIT:
-        against = " + ".join(MOCKUPS[worst.against]) if worst.against in MOCKUPS else worst.against
-        slower = f"{worst.times} slower than {against} at {size}"
-    return (
-        f"Native violates a guideline in {len(violated)} of {len(compared)} comparisons, the worst on"
-        f" {in_ranks([worst.ranks])}: {slower}."
-    )
 
 
 def _against_mockups(own_rows: Sequence[SummaryRow], mockups: dict[tuple[str, int], SummaryRow]) -> Iterator[Pair]:
@@ -214,9 +124,6 @@ def _scaled(row: SummaryRow, factor: int) -> SummaryRow:
     }
 
 
-RIVAL = "no slower than another all-reduce"
-
-
 def rival_comparisons(rows: Sequence[SummaryRow]) -> list[NativeComparison]:
     """Native against every other all-reduce of its ranks, size and cache, called alike; trusted rows of one run."""
     pairs = [
@@ -232,6 +139,64 @@ def rival_comparisons(rows: Sequence[SummaryRow]) -> list[NativeComparison]:
     return told(pairs)
 
 
+def called_alike(rows: Sequence[SummaryRow]) -> Iterator[list[SummaryRow]]:
+    """The trusted rows of one run by ranks and cache, mock-ups among them, each by size.
+
+    Those called from Python, then those called compiled, since a comparison of both would judge the interpreter.
+    """
+    timed = [row for row in (*competing(rows), *mockups(rows)) if row["time_s"] and row["nbytes"] and row["ranks"] > 1]
+    trusted = [row for row in timed if not row.get("doubt") and row.get("grade") != NOT_RELIABLE]
+    trusted.sort(key=lambda row: (row["ranks"], row["cache"], row["nbytes"]))
+    for _, group in groupby(trusted, lambda row: (row["ranks"], row["cache"])):
+        of_group = list(group)
+        yield [row for row in of_group if row["executor"] not in COMPILED]
+        yield [row for row in of_group if row["executor"] in COMPILED]
+
+
+def of_library(rows: Sequence[SummaryRow]) -> list[list[SummaryRow]]:
+    """The rows of each of the library's own all-reduces; logs of others may have several."""
+    names = dict.fromkeys(competitor_of(row) for row in rows if is_native(row))
+    return [[row for row in rows if competitor_of(row) == name] for name in names]
+
+
+def is_native(row: SummaryRow) -> bool:
+    """Whether it is an all-reduce of the library, called from Python or compiled."""
+    return row["executor"] == NATIVE or competitor_of(row) == NATIVES[1]
+
+
+def told(pairs: Sequence[Pair]) -> list[NativeComparison]:
+    """What the launches show of each pair, all asked together."""
+    found = differences([list(launch_ratios(pair.own, pair.other).values()) for pair in pairs])
+    slower = significant([difference.p_value if difference and difference.ratio > 1 else 1.0 for difference in found])
+    return [_compared(*each) for each in zip(pairs, found, slower)]
+
+
+def _compared(pair: Pair, found: Difference | None, is_answered: bool) -> NativeComparison:
+    own = pair.own
+    key = (competitor_of(own), own["cache"], own["ranks"], own["nbytes"])
+    factor, low, high, _ = factor_of([(own["launch_medians"], pair.other["launch_medians"])])
+    slower = is_answered and not (found and found.is_equal)
+    grade = own.get("grade", GOOD)
+    return NativeComparison(pair.expected, *key, pair.name, pair.detail, factor, low, high, slower, grade)
+
+
+def guidelines_sentence(compared: Sequence[NativeComparison]) -> str:
+    """How many of the comparisons violate a guideline, and the worst of them, in one sentence."""
+    violated = [comparison for comparison in compared if comparison.slower]
+    if not violated:
+        return f"Native violates no guideline in {len(compared)} comparisons."
+    worst = max(violated, key=lambda comparison: comparison.factor)
+    size = format_size(worst.nbytes)
+    slower = f"{worst.times} slower at {size} than in pieces"
+    if worst.expected != SPLIT:
+        against = " + ".join(MOCKUPS[worst.against]) if worst.against in MOCKUPS else worst.against
+        slower = f"{worst.times} slower than {against} at {size}"
+    return (
+        f"Native violates a guideline in {len(violated)} of {len(compared)} comparisons, the worst on"
+        f" {in_ranks([worst.ranks])}: {slower}."
+    )
+
+
 def rivals_sentence(compared: Sequence[NativeComparison]) -> str:
     """In how many of the comparisons native is slower, and the worst of them, in one sentence."""
     slower = [comparison for comparison in compared if comparison.slower]
@@ -242,3 +207,36 @@ def rivals_sentence(compared: Sequence[NativeComparison]) -> str:
         f"Native is slower than a rival in {len(slower)} of {len(compared)} comparisons, the worst on"
         f" {in_ranks([worst.ranks])}: {worst.times} slower than {worst.against} at {format_size(worst.nbytes)}."
     )
+
+
+def slower_lines(compared: Sequence[NativeComparison], order: Sequence[str]) -> list[dict[str, str]]:
+    """Where it is slower, in words, those of one kind together: expected, ranks, algorithm, against, sizes, worst.
+
+    `order`: of what is expected.
+    """
+    kind = attrgetter("expected", "ranks", "cache", "algorithm", "against")
+    lines = []
+    in_order = sorted(compared, key=lambda comparison: (order.index(comparison.expected), kind(comparison)))
+    for (expected, ranks, cache, algorithm, against), group in groupby(in_order, kind):
+        sizes_in_order = sorted(group, key=attrgetter("nbytes"))
+        slower = [comparison for comparison in sizes_in_order if comparison.slower]
+        if slower:
+            worst = max(slower, key=attrgetter("factor"))
+            interval = f" [{three_digits(worst.low)}, {three_digits(worst.high)}]" if worst.low and worst.high else ""
+            interval = "" if worst.is_beyond_telling else interval
+            label = cache_label(cache)
+            line = {"expected": expected, "ranks": f"{ranks}{f', {label} cache' if label else ''}"}
+            line |= {"algorithm": algorithm, "against": against, "sizes": _sizes_in_words(sizes_in_order)}
+            factor = f"{worst.times}{interval} at {format_size(worst.nbytes)}"
+            lines.append({**line, "worst": f"{factor}, against {worst.detail}"})
+    return lines
+
+
+def _sizes_in_words(sizes_in_order: Sequence[NativeComparison]) -> str:
+    """`8 B, 64 KiB to 1 MiB`: the sizes at which it is slower, neighbours together."""
+    spans = []
+    for slower, group in groupby(sizes_in_order, lambda comparison: comparison.slower):
+        sizes = [format_size(comparison.nbytes) for comparison in group]
+        if slower:
+            spans.append(sizes[0] if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}")
+    return ", ".join(spans)

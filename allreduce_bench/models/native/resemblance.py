@@ -1,8 +1,4 @@
-"""Sizes cut into pieces, each explained at prices of its own: how well, and how probable each explanation is.
-
-Exact Bayesian change points: all ways to cut the sizes are weighed, summed over forward and backward.
-
-Which of the algorithms of a run the library's own all-reduce most resembles, at each number of ranks and size.
+"""Which of the algorithms of a run the library's own all-reduce most resembles, at each number of ranks and size.
 
 Compared are shapes, since the library's own steps cost less than ours: its times around a point are explained by the
 messages and bytes on each algorithm's critical path, at prices of their own (alpha, beta, with or without a constant
@@ -11,9 +7,9 @@ numbers of ranks are needed at least: at one, all of them are a constant plus a 
 
 A library changes its algorithm with the size. So the sizes are cut into pieces in every possible way, each piece
 belongs to one algorithm at prices of its own, and all ways are weighed (BIC, and for every cut the choice of its place
-and algorithm): exact Bayesian change points, summed over forward and backward. The times may stray from an explanation
-by the largest of three: the noise between launches, what our own algorithms stray from their own critical paths, and
-what the best explanation leaves. Ranks differ, so each is judged with its neighbours only.
+and algorithm): exact Bayesian change points, summed over forward and backward (`weigh`). The times may stray from an
+explanation by the largest of three: the noise between launches, what our own algorithms stray from their own critical
+paths, and what the best explanation leaves. Ranks differ, so each is judged with its neighbours only.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,81 +32,16 @@ from ..terms import terms
 from .known import known_as
 
 FORMS = {2: (1, 2), 3: (0, 1, 2)}  # number of prices -> which: of a call, a message, a byte
+NEIGHBOURS = 3  # numbers of ranks that are explained together
+PIECE = 5  # sizes in which an algorithm of ours is held against its own critical path
+LEAST_NOISE = 0.02  # of a median, relative: nothing is measured better
+LEAST_SIZES = 3  # that native was measured at
+MOST_ROUNDS = 4  # of weighing with what the explanations leave
 
 
-def sums_of_pieces(values: np.ndarray) -> np.ndarray:
-    """[first, last, ...]: the sum of `values` from the first to the last size of every piece; later ones only."""
-    sums = np.zeros((len(values), *values.shape))
-    for first in range(len(values)):
-        sums[first, first:] = np.cumsum(values[first:], axis=0)  # not as differences: bytes span many decades
-    return sums
-
-
-def misfits_of(paths: Sequence[np.ndarray]) -> dict[int, np.ndarray]:
-    """Number of prices -> float64 [first, last]: the least sum of squared relative errors over a piece of the sizes.
-
-    The prices are not negative: of the solutions for every choice of those that are not 0, the best one.
-    """
-    products = sums_of_pieces(np.array([path.T @ path for path in paths]))
-    sums = sums_of_pieces(np.array([path.sum(axis=0) for path in paths]))
-    points = sums_of_pieces(np.array([float(len(path)) for path in paths]))
-    best = {number: points.copy() for number in FORMS}
-    for number, columns in FORMS.items():
-        choices = [list(nonzero) for few in range(1, number + 1) for nonzero in combinations(columns, few)]
-        for nonzero in choices:
-            prices = _solved(products[..., nonzero, :][..., nonzero], sums[..., nonzero])
-            squares = points - (prices * sums[..., nonzero]).sum(axis=-1)
-            allowed = (prices >= 0).all(axis=-1)
-            best[number] = np.where(allowed, np.clip(np.minimum(best[number], squares), 0, None), best[number])
-    return best
-
-
-def _solved(products: np.ndarray, sums: np.ndarray) -> np.ndarray:
-    """The solution of the normal equations of every piece; columns scaled alike, and those in step kept apart."""
-    scale = np.sqrt(np.diagonal(products, axis1=-2, axis2=-1))
-    scale = np.where(scale > 0, scale, 1.0)
-    scaled = products / scale[..., :, None] / scale[..., None, :] + 1e-10 * np.eye(products.shape[-1])
-    return np.linalg.solve(scaled, (sums / scale)[..., None])[..., 0] / scale
-
-
-def weigh(misfits: Mapping[str, dict[int, np.ndarray]], points: np.ndarray, stray: float):
-    """Name -> float64 [size], its probability; and what the explanations leave, as a relative error.
-
-    `misfits` as of `misfits_of`, `points` the number of cells of every piece.
-    """
-    sizes, count = len(points), np.maximum(points, 1)
-    pieces = np.triu(np.ones((sizes, sizes), dtype=bool))
-    cut = -log(sizes * len(misfits))
-    evidence = {
-        (name, number): np.where(pieces, -squares / (2 * stray**2) - number / 2 * np.log(count) + cut, -np.inf)
-        for name, forms in misfits.items()
-        for number, squares in forms.items()
-    }
-    total = np.logaddexp.reduce(list(evidence.values()))
-    before, after = np.full(sizes + 1, -np.inf), np.full(sizes + 1, -np.inf)
-    before[0] = after[sizes] = 0.0
-    for last in range(sizes):
-        before[last + 1] = np.logaddexp.reduce(before[: last + 1] + total[: last + 1, last])
-    for first in reversed(range(sizes)):
-        after[first] = np.logaddexp.reduce(total[first, first:] + after[first + 1 :])
-    probability = {name: np.zeros(sizes) for name in misfits}
-    squares, prices = 0.0, 0.0
-    for (name, number), log_evidence in evidence.items():
-        weight = np.exp(before[:-1, None] + log_evidence + after[None, 1:] - before[sizes])
-        probability[name] += [weight[: size + 1, size:].sum() for size in range(sizes)]
-        squares += float((weight * misfits[name][number]).sum())
-        prices += number * float(weight.sum())
-    freedom = points[0, -1] - prices
-    return probability, sqrt(squares / freedom) if freedom >= 1 else 0.0
-
-
+# names
 SURE = 0.8  # probability from which on an algorithm is named
 FEW = 3  # how many may share it, to be named together
-NEIGHBOURS = 3  # numbers of ranks that are explained together
-LEAST_NOISE = 0.02  # of a median, relative: nothing is measured better
-LEAST_SIZES = 3
-MOST_ROUNDS = 4
-PIECE = 5  # sizes in which an algorithm of ours is held against its own critical path
 
 
 class Resemblance(NamedTuple):
@@ -166,8 +97,20 @@ def resemblances_of(rows: Sequence[SummaryRow]) -> list[Resemblance]:
 
 
 def _is_called(row: SummaryRow, executor: str) -> bool:
-    """Whether it is of the library's own all-reduce, called so."""
+    """Whether the row is of the library's own all-reduce, called by `executor`."""
     return row["executor"] == executor and (executor == NATIVE or row["algorithm"] == NATIVE)
+
+
+def _candidates(timed: Sequence[SummaryRow]) -> dict[str, list[SummaryRow]]:
+    """Our name of each algorithm that was measured beside native -> its rows."""
+    rows_of: dict[str, list[SummaryRow]] = {}
+    for row in timed:
+        name = known_as(str(row["algorithm"]), builtin()) if row["executor"] != NATIVE else None
+        if name:
+            rows = rows_of.setdefault(name, [row])
+            if rows[0] is not row and rows[0]["executor"] == row["executor"]:  # of several executors one will do
+                rows.append(row)
+    return rows_of
 
 
 def _refuse_too_little(native: Mapping, candidates: Mapping, ranks: Sequence[int]) -> None:
@@ -184,20 +127,8 @@ def _refuse_too_little(native: Mapping, candidates: Mapping, ranks: Sequence[int
         raise NoResemblance(f"native was measured at fewer than {LEAST_SIZES} sizes")
 
 
-def _candidates(timed: Sequence[SummaryRow]) -> dict[str, list[SummaryRow]]:
-    """Our name of each algorithm that was measured beside native -> its rows."""
-    rows_of: dict[str, list[SummaryRow]] = {}
-    for row in timed:
-        name = known_as(str(row["algorithm"]), builtin()) if row["executor"] != NATIVE else None
-        if name:
-            rows = rows_of.setdefault(name, [row])
-            if rows[0] is not row and rows[0]["executor"] == row["executor"]:  # of several executors one will do
-                rows.append(row)
-    return rows_of
-
-
 def _resemblances_at(p: int, neighbours: Sequence[int], native: Mapping, candidates: Mapping) -> list[Resemblance]:
-    """The sizes of native at `p` ranks, judged by the times at the ranks `around`."""
+    """The sizes of native at `p` ranks, judged by the times at the ranks `neighbours`, `p` among them."""
     sizes = sorted({nbytes for q, nbytes in native if q == p})
     cells = [[native[q, nbytes] for q in neighbours if (q, nbytes) in native] for nbytes in sizes]
     misfits = {name: misfits_of(_paths(name, cells, _segment(rows))) for name, rows in candidates.items()}
@@ -257,6 +188,72 @@ def _own_misfit(neighbours: Sequence[int], candidates: Mapping[str, Sequence[Sum
         pieces = [(squares[i, i + span], points[i, i + span] - number) for i in range(len(sizes) - span)]
         misfits += [sqrt(squares_left / degrees) for squares_left, degrees in pieces if degrees >= 1]
     return median(misfits) if misfits else 0.0
+
+
+def misfits_of(paths: Sequence[np.ndarray]) -> dict[int, np.ndarray]:
+    """Number of prices -> float64 [first, last]: the least sum of squared relative errors over a piece of the sizes.
+
+    The prices are not negative: of the solutions for every choice of those that are not 0, the best one.
+    """
+    products = sums_of_pieces(np.array([path.T @ path for path in paths]))
+    sums = sums_of_pieces(np.array([path.sum(axis=0) for path in paths]))
+    points = sums_of_pieces(np.array([float(len(path)) for path in paths]))
+    best = {number: points.copy() for number in FORMS}
+    for number, columns in FORMS.items():
+        choices = [list(nonzero) for few in range(1, number + 1) for nonzero in combinations(columns, few)]
+        for nonzero in choices:
+            prices = _solved(products[..., nonzero, :][..., nonzero], sums[..., nonzero])
+            squares = points - (prices * sums[..., nonzero]).sum(axis=-1)
+            allowed = (prices >= 0).all(axis=-1)
+            best[number] = np.where(allowed, np.clip(np.minimum(best[number], squares), 0, None), best[number])
+    return best
+
+
+def _solved(products: np.ndarray, sums: np.ndarray) -> np.ndarray:
+    """The solution of the normal equations of every piece; columns scaled alike, and those in step kept apart."""
+    scale = np.sqrt(np.diagonal(products, axis1=-2, axis2=-1))
+    scale = np.where(scale > 0, scale, 1.0)
+    scaled = products / scale[..., :, None] / scale[..., None, :] + 1e-10 * np.eye(products.shape[-1])
+    return np.linalg.solve(scaled, (sums / scale)[..., None])[..., 0] / scale
+
+
+def sums_of_pieces(values: np.ndarray) -> np.ndarray:
+    """[first, last, ...]: the sum of `values` from the first to the last size of every piece; later ones only."""
+    sums = np.zeros((len(values), *values.shape))
+    for first in range(len(values)):
+        sums[first, first:] = np.cumsum(values[first:], axis=0)  # not as differences: bytes span many decades
+    return sums
+
+
+def weigh(misfits: Mapping[str, dict[int, np.ndarray]], points: np.ndarray, stray: float):
+    """Weigh all ways to cut the sizes: name -> float64 [size], its probability; and the relative error that is left.
+
+    `misfits` as of `misfits_of`, `points` the number of cells of every piece.
+    """
+    sizes, count = len(points), np.maximum(points, 1)
+    pieces = np.triu(np.ones((sizes, sizes), dtype=bool))
+    cut = -log(sizes * len(misfits))
+    evidence = {
+        (name, number): np.where(pieces, -squares / (2 * stray**2) - number / 2 * np.log(count) + cut, -np.inf)
+        for name, forms in misfits.items()
+        for number, squares in forms.items()
+    }
+    total = np.logaddexp.reduce(list(evidence.values()))
+    before, after = np.full(sizes + 1, -np.inf), np.full(sizes + 1, -np.inf)
+    before[0] = after[sizes] = 0.0
+    for last in range(sizes):
+        before[last + 1] = np.logaddexp.reduce(before[: last + 1] + total[: last + 1, last])
+    for first in reversed(range(sizes)):
+        after[first] = np.logaddexp.reduce(total[first, first:] + after[first + 1 :])
+    probability = {name: np.zeros(sizes) for name in misfits}
+    squares, prices = 0.0, 0.0
+    for (name, number), log_evidence in evidence.items():
+        weight = np.exp(before[:-1, None] + log_evidence + after[None, 1:] - before[sizes])
+        probability[name] += [weight[: size + 1, size:].sum() for size in range(sizes)]
+        squares += float((weight * misfits[name][number]).sum())
+        prices += number * float(weight.sum())
+    freedom = points[0, -1] - prices
+    return probability, sqrt(squares / freedom) if freedom >= 1 else 0.0
 
 
 def resemblance_sentences(resemblances: Sequence[Resemblance]) -> list[str]:
