@@ -11,7 +11,7 @@ true ratio as often as `stats.launch_confidence` says: 75, 87.5 and 93.75 %. In 
 error_rates.py`: normal, heavy-tailed and spiked launches, whose noise is shared by the two or not, 1 and 4 sizes) it
 holds it in 71 to 80, 84 to 92 and 92 to 97 %, with 6 to 10 launches in 92 to 99 %.
 
-Decisions (`standing`) are not made from it: they test the ratios of single launches, which says more of few launches.
+Decisions (`verdict`) are not made from it: they test the ratios of single launches, which says more of few launches.
 """
 
 from collections.abc import Mapping, Sequence

@@ -75,7 +75,7 @@ class Way(NamedTuple):
 
 
 def mpi_checks(node: dict, launch: bool) -> Iterator[Check]:
-    """The library, its launcher and, if `launch`, two ranks; `node` is what `checks.machine` gives."""
+    """The library, its launcher and, if `launch`, two ranks; `node` is what `checks.node_of_this_process` gives."""
     mpi = library()
     if isinstance(mpi, Check):
         yield mpi
@@ -119,7 +119,10 @@ def _no_mpi(reason: str, advice: str) -> Check:
 
 
 def library_checks(mpi: dict, node: dict) -> Iterator[Check]:
-    """Check where the library comes from; `mpi` is what `library` gives, `node` what `checks.machine` gives."""
+    """Check where the library comes from.
+
+    `mpi` is what `library` gives, `node` what `checks.node_of_this_process` gives.
+    """
     path = mpi["path"] or "library file unknown (no /proc/self/maps)"
     yield Check("ok", "MPI", f"{mpi['library']}, MPI {mpi['standard']}, {path}{' (PyPI)' * bool(mpi['from_pypi'])}")
     if mpi["from_pypi"] and (node["fabric_devices"] or idle_scheduler(os.environ)):

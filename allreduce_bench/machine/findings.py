@@ -21,7 +21,7 @@ def findings(
 ) -> list[dict]:
     """The findings of a launch, the worst first. `machines` and `ranks_of_node` have one entry per node.
 
-    A machine is what `node.machine` gives, `cpus_of_ranks` added: the hardware threads that its ranks may use.
+    A machine is what `node.node_facts` gives, `cpus_of_ranks` added: the hardware threads that its ranks may use.
     `mpi` is what `mpi.mpi_facts` gives; `declared_nodes` are pretended ones; `virtual_rates` are those of virtual hosts
     of one machine, bytes/s. What happens on the nodes while the launch runs is found at its end, by `core_load` and
     `ports`.

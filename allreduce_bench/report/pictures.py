@@ -93,7 +93,7 @@ def time_pictures(
 
 
 def run_pictures(frame: pd.DataFrame) -> list[Picture]:
-    """The figures of several runs over each other, from a frame of `several_runs.common_frame`."""
+    """The figures of several runs over each other, from a frame of `page.common_frame`."""
     return _pictures(RUNS, FigureData(frame, [], NO_OWN))[0]
 
 

@@ -33,7 +33,7 @@ UNKNOWN = "which launcher works is unknown"
 def checks_of_slurm(arguments: Sequence[str], launch: bool, node: dict) -> Iterator[Check]:
     """The site and, if `launch`, each launcher on two nodes: of the job that we are in, else of what salloc gives.
 
-    `arguments` are those of the user for salloc; `node` is what `checks.machine` gives.
+    `arguments` are those of the user for salloc; `node` is what `checks.node_of_this_process` gives.
     """
     try:
         yield Check("ok", "Slurm", commands.version(ANSWER_S))

@@ -20,7 +20,7 @@ class SlurmJob(NamedTuple):
     id: str  # 12, or 12_3
     state: str  # in Slurm's words: PENDING, RUNNING, COMPLETED, TIMEOUT, NODE_FAIL, CANCELLED, ...
     reason: str = ""  # in Slurm's words; empty: none
-    nodelist: str = ""  # see nodelist.expand
+    nodelist: str = ""  # see `runs.start.expand`
     elapsed_s: float | None = None
     limit_s: float | None = None  # None: unlimited, or not told
     exit_code: str = ""  # status:signal
