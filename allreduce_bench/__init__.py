@@ -9,7 +9,7 @@ _OFFERED = {
     "PreparedAllreduces": "programs.prepared",
     "StepMonitor": "stragglers.monitor.step_monitor",
     "mpi_allreduce_hook": "programs.torch_hook",
-    "wrap": "programs.wrapped",
+    "wrap": "programs.allreduce",
 }
 
 

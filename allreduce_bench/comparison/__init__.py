@@ -1,10 +1,9 @@
 """New runs compared with a baseline: which cells became slower, by how much, and with what confidence.
 
-reading      folders to runs              conditions   whether runs can be compared at all
-matching     the cells of two sides       ratio        the statistics of cells
-decision     slower, same or undecided    compared_cell   a cell with its verdict
-observed     what too few launches show
-judgement    all of them, and the gate    text, junit, document   the formats
+In: folders of runs, or logs of other tools, for each side. Out: a verdict for each cell, the result of a gate, and both
+as text. Read in this order: `reading` (folders to runs), `conditions` (whether runs can be compared at all), `matching`
+(the cells of two sides), `decision` (statistics and verdicts of cells), `judgement` (all of them, and the gate),
+`formats` (table, Markdown, JUnit, JSON), `json_schema`, `command`.
 """
 
 from . import formats

@@ -115,7 +115,7 @@ def _differences(run: ComparedRun, other_run: ComparedRun, ranks: Sequence[int])
 
 
 def _is_alike(key: str, own: Condition, other: Condition) -> bool:
-    """Whether two runs agree; in where vectors lie they do if they have one placement in common."""
+    """Return whether two runs agree; in where vectors lie they do if they have one placement in common."""
     if key == "placement":
         return bool(set(own.value) & set(other.value))  # type: ignore[call-overload]
     return own.value == other.value
@@ -192,7 +192,7 @@ def library_starts(runs: Sequence[ComparedRun]) -> list[str]:
 
 
 def _begins_by_barrier(row: SummaryRow) -> bool:
-    """Whether some of its launches began their calls by a barrier."""
+    """Return whether some of its launches began their calls by a barrier."""
     return "barrier" in map(common_start, split_values(row.get("time_definition")))
 
 

@@ -1,47 +1,44 @@
-"""The statistics of cells: the ratio of the times of two sides, and its uncertainty.
+"""The statistics of a comparison: the ratio of two sides' times with its interval, and a verdict for each cell.
 
 The model. The logarithm of a launch's median is the side's true value + what its run (the day, the nodes) adds + what
 its launch adds; all independent, the last two normal. Calls within a launch are no replication: a launch counts once.
 
-* One run a side: the unit is the launch. What a run adds is then unknown and not in the interval: it speaks of these
-  two runs. A cell alone is known as Welch's test has it (Biometrika 34, 1947), who supposes no equal variances, with at
-  most the degrees of freedom of two sides of the smaller one's count: without that cap 3 launches against 30 give 0.7
-  false alarms in 50 equal cells at a promised 0.05, with it 0.02.
+* One run a side: the unit is the launch. What a run adds is then unknown and not in the interval, which speaks of these
+  two runs only. The variance of a cell alone is that of Welch's test (Biometrika 34, 1947), which does not suppose
+  equal variances, with at most the degrees of freedom of two sides of the smaller side's count: without that cap 3
+  launches against 30 give 0.7 false alarms in 50 equal cells at a promised 0.05, with it 0.02.
 * More runs on some side: the unit is the run, the mean of its launches, so that the spread between runs is in the
-  interval. With three runs or more on both sides it is Welch's as above. Else both sides are held to have the same
-  spread, Student's t: for a single new run that is the prediction interval, s sqrt(1 + 1/R) with R - 1 degrees of
+  interval. With three runs or more on both sides the test is Welch's as above. Else both sides are held to have the
+  same spread, Student's t: for a single new run that is the prediction interval, s sqrt(1 + 1/R) with R - 1 degrees of
   freedom. Runs of fewer launches than those that the spread is known from get what launches add on top.
 
-The cells of a comparison borrow from each other how much units spread (`..spread`): a cell's squared standard error per
-unit is drawn towards those of the others, and counts with more degrees of freedom.
+The cells of a comparison borrow from each other how much units spread (`evaluation.spread`): a cell's squared standard
+error per unit is drawn towards those of the others, and counts with more degrees of freedom.
 
-What is printed are the times of the sides' own tables, medians over launches, and their ratio. Medians say less of
-few launches than means (5 of them need 7 for the same), so verdicts rest on the means of logarithms, which estimate the
-same ratio where launches stray as supposed; the interval is that of the means, widened to hold the printed ratio where
-it does not, and no verdict contradicts it.
+The times printed are those of the sides' own tables, medians over launches, and their ratio. Medians say less of few
+launches than means (5 of them need 7 for the same), so verdicts rest on the means of logarithms, which estimate the
+same ratio where launches stray as supposed. The interval is that of the means, widened to hold the printed ratio where
+it does not, so that no verdict contradicts that ratio.
 
 Launches are not paired by their number: the i-th launches of two runs have nothing in common, and pairing would halve
 the degrees of freedom. Only launches that took turns in time could gain by it, and such runs can be given as many runs
 a side.
 
-The decisions about the cells of a comparison (slower, faster, same or undecided), and their error rates.
+The decisions hold two error rates, each over what it harms:
 
-Two errors are held, each over what it harms:
-
-* A false alarm, `slower` or `faster` of a cell whose true ratio is within the threshold, in at most 5 % of whole
+* A false alarm, `slower` or `faster` of a cell whose true ratio is within the threshold, occurs in at most 5 % of whole
   comparisons, however many cells they have. A cell is tested against the threshold, not against 1, by both tails of
-  Student's t (TREAT: McCarthy and Smyth, Bioinformatics 25, 2009), and cells together by Holm's step-down procedure
-  (Scand. J. Stat. 6, 1979), which supposes nothing of how they depend on each other and finds no less than Bonferroni.
+  Student's t (TREAT: McCarthy and Smyth, Bioinformatics 25, 2009), and cells together by Holm's procedure (`holm`).
   What is borrowed from other cells makes no cell's spread smaller here: one noisier than the rest raises no alarm.
-* A false `same`, of a cell whose true ratio is at the threshold or beyond, in at most 5 % of such cells, each for
-  itself, since it fails no gate. Two one-sided tests (Schuirmann, J. Pharmacokinet. Biopharm. 15, 1987), which is to
-  say: the 90 % interval lies within the threshold.
+* A false `same`, of a cell whose true ratio is at the threshold or beyond, occurs in at most 5 % of such cells, each
+  for itself, since it fails no gate. Two one-sided tests (Schuirmann, J. Pharmacokinet. Biopharm. 15, 1987), which is
+  to say: the 90 % interval lies within the threshold.
 
 So whatever is slower or faster has an interval beyond the threshold; what has such an interval may be undecided still.
 
-What it finds, with 12 cells, 5 launches a side and a threshold of 10 % (`tests/studies/error_rates.py`): where launches
-of a cell differ by 5 % or less, at most 30 % of equal cells stay undecided and 90 % of those that are 30 % slower are
-found. Where they differ by more, 5 launches do not tell, and `need` says how many would.
+With 12 cells, 5 launches a side and a threshold of 10 % (`tests/studies/error_rates.py`): where launches of a cell
+differ by 5 % or less, at most 30 % of equal cells stay undecided and 90 % of those that are 30 % slower are found.
+Where they differ by more, 5 launches do not tell, and `need` says how many would.
 """
 
 from collections.abc import Sequence
@@ -52,9 +49,16 @@ from typing import NamedTuple
 from ..evaluation.spread import Prior, prior_of, shrunk, t_below, t_quantile
 from ..stats import geometric_mean, holm
 
+# Error rates
+ERROR_SHARE = 0.05  # of comparisons with a false alarm, and of cells that are falsely the same
+MISSED_SHARE = 2 * ERROR_SHARE  # of intervals that miss their ratio, half of it on either side
+
+# Limits
+FEWEST_FOR_WELCH = 3  # units a side; below, a side's own variance is not used alone
+MOST_UNITS = 1000  # further units that are looked at
+DECIDED_SHARE = 0.75  # probability that the stated number of further units leads to a verdict
+
 Side = Sequence[Sequence[float]]  # its runs, each the medians of its launches in seconds
-FEW = 3  # units: below, a side's own variance is not used alone
-MISSED = 0.1  # share of intervals that miss their ratio, half of it on either side
 
 
 class Difference(NamedTuple):
@@ -79,7 +83,7 @@ class Estimate(NamedTuple):
     """How the new side's times compare with the baseline's, ratios are new / baseline."""
 
     ratio: float  # of the times that tables show
-    low: float  # of the interval that misses the true ratio in MISSED of all cells
+    low: float  # of the interval that misses the true ratio in MISSED_SHARE of all cells
     high: float
     own: Difference
     variance: float  # of one unit, moderated by what the other cells say
@@ -92,7 +96,7 @@ class Estimate(NamedTuple):
 
 
 def difference(baseline: Side, new: Side, tick_s: float = 0.0) -> Difference:
-    """The estimate from one cell alone.
+    """Estimate the difference from one cell alone.
 
     Every time is above 0; with one run a side each has two launches or more. `tick_s` is the step of the clock:
     launches whose medians are the same number are not taken to be known better than that.
@@ -103,7 +107,7 @@ def difference(baseline: Side, new: Side, tick_s: float = 0.0) -> Difference:
     units = len(values[0]), len(values[1])
     squares = [variance(side) * (len(side) - 1) if len(side) > 1 else 0.0 for side in values]
     pooled = sum(squares) / (sum(units) - 2)
-    if min(units) >= FEW:
+    if min(units) >= FEWEST_FOR_WELCH:
         variances = squares[0] / (units[0] - 1), squares[1] / (units[1] - 1)
     else:
         added = _added_variances(sides)
@@ -119,12 +123,12 @@ def difference(baseline: Side, new: Side, tick_s: float = 0.0) -> Difference:
 
 
 def shown_time_s(side: Side) -> float:
-    """The time of a side: of a run the median over launches, as its table shows it; of runs their geometric mean."""
+    """Return the time of a side: of a run the median over launches, as in its table; of runs their geometric mean."""
     return geometric_mean([median(run) for run in side])
 
 
 def estimates(differences: Sequence[Difference]) -> list[Estimate]:
-    """The estimates of cells measured together; cells with the same unit, launch or run, borrow from each other."""
+    """Estimate cells measured together; cells with the same unit, launch or run, borrow from each other."""
     priors = {}
     for unit in {of_cell.unit for of_cell in differences}:
         alike = [of_cell for of_cell in differences if of_cell.unit == unit]
@@ -135,21 +139,21 @@ def estimates(differences: Sequence[Difference]) -> list[Estimate]:
 def _estimate(own: Difference, prior: Prior) -> Estimate:
     moderated, degrees = shrunk(own.variance, own.degrees, prior)
     moderated = max(moderated, own.least_variance)
-    reach = float(t_quantile(1 - MISSED / 2, degrees)) * own.error(moderated)
+    reach = float(t_quantile(1 - MISSED_SHARE / 2, degrees)) * own.error(moderated)
     low, high = min(own.value - reach, own.shown), max(own.value + reach, own.shown)
     return Estimate(exp(own.shown), exp(low), exp(high), own, moderated, degrees)
 
 
 def _per_unit(variances: Sequence[float], units: tuple[int, int]) -> float:
-    """The variance that units of both sides would have if they had the same: of the same standard error."""
+    """Return the variance that, were it that of units of both sides, would give the same standard error."""
     weights = [1 / count for count in units]
     return sum(of_side * weight for of_side, weight in zip(variances, weights)) / sum(weights)
 
 
 def _degrees_of_freedom(variances: tuple[float, float], units: tuple[int, int]) -> float:
-    """Degrees of freedom, see the module."""
+    """Return the degrees of freedom of the variance per unit: Welch's, capped, or those of equal variances."""
     fewest = min(units)
-    if fewest < FEW:
+    if fewest < FEWEST_FOR_WELCH:
         return sum(units) - 2
     if not sum(variances):
         return 2 * fewest - 2
@@ -159,7 +163,7 @@ def _degrees_of_freedom(variances: tuple[float, float], units: tuple[int, int]) 
 
 
 def _added_variances(sides: Sequence[Side]) -> tuple[float, float]:
-    """What is added to the variance of a run of each side, where the other side's known spread is of more launches."""
+    """Return what to add to the variance of a run of each side whose runs have fewer launches than the other's."""
     launches = [len(side) / sum(1 / len(run) for run in side) for side in sides]  # of a run, harmonic mean
     within = [(variance(run), len(run) - 1) for side in sides for run in side if len(run) > 1]
     degrees = sum(count for _, count in within)
@@ -168,12 +172,6 @@ def _added_variances(sides: Sequence[Side]) -> tuple[float, float]:
     added = [0.0, 0.0]
     added[less_known] = of_launch * max(0.0, 1 / launches[less_known] - 1 / launches[1 - less_known])
     return added[0], added[1]
-
-
-ERROR_SHARE = 0.05  # of comparisons with a false alarm, and of cells that are falsely the same
-assert MISSED == 2 * ERROR_SHARE
-MOST = 1000  # further units that are looked at
-CHANCE = 0.75  # probability that the stated number of further units leads to a verdict
 
 
 class Decision(NamedTuple):
@@ -193,7 +191,7 @@ class Need(NamedTuple):
 
 
 def decide(estimated: Sequence[Estimate], threshold: float) -> list[Decision]:
-    """The decisions of the cells of one comparison; `threshold` is a share."""
+    """Decide about the cells of one comparison; `threshold` is a share."""
     p_values = [beyond_p(of_cell, threshold) for of_cell in estimated]
     adjusted = holm(p_values)
     rejected = sum(p <= ERROR_SHARE for p in adjusted)
@@ -204,7 +202,7 @@ def decide(estimated: Sequence[Estimate], threshold: float) -> list[Decision]:
 
 
 def place(low: float, high: float, threshold: float) -> str:
-    """slower, faster, same, or undecided: where one interval of new / baseline lies; `threshold` is a share."""
+    """Return slower, faster, same or undecided by where an interval of new / baseline lies; `threshold` is a share."""
     most = 1 + threshold
     if low > most:
         return "slower"
@@ -214,7 +212,7 @@ def place(low: float, high: float, threshold: float) -> str:
 
 
 def beyond_p(estimated: Estimate, threshold: float) -> float:
-    """The largest probability of such a difference, up or down, where the true ratio is within the threshold."""
+    """Return the largest probability of such a difference, up or down, if the true ratio is within the threshold."""
     margin, distance, error = log(1 + threshold), abs(estimated.own.value), estimated.cautious_error
     if not error:
         return float(distance <= margin)
@@ -223,7 +221,7 @@ def beyond_p(estimated: Estimate, threshold: float) -> float:
 
 
 def more_units(so_far: Estimate, threshold: float, level: float) -> int | None:
-    """The number of further units per side that leads to a verdict with the probability CHANCE; None: more than MOST.
+    """Return how many further units per side lead to a verdict with probability DECIDED_SHARE; None: above MOST_UNITS.
 
     `level` is that of Decision. Supposes that the variance is as it was found, and knows that the ratio is not: it may
     be anywhere within what the units so far allow.
@@ -232,7 +230,7 @@ def more_units(so_far: Estimate, threshold: float, level: float) -> int | None:
 
     if not so_far.variance:  # further units change nothing
         return None
-    more = np.arange(1, MOST + 1)
+    more = np.arange(1, MOST_UNITS + 1)
     per_unit = sum(1 / (count + more) for count in so_far.own.units)
     error_so_far, error_then = so_far.own.error(so_far.variance), np.sqrt(so_far.variance * per_unit)
     moves = np.sqrt(error_so_far**2 - error_then**2)
@@ -244,17 +242,17 @@ def more_units(so_far: Estimate, threshold: float, level: float) -> int | None:
 
     decided = 1 - below(margin + alarm_reach) + below(-margin - alarm_reach)
     decided += np.maximum(below(margin - reach) - below(reach - margin), 0)
-    enough = np.flatnonzero(decided >= CHANCE)
+    enough = np.flatnonzero(decided >= DECIDED_SHARE)
     return int(more[enough[0]]) if enough.size else None
 
 
 def need(estimated: Sequence[Estimate], threshold: float) -> Need:
-    """How many units a side call an equal cell of the middle spread the same with the probability CHANCE.
+    """Return how many units a side call an equal cell of the middle spread the same with probability DECIDED_SHARE.
 
     By the normal distribution: the interval's reach and where the ratio falls add up to the threshold.
     """
     spread = sqrt(median(of_cell.variance for of_cell in estimated))
-    reaches = float(t_quantile(1 - ERROR_SHARE, inf)) + float(t_quantile((1 + CHANCE) / 2, inf))
+    reaches = float(t_quantile(1 - ERROR_SHARE, inf)) + float(t_quantile((1 + DECIDED_SHARE) / 2, inf))
     units = ceil(2 * (spread * reaches / log(1 + threshold)) ** 2)
     return Need(spread, units, min(min(of_cell.own.units) for of_cell in estimated))
 

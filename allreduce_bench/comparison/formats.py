@@ -1,13 +1,4 @@
-"""A comparison as text: a table for the terminal, and GitHub-flavoured Markdown.
-
-A comparison as JUnit XML, as the test reports of Jenkins, GitLab and others read it: one test case a cell.
-
-A cell that fails the gate is a failure, with the verdict as its type: slower and failed cells, and undecided cells if
-requested. Other undecided cells and cells of one side are skipped, with the reason, since neither is a success. The
-time of a case is the new side's in seconds, so that a server can plot its trend.
-
-A comparison as one JSON object.
-"""
+"""A comparison as text: a table for the terminal, GitHub-flavoured Markdown, JUnit XML and JSON."""
 
 import json
 import re
@@ -18,30 +9,35 @@ from xml.etree import ElementTree
 
 from ..runs.typed_json import printable
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
-from .decision import ERROR_SHARE, MISSED
+from .decision import ERROR_SHARE, MISSED_SHARE
 from .judgement import VERDICTS, ComparedCell, Comparison, Observed
 from .reading import ComparedRun
 
-HEADER = ("cell", "baseline us", "new us", "ratio", "interval", "verdict", "")
-TO_THE_LEFT = (0, 5, 6)
-TIMES, REASON = (1, 2), 6
+# The table, also in Markdown
+COLUMNS = ("cell", "baseline us", "new us", "ratio", "interval", "verdict", "")
+LEFT_ALIGNED = (0, 5, 6)  # columns, by their places
+TIMES, REASON = (1, 2), 6  # columns: left out where a screen is narrow; wrapped
 STYLES = {"slower": "bad", "failed": "bad", "faster": "best", "undecided": "faint"}  # of a verdict
-SPECIAL = re.compile(r"[\\`*<>|\[\]~]|(?<!\w)_|_(?!\w)")  # an underscore within a word is none for Markdown
+MARKDOWN_SPECIAL = re.compile(r"[\\`*<>|\[\]~]|(?<!\w)_|_(?!\w)")  # an underscore within a word is none for Markdown
+
+# JUnit XML and JSON
+NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # not allowed in XML 1.0
+SCHEMA = "urn:allreduce-bench:compare:2"  # of `json_text`, described in `json_schema`
 
 
 def table(comparison: Comparison, screen: Screen = UNBOUNDED) -> str:
-    """Aligned columns, one row per cell, with caveats above and the count of verdicts below."""
-    rows = [HEADER, *(_cell_fields(cell) for cell in comparison.cells)]
-    columns = columns_of(rows, left=TO_THE_LEFT, text=REASON, left_out=TIMES, styles=STYLES)
+    """Return aligned columns, one row per cell, with caveats above and the count of verdicts below."""
+    rows = [COLUMNS, *(_cell_fields(cell) for cell in comparison.cells)]
+    columns = columns_of(rows, left=LEFT_ALIGNED, text=REASON, left_out=TIMES, styles=STYLES)
     above, below = (wrapped(map(printable, lines(comparison)), screen) for lines in (_lines_above, _lines_below))
     return "\n".join([*above, "", *fitted(columns, screen), "", *below]) + "\n"
 
 
 def markdown(comparison: Comparison) -> str:
-    """The same as a table of GitHub-flavoured Markdown; the sentence comes first."""
-    rule = [":--" if i in TO_THE_LEFT else "--:" for i in range(len(HEADER))]
+    """Return a table of GitHub-flavoured Markdown; the sentence comes first."""
+    rule = [":--" if i in LEFT_ALIGNED else "--:" for i in range(len(COLUMNS))]
     rows = [
-        _markdown_row(HEADER),
+        _markdown_row(COLUMNS),
         f"| {' | '.join(rule)} |",
         *(_markdown_row(_cell_fields(cell)) for cell in comparison.cells),
     ]
@@ -52,9 +48,15 @@ def markdown(comparison: Comparison) -> str:
 
 
 def method(comparison: Comparison) -> str:
-    """The definitions of the numbers and verdicts, in one line."""
-    threshold, own, together = (f"{share * 100:g} %" for share in (comparison.threshold, 1 - MISSED, 1 - ERROR_SHARE))
-    parts = [f"times: median over launches{_of_runs(comparison)}", "ratio: new / baseline", f"threshold {threshold}"]
+    """Define the numbers and verdicts, in one line."""
+    threshold, own, together = (
+        f"{share * 100:g} %" for share in (comparison.threshold, 1 - MISSED_SHARE, 1 - ERROR_SHARE)
+    )
+    parts = [
+        f"times: median over launches{_how_runs_are_summarised(comparison)}",
+        "ratio: new / baseline",
+        f"threshold {threshold}",
+    ]
     if not comparison.is_only_observed:
         parts.append(f"interval: {own} for each cell (Student's t on logarithms of launch medians)")
         parts.append(f"verdicts: {together} for all cells together (Holm)")
@@ -63,8 +65,8 @@ def method(comparison: Comparison) -> str:
     return "; ".join(parts)
 
 
-def _of_runs(comparison: Comparison) -> str:
-    """What is said of the times of a side of several runs; empty: neither side has them."""
+def _how_runs_are_summarised(comparison: Comparison) -> str:
+    """Say how the times of several runs of a side become one; empty: neither side has several."""
     several = max(len(comparison.baseline), len(comparison.new)) > 1
     return ", geometric mean of the runs of a side" if several else ""
 
@@ -79,7 +81,7 @@ def _lines_below(comparison: Comparison) -> list[str]:
 
 
 def sentences(comparison: Comparison) -> list[str]:
-    """The result; what cells without an interval show, where there are others; and the warning, if there is one."""
+    """Return the result; what cells without an interval show, if there are others; and the warning, if any."""
     beside = f"without an interval: {comparison.observed}" if comparison.observed else ""
     return list(filter(None, [comparison.sentence, "" if comparison.is_only_observed else beside, comparison.warning]))
 
@@ -99,15 +101,17 @@ def _markdown_row(fields: Sequence[str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text that Markdown shows as it is, on one line."""
-    return SPECIAL.sub(lambda match: "\\" + match[0], " ".join(printable(text).split()))
-
-
-NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # not allowed in XML 1.0
+    """Escape text so that Markdown shows it as it is, on one line."""
+    return MARKDOWN_SPECIAL.sub(lambda match: "\\" + match[0], " ".join(printable(text).split()))
 
 
 def junit(comparison: Comparison) -> str:
-    """The XML document, UTF-8."""
+    """Return JUnit XML in UTF-8, as the test reports of Jenkins, GitLab and others read it: one test case a cell.
+
+    A cell that fails the gate is a failure, with the verdict as its type: slower and failed cells, and undecided cells
+    if requested. Other undecided cells and cells of one side are skipped, with the reason, since neither is a success.
+    The time of a case is the new side's in seconds, so that a server can plot its trend.
+    """
     failing = comparison.failing
     failures = sum(len(comparison.cells_with(kind)) for kind in failing)
     is_empty = bool(comparison.failure) and not failures  # no cell carries the failure
@@ -133,7 +137,7 @@ def junit(comparison: Comparison) -> str:
         case = _add_element(suite, "testcase", classname="allreduce", name="comparison", time="0")
         _add_element(case, "failure", type="undecided", message=comparison.failure)
     notes = [method(comparison), *comparison.notes, *sentences(comparison)]
-    _add_element(suite, "system-out").text = _clean("\n".join(notes))
+    _add_element(suite, "system-out").text = _allowed_in_xml("\n".join(notes))
     ElementTree.indent(suites)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suites, encoding="unicode")}\n'
 
@@ -144,11 +148,11 @@ def _add_case(suite: ElementTree.Element, cell: ComparedCell, failing: Sequence[
     )
     message = f"{f'{cell.observed}, no interval' if cell.observed else cell.verdict}: {cell.outcome}"
     if cell.verdict in failing:
-        _add_element(case, "failure", type=cell.verdict, message=message).text = _clean(message)
+        _add_element(case, "failure", type=cell.verdict, message=message).text = _allowed_in_xml(message)
     elif cell.verdict == "undecided":
         _add_element(case, "skipped", message=message)
     else:
-        _add_element(case, "system-out").text = _clean(message)
+        _add_element(case, "system-out").text = _allowed_in_xml(message)
 
 
 def _format_time(cells: Sequence[ComparedCell]) -> str:
@@ -156,19 +160,16 @@ def _format_time(cells: Sequence[ComparedCell]) -> str:
 
 
 def _add_element(parent: ElementTree.Element | None, tag: str, **attributes: object) -> ElementTree.Element:
-    texts = {name: _clean(str(value)) for name, value in attributes.items()}
+    texts = {name: _allowed_in_xml(str(value)) for name, value in attributes.items()}
     return ElementTree.Element(tag, texts) if parent is None else ElementTree.SubElement(parent, tag, texts)
 
 
-def _clean(text: str) -> str:
-    return NO_XML.sub("\ufffd", text)
-
-
-SCHEMA = "urn:allreduce-bench:compare:2"  # of `json_text`, described in `json_schema`
+def _allowed_in_xml(text: str) -> str:
+    return NOT_IN_XML.sub("\ufffd", text)
 
 
 def json_text(comparison: Comparison) -> str:
-    """An object with the runs of both sides, the settings, the result of the gate, notes, cells and one_sided.
+    """Return an object with the runs of both sides, the settings, the result of the gate, notes, cells and one_sided.
 
     Times are seconds, ratios new / baseline, variances those of a unit's natural logarithm; an unknown value is null.
     `confidence` is that of a cell's interval, `false_alarms` the share of comparisons in which a cell is slower or
@@ -179,7 +180,7 @@ def json_text(comparison: Comparison) -> str:
         "baseline": [run.name for run in comparison.baseline],
         "new": [run.name for run in comparison.new],
         "threshold": comparison.threshold,
-        "confidence": 1 - MISSED,
+        "confidence": 1 - MISSED_SHARE,
         "false_alarms": ERROR_SHARE,
         "correction": "Holm",
         "method": method(comparison),

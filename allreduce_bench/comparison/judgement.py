@@ -1,8 +1,6 @@
-"""A cell of a comparison: its verdict, its numbers, and both as text.
+"""The result of a comparison: a verdict for each cell that both sides have, the gate, and both in sentences.
 
-Cells of too few launches for an interval: how many of them took longer, by how much and where, as was observed.
-
-One verdict for each cell that both sides have, and the result of the gate; see `ratio` and `decision`.
+A cell of too few launches for an interval has no verdict; how much longer it took is told as what was observed.
 """
 
 from collections import Counter
@@ -15,13 +13,33 @@ from ..evaluation.single_algorithm import DIRECTIONS, Direction, direction_of, d
 from ..runs.rows import RunError
 from ..units import as_printed, in_ranks, significant
 from .conditions import accepted_differences, changes, library_starts
-from .decision import MOST, Decision, Estimate, decide, difference, estimates, more_units, need, place, shown_time_s
+from .decision import (
+    MOST_UNITS,
+    Decision,
+    Estimate,
+    decide,
+    difference,
+    estimates,
+    more_units,
+    need,
+    place,
+    shown_time_s,
+)
 from .matching import MatchedCell, MatchKey, UnjudgedCell, adopted_values, match_cells
 from .reading import ComparedRun
 
+# Verdicts, and how the gate treats undecided cells
 VERDICTS = (*DIRECTIONS, "undecided")
+UNDECIDED = ("warn", "pass", "fail")
+
+# Numbers as they are printed
 DIGITS = 4  # of a time: with three a ratio would be known to 1 % only
-READABLE = 10.0  # a factor: the interval of a ratio known no better is not printed as numbers
+WIDEST_IN_NUMBERS = 10.0  # a factor: the interval of a ratio known no better is not printed as numbers
+
+# Words
+PLURAL = {"launch": "launches", "run": "runs"}
+MIN_LAUNCHES_SENTENCE = f"a verdict needs at least {MIN_LAUNCHES} launches per side"
+MOST_NAMED = 12  # names in one sentence
 
 
 class ComparedCell(NamedTuple):
@@ -36,7 +54,7 @@ class ComparedCell(NamedTuple):
     launches: tuple[int, int] = (0, 0)
     estimate: Estimate | None = None
     p_holm: float | None = None  # see Decision
-    more: int | None = None  # further units per side needed for a verdict; None: unknown, or more than MOST
+    more: int | None = None  # further units per side needed for a verdict; None: unknown, or more than MOST_UNITS
     observed: str = ""  # of too few launches for an interval: one of DIRECTIONS by the ratio alone
 
     @property
@@ -63,8 +81,8 @@ class ComparedCell(NamedTuple):
         """`1.220 to 1.410`; text if it is too wide for numbers, empty if there is none."""
         if not (self.estimate and self.printed_ratio):
             return ""
-        if self.estimate.high > READABLE**2 * self.estimate.low:
-            return f"wider than a factor of {READABLE:g}"
+        if self.estimate.high > WIDEST_IN_NUMBERS**2 * self.estimate.low:
+            return f"wider than a factor of {WIDEST_IN_NUMBERS:g}"
         low, high = min(self.estimate.low, self.printed_ratio), max(self.estimate.high, self.printed_ratio)
         return f"{low:.3f} to {high:.3f}"
 
@@ -101,19 +119,13 @@ class Observed(NamedTuple):
 
 
 def observed(cells: Sequence[ComparedCell], threshold: float) -> Observed | None:
-    """What was observed; None: every cell has enough launches. `threshold` is a share."""
+    """Sum up the cells of too few launches; None: every cell has enough. `threshold` is a share."""
     found = [cell for cell in cells if cell.observed]
     if not found:
         return None
     launches = max(cell.launches[0] for cell in found), max(cell.launches[1] for cell in found)
     ratios = {cell.name: cell.printed_ratio or 1.0 for cell in found}
     return Observed(len(found), launches, threshold, directions(ratios, threshold))
-
-
-UNDECIDED = ("warn", "pass", "fail")  # how the gate treats undecided cells
-PLURAL = {"launch": "launches", "run": "runs"}
-LEAST = f"a verdict needs at least {MIN_LAUNCHES} launches per side"
-NAMED = 12  # names in one sentence
 
 
 class Comparison(NamedTuple):
@@ -168,7 +180,7 @@ class Comparison(NamedTuple):
     def need(self) -> str:
         """How many launches are needed; empty if there are enough, or if the number is unknown."""
         if not (estimated := [cell.estimate for cell in self.cells if cell.estimate]):
-            return LEAST if any(cell.more for cell in self.cells) else ""
+            return MIN_LAUNCHES_SENTENCE if any(cell.more for cell in self.cells) else ""
         spread, units, found = need(estimated, self.threshold)
         if units <= found:
             return ""
@@ -241,19 +253,19 @@ def compare(
 
 
 def _refuse_copy(cells: Sequence[MatchedCell], baseline: ComparedRun, new: ComparedRun) -> None:
-    """Raises RunError where all times of the cells are the same on both sides."""
+    """Raise RunError where all times of the cells are the same on both sides."""
     medians_s = [cell.medians_s for cell in cells]
     if any(before for before, _ in medians_s) and all(before == after for before, after in medians_s):
         raise RunError(f"{new.name} holds the same times as {baseline.name} (a copy?); name another run")
 
 
 def _ranks_and_count(cell: ComparedCell) -> tuple[int, int]:
-    """The order of cells; what is alike stays in the order of the run."""
+    """Return the key to sort cells by; equal ones stay in the order of the run."""
     return cell.key.ranks, cell.key.count
 
 
 def _judge(cells: Sequence[MatchedCell], threshold: float, despite: Collection[str]) -> list[ComparedCell]:
-    """The verdicts of cells that both sides have measured."""
+    """Judge cells that both sides have measured."""
     unjudged = {cell.key: _without_verdict(cell, threshold, despite) for cell in cells}
     judged = [cell for cell in cells if not unjudged[cell.key].reason]
     estimated = estimates([difference(*cell.medians_s, cell.tick_s) for cell in judged])
@@ -263,7 +275,7 @@ def _judge(cells: Sequence[MatchedCell], threshold: float, despite: Collection[s
 
 
 def _without_verdict(cell: MatchedCell, threshold: float, despite: Collection[str]) -> ComparedCell:
-    """The cell with its times and with the reason not to judge it, if there is one."""
+    """Return the cell with its times and with the reason not to judge it, if there is one."""
     before, after = cell.medians_s
     launches = sum(map(len, before)), sum(map(len, after))
     undecided = ComparedCell(
@@ -295,17 +307,17 @@ def _with_verdict(cell: ComparedCell, estimated: Estimate, decision: Decision, t
 
 
 def _format_more(count: int | None, unit: str) -> str:
-    """`1 more launch`; None: more than MOST."""
+    """`1 more launch`; None: more than MOST_UNITS."""
     if count is None:
-        return f"more than {MOST} {PLURAL[unit]}"
+        return f"more than {MOST_UNITS} {PLURAL[unit]}"
     return f"{count} more {unit if count == 1 else PLURAL[unit]}"
 
 
 def _more_sentence(undecided: Sequence[ComparedCell]) -> str:
-    """How many more units decide the cells: ` (6 more launches per side needed)`."""
+    """Say how many more units decide the cells: ` (6 more launches per side needed)`."""
     decidable = [cell for cell in undecided if cell.more is not None]
     if any(cell.estimate is None for cell in decidable):
-        return f" ({LEAST})"
+        return f" ({MIN_LAUNCHES_SENTENCE})"
     if not any(cell.estimate for cell in undecided):
         return ""
     most = max(decidable or undecided, key=lambda cell: cell.more or 0)
@@ -315,13 +327,13 @@ def _more_sentence(undecided: Sequence[ComparedCell]) -> str:
 
 
 def _notes_of_runs(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun], has_intervals: bool) -> list[str]:
-    """The caveats about the runs."""
+    """Return the caveats about the runs."""
     single = has_intervals and len(baseline) == len(new) == 1
     notes = ["one run per side: the intervals do not cover variation between runs or days"] if single else []
     for run in (*baseline, *new):
         ranks = {row["ranks"] for row in run.rows if row.get("grade") == NOT_RELIABLE}
         notes += [f"{run.name}: the times of {in_ranks(ranks)} are not reliable, see its report"] if ranks else []
-    notes += [f"{run.name}: not read: {reason}" for run in (*baseline, *new) for reason in run.unread[:NAMED]]
+    notes += [f"{run.name}: not read: {reason}" for run in (*baseline, *new) for reason in run.unread[:MOST_NAMED]]
     return notes + [
         f"{run.name} is unfinished: cells are missing in {_format_names(run.unfinished)}; finished cells are compared"
         for run in (*baseline, *new)
@@ -330,6 +342,6 @@ def _notes_of_runs(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun], 
 
 
 def _format_names(names: Sequence[str]) -> str:
-    """The first NAMED names, and how many more there are."""
-    more = len(names) - NAMED
-    return "; ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")
+    """Join the first MOST_NAMED names, and say how many more there are."""
+    more = len(names) - MOST_NAMED
+    return "; ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

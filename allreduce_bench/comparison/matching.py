@@ -220,7 +220,7 @@ def _medians_s(rows: Rows) -> Side:
 
 
 def _gravity(row: SummaryRow) -> int:
-    """How gravely a cell failed in one run: 0, not at all; hung in some launch; hung in all; refused; wrong."""
+    """Return how gravely a cell failed in one run: 0, not at all; hung in some launch; hung in all; refused; wrong."""
     if row["state"] in FAILED:
         return 2 + FAILED[::-1].index(row["state"])
     return int(bool(row.get("accidents")))

@@ -60,7 +60,7 @@ def _read_run(path: Path, kept_in: Path) -> ComparedRun:
 
 
 def _refuse_bad_times(folder: RunFolder) -> None:
-    """Raises RunError where a time that counts is not above 0."""
+    """Raise RunError where a time that counts is not above 0."""
     for block in folder.blocks():
         if block["executor"][0] == FLOOR:  # may be shorter than the clock can resolve
             continue

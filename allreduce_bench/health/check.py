@@ -1,6 +1,6 @@
-"""Judges the check of a folder: what was measured among others, and what of it was measured again, alone.
+"""The check that `health` makes: the nodes of a job in pairs, of many nodes the suspects once more alone; judged.
 
-What `health` measures: the nodes of a job in pairs, and of many nodes the suspects once more, alone.
+A folder keeps what was measured, so that a check can be continued, and judged again.
 """
 
 import os
@@ -14,18 +14,48 @@ from typing import TYPE_CHECKING
 from ..cli.request import on_hosts_around
 from ..cli.types import INTERRUPTED, OneLineError, kept_command, talk
 from ..measuring.startup import under_launcher
-from ..runs.start import Start
+from ..runs.start import Start, expand, slots_of
 from ..units import format_rate
 from ..watching.lifeline import LAB_VARIABLE, WarningFlag
-from .judgement import Health, PairTable, confirmed, health_of, tables_of_rows
+from .judgement import Health, PairTable, confirmed, health_of, pairs_to_repeat, tables_of_rows
 from .pair_file import Asked, PairFolder, PairRow, failed_pairs, whole_pairs
-from .pair_rounds import MOST_FOR_ALL
+from .pair_rounds import MOST_FOR_ALL, SUPPOSED_BYTES_PER_S, estimated_s
 
 if TYPE_CHECKING:
-    from .judgement import Health
     from .pair_launch import PairCheck
 
-UNJUDGED_OF_VIRTUAL = ("latency",)  # virtual hosts share the cores of one machine
+# Virtual hosts share the cores of one machine
+UNJUDGED_OF_VIRTUAL = ("latency",)
+LATENCY_OF_VIRTUAL = "latency is not judged: virtual hosts share the cores of one machine"
+
+NODELIST = "SLURM_JOB_NODELIST"
+
+
+def measured_health(
+    hosts: tuple[str, ...] | None, output: Path, threshold: float, repetitions: int, timeout_s: float, start: Start
+) -> Health:
+    """Measure what is left of the check in `output`, and judge it. Raises OneLineError, LaunchError."""
+    from ..launching.supervision import LaunchFailed
+    from ..launching.tied_process import interrupt_when_asked_to_end
+    from .pair_launch import measure_pairs
+
+    interrupt_when_asked_to_end()
+    check, silent = _prepared(hosts, output, repetitions, timeout_s, start)
+    advice = f"to continue, repeat the command with -o {shlex.quote(str(output))}"
+    try:
+        _announce(check)
+        measure_pairs(check)
+        found = _health_of_check(check, silent, threshold)
+        if check.has_two_rounds and not check.warning.is_set:
+            found = _with_suspects_repeated(check, found)
+    except LaunchFailed as failed:
+        raise OneLineError(f"{failed}; measured rounds are kept; {advice}", 1) from None
+    except KeyboardInterrupt:
+        raise OneLineError(f"interrupted; measured rounds are kept; {advice}", INTERRUPTED) from None
+    left = sum(map(len, check.left()))
+    if check.warning.is_set and left:
+        raise OneLineError(f"the job is near its time limit: {left} pairs are not measured; {advice}", 1)
+    return found._replace(left=left)
 
 
 def health_of_rows(asked: Asked, rows: Sequence[PairRow], threshold: float, gone: Mapping[str, str]) -> Health:
@@ -45,7 +75,7 @@ def health_of_rows(asked: Asked, rows: Sequence[PairRow], threshold: float, gone
 
 
 def without_crowded(found: Health, asked: Asked, rows: Sequence[PairRow]) -> Health:
-    """The same without suspects that are not slow when they are measured alone: many pairs may share an uplink."""
+    """Clear suspects that are not slow when they are measured alone: many pairs may share an uplink."""
     alone = _tables(asked, whole_pairs([row for row in rows if row.alone], asked).values())
     results = tuple(confirmed(result, table, found.threshold) for result, table in zip(found.results, alone))
     before, after = (sum(len(r.slow_nodes) + len(r.slow_links) for r in rs) for rs in (found.results, results))
@@ -69,44 +99,12 @@ def _tables(asked: Asked, whole: Iterable[Sequence[PairRow]]) -> list[PairTable]
     return tables_of_rows(asked.nodes, kept, (asked.small_nbytes, asked.large_nbytes))
 
 
-NODELIST = "SLURM_JOB_NODELIST"
-LATENCY_OF_VIRTUAL = "latency is not judged: virtual hosts share the cores of one machine"
-
-
-def measured_health(
-    hosts: tuple[str, ...] | None, output: Path, threshold: float, repetitions: int, timeout_s: float, start: Start
-) -> "Health":
-    """Measure what is left of the check in `output`, and judge it. Raises OneLineError, LaunchError."""
-    from ..launching.supervision import LaunchFailed
-    from ..launching.tied_process import interrupt_when_asked_to_end
-    from .pair_launch import measure_pairs
-
-    interrupt_when_asked_to_end()
-    check, silent = _prepared(hosts, output, repetitions, timeout_s, start)
-    advice = f"to continue, repeat the command with -o {shlex.quote(str(output))}"
-    try:
-        _announce(check)
-        measure_pairs(check)
-        found = _judged(check, silent, threshold)
-        if check.has_two_rounds and not check.warning.is_set:
-            found = _without_crowded(check, found)
-    except LaunchFailed as failed:
-        raise OneLineError(f"{failed}; measured rounds are kept; {advice}", 1) from None
-    except KeyboardInterrupt:
-        raise OneLineError(f"interrupted; measured rounds are kept; {advice}", INTERRUPTED) from None
-    left = sum(map(len, check.left()))
-    if check.warning.is_set and left:
-        raise OneLineError(f"the job is near its time limit: {left} pairs are not measured; {advice}", 1)
-    return found._replace(left=left)
-
-
 def _prepared(
     hosts: tuple[str, ...] | None, output: Path, repetitions: int, timeout_s: float, start: Start
 ) -> "tuple[PairCheck, dict[str, str]]":
-    """The check, and the nodes that do not respond, with the reason of each; nothing is started yet."""
+    """Return the check, and the nodes that do not respond, with the reason of each; nothing is started yet."""
     from ..launching.find import find_launcher
     from ..launching.reach import silent_hosts
-    from .pair_file import Asked, PairFolder
     from .pair_launch import PairCheck
 
     if under_launcher(os.environ):
@@ -142,13 +140,10 @@ def _prepared(
 
 
 def nodes_to_check(hosts: tuple[str, ...] | None, output: Path) -> list[str]:
-    """Two nodes or more: those of --hosts, else of the check in `output`, else of the lab or the job around this.
+    """Return two nodes or more: of --hosts, else of the check in `output`, else of the lab or the job around this.
 
     In a lab or a job that lacks nodes of the check, those that are there. Raises OneLineError, RunError, ValueError.
     """
-    from ..runs.start import expand, slots_of
-    from .pair_file import PairFolder
-
     folder = PairFolder(output)
     kept = [*folder.asked().nodes] if not hosts and folder.asked_json.exists() else []
     if hosts:
@@ -170,8 +165,6 @@ def nodes_to_check(hosts: tuple[str, ...] | None, output: Path) -> list[str]:
 
 def _announce(check: "PairCheck") -> None:
     """Say what is measured, and about how long it takes, before it begins."""
-    from .pair_rounds import SUPPOSED_BYTES_PER_S, estimated_s
-
     rounds = check.left()
     if not rounds:
         return
@@ -188,18 +181,16 @@ def _announce(check: "PairCheck") -> None:
     )
 
 
-def _judged(check: "PairCheck", silent: dict[str, str], threshold: float) -> "Health":
+def _health_of_check(check: "PairCheck", silent: dict[str, str], threshold: float) -> Health:
     """Judge what was measured; all pairs of nodes that do not respond, or were lost, have failed."""
-
     gone = {name: f"host '{name}' does not respond ({why})" for name, why in silent.items()} | check.lost
     if check.asked.virtual_rates_bytes_per_s:
         talk(LATENCY_OF_VIRTUAL)
     return health_of_rows(check.asked, check.folder.rows(), threshold, gone)
 
 
-def _without_crowded(check: "PairCheck", found: "Health") -> "Health":
-    """The same after the suspects were measured alone."""
-    from .judgement import pairs_to_repeat
+def _with_suspects_repeated(check: "PairCheck", found: Health) -> Health:
+    """Measure the suspects again, each pair alone, and clear those that are not slow then."""
     from .pair_launch import measure_pairs
 
     repeated = pairs_to_repeat(found.results)
@@ -210,10 +201,8 @@ def _without_crowded(check: "PairCheck", found: "Health") -> "Health":
     return without_crowded(found, check.asked, check.folder.rows())
 
 
-def kept_health(path: Path, threshold: float) -> "Health":
+def kept_health(path: Path, threshold: float) -> Health:
     """Judge the check that a folder keeps. Raises OneLineError, RunError."""
-    from .pair_file import PairFolder
-
     folder = PairFolder(path)
     if not folder.asked_json.exists():
         raise OneLineError(f"{path}: holds no check; expected the folder of a check, or a CSV of pairs")

@@ -103,7 +103,7 @@ def health(
 
 
 def _refuse_mixed(given: set[str], table: Path | None, has_two_results: bool) -> None:
-    """Raises OneLineError for options of measuring beside those of tables, and for two results on stdout."""
+    """Raise OneLineError for options of measuring beside those of tables, and for two results on stdout."""
     if has_two_results:
         raise OneLineError("--print-exclude prints names only; leave it or --format json out")
     names = OF_MEASURING if table else OF_TABLES

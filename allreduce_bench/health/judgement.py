@@ -1,17 +1,9 @@
-"""Which node is in more of the failed pairs than chance explains.
+"""Which node, or which link between two nodes, is slower than its peers, or in more failed pairs than chance explains.
 
-If failed pairs had nothing to do with nodes, those of one node would be a sample of all pairs without replacement:
-their number is hypergeometric (Fisher, The design of experiments, 1935). The nodes are judged together (Bonferroni).
-The worst one is named first, and its pairs are taken out before the others are judged: a failed pair has two nodes.
-
-Find the node, or the link between two nodes, that is slower than its peers, from times of pairs of nodes.
-
-Every judgement is relative, by median polish of the logarithms (`lateness.polish`): a node is slow if its effect is, a
-link if what the effects of its nodes leave of it is. Both a robust z and the ratio must be large, the ratio also in the
-fastest repetition of each pair: noise that slows some repetitions names nobody. Latency and bandwidth, and each test of
-a foreign table, are judged by themselves.
-
-What a check of nodes says, all together: tables that are judged, failed pairs, and what is not known.
+Every judgement of times is relative, by median polish of their logarithms (`pair_statistics`): a node is slow if its
+effect is, a link if what the effects of its nodes leave of it is. Both a robust z and the ratio must be large, the
+ratio also in the fastest repetition of each pair: noise that slows some repetitions names nobody. Latency and
+bandwidth, and each test of a foreign table, are judged by themselves. Failed pairs are judged by `failing_nodes`.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -36,7 +28,29 @@ from .pair_statistics import (
     robust_sd,
 )
 
-LEVEL = 0.05  # of sets of failed pairs without a guilty node: the share in which one is named, at most
+# Failed pairs
+FAILURES_LEVEL = 0.05  # of sets of failed pairs without a guilty node: the share in which one is named, at most
+
+# Slow nodes and links: what it takes to be one
+NODE_Z, LINK_Z = 3.5, 4.5
+FALSE_ALARMS = 0.01  # of tables of normal noise that name a node, and a link: where many are judged, z must be larger
+FEWEST_NODES = 4  # nodes: with three, one slow node or link changes the median itself
+RELIABLE = 8  # nodes: below, a slow node and a slow link are easily taken for each other
+FEW_PAIRS = 4  # of a node: below, its median is none
+NEARLY, NEARLY_Z = 0.75, 2.5  # of the threshold, and a z: from there on a node that is not named is spoken of
+
+# Slow nodes and links: how they are sought
+MOST_LEFT_OUT = 0.5  # of the nodes: the others are more
+QUARTILE = 0.25  # of the pairs of a node
+MOST_SLOW, LEAST_GROUP = 0.25, 3  # share and number of slow nodes beyond which they are a group
+
+# What is measured again, alone: pairs with so many partners of a suspect, sound pairs, and pairs in all
+PARTNERS, REFERENCES, MOST_REPEATED = 2, 5, 20
+
+# What too few nodes cannot show
+NOTHING, TWO_NODES, THREE_NODES, FEW_NODES = "", "two nodes", "three nodes", "few nodes"  # what cannot be told
+
+Pair = tuple[str, str]
 
 
 class FailingNode(NamedTuple):
@@ -51,26 +65,31 @@ class FailingNode(NamedTuple):
 
 
 def failing_nodes(tried: Iterable[frozenset[str]], failed: Iterable[frozenset[str]]) -> list[FailingNode]:
-    """The nodes that are named, the worst first; `tried` has the failed pairs, too.
+    """Name the nodes that are in too many failed pairs, the worst first; `tried` has the failed pairs, too.
+
+    If failed pairs had nothing to do with nodes, those of one node would be a sample of all pairs without replacement:
+    their number is hypergeometric (Fisher, The design of experiments, 1935). The nodes are judged together
+    (Bonferroni). The worst one is named first, and its pairs are taken out before the others are judged: a failed pair
+    has two nodes.
 
     A node all of whose pairs failed is named also where too few pairs were tried for a test, if another pair did not.
     """
     pairs, broken = set(tried), set(failed)
     found: list[FailingNode] = []
     while broken and broken != pairs:
-        candidates = [_judged(node, pairs, broken) for node in {name for pair in broken for name in pair}]
+        candidates = [_failures_of(node, pairs, broken) for node in {name for pair in broken for name in pair}]
         worst = min(candidates, key=lambda one: (one.p_value, -one.failed / one.tried, -one.failed, one.node))
         dead = sorted((one for one in candidates if one.failed == one.tried >= 2), key=lambda one: -one.failed)
-        if worst.p_value > LEVEL and not dead:
+        if worst.p_value > FAILURES_LEVEL and not dead:
             break
-        named = worst if worst.p_value <= LEVEL else dead[0]
+        named = worst if worst.p_value <= FAILURES_LEVEL else dead[0]
         found.append(named)
         pairs = {pair for pair in pairs if named.node not in pair}
         broken = {pair for pair in broken if named.node not in pair}
     return found
 
 
-def _judged(node: str, pairs: set[frozenset[str]], broken: set[frozenset[str]]) -> FailingNode:
+def _failures_of(node: str, pairs: set[frozenset[str]], broken: set[frozenset[str]]) -> FailingNode:
     own, own_broken = sum(node in pair for pair in pairs), sum(node in pair for pair in broken)
     nodes = len({name for pair in pairs for name in pair})
     p_value = at_least(own_broken, len(broken), own, len(pairs))
@@ -88,19 +107,6 @@ def unexplained(failed: Mapping[frozenset[str], str], named: Iterable[FailingNod
     """The failed pairs of nodes that are not named, with their reasons."""
     nodes = {one.node for one in named}
     return {pair: why for pair, why in failed.items() if not nodes & pair}
-
-
-NODE_Z, LINK_Z = 3.5, 4.5
-FALSE_ALARMS = 0.01  # of tables of normal noise that name a node, and a link: where many are judged, z must be larger
-FEWEST = 4  # nodes: with three, one slow node or link changes the median itself
-RELIABLE = 8  # nodes: below, a slow node and a slow link are easily taken for each other
-FEW_PAIRS = 4  # of a node: below, its median is none
-PARTNERS, REFERENCES, MOST_REPEATED = 2, 5, 20  # of what is measured again, alone
-NEARLY, NEARLY_Z = 0.75, 2.5  # of the threshold, and a z: from there on a node that is not named is spoken of
-MOST_LEFT_OUT = 0.5  # of the nodes: the others are more
-QUARTILE = 0.25  # of the pairs of a node
-MOST_SLOW, LEAST_GROUP = 0.25, 3  # share and number of slow nodes beyond which they are a group
-Pair = tuple[str, str]
 
 
 class PairTable(NamedTuple):
@@ -148,12 +154,12 @@ class Judged(NamedTuple):
         return exp(self.polished.node_effect[node])
 
     def link_ratio(self, pair: tuple[int, int]) -> float:
-        """Its time over that which both of its nodes have with others."""
+        """Return its time over that which both of its nodes have with others."""
         return exp(self.polished.residual[pair])
 
 
 def judged(table: PairTable, threshold: float) -> Judged:
-    """Judge a table; slower by `threshold` at least counts, 0.2 for 20 %. Nothing is named below FEWEST nodes.
+    """Judge a table; slower by `threshold` at least counts, 0.2 for 20 %. Nothing is named below FEWEST_NODES nodes.
 
     Where the nodes are in blocks, each pair is judged by the level of its blocks. With an infinite threshold the table
     is taken apart only.
@@ -172,7 +178,7 @@ def judged(table: PairTable, threshold: float) -> Judged:
         parts, slow = _one_after_the_other(symmetric, least, known, threshold)
     polished, of_least, left_out = parts
     result = Judged(table, polished, node_z(polished, left_out), link_z(polished), blocks=blocks)
-    if np.count_nonzero(known) < FEWEST or threshold == inf:
+    if np.count_nonzero(known) < FEWEST_NODES or threshold == inf:
         return result._replace(is_judged=False)
     alike = _alike(slow, polished.node_effect, threshold)
     if len(alike) >= LEAST_GROUP and len(alike) > MOST_SLOW * len(known):
@@ -232,13 +238,13 @@ def _nearly(result: Judged, of_least: Polished, known: np.ndarray, threshold: fl
 
 
 def _alike(slow: Sequence[int], effect: np.ndarray, threshold: float) -> list[int]:
-    """Those that are as slow as their median, give or take the threshold: a switch slows its nodes alike."""
+    """Return those that are as slow as their median, give or take the threshold: a switch slows its nodes alike."""
     middle = float(np.median(effect[list(slow)])) if slow else 0.0
     return [node for node in slow if abs(effect[node] - middle) < log(1 + threshold)]
 
 
 def _slow_half(symmetric: np.ndarray, least: np.ndarray, threshold: float) -> tuple[int, ...]:
-    """So many slow nodes that most pairs are slow, so that medians do not show them; empty: there are none.
+    """Find so many slow nodes that most pairs are slow, so that medians do not show them; empty: there are none.
 
     Told by the quartile of a node's pairs, which is slow only where hardly any partner is fast with it: two levels of
     quartiles, and pairs of slow nodes with each other as slow as those with fast ones, which those of a rack are not.
@@ -323,7 +329,7 @@ def pairs_to_repeat(results: Sequence[Judged]) -> list[Pair]:
 
 
 def confirmed(result: Judged, alone: PairTable, threshold: float) -> Judged:
-    """The same without the suspects that are not slow when they are measured alone; `alone` has the same nodes."""
+    """Clear the suspects that are not slow when they are measured alone; `alone` has the same nodes."""
     times = alone.symmetric
     touched = {*result.slow_nodes, *(node for pair in result.slow_links for node in pair)}
     sound = [node for node in range(len(times)) if node not in touched]
@@ -334,9 +340,6 @@ def confirmed(result: Judged, alone: PairTable, threshold: float) -> Judged:
     nodes = [node for node in result.slow_nodes if np.nanmin([*times[node], np.inf]) > bound]
     links = [pair for pair in result.slow_links if not times[pair] <= bound]
     return result._replace(slow_nodes=tuple(nodes), slow_links=tuple(links))
-
-
-NOTHING, TWO_NODES, THREE_NODES, FEW_NODES = "", "two nodes", "three nodes", "few nodes"  # what cannot be told
 
 
 class Setting(NamedTuple):
@@ -395,6 +398,6 @@ def health_of(
     """Judge the tables, but not the `unjudged` ones, and the failed pairs; `tried` has the failed pairs, too."""
     nodes = tuple(dict.fromkeys(name for table in tables for name in table.nodes))
     nodes = nodes or tuple(sorted({name for pair in tried for name in pair}))
-    failing = failing_nodes(tried, failed) if len(nodes) >= FEWEST - 1 else []
+    failing = failing_nodes(tried, failed) if len(nodes) >= FEWEST_NODES - 1 else []
     results = tuple(judged(table, inf if table.name in unjudged else threshold) for table in tables)
     return Health(nodes, threshold, results, tuple(failing), dict(failed))

@@ -1,9 +1,4 @@
-"""What a check of nodes says in sentences: a summary, then each node and link with the tests in which it is slow.
-
-What a check of nodes says as tables: a row per node, and of few nodes the values of all pairs.
-
-`health --format json`: what a check of nodes says of every node, link and pair, as one object.
-"""
+"""A check of nodes as sentences, as tables, and as JSON."""
 
 import json
 from collections.abc import Sequence
@@ -17,6 +12,7 @@ from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import three_digits
 from .judgement import FEW_NODES, THREE_NODES, TWO_NODES, FailingNode, Health, Judged, Setting
 
+# Sentences
 MOST_IN_GROUP = 8  # groups, and nodes that are nearly slow, in a sentence
 MOST_LINKS = 10  # slow ones, and failed ones, where not all are asked for
 OF_TOO_FEW = {
@@ -25,9 +21,23 @@ OF_TOO_FEW = {
     FEW_NODES: "with fewer than 8 nodes a slow node and a slow link cannot be told apart reliably",
 }
 
+# Tables
+MOST_ROWS = 32  # nodes in the table; beyond, those without findings are counted
+MOST_IN_MATRIX = 12  # nodes
+TABLE_CAPTION = (
+    "of each node the time of its pairs over the median (1.60 = 60 % longer), and z: how far that lies above the other "
+    "nodes, in robust standard deviations"
+)
+
+# JSON
+SCHEMA = "urn:allreduce-bench:health:1"
+
 
 def health_sentences(health: Health, every_link: bool = False) -> list[str]:
-    """A summary first, then the suspects, then what is not known; of links the worst MOST_LINKS unless `every_link`."""
+    """Return a summary, then the suspects with the tests in which they are slow, then what is not known.
+
+    Of links only the worst MOST_LINKS are named, unless `every_link`.
+    """
     lines = [sentence for result in health.results for sentence in _slow_nodes(result)]
     lines += [_failing_sentence(health, one) for one in health.failing]
     lines += _cut(_slow_links(health), "slow", every_link) + _cut(_lone_failures(health), "failed", every_link)
@@ -112,7 +122,7 @@ def _slow_links(health: Health) -> list[str]:
 
 
 def _one_way(result: Judged, one: int, other: int) -> str:
-    """Which direction is slow, where only one is."""
+    """Return which direction is slow, where only one is."""
     there, back = (exp(result.table.log_time[pair] - result.table.symmetric[pair]) for pair in _both(one, other))
     if isnan(there) or isnan(back) or max(there, back) < 1.2 * min(there, back):
         return ""
@@ -172,8 +182,9 @@ def _block_sentences(health: Health) -> list[str]:
         more = f"; {len(members) - MOST_IN_GROUP} more" if len(members) > MOST_IN_GROUP else ""
         ratios = [result.blocks.far_ratio for result in results]
         lines.append(
-            f"{names}: {len(members)} groups of nodes: {groups}{more}; pairs between groups take {_span(ratios)} times "
-            "as long as those within: racks or switches, not nodes; each pair is judged by the pairs of its groups"
+            f"{names}: {len(members)} groups of nodes: {groups}{more}; pairs between groups take "
+            f"{_range_words(ratios)} times as long as those within: racks or switches, not nodes; each pair is judged "
+            "by the pairs of its groups"
         )
         quiet = [nodes[node] for node in alone if all(node not in result.slow_nodes for result in results)]
         if quiet:
@@ -194,7 +205,7 @@ def _setting_sentence(setting: Setting) -> str:
     )
 
 
-def _span(values: Sequence[float]) -> str:
+def _range_words(values: Sequence[float]) -> str:
     low, high = f"{min(values):.2f}", f"{max(values):.2f}"
     return low if low == high else f"{low} to {high}"
 
@@ -203,18 +214,12 @@ def _pairs(number: int) -> str:
     return "1 pair is" if number == 1 else f"{number} pairs are"
 
 
-MOST_ROWS = 32  # nodes in the table; beyond, those without findings are counted
-MOST_IN_MATRIX = 12  # nodes
-CAPTION = (
-    "of each node the time of its pairs over the median (1.60 = 60 % longer), and z: how far that lies above the other "
-    "nodes, in robust standard deviations"
-)
-
-
 def health_lines(health: Health, screen: Screen = UNBOUNDED) -> list[str]:
-    """The table of nodes and, of few nodes, a matrix of each test; the sentences are those of `health_text`."""
+    """Return a table with a row per node and, of few nodes, a matrix of the values of all pairs for each test."""
     lines = (
-        [*wrapped([CAPTION], screen), *_node_table(health, screen)] if health.results else _node_table(health, screen)
+        [*wrapped([TABLE_CAPTION], screen), *_node_table(health, screen)]
+        if health.results
+        else _node_table(health, screen)
     )
     if len(health.nodes) <= MOST_IN_MATRIX:
         for result in health.results:
@@ -269,11 +274,8 @@ def _matrix(result: Judged, screen: Screen) -> list[str]:
     return [f"{table.name} of pairs, {table.unit}", *fitted(columns_of(rows, left=(0,)), screen)]
 
 
-SCHEMA = "urn:allreduce-bench:health:1"
-
-
 def json_text(health: Health) -> str:
-    """An object with schema, verdict, tests and failed pairs; a value that is not known is null."""
+    """Return `health --format json`: one object about every node, link and pair; what is not known is null."""
     content = {
         "schema": SCHEMA,
         "nodes": list(health.nodes),
@@ -281,7 +283,7 @@ def json_text(health: Health) -> str:
         "is_sound": health.is_sound,
         "bad_nodes": list(health.bad_nodes),
         "verdict": health_sentences(health, every_link=True),
-        "tests": [_test(result) for result in health.results],
+        "tests": [_test_object(result) for result in health.results],
         "failing_nodes": [one._asdict() for one in health.failing],
         "failed_pairs": [{"nodes": sorted(pair), "reason": why} for pair, why in health.failed.items()],
         "cleared": health.cleared,
@@ -291,13 +293,13 @@ def json_text(health: Health) -> str:
     return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
 
-def _test(result: Judged) -> dict[str, Any]:
+def _test_object(result: Judged) -> dict[str, Any]:
     table = result.table
     links = [
         {
             "nodes": [table.nodes[node] for node in pair],
             "ratio": result.link_ratio(pair),
-            "z": _known(result.link_z[pair]),
+            "z": _number_or_null(result.link_z[pair]),
         }
         for pair in result.slow_links
     ]
@@ -317,7 +319,11 @@ def _test(result: Judged) -> dict[str, Any]:
             "far_ratio": result.blocks.far_ratio,
         },
         "per_node": [
-            {"node": name, "ratio": _known(np.exp(result.polished.node_effect[node])), "z": _known(result.node_z[node])}
+            {
+                "node": name,
+                "ratio": _number_or_null(np.exp(result.polished.node_effect[node])),
+                "z": _number_or_null(result.node_z[node]),
+            }
             for node, name in enumerate(table.nodes)
         ],
         "pairs": [
@@ -327,5 +333,5 @@ def _test(result: Judged) -> dict[str, Any]:
     }
 
 
-def _known(value: Any) -> float | None:
+def _number_or_null(value: Any) -> float | None:
     return float(value) if isfinite(value) else None

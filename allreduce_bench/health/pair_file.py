@@ -53,7 +53,7 @@ class Asked(NamedTuple):
 
     @classmethod
     def of(cls, kept: dict[str, Any]) -> "Asked":
-        """From JSON. Raises TypeError for other fields."""
+        """Read it from JSON. Raises TypeError for other fields."""
         fields: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in kept.items()
         }
@@ -110,7 +110,7 @@ class PairFolder:
         weakref.finalize(self, os.close, handle)
 
     def asked(self) -> Asked:
-        """Raises RunError where it is damaged or of another version."""
+        """Read what was asked. Raises RunError where it is damaged or of another version."""
         try:
             kept = json.loads(read_kept(self.asked_json))
             if kept.pop("schema") not in (SCHEMA, FORMER_SCHEMA):
@@ -120,7 +120,7 @@ class PairFolder:
             raise RunError(f"{self.asked_json}: damaged ({error}); expected {SCHEMA}; begin a new check") from error
 
     def rows(self) -> list[PairRow]:
-        """All that was kept, in order. Raises RunError for a line that no check writes."""
+        """Return all that was kept, in order. Raises RunError for a line that no check writes."""
         if not self.pairs_csv.exists():
             return []
         text = read_kept(self.pairs_csv).decode(errors="replace")
@@ -156,7 +156,7 @@ def whole_pairs(rows: Iterable[PairRow], asked: Asked) -> dict[frozenset[str], l
 
 
 def failed_pairs(rows: Iterable[PairRow]) -> dict[frozenset[str], str]:
-    """Of each pair that failed the reason."""
+    """Return the reason of each pair that failed."""
     return {frozenset((row.source, row.dest)): row.failure for row in rows if row.failure}
 
 

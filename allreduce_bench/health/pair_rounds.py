@@ -117,7 +117,7 @@ def planned_rounds(nodes: Sequence[str], rows: Sequence[PairRow], done: Collecti
 
 
 def estimated_s(nodes: int, rounds: int, asked: Asked, bytes_per_s: float | None = None) -> float:
-    """How long a launch takes, seconds, from what is sent; `bytes_per_s` of the slowest link, None: not known."""
+    """Estimate how long a launch takes, seconds; `bytes_per_s` of the slowest link, None: not known."""
     small_s = (asked.small_repetitions + WARM_UPS) * ROUND_TRIPS * 2 * SUPPOSED_LATENCY_S
     large_s = (asked.large_repetitions + WARM_UPS) * 2 * asked.large_nbytes / (bytes_per_s or SUPPOSED_BYTES_PER_S)
     return START_S + START_OF_RANK_S * nodes + rounds * (small_s + large_s + BETWEEN_ROUNDS_S)

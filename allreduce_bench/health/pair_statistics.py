@@ -1,20 +1,13 @@
-"""Slow nodes and slow links in a table of pairs of nodes. Pure numbers: numpy only.
+"""The times of pairs of nodes taken apart: what is a node's, what is a link's, and what is a rack's. Needs numpy only.
 
 The model of a pair: log time(i, j) = overall + node(i) + node(j) + residual(i, j). A slow node raises all its pairs,
 which its effect takes up; a slow link raises one pair, which stays as its residual. Effects are medians, so that fewer
 than half of a node's pairs may be slow without being taken for the node: median polish, Tukey, Exploratory Data
 Analysis, 1977, here of a symmetric table.
 
-Groups of nodes between which all pairs are slower than within: racks, switches, not nodes.
-
-A pair within a rack is near, a pair between racks far. A node of a small rack has more far pairs than others, so the
-median of its pairs is slow though the node is sound: blocks are found first, and nodes and links are judged by what
-the level of their pair of blocks leaves.
-
-Nodes are joined by average linkage (Sokal and Michener, Univ. Kansas Sci. Bull. 38, 1958), the logarithms of times
-being the distances, and cut at the largest steps of its heights. Of each cut, nodes go to the block that they are
-nearest to, and a block stands that is near by more than noise explains (SEPARATED); the cut whose levels fit best is
-taken. A node that is as far from every block is alone: behind a switch of its own, or slow. scipy is loaded late.
+Blocks are groups of nodes (racks, switches) between which all pairs are slower than within. A node of a small rack has
+more far pairs than others, so the median of its pairs is slow though the node is sound. So blocks are found first
+(`find_blocks`), and nodes and links are judged by what the level of their pair of blocks leaves.
 """
 
 from collections.abc import Sequence
@@ -22,10 +15,19 @@ from typing import NamedTuple
 
 import numpy as np
 
+# Median polish and standard deviations
 MOST_SWEEPS, SETTLED = 50, 1e-6  # of the polish; the largest change of an effect, relative
-FLOOR = 0.01  # no standard deviation is taken to be smaller: what differs by less is the same
+LEAST_SD = 0.01  # no standard deviation is taken to be smaller: what differs by less is the same
 NORMAL_MAD = 0.6745  # median absolute deviation of a normal distribution, in standard deviations
 SMALL_SAMPLE = {2: 1.196, 3: 1.495, 4: 1.363, 5: 1.206, 6: 1.200, 7: 1.140, 8: 1.129, 9: 1.107}  # see `robust_sd`
+
+# Blocks of nodes
+FEWEST_NODES = 8  # of fewer, blocks are not seen
+LEAST_KNOWN = 0.5  # of the pairs, likewise
+LEAST_NEAR = float(np.log(1.1))  # how much faster than far pairs those of a block are
+SEPARATED = 5.0  # robust standard deviations by which the single pair of two nodes is near; of s nodes / sqrt(s - 1)
+MOST_CUTS, SWEEPS = 6, 5  # cuts of the tree that are tried; rounds in which nodes move between the blocks of one
+MARGIN = 0.25  # of the step from near to far, by which a node is nearer to its block than to any other
 
 
 class Polished(NamedTuple):
@@ -66,7 +68,7 @@ def median_polish(log_matrix: np.ndarray) -> Polished:
 
 
 def polish_beside(log_matrix: np.ndarray, left_out: Sequence[int]) -> Polished:
-    """The same, taken apart without the nodes `left_out`, whose effects are then what their pairs with the others say.
+    """Take a table apart without the nodes `left_out`, whose effects are then what their pairs with the others say.
 
     So nodes that are slow do not hide one that is so by little: the spread of effects is that of the others.
     """
@@ -82,7 +84,7 @@ def polish_beside(log_matrix: np.ndarray, left_out: Sequence[int]) -> Polished:
 
 
 def least_of_pairs(log_matrix: np.ndarray) -> Polished:
-    """The same where nodes have too few pairs for a median: a node is as fast as in the fastest of its pairs.
+    """Take a table apart where nodes have too few pairs for a median: a node is as fast as in the fastest of its pairs.
 
     So a slow partner does not make a node slow (DLRover, node check: two rounds, the second pairs slow with fast).
     """
@@ -96,27 +98,27 @@ def least_of_pairs(log_matrix: np.ndarray) -> Polished:
 
 
 def robust_sd(values: np.ndarray) -> float:
-    """The standard deviation of normal values by their median absolute deviation; at least FLOOR.
+    """The standard deviation of normal values by their median absolute deviation; at least LEAST_SD.
 
     Factors for small samples: Croux and Rousseeuw, Time-efficient algorithms for two highly robust estimators of scale,
-    1992. NaN are left out; FLOOR below two values.
+    1992. NaN are left out; LEAST_SD below two values.
     """
     known = values[~np.isnan(values)]
     if len(known) < 2:
-        return FLOOR
+        return LEAST_SD
     factor = SMALL_SAMPLE.get(len(known), len(known) / (len(known) - 0.8))
-    return max(FLOOR, factor * float(np.median(np.abs(known - np.median(known)))) / NORMAL_MAD)
+    return max(LEAST_SD, factor * float(np.median(np.abs(known - np.median(known)))) / NORMAL_MAD)
 
 
 def residual_sd(polished: Polished) -> float:
-    """The standard deviation of the residuals of pairs, at least FLOOR.
+    """The standard deviation of the residuals of pairs, at least LEAST_SD.
 
     A median polish makes as many residuals 0 as it has effects; these say nothing, and are left out (as in the scale of
     regression by least absolute deviations: Rousseeuw and Leroy, Robust Regression and Outlier Detection, 1987).
     """
     sizes = np.sort(np.abs(pairs_of(polished.residual)))
     left = sizes[min(len(sizes) // 2, np.count_nonzero(~np.isnan(polished.node_effect))) :]
-    return max(FLOOR, float(left[(len(left) - 1) // 2]) / NORMAL_MAD) if len(left) else FLOOR
+    return max(LEAST_SD, float(left[(len(left) - 1) // 2]) / NORMAL_MAD) if len(left) else LEAST_SD
 
 
 def node_z(polished: Polished, left_out: Sequence[int] = ()) -> np.ndarray:
@@ -141,14 +143,6 @@ def pairs_of(matrix: np.ndarray) -> np.ndarray:
     return upper[~np.isnan(upper)]
 
 
-FEWEST_NODES = 8
-LEAST_KNOWN = 0.5  # of the pairs: with fewer, blocks are not seen
-LEAST_NEAR = float(np.log(1.1))  # how much faster than far pairs those of a block are
-SEPARATED = 5.0  # robust standard deviations by which the single pair of two nodes is near; of s nodes / sqrt(s - 1)
-MOST_CUTS, SWEEPS = 6, 5
-MARGIN = 0.25  # of the step from near to far, by which a node is nearer to its block than to any other
-
-
 class Blocks(NamedTuple):
     """The blocks of the nodes of a table; no members where there are fewer than two blocks."""
 
@@ -161,7 +155,13 @@ NO_BLOCKS = Blocks()
 
 
 def find_blocks(log_time: np.ndarray) -> Blocks:
-    """The blocks of a table of pairs: float64 [node, node], symmetric logarithms of times; NaN: missing."""
+    """Find the blocks of a table of pairs: float64 [node, node], symmetric logarithms of times; NaN: missing.
+
+    Nodes are joined by average linkage (Sokal and Michener, Univ. Kansas Sci. Bull. 38, 1958), the logarithms of times
+    being the distances, and cut at the largest steps of its heights. Of each cut, nodes go to the block that they are
+    nearest to, and a block stands that is near by more than noise explains (SEPARATED); the cut whose levels fit best
+    is taken. A node that is as far from every block is alone: behind a switch of its own, or slow. Loads scipy.
+    """
     present = np.flatnonzero(np.count_nonzero(~np.isnan(log_time), axis=1))
     table = log_time[np.ix_(present, present)]
     if len(present) < FEWEST_NODES or len(pairs_of(table)) < LEAST_KNOWN * len(present) * (len(present) - 1) / 2:
@@ -221,7 +221,7 @@ def _renumbered(of_node: np.ndarray) -> np.ndarray:
 
 
 def _standing(table: np.ndarray, of_node: np.ndarray) -> np.ndarray:
-    """The same without blocks whose pairs are not near by more than noise explains."""
+    """Leave out blocks whose pairs are not near by more than noise explains."""
     medians = _block_medians(table, of_node)
     if np.isnan(medians[~np.eye(len(medians), dtype=bool)]).all():  # also of one block, which has no other
         return np.full(len(of_node), -1)
@@ -247,7 +247,7 @@ def _nearest(table: np.ndarray, of_node: np.ndarray) -> np.ndarray:
 
 
 def _row_medians(values: np.ndarray) -> np.ndarray:
-    """Of each row, NaN left out; NaN of none."""
+    """Return the median of each row, NaN left out; NaN of none."""
     is_empty = np.isnan(values).all(axis=1)
     return np.where(is_empty, np.nan, np.nanmedian(np.where(is_empty[:, None], 0.0, values), axis=1))
 
@@ -278,7 +278,7 @@ def _levels(table: np.ndarray, of_node: np.ndarray) -> np.ndarray:
 
 
 def _step(table: np.ndarray, of_node: np.ndarray) -> float:
-    """From the median of near pairs to that of far ones, a logarithm; NaN: of one of them none is known."""
+    """Return the step from the median of near pairs to that of far ones, a logarithm; NaN: none of either is known."""
     is_near = (of_node[:, None] == of_node) & (of_node >= 0)
     is_far = (of_node[:, None] != of_node) & (of_node >= 0) & (of_node[:, None] >= 0)
     far, near = (table[pairs] for pairs in (is_far, is_near & ~np.eye(len(table), dtype=bool)))
@@ -289,7 +289,7 @@ def _step(table: np.ndarray, of_node: np.ndarray) -> float:
 
 def _noise(table: np.ndarray, of_node: np.ndarray) -> float:
     left = pairs_of(np.abs(table - _levels(table, of_node)))
-    return max(FLOOR, float(np.median(left)) / NORMAL_MAD)
+    return max(LEAST_SD, float(np.median(left)) / NORMAL_MAD)
 
 
 def _misfit(table: np.ndarray, of_node: np.ndarray) -> float:

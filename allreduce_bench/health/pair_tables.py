@@ -349,7 +349,7 @@ def _tables(
 
 
 def _names_of_tests(tests: Iterable[Test], head: Sequence[str], layout: _Layout) -> dict[Test, str]:
-    """What each test is called: the words that differ between tests, then its column of values where there are more.
+    """Name each test: the words that differ between tests, then its column of values where there are more.
 
     Where nothing differs the column.
     """

@@ -1,12 +1,10 @@
-"""What the two ranks of a pair exchange, and how long it takes. No call of MPI blocks: a silent partner is noted.
+"""`python -m allreduce_bench.health.rank FOLDER`: rounds of disjoint pairs of nodes, one rank per node.
 
 Small messages go to and fro: half a round trip is the time of one (Hockney, "The communication challenge for MPP",
 1994). Large ones go in one direction and then in the other, each timed by its sender until the receiver's empty answer.
 
-`python -m allreduce_bench.health.rank FOLDER`: rounds of disjoint pairs of nodes, one rank per node.
-
-Rank 0 keeps the rows of a round before the next one begins. Where a partner does not answer within the timeout, the
-pair is kept as failed, and the launch ends, since messages are still under way.
+Rank 0 keeps the rows of a round before the next one begins. No call of MPI blocks: where a partner does not answer
+within the timeout, the pair is kept as failed, and the launch ends, since messages are still under way.
 """
 
 import os
@@ -29,8 +27,16 @@ from ..watching.whereabouts import doing
 from .pair_file import Asked, PairFolder, PairRow
 from .pair_rounds import ROUND_TRIPS, WARM_UPS, Order, second_round
 
+# Tags of messages
+READY, DATA = 1, 2  # between partners
+REPORTING = 3  # to rank 0, after a round
+
+# Waiting
 SPINS = 100  # looks for a message without giving way to other processes
-READY, DATA = 1, 2  # tags
+IDLE_S = 0.001  # between two looks of a rank that has nothing to do
+
+# States of rank 0 after a round
+GO_ON, END, END_BADLY = 0, 1, 2
 
 
 class SilentPartner(RuntimeError):
@@ -115,11 +121,6 @@ def take_large(partner: Partner, message: np.ndarray) -> None:
     partner.send(empty, READY)
 
 
-IDLE_S = 0.001  # between two looks of a rank that has nothing to do
-REPORT = 3  # tag
-GO_ON, END, END_BADLY = 0, 1, 2
-
-
 class Report(NamedTuple):
     """What a rank says after a round."""
 
@@ -156,7 +157,7 @@ class Check:
         self.name_of = {rank: name for name, rank in rank_of.items()}
 
     def round(self, number: int, pairs: Sequence[tuple[str, str]]) -> Report:
-        """What this rank measures in a round; nothing where it rests."""
+        """Return what this rank measures in a round; nothing where it rests."""
         own = self.name_of.get(self.comm.rank, "")
         for source, dest in pairs:
             if own in (source, dest):
@@ -182,12 +183,12 @@ class Check:
 
     @doing("waiting for the reports of the other ranks")
     def collected(self, own: Report, pairs: Sequence[tuple[str, str]]) -> list[Report]:
-        """On rank 0 the reports of all that are at work in a round; of a rank that is silent there is none."""
+        """Collect on rank 0 the reports of all that are at work in a round; a rank that is silent sends none."""
         silent = {self.rank_of[name] for pair in pairs for name in pair} - {own.rank}
         reports, deadline = [own], perf_counter() + 1.5 * self.order.timeout_s
         while silent - {report.partner for report in reports} and perf_counter() < deadline:
-            if self.comm.iprobe(tag=REPORT):
-                report = Report(*self.comm.recv(tag=REPORT))
+            if self.comm.iprobe(tag=REPORTING):
+                report = Report(*self.comm.recv(tag=REPORTING))
                 reports.append(report._replace(rows=[PairRow(*row) for row in report.rows]))
                 silent.discard(report.rank)
                 deadline = perf_counter() + 1.5 * self.order.timeout_s
@@ -206,7 +207,7 @@ class Check:
 
 
 def kept_rows(number: int, pairs: Sequence[tuple[str, str]], reports: Sequence[Report], order: Order, rank_of) -> list:
-    """What the file gets of a round: the rows of pairs that are whole, and one row for each pair that failed."""
+    """Return what the file gets of a round: the rows of pairs that are whole, and one row for each pair that failed."""
     report_of = {report.rank: report for report in reports}
     rows: list[PairRow] = []
     for source, dest in pairs:
@@ -221,7 +222,7 @@ def kept_rows(number: int, pairs: Sequence[tuple[str, str]], reports: Sequence[R
 
 
 def run_rounds(check: Check, folder: PairFolder, warning: WarningFlag) -> int:
-    """All rounds of the launch; how it ended: END or END_BADLY."""
+    """Run all rounds of the launch and return how it ended: END or END_BADLY."""
     comm, order = check.comm, check.order
     rounds, number, state = list(order.rounds), order.first_round, GO_ON
     while (state := check.agreed(state if rounds else END)) == GO_ON:
@@ -231,7 +232,7 @@ def run_rounds(check: Check, folder: PairFolder, warning: WarningFlag) -> int:
             check.watch.say("cell", words=f"round {number} of {last}", facts={"round": number, "pairs": pairs})
         own = check.round(number, pairs)
         if comm.rank:
-            comm.send(tuple(own), 0, tag=REPORT)
+            comm.send(tuple(own), 0, tag=REPORTING)
         rows: list[PairRow] = []
         if comm.rank == 0:
             rows = kept_rows(number, pairs, check.collected(own, pairs), order, check.rank_of)

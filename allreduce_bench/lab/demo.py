@@ -1,7 +1,4 @@
-"""The part of the demo on virtual hosts: links of a known rate, and models that find it.
-
-Models of runs on virtual hosts beside the rate to which the links were set.
-"""
+"""The part of the demo on virtual hosts: links of a known rate, and models that find it."""
 
 import subprocess
 import sys
@@ -16,10 +13,11 @@ from ..models.series import FittedSeries
 from ..runs.folder import RunFolder
 from .room import PAYLOAD_SHARE, why_no_lab
 
+# The run of the demo
 HOSTS, RATE = 4, "100mbit"
-WHAT = ("-n", "2,4", "-a", "ring,native", "--executor", "pipelined", "--sizes", "8,1K,512K,2M")
-HOW_OFTEN = ("--launches", "3", "--warmups", "1", "--iters", "3")
-WITHIN = "80s"
+RUN_OPTIONS = ("-n", "2,4", "-a", "ring,native", "--executor", "pipelined", "--sizes", "8,1K,512K,2M")
+REPETITIONS = ("--launches", "3", "--warmups", "1", "--iters", "3")
+TIME_LIMIT = "80s"
 
 
 def measure_lab(folder: Path) -> RunFolder | None:
@@ -31,8 +29,8 @@ def measure_lab(folder: Path) -> RunFolder | None:
         talk(f"the demo leaves out virtual hosts: {reason}")
         return None
     talk(f"now over {HOSTS} virtual hosts of this machine, links of {RATE}")
-    words = ["--virtual-hosts", str(HOSTS), "--link-rate", RATE, "--within", WITHIN, "--no-reference-times"]
-    status = _run("run", *words, *WHAT, *HOW_OFTEN, "-o", str(folder))
+    words = ["--virtual-hosts", str(HOSTS), "--link-rate", RATE, "--within", TIME_LIMIT, "--no-reference-times"]
+    status = _run("run", *words, *RUN_OPTIONS, *REPETITIONS, "-o", str(folder))
     if status or not (folder / "run.json").exists():
         talk("the run over virtual hosts failed; the rest of the demo is complete")
         return None
@@ -47,7 +45,7 @@ def _run(*words: str) -> int:
 
 
 def lab_sentences(folders: Sequence[RunFolder], fitted: Sequence[FittedSeries]) -> list[str]:
-    """For each run on virtual hosts what its links were set to, and how far each fitted beta is from it."""
+    """Say of each run on virtual hosts what its links were set to, and how far each fitted beta is from it."""
     sentences = []
     for folder in folders:
         rates = folder.plan().start.virtual_rates_bytes_per_s

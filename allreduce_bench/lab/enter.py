@@ -1,6 +1,6 @@
-"""A command inside a lab: it runs on the first host, gets the signals of this process, and its status is handed on.
+"""Commands inside a lab: what `lab` and `run --virtual-hosts` start there, and the lab around a command.
 
-Commands in a lab: what `run --virtual-hosts` and `lab run` enter, and what the hosts of the lab around them are.
+A command runs on the first host and gets the signals of this process; its exit status is handed on.
 """
 
 import os
@@ -21,7 +21,8 @@ from ..units import parse_rates
 from .lab import AGENT, INTERFACE, LabError, lab_around, rates_of_hosts
 from .room import Room, room, with_system_programs
 
-FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
+DEFAULT_RATE = "100mbit"  # of each link
+FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)  # to the command
 TCP_ONLY = {"UCX_TLS": "tcp,self"}  # else UCX finds that the hosts share memory, and leaves the links aside
 
 
@@ -86,9 +87,6 @@ def _exit_status(status: int, made: Room) -> int:
     return status
 
 
-DEFAULT_RATE = "100mbit"
-
-
 def run_in_lab_of(options: Mapping[str, Any], words: Sequence[str]) -> int | None:
     """Run `allreduce-bench WORDS` in the lab that the options of `run` ask for; its exit status.
 
@@ -105,7 +103,7 @@ def enter_lab(rates_bytes_per_s: Sequence[float], words: Sequence[str]) -> int:
 
 
 def refuse_lab_in_lab() -> None:
-    """Raises LabError where this process runs on a virtual host."""
+    """Raise LabError where this process runs on a virtual host."""
     if lab_around(os.environ):
         raise LabError("this command runs on a virtual host already; leave the lab to start other virtual hosts")
 
@@ -125,7 +123,7 @@ def rates_to_enter(options: Mapping[str, Any]) -> tuple[float, ...]:
 
 
 def _refuse_other_hosts(options: Mapping[str, Any], rates: tuple[float, ...]) -> None:
-    """Raises LabError where a run is to be continued on other virtual hosts than those that it was measured on."""
+    """Raise LabError where a run is to be continued on other virtual hosts than those that it was measured on."""
     if options["virtual_hosts"] is None:
         return
     stored, name = _rates_of_run(options), options["output"]
@@ -135,7 +133,7 @@ def _refuse_other_hosts(options: Mapping[str, Any], rates: tuple[float, ...]) ->
 
 
 def _rates_of_run(options: Mapping[str, Any]) -> tuple[float, ...] | None:
-    """Of the run to be continued; None: there is none."""
+    """Return the rates of the run to be continued; None: there is none."""
     folder: Path | None = options["output"]
     if options["resume"] and folder and is_taken(folder):
         return RunFolder(folder).plan().start.virtual_rates_bytes_per_s

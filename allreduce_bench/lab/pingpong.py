@@ -42,7 +42,7 @@ def exchange(comm: MPI.Comm, nbytes: int) -> float:
 
 
 def _median_time(act: Callable[[], object], repetitions: int) -> float:
-    """Without the warm-up, seconds."""
+    """Return the median time without the warm-up, seconds."""
     times_s = []
     for _ in range(WARM_UP + repetitions):
         begun = perf_counter()

@@ -1,11 +1,10 @@
-"""The scripts that make the hosts of a lab and their network, inside the namespaces of a room, and reach a host.
+"""The room of a lab: one process whose namespaces hold all hosts. When it ends, the kernel ends what runs inside.
 
-Each rate limits both ends of a link by a token bucket (tbf): on the host's end what it sends, on the bridge's end what
-it receives. A bucket counts whole Ethernet frames, MTU bytes and 14 bytes of header at most, and gives its content for
-free after a pause. So it is kept small: one frame, and what comes in while the kernel's timer may be late. (With one
-frame alone a link of 100 Mbit/s carried 3 % less; with 64 KiB messages of 64 KiB cost nothing.)
-
-The room of a lab: one process whose namespaces hold all hosts. When it ends, the kernel ends what runs inside.
+A shell script makes the hosts and their network inside the room, another one reaches a host. Each rate limits both ends
+of a link by a token bucket (tbf): on the host's end what it sends, on the bridge's end what it receives. A bucket
+counts whole Ethernet frames, MTU bytes and 14 bytes of header at most, and gives its content for free after a pause.
+So it is kept small: one frame, and what comes in while the kernel's timer may be late. (With one frame alone a link of
+100 Mbit/s carried 3 % less; with 64 KiB messages of 64 KiB cost nothing.)
 """
 
 import os
@@ -20,9 +19,28 @@ from ..machine.virtual_hosts import ETHERNET, MTU, bucket_nbytes
 from ..watching.lifeline import KILL, end_with_parent
 from .lab import Lab, LabError
 
-HOST = ("-n", "-m", "-u", "-i")  # what a host has of its own: network, mounts, name, System V memory
+# Links
 IP_AND_TCP = 20 + 20 + 12  # bytes of header; TCP's with time stamps
 PAYLOAD_SHARE = (MTU - IP_AND_TCP) / (MTU + ETHERNET)  # of a link's rate, that is left for messages; 99.3 %
+
+# Options of unshare and nsenter
+HOST_SPACES = ("-n", "-m", "-u", "-i")  # what a host has of its own: network, mounts, name, System V memory
+ROOM_SPACES = ("-n", "-m", "-p", "-f", "--mount-proc", "--kill-child")  # of the room; its processes end with it
+USER_SPACE = ("-U", "-r")  # a user namespace, in which the user may make the others
+
+# What a lab needs
+PROGRAMS = {  # and the package of each
+    **{"bash": "bash", "hostname": "hostname", "mount": "mount"},
+    **{"unshare": "util-linux", "nsenter": "util-linux", "ip": "iproute2", "tc": "iproute2"},
+}
+SYSTEM_PATHS = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # where `ip` and `tc` are, also for users
+BOTH_WAYS_OUT = (
+    "virtual hosts need root, or user namespaces: run it as root, or allow them "
+    "(sysctl user.max_user_namespaces=15000, and on Debian and Ubuntu kernel.unprivileged_userns_clone=1 or "
+    "kernel.apparmor_restrict_unprivileged_userns=0)"
+)
+
+ENDING_S = 1.0  # for the process that holds the room to end after it
 
 
 def bucket(rate_bytes_per_s: float | None, mtu: int = MTU) -> str:
@@ -38,7 +56,7 @@ while [[ $1 == -* ]]; do [[ $1 == -[olp] ]] && shift; shift; done
 [[ " $ALLREDUCE_BENCH_LAB" =~ " $1="([0-9]+) ]] || {{ echo "agent: could not resolve host $1" >&2; exit 255; }}
 shift
 exec env -i HOME="$HOME" PATH="$PATH" TMPDIR="$TMPDIR" ALLREDUCE_BENCH_LAB="$ALLREDUCE_BENCH_LAB" \
-    nsenter -t "${{BASH_REMATCH[1]}}" {" ".join(HOST)} bash -c "$*"
+    nsenter -t "${{BASH_REMATCH[1]}}" {" ".join(HOST_SPACES)} bash -c "$*"
 """
 
 # $1 the agent, $2 the MTU, then for each host its `bucket`. It prints the process of each host, and ends with its stdin
@@ -55,7 +73,7 @@ number=0
 for bucket; do
     number=$((number + 1))
     limit="tbf rate ${bucket%:*}bit burst ${bucket#*:} latency 400ms"
-    read -r pid < <(exec unshare HOST bash -ec '
+    read -r pid < <(exec unshare HOST_SPACES bash -ec '
         hostname h'$number'
         mount --bind /dev/shm/hosts /etc/hosts
         mount -t sysfs sysfs /sys
@@ -76,22 +94,7 @@ for bucket; do
 done
 echo built
 exec cat > /dev/null
-""".replace("HOST", " ".join(HOST))
-
-
-PROGRAMS = {  # and the package of each
-    **{"bash": "bash", "hostname": "hostname", "mount": "mount"},
-    **{"unshare": "util-linux", "nsenter": "util-linux", "ip": "iproute2", "tc": "iproute2"},
-}
-ENDING_S = 1.0  # for the holder to follow what it holds
-PATHS = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # where `ip` and `tc` are, also for users
-SPACES = ("-n", "-m", "-p", "-f", "--mount-proc", "--kill-child")  # of the room; its processes end with it
-AS_USER = ("-U", "-r")  # a user namespace, in which the user may make the others
-BOTH_WAYS_OUT = (
-    "virtual hosts need root, or user namespaces: run it as root, or allow them "
-    "(sysctl user.max_user_namespaces=15000, and on Debian and Ubuntu kernel.unprivileged_userns_clone=1 or "
-    "kernel.apparmor_restrict_unprivileged_userns=0)"
-)
+""".replace("HOST_SPACES", " ".join(HOST_SPACES))
 
 
 class Room(NamedTuple):
@@ -103,7 +106,7 @@ class Room(NamedTuple):
     holder: subprocess.Popen  # with which all of it ends
 
     def has_ended(self) -> bool:
-        """Whether it was ended from outside, with all that ran inside; up to ENDING_S after the first sign of it."""
+        """Return whether it was ended from outside, with all inside; up to ENDING_S after the first sign of it."""
         with suppress(subprocess.TimeoutExpired):
             self.holder.wait(ENDING_S)
         return self.holder.returncode is not None
@@ -112,7 +115,17 @@ class Room(NamedTuple):
         """The command line that runs `words` on host `number` (0 is h1), in this folder and environment."""
         user = ["-U", "--preserve-credentials"] if self.as_user else []
         enter = ["nsenter", "-t", str(self.pid), *user, "-n", "-m", "-p"]
-        return [*enter, "nsenter", "-t", str(self.lab.pids[number]), *HOST, "env", "-C", os.getcwd(), *map(str, words)]
+        return [
+            *enter,
+            "nsenter",
+            "-t",
+            str(self.lab.pids[number]),
+            *HOST_SPACES,
+            "env",
+            "-C",
+            os.getcwd(),
+            *map(str, words),
+        ]
 
 
 @contextmanager
@@ -123,7 +136,7 @@ def room(rates_bytes_per_s: Sequence[float | None], mtu: int = MTU) -> Iterator[
     """
     _refuse_missing_programs()
     as_user = _needs_user_namespace()
-    command = ["unshare", *(AS_USER if as_user else ()), *SPACES, "bash", "-c", SCRIPT, "lab", AGENT, str(mtu)]
+    command = ["unshare", *(USER_SPACE if as_user else ()), *ROOM_SPACES, "bash", "-c", SCRIPT, "lab", AGENT, str(mtu)]
     holder = subprocess.Popen(
         [*command, *(bucket(rate, mtu) for rate in rates_bytes_per_s)],
         env=with_system_programs(os.environ),
@@ -157,9 +170,9 @@ def _refuse_missing_programs() -> None:
 
 
 def _needs_user_namespace() -> bool:
-    """Whether the namespaces need a user namespace around them. Raises LabError where neither way is open."""
+    """Return whether the namespaces need a user namespace around them. Raises LabError where neither way is open."""
     for as_user in (False, True) if os.geteuid() == 0 else (True,):
-        command = ["unshare", *(AS_USER if as_user else ()), *SPACES, "bash", "-c", ":"]
+        command = ["unshare", *(USER_SPACE if as_user else ()), *ROOM_SPACES, "bash", "-c", ":"]
         if (
             subprocess.run(command, env=with_system_programs(os.environ), capture_output=True, check=False).returncode
             == 0
@@ -170,7 +183,7 @@ def _needs_user_namespace() -> bool:
 
 def with_system_programs(environ: Mapping[str, str]) -> dict[str, str]:
     """`environ` with a PATH in which `ip` and `tc` are found."""
-    return {**environ, "PATH": os.pathsep.join([environ.get("PATH", os.defpath), *PATHS])}
+    return {**environ, "PATH": os.pathsep.join([environ.get("PATH", os.defpath), *SYSTEM_PATHS])}
 
 
 def _built(holder: subprocess.Popen, rates: tuple[float | None, ...], as_user: bool) -> Room:
@@ -188,5 +201,5 @@ def _built(holder: subprocess.Popen, rates: tuple[float | None, ...], as_user: b
 
 
 def _cause(said: Sequence[str]) -> str:
-    """What a program said first: later lines are consequences."""
+    """Return what a program said first: later lines are consequences."""
     return next((line for line in said if not line.startswith("Usage")), said[0])

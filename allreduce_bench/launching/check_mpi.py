@@ -119,10 +119,7 @@ def _no_mpi(reason: str, advice: str) -> Check:
 
 
 def library_checks(mpi: dict, node: dict) -> Iterator[Check]:
-    """Check where the library comes from.
-
-    `mpi` is what `library` gives, `node` what `checks.node_of_this_process` gives.
-    """
+    """Check where the library comes from; `mpi` is of `library`, `node` of `checks.node_of_this_process`."""
     path = mpi["path"] or "library file unknown (no /proc/self/maps)"
     yield Check("ok", "MPI", f"{mpi['library']}, MPI {mpi['standard']}, {path}{' (PyPI)' * bool(mpi['from_pypi'])}")
     if mpi["from_pypi"] and (node["fabric_devices"] or idle_scheduler(os.environ)):

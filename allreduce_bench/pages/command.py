@@ -1,9 +1,4 @@
-"""What `explain` writes, by the ending of the name of its output.
-
-`explain --all`: the gallery, a folder of pages about all algorithms.
-
-`explain`: algorithms round by round, as text, a page, a picture or a moving picture.
-"""
+"""`explain`: algorithms round by round, as text, a page, a picture or a moving picture; `--all` writes the gallery."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,6 +21,10 @@ from .drawing import STYLES
 if TYPE_CHECKING:
     from .drawing import Drawing
 
+# `explain --all`
+BESIDE_ALL = {"every", "output", "ranks", "names"}  # options that go with it
+RANKS_OF_GALLERY = 8  # in its pictures, unless -n says otherwise
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -36,12 +35,12 @@ class Asked:
     count: int | None  # elements; None: as the kind of output chooses
     segment: int | None  # elements
     ranks_per_node: int | None
-    names: str  # how ranks are called: one of pages.names.STYLES
+    names: str  # how ranks are called: one of drawing.STYLES
     no_limit: bool
 
 
-def _text(asked: Asked) -> str:
-    """Every round as text. Raises OneLineError, Refusal."""
+def _as_text(asked: Asked) -> str:
+    """Return every round as text. Raises OneLineError, Refusal."""
     from ..cli.work_limit import refuse_long_text
     from ..schedule.draw import rounds
     from ..schedule.verify import verify as prove
@@ -57,33 +56,33 @@ def _text(asked: Asked) -> str:
         schedules = chosen.schedules(size, topology, count, segment)
         proof = prove(schedules, count)
         cost = f"{chosen.formula} ({'exact' if chosen.exact else 'bound'})"
-        pages.append(f"{rounds(chosen.name, schedules, count, cost)}\n{_promises(proof)}\n")
+        pages.append(f"{rounds(chosen.name, schedules, count, cost)}\n{_promises_line(proof)}\n")
     return "\n".join(pages)
 
 
-def _page(asked: Asked) -> str:
-    """One page of HTML. Raises AlgorithmError, Refusal."""
+def _as_page(asked: Asked) -> str:
+    """Return one page of HTML. Raises AlgorithmError, Refusal."""
     from .page import page
 
     return page(asked.algorithms, asked.ranks, asked.count, asked.segment, asked.ranks_per_node, asked.names)
 
 
-def _png(asked: Asked) -> bytes:
-    """A picture of all rounds. Raises AlgorithmError, Refusal."""
+def _as_png(asked: Asked) -> bytes:
+    """Draw all rounds in one PNG. Raises AlgorithmError, Refusal."""
     from .pictures import png
 
-    return png(*_drawing(asked))
+    return png(*_drawing_and_names(asked))
 
 
-def _gif(asked: Asked) -> bytes:
-    """A moving picture. Raises AlgorithmError, Refusal."""
+def _as_gif(asked: Asked) -> bytes:
+    """Draw a moving picture. Raises AlgorithmError, Refusal."""
     from .pictures import gif
 
-    return gif(*_drawing(asked))
+    return gif(*_drawing_and_names(asked))
 
 
-def _drawing(asked: Asked) -> tuple["Drawing", tuple[str, ...]]:
-    """What pictures show, and how they call the ranks. Raises AlgorithmError, Refusal."""
+def _drawing_and_names(asked: Asked) -> tuple["Drawing", tuple[str, ...]]:
+    """Return what a picture shows, and the names of the ranks. Raises AlgorithmError, Refusal."""
     from .drawing import drawing, rank_names
 
     (algorithm,) = asked.algorithms
@@ -91,16 +90,16 @@ def _drawing(asked: Asked) -> tuple["Drawing", tuple[str, ...]]:
     return drawn, rank_names(asked.ranks, asked.names)
 
 
-ENDINGS: dict[str, Callable[[Asked], str | bytes]] = {  # of -o -> what is written
-    ".txt": _text,
-    ".html": _page,
-    ".png": _png,
-    ".gif": _gif,
+ENDINGS: dict[str, Callable[[Asked], str | bytes]] = {  # of the name of -o -> what is written
+    ".txt": _as_text,
+    ".html": _as_page,
+    ".png": _as_png,
+    ".gif": _as_gif,
 }
 
 
-def _promises(proof: Proof) -> str:
-    """What holds of every result, as a line below the rounds."""
+def _promises_line(proof: Proof) -> str:
+    """Say in a line below the rounds what holds of every result."""
     same, order = ("yes" if kept else "no" for kept in (proof.same_bits, proof.rank_ordered))
     return f"same bits on all ranks: {same}, rank order: {order}, roundings of an input: at most {proof.depth}"
 
@@ -108,10 +107,6 @@ def _promises(proof: Proof) -> str:
 def _refuse_unmet(algorithm: Algorithm, size: int, topology: Topology) -> None:
     if reason := algorithm.unmet(size, topology):
         raise OneLineError(reason)
-
-
-TAKEN = {"every", "output", "ranks", "names"}  # options that go with --all
-USUAL_RANKS = 8  # of the pictures
 
 
 def required_beside_all(context: click.Context, option: click.Parameter, value: Any) -> Any:
@@ -129,14 +124,14 @@ def explain_all(context: click.Context) -> Path:
     from .gallery.site import write_site
 
     chosen = context.params
-    others = [name for name in context.params if name in given_options(context) - TAKEN]
+    others = [name for name in context.params if name in given_options(context) - BESIDE_ALL]
     if others:
         words = {parameter.name: parameter.opts[0] for parameter in context.command.params}
         named = " ".join(chosen["algorithms"]) if others[0] == "algorithms" else words[others[0]]
         raise OneLineError(f"--all shows every algorithm in the same way; leave out {named}")
     if chosen["output"] is None:
         raise OneLineError("--all writes a folder of pages; add -o and the name of a new folder, such as -o site")
-    ranks = chosen["ranks"] or [USUAL_RANKS]
+    ranks = chosen["ranks"] or [RANKS_OF_GALLERY]
     if len(ranks) != 1:
         raise OneLineError(f"explain takes a single rank count, found {','.join(map(str, ranks))}")
     return write_site(chosen["output"], ranks[0], chosen["names"])
@@ -218,7 +213,7 @@ def explain(algorithms, ranks, compare, every, output, **others) -> None:
 
 
 def _refuse_other_number(algorithms: Sequence[str], compare: bool) -> None:
-    """Raises OneLineError unless two algorithms are named to be compared, or a single one to be shown."""
+    """Raise OneLineError unless two algorithms are named to be compared, or a single one to be shown."""
     if compare and len(algorithms) != 2:
         raise OneLineError(f"--compare takes two algorithms, such as ring two_tree; found {len(algorithms)}")
     if not compare and len(algorithms) != 1:

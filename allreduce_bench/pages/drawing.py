@@ -1,22 +1,14 @@
-"""How ranks are called in pictures: as MPI does, or as articles about GPUs do.
-
-The natural picture of an algorithm, found in its messages: a ring, a tree, a pair of trees, a star, a hypercube.
-
-What is shown: an algorithm on so many ranks, its nodes, its count, and its proved schedules.
-
-The rounds of an algorithm as values: who sends which blocks to whom, and what every rank then holds.
+"""What pages and pictures show of an algorithm: its rounds as values, their natural shape, and the words for both.
 
 A block is a part of the vector that every message treats as a whole; its content is the set of ranks whose
 contributions are summed up in it. What draws (a page, a picture, a text) reads a `Drawing` and knows no schedule.
-
-What pictures say in words: a title, a line for each round, and how to read a box.
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import lcm
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from ..algorithms import find
 from ..schedule import Parts, Schedule, contribution
@@ -25,102 +17,25 @@ from ..schedule.draw import Sent, messages_of_rounds
 from ..schedule.topology import Topology
 from ..schedule.verify import Proof, verify
 
+# Limits of a picture
+MOST_RANKS = 32  # more do not fit side by side
+MOST_BLOCKS = 64
+MOST_MESSAGES = 10_000
+
+# How ranks are called: as MPI does, or as articles about GPUs do
 RANK_NAMES = {"rank": ("rank ", 0), "GPU-0": ("GPU-", 0), "GPU1": ("GPU", 1)}  # style -> (word, the first number)
 STYLES = tuple(RANK_NAMES)
 
-
-def rank_names(ranks: int, style: str = "rank") -> tuple[str, ...]:
-    """`rank 0`, `rank 1`, …; `GPU-0`, …; or `GPU1`, …. Raises KeyError for a style that is not of STYLES."""
-    before, first = RANK_NAMES[style]
-    return tuple(f"{before}{rank + first}" for rank in range(ranks))
-
-
-def short_names(ranks: int, style: str = "rank") -> tuple[str, ...]:
-    """The same without the word `rank`: what fits into a node of a picture. Raises KeyError."""
-    return tuple(name.removeprefix("rank ") for name in rank_names(ranks, style))
-
-
+# Shapes of an algorithm, found in its messages
 SHAPES = ("ring", "tree", "two_trees", "star", "hypercube", "nodes")
 
+LEGEND = (
+    "A box is a rank, a row a part of the vector. Filled: whose values the row has summed up.\n"
+    "Full colour: the finished sum of all ranks. S1 on an arrow is the finished sum of part 1."
+)
+
 Edges = frozenset[tuple[int, int]]  # pairs of ranks that exchange messages, the lower rank first
-
-
-class _Message(Protocol):
-    @property
-    def source(self) -> int: ...
-    @property
-    def dest(self) -> int: ...
-    @property
-    def blocks(self) -> tuple[int, ...]: ...
-
-
-def shape_of(ranks: int, nodes: Sequence[Sequence[int]], rounds: Sequence[Sequence[_Message]]) -> str:
-    """One of SHAPES; a circle of ranks is a `ring`, too, whoever sends to whom on it."""
-    if len(nodes) > 1:
-        return "nodes"
-    edges = _edges([message for messages in rounds for message in messages])
-    if ranks < 3 or all((second - first) % ranks in (1, ranks - 1) for first, second in edges):
-        return "ring"
-    if _exchanged_share(rounds) > 1 / 2:  # the others fold ranks that are too many
-        return "hypercube"
-    trees = trees_of(ranks, rounds)
-    if len(trees) == 2:
-        return "two_trees"
-    if len(trees) == 1:
-        degrees = Counter(rank for edge in trees[0] for rank in edge)
-        return "star" if ranks > 3 and max(degrees.values()) == ranks - 1 else "tree"
-    return "ring"
-
-
-def trees_of(ranks: int, rounds: Sequence[Sequence[_Message]]) -> list[Edges]:
-    """The distinct trees along which blocks travel, in the order of their blocks; empty: some block has no tree."""
-    by_block: dict[int, list[_Message]] = {}
-    for messages in rounds:
-        for message in messages:
-            for block in message.blocks:
-                by_block.setdefault(block, []).append(message)
-    trees = list(dict.fromkeys(_edges(by_block[block]) for block in sorted(by_block)))
-    return trees if all(_is_tree(edges, ranks) for edges in trees) else []
-
-
-def parents_of(edges: Edges, ranks: int, root: int) -> list[int | None]:
-    """The parent of each rank in the tree of these edges; None at the root."""
-    parents: list[int | None] = [None] * ranks
-    reached = [root]
-    for rank in reached:  # grows while it is walked
-        for edge in sorted(edges):
-            if rank in edge:
-                child = edge[0] if edge[1] == rank else edge[1]
-                if child != parents[rank]:
-                    parents[child] = rank
-                    reached.append(child)
-    return parents
-
-
-def _edges(messages: Sequence[_Message]) -> Edges:
-    return frozenset((min(pair), max(pair)) for pair in ((message.source, message.dest) for message in messages))
-
-
-def _is_tree(edges: Edges, ranks: int) -> bool:
-    """Whether the edges connect all ranks without a circle."""
-    reached = {0}
-    for _ in range(ranks):
-        reached |= {rank for edge in edges if reached & {*edge} for rank in edge}
-    return len(edges) == ranks - 1 and len(reached) == ranks
-
-
-def _exchanged_share(rounds: Sequence[Sequence[_Message]]) -> float:
-    """The share of the messages that meet one the other way in their round."""
-    exchanged = 0
-    for messages in rounds:
-        pairs = {(message.source, message.dest) for message in messages}
-        exchanged += sum((dest, source) in pairs for source, dest in pairs)
-    return exchanged / sum(map(len, rounds))
-
-
-MOST_RANKS = 32  # of a picture: more do not fit side by side
-MOST_BLOCKS = 64  # of a picture
-MOST_MESSAGES = 10_000  # of a picture
+Held = tuple[tuple[frozenset[int], ...], ...]  # held[rank][block]: the ranks whose contributions it holds
 
 
 @dataclass(frozen=True)
@@ -133,6 +48,35 @@ class Subject:
     segment: int  # elements
     schedules: Sequence[Schedule]
     proof: Proof
+
+
+class Message(NamedTuple):
+    """One message: the blocks that travel (numbers from 0), and whose contributions each of them carries."""
+
+    source: int
+    dest: int
+    blocks: tuple[int, ...]
+    content: tuple[frozenset[int], ...]  # of each block
+    reduce: bool  # the receiver adds what arrives; otherwise it keeps it in place of its own
+
+
+class Round(NamedTuple):
+    """The messages that travel at the same time, and what every rank holds afterwards."""
+
+    messages: tuple[Message, ...]
+    held: Held
+
+
+class Drawing(NamedTuple):
+    """All rounds of one algorithm."""
+
+    algorithm: str
+    ranks: int
+    blocks: int
+    nodes: tuple[tuple[int, ...], ...]  # the ranks of each node
+    start: Held
+    rounds: tuple[Round, ...]
+    shape: str  # one of shape.SHAPES
 
 
 def subject(
@@ -167,7 +111,7 @@ def subject(
 
 
 def refuse_many_ranks(ranks: int) -> None:
-    """Raises AlgorithmError where a picture cannot show so many ranks."""
+    """Raise AlgorithmError where a picture cannot show so many ranks."""
     if ranks > MOST_RANKS:
         raise AlgorithmError(
             f"-n {ranks}: a picture shows at most {MOST_RANKS} ranks; leave out -o, or name a .txt file, for the text"
@@ -190,40 +134,6 @@ def _usual_topology(algorithm: Algorithm, ranks: int) -> Topology:
         return several
     on_one, on_several = (algorithm.schedules(ranks, topology, count, count) for topology in (one_node, several))
     return several if on_one != on_several else one_node
-
-
-__all__ = ["MOST_RANKS", "Drawing", "Held", "Message", "Round", "drawing", "drawing_of", "letters", "word"]
-
-Held = tuple[tuple[frozenset[int], ...], ...]  # held[rank][block]: the ranks whose contributions it holds
-
-
-class Message(NamedTuple):
-    """One message: the blocks that travel (numbers from 0), and whose contributions each of them carries."""
-
-    source: int
-    dest: int
-    blocks: tuple[int, ...]
-    content: tuple[frozenset[int], ...]  # of each block
-    reduce: bool  # the receiver adds what arrives; otherwise it keeps it in place of its own
-
-
-class Round(NamedTuple):
-    """The messages that travel at the same time, and what every rank holds afterwards."""
-
-    messages: tuple[Message, ...]
-    held: Held
-
-
-class Drawing(NamedTuple):
-    """All rounds of one algorithm."""
-
-    algorithm: str
-    ranks: int
-    blocks: int
-    nodes: tuple[tuple[int, ...], ...]  # the ranks of each node
-    start: Held
-    rounds: tuple[Round, ...]
-    shape: str  # one of shape.SHAPES
 
 
 def drawing(
@@ -277,13 +187,88 @@ def _held_after(held: Held, messages: Sequence[Message]) -> Held:
     return tuple(map(tuple, after))
 
 
+def shape_of(ranks: int, nodes: Sequence[Sequence[int]], rounds: Sequence[Sequence[Message]]) -> str:
+    """Return one of SHAPES; a circle of ranks is a `ring`, too, whoever sends to whom on it."""
+    if len(nodes) > 1:
+        return "nodes"
+    edges = _edges([message for messages in rounds for message in messages])
+    if ranks < 3 or all((second - first) % ranks in (1, ranks - 1) for first, second in edges):
+        return "ring"
+    if _exchanged_share(rounds) > 1 / 2:  # the others fold ranks that are too many
+        return "hypercube"
+    trees = trees_of(ranks, rounds)
+    if len(trees) == 2:
+        return "two_trees"
+    if len(trees) == 1:
+        degrees = Counter(rank for edge in trees[0] for rank in edge)
+        return "star" if ranks > 3 and max(degrees.values()) == ranks - 1 else "tree"
+    return "ring"
+
+
+def trees_of(ranks: int, rounds: Sequence[Sequence[Message]]) -> list[Edges]:
+    """The distinct trees along which blocks travel, in the order of their blocks; empty: some block has no tree."""
+    by_block: dict[int, list[Message]] = {}
+    for messages in rounds:
+        for message in messages:
+            for block in message.blocks:
+                by_block.setdefault(block, []).append(message)
+    trees = list(dict.fromkeys(_edges(by_block[block]) for block in sorted(by_block)))
+    return trees if all(_is_tree(edges, ranks) for edges in trees) else []
+
+
+def parents_of(edges: Edges, ranks: int, root: int) -> list[int | None]:
+    """The parent of each rank in the tree of these edges; None at the root."""
+    parents: list[int | None] = [None] * ranks
+    reached = [root]
+    for rank in reached:  # grows while it is walked
+        for edge in sorted(edges):
+            if rank in edge:
+                child = edge[0] if edge[1] == rank else edge[1]
+                if child != parents[rank]:
+                    parents[child] = rank
+                    reached.append(child)
+    return parents
+
+
+def _edges(messages: Sequence[Message]) -> Edges:
+    return frozenset((min(pair), max(pair)) for pair in ((message.source, message.dest) for message in messages))
+
+
+def _is_tree(edges: Edges, ranks: int) -> bool:
+    """Return whether the edges connect all ranks without a circle."""
+    reached = {0}
+    for _ in range(ranks):
+        reached |= {rank for edge in edges if reached & {*edge} for rank in edge}
+    return len(edges) == ranks - 1 and len(reached) == ranks
+
+
+def _exchanged_share(rounds: Sequence[Sequence[Message]]) -> float:
+    """The share of the messages that meet one the other way in their round."""
+    exchanged = 0
+    for messages in rounds:
+        pairs = {(message.source, message.dest) for message in messages}
+        exchanged += sum((dest, source) in pairs for source, dest in pairs)
+    return exchanged / sum(map(len, rounds))
+
+
+def rank_names(ranks: int, style: str = "rank") -> tuple[str, ...]:
+    """`rank 0`, `rank 1`, …; `GPU-0`, …; or `GPU1`, …. Raises KeyError for a style that is not of STYLES."""
+    before, first = RANK_NAMES[style]
+    return tuple(f"{before}{rank + first}" for rank in range(ranks))
+
+
+def short_names(ranks: int, style: str = "rank") -> tuple[str, ...]:
+    """Return names without the word `rank`, which fit into a node of a picture. Raises KeyError."""
+    return tuple(name.removeprefix("rank ") for name in rank_names(ranks, style))
+
+
 def letters(ranks: int) -> tuple[str, ...]:
     """The letters of the ranks' contributions, as the text writes them: a, b, …, z, and from rank 26 up `26.`."""
     return tuple(contribution(rank, 0).removesuffix("1") for rank in range(ranks))
 
 
 def word(content: frozenset[int], block: int, names: Sequence[str]) -> str:
-    """What a block (number from 0) holds: `d4+a4`, or `S4` for the sum over all ranks, which `names` names.
+    """Return what a block (number from 0) holds: `d4+a4`, or `S4` for the sum over all ranks, which `names` names.
 
     Ranks stand in ascending order, but a run round the ring begins where it begins: `d4+a4` of four ranks.
     """
@@ -295,12 +280,6 @@ def word(content: frozenset[int], block: int, names: Sequence[str]) -> str:
     return "+".join(f"{names[rank]}{block + 1}" for rank in sorted(content, key=lambda rank: (rank - first) % ranks))
 
 
-LEGEND = (
-    "A box is a rank, a row a part of the vector. Filled: whose values the row has summed up.\n"
-    "Full colour: the finished sum of all ranks. S1 on an arrow is the finished sum of part 1."
-)
-
-
 def title(drawing: Drawing) -> str:
     """`ring on 4 ranks, 6 rounds`."""
     ranks = "1 rank" if drawing.ranks == 1 else f"{drawing.ranks} ranks"
@@ -308,8 +287,8 @@ def title(drawing: Drawing) -> str:
     return f"{drawing.algorithm} on {ranks}, {rounds}"
 
 
-def of_round(drawing: Drawing, number: int) -> str:
-    """What happens in round `number` (from 0); the one after the last is the end."""
+def round_sentence(drawing: Drawing, number: int) -> str:
+    """Say what happens in round `number` (from 0); the one after the last is the end."""
     if number == len(drawing.rounds):
         return "end: every rank holds every sum"
     adds = {message.reduce for message in drawing.rounds[number].messages}

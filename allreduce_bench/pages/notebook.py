@@ -64,7 +64,7 @@ def explain(
     """Prove `algorithm` (a name, or the path of your own .py file) on `ranks` ranks, at most 32, and show its rounds.
 
     `count` and `segment` are elements; by default all blocks are equal and a segment is the whole vector. `names` is
-    one of pages.names.STYLES. Raises AlgorithmError where it cannot run or is too large, Refusal where it is no
+    one of drawing.STYLES. Raises AlgorithmError where it cannot run or is too large, Refusal where it is no
     all-reduce, KeyError for other names.
     """
     chosen = subject(algorithm, ranks, count, segment, ranks_per_node)

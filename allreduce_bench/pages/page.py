@@ -1,8 +1,7 @@
-"""What the script of a page computes with: the steps of all ranks, cut into blocks in several ways, and their prices.
+"""One page about an algorithm, or two in step: one file, no network, complete without its script.
 
-The script replays these steps and prices them as `schedule.price` does, so that its totals are those of the schedules.
-
-One page about an algorithm, or two in step: one file, no network, complete without its script.
+Its script replays the steps of all ranks, with the vector cut into blocks in several ways, and prices them as
+`schedule.price` does, so that its totals are those of the schedules.
 """
 
 from collections.abc import Sequence
@@ -31,9 +30,17 @@ from .drawing import (
 )
 from .layout import Layout, layout_of
 
-ALPHA_S, BETA_S_PER_BYTE, NBYTES = 5e-6, 8e-11, 2**20  # with which a page opens: 5 us, 100 Gbit/s, 1 MiB
+# With which a page opens
+ALPHA_S, BETA_S_PER_BYTE, NBYTES = 5e-6, 8e-11, 2**20  # 5 us, 100 Gbit/s, 1 MiB
+
+# What the script computes with
+SCRIPTS = ("replay.js", "prices.js", "picture.js", "charts.js", "player.js")
 PIECES = (1, 2, 4, 8, 16, 32)  # of the vector, into which a pipeline is cut
 REDUCES, SENDS_ORIGINAL = 1, 2  # flags of a message
+
+# The table of rounds
+MOST_CELLS_IN_WORDS = 128  # ranks times blocks: beyond, the table leaves out what a receiver then holds
+MOST_ROWS_OPEN = 200  # of more it is folded
 
 
 class Cut(NamedTuple):
@@ -42,6 +49,80 @@ class Cut(NamedTuple):
     chosen: Subject
     drawing: Drawing
     layout: Layout
+
+
+class Row(NamedTuple):
+    """One message in the table of rounds."""
+
+    source: str
+    dest: str
+    content: str
+    verb: str
+    then: str  # what the receiver holds in these blocks; empty: it is left out
+
+
+class Panel(NamedTuple):
+    """What a page says of one algorithm."""
+
+    number: int
+    name: str
+    summary: str
+    formula: str
+    exact: bool  # the formula; False: an upper bound
+    nodes: str  # in words; empty: one node
+    shown: Cut
+    blocks: list[int]  # that can be chosen
+    rounds: list[list[Row]]
+    total: str
+    messages: int
+    share: str  # of the vector that moves along the critical path
+
+
+def page(
+    algorithms: Sequence[str],
+    ranks: int,
+    count: int | None = None,
+    segment: int | None = None,
+    ranks_per_node: int | None = None,
+    names: str = "rank",
+    template: str = "explain.html.j2",
+    style: str = "",
+    **more: object,
+) -> str:
+    """The HTML of a page about one algorithm, or about two in step.
+
+    `algorithms` are names or paths of users' .py files, `names` one of drawing.STYLES. `template` extends
+    `explain.html.j2`, with the values of `more` and more `style` (Markup). Raises AlgorithmError, and Refusal where
+    schedules are no all-reduce.
+    """
+    ranks_per_node = ranks_per_node or _shared_nodes(algorithms, ranks)
+    cuts, panels = [], []
+    for number, name in enumerate(algorithms):
+        chosen = subject(name, ranks, count, segment, ranks_per_node)
+        made = cuts_of(chosen, name, ranks_per_node)
+        shown = next(one for one in made if one.chosen.segment == chosen.segment)
+        if len(algorithms) > 1 and segment is None:  # each at its best
+            shown = min(made, key=lambda one: path(one.chosen, ALPHA_S, BETA_S_PER_BYTE, NBYTES).time)
+        cuts.append(made)
+        panels.append(_panel(number, shown, made, names))
+    values = {
+        "panels": panels,
+        "ranks": ranks,
+        "names": rank_names(ranks, names),
+        "short": short_names(ranks, names),
+        "data": script_data(_data(panels, cuts, ranks, names)),
+        "prices": f"α = {format_time(ALPHA_S)}, 100 Gbit/s, {format_size(NBYTES)}",
+        "most_rows_open": MOST_ROWS_OPEN,
+    }
+    return environment().get_template(template).render(**frame(SCRIPTS, style), **values, **more)
+
+
+def _shared_nodes(algorithms: Sequence[str], ranks: int) -> int | None:
+    """The ranks of a node where algorithms that are compared have different usual layouts; None: each has its own."""
+    if len(algorithms) < 2:
+        return None
+    nodes = max(len(set(subject(name, ranks).topology.node_of)) for name in algorithms)
+    return ranks // nodes if nodes > 1 else None
 
 
 def cut(chosen: Subject) -> Cut:
@@ -99,94 +180,15 @@ def _messages(chosen: Subject) -> int:
     return sum(bool(step.send) for steps in chosen.schedules for step in steps)
 
 
-SCRIPTS = ("replay.js", "prices.js", "picture.js", "charts.js", "player.js")
-MOST_CELLS_IN_WORDS = 128  # ranks times blocks: beyond, the table leaves out what a receiver then holds
-MOST_ROWS_OPEN = 200  # of a table that stands open in the page
-
-
-class Row(NamedTuple):
-    """One message in the table of rounds."""
-
-    source: str
-    dest: str
-    content: str
-    verb: str
-    then: str  # what the receiver holds in these blocks; empty: it is left out
-
-
-class Panel(NamedTuple):
-    """What a page says of one algorithm."""
-
-    number: int
-    name: str
-    summary: str
-    formula: str
-    exact: bool  # the formula; False: an upper bound
-    nodes: str  # in words; empty: one node
-    shown: Cut
-    blocks: list[int]  # that can be chosen
-    rounds: list[list[Row]]
-    total: str
-    messages: int
-    share: str  # of the vector that moves along the critical path
-
-
-def page(
-    algorithms: Sequence[str],
-    ranks: int,
-    count: int | None = None,
-    segment: int | None = None,
-    ranks_per_node: int | None = None,
-    names: str = "rank",
-    template: str = "explain.html.j2",
-    style: str = "",
-    **more: object,
-) -> str:
-    """The HTML of a page about one algorithm, or about two in step.
-
-    `algorithms` are names or paths of users' .py files, `names` one of names.STYLES. `template` extends
-    `explain.html.j2`, with the values of `more` and more `style` (Markup). Raises AlgorithmError, and Refusal where
-    schedules are no all-reduce.
-    """
-    ranks_per_node = ranks_per_node or _shared_nodes(algorithms, ranks)
-    cuts, panels = [], []
-    for number, name in enumerate(algorithms):
-        chosen = subject(name, ranks, count, segment, ranks_per_node)
-        made = cuts_of(chosen, name, ranks_per_node)
-        shown = next(one for one in made if one.chosen.segment == chosen.segment)
-        if len(algorithms) > 1 and segment is None:  # each at its best
-            shown = min(made, key=lambda one: path(one.chosen, ALPHA_S, BETA_S_PER_BYTE, NBYTES).time)
-        cuts.append(made)
-        panels.append(_panel(number, shown, made, names))
-    values = {
-        "panels": panels,
-        "ranks": ranks,
-        "names": rank_names(ranks, names),
-        "short": short_names(ranks, names),
-        "data": script_data(_data(panels, cuts, ranks, names)),
-        "prices": f"α = {format_time(ALPHA_S)}, 100 Gbit/s, {format_size(NBYTES)}",
-        "most_rows_open": MOST_ROWS_OPEN,
-    }
-    return environment().get_template(template).render(**frame(SCRIPTS, style), **values, **more)
-
-
-def _shared_nodes(algorithms: Sequence[str], ranks: int) -> int | None:
-    """The ranks of a node where algorithms that are compared have different usual layouts; None: each has its own."""
-    if len(algorithms) < 2:
-        return None
-    nodes = max(len(set(subject(name, ranks).topology.node_of)) for name in algorithms)
-    return ranks // nodes if nodes > 1 else None
-
-
 def frame(scripts: Sequence[str] = (), more_style: str = "") -> dict[str, object]:
-    """The values that every template of this room needs: its style, its script, their policy and the version."""
+    """The values that every template of a page needs: its style, its script, their policy and the version."""
     style, script = theme() + asset(__package__, "explain.css") + more_style, asset(__package__, *scripts)
     said = policy([style], [script] if scripts else [])
     return {"style": style, "script": script, "policy": said, "version": __version__}
 
 
 def environment() -> Environment:
-    """The template engine of this room: it escapes all texts, and knows `colour(index, of)`."""
+    """The template engine of pages: it escapes all texts, and knows `colour(index, of)`."""
     made = engine(__package__)
     made.globals["colour"] = colour_of
     return made
@@ -228,7 +230,7 @@ def _rows(drawing: Drawing, names: Sequence[str]) -> list[list[Row]]:
 
 
 def _data(panels: Sequence[Panel], cuts: Sequence[Sequence[Cut]], ranks: int, names: str) -> dict[str, Any]:
-    """What the script is told."""
+    """Return what the script is told."""
     return {
         "ranks": ranks,
         "names": rank_names(ranks, names),
@@ -243,12 +245,12 @@ def _data(panels: Sequence[Panel], cuts: Sequence[Sequence[Cut]], ranks: int, na
                 "shown": list(made).index(panel.shown),
                 "places": panel.shown.layout.places,
                 "box": [panel.shown.layout.box_width, panel.shown.layout.box_height],
-                "cuts": [cut_data(one) | {"colours": _colours(one)} for one in made],
+                "cuts": [cut_data(one) | {"colours": _block_colours(one)} for one in made],
             }
             for panel, made in zip(panels, cuts)
         ],
     }
 
 
-def _colours(made: Cut) -> list[str]:
+def _block_colours(made: Cut) -> list[str]:
     return [colour_of(block, made.drawing.blocks) for block in range(made.drawing.blocks)]

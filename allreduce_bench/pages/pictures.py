@@ -1,6 +1,7 @@
-"""All rounds of a drawing side by side, as one PNG: a panel for each round, and one for the start.
+"""All rounds of a drawing as an image: side by side in one PNG, or moving in one GIF.
 
-A drawing that moves, as one GIF: the messages of each round travel, then the boxes fill up.
+The PNG has a panel for each round, and one for the start. In the GIF the messages of each round travel, then the boxes
+fill up.
 """
 
 import io
@@ -17,20 +18,30 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from ..schedule.algorithm import AlgorithmError
-from .drawing import LEGEND, Drawing, of_round, title
+from .drawing import LEGEND, Drawing, round_sentence, title
 from .scene import DPI, Scene, Spot, Way, clear_spots, draw_messages, draw_ranks, draw_ways, scene, ways
 
+# The PNG
 PANELS = {4: 420, 8: 560, 32: 640}  # ranks at most -> pixels, width of a panel and height of a tree in it
-HEAD, FOOT, PANEL_HEAD, PANEL_GAP = 46, 44, 26, 34  # pixels
-NARROWEST = 640  # pixels that the words need
-SHAPE = 1.6  # width over height of the whole, about
+PNG_HEAD, PNG_FOOT, PANEL_HEAD, PANEL_GAP = 46, 44, 26, 34  # pixels
+PNG_NARROWEST = 640  # pixels that the words need
+PNG_SHAPE = 1.6  # width over height of the whole, about
 MOST_PANELS = 100
-WAY = 0.42  # where messages are best on their ways: not in the middle, where two of an exchange meet
+PNG_SHARE = 0.42  # where messages are best on their ways: not in the middle, where two of an exchange meet
 EMPTY_COST = 1.5  # of a picture with as many empty places as panels, against one that is e times too wide
+
+# The GIF
+WIDTH, HEIGHT, MOST_HEIGHT = 560, 520, 900  # pixels of the ranks, of a few and of many, at most; a tree is so high
+GIF_HEAD, GIF_FOOT = 58, 40  # pixels
+GIF_NARROWEST = 480  # pixels that the words need
+MOST_FRAMES = 150  # about: of many rounds each has fewer
+FRAME_MS, SEEN_MS, END_MS = 70, 700, 2500  # of a message on its way, before it leaves, and of the end
+COLOURS = 128  # of all its pictures together
+BEGIN, END = 0.3, 0.78  # where messages are best seen before they leave, and where they vanish
 
 
 def png(drawing: Drawing, names: Sequence[str]) -> bytes:
-    """The PNG of all rounds of `drawing`; `names` stand above the ranks' boxes.
+    """Draw the PNG of all rounds of `drawing`; `names` stand above the ranks' boxes.
 
     A panel shows the messages of its round and what every rank holds before them; the last one what all hold then.
     Raises AlgorithmError where there are too many rounds.
@@ -42,51 +53,45 @@ def png(drawing: Drawing, names: Sequence[str]) -> bytes:
         )
     side = next(side for most, side in PANELS.items() if drawing.ranks <= most)
     with style.context("default"):
-        figure = _figure(scene(drawing, names, side, side))
+        figure = _png_figure(scene(drawing, names, side, side))
         file = io.BytesIO()
         FigureCanvasAgg(figure).print_png(file, metadata={"Software": None})
     return file.getvalue()
 
 
-def _figure(scene: Scene) -> Figure:
+def _png_figure(scene: Scene) -> Figure:
     drawing, panels = scene.drawing, len(scene.drawing.rounds) + 1
     wide, high = scene.size
     panel_width, panel_height = wide + PANEL_GAP, high + PANEL_HEAD + PANEL_GAP / 3
     columns = _columns(panels, panel_width / panel_height)
-    width, height = max(columns * panel_width, NARROWEST), ceil(panels / columns) * panel_height + HEAD + FOOT
+    width, height = (
+        max(columns * panel_width, PNG_NARROWEST),
+        ceil(panels / columns) * panel_height + PNG_HEAD + PNG_FOOT,
+    )
     figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI)
     figure.text(10 / width, 1 - 14 / height, title(drawing), size=13, va="top", parse_math=False)
     figure.text(10 / width, 12 / height, LEGEND, size=8, va="bottom", color="#595959")
     for number, held in enumerate([drawing.start, *(round_.held for round_ in drawing.rounds)]):
         row, column = divmod(number, columns)
-        left, top = column * panel_width + 10, HEAD + row * panel_height + PANEL_HEAD
+        left, top = column * panel_width + 10, PNG_HEAD + row * panel_height + PANEL_HEAD
         axes = figure.add_axes((left / width, 1 - (top + high) / height, wide / width, high / height))
         draw_ranks(axes, scene, held)
         if number < len(drawing.rounds):
             sent = ways(scene, drawing.rounds[number].messages)
             draw_ways(axes, scene, sent)
-            draw_messages(axes, scene, sent, clear_spots(scene, sent, WAY))
-        axes.set_title(of_round(drawing, number), size=9, loc="left", pad=6)
+            draw_messages(axes, scene, sent, clear_spots(scene, sent, PNG_SHARE))
+        axes.set_title(round_sentence(drawing, number), size=9, loc="left", pad=6)
     return figure
 
 
 def _columns(panels: int, shape: float) -> int:
-    """How many panels, `shape` times as wide as high, stand in a row: nearly SHAPE, and few empty places."""
+    """Return how many panels, `shape` times as wide as high, stand in a row: nearly PNG_SHAPE, and few empty places."""
 
     def cost(columns: int) -> float:
         rows = ceil(panels / columns)
-        return abs(log(columns * shape / rows / SHAPE)) + EMPTY_COST * (rows * columns / panels - 1)
+        return abs(log(columns * shape / rows / PNG_SHAPE)) + EMPTY_COST * (rows * columns / panels - 1)
 
     return min(range(1, panels + 1), key=cost)
-
-
-WIDTH, HEIGHT, MOST_HEIGHT = 560, 520, 900  # pixels of the ranks, of a few and of many, at most; a tree is so high
-MOVING_HEAD, MOVING_FOOT = 58, 40  # pixels
-NARROWEST_MOVING = 480  # pixels that the words need
-MOST_FRAMES = 150  # about: of many rounds each has fewer
-FRAME_MS, SEEN_MS, END_MS = 70, 700, 2500  # of a message on its way, before it leaves, and of the end
-COLOURS = 128
-BEGIN, END = 0.3, 0.78  # where messages are best seen before they leave, and where they vanish
 
 
 class Frame(NamedTuple):
@@ -97,7 +102,7 @@ class Frame(NamedTuple):
 
 
 def gif(drawing: Drawing, names: Sequence[str]) -> bytes:
-    """The GIF of all rounds of `drawing`, which begins again after its end; `names` stand above the ranks' boxes."""
+    """Draw the GIF of all rounds of `drawing`, which begins again after its end; `names` are above the ranks' boxes."""
     found = list(frames(drawing, names))
     first, *others = _with_palette([frame.pixels for frame in found])
     durations = [frame.duration_ms for frame in found]
@@ -110,23 +115,23 @@ def frames(drawing: Drawing, names: Sequence[str]) -> Iterator[Frame]:
     """The pictures in their order: for each round what is about to leave, the messages on their way, and the end."""
     side = WIDTH if drawing.ranks <= 8 else MOST_HEIGHT
     placed = scene(drawing, names, side, HEIGHT if drawing.ranks <= 8 else MOST_HEIGHT)
-    steps = steps_of(len(drawing.rounds))
+    steps = places_on_way(len(drawing.rounds))
     with style.context("default"):
         held = drawing.start
         for number, round_ in enumerate(drawing.rounds):
-            figure, axes = _picture(placed, number)
+            figure, axes = _empty_frame(placed, number)
             draw_ranks(axes, placed, held)
             sent = ways(placed, round_.messages)
             draw_ways(axes, placed, sent)
             yield from _on_their_way(figure, axes, placed, sent, steps)
             held = round_.held
-        figure, axes = _picture(placed, len(drawing.rounds))
+        figure, axes = _empty_frame(placed, len(drawing.rounds))
         draw_ranks(axes, placed, held)
-        yield Frame(_drawn(figure), END_MS)
+        yield Frame(_pixels_of(figure), END_MS)
 
 
-def steps_of(rounds: int) -> int:
-    """How many places of its way each message is seen at: seven, in a long picture fewer."""
+def places_on_way(rounds: int) -> int:
+    """Return at how many places of its way each message is seen: seven, in a long picture fewer."""
     return max(2, min(7, MOST_FRAMES // max(rounds, 1)))
 
 
@@ -148,25 +153,25 @@ def _on_their_way(figure: Figure, axes: Axes, scene: Scene, sent: Sequence[Way],
 
 
 def _moved(begin: Spot, share: float) -> Spot:
-    """From `begin` to the receiver, slowly at both ends."""
+    """Move a message from `begin` to the receiver, slowly at both ends."""
     eased = share * share * (3 - 2 * share)
     return Spot(begin.share + (END - begin.share) * eased, begin.lift * (1 - eased))
 
 
-def _picture(scene: Scene, number: int) -> tuple[Figure, Axes]:
+def _empty_frame(scene: Scene, number: int) -> tuple[Figure, Axes]:
     """An empty picture with what is said of round `number`."""
     wide, high = scene.size
-    width, height = round(max(wide, NARROWEST_MOVING)), round(high) + MOVING_HEAD + MOVING_FOOT
+    width, height = round(max(wide, GIF_NARROWEST)), round(high) + GIF_HEAD + GIF_FOOT
     figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI)
     FigureCanvasAgg(figure)
     figure.text(10 / width, 1 - 10 / height, title(scene.drawing), size=12, va="top", parse_math=False)
-    figure.text(10 / width, 1 - 34 / height, of_round(scene.drawing, number), size=9.5, va="top", color="#404040")
+    figure.text(10 / width, 1 - 34 / height, round_sentence(scene.drawing, number), size=9.5, va="top", color="#404040")
     figure.text(10 / width, 9 / height, LEGEND, size=7, va="bottom", color="#595959")
     left = (width - wide) / 2
-    return figure, figure.add_axes((left / width, MOVING_FOOT / height, wide / width, high / height))
+    return figure, figure.add_axes((left / width, GIF_FOOT / height, wide / width, high / height))
 
 
-def _drawn(figure: Figure) -> np.ndarray:
+def _pixels_of(figure: Figure) -> np.ndarray:
     canvas = figure.canvas
     assert isinstance(canvas, FigureCanvasAgg)
     canvas.draw()

@@ -1,15 +1,9 @@
-"""A drawing on a picture of so many pixels: where each rank's box is, and the way that each message takes.
+"""A drawing in pixels, and one moment of it on matplotlib's axes: what every rank holds, and what is on its way.
 
 The places are those of `layout`, with y upwards. The box of `layout` has the name of its rank above, and what the rank
-holds below.
-
-One moment of a drawing on matplotlib's axes: what every rank holds, and what is on its way.
-
-A rank is a box with one row for each block of the vector; of two trees it has a box in each, for the tree's blocks.
-A row has one slot for each rank; a slot is filled where the row holds the contribution of that rank, and the row has
-its full colour where it holds all of them.
-
-Where messages are drawn on their ways: where they hide the least of boxes and of each other.
+holds below: one row for each block of the vector. Of two trees a rank has a box in each, for the tree's blocks. A row
+has one slot for each rank; a slot is filled where the row holds the contribution of that rank, and the row has its full
+colour where it holds all of them.
 """
 
 from collections.abc import Sequence
@@ -26,16 +20,34 @@ from .colours import colour_of
 from .drawing import Drawing, Message, letters, word
 from .layout import Frame, Layout, layout_of
 
+# Boxes
 WIDEST_BOX = 210.0  # there is more in a box than on a page
 WIDEST_OF = {"hypercube": 110.0}  # shape -> where ranks stand near to each other
 LEAST_BOX = 46.0  # pixels of the width of a box, so that names beside each other do not touch
 FILLED = 0.9  # of the width of a box; between boxes are messages
 NAME_SHARE, NAME_PIXELS = 0.2, 13.0  # of the height of a box, and at least
+MARGIN = 4.0  # pixels
+
+# Ways of messages
 BEND = 0.16  # how far the control point of a way lies to its left, over its length: so two opposite ways are apart
 BEND_OF = {"ring": 0.4, "hypercube": 0.3}  # shape -> outwards; two of an exchange are far apart
 LOW_OF = {"tree": 0.6, "two_trees": 0.6}  # shape -> of the room for a box
 WAY_POINTS = 96  # that are drawn of a way
-MARGIN = 4.0
+
+# What is drawn
+DPI = 100
+EMPTY, EDGE, INK, NODE, TREE = "#ececec", "#767676", "#1a1a1a", "#f6f6f6", "#d0d0d0"
+LIGHTER = 0.45  # towards white: a sum that lacks contributions
+LEAST_LETTER, LEAST_ROW = 12.0, 4.0  # pixels that letters in slots, and lines between rows, need
+LETTER_WIDTH = 0.74  # of bold letters, over their size
+MOST_WORDS = 8  # ranks: sums of more are drawn as rows, not as words
+
+# Spots of messages on their ways that are tried, and what leaving the wished one costs; hiding all of it costs 1
+SPOT_SHARES = np.linspace(0.2, 0.8, 25)  # of a way
+SPOT_LIFTS = np.linspace(-2, 2, 9)  # up from the way, over the height of what is drawn
+LIFT_COST, SHARE_COST = 0.1, 0.1  # of leaving the way, of leaving the wished share
+
+Held = Sequence[Sequence[frozenset[int]]]
 
 
 class Place(NamedTuple):
@@ -122,6 +134,13 @@ class Scene(NamedTuple):
         return length * self.pixels
 
 
+class Spot(NamedTuple):
+    """Where on its way a message is drawn, and how far above it, in units of the layout."""
+
+    share: float
+    lift: float = 0.0
+
+
 def scene(drawing: Drawing, names: Sequence[str], width: float, height: float) -> Scene:
     """Place `drawing` so that it fits into `width` pixels, and each tree of it into `height` pixels.
 
@@ -150,7 +169,7 @@ def ways(scene: Scene, messages: Sequence[Message]) -> list[Way]:
 
 
 def along(scene: Scene, way: Way, share: float) -> Place:
-    """Where a message is at the share `share` of its way, a quadratic Bézier curve from box to box."""
+    """Return where a message is at the share `share` of its way, a quadratic Bézier curve from box to box."""
     x, y = _curve(scene, way, np.array([share]))[0]
     return Place(float(x), float(y))
 
@@ -171,30 +190,13 @@ def _curve(scene: Scene, way: Way, shares: np.ndarray) -> np.ndarray:
     return (1 - share) ** 2 * start + 2 * share * (1 - share) * bend + share**2 * end
 
 
-DPI = 100
-EMPTY, EDGE, INK, NODE, TREE = "#ececec", "#767676", "#1a1a1a", "#f6f6f6", "#d0d0d0"
-LIGHTER = 0.45  # towards white: a sum that lacks contributions
-LEAST_LETTER, LEAST_ROW = 12.0, 4.0  # pixels that letters in slots, and lines between rows, need
-LETTER_WIDTH = 0.74  # of bold letters, over their size
-MOST_WORDS = 8  # ranks: sums of more are drawn as rows, not as words
-
-Held = Sequence[Sequence[frozenset[int]]]
-
-
-class Spot(NamedTuple):
-    """Where on its way a message is drawn, and how far above it, in units of the layout."""
-
-    share: float
-    lift: float = 0.0
-
-
 def draw_ranks(axes: Axes, scene: Scene, held: Held) -> None:
     """The boxes of all ranks with what they hold."""
     left, right, bottom, top = scene.limits
     axes.set(xlim=(left, right), ylim=(bottom, top), aspect="equal")
     axes.set_axis_off()
     for number, frame in enumerate(scene.layout.frames):
-        axes.add_patch(_frame(scene, frame))
+        axes.add_patch(_node_box(scene, frame))
         corner = frame.x + 6 / scene.pixels, -frame.y - 5 / scene.pixels
         axes.text(*corner, f"node {number}", size=_points(10), color=INK, ha="left", va="top")
     for tree, places in enumerate(scene.places):
@@ -231,7 +233,7 @@ def draw_ways(axes: Axes, scene: Scene, ways: Sequence[Way]) -> None:
 
 
 def draw_messages(axes: Axes, scene: Scene, ways: Sequence[Way], spots: Sequence[Spot]) -> list[Artist]:
-    """What travels on `ways`, each at its spot, as words (`a1+b1`) or as rows; returns what was drawn."""
+    """Draw what travels on `ways`, each at its spot, as words (`a1+b1`) or as rows; returns what was drawn."""
     drawn: list[Artist] = []
     for way, spot in zip(ways, spots):
         x, y = along(scene, way, spot.share)
@@ -244,20 +246,20 @@ def draw_messages(axes: Axes, scene: Scene, ways: Sequence[Way], spots: Sequence
 
 
 def says_words(scene: Scene, way: Way) -> bool:
-    """Whether what travels is drawn as words and not as rows."""
+    """Say whether what travels is drawn as words and not as rows."""
     return scene.drawing.ranks <= MOST_WORDS and len(way.blocks) == 1
 
 
 def extent(scene: Scene, way: Way) -> tuple[float, float]:
     """Width and height, in units of the layout, of what is drawn of a message; of words about."""
     if says_words(scene, way):
-        words, size = _said(scene, way)
+        words, size = _words_and_size(scene, way)
         return (LETTER_WIDTH * len(words) + 0.8) * size / scene.pixels, 1.8 * size / scene.pixels
     share = 0.62 * len(way.blocks) / scene.layout.tree_of_block.count(scene.layout.tree_of_block[way.blocks[0]])
     return scene.width * 0.62, max(scene.height * share, 5 / scene.pixels)
 
 
-def _said(scene: Scene, way: Way) -> tuple[str, float]:
+def _words_and_size(scene: Scene, way: Way) -> tuple[str, float]:
     """The words of a message of one block, and the size of their letters in pixels."""
     words = word(way.content[0], way.blocks[0], letters(scene.drawing.ranks))
     wide, high = (scene.in_pixels(length) for length in (scene.layout.box_width, scene.layout.box_height))
@@ -266,7 +268,7 @@ def _said(scene: Scene, way: Way) -> tuple[str, float]:
 
 
 def _words(axes: Axes, scene: Scene, way: Way, place: Place) -> Artist:
-    words, size = _said(scene, way)
+    words, size = _words_and_size(scene, way)
     frame = {"boxstyle": "round,pad=0.3", "facecolor": _colour(scene, way), "edgecolor": "white", "linewidth": 0.8}
     style: dict[str, Any] = {
         "size": _points(size),
@@ -327,7 +329,7 @@ def _letters(axes: Axes, scene: Scene, place: Place, contents: Sequence[frozense
                 axes.text(x, y, name, size=size, color=colour, ha="center", va="center_baseline", zorder=3)
 
 
-def _frame(scene: Scene, frame: Frame) -> FancyBboxPatch:
+def _node_box(scene: Scene, frame: Frame) -> FancyBboxPatch:
     """The box of a node."""
     corner, rounding = (frame.x, -frame.y - frame.height), 8 / scene.pixels
     style = f"round,pad=0,rounding_size={rounding}"
@@ -344,7 +346,7 @@ def _head(line: np.ndarray, length: float) -> np.ndarray:
 
 
 def _colour(scene: Scene, way: Way) -> str:
-    """That of the block; grey where several travel together."""
+    """Return the colour of the block; grey where several travel together."""
     return colour_of(way.blocks[0], scene.drawing.blocks) if len(way.blocks) == 1 else "#4a4a4a"
 
 
@@ -353,22 +355,17 @@ def _points(pixels: float) -> float:
     return pixels * 72 / DPI
 
 
-SHARES = np.linspace(0.2, 0.8, 25)  # of a way
-LIFTS = np.linspace(-2, 2, 9)  # up from the way, over the height of what is drawn
-LIFT_COST, SHARE_COST = 0.1, 0.1  # of leaving the way, of leaving the wished share; hiding all of it costs 1
-
-
 def clear_spots(scene: Scene, ways: Sequence[Way], wished: float) -> list[Spot]:
-    """For each way the spot near the share `wished` of it where its message hides the least of boxes and messages."""
+    """Find for each way the spot near its share `wished` where its message hides the least of boxes and messages."""
     half = scene.box[0] / 2, scene.box[1] / 2
     taken = [(*place, *half) for places in scene.places for place in places]
     left, right, bottom, top = scene.limits
     centre, room = np.array([left + right, bottom + top]) / 2, np.array([right - left, top - bottom])
-    shares, lifts = (grid.ravel() for grid in np.meshgrid(SHARES, LIFTS))
+    shares, lifts = (grid.ravel() for grid in np.meshgrid(SPOT_SHARES, SPOT_LIFTS))
     spots = []
     for way in ways:
         wide, high = extent(scene, way)
-        middles = np.tile([along(scene, way, share) for share in SHARES], (len(LIFTS), 1))
+        middles = np.tile([along(scene, way, share) for share in SPOT_SHARES], (len(SPOT_LIFTS), 1))
         middles[:, 1] += lifts * high
         hidden = _hidden(middles, (wide / 2, high / 2), np.array(taken)) / (wide * high)
         outside = (np.abs(middles - centre) > (room - (wide, high)) / 2).any(axis=1)
@@ -379,7 +376,7 @@ def clear_spots(scene: Scene, ways: Sequence[Way], wished: float) -> list[Spot]:
 
 
 def _hidden(middles: np.ndarray, half: tuple[float, float], taken: np.ndarray) -> np.ndarray:
-    """The area that what stands at each of `middles` shares with all of `taken`: middles, half widths and heights."""
+    """Return the area that what stands at each of `middles` shares with all of `taken` (middles, half sizes)."""
     first = np.maximum(middles[:, None] - half, taken[:, :2] - taken[:, 2:])
     last = np.minimum(middles[:, None] + half, taken[:, :2] + taken[:, 2:])
     return np.clip(last - first, 0, None).prod(axis=2).sum(axis=1)

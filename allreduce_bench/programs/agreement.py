@@ -1,7 +1,4 @@
-"""A rank of a watched program ends with its error: at its usual end MPI would wait for the other ranks, for ever.
-
-All ranks ask for the same all-reduce: compared where they prepare one together, and at every call where wanted.
-"""
+"""What ranks compare with each other before they prepare an all-reduce together, and how a failed rank ends at once."""
 
 import os
 import sys
@@ -17,26 +14,10 @@ from ..measuring.startup import watched
 from ..runs.dtypes import DTYPES
 from ..units import format_ranges
 
-FAILED = 1
+EXIT_FAILED = 1
 
-
-def end_with_errors() -> None:
-    """From now on an error that nobody catches ends this process at once, where `exec` watches it."""
-    if not watched(os.environ) or getattr(sys.excepthook, "ends_process", False):
-        return
-    former = sys.excepthook
-
-    def end(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        former(kind, error, trace)
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(FAILED)
-
-    end.ends_process = True  # type: ignore[attr-defined]
-    sys.excepthook = end
-
-
-SPIN_S, PAUSE_S = 1e-3, 1e-3  # of a wait: at first it looks without a pause
+# Waiting for other ranks: at first without a pause
+SPIN_S, PAUSE_S = 1e-3, 1e-3
 PATIENCE_S = 60.0
 
 
@@ -120,3 +101,22 @@ def _comes(request: MPI.Request, patience_s: float) -> bool:
         if waited_s > SPIN_S:
             time.sleep(PAUSE_S)
     return True
+
+
+def end_with_errors() -> None:
+    """Make an error that nobody catches end this process at once, where `exec` watches it.
+
+    At its usual end MPI would wait for the other ranks, for ever.
+    """
+    if not watched(os.environ) or getattr(sys.excepthook, "ends_process", False):
+        return
+    former = sys.excepthook
+
+    def end(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        former(kind, error, trace)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(EXIT_FAILED)
+
+    end.ends_process = True  # type: ignore[attr-defined]
+    sys.excepthook = end

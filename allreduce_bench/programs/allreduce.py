@@ -1,9 +1,6 @@
-"""`Allreduce`: one call, as mpi4py's; what it prepares is kept with the communicator, and freed with it.
+"""`Allreduce`: one call, as mpi4py's; `wrap`: a communicator of mpi4py whose `Allreduce` is ours.
 
-`wrap`: a communicator of mpi4py whose `Allreduce` is ours; all else of it is mpi4py's.
-
-It has the handle of the communicator that it wraps: messages, attributes and ranks are the same, and the one is freed
-with the other. What is made of it by `Dup`, `Split` and the like are plain communicators.
+What a call prepares is kept with the communicator, and freed with it.
 """
 
 import atexit
@@ -18,9 +15,12 @@ from mpi4py import MPI
 from .candidates import AUTO, words_of
 from .prepared import PreparedAllreduces, kind_of, usable
 
+# What is kept
 _kept: "WeakSet[PreparedAllreduces]" = WeakSet()  # of all communicators
 _recent: list[Any] = [(None, None, None)]  # communicator, way to call it, what is kept for both: of the last call
 _keyval: list[int] = []  # of the attribute, once there is one
+
+OF_OWN_KIND = ("Clone", "Dup", "Dup_with_info", "Idup", "Idup_with_info")  # methods that make others of the class
 
 
 def Allreduce(
@@ -52,7 +52,7 @@ def Allreduce(
 def kept_for(
     around: MPI.Comm, algorithm: "str | Sequence[str]", executor: str, choice: "str | Path | None", check: bool
 ) -> PreparedAllreduces:
-    """What is kept for a communicator and a way to call it; made, on all ranks together, where there is nothing."""
+    """Return what is kept for a communicator and a way to call it; make it, on all ranks together, where needed."""
     around = usable(around)
     prepared_of: Any = around.Get_attr(_key())
     if prepared_of is None:
@@ -67,7 +67,7 @@ def kept_for(
 
 
 def prepared_for(comm: MPI.Comm) -> list[PreparedAllreduces]:
-    """What `Allreduce` keeps for a communicator, one for each way in which it was called."""
+    """Return what `Allreduce` keeps for a communicator, one for each way in which it was called."""
     prepared_of: Any = comm.Get_attr(_key())
     return list(prepared_of.values()) if prepared_of else []
 
@@ -87,12 +87,9 @@ def _freed(comm: MPI.Comm, keyval: int, prepared_of: dict) -> None:
 
 
 def _let_go() -> None:
-    """At the end of the program: other ranks may be elsewhere, so that nothing waits for them."""
+    """Free what can be freed at the end of the program without waiting for other ranks, which may be elsewhere."""
     for prepared in list(_kept):
         prepared.let_go()
-
-
-OF_OWN_KIND = ("Clone", "Dup", "Dup_with_info", "Idup", "Idup_with_info")  # make others of their class
 
 
 def wrap(
@@ -103,7 +100,10 @@ def wrap(
     choice: "str | Path | None" = None,
     check: bool = False,
 ) -> Any:
-    """`comm` as an instance of a subclass of its class, whose `Allreduce` is that of this package.
+    """Return `comm` as an instance of a subclass of its class, whose `Allreduce` is that of this package.
+
+    It has the handle of `comm`: messages, attributes and ranks are the same, and the one is freed with the other. What
+    is made of it by `Dup`, `Split` and the like are plain communicators.
 
     All ranks of `comm` wrap it together, with the same arguments, which are as of PreparedAllreduces. Raises as it:
     TypeError for what is no communicator, ValueError for one that was freed, or is between groups.
@@ -121,7 +121,7 @@ class Wrapped(MPI.Intracomm):
     prepared: PreparedAllreduces
 
     def Allreduce(self, sendbuf: Any, recvbuf: Any, op: Any = MPI.SUM) -> None:
-        """As PreparedAllreduces is called. Raises as it, and ValueError where the communicator was freed."""
+        """Call PreparedAllreduces. Raises as it, and ValueError where the communicator was freed."""
         self.prepared(sendbuf, recvbuf, op)
 
     def __reduce__(self) -> Any:

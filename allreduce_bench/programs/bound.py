@@ -1,10 +1,4 @@
-"""Memory that the all-reduces of one communicator share, and what is bound to it or to buffers of the program.
-
-One all-reduce runs at a time, so all of them share one copy of an input and one scratch, which grow to what the longest
-needs. Buffers of the program are bound by address: nothing of theirs is kept alive, and what is bound serves whatever
-lies there when it is called. What is bound is bounded by the number of its steps.
-
-One candidate at a shape: proved, and bound to the buffers of calls.
+"""One candidate at a shape: proved, and bound to the buffers of calls.
 
 Short vectors are copied through buffers of our own, to which it is bound once. Longer ones are bound where they lie,
 and the last places are kept in the workspace, so that a program that calls with the same buffers binds nothing anew.
@@ -29,8 +23,11 @@ from .agreement import Shape
 from .candidates import Candidate
 
 COPIED_NBYTES = 16 * 1024  # copying so much twice costs less than a message
-MOST_STEPS = 8192  # of all that is bound; a step takes about 2 KiB
-EACH = 16  # steps: what a bound all-reduce takes beside its own
+PROVED_UP_TO = 256  # ranks: beyond, a proof takes longer than the calls to come
+
+# Limits of what is bound
+MOST_STEPS = 8192  # of all of it; a step takes about 2 KiB
+STEPS_OF_EACH = 16  # steps: what a bound all-reduce takes beside its own
 
 
 class _Kept(NamedTuple):
@@ -39,7 +36,12 @@ class _Kept(NamedTuple):
 
 
 class Workspace:
-    """All memory of ours for one communicator: twice the longest vector that was prepared, and what is bound."""
+    """All memory of ours for one communicator: twice the longest vector that was prepared, and what is bound.
+
+    One all-reduce runs at a time, so all of them share one copy of an input and one scratch, which grow to what the
+    longest needs. Buffers of the program are bound by address: nothing of theirs is kept alive, and what is bound
+    serves whatever lies there when it is called. What is bound is bounded by the number of its steps.
+    """
 
     def __init__(self) -> None:
         self._scratch, self._input = _Pool(PAGES.scratch), _Pool(PAGES.sendbuf)
@@ -48,7 +50,7 @@ class Workspace:
         self._weight = 0
 
     def scratch(self, count: int, dtype: Any) -> np.ndarray:
-        """As an executor asks for it. All that is bound to a former one that was too short is let go."""
+        """Return scratch as an executor asks for it. All that is bound to a former one that was too short is let go."""
         if self._scratch.is_too_short(count, dtype):
             self.clear()
         return self._scratch.of(count, dtype)
@@ -67,7 +69,7 @@ class Workspace:
         return send.of(count, dtype), recv.of(count, dtype)
 
     def find(self, key: Hashable) -> Prepared | None:
-        """What is bound under this key, which is now the last one used."""
+        """Return what is bound under this key, which is now the last one used."""
         kept = self._bound.get(key)
         if kept is None:
             return None
@@ -76,8 +78,8 @@ class Workspace:
 
     def keep(self, key: Hashable, call: Prepared, steps: int) -> None:
         """Keep what was bound; what was not used for longest goes where there are too many steps."""
-        self._bound[key] = _Kept(call, steps + EACH)
-        self._weight += steps + EACH
+        self._bound[key] = _Kept(call, steps + STEPS_OF_EACH)
+        self._weight += steps + STEPS_OF_EACH
         while self._weight > MOST_STEPS and len(self._bound) > 1:
             self.drop(next(iter(self._bound)))
 
@@ -88,12 +90,12 @@ class Workspace:
             kept.call.close()
 
     def drop_of(self, owner: object) -> None:
-        """The same of all keys that begin with `owner`."""
+        """Drop what is bound under all keys that begin with `owner`."""
         for key in [key for key in self._bound if isinstance(key, tuple) and key[0] is owner]:
             self.drop(key)
 
     def clear(self) -> None:
-        """The same of all."""
+        """Drop all that is bound."""
         for kept in self._bound.values():
             kept.call.close()
         self._bound.clear()
@@ -111,7 +113,7 @@ class _Pool:
         return count * np.dtype(dtype).itemsize > self._block.nbytes
 
     def of(self, count: int, dtype: Any) -> np.ndarray:
-        """Its beginning, as so many elements."""
+        """Return its beginning, as so many elements."""
         nbytes = count * np.dtype(dtype).itemsize
         if nbytes > self._block.nbytes:
             self._block = self._allocate(nbytes, np.uint8)
@@ -119,12 +121,9 @@ class _Pool:
 
 
 def by_address(address: int, vector: np.ndarray) -> np.ndarray:
-    """The memory of `vector`, which lies at `address`, without a reference to it."""
+    """Return the memory of `vector`, which lies at `address`, without a reference to it."""
     memory: Any = MPI.buffer.fromaddress(address, vector.nbytes)
     return np.frombuffer(memory, vector.dtype)
-
-
-PROVED_UP_TO = 256  # ranks: beyond, a proof takes longer than the calls to come
 
 
 class Site(NamedTuple):

@@ -1,9 +1,7 @@
 """What trials may cost: a share of the time that all-reduces took so far, and a little to begin with. Pure.
 
 Times come in that all ranks agree on, so that all ranks get the same answers. A trial has to pay where it takes place,
-too: what it costs is held against the time of the all-reduces of its own octave of lengths.
-
-What lengths of one octave share: the choice, and the one trial that finds it. Pure.
+too: what it costs is held against the time of the all-reduces of its own octave of lengths (`Octave`).
 """
 
 from collections.abc import Hashable
@@ -12,9 +10,11 @@ from math import inf
 
 from .candidates import Candidate
 
+# Of a communicator, of an octave, and of one candidate
 SHARE, BEGIN_S = 0.02, 0.01  # of the time of all-reduces; and seconds without any
 SHARE_OF_OCTAVE = 0.1  # of the time that its octave took so far
 PREPARED_S = 20e-3  # to prepare one candidate, with what is loaded for the first of them, until it is known
+STALE_CALLS = 64  # calls of the octave without one of the length that is on trial: another one may try
 
 
 class Budget:
@@ -43,7 +43,7 @@ class Budget:
         return self.share == inf
 
     def agree(self, untimed_s: float) -> None:
-        """All ranks took at least so long for the calls whose times each noted for itself."""
+        """Note that all ranks took at least so long for the calls whose times each noted for itself."""
         self._agreed_s = untimed_s
 
     def earn(self, time_s: float) -> None:
@@ -56,16 +56,16 @@ class Budget:
         self._prepared, self._preparing_s = self._prepared + prepared, self._preparing_s + preparing_s
 
     def allows(self, cost_s: float) -> bool:
-        """Whether so much may be spent now."""
+        """Return whether so much may be spent now."""
         return self.is_endless or self.spent_s + cost_s <= BEGIN_S + self.share * self.time_s
-
-
-STALE = 64  # calls of the octave without one of the length that is on trial: another one may try
 
 
 @dataclass
 class Octave:
-    """All-reduces of one type and operation whose lengths have the same highest bit."""
+    """All-reduces of one type and operation whose lengths have the same highest bit.
+
+    They share the choice, and the one trial that finds it.
+    """
 
     choice: Candidate | None = None  # None: nobody has settled yet
     executors: tuple[str, ...] = ()  # among which it was found
@@ -77,12 +77,12 @@ class Octave:
     _tried_at: int = 0
 
     def can_pay(self, cost_s: float) -> bool:
-        """Whether what a trial costs is little beside the time that these lengths took so far."""
+        """Return whether what a trial costs is little beside the time that these lengths took so far."""
         return cost_s <= SHARE_OF_OCTAVE * (self.agreed_s + self.counted_s)
 
     def may_try(self, who: Hashable) -> bool:
-        """Whether this length may be on trial: one at a time."""
-        return self._trying in (None, who) or self.calls > self._tried_at + STALE
+        """Return whether this length may be on trial: one at a time."""
+        return self._trying in (None, who) or self.calls > self._tried_at + STALE_CALLS
 
     def tries(self, who: Hashable) -> None:
         """A call of the length that is on trial."""

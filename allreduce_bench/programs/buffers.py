@@ -1,15 +1,8 @@
-"""What elements a producer of DLPack has, without taking its memory over: mpi4py then takes it as it does itself.
-
-Its capsule points to a DLTensor { void *data; int32 device_type, device_id, ndim; uint8 code, bits; uint16 lanes; … },
-which since version 1 stands behind { uint32 major, minor; void *context, *deleter; uint64 flags } (dlpack.h).
-
-Buffers as mpi4py takes them, made vectors of the types that are ours; the others are left to mpi4py.
+"""Buffers as mpi4py takes them, made vectors of the types that are ours; the others are left to mpi4py.
 
 A buffer is an array, what has the buffer protocol, a tensor of PyTorch or of another producer of DLPack, or a list:
 [buffer, type], [buffer, count], [buffer, count, type], [buffer, count, displacement, type]. Whose a call is depends on
 its type and operation alone, which MPI demands to be the same on all ranks, and not on the kinds of objects.
-
-All-reduces that are left to mpi4py: of types and operations that this package does not have.
 """
 
 import ctypes
@@ -24,18 +17,30 @@ from mpi4py import MPI
 from ..executing import OPERATIONS
 from ..runs.dtypes import DTYPES, DtypeError, teach_numpy
 
-ON_PROCESSOR = (1, 3, 11, 13)  # devices: the processor, and memory of others that it reaches
-KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}  # by the code of a type
-OFFSETS = {b"dltensor": 20, b"dltensor_versioned": 52}  # bytes before the code
+# Types and operations
+PLAIN_DTYPES = frozenset(map(np.dtype, ("float32", "float64", "int32", "int64", "float16")))
+NAME_OF_ID = {id(MPI.SUM): "sum", id(MPI.PROD): "prod", id(MPI.MAX): "max", id(MPI.MIN): "min"}  # they live for ever
+FLOATS = "FLOAT DOUBLE FLOAT16_T REAL DOUBLE_PRECISION REAL2 REAL4 REAL8"  # of C and Fortran
+INTEGERS = "INT LONG LONG_LONG INT32_T INT64_T INTEGER INTEGER4 INTEGER8"
+OF_MPI4PY = frozenset(["bool", "int8", "uint8", "int16", "uint16", "uint32", "uint64", "complex64", "complex128"])
 
+# DLPack (dlpack.h)
+ON_PROCESSOR = (1, 3, 11, 13)  # devices: the processor, and memory of others that it reaches
+DLPACK_KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}  # by the code of a type
+DLPACK_OFFSETS = {b"dltensor": 20, b"dltensor_versioned": 52}  # bytes before the code
 _name_of = ctypes.pythonapi.PyCapsule_GetName
-_name_of.restype, _name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
 _pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+
+_name_of.restype, _name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
 _pointer_of.restype, _pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 
 
 def dtype_of_dlpack(producer: Any, name: str) -> str | None:
-    """The name in DTYPES of the elements of `producer`; None: of another type, left to mpi4py.
+    """Return the name in DTYPES of the elements of `producer`; None: of another type, left to mpi4py.
+
+    Its memory is not taken over: mpi4py then takes it as it does itself. Its capsule points to a DLTensor { void *data;
+    int32 device_type, device_id, ndim; uint8 code, bits; uint16 lanes; … }, which since version 1 stands behind
+    { uint32 major, minor; void *context, *deleter; uint64 flags }.
 
     Raises ValueError for memory on a device, or that is not given away; TypeError for a type that mpi4py takes for
     bytes. `name` is that of the argument.
@@ -51,13 +56,13 @@ def dtype_of_dlpack(producer: Any, name: str) -> str | None:
     except BufferError as error:
         raise ValueError(f"Allreduce: {name}: {str(error).splitlines()[0]}") from None
     label = _name_of(capsule)
-    code, bits, lanes = struct.unpack("=BBH", ctypes.string_at(_pointer_of(capsule, label) + OFFSETS[label], 4))
-    if code not in KINDS or lanes != 1:
+    code, bits, lanes = struct.unpack("=BBH", ctypes.string_at(_pointer_of(capsule, label) + DLPACK_OFFSETS[label], 4))
+    if code not in DLPACK_KINDS or lanes != 1:
         raise TypeError(
             f"Allreduce: {name} has elements of code {code} of DLPack, {bits} bits in {lanes} lanes, which "
             "neither this package nor mpi4py reduces"
         )
-    return dtype if (dtype := f"{KINDS[code]}{bits}") in DTYPES else None
+    return dtype if (dtype := f"{DLPACK_KINDS[code]}{bits}") in DTYPES else None
 
 
 def on_device(name: str, device: str) -> ValueError:
@@ -66,13 +71,6 @@ def on_device(name: str, device: str) -> ValueError:
         f"Allreduce: {name} is on {device}; expected memory of the processor: copy it there, "
         "or call mpi4py's own Allreduce where MPI knows the device"
     )
-
-
-PLAIN = frozenset(map(np.dtype, ("float32", "float64", "int32", "int64", "float16")))
-NAME_OF_ID = {id(MPI.SUM): "sum", id(MPI.PROD): "prod", id(MPI.MAX): "max", id(MPI.MIN): "min"}  # they live for ever
-FLOATS = "FLOAT DOUBLE FLOAT16_T REAL DOUBLE_PRECISION REAL2 REAL4 REAL8"  # of C and Fortran
-INTEGERS = "INT LONG LONG_LONG INT32_T INT64_T INTEGER INTEGER4 INTEGER8"
-OF_MPI4PY = frozenset(["bool", "int8", "uint8", "int16", "uint16", "uint32", "uint64", "complex64", "complex128"])
 
 
 class Vectors(NamedTuple):
@@ -139,13 +137,13 @@ NAME_OF_HANDLE = _names_of_handles()
 
 
 def _is_plain(send: np.ndarray, recv: np.ndarray) -> bool:
-    """Whether they are vectors that can be reduced as they are: at a few bytes each further question would be seen."""
+    """Return whether they can be reduced as they are: at a few bytes each further question would be seen."""
     sent, received = send.flags, recv.flags
     return (
         send.ndim == 1 == recv.ndim
         and send.size == recv.size
         and send.dtype == recv.dtype
-        and send.dtype in PLAIN
+        and send.dtype in PLAIN_DTYPES
         and sent.c_contiguous
         and received.c_contiguous
         and received.writeable
@@ -167,7 +165,7 @@ def _vector(given: Any, name: str) -> np.ndarray | None:
     if datatype is not None and (dtype := _dtype(datatype, name)) is None:
         return None
     array = _elements(buffer, dtype, name)
-    if array is None or (array.dtype not in PLAIN and array.dtype.name not in DTYPES):
+    if array is None or (array.dtype not in PLAIN_DTYPES and array.dtype.name not in DTYPES):
         return None
     if not array.dtype.isnative:  # numpy gives it the same name, MPI would add other numbers
         raise TypeError(
@@ -260,7 +258,7 @@ def _array(buffer: Any, name: str) -> np.ndarray | None:
 
 
 def _of_memory(buffer: Any, name: str) -> np.ndarray | None:
-    """Of what has the buffer protocol; None: of elements that numpy does not know, or at addresses of a device."""
+    """Return the memory of a buffer; None: of elements that numpy does not know, or at addresses of a device."""
     try:
         memory = memoryview(buffer)
     except (TypeError, BufferError):
@@ -280,7 +278,10 @@ def _tensor_type() -> Any:
 
 
 def _of_tensor(tensor: Any, name: str) -> np.ndarray | None:
-    """Of a tensor of PyTorch; None: of elements that are not ours. Raises ValueError: no dense one of the processor."""
+    """Return the memory of a tensor of PyTorch; None: of elements that are not ours.
+
+    Raises ValueError: no dense one of the processor.
+    """
     if tensor.device.type != "cpu":
         raise on_device(name, tensor.device.type)
     dtype = str(tensor.dtype).removeprefix("torch.")
@@ -309,7 +310,7 @@ def _as_type(array: np.ndarray | None, dtype: np.dtype, buffer: Any, name: str) 
 
 
 def pass_on(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, op: Any, vectors: Vectors | None) -> None:
-    """`comm.Allreduce` of mpi4py itself, with its results and errors; `vectors`: the buffers are of a type of ours.
+    """Call mpi4py's own `comm.Allreduce`, with its results and errors; `vectors`: the buffers are of a type of ours.
 
     Raises TypeError, in one sentence, for a type that neither side has, and for 'avg', which mpi4py does not have.
     """

@@ -92,10 +92,10 @@ def candidates(
     topology: Topology,
     over_slow_links: bool = False,
 ) -> list[Candidate]:
-    """Those worth a trial, in an order that is the same on all ranks; native is the first.
+    """Return those worth a trial, in an order that is the same on all ranks; native is the first.
 
     With one rank or no element there is nothing to try. Named algorithms are tried wherever these ranks allow them.
-    Over slow links messages are cut into short segments: see `runs.cuts`.
+    Over slow links messages are cut into short segments: see `runs.plan`.
     """
     size, found = len(topology.node_of), list[Candidate]()
     fitting = [algorithm for algorithm in algorithms if algorithm.unmet(size, topology) is None]
@@ -136,7 +136,7 @@ def _ways(
 
 
 def _promising(algorithms: Sequence[Algorithm], shape: Shape, topology: Topology) -> list[Algorithm]:
-    """Those that may be the fastest on a network of any usual kind, by their declared costs; MOST of them.
+    """Return those that may be the fastest on a network of any usual kind, by their declared costs; MOST of them.
 
     Those that use the nodes are tried where there are several, whatever they cost on equal links.
     """

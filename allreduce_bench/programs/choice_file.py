@@ -20,12 +20,12 @@ class ChoiceFile:
         _on_rank_0(comm, path, lambda: self._lookup.append(lookup_of(path, own)))
 
     def chosen(self, comm: MPI.Comm, shape: Shape, topology: Topology) -> Chosen | None:
-        """What it says of a shape; None: nothing of so many ranks. Raises ValueError."""
+        """Return what it says of a shape; None: nothing of so many ranks. Raises ValueError."""
         return _on_rank_0(comm, self.path, lambda: self._lookup[0](shape, topology))
 
 
 def _on_rank_0(comm: MPI.Comm, path: Path, work: Callable[[], Any]) -> Any:
-    """What `work` gives there. Raises ValueError on all ranks, since they wait for it, whatever it raises there."""
+    """Run `work` on rank 0 and broadcast its result. Raises ValueError on all ranks, whatever it raises there."""
     found, refusal = None, ""
     if comm.rank == 0:
         try:

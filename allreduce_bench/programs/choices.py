@@ -106,7 +106,7 @@ def write_choices(path: Path, choices: Iterable[Choice]) -> None:
 
 
 def own_files(algorithms: Iterable[Algorithm]) -> dict[str, OwnFile]:
-    """By the names of algorithms, the users' files that define them. Raises ChoiceError: one cannot be read."""
+    """Return by the names of algorithms the users' files that define them. Raises ChoiceError: one cannot be read."""
     found: dict[str, OwnFile] = {}
     for one in algorithms:
         if one.file:
@@ -120,7 +120,7 @@ def own_files(algorithms: Iterable[Algorithm]) -> dict[str, OwnFile]:
 
 
 def lookup_of(path: Path, own: OwnFiles | None = None) -> Lookup:
-    """What the file, or the folder of a run, says; `own`: the files of algorithms that the program itself names.
+    """Return what the file, or the folder of a run, says; `own`: the files of algorithms that the program itself names.
 
     Raises ChoiceError, RunError, MachineError or OSError.
     """
@@ -171,7 +171,7 @@ def _not_odd(choices: list[Choice]) -> list[Choice]:
 
 
 def _refuse_odd(choice: Choice) -> None:
-    """Raises JsonError where the values of fields contradict each other."""
+    """Raise JsonError where the values of fields contradict each other."""
     if (choice.algorithm == NATIVE) != (choice.executor == NATIVE):
         raise JsonError(f"algorithm {choice.algorithm!r:.40} with the executor {choice.executor}")
     if (choice.window is not None) != (choice.executor in PIPELINED):
@@ -180,7 +180,7 @@ def _refuse_odd(choice: Choice) -> None:
 
 
 def _refuse_code(path: Path, choice: Choice, own: OwnFiles) -> None:
-    """Raises ChoiceError for an algorithm of neither this package nor a file that the program names, unchanged."""
+    """Raise ChoiceError for an algorithm of neither this package nor a file that the program names, unchanged."""
     name, file = choice.algorithm, own.get(choice.algorithm)
     if file is None and (name == NATIVE or name in builtin()):
         return
@@ -247,12 +247,12 @@ def _tell_losses(folder: "RunFolder") -> None:
 
 
 def _layout(ranks: int, nodes: int | None) -> str:
-    """As `Topology.describe`, where nodes are filled evenly; a run does not say more."""
+    """Describe the nodes as `Topology.describe` does, where nodes are filled evenly; a run does not say more."""
     return f"{nodes}x{ranks // nodes}" if nodes and ranks % nodes == 0 else ""
 
 
 def _nearest(choices: list[Choice]) -> Lookup:
-    """Of the choices for these ranks on nodes like these the one of the nearest size, of the same type if there is."""
+    """Find the choice of the nearest size for these ranks on nodes like these, of the same type if there is."""
 
     def lookup(shape: Shape, topology: Topology) -> Chosen | None:
         size = len(topology.node_of)

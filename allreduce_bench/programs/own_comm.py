@@ -1,12 +1,11 @@
-"""What messages cost between nodes, from a few exchanges, and what a schedule would take by that: for first calls.
+"""The communicator of ours that belongs to one of the program's, and what messages cost on it.
+
+There is one beside each of the program's, however many ways there are to call it. A library has some thousand
+communicators, and each takes memory. So ours is made where the first all-reduce is prepared, not before; what native
+runs takes none. It is freed with the program's, or with the last that uses it.
 
 Over slow links one call of an algorithm that does not fit costs more than all that is gained later. So where ranks lie
-on several nodes, the first long call goes by the model: alpha for each message, beta for each byte.
-
-The communicator of ours that belongs to one of the program's: one, however many ways there are to call it.
-
-A library has some thousand communicators, and each takes memory. So ours is made where the first all-reduce is
-prepared, not before; what native runs takes none. It is freed with the program's, or with the last that uses it.
+on several nodes, the first long call goes by a model: alpha for each message, beta for each byte, from a few exchanges.
 """
 
 import time
@@ -21,10 +20,15 @@ from ..measuring.context import nodes_of
 from ..schedule.algorithm import Cost
 from .bound import Site
 
+# Links: how they are measured, and which are slow
 LONG_NBYTES = 256 * 1024  # a vector: of shorter ones a wrong guess costs less than the exchanges
 PROBE_NBYTES = 64 * 1024
-SLOW_S_PER_BYTE = 1e-9  # a link of less than 1 GB/s: what is sent over it is cut into short segments
-TAG = 1
+PROBE_TAG = 1
+SLOW_LINK_S_PER_BYTE = 1e-9  # a link of less than 1 GB/s: what is sent over it is cut into short segments
+
+# Attributes of a communicator, once there are any
+_comm_keyval: list[int] = []  # ours beside it
+_watch_keyval: list[int] = []  # those that `watch` it
 
 
 class Links(NamedTuple):
@@ -36,31 +40,7 @@ class Links(NamedTuple):
     @property
     def are_slow(self) -> bool:
         """Whether the bytes are what takes the time."""
-        return self.s_per_byte > SLOW_S_PER_BYTE
-
-
-def measured(comm: MPI.Comm) -> Links:
-    """Exchanges of all ranks of `comm` around a ring: 8 bytes, then PROBE_NBYTES."""
-    rank, size = comm.rank, comm.size
-    times = np.empty(3)
-    for number, nbytes in enumerate((8, 8, PROBE_NBYTES)):  # the first one connects
-        sent, received = np.zeros(nbytes, np.uint8), np.empty(nbytes, np.uint8)
-        comm.Barrier()
-        begun = time.perf_counter()
-        comm.Sendrecv(sent, (rank + 1) % size, TAG, received, (rank - 1) % size, TAG)
-        times[number] = time.perf_counter() - begun
-    comm.Allreduce(MPI.IN_PLACE, times, MPI.MAX)
-    _, alpha_s, long_s = times.tolist()
-    return Links(alpha_s, max(0.0, long_s - alpha_s) / PROBE_NBYTES)
-
-
-def price_s(cost: Cost, itemsize: int, links: Links) -> float:
-    """Seconds of what an algorithm declares: its messages one after the other."""
-    return cost.messages * links.alpha_s + cost.elements * itemsize * links.s_per_byte
-
-
-_keyval: list[int] = []  # of the attribute, once there is one
-_keyval_of_watch: list[int] = []  # of that of `watch`
+        return self.s_per_byte > SLOW_LINK_S_PER_BYTE
 
 
 class OwnComm:
@@ -77,7 +57,7 @@ class OwnComm:
         self._held_by.add(user)
 
     def free(self) -> None:
-        """All ranks together: what its users hold goes first."""
+        """Free it, all ranks together: what its users hold goes first."""
         for user in list(self._held_by):
             user.let_go()
         if self.site is not None and not MPI.Is_finalized():
@@ -86,7 +66,7 @@ class OwnComm:
 
 
 def own_comm(around: MPI.Comm) -> OwnComm:
-    """What is kept with `around`; made, on all ranks together, where one of them has nothing.
+    """Return what is kept with `around`; make it, on all ranks together, where one of them has nothing.
 
     A rank that left by an exception did not count itself out, and still has what the others freed. Where MPI has no
     communicators left, which its ranks find together, there is none from then on.
@@ -104,17 +84,17 @@ def own_comm(around: MPI.Comm) -> OwnComm:
 
 def watch(around: MPI.Comm, user: Any) -> None:
     """Call `user.end_with_communicator()` when `around` is freed, by whatever object of its handle."""
-    if not _keyval_of_watch:
-        _keyval_of_watch.append(MPI.Comm.Create_keyval(delete_fn=_end))
-    users: Any = around.Get_attr(_keyval_of_watch[0])
+    if not _watch_keyval:
+        _watch_keyval.append(MPI.Comm.Create_keyval(delete_fn=_end))
+    users: Any = around.Get_attr(_watch_keyval[0])
     if users is None:
         users = WeakSet()
-        around.Set_attr(_keyval_of_watch[0], users)
+        around.Set_attr(_watch_keyval[0], users)
     users.add(user)
 
 
 def leave(around: MPI.Comm) -> None:
-    """All ranks together: one that joined needs it no longer; the last one frees it."""
+    """Leave it, all ranks together: one that joined needs it no longer; the last one frees it."""
     kept: Any = around.Get_attr(_key()) if around else None
     if kept is None:
         return
@@ -138,9 +118,9 @@ def _duplicate(around: MPI.Comm) -> Site | None:
 
 
 def _key() -> int:
-    if not _keyval:
-        _keyval.append(MPI.Comm.Create_keyval(delete_fn=_freed))
-    return _keyval[0]
+    if not _comm_keyval:
+        _comm_keyval.append(MPI.Comm.Create_keyval(delete_fn=_freed))
+    return _comm_keyval[0]
 
 
 def _end(comm: MPI.Comm, keyval: int, users: "WeakSet[Any]") -> None:
@@ -151,3 +131,23 @@ def _end(comm: MPI.Comm, keyval: int, users: "WeakSet[Any]") -> None:
 def _freed(comm: MPI.Comm, keyval: int, kept: OwnComm) -> None:
     """The program's communicator is being freed, on all ranks; at the end of MPI nothing is left to be freed."""
     kept.free()
+
+
+def measured_links(comm: MPI.Comm) -> Links:
+    """Measure exchanges of all ranks of `comm` around a ring: 8 bytes, then PROBE_NBYTES."""
+    rank, size = comm.rank, comm.size
+    times = np.empty(3)
+    for number, nbytes in enumerate((8, 8, PROBE_NBYTES)):  # the first one connects
+        sent, received = np.zeros(nbytes, np.uint8), np.empty(nbytes, np.uint8)
+        comm.Barrier()
+        begun = time.perf_counter()
+        comm.Sendrecv(sent, (rank + 1) % size, PROBE_TAG, received, (rank - 1) % size, PROBE_TAG)
+        times[number] = time.perf_counter() - begun
+    comm.Allreduce(MPI.IN_PLACE, times, MPI.MAX)
+    _, alpha_s, long_s = times.tolist()
+    return Links(alpha_s, max(0.0, long_s - alpha_s) / PROBE_NBYTES)
+
+
+def price_s(cost: Cost, itemsize: int, links: Links) -> float:
+    """Predict the seconds of what an algorithm declares: its messages one after the other."""
+    return cost.messages * links.alpha_s + cost.elements * itemsize * links.s_per_byte

@@ -33,16 +33,18 @@ from .buffers import operation_of, pass_on, vectors_of
 from .candidates import AUTO, PYTHON, Candidate, algorithms_of, candidates, executors_here, words_of
 from .choice_file import ChoiceFile
 from .choices import NO_FILE, PROGRAM, Choice, ChoiceError, Chosen, OwnFile, own_files, write_choices
-from .own_comm import LONG_NBYTES, Links, OwnComm, leave, measured, own_comm, price_s, watch
+from .own_comm import LONG_NBYTES, Links, OwnComm, leave, measured_links, own_comm, price_s, watch
 from .settling import Settling
 
+# Errors
 FREED = "Allreduce: the communicator was freed"
 NO_COMM = "this MPI has no communicator left to prepare anything on"
 
-
+# Limits of what is kept, and what the compiler takes
 MOST_SHAPES = 1024  # of which something is known; beyond, what was not called for longest is forgotten
 MOST_STEPS = 16384  # of one rank, of all shapes that are prepared: a step takes about 300 bytes
 COMPILER_S = 1.0  # to load numba and what it has compiled before
+
 IN_PLACE = MPI.IN_PLACE  # found sooner
 
 
@@ -81,7 +83,7 @@ def kind_of(comm: MPI.Comm) -> Any:
 
 
 def _arguments(words: Sequence[str], executor: str, choice: "str | Path | None", check: bool) -> str:
-    """What all ranks have to ask for alike; of those that are not the default, too."""
+    """Return what all ranks have to ask for alike; of those that are not the default, too."""
     named = f"algorithm={','.join(words)} executor={executor}"
     return f"{named}{'' if choice is None else f' choice={choice}'}{' check=True' if check else ''}"
 
@@ -175,7 +177,7 @@ class PreparedAllreduces:
         settling.call(send, recv)
 
     def _checked(self, key: tuple[int, np.dtype, str]) -> Settling:
-        """What is kept for a shape, compared over all ranks where that is wanted; new if there is nothing.
+        """Return what is kept for a shape, compared over all ranks where that is wanted; new if there is nothing.
 
         Raises as `__call__`.
         """
@@ -211,7 +213,7 @@ class PreparedAllreduces:
             raise ValueError(f"{reason}; make a new one")
 
     def choices(self) -> list[Choice]:
-        """What is settled so far, by size; the same on all ranks."""
+        """Return what is settled so far, by size; the same on all ranks."""
         settled = sorted((one.shape, one.settled) for one in self._known.values() if one.settled is not None)
         site, ranks = self._own.site if self._own else None, self.around.size
         layout = (site.topology if site else self._nodes_by_name).describe()
@@ -227,12 +229,12 @@ class PreparedAllreduces:
         ]
 
     def _placement(self, shape: Shape, candidate: Candidate) -> str:
-        """Where vectors lay when the candidate was chosen: as the file says, from which it is."""
+        """Say where vectors lay when the candidate was chosen: as the file says, from which it is."""
         chosen = self._from_file.get(shape)
         return chosen.placement if chosen and chosen.candidate == candidate else PROGRAM
 
     def calls_of_trials(self) -> dict[Shape, int]:
-        """For each shape the calls that were part of a trial so far, later ones included."""
+        """Return for each shape the calls that were part of a trial so far, later ones included."""
         return {settling.shape: settling.trial_calls for settling in self._known.values()}
 
     def save(self, path: "str | Path") -> None:
@@ -269,11 +271,11 @@ class PreparedAllreduces:
             self.let_go()
 
     def octave_of(self, shape: Shape) -> Octave:
-        """What the lengths of the octave of `shape` share."""
+        """Return what the lengths of the octave of `shape` share."""
         return self._octaves.setdefault((shape.nbytes.bit_length(), shape.dtype, shape.op), Octave())
 
     def candidates_of(self, shape: Shape) -> list[Candidate]:
-        """Those worth a trial, on all ranks; the most promising first, where the links say which that is."""
+        """Return those worth a trial, on all ranks; the most promising first, where the links say which that is."""
         if self._algorithms is None:
             self._algorithms = self._found(self._words)
         if self.budget.is_endless:
@@ -286,7 +288,7 @@ class PreparedAllreduces:
         if not self._goes_by_model(shape):
             return candidates(self._words, self._algorithms.values(), executors, shape, topology)
         if self._links is None:
-            self._links = measured(self._site().comm)
+            self._links = measured_links(self._site().comm)
         slow = self._links.are_slow
         found = candidates(self._words, self._algorithms.values(), executors, shape, topology, slow)
         return self._by_price(found, shape, self._links)
@@ -319,7 +321,7 @@ class PreparedAllreduces:
         return reason
 
     def _goes_by_model(self, shape: Shape) -> bool:
-        """Whether a wrong guess at the first call could cost more than to look at the links."""
+        """Return whether a wrong guess at the first call could cost more than to look at the links."""
         return self._is_spread and shape.nbytes >= LONG_NBYTES and self._words == [AUTO]
 
     def _by_price(self, found: list[Candidate], shape: Shape, links: Links) -> list[Candidate]:
@@ -336,7 +338,7 @@ class PreparedAllreduces:
         return [*ordered[:1], *ordered[-1:], *ordered[1:-1]]
 
     def _new(self, shape: Shape) -> Settling:
-        """What a shape runs at first. Raises ValueError where nothing can run."""
+        """Return what a shape runs at first. Raises ValueError where nothing can run."""
         if shape.op == "avg" and not is_float(shape.dtype):
             raise ValueError(f"Allreduce: avg of {shape.dtype}; expected a type of floating point")
         teach_numpy(shape.dtype)
@@ -399,7 +401,7 @@ class PreparedAllreduces:
         return site
 
     def _chosen(self, shape: Shape) -> Candidate | None:
-        """What the file says; None: it says nothing of these ranks, which rank 0 says, or there is none."""
+        """Return what the file says; None: it says nothing of these ranks, which rank 0 says, or there is none."""
         if self._choice_file is None:
             return None
         topology = self._site().topology

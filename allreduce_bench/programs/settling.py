@@ -1,23 +1,8 @@
-"""When the times of a settled choice leave their own band. Pure: times in, yes or no out.
+"""What one shape runs: the first candidate at first, others on trial where the budget allows it, then what is settled.
 
-A rank's own time holds its waiting for ranks that come later. The last one to come waits for nobody: the least of the
-times of one call over all ranks is free of that, and the ranks need to exchange it only once a window. Of a window of
-short calls only the last ones are timed: to read a clock would be seen.
-
-Which of several candidates is the fastest, found on calls of the program: successive halving. Pure.
-
-The candidates take turns, so that what changes in the meantime meets all of them. The first round leaves out those that
-took four times as long as the best; each later one the worse half, too (Jamieson and Talwalkar, AISTATS 2016, for the
-halving; the numbers of calls are ours). Where a turn has several calls, the first one is not counted: it opens
-connections, and finds the caches as another candidate left them.
-
-Times of short calls are exchanged once a round. Those of long ones are exchanged at each call: whoever is clearly
-behind is given up after the call that shows it.
-
-What one shape runs: the first candidate at first, others on trial where the budget allows it, then what is settled.
-
-A length that comes back is looked at now and then: is it worth a trial, or has another length of its octave settled
-already? What is settled is tried anew when its times leave their band. Every decision rests on what all ranks know.
+A length that comes back is looked at now and then: is it worth a trial (`Trial`), or has another length of its octave
+settled already? What is settled is tried anew when its times leave their band (`Band`). Every decision rests on what
+all ranks know. `Band` and `Trial` are pure: times in, decisions out.
 """
 
 import sys
@@ -35,23 +20,45 @@ from .bound import Bound, Native
 from .budget import Budget, Octave
 from .candidates import Candidate
 
+# Band
 # Calls of a window, of calls shorter than so many seconds: looking costs them 1 %
 WINDOWS = ((1e-5, 1024), (1e-4, 256), (1e-3, 64))
-TIMED = 16  # calls of a window: its last ones; of longer calls all
+TIMED_CALLS = 16  # calls of a window: its last ones; of longer calls all
 # Of the median, up or down: half the width of the band at least and at most. Twice the time is always outside
-FACTOR, MOST_FACTOR = 1.5, 1.8
+BAND_FACTOR, MOST_BAND_FACTOR = 1.5, 1.8
 PATIENCE, MOST_PATIENCE = 2, 16  # windows in a row outside of it
+
+# Trial: limits and what leaves a candidate out
+LONG_S = 1e-3  # a call that takes as long is a long one
+LAST_CANDIDATES = 2  # candidates in the last round
+CLEARLY_SLOWER, CLEARLY_SLOWER_AT_FIRST = (
+    2.0,
+    4.0,
+)  # times the best: whoever takes longer is no longer tried; two times may be luck
+LONG_SLOWER, LONG_SLOWER_AT_FIRST = 1.3, 1.6  # likewise of long calls, whose times vary less
+TIE_SHARE = 0.02  # relative: of those as near as this the one that was named first
+EXPECTED_UNTRIED = 2.0  # times the best: what is expected of a candidate that was not tried
+
+# When a shape is looked at
+IN_VAIN = 1.1  # times the new choice: a trial that finds the former one as near as this was in vain
+FIRST_LOOK, FIRST_LOOK_LONG, FIRST_LOOK_LONG_NBYTES = 8, 4, 2**20  # calls of a length, and of one of so many bytes
+MOST_BETWEEN = 1024  # calls between two looks
+FOR_EVER = sys.maxsize  # calls
 
 
 class Band:
     """The band of one choice whose calls take about `call_s`; its first window says where the band lies.
 
+    A rank's own time holds its waiting for ranks that come later. The last one to come waits for nobody: the least of
+    the times of one call over all ranks is free of that, and the ranks need to exchange it only once a window. Of a
+    window of short calls only the last ones are timed: to read a clock would be seen.
+
     `patience`: after so many windows outside of the band the choice is to be tried anew.
     """
 
     def __init__(self, call_s: float, patience: int = PATIENCE):
-        self.window = next((calls for limit_s, calls in WINDOWS if call_s < limit_s), TIMED)
-        self.untimed = self.window - TIMED  # calls at the beginning of a window
+        self.window = next((calls for limit_s, calls in WINDOWS if call_s < limit_s), TIMED_CALLS)
+        self.untimed = self.window - TIMED_CALLS  # calls at the beginning of a window
         self.patience = patience
         self.typical_s = call_s  # of the last window
         self.limits_s: tuple[float, float] | None = None  # seconds; None: the first window is not over
@@ -66,19 +73,19 @@ class Band:
     def take(self, time_s: float) -> np.ndarray | None:
         """Note the time of a timed call on this rank, seconds; at the end of a window its times [call]."""
         self._taken.append(time_s)
-        if len(self._taken) < TIMED:
+        if len(self._taken) < TIMED_CALLS:
             return None
         times, self._taken = np.array(self._taken), []
         return times
 
     def is_left(self, times: np.ndarray) -> bool:
-        """Whether the choice is to be tried anew, by the least times over all ranks of a window, seconds [call]."""
+        """Return whether to try the choice anew, by the least times over all ranks of a window, seconds [call]."""
         ordered = sorted(times.tolist())  # quicker than numpy for so few
         low, typical, high = (ordered[len(ordered) * quarter // 4] for quarter in (1, 2, 3))
         self.typical_s = typical
         if self.limits_s is None:
             spread = high / low if low > 0 else 1.0
-            factor = min(max(FACTOR, spread**2), MOST_FACTOR)
+            factor = min(max(BAND_FACTOR, spread**2), MOST_BAND_FACTOR)
             self.limits_s = typical / factor, typical * factor
             return False
         is_inside = self.limits_s[0] <= typical <= self.limits_s[1]
@@ -98,17 +105,16 @@ class Round(NamedTuple):
         return self.calls * self.turns
 
 
-SHORT = (Round(3), Round(4, 2), Round(4, 4), Round(4, 8))  # times of short calls vary more; more of them cost little
-LONG = (Round(1), Round(1, 4), Round(1, 6), Round(1, 12))
-LONG_S = 1e-3  # no longer a short call
-LAST = 2  # candidates in the last round
-CLEAR, CLEAR_AT_FIRST = 2.0, 4.0  # times the best: whoever takes longer is no longer tried; two times may be luck
-BEHIND, BEHIND_AT_FIRST = 1.3, 1.6  # the same of long calls, whose times vary less
-TIE = 0.02  # relative: of those as near as this the one that was named first
-UNKNOWN = 2.0  # times the best: what is expected of a candidate that was not tried
+SHORT_ROUNDS = (
+    Round(3),
+    Round(4, 2),
+    Round(4, 4),
+    Round(4, 8),
+)  # times of short calls vary more; more of them cost little
+LONG_ROUNDS = (Round(1), Round(1, 4), Round(1, 6), Round(1, 12))
 
 
-def most_calls(candidates: int, rounds: Iterable[Round] = SHORT) -> int:
+def most_calls(candidates: int, rounds: Iterable[Round] = SHORT_ROUNDS) -> int:
     """The number of calls after which a trial of so many candidates is over at the latest."""
     total = 0
     for number, one in enumerate(rounds if candidates > 1 else ()):
@@ -118,11 +124,19 @@ def most_calls(candidates: int, rounds: Iterable[Round] = SHORT) -> int:
 
 
 def _half(candidates: int) -> int:
-    return max(LAST, ceil(candidates / 2))
+    return max(LAST_CANDIDATES, ceil(candidates / 2))
 
 
 class Trial:
-    """A trial of candidates 0, 1, …; the same on all ranks, if all tell `decide` the same times.
+    """A trial of candidates 0, 1, … by successive halving; the same on all ranks, if all tell `decide` the same times.
+
+    The candidates take turns, so that what changes in the meantime meets all of them. The first round leaves out those
+    that took four times as long as the best; each later one the worse half, too (Jamieson and Talwalkar, AISTATS 2016,
+    for the halving; the numbers of calls are ours). Where a turn has several calls, the first one is not counted: it
+    opens connections, and finds the caches as another candidate left them.
+
+    Times of short calls are exchanged once a round. Those of long ones are exchanged at each call: whoever is clearly
+    behind is given up after the call that shows it.
 
     `guesses_s` are times that are known without a trial, candidate -> seconds; they only say what a turn may cost.
     """
@@ -130,7 +144,7 @@ class Trial:
     def __init__(self, candidates: int, is_long: bool = False, guesses_s: Mapping[int, float] | None = None):
         self.left = list(range(candidates))
         self.calls = 0  # so far, in all rounds
-        self._rounds, self._number, self._is_long = LONG if is_long else SHORT, 0, is_long
+        self._rounds, self._number, self._is_long = LONG_ROUNDS if is_long else SHORT_ROUNDS, 0, is_long
         self._guesses_s = dict(guesses_s or {})
         self._times: list[list[float]] = [[] for _ in range(candidates)]  # that count
         self._turns = self._turns_of_round()  # candidates, of the turns that are to come
@@ -167,7 +181,7 @@ class Trial:
         best_s = self.typical_s(self.best)
         if best_s == inf:
             return 0.0
-        expected = (min(self.typical_s(one), UNKNOWN * best_s) if not self._times[one] else self.typical_s(one)
+        expected = (min(self.typical_s(one), EXPECTED_UNTRIED * best_s) if not self._times[one] else self.typical_s(one)
                     for one in self.coming)  # fmt: skip
         return sum(max(0.0, time_s - best_s) for time_s in expected) * self._calls_of_turn
 
@@ -179,13 +193,13 @@ class Trial:
         return np.array([time_s for _, time_s in self._taken]) if is_over else None
 
     def decide(self, times: np.ndarray) -> None:
-        """Who is left, by the times of the last calls over all ranks, seconds [call]."""
+        """Return who is left, by the times of the last calls over all ranks, seconds [call]."""
         for call, ((one, _), time_s) in enumerate(zip(self._taken, times.tolist())):
             if self._calls_of_turn == 1 or call % self._calls_of_turn:
                 self._times[one].append(time_s)
         last, self._taken, self._turns = self._taken[-1][0], [], self._turns[len(self.coming) :]
         if self._is_long:
-            clear = BEHIND if self._number else BEHIND_AT_FIRST
+            clear = LONG_SLOWER if self._number else LONG_SLOWER_AT_FIRST
             if self.typical_s(last) > clear * self.typical_s(self.best):
                 self.drop(last)
         if not self._turns and self.winner is None:
@@ -213,21 +227,15 @@ class Trial:
     def _end_round(self) -> None:
         ranked = sorted(self.left, key=self.typical_s)
         best_s = self.typical_s(ranked[0])
-        clear = CLEAR if self._number else CLEAR_AT_FIRST
+        clear = CLEARLY_SLOWER if self._number else CLEARLY_SLOWER_AT_FIRST
         if self._number:
             ranked = ranked[: _half(len(ranked))]
         self._number += 1
         if self._number == len(self._rounds):
-            self.left = [min(one for one in ranked if self.typical_s(one) <= best_s * (1 + TIE))]
+            self.left = [min(one for one in ranked if self.typical_s(one) <= best_s * (1 + TIE_SHARE))]
             return
         self.left = sorted(one for one in ranked if self.typical_s(one) <= clear * best_s)
         self._turns = self._turns_of_round()
-
-
-VAIN = 1.1  # times the new choice: a trial that finds the former one as near as this was in vain
-FIRST_LOOK, FIRST_LOOK_LONG, LONG_NBYTES = 8, 4, 2**20  # calls of a length, and of one of so many bytes
-MOST_BETWEEN = 1024  # calls between two looks
-FOR_EVER = sys.maxsize  # calls
 
 
 class Home(Protocol):
@@ -244,19 +252,19 @@ class Home(Protocol):
         """Those to try: more of them once the budget pays for the compiler."""
 
     def octave_of(self, shape: Shape) -> Octave:
-        """What its lengths share."""
+        """Return what its lengths share."""
 
     def meets(self, shape: Shape) -> bool:
         """Compare `shape` over all ranks; whether anything can be prepared. Raises ValueError, NotTogether."""
 
     def candidates_of(self, shape: Shape) -> list[Candidate]:
-        """Those worth a trial; the most promising first."""
+        """Return those worth a trial; the most promising first."""
 
     def bind(self, shape: Shape, candidate: Candidate, needs_bits: bool) -> Bound | Native:
         """A candidate, ready to run. Raises AlgorithmError."""
 
     def load_compiler(self) -> None:
-        """Once the budget pays for it."""
+        """Load the compiler, once the budget pays for it."""
 
 
 class Settling:
@@ -272,7 +280,7 @@ class Settling:
         self._untimed = FOR_EVER if is_fixed else 0  # calls, until the next one that is looked at
         self._is_settled = is_fixed
         self._calls, self._own_s = 0, 0.0  # until it is prepared
-        self._next_look = FIRST_LOOK if shape.nbytes < LONG_NBYTES else FIRST_LOOK_LONG
+        self._next_look = FIRST_LOOK if shape.nbytes < FIRST_LOOK_LONG_NBYTES else FIRST_LOOK_LONG
         if home.budget.is_endless:
             self._next_look = 1
         self._trial: Trial | None = None
@@ -294,7 +302,7 @@ class Settling:
         return self._chosen.steps + sum(bound.steps for bound in self._bound.values())
 
     def call(self, send: np.ndarray, recv: np.ndarray) -> None:
-        """Once, on all ranks; in place both are the same."""
+        """Call it once, on all ranks; in place both are the same."""
         if self._untimed > 0:
             self._untimed -= 1
             self._run(send, recv)
@@ -309,7 +317,7 @@ class Settling:
                 self._look_at_band(self._band, times)
 
     def begin_trial(self, candidates: Sequence[Candidate], is_long: bool, guess_s: float | None = None) -> None:
-        """From the next call on; `guess_s` is what a call of the present choice takes, if that is known."""
+        """Begin at the next call; `guess_s` is what a call of the present choice takes, if that is known."""
         self._candidates, self._executors = list(candidates), self._home.executors
         if self._chosen.candidate not in self._candidates:
             self._candidates.append(self._chosen.candidate)
@@ -327,7 +335,7 @@ class Settling:
             bound.close()
 
     def _call_unknown(self, send: np.ndarray, recv: np.ndarray) -> None:
-        """Nothing is settled; the time is this rank's own until the next look."""
+        """Call while nothing is settled; the time is this rank's own until the next look."""
         begun = perf_counter()
         self._run(send, recv)
         time_s = perf_counter() - begun
@@ -340,7 +348,7 @@ class Settling:
             self._look()
 
     def _look(self) -> None:
-        """Whether to prepare something: by the least times over all ranks, which hold no waiting for others."""
+        """Return whether to prepare something: by the least times over all ranks, which hold no waiting for others."""
         budget, octave = self._home.budget, self._octave
         self._next_look += min(max(FIRST_LOOK_LONG, self._calls // 2), MOST_BETWEEN)
         times = np.array([self._own_s / self._calls, octave.untimed_s, budget.untimed_s])
@@ -356,7 +364,7 @@ class Settling:
             self.begin_trial(candidates, typical_s >= LONG_S, typical_s)
 
     def _take_over(self, choice: Candidate, typical_s: float) -> None:
-        """What another length of the octave has settled on."""
+        """Take over what another length of the octave has settled on."""
         if choice.executor != self._chosen.candidate.executor or choice.algorithm != self._chosen.candidate.algorithm:
             if not self._may_spend(self._home.budget.preparing_s) or not self._home.meets(self.shape):
                 return
@@ -412,7 +420,7 @@ class Settling:
             self._take(self._bound[trial.best])
 
     def _goes_on(self, trial: Trial) -> bool:
-        """Whether the next calls may be part of the trial, whose candidates are then prepared; else the best runs."""
+        """Return whether the next calls may be part of the trial; prepare its candidates then, else run the best."""
         coming = [one for one in dict.fromkeys(trial.coming) if one not in self._bound]
         budget, best_s = self._home.budget, trial.typical_s(trial.best)
         if best_s < inf and not self._may_spend(trial.loss_s + len(coming) * budget.preparing_s):
@@ -435,7 +443,7 @@ class Settling:
             except AlgorithmError:
                 trial.drop(coming[0])
                 continue
-            if any(_key(other) == _key(bound) for other in self._bound.values()):
+            if any(_what_runs(other) == _what_runs(bound) for other in self._bound.values()):
                 trial.drop(coming[0])  # on two ranks several algorithms make the same steps
             else:
                 self._bound[coming[0]] = bound
@@ -450,7 +458,7 @@ class Settling:
     def _settle(self, trial: Trial, winner: int) -> None:
         typical_s = trial.typical_s(winner)
         was_left = self._band is not None
-        is_vain = was_left and trial.typical_s(self._former) <= VAIN * typical_s
+        is_vain = was_left and trial.typical_s(self._former) <= IN_VAIN * typical_s
         self._patience = min(2 * self._patience, MOST_PATIENCE) if is_vain else PATIENCE
         self._take(self._bound[winner])
         for bound in self._bound.values():
@@ -461,7 +469,7 @@ class Settling:
         self._hold(typical_s)
 
     def _hold(self, typical_s: float) -> None:
-        """From now on only the band is looked at."""
+        """Hold what runs: from now on only the band is looked at."""
         self._run, self._is_settled = self._chosen.run, True
         self._executors = self._octave.executors or self._executors
         self._band = Band(typical_s, self._patience)
@@ -482,7 +490,7 @@ class Settling:
             self._untimed = band.untimed
 
 
-def _key(bound: "Bound | Native") -> tuple:
+def _what_runs(bound: "Bound | Native") -> tuple:
     """Two with the same run the same."""
     candidate = bound.candidate
     return candidate.executor, candidate.window, bound.digest or candidate.algorithm

@@ -116,7 +116,7 @@ def mpi_allreduce_hook(
 
 
 def _refuse_other_worlds(process_group: Any, comm: MPI.Comm) -> None:
-    """Raises HookError, on all processes, where MPI's ranks are not torch's, or MPI allows no thread."""
+    """Raise HookError, on all processes, where MPI's ranks are not torch's, or MPI allows no thread."""
     if not dist.is_initialized():
         raise HookError("torch.distributed is not initialised; call torch.distributed.init_process_group before")
     if comm == MPI.COMM_NULL or dist.get_rank(process_group) < 0:

@@ -5,8 +5,7 @@ from importlib import import_module
 DTYPES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8, "int32": 4, "int64": 8}  # bytes of an element
 PRECISION = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}  # significant bits, the hidden one included
 PACKAGE_OF = {"bfloat16": "ml_dtypes"}  # what teaches numpy the types that it does not have
-# How many ranks' sums stay exact in any order, with the inputs of `measuring.vectors`.
-# avg: 16 bits hold p itself up to here.
+# How many ranks' sums stay exact in any order, with the vectors of `measuring.vectors`; avg: 16 bits hold p up to here.
 MOST_RANKS = {("float16", "sum"): 16384, ("float16", "avg"): 2048, ("bfloat16", "sum"): 1024, ("bfloat16", "avg"): 256}
 MOST_RANKS |= {("float32", "sum"): 15000, ("float32", "avg"): 15000}
 

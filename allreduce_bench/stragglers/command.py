@@ -86,7 +86,7 @@ def stragglers(sources, communicator, step, trace, fail, format_, no_limit) -> N
 def _named(
     sources: tuple[Path, ...], communicator: str | None, step_s: float | None
 ) -> "tuple[list[Named], list[Progress]]":
-    """What the arrivals of all sources say, and their counts of calls; what was left out of them goes to stderr."""
+    """Judge the arrivals of all sources, and their counts of calls; say on stderr what was left out of them."""
     from ..importers import LogNote, LogWarning
     from .document import Named
     from .sentences import judged
@@ -112,7 +112,7 @@ def _write_trace(named: "list[Named]", path: Path) -> None:
 
 
 def _say_nothing(sources: tuple[Path, ...]) -> None:
-    """Raises OneLineError: the runs hold no arrivals."""
+    """Raise OneLineError: the runs hold no arrivals."""
     from .sentences import HOW_TO_MEASURE
 
     raise OneLineError(f"{sources[0]}: nothing is known of who arrives late; {HOW_TO_MEASURE}")

@@ -1,7 +1,4 @@
-"""What counts of collective calls say of ranks, in `stragglers --format json`, and its JSON Schema's contents.
-
-`stragglers --format json`: what arrivals say of every rank, as one object, and its JSON Schema's contents.
-"""
+"""`stragglers --format json`: what arrivals and counts of calls say of every rank, and its JSON Schema."""
 
 import json
 from collections.abc import Iterable
@@ -13,7 +10,17 @@ from .progress import DEAD, NO_MEMBER, NO_RECORD, UNRESPONSIVE, Count, Progress
 from .progress_sentences import progress_sentences
 from .sentences import Judged, name_of, verdict_sentences
 
-RANKS = items(whole(), "numbers of ranks")
+# Of arrivals: fields of a report, of all and of each rank
+SCHEMA = "urn:allreduce-bench:stragglers:2"
+SECONDS = ("step_s", "undisturbed_s", "idle_rank_s", "saved_s")
+SHARES = (
+    *("wait_share", "waiting_share", "lasting_share", "unexplained_share", "cost_share"),
+    *("clock_share", "noise_share", "spread_share", "worth_steps", "steps_needed"),
+)
+OF_RANKS = ("p_value", "slower_by", "z", "caused_s", "suffered_s")
+
+# Of counts of calls: JSON Schema
+RANK_NUMBERS = items(whole(), "numbers of ranks")
 COUNT = fields(
     {
         "collective": text("which calls are counted; empty: all collective calls of the group"),
@@ -26,9 +33,9 @@ HELD = fields(
         "number": whole("number of the call in its group"),
         "collective": text("which it is, such as all_reduce"),
         "nbytes": or_null(whole("vector of a rank; unit: bytes; null: not known")),
-        "waiting": RANKS | {"description": "ranks that have entered it and not left"},
-        "absent": RANKS | {"description": "ranks with a record that have not entered it"},
-        "started": RANKS | {"description": "of those waiting: where the GPU is known to have begun it"},
+        "waiting": RANK_NUMBERS | {"description": "ranks that have entered it and not left"},
+        "absent": RANK_NUMBERS | {"description": "ranks with a record that have not entered it"},
+        "started": RANK_NUMBERS | {"description": "of those waiting: where the GPU is known to have begun it"},
     }
 )
 PROGRESS = fields(
@@ -36,7 +43,7 @@ PROGRESS = fields(
         "path": text("the file, or the first of them"),
         "kind": text("what it is: flight-recorder, nccl-ras"),
         "group": text("process group or communicator"),
-        "members": RANKS,
+        "members": RANK_NUMBERS,
         "verdict": items(text(), "sentences, what matters most first"),
         "counts": items(COUNT, "calls of each kind"),
         "behind": by_name(whole(), "of each rank that is behind: by how many calls of a kind, at most"),
@@ -46,46 +53,14 @@ PROGRESS = fields(
         ),
         "held": items(HELD, "the earliest calls that some ranks have entered and not every rank has left"),
         "unlike": items(
-            fields({"number": whole("number of the call"), "done": by_name(RANKS, "what is done -> by which ranks")}),
+            fields(
+                {"number": whole("number of the call"), "done": by_name(RANK_NUMBERS, "what is done -> by which ranks")}
+            ),
             "the earliest calls in which ranks do not do the same",
         ),
         "failed": by_name(text(), "of each rank that reports one: its error"),
     }
 )
-
-
-def progress_object(progress: Progress) -> dict[str, Any]:
-    """One group, as PROGRESS describes it."""
-    return {
-        "path": progress.path,
-        "kind": progress.kind,
-        "group": progress.group,
-        "members": list(progress.members),
-        "verdict": progress_sentences(progress),
-        "counts": [_count(count) for count in progress.counts],
-        "behind": _named(progress.behind),
-        "missing": [one._asdict() for one in progress.missing],
-        "held": [call._asdict() for call in progress.held],
-        "unlike": [{"number": call.number, "done": dict(call.done)} for call in progress.unlike],
-        "failed": _named(progress.failed),
-    }
-
-
-def _count(count: Count) -> dict[str, Any]:
-    return {"collective": count.collective, "entered": _named(count.entered), "left": _named(count.left)}
-
-
-def _named(of_ranks: Any) -> dict[str, Any]:
-    return {str(rank): value for rank, value in of_ranks.items()}
-
-
-SCHEMA = "urn:allreduce-bench:stragglers:2"
-SECONDS = ("step_s", "undisturbed_s", "idle_rank_s", "saved_s")
-SHARES = (
-    *("wait_share", "waiting_share", "lasting_share", "unexplained_share", "cost_share"),
-    *("clock_share", "noise_share", "spread_share", "worth_steps", "steps_needed"),
-)
-OF_RANKS = ("p_value", "slower_by", "z", "caused_s", "suffered_s")
 
 
 class Named(NamedTuple):
@@ -97,19 +72,19 @@ class Named(NamedTuple):
 
 
 def json_text(sources: Iterable[Named], progress: Iterable[Progress] = ()) -> str:
-    """An object with schema and sources; shares are between 0 and 1, a value that is not known is null.
+    """Return an object with schema and sources; shares are between 0 and 1, a value that is not known is null.
 
     `progress`: what records of calls say of ranks, which are no arrivals.
     """
     content = {
         "schema": SCHEMA,
-        "sources": [_source(source) for source in sources],
+        "sources": [_source_object(source) for source in sources],
         "progress": [progress_object(one) for one in progress],
     }
     return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
 
-def _source(source: Named) -> dict[str, Any]:
+def _source_object(source: Named) -> dict[str, Any]:
     arrivals, report = source.judged.arrivals, source.judged.report
     return {
         "path": source.path,
@@ -120,30 +95,55 @@ def _source(source: Named) -> dict[str, Any]:
         "steps": report.steps,
         "ranks": report.ranks,
         "nodes": list(arrivals.nodes),
-        "clock_error_s": _known(arrivals.clock_error_s),
-        **{name: _known(getattr(report, name)) for name in (*SECONDS, *SHARES)},
+        "clock_error_s": _number_or_null(arrivals.clock_error_s),
+        **{name: _number_or_null(getattr(report, name)) for name in (*SECONDS, *SHARES)},
         "stall": report.stall and report.stall._asdict(),
-        "suspects": [_suspect(suspect, source.judged) for suspect in report.suspects],
-        "per_rank": [_rank(source.judged, rank) for rank in range(report.ranks)],
+        "suspects": [_suspect_object(suspect, source.judged) for suspect in report.suspects],
+        "per_rank": [_rank_object(source.judged, rank) for rank in range(report.ranks)],
     }
 
 
-def _suspect(suspect: Any, judged: Judged) -> dict[str, Any]:
+def _suspect_object(suspect: Any, judged: Judged) -> dict[str, Any]:
     values = suspect._asdict()
-    known = {name: _known(value) if isinstance(value, float) else value for name, value in values.items()}
+    known = {name: _number_or_null(value) if isinstance(value, float) else value for name, value in values.items()}
     return {"name": name_of(suspect, judged.arrivals), **known, "ranks": list(map(int, suspect.ranks))}
 
 
-def _rank(judged: Judged, rank: int) -> dict[str, Any]:
+def _rank_object(judged: Judged, rank: int) -> dict[str, Any]:
     report = judged.report
     return {
         "rank": rank,
         "node": int(judged.arrivals.node_of[rank]),
         "last_count": int(report.last_count[rank]),
-        "late_s": _known(report.slower_by[rank] * report.undisturbed_s),
-        **{name: _known(getattr(report, name)[rank]) for name in OF_RANKS},
+        "late_s": _number_or_null(report.slower_by[rank] * report.undisturbed_s),
+        **{name: _number_or_null(getattr(report, name)[rank]) for name in OF_RANKS},
     }
 
 
-def _known(value: Any) -> float | None:
+def _number_or_null(value: Any) -> float | None:
     return float(value) if isfinite(value) else None
+
+
+def progress_object(progress: Progress) -> dict[str, Any]:
+    """One group, as PROGRESS describes it."""
+    return {
+        "path": progress.path,
+        "kind": progress.kind,
+        "group": progress.group,
+        "members": list(progress.members),
+        "verdict": progress_sentences(progress),
+        "counts": [_count_object(count) for count in progress.counts],
+        "behind": _by_rank(progress.behind),
+        "missing": [one._asdict() for one in progress.missing],
+        "held": [call._asdict() for call in progress.held],
+        "unlike": [{"number": call.number, "done": dict(call.done)} for call in progress.unlike],
+        "failed": _by_rank(progress.failed),
+    }
+
+
+def _count_object(count: Count) -> dict[str, Any]:
+    return {"collective": count.collective, "entered": _by_rank(count.entered), "left": _by_rank(count.left)}
+
+
+def _by_rank(of_ranks: Any) -> dict[str, Any]:
+    return {str(rank): value for rank, value in of_ranks.items()}

@@ -60,7 +60,7 @@ class RecordedRank(NamedTuple):
 
 
 def recognises(head: str) -> bool:
-    """Whether a file begins as such a record."""
+    """Return whether a file begins as such a record."""
     return head.lstrip("\ufeff \t\r\n").startswith("{") and any(
         f'"{name}"' in head for name in ("pg_config", "pg_status", "profiling_name", "collective_seq_id")
     )
@@ -76,7 +76,7 @@ def refuse_pickle(path: Path) -> LogError:
 
 
 def progress_of_records(paths: Sequence[Path]) -> list[Progress]:
-    """How far the ranks of each process group have come. Raises LogError."""
+    """Return how far the ranks of each process group have come. Raises LogError."""
     of_rank: dict[int, RecordedRank] = {}
     for path in paths:
         part = recorded(path)
@@ -91,7 +91,10 @@ def progress_of_records(paths: Sequence[Path]) -> list[Progress]:
 
 
 def recorded(path: Path) -> RecordedRank:
-    """What a file says. Raises LogError: it is no such record, does not say its rank, or holds what cannot be."""
+    """Return what a file says.
+
+    Raises LogError: it is no such record, does not say its rank, or holds what cannot be.
+    """
     document = document_of(path)
     entries = document.get("entries", []) if isinstance(document, dict) else None
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
@@ -155,7 +158,7 @@ def _nbytes(entry: Mapping[str, Any]) -> int | None:
 
 
 def _status(status: Any, where: str) -> dict[str, tuple[int, int]]:
-    """Of each process group the last call that was entered and left, also where the record no longer holds it."""
+    """Return each process group's last call that was entered and left, also where the record no longer holds it."""
     names = "last_enqueued_collective", "last_completed_collective"
     groups = status.items() if isinstance(status, dict) else ()
     return {

@@ -1,6 +1,4 @@
-"""Collective calls that no rank can leave before every rank has entered, by the names that PyTorch gives them.
-
-The traces that torch.profiler writes, one file a rank: when the host entered each collective call.
+"""Traces of torch.profiler, one file a rank: when each rank of a job entered each collective call, on a common clock.
 
 What `export_chrome_trace` writes by Kineto: `traceEvents` with `ts` and `dur` in microseconds, `ts` since
 `baseTimeNanoseconds` of the wall clock; `distributedInfo` with `rank` and `world_size`; `host_name`. The fields of
@@ -8,10 +6,8 @@ What `export_chrome_trace` writes by Kineto: `traceEvents` with `ts` and `dur` i
 been seen here. A kernel of a GPU waits in its stream and is no entry of the host; when it begins says how far its host
 runs ahead.
 
-When the ranks of a job entered each collective call, of traces of torch.profiler, on a common clock.
-
 A call of Gloo is an event from its begin to its end, and all ranks end it at about the same time: that is the common
-clock, see `lateness.arrivals`. Where no end is known, as of NCCL, whose events end when the host has handed the call
+clock (`importers.common_ends`). Where no end is known, as of NCCL, whose events end when the host has handed the call
 on, files of one host share the clock of that host, and others have one if they hold clock_sync events of the Chrome
 trace format with the same ids. Other files of several hosts are refused.
 """
@@ -32,7 +28,8 @@ from ..importers.row import LogError, LogNote, LogWarning
 from ..units import MAX_RANKS, format_ranges, format_time, in_ranks
 from .arrivals import Arrivals
 
-BEGINNINGS = {  # of the letters of a name -> our name
+# Collective calls that no rank can leave before every rank has entered
+OUR_NAMES = {  # how the letters of PyTorch's name begin -> our name
     "allreduce": "all_reduce",
     "allgather": "all_gather",
     "reducescatter": "reduce_scatter",
@@ -41,23 +38,33 @@ BEGINNINGS = {  # of the letters of a name -> our name
 }
 SYMMETRIC = ("all_reduce",)  # every rank gives a vector of the same length
 
-
-def meeting_of(name: str) -> str:
-    """`all_reduce` of `c10d::allreduce_`, `gloo:all_reduce` or `ALLREDUCE_coalesced`; empty: ranks do not all meet."""
-    letters = name.rpartition(":")[2].lower().replace("_", "")
-    return next((ours for beginning, ours in BEGINNINGS.items() if letters.startswith(beginning)), "")
-
-
+# Events
 COMMS, OP, GLOO, NCCL = "record_param_comms", "c10d::", "gloo:", "nccl:"
-KINDS = (COMMS, OP, GLOO, NCCL)  # of events that are an entry of the host, the one that says most first
-OF_HOSTS = ("cpu_op", "user_annotation")  # categories; gpu_user_annotation is of a GPU
+EVENT_KINDS = (COMMS, OP, GLOO, NCCL)  # of events that are an entry of the host, the one that says most first
+HOST_CATEGORIES = ("cpu_op", "user_annotation")  # categories; gpu_user_annotation is of a GPU
 KERNEL = "kernel"  # a category, and the kind of its calls
 NCCL_KERNEL = re.compile(r"nccl(?:Dev)?Kernel_(\w+)")
+
+# Clocks
+HOST_CLOCK_ERROR_S = 20e-6  # Kineto's stamps of 240 calls lay 12 to 30 us before those of the wall clock of the host
+FEWEST_SYNCS = 2  # one says nothing of its error, nor of drift
+MOST_AHEAD = 0.05  # of a step that hosts may run ahead of their GPUs
+
+# Refusals
 ONLY_KERNELS = (
     "only kernels of collective calls; a kernel waits in its stream and is no entry of the host, so nobody can be said"
     " to be late; record ProfilerActivity.CPU too"
 )
 NO_CALL = "no collective call that all ranks meet in; record steps with their all-reduces"
+MOST_CLAIMED = 10**6  # ranks without a file times calls
+
+Key = tuple[int, int]  # number of a call, and which of several of that number
+
+
+def meeting_of(name: str) -> str:
+    """Return `all_reduce` for `c10d::allreduce_` or `ALLREDUCE_coalesced`; empty: ranks do not all meet in it."""
+    letters = name.rpartition(":")[2].lower().replace("_", "")
+    return next((ours for beginning, ours in OUR_NAMES.items() if letters.startswith(beginning)), "")
 
 
 class TracedCall(NamedTuple):
@@ -79,12 +86,20 @@ class TracedRank(NamedTuple):
     ranks: int
     host: str  # empty: not said
     base_ns: int  # since 1970, what the times of its events are relative to
-    calls: dict[str, list[TracedCall]]  # of each of KINDS and of KERNEL, in their order
+    calls: dict[str, list[TracedCall]]  # of each of EVENT_KINDS and of KERNEL, in their order
     syncs_us: dict[str, float]  # when it recorded each clock_sync event, by sync_id
 
 
+class Matched(NamedTuple):
+    """Calls of several ranks beside each other."""
+
+    collectives: tuple[str, ...]  # of each call
+    entry_us: np.ndarray  # float64 [call, rank with a file]
+    end_us: np.ndarray  # of the call; NaN: not known
+
+
 def recognises(head: str) -> bool:
-    """Whether a file begins as a trace of Kineto, or as another trace of Chrome."""
+    """Return whether a file begins as a trace of Kineto, or as another trace of Chrome."""
     begin = head.lstrip("\ufeff \t\r\n")
     if begin.startswith("["):
         return '"ph"' in begin
@@ -92,7 +107,10 @@ def recognises(head: str) -> bool:
 
 
 def traced(path: Path) -> TracedRank:
-    """What a file says. Raises LogError: it is no such trace, does not say its rank, or holds no collective call."""
+    """Return what a file says.
+
+    Raises LogError: it is no such trace, does not say its rank, or holds no collective call.
+    """
     document = document_of(path)
     events = document.get("traceEvents") if isinstance(document, dict) else None
     if not isinstance(events, list):
@@ -107,7 +125,7 @@ def traced(path: Path) -> TracedRank:
         )
     ranks = whole_of(info, "world_size", f"{path}, distributedInfo", 1, MAX_RANKS)
     calls = _calls(path, events)
-    if not any(calls[kind] for kind in KINDS):
+    if not any(calls[kind] for kind in EVENT_KINDS):
         raise LogError(f"{path}, line 1: {ONLY_KERNELS if calls[KERNEL] else NO_CALL}")
     return TracedRank(
         file=str(path),
@@ -136,13 +154,17 @@ def _is_time(value: Any) -> bool:
 
 
 def _calls(path: Path, events: Iterable[Any]) -> dict[str, list[TracedCall]]:
-    found: dict[str, list[TracedCall]] = {kind: [] for kind in (*KINDS, KERNEL)}
+    found: dict[str, list[TracedCall]] = {kind: [] for kind in (*EVENT_KINDS, KERNEL)}
     for place, event in enumerate(events):
         name = event.get("name") if isinstance(event, dict) else None
         if not isinstance(name, str) or event.get("ph") != "X":
             continue
         category = event.get("cat")
-        kind = next((kind for kind in KINDS if name.startswith(kind)), "") if category in OF_HOSTS else category
+        kind = (
+            next((kind for kind in EVENT_KINDS if name.startswith(kind)), "")
+            if category in HOST_CATEGORIES
+            else category
+        )
         if kind not in found:
             continue
         arguments = event.get("args")
@@ -176,21 +198,6 @@ def _call(place: str, kind: str, event: Mapping[str, Any], arguments: Mapping[st
         entry_us=entry_us,
         end_us=entry_us + lasts_us,
     )
-
-
-HOST_CLOCK_ERROR_S = 20e-6  # Kineto's stamps of 240 calls lay 12 to 30 us before those of the wall clock of the host
-FEWEST_SYNCS = 2  # one says nothing of its error, nor of drift
-MOST_AHEAD = 0.05  # of a step that hosts may run ahead of their GPUs
-MOST_CLAIMED = 10**6  # ranks without a file times calls
-Key = tuple[int, int]  # number of a call, and which of several of that number
-
-
-class Matched(NamedTuple):
-    """Calls of several ranks beside each other."""
-
-    collectives: tuple[str, ...]  # of each call
-    entry_us: np.ndarray  # float64 [call, rank with a file]
-    end_us: np.ndarray  # of the call; NaN: not known
 
 
 def arrivals_of_traces(paths: Sequence[Path], group: str | None = None) -> tuple[str, Arrivals]:
@@ -268,7 +275,7 @@ def _warn_of_absent(parts: Sequence[TracedRank]) -> None:
 
 def _kind(parts: Sequence[TracedRank]) -> str:
     """The events that are taken as entries: of all ranks the same, and such that ends are known if they can be."""
-    present = [kind for kind in KINDS if all(part.calls[kind] for part in parts)]
+    present = [kind for kind in EVENT_KINDS if all(part.calls[kind] for part in parts)]
     if not present:
         raise LogError(f"{parts[0].file}: ranks recorded different events of their calls; record all ranks alike")
     if present[0] == OP and GLOO in present and not all(_are_the_same(part) for part in parts):
@@ -277,7 +284,7 @@ def _kind(parts: Sequence[TracedRank]) -> str:
 
 
 def _are_the_same(part: TracedRank) -> bool:
-    """Whether the calls of the program and those that Gloo carried out are the same, one by one."""
+    """Return whether the calls of the program and those that Gloo carried out are the same, one by one."""
     return [call.collective for call in part.calls[OP]] == [call.collective for call in part.calls[GLOO]]
 
 
@@ -315,7 +322,7 @@ def _matched(parts: Sequence[TracedRank], kind: str, group: str) -> Matched:
 
 
 def _keys(calls: Iterable[TracedCall]) -> list[Key]:
-    """Of each call its number, and how many of that number were before it: a group of calls shares one."""
+    """Return of each call its number, and how many of that number were before it: a group of calls shares one."""
     seen: Counter[int] = Counter()
     keys = []
     for call in calls:
@@ -335,7 +342,7 @@ def _warn_of_fewer(parts: Sequence[TracedRank], keyed: Sequence[dict[Key, Traced
 
 
 def _refuse_unlike(parts: Sequence[TracedRank], of_rank: Sequence[Sequence[TracedCall]]) -> None:
-    """Raises LogError where the ranks did not record the same calls in the same order."""
+    """Raise LogError where the ranks did not record the same calls in the same order."""
     for part, calls in zip(parts[1:], of_rank[1:]):
         if len(calls) != len(of_rank[0]):
             raise LogError(
@@ -355,7 +362,7 @@ def _said(call: TracedCall) -> str:
 
 
 def _ends_us(part: TracedRank, kind: str, calls: Sequence[TracedCall]) -> list[float]:
-    """When each call ended; NaN: not known."""
+    """Return when each call ended; NaN: not known."""
     if kind == GLOO:
         return [call.end_us for call in calls]
     if kind == OP and part.calls[GLOO]:
@@ -405,7 +412,7 @@ def _on_one_clock(
 
 
 def _synced(parts: Sequence[TracedRank]) -> tuple[np.ndarray, float]:
-    """How far each clock is ahead of that of the first rank, by clock_sync events of all, seconds; and the error.
+    """Return how far each clock is ahead of the first rank's, by clock_sync events of all, seconds; and the error.
 
     The error is how far a single event lies off their mean, so of one event it is not known: infinite.
     """
@@ -418,7 +425,7 @@ def _synced(parts: Sequence[TracedRank]) -> tuple[np.ndarray, float]:
 
 
 def _is_last(entry_s: np.ndarray, end_s: np.ndarray) -> np.ndarray:
-    """Of each call whether it ends a step, bool [call]: whether the next one is entered after it has ended.
+    """Return of each call whether it ends a step, bool [call]: whether the next one is entered after it has ended.
 
     Buckets of gradients are summed while ranks go on computing, and waited for together: the last of them is what ranks
     come late to. By the clock of each rank; what most ranks do counts. Where no end is known, every call is a step.
@@ -428,7 +435,7 @@ def _is_last(entry_s: np.ndarray, end_s: np.ndarray) -> np.ndarray:
 
 
 def _refuse_disagreement(parts: Sequence[TracedRank], apart_s: float, leave_s: np.ndarray) -> None:
-    """Raises LogError where the same calls end further apart than half a step takes."""
+    """Raise LogError where the same calls end further apart than half a step takes."""
     ends_s = np.maximum.accumulate(leave_s.max(axis=1))
     step_s = float(np.median(np.diff(ends_s))) if len(ends_s) > 1 else np.inf
     if apart_s > step_s / 2:
@@ -440,7 +447,7 @@ def _refuse_disagreement(parts: Sequence[TracedRank], apart_s: float, leave_s: n
 
 
 def _refuse_other_times(parts: Sequence[TracedRank], entry_s: np.ndarray) -> None:
-    """Raises LogError where files of one host are not of the same time by its clock."""
+    """Raise LogError where files of one host are not of the same time by its clock."""
     late = int(entry_s[0].argmax())
     early = int(entry_s[-1].argmin())
     if entry_s[0, late] > entry_s[-1, early]:
@@ -452,7 +459,7 @@ def _refuse_other_times(parts: Sequence[TracedRank], entry_s: np.ndarray) -> Non
 
 
 def _refuse_hosts_ahead(parts: Sequence[TracedRank], matched: Matched, group: str) -> None:
-    """Raises LogError where hosts enter calls long before their GPUs begin them: then ranks are ready later."""
+    """Raise LogError where hosts enter calls long before their GPUs begin them: then ranks are ready later."""
     begin_us = [[one.entry_us for one in part.calls[KERNEL] if one.group in ("", group)] for part in parts]
     if any(len(of_rank) != len(matched.entry_us) for of_rank in begin_us):
         return
@@ -466,7 +473,7 @@ def _refuse_hosts_ahead(parts: Sequence[TracedRank], matched: Matched, group: st
 
 
 def _whole_job(parts: Sequence[TracedRank], ready_s: np.ndarray) -> np.ndarray:
-    """The same with a column of each rank of the job; NaN: it has no file, or is not of the group."""
+    """Give ready times a column for each rank of the job; NaN: it has no file, or is not of the group."""
     whole = np.full((len(ready_s), parts[0].ranks), np.nan)
     whole[:, [part.rank for part in parts]] = ready_s
     return whole

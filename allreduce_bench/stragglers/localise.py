@@ -1,9 +1,7 @@
-"""What the steps would have taken if some ranks had not been slow: the steps replayed with other arrivals.
+"""Who is late, and what steps would have taken without: a rank, its node, or a whole group of ranks.
 
 A step ends when the last rank is ready and the call is made: nobody carries a delay past the common end. So the
-duration of a step changes by as much as its last arrival, and each step is replayed by itself.
-
-Is it the rank, its node, or a whole group? Groups and slow nodes first, then ranks that are slow beyond these.
+duration of a step changes by as much as its last arrival, and each step is replayed by itself with other arrivals.
 """
 
 from collections.abc import Iterable
@@ -23,6 +21,13 @@ from .slow_units import (
     two_groups,
 )
 
+# Kinds of what is late
+RANK, NODE, GROUP = "rank", "node", "group"
+
+# Together or alone
+ALIKE = 0.5  # of the lateness of a node: as near to it are ranks that are late with their node
+MOST_ALONE = 3  # nodes or ranks that are late alike and named one by one; more, or half of all, are a group
+
 
 class Lateness(NamedTuple):
     """Some ranks, later than the others by as much in each step of a period, or in some of its steps."""
@@ -38,57 +43,6 @@ class Lateness(NamedTuple):
         steps = np.zeros(number, dtype=bool)
         steps[self.from_step : self.to_step] = True
         return steps if self.at is None else steps & self.at
-
-
-def moved_earlier(ready_s: np.ndarray, periods: Iterable[Lateness]) -> np.ndarray:
-    """The arrivals as they would be without the named lateness; what noise adds to each step stays.
-
-    `ready_s`: float64 [step, rank], seconds; NaN: not known.
-    """
-    moved_s = ready_s.copy()
-    for period in periods:
-        moved_s[np.ix_(period.steps(len(moved_s)), np.array(period.ranks, dtype=int))] -= period.late_s
-    return moved_s
-
-
-def replaced(ready_s: np.ndarray, periods: Iterable[Lateness]) -> np.ndarray:
-    """The arrivals with those of the named ranks replaced by the median of all ranks that are not named in the step.
-
-    Where nobody else is known in a step they stay.
-    """
-    is_named = np.zeros(ready_s.shape, dtype=bool)
-    for period in periods:
-        is_named[np.ix_(period.steps(len(ready_s)), np.array(period.ranks, dtype=int))] = True
-    rest_s = median(np.where(is_named, np.nan, ready_s), axis=1)[:, None]
-    return np.where(is_named & ~np.isnan(ready_s) & ~np.isnan(rest_s), rest_s, ready_s)
-
-
-def saved_s(ready_s: np.ndarray, instead_s: np.ndarray) -> float:
-    """By how much earlier all steps together end with other arrivals, seconds; both float64 [step, rank]."""
-    return float(earlier_s(ready_s, instead_s).sum())
-
-
-def earlier_s(ready_s: np.ndarray, instead_s: np.ndarray) -> np.ndarray:
-    """float64 [step]: by how much earlier each step ends with other arrivals, seconds."""
-    return _last(ready_s) - _last(instead_s)
-
-
-def mean_wait_s(ready_s: np.ndarray) -> float:
-    """The mean over ranks of their waits, summed over all steps, seconds."""
-    known = ~np.isnan(ready_s)
-    ranks = np.maximum(known.sum(axis=1), 1)
-    return float((_last(ready_s) - np.sum(ready_s, axis=1, where=known) / ranks).sum())
-
-
-def _last(ready_s: np.ndarray) -> np.ndarray:
-    """float64 [step]; 0 where nobody is known."""
-    latest = np.max(ready_s, axis=1, initial=-np.inf, where=~np.isnan(ready_s))
-    return np.where(np.isinf(latest), 0.0, latest)
-
-
-RANK, NODE, GROUP = "rank", "node", "group"  # kinds of what is late
-ALIKE = 0.5  # of the lateness of a node: as near to it are ranks that are late with their node
-MOST_ALONE = 3  # nodes or ranks that are late alike and named one by one; more, or half of all, are a group
 
 
 class Late(NamedTuple):
@@ -107,7 +61,7 @@ class Late(NamedTuple):
 def localise(
     ready_s: np.ndarray, node_of: tuple[int, ...], undisturbed_s: float, clock_error_s: float
 ) -> tuple[Standing, list[Late]]:
-    """How each rank stands against all others, and who is late. Arguments as of `slow_units.standing`.
+    """Return how each rank stands against all others, and who is late. Arguments as of `slow_units.standing`.
 
     A node is late instead of its ranks where it is slow, as the median of its ranks, and more than half of its ranks,
     two or more, are late alike. Many ranks that are late alike are a group. A rank that is slower than its late node
@@ -206,3 +160,49 @@ def _medians_of_nodes(ready_s: np.ndarray, node_of: np.ndarray, sizes: np.ndarra
         if len(ranks):
             node_ready_s[:, node] = median(ready_s[:, ranks], axis=1)
     return node_ready_s
+
+
+def moved_earlier(ready_s: np.ndarray, periods: Iterable[Lateness]) -> np.ndarray:
+    """Return the arrivals as they would be without the named lateness; what noise adds to each step stays.
+
+    `ready_s`: float64 [step, rank], seconds; NaN: not known.
+    """
+    moved_s = ready_s.copy()
+    for period in periods:
+        moved_s[np.ix_(period.steps(len(moved_s)), np.array(period.ranks, dtype=int))] -= period.late_s
+    return moved_s
+
+
+def replaced(ready_s: np.ndarray, periods: Iterable[Lateness]) -> np.ndarray:
+    """Replace the arrivals of the named ranks by the median of all ranks that are not named in the step.
+
+    Where nobody else is known in a step they stay.
+    """
+    is_named = np.zeros(ready_s.shape, dtype=bool)
+    for period in periods:
+        is_named[np.ix_(period.steps(len(ready_s)), np.array(period.ranks, dtype=int))] = True
+    rest_s = median(np.where(is_named, np.nan, ready_s), axis=1)[:, None]
+    return np.where(is_named & ~np.isnan(ready_s) & ~np.isnan(rest_s), rest_s, ready_s)
+
+
+def saved_s(ready_s: np.ndarray, instead_s: np.ndarray) -> float:
+    """Return by how much earlier all steps together end with other arrivals, seconds; both float64 [step, rank]."""
+    return float(earlier_s(ready_s, instead_s).sum())
+
+
+def earlier_s(ready_s: np.ndarray, instead_s: np.ndarray) -> np.ndarray:
+    """float64 [step]: by how much earlier each step ends with other arrivals, seconds."""
+    return _last(ready_s) - _last(instead_s)
+
+
+def mean_wait_s(ready_s: np.ndarray) -> float:
+    """The mean over ranks of their waits, summed over all steps, seconds."""
+    known = ~np.isnan(ready_s)
+    ranks = np.maximum(known.sum(axis=1), 1)
+    return float((_last(ready_s) - np.sum(ready_s, axis=1, where=known) / ranks).sum())
+
+
+def _last(ready_s: np.ndarray) -> np.ndarray:
+    """float64 [step]; 0 where nobody is known."""
+    latest = np.max(ready_s, axis=1, initial=-np.inf, where=~np.isnan(ready_s))
+    return np.where(np.isinf(latest), 0.0, latest)

@@ -1,4 +1,4 @@
-"""The JSON lines that `StepMonitor` writes of a program's steps, as arrivals; see `programs.step_monitor`."""
+"""The JSON lines that `StepMonitor` writes of a program's steps, as arrivals; see `monitor`."""
 
 import json
 import warnings
@@ -19,7 +19,7 @@ MOST_CLAIMED = 10**7  # ranks times steps of which a file says nothing but their
 
 
 def recognises(text: str) -> bool:
-    """Whether this is such a file, or begins like one."""
+    """Return whether this is such a file, or begins like one."""
     return text.lstrip("\ufeff \t\r\n").startswith("{") and f'"{SCHEMA}"' in text
 
 
@@ -133,7 +133,7 @@ class _Session:
         return expected
 
     def arrivals(self) -> Arrivals:
-        """All steps."""
+        """Return the arrivals of all steps."""
         step_s = np.concatenate(self.step_s)
         begin_s = np.concatenate([[0.0], np.cumsum(step_s)[:-1]]) if self.is_gapless else None
         late_s = np.concatenate(self.late_s)

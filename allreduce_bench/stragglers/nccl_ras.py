@@ -29,12 +29,12 @@ ABORTED = "communicator aborted"
 
 
 def recognises(head: str) -> bool:
-    """Whether a file begins as the answer of RAS."""
+    """Return whether a file begins as the answer of RAS."""
     return head.lstrip("\ufeff \t\r\n").startswith("{") and '"nccl_version"' in head and '"communicators' in head
 
 
 def progress_of_ras(path: Path) -> list[Progress]:
-    """How far the ranks of each communicator have come. Raises LogError: it is no such answer, or holds none."""
+    """Return how far the ranks of each communicator have come. Raises LogError: it is no such answer, or holds none."""
     document = document_of(path)
     communicators = document.get("communicators") if isinstance(document, dict) else None
     if not isinstance(communicators, list):

@@ -1,37 +1,8 @@
-"""How often chance alone makes a rank the last one to arrive.
+"""What chance and noise do to the lateness of ranks: how often, how far, for how long. Pure numbers.
 
-From which step to which a rank was slow.
-
-How many independent steps the steps of a job are worth.
-
-A rank that is late in a step is often late in the next one, too: it is hot, or shares its node for a while. The mean
-over n such steps is as uncertain as that over n / tau independent ones. tau, the integrated correlation time, is 1 + 2
-times the sum of all autocorrelations; of an autoregressive process of lag-1 correlation r it is (1 + r) / (1 - r).
-It is measured by batch means (Law and Kelton, Oper. Res. 32, 1984): of the means of batches of several lengths, how
-much more they vary than those of independent steps would.
-
-Which of several unlike units stand out from the others.
-
-Ranks that nothing is wrong with differ, too, lastingly: by some per cent. Whether one stands out from the others is
-asked of the units below it, so that slow ones do not hide each other (the generalised test of Rosner, Technometrics
-25, 1983, on one side). Few units say little about how much units differ. So their variance is put together with one
-that is likely beforehand, SPREAD, which weighs as much as PRIOR_FREEDOM units (moderated t, Smyth, Stat. Appl. Genet.
-Mol. Biol. 3, 2004), and the less the more they differ. Values of Student's t are turned into those of a normal
-distribution by Wallace's formula (Ann. Math. Stat. 30, 1959), which is good to a few per cent far out, where it
-matters.
-
-How much a mean over blocks of steps varies, however the noise of the blocks is correlated. Pure numbers.
-
-A mean over w independent blocks varies by the deviation of one over sqrt(w); where what delays a rank lasts longer than
-a block, by far more. So no correlation is assumed: of all ranks the means over 1, 2, 4, ... blocks are kept, and half
-the mean square of the difference of neighbouring ones, V(w), the Allan variance (Allan, Proc. IEEE 54, 1966; with
-w = 1 von Neumann's estimate). Since the mean over 2 w blocks and half the difference of its halves are orthogonal, a
-mean over w blocks varies around its expectation by
-
-    var(w) = V(w) / 2 + V(2 w) / 2 + V(4 w) / 2 + ...
-
-for every stationary noise (Percival, Biometrika 82, 1995). What no two blocks so long have shown yet is taken to be as
-large as on the longest scale that is known for UNSEEN scales more, as noise is that drifts, and falls from there on.
+`chance_of_at_least`: how often chance alone makes a rank the last one. `slow_between`: from which step to which a rank
+was slow. `correlation_time`: how many independent steps the steps of a job are worth. `standing_out`: which of unlike
+units differ from the others. `BlockNoise`: how much a mean over blocks of steps varies.
 """
 
 from math import erfc, sqrt
@@ -40,6 +11,30 @@ from typing import NamedTuple
 import numpy as np
 
 from ..robust import EFFICIENCY, OF_NORMAL, deviation, deviations, median
+
+# Edges of a slow period
+EVIDENCE = 8.0  # logarithm of the likelihood ratio that an edge needs: e^-8 of edges are found where there are none
+MOST_OF_A_STEP = 1.0  # of that logarithm: so an edge needs 8 steps or more, however clear each of them is
+
+# Correlation time
+FEWEST_BATCHES = 4
+LARGEST = 3.0  # standard deviations: further out, a step says no more about how steps depend on each other
+LONGEST = 10.0  # jobs: a longer correlation time is not told
+FEWEST_TO_POOL = 4  # units; of fewer, one that changes its speed moves what the others are compared with
+
+# Unlike units
+SPREAD = 0.015  # of a step: standard deviation between ranks that is likely before anything was measured
+PRIOR_FREEDOM = 4
+FEWEST_UNLIKE = 4  # units; of fewer nobody can say how much units differ: noise alone is the measure
+FASTEST = 3.0  # robust deviations below the median: a unit that is faster still is taken for so fast only
+
+# Noise of blocks
+SCALES = 10  # means over 1, 2, 4, ... 512 blocks
+UNSEEN = 3
+FIRST_FALL = 0.75  # from V(1) to V(2), where nothing is known: between independent noise and noise that drifts
+MEMORY = 500  # differences over which a variance is averaged
+MOST_TIMES = 3.0  # a difference counts up to so many deviations: a rank that becomes slow is not taken for a noisy one
+PRIOR, PRIOR_OF_RANK = 8, 30  # differences that what shorter scales let expect counts like: of all ranks; of one
 
 
 def chance_of_at_least(counts: np.ndarray, trials: int, chance: float) -> np.ndarray:
@@ -55,10 +50,6 @@ def chance_of_at_least(counts: np.ndarray, trials: int, chance: float) -> np.nda
     ways = factorials[-1] - factorials - factorials[::-1]
     shares = np.exp(ways + successes * np.log(chance) + (trials - successes) * np.log1p(-chance))
     return np.minimum(np.cumsum(shares[::-1])[::-1], 1.0)[counts]
-
-
-EVIDENCE = 8.0  # logarithm of the likelihood ratio that an edge needs: e^-8 of edges are found where there are none
-MOST_OF_A_STEP = 1.0  # of that logarithm: so an edge needs 8 steps or more, however clear each of them is
 
 
 def slow_between(late: np.ndarray, slower_by: float, noise: float) -> tuple[int, int]:
@@ -86,14 +77,14 @@ def slow_between(late: np.ndarray, slower_by: float, noise: float) -> tuple[int,
     return start, stop
 
 
-FEWEST_BATCHES = 4
-LARGEST = 3.0  # standard deviations: further out, a step says no more about how steps depend on each other
-LONGEST = 10.0  # jobs: a longer correlation time is not told
-FEWEST_TO_POOL = 4  # units; of fewer, one that changes its speed moves what the others are compared with
-
-
 def correlation_time(late: np.ndarray) -> float:
-    """How many steps are worth an independent one, 1 or more: of the median unit. `late`: float64 [step, unit].
+    """Return how many steps are worth an independent one, 1 or more: of the median unit. `late`: float64 [step, unit].
+
+    A rank that is late in a step is often late in the next one, too: it is hot, or shares its node for a while. The
+    mean over n such steps is as uncertain as that over n / tau independent ones. tau, the integrated correlation time,
+    is 1 + 2 times the sum of all autocorrelations; of an autoregressive process of lag-1 correlation r it is
+    (1 + r) / (1 - r). It is measured by batch means (Law and Kelton, Oper. Res. 32, 1984): of the means of batches of
+    several lengths, how much more they vary than those of independent steps would.
 
     What is not known is NaN. Of few units each is taken without its largest change of level, so that a rank which
     changes its speed once is not taken for noise that lasts.
@@ -114,7 +105,7 @@ def correlation_time(late: np.ndarray) -> float:
 
 
 def _without_a_change(late: np.ndarray) -> np.ndarray:
-    """The same about its mean before and after the step that divides it best (least squares)."""
+    """Return lateness about its mean before and after the step that divides it best (least squares)."""
     known = np.maximum((~np.isnan(late)).sum(axis=0), 1)
     centred = np.nan_to_num(late - np.nansum(late, axis=0) / known)
     before = np.arange(1, len(late))[:, None]
@@ -141,13 +132,13 @@ def _time_of_ratio(ratio: float, steps: int, length: int) -> float:
 
 
 def _variance_of_mean(lag1: np.ndarray, steps: int) -> np.ndarray:
-    """Of so many steps of an autoregressive process of variance 1."""
+    """Return the variance of a mean over so many steps of an autoregressive process of variance 1."""
     left = 1 - lag1
     return ((1 + lag1) / left - 2 * lag1 * (1 - lag1**steps) / (steps * left**2)) / steps
 
 
 def correlation_time_of_events(happens: np.ndarray) -> float:
-    """The same of events that are rare: bool [step, unit]; all units together, since most may have none."""
+    """Return the correlation time of rare events: bool [step, unit]; all units together, since most may have none."""
     known = happens.astype(float)
     single = known.var(axis=0, ddof=1).sum() if len(known) > 1 else 0.0
     if single <= 0:
@@ -179,14 +170,14 @@ def _typical(ratios: np.ndarray, freedom: int) -> float:
     return float(np.median(ratios)) / (1 - 2 / (9 * max(freedom, 1))) ** 3
 
 
-SPREAD = 0.015  # of a step: standard deviation between ranks that is likely before anything was measured
-PRIOR_FREEDOM = 4
-FEWEST_UNLIKE = 4  # units; of fewer nobody can say how much units differ: noise alone is the measure
-FASTEST = 3.0  # robust deviations below the median: a unit that is faster still is taken for so fast only
-
-
 def standing_out(values: np.ndarray, prior: np.ndarray | float) -> np.ndarray:
-    """How far each unit stands out from those below it, as a normal z. float64 [row, unit] as `values`; -inf: unknown.
+    """Return how far each unit stands out from those below it, as a normal z, float64 as `values`; -inf: unknown.
+
+    Ranks that nothing is wrong with differ, too, lastingly: by some per cent. Whether one stands out from the others is
+    asked of the units below it, so that slow ones do not hide each other (the generalised test of Rosner, Technometrics
+    25, 1983, on one side). Few units say little about how much units differ. So their variance is put together with one
+    that is likely beforehand, SPREAD, which weighs as much as PRIOR_FREEDOM units (moderated t, Smyth, Stat. Appl.
+    Genet. Mol. Biol. 3, 2004), and the less the more they differ.
 
     `values`: NaN where a unit is not known; `prior`: standard deviation that is likely beforehand, one or [row, 1]. The
     units that are asked are the upper half; one that is higher stands out at least as far as those below it.
@@ -221,22 +212,17 @@ def _below(ordered: np.ndarray, most: int) -> np.ndarray:
 
 
 def normal_of_t(t: np.ndarray, freedom: np.ndarray | float) -> np.ndarray:
-    """The normal value that is exceeded as often as `t` of Student's distribution with so many degrees of freedom."""
+    """The normal value that is exceeded as often as `t` of Student's distribution with so many degrees of freedom.
+
+    By Wallace's formula (Ann. Math. Stat. 30, 1959), which is good to a few per cent far out, where it matters.
+    """
     size = np.sqrt(freedom * np.log1p(np.square(t) / freedom))
     return np.sign(t) * size * (8 * freedom + 1) / (8 * freedom + 3)
 
 
 def expected_beyond(z: float, units: int) -> float:
-    """How many of so many units that differ by chance stand out as far."""
+    """Return how many of so many units that differ by chance stand out as far."""
     return units * 0.5 * erfc(z / sqrt(2))
-
-
-SCALES = 10  # means over 1, 2, 4, ... 512 blocks
-UNSEEN = 3
-FIRST_FALL = 0.75  # from V(1) to V(2), where nothing is known: between independent noise and noise that drifts
-MEMORY = 500  # differences over which a variance is averaged
-MOST_TIMES = 3.0  # a difference counts up to so many deviations: a rank that becomes slow is not taken for a noisy one
-PRIOR, PRIOR_OF_RANK = 8, 30  # differences that what shorter scales let expect counts like: of all ranks; of one
 
 
 class Noise(NamedTuple):
@@ -248,7 +234,20 @@ class Noise(NamedTuple):
 
 
 class BlockNoise:
-    """Of each column of a series of blocks; keeps some rows a scale, however long the series is."""
+    """Of each column of a series of blocks; keeps some rows a scale, however long the series is.
+
+    A mean over w independent blocks varies by the deviation of one over sqrt(w); where what delays a rank lasts longer
+    than a block, by far more. So no correlation is assumed: of all ranks the means over 1, 2, 4, ... blocks are kept,
+    and half the mean square of the difference of neighbouring ones, V(w), the Allan variance (Allan, Proc. IEEE 54,
+    1966; with w = 1 von Neumann's estimate). Since the mean over 2 w blocks and half the difference of its halves are
+    orthogonal, a mean over w blocks varies around its expectation by
+
+        var(w) = V(w) / 2 + V(2 w) / 2 + V(4 w) / 2 + ...
+
+    for every stationary noise (Percival, Biometrika 82, 1995). What no two blocks so long have shown yet is taken to be
+    as large as on the longest scale that is known for UNSEEN scales more, as noise is that drifts, and falls from there
+    on.
+    """
 
     def __init__(self, columns: int) -> None:
         self._columns = columns

@@ -1,8 +1,7 @@
-"""What the kernels of a run's nodes counted while ranks ran: throttling, clocks, other processes; see `core_load`.
+"""When the ranks of a run were ready for its calls, by the stamps of --compute and --arrival, and what their nodes did.
 
-When each rank was ready for the calls of a run: what the stamps of --compute and --arrival say, cell by cell.
-
-The arrivals of a run, its cells and launches joined where the ranks and what is injected are the same.
+Cells and launches are joined where the ranks and what is injected are the same. What the kernels of the nodes counted
+meanwhile (throttling, clocks, other processes) is that of `machine.core_load`.
 """
 
 from collections import defaultdict
@@ -35,34 +34,90 @@ class NodeState(NamedTuple):
         return bool(self.throttled) or self.clock < LOW_CLOCK or max(self.others, self.stolen) >= DISTURBED
 
 
-def node_states(attempts: Iterable[Mapping], node_of: tuple[int, ...]) -> tuple[NodeState, ...]:
-    """The state of each node, numbered as in `node_of`, from the facts of launches of as many ranks."""
-    states = [NodeState()] * (1 + max(node_of, default=-1))
-    for facts in attempts:
-        hosts = facts.get("hosts") or []
-        counted = {node.get("host"): node for node in facts.get("counted") or ()}
-        for rank, host in enumerate(hosts if len(hosts) == len(node_of) else ()):
-            if host in counted:
-                states[node_of[rank]] = _worse(states[node_of[rank]], counted[host])
-    return tuple(states)
-
-
-def _worse(state: NodeState, counted: Mapping) -> NodeState:
-    use = core_use(dict(counted))
-    return NodeState(
-        max(state.throttled, counted.get("throttled") or 0),
-        min(state.clock, counted.get("clock") or 1.0),
-        max(state.others, use.others if use else 0.0),
-        max(state.stolen, use.stolen if use else 0.0),
-    )
-
-
 class RunArrivals(NamedTuple):
     """The arrivals at the timed calls of one cell in one launch."""
 
     launch: str
     cell: Row  # its mark, as in CELLS
     arrivals: Arrivals
+
+
+class Injected(NamedTuple):
+    """What a run made late on purpose."""
+
+    slowdowns: tuple[Slowdown, ...] = ()  # ranks whose phase of work was longer
+    compute_s: float = 0.0  # the phase of work of the others
+    pattern: str = ""  # by which ranks entered late
+
+
+class JoinedArrivals(NamedTuple):
+    """Cells and launches with the same ranks and the same pattern."""
+
+    what: str  # of what they are: `8 ranks`, `8 ranks, --arrival ramp`
+    arrivals: Arrivals
+    machines: tuple[NodeState, ...]  # of each node
+    injected: Injected = Injected()
+
+
+def of_run(folder: RunFolder) -> list[JoinedArrivals]:
+    """Return the arrivals of a run; of an imported run those of its communicator. Raises RunError.
+
+    Empty: the run was measured without --compute and --arrival.
+    """
+    plan = folder.plan()
+    slowdowns = tuple(map(slowdown_of, plan.inject_slowdown))
+    groups: dict[tuple, list[RunArrivals]] = defaultdict(list)
+    for one in arrivals_of_run(folder):
+        pattern = str(one.cell.get("arrival") or "")
+        groups[pattern, one.arrivals.node_of, one.arrivals.nodes].append(one)
+    return [
+        JoinedArrivals(
+            ", ".join(filter(None, [in_ranks([len(node_of)]), pattern and f"--arrival {pattern}"])),
+            joined(of_group),
+            node_states((facts for facts in folder.attempts() if facts["ranks"] == len(node_of)), node_of),
+            Injected(slowdowns, plan.compute_s, pattern),
+        )
+        for (pattern, node_of, _), of_group in groups.items()
+    ]
+
+
+def joined(parts: Sequence[RunArrivals]) -> Arrivals:
+    """Join the steps of cells, launch by launch, in the order of their beginnings; each launch has a clock of its own.
+
+    A step whose length is not known is left out.
+    """
+    first = parts[0].arrivals
+    of_launch: dict[str, list[Arrivals]] = defaultdict(list)
+    for part in parts:
+        of_launch[part.launch].append(part.arrivals)
+    launches = [_of_launch(cells) for cells in of_launch.values()]
+    begins, end_s = [], 0.0
+    for _, step_s, begin_s in launches:
+        if len(begin_s):
+            begins.append(begin_s - begin_s[0] + end_s)
+            end_s = float(begins[-1][-1] + step_s[-1])
+    return Arrivals(
+        ready_s=np.concatenate([ready_s for ready_s, _, _ in launches]),
+        step_s=np.concatenate([step_s for _, step_s, _ in launches]),
+        clock_error_s=max(part.arrivals.clock_error_s for part in parts),
+        node_of=first.node_of,
+        nodes=first.nodes,
+        begin_s=np.concatenate(begins) if begins else np.empty(0),
+    )
+
+
+def _of_launch(cells: Sequence[Arrivals]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Ready times, lengths and beginnings of the steps of a launch, in order."""
+    ready_s, step_s = np.concatenate([one.ready_s for one in cells]), np.concatenate([one.step_s for one in cells])
+    begin_s = np.concatenate([*_begins(cells)])
+    known = np.isfinite(step_s) & np.isfinite(begin_s)
+    order = np.flatnonzero(known)[np.argsort(begin_s[known], kind="stable")]
+    return ready_s[order], step_s[order], begin_s[order]
+
+
+def _begins(cells: Sequence[Arrivals]) -> Iterator[np.ndarray]:
+    for one in cells:
+        yield one.begin_s if one.begin_s is not None else np.nanmin(one.ready_s, axis=1)
 
 
 def arrivals_of_run(folder: RunFolder) -> list[RunArrivals]:
@@ -100,7 +155,7 @@ def _arrivals(stamps: np.ndarray, mark: Row, facts: Mapping) -> Arrivals:
 
 
 def nodes_of_ranks(facts: Mapping, ranks: int) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """The node of each rank of a launch, numbered in the order of their first ranks, and the names of these nodes.
+    """Return the node of each rank of a launch, numbered in the order of first ranks, and the names of these nodes.
 
     No names where they are unknown, or where nodes were only declared, so that several have one name.
     """
@@ -114,79 +169,23 @@ def nodes_of_ranks(facts: Mapping, ranks: int) -> tuple[tuple[int, ...], tuple[s
     return node_of, names if len({*names}) == len(names) else ()
 
 
-class Injected(NamedTuple):
-    """What a run made late on purpose."""
-
-    slowdowns: tuple[Slowdown, ...] = ()  # ranks whose phase of work was longer
-    compute_s: float = 0.0  # the phase of work of the others
-    pattern: str = ""  # by which ranks entered late
-
-
-class JoinedArrivals(NamedTuple):
-    """Cells and launches with the same ranks and the same pattern."""
-
-    what: str  # of what they are: `8 ranks`, `8 ranks, --arrival ramp`
-    arrivals: Arrivals
-    machines: tuple[NodeState, ...]  # of each node
-    injected: Injected = Injected()
+def node_states(attempts: Iterable[Mapping], node_of: tuple[int, ...]) -> tuple[NodeState, ...]:
+    """Return the state of each node, numbered as in `node_of`, from the facts of launches of as many ranks."""
+    states = [NodeState()] * (1 + max(node_of, default=-1))
+    for facts in attempts:
+        hosts = facts.get("hosts") or []
+        counted = {node.get("host"): node for node in facts.get("counted") or ()}
+        for rank, host in enumerate(hosts if len(hosts) == len(node_of) else ()):
+            if host in counted:
+                states[node_of[rank]] = _worse(states[node_of[rank]], counted[host])
+    return tuple(states)
 
 
-def of_run(folder: RunFolder) -> list[JoinedArrivals]:
-    """The arrivals of a run; of an imported run those of its communicator. Raises RunError.
-
-    Empty: the run was measured without --compute and --arrival.
-    """
-    plan = folder.plan()
-    slowdowns = tuple(map(slowdown_of, plan.inject_slowdown))
-    groups: dict[tuple, list[RunArrivals]] = defaultdict(list)
-    for one in arrivals_of_run(folder):
-        pattern = str(one.cell.get("arrival") or "")
-        groups[pattern, one.arrivals.node_of, one.arrivals.nodes].append(one)
-    return [
-        JoinedArrivals(
-            ", ".join(filter(None, [in_ranks([len(node_of)]), pattern and f"--arrival {pattern}"])),
-            joined(of_group),
-            node_states((facts for facts in folder.attempts() if facts["ranks"] == len(node_of)), node_of),
-            Injected(slowdowns, plan.compute_s, pattern),
-        )
-        for (pattern, node_of, _), of_group in groups.items()
-    ]
-
-
-def joined(parts: Sequence[RunArrivals]) -> Arrivals:
-    """The steps of cells, launch after launch, in the order of their beginnings; each launch has a clock of its own.
-
-    A step whose length is not known is left out.
-    """
-    first = parts[0].arrivals
-    of_launch: dict[str, list[Arrivals]] = defaultdict(list)
-    for part in parts:
-        of_launch[part.launch].append(part.arrivals)
-    launches = [_of_launch(cells) for cells in of_launch.values()]
-    begins, end_s = [], 0.0
-    for _, step_s, begin_s in launches:
-        if len(begin_s):
-            begins.append(begin_s - begin_s[0] + end_s)
-            end_s = float(begins[-1][-1] + step_s[-1])
-    return Arrivals(
-        ready_s=np.concatenate([ready_s for ready_s, _, _ in launches]),
-        step_s=np.concatenate([step_s for _, step_s, _ in launches]),
-        clock_error_s=max(part.arrivals.clock_error_s for part in parts),
-        node_of=first.node_of,
-        nodes=first.nodes,
-        begin_s=np.concatenate(begins) if begins else np.empty(0),
+def _worse(state: NodeState, counted: Mapping) -> NodeState:
+    use = core_use(dict(counted))
+    return NodeState(
+        max(state.throttled, counted.get("throttled") or 0),
+        min(state.clock, counted.get("clock") or 1.0),
+        max(state.others, use.others if use else 0.0),
+        max(state.stolen, use.stolen if use else 0.0),
     )
-
-
-def _of_launch(cells: Sequence[Arrivals]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Ready times, lengths and beginnings of the steps of a launch, in order."""
-    ready_s, step_s = np.concatenate([one.ready_s for one in cells]), np.concatenate([one.step_s for one in cells])
-    begin_s = np.concatenate([*_begins(cells)])
-    known = np.isfinite(step_s) & np.isfinite(begin_s)
-    order = np.flatnonzero(known)[np.argsort(begin_s[known], kind="stable")]
-    return ready_s[order], step_s[order], begin_s[order]
-
-
-def _begins(cells: Sequence[Arrivals]) -> Iterator[np.ndarray]:
-    for one in cells:
-        yield one.begin_s if one.begin_s is not None else np.nanmin(one.ready_s, axis=1)

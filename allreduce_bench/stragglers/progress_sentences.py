@@ -23,7 +23,7 @@ NO_TIMES = "who arrives late is not known: counts of calls do not say when a ran
 
 
 def progress_sentences(progress: Progress) -> list[str]:
-    """What is known of a group, one sentence each, what matters most first."""
+    """Say what is known of a group, one sentence each, what matters most first."""
     told = [
         *map(_unlike_sentence, progress.unlike[:MOST_TOLD]),
         *(_held_sentence(call, progress) for call in progress.held[:MOST_TOLD]),

@@ -1,6 +1,6 @@
-"""Who arrives late: the skew over the steps, and how late each rank is in each step, as a map.
+"""What a page says of who arrives late: sentences, the ranks as a table, and a figure.
 
-What a page says of who arrives late: sentences, the ranks as a table, skew and lateness as a figure.
+The figure has the skew over the steps, and how late each rank is in each step as a map.
 """
 
 from typing import Any
@@ -22,11 +22,54 @@ from .of_run import of_run
 from .sentences import Judged, judged, left_words, rank_rows, table_head, verdict_sentences
 from .verdict import StragglerReport
 
+# The page
+MOST_PARTS = 8  # of a run, such as numbers of ranks and patterns, that are shown
+FIGURE_STEM = "arrivals"  # of the names of its files
+
+# The figure
 MOST_ROWS, MOST_COLUMNS = 128, 400  # of the map: beyond, ranks and steps are put together
-HEIGHT = 5.6  # inches
-LATE = LinearSegmentedColormap.from_list("late", ["#ffffff", "#fde3a7", "#D55E00", "#5c1a00"])
-UNKNOWN = "#d9d9d9"
-QUANTILE = 99  # of the lateness: what is later has the darkest colour
+FIGURE_INCHES = 5.6  # its height
+LATE_COLOURS = LinearSegmentedColormap.from_list("late", ["#ffffff", "#fde3a7", "#D55E00", "#5c1a00"])
+UNKNOWN_COLOUR = "#d9d9d9"
+DARKEST_PERCENTILE = 99  # of the lateness; what is later has the darkest colour, too
+
+
+def straggler_section(folder: RunFolder) -> dict[str, Any]:
+    """The page's values: `stragglers`, a part for each number of ranks and each pattern, and their pictures in order.
+
+    `stragglers_first`: one algorithm was measured, so that who is late is the first question.
+    Empty for a run that was measured without --compute and --arrival. Raises RunError.
+    """
+    parts = [judged(*part) for part in of_run(folder)[:MOST_PARTS]]
+    pictures = [picture for number, part in enumerate(parts, start=1) if (picture := _picture(part, number))]
+    return {
+        "stragglers_first": sum(name != NATIVE for name in folder.plan().algorithms) <= 1,
+        "stragglers": [_part_values(part, number) for number, part in enumerate(parts, start=1)],
+        "straggler_pictures": pictures,
+    }
+
+
+def _part_values(part: Judged, number: int) -> dict[str, Any]:
+    rows, left = rank_rows(part)
+    lead, *rest = verdict_sentences(part)
+    return {
+        "what": part.what,
+        "lead": lead,
+        "sentences": rest,
+        "head": table_head(part),
+        "rows": rows,
+        "left": left and left_words(part, left),
+        "stem": _stem(number),
+    }
+
+
+def _picture(part: Judged, number: int) -> Picture | None:
+    drawing = draw_arrivals(part.arrivals, part.report)
+    return drawing and Picture(_stem(number), drawing.caption, drawing.figure, drawing.numbers)
+
+
+def _stem(number: int) -> str:
+    return FIGURE_STEM if number == 1 else f"{FIGURE_STEM}_{number}"
 
 
 def draw_arrivals(arrivals: Arrivals, report: StragglerReport) -> Drawing | None:
@@ -37,7 +80,7 @@ def draw_arrivals(arrivals: Arrivals, report: StragglerReport) -> Drawing | None
         return None
     late_s = late_s[known]
     steps = np.flatnonzero(known)
-    figure = Figure(figsize=(PANELS_WIDTH, HEIGHT), layout="constrained")
+    figure = Figure(figsize=(PANELS_WIDTH, FIGURE_INCHES), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(1, 2))
     unit, factor = _unit(np.nanmax(late_s))
     _draw_skew(above, late_s, factor, unit)
@@ -53,18 +96,18 @@ def lateness(arrivals: Arrivals) -> np.ndarray:
 
 def binned(late_s: np.ndarray, rows: int = MOST_ROWS, columns: int = MOST_COLUMNS) -> np.ndarray:
     """float64 [rank, step], neighbours put together, as many in each place: of steps the median, of ranks the last."""
-    medians = np.array([_quiet(np.nanmedian, part) for part in _parts(late_s, columns)]).T
-    return np.array([_quiet(np.nanmax, part) for part in _parts(medians, rows)])
+    medians = np.array([_quiet(np.nanmedian, part) for part in _pieces(late_s, columns)]).T
+    return np.array([_quiet(np.nanmax, part) for part in _pieces(medians, rows)])
 
 
-def _length(count: int, most: int) -> int:
-    """How many neighbours stand in one place of at most so many."""
+def _piece_length(count: int, most: int) -> int:
+    """Return how many neighbours stand in one place of at most so many."""
     return -(-count // most)
 
 
-def _parts(values: np.ndarray, most: int) -> list[np.ndarray]:
+def _pieces(values: np.ndarray, most: int) -> list[np.ndarray]:
     """Pieces of equal length, but for the last one."""
-    length = _length(len(values), most)
+    length = _piece_length(len(values), most)
     return [values[start : start + length] for start in range(0, len(values), length)]
 
 
@@ -96,15 +139,15 @@ def _draw_map(figure: Figure, axes, late_s: np.ndarray, report: StragglerReport,
     steps, ranks = late_s.shape
     shown = binned(late_s) * factor
     rows, columns = shown.shape
-    colours = LATE.with_extremes(bad=UNKNOWN)
-    most = max(np.nanpercentile(late_s, QUANTILE) * factor, 1e-12)
+    colours = LATE_COLOURS.with_extremes(bad=UNKNOWN_COLOUR)
+    most = max(np.nanpercentile(late_s, DARKEST_PERCENTILE) * factor, 1e-12)
     image = axes.imshow(
         np.ma.masked_invalid(shown),
         aspect="auto",
         cmap=colours,
         vmin=0,
         vmax=most,
-        extent=(0, columns * _length(steps, MOST_COLUMNS), rows * _length(ranks, MOST_ROWS) - 0.5, -0.5),
+        extent=(0, columns * _piece_length(steps, MOST_COLUMNS), rows * _piece_length(ranks, MOST_ROWS) - 0.5, -0.5),
         interpolation="nearest",
     )
     axes.set_xlim(0, steps)
@@ -146,49 +189,7 @@ def _numbers(steps: np.ndarray, late_s: np.ndarray) -> pd.DataFrame:
     """Columns step, rank, late_s, as in the map."""
     shown = binned(late_s)
     rows, columns = np.indices(shown.shape)
-    first_rank = np.arange(0, late_s.shape[1], _length(late_s.shape[1], MOST_ROWS))
-    first_step = steps[:: _length(len(steps), MOST_COLUMNS)]
+    first_rank = np.arange(0, late_s.shape[1], _piece_length(late_s.shape[1], MOST_ROWS))
+    first_step = steps[:: _piece_length(len(steps), MOST_COLUMNS)]
     values = {"step": first_step[columns.ravel()], "rank": first_rank[rows.ravel()], "late_s": shown.ravel()}
     return pd.DataFrame(values)
-
-
-MOST_PARTS = 8  # of a run, such as numbers of ranks and patterns, that are shown
-STEM = "arrivals"  # of the files of a figure
-
-
-def straggler_section(folder: RunFolder) -> dict[str, Any]:
-    """The page's values: `stragglers`, a part for each number of ranks and each pattern, and their pictures in order.
-
-    `stragglers_first`: one algorithm was measured, so that who is late is the first question.
-    Empty for a run that was measured without --compute and --arrival. Raises RunError.
-    """
-    parts = [judged(*part) for part in of_run(folder)[:MOST_PARTS]]
-    pictures = [picture for number, part in enumerate(parts, start=1) if (picture := _picture(part, number))]
-    return {
-        "stragglers_first": sum(name != NATIVE for name in folder.plan().algorithms) <= 1,
-        "stragglers": [_part(part, number) for number, part in enumerate(parts, start=1)],
-        "straggler_pictures": pictures,
-    }
-
-
-def _part(part: Judged, number: int) -> dict[str, Any]:
-    rows, left = rank_rows(part)
-    lead, *rest = verdict_sentences(part)
-    return {
-        "what": part.what,
-        "lead": lead,
-        "sentences": rest,
-        "head": table_head(part),
-        "rows": rows,
-        "left": left and left_words(part, left),
-        "stem": _stem(number),
-    }
-
-
-def _picture(part: Judged, number: int) -> Picture | None:
-    drawing = draw_arrivals(part.arrivals, part.report)
-    return drawing and Picture(_stem(number), drawing.caption, drawing.figure, drawing.numbers)
-
-
-def _stem(number: int) -> str:
-    return STEM if number == 1 else f"{STEM}_{number}"

@@ -1,9 +1,4 @@
-"""Why nobody is named as slow, in sentences with the figures; and a step that was held up once.
-
-What arrivals say of ranks and nodes, in sentences: who is slow, what it costs, since when; or why nobody is.
-
-The ranks of a straggler report as a table, the latest first.
-"""
+"""What arrivals say, in sentences and as a table of ranks: who is slow, what it costs, since when; or why nobody is."""
 
 from collections.abc import Callable, Sequence
 from math import ceil, exp, isfinite, log10
@@ -38,10 +33,60 @@ from .verdict import (
     straggler_report,
 )
 
+# Who is named
+MOST_SUSPECTS = 4  # that have sentences of their own
+MOST_NAMED = 5  # suspects that are named in all
+MOST_NODES = 4  # of a group that are named
+LEAST_P = 1e-9  # a smaller p-value is not told apart
+MINUTE_S, HOUR_S = 60.0, 3600.0
+
+# Why nobody is
 MOST_Z = 1000  # beyond, there is no noise
 MOST_OFTEN = 4  # ranks that are named as often last
 MUCH_ALIKE = 5.0  # steps that are worth one, from which on that is said: a lag-1 correlation of 2/3
 MOST_STEPS = 1e6  # beyond, more steps are no advice
+HOW_TO_MEASURE = (
+    "a run says who arrives late only if ranks work before each call and are stamped before the common start: measure"
+    " one with --compute 20ms, or inject lateness with --arrival one-late"
+)
+
+# The table
+MOST_TABLE_RANKS = 16  # suspects are always among them
+TABLE_HEAD = ("rank", "node", "late", "of a step", "z", "last", "p", "caused", "suffered")
+SINCE_COLUMN = "since"  # one more column, where a suspect is slow for a stretch, or at times: its row is of these steps
+LEFT_OUT_COLUMNS = (4, 6, 8, 7)  # columns, in this order, where a screen is narrow
+
+NOT_INJECTED = Injected()
+
+
+class Judged(NamedTuple):
+    """Arrivals with what they say."""
+
+    what: str  # of what: `ring, 1 MiB, 8 ranks`; empty: all that there is
+    arrivals: Arrivals
+    report: StragglerReport
+    machines: tuple[NodeState, ...] = ()  # of each node; empty: not known
+    injected: Injected = NOT_INJECTED  # what the run made late on purpose
+
+
+def judged(
+    what: str, arrivals: Arrivals, machines: tuple[NodeState, ...] = (), injected: Injected = NOT_INJECTED
+) -> Judged:
+    """The arrivals with their report."""
+    return Judged(what, arrivals, straggler_report(arrivals), machines, injected)
+
+
+def sentences_of_run(folder: RunFolder) -> list[str]:
+    """Return who arrived late in a run, or why nobody is named: the first sentences of each part. Raises RunError."""
+    parts = [judged(*part) for part in of_run(folder)]
+    told = [(part, verdict_sentences(part)[: 1 + len(injected_sentences(part))]) for part in parts]
+    return [f"{part.what}: {sentence}" for part, sentences in told for sentence in sentences]
+
+
+def verdict_sentences(judged: Judged) -> list[str]:
+    """The verdict, what was injected, its reasons and its price; one sentence each, the verdict first."""
+    first, *rest = _found_sentences(judged)
+    return [first, *injected_sentences(judged), *rest]
 
 
 def silence_sentences(arrivals: Arrivals, report: StragglerReport) -> list[str]:
@@ -122,7 +167,7 @@ def _too_alike(arrivals: Arrivals, report: StragglerReport) -> str:
 
 
 def _worth_words(report: StragglerReport) -> str:
-    """What the steps are worth, and how many would do, where they depend on each other much; else empty."""
+    """Say what the steps are worth, and how many would do, where they depend on each other much; else empty."""
     if not report.worth_steps * MUCH_ALIKE < report.steps:
         return ""
     worth = f"{report.steps} of them say as much as {report.worth_steps:.2g} independent ones"
@@ -198,51 +243,8 @@ SILENCE: dict[str, Callable[[Arrivals, StragglerReport], str]] = {  # code -> wh
 }
 
 
-LEAST_P = 1e-9  # a smaller p-value is not told apart
-MINUTE_S, HOUR_S = 60.0, 3600.0
-NOT_INJECTED = Injected()
-MOST_SUSPECTS = 4  # that have sentences of their own
-MOST_NAMED = 5  # suspects that are named in all
-MOST_NODES = 4  # of a group that are named
-
-HOW_TO_MEASURE = (
-    "a run says who arrives late only if ranks work before each call and are stamped before the common start: measure"
-    " one with --compute 20ms, or inject lateness with --arrival one-late"
-)
-
-
-class Judged(NamedTuple):
-    """Arrivals with what they say."""
-
-    what: str  # of what: `ring, 1 MiB, 8 ranks`; empty: all that there is
-    arrivals: Arrivals
-    report: StragglerReport
-    machines: tuple[NodeState, ...] = ()  # of each node; empty: not known
-    injected: Injected = NOT_INJECTED  # what the run made late on purpose
-
-
-def sentences_of_run(folder: RunFolder) -> list[str]:
-    """Who arrived late in a run, or why nobody is named: the first sentences of each part. Raises RunError."""
-    parts = [judged(*part) for part in of_run(folder)]
-    told = [(part, verdict_sentences(part)[: 1 + len(injected_sentences(part))]) for part in parts]
-    return [f"{part.what}: {sentence}" for part, sentences in told for sentence in sentences]
-
-
-def judged(
-    what: str, arrivals: Arrivals, machines: tuple[NodeState, ...] = (), injected: Injected = NOT_INJECTED
-) -> Judged:
-    """The arrivals with their report."""
-    return Judged(what, arrivals, straggler_report(arrivals), machines, injected)
-
-
-def verdict_sentences(judged: Judged) -> list[str]:
-    """The verdict, what was injected, its reasons and its price; one sentence each, the verdict first."""
-    first, *rest = _found_sentences(judged)
-    return [first, *injected_sentences(judged), *rest]
-
-
 def injected_sentences(judged: Judged) -> list[str]:
-    """What the run made late on purpose, and whether it is found; nothing where it did not."""
+    """Say what the run made late on purpose, and whether it is found; nothing where it did not."""
     injected, report = judged.injected, judged.report
     if injected.pattern:
         return [f"delays were injected: --arrival {injected.pattern}"]
@@ -291,7 +293,7 @@ def _other_sentences(judged: Judged, others: Sequence[Suspect]) -> list[str]:
 
 
 def _half_sentences(report: StragglerReport) -> list[str]:
-    """That the reference is late itself, so that nobody can say which half is slow."""
+    """Say that the reference is late itself, so that nobody can say which half is slow."""
     late = {rank for suspect in report.suspects if suspect.kind == RANK for rank in suspect.ranks}
     if report.ranks < 3 or 2 * len(late) < report.ranks:
         return []
@@ -439,7 +441,7 @@ def _steady_sentences(suspect: Suspect, judged: Judged) -> list[str]:
 
 
 def _machine_sentences(suspect: Suspect, judged: Judged) -> list[str]:
-    """What the kernel of its node counted, where that stands out."""
+    """Say what the kernel of its node counted, where that stands out."""
     state = judged.machines[suspect.node] if suspect.node < len(judged.machines) else NodeState()
     if judged.injected.pattern or not state.is_noteworthy:
         return []
@@ -460,7 +462,7 @@ def _wait_sentences(report: StragglerReport) -> list[str]:
 
 
 def _rest_sentences(report: StragglerReport, named: int) -> list[str]:
-    """What has no cause."""
+    """Say what has no cause."""
     by_chance = report.wait_share - report.lasting_share
     rest = [stall_words(report.stall)] if report.stall else []
     if report.unexplained_share >= 0.005:
@@ -489,12 +491,6 @@ def _duration(seconds: float) -> str:
     return f"{seconds / HOUR_S:.3g} h" if seconds >= HOUR_S else format_time(seconds)
 
 
-MOST_RANKS = 16  # rows; suspects are always among them
-HEAD = ("rank", "node", "late", "of a step", "z", "last", "p", "caused", "suffered")
-SINCE = "since"  # one more column, where a suspect is slow for a stretch, or at times: its row is of these steps
-LEFT_OUT = (4, 6, 8, 7)  # columns, in this order, where a screen is narrow
-
-
 class RankOrder:
     """The ranks of a report, suspects first, then the latest."""
 
@@ -510,15 +506,19 @@ class RankOrder:
 
 def table_head(judged: Judged) -> tuple[str, ...]:
     """The names of the columns."""
-    return (*HEAD, SINCE) if any(when_words(suspect, judged) for suspect in judged.report.suspects) else HEAD
+    return (
+        (*TABLE_HEAD, SINCE_COLUMN)
+        if any(when_words(suspect, judged) for suspect in judged.report.suspects)
+        else TABLE_HEAD
+    )
 
 
 def when_words(suspect: Suspect, judged: Judged) -> str:
-    """In which steps it is slow; empty: in all."""
+    """Say in which steps it is slow; empty: in all."""
     return often_words(suspect) or since_words(suspect, judged)
 
 
-def rank_rows(judged: Judged, most: int = MOST_RANKS) -> tuple[list[list[str]], int]:
+def rank_rows(judged: Judged, most: int = MOST_TABLE_RANKS) -> tuple[list[list[str]], int]:
     """The rows below `table_head`, and how many ranks are left out; none where nobody says when it is ready."""
     if judged.report.silence == NO_READY_TIMES:
         return [], 0
@@ -526,13 +526,13 @@ def rank_rows(judged: Judged, most: int = MOST_RANKS) -> tuple[list[list[str]], 
     shown = order.ranks[: max(most, len(order.all_shown))]
     own = {suspect.ranks[0]: suspect for suspect in judged.report.suspects if suspect.kind == RANK}
     since = {rank: when_words(each, judged) for each in judged.report.suspects for rank in each.ranks}
-    has_since = table_head(judged) != HEAD
+    has_since = table_head(judged) != TABLE_HEAD
     rows = [_row(judged, rank, own.get(rank)) + [since.get(rank, "")] * has_since for rank in shown]
     return rows, len(order.ranks) - len(shown)
 
 
 def _row(judged: Judged, rank: int, suspect: Suspect | None) -> list[str]:
-    """What is known of a rank in all steps; of a rank that is a suspect the figures of its sentence."""
+    """Return what is known of a rank in all steps; of a rank that is a suspect the figures of its sentence."""
     report, arrivals = judged.report, judged.arrivals
     node = arrivals.node_of[rank]
     late, z = (suspect.slower_by, suspect.z) if suspect else (float(report.slower_by[rank]), float(report.z[rank]))
@@ -546,7 +546,7 @@ def _row(judged: Judged, rank: int, suspect: Suspect | None) -> list[str]:
         f"{100 * late + 0.0:.1f} %".replace("-0.0 ", "0.0 ") if known else "",
         z_words(z, ".3g" if suspect else ".1f") if isfinite(z) else "",
         f"{100 * last:.3g} %" if suspect else f"{100 * last:.0f} %",
-        "" if not isfinite(p_value) else "<1e-9" if p_value < 1e-9 else f"{p_value:.1g}",
+        "" if not isfinite(p_value) else "<1e-9" if p_value < LEAST_P else f"{p_value:.1g}",
         _time(suspect.caused_s if suspect else float(report.caused_s[rank])),
         _time(float(report.suffered_s[rank])) if known else "",
     ]
@@ -561,7 +561,7 @@ def _signed_time(time_s: float) -> str:
 
 
 def left_words(judged: Judged, left: int) -> str:
-    """Of ranks that have no row: `48 ranks more, all less late`; those of a group may be as late."""
+    """Say of ranks that have no row: `48 ranks more, all less late`; those of a group may be as late."""
     return f"{left} ranks more" + ", all less late" * (not judged.report.groups)
 
 
@@ -570,6 +570,6 @@ def rank_table(judged: Judged, screen: Screen) -> list[str]:
     rows, left = rank_rows(judged)
     if not rows:
         return []
-    columns: list[Column] = columns_of([list(table_head(judged)), *rows], left=(1,), left_out=LEFT_OUT)
+    columns: list[Column] = columns_of([list(table_head(judged)), *rows], left=(1,), left_out=LEFT_OUT_COLUMNS)
     more = [f"and {left_words(judged, left)}; --format json has every rank"] if left else []
     return [*fitted(columns, screen, "--format json"), *more]

@@ -1,38 +1,22 @@
-"""Which ranks, or which nodes, are later than the others: the test behind the straggler report.
+"""Which ranks, or which nodes, are later than the others: always, for a while, as a group, or in some of their steps.
 
-The rule. The lateness of a unit in a step is its ready time behind the median of all other units in that step, so that
-neither the length of a step nor a slow unit moves the scale. A unit is slow where its mean lateness
+The rule of `standing`, the test behind the straggler report. The lateness of a unit in a step is its ready time behind
+the median of all other units in that step, so that neither the length of a step nor a slow unit moves the scale. A unit
+is slow where its mean lateness
 
 * is not chance: it is `critical_z` standard deviations of what the noise of the steps does to a mean, or more. The
   noise is that of blocks of steps, or what single steps and the time over which they depend on each other give
-  (`dependence`), whichever is more. Steps that are worth fewer than FEWEST_WORTH independent ones name nobody;
-* stands out: from the differences that units have anyway, and those of a stretch in the same stretch (`outliers`). Or
-  it is CLEARLY_SLOWER, and one or none of so many units is expected so far out by these differences: then it is
-  slow, but not known to be more than the last of a wide field. Of two or three units the others are the
-  reference; where half of more are late alike, nobody stands out (`two_groups`);
+  (`noise.correlation_time`), whichever is more. Steps that are worth fewer than FEWEST_WORTH independent ones name
+  nobody;
+* stands out: from the differences that units have anyway, and those of a stretch in the same stretch
+  (`noise.standing_out`). Or it is CLEARLY_SLOWER, and one or none of so many units is expected so far out by these
+  differences: then it is slow, but not known to be more than the last of a wide field. Of two or three units the others
+  are the reference; where half of more are late alike, nobody stands out (`two_groups`);
 * matters: LEAST_SLOWER of the undisturbed step or more, and CLOCK_ERRORS times the error of the clocks.
 
 So is a unit that is slow for a while: all stretches of blocks of steps are tried, with a critical value for so many
-stretches; the edges come from `change_points`. A set of arrivals without slow units gives one in ALARM of cases, at
-most; tests/studies/operating_curve.py and false_causes.py measure that and how often a slow one is found.
-
-Two groups of ranks, of which one is slower: half of the nodes, a third of them, or all but a few.
-
-Where many ranks are late alike nobody stands out from the others, and the median rank may be one of the slow ones. So
-the ranks are ordered by their lateness and cut where the means of the two sides lie furthest apart, in standard
-deviations within the sides (the largest likelihood of two normal distributions of one width). That the ranks of one
-distribution are cut in two gives a distance, too: 3 to 4 deviations of many ranks, more of few. `critical_distance`
-lies beyond what normal, uniform and heavy-tailed differences give; tests/studies/false_causes.py measures it.
-
-Ranks that are late in some of their steps: now and then, or in every tenth one.
-
-Such a rank hardly moves its median. So its late steps are counted, those in which it is behind its own usual lateness
-by more than a threshold, and held against those of the others: a rank is late at times where it has more of all late
-steps than chance gives it (binomial: Przyborowski and Wilenski, Biometrika 31, 1940), and stands out from the others,
-which may be late now and then, too. All THRESHOLDS are tried, with a critical value for so many. Late steps in a row
-are no sign of it: they are a slowness that lasts for a while, and count as one.
-
-Late steps at equal distances are a sign of their own, where no other rank has such.
+stretches; the edges come from `noise.slow_between`. A set of arrivals without slow units gives one in FALSE_ALARMS of
+cases, at most; tests/studies/operating_curve.py and false_causes.py measure that and how often a slow one is found.
 """
 
 from math import sqrt
@@ -54,8 +38,9 @@ from .noise import (
     standing_out,
 )
 
-ALARM = 0.005  # share of jobs without slow units of which noise alone names one, at most
-UNLIKE_ALARM = 0.002  # the same of units that differ normally, beyond these differences
+# Slow units
+FALSE_ALARMS = 0.005  # share of jobs without slow units of which noise alone names one, at most
+FALSE_ALARMS_OF_UNLIKE = 0.002  # the same of units that differ normally, beyond these differences
 LEAST_SLOWER = 0.05  # of the undisturbed step: what is worth a name; half of what is worth an alarm
 CLEARLY_SLOWER = 0.08  # of the undisturbed step: what is worth a name among units that differ
 BEYOND_NOISE = 3.0  # deviations of the noise that come on top of it
@@ -63,10 +48,25 @@ LEAST_APART = 2.0  # deviations between units, and so far that one or none of so
 MOST_EXPECTED = 1.5
 CLOCK_ERRORS = 3  # no smaller lateness is claimed
 CARE = 1.15  # times the deviation of a block: neighbouring blocks depend on each other a little, and noise is skewed
+
+# Steps and blocks of them
 FEWEST_STEPS = 10
 FEWEST_WORTH = 5  # independent steps; a stretch must be worth as many
 FEWEST_WORTH_AMONG_UNLIKE = 30  # to name what does not stand out: of fewer, ranks that drift look like unlike ones
 FEWEST_BLOCKS, MOST_BLOCKS, STEPS_OF_BLOCK = 5, 50, 10  # blocks are longer than this only where there are many steps
+
+# Two groups
+SMALLEST_GROUP = 8  # it has one of so many ranks or more, and two or more
+LEAST_DISTANCE = 6.0  # deviations within groups, of many ranks
+FEW_RANKS = 2  # with so many ranks it is twice that
+
+# Late at times
+FALSE_ALARMS_AT_TIMES = 0.005  # share of jobs of which chance alone makes a rank late at times, at most
+THRESHOLDS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)  # of the undisturbed step
+FEWEST_LATE = 3  # steps
+MOST_LATE = 0.5  # of the steps: a rank that is late in more is slow
+REGULAR = 0.8  # of the late steps lie at equal distances, and of these places as many are late steps
+ONLY_ONE = 3  # times the late steps of any other rank: then their regularity says something
 
 
 class SlowUnit(NamedTuple):
@@ -111,6 +111,25 @@ class _Noise(NamedTuple):
         return standing_out(means_s, float(np.hypot(self.likely_s, np.median(self.of_mean_s(blocks)))))
 
 
+class TwoGroups(NamedTuple):
+    """A cut of units into those that are slower and the rest."""
+
+    slow: np.ndarray  # bool [unit]
+    late_s: float  # mean of the slow ones minus that of the others
+    distance: float  # the same in standard deviations within the groups
+
+
+class LateAtTimes(NamedTuple):
+    """A unit that is late in some of its steps."""
+
+    unit: int
+    steps: np.ndarray  # bool [step]: in which
+    late_s: float  # median of its lateness in these
+    share: float  # of its steps
+    every: int  # distance of its late steps; 0: they are not regular
+    z: float  # of the number of its late steps
+
+
 def standing(ready_s: np.ndarray, undisturbed_s: float, clock_error_s: float) -> Standing:
     """`ready_s`: float64 [step, unit], seconds, NaN: not known, FEWEST_STEPS steps or more; two units or more."""
     steps, units = ready_s.shape
@@ -123,7 +142,7 @@ def standing(ready_s: np.ndarray, undisturbed_s: float, clock_error_s: float) ->
     mean_s = np.where(np.isnan(late_s), np.nan, np.nan_to_num(noise.blocks).sum(axis=0) / known)
     apart_s = np.minimum(mean_s, mean_s - median(mean_s, axis=0))
     worth = count if alike == 1 else min(float(count), steps / alike)
-    critical = critical_z(units / (ALARM / 2), max(2, round(worth)), units)
+    critical = critical_z(units / (FALSE_ALARMS / 2), max(2, round(worth)), units)
     least_s = max(LEAST_SLOWER * undisturbed_s, CLOCK_ERRORS * clock_error_s)
     spread_s = deviation(mean_s)
     z = apart_s / np.maximum(noise.of_mean_s(known), spread_s)
@@ -134,7 +153,7 @@ def standing(ready_s: np.ndarray, undisturbed_s: float, clock_error_s: float) ->
         clearly_s = np.inf
     if steps >= FEWEST_WORTH * alike:
         always = (apart_s / noise.of_mean_s(known) >= critical) & (late_s >= least_s)
-        stretches = _stretches(noise, least_s, critical_z(units * count**2 / ALARM, max(2, round(worth)), units))
+        stretches = _stretches(noise, least_s, critical_z(units * count**2 / FALSE_ALARMS, max(2, round(worth)), units))
         for unit in np.flatnonzero(always | (stretches.level_s > 0)).tolist():
             by_stretch = bool(stretches.level_s[unit] > 0)
             level_s = max(float(stretches.level_s[unit]) if by_stretch else float(mean_s[unit]), least_s)
@@ -153,7 +172,7 @@ def standing(ready_s: np.ndarray, undisturbed_s: float, clock_error_s: float) ->
 
 
 def nobody(units: int) -> Standing:
-    """Of units too few, or of too few steps, to compare."""
+    """Return the standing of too few units, or of too few steps, to compare."""
     return Standing(np.full(units, np.nan), np.full(units, np.nan), np.nan, np.nan, (), np.nan, np.nan)
 
 
@@ -179,7 +198,7 @@ class _Stretches(NamedTuple):
 
 
 def _stretches(noise: _Noise, least_s: float, critical: float) -> _Stretches:
-    """Of each unit the stretch of blocks in which it is late most clearly, among those that matter and stand out."""
+    """Find the stretch of blocks in which each unit is late most clearly, among those that matter and stand out."""
     count, units = noise.blocks.shape
     sums = np.concatenate([np.zeros((1, units)), np.cumsum(np.nan_to_num(noise.blocks), axis=0)])
     best, level_s = np.zeros(units), np.zeros(units)
@@ -190,7 +209,9 @@ def _stretches(noise: _Noise, least_s: float, critical: float) -> _Stretches:
         rows = np.flatnonzero(clear.any(axis=1))
         if not len(rows):
             continue
-        unlike = noise.beyond_others(means_s[rows], blocks) >= -NormalDist().inv_cdf(UNLIKE_ALARM / (units * count))
+        unlike = noise.beyond_others(means_s[rows], blocks) >= -NormalDist().inv_cdf(
+            FALSE_ALARMS_OF_UNLIKE / (units * count)
+        )
         score = np.where(clear[rows] & unlike, score[rows], 0.0)
         highest = score.argmax(axis=0), np.arange(units)
         level_s = np.where(score[highest] > best, means_s[rows][highest], level_s)
@@ -210,31 +231,25 @@ def _slow_unit(
     means_s = median(every_late_s[start:stop], axis=0) if stop > start else every_late_s[0]
     beyond = float(noise.beyond_others(means_s[None], blocks)[0, unit])
     units, tried = len(means_s), len(noise.blocks) if of_stretch else 1
-    stands_out = beyond >= -NormalDist().inv_cdf(UNLIKE_ALARM / (units * tried))
+    stands_out = beyond >= -NormalDist().inv_cdf(FALSE_ALARMS_OF_UNLIKE / (units * tried))
     z = lateness_s / float(noise.of_mean_s(blocks)[unit])
     return SlowUnit(unit, lateness_s, z, start, stop, stands_out, expected_beyond(beyond, units * tried))
 
 
-LEAST_PART = 8  # the smaller group has one of so many ranks or more, and two or more
-DISTANCE = 6.0  # deviations within groups, of many ranks
-OF_FEW = 2  # with so many ranks it is twice that
-
-
-class TwoGroups(NamedTuple):
-    """A cut of units into those that are slower and the rest."""
-
-    slow: np.ndarray  # bool [unit]
-    late_s: float  # mean of the slow ones minus that of the others
-    distance: float  # the same in standard deviations within the groups
-
-
 def two_groups(late_s: np.ndarray, undisturbed_s: float, noise_s: float) -> TwoGroups | None:
-    """`late_s`: float64 [unit], lateness over all steps against any reference; NaN: not known. None: there are none.
+    """Cut ranks into two groups of which one is slower: half of the nodes, a third, or all but a few; None: not so.
 
+    Where many ranks are late alike nobody stands out from the others, and the median rank may be one of the slow ones.
+    So the ranks are ordered by their lateness and cut where the means of the two sides lie furthest apart, in standard
+    deviations within the sides (the largest likelihood of two normal distributions of one width). That the ranks of one
+    distribution are cut in two gives a distance, too: 3 to 4 deviations of many ranks, more of few. `critical_distance`
+    lies beyond what normal, uniform and heavy-tailed differences give; tests/studies/false_causes.py measures it.
+
+    `late_s`: float64 [unit], lateness over all steps against any reference; NaN: not known.
     `noise_s`: standard deviation of these by the noise of steps.
     """
     units = np.flatnonzero(~np.isnan(late_s))
-    least = max(2, -(-len(units) // LEAST_PART))
+    least = max(2, -(-len(units) // SMALLEST_GROUP))
     if len(units) < 2 * least:
         return None
     order = units[np.argsort(late_s[units], kind="stable")]
@@ -256,35 +271,26 @@ def two_groups(late_s: np.ndarray, undisturbed_s: float, noise_s: float) -> TwoG
 
 
 def critical_distance(units: int) -> float:
-    """How far apart two groups of so many units are at least."""
-    return DISTANCE * (1 + OF_FEW / units)
-
-
-ALARM_AT_TIMES = 0.005  # share of jobs of which chance alone makes a rank late at times, at most
-THRESHOLDS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)  # of the undisturbed step
-FEWEST_LATE = 3  # steps
-MOST_LATE = 0.5  # of the steps: a rank that is late in more is slow
-REGULAR = 0.8  # of the late steps lie at equal distances, and of these places as many are late steps
-ONLY_ONE = 3  # times the late steps of any other rank: then their regularity says something
-
-
-class LateAtTimes(NamedTuple):
-    """A unit that is late in some of its steps."""
-
-    unit: int
-    steps: np.ndarray  # bool [step]: in which
-    late_s: float  # median of its lateness in these
-    share: float  # of its steps
-    every: int  # distance of its late steps; 0: they are not regular
-    z: float  # of the number of its late steps
+    """Return how far apart two groups of so many units are at least."""
+    return LEAST_DISTANCE * (1 + FEW_RANKS / units)
 
 
 def late_at_times(ready_s: np.ndarray, undisturbed_s: float, clock_s: float, left_out: np.ndarray) -> list[LateAtTimes]:
-    """Arguments: `ready_s`, float64 [step, unit]; `clock_s`: no less is claimed; `left_out`, bool [unit]: not asked."""
+    """Find ranks that are late in some of their steps: now and then, or in every tenth one.
+
+    Such a rank hardly moves its median. So its late steps are counted, those in which it is behind its own usual
+    lateness by more than a threshold, and held against those of the others: a rank is late at times where it has more
+    of all late steps than chance gives it (binomial: Przyborowski and Wilenski, Biometrika 31, 1940), and stands out
+    from the others, which may be late now and then, too. All THRESHOLDS are tried, with a critical value for so many.
+    Late steps in a row are no sign of it: they are a slowness that lasts for a while, and count as one. Late steps at
+    equal distances are a sign of their own, where no other rank has such.
+
+    `ready_s`: float64 [step, unit]; `clock_s`: no less is claimed; `left_out`: bool [unit], not asked.
+    """
     late_s = ready_s - median_of_others(ready_s)
     late_s = late_s - median(late_s, axis=0)
     known = ~np.isnan(late_s)
-    most = ALARM_AT_TIMES / (len(THRESHOLDS) * known.shape[1])
+    most = FALSE_ALARMS_AT_TIMES / (len(THRESHOLDS) * known.shape[1])
     found: dict[int, tuple[float, float]] = {}  # unit: its p-value and threshold
     with np.errstate(invalid="ignore"):
         for threshold_s in (max(each * undisturbed_s, clock_s) for each in THRESHOLDS):
@@ -304,7 +310,7 @@ def _p_values(is_late: np.ndarray, known: np.ndarray, most: float) -> np.ndarray
         return p_values
     shared = correlation_time_of_events(is_late)
     by_spread = _by_spread(counts, trials, shared)
-    for unit in np.flatnonzero(asked & (by_spread <= ALARM_AT_TIMES)).tolist():
+    for unit in np.flatnonzero(asked & (by_spread <= FALSE_ALARMS_AT_TIMES)).tolist():
         others = np.delete(np.arange(len(counts)), unit)
         alike = max(shared, correlation_time_of_events(is_late[:, [unit]]))
         worth = round(float(counts.sum()) / alike)
@@ -346,7 +352,7 @@ def period_of(is_late: np.ndarray) -> int:
 
 
 def _chance_of_regular(is_late: np.ndarray, others_are: np.ndarray) -> float:
-    """That as many steps drawn at random lie at equal distances from the first to the last step; 1: they do not.
+    """Return the chance that so many random steps lie at equal distances from first to last; 1: these do not.
 
     `others_are`: bool [step], that another unit is late. Where one is at the places that this one misses, what is
     regular comes to one unit or another.

@@ -1,10 +1,7 @@
-"""Arrivals as a trace, `step,rank,late_s`, which `run --arrival FILE.csv` replays; see `runs.arrival_trace`.
+"""Arrivals of whatever has some: runs, NCCL Inspector, torch.profiler, StepMonitor, arrival traces.
 
-When the ranks of a communicator were ready for each call, on a common clock: see `arrivals`.
-
-What PyTorch and NCCL write of a job, told by content: traces of Kineto, records of the Flight Recorder, NCCL RAS.
-
-Arrivals of whatever has some: runs, NCCL Inspector, torch.profiler, StepMonitor, arrival traces.
+Files of PyTorch and NCCL are told by their content. Those that count calls and have no times that can be compared
+(Flight Recorder, NCCL RAS) say which rank is behind instead.
 """
 
 import csv
@@ -42,15 +39,154 @@ from .nccl_ras import progress_of_ras
 from .of_run import Injected, NodeState, of_run
 from .progress import Progress
 
+# Kinds of files, told by content
+KINETO, FLIGHT_RECORDER, RAS, PICKLE = "kineto", "flight-recorder", "nccl-ras", "pickle"
+RECOGNISERS = {
+    KINETO: kineto.recognises,
+    FLIGHT_RECORDER: flight_recorder.recognises,
+    RAS: nccl_ras.recognises,
+}
+TITLES = {
+    KINETO: "a trace in the Chrome format, as torch.profiler writes it",
+    FLIGHT_RECORDER: "a record of PyTorch's Flight Recorder",
+    RAS: "a report of NCCL RAS",
+}
 
-def recognises(text: str) -> bool:
-    """Whether a text begins as a trace."""
+# Kinds of what has arrivals
+RUN, INSPECTOR, MONITOR, TRACE = "run", "nccl-inspector", "step-monitor", "trace"
+
+EXPECTED = (
+    "expected a run measured with --compute or --arrival, files of NCCL Inspector, of torch.profiler or of the Flight"
+    " Recorder, or their folder, NCCL RAS as JSON, the JSON lines of StepMonitor, or an arrival trace (CSV with"
+    " step,rank,late_s)"
+)
+
+
+class Source(NamedTuple):
+    """Arrivals and where they are from."""
+
+    path: str  # the first of its files
+    kind: str
+    what: str  # of what they are: a cell of a run, a communicator; empty: all that there is
+    arrivals: Arrivals
+    machines: tuple[NodeState, ...] = ()  # of each node; empty: not known
+    injected: Injected = Injected()
+
+
+class Found(NamedTuple):
+    """What files say of the ranks of a job."""
+
+    sources: list[Source]
+    progress: list[Progress]  # of records that count calls and have no times that can be compared
+
+
+def found_in(paths: Sequence[Path], communicator: str | None = None, step_s: float | None = None) -> Found:
+    """Read what all paths say, in order; the files of NCCL Inspector are parts of one job, so are traces, and records.
+
+    `communicator`: of Inspector, or a process group of traces. `step_s`: how long a step takes, which an arrival trace
+    does not say. Raises LogError, RunError.
+    """
+    parts = [path for path in paths if _is_of_inspector(path)]
+    kinds = kinds_of(path for path in paths if path not in parts)
+    traces, records = ([path for path, kind in kinds if kind == of_job] for of_job in (KINETO, FLIGHT_RECORDER))
+    if communicator and not parts and not traces:
+        raise LogError(
+            f"{paths[0]}: --communicator chooses one of NCCL Inspector or of traces, which this is not; leave it out"
+        )
+    found = Found([], [])
+    for path, kind in [*((path, INSPECTOR) for path in parts[:1]), *kinds]:
+        if kind == INSPECTOR:
+            chosen, arrivals = arrivals_of_logs(parts, communicator)
+            found.sources.append(Source(str(path), INSPECTOR, f"communicator {chosen.words}", arrivals))
+        elif kind == KINETO and path == traces[0]:
+            found.sources.append(Source(str(path), KINETO, *arrivals_of_traces(traces, communicator)))
+        elif kind == FLIGHT_RECORDER and path == records[0]:
+            found.progress.extend(progress_of_records(records))
+        elif kind == RAS:
+            found.progress.extend(progress_of_ras(path))
+        elif kind == PICKLE:
+            raise refuse_pickle(path)
+        elif path.is_dir():
+            found.sources.extend(_of_folder(path))
+        elif not kind:
+            found.sources.extend(_of_file(path, step_s))
+    return found
+
+
+def sources_of(paths: Sequence[Path], communicator: str | None = None, step_s: float | None = None) -> list[Source]:
+    """The arrivals of all paths in order, as `found_in` finds them. Raises LogError, RunError."""
+    return found_in(paths, communicator, step_s).sources
+
+
+def _is_of_inspector(path: Path) -> bool:
+    if path.is_dir():
+        return not (path / "run.json").exists() and bool(files_of(path))
+    return is_of_inspector(path)
+
+
+def _of_folder(path: Path) -> list[Source]:
+    """The arrivals of a run. Raises LogError: it is none; RunError."""
+    if not (path / "run.json").exists():
+        raise LogError(f"{path}: no run and no files of NCCL Inspector; {EXPECTED}")
+    return [Source(str(path), RUN, *part) for part in of_run(RunFolder(path))]
+
+
+def _of_file(path: Path, step_s: float | None) -> list[Source]:
+    text = read_text(path)
+    if monitor_log.recognises(text):
+        sessions = monitor_log.sessions(path, text)
+        names = [f"start {number}" if len(sessions) > 1 else "" for number in range(1, len(sessions) + 1)]
+        return [Source(str(path), MONITOR, name, arrivals) for name, arrivals in zip(names, sessions)]
+    if not is_arrival_trace(text):
+        raise LogError(f"{path}, line 1: unknown; {EXPECTED}")
+    if step_s is None:
+        raise LogError(f"{path}: an arrival trace does not say how long a step takes; add --step, such as --step 250ms")
+    late_s = read_trace(path)
+    steps, ranks = late_s.shape
+    what = f"{in_ranks([ranks])}, a step of {step_s:g} s"
+    return [Source(str(path), TRACE, what, Arrivals(late_s, np.full(steps, step_s), 0.0, (0,) * ranks))]
+
+
+def kinds_of(paths: Iterable[Path]) -> list[tuple[Path, str]]:
+    """Each path with its kind; a folder of such files gives way to them. Pickles of a folder with others are left."""
+    found = []
+    for path in paths:
+        below = (
+            _known_files_in(path) if path.is_dir() and not (path / "run.json").exists() and not files_of(path) else []
+        )
+        others = [one for one in below if one[1] != PICKLE]
+        found += others or below or [(path, kind_of(path))]
+    return found
+
+
+def _known_files_in(folder: Path) -> list[tuple[Path, str]]:
+    every = ((file, kind_of(file)) for file in sorted(folder.rglob("*")))
+    return [one for one in every if one[1]]
+
+
+def kind_of(path: Path) -> str:
+    """Return KINETO, FLIGHT_RECORDER, RAS or PICKLE; empty: anything else, also a folder."""
+    head = head_of(path)
+    if is_pickle(head):
+        return PICKLE
+    text = head.decode(errors="replace")
+    return next((kind for kind, recognises in RECOGNISERS.items() if recognises(text)), "")
+
+
+def description_of(head: str) -> str:
+    """Return what a text that begins so is, and which command reads it; empty: none of these."""
+    kind = next((kind for kind, recognises in RECOGNISERS.items() if recognises(head)), "")
+    return f"{TITLES[kind]}: give it to 'allreduce-bench stragglers'" if kind else ""
+
+
+def is_arrival_trace(text: str) -> bool:
+    """Return whether a text begins as an arrival trace, `step,rank,late_s`, which `run --arrival FILE.csv` replays."""
     first = text.lstrip("\ufeff").partition("\n")[0]
     return [word.strip() for word in first.split(",")] == HEADER
 
 
 def trace_text(arrivals: Arrivals) -> str:
-    """The trace of arrivals, in steps from 0; a step in which some rank is not known is left out.
+    """Write arrivals as a trace (`runs.injected`), in steps from 0; a step in which some rank is not known is left out.
 
     Raises LogError: there is no step of which every rank is known.
     """
@@ -87,140 +223,3 @@ def arrivals_of_logs(paths: Sequence[Path], communicator: str | None) -> tuple[C
         nodes=tuple(host or "unknown" for host in dict.fromkeys(chosen.hosts)),
         begin_s=begin_s[known] - begin_s[known][0],
     )
-
-
-KINETO, FLIGHT_RECORDER, RAS, PICKLE = "kineto", "flight-recorder", "nccl-ras", "pickle"
-RECOGNISERS = {
-    KINETO: kineto.recognises,
-    FLIGHT_RECORDER: flight_recorder.recognises,
-    RAS: nccl_ras.recognises,
-}
-
-TITLES = {
-    KINETO: "a trace in the Chrome format, as torch.profiler writes it",
-    FLIGHT_RECORDER: "a record of PyTorch's Flight Recorder",
-    RAS: "a report of NCCL RAS",
-}
-
-
-def description_of(head: str) -> str:
-    """Return what a text that begins so is, and which command reads it; empty: none of these."""
-    kind = next((kind for kind, recognises in RECOGNISERS.items() if recognises(head)), "")
-    return f"{TITLES[kind]}: give it to 'allreduce-bench stragglers'" if kind else ""
-
-
-def kind_of(path: Path) -> str:
-    """One of the names above; empty: anything else, also a folder."""
-    head = head_of(path)
-    if is_pickle(head):
-        return PICKLE
-    text = head.decode(errors="replace")
-    return next((kind for kind, recognises in RECOGNISERS.items() if recognises(text)), "")
-
-
-def kinds_of(paths: Iterable[Path]) -> list[tuple[Path, str]]:
-    """Each path with its kind; a folder of such files gives way to them. Pickles of a folder with others are left."""
-    found = []
-    for path in paths:
-        below = _below(path) if path.is_dir() and not (path / "run.json").exists() and not files_of(path) else []
-        others = [one for one in below if one[1] != PICKLE]
-        found += others or below or [(path, kind_of(path))]
-    return found
-
-
-def _below(folder: Path) -> list[tuple[Path, str]]:
-    every = ((file, kind_of(file)) for file in sorted(folder.rglob("*")))
-    return [one for one in every if one[1]]
-
-
-EXPECTED = (
-    "expected a run measured with --compute or --arrival, files of NCCL Inspector, of torch.profiler or of the Flight"
-    " Recorder, or their folder, NCCL RAS as JSON, the JSON lines of StepMonitor, or an arrival trace (CSV with"
-    " step,rank,late_s)"
-)
-RUN, INSPECTOR, MONITOR, TRACE = "run", "nccl-inspector", "step-monitor", "trace"
-
-
-class Source(NamedTuple):
-    """Arrivals and where they are from."""
-
-    path: str  # the first of its files
-    kind: str
-    what: str  # of what they are: a cell of a run, a communicator; empty: all that there is
-    arrivals: Arrivals
-    machines: tuple[NodeState, ...] = ()  # of each node; empty: not known
-    injected: Injected = Injected()
-
-
-class Found(NamedTuple):
-    """What files say of the ranks of a job."""
-
-    sources: list[Source]
-    progress: list[Progress]  # of records that count calls and have no times that can be compared
-
-
-def sources_of(paths: Sequence[Path], communicator: str | None = None, step_s: float | None = None) -> list[Source]:
-    """The arrivals of all paths in order, as `found_in` finds them. Raises LogError, RunError."""
-    return found_in(paths, communicator, step_s).sources
-
-
-def found_in(paths: Sequence[Path], communicator: str | None = None, step_s: float | None = None) -> Found:
-    """What all paths say, in order; the files of NCCL Inspector are parts of one job, so are traces, and records.
-
-    `communicator`: of Inspector, or a process group of traces. `step_s`: how long a step takes, which an arrival trace
-    does not say. Raises LogError, RunError.
-    """
-    parts = [path for path in paths if _is_of_inspector(path)]
-    kinds = kinds_of(path for path in paths if path not in parts)
-    traces, records = ([path for path, kind in kinds if kind == of_job] for of_job in (KINETO, FLIGHT_RECORDER))
-    if communicator and not parts and not traces:
-        raise LogError(
-            f"{paths[0]}: --communicator chooses one of NCCL Inspector or of traces, which this is not; leave it out"
-        )
-    found = Found([], [])
-    for path, kind in [*((path, INSPECTOR) for path in parts[:1]), *kinds]:
-        if kind == INSPECTOR:
-            chosen, arrivals = arrivals_of_logs(parts, communicator)
-            found.sources.append(Source(str(path), INSPECTOR, f"communicator {chosen.words}", arrivals))
-        elif kind == KINETO and path == traces[0]:
-            found.sources.append(Source(str(path), KINETO, *arrivals_of_traces(traces, communicator)))
-        elif kind == FLIGHT_RECORDER and path == records[0]:
-            found.progress.extend(progress_of_records(records))
-        elif kind == RAS:
-            found.progress.extend(progress_of_ras(path))
-        elif kind == PICKLE:
-            raise refuse_pickle(path)
-        elif path.is_dir():
-            found.sources.extend(_of_folder(path))
-        elif not kind:
-            found.sources.extend(_of_file(path, step_s))
-    return found
-
-
-def _is_of_inspector(path: Path) -> bool:
-    if path.is_dir():
-        return not (path / "run.json").exists() and bool(files_of(path))
-    return is_of_inspector(path)
-
-
-def _of_folder(path: Path) -> list[Source]:
-    """The arrivals of a run. Raises LogError: it is none; RunError."""
-    if not (path / "run.json").exists():
-        raise LogError(f"{path}: no run and no files of NCCL Inspector; {EXPECTED}")
-    return [Source(str(path), RUN, *part) for part in of_run(RunFolder(path))]
-
-
-def _of_file(path: Path, step_s: float | None) -> list[Source]:
-    text = read_text(path)
-    if monitor_log.recognises(text):
-        sessions = monitor_log.sessions(path, text)
-        names = [f"start {number}" if len(sessions) > 1 else "" for number in range(1, len(sessions) + 1)]
-        return [Source(str(path), MONITOR, name, arrivals) for name, arrivals in zip(names, sessions)]
-    if not recognises(text):
-        raise LogError(f"{path}, line 1: unknown; {EXPECTED}")
-    if step_s is None:
-        raise LogError(f"{path}: an arrival trace does not say how long a step takes; add --step, such as --step 250ms")
-    late_s = read_trace(path)
-    steps, ranks = late_s.shape
-    what = f"{in_ranks([ranks])}, a step of {step_s:g} s"
-    return [Source(str(path), TRACE, what, Arrivals(late_s, np.full(steps, step_s), 0.0, (0,) * ranks))]

@@ -17,8 +17,8 @@ what the groups differ by, or more. Ranks above a gap that their earlier blocks 
 longer, are slow; of other gaps it is said once that there are two groups, whoever is to blame.
 
 A rank has recovered where such a mean is below half of LEAST_SLOWER, and below LEAST_SLOWER beyond doubt. The noise of
-means is measured, as it is correlated (`block_noise`), of the blocks before, so that a few ranks have to be watched for
-some ten steps first, and more where noise is large or lasts: `too_little` says what could be told.
+means is measured, as it is correlated (`noise.BlockNoise`), of the blocks before, so that a few ranks have to be
+watched for some ten steps first, and more where noise is large or lasts: `too_little` says what could be told.
 tests/studies/operating_curve.py measures how soon which lateness is found, tests/studies/monitor_alerts.py how many
 alerts there are without one.
 """
@@ -115,7 +115,7 @@ class StepAlarm:
         self._blocks, self._changed_at = 0, np.zeros(ranks, dtype=int)  # blocks seen, now and at each rank's last alert
 
     def update(self, ready_s: np.ndarray, step_s: np.ndarray) -> list[Alert]:
-        """What the next steps say. `ready_s`: float64 [step, rank], NaN: not known; `step_s`: float64 [step]; seconds.
+        """Take the next steps. `ready_s`: float64 [step, rank], NaN: not known; `step_s`: float64 [step]; seconds.
 
         Steps that do not fill a block wait for the next ones. Raises ValueError where the shapes do not fit.
         """
@@ -140,7 +140,7 @@ class StepAlarm:
         return alerts
 
     def too_little(self, steps: int) -> TooLittle:
-        """How much could be told now, of so many steps in all."""
+        """Return how much could be told now, of so many steps in all."""
         ranks = len(self._node_of)
         if ranks < 2 or self._blocks < FEWEST_BLOCKS:
             return TooLittle(ranks, steps, None)
@@ -190,7 +190,7 @@ class StepAlarm:
         return noise._replace(deviation=np.maximum(CARE * noise.deviation, 1e-12))
 
     def _critical(self, noise: Noise) -> float:
-        """How many deviations count: more than of normal noise, since that of jobs has heavier tails."""
+        """Return how many deviations count: more than of normal noise, since that of jobs has heavier tails."""
         ranks = len(self._node_of)
         z = critical_z(ranks * len(WINDOWS) * STEPS_OF_A_DAY / STEPS_OF_BLOCK, noise.number + 1, ranks)
         return TAILS * z
@@ -240,7 +240,7 @@ class StepAlarm:
                 yield self._alert(SLOW, rank, float(means[rank]), min(z, among), self._late[:, rank])
 
     def _rise_of(self, rank: int, blocks: int, mean: float, least: float) -> float:
-        """How much later the rank is than in its earlier blocks, as a share, for a deviation of one mean.
+        """Return how much later the rank is than in its earlier blocks, as a share, for a deviation of one mean.
 
         0 where these are too few, and where it is no later than then because its own steps became longer.
         """
@@ -296,7 +296,7 @@ class StepAlarm:
         return median(self._own_s[:, gap.high], axis=1) / median(self._own_s[:, gap.low], axis=1) - 1
 
     def _is_new(self, gap: _Gap, series: np.ndarray, blocks: int, least: float) -> bool:
-        """Whether earlier blocks do not have this gap, and the later group has moved further than the other one."""
+        """Return whether earlier blocks lack this gap, and the later group has moved further than the other one."""
         kept = min(MOST_BLOCKS, self._blocks)
         if kept <= blocks:
             return False
@@ -348,7 +348,7 @@ def lateness_of_blocks(
 
 
 def _others(ready_s: np.ndarray, slow: Sequence[int] | set[int]) -> np.ndarray:
-    """Of each rank the median of the others that are not slow, or of all others where no other one is left."""
+    """Return of each rank the median of the others that are not slow, or of all others where no other one is left."""
     of_all = median_of_others(ready_s)
     if not slow:
         return of_all

@@ -1,15 +1,9 @@
-"""The steps of a job that can be compared, and what is counted in them.
-
-One step in which one rank held up all others for so long that it makes most of a job's waiting.
-
-Which part of the waiting lasts, and which suspects explain how much of it.
+"""Which ranks or nodes are slow, what waiting for them costs, and silence where nobody is.
 
 Ranks that are all alike wait, too: each step is as long as its slowest rank, by chance now this one and now that one.
 Of 1,024 ranks with 5 % of noise the last one is 16 % late, later than a rank that is 12 % slower. So the wait is
 divided by replaying the steps: without what the suspects are late, then without all other lasting differences between
-ranks. What is left after both is chance.
-
-Which ranks or nodes are slow, what waiting for them costs, and silence where nobody is.
+ranks. What is left after both is chance. A single step in which one rank held up all others is told apart (`Stall`).
 """
 
 from collections.abc import Sequence
@@ -23,8 +17,8 @@ from .arrivals import Arrivals, Waits, waits
 from .localise import GROUP, Late, Lateness, earlier_s, localise, mean_wait_s, moved_earlier, replaced, saved_s
 from .noise import chance_of_at_least, correlation_time_of_events
 from .slow_units import (
-    ALARM,
     CLOCK_ERRORS,
+    FALSE_ALARMS,
     FEWEST_STEPS,
     FEWEST_WORTH,
     LEAST_SLOWER,
@@ -33,7 +27,28 @@ from .slow_units import (
     number_of_blocks,
 )
 
-EVERY = slice(None)
+# Why nobody is named
+ONE_RANK = "one rank"  # nobody to compare with
+NO_READY_TIMES = "no ready times"  # only the durations of steps are known
+TOO_FEW_STEPS = "too few steps"
+BELOW_CLOCK = "below clock"  # the clocks of the ranks cannot be compared well enough
+SMALL_WAIT = "small wait"  # ranks wait too little to look for a cause
+TOO_ALIKE = "too alike"  # steps depend on each other for so long that they are worth too few independent ones
+BELOW_NOISE = "below noise"  # ranks wait by chance, now for one and now for another
+NO_SINGLE_CAUSE = "no single cause"  # ranks differ lastingly or arrive last too often for chance, and none stands out
+
+# What it takes to be a cause
+LEAST_WAIT = 0.1  # of the steps of a suspect: what those who wait must wait, in the mean, before it is called the cause
+LEAST_LASTING = 0.01  # of the time of these steps: the part of the wait that lasts
+LEAST_EXPLAINED = 0.8  # of the lasting wait
+LEAST_COST = 0.01  # of the time of all steps: what a cause costs, and what a rank costs that is late at times
+SELDOM_BY_CHANCE = 1e-6  # a rank with a smaller p-value arrives last more often than chance
+
+# What it takes to be a stall
+STALL_LEAST_SHARE = 0.5  # of all waiting: less of it is not one step's
+STALL_LEAST_OF_STEP = 0.1  # of the median step: a shorter wait is not worth a word
+
+ALL_STEPS = slice(None)
 
 
 class Job(NamedTuple):
@@ -75,7 +90,7 @@ class Job(NamedTuple):
         is_someone = self.waiting.last >= 0
         return np.bincount(self.waiting.last[is_someone], self.waiting.caused_s[is_someone], minlength=self.ranks)
 
-    def waiting_share(self, steps: slice | np.ndarray = EVERY) -> float:
+    def waiting_share(self, steps: slice | np.ndarray = ALL_STEPS) -> float:
         """Mean over `steps`, and over the ranks of a step but the last, of the wait; share of the steps' time."""
         others = np.maximum((~np.isnan(self.ready_s[steps])).sum(axis=1) - 1, 1)
         waited_s = float((self.waiting.suffered_s[steps].sum(axis=1) / others).sum())
@@ -102,48 +117,6 @@ class Job(NamedTuple):
         return p_values
 
 
-def worth(counts: np.ndarray, trials: int, alike_steps: float) -> tuple[np.ndarray, int]:
-    """Counts and trials of which so many steps are worth one, in whole numbers that do not exaggerate."""
-    independent = max(1, round(trials / alike_steps))
-    return np.minimum((np.asarray(counts) / alike_steps).astype(int), independent), independent
-
-
-def undisturbed(step_s: np.ndarray, ready_s: np.ndarray) -> float:
-    """Median of the steps without their wait for what comes later than the median rank, or the other of two; seconds.
-
-    `step_s`: float64 [step], above 0; `ready_s`: float64 [step, rank]. Below 0 where steps do not hold their own
-    ready times.
-    """
-    others_s = np.fmin.reduce if ready_s.shape[1] == 2 else median  # of two ranks the other one is the reference
-    return float(np.median(step_s - (np.fmax.reduce(ready_s, axis=1) - others_s(ready_s, axis=1))))
-
-
-def job_of(arrivals: Arrivals) -> Job:
-    """Raises ValueError where the shapes of the arrivals do not fit."""
-    ready_s, step_s = np.array(arrivals.ready_s, dtype=float), np.array(arrivals.step_s, dtype=float)
-    if ready_s.shape != (len(step_s), len(arrivals.node_of)):
-        raise ValueError(
-            f"ready times {ready_s.shape} are not [step, rank] of {len(step_s)} steps and {len(arrivals.node_of)} ranks"
-        )
-    ready_s[~np.isfinite(ready_s)] = np.nan
-    used = np.isfinite(step_s) & (step_s > 0) & ((~np.isnan(ready_s)).sum(axis=1) >= 2)
-    ready_s[~used], step_s[~used] = np.nan, 0.0
-    typical_s = undisturbed_s = all_s = np.nan
-    if used.any():
-        all_s, typical_s = float(step_s.sum()), float(np.median(step_s[used]))
-        undisturbed_s = undisturbed(step_s[used], ready_s[used])
-        if undisturbed_s <= 0:
-            undisturbed_s = typical_s
-    waiting = waits(ready_s)
-    return Job(
-        ready_s, used, arrivals.node_of, arrivals.clock_error_s, step_s, all_s, typical_s, undisturbed_s, waiting
-    )
-
-
-LEAST_SHARE = 0.5  # of all waiting: less of it is not one step's
-LEAST_OF_STEP = 0.1  # of the median step: a shorter wait is not worth a word
-
-
 class Stall(NamedTuple):
     """A step that one rank held up once."""
 
@@ -151,22 +124,6 @@ class Stall(NamedTuple):
     step: int
     wait_s: float  # how much later it was ready than the second last
     share: float  # of the waiting of all ranks in all steps
-
-
-def single_stall(job: Job) -> Stall | None:
-    """The step that holds LEAST_SHARE of all waiting, if one rank alone made it; None: there is none.
-
-    Of fewer steps than can be judged there is none: one of two steps always holds half.
-    """
-    waits_s = job.waiting.suffered_s.sum(axis=1)
-    all_s = float(waits_s.sum())
-    if job.is_too_small or all_s <= 0:
-        return None
-    step = int(waits_s.argmax())
-    rank, wait_s, share = int(job.waiting.last[step]), float(job.waiting.caused_s[step]), float(waits_s[step]) / all_s
-    least_s = max(LEAST_OF_STEP * job.typical_s, CLOCK_ERRORS * job.clock_error_s)
-    is_of_one = rank >= 0 and wait_s >= 0.5 * float(np.nan_to_num(job.waiting.skew_s[step]))
-    return Stall(rank, step, wait_s, share) if is_of_one and wait_s >= least_s and share >= LEAST_SHARE else None
 
 
 class Attribution(NamedTuple):
@@ -187,76 +144,6 @@ class Attribution(NamedTuple):
         return max(0.0, 1 - sum(self.explained)) if self.lasting_s > 0 else 0.0
 
 
-def attribution(ready_s: np.ndarray, suspects: Sequence[Lateness], alike_steps: float = 1.0) -> Attribution:
-    """`ready_s`: float64 [step, rank], seconds; NaN: not known; enough steps for `slow_units.standing`.
-
-    `alike_steps`: so many steps are worth an independent one.
-
-    Of several suspects each is credited with the mean of two replays: how much is gained without it alone, and how much
-    is lost with it alone (of two suspects that is Shapley's value); scaled so that they add up to what is gained
-    without all of them.
-    """
-    wait_s, without_s = mean_wait_s(ready_s), moved_earlier(ready_s, suspects)
-    left_s = mean_wait_s(without_s)
-    lasting_s = max(0.0, wait_s - mean_wait_s(without_s - lasting_differences(without_s, alike_steps)))
-    joint = min(1.0, max(0.0, wait_s - left_s) / lasting_s) if lasting_s > 0 else 0.0
-    credits = [_credit(ready_s, suspects, number, wait_s, left_s) for number in range(len(suspects))]
-    scale = joint / sum(credits) if sum(credits) > 0 else 0.0
-    alone_s = tuple(saved_s(ready_s, replaced(ready_s, [suspect])) for suspect in suspects)
-    all_s = saved_s(ready_s, replaced(ready_s, suspects)) if suspects else 0.0
-    others_s = [saved_s(ready_s, replaced(ready_s, _without(suspects, number))) for number in range(len(suspects))]
-    return Attribution(
-        wait_s,
-        lasting_s,
-        tuple(credit * scale for credit in credits),
-        alone_s,
-        all_s,
-        tuple(0.5 * alone + 0.5 * (all_s - of_others) for alone, of_others in zip(alone_s, others_s)),
-    )
-
-
-def _without(suspects: Sequence[Lateness], number: int) -> list[Lateness]:
-    return [*suspects[:number], *suspects[number + 1 :]]
-
-
-def _credit(ready_s: np.ndarray, suspects: Sequence[Lateness], number: int, wait_s: float, left_s: float) -> float:
-    if len(suspects) == 1:
-        return 1.0
-    without_it_s = mean_wait_s(moved_earlier(ready_s, [suspects[number]]))
-    it_alone_s = mean_wait_s(moved_earlier(ready_s, _without(suspects, number)))
-    return max(0.0, 0.5 * (wait_s - without_it_s) + 0.5 * (it_alone_s - left_s))
-
-
-def lasting_differences(ready_s: np.ndarray, alike_steps: float = 1.0) -> np.ndarray:
-    """float64 [rank]: median distance of each rank from the median rank of a step; 0 where noise explains it.
-
-    `alike_steps`: so many steps are worth an independent one.
-    """
-    apart_s = ready_s - median(ready_s, axis=1)[:, None]
-    blocks = number_of_blocks(len(ready_s))
-    noise_s = spread_of_blocks(block_medians(apart_s, blocks)) / sqrt(blocks)
-    centre_s = median(apart_s, axis=0)
-    of_step_s = OF_NORMAL * np.nan_to_num(median(np.abs(apart_s - centre_s), axis=0))
-    noise_s = np.maximum(noise_s, of_step_s * sqrt(alike_steps / len(ready_s)))
-    lasting_s = np.nan_to_num(centre_s)
-    ranks = len(lasting_s)
-    return np.where(np.abs(lasting_s) > critical_z(2 * ranks / ALARM, blocks, ranks) * noise_s, lasting_s, 0.0)
-
-
-ONE_RANK = "one rank"  # nobody to compare with
-NO_READY_TIMES = "no ready times"  # only the durations of steps are known
-TOO_FEW_STEPS = "too few steps"
-BELOW_CLOCK = "below clock"  # the clocks of the ranks cannot be compared well enough
-SMALL_WAIT = "small wait"  # ranks wait too little to look for a cause
-TOO_ALIKE = "too alike"  # steps depend on each other for so long that they are worth too few independent ones
-BELOW_NOISE = "below noise"  # ranks wait by chance, now for one and now for another
-NO_SINGLE_CAUSE = "no single cause"  # ranks differ lastingly or arrive last too often for chance, and none stands out
-
-LEAST_WAIT = 0.1  # of the steps of a suspect: what those who wait must wait, in the mean, before it is called the cause
-LEAST_LASTING = 0.01  # of the time of these steps: the part of the wait that lasts
-LEAST_EXPLAINED = 0.8  # of the lasting wait
-LEAST_COST = 0.01  # of the time of all steps: what a cause costs, and what a rank costs that is late at times
-SELDOM_BY_CHANCE = 1e-6  # a rank with a smaller p-value arrives last more often than chance
 NOTHING = Attribution(0.0, 0.0, (), (), 0.0, ())
 
 
@@ -335,7 +222,7 @@ class StragglerReport(NamedTuple):
 
 
 def straggler_report(arrivals: Arrivals) -> StragglerReport:
-    """Who is slow, and what it costs. Raises ValueError where the shapes of the arrivals do not fit.
+    """Return who is slow, and what it costs. Raises ValueError where the shapes of the arrivals do not fit.
 
     Steps of which the duration or all ranks but one are not known are left out.
     """
@@ -403,7 +290,7 @@ def _steps_needed(job: Job, stands: Standing) -> float:
 
 
 def _suspects(job: Job, late: list[Late], weighed: Attribution) -> tuple[Suspect, ...]:
-    """Those who explain most first."""
+    """Return those who explain most first."""
     do_explain = sum(weighed.explained) >= LEAST_EXPLAINED
     suspects, explained = [], 0.0
     for number in sorted(range(len(late)), key=lambda number: -weighed.explained[number]):
@@ -471,3 +358,113 @@ def _silence(report: StragglerReport, has_ready_times: bool) -> str:
         return TOO_ALIKE
     lasts = report.lasting_share >= 0.5 * report.wait_share
     return NO_SINGLE_CAUSE if lasts or report.often_last else BELOW_NOISE
+
+
+def worth(counts: np.ndarray, trials: int, alike_steps: float) -> tuple[np.ndarray, int]:
+    """Counts and trials of which so many steps are worth one, in whole numbers that do not exaggerate."""
+    independent = max(1, round(trials / alike_steps))
+    return np.minimum((np.asarray(counts) / alike_steps).astype(int), independent), independent
+
+
+def undisturbed(step_s: np.ndarray, ready_s: np.ndarray) -> float:
+    """Median of the steps without their wait for what comes later than the median rank, or the other of two; seconds.
+
+    `step_s`: float64 [step], above 0; `ready_s`: float64 [step, rank]. Below 0 where steps do not hold their own
+    ready times.
+    """
+    others_s = np.fmin.reduce if ready_s.shape[1] == 2 else median  # of two ranks the other one is the reference
+    return float(np.median(step_s - (np.fmax.reduce(ready_s, axis=1) - others_s(ready_s, axis=1))))
+
+
+def job_of(arrivals: Arrivals) -> Job:
+    """Take the steps of arrivals that can be compared. Raises ValueError where the shapes do not fit."""
+    ready_s, step_s = np.array(arrivals.ready_s, dtype=float), np.array(arrivals.step_s, dtype=float)
+    if ready_s.shape != (len(step_s), len(arrivals.node_of)):
+        raise ValueError(
+            f"ready times {ready_s.shape} are not [step, rank] of {len(step_s)} steps and {len(arrivals.node_of)} ranks"
+        )
+    ready_s[~np.isfinite(ready_s)] = np.nan
+    used = np.isfinite(step_s) & (step_s > 0) & ((~np.isnan(ready_s)).sum(axis=1) >= 2)
+    ready_s[~used], step_s[~used] = np.nan, 0.0
+    typical_s = undisturbed_s = all_s = np.nan
+    if used.any():
+        all_s, typical_s = float(step_s.sum()), float(np.median(step_s[used]))
+        undisturbed_s = undisturbed(step_s[used], ready_s[used])
+        if undisturbed_s <= 0:
+            undisturbed_s = typical_s
+    waiting = waits(ready_s)
+    return Job(
+        ready_s, used, arrivals.node_of, arrivals.clock_error_s, step_s, all_s, typical_s, undisturbed_s, waiting
+    )
+
+
+def single_stall(job: Job) -> Stall | None:
+    """Return the step that holds STALL_LEAST_SHARE of all waiting, if one rank alone made it; None: there is none.
+
+    Of fewer steps than can be judged there is none: one of two steps always holds half.
+    """
+    waits_s = job.waiting.suffered_s.sum(axis=1)
+    all_s = float(waits_s.sum())
+    if job.is_too_small or all_s <= 0:
+        return None
+    step = int(waits_s.argmax())
+    rank, wait_s, share = int(job.waiting.last[step]), float(job.waiting.caused_s[step]), float(waits_s[step]) / all_s
+    least_s = max(STALL_LEAST_OF_STEP * job.typical_s, CLOCK_ERRORS * job.clock_error_s)
+    is_of_one = rank >= 0 and wait_s >= 0.5 * float(np.nan_to_num(job.waiting.skew_s[step]))
+    return Stall(rank, step, wait_s, share) if is_of_one and wait_s >= least_s and share >= STALL_LEAST_SHARE else None
+
+
+def attribution(ready_s: np.ndarray, suspects: Sequence[Lateness], alike_steps: float = 1.0) -> Attribution:
+    """`ready_s`: float64 [step, rank], seconds; NaN: not known; enough steps for `slow_units.standing`.
+
+    `alike_steps`: so many steps are worth an independent one.
+
+    Of several suspects each is credited with the mean of two replays: how much is gained without it alone, and how much
+    is lost with it alone (of two suspects that is Shapley's value); scaled so that they add up to what is gained
+    without all of them.
+    """
+    wait_s, without_s = mean_wait_s(ready_s), moved_earlier(ready_s, suspects)
+    left_s = mean_wait_s(without_s)
+    lasting_s = max(0.0, wait_s - mean_wait_s(without_s - lasting_differences(without_s, alike_steps)))
+    joint = min(1.0, max(0.0, wait_s - left_s) / lasting_s) if lasting_s > 0 else 0.0
+    credits = [_credit(ready_s, suspects, number, wait_s, left_s) for number in range(len(suspects))]
+    scale = joint / sum(credits) if sum(credits) > 0 else 0.0
+    alone_s = tuple(saved_s(ready_s, replaced(ready_s, [suspect])) for suspect in suspects)
+    all_s = saved_s(ready_s, replaced(ready_s, suspects)) if suspects else 0.0
+    others_s = [saved_s(ready_s, replaced(ready_s, _without(suspects, number))) for number in range(len(suspects))]
+    return Attribution(
+        wait_s,
+        lasting_s,
+        tuple(credit * scale for credit in credits),
+        alone_s,
+        all_s,
+        tuple(0.5 * alone + 0.5 * (all_s - of_others) for alone, of_others in zip(alone_s, others_s)),
+    )
+
+
+def _without(suspects: Sequence[Lateness], number: int) -> list[Lateness]:
+    return [*suspects[:number], *suspects[number + 1 :]]
+
+
+def _credit(ready_s: np.ndarray, suspects: Sequence[Lateness], number: int, wait_s: float, left_s: float) -> float:
+    if len(suspects) == 1:
+        return 1.0
+    without_it_s = mean_wait_s(moved_earlier(ready_s, [suspects[number]]))
+    it_alone_s = mean_wait_s(moved_earlier(ready_s, _without(suspects, number)))
+    return max(0.0, 0.5 * (wait_s - without_it_s) + 0.5 * (it_alone_s - left_s))
+
+
+def lasting_differences(ready_s: np.ndarray, alike_steps: float = 1.0) -> np.ndarray:
+    """float64 [rank]: median distance of each rank from the median rank of a step; 0 where noise explains it.
+
+    `alike_steps`: so many steps are worth an independent one.
+    """
+    apart_s = ready_s - median(ready_s, axis=1)[:, None]
+    blocks = number_of_blocks(len(ready_s))
+    noise_s = spread_of_blocks(block_medians(apart_s, blocks)) / sqrt(blocks)
+    centre_s = median(apart_s, axis=0)
+    of_step_s = OF_NORMAL * np.nan_to_num(median(np.abs(apart_s - centre_s), axis=0))
+    noise_s = np.maximum(noise_s, of_step_s * sqrt(alike_steps / len(ready_s)))
+    lasting_s = np.nan_to_num(centre_s)
+    ranks = len(lasting_s)
+    return np.where(np.abs(lasting_s) > critical_z(2 * ranks / FALSE_ALARMS, blocks, ranks) * noise_s, lasting_s, 0.0)

@@ -1,14 +1,13 @@
-"""Gradients in buckets, as PyTorch's DistributedDataParallel packs them (Li et al., VLDB 13(12), 2020).
+"""Which gradients one all-reduce carries: buckets of PyTorch's DistributedDataParallel, or fusion by Horovod.
 
-The rules are those of `compute_bucket_assignment_by_size` and `Reducer::rebuild_buckets` in torch's reducer.cpp, and of
-`_ddp_init_helper` in torch/nn/parallel/distributed.py. A bucket is closed as soon as its bytes reach the cap, so that
-it may be longer. The buckets of the first step come from the order of registration; after it they are rebuilt, once, in
-the order in which gradients became ready.
+DDP (Li et al., VLDB 13(12), 2020): the rules are those of `compute_bucket_assignment_by_size` and
+`Reducer::rebuild_buckets` in torch's reducer.cpp, and of `_ddp_init_helper` in torch/nn/parallel/distributed.py. A
+bucket is closed as soon as its bytes reach the cap, so that it may be longer. The buckets of the first step come from
+the order of registration; after it they are rebuilt, once, in the order in which gradients became ready.
 
-Gradients in fused all-reduces, as Horovod makes them (Sergeev and Del Balso, arXiv:1802.05799, 2018).
-
-The rules are those of the background loop in Horovod's operations.cc: each cycle takes the gradients that are ready on
-all ranks, and fuses them by the rule that measured ranks have, too (`measuring.step_fusion`).
+Horovod (Sergeev and Del Balso, arXiv:1802.05799, 2018): the rules are those of the background loop in its
+operations.cc. Each cycle takes the gradients that are ready on all ranks, and fuses them by the rule that measured
+ranks have, too (`measuring.request.fuse`).
 """
 
 from collections.abc import Callable, Sequence
@@ -17,11 +16,15 @@ from typing import NamedTuple
 from .measuring.request import fuse
 from .tensors import DEFAULT_DTYPE, Model
 
+# DDP: caps, stages, and versions of PyTorch whose rules differ
 MIB = 1 << 20
 FIRST_CAP_NBYTES, CAP_NBYTES = 1 * MIB, 25 * MIB
-FIRST, REBUILT = "first", "rebuilt"  # the two stages
+FIRST, REBUILT = "first", "rebuilt"
 ONE_BUCKET_SINCE, OWN_FIRST_CAP_SINCE = (1, 12), (2, 4)  # pull requests 72843 (2022) and 121640 (2024) of pytorch
 NEWEST = (2, 13)  # the version whose source was read last
+
+# Horovod's defaults
+FUSION_NBYTES, CYCLE_S = 128 * MIB, 1e-3  # since 0.22; before: 64 MiB, 5 ms
 
 
 class Bucket(NamedTuple):
@@ -95,9 +98,6 @@ def ddp_buckets(
 
 def _bucket(members: tuple[int, ...], sizes: Sequence[tuple[int, str]]) -> Bucket:
     return Bucket(members, sum(sizes[index][0] for index in members), sizes[members[0]][1])
-
-
-FUSION_NBYTES, CYCLE_S = 128 * MIB, 1e-3  # since 0.22; before: 64 MiB, 5 ms
 
 
 class Fusion(NamedTuple):

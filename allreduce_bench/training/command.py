@@ -135,7 +135,7 @@ def _write(path: Path, result) -> None:
 
 
 def write_lines(path: Path, lines: dict, drawn: dict, about: dict[str, str]) -> None:
-    """All time lines as a trace, or those that are drawn as a figure, by the suffix of the path."""
+    """Write all time lines as a trace, or draw them as a figure, by the suffix of the path."""
     from ..runs.files import write_atomically, write_given
 
     if path.suffix == ".png":

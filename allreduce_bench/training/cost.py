@@ -1,6 +1,7 @@
 """What an all-reduce of so many bytes takes: by models of a machine, or from all-reduces that were timed before.
 
-Which all-reduces of a step have speculative times, and why, and which have but a lower bound.
+`doubts_of` says which all-reduces of a step have speculative times, and why; `any_lower_bound`, whether some have but a
+lower bound.
 """
 
 from bisect import bisect_left
@@ -36,7 +37,7 @@ class Costs(Protocol):
         """Why there is no time, with the name of the algorithm before it."""
 
     def is_lower_bound(self, algorithm: str, ranks: int, nbytes: int) -> bool:
-        """Whether this time is only known to be that or more."""
+        """Return whether this time is only known to be that or more."""
 
     def doubt(self, algorithm: str, ranks: int, nbytes: int) -> str:
         """Why this time is speculative, behind `are`; empty: it lies near what was measured, or nothing was."""
@@ -82,11 +83,11 @@ class ModelledCosts:
         return prediction.time_s if prediction else None
 
     def cannot(self, algorithm: str, ranks: int, nbytes: int) -> str:
-        """What the algorithm needs, or what its model does not tell."""
+        """Return what the algorithm needs, or what its model does not tell."""
         return self.models.at(algorithm, ranks, nbytes).cannot
 
     def is_lower_bound(self, algorithm: str, ranks: int, nbytes: int) -> bool:
-        """Where the model alone is below a bound of all algorithms."""
+        """Return whether the model alone is below a bound of all algorithms."""
         return ranks > 1 and self.models.is_lower_bound(self.models.at(algorithm, ranks, nbytes))
 
     def doubt(self, algorithm: str, ranks: int, nbytes: int) -> str:
@@ -211,5 +212,5 @@ def doubts_of(costs: "Costs", ranks: int, transfers: tuple[Transfer, ...]) -> tu
 
 
 def any_lower_bound(costs: "Costs", ranks: int, transfers: tuple[Transfer, ...]) -> bool:
-    """Whether one of `transfers` is only known to take its time or more; see `doubts_of`."""
+    """Return whether one of `transfers` is only known to take its time or more; see `doubts_of`."""
     return any(costs.is_lower_bound(one.algorithm, ranks, one.nbytes) for one in transfers if ranks > 1)

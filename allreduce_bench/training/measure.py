@@ -1,7 +1,4 @@
-"""The ranks of `workload --measure`: started, waited for, and what they say.
-
-`workload --measure`: what was modelled, measured on ranks that this command starts.
-"""
+"""`workload --measure`: what was modelled, measured on ranks that this command starts."""
 
 import json
 import os
@@ -27,54 +24,8 @@ if TYPE_CHECKING:
     from .result import Result
     from .step import Setup
 
-PATIENCE_S = 600.0
-
-
-def run_ranks(ranks: int, per_node: int | None, request: dict[str, Any]) -> dict[str, Any]:
-    """What rank 0 prints of a `measuring.step_request`. Raises LaunchError, OneLineError where it refuses, or fails.
-
-    Rank 0 reads the request from a file: recorded calls are more than a word of a command holds, and more than Hydra's
-    mpirun forwards.
-    """
-    from ..launching.find import find_launcher, mpirun_command
-    from ..launching.layout import ranks_on_same_cores
-
-    start = on_hosts_around(Start(ranks_per_node=per_node))
-    program = [sys.executable, "-m", "allreduce_bench.training.measuring.training_step"]
-    auto = thread_level("auto", ranks_on_same_cores(ranks, start))
-    level = "multiple" if request["overlap"] == THREAD else auto
-    environ = {**os.environ, "MPI4PY_RC_THREAD_LEVEL": level}
-    with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
-        json.dump(request, file)
-        file.flush()
-        command = mpirun_command(find_launcher(start), ranks, start, [*program, file.name])
-        done = _done(command, environ)
-    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-    if done.returncode or not lines:
-        raise OneLineError(f"workload --measure: the ranks failed: {_reason(done)}", 1)
-    found = json.loads(lines[-1])
-    if refused := found.get("refused"):
-        raise OneLineError(f"workload --measure: {refused}", 1)
-    return found
-
-
-def _done(command: list[str], environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Raises OneLineError after PATIENCE_S."""
-    try:
-        return subprocess.run(
-            command, env=environ, capture_output=True, text=True, check=False, timeout=PATIENCE_S, stdin=DEVNULL
-        )
-    except subprocess.TimeoutExpired as error:
-        raise OneLineError(f"workload --measure: no end after {PATIENCE_S:.0f} s; measure less at once", 1) from error
-
-
-def _reason(done: subprocess.CompletedProcess[str]) -> str:
-    """The last error of Python among what the launcher printed, else its last words, else the exit status."""
-    words = [line.strip() for line in done.stderr.splitlines() if line.strip(" -*=")]
-    errors = [line for line in words if re.match(r"[\w.]*(Error|Exception): ", line)]
-    return [f"exit status {done.returncode}", *words[-1:], *errors[-1:]][-1]
-
-
+# Limits
+PATIENCE_S = 600.0  # until the ranks have ended
 MOST_ELEMENTS = 1 << 28  # of all vectors that a rank sends: two of a GiB each
 MOST_CALLS = 100_000  # whose events are kept for the time line
 
@@ -171,7 +122,7 @@ def _algorithm(options: dict[str, Any]) -> str:
 
 
 def _executor(options: dict[str, Any], algorithm: str) -> str:
-    """Of the algorithm; the library's own all-reduce is called from Python, or from compiled code."""
+    """Choose the executor; the library's own all-reduce is called from Python, or from compiled code."""
     known = (NATIVE, "compiled") if algorithm == NATIVE else EXECUTORS
     executor = options["executor"] or known[0]
     if executor not in known:
@@ -180,7 +131,7 @@ def _executor(options: dict[str, Any], algorithm: str) -> str:
 
 
 def _refuse_too_much(elements: int, asked: dict[str, Any], options: dict[str, Any], less: str, shorter: str) -> None:
-    """Raises OneLineError for what does not fit a machine, or takes too long by its computation alone."""
+    """Raise OneLineError for what does not fit a machine, or takes too long by its computation alone."""
     if elements > MOST_ELEMENTS and not options["no_limit"]:
         raise OneLineError(f"{elements:,} elements on each rank, the limit is {MOST_ELEMENTS:,}; {less}, or --no-limit")
     once_s, turns = sum(time_s for _, time_s in asked["actions"]), 1 + asked["steps"]
@@ -189,3 +140,50 @@ def _refuse_too_much(elements: int, asked: dict[str, Any], options: dict[str, An
             f"the computation alone takes {computed_s:.0f} s ({turns} turns of 2 x {format_time(once_s)}), the limit "
             f"is {PATIENCE_S:.0f} s; {shorter}, or reduce --steps"
         )
+
+
+def run_ranks(ranks: int, per_node: int | None, request: dict[str, Any]) -> dict[str, Any]:
+    """Start ranks for a `measuring.request.Request` and return what rank 0 prints.
+
+    Raises LaunchError, OneLineError where it refuses, or fails.
+
+    Rank 0 reads the request from a file: recorded calls are more than a word of a command holds, and more than Hydra's
+    mpirun forwards.
+    """
+    from ..launching.find import find_launcher, mpirun_command
+    from ..launching.layout import ranks_on_same_cores
+
+    start = on_hosts_around(Start(ranks_per_node=per_node))
+    program = [sys.executable, "-m", "allreduce_bench.training.measuring.training_step"]
+    auto = thread_level("auto", ranks_on_same_cores(ranks, start))
+    level = "multiple" if request["overlap"] == THREAD else auto
+    environ = {**os.environ, "MPI4PY_RC_THREAD_LEVEL": level}
+    with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
+        json.dump(request, file)
+        file.flush()
+        command = mpirun_command(find_launcher(start), ranks, start, [*program, file.name])
+        done = _finished(command, environ)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode or not lines:
+        raise OneLineError(f"workload --measure: the ranks failed: {_reason_of_failure(done)}", 1)
+    found = json.loads(lines[-1])
+    if refused := found.get("refused"):
+        raise OneLineError(f"workload --measure: {refused}", 1)
+    return found
+
+
+def _finished(command: list[str], environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end. Raises OneLineError after PATIENCE_S."""
+    try:
+        return subprocess.run(
+            command, env=environ, capture_output=True, text=True, check=False, timeout=PATIENCE_S, stdin=DEVNULL
+        )
+    except subprocess.TimeoutExpired as error:
+        raise OneLineError(f"workload --measure: no end after {PATIENCE_S:.0f} s; measure less at once", 1) from error
+
+
+def _reason_of_failure(done: subprocess.CompletedProcess[str]) -> str:
+    """Return the last error of Python among what the launcher printed, else its last words, else the exit status."""
+    words = [line.strip() for line in done.stderr.splitlines() if line.strip(" -*=")]
+    errors = [line for line in words if re.match(r"[\w.]*(Error|Exception): ", line)]
+    return [f"exit status {done.returncode}", *words[-1:], *errors[-1:]][-1]

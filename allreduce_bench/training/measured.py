@@ -1,7 +1,4 @@
-"""What ranks are asked to measure, as values: see `measuring.step_request`.
-
-Measured steps: what ranks found, as values, and the model that their parts make.
-"""
+"""Measured steps as values: what ranks are asked, what they found, and the model that its parts make."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, islice
@@ -17,9 +14,11 @@ from .measuring.request import BUCKET, TENSOR
 from .step import Outcome, Setup, buckets_of, outcome
 from .time_line import COMPUTE, Phase, TimeLine, Transfer, phases_of, ready_shares
 
+ALONE_SOURCE = "the all-reduces alone"  # what the times of the model are from, in words
+
 
 def handed_over(setup: Setup) -> list[Bucket]:
-    """What a step hands over in turn: the buckets of DDP; each gradient by itself with Horovod, which fuses later."""
+    """List what a step hands over in turn: DDP's buckets; each gradient by itself with Horovod, which fuses later."""
     if not isinstance(setup.packing, Fusion):
         return buckets_of(setup)
     gradients = setup.model.gradients
@@ -30,7 +29,7 @@ def handed_over(setup: Setup) -> list[Bucket]:
 
 
 def step_request(setup: Setup) -> dict[str, Any]:
-    """The computation of a step, and what it hands over.
+    """Ask for the computation of a step, and for what it hands over.
 
     Raises ValueError for gradients of several types or of integers.
     """
@@ -62,7 +61,7 @@ def alone_nbytes(setup: Setup) -> list[int]:
 
 
 def calls_request(calls: Sequence[Call], dtype: str) -> dict[str, Any]:
-    """Recorded calls: each gap is computed, then the call blocks. `dtype` is that of calls that name none.
+    """Ask for recorded calls: each gap is computed, then the call blocks. `dtype` is that of calls that name none.
 
     Raises ValueError for calls of several types, CallError for one that is no whole number of elements.
     """
@@ -79,7 +78,7 @@ def calls_request(calls: Sequence[Call], dtype: str) -> dict[str, Any]:
 
 
 def _one_type(dtypes: Iterable[str], what: str) -> str:
-    """Raises ValueError."""
+    """Return the one type that all have. Raises ValueError where there are several."""
     found = sorted({*dtypes})
     if len(found) > 1:
         raise ValueError(f"{what} of several types ({', '.join(found)}) are modelled only; leave out --measure")
@@ -87,7 +86,7 @@ def _one_type(dtypes: Iterable[str], what: str) -> str:
 
 
 def _actions(setup: Setup, buckets: Sequence[Bucket]) -> list[tuple[str, float]]:
-    """What a rank does one after the other: computes for so many seconds, hands a bucket over, adds activations."""
+    """List what a rank does in turn: computes for so many seconds, hands a bucket over, adds activations."""
     tensor = setup.tensor
     phases = phases_of(setup.compute_s, setup.backward_share, setup.accumulate)
     actions: list[tuple[str, float]] = []
@@ -105,7 +104,7 @@ def _actions(setup: Setup, buckets: Sequence[Bucket]) -> list[tuple[str, float]]
 
 
 def _moments(setup: Setup, buckets: Sequence[Bucket]) -> list[tuple[float, float]]:
-    """When each bucket is handed over: the share of the backward pass, and its place among what has the same share.
+    """Return when each bucket is handed over: the share of the backward pass, and the place within it.
 
     Horovod's cycles run all the time: where all-reduces are to begin behind the backward pass, all gradients are handed
     over there.
@@ -115,9 +114,6 @@ def _moments(setup: Setup, buckets: Sequence[Bucket]) -> list[tuple[float, float
     shares, tensor = ready_shares(setup.model, setup.proxy_used, setup.dtype), setup.tensor
     ready = [(share, 2.0 * tensor.stops_before(index) if tensor else 0.0) for index, share in enumerate(shares)]
     return [*accumulate((max(ready[index] for index in bucket.gradients) for bucket in buckets), max)]
-
-
-ALONE = "the all-reduces alone"
 
 
 class Cycles(NamedTuple):
@@ -185,7 +181,7 @@ class Part(NamedTuple):
 
 
 def measured_of(found: Mapping[str, Any], setup: Setup, ranks: int, algorithm: str) -> Measured:
-    """The value of what rank 0 printed of a training step."""
+    """Read what rank 0 printed of a training step."""
     parts = [Part(bucket.nbytes, len(bucket.gradients)) for bucket in handed_over(setup)]
     nbytes = setup.tensor.nbytes(setup.dtype) if setup.tensor else 0
     one = _measured(found, parts, alone_nbytes(setup), (ranks, algorithm), nbytes)
@@ -197,7 +193,7 @@ def measured_of(found: Mapping[str, Any], setup: Setup, ranks: int, algorithm: s
 
 
 def measured_calls(found: Mapping[str, Any], calls: Sequence[Call], ranks: int, algorithm: str) -> Measured:
-    """The value of what rank 0 printed of recorded calls. Without gaps there is no computation."""
+    """Read what rank 0 printed of recorded calls. Without gaps there is no computation."""
     lengths = [call.nbytes for call in calls]
     one = _measured(found, [*map(Part, lengths)], lengths, (ranks, algorithm))
     return one if any(call.gap_s for call in calls) else one._replace(compute_alone_s=0.0)
@@ -217,29 +213,29 @@ def _measured(
         alone_nbytes=tuple(alone),
         alone_s=tuple(median(times) for times in zip(*found["alone_s"])),
         steps=len(steps),
-        time_line=_line(steps[(len(steps) - 1) // 2], parts, whose[1], nbytes),
+        time_line=_time_line(steps[(len(steps) - 1) // 2], parts, whose[1], nbytes),
     )
 
 
-def _line(step: Mapping[str, Any], parts: Sequence[Part], algorithm: str, nbytes: int) -> TimeLine:
+def _time_line(step: Mapping[str, Any], parts: Sequence[Part], algorithm: str, nbytes: int) -> TimeLine:
     """The events of a step; an all-reduce has the next of `parts`, as many as went together."""
     phases = tuple(Phase(kind, start, end) for kind, start, end in step["phases"])
     transfers = []
-    for (ready, start, end, _), own in zip(step["transfers"], _sent(step, parts)):
+    for (ready, start, end, _), own in zip(step["transfers"], _bytes_sent(step, parts)):
         transfers.append(Transfer(own.nbytes, ready, start, end, own.tensors, algorithm))
     within = tuple(Transfer(nbytes, start, start, end, 1, algorithm) for start, end in step["stalls"])
     return TimeLine(phases, tuple(transfers), within)
 
 
-def _sent(step: Mapping[str, Any], parts: Sequence[Part]) -> list[Part]:
-    """What each all-reduce of a step carried."""
+def _bytes_sent(step: Mapping[str, Any], parts: Sequence[Part]) -> list[Part]:
+    """Return what each all-reduce of a step carried."""
     waiting = iter(parts)
     taken = [[*islice(waiting, number)] for *_, number in step["transfers"]]
     return [Part(sum(one.nbytes for one in own), sum(one.tensors for one in own)) for own in taken]
 
 
 def _tensor_alone_s(times_s: Sequence[Sequence[float]], setup: Setup) -> float:
-    """From the times of some of them to all of a step."""
+    """Go from the times of some of them to that of all of a step."""
     calls = setup.tensor.calls * setup.accumulate if setup.tensor else 0
     return calls * median(time_s for times in times_s for time_s in times) if calls else 0.0
 
@@ -247,7 +243,7 @@ def _tensor_alone_s(times_s: Sequence[Sequence[float]], setup: Setup) -> float:
 def _in_cycles(one: Measured, steps: Sequence[Mapping[str, Any]], parts: Sequence[Part]) -> Measured:
     """Alone a step of Horovod takes what its own all-reduces take, whose lengths are those of no other step."""
     timed = [*zip(one.alone_nbytes, one.alone_s)]
-    alone_s = [sum(interpolated(timed, sent.nbytes) for sent in _sent(step, parts)) for step in steps]
+    alone_s = [sum(interpolated(timed, sent.nbytes) for sent in _bytes_sent(step, parts)) for step in steps]
     numbers = zip(*(step["cycles"] for step in steps))
     cycles = Cycles(median(len(step["transfers"]) for step in steps), *map(median, numbers))
     return one._replace(communication_alone_s=median(alone_s), cycles=cycles)
@@ -259,13 +255,15 @@ def modelled_of(measured: Measured, setup: Setup) -> Outcome:
     within = None
     if tensor := setup.tensor:
         time_s = measured.tensor_alone_s / (tensor.calls * setup.accumulate)
-        within = LoggedCosts([Timed(measured.algorithm, tensor.ranks, tensor.nbytes(setup.dtype), time_s)], ALONE)
+        within = LoggedCosts(
+            [Timed(measured.algorithm, tensor.ranks, tensor.nbytes(setup.dtype), time_s)], ALONE_SOURCE
+        )
     as_computed = setup._replace(compute_s=measured.compute_alone_s / setup.accumulate)
     return outcome(as_computed, _costs(measured, ranks), measured.ranks, within=within)
 
 
 def modelled_calls(measured: Measured, calls: Sequence[Call]) -> Outcome:
-    """The same of recorded calls: each gap has its share of the computation alone."""
+    """Model recorded calls: each gap has its share of the computation alone."""
     gaps_s, costs = sum(call.gap_s for call in calls), _costs(measured, measured.ranks)
     factor = measured.compute_alone_s / gaps_s if gaps_s else 0.0
     computed = [call._replace(gap_s=call.gap_s * factor) for call in calls]
@@ -276,6 +274,6 @@ def modelled_calls(measured: Measured, calls: Sequence[Call]) -> Outcome:
 
 
 def _costs(measured: Measured, ranks: int) -> LoggedCosts:
-    """What all-reduces among so many ranks take alone."""
+    """Return what all-reduces among so many ranks take alone."""
     timed = zip(measured.alone_nbytes, measured.alone_s)
-    return LoggedCosts([Timed(measured.algorithm, ranks, nbytes, time_s) for nbytes, time_s in timed], ALONE)
+    return LoggedCosts([Timed(measured.algorithm, ranks, nbytes, time_s) for nbytes, time_s in timed], ALONE_SOURCE)

@@ -1,13 +1,4 @@
-"""What a rank holds beside its activations, and how large the batch is that all ranks make together.
-
-What `workload` found, as one value, and as the JSON of `--format json`.
-
-Time lines as a trace that Perfetto and chrome://tracing open.
-
-Trace Event Format (Google, "Trace Event Format", 2016), JSON object form: complete events (`X`) with a time stamp and a
-duration in microseconds, metadata events (`M`) that name processes and threads. A process for each time line, in it a
-thread for the computation, one for the all-reduces of gradients, and one for those of tensor parallelism.
-"""
+"""What `workload` found, as one value, as the JSON of `--format json`, and as a trace of its time lines."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -15,14 +6,41 @@ from typing import Any, NamedTuple
 from ..runs.dtypes import DTYPES
 from ..units import format_size
 from .buckets import Bucket, Caps
-from .measured import ALONE, Measured
+from .measured import ALONE_SOURCE, Measured
 from .step import Outcome, Setup, Variant, buckets_of
 from .tensors import Model
 from .time_line import TimeLine, Transfer
 
+# Optimizers
 SGD, MOMENTUM, ADAM = "sgd", "momentum", "adam"
 STATES = {SGD: 0, MOMENTUM: 1, ADAM: 2}  # float32 numbers that an optimizer keeps for each parameter
 WIDE_NBYTES = 4  # of a float32
+
+# JSON
+SCHEMA = "urn:allreduce-bench:workload:2"
+MODELLED, MEASURED = "modelled", "measured"
+
+# Trace: threads; Perfetto takes one with the number of its process for the main one
+COMPUTATION_THREAD, COMMUNICATION_THREAD, TENSOR_THREAD = 1001, 1002, 1003
+US = 1e6  # in a second
+
+Event = dict[str, Any]
+
+
+class Result(NamedTuple):
+    """A step on several numbers of ranks; `setup` None: the recorded calls of a program."""
+
+    title: str
+    source: str  # what the times of all-reduces are from, in words
+    network: str  # the same for the middle of a sentence: `10 Gbit/s`
+    outcomes: tuple[Outcome, ...]
+    setup: Setup | None = None
+    variants: tuple[Variant, ...] = ()  # on the largest number of ranks
+    batch: int = 1  # samples of a rank and pass
+    optimizer: str = "adam"
+    has_views: bool = False  # gradients are views of buckets
+    grade: str | None = None  # of the times that models were fitted to; None: no models of measured times
+    placement: str | None = None  # of the vectors of these times
 
 
 class Memory(NamedTuple):
@@ -68,28 +86,8 @@ class BatchRule(NamedTuple):
 
 
 def batch_rule(batch: int, ranks: int, accumulate: int = 1) -> BatchRule:
-    """`batch` samples on each of `ranks` in each of `accumulate` passes of a step."""
+    """Return the rule for `batch` samples on each of `ranks` in each of `accumulate` passes of a step."""
     return BatchRule(batch * ranks * accumulate, ranks * accumulate)
-
-
-SCHEMA = "urn:allreduce-bench:workload:2"
-MODELLED, MEASURED = "modelled", "measured"
-
-
-class Result(NamedTuple):
-    """A step on several numbers of ranks; `setup` None: the recorded calls of a program."""
-
-    title: str
-    source: str  # what the times of all-reduces are from, in words
-    network: str  # the same for the middle of a sentence: `10 Gbit/s`
-    outcomes: tuple[Outcome, ...]
-    setup: Setup | None = None
-    variants: tuple[Variant, ...] = ()  # on the largest number of ranks
-    batch: int = 1  # samples of a rank and pass
-    optimizer: str = "adam"
-    has_views: bool = False  # gradients are views of buckets
-    grade: str | None = None  # of the times that models were fitted to; None: no models of measured times
-    placement: str | None = None  # of the vectors of these times
 
 
 def document(result: Result) -> dict[str, Any]:
@@ -116,7 +114,7 @@ def document(result: Result) -> dict[str, Any]:
 
 def measured_result(title: str, modelled: Outcome, setup: Setup | None = None) -> Result:
     """The model of what was measured; `setup` None: recorded calls."""
-    return Result(title, ALONE, "", (modelled,), setup)
+    return Result(title, ALONE_SOURCE, "", (modelled,), setup)
 
 
 def replay_document(modelled: Result, measured: Measured, how: tuple[str, str]) -> dict[str, Any]:
@@ -148,7 +146,7 @@ def model_facts(setup: Setup) -> dict[str, Any]:
 
 
 def packing_facts(setup: Setup) -> dict[str, Any]:
-    """How gradients are packed, and when they are ready."""
+    """Return how gradients are packed, and when they are ready."""
     facts = {"stage": setup.stage, "overlapped": setup.overlapped, "accumulate": setup.accumulate}
     facts |= {"ready_by": setup.proxy_used, "backward_share": setup.backward_share}
     if isinstance(setup.packing, Caps):
@@ -196,14 +194,14 @@ def tensor_facts(setup: Setup) -> dict[str, Any]:
     return {"tensor_parallel": {"groups": tensor.groups, "parts": tensor.parts, **numbers}}
 
 
-# threads; Perfetto takes one with the number of its process for the main one
-COMPUTATION, COMMUNICATION, TENSOR = 1001, 1002, 1003
-US = 1e6
-Event = dict[str, Any]
-
-
 def trace(lines: Mapping[str, TimeLine], about: Mapping[str, str]) -> dict[str, Any]:
-    """The document of time lines by their names; `about` says where they are from."""
+    """Return a trace of time lines, by their names, that Perfetto and chrome://tracing open.
+
+    Trace Event Format (Google, "Trace Event Format", 2016), JSON object form: complete events (`X`) with a time stamp
+    and a duration in microseconds, metadata events (`M`) that name processes and threads. A process for each time line,
+    in it a thread for the computation, one for the all-reduces of gradients, and one for those of tensor parallelism.
+    `about` says where the time lines are from.
+    """
     events = [event for pid, (name, line) in enumerate(lines.items(), 1) for event in events_of(line, pid, name)]
     return {"traceEvents": events, "displayTimeUnit": "ms", "otherData": dict(about)}
 
@@ -211,17 +209,17 @@ def trace(lines: Mapping[str, TimeLine], about: Mapping[str, str]) -> dict[str, 
 def events_of(line: TimeLine, pid: int, name: str) -> Iterable[Event]:
     """The events of one time line."""
     yield _metadata("process_name", pid, 0, name)
-    threads = {COMPUTATION: "computation", COMMUNICATION: "all-reduces"}
+    threads = {COMPUTATION_THREAD: "computation", COMMUNICATION_THREAD: "all-reduces"}
     if line.tensor_transfers:
-        threads |= {COMMUNICATION: "data-parallel all-reduces", TENSOR: "tensor-parallel all-reduces"}
+        threads |= {COMMUNICATION_THREAD: "data-parallel all-reduces", TENSOR_THREAD: "tensor-parallel all-reduces"}
     for tid, thread in threads.items():
         yield _metadata("thread_name", pid, tid, thread)
     for phase in line.phases:
-        yield _complete(phase.kind, "compute", pid, COMPUTATION, (phase.start_s, phase.end_s), {})
+        yield _complete(phase.kind, "compute", pid, COMPUTATION_THREAD, (phase.start_s, phase.end_s), {})
     for number, transfer in enumerate(line.transfers):
-        yield _all_reduce(transfer, f"{'call' if line.blocks else 'bucket'} {number}", pid, COMMUNICATION)
+        yield _all_reduce(transfer, f"{'call' if line.blocks else 'bucket'} {number}", pid, COMMUNICATION_THREAD)
     for transfer in line.tensor_transfers:
-        yield _all_reduce(transfer, "activations", pid, TENSOR)
+        yield _all_reduce(transfer, "activations", pid, TENSOR_THREAD)
 
 
 def _all_reduce(transfer: Transfer, what: str, pid: int, tid: int) -> Event:

@@ -76,7 +76,7 @@ def _of_json(text: str, path: Path) -> Iterator[Row]:
 
 
 def _row(place: str, name: Any, lengths: list[Any], dtype: Any, ready: Any) -> Row:
-    """Raises ModelError for lengths that are no whole numbers above 0, and for a type that is unknown."""
+    """Raise ModelError for lengths that are no whole numbers above 0, and for a type that is unknown."""
     numbers = [str(length) for length in lengths]
     if not all(re.fullmatch(r"[1-9]\d{0,14}", number, re.ASCII) for number in numbers):
         raise ModelError(

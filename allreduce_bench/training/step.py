@@ -28,7 +28,7 @@ class Setup(NamedTuple):
     tensor: TensorParallel | None = None  # the ranks of a group divide the model; `model` is the part of a rank
 
     def data_ranks(self, ranks: int) -> int:
-        """How many of `ranks` average one gradient: one of each tensor-parallel group."""
+        """Return how many of `ranks` average one gradient: one of each tensor-parallel group."""
         return ranks // self.tensor.ranks if self.tensor else ranks
 
     @property
@@ -72,7 +72,7 @@ class Variant(NamedTuple):
 
 
 def buckets_of(setup: Setup) -> list[Bucket]:
-    """What is sent in one all-reduce each; of Horovod where all gradients are ready at once."""
+    """Return what is sent in one all-reduce each; of Horovod where all gradients are ready at once."""
     if isinstance(setup.packing, Caps):
         return ddp_buckets(setup.model, setup.packing, setup.stage, setup.dtype)
     return fused_buckets(_tensors(setup), setup.packing.buffer_nbytes)
@@ -158,7 +158,7 @@ def variants(
 
 
 def _outcome_of(setup: Setup, costs: Costs, ranks: int, algorithm: str, within: Costs) -> Outcome | None:
-    """None: the algorithm cannot run, or nothing tells its time."""
+    """Return the outcome; None: the algorithm cannot run, or nothing tells its time."""
     try:
         return outcome(setup, costs, ranks, algorithm, within)
     except CostError:

@@ -56,7 +56,7 @@ def step_picture(lines: Mapping[str, TimeLine]) -> bytes:
 
 
 def _unit(step_s: float) -> tuple[float, str]:
-    """By what seconds are multiplied, and the unit of the axis."""
+    """Return by what seconds are multiplied, and the unit of the axis."""
     return next(((factor, unit) for factor, unit in ((1e6, "us"), (1e3, "ms")) if step_s * factor < 1e3), (1.0, "s"))
 
 
@@ -107,7 +107,7 @@ def _drawn_phases(line: TimeLine, end_s: float) -> Iterable[Phase]:
 
 
 def _computed_s(line: TimeLine) -> float:
-    """When all-reduces begin to be exposed."""
+    """Return when all-reduces begin to be exposed."""
     return 0.0 if line.blocks else max(phase.end_s for phase in line.phases)
 
 

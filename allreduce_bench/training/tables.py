@@ -1,9 +1,4 @@
-"""A modelled training step in words: its buckets, its times on each number of ranks, what a change would bring.
-
-A measured training step in words, beside the model of the same step.
-
-Recorded calls that were replayed on ranks, in words, beside the model of the same calls.
-"""
+"""Training steps and recorded calls in words: as they are modelled, and as they were measured beside their model."""
 
 from ..evaluation.grade import GOOD
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
@@ -14,15 +9,30 @@ from .result import Result, batch_rule, memory_of, narrow_elements
 from .step import Outcome, Setup, Variant, buckets_of
 from .time_line import TimeLine
 
+# Numbers and tables
 GIB = 1 << 30
-WHOLE = "--format json"  # what shows all of a table
-ABSENT = "-"
+ABSENT = "-"  # instead of a number
+WHOLE_TABLE = "--format json"  # what shows all of a table
+HEADS, TENSOR_HEADS = ("all-reduces", "exposed"), ("tensor-parallel", "data-parallel", "of it exposed")
+
+# Times that are but lower bounds
 OR_MORE = " ^"  # behind a time
 OR_MORE_NOTE = (
     "^ or more (bound): of some all-reduces no time is known but one that they cannot go below, such as the bound of "
     "all algorithms"
 )
-HEADS, TENSOR_HEADS = ("all-reduces", "exposed"), ("tensor-parallel", "data-parallel", "of it exposed")
+
+# How a step was measured: its computation, and where its all-reduces ran
+WORK = {"spin": "spinning", "matmul": "a matrix product", "sleep": "sleeping, which takes no core"}
+OVERLAP = {
+    "blocking": "behind the computation",
+    "thread": "in a thread beside the computation",
+    "iallreduce": "by MPI_Iallreduce, tested between parts of the computation",
+}
+OVERLAP_OF_CYCLES = {
+    "blocking": "in cycles of a thread, to which gradients are handed over behind the backward pass",
+    "thread": "in cycles of a thread beside the computation",
+}
 
 
 def bucket_text(setup: Setup, screen: Screen = UNBOUNDED) -> str:
@@ -31,7 +41,7 @@ def bucket_text(setup: Setup, screen: Screen = UNBOUNDED) -> str:
     rows = [["bucket", "MiB", "tensors", "dtype", "first gradient", "last gradient"]]
     rows += [_bucket_row(setup, number, bucket) for number, bucket in enumerate(buckets)]
     head = [model_sentence(setup), f"{packing_sentence(setup)}:"]
-    return "\n".join([*wrapped(head, screen), *fitted(columns_of(rows, left={3, 4, 5}), screen, WHOLE)])
+    return "\n".join([*wrapped(head, screen), *fitted(columns_of(rows, left={3, 4, 5}), screen, WHOLE_TABLE)])
 
 
 def _bucket_row(setup: Setup, number: int, bucket: Bucket) -> list[str]:
@@ -49,7 +59,7 @@ def model_sentence(setup: Setup) -> str:
 
 
 def tensor_sentence(setup: Setup) -> str:
-    """What the ranks of a tensor-parallel group add."""
+    """Say what the ranks of a tensor-parallel group add."""
     assert setup.tensor is not None
     tensor, nbytes = setup.tensor, setup.tensor.nbytes(setup.dtype)
     layout = tensor.groups if ":" in tensor.groups else "consecutive"
@@ -62,7 +72,7 @@ def tensor_sentence(setup: Setup) -> str:
 
 
 def packing_sentence(setup: Setup) -> str:
-    """Whose buckets these are, and how many."""
+    """Say whose buckets these are, and how many."""
     number = len(buckets_of(setup))
     counted = f"{number} bucket{'s' if number != 1 else ''}"
     if not isinstance(setup.packing, Caps):
@@ -90,7 +100,7 @@ def result_text(result: Result, screen: Screen = UNBOUNDED) -> str:
     if result.grade:
         head.append(f"grade of the fitted times: {result.grade}; placement of their vectors: {result.placement}")
     left_out = (9, 8) if setup and setup.tensor else (8, 7, 4)  # the rate and the batch first
-    tables = [[*fitted(columns_of(_step_rows(result), left={1}, left_out=left_out), screen, WHOLE)]]
+    tables = [[*fitted(columns_of(_step_rows(result), left={1}, left_out=left_out), screen, WHOLE_TABLE)]]
     if setup:
         tables.append(wrapped([memory_sentence(result)], screen))
     if result.variants:
@@ -139,7 +149,7 @@ def _names(outcome: Outcome) -> str:
 
 
 def memory_sentence(result: Result) -> str:
-    """What a rank holds, and what the columns of batch and rate mean."""
+    """Say what a rank holds, and what the columns of batch and rate mean."""
     assert (setup := result.setup) is not None
     held = memory_of(setup.model, setup.dtype, result.optimizer, result.has_views, setup.buffer_nbytes)
     copies = " and float32 copies of 16-bit parameters" if narrow_elements(setup.model, setup.dtype) else ""
@@ -153,7 +163,7 @@ def memory_sentence(result: Result) -> str:
 
 
 def doubt_sentences(result: Result) -> list[str]:
-    """Which times are far beyond what was measured, and on which numbers of ranks."""
+    """Say which times are far beyond what was measured, and on which numbers of ranks."""
     told = dict.fromkeys(doubt for outcome in result.outcomes for doubt in outcome.doubts)
     where = {doubt: in_ranks([one.ranks for one in result.outcomes if doubt in one.doubts]) for doubt in told}
     return [
@@ -181,7 +191,7 @@ def _variant_lines(variants: tuple[Variant, ...], screen: Screen) -> list[str]:
         row = [times[name, cap] for cap in caps]
         rows.append([name, *map(_variant_text, row)])
         styles |= {_variant_text(variant): "best" for variant in row if variant.step_s == least_s}
-    return fitted(columns_of(rows, left={0}, heads=2, styles=styles), screen, WHOLE)
+    return fitted(columns_of(rows, left={0}, heads=2, styles=styles), screen, WHOLE_TABLE)
 
 
 def _variant_text(variant: Variant) -> str:
@@ -220,24 +230,11 @@ def _tensor_answer(line: TimeLine) -> str:
     )
 
 
-NOT_MEASURED = "-"
-WORK = {"spin": "spinning", "matmul": "a matrix product", "sleep": "sleeping, which takes no core"}
-OVERLAP = {
-    "blocking": "behind the computation",
-    "thread": "in a thread beside the computation",
-    "iallreduce": "by MPI_Iallreduce, tested between parts of the computation",
-}
-IN_CYCLES = {
-    "blocking": "in cycles of a thread, to which gradients are handed over behind the backward pass",
-    "thread": "in cycles of a thread beside the computation",
-}
-
-
 def measured_text(modelled: Result, measured: Measured, how: tuple[str, str], screen: Screen = UNBOUNDED) -> str:
     """The whole answer; `how` is the kind of computation, and how all-reduces run beside it."""
     (work, overlap), (outcome,), setup = how, modelled.outcomes, modelled.setup
     assert setup is not None
-    where = (IN_CYCLES if measured.cycles else OVERLAP)[overlap]
+    where = (OVERLAP_OF_CYCLES if measured.cycles else OVERLAP)[overlap]
     head = [
         f"{modelled.title} on {in_ranks([measured.ranks])}, measured: {repetitions(measured.steps, 'step')}",
         model_sentence(setup),
@@ -245,7 +242,9 @@ def measured_text(modelled: Result, measured: Measured, how: tuple[str, str], sc
         f"computation by {WORK[work]}; all-reduces by {measured.algorithm}, {where}",
     ]
     head += [tensor_sentence(setup)] if setup.tensor else []
-    table = fitted(columns_of(_rows(setup, measured, outcome, overlap == "blocking"), left={0}), screen, WHOLE)
+    table = fitted(
+        columns_of(_measured_rows(setup, measured, outcome, overlap == "blocking"), left={0}), screen, WHOLE_TABLE
+    )
     told = [slowdown_sentence(measured, "before" if overlap == "blocking" else "beside")]
     told += [stall_sentence(setup, measured)] if setup.tensor else []
     told += [cycles_sentence(setup, measured.cycles, outcome)] if measured.cycles else []
@@ -259,7 +258,7 @@ def repetitions(number: int, what: str) -> str:
     return f"one {what}" if number == 1 else f"medians of {number} {what}s"
 
 
-def _rows(setup: Setup, measured: Measured, modelled: Outcome, blocks: bool) -> list[list[str]]:
+def _measured_rows(setup: Setup, measured: Measured, modelled: Outcome, blocks: bool) -> list[list[str]]:
     """The measured step above its model; both kinds of all-reduces apart. Where it `blocks`, nothing overlaps."""
     line = modelled.time_line
     alone = [measured.step_s, measured.compute_alone_s, measured.communication_alone_s, measured.exposed_s]
@@ -268,7 +267,7 @@ def _rows(setup: Setup, measured: Measured, modelled: Outcome, blocks: bool) -> 
         alone[2:] = [measured.tensor_beside_s, measured.communication_alone_s, measured.data_exposed_s]
         predicted[2:] = [line.tensor_s, line.communication_s, line.data_exposed_s]
     shares = [measured.overlap_share, overlap_share(line.compute_s + line.tensor_s, line.communication_s, line.step_s)]
-    told = [NOT_MEASURED if blocks else _share(share) for share in shares]
+    told = [ABSENT if blocks else _share_text(share) for share in shares]
     return [
         ["", "step", "compute", *(TENSOR_HEADS if setup.tensor else HEADS), "overlap"],
         ["measured", *map(signed_time, alone), told[0]],
@@ -281,8 +280,8 @@ def signed_time(time_s: float) -> str:
     return format_time(time_s) if time_s >= 0 else f"-{format_time(-time_s)}"
 
 
-def _share(share: float | None) -> str:
-    return NOT_MEASURED if share is None else f"{share:.0%}"
+def _share_text(share: float | None) -> str:
+    return ABSENT if share is None else f"{share:.0%}"
 
 
 def signed_share(share: float) -> str:
@@ -291,7 +290,7 @@ def signed_share(share: float) -> str:
 
 
 def slowdown_sentence(measured: Measured, where: str = "beside") -> str:
-    """How much the computation is slowed by the communication beside it, `between` its parts, or behind it."""
+    """Say how much the computation is slowed by the communication beside it, `between` its parts, or behind it."""
     if measured.slowdown is None:
         return "There is no computation."
     alone, beside = format_time(measured.compute_alone_s), format_time(measured.compute_beside_s)
@@ -301,7 +300,7 @@ def slowdown_sentence(measured: Measured, where: str = "beside") -> str:
 
 
 def stall_sentence(setup: Setup, measured: Measured) -> str:
-    """How much longer the all-reduces of activations take in the step than alone."""
+    """Say how much longer the all-reduces of activations take in the step than alone."""
     assert setup.tensor is not None
     alone, beside = format_time(measured.tensor_alone_s), format_time(measured.tensor_beside_s)
     longer = measured.tensor_beside_s / measured.tensor_alone_s - 1
@@ -313,7 +312,7 @@ def stall_sentence(setup: Setup, measured: Measured) -> str:
 
 
 def cycles_sentence(setup: Setup, cycles: Cycles, modelled: Outcome) -> str:
-    """How many all-reduces Horovod made of the gradients, and what its cycles cost beside them."""
+    """Say how many all-reduces Horovod made of the gradients, and what its cycles cost beside them."""
     gradients, predicted = len(setup.model.gradients), len(modelled.time_line.transfers)
     agreed, bound = format_time(cycles.agreement_s), format_time(cycles.binding_s)
     plural = "" if cycles.all_reduces == 1 else "s"
@@ -325,14 +324,16 @@ def cycles_sentence(setup: Setup, cycles: Cycles, modelled: Outcome) -> str:
 
 
 def line_sentence(measured: Measured) -> str:
-    """What the time line of one step says of the overlap."""
+    """Say what the time line of one step says of the overlap."""
     share = measured.time_line.overlap_share
     kind = "data-parallel " if measured.time_line.tensor_transfers else ""
-    return f"In the time line of the median step {_share(share)} of the {kind}communication runs beside computation."
+    return (
+        f"In the time line of the median step {_share_text(share)} of the {kind}communication runs beside computation."
+    )
 
 
 def difference_sentence(measured: Measured, modelled: Outcome, what: str = "step") -> str:
-    """How far the model is off."""
+    """Say how far the model is off."""
     off = modelled.time_line.step_s / measured.step_s - 1
     return f"The model of this {what}, from computation and all-reduces alone, is {signed_share(off)} off."
 
@@ -355,7 +356,7 @@ def measured_calls_text(modelled: Result, measured: Measured, how: tuple[str, st
         beside_sentence(measured),
         difference_sentence(measured, outcome, "replay"),
     ]
-    parts = [wrapped(head, screen), fitted(columns_of(rows, left={0}), screen, WHOLE), wrapped(told, screen)]
+    parts = [wrapped(head, screen), fitted(columns_of(rows, left={0}), screen, WHOLE_TABLE), wrapped(told, screen)]
     return "\n\n".join("\n".join(part) for part in parts)
 
 
@@ -368,7 +369,7 @@ def sizes_sentence(measured: Measured) -> str:
 
 
 def beside_sentence(measured: Measured) -> str:
-    """What the calls take where they are replayed, beside what they take one after the other."""
+    """Say what the calls take where they are replayed, beside what they take one after the other."""
     alone, replayed_s = measured.communication_alone_s, measured.time_line.communication_s
     more = f": {signed_share(replayed_s / alone - 1)}" if alone else ""
     return (

@@ -29,7 +29,7 @@ class TensorParallel(NamedTuple):
     first: tuple[int, ...]  # the first matrix of each block, whose gradient comes before the block's all-reduce
 
     def stops_before(self, gradient: int) -> int:
-        """How often a backward pass has stopped until this gradient is ready; gradients come backwards."""
+        """Return how often a backward pass has stopped until this gradient is ready; gradients come backwards."""
         return len(self.first) - bisect_right(self.first, gradient)
 
     @property
@@ -42,7 +42,7 @@ class TensorParallel(NamedTuple):
         return self.elements * DTYPES[dtype]
 
     def shares(self, kind: str) -> tuple[float, ...]:
-        """Those of a phase."""
+        """Return the shares of a phase."""
         return {FORWARD: self.forward, BACKWARD: self.backward}[kind]
 
 

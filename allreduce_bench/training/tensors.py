@@ -31,7 +31,7 @@ class Gradient(NamedTuple):
         return prod(self.shape)
 
     def nbytes(self, dtype: str = DEFAULT_DTYPE) -> int:
-        """Its length in a step of `dtype`."""
+        """Return its bytes in a step of `dtype`."""
         return self.elements * DTYPES[self.dtype or dtype]
 
 
@@ -100,7 +100,7 @@ class Model(NamedTuple):
         return self._replace(gradients=shrunk, scale=self.scale * scale)
 
     def divided(self, parts: int) -> "Model":
-        """What a rank holds and computes where `parts` ranks divide the matrices; vectors stay whole on each."""
+        """Return what a rank holds and computes where `parts` ranks divide the matrices; vectors stay whole on each."""
         of_a_rank = tuple(
             gradient._replace(shape=(ceil(gradient.elements / parts),), flops=gradient.flops / parts)
             if gradient.is_matrix

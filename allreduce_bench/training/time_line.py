@@ -102,7 +102,7 @@ class TimeLine(NamedTuple):
 
 
 def ready_shares(model: Model, proxy: str, dtype: str = DEFAULT_DTYPE) -> list[float]:
-    """For each gradient, by its index, the share of the backward pass after which it is ready."""
+    """Return for each gradient, by its index, the share of the backward pass after which it is ready."""
     in_order = [model.gradients[index] for index in model.ready_order]
     if proxy == FLOPS and model.flops:
         done = [model.flops_without_gradient + part for part in accumulate(gradient.flops for gradient in in_order)]
@@ -125,7 +125,7 @@ def phases_of(compute_s: float, backward_share: float = BACKWARD_SHARE, passes: 
 
 
 def ready_times(shares: Sequence[float], backward: Phase) -> list[float]:
-    """When each gradient is ready, from its share of the backward pass."""
+    """Return when each gradient is ready, from its share of the backward pass."""
     return [backward.start_s + share * (backward.end_s - backward.start_s) for share in shares]
 
 

@@ -16,7 +16,7 @@ LEAST_CONTRAST, LEAST_LETTERS_PX = 4.5, 11.0
 @pytest.fixture(scope="module")
 def gallery(tmp_path_factory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(site, "TRIED", range(2, 5))
+        patch.setattr(site, "TRIED_RANKS", range(2, 5))
         return write_site(tmp_path_factory.mktemp("gallery") / "site", 8).parent
 
 

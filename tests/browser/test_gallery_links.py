@@ -18,7 +18,7 @@ LINKS = """[...document.querySelectorAll('a[href]')].map(e => {
 def gallery(tmp_path_factory) -> Path:
     """The folder of the gallery; promises are tried on few ranks only, which is quicker."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(site, "TRIED", range(2, 5))
+        patch.setattr(site, "TRIED_RANKS", range(2, 5))
         return write_site(tmp_path_factory.mktemp("gallery") / "site", 8).parent
 
 

@@ -9,7 +9,7 @@ from scipy.stats import t
 
 from allreduce_bench.comparison.decision import (
     ERROR_SHARE,
-    MOST,
+    MOST_UNITS,
     beyond_p,
     decide,
     difference,
@@ -79,7 +79,7 @@ def test_as_many_further_launches_as_are_named_decide_mostly(spread, launches, c
         found = alone(*sides)
         more = more_units(found, 0.05, level)
         if place(found.low, found.high, 0.05) == "undecided" and more is not None:
-            assert 1 <= more <= MOST
+            assert 1 <= more <= MOST_UNITS
             longer = [[side[0] + drawn(random, spread, more, f)] for side, f in zip(sides, (1, truth))]
             found = alone(*longer)
             decided.append(place(found.low, found.high, 0.05) == "same" or beyond_p(found, 0.05) <= level)

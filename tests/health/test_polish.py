@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from allreduce_bench.health.pair_statistics import (
-    FLOOR,
+    LEAST_SD,
     least_of_pairs,
     link_z,
     median_polish,
@@ -66,7 +66,7 @@ def test_nodes_that_are_left_out_have_the_effects_that_the_others_let_expect():
 
 def test_an_empty_table_has_no_effects():
     polished = median_polish(np.full((3, 3), np.nan))
-    assert np.isnan(polished.overall) and np.isnan(polished.node_effect).all() and residual_sd(polished) == FLOOR
+    assert np.isnan(polished.overall) and np.isnan(polished.node_effect).all() and residual_sd(polished) == LEAST_SD
 
 
 def test_where_nodes_have_two_pairs_a_slow_partner_makes_nobody_slow():
@@ -83,7 +83,7 @@ def test_where_nodes_have_two_pairs_a_slow_partner_makes_nobody_slow():
 def test_standard_deviations_are_those_of_normal_values_and_never_below_the_floor():
     values = np.random.default_rng(1).normal(0, 0.2, 4000)
     assert robust_sd(values) == pytest.approx(0.2, rel=0.1)
-    assert robust_sd(np.zeros(9)) == robust_sd(np.array([])) == FLOOR
+    assert robust_sd(np.zeros(9)) == robust_sd(np.array([])) == LEAST_SD
     assert residual_sd(median_polish(noisy(30, 1, 0.1))) == pytest.approx(0.1, rel=0.15)
 
 

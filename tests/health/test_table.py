@@ -3,7 +3,7 @@
 import numpy as np
 
 from allreduce_bench.health.judgement import PairTable, health_of
-from allreduce_bench.health.output import CAPTION, health_lines
+from allreduce_bench.health.output import TABLE_CAPTION, health_lines
 
 
 def health(nodes: int, slow: tuple[int, ...], failed=None):
@@ -19,7 +19,7 @@ def health(nodes: int, slow: tuple[int, ...], failed=None):
 
 def test_the_table_has_the_suspects_first_and_the_matrix_of_few_nodes_has_values_in_their_unit():
     lines = health_lines(health(4, (2,), {("n0", "n1"): "gone"}))
-    assert lines[0] == CAPTION and lines[1].split() == ["node", "bandwidth", "z", "failed", "pairs", "state"]
+    assert lines[0] == TABLE_CAPTION and lines[1].split() == ["node", "bandwidth", "z", "failed", "pairs", "state"]
     assert lines[2].split()[:2] == ["n2", "2.00"] and lines[2].endswith("slow: bandwidth")
     assert lines[6:] == [
         "",

@@ -23,8 +23,8 @@ def test_a_run_that_fails_does_not_fail_the_demo(monkeypatch, capsys, tmp_path):
 @pytest.mark.skipif(bool(why_no_lab()) or not interpreters(), reason=why_no_lab() or "no interpreter here has an MPI")
 def test_the_rate_that_was_set_stands_beside_the_fitted_one(monkeypatch, capfd, tmp_path):
     monkeypatch.setattr(demo, "HOSTS", 3)
-    monkeypatch.setattr(demo, "WHAT", ("-n", "2,3", "-a", "ring", "--sizes", "8,64K,256K"))
-    monkeypatch.setattr(demo, "HOW_OFTEN", ("--launches", "1", "--iters", "3"))
+    monkeypatch.setattr(demo, "RUN_OPTIONS", ("-n", "2,3", "-a", "ring", "--sizes", "8,64K,256K"))
+    monkeypatch.setattr(demo, "REPETITIONS", ("--launches", "1", "--iters", "3"))
     folder = demo.measure_lab(tmp_path / "lab")
     said = capfd.readouterr()
     assert folder is not None and len(folder.plan().start.virtual_rates_bytes_per_s) == 3

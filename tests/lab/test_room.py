@@ -145,7 +145,7 @@ def test_a_missing_program_is_named_with_its_package(monkeypatch, tmp_path):
     for name in ("bash", "unshare", "nsenter", "mount", "hostname"):
         (tmp_path / name).symlink_to(shutil.which(name))
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(room_module, "PATHS", ())
+    monkeypatch.setattr(room_module, "SYSTEM_PATHS", ())
     said = "virtual hosts need ip and tc: not found in PATH; install iproute2"
     with pytest.raises(LabError, match=said), room([RATE]):
         pass

@@ -100,7 +100,7 @@ def test_two_ranks_on_one_node_are_no_success(launchers):
 
 
 def test_a_launcher_that_hangs_is_ended(launchers, monkeypatch):
-    monkeypatch.setattr(check_mpi, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(check_mpi, "WAY_PATIENCE_S", 1.0)
     check = launchers("import time; time.sleep(60)")[1]
     assert check.text == "started, and no response within 1 s"
 

@@ -35,7 +35,7 @@ def test_the_archive_holds_the_environment_and_this_package(packed, tmp_path):
     assert (out / SITE / "numpy.py").read_text() == "found = True\n"
     ours = {path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py")}
     assert {path.relative_to(out / packed.package) for path in (out / packed.package).rglob("*.py")} == ours
-    source, copy = PACKAGE / "launching" / "packing.py", out / packed.package / "launching" / "packing.py"
+    source, copy = PACKAGE / "launching" / "staging.py", out / packed.package / "launching" / "staging.py"
     assert int(copy.stat().st_mtime) == int(source.stat().st_mtime)  # or Python compiles it anew
 
 

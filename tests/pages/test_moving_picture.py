@@ -11,7 +11,7 @@ from places import ROOT
 
 from allreduce_bench.cli import main
 from allreduce_bench.pages.drawing import drawing, rank_names
-from allreduce_bench.pages.pictures import COLOURS, END_MS, FRAME_MS, SEEN_MS, frames, gif, steps_of
+from allreduce_bench.pages.pictures import COLOURS, END_MS, FRAME_MS, SEEN_MS, frames, gif, places_on_way
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -47,7 +47,7 @@ def test_a_single_rank_is_one_frame():
 
 @pytest.mark.parametrize(("rounds", "steps"), [(0, 7), (6, 7), (40, 3), (150, 2)])
 def test_many_rounds_have_few_frames_each(rounds, steps):
-    assert steps_of(rounds) == steps
+    assert places_on_way(rounds) == steps
 
 
 def test_the_command_of_the_readme_makes_its_picture(tmp_path):

@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from allreduce_bench.pages.drawing import drawing, rank_names
-from allreduce_bench.pages.pictures import _columns, _figure, png
+from allreduce_bench.pages.pictures import _columns, _png_figure, png
 from allreduce_bench.pages.scene import scene
 from allreduce_bench.schedule.algorithm import AlgorithmError
 
@@ -14,7 +14,7 @@ from allreduce_bench.schedule.algorithm import AlgorithmError
 @pytest.mark.parametrize(("algorithm", "ranks"), [("ring", 1), ("ring", 4), ("parameter_server", 3)])
 def test_a_picture_has_a_panel_for_each_round_and_one_for_the_end(algorithm, ranks):
     shown = drawing(algorithm, ranks)
-    figure = _figure(scene(shown, rank_names(ranks), 330, 330))
+    figure = _png_figure(scene(shown, rank_names(ranks), 330, 330))
     titles = [axes.get_title(loc="left") for axes in figure.axes]
     assert len(titles) == len(shown.rounds) + 1 and titles[-1].startswith("end")
     image = Image.open(io.BytesIO(png(shown, rank_names(ranks))))

@@ -1,6 +1,6 @@
 """What pictures say in words."""
 
-from allreduce_bench.pages.drawing import drawing, of_round, title
+from allreduce_bench.pages.drawing import drawing, round_sentence, title
 
 
 def test_titles():
@@ -11,9 +11,9 @@ def test_titles():
 
 def test_rounds_say_whether_receivers_add():
     ring = drawing("ring", 4)
-    assert of_round(ring, 0) == "round 1 of 6: receivers add"
-    assert of_round(ring, 3) == "round 4 of 6: receivers keep"
-    assert of_round(ring, 6) == "end: every rank holds every sum"
+    assert round_sentence(ring, 0) == "round 1 of 6: receivers add"
+    assert round_sentence(ring, 3) == "round 4 of 6: receivers keep"
+    assert round_sentence(ring, 6) == "end: every rank holds every sum"
     adding, keeping = ring.rounds[0], ring.rounds[3]
     both = adding._replace(messages=adding.messages[:1] + keeping.messages[1:2])
-    assert of_round(ring._replace(rounds=(both,)), 0) == "round 1 of 1: add (solid), keep (dashed)"
+    assert round_sentence(ring._replace(rounds=(both,)), 0) == "round 1 of 1: add (solid), keep (dashed)"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from allreduce_bench.programs.settling import MOST_FACTOR, TIMED, WINDOWS, Band
+from allreduce_bench.programs.settling import MOST_BAND_FACTOR, TIMED_CALLS, WINDOWS, Band
 
 WINDOW = WINDOWS[1][1]  # of short calls
 
@@ -35,13 +35,13 @@ def test_noise_and_a_passing_disturbance_are_no_change():
 
 def test_wide_times_have_a_wide_band_in_which_twice_the_time_is_outside():
     times = np.tile([0.7e-5, 1.3e-5], 3 * WINDOW)
-    times[3 * WINDOW :] *= 0.95 * MOST_FACTOR
+    times[3 * WINDOW :] *= 0.95 * MOST_BAND_FACTOR
     assert calls_until_left(Band(3e-5), times) is None
-    times[3 * WINDOW :] *= 2 / (0.95 * MOST_FACTOR)
+    times[3 * WINDOW :] *= 2 / (0.95 * MOST_BAND_FACTOR)
     assert calls_until_left(Band(3e-5), times) == 5 * WINDOW
 
 
 def test_long_calls_are_looked_at_sooner_and_a_trial_in_vain_makes_patient():
-    assert Band(0.1).most_calls == 3 * TIMED
-    assert [Band(call_s).window for call_s in (9e-6, 9e-5, 9e-4, 9e-3)] == [1024, 256, 64, TIMED]
+    assert Band(0.1).most_calls == 3 * TIMED_CALLS
+    assert [Band(call_s).window for call_s in (9e-6, 9e-5, 9e-4, 9e-3)] == [1024, 256, 64, TIMED_CALLS]
     assert Band(3e-5, patience=8).most_calls == 9 * WINDOW

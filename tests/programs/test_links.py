@@ -11,7 +11,7 @@ mpi4py.rc.initialize = False
 from mpi4py import MPI  # noqa: E402
 
 from allreduce_bench.programs import own_comm  # noqa: E402
-from allreduce_bench.programs.own_comm import PROBE_NBYTES, SLOW_S_PER_BYTE, Links, measured, price_s  # noqa: E402
+from allreduce_bench.programs.own_comm import PROBE_NBYTES, SLOW_LINK_S_PER_BYTE, Links, measured_links, price_s  # noqa: E402
 from allreduce_bench.schedule.algorithm import Cost  # noqa: E402
 
 ETHERNET = Links(50e-6, 80e-9)
@@ -43,7 +43,7 @@ class PlayedComm:
 def test_links_are_found_as_they_are(rank, monkeypatch):
     comm = PlayedComm(rank, 4, ETHERNET)
     monkeypatch.setattr(own_comm.time, "perf_counter", lambda: comm.now_s)
-    assert measured(comm) == pytest.approx(ETHERNET)
+    assert measured_links(comm) == pytest.approx(ETHERNET)
 
 
 def test_a_schedule_costs_its_messages_and_its_bytes():
@@ -52,7 +52,7 @@ def test_a_schedule_costs_its_messages_and_its_bytes():
 
 
 def test_links_are_slow_by_their_bytes():
-    assert ETHERNET.are_slow and not Links(1.0, SLOW_S_PER_BYTE).are_slow
+    assert ETHERNET.are_slow and not Links(1.0, SLOW_LINK_S_PER_BYTE).are_slow
 
 
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)

@@ -5,7 +5,7 @@ import mpi4py
 mpi4py.rc.initialize = False
 from allreduce_bench.programs.budget import (  # noqa: E402
     SHARE_OF_OCTAVE,  # noqa: E402
-    STALE,
+    STALE_CALLS,
     Octave,
 )
 from allreduce_bench.programs.candidates import Candidate  # noqa: E402
@@ -23,7 +23,7 @@ def test_one_length_is_on_trial_at_a_time():
 def test_a_length_that_is_called_no_longer_gives_way():
     octave = Octave(calls=1000)
     octave.tries("long")
-    octave.calls += STALE
+    octave.calls += STALE_CALLS
     assert not octave.may_try("short")
     octave.calls += 1
     assert octave.may_try("short")

@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from allreduce_bench.programs.settling import CLEAR_AT_FIRST, LONG, SHORT, UNKNOWN, Trial, most_calls
+from allreduce_bench.programs.settling import (
+    CLEARLY_SLOWER_AT_FIRST,
+    EXPECTED_UNTRIED,
+    LONG_ROUNDS,
+    SHORT_ROUNDS,
+    Trial,
+    most_calls,
+)
 
 
 def tried(times_s, noise=lambda call: 1.0, is_long: bool = False) -> Trial:
@@ -25,16 +32,16 @@ def test_the_fastest_wins_within_the_stated_calls(number):
     times = np.random.default_rng(number).permutation(np.linspace(1.0, 1.9, number))
     short, long = tried(times * 1e-5), tried(times, is_long=True)
     assert short.winner == long.winner == times.argmin()
-    assert short.calls == most_calls(number) and long.calls <= most_calls(number, LONG)
+    assert short.calls == most_calls(number) and long.calls <= most_calls(number, LONG_ROUNDS)
 
 
 @pytest.mark.parametrize("number", [2, 3, 8])
 def test_long_ones_that_are_near_take_the_stated_calls(number):
     times = np.linspace(1.0, 1.2, number)
-    assert tried(times, is_long=True).calls == most_calls(number, LONG)
+    assert tried(times, is_long=True).calls == most_calls(number, LONG_ROUNDS)
 
 
-@pytest.mark.parametrize("is_long, rounds", [(False, SHORT), (True, LONG)])
+@pytest.mark.parametrize("is_long, rounds", [(False, SHORT_ROUNDS), (True, LONG_ROUNDS)])
 def test_clear_losers_cost_one_round(is_long, rounds):
     trial = tried([5.0, 1.0, 4.1, 4.5, 9.0, 8.0], is_long=is_long)
     assert trial.winner == 1 and trial.calls == 6 * rounds[0].both
@@ -43,7 +50,7 @@ def test_clear_losers_cost_one_round(is_long, rounds):
 def test_long_ones_that_are_behind_are_given_up_after_the_call_that_shows_it():
     trial = Trial(3, is_long=True)
     call(trial, 1.0)
-    call(trial, CLEAR_AT_FIRST)
+    call(trial, CLEARLY_SLOWER_AT_FIRST)
     assert trial.left == [0, 2] and trial.coming == [2]
     call(trial, 0.5)
     assert trial.left == [0, 2] and trial.best == 2  # who was slower before is looked at in the next round
@@ -116,8 +123,8 @@ def test_a_round_whose_last_one_cannot_run_is_over():
 def test_what_the_next_calls_may_cost_is_expected_from_what_is_known():
     unknown, guessed = Trial(3), Trial(3, guesses_s={1: 2.0})
     assert unknown.loss_s == 0  # there is nothing to compare with
-    assert guessed.best == 1 and guessed.loss_s == 2 * (UNKNOWN - 1) * 2.0 * SHORT[0].calls
+    assert guessed.best == 1 and guessed.loss_s == 2 * (EXPECTED_UNTRIED - 1) * 2.0 * SHORT_ROUNDS[0].calls
     for time_s in (1.0, 3.0, 2.0):
-        for _ in range(SHORT[0].calls):
+        for _ in range(SHORT_ROUNDS[0].calls):
             call(guessed, time_s)
-    assert guessed.best == 0 and guessed.loss_s == pytest.approx((2.0 + 1.0) * SHORT[1].both)
+    assert guessed.best == 0 and guessed.loss_s == pytest.approx((2.0 + 1.0) * SHORT_ROUNDS[1].both)

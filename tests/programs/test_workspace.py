@@ -8,7 +8,7 @@ import pytest
 
 mpi4py.rc.initialize = False
 from allreduce_bench.executing import Prepared  # noqa: E402
-from allreduce_bench.programs.bound import COPIED_NBYTES, EACH, MOST_STEPS, Workspace, by_address  # noqa: E402
+from allreduce_bench.programs.bound import COPIED_NBYTES, MOST_STEPS, STEPS_OF_EACH, Workspace, by_address  # noqa: E402
 
 
 def address(vector: np.ndarray) -> int:
@@ -42,14 +42,14 @@ def test_what_is_bound_is_found_until_it_is_dropped(bindings):
 
 
 def test_of_too_many_steps_those_that_were_not_used_for_longest_are_closed(bindings):
-    steps = MOST_STEPS // 4 - EACH
+    steps = MOST_STEPS // 4 - STEPS_OF_EACH
     for key in "abcd":
         bindings.keep(key, steps)
     assert not bindings.closed
     bindings.workspace.find("a")
     bindings.keep("e", steps)
     assert bindings.closed == ["b"]
-    bindings.keep("f", 2 * steps + EACH)
+    bindings.keep("f", 2 * steps + STEPS_OF_EACH)
     assert bindings.closed == ["b", "c", "d"]
 
 
@@ -61,10 +61,10 @@ def test_one_that_has_too_many_steps_alone_is_kept_alone(bindings):
 
 def test_what_was_dropped_weighs_nothing(bindings):
     for _ in range(3):
-        bindings.keep("long", MOST_STEPS - 2 * EACH)
+        bindings.keep("long", MOST_STEPS - 2 * STEPS_OF_EACH)
         bindings.workspace.drop("long")
     bindings.keep("short", 0)
-    bindings.keep("long", MOST_STEPS - 2 * EACH)
+    bindings.keep("long", MOST_STEPS - 2 * STEPS_OF_EACH)
     assert bindings.closed == 3 * ["long"]
 
 

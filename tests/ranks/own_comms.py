@@ -13,7 +13,7 @@ import traceback
 from called_allreduce import COMM, check
 from mpi4py import MPI
 
-from allreduce_bench.programs.own_comm import leave, measured, own_comm
+from allreduce_bench.programs.own_comm import leave, measured_links, own_comm
 
 
 class Counted(MPI.Intracomm):
@@ -115,7 +115,7 @@ def lives() -> None:
 
 def links() -> None:
     """Not negative, and the same everywhere."""
-    found = measured(COMM)
+    found = measured_links(COMM)
     check(found.alpha_s > 0 <= min(found), found)
     check(COMM.allgather(found) == [found] * COMM.size, "other ones on other ranks")
 

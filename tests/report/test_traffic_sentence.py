@@ -22,5 +22,5 @@ def row(text: str | None, internode: int | None, nbytes: int = MIB) -> dict:
     ],
 )
 def test_the_sentence(rows, says):
-    said = how_measured.sentence(rows)
+    said = how_measured.traffic_sentence(rows)
     assert said is None if says is None else says in said

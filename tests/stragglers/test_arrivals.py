@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from allreduce_bench.stragglers.arrivals import aligned_by_common_end, waits
+from allreduce_bench.importers.common_ends import aligned_by_common_end
+from allreduce_bench.stragglers.arrivals import waits
 
 
 def test_the_last_one_causes_waits_and_the_others_suffer_them():

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from allreduce_bench.stragglers.monitor.step_monitor import LONGEST, device_of
+from allreduce_bench.stragglers.monitor.step_monitor import LONGEST_NAME, device_of
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_by_the_environment(environ, said):
 
 
 def test_a_name_is_short():
-    assert len(device_of({"CUDA_VISIBLE_DEVICES": "x" * 1000}, {})) == LONGEST
+    assert len(device_of({"CUDA_VISIBLE_DEVICES": "x" * 1000}, {})) == LONGEST_NAME
 
 
 def torch(initialised: bool, properties) -> dict:

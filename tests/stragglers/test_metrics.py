@@ -5,7 +5,7 @@ from collections import deque
 
 import numpy as np
 
-from allreduce_bench.stragglers.monitor.output import MOST_RANKS, Metrics, escaped, text
+from allreduce_bench.stragglers.monitor.output import MOST_RANKS, Metrics, escaped, metrics_text
 
 SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z]+="(?:[^"\\\n]|\\["\\n])*",?)+)\})? (\S+)')
 
@@ -13,7 +13,7 @@ SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z]+="(?:[^"\\\n]|\\["\\n])*",?)+)\})?
 def read(metrics: Metrics) -> dict[tuple[str, str], float]:
     """Value by name and labels. Fails where a line is none of the format."""
     values, types = {}, {}
-    for line in text(metrics).splitlines():
+    for line in metrics_text(metrics).splitlines():
         if line.startswith("# TYPE "):
             _, _, name, types[name] = line.split(" ")
         elif not line.startswith("# HELP "):

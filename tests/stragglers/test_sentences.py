@@ -8,7 +8,7 @@ from allreduce_bench.runs.injected import Slowdown
 from allreduce_bench.stragglers.arrivals import Arrivals
 from allreduce_bench.stragglers.of_run import Injected, NodeState
 from allreduce_bench.stragglers.sentences import (
-    MOST_RANKS,
+    MOST_TABLE_RANKS,
     idle_words,
     judged,
     name_of,
@@ -168,7 +168,7 @@ def test_groups_are_told_by_their_nodes():
         " 32-63), which costs "
     )
     assert said[1].startswith("the 32 slower ranks are ready 299 ms later than the other 32, of a step that")
-    assert len(rank_rows(one)[0]) == MOST_RANKS
+    assert len(rank_rows(one)[0]) == MOST_TABLE_RANKS
     many = judged("", synthetic_arrivals(64, 300, 1, slow=slow, ranks_per_node=4))
     assert "nodes n0, n1, n2, n3, 4 more (ranks 0-31)" in verdict_sentences(many)[0]
 

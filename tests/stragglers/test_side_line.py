@@ -6,8 +6,8 @@ import pytest
 
 from allreduce_bench.stragglers.monitor.watchdog import (
     ANSWER,
-    BODY,
     LOOPBACK,
+    MESSAGE,
     Message,
     SideLine,
     State,
@@ -40,7 +40,7 @@ def test_strangers_are_ignored(lines):
     to = here.socket.getsockname()
     stranger.send(SAID, to)
     assert here.receive(5.0) is None
-    body = BODY.pack(SAID.kind, SAID.rank, *SAID.state)
+    body = MESSAGE.pack(SAID.kind, SAID.rank, *SAID.state)
     for data in (b"", b"GET / HTTP/1.1\r\n\r\n", bytes(16) + body, here._hash(body) + body + b"!", bytes(60_000)):
         stranger.socket.sendto(data, to)
         assert here.receive(5.0) is None

@@ -14,7 +14,7 @@ PATIENCE_S = 60.0
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    for name, value_s in {"TURN_S": 0.02, "ANSWER_S": 0.5, "ASK_AGAIN_S": 0.1, "LATER_S": 0.2}.items():
+    for name, value_s in {"LOOK_S": 0.02, "ANSWER_S": 0.5, "ASK_AGAIN_S": 0.1, "LATER_S": 0.2}.items():
         monkeypatch.setattr(watchdog, name, value_s)
 
 

@@ -106,7 +106,8 @@ class Struck(ABC):
     def judge_words(self, outcome: Outcome, status: int, lines: list[str], has_kept: bool) -> None:
         """Hold what the struck command said, and its status, against what it promises.
 
-        The signal itself may end a starter that is not yet at work, or an interrupted one that has said so.
+        The signal itself may end a starter that is not yet at work, or an interrupted one that has said so, or one whose
+        last words, `next:`, have said that all is done.
         """
         way, last = self.way, lines[-1] if lines else ""
         if any("Traceback" in line for line in lines):
@@ -115,9 +116,10 @@ class Struck(ABC):
             return
         by_signal = status == -way.number and way.victim in ("starter", "group")
         has_said = last.startswith("error: ")
+        is_over = " next: " in last
         interrupted = status == INTERRUPTED and way.number is not signal.SIGKILL and last.startswith("error: interrupt")
         well = status == 0 or interrupted or (status == self.failed and has_said)
-        if not (well or (by_signal and (has_said or not has_kept))):
+        if not (well or (by_signal and (has_said or is_over or not has_kept))):
             outcome.faults.append(f"status {status}: {last or 'nothing said'}")
         if way.victim == "rank" and status:
             self.judge_name(outcome, last, has_kept)

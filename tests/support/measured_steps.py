@@ -15,7 +15,7 @@ COMMAND = (
 
 
 def step_on_ranks(python: Path, request: dict, ranks: int = 2, level: str = "multiple") -> dict:
-    """What rank 0 prints of a `measuring.step_request.Request`."""
+    """What rank 0 prints of a `training.measuring.request.Request`."""
     environ = {**os.environ, "MPI4PY_RC_THREAD_LEVEL": level}
     with NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(request, file)

@@ -4,7 +4,7 @@ import json
 from numbers import Real
 
 from allreduce_bench.training.call_file import Call, replayed
-from allreduce_bench.training.result import COMMUNICATION, COMPUTATION, TENSOR, trace
+from allreduce_bench.training.result import COMMUNICATION_THREAD, COMPUTATION_THREAD, TENSOR_THREAD, trace
 from allreduce_bench.training.time_line import Phase, TimeLine, Transfer
 
 LINE = TimeLine(
@@ -43,12 +43,12 @@ def test_tensor_parallel_all_reduces_have_a_thread_of_their_own():
         event["tid"]: event["args"]["name"] for event in document["traceEvents"] if event["name"] == "thread_name"
     }
     assert threads == {
-        COMPUTATION: "computation",
-        COMMUNICATION: "data-parallel all-reduces",
-        TENSOR: "tensor-parallel all-reduces",
+        COMPUTATION_THREAD: "computation",
+        COMMUNICATION_THREAD: "data-parallel all-reduces",
+        TENSOR_THREAD: "tensor-parallel all-reduces",
     }
     last = document["traceEvents"][-1]
-    assert (last["tid"], last["name"], last["dur"]) == (TENSOR, "activations: 512 B", 0.5e6)
+    assert (last["tid"], last["name"], last["dur"]) == (TENSOR_THREAD, "activations: 512 B", 0.5e6)
 
 
 def test_a_trace_obeys_its_format():

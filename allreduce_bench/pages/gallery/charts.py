@@ -1,8 +1,7 @@
-"""Three example machines, and which algorithm wins where on each by the declared costs: nothing of it is measured.
+"""The pictures of the gallery, laid out in pixels: maps of winners, and times over ranks.
 
-Where the parts of the gallery's pictures stand, in pixels: maps of winners, and times over ranks.
-
-Pictures are as wide as a phone, so that no letter is below 11 pixels there.
+Maps show three example machines, and which algorithm wins where on each by the declared costs: nothing of it is
+measured. Pictures are as wide as a phone, so that no letter is below 11 pixels there.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,9 +12,20 @@ from ...models.crossings import winner_map
 from ...models.machine import Prices, bare_machine
 from ...models.prediction import BEST, Layout, competing_models
 from ...units import format_rate, format_size, format_time
-from .facts import Line
+from .facts import PredictedTimes
 
-SIZES = tuple(8 << power for power in range(0, 28, 3))  # 8 B to 1 GiB
+# What maps show
+MAP_SIZES = tuple(8 << power for power in range(0, 28, 3))  # 8 B to 1 GiB
+MAP_RANKS = tuple(sorted([1 << power for power in range(1, 9)] + [3 << power for power in range(8)]))  # 2 to 384
+
+# Pixels of maps: the width, room for numbers of ranks, height of a row and of the sizes below
+CHART_WIDTH = 350  # of a phone, without its margins; of figures, too
+MAP_LEFT, MAP_TOP = 42, 6
+MAP_ROW, MAP_LABELS = 22, 34
+
+# Figures with lines
+PLOT_LEFT, PLOT_RIGHT, PLOT_HEIGHT, PLOT_BOTTOM = 56, 328, 190, 202  # pixels
+NAMED_RANKS = (2, 16, 128, 1024, 16384)  # below the axis
 
 
 class ExampleMachine(NamedTuple):
@@ -56,10 +66,9 @@ def _gbit(rate: float) -> float:
     return 8 / (rate * 1e9)
 
 
-RANKS = tuple(sorted([1 << power for power in range(1, 9)] + [3 << power for power in range(8)]))  # 2 to 384
 MACHINES = (
-    ExampleMachine("one server, ranks in shared memory", Prices(0.5e-6, _gbit(80)), RANKS[:12]),
-    ExampleMachine("servers on Ethernet, one rank each", Prices(30e-6, _gbit(10)), RANKS),
+    ExampleMachine("one server, ranks in shared memory", Prices(0.5e-6, _gbit(80)), MAP_RANKS[:12]),
+    ExampleMachine("servers on Ethernet, one rank each", Prices(30e-6, _gbit(10)), MAP_RANKS),
     ExampleMachine(
         "a cluster of nodes with eight ranks each",
         Prices(5e-6, _gbit(100)),
@@ -70,7 +79,7 @@ MACHINES = (
 )
 
 
-def winners_on(machine: ExampleMachine, sizes: Sequence[int] = SIZES) -> WinnerMap:
+def winners_on(machine: ExampleMachine, sizes: Sequence[int] = MAP_SIZES) -> WinnerMap:
     """The fastest of all built-in algorithms at the ranks of `machine` and at `sizes` (bytes).
 
     Trees are cut into the segments with which they are fastest.
@@ -80,13 +89,6 @@ def winners_on(machine: ExampleMachine, sizes: Sequence[int] = SIZES) -> WinnerM
     (group,) = competing_models(bare, layout=Layout(machine.ranks_per_node, BEST, nic_bytes_per_s=port))
     winners = winner_map(group, machine.ranks, sizes)
     return WinnerMap(machine, machine.ranks, tuple(sizes), tuple(map(tuple, winners)))
-
-
-WIDTH = 350  # pixels: of a phone, without its margins
-LEFT, TOP = 42, 6  # of a map: room for its numbers of ranks
-ROW, LABELS = 22, 34  # height of a row, and of the sizes below
-PLOT_LEFT, PLOT_RIGHT, PLOT_HEIGHT, PLOT_BOTTOM = 56, 328, 190, 202  # of a figure with lines
-NAMED_RANKS = (2, 16, 128, 1024, 16384)
 
 
 class Label(NamedTuple):
@@ -138,21 +140,28 @@ class LineChart(NamedTuple):
 
 def map_chart(won: WinnerMap) -> MapChart:
     """Lay out a map of winners."""
-    width = (WIDTH - LEFT) / len(won.sizes)
-    bottom = TOP + ROW * len(won.ranks)
+    width = (CHART_WIDTH - MAP_LEFT) / len(won.sizes)
+    bottom = MAP_TOP + MAP_ROW * len(won.ranks)
     cells = [
-        Cell(LEFT + column * width, TOP + row * ROW, width, ROW, winner or "", _told(winner, ranks, nbytes))
+        Cell(
+            MAP_LEFT + column * width,
+            MAP_TOP + row * MAP_ROW,
+            width,
+            MAP_ROW,
+            winner or "",
+            _told(winner, ranks, nbytes),
+        )
         for row, (ranks, winners) in enumerate(zip(won.ranks, won.winners))
         for column, (nbytes, winner) in enumerate(zip(won.sizes, winners))
     ]
-    labels = [Label(LEFT - 6, TOP + (row + 0.7) * ROW, str(ranks)) for row, ranks in enumerate(won.ranks)]
+    labels = [Label(MAP_LEFT - 6, MAP_TOP + (row + 0.7) * MAP_ROW, str(ranks)) for row, ranks in enumerate(won.ranks)]
     below = [
-        Label(LEFT + (column + 0.5) * width, bottom + 14, short_size(size)) for column, size in enumerate(won.sizes)
+        Label(MAP_LEFT + (column + 0.5) * width, bottom + 14, short_size(size)) for column, size in enumerate(won.sizes)
     ]
-    return MapChart(WIDTH, bottom + LABELS, tuple(cells), tuple(labels), tuple(below))
+    return MapChart(CHART_WIDTH, bottom + MAP_LABELS, tuple(cells), tuple(labels), tuple(below))
 
 
-def line_chart(title: str, lines: Sequence[Line]) -> LineChart:
+def line_chart(title: str, lines: Sequence[PredictedTimes]) -> LineChart:
     """Lay out the lines of one size."""
     times = [time_s for line in lines for time_s in line.times_s]
     lowest, highest = floor(log10(min(times))), ceil(log10(max(times)))
@@ -168,7 +177,7 @@ def line_chart(title: str, lines: Sequence[Line]) -> LineChart:
     ]
     labels = [Label(PLOT_LEFT, y(10.0**power), _decade(power)) for power in range(lowest, highest + 1)]
     below = [Label(x(number), PLOT_BOTTOM, f"{number:,}") for number in NAMED_RANKS if ranks[0] <= number <= ranks[-1]]
-    return LineChart(title, WIDTH, PLOT_BOTTOM + LABELS, tuple(curves), tuple(labels), tuple(below))
+    return LineChart(title, CHART_WIDTH, PLOT_BOTTOM + MAP_LABELS, tuple(curves), tuple(labels), tuple(below))
 
 
 def codes(names: Sequence[str]) -> dict[str, str]:
@@ -205,5 +214,5 @@ def _decade(power: int) -> str:
 
 
 def _scale(low: float, high: float, start: float, stop: float) -> Callable[[float], float]:
-    """From a value to pixels, where `low` and `high` are the logarithms of the values at `start` and `stop`."""
+    """Scale values to pixels, where `low` and `high` are the logarithms of the values at `start` and `stop`."""
     return lambda value: start + (log10(value) - low) / ((high - low) or 1) * (stop - start)

@@ -1,15 +1,7 @@
-"""What the algorithms cost and promise, counted in verified schedules: the rows of the gallery's tables.
+"""What the algorithms cost and promise, counted in verified schedules: the numbers of the gallery's pages.
 
-Two sentences of many articles on ring all-reduce, held against schedules and declared costs.
-
-"A tree of 1,024 GPUs takes 10 communication steps, the ring 1024": a tree has to be climbed and descended, and the ring
-goes round twice. "The time of a ring is nearly independent of the number of GPUs": of its bytes that is so, of its
-messages not.
-
-The transfer table of the usual first lesson: who moves how many elements when G ranks add up vectors of N.
-
-Everyone to everyone moves G(G-1)N, a single master 2(G-1)N, and a ring 2(G-1)N/G for each rank (the last by Patarasuk
-and Yuan, J. Parallel Distrib. Comput. 69(2), 2009). Here they are counted, message by message, in verified schedules.
+The usual first lesson on all-reduce is held against the same schedules: its transfer table (`transfers`), and two
+sentences of many articles (`steps_of`, `times_over_ranks`).
 """
 
 from collections.abc import Callable, Sequence
@@ -24,9 +16,17 @@ from ...schedule.price import price
 from ...schedule.topology import Topology
 from ...schedule.verify import Proof, cases, verify
 
+# Schedules that are counted
 PER_NODE = 4  # ranks, in the layouts that are counted
 PIECES = 8  # in which pipelined algorithms cut the vector
 BLOCKS = 2**5 * 3 * 5 * 7  # elements are a multiple of it: so that most numbers of ranks have equal blocks
+
+# Sentences of articles: `steps_of` at CLAIM_GPUS, `times_over_ranks` of the rest
+CLAIM_GPUS = 1024
+CLAIM_PRICES = Prices(5e-6, 1 / 12.5e9)  # 5 us a message, bytes over 100 Gbit/s
+CLAIM_SIZES = (1 << 10, 1 << 20, 1 << 30)  # bytes
+CLAIM_RANKS = tuple(1 << power for power in range(1, 15))
+CLAIM_ALGORITHMS = ("ring", "two_tree", "rabenseifner", "recursive_doubling")
 
 
 class Facts(NamedTuple):
@@ -113,13 +113,6 @@ def _apart(topology: Topology, first: int, second: int) -> bool:
     return topology.node_of[first] != topology.node_of[second]
 
 
-GPUS = 1024  # of the first claim
-PRICES = Prices(5e-6, 1 / 12.5e9)  # of the second: a message and a byte over 100 Gbit/s
-SIZES = (1 << 10, 1 << 20, 1 << 30)  # bytes
-RANKS = tuple(1 << power for power in range(1, 15))
-COMPARED = ("ring", "two_tree", "rabenseifner", "recursive_doubling")
-
-
 class Steps(NamedTuple):
     """How many messages follow each other on `ranks`, counted in schedules."""
 
@@ -133,7 +126,7 @@ class Steps(NamedTuple):
     ring_steps: int
 
 
-class Line(NamedTuple):
+class PredictedTimes(NamedTuple):
     """The predicted times of one algorithm at one size."""
 
     algorithm: str
@@ -142,13 +135,16 @@ class Line(NamedTuple):
     times_s: tuple[float, ...]
 
     def growth(self, fewest: int, most: int) -> float:
-        """How many times as long it takes on `most` ranks as on `fewest`; both are among `ranks`."""
+        """Return how many times as long it takes on `most` ranks as on `fewest`; both are among `ranks`."""
         time_of = dict(zip(self.ranks, self.times_s))
         return time_of[most] / time_of[fewest]
 
 
-def steps_of(ranks: int = GPUS) -> Steps:
+def steps_of(ranks: int = CLAIM_GPUS) -> Steps:
     """Count the steps of a short vector, which is one segment, and of the ring's blocks.
+
+    Held against "a tree of 1,024 GPUs takes 10 communication steps, the ring 1024": a tree has to be climbed and
+    descended, and the ring goes round twice.
 
     The trees and recursive doubling are proved on all `ranks`. Of the ring and of Rabenseifner's algorithm the steps of
     rank 0 are counted: on hundreds of ranks all schedules are millions of steps, and each rank has as many.
@@ -170,15 +166,19 @@ def steps_of(ranks: int = GPUS) -> Steps:
     )
 
 
-def times_over_ranks(sizes: Sequence[int] = SIZES, ranks: Sequence[int] = RANKS) -> list[Line]:
-    """The times of COMPARED at each of `sizes` (bytes) over `ranks`, by the declared costs at PRICES."""
-    (group,) = competing_models(bare_machine(*PRICES), COMPARED, Layout(segment=BEST))
+def times_over_ranks(sizes: Sequence[int] = CLAIM_SIZES, ranks: Sequence[int] = CLAIM_RANKS) -> list[PredictedTimes]:
+    """Predict CLAIM_ALGORITHMS at each of `sizes` (bytes) over `ranks`, by the declared costs at CLAIM_PRICES.
+
+    Held against "the time of a ring is nearly independent of the number of GPUs": of its bytes that is so, of its
+    messages not.
+    """
+    (group,) = competing_models(bare_machine(*CLAIM_PRICES), CLAIM_ALGORITHMS, Layout(segment=BEST))
     lines = []
     for nbytes in sizes:
-        for name in COMPARED:
+        for name in CLAIM_ALGORITHMS:
             predictions = [group.at(name, number, nbytes).prediction for number in ranks]
             times_s = tuple(prediction.time_s for prediction in predictions if prediction)
-            lines.append(Line(name, nbytes, tuple(ranks), times_s))
+            lines.append(PredictedTimes(name, nbytes, tuple(ranks), times_s))
     return lines
 
 
@@ -203,7 +203,10 @@ def _edges_above(rank: int, parents: dict[int | None, int]) -> int:
 
 
 class Scheme(NamedTuple):
-    """One way of the lesson: our name of it, and what the lesson says that it moves."""
+    """A row of the transfer table of the usual first lesson, where G ranks add up vectors of N elements.
+
+    The ring's numbers are those of Patarasuk and Yuan, J. Parallel Distrib. Comput. 69(2), 2009.
+    """
 
     title: str
     algorithm: str

@@ -1,9 +1,4 @@
-"""Words and numbers of the gallery's tables: shares of n, and at which numbers of ranks a promise is kept.
-
-From values to the text of a page: what all pages of the gallery have, and how algorithms look in their pictures.
-
-The pages of the gallery and the folder that they are written to.
-"""
+"""The pages of the gallery, their words and numbers, and the folder that they are written to."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,11 +16,11 @@ from ..drawing import refuse_many_ranks
 from ..page import environment, frame, page
 from .charts import MACHINES, WinnerMap, codes, line_chart, map_chart, winners_on
 from .facts import (
-    COMPARED,
+    CLAIM_ALGORITHMS,
+    CLAIM_PRICES,
+    CLAIM_SIZES,
     PER_NODE,
     PIECES,
-    PRICES,
-    SIZES,
     Facts,
     facts,
     promises,
@@ -36,49 +31,22 @@ from .facts import (
 from .glossary import glossary_text, pieces, sections
 from .telling import telling
 
+# Pages
+PAGES_PACKAGE = "allreduce_bench.pages"  # which has the templates and styles
+FIRST_PAGES = {"index.html": "All algorithms", "lesson.html": "First lesson", "maps.html": "Who wins where"}
+LAST_PAGES = {"glossary.html": "Glossary"}
+DASHES = ("", "8 3", "2 3", "10 3 2 3")  # of the lines of CLAIM_ALGORITHMS
 
-def share(value: float) -> str:
-    """A volume as a share of the vector: `1.875 n`, `15 n`, `0`."""
-    return f"{value:.4g} n" if value else "0"
-
-
-def kept_at(kept: Sequence[int], tried: Sequence[int]) -> str:
-    """At which of the `tried` numbers of ranks a promise is kept: `yes`, `no`, `2 ranks only`, `even p, and p = 3`."""
-    if set(kept) == set(tried):
-        return "yes"
-    if not kept:
-        return "no"
-    for name, pattern in (("even p", _even(tried)), ("p = 2^k", _powers(tried))):
-        if len(pattern) > 1 and pattern <= set(kept):
-            others = sorted(set(kept) - pattern)
-            return name + (f", and p = {', '.join(map(str, others))}" if others else "")
-    return f"{in_ranks(kept)} only"
+# What they show
+COMPARED_RANKS = (16, 24)  # a power of two, and none
+GROWTH_RANKS = (2, 3, 4, 6, 8, 12, 16, 24, 32)
+TRIED_RANKS = range(2, 17)  # at which promises are tried
+LESSON_RANKS, ELEMENTS = (2, 4, 8, 16, 32), 1 << 20
+GROWTH_FROM, GROWTH_TO = 16, 1024  # ranks between which a growth is told
 
 
-def layout_text(row: Facts) -> str:
-    """Where the facts of a table were counted."""
-    layout = f"{row.ranks} ranks on {len(row.topology.nodes)} nodes of {PER_NODE}"
-    return f"{layout}; trees cut the vector into {PIECES} segments"
-
-
-def times_as_long(factor: float) -> str:
-    """`1.13 times`, `34 times`."""
-    return f"{factor:.3g} times" if factor < 10 else f"{factor:.0f} times"
-
-
-def _even(tried: Sequence[int]) -> set[int]:
-    return {number for number in tried if number % 2 == 0}
-
-
-def _powers(tried: Sequence[int]) -> set[int]:
-    return {number for number in tried if number & (number - 1) == 0}
-
-
-ROOM = "allreduce_bench.pages"
-FIRST = {"index.html": "All algorithms", "lesson.html": "First lesson", "maps.html": "Who wins where"}
-LAST = {"glossary.html": "Glossary"}
-DASHES = ("", "8 3", "2 3", "10 3 2 3")
-WORDS = (share, kept_at, pieces, layout_text, times_as_long, format_size)
+class SiteError(ValueError):
+    """The folder that was asked for cannot be written."""
 
 
 class Look(NamedTuple):
@@ -87,48 +55,6 @@ class Look(NamedTuple):
     colours: Mapping[str, str]
     codes: Mapping[str, str]
     dashes: Mapping[str, str]
-
-
-def render(template: str, title: str, **values: Any) -> str:
-    """The page of a template, with no script. `values` are what it shows."""
-    made = environment().get_template(f"gallery_{template}.html.j2")
-    shown = shared(f"{template}.html", title) | values
-    return made.render(shown | frame(more_style=asset(ROOM, "gallery.css")))
-
-
-def render_algorithm(name: str, ranks: int, names: str, **values: Any) -> str:
-    """The page of an algorithm with its moving picture of `ranks`, or of the most below on which it can run."""
-    own = builtin()[name]
-    ranks = next(number for number in range(ranks, 0, -1) if not own.unmet(number, Topology.one_node(number)))
-    shown = shared(f"{name}.html", name) | values
-    style = asset(ROOM, "gallery.css")
-    return page([name], ranks, names=names, template="gallery_algorithm.html.j2", style=style, **shown)
-
-
-def shared(file: str, title: str) -> dict[str, Any]:
-    """What the templates of all pages of the gallery are told, the page in `file` among them."""
-    names = list(builtin())
-    colours = {name: colour_of(place, len(names)) for place, name in enumerate(names)}
-    return {word.__name__: word for word in WORDS} | {
-        "here": file,
-        "title": title,
-        "site_pages": [*{**FIRST, **{f"{name}.html": name for name in names}, **LAST}.items()],
-        "look": Look(colours, codes(names), dict(zip(COMPARED, DASHES))),
-        "declared": builtin(),
-        "segments": PIECES,
-        "per_node": PER_NODE,
-    }
-
-
-COMPARED_ON = (16, 24)  # ranks: a power of two, and none
-GROWTH = (2, 3, 4, 6, 8, 12, 16, 24, 32)  # ranks
-TRIED = range(2, 17)  # ranks at which promises are tried
-LESSON_RANKS, ELEMENTS = (2, 4, 8, 16, 32), 1 << 20
-FEWEST, MOST = 16, 1024  # ranks between which a growth is told
-
-
-class SiteError(ValueError):
-    """The folder that was asked for cannot be written."""
 
 
 def write_site(folder: Path, ranks: int, names: str = "rank") -> Path:
@@ -161,12 +87,12 @@ def pages(ranks: int, names: str) -> Iterator[tuple[str, str]]:
     Raises AlgorithmError where a picture cannot show so many ranks.
     """
     own = builtin()
-    kept = {name: promises(algorithm, TRIED) for name, algorithm in own.items()}
+    kept = {name: promises(algorithm, TRIED_RANKS) for name, algorithm in own.items()}
     maps = [(won, map_chart(won)) for won in map(winners_on, MACHINES)]
     told = {name: telling(algorithm) for name, algorithm in own.items()}
     counted = {name: _counted(algorithm) for name, algorithm in own.items()}
-    tables = [_compared(counted, ranks) for ranks in COMPARED_ON]
-    yield "index.html", render("index", "All-reduce algorithms", told=told, tables=tables, kept=kept, tried=TRIED)
+    tables = [_compared(counted, ranks) for ranks in COMPARED_RANKS]
+    yield "index.html", render("index", "All-reduce algorithms", told=told, tables=tables, kept=kept, tried=TRIED_RANKS)
     yield "lesson.html", render("lesson", "The first lesson, counted", **_lesson())
     yield "maps.html", render("maps", "Who wins where", maps=maps, **_winners([won for won, _ in maps]))
     yield "glossary.html", render("glossary", "Glossary", sections=sections(glossary_text()))
@@ -184,8 +110,8 @@ def pages(ranks: int, names: str) -> Iterator[tuple[str, str]]:
 
 
 def _counted(algorithm: Algorithm) -> list[Facts]:
-    """The facts of `algorithm` at those of GROWTH on which it can run."""
-    layouts = [Topology.filled(ranks, PER_NODE) for ranks in GROWTH]
+    """The facts of `algorithm` at those of GROWTH_RANKS on which it can run."""
+    layouts = [Topology.filled(ranks, PER_NODE) for ranks in GROWTH_RANKS]
     return [facts(algorithm, layout) for layout in layouts if not algorithm.unmet(len(layout.node_of), layout)]
 
 
@@ -197,7 +123,7 @@ def _compared(counted: Mapping[str, list[Facts]], ranks: int) -> list[Facts]:
 
 def _growth(algorithm: Algorithm, counted: list[Facts]) -> dict[str, Any]:
     """The facts of `algorithm` over ranks, and the numbers of ranks on which it cannot run."""
-    missing = [str(ranks) for ranks in GROWTH if ranks not in {row.ranks for row in counted}]
+    missing = [str(ranks) for ranks in GROWTH_RANKS if ranks not in {row.ranks for row in counted}]
     return {
         "growth": counted,
         "missing": f"{', '.join(missing)} ranks" if missing else "",
@@ -205,7 +131,7 @@ def _growth(algorithm: Algorithm, counted: list[Facts]) -> dict[str, Any]:
 
 
 def _winners(maps: list[WinnerMap]) -> dict[str, Any]:
-    """Who wins somewhere, who nowhere, and a command that shows the last map in a terminal."""
+    """Return who wins somewhere, who nowhere, and a command that shows the last map in a terminal."""
     won = {name: sum(one.cells_of(name) for one in maps) for name in builtin()}
     machine = MACHINES[1].between
     rate = format_rate(1 / machine.beta_s_per_byte).replace(" ", "").removesuffix("/s")
@@ -218,18 +144,89 @@ def _winners(maps: list[WinnerMap]) -> dict[str, Any]:
 
 
 def _lesson() -> dict[str, Any]:
-    """What the page of the first lesson shows."""
+    """Return what the page of the first lesson shows."""
     lines = times_over_ranks()
-    growths = [(nbytes, [line for line in lines if line.nbytes == nbytes]) for nbytes in SIZES]
+    growths = [(nbytes, [line for line in lines if line.nbytes == nbytes]) for nbytes in CLAIM_SIZES]
     return {
         "elements": ELEMENTS,
         "transfers": [(ranks, transfers(ranks, ELEMENTS)) for ranks in LESSON_RANKS],
         "steps": steps_of(),
         "charts": [line_chart(f"{format_size(nbytes)}: time over ranks", of_size) for nbytes, of_size in growths],
         "growths": growths,
-        "ring_growths": [(nbytes, of_size[0].growth(FEWEST, MOST)) for nbytes, of_size in growths],
-        "compared": COMPARED,
-        "fewest": FEWEST,
-        "most": MOST,
-        "prices": f"{format_time(PRICES.alpha_s)} a message and {format_rate(1 / PRICES.beta_s_per_byte)}",
+        "ring_growths": [(nbytes, of_size[0].growth(GROWTH_FROM, GROWTH_TO)) for nbytes, of_size in growths],
+        "compared": CLAIM_ALGORITHMS,
+        "fewest": GROWTH_FROM,
+        "most": GROWTH_TO,
+        "prices": f"{format_time(CLAIM_PRICES.alpha_s)} a message and {format_rate(1 / CLAIM_PRICES.beta_s_per_byte)}",
+    }
+
+
+def share(value: float) -> str:
+    """A volume as a share of the vector: `1.875 n`, `15 n`, `0`."""
+    return f"{value:.4g} n" if value else "0"
+
+
+def kept_at(kept: Sequence[int], tried: Sequence[int]) -> str:
+    """Say at which `tried` numbers of ranks a promise is kept: `yes`, `no`, `2 ranks only`, `even p, and p = 3`."""
+    if set(kept) == set(tried):
+        return "yes"
+    if not kept:
+        return "no"
+    for name, pattern in (("even p", _even(tried)), ("p = 2^k", _powers(tried))):
+        if len(pattern) > 1 and pattern <= set(kept):
+            others = sorted(set(kept) - pattern)
+            return name + (f", and p = {', '.join(map(str, others))}" if others else "")
+    return f"{in_ranks(kept)} only"
+
+
+def layout_text(row: Facts) -> str:
+    """Say where the facts of a table were counted."""
+    layout = f"{row.ranks} ranks on {len(row.topology.nodes)} nodes of {PER_NODE}"
+    return f"{layout}; trees cut the vector into {PIECES} segments"
+
+
+def times_as_long(factor: float) -> str:
+    """`1.13 times`, `34 times`."""
+    return f"{factor:.3g} times" if factor < 10 else f"{factor:.0f} times"
+
+
+def _even(tried: Sequence[int]) -> set[int]:
+    return {number for number in tried if number % 2 == 0}
+
+
+def _powers(tried: Sequence[int]) -> set[int]:
+    return {number for number in tried if number & (number - 1) == 0}
+
+
+TEMPLATE_WORDS = (share, kept_at, pieces, layout_text, times_as_long, format_size)
+
+
+def render(template: str, title: str, **values: Any) -> str:
+    """The page of a template, with no script. `values` are what it shows."""
+    made = environment().get_template(f"gallery_{template}.html.j2")
+    shown = shared(f"{template}.html", title) | values
+    return made.render(shown | frame(more_style=asset(PAGES_PACKAGE, "gallery.css")))
+
+
+def render_algorithm(name: str, ranks: int, names: str, **values: Any) -> str:
+    """The page of an algorithm with its moving picture of `ranks`, or of the most below on which it can run."""
+    own = builtin()[name]
+    ranks = next(number for number in range(ranks, 0, -1) if not own.unmet(number, Topology.one_node(number)))
+    shown = shared(f"{name}.html", name) | values
+    style = asset(PAGES_PACKAGE, "gallery.css")
+    return page([name], ranks, names=names, template="gallery_algorithm.html.j2", style=style, **shown)
+
+
+def shared(file: str, title: str) -> dict[str, Any]:
+    """Return what the templates of all pages of the gallery are told, the page in `file` among them."""
+    names = list(builtin())
+    colours = {name: colour_of(place, len(names)) for place, name in enumerate(names)}
+    return {word.__name__: word for word in TEMPLATE_WORDS} | {
+        "here": file,
+        "title": title,
+        "site_pages": [*{**FIRST_PAGES, **{f"{name}.html": name for name in names}, **LAST_PAGES}.items()],
+        "look": Look(colours, codes(names), dict(zip(CLAIM_ALGORITHMS, DASHES))),
+        "declared": builtin(),
+        "segments": PIECES,
+        "per_node": PER_NODE,
     }

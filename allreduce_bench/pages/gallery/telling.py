@@ -29,7 +29,10 @@ class Telling(NamedTuple):
 
 
 def telling(algorithm: Algorithm) -> Telling:
-    """What the file of `algorithm` says of it. Of a file with several, the paragraphs of the others are left out."""
+    """Return what the file of `algorithm` says of it.
+
+    Of a file with several, the paragraphs of the others are left out.
+    """
     title, *rest = [part for part in re.split(r"\n\s*\n", algorithm.doc.strip("\n")) if part.strip()] or [""]
     idea: list[Paragraph] = []
     cost = best = source = ""

@@ -1,15 +1,7 @@
-"""One clock for the ranks of a program: how far each node's clock is from that of rank 0, and how wrong that may be.
+"""One clock for the ranks of a program, and the blocks of steps that they tell each other, on that clock.
 
-Ranks that read the clock of one kernel need one comparison: the first of them, its leader, makes it. The leaders ask
-each other in a binomial tree (after HCA3, Hunold and Carpen-Amarie, CLUSTER'18): a question that left at `asked` and
-whose answer, a common time, came at `answered` proves that the offset lay in [common - answered, common - asked], give
-or take the error of whoever answered. The tightest of EXCHANGES such windows is kept; windows of different moments
-bound the drift.
-
-What the ranks tell each other every k steps: a row of each, and the same block of steps on all of them.
-
-A row is the rank's clock (a `Line`), the start of its first step, and the ready times and ends of k steps by its own
-clock; NaN where there is none.
+Every k steps each rank sends a row: its clock (a `Line`), the start of its first step, and the ready times and ends of
+k steps by its own clock; NaN where there is none. The rows of all ranks are the same block of steps on all of them.
 """
 
 from collections import deque
@@ -23,6 +15,7 @@ import numpy as np
 
 from .transport import Transport
 
+# Clocks
 DRIFT = 1e-3  # seconds a second between two clocks at most: NTP steers a clock by up to 500 ppm
 EXCHANGES, MOST_WINDOWS = 10, 16
 
@@ -41,7 +34,7 @@ class Line(NamedTuple):
         return reading + self.offset + self.slope * (reading - self.origin)
 
     def error_at(self, reading: float) -> float:
-        """By how much `common` may be wrong, seconds."""
+        """Return by how much `common` may be wrong, seconds."""
         return self.error_s + self.slope_error * abs(reading - self.origin)
 
 
@@ -54,7 +47,15 @@ class Window(NamedTuple):
 
 
 class CommonClock:
-    """The line of this rank's clock; `leaders` are the ranks that compare, rank 0 first. Others keep a line of none."""
+    """The line of this rank's clock: how far it is from that of rank 0, and how wrong that may be.
+
+    Ranks that read the clock of one kernel need one comparison: the first of them, its leader, makes it. The leaders
+    ask each other in a binomial tree (after HCA3, Hunold and Carpen-Amarie, CLUSTER'18): a question that left at
+    `asked` and whose answer, a common time, came at `answered` proves that the offset lay in [common - answered,
+    common - asked], give or take the error of whoever answered. The tightest of EXCHANGES such windows is kept; windows
+    of different moments bound the drift.
+
+    `leaders` are the ranks that compare, rank 0 first. Others keep a line of none."""
 
     def __init__(self, transport: Transport, leaders: Sequence[int], now: Callable[[], float] = perf_counter):
         """Compare for the first time; all ranks must."""
@@ -117,7 +118,7 @@ class CommonClock:
 
 
 def error_of_two(leader_of: Sequence[int], errors_s: Sequence[float]) -> float:
-    """By how much the times of two ranks may be wrong to each other, at most; ranks with one leader read one clock."""
+    """Return the largest error of two ranks' times to each other; ranks with one leader read one clock."""
     error_of: dict[int, float] = {}
     for leader, error_s in zip(leader_of, errors_s):
         error_of[leader] = max(error_s, error_of.get(leader, 0.0))

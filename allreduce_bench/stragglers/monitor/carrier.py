@@ -46,7 +46,7 @@ class Alone:
         return True
 
     def free(self) -> None:
-        """Nothing was made."""
+        """Free nothing: nothing was made."""
 
 
 def transport_of(comm: Any) -> Transport:
@@ -70,7 +70,7 @@ def transport_of(comm: Any) -> Transport:
 
 
 def _is_alone() -> bool:
-    """Whether torch is there, no process group is, and nothing says that there will be other processes."""
+    """Return whether torch is there, no process group is, and nothing says that there will be other processes."""
     try:
         from torch import distributed
     except ImportError:

@@ -16,7 +16,7 @@ class MpiGathering:
         self._request = comm.Iallgather([row, MPI.DOUBLE], [self._rows, MPI.DOUBLE])
 
     def is_done(self) -> bool:
-        """Whether `rows` returns at once; also moves the messages on."""
+        """Return whether `rows` returns at once; also moves the messages on."""
         return self._request.Test()
 
     def rows(self) -> np.ndarray:

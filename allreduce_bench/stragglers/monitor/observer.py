@@ -68,7 +68,7 @@ class Observer:
             self.on_alert(alert)  # type: ignore[misc]  # it is no None here
 
     def tell(self, fact: Stall | Unasked) -> None:
-        """What a watchdog says, in its thread; an `on_alert` that raises is told in one line."""
+        """Tell what a watchdog says, in its thread; an `on_alert` that raises is told in one line."""
         if isinstance(fact, Unasked):
             return say(words.unasked_sentence(fact, self.name))
         say(words.stall_sentence(fact, self.name))
@@ -104,7 +104,7 @@ class Observer:
             self._output.close()
 
     def _placed(self, alert: Alert) -> Alert:
-        """With the host and the device of its rank."""
+        """Add the host and the device of its rank."""
         device = self.job.devices[alert.rank] if self.job.devices else ""
         return alert._replace(host=self.job.nodes[self.job.node_of[alert.rank]], device=device)
 

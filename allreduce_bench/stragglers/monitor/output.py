@@ -1,11 +1,7 @@
-"""What a Prometheus textfile collector reads: the text exposition format 0.0.4, without times of its own.
+"""The files that rank 0 writes, in a thread: a slow file system does not delay the steps.
 
-https://prometheus.io/docs/instrumenting/exposition_formats
-
-The files that rank 0 writes, in a thread: a slow file system does not delay the steps.
-
-Lines of JSON are appended whole, one write each. The textfile is written beside its place and renamed, so that a
-collector never reads half of one. What cannot be written is told once, and the program goes on.
+Lines of JSON are appended whole, one write each. The textfile for Prometheus is written beside its place and renamed,
+so that a collector never reads half of one. What cannot be written is told once, and the program goes on.
 """
 
 import contextlib
@@ -27,8 +23,16 @@ import numpy as np
 
 from . import words
 
-MOST_RANKS = 64  # in a file; of more, those that are late most
-PREFIX = "allreduce_bench_"
+# The textfile
+TEXTFILE_S = 1.0  # between two writes: collectors come every 15 s
+MOST_RANKS = 64  # in it; of more, those that are late most
+METRIC_PREFIX = "allreduce_bench_"
+
+# Lines of JSON
+MOST_WAITING = 10_000  # lines; more are left out, or a file system that hangs would fill the memory
+DIGITS = 7  # of seconds, behind the point
+
+CLOSE_S = 5.0  # how long the end of a program waits for a slow file system
 
 
 @dataclass
@@ -43,63 +47,6 @@ class Metrics:
     slow: frozenset[int] = frozenset()  # the ranks that are slow now
     stalled: bool = False
     last_step_time: float = 0.0  # seconds since 1970; 0: no step has ended
-
-
-def text(metrics: Metrics) -> str:
-    """The whole file."""
-    plain = [
-        ("steps_total", "counter", "Steps that have ended.", metrics.steps),
-        ("step_seconds", "gauge", "Median time of the last steps.", metrics.step_s),
-        ("stalled", "gauge", "1 while no step ends.", int(metrics.stalled)),
-        ("last_step_timestamp_seconds", "gauge", "When the last step ended that is known.", metrics.last_step_time),
-    ]
-    lines = [line for name, kind, words, value in plain for line in _family(name, kind, words, [("", value)])]
-    kinds = [(f'{{kind="{kind}"}}', metrics.alerts[kind]) for kind in ("slow", "recovered", "groups", "stall")]
-    lines += _family("alerts_total", "counter", "Alerts since the start.", kinds)
-    blocks = [np.nan_to_num(late_s, nan=0.0) for late_s in tuple(metrics.late_s)]
-    if not blocks:
-        return "\n".join(lines) + "\n"
-    came_last = np.concatenate([late_s.argmax(axis=1) for late_s in blocks])
-    last_share = np.bincount(came_last, minlength=len(metrics.names_of_nodes)) / len(came_last)
-    median_s = np.median(blocks[-1], axis=0)
-    ranks = np.sort(np.argsort(-median_s, kind="stable")[:MOST_RANKS]).tolist()
-    labels = {rank: f'{{rank="{rank}",node="{escaped(metrics.names_of_nodes[rank])}"}}' for rank in ranks}
-    families: list[tuple[str, str, Iterable[float]]] = [
-        ("rank_late_seconds", "Median time from the first rank that is ready to this one.", median_s[ranks]),
-        ("rank_last_share", "Share of the last steps to which this rank came last.", last_share[ranks]),
-        ("rank_slow", "1 while an alert says that this rank is slow.", [rank in metrics.slow for rank in ranks]),
-    ]
-    for name, meaning, values in families:
-        lines += _family(name, "gauge", meaning, zip(labels.values(), map(float, values)))
-    return "\n".join(lines) + "\n"
-
-
-def escaped(label: str) -> str:
-    """A label's value as the format wants it."""
-    return label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-
-
-def _family(name: str, kind: str, words: str, values: Iterable[tuple[str, float]]) -> list[str]:
-    name = PREFIX + name
-    return [f"# HELP {name} {words}", f"# TYPE {name} {kind}", *(f"{name}{label} {value!r}" for label, value in values)]
-
-
-TEXTFILE_S = 1.0  # between two writes: collectors come every 15 s
-CLOSE_S = 5.0  # how long the end of a program waits for a slow file system
-MOST_WAITING = 10_000  # lines; more are left out, or a file system that hangs would fill the memory
-DIGITS = 7  # of seconds, behind the point
-
-
-def now() -> str:
-    """The time as the lines have it."""
-    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-
-
-def say(sentence: str) -> None:
-    """One line on stderr, in one write: those of other ranks stay apart."""
-    with contextlib.suppress(OSError, ValueError):  # stderr is closed: nobody listens
-        sys.stderr.write(f"StepMonitor: {sentence}\n")
-        sys.stderr.flush()
 
 
 class Output(threading.Thread):
@@ -139,7 +86,61 @@ class Output(threading.Thread):
                 self._log = _tried(_append, self._log, json_line(values))
             if self._has_news and (values is None or monotonic() - self._written > TEXTFILE_S):
                 self._has_news, self._written = False, monotonic()
-                self._textfile = _tried(_replace, self._textfile, text(self._metrics))
+                self._textfile = _tried(_replace, self._textfile, metrics_text(self._metrics))
+
+
+def now() -> str:
+    """The time as the lines have it."""
+    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+
+
+def say(sentence: str) -> None:
+    """One line on stderr, in one write: those of other ranks stay apart."""
+    with contextlib.suppress(OSError, ValueError):  # stderr is closed: nobody listens
+        sys.stderr.write(f"StepMonitor: {sentence}\n")
+        sys.stderr.flush()
+
+
+def metrics_text(metrics: Metrics) -> str:
+    """Return what a textfile collector reads: the text exposition format 0.0.4, without times of its own.
+
+    https://prometheus.io/docs/instrumenting/exposition_formats
+    """
+    plain = [
+        ("steps_total", "counter", "Steps that have ended.", metrics.steps),
+        ("step_seconds", "gauge", "Median time of the last steps.", metrics.step_s),
+        ("stalled", "gauge", "1 while no step ends.", int(metrics.stalled)),
+        ("last_step_timestamp_seconds", "gauge", "When the last step ended that is known.", metrics.last_step_time),
+    ]
+    lines = [line for name, kind, words, value in plain for line in _family(name, kind, words, [("", value)])]
+    kinds = [(f'{{kind="{kind}"}}', metrics.alerts[kind]) for kind in ("slow", "recovered", "groups", "stall")]
+    lines += _family("alerts_total", "counter", "Alerts since the start.", kinds)
+    blocks = [np.nan_to_num(late_s, nan=0.0) for late_s in tuple(metrics.late_s)]
+    if not blocks:
+        return "\n".join(lines) + "\n"
+    came_last = np.concatenate([late_s.argmax(axis=1) for late_s in blocks])
+    last_share = np.bincount(came_last, minlength=len(metrics.names_of_nodes)) / len(came_last)
+    median_s = np.median(blocks[-1], axis=0)
+    ranks = np.sort(np.argsort(-median_s, kind="stable")[:MOST_RANKS]).tolist()
+    labels = {rank: f'{{rank="{rank}",node="{escaped(metrics.names_of_nodes[rank])}"}}' for rank in ranks}
+    families: list[tuple[str, str, Iterable[float]]] = [
+        ("rank_late_seconds", "Median time from the first rank that is ready to this one.", median_s[ranks]),
+        ("rank_last_share", "Share of the last steps to which this rank came last.", last_share[ranks]),
+        ("rank_slow", "1 while an alert says that this rank is slow.", [rank in metrics.slow for rank in ranks]),
+    ]
+    for name, meaning, values in families:
+        lines += _family(name, "gauge", meaning, zip(labels.values(), map(float, values)))
+    return "\n".join(lines) + "\n"
+
+
+def escaped(label: str) -> str:
+    """A label's value as the format wants it."""
+    return label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _family(name: str, kind: str, words: str, values: Iterable[tuple[str, float]]) -> list[str]:
+    name = METRIC_PREFIX + name
+    return [f"# HELP {name} {words}", f"# TYPE {name} {kind}", *(f"{name}{label} {value!r}" for label, value in values)]
 
 
 def json_line(values: Mapping[str, Any]) -> str:

@@ -1,8 +1,7 @@
-"""The arguments of `StepMonitor`, checked: what has no meaning is refused in one sentence.
+"""`StepMonitor`: who is late in the steps of a program of one's own, told while it runs.
 
-On which device a rank computes, as far as its environment and torch say without being asked to load anything.
-
-`StepMonitor`: who is late in the steps of a program of one's own, told while it runs.
+Its arguments are checked: what has no meaning is refused in one sentence. On which device a rank computes is told as
+far as its environment and torch say without being asked to load anything.
 """
 
 import os
@@ -28,100 +27,21 @@ from .output import say
 from .transport import Gathering, StepMonitorError, Transport
 from .watchdog import Progress, watchdog_of
 
-MOST_EVERY = 10_000  # steps of a block
-
-
-def checked_every(every: int | None) -> int | None:
-    """Steps of a block. Raises ValueError."""
-    if every is None:
-        return None
-    if isinstance(every, bool) or not isinstance(every, int) or not 1 <= every <= MOST_EVERY:
-        raise ValueError(f"StepMonitor: every is {every!r}; expected a number of steps from 1 to {MOST_EVERY}")
-    return every
-
-
-def checked_path(name: str, path: str | PathLike | None, suffix: str = "") -> Path | None:
-    """The absolute path: the program may change its working directory. Raises ValueError."""
-    if path is None:
-        return None
-    if not Path(path).name:
-        raise ValueError(f"StepMonitor: {name} is '{path}'; expected the name of a file")
-    if suffix and Path(path).name == suffix:
-        raise ValueError(
-            f"StepMonitor: {name} '{path}' has no name before {suffix}; expected one, such as steps{suffix}"
-        )
-    if suffix and Path(path).suffix != suffix:
-        raise ValueError(f"{name} '{path}' must end in {suffix}: node_exporter reads no other files")
-    return Path(path).absolute()
-
-
-def checked_function(on_alert: Callable[..., object] | None) -> Callable[..., object] | None:
-    """What is called with alerts. Raises TypeError."""
-    if on_alert is not None and not callable(on_alert):
-        raise TypeError(f"StepMonitor: on_alert is {on_alert!r:.40}; expected a function of one argument")
-    return on_alert
-
-
-def checked_duration(stall_after: str | float | None) -> float | None:
-    """Seconds. Raises ValueError."""
-    if stall_after is None:
-        return None
-    if isinstance(stall_after, bool):
-        raise ValueError(f"StepMonitor: stall_after is {stall_after}; expected more than 0 s, such as '90s' or 90")
-    duration_s = parse_duration(stall_after) if isinstance(stall_after, str) else float(stall_after)
-    if not (isfinite(duration_s) and duration_s > 0):
-        raise ValueError(f"StepMonitor: stall_after is {stall_after!r}; expected more than 0 s, such as '90s' or 90")
-    return duration_s
-
-
-VISIBLE = {"CUDA": "CUDA_VISIBLE_DEVICES", "ROCm": "ROCR_VISIBLE_DEVICES", "HIP": "HIP_VISIBLE_DEVICES"}
-LOCAL_RANK = "LOCAL_RANK"  # of torchrun: by custom the number of the device among those that are visible
-LONGEST = 64  # characters that are kept of a name
-
-
-def device_of(environ: Mapping[str, str], modules: Mapping[str, Any] = sys.modules) -> str:
-    """Such as `CUDA 3`, `cuda:0 5fd4...`, `ROCm GPU-ab12...`; empty: nothing says it.
-
-    The device that torch has already begun to use comes first; then the visible device that LOCAL_RANK counts to. Of
-    the environment no more than these variables are read.
-    """
-    if found := _of_torch(modules.get("torch")):
-        return found
-    local = environ.get(LOCAL_RANK, "")
-    for kind, variable in VISIBLE.items():
-        visible = [name.strip() for name in environ.get(variable, "").split(",") if name.strip()]
-        if len(visible) == 1:
-            return printable(f"{kind} {visible[0]}")
-        if local.isdecimal() and int(local) < len(visible):
-            return printable(f"{kind} {visible[int(local)]}")
-    return ""
-
-
-def printable(text: str) -> str:
-    """One short line that every terminal shows."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text[:LONGEST])
-
-
-def _of_torch(torch: Any) -> str:
-    cuda = getattr(torch, "cuda", None)
-    try:
-        if cuda is None or not cuda.is_initialized():
-            return ""
-        index = cuda.current_device()
-        identity = getattr(cuda.get_device_properties(index), "uuid", "")
-        return printable(f"cuda:{index} {identity}".strip())
-    except (AttributeError, RuntimeError, AssertionError):  # another torch, or a device that does not answer
-        return ""
-
-
-FEWEST, MOST, BLOCK_S = 10, 100, 1.0  # of a block where the user does not say it: as many steps as take so long
-CLOCK_S, LATEST_CLOCK_S, CLOCK_SHARE = (
-    1.0,
-    60.0,
-    0.01,
-)  # between comparisons; sooner where the error is so much of a step
+# Blocks where the user does not say their steps: as many steps as take so long
+FEWEST_OF_BLOCK, MOST_OF_BLOCK, BLOCK_S = 10, 100, 1.0
+MOST_EVERY = 10_000  # steps of a block, where the user says them
 TAKEN_AFTER = 1  # steps after which the rows are taken that were sent: each step's all-reduce has moved them on
-CLOSE_S, POLL_S = 10.0, 0.001  # how long the end waits for ranks that have not come to it
+
+# Comparisons of clocks, in seconds between two; sooner where the error is so much of a step
+CLOCK_S, LATEST_CLOCK_S, CLOCK_SHARE = 1.0, 60.0, 0.01
+
+# The end: how long it waits for ranks that have not come to it
+CLOSE_S, POLL_S = 10.0, 0.001
+
+# Devices
+VISIBLE_DEVICES = {"CUDA": "CUDA_VISIBLE_DEVICES", "ROCm": "ROCR_VISIBLE_DEVICES", "HIP": "HIP_VISIBLE_DEVICES"}
+LOCAL_RANK = "LOCAL_RANK"  # of torchrun: by custom the number of the device among those that are visible
+LONGEST_NAME = 64  # characters that are kept of a name
 
 
 class _Rank(NamedTuple):
@@ -138,7 +58,7 @@ class StepMonitor:
 
     `comm`: a communicator of mpi4py; a process group of torch.distributed, None for its default one. All its ranks
     enter the `with` together and call `step()` equally often. Every `every` steps, else after about a second, each
-    rank's times go to all ranks in a non-blocking allgather; `lateness.step_alarm` judges them. Rank 0 says what it
+    rank's times go to all ranks in a non-blocking allgather; `stragglers.step_alarm` judges them. Rank 0 says what it
     finds on stderr, in `log` (lines of JSON) and in `textfile` (for Prometheus' node_exporter); `on_alert` is called
     with each Alert on all ranks, and with each Stall on rank 0, from another thread. `stall_after`: seconds or `90s`;
     else ten medians of the steps so far, 60 s at least, 300 s for the first step.
@@ -281,9 +201,9 @@ class StepMonitor:
         self._new_row()
 
     def _new_row(self) -> None:
-        """By what all ranks know: their rows must be of one length."""
+        """Begin a row, by what all ranks know: their rows must be of one length."""
         median_s = self._progress.median_step_s
-        fitting = min(MOST, max(FEWEST, int(BLOCK_S / median_s))) if median_s else FEWEST
+        fitting = min(MOST_OF_BLOCK, max(FEWEST_OF_BLOCK, int(BLOCK_S / median_s))) if median_s else FEWEST_OF_BLOCK
         self._every, self._count = self._given_every or fitting, 0
         self._row = empty_row(self._every)
 
@@ -296,7 +216,7 @@ class StepMonitor:
         self._observer.take(block)
 
     def _is_clock_due(self) -> bool:
-        """Whether the leaders compare clocks again: the same on all ranks, by the block that all have."""
+        """Return whether the leaders compare clocks again: the same on all ranks, by the block that all have."""
         since_s = self._end_s - self._compared
         wide = self._block.clock_error_s > CLOCK_SHARE * self._progress.median_step_s
         return len(set(self._leader_of)) > 1 and since_s > (CLOCK_S if wide else LATEST_CLOCK_S)
@@ -319,10 +239,88 @@ class StepMonitor:
 
 
 def _kernel() -> str:
-    """What two processes have in common that read the same clock: the running kernel, and the namespace of its time."""
+    """Name what processes share that read the same clock: the running kernel, and the namespace of its time."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         time_of = Path("/proc/self/timens_offsets")
         return f"{boot} {time_of.read_text() if time_of.exists() else ''}"
     except OSError:
+        return ""
+
+
+def checked_every(every: int | None) -> int | None:
+    """Steps of a block. Raises ValueError."""
+    if every is None:
+        return None
+    if isinstance(every, bool) or not isinstance(every, int) or not 1 <= every <= MOST_EVERY:
+        raise ValueError(f"StepMonitor: every is {every!r}; expected a number of steps from 1 to {MOST_EVERY}")
+    return every
+
+
+def checked_path(name: str, path: str | PathLike | None, suffix: str = "") -> Path | None:
+    """The absolute path: the program may change its working directory. Raises ValueError."""
+    if path is None:
+        return None
+    if not Path(path).name:
+        raise ValueError(f"StepMonitor: {name} is '{path}'; expected the name of a file")
+    if suffix and Path(path).name == suffix:
+        raise ValueError(
+            f"StepMonitor: {name} '{path}' has no name before {suffix}; expected one, such as steps{suffix}"
+        )
+    if suffix and Path(path).suffix != suffix:
+        raise ValueError(f"{name} '{path}' must end in {suffix}: node_exporter reads no other files")
+    return Path(path).absolute()
+
+
+def checked_function(on_alert: Callable[..., object] | None) -> Callable[..., object] | None:
+    """Check what is called with alerts. Raises TypeError."""
+    if on_alert is not None and not callable(on_alert):
+        raise TypeError(f"StepMonitor: on_alert is {on_alert!r:.40}; expected a function of one argument")
+    return on_alert
+
+
+def checked_duration(stall_after: str | float | None) -> float | None:
+    """Seconds. Raises ValueError."""
+    if stall_after is None:
+        return None
+    if isinstance(stall_after, bool):
+        raise ValueError(f"StepMonitor: stall_after is {stall_after}; expected more than 0 s, such as '90s' or 90")
+    duration_s = parse_duration(stall_after) if isinstance(stall_after, str) else float(stall_after)
+    if not (isfinite(duration_s) and duration_s > 0):
+        raise ValueError(f"StepMonitor: stall_after is {stall_after!r}; expected more than 0 s, such as '90s' or 90")
+    return duration_s
+
+
+def device_of(environ: Mapping[str, str], modules: Mapping[str, Any] = sys.modules) -> str:
+    """Such as `CUDA 3`, `cuda:0 5fd4...`, `ROCm GPU-ab12...`; empty: nothing says it.
+
+    The device that torch has already begun to use comes first; then the visible device that LOCAL_RANK counts to. Of
+    the environment no more than these variables are read.
+    """
+    if found := _of_torch(modules.get("torch")):
+        return found
+    local = environ.get(LOCAL_RANK, "")
+    for kind, variable in VISIBLE_DEVICES.items():
+        visible = [name.strip() for name in environ.get(variable, "").split(",") if name.strip()]
+        if len(visible) == 1:
+            return printable(f"{kind} {visible[0]}")
+        if local.isdecimal() and int(local) < len(visible):
+            return printable(f"{kind} {visible[int(local)]}")
+    return ""
+
+
+def printable(text: str) -> str:
+    """One short line that every terminal shows."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text[:LONGEST_NAME])
+
+
+def _of_torch(torch: Any) -> str:
+    cuda = getattr(torch, "cuda", None)
+    try:
+        if cuda is None or not cuda.is_initialized():
+            return ""
+        index = cuda.current_device()
+        identity = getattr(cuda.get_device_properties(index), "uuid", "")
+        return printable(f"cuda:{index} {identity}".strip())
+    except (AttributeError, RuntimeError, AssertionError):  # another torch, or a device that does not answer
         return ""

@@ -18,7 +18,7 @@ class TorchGathering:
         self._work = distributed.all_gather(list(self._rows), self._row, group=group, async_op=True)
 
     def is_done(self) -> bool:
-        """Whether `rows` returns at once."""
+        """Return whether `rows` returns at once."""
         return self._work.is_completed()
 
     def rows(self) -> np.ndarray:

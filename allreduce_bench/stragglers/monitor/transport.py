@@ -13,7 +13,7 @@ class Gathering(Protocol):
     """A row of each rank, on its way to all ranks."""
 
     def is_done(self) -> bool:
-        """Whether `rows` returns at once; also moves the messages on."""
+        """Return whether `rows` returns at once; also moves the messages on."""
 
     def rows(self) -> np.ndarray:
         """Float64 [rank, value]; waits."""

@@ -1,14 +1,8 @@
-"""Where no step ends: which ranks the others wait for. Pure: states of ranks in, facts out.
+"""Where no step ends: a thread of each rank notices it; that of rank 0 asks all others where they stand.
 
-Short messages between the threads of the ranks, beside MPI: UDP, so that a rank that is stuck can be asked.
-
-Each message has the same few bytes and carries a keyed hash of them (HMAC-SHA256), whose key rank 0 has drawn and the
-setup has told the ranks; everything else that arrives is ignored. On one node nothing listens outside of it.
-
-A thread of each rank that notices where no step ends; that of rank 0 asks all others where they stand.
-
-It makes no MPI call. Other ranks say hello until rank 0 has welcomed them; from then on rank 0 can ask them. A rank
-that waits for long and is not asked says so itself. Nothing here ends a program.
+Nothing here makes an MPI call: messages are UDP, beside MPI, so that a rank that is stuck can be asked. Other ranks say
+hello until rank 0 has welcomed them; from then on rank 0 can ask them. A rank that waits for long and is not asked says
+so itself. Nothing here ends a program.
 """
 
 import hmac
@@ -24,6 +18,20 @@ from time import monotonic
 from typing import NamedTuple
 
 from .transport import Transport
+
+# Messages
+HELLO, WELCOME, QUESTION, ANSWER = range(4)
+MESSAGE = struct.Struct("!BIQ??d")  # kind, rank, steps, is ready, says ready, seconds
+HASH_NBYTES = 16
+LOOPBACK = "127.0.0.1"
+
+# Times of the threads
+LOOK_S = 1.0  # how often the thread looks
+ANSWER_S, ASK_AGAIN_S = 2.0, 0.5  # how long rank 0 waits for answers, and how often it asks meanwhile
+LATER_S = 2 * ANSWER_S  # after rank 0 should have asked, a rank speaks for itself
+MOST_AT_ONCE = 10_000  # messages between two looks
+HELLO_S, LAST_HELLO_S = 1.0, 30.0  # the first and the longest pause between two hellos
+LEAST_STALL_S, FIRST_STEP_S, STALL_MEDIANS = 60.0, 300.0, 10.0  # what counts as a stall where the user does not say it
 
 
 class State(NamedTuple):
@@ -54,7 +62,7 @@ class Stall(NamedTuple):
 
 
 def stall_of(states: Mapping[int, State], size: int, reached: Collection[int]) -> Stall:
-    """What the states of the ranks that answer say; rank 0, who asks, is one of them.
+    """Return what the states of the ranks that answer say; rank 0, who asks, is one of them.
 
     `reached`: the ranks that have ever answered.
     """
@@ -70,12 +78,6 @@ def stall_of(states: Mapping[int, State], size: int, reached: Collection[int]) -
         all_ready=least[1],
         says_ready=any(state.says_ready for state in states.values()),
     )
-
-
-HELLO, WELCOME, QUESTION, ANSWER = range(4)
-BODY = struct.Struct("!BIQ??d")  # kind, rank, steps, is ready, says ready, seconds
-HASH_NBYTES = 16
-LOOPBACK = "127.0.0.1"
 
 
 class Address(NamedTuple):
@@ -95,7 +97,11 @@ class Message(NamedTuple):
 
 
 class SideLine:
-    """A socket for messages that have the key. Raises OSError where there is none to be had."""
+    """A socket for messages that have the key. Raises OSError where there is none to be had.
+
+    Each message has the same few bytes and carries a keyed hash of them (HMAC-SHA256), whose key rank 0 has drawn and
+    the setup has told the ranks; everything else that arrives is ignored. On one node nothing listens outside of it.
+    """
 
     def __init__(self, rank: int, key: bytes, *, local: bool):
         self.rank, self._key = rank, key
@@ -103,12 +109,12 @@ class SideLine:
         self.socket.bind((LOOPBACK if local else "", 0))
 
     def address(self, local: bool) -> Address:
-        """Where others reach it: on this node only, or by the addresses of its interfaces."""
+        """Return where others reach it: on this node only, or by the addresses of its interfaces."""
         return Address((LOOPBACK,) if local else own_addresses(), self.socket.getsockname()[1], self._key)
 
     def send(self, message: Message, to: tuple[str, int]) -> None:
         """Send a message; one that cannot be sent is lost, as one on its way may be."""
-        body = BODY.pack(message.kind, message.rank, *message.state)
+        body = MESSAGE.pack(message.kind, message.rank, *message.state)
         with suppress(OSError):
             self.socket.sendto(self._hash(body) + body, to)
 
@@ -116,13 +122,13 @@ class SideLine:
         """The next message that has the key, and where it came from; None: none within the time, or a stranger's."""
         self.socket.settimeout(patience_s)
         try:
-            data, source = self.socket.recvfrom(HASH_NBYTES + BODY.size + 1)
+            data, source = self.socket.recvfrom(HASH_NBYTES + MESSAGE.size + 1)
         except OSError:
             return None
         found, body = data[:HASH_NBYTES], data[HASH_NBYTES:]
-        if len(body) != BODY.size or not hmac.compare_digest(found, self._hash(body)):
+        if len(body) != MESSAGE.size or not hmac.compare_digest(found, self._hash(body)):
             return None
-        kind, rank, *state = BODY.unpack(body)
+        kind, rank, *state = MESSAGE.unpack(body)
         return Message(kind, rank, State(*state)), source
 
     def wake(self) -> None:
@@ -152,14 +158,6 @@ def own_addresses() -> tuple[str, ...]:
     return tuple(address for address in found if not address.startswith("127.")) or (LOOPBACK,)
 
 
-TURN_S = 1.0  # how often the thread looks
-ANSWER_S, ASK_AGAIN_S = 2.0, 0.5  # how long rank 0 waits for answers, and how often it asks meanwhile
-LATER_S = 2 * ANSWER_S  # after rank 0 should have asked, a rank speaks for itself
-MOST_AT_ONCE = 10_000  # messages between two looks
-HELLO_S, LAST_HELLO_S = 1.0, 30.0  # the first and the longest pause between two hellos
-LEAST_STALL_S, FIRST_STEP_S, MEDIANS = 60.0, 300.0, 10.0  # what counts as a stall where the user does not say it
-
-
 @dataclass
 class Progress:
     """Where the program is: written by its thread, read by the watchdog. Each value is stored at once."""
@@ -181,14 +179,14 @@ class Progress:
         self.stall_after_s = inf
 
     def state(self) -> State:
-        """As another rank may be told."""
+        """Return the state as another rank may be told."""
         return State(self.steps, self.is_ready, self.says_ready, monotonic() - self.since)
 
     def limit_s(self) -> float:
-        """How long no step may end: a first one may compile, load and allocate."""
+        """Return how long no step may end: a first one may compile, load and allocate."""
         if self.stall_after_s is not None:
             return self.stall_after_s
-        return max(LEAST_STALL_S if self.steps else FIRST_STEP_S, MEDIANS * self.median_step_s)
+        return max(LEAST_STALL_S if self.steps else FIRST_STEP_S, STALL_MEDIANS * self.median_step_s)
 
 
 class Unasked(NamedTuple):
@@ -217,7 +215,7 @@ class Watchdog(threading.Thread):
         """Until `close`."""
         while not self._closing.is_set():
             self.look(monotonic())
-            found = self._receive(TURN_S)
+            found = self._receive(LOOK_S)
             for _ in range(MOST_AT_ONCE):  # all that waits: a process that was stopped has first to hear what was asked
                 if found is None:
                     break
@@ -229,17 +227,17 @@ class Watchdog(threading.Thread):
         self._closing.set()
         if self.line is not None:
             self.line.wake()
-        self.join(2 * TURN_S)
+        self.join(2 * LOOK_S)
         if not self.is_alive():
             self._tell_end()
         if self.line is not None and not self.is_alive():
             self.line.close()
 
     def hear(self, message: Message, source: tuple[str, int]) -> None:
-        """What another rank says."""
+        """Hear what another rank says."""
 
     def look(self, now: float) -> None:
-        """What is to be done once in a while, at `now` of the monotonic clock."""
+        """Do what is to be done once in a while, at `now` of the monotonic clock."""
 
     def _receive(self, patience_s: float) -> tuple[Message, tuple[str, int]] | None:
         if self.line is None:
@@ -254,7 +252,7 @@ class Watchdog(threading.Thread):
         self.tell(told)
 
     def _tell_end(self) -> None:
-        """Where a step has ended since a stall was told, say that it is over."""
+        """Say that a stall is over where a step has ended since it was told."""
         steps, since = self._stalled_at
         if self._told is not None and self.progress.steps > steps:
             over = self._told._replace(step=steps, stall_s=self.progress.since - since, is_over=True)

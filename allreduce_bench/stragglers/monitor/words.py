@@ -93,7 +93,7 @@ def stall_sentence(stall: Stall, name: Callable[[int], str]) -> str:
 
 
 def unasked_sentence(unasked: Unasked, name: Callable[[int], str]) -> str:
-    """The same from a rank that rank 0 did not ask."""
+    """Say that no step ends, from a rank that rank 0 did not ask."""
     if unasked.is_over:
         return f"{name(unasked.rank)}: step {unasked.step} has ended after {unasked.stall_s:.0f} s: the stall is over"
     return (

@@ -1,20 +1,4 @@
-"""An all-reduce of a training step, bound to its vectors: the library's own, or the steps of an algorithm.
-
-The all-reduces of what is handed over as it is: the buckets of a step, recorded calls, and activations.
-
-Horovod's background thread: once a cycle it finds out which gradients are ready on all ranks, and averages those.
-
-As in `RunLoopOnce` of Horovod's operations.cc a cycle begins a cycle time after the former one did, or when its
-all-reduces have ended. With all responses cached Horovod's ranks agree by one all-reduce of a bit for each tensor, in
-every cycle (`CoordinateCacheAndState` in controller.cc). Here gradients become ready in the same order on all ranks, so
-that the least number of them says as much.
-
-The gradients of a step with Horovod: each a tensor of its own, averaged together in a fusion buffer.
-
-As in Horovod's mpi_operations.cc gradients are copied into the buffer, all-reduced and copied back, all of which counts
-as the all-reduce; here a gradient that goes alone is copied, too. How many go together depends on the time. So
-all-reduces are bound at the first use of their length, and kept.
-"""
+"""The all-reduces of a training step on a rank: bound to their vectors, and, with Horovod, made in its cycles."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -34,9 +18,15 @@ from ...schedule.topology import Topology
 from .request import AVERAGE, BETWEEN, NATIVE, Request, fuse, result_of_ranks
 from .streams import STREAMS, Bound, Cycles, Span, Stream
 
+# Horovod
+MOST_KEPT = 8  # times the elements of all gradients, in all-reduces that are kept
+PATTERN = 5  # elements of a gradient differ in turn, so that one at a wrong place is seen
+
 
 def bind(request: Request, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> Prepared:
-    """By the algorithm and the executor of `request`; no rank waits for another one here.
+    """Bind an all-reduce to its vectors, by `request`: the library's own, or the steps of an algorithm.
+
+    No rank waits for another one here.
 
     Steps are cut and posted ahead by executors that do so where the cut steps are proved. Raises Unsupported,
     AlgorithmError.
@@ -106,7 +96,7 @@ class Buckets:
             bucket.recvbuf.fill(0)
 
     def stream(self) -> Stream:
-        """What a step hands its buckets over to."""
+        """Return what a step hands its buckets over to."""
         return self.stream_type(self.bound)
 
     @property
@@ -132,7 +122,13 @@ class Averaged(Protocol):
 
 
 class CycleStream(Stream):
-    """All-reduces of whatever is ready everywhere when a cycle begins; the ranks agree by `agreement`."""
+    """Horovod's background thread: once a cycle it averages the gradients that are ready on all ranks.
+
+    As in `RunLoopOnce` of Horovod's operations.cc a cycle begins a cycle time after the former one did, or when its
+    all-reduces have ended. With all responses cached Horovod's ranks agree by one all-reduce of a bit for each tensor,
+    in every cycle (`CoordinateCacheAndState` in controller.cc). Here gradients become ready in the same order on all
+    ranks, so that the least number of them says as much; the ranks agree on it by `agreement`.
+    """
 
     def __init__(self, gradients: Averaged, agreement: MPI.Comm, cycle_s: float, buffer_nbytes: int):
         super().__init__()
@@ -175,7 +171,7 @@ class CycleStream(Stream):
             sleep(max(0.0, begun + self.cycle_s - perf_counter()))
 
     def _agreed(self) -> int:
-        """How many gradients are ready on all ranks."""
+        """Return how many gradients are ready on all ranks."""
         begun, mine = perf_counter(), self.ready.copy()
         self.agreement.Allreduce([mine, MPI.INT64_T], [self.everywhere, MPI.INT64_T], MPI.MIN)
         self.number += 1
@@ -191,12 +187,14 @@ class CycleStream(Stream):
         self.binding_s += start - begun
 
 
-KEPT = 8  # times the elements of all gradients, in all-reduces that are kept
-PATTERN = 5  # elements of a gradient differ in turn, so that one at a wrong place is seen
-
-
 class Gradients:
-    """Rank r contributes r + 1, to which the place of an element adds 0 to PATTERN - 1."""
+    """The gradients of a step with Horovod: each a tensor of its own, averaged together in a fusion buffer.
+
+    As in Horovod's mpi_operations.cc gradients are copied into the buffer, all-reduced and copied back, all of which
+    counts as the all-reduce; here a gradient that goes alone is copied, too. How many go together depends on the time.
+    So all-reduces are bound at the first use of their length, and kept. Rank r contributes r + 1, to which the place of
+    an element adds 0 to PATTERN - 1.
+    """
 
     def __init__(self, request: Request, comm: MPI.Comm):
         """Raises Unsupported, AlgorithmError."""
@@ -222,7 +220,7 @@ class Gradients:
             np.add(self._pattern_of(index), self._of_type(self.comm.rank + 1), out=gradient)
 
     def stream(self) -> CycleStream:
-        """What a step hands its gradients over to."""
+        """Return what a step hands its gradients over to."""
         return CycleStream(self, self.agreement, self.request.cycle_s, self.request.buffer_nbytes)
 
     @property
@@ -237,7 +235,7 @@ class Gradients:
         call = self.kept.pop(count, None)
         if call is None:
             call = self._bind(count)
-            while self.kept and sum(self.kept) + count > KEPT * sum(self.request.counts):
+            while self.kept and sum(self.kept) + count > MOST_KEPT * sum(self.request.counts):
                 self.kept.pop(next(iter(self.kept))).close()
         self.kept[count] = call
         return partial(self.average, [self.gradients[index] for index in members], call)

@@ -1,11 +1,4 @@
-"""What the ranks of a training step are asked for. What asks them takes its words from here: no MPI in it.
-
-Which gradients Horovod sends together. What ranks run, and what models of a step take: standard library only.
-
-The rule is that of `Controller::FuseResponses` in Horovod's controller.cc: of the gradients that a cycle found ready on
-all ranks it fuses what fits into the buffer, in order, one type at a time. A tensor that is longer than the buffer goes
-alone.
-"""
+"""What the ranks of a training step are asked for, and which gradients go together. Without MPI: who asks reads it."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -13,9 +6,14 @@ from typing import NamedTuple
 
 from ...runs.schema import NO_GROUPS
 
+# Algorithm and operation
 NATIVE, AVERAGE = "native", "avg"
-BUCKET, TENSOR = "bucket", "tensor"  # actions that do not compute
-BLOCKING, THREAD, IALLREDUCE, BETWEEN = "blocking", "thread", "iallreduce", "between"  # where all-reduces run
+
+# Actions that do not compute
+BUCKET, TENSOR = "bucket", "tensor"
+
+# Where all-reduces run
+BLOCKING, THREAD, IALLREDUCE, BETWEEN = "blocking", "thread", "iallreduce", "between"
 
 
 class Request(NamedTuple):
@@ -45,7 +43,11 @@ def result_of_ranks(op: str, size: int) -> float:
 
 
 def fuse(tensors: Sequence[tuple[int, int, str]], buffer_nbytes: int) -> list[tuple[int, ...]]:
-    """The indices of tensors, given as (index, bytes, type), that go together, in the order of their all-reduces.
+    """Fuse tensors, given as (index, bytes, type): the indices that go together, in the order of their all-reduces.
+
+    The rule is that of `Controller::FuseResponses` in Horovod's controller.cc: of the gradients that a cycle found
+    ready on all ranks it fuses what fits into the buffer, in order, one type at a time. A tensor that is longer than
+    the buffer goes alone.
 
     What does not fit is skipped, as long as the skipped tensors would still fit into the buffer together with those
     taken: so tensors of two types that alternate are told apart. Tensors of one type stay in order.

@@ -1,15 +1,11 @@
-"""One step of a rank: what it computes, what it hands over, what it waits for, and when.
+"""`python -m allreduce_bench.training.measuring.training_step FILE`: steps of a training, measured; JSON from rank 0.
 
-The computation of a training step: calibrated spinning, a matrix product, or sleep.
-
-`python -m allreduce_bench.training.measuring.training_step FILE`: steps of a training, measured; JSON from rank 0.
-
-FILE has the JSON of a `Request`; rank 0 reads it. A step computes, and all-reduces what is handed over: each bucket as
-soon as the computation before it has ended, behind the computation, beside it in a thread, or beside it by
-MPI_Iallreduce with an MPI_Test from time to time; or gradients in Horovod's cycles; or recorded calls, for which
-the computation stops. In turn with the steps the computation and the all-reduces are measured alone. Where ranks are in
-tensor-parallel groups, the computation stops for the all-reduces of activations within each group, and gradients are
-averaged over the ranks that have the same place in all groups.
+FILE has the JSON of a `Request`; rank 0 reads it. A step computes (calibrated spinning, a matrix product, or sleep),
+and all-reduces what is handed over: each bucket as soon as the computation before it has ended, behind the computation,
+beside it in a thread, or beside it by MPI_Iallreduce with an MPI_Test from time to time; or gradients in Horovod's
+cycles; or recorded calls, for which the computation stops. In turn with the steps the computation and the all-reduces
+are measured alone. Where ranks are in tensor-parallel groups, the computation stops for the all-reduces of activations
+within each group, and gradients are averaged over the ranks that have the same place in all groups.
 """
 
 import json
@@ -31,6 +27,14 @@ from ...schedule.algorithm import AlgorithmError
 from .gradients import Bucket, Buckets, Gradients, make_ready
 from .request import BUCKET, TENSOR, Request
 from .streams import Cycles, Stream
+
+# Units of computation, and how long one takes
+SPIN_ELEMENTS, MATRIX = 16384, 64  # 64 KiB stay in a cache; a product of this size has one thread in every BLAS
+CALIBRATION_S, BATCHES = 0.02, 5
+SLICE_S = 5e-4  # between two calls of what is done beside it, and of a sleep
+SLEEPS = 20  # that are tried
+
+MOST_ALONE = 20  # all-reduces of activations that are timed alone in each turn
 
 
 class Work:
@@ -88,6 +92,13 @@ class Step(NamedTuple):
         return sum(end - start for _, start, end in self.phases)
 
 
+class Communicators(NamedTuple):
+    """Of the ranks that average a gradient, and of those that add activations."""
+
+    data: MPI.Comm
+    tensor: MPI.Comm
+
+
 def one_step(
     actions: Sequence[tuple[str, float]], work: Work, stream: Stream | None = None, tensor: Prepared | None = None
 ) -> Step:
@@ -127,12 +138,6 @@ def alone(calls: Iterable[Callable[[], object]]) -> list[float]:
     return times_s
 
 
-SPIN_ELEMENTS, MATRIX = 16384, 64  # 64 KiB stay in a cache; a product of this size has one thread in every BLAS
-CALIBRATION_S, BATCHES = 0.02, 5
-SLICE_S = 5e-4  # between two calls of what is done beside it, and of a sleep
-SLEEPS = 20  # that are tried
-
-
 def _unit(kind: str) -> Callable[[], object]:
     """A few microseconds of arithmetic, in which other threads of Python may run."""
     if kind == "matmul":
@@ -155,7 +160,7 @@ def _calibrated(unit: Callable[[], object]) -> float:
 
 
 def _lateness_s() -> float:
-    """By how much a sleep ends too late at least."""
+    """Return by how much a sleep ends too late at least."""
     late_s = []
     for _ in range(SLEEPS):
         end = perf_counter() + SLICE_S
@@ -164,18 +169,8 @@ def _lateness_s() -> float:
     return max(0.0, min(late_s))
 
 
-MOST_ALONE = 20  # all-reduces of activations that are timed alone in each turn
-
-
-class Communicators(NamedTuple):
-    """Of the ranks that average a gradient, and of those that add activations."""
-
-    data: MPI.Comm
-    tensor: MPI.Comm
-
-
 def communicators(request: Request, comm: MPI.Comm) -> Communicators:
-    """Without groups all ranks average gradients. Raises ValueError for groups that do not fit."""
+    """Divide the ranks; without groups all of them average gradients. Raises ValueError for groups that do not fit."""
     groups = groups_of(request.groups, comm.size)
     if len(groups) == 1:
         return Communicators(comm, MPI.COMM_SELF)
@@ -215,13 +210,13 @@ def measured(request: Request, comm: MPI.Comm) -> dict[str, Any]:
 
 
 def _together(comm: MPI.Comm, act: Callable[[], Any]) -> list[Any]:
-    """What `act` gives on all ranks, begun together; on rank 0 only, elsewhere empty."""
+    """Run `act` on all ranks, begun together, and gather its results on rank 0; elsewhere empty."""
     comm.Barrier()
     return comm.gather(act()) or []
 
 
 def _refuse_wrong(comm: MPI.Comm, wrong: int) -> None:
-    """Raises Unsupported on all ranks where one of them has wrong results."""
+    """Raise Unsupported on all ranks where one of them has wrong results."""
     if wrong := comm.allreduce(wrong):
         raise Unsupported(f"{wrong} of the vectors of all ranks have wrong results")
 

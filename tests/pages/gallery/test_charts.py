@@ -2,29 +2,29 @@
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.pages.gallery.charts import (
+    CHART_WIDTH,
     MACHINES,
-    SIZES,
-    WIDTH,
+    MAP_SIZES,
     WinnerMap,
     codes,
     line_chart,
     map_chart,
     short_size,
 )
-from allreduce_bench.pages.gallery.facts import Line
+from allreduce_bench.pages.gallery.facts import PredictedTimes
 
 
 def made_map() -> WinnerMap:
     ranks = MACHINES[0].ranks
-    return WinnerMap(MACHINES[0], ranks, SIZES, tuple(("ring",) * (len(SIZES) - 1) + (None,) for _ in ranks))
+    return WinnerMap(MACHINES[0], ranks, MAP_SIZES, tuple(("ring",) * (len(MAP_SIZES) - 1) + (None,) for _ in ranks))
 
 
 def test_a_map_has_its_fields_inside_and_its_empty_ones():
     chart = map_chart(made_map())
-    assert len(chart.cells) == len(SIZES) * len(MACHINES[0].ranks)
-    assert all(0 <= cell.x < cell.x + cell.width <= WIDTH + 1e-6 for cell in chart.cells)
+    assert len(chart.cells) == len(MAP_SIZES) * len(MACHINES[0].ranks)
+    assert all(0 <= cell.x < cell.x + cell.width <= CHART_WIDTH + 1e-6 for cell in chart.cells)
     assert max(cell.y + cell.height for cell in chart.cells) < chart.below[0].y < chart.height
-    assert [cell.winner for cell in chart.cells][: len(SIZES)] == ["ring"] * (len(SIZES) - 1) + [""]
+    assert [cell.winner for cell in chart.cells][: len(MAP_SIZES)] == ["ring"] * (len(MAP_SIZES) - 1) + [""]
     assert chart.cells[0].text == "ring: 2 ranks, 8 B"
 
 
@@ -35,7 +35,10 @@ def test_no_label_of_a_map_reaches_its_neighbour():
 
 
 def test_lines_rise_with_time_and_lie_inside():
-    lines = [Line("ring", 1024, (2, 16, 1024), (1e-5, 1e-4, 1e-2)), Line("tree", 1024, (2, 16, 1024), (3e-5,) * 3)]
+    lines = [
+        PredictedTimes("ring", 1024, (2, 16, 1024), (1e-5, 1e-4, 1e-2)),
+        PredictedTimes("tree", 1024, (2, 16, 1024), (3e-5,) * 3),
+    ]
     chart = line_chart("title", lines)
     ring, tree = ([tuple(map(float, pair.split(","))) for pair in curve.points.split()] for curve in chart.curves)
     assert [x for x, _ in ring] == sorted(x for x, _ in ring) and ring[0][1] > ring[1][1] > ring[2][1]

@@ -4,12 +4,12 @@ from click.testing import CliRunner
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.cli import main
-from allreduce_bench.pages.gallery.charts import MACHINES, SIZES, winners_on
+from allreduce_bench.pages.gallery.charts import MACHINES, MAP_SIZES, winners_on
 
 
 def test_a_map_has_a_winner_for_every_field():
     for machine in MACHINES:
-        won = winners_on(machine, SIZES[:1])
+        won = winners_on(machine, MAP_SIZES[:1])
         assert len(won.winners) == len(machine.ranks) and all(len(row) == 1 for row in won.winners)
         assert all(row[0] in builtin() for row in won.winners)
         assert sum(won.cells_of(name) for name in builtin()) == len(machine.ranks)

@@ -53,8 +53,8 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(site, "GROWTH", (2, 3, 4, 16, 24))
-        patch.setattr(site, "TRIED", range(2, 5))
+        patch.setattr(site, "GROWTH_RANKS", (2, 3, 4, 16, 24))
+        patch.setattr(site, "TRIED_RANKS", range(2, 5))
         patch.setattr(site, "LESSON_RANKS", (2, 4))
         path = tmp_path_factory.mktemp("gallery") / "deep" / "site"
         assert write_site(path, 4) == path / "index.html"

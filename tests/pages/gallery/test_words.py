@@ -4,13 +4,13 @@ import pytest
 
 from allreduce_bench.pages.gallery.site import kept_at, share, times_as_long
 
-TRIED = range(2, 9)
+TRIED_RANKS = range(2, 9)
 
 
 @pytest.mark.parametrize(
     ("kept", "words"),
     [
-        (TRIED, "yes"),
+        (TRIED_RANKS, "yes"),
         ((), "no"),
         ((2,), "2 ranks only"),
         ((2, 3), "2, 3 ranks only"),
@@ -21,7 +21,7 @@ TRIED = range(2, 9)
     ],
 )
 def test_where_a_promise_is_kept(kept, words):
-    assert kept_at(tuple(kept), tuple(TRIED)) == words
+    assert kept_at(tuple(kept), tuple(TRIED_RANKS)) == words
 
 
 def test_shares_and_factors():
