@@ -106,8 +106,8 @@ class Struck(ABC):
     def judge_words(self, outcome: Outcome, status: int, lines: list[str], has_kept: bool) -> None:
         """Hold what the struck command said, and its status, against what it promises.
 
-        The signal itself may end a starter that is not yet at work, or an interrupted one that has said so, or one whose
-        last words, `next:`, have said that all is done.
+        The signal itself may end a starter that is not yet at work, or an interrupted one that has said so, or one
+        whose last words, `next:`, have said that all is done.
         """
         way, last = self.way, lines[-1] if lines else ""
         if any("Traceback" in line for line in lines):
