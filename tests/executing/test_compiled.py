@@ -40,7 +40,7 @@ def test_the_check_notices_damage(python):
 
 @pytest.mark.parametrize("way", ["barrier", "round_time"])
 def test_the_loop_of_the_kernel_fills_the_rows_of_the_python_loop(python, way):
-    status, words = mpirun(python, 2, "compiled_loop.py", way)
+    status, words = mpirun(python, 2, "compiled_loop.py", way, timeout_s=400)  # the kernel may be compiled first
     assert status == 0 and re.search(r"^as from Python$", words, re.MULTILINE), words
 
 

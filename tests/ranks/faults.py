@@ -30,6 +30,7 @@ FLOATS = ("float16", "bfloat16", "float32", "float64")
 KINDS = [("sum", dtype) for dtype in (*FLOATS, "int32")] + [("max", "float32"), ("min", "bfloat16"), ("prod", "int64")]
 KINDS += [("prod", "float16"), ("avg", "float32"), ("max", "int32"), ("min", "float64")]
 COUNTS = (1, 2, 3000)  # elements
+FEWEST_WRONG = 20  # calls that a fault of a batch makes wrong: all of them go unseen once in a million cells
 
 
 def context_of(comm: MPI.Comm, op: str, dtype: str, seed: int, cell_time_s: float) -> Context:
@@ -68,15 +69,16 @@ def settings(size: int, sample: bool) -> Iterator[tuple]:
 
 
 def works_anyway(name: str) -> bool:
-    """Whether the work of every timed call was done all the same.
+    """Whether the work of every timed call, or of nearly every one, was done all the same.
 
     Results that are remembered by the input were not used, since inputs changed; a fault of all calls of a batch but
-    one found only batches of one call, as on a busy machine.
+    one found few batches of more than one call, as on a busy machine, so that all its wrong calls, each of which is
+    looked at with a probability of one half, may have gone unseen.
     """
     remembered, timed = sum(bound.remembered for bound in bounds), sum(bound.timed_calls for bound in bounds)
     if "remembered" in name:
         return remembered <= timed / 100
-    return "batch" in name and not any(bound.left_out for bound in bounds)
+    return ("batch" in name or "half" in name) and sum(bound.left_out for bound in bounds) < FEWEST_WRONG
 
 
 def main() -> None:

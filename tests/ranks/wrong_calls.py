@@ -23,7 +23,7 @@ class Bound:
         self.kept: np.ndarray | None = None
         self.results: dict[bytes, np.ndarray] = {}  # of inputs
         self.remembered = 0  # timed calls that did no work
-        self.left_out = 0  # timed calls of which a part, or all, was left as it was
+        self.left_out = 0  # timed calls whose result is wrong since a part, or all, was left as it was
 
     def remember(self, key: bytes) -> None:
         """The result that all ranks have for these keys of theirs, or a new one."""
@@ -33,6 +33,11 @@ class Bound:
         else:
             self.reduce()
             self.results[key] = self.recvbuf.copy()
+
+    def leave(self, part: np.ndarray, kept: np.ndarray) -> None:
+        """Put back what was there before the call; of few known numbers it may be the right result."""
+        self.left_out += part.tobytes() != kept.tobytes()
+        part[:] = kept
 
     def flip(self, element: int) -> None:
         """The last bit of an element of the result."""
@@ -101,10 +106,10 @@ def only_where(is_made: Callable[[], bool]) -> Run:
     """Of the calls of a batch only some are made, the others leave what was there."""
 
     def run(bound: Bound) -> None:
-        if not timed[0] or is_made():
-            bound.reduce()
-        else:
-            bound.left_out += 1
+        left_as_it_was = bound.recvbuf.copy()
+        bound.reduce()
+        if timed[0] and not is_made():
+            bound.leave(bound.recvbuf, left_as_it_was)
 
     return run
 
@@ -123,8 +128,7 @@ def half_left(bound: Bound) -> None:
     kept = half.copy()
     bound.reduce()
     if timed[0] and not is_first():
-        half[:] = kept
-        bound.left_out += 1
+        bound.leave(half, kept)
 
 
 def remembered_by_a_line(bound: Bound) -> None:

@@ -50,7 +50,7 @@ def named(found: list[Check], name: str) -> list[tuple[str, str]]:
 
 def granting(*checks: Check, before: str = "") -> str:
     """What salloc does that gives two nodes: it runs the program, which prints `checks`."""
-    printed = "\n".join(f"{check_mpi.CHECK_MARK}{json.dumps(check)}" for check in checks)
+    printed = "\n".join(f"{check_mpi.CHECK_PREFIX}{json.dumps(check)}" for check in checks)
     return f"echo 'salloc: Granted job allocation 17' >&2\n{before}\ncat <<'EOF'\nnoise\n{printed}\nEOF"
 
 
