@@ -10,14 +10,11 @@ from typing import Any
 
 from ..machine.core_load import DISTURBED, OVERRUN, CoreUse, core_use, is_throttled
 from ..machine.ports import has_errors
-from ..runs.schema import common_start
+from ..runs.schema import GOOD, GRADES, NOT_RELIABLE, PROVISIONAL, common_start
 from ..stats import LEAST_FOR_INTERVAL, median
 from .agreement import broken_promise
 from .cell_times import MIN_LAUNCHES, split_values
 from .summary_row import Grade, Noise, Reason, SummaryRow
-
-GOOD, PROVISIONAL, NOT_RELIABLE = "good", "provisional", "not reliable"
-GRADES = (GOOD, PROVISIONAL, NOT_RELIABLE)  # the better first
 
 # Of the cores that the ranks may use. Where ranks wait for each other, the slowest decides: a twentieth of the time is
 # of the size of the differences that people measure for; with a quarter, some rank has at most half a core for whole

@@ -12,7 +12,7 @@ from ..runs.cell import competitor_name
 from ..runs.folder import CellKey
 from ..runs.plan import Cell, Launch, Plan
 from ..runs.rows import Row
-from ..runs.schema import FLOORS
+from ..runs.schema import FLOORS, MISSING
 from ..stats import median
 from ..units import format_size, in_ranks, spans
 from .cell_times import join_values, known_median
@@ -21,7 +21,6 @@ from .summary_row import Accident, SummaryRow, cell_of, qualifiers
 # a check failed in some launch: no other launch hides that, no further attempt changes it
 FAILED = ("wrong", "refused")
 AGAIN = ("hung", "left out")  # the next attempt measures the cell
-MISSING = "missing"  # no launch reported on the cell
 
 
 class MissingCell(NamedTuple):

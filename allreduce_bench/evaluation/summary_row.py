@@ -1,60 +1,21 @@
 """One row of a summary, as everyone reads it: a cell of a run over all its launches.
 
-The columns are those of `schema.SUMMARY`, which documents them; a test compares the two. `competitor_of`, `time_of`,
-`cell_of` and `qualifiers` read a row.
+`schema.SummaryColumns` declares the columns. `competitor_of`, `number_of`, `time_of`, `cell_of` and `qualifiers` read
+a row.
 """
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypedDict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple, TypedDict, cast
 
 from ..runs.cell import competitor_name
 from ..runs.plan import Cell
-from ..runs.schema import ALONE, NO_ARRIVAL, PAGE, UNKNOWN_PLACEMENT
+from ..runs.schema import ALONE, KINDS, NO_ARRIVAL, PAGE, UNKNOWN_PLACEMENT, SummaryColumns
 
 if TYPE_CHECKING:
     from .environment import LaunchDifference
 
 
 UNUSUAL = ("cold", ALONE)  # values of `cache` and `groups` that are told
-RealColumn = Literal[  # the columns of numbers that are not whole, for those who choose one by its name
-    "time_s",
-    "time_low_s",
-    "time_high_s",
-    "spread_low_s",
-    "spread_high_s",
-    "state_low_s",
-    "state_high_s",
-    "min_s",
-    "max_s",
-    "p5_s",
-    "p25_s",
-    "p75_s",
-    "p95_s",
-    "p99_s",
-    "p99_9_s",
-    "lag1",
-    "drift",
-    "first_penalty",
-    "osu_avg_s",
-    "imb_t_max_s",
-    "nccl_tests_s",
-    "global_s",
-    "completion_s",
-    "arrival_skew_s",
-    "late_by_s",
-    "clock_error_s",
-    "call_floor_s",
-    "copy_floor_s",
-    "reduce_floor_s",
-    "algbw_bytes_per_s",
-    "busbw_bytes_per_s",
-    "speedup",
-    "max_ulp",
-    "mean_ulp",
-    "limit_s",
-    "of_limit",
-    "own_limit_s",
-    "of_own_limit",
-]
 
 
 class Accident(NamedTuple):
@@ -136,106 +97,23 @@ class SummaryFacts(TypedDict, total=False):
     grading: Grade  # what `grade` and `grade_reasons` are made of
 
 
-class SummaryRow(SummaryFacts, total=False):
+class SummaryRow(SummaryFacts, SummaryColumns, total=False):
     """A row or a part of one: any key may be missing, which means None.
 
     A column that is never None is there in every row, or in every row whose `time_s` is a number.
     """
 
-    algorithm: str
-    executor: str
-    segment: int | None
-    window: int | None
-    ranks: int
-    nodes: int | None
-    nodes_declared: int | None
-    dtype: str | None
-    op: str | None
-    count: int
-    nbytes: int
-    cache: str
-    groups: str
-    arrival: str
-    placement: str  # empty: unknown
-    state: str
-    reason: str | None
-    close_moves: int | None
-    unknown_moves: int | None
-    run_whole: str | None
-    time_definition: str
-    launches: int
-    repetitions: int
-    invalid: int
-    stopped: str | None
-    time_s: float | None
-    time_low_s: float
-    time_high_s: float
-    spread_low_s: float
-    spread_high_s: float
-    interval: str
-    states: str | None
-    state_low_s: float | None
-    state_high_s: float | None
-    min_s: float
-    max_s: float
-    p5_s: float | None
-    p25_s: float | None
-    p75_s: float | None
-    p95_s: float | None
-    p99_s: float | None
-    p99_9_s: float | None
-    outliers: int | None
-    lag1: float | None
-    drift: float | None
-    first_penalty: float | None
-    osu_avg_s: float | None
-    imb_t_max_s: float | None
-    nccl_tests_s: float | None
-    global_s: float | None
-    completion_s: float | None
-    arrival_skew_s: float | None
-    late_by_s: float | None
-    clock_error_s: float | None
-    call_floor_s: float | None
-    copy_floor_s: float | None
-    reduce_floor_s: float | None
-    algbw_bytes_per_s: float
-    busbw_bytes_per_s: float
-    speedup: float | None
-    doubt: str | None
-    standing: str | None
-    wrong: int | None
-    looks: int | None  # timed calls whose result was looked at at changed lines, over all launches; None: unknown
-    same_bits: int | None
-    same_bits_calls: int | None
-    max_ulp: float | None
-    mean_ulp: float | None
-    promised_same_bits: int | None
-    promised_rank_order: int | None
-    promised_depth: int | None
-    same_bits_launches: int | None
-    bits: str | None
-    oversubscribed: int | None
-    internode_nbytes: int | None
-    wire: str | None
-    limit_s: float | None
-    limit_by: str | None
-    of_limit: float | None
-    own_limit_s: float | None
-    of_own_limit: float | None
-    group_ranks: str
-    group_times_s: str
-    group_loss: str
-    path_messages: int | None
-    path_nbytes: int | None
-    path_reduced_nbytes: int | None
-    grade: str
-    grade_reasons: str | None
-
 
 def competitor_of(row: SummaryRow) -> str:
     """What competes: an algorithm run one way, as `cell.competitor_name` calls it."""
     return competitor_name(row["algorithm"], row.get("executor"))
+
+
+def number_of(row: SummaryRow, column: str) -> float | None:
+    """The value of a column that is chosen by its name. Raises KeyError: it is none of real numbers."""
+    if KINDS[column] != "real":
+        raise KeyError(column)
+    return cast("Mapping[str, float | None]", row).get(column)
 
 
 def time_of(row: SummaryRow) -> float:

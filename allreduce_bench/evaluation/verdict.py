@@ -30,6 +30,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from ..runs.cell import native_beside
+from ..runs.schema import EQUAL, FASTEST, SLOWER, UNCLEAR
 from ..stats import LEAST_FOR_INTERVAL, geometric_mean, log_interval
 from .cell_times import MIN_LAUNCHES
 from .competitors import tables, ways_of
@@ -38,12 +39,6 @@ from .grade import NOT_RELIABLE
 from .single_algorithm import Performance, performance
 from .spread import ERROR_SHARE, NEGLIGIBLE, Difference, differences, drawn_in, launch_ratios, significant
 from .summary_row import SummaryRow, competitor_of, time_of
-
-# standings
-FASTEST = "fastest"
-EQUAL = "equal"  # within spread.NEGLIGIBLE of the lowest time; the lowest too, where another one is
-UNCLEAR = "unclear"  # it cannot be distinguished from the lowest time; the lowest too, if there is no fastest
-SLOWER = "slower"
 
 # how they are found
 IMPORTED = "imported"  # the executor of rows whose repetitions are means of many calls

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..evaluation.competitors import Way, competing
-from ..evaluation.summary_row import RealColumn, SummaryRow, competitor_of
+from ..evaluation.summary_row import SummaryRow, competitor_of, number_of
 from ..runs.cell import competitor_name
 from ..runs.folder import RunFolder
 from ..runs.schema import NO_ARRIVAL
@@ -50,8 +50,8 @@ def _filled_table(groups: dict[str, tuple[DistributionColumn, ...]], rows: Seque
     return {"groups": kept, "lines": lines, "cells": cells}
 
 
-def _microseconds(name: RealColumn) -> Words:
-    return lambda row: "" if (time_s := row.get(name)) is None else three_digits(time_s * 1e6)
+def _microseconds(name: str) -> Words:
+    return lambda row: "" if (time_s := number_of(row, name)) is None else three_digits(time_s * 1e6)
 
 
 def _column_text(name: str) -> Words:

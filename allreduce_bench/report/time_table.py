@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from ..evaluation import group_losses
 from ..evaluation.competitors import competing, ways_of
 from ..evaluation.limits import share_of_limit
-from ..evaluation.summary_row import SummaryRow, competitor_of
+from ..evaluation.summary_row import SummaryRow, competitor_of, number_of
 from ..models.bounds import Bounds
 from ..runs.plan import Plan
 from . import distribution, figures
@@ -32,13 +32,13 @@ def time_table(plan: Plan, ranks: int, cache: str, rows: Sequence[SummaryRow], l
         row_of = {competitor_of(row): row for row in competing(rows) if row["nbytes"] == nbytes}
         lowest = lowest_of(row_of.values())
         some = next(iter(row_of.values()))
-        winner, floors = winner_of(lowest) if lowest else "", [some[name] for name in figures.FLOORS]
+        winner, floors = winner_of(lowest) if lowest else "", [number_of(some, name) for name in figures.FLOORS]
         lines.append({"nbytes": nbytes, "row_of": row_of, "lowest": lowest, "winner": winner, "floors": floors})
     declared = next((row["nodes_declared"] for row in rows if row.get("nodes_declared")), None)
     marks = {
         "oversubscribed": any(row["oversubscribed"] for row in rows),
         "declared": declared,
-        "floors": any(row[name] for row in rows for name in figures.FLOORS),
+        "floors": any(number_of(row, name) for row in rows for name in figures.FLOORS),
     }
     groups = {"groups": rows[0].get("groups_in_words"), "losses": group_losses.loss_rows(rows) if plan.groups else []}
     tables = {

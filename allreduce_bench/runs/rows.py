@@ -7,11 +7,10 @@ from itertools import islice
 from math import inf, isfinite
 from pathlib import Path
 
-from .schema import KINDS, LATER, STATES
+from .schema import KINDS, LATER, NEEDED, STATES
 
 Row = dict[str, str]
 Block = dict[str, tuple[str, ...]]  # consecutive rows, column by column
-NEEDED = ("ranks", "nbytes", "time_s")  # never empty
 LONGEST_S, SHORTEST_S = 1e9, 1e-12  # times beyond these are none, unless 0: what is computed of them must be finite
 LARGEST = 2**63  # of a whole number, not included
 BLOCK_ROWS = 512  # read at once: enough to handle them by columns, few enough to stay in the caches

@@ -5,7 +5,7 @@ exit on a common clock, why a cell stopped, bits, floors, cache, groups; 4, chec
 of its line in CELLS, which also names the line before, and of the JSON files; 5, where vectors lie.
 """
 
-from typing import Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, TypedDict, get_args, get_type_hints
 from zlib import crc32
 
 SCHEMA_VERSION = 5
@@ -23,18 +23,19 @@ NO_ARRIVAL = ""  # nobody is delayed; else the pattern of --arrival
 PAGE, NUMPY, UNKNOWN_PLACEMENT = "page", "numpy", ""  # where vectors lie; else a difference in bytes, in digits
 STAGGER = 1024  # bytes between the offsets of inputs, outputs and scratch at pages
 AFTER_START, AFTER_LAST = "_max_local", "_completion"  # how names of definitions end that begin with the common start
+STATES = ("done", "wrong", "refused", "hung", "skipped", "left out")
+UNFINISHED = ("left out", "hung")  # those of a cell that a further attempt may still measure
+MISSING = "missing"  # state in a summary of a cell that no launch reported on
+INTERVALS = ("launches", "repetitions", "range")  # what the interval of a time is of
+FASTEST = "fastest"
+EQUAL = "equal"  # within 5 % of the lowest time; the lowest too, where another one is
+UNCLEAR = "unclear"  # it cannot be distinguished from the lowest time; the lowest too, if there is no fastest
+SLOWER = "slower"
+STANDINGS = (FASTEST, EQUAL, UNCLEAR, SLOWER)  # `evaluation.verdict` finds them
+GRADES = GOOD, PROVISIONAL, NOT_RELIABLE = "good", "provisional", "not reliable"  # of times, the better first
 Quantile = Literal["p5_s", "p25_s", "p75_s", "p95_s", "p99_s", "p99_9_s"]
 # column -> per cent of the calls that are no slower
 QUANTILES: dict[Quantile, float] = {"p5_s": 5, "p25_s": 25, "p75_s": 75, "p95_s": 95, "p99_s": 99, "p99_9_s": 99.9}
-
-
-class Column(NamedTuple):
-    """One column of a file."""
-
-    name: str
-    unit: str
-    kind: str  # text, whole, real, or flag: 0 or 1
-    meaning: str
 
 
 def time_definition(sync: str, is_completion: bool = False) -> str:
@@ -47,205 +48,254 @@ def common_start(definition: str) -> str | None:
     return next((definition.removesuffix(end) for end in (AFTER_START, AFTER_LAST) if definition.endswith(end)), None)
 
 
+class Column(NamedTuple):
+    """One column of a file, which the type and the name of its key complete."""
+
+    meaning: str
+    unit: str = ""
+    kind: str = ""  # text, whole, real, or flag: 0 or 1; all but flag follow from the type
+    name: str = ""
+    words: tuple[str, ...] = ()  # all that it may say; none: any text
+    never_empty: bool = False
+    later: bool = False  # files of this layout may lack it, which were written before it was invented
+    signed: bool = False  # may be below 0 in every row
+
+
+def _quantile(name: Quantile) -> Column:
+    share = f"{QUANTILES[name]:g} %"
+    return Column(
+        f"{share} of the calls took no longer, with all launches scaled to one median; empty: too few calls", "s"
+    )
+
+
 # fmt: off
 # One line a column, however long: the tables are read side by side.
-_CELL = (
-    Column("launch", "", "text", "the planned launch (one mpirun): ranks and number, such as 4r-2"),
-    Column("attempt", "", "whole", "1, or more after --resume: each start of a launch writes files of its own"),
-    Column("algorithm", "", "text", "name of the algorithm; native is the library's MPI_Allreduce, native:reduce+bcast and the like are mock-ups of it; reference times: null, copy, reduce"),
-    Column("executor", "", "text", "what runs the steps: sendrecv, one blocking MPI_Sendrecv per step; pipelined, the steps cut into segments, messages posted ahead; compiled and compiled-pipelined, the same without the interpreter; native, the library; mockup, other operations of the library that together are an all-reduce; floor, a reference time without steps; imported, another program"),
-    Column("segment", "elements", "whole", "segment of a pipelined algorithm, or at which a pipelined executor cuts the steps; empty: whole messages"),
-    Column("window", "messages", "whole", "messages posted ahead by a pipelined executor; empty: other executors"),
-    Column("ranks", "", "whole", "number of ranks p"),
-    Column("nodes", "", "whole", "number of nodes, as reported by MPI"),
-    Column("nodes_declared", "", "whole", "number of nodes declared by --pretend-ranks-per-node; empty: none"),
-    Column("dtype", "", "text", "element type"),
-    Column("op", "", "text", "reduction; avg is a sum and a timed division"),
-    Column("count", "elements", "whole", "length of the vector"),
-    Column("nbytes", "bytes", "whole", "length of the vector"),
-    Column("cache", "", "text", "warm: the same buffers in every call; cold: they rotate through more than the last-level cache"),
-    Column("groups", "", "text", "together: all groups of --groups at the same time; alone: one group while the others wait; empty: no groups"),
-    Column("arrival", "", "text", "the pattern of --arrival by which ranks enter late: one-late, ramp, random, half-late, or the file of a trace; empty: nobody is delayed"),
-    Column("placement", "", "text", "where vectors lie: page, at pages, inputs, outputs and scratch 1024 bytes apart; numpy, where numpy puts them; a number, so many bytes apart modulo 4096; empty: unknown"),
-)
-_DEFINITION = Column("time_definition", "", "text", "barrier_max_local: after a barrier, the maximum over ranks of exit - entry; barrier_completion, with an arrival pattern: last exit - last entry; other starts likewise; imported: see below")
-_LATE_BY = Column("late_by_s", "s", "real", "how late the pattern of --arrival lets the latest rank enter; empty: nobody is delayed")
-_DIGEST = Column("schedule_digest", "", "text", "fingerprint of the steps of all ranks; empty for native")
-_INTERNODE = Column("internode_nbytes", "bytes", "whole", "bytes that the schedule sends between nodes in one call; empty for native")
-_MOVES = (
-    Column("close_moves", "", "whole", "messages and copies of a call, over all ranks, whose two places differ by 1 to 31 bytes modulo 4096: slow on some processors; of native the ranks whose output lies so behind their input"),
-    Column("unknown_moves", "", "whole", "messages of a call, over all ranks, whose places the MPI library chooses, since they have several ranges"),
-)
-_RUN_WHOLE = Column("run_whole", "", "text", "why a pipelined executor ran the steps without cutting them; empty: it cut them, or had not to")
-_SAME_BITS = Column("same_bits", "", "flag", "1: on random floats all ranks got the same bits; 0: they did not; empty: not compared")
-_BITS = (
-    Column("same_bits_calls", "", "flag", "1: repeated calls gave the same bits; empty: not compared, see --check bits"),
-    Column("max_ulp", "ULP", "real", "largest distance of rank 0's compared elements from the exactly rounded sum; empty: not compared"),
-    Column("mean_ulp", "ULP", "real", "mean distance of the compared elements from the exactly rounded sum"),
-    Column("promised_same_bits", "", "flag", "1: by its schedule all ranks evaluate the same expression; empty: native, or not verified"),
-    Column("promised_rank_order", "", "flag", "1: by its schedule every reduction joins neighbouring ranks; empty: native, or not verified"),
-    Column("promised_depth", "", "whole", "largest number of roundings of an input by the schedule: bounds the error; empty: native, or not verified"),
-)
-_OTHERS = (
-    Column("osu_avg_s", "s", "real", "mean over ranks of exit - entry; osu_allreduce prints its mean over the calls"),
-    Column("imb_t_max_s", "s", "real", "maximum over ranks of each rank's mean of exit - entry: t_max of the Intel MPI Benchmarks"),
-    Column("nccl_tests_s", "s", "real", "mean over ranks of a loop without a common start divided by its length; see --back-to-back"),
-)
-_GLOBAL = Column("global_s", "s", "real", "last exit - first entry on the common clock, the global run time of ReproMPI: time_s and how far apart ranks leave the common start; empty: a single rank, or no common clock")
-_COMPLETION = Column("completion_s", "s", "real", "last exit - last entry on the common clock; empty: a single rank, or no common clock")
-_SKEW = Column("arrival_skew_s", "s", "real", "last entry - first entry on the common clock")
-_CHECKED = (
-    Column("rows", "", "whole", "rows of the cell in the raw times"),
-    Column("rows_begin_nbytes", "bytes", "whole", "offset of these rows in the file of the raw times"),
-    Column("rows_nbytes", "bytes", "whole", "length of these rows"),
-    Column("rows_crc32", "", "text", "CRC-32 of these bytes: eight hexadecimal digits, as every CRC-32 here"),
-    Column("stamps_crc32", "", "text", "CRC-32 of the file that stamps names; empty: none"),
-    Column("follows", "", "text", "crc32 of the row before; in the first row CRC-32 of the header lines of both files, launch and attempt, begun with run_crc32"),
-    Column("crc32", "", "text", "CRC-32 of the row up to here, its last comma included, begun with run_crc32"),
-)
+# A column that may be empty is `| None`; what has a value in every row with a time is so in a summary, too.
+_Definition = Annotated[str, Column("barrier_max_local: after a barrier, the maximum over ranks of exit - entry; barrier_completion, with an arrival pattern: last exit - last entry; other starts likewise; imported: see below")]
+_LateBy = Annotated[float | None, Column("how late the pattern of --arrival lets the latest rank enter; empty: nobody is delayed", "s", later=True)]
+_Digest = Annotated[str | None, Column("fingerprint of the steps of all ranks; empty for native")]
+_InternodeNbytes = Annotated[int | None, Column("bytes that the schedule sends between nodes in one call; empty for native", "bytes")]
+_CloseMoves = Annotated[int | None, Column("messages and copies of a call, over all ranks, whose two places differ by 1 to 31 bytes modulo 4096: slow on some processors; of native the ranks whose output lies so behind their input", later=True)]
+_UnknownMoves = Annotated[int | None, Column("messages of a call, over all ranks, whose places the MPI library chooses, since they have several ranges", later=True)]
+_RunWhole = Annotated[str | None, Column("why a pipelined executor ran the steps without cutting them; empty: it cut them, or had not to", later=True)]
+_SameBits = Annotated[int | None, Column("1: on random floats all ranks got the same bits; 0: they did not; empty: not compared", kind="flag")]
+_SameBitsCalls = Annotated[int | None, Column("1: repeated calls gave the same bits; empty: not compared, see --check bits", kind="flag")]
+_MaxUlp = Annotated[float | None, Column("largest distance of rank 0's compared elements from the exactly rounded sum; empty: not compared", "ULP")]
+_MeanUlp = Annotated[float | None, Column("mean distance of the compared elements from the exactly rounded sum", "ULP")]
+_PromisedSameBits = Annotated[int | None, Column("1: by its schedule all ranks evaluate the same expression; empty: native, or not verified", kind="flag")]
+_PromisedRankOrder = Annotated[int | None, Column("1: by its schedule every reduction joins neighbouring ranks; empty: native, or not verified", kind="flag")]
+_PromisedDepth = Annotated[int | None, Column("largest number of roundings of an input by the schedule: bounds the error; empty: native, or not verified")]
+_OsuAvg = Annotated[float | None, Column("mean over ranks of exit - entry; osu_allreduce prints its mean over the calls", "s")]
+_ImbTMax = Annotated[float | None, Column("maximum over ranks of each rank's mean of exit - entry: t_max of the Intel MPI Benchmarks", "s")]
+_NcclTests = Annotated[float | None, Column("mean over ranks of a loop without a common start divided by its length; see --back-to-back", "s")]
+_Global = Annotated[float | None, Column("last exit - first entry on the common clock, the global run time of ReproMPI: time_s and how far apart ranks leave the common start; empty: a single rank, or no common clock", "s", later=True)]
+_Completion = Annotated[float | None, Column("last exit - last entry on the common clock; empty: a single rank, or no common clock", "s")]
+_ArrivalSkew = Annotated[float | None, Column("last entry - first entry on the common clock", "s")]
 
-REPETITIONS = (
-    *_CELL,
-    Column("in_place", "", "flag", "0: input and output are different buffers"),
-    _DEFINITION,
-    Column("iterations", "", "whole", "calls that time_s is the mean of; 1: a single timed call"),
-    Column("repetition", "", "whole", "number of the call in its cell, warm-ups included, from 0"),
-    Column("warmup", "", "flag", "1: a warm-up, excluded from all statistics"),
-    Column("valid", "", "flag", "0: a rank was late to the common start, or its clock ran backwards; excluded from all statistics"),
-    Column("time_s", "s", "real", "time of the call, see time_definition"),
-    Column("slowest_rank", "", "whole", "the rank whose exit - entry was the maximum; with an arrival pattern the rank that left last"),
-    Column("shortest_s", "s", "real", "minimum over ranks of exit - entry"),
-    _OTHERS[0],
-    _GLOBAL,
-    _COMPLETION,
-    _SKEW,
-    Column("last_rank", "", "whole", "the rank that entered last on the common clock"),
-    Column("group_times_s", "s", "text", "maximum over each group's ranks of exit - entry, group by group, - for a group that did not run; empty without groups"),
-    _DIGEST,
-)
 
-CELLS = (
-    *_CELL,
-    _DIGEST,
-    Column("state", "", "text", "done; wrong (a check failed); refused (no all-reduce); hung; skipped (see reason); left out (no time)"),
-    Column("reason", "", "text", "why the cell was refused or skipped, or which rank blocked it"),
-    Column("repetitions", "", "whole", "timed calls without warm-ups"),
-    Column("stopped", "", "text", "why the timing stopped: precision, time, iterations, calls (the maximum per cell) or within"),
-    Column("wrong", "elements", "whole", "wrong elements over all ranks and checked calls, before, between and after timed ones; empty: unchecked"),
-    Column("checks", "", "whole", "calls whose whole result was checked, before, between and after the timed ones; empty: unknown"),
-    Column("looks", "", "whole", "timed calls, drawn at random, whose result was looked at where lines of the input had changed; empty: inputs did not change between calls"),
-    Column("looked_ratio", "", "real", "median of the shortest_s of these calls over that of the others of their batches; empty: too few of either"),
-    _SAME_BITS,
-    *_BITS,
-    Column("bits", "", "text", "fingerprint of the result of rank 0 on random floats that the seed of the run determines"),
-    _OTHERS[1],
-    _OTHERS[2],
-    Column("clock_error_s", "s", "real", "bound of the error of the common clock during the cell"),
-    _LATE_BY,
-    Column("stamps", "", "text", "file with entry and exit of every rank and call, see --record all; with --compute or --arrival begin and ready come before them; empty: not kept"),
-    Column("offsets", "bytes", "text", "input/output/scratch of each rank modulo 4096, - for none, rank by rank; once where all ranks have the same; varies: in a cold cell they differ from place to place"),
-    *_MOVES,
-    _RUN_WHOLE,
-    Column("proved", "", "flag", "1: the schedule was verified by symbolic execution for this p and count before it ran, rendezvous assumed; 0: too many ranks; empty for native"),
-    Column("steps", "", "whole", "largest number of steps of one rank"),
-    Column("sent_nbytes", "bytes", "whole", "largest number of bytes sent by one rank"),
-    _INTERNODE,
-    Column("node_nbytes", "bytes", "whole", "largest number of bytes that one node sends to or receives from other nodes in one call"),
-    Column("received_nbytes", "bytes", "whole", "bytes received by the rank that receives and reduces most in one call"),
-    Column("reduced_nbytes", "bytes", "whole", "bytes reduced by that rank"),
-    Column("wire", "bytes", "text", "bytes that left the nodes in one timed call, by interface: hsn0=8388608 eth0=0"),
-    Column("path_messages", "", "whole", "messages on the critical path of the schedule: the coefficient of alpha"),
-    Column("path_nbytes", "bytes", "whole", "bytes moved on the critical path: the coefficient of beta"),
-    Column("path_reduced_nbytes", "bytes", "whole", "bytes reduced on the critical path: the coefficient of gamma"),
-    *_CHECKED,
-)
+class _LaunchColumns(TypedDict, total=False):
+    """Which launch a row is of."""
 
-SUMMARY = (
-    *(column for column in _CELL if column.name not in ("launch", "attempt")),
-    Column("state", "", "text", "done; else the reason why no launch finished it: wrong, refused, hung, skipped, left out or missing"),
-    Column("reason", "", "text", "why a cell was refused or skipped, or which rank blocked it"),
-    *_MOVES,
-    _RUN_WHOLE,
-    _DEFINITION,
-    Column("launches", "", "whole", "launches that finished the cell"),
-    Column("repetitions", "", "whole", "timed calls over all launches, without warm-ups and invalid ones"),
-    Column("invalid", "", "whole", "invalid calls over all launches, see valid in the raw times"),
-    Column("stopped", "", "text", "why the timing stopped, over the launches: precision, time, iterations, calls, within"),
-    Column("time_s", "s", "real", "median over launches of the median over repetitions"),
-    Column("time_low_s", "s", "real", "lower end of the interval of time_s, see interval"),
-    Column("time_high_s", "s", "real", "upper end of the interval of time_s, see interval"),
-    Column("spread_low_s", "s", "real", "lowest launch median; with a single launch time_low_s"),
-    Column("spread_high_s", "s", "real", "highest launch median; with a single launch time_high_s"),
-    Column("interval", "", "text", "launches: of the median of launch medians, by order statistics: 75, 87.5 and 93.75 % with 3, 4 and 5 launches, their range, and at least 95 % with more; repetitions: 95 %, of the median within launches (below 3); range: none"),
-    Column("states", "", "text", "launches in each of two states, such as low:1,high:4; time_s then represents neither state; empty: one state"),
-    Column("state_low_s", "s", "real", "median of the launches in the fast state"),
-    Column("state_high_s", "s", "real", "median of the launches in the slow state"),
-    Column("min_s", "s", "real", "fastest repetition"),
-    Column("max_s", "s", "real", "slowest repetition"),
-    *(
-        Column(name, "s", "real", f"{share:g} % of the calls took no longer, with all launches scaled to one median; empty: too few calls")
-        for name, share in QUANTILES.items()
-    ),
-    Column("outliers", "", "whole", "calls beyond Tukey's fences of their launch; counted, not removed"),
-    Column("lag1", "", "real", "correlation of the ranks of consecutive calls within a launch, median over launches"),
-    Column("drift", "", "real", "median of the last third of a launch's calls over that of its first third, median over launches"),
-    Column("first_penalty", "", "real", "first call of a launch over its median, median over launches; the warm-ups, where there are any"),
-    *_OTHERS,
-    _GLOBAL,
-    _COMPLETION,
-    _SKEW,
-    _LATE_BY,
-    Column("clock_error_s", "s", "real", "largest bound of the error of the common clock over the launches"),
-    Column("call_floor_s", "s", "real", "reference time of an empty call, lowest launch median"),
-    Column("copy_floor_s", "s", "real", "reference time of a local copy of the vector, fastest call"),
-    Column("reduce_floor_s", "s", "real", "reference time of a local reduction of the vector, fastest call"),
-    Column("algbw_bytes_per_s", "bytes/s", "real", "nbytes / time_s"),
-    Column("busbw_bytes_per_s", "bytes/s", "real", "nbytes / time_s * 2(p-1)/p; with groups p is the number of ranks of one group"),
-    Column("speedup", "", "real", "time of native, called the same way (from Python or compiled), / time_s; empty if that was not measured, or if either time is doubtful"),
-    Column("doubt", "", "text", "why the time is not ranked: below a floor (shorter than a reference time), two states, invalid calls, several definitions, drift, another definition"),
-    Column("standing", "", "text", "fastest; equal (within 5 %) to the lowest time of its size; unclear: cannot be distinguished from it; slower; empty: not ranked, or the only ranked one"),
-    Column("wrong", "elements", "whole", "wrong elements over all ranks and launches; empty: unchecked"),
-    Column("looks", "", "whole", "timed calls over all launches whose result was looked at where lines of the input had changed; empty: none, or unknown"),
-    _SAME_BITS,
-    *_BITS,
-    Column("same_bits_launches", "", "flag", "1: all launches gave the same bits; empty: not compared, or one launch"),
-    Column("bits", "", "text", "fingerprint of the result on random floats: equal fingerprints mean equal bits; empty: it differs or is unknown"),
-    Column("oversubscribed", "", "flag", "1: more ranks than cores on some node, so the times do not apply to other machines"),
-    _INTERNODE,
-    Column("wire", "bytes", "text", "bytes that left the nodes in one timed call, by interface, median over launches"),
-    Column("limit_s", "s", "real", "between nodes the least time of any all-reduce (one-port, full duplex, without reduction in the network), within a node a reference, see limit_by; empty: the figures are unknown, or too short to tell"),
-    Column("limit_by", "", "text", "what sets limit_s: links (their rate between nodes), latency (of messages between nodes) or local work (copy and reduction at the reference times)"),
-    Column("of_limit", "", "real", "limit_s / time_s; also empty if time_s is below limit_s"),
-    Column("own_limit_s", "s", "real", "least time of the schedule itself, whose busiest node or rank may move more than it must; empty for native"),
-    Column("of_own_limit", "", "real", "own_limit_s / time_s; also empty if time_s is below own_limit_s"),
-    Column("group_ranks", "", "text", "number of ranks of each group; empty without groups, or with more than 256"),
-    Column("group_times_s", "s", "text", "median over launches of the median of each group's time, group by group, - for one not measured alone"),
-    Column("group_loss", "", "text", "time of each group together over that of a group of its layout alone, median over launches; - for unknown"),
-    Column("path_messages", "", "whole", "messages on the critical path"),
-    Column("path_nbytes", "bytes", "whole", "bytes moved on the critical path"),
-    Column("path_reduced_nbytes", "bytes", "whole", "bytes reduced on the critical path"),
-    Column("grade", "", "text", "grade of all cells of these ranks: good, provisional or not reliable"),
-    Column("grade_reasons", "", "text", "reasons of the grade, the most important first, as code=value or code=value/limit, see below; empty: no reason"),
-)
+    launch: Annotated[str, Column("the planned launch (one mpirun): ranks and number, such as 4r-2")]
+    attempt: Annotated[int, Column("1, or more after --resume: each start of a launch writes files of its own")]
+
+
+class _CellColumns(TypedDict, total=False):
+    """Which cell a row is of."""
+
+    algorithm: Annotated[str, Column("name of the algorithm; native is the library's MPI_Allreduce, native:reduce+bcast and the like are mock-ups of it; reference times: null, copy, reduce")]
+    executor: Annotated[str, Column("what runs the steps: sendrecv, one blocking MPI_Sendrecv per step; pipelined, the steps cut into segments, messages posted ahead; compiled and compiled-pipelined, the same without the interpreter; native, the library; mockup, other operations of the library that together are an all-reduce; floor, a reference time without steps; imported, another program")]
+    segment: Annotated[int | None, Column("segment of a pipelined algorithm, or at which a pipelined executor cuts the steps; empty: whole messages", "elements")]
+    window: Annotated[int | None, Column("messages posted ahead by a pipelined executor; empty: other executors", "messages", later=True)]
+    ranks: Annotated[int, Column("number of ranks p", never_empty=True)]
+    nodes: Annotated[int | None, Column("number of nodes, as reported by MPI")]
+    nodes_declared: Annotated[int | None, Column("number of nodes declared by --pretend-ranks-per-node; empty: none")]
+    dtype: Annotated[str | None, Column("element type")]
+    op: Annotated[str | None, Column("reduction; avg is a sum and a timed division")]
+    count: Annotated[int, Column("length of the vector", "elements")]
+    nbytes: Annotated[int, Column("length of the vector", "bytes", never_empty=True)]
+    cache: Annotated[str, Column("warm: the same buffers in every call; cold: they rotate through more than the last-level cache", words=CACHES)]
+    groups: Annotated[str, Column("together: all groups of --groups at the same time; alone: one group while the others wait; empty: no groups", words=(TOGETHER, ALONE))]
+    arrival: Annotated[str, Column("the pattern of --arrival by which ranks enter late: one-late, ramp, random, half-late, or the file of a trace; empty: nobody is delayed", later=True)]
+    placement: Annotated[str, Column("where vectors lie: page, at pages, inputs, outputs and scratch 1024 bytes apart; numpy, where numpy puts them; a number, so many bytes apart modulo 4096; empty: unknown", later=True)]
+
+
+class CallColumns(_LaunchColumns, _CellColumns, total=False):
+    """A row of the raw times, launches/*.csv: one call."""
+
+    in_place: Annotated[int, Column("0: input and output are different buffers", kind="flag")]
+    time_definition: _Definition
+    iterations: Annotated[int, Column("calls that time_s is the mean of; 1: a single timed call")]
+    repetition: Annotated[int, Column("number of the call in its cell, warm-ups included, from 0")]
+    warmup: Annotated[int, Column("1: a warm-up, excluded from all statistics", kind="flag")]
+    valid: Annotated[int, Column("0: a rank was late to the common start, or its clock ran backwards; excluded from all statistics", kind="flag")]
+    time_s: Annotated[float, Column("time of the call, see time_definition", "s", never_empty=True)]
+    slowest_rank: Annotated[int, Column("the rank whose exit - entry was the maximum; with an arrival pattern the rank that left last")]
+    shortest_s: Annotated[float, Column("minimum over ranks of exit - entry", "s")]
+    osu_avg_s: _OsuAvg
+    global_s: _Global
+    completion_s: _Completion
+    arrival_skew_s: _ArrivalSkew
+    last_rank: Annotated[int, Column("the rank that entered last on the common clock")]
+    group_times_s: Annotated[str, Column("maximum over each group's ranks of exit - entry, group by group, - for a group that did not run; empty without groups", "s")]
+    schedule_digest: _Digest
+
+
+class _MarkColumns(_LaunchColumns, _CellColumns, total=False):
+    """A row of launches/*.cells.csv, a mark: a cell that a launch has ended."""
+
+    schedule_digest: _Digest
+    state: Annotated[str, Column("done; wrong (a check failed); refused (no all-reduce); hung; skipped (see reason); left out (no time)", words=STATES, never_empty=True)]
+    reason: Annotated[str | None, Column("why the cell was refused or skipped, or which rank blocked it")]
+    repetitions: Annotated[int, Column("timed calls without warm-ups")]
+    stopped: Annotated[str | None, Column("why the timing stopped: precision, time, iterations, calls (the maximum per cell) or within")]
+    wrong: Annotated[int | None, Column("wrong elements over all ranks and checked calls, before, between and after timed ones; empty: unchecked", "elements")]
+    checks: Annotated[int | None, Column("calls whose whole result was checked, before, between and after the timed ones; empty: unknown", later=True)]
+    looks: Annotated[int | None, Column("timed calls, drawn at random, whose result was looked at where lines of the input had changed; empty: inputs did not change between calls", later=True)]
+    looked_ratio: Annotated[float | None, Column("median of the shortest_s of these calls over that of the others of their batches; empty: too few of either", later=True)]
+    same_bits: _SameBits
+    same_bits_calls: _SameBitsCalls
+    max_ulp: _MaxUlp
+    mean_ulp: _MeanUlp
+    promised_same_bits: _PromisedSameBits
+    promised_rank_order: _PromisedRankOrder
+    promised_depth: _PromisedDepth
+    bits: Annotated[str | None, Column("fingerprint of the result of rank 0 on random floats that the seed of the run determines")]
+    imb_t_max_s: _ImbTMax
+    nccl_tests_s: _NcclTests
+    clock_error_s: Annotated[float | None, Column("bound of the error of the common clock during the cell", "s")]
+    late_by_s: _LateBy
+    stamps: Annotated[str | None, Column("file with entry and exit of every rank and call, see --record all; with --compute or --arrival begin and ready come before them; empty: not kept")]
+    offsets: Annotated[str, Column("input/output/scratch of each rank modulo 4096, - for none, rank by rank; once where all ranks have the same; varies: in a cold cell they differ from place to place", "bytes", later=True)]
+    close_moves: _CloseMoves
+    unknown_moves: _UnknownMoves
+    run_whole: _RunWhole
+    proved: Annotated[int | None, Column("1: the schedule was verified by symbolic execution for this p and count before it ran, rendezvous assumed; 0: too many ranks; empty for native", kind="flag")]
+    steps: Annotated[int | None, Column("largest number of steps of one rank")]
+    sent_nbytes: Annotated[int | None, Column("largest number of bytes sent by one rank", "bytes")]
+    internode_nbytes: _InternodeNbytes
+    node_nbytes: Annotated[int | None, Column("largest number of bytes that one node sends to or receives from other nodes in one call", "bytes", later=True)]
+    received_nbytes: Annotated[int | None, Column("bytes received by the rank that receives and reduces most in one call", "bytes", later=True)]
+    reduced_nbytes: Annotated[int | None, Column("bytes reduced by that rank", "bytes", later=True)]
+    wire: Annotated[str | None, Column("bytes that left the nodes in one timed call, by interface: hsn0=8388608 eth0=0", "bytes")]
+    path_messages: Annotated[int | None, Column("messages on the critical path of the schedule: the coefficient of alpha")]
+    path_nbytes: Annotated[int | None, Column("bytes moved on the critical path: the coefficient of beta", "bytes")]
+    path_reduced_nbytes: Annotated[int | None, Column("bytes reduced on the critical path: the coefficient of gamma", "bytes")]
+
+
+class _Checksums(TypedDict, total=False):
+    """What tells whether the bytes of a cell are as they were written."""
+
+    rows: Annotated[int, Column("rows of the cell in the raw times", later=True)]
+    rows_begin_nbytes: Annotated[int, Column("offset of these rows in the file of the raw times", "bytes", later=True)]
+    rows_nbytes: Annotated[int, Column("length of these rows", "bytes", later=True)]
+    rows_crc32: Annotated[str, Column("CRC-32 of these bytes: eight hexadecimal digits, as every CRC-32 here", later=True)]
+    stamps_crc32: Annotated[str | None, Column("CRC-32 of the file that stamps names; empty: none", later=True)]
+    follows: Annotated[str, Column("crc32 of the row before; in the first row CRC-32 of the header lines of both files, launch and attempt, begun with run_crc32", later=True)]
+    crc32: Annotated[str, Column("CRC-32 of the row up to here, its last comma included, begun with run_crc32", later=True)]
+
+
+class MarkColumns(_MarkColumns, _Checksums, total=False):
+    """A mark with its checksums, the last columns."""
+
+
+class SummaryColumns(_CellColumns, total=False):
+    """A row of summary.csv: a cell over all its launches, derived from calls and marks."""
+
+    state: Annotated[str, Column("done; else the reason why no launch finished it: wrong, refused, hung, skipped, left out or missing", words=(*STATES, MISSING), never_empty=True)]
+    reason: Annotated[str | None, Column("why a cell was refused or skipped, or which rank blocked it")]
+    close_moves: _CloseMoves
+    unknown_moves: _UnknownMoves
+    run_whole: _RunWhole
+    time_definition: _Definition
+    launches: Annotated[int, Column("launches that finished the cell")]
+    repetitions: Annotated[int, Column("timed calls over all launches, without warm-ups and invalid ones")]
+    invalid: Annotated[int, Column("invalid calls over all launches, see valid in the raw times")]
+    stopped: Annotated[str | None, Column("why the timing stopped, over the launches: precision, time, iterations, calls, within")]
+    time_s: Annotated[float | None, Column("median over launches of the median over repetitions", "s")]
+    time_low_s: Annotated[float, Column("lower end of the interval of time_s, see interval", "s")]
+    time_high_s: Annotated[float, Column("upper end of the interval of time_s, see interval", "s")]
+    spread_low_s: Annotated[float, Column("lowest launch median; with a single launch time_low_s", "s")]
+    spread_high_s: Annotated[float, Column("highest launch median; with a single launch time_high_s", "s")]
+    interval: Annotated[str, Column("launches: of the median of launch medians, by order statistics: 75, 87.5 and 93.75 % with 3, 4 and 5 launches, their range, and at least 95 % with more; repetitions: 95 %, of the median within launches (below 3); range: none", words=INTERVALS)]
+    states: Annotated[str | None, Column("launches in each of two states, such as low:1,high:4; time_s then represents neither state; empty: one state", later=True)]
+    state_low_s: Annotated[float | None, Column("median of the launches in the fast state", "s", later=True)]
+    state_high_s: Annotated[float | None, Column("median of the launches in the slow state", "s", later=True)]
+    min_s: Annotated[float, Column("fastest repetition", "s")]
+    max_s: Annotated[float, Column("slowest repetition", "s")]
+    p5_s: Annotated[float | None, _quantile("p5_s")]
+    p25_s: Annotated[float | None, _quantile("p25_s")]
+    p75_s: Annotated[float | None, _quantile("p75_s")]
+    p95_s: Annotated[float | None, _quantile("p95_s")]
+    p99_s: Annotated[float | None, _quantile("p99_s")]
+    p99_9_s: Annotated[float | None, _quantile("p99_9_s")]
+    outliers: Annotated[int | None, Column("calls beyond Tukey's fences of their launch; counted, not removed")]
+    lag1: Annotated[float | None, Column("correlation of the ranks of consecutive calls within a launch, median over launches", signed=True)]
+    drift: Annotated[float | None, Column("median of the last third of a launch's calls over that of its first third, median over launches")]
+    first_penalty: Annotated[float | None, Column("first call of a launch over its median, median over launches; the warm-ups, where there are any")]
+    osu_avg_s: _OsuAvg
+    imb_t_max_s: _ImbTMax
+    nccl_tests_s: _NcclTests
+    global_s: _Global
+    completion_s: _Completion
+    arrival_skew_s: _ArrivalSkew
+    late_by_s: _LateBy
+    clock_error_s: Annotated[float | None, Column("largest bound of the error of the common clock over the launches", "s")]
+    call_floor_s: Annotated[float | None, Column("reference time of an empty call, lowest launch median", "s")]
+    copy_floor_s: Annotated[float | None, Column("reference time of a local copy of the vector, fastest call", "s")]
+    reduce_floor_s: Annotated[float | None, Column("reference time of a local reduction of the vector, fastest call", "s")]
+    algbw_bytes_per_s: Annotated[float, Column("nbytes / time_s", "bytes/s")]
+    busbw_bytes_per_s: Annotated[float, Column("nbytes / time_s * 2(p-1)/p; with groups p is the number of ranks of one group", "bytes/s")]
+    speedup: Annotated[float | None, Column("time of native, called the same way (from Python or compiled), / time_s; empty if that was not measured, or if either time is doubtful")]
+    doubt: Annotated[str | None, Column("why the time is not ranked: below a floor (shorter than a reference time), two states, invalid calls, several definitions, drift, another definition", later=True)]
+    standing: Annotated[str | None, Column("fastest; equal (within 5 %) to the lowest time of its size; unclear: cannot be distinguished from it; slower; empty: not ranked, or the only ranked one", words=STANDINGS, later=True)]
+    wrong: Annotated[int | None, Column("wrong elements over all ranks and launches; empty: unchecked", "elements")]
+    looks: Annotated[int | None, Column("timed calls over all launches whose result was looked at where lines of the input had changed; empty: none, or unknown", later=True)]
+    same_bits: _SameBits
+    same_bits_calls: _SameBitsCalls
+    max_ulp: _MaxUlp
+    mean_ulp: _MeanUlp
+    promised_same_bits: _PromisedSameBits
+    promised_rank_order: _PromisedRankOrder
+    promised_depth: _PromisedDepth
+    same_bits_launches: Annotated[int | None, Column("1: all launches gave the same bits; empty: not compared, or one launch", kind="flag")]
+    bits: Annotated[str | None, Column("fingerprint of the result on random floats: equal fingerprints mean equal bits; empty: it differs or is unknown")]
+    oversubscribed: Annotated[int | None, Column("1: more ranks than cores on some node, so the times do not apply to other machines", kind="flag")]
+    internode_nbytes: _InternodeNbytes
+    wire: Annotated[str | None, Column("bytes that left the nodes in one timed call, by interface, median over launches", "bytes")]
+    limit_s: Annotated[float | None, Column("between nodes the least time of any all-reduce (one-port, full duplex, without reduction in the network), within a node a reference, see limit_by; empty: the figures are unknown, or too short to tell", "s")]
+    limit_by: Annotated[str | None, Column("what sets limit_s: links (their rate between nodes), latency (of messages between nodes) or local work (copy and reduction at the reference times)")]
+    of_limit: Annotated[float | None, Column("limit_s / time_s; also empty if time_s is below limit_s")]
+    own_limit_s: Annotated[float | None, Column("least time of the schedule itself, whose busiest node or rank may move more than it must; empty for native", "s")]
+    of_own_limit: Annotated[float | None, Column("own_limit_s / time_s; also empty if time_s is below own_limit_s")]
+    group_ranks: Annotated[str, Column("number of ranks of each group; empty without groups, or with more than 256")]
+    group_times_s: Annotated[str, Column("median over launches of the median of each group's time, group by group, - for one not measured alone", "s")]
+    group_loss: Annotated[str, Column("time of each group together over that of a group of its layout alone, median over launches; - for unknown")]
+    path_messages: Annotated[int | None, Column("messages on the critical path")]
+    path_nbytes: Annotated[int | None, Column("bytes moved on the critical path", "bytes")]
+    path_reduced_nbytes: Annotated[int | None, Column("bytes reduced on the critical path", "bytes")]
+    grade: Annotated[str, Column("grade of all cells of these ranks: good, provisional or not reliable", words=GRADES, later=True)]
+    grade_reasons: Annotated[str | None, Column("reasons of the grade, the most important first, as code=value or code=value/limit, see below; empty: no reason", later=True)]
 # fmt: on
 
-CHECKED = frozenset(column.name for column in _CHECKED)  # columns that files of UNCHECKED_VERSION lack
-# those that further files lack, which are older
-LATER = CHECKED | {"checks", "window", "run_whole", "node_nbytes", "received_nbytes", "reduced_nbytes"}
-LATER |= {
-    "arrival",
-    "late_by_s",
-    "placement",
-    "offsets",
-    "close_moves",
-    "unknown_moves",
-    "global_s",
-    "looks",
-    "looked_ratio",
-}
-STATES = ("done", "wrong", "refused", "hung", "skipped", "left out")
-UNFINISHED = ("left out", "hung")  # those of a cell that a further attempt may still measure
+
+def columns_of(table: type) -> tuple[Column, ...]:
+    """The columns that a table declares, in order."""
+    return tuple(_column(name, *get_args(hint)) for name, hint in get_type_hints(table, include_extras=True).items())
+
+
+def _column(name: str, kind: Any, column: Column) -> Column:
+    scalar, *_ = get_args(kind) or (kind,)
+    return column._replace(name=name, kind=column.kind or {str: "text", int: "whole", float: "real"}[scalar])
+
+
+REPETITIONS = columns_of(CallColumns)
+CELLS = columns_of(MarkColumns)
+SUMMARY = columns_of(SummaryColumns)
 KINDS = {column.name: column.kind for column in (*REPETITIONS, *CELLS, *SUMMARY)}
+NEEDED = frozenset(column.name for column in (*REPETITIONS, *CELLS) if column.never_empty)  # never empty
+LATER = frozenset(column.name for column in (*REPETITIONS, *CELLS) if column.later)  # older files lack them
+CHECKED = frozenset(_Checksums.__annotations__)  # columns that files of UNCHECKED_VERSION lack
 
 
 def names(columns: tuple[Column, ...]) -> list[str]:

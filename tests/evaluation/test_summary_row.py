@@ -1,25 +1,23 @@
-"""The typed row and the columns of the schema say the same."""
+"""A row has the columns of the schema and, beside them, its facts."""
 
-from types import NoneType
-from typing import get_args, get_type_hints
+from typing import get_type_hints
 
 import pytest
 
-from allreduce_bench.evaluation.summary_row import RealColumn, SummaryFacts, SummaryRow, time_of
+from allreduce_bench.evaluation.summary_row import SummaryFacts, SummaryRow, number_of, time_of
 from allreduce_bench.runs.schema import QUANTILES, SUMMARY, names
-
-TYPES = {"text": str, "whole": int, "real": float, "flag": int}
 
 
 def test_the_row_has_the_columns_of_the_schema_in_order_and_beside_them_its_facts():
     hints, facts = get_type_hints(SummaryRow), get_type_hints(SummaryFacts)
     assert [name for name in hints if name not in facts] == names(SUMMARY)
-    for column in SUMMARY:
-        assert set(get_args(hints[column.name]) or [hints[column.name]]) - {NoneType} == {TYPES[column.kind]}, column
 
 
-def test_the_real_columns_can_be_named():
-    assert list(get_args(RealColumn)) == [column.name for column in SUMMARY if column.kind == "real"]
+def test_real_columns_can_be_chosen_by_name():
+    assert number_of({"min_s": 1e-6}, "min_s") == 1e-6 and number_of({}, "max_s") is None
+    for name in ("ranks", "none"):
+        with pytest.raises(KeyError):
+            number_of({"ranks": 2}, name)
 
 
 def test_every_quantile_is_named_after_its_share():

@@ -5,6 +5,7 @@ import pytest
 from allreduce_bench.runs.schema import (
     CELLS,
     KINDS,
+    NEEDED,
     QUANTILES,
     REPETITIONS,
     SUMMARY,
@@ -24,6 +25,14 @@ def test_every_column_is_described_once(columns):
 
 def test_a_name_has_one_kind_in_all_tables():
     assert all(KINDS[column.name] == column.kind for column in (*REPETITIONS, *CELLS, *SUMMARY))
+
+
+def test_types_are_kinds():
+    assert [KINDS[name] for name in ("state", "ranks", "time_s", "same_bits")] == ["text", "whole", "real", "flag"]
+
+
+def test_only_these_fields_are_never_empty():
+    assert sorted(NEEDED) == ["nbytes", "ranks", "state", "time_s"]
 
 
 def test_units_stand_in_names():

@@ -6,14 +6,13 @@ import pandas as pd
 
 from ...evaluation.frames import competitors
 from ...evaluation.limits import LINKS
-from ...evaluation.summary_row import RealColumn
 from ...units import format_size, format_time, in_ranks, three_digits
 from ..live_chart import NO_SWITCHES, Axis, LiveChart, LiveLine, LivePanel, LiveSeries, Switch, cell_id
 from ..verdict_sentence import printed_factor
 from .looks import Style, of_one_cache, panel_title, styles
 
 SIZE = Axis("size of the vector", log=True)
-REFERENCES: dict[RealColumn, str] = {  # column -> its label
+REFERENCES: dict[str, str] = {  # column -> its label
     "call_floor_s": "reference: empty call",
     "copy_floor_s": "reference: local copy",
     "reduce_floor_s": "reference: local reduction",

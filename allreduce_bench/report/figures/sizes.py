@@ -13,7 +13,6 @@ from matplotlib.ticker import LogLocator, NullLocator
 
 from ...evaluation.frames import competitors
 from ...evaluation.limits import LINKS
-from ...evaluation.summary_row import RealColumn
 from ...runs.cell import COMPILED, NATIVES
 from ..figure import CELL, TIMES, Drawing, FigureData, ReportFigure
 from ..live_chart import NO_SWITCHES, LiveChart, Switch
@@ -35,7 +34,7 @@ from .looks import (
     styles,
 )
 
-FLOORS: dict[RealColumn, Style] = {  # column -> how it is drawn
+FLOORS: dict[str, Style] = {  # column -> how it is drawn
     "call_floor_s": {"linestyle": ":"},
     "copy_floor_s": {"linestyle": "-"},
     "reduce_floor_s": {"linestyle": "-."},

@@ -7,8 +7,9 @@ from ...models.model import LEVELS
 from ...models.prediction import LIMITS, PORT
 from ...runs.json_schema.build import Format, by_name, fields, fields_of, flag, items, number, or_null, text, whole
 from ...runs.json_schema.launch import FINDING
-from ...runs.json_schema.rows import summary_schema
+from ...runs.json_schema.rows import row_schema
 from ...runs.json_schema.run import PLAN, RUN
+from ...runs.schema import SUMMARY
 from ..forecast import SCHEMA as PREDICT_SCHEMA
 from .document import SCHEMA as RESULT_SCHEMA
 
@@ -86,7 +87,9 @@ RESULT = fields(
             fields({"ranks": whole("number of ranks", 1), **FINDING["properties"]}),
             "what to know before trusting the times",
         ),
-        "results": items(summary_schema(), "a row of each cell; a value that is not known is null"),
+        "results": items(
+            row_schema(SUMMARY, later_needed=True), "a row of each cell; a value that is not known is null"
+        ),
     },
     {
         "single_algorithm": items(

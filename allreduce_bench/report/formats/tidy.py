@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Callable
 
-from ...evaluation.summary_row import RealColumn, SummaryRow
+from ...evaluation.summary_row import SummaryRow, number_of
 from ...runs.recorder import summary_lines
 from ...units import aligned, three_digits
 from .result import Result
@@ -35,8 +35,8 @@ def _column(name: str) -> Callable[[SummaryRow], object]:
     return lambda row: row.get(name)
 
 
-def _scaled_column(name: RealColumn, factor: float) -> Callable[[SummaryRow], object]:
-    return lambda row: None if (value := row.get(name)) is None else three_digits(value * factor)
+def _scaled_column(name: str, factor: float) -> Callable[[SummaryRow], object]:
+    return lambda row: None if (value := number_of(row, name)) is None else three_digits(value * factor)
 
 
 COLUMNS: dict[str, Callable[[SummaryRow], object]] = {

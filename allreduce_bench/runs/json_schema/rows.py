@@ -7,44 +7,28 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
-from ..rows import NEEDED
-from ..schema import ALONE, CACHES, CELLS, KINDS, LATER, REPETITIONS, SCHEMA_VERSION, STATES, SUMMARY, TOGETHER, Column
+from ..schema import CELLS, KINDS, REPETITIONS, SCHEMA_VERSION, SUMMARY, Column
 from .build import Format, Schema, fields, number, or_null, schema_id, text, whole
 
-MISSING = "missing"  # state in a summary of a cell that no launch has a row for
-AMONG = {  # column -> all that it may say
-    "state": STATES,
-    "cache": CACHES,
-    "groups": (TOGETHER, ALONE),
-    "interval": ("launches", "repetitions", "range"),
-    "standing": ("fastest", "equal", "unclear", "slower"),
-    "grade": ("good", "provisional", "not reliable"),
-}
-LATER_IN_SUMMARY = frozenset(  # columns that a summary.csv of this version may lack: made before they came
-    {"states", "state_low_s", "state_high_s", "doubt", "standing", "grade", "grade_reasons", "window", "run_whole"}
-    | {"arrival", "late_by_s", "placement", "close_moves", "unknown_moves", "global_s", "looks"}
-)
-SIGNED = ("lag1",)  # what may be below 0 in every row
 
-
-def row_schema(columns: Sequence[Column], never_empty: Sequence[str] = NEEDED, later: frozenset[str] = LATER) -> Schema:
-    """The schema of a row with these columns; those that came `later` may be absent."""
-    required = {column.name: _column_schema(column, column.name in never_empty) for column in columns}
-    optional = {name: required.pop(name) for name in list(required) if name in later}
+def row_schema(columns: Sequence[Column], later_needed: bool = False) -> Schema:
+    """The schema of a row with these columns; those that came later may be absent, unless they are needed."""
+    required = {column.name: _column_schema(column) for column in columns}
+    later = [] if later_needed else [column.name for column in columns if column.later]
+    optional = {name: required.pop(name) for name in later}
     return fields(required, optional)
 
 
-def _column_schema(column: Column, never_empty: bool) -> Schema:
-    unit = f"; unit: {column.unit}" if column.unit else ""
-    among = AMONG.get(column.name, ())
+def _column_schema(column: Column) -> Schema:
+    meaning = column.meaning + (f"; unit: {column.unit}" if column.unit else "")
     kinds = {
-        "text": lambda: text(column.meaning + unit, *among),
-        "whole": lambda: whole(column.meaning + unit),
-        "real": lambda: number(column.meaning + unit, None if column.name in SIGNED else 0),
-        "flag": lambda: whole(column.meaning + unit) | {"maximum": 1},
+        "text": lambda: text(meaning, *column.words),
+        "whole": lambda: whole(meaning),
+        "real": lambda: number(meaning, None if column.signed else 0),
+        "flag": lambda: whole(meaning) | {"maximum": 1},
     }
     schema = kinds[column.kind]()
-    return schema if never_empty or column.name == "state" else or_null(schema)
+    return schema if column.never_empty else or_null(schema)
 
 
 def _signed(schema: Schema) -> Schema:
@@ -54,13 +38,6 @@ def _signed(schema: Schema) -> Schema:
     valid = {"properties": {"valid": {"const": 0}}}
     not_negative = {"properties": {name: {"minimum": 0} for name in names}}
     return {**schema, "properties": schema["properties"] | properties, "if": valid, "else": not_negative}
-
-
-def summary_schema(later: frozenset[str] = frozenset()) -> Schema:
-    """The schema of a row of a summary, all columns there but for those that came `later`."""
-    schema = row_schema(SUMMARY, ("ranks", "nbytes"), later)
-    schema["properties"]["state"]["enum"] = [*STATES, MISSING]
-    return schema
 
 
 def typed_row(row: dict[str, str]) -> dict[str, Any]:
@@ -99,7 +76,7 @@ FORMATS = (
     Format(
         schema_id("summary", SCHEMA_VERSION),
         "a row of summary.csv: a cell over all its launches",
-        summary_schema(LATER_IN_SUMMARY),
+        row_schema(SUMMARY),
         ("summary.csv",),
         is_csv=True,
     ),
