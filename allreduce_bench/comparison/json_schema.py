@@ -1,7 +1,5 @@
 """What `compare --format json` prints, as a JSON Schema."""
 
-from dataclasses import fields as fields_of_class
-
 from ..evaluation.single_algorithm import DIRECTIONS
 from ..report.formats.json_schema import DIRECTION
 from ..runs.json_schema.build import Format, Schema, fields, fields_of, flag, items, number, or_null, text, whole
@@ -10,20 +8,6 @@ from .judgement import PLURAL, UNDECIDED, VERDICTS
 from .matching import MatchKey
 
 KINDS = (*VERDICTS, "failed")
-KEY_MEANINGS = {
-    "MatchKey.ranks": "number of ranks",
-    "MatchKey.algorithm": "name of the algorithm",
-    "MatchKey.executor": "how its steps are run",
-    "MatchKey.segment": "pipelining piece; null: messages go whole; unit: elements",
-    "MatchKey.window": "messages posted ahead; null: the executor has no window",
-    "MatchKey.dtype": "type of an element; null: a log does not say",
-    "MatchKey.op": "reduction; null: a log does not say",
-    "MatchKey.count": "length of the vector; unit: elements",
-    "MatchKey.cache": "state of the cache: warm or cold",
-    "MatchKey.groups": "together, alone; empty: no groups",
-    "MatchKey.placement": "where vectors lie: page, numpy, bytes between them; empty: unknown, or as each run judges",
-    "MatchKey.arrival": "pattern by which ranks enter late; empty: nobody is delayed",
-}
 
 
 def _pair(of: Schema, meaning: str) -> Schema:
@@ -53,7 +37,7 @@ OBSERVED = fields(
 )
 CELL = fields(
     {
-        **fields_of(MatchKey, [field.name for field in fields_of_class(MatchKey)], KEY_MEANINGS),
+        **fields_of(MatchKey),
         "name": text("the cell in words, such as ring 64 KiB, 4 ranks"),
         "verdict": text("what is decided of the cell", *KINDS),
         "reason": or_null(text("why it failed or is undecided")),

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from ..evaluation.competitors import OTHER_DEFINITION, placement_of
 from ..evaluation.summary_row import SummaryRow, competitor_of
@@ -25,18 +25,20 @@ Rows = Sequence[tuple[ComparedRun, SummaryRow]]  # of one cell and side, one row
 class MatchKey:
     """The columns in which the rows of a cell are the same on both sides."""
 
-    ranks: int
-    algorithm: str
-    executor: str
-    segment: int | None
-    window: int | None
-    dtype: str | None
-    op: str | None
-    count: int
-    cache: str
-    groups: str
-    arrival: str
-    placement: str  # empty: unknown, or that which each run judges, where they have none in common
+    ranks: Annotated[int, "number of ranks"]
+    algorithm: Annotated[str, "name of the algorithm"]
+    executor: Annotated[str, "how its steps are run"]
+    segment: Annotated[int | None, "pipelining piece; null: messages go whole; unit: elements"]
+    window: Annotated[int | None, "messages posted ahead; null: the executor has no window"]
+    dtype: Annotated[str | None, "type of an element; null: a log does not say"]
+    op: Annotated[str | None, "reduction; null: a log does not say"]
+    count: Annotated[int, "length of the vector; unit: elements"]
+    cache: Annotated[str, "state of the cache: warm or cold"]
+    groups: Annotated[str, "together, alone; empty: no groups"]
+    arrival: Annotated[str, "pattern by which ranks enter late; empty: nobody is delayed"]
+    placement: Annotated[
+        str, "where vectors lie: page, numpy, bytes between them; empty: unknown, or as each run judges"
+    ]
 
 
 class UnjudgedCell(NamedTuple):

@@ -1,6 +1,7 @@
 """What `health --format json` prints, as a JSON Schema."""
 
-from ..runs.json_schema.build import Format, fields, flag, items, number, or_null, text, whole
+from ..runs.json_schema.build import Format, fields, flag, items, number, of_type, or_null, text, whole
+from .judgement import FailingNode, Setting
 from .output import SCHEMA
 
 RATIO = or_null(number("its time over the expected one; 1.6 is 60 % longer; null: not known"))
@@ -34,25 +35,6 @@ TEST = fields(
         "node_groups": GROUPS,
     },
 )
-SETTING = fields(
-    {
-        "column": text("of the foreign table"),
-        "slow": text("its value with the longest times"),
-        "fast": text("its value with the shortest times"),
-        "ratio": number("of the median times of both"),
-        "nodes": items(text(), "that are in every pair with the slow value"),
-    }
-)
-FAILING = fields(
-    {
-        "node": text("its name"),
-        "failed": whole("pairs of it that failed"),
-        "tried": whole("pairs of it that were tried"),
-        "all_failed": whole("failed pairs of all nodes"),
-        "expected": number("failed pairs of it by chance"),
-        "p_value": number("probability that as many or more fail by chance"),
-    }
-)
 HEALTH = fields(
     {
         "schema": text("name and version of this schema", SCHEMA),
@@ -62,14 +44,14 @@ HEALTH = fields(
         "bad_nodes": items(text(), "nodes that are slow, or in too many failed pairs"),
         "verdict": items(text(), "sentences, the summary first"),
         "tests": items(TEST, "each test with what it says"),
-        "failing_nodes": items(FAILING, "nodes in too many failed pairs, the worst first"),
+        "failing_nodes": items(of_type(FailingNode), "nodes in too many failed pairs, the worst first"),
         "failed_pairs": items(
             fields({"nodes": items(text(), "its two nodes"), "reason": text("why, in words")}), "pairs that failed"
         ),
         "cleared": whole("suspects that were not slow when they were measured alone"),
         "left": whole("pairs that are not measured"),
     },
-    {"settings": items(SETTING, "columns between whose values times differ; pairs are judged within each")},
+    {"settings": items(of_type(Setting), "columns between whose values times differ; pairs are judged within each")},
 )
 
 FORMATS = (Format(SCHEMA, "what health --format json prints: slow nodes and links", HEALTH),)

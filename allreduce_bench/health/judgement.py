@@ -9,10 +9,11 @@ bandwidth, and each test of a foreign table, are judged by themselves. Failed pa
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import comb, exp, inf, log
 from statistics import NormalDist, median
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from ..runs.typed_json import Natural
 from .pair_file import PairRow
 from .pair_statistics import (
     NO_BLOCKS,
@@ -56,12 +57,12 @@ Pair = tuple[str, str]
 class FailingNode(NamedTuple):
     """A node that is in too many failed pairs."""
 
-    node: str
-    failed: int  # pairs of it that failed
-    tried: int  # pairs of it that were tried
-    all_failed: int  # failed pairs of all nodes
-    expected: float  # of it, by chance
-    p_value: float  # that as many or more fail by chance, times the nodes; at most 1
+    node: Annotated[str, "its name"]
+    failed: Annotated[Natural, "pairs of it that failed"]
+    tried: Annotated[Natural, "pairs of it that were tried"]
+    all_failed: Annotated[Natural, "failed pairs of all nodes"]
+    expected: Annotated[float, "failed pairs of it by chance"]
+    p_value: Annotated[float, "probability that as many or more fail by chance, times the nodes; at most 1"]
 
 
 def failing_nodes(tried: Iterable[frozenset[str]], failed: Iterable[frozenset[str]]) -> list[FailingNode]:
@@ -345,11 +346,11 @@ def confirmed(result: Judged, alone: PairTable, threshold: float) -> Judged:
 class Setting(NamedTuple):
     """A column of a foreign table between whose values times differ: a setting, not a node."""
 
-    column: str
-    slow: str  # the value with the longest times
-    fast: str
-    ratio: float  # of the median times of both
-    nodes: tuple[str, ...]  # that are in every pair with the slow value
+    column: Annotated[str, "of the foreign table"]
+    slow: Annotated[str, "its value with the longest times"]
+    fast: Annotated[str, "its value with the shortest times"]
+    ratio: Annotated[float, "of the median times of both"]
+    nodes: Annotated[tuple[str, ...], "that are in every pair with the slow value"]
 
 
 class Health(NamedTuple):

@@ -13,7 +13,7 @@ from contextlib import suppress
 from fcntl import ioctl
 from functools import cache
 from itertools import combinations
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from . import finding, first_hosts, kernel, on_nodes
 
@@ -33,12 +33,12 @@ WORD_NBYTES = 4  # InfiniBand counts words
 class Interface(NamedTuple):
     """One interface as it is now."""
 
-    name: str
-    address: str | None  # IPv4; None: it has none
-    prefix: int | None  # bits of the address that name its network
-    up: bool  # switched on, with or without a cable: all that an MPI looks at
-    virtual: bool  # no device under it, and none under the interfaces it stands on
-    rate_bytes_per_s: float | None  # nominal; None: unknown, as of all virtual ones
+    name: Annotated[str, "name, such as eth0"]
+    address: Annotated[str | None, "IPv4 address; null: it has none"]
+    prefix: Annotated[int | None, "bits of the address that name its network"]
+    up: Annotated[bool, "whether it is switched on, with or without a cable"]  # all that an MPI looks at
+    virtual: Annotated[bool, "whether no device is under it, and none under the interfaces that it stands on"]
+    rate_bytes_per_s: Annotated[float | None, "nominal rate; null: not known, as of all virtual ones; unit: bytes/s"]
 
 
 def interfaces() -> list[Interface]:

@@ -10,7 +10,7 @@ nothing is said.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from ..units import format_size
 from .prediction import CompetingModels
@@ -21,15 +21,19 @@ FINEST = 1000  # a size at which two curves cross is known to one part in so man
 class Crossing(NamedTuple):
     """`faster` is the fastest from just above `above` up to `until`; at `above` `slower` was."""
 
-    faster: str
-    slower: str
-    over: str  # sizes, or ranks
-    above: int  # bytes, or ranks
-    at: int  # ranks, or bytes: what was kept fixed
-    last: int  # from `at` up to which it is so
-    speculative: bool
-    until: int | None = None  # bytes, or ranks; None: to the end of what was looked at
-    no_powers: bool = False  # of ranks: at powers of two in between it is not, or not always, the fastest
+    faster: Annotated[str, "algorithm that is the fastest from just above `above` up to `until`"]
+    slower: Annotated[str, "algorithm that was"]
+    over: Annotated[str, "sizes or ranks: what grows"]
+    above: Annotated[int, "where it changes; unit: bytes or ranks, as `over` says"]
+    at: Annotated[int, "what is fixed; unit: ranks or bytes"]
+    last: Annotated[int, "from `at` up to which it is so"]
+    speculative: Annotated[bool, "whether it is far beyond the measured numbers of ranks"]
+    until: Annotated[
+        int | None, "up to where `faster` is the fastest; null: to the end of what was looked at; unit as of above"
+    ] = None
+    no_powers: Annotated[
+        bool, "of ranks: at some powers of two in between another is the fastest, or none is named"
+    ] = False
 
     @property
     def sentence(self) -> str:
@@ -46,12 +50,12 @@ class Crossing(NamedTuple):
 class Stretch(NamedTuple):
     """Powers of two of ranks at which another algorithm is fastest than at the numbers of ranks between them."""
 
-    fastest: str
-    first: int
-    final: int
-    at: int  # bytes
-    last: int  # from `at` up to which it is so
-    speculative: bool = False  # all of these numbers of ranks are far from the measured ones
+    fastest: Annotated[str, "algorithm that is fastest at powers of two alone"]
+    first: Annotated[int, "first power of two; unit: ranks"]
+    final: Annotated[int, "last power of two; unit: ranks"]
+    at: Annotated[int, "what is fixed; unit: bytes"]
+    last: Annotated[int, "from `at` up to which it is so; unit: bytes"]
+    speculative: Annotated[bool, "whether all these numbers of ranks are far beyond the measured ones"] = False
 
     @property
     def sentence(self) -> str:

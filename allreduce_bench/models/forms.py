@@ -14,7 +14,7 @@ ranks with many launches does not outweigh the others, and an outlying launch do
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -28,11 +28,13 @@ LINKS = ("within", "between")
 class Form(NamedTuple):
     """Which terms a model has."""
 
-    call: bool = False  # seconds of a call, whatever it does
-    reduced: bool = False  # gamma apart from beta
-    levels: int = 1  # 2: links within nodes and between them
-    knots: tuple[NotNegative, ...] = ()  # bytes of a message at which its cost changes, ascending
-    contention: bool = False  # all but the call times p^contention
+    call: Annotated[bool, "whether a call costs seconds by itself"] = False
+    reduced: Annotated[bool, "whether gamma is apart from beta"] = False
+    levels: Annotated[int, "2: links within nodes and between them are apart"] = 1
+    knots: Annotated[
+        tuple[NotNegative, ...], "lengths of a message at which its cost changes, ascending; unit: bytes"
+    ] = ()
+    contention: Annotated[bool, "whether all but the call grows with a power of the number of ranks"] = False
 
     @property
     def name(self) -> str:

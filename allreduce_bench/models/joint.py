@@ -6,7 +6,7 @@ beta and one gamma hold for both; or a local reduction that was measured beside 
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -29,12 +29,12 @@ APART = 0.25  # median error beyond which one alpha, beta and gamma do not descr
 class Joint(NamedTuple):
     """One alpha, beta and gamma of several algorithms of one run and executor."""
 
-    run: str
-    executor: str
-    algorithms: tuple[str, ...]
-    parameters: tuple[Parameter, ...]
-    condition: float
-    median_error: float  # in sample
+    run: Annotated[str, "name of the run; empty: one without a name"]
+    executor: Annotated[str, "how the steps were run"]
+    algorithms: Annotated[tuple[str, ...], "algorithms that share the parameters"]
+    parameters: Annotated[tuple[Parameter, ...], "the parameters, gamma last"]
+    condition: Annotated[float, "condition number of the fit"]
+    median_error: Annotated[float, "median of |model / measured - 1|, in sample"]
 
     @property
     def competitors(self) -> tuple[str, ...]:
@@ -114,9 +114,9 @@ def local_gamma(nbytes: np.ndarray, time_s: np.ndarray) -> Parameter:
 class LocalGamma(NamedTuple):
     """Gamma of the reduce floor of one run: a local reduction, beside which no message is sent."""
 
-    run: str
-    ranks: int  # that reduced at the same time
-    gamma: Parameter
+    run: Annotated[str, "name of the run"]
+    ranks: Annotated[int, "ranks that reduced at the same time"]
+    gamma: Annotated[Parameter, "price of a byte of a local reduction"]
 
 
 def local_gammas(points: pd.DataFrame) -> list[LocalGamma]:

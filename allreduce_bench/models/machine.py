@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from ..algorithms import builtin
 from ..runs.cell import EXECUTORS, EXPECTED_PLACEMENT, CutPrices, is_placement
@@ -26,12 +26,12 @@ class MachineError(ValueError):
 class Machine:
     """Models of series, and where they are from."""
 
-    models: tuple[Model, ...]
-    program: str = ""
-    created: str = ""
-    runs: tuple[dict[str, Any], ...] = ()  # run, ranks, nodes, grade: what was fitted
-    bare: bool = False  # nothing was measured: alpha and beta were given
-    notes: tuple[str, ...] = field(default=())
+    models: Annotated[tuple[Model, ...], "the fitted models"]
+    program: Annotated[str, "program and version that made the file; empty: not known"] = ""
+    created: Annotated[str, "when it was made, ISO 8601; empty: not known"] = ""
+    runs: Annotated[tuple[dict[str, Any], ...], "what was fitted"] = ()
+    bare: Annotated[bool, "true: nothing was measured, prices were given"] = False
+    notes: Annotated[tuple[str, ...], "what could not be fitted, and gamma, in sentences"] = field(default=())
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""

@@ -34,31 +34,31 @@ UNKNOWN_SHARE = 0.1  # of a time, that may hang on what is not identified; with 
 class Parameter(NamedTuple):
     """A parameter with its 95 % interval; see `forms.Meaning` for `link` and `above`."""
 
-    name: str
-    link: str
-    above: float
-    value: NotNegative
-    low: float | None  # None: no interval is known
-    high: float | None
-    identified: bool  # False: the data only say that it is at most `high`, or cannot tell it from others
+    name: Annotated[str, "alpha_s (s per message), beta_s_per_byte, gamma_s_per_byte (s/byte) or call_s (s)"]
+    link: Annotated[str, "within or between nodes; empty: links are alike"]
+    above: Annotated[float, "length of a message from which on it counts; unit: bytes"]
+    value: Annotated[NotNegative, "in the unit that the name says"]
+    low: Annotated[float | None, "lower end of the 95 % interval; null: not known"]
+    high: Annotated[float | None, "upper end of the 95 % interval; null: not known"]
+    identified: Annotated[bool, "false: the data only say that it is at most `high`, or cannot tell it from others"]
 
 
 class Errors(NamedTuple):
     """Of |model / measured - 1| over points."""
 
-    median: float
-    p90: float
-    points: int
-    covered: float | None = None  # share of the points within their prediction interval, where there is one
+    median: Annotated[float, "median of |model / measured - 1|"]
+    p90: Annotated[float, "90 % of them are not above this"]
+    points: Annotated[int, "cells"]
+    covered: Annotated[float | None, "share of the cells within their prediction interval; null: no interval"] = None
 
 
 class ModelPart(NamedTuple):
     """A form with its parameters, for the schedule of one algorithm."""
 
-    priced_as: str  # the algorithm whose schedule or declared cost counts
-    form: Form
-    parameters: tuple[Parameter, ...]
-    contention: NotNegative = 0.0
+    priced_as: Annotated[str, "algorithm whose messages and bytes are priced"]
+    form: Annotated[Form, "which terms the model has"]
+    parameters: Annotated[tuple[Parameter, ...], "the fitted parameters"]
+    contention: Annotated[NotNegative, "exponent of the number of ranks that all but the call grows with"] = 0.0
 
 
 class Prediction(NamedTuple):
@@ -81,27 +81,39 @@ class Prediction(NamedTuple):
 class Model:
     """The model of one series; the time is that of its fastest part: a library that switches has several."""
 
-    algorithm: str
-    parts: Annotated[tuple[ModelPart, ...], not_empty]
-    run: str = ""
-    executor: str = ""
-    cache: str = "warm"
-    dtype: str = ""
-    op: str = ""
-    itemsize: Positive = 1
-    segment: Positive | None = None  # elements
-    window: Positive | None = None  # messages posted ahead
-    ranks: tuple[Positive, ...] = ()  # that were measured
-    ranks_per_node: NotNegative | None = None  # where it was the same throughout
-    nbytes: tuple[Positive, ...] = ()  # smallest and largest measured size
-    launches: int = 0
-    reach_log: NotNegative | None = None  # half width of the 90 % prediction interval of log time, at measured ranks
-    reach_log_per_doubling: NotNegative = 0.0  # what is added for each doubling of the ranks beyond them
-    errors: dict[str, Errors] = field(default_factory=dict)  # in_sample, leave_one_p_out, leave_largest_p_out
-    plain_errors: dict[str, Errors] = field(default_factory=dict)  # the same of the plain alpha-beta fit
-    notes: tuple[str, ...] = ()  # what a reader must know of the fit, sentences
-    grade: str = "unknown"  # of the times that were fitted, the worst of its numbers of ranks: see `with_grades`
-    placement: str = "unknown"  # where vectors lay in memory: page, numpy, differences in bytes
+    algorithm: Annotated[str, "name of the algorithm"]
+    parts: Annotated[
+        tuple[ModelPart, ...], not_empty, "the time is that of the fastest part: a library that switches has several"
+    ]
+    run: Annotated[str, "name of the run; empty: of no run"] = ""
+    executor: Annotated[str, "how the steps were run; empty: of no run"] = ""
+    cache: Annotated[str, "state of the cache: warm or cold"] = "warm"
+    dtype: Annotated[str, "type of an element; empty: not known"] = ""
+    op: Annotated[str, "reduction; empty: not known"] = ""
+    itemsize: Annotated[Positive, "length of an element; unit: bytes"] = 1
+    segment: Annotated[
+        Positive | None, "length of a segment; null: messages go whole, or each size has its own; unit: elements"
+    ] = None
+    window: Annotated[Positive | None, "messages posted ahead; null: the executor has no window"] = None
+    ranks: Annotated[tuple[Positive, ...], "numbers of ranks that were measured"] = ()
+    ranks_per_node: Annotated[NotNegative | None, "ranks of a node; null: not the same throughout, or not known"] = None
+    nbytes: Annotated[tuple[Positive, ...], "smallest and largest measured size; unit: bytes"] = ()
+    launches: Annotated[int, "launches that were measured"] = 0
+    reach_log: Annotated[
+        NotNegative | None, "half width of the 90 % prediction interval of the logarithm of a time at measured ranks"
+    ] = None
+    reach_log_per_doubling: Annotated[
+        NotNegative, "what is added to that for each doubling of the ranks beyond them"
+    ] = 0.0
+    errors: Annotated[
+        dict[str, Errors], "relative errors of the model, by in_sample, leave_one_p_out, leave_largest_p_out"
+    ] = field(default_factory=dict)
+    plain_errors: Annotated[dict[str, Errors], "the same of the plain alpha-beta fit"] = field(default_factory=dict)
+    notes: Annotated[tuple[str, ...], "what to know of the fit, in sentences"] = ()
+    grade: Annotated[str, f"grade of the times that were fitted, the worst of their ranks: {', '.join(LEVELS)}"] = (
+        "unknown"  # see `with_grades`
+    )
+    placement: Annotated[str, "where vectors lay in memory: page, numpy, differences in bytes, or unknown"] = "unknown"
 
     @property
     def competitor(self) -> str:

@@ -9,7 +9,7 @@ cut.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -37,10 +37,10 @@ LIBRARY = ("recursive_doubling", "rabenseifner", "ring", "two_tree", "tree")  # 
 class UnfittedSeries(NamedTuple):
     """A series without a model, and why."""
 
-    run: str
-    algorithm: str
-    executor: str
-    reason: str  # a sentence
+    run: Annotated[str, "name of the run"]
+    algorithm: Annotated[str, "name of the algorithm"]
+    executor: Annotated[str, "how the steps were run"]
+    reason: Annotated[str, "why it was not fitted, in a sentence"]
 
     @property
     def competitor(self) -> str:

@@ -1,7 +1,8 @@
 """Parsed JSON read as typed objects: a file says of each field what its annotation allows, or is refused in words.
 
 Annotations may be text, bool, int, float, `X | None`, `tuple[X, ...]`, `dict[str, X]`, dataclasses, named tuples (also
-written as lists), and `Annotated[X, rule]` with rules such as `at_least(1)`. A kept file ends with its checksum.
+written as lists), and `Annotated[X, rule, "meaning"]` with rules such as `at_least(1)`; the meaning is for the schemas
+of `runs.json_schema`. A kept file ends with its checksum.
 """
 
 import json
@@ -86,7 +87,7 @@ def _read(hint: Any, value: Any, exact: bool) -> Any:
     if origin is Annotated:
         value = _read(arguments[0], value, exact)
         for rule in arguments[1:]:
-            value = rule(value)
+            value = value if isinstance(rule, str) else rule(value)
         return value
     if origin in (UnionType, Union):
         return None if value is None else _read(arguments[0], value, exact)

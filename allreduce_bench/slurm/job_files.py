@@ -83,16 +83,18 @@ def _created(folder: Path, stem: str, text: str) -> Path:
 class SubmittedJob:
     """A job as it was submitted."""
 
-    name: Text
-    nodes: int
-    job: Text  # its number
-    run: Text  # path of the run relative to the sweep
-    only: Text  # launches that it shall measure, as `run --only` takes them; of an array's tasks before their number
-    ranks_per_node: int | None = None
-    script: Text = ""
-    array: Text | None = None  # the tasks, such as 1-5
-    limit_s: float | None = None
-    expected_s: float | None = None
+    name: Annotated[Text, "what it is called in tables"]
+    nodes: Annotated[int, "number of nodes"]
+    job: Annotated[Text, "number of the job"]
+    run: Annotated[Text, "path of the run relative to the sweep"]
+    only: Annotated[
+        Text, "launches that it shall measure, as --only takes them; of an array's tasks before their number"
+    ]
+    ranks_per_node: Annotated[int | None, "ranks of a node; null: as the system says"] = None
+    script: Annotated[Text, "name of its script"] = ""
+    array: Annotated[Text | None, "tasks of the job array, such as 1-5; null: no array"] = None
+    limit_s: Annotated[float | None, "limit of its time; unit: s"] = None
+    expected_s: Annotated[float | None, "time that it was expected to take; unit: s"] = None
 
     def tasks(self) -> dict[str, str]:
         """By id, such as 12 or 12_3, the launches that a job or each task of a job array shall measure."""
@@ -106,14 +108,14 @@ class SubmittedJob:
 class SubmissionChoices:
     """What was chosen for a submission and is not in the plan of its runs: `submit --resume` need not be told again."""
 
-    system: Text  # path of its file
-    job_name: Text
-    template: Text = ""  # path; empty: the shipped one
-    time_s: float | None = None  # the limit; None: the system's, or by what is left
-    array: bool = False
-    stage: Text = ""
-    steering: tuple[Text, ...] = ()  # options of run
-    arguments: tuple[Text, ...] = ()  # for sbatch
+    system: Annotated[Text, "path of the file of the system"]
+    job_name: Annotated[Text, "name of the jobs"]
+    template: Annotated[Text, "path of the template; empty: the shipped one"] = ""
+    time_s: Annotated[float | None, "limit of the time; null: of the system, or by what is left; unit: s"] = None
+    array: Annotated[bool, "whether jobs are job arrays"] = False
+    stage: Annotated[Text, "folder of --stage; empty: none"] = ""
+    steering: Annotated[tuple[Text, ...], "options of run"] = ()
+    arguments: Annotated[tuple[Text, ...], "further words for sbatch"] = ()
 
 
 @dataclass(frozen=True)
@@ -121,29 +123,29 @@ class Submission:
     """The jobs that one command submitted."""
 
     number: int  # its folder is JOBS/number
-    submitted: Text  # ISO 8601
-    command: tuple[Text, ...]
-    system: Text
-    arguments: tuple[Text, ...]  # further words for sbatch
-    jobs: tuple[SubmittedJob, ...]
-    collect: Text | None  # number of the collecting job
-    again: SubmissionChoices | None = None
+    submitted: Annotated[Text, "when the jobs were submitted, ISO 8601"]
+    command: Annotated[tuple[Text, ...], "command that submitted them, word by word"]
+    system: Annotated[Text, "name of the system"]
+    arguments: Annotated[tuple[Text, ...], "further words for sbatch"]
+    jobs: Annotated[tuple[SubmittedJob, ...], "the measuring jobs"]
+    collect: Annotated[Text | None, "number of the collecting job; null: none"]
+    again: Annotated[SubmissionChoices | None, "choices that submit --resume takes again; null: not kept"] = None
 
 
 @dataclass(frozen=True)
 class StartRecord:
     """What one start of a job, or of a task of a job array, wrote of itself."""
 
-    job: Text
-    restart: int  # 0: the first start
-    only: Text
-    nodes: tuple[Text, ...]
-    started: Text  # ISO 8601
-    task: Text | None = None
-    ended: Text | None = None
-    end: Text | None = None  # done, warned, stopped, refused; None: not ended, or without a word
-    why: Text | None = None  # one sentence
-    requeued: bool = False
+    job: Annotated[Text, "number of the job, or of its array"]
+    restart: Annotated[int, "how often the job was requeued before"]
+    only: Annotated[Text, "launches that it was to measure, as said by --only; empty: all"]
+    nodes: Annotated[tuple[Text, ...], "nodes that it was given"]
+    started: Annotated[Text, "when it began, ISO 8601"]
+    task: Annotated[Text | None, "number of the task in its array; null: no array"] = None
+    ended: Annotated[Text | None, "when it ended, ISO 8601; null: it has not, or without a word"] = None
+    end: Annotated[Text | None, "how it ended: done, warned (of its limit), stopped, refused; null: as of ended"] = None
+    why: Annotated[Text | None, "why it ended so, in a sentence; null: no reason was said"] = None
+    requeued: Annotated[bool, "whether it sent itself back to the queue"] = False
 
     @property
     def id(self) -> str:

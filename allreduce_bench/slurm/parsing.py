@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from ..runs.start import expand
 
@@ -17,14 +17,14 @@ DAYS = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)(?:\.\d+)?")  # 1-02:03:04,
 class SlurmJob(NamedTuple):
     """What Slurm says of one job, or of one task of a job array."""
 
-    id: str  # 12, or 12_3
-    state: str  # in Slurm's words: PENDING, RUNNING, COMPLETED, TIMEOUT, NODE_FAIL, CANCELLED, ...
-    reason: str = ""  # in Slurm's words; empty: none
-    nodelist: str = ""  # see `runs.start.expand`
-    elapsed_s: float | None = None
-    limit_s: float | None = None  # None: unlimited, or not told
-    exit_code: str = ""  # status:signal
-    by: str = ""  # who cancelled it
+    id: Annotated[str, "number of the job, such as 12 or 12_3"]
+    state: Annotated[str, "as Slurm calls it, such as COMPLETED or NODE_FAIL"]
+    reason: Annotated[str, "as Slurm says it; empty: none"] = ""
+    nodelist: Annotated[str, "its nodes, as Slurm writes them"] = ""  # see `runs.start.expand`
+    elapsed_s: Annotated[float | None, "how long it ran; null: not told; unit: s"] = None
+    limit_s: Annotated[float | None, "limit of its time; null: none, or not told; unit: s"] = None
+    exit_code: Annotated[str, "status:signal"] = ""
+    by: Annotated[str, "who cancelled it"] = ""
 
     @property
     def queued(self) -> bool:

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from math import isfinite
 from typing import Any, NamedTuple
 
-from ..runs.json_schema.build import by_name, fields, items, or_null, text, whole
-from .progress import DEAD, NO_MEMBER, NO_RECORD, UNRESPONSIVE, Count, Progress
+from ..runs.json_schema.build import by_name, fields, items, of_type, text, whole
+from .progress import Count, Held, Missing, Progress
 from .progress_sentences import progress_sentences
 from .sentences import Judged, name_of, verdict_sentences
 
@@ -28,16 +28,6 @@ COUNT = fields(
         "left": by_name(whole(), "of each rank: the last call that it has left; no ranks: not known"),
     }
 )
-HELD = fields(
-    {
-        "number": whole("number of the call in its group"),
-        "collective": text("which it is, such as all_reduce"),
-        "nbytes": or_null(whole("vector of a rank; unit: bytes; null: not known")),
-        "waiting": RANK_NUMBERS | {"description": "ranks that have entered it and not left"},
-        "absent": RANK_NUMBERS | {"description": "ranks with a record that have not entered it"},
-        "started": RANK_NUMBERS | {"description": "of those waiting: where the GPU is known to have begun it"},
-    }
-)
 PROGRESS = fields(
     {
         "path": text("the file, or the first of them"),
@@ -47,11 +37,8 @@ PROGRESS = fields(
         "verdict": items(text(), "sentences, what matters most first"),
         "counts": items(COUNT, "calls of each kind"),
         "behind": by_name(whole(), "of each rank that is behind: by how many calls of a kind, at most"),
-        "missing": items(
-            fields({"rank": whole("its number"), "why": text("why", NO_RECORD, UNRESPONSIVE, DEAD, NO_MEMBER)}),
-            "ranks of which nothing is known",
-        ),
-        "held": items(HELD, "the earliest calls that some ranks have entered and not every rank has left"),
+        "missing": items(of_type(Missing), "ranks of which nothing is known"),
+        "held": items(of_type(Held), "the earliest calls that some ranks have entered and not every rank has left"),
         "unlike": items(
             fields(
                 {"number": whole("number of the call"), "done": by_name(RANK_NUMBERS, "what is done -> by which ranks")}

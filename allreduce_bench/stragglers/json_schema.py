@@ -1,9 +1,11 @@
 """What `stragglers --format json` prints, as a JSON Schema."""
 
-from ..runs.json_schema.build import Format, Schema, fields, flag, items, number, or_null, text, whole
+from typing import Any
+
+from ..runs.json_schema.build import Format, Schema, fields, fields_of, items, number, or_null, text, whole
 from . import verdict as codes
 from .document import PROGRESS, SCHEMA
-from .localise import GROUP, NODE, RANK
+from .verdict import Stall, Suspect
 
 SILENCES = (
     *(codes.TOO_FEW_STEPS, codes.ONE_RANK, codes.BELOW_CLOCK, codes.SMALL_WAIT, codes.BELOW_NOISE),
@@ -20,30 +22,20 @@ def _seconds(meaning: str) -> Schema:
     return or_null(number(f"{meaning}; unit: s; null: not known"))
 
 
+def _known_numbers(kind: Any) -> dict[str, Schema]:
+    """The fields of a named tuple; a real number is null where it is not known."""
+    schemas = fields_of(kind)
+    for name, schema in schemas.items():
+        if schema["type"] == "number":
+            schemas[name] = or_null(schema) | {"description": f"{schema['description']}; null: not known"}
+    return schemas
+
+
 SUSPECT = fields(
     {
         "name": text("rank or node in words, such as rank 5 on node n3"),
-        "kind": text("what it is", RANK, NODE, GROUP),
-        "ranks": items(whole(), "the rank, those of the node that are late, or those of the slower one of two groups"),
-        "node": whole("number of the node, as in nodes; -1: of several", -1),
-        "slower_by": _share("its lateness behind the median of the others in its late steps, of undisturbed_s"),
-        "z": or_null(number("the same in standard deviations of the noise; of a group in those within the groups")),
-        "last_share": _share("steps in which it arrived last"),
-        "p_value": _share("probability that it arrives last so often by chance"),
-        "explains_share": _share("what it explains of the lasting wait"),
-        "cost_share": _share("time of all steps that would be saved without its lateness"),
-        "saved_s": _seconds("the same over all steps"),
-        "step_with_s": _seconds("median of the steps in which it was slow"),
-        "step_without_s": _seconds("median of the same steps, its arrivals replaced by the others' median"),
-        "caused_s": _seconds("over the steps in which it was slow and last: its distance to the second last"),
-        "from_step": whole("first step in which it was slow"),
-        "to_step": whole("step after the last one"),
-        "waiting_share": _share("waiting_share of the steps in which it was slow, of the time of these steps"),
-        "is_cause": flag("whether it is named as a cause of the wait"),
-        "stands_out": flag("whether it stands out from the differences that ranks have anyway"),
-        "expected": number("how many of so many ranks that differ as the others do are so late by chance"),
-        "late_share": _share("steps of its period in which it is late; 1: all of them"),
-        "every": whole("distance of its late steps where they are regular, in steps; 0: they are not"),
+        **_known_numbers(Suspect),
+        "expected": fields_of(Suspect)["expected"],
     }
 )
 PER_RANK = fields(
@@ -59,15 +51,7 @@ PER_RANK = fields(
         "suffered_s": _seconds("sum over steps of its wait for the last"),
     }
 )
-STALL = fields(
-    {
-        "rank": whole("the rank that held up one step"),
-        "step": whole("that step"),
-        "wait_s": _seconds("how much later it was ready than the second last"),
-        "share": _share("of the waiting of all ranks in all steps"),
-    },
-    meaning="one step that holds most of the waiting; null: there is none",
-)
+STALL = fields(_known_numbers(Stall), meaning="one step that holds most of the waiting; null: there is none")
 SOURCE = fields(
     {
         "path": text("file or folder"),

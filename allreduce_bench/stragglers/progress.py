@@ -5,17 +5,19 @@ and of one moment alone not whether it hangs. A second look tells: whoever has n
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+from ..runs.typed_json import Natural, one_of
+
+REASONS = NO_RECORD, UNRESPONSIVE, DEAD, NO_MEMBER = "no record", "unresponsive", "dead", "no member"
+RankNumbers = tuple[Natural, ...]
 
 
 class Missing(NamedTuple):
     """A rank of the group of which nothing is known."""
 
-    rank: int
-    why: str  # one of the reasons below
-
-
-NO_RECORD, UNRESPONSIVE, DEAD, NO_MEMBER = "no record", "unresponsive", "dead", "no member"
+    rank: Annotated[Natural, "its number"]
+    why: Annotated[str, one_of(*REASONS), "why"]
 
 
 class Count(NamedTuple):
@@ -35,12 +37,12 @@ class Count(NamedTuple):
 class Held(NamedTuple):
     """A call that some ranks have entered and not every rank has left."""
 
-    number: int
-    collective: str
-    nbytes: int | None  # of the vector of a rank; None: not known
-    waiting: tuple[int, ...]  # ranks that have entered it and not left
-    absent: tuple[int, ...]  # ranks with a record that have not entered it
-    started: tuple[int, ...] = ()  # of those waiting: where the GPU is known to have begun it
+    number: Annotated[Natural, "number of the call in its group"]
+    collective: Annotated[str, "which it is, such as all_reduce"]
+    nbytes: Annotated[Natural | None, "vector of a rank; unit: bytes; null: not known"]
+    waiting: Annotated[RankNumbers, "ranks that have entered it and not left"]
+    absent: Annotated[RankNumbers, "ranks with a record that have not entered it"]
+    started: Annotated[RankNumbers, "of those waiting: where the GPU is known to have begun it"] = ()
 
 
 class Unlike(NamedTuple):

@@ -8,13 +8,26 @@ ranks. What is left after both is chance. A single step in which one rank held u
 
 from collections.abc import Sequence
 from math import sqrt
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from ..robust import OF_NORMAL, block_medians, critical_z, median, spread_of_blocks
+from ..runs.typed_json import Natural, at_least, one_of
 from .arrivals import Arrivals, Waits, waits
-from .localise import GROUP, Late, Lateness, earlier_s, localise, mean_wait_s, moved_earlier, replaced, saved_s
+from .localise import (
+    GROUP,
+    NODE,
+    RANK,
+    Late,
+    Lateness,
+    earlier_s,
+    localise,
+    mean_wait_s,
+    moved_earlier,
+    replaced,
+    saved_s,
+)
 from .noise import chance_of_at_least, correlation_time_of_events
 from .slow_units import (
     CLOCK_ERRORS,
@@ -120,10 +133,10 @@ class Job(NamedTuple):
 class Stall(NamedTuple):
     """A step that one rank held up once."""
 
-    rank: int  # the last one
-    step: int
-    wait_s: float  # how much later it was ready than the second last
-    share: float  # of the waiting of all ranks in all steps
+    rank: Annotated[Natural, "the rank that held up one step"]  # the last one
+    step: Annotated[Natural, "that step"]
+    wait_s: Annotated[float, "how much later it was ready than the second last; unit: s"]
+    share: Annotated[float, "of the waiting of all ranks in all steps; 0.1 is 10 %"]
 
 
 class Attribution(NamedTuple):
@@ -150,27 +163,40 @@ NOTHING = Attribution(0.0, 0.0, (), (), 0.0, ())
 class Suspect(NamedTuple):
     """A rank, a node or a group of ranks that is slow."""
 
-    kind: str  # RANK, NODE or GROUP
-    ranks: tuple[int, ...]  # one, those of the node that are late, or those of the group
-    node: int  # number of the node; -1: of several
-    slower_by: float  # its lateness behind the median of the others, of the step that the median rank would have
-    z: float  # the same, in standard deviations of the noise; of a group in those within the groups
-    last_share: float  # of the steps in which it (one of them) arrived last
-    p_value: float  # that it arrives last so often by chance
-    explains_share: float  # of the lasting wait
-    cost_share: float  # of the time of all steps: what is saved where its arrivals are replaced by the others' median
-    saved_s: float  # the same in seconds, over all steps
-    step_with_s: float  # median of the steps in which it was slow
-    step_without_s: float  # the same steps replayed with its arrivals replaced
-    caused_s: float  # in these steps: the sum over those that it ended of the distance to the second last
-    from_step: int  # the first step in which it was slow
-    to_step: int  # the step after the last one
-    waiting_share: float  # of its steps: what the others wait for the last rank, in the mean
-    is_cause: bool  # it belongs to the fewest suspects that explain 80 % of the lasting wait, which is worth a word
-    stands_out: bool  # from the differences that ranks have anyway; if not it may be the last of a wide field
-    expected: float  # how many of so many ranks that differ as the others do are so late by chance
-    late_share: float  # of the steps of its period: in which it is late; 1: it is slow, in all of them
-    every: int  # distance of its late steps, where they are regular; 0: they are not
+    kind: Annotated[str, one_of(RANK, NODE, GROUP), "what it is"]
+    ranks: Annotated[
+        tuple[Natural, ...],
+        "the rank, those of the node that are late, or those of the slower one of two groups",
+    ]
+    node: Annotated[int, at_least(-1), "number of the node, as in nodes; -1: of several"]
+    slower_by: Annotated[
+        float, "its lateness behind the median of the others in its late steps, of undisturbed_s; 0.1 is 10 %"
+    ]
+    z: Annotated[float, "the same in standard deviations of the noise; of a group in those within the groups"]
+    last_share: Annotated[float, "steps in which it, or one of them, arrived last; 0.1 is 10 %"]
+    p_value: Annotated[float, "probability that it arrives last so often by chance"]
+    explains_share: Annotated[float, "what it explains of the lasting wait; 0.1 is 10 %"]
+    cost_share: Annotated[
+        float,
+        "time of all steps that would be saved without its lateness, its arrivals replaced by the others' median; "
+        "0.1 is 10 %",
+    ]
+    saved_s: Annotated[float, "the same over all steps; unit: s"]
+    step_with_s: Annotated[float, "median of the steps in which it was slow; unit: s"]
+    step_without_s: Annotated[float, "median of the same steps, its arrivals replaced by the others' median; unit: s"]
+    caused_s: Annotated[float, "over the steps in which it was slow and last: its distance to the second last; unit: s"]
+    from_step: Annotated[Natural, "first step in which it was slow"]
+    to_step: Annotated[Natural, "step after the last one"]
+    waiting_share: Annotated[
+        float, "waiting_share of the steps in which it was slow, of the time of these steps; 0.1 is 10 %"
+    ]
+    # it belongs to the fewest suspects that explain 80 % of the lasting wait, which is worth a word
+    is_cause: Annotated[bool, "whether it is named as a cause of the wait"]
+    # if not it may be the last of a wide field
+    stands_out: Annotated[bool, "whether it stands out from the differences that ranks have anyway"]
+    expected: Annotated[float, "how many of so many ranks that differ as the others do are so late by chance"]
+    late_share: Annotated[float, "steps of its period in which it is late; 1: all of them"]
+    every: Annotated[Natural, "distance of its late steps where they are regular, in steps; 0: they are not"]
 
 
 class StragglerReport(NamedTuple):

@@ -1,11 +1,24 @@
 """The result of a run as `--format json` prints it, and what `predict --format json` prints, as JSON Schemas."""
 
 from ...evaluation.grade import CRITERIA, GRADES
-from ...evaluation.single_algorithm import DIRECTIONS, Direction, Performance
+from ...evaluation.single_algorithm import Contrast, Direction, Performance
+from ...evaluation.summary_row import Noise, Reason
 from ...models.crossings import Crossing, Stretch
 from ...models.model import LEVELS
 from ...models.prediction import LIMITS, PORT
-from ...runs.json_schema.build import Format, by_name, fields, fields_of, flag, items, number, or_null, text, whole
+from ...runs.json_schema.build import (
+    Format,
+    by_name,
+    fields,
+    fields_of,
+    flag,
+    items,
+    number,
+    of_type,
+    or_null,
+    text,
+    whole,
+)
 from ...runs.json_schema.launch import FINDING
 from ...runs.json_schema.rows import row_schema
 from ...runs.json_schema.run import PLAN, RUN
@@ -13,23 +26,16 @@ from ...runs.schema import SUMMARY
 from ..forecast import SCHEMA as PREDICT_SCHEMA
 from .document import SCHEMA as RESULT_SCHEMA
 
+_REASON = fields_of(Reason)
 REASON = fields(
     {
-        "code": text("which reason it is", *CRITERIA),
-        "grade": text("the best grade that it allows", *GRADES),
-        "value": number("a share, a factor or a number"),
-        "limit": or_null(number("what it is held against, where that is no constant")),
+        **_REASON,
+        "code": _REASON["code"] | {"enum": [*CRITERIA]},
         "text": text("the reason in words"),
         "advice": text("what to do"),
     }
 )
-NOISE = fields(
-    {
-        "quantum_s": number("the quantum of work without noise; unit: s", 0),
-        "lost": number("share of its time that was lost; unit: 1", 0),
-        "max_s": number("the longest quantum; unit: s", 0),
-    }
-)
+NOISE = of_type(Noise)
 GRADE = fields(
     {
         "ranks": whole("number of ranks", 1),
@@ -39,35 +45,8 @@ GRADE = fields(
     },
     {"noise": or_null(NOISE) | {"description": "noise of the machine; null: not measured"}},
 )
-PERFORMANCE = {
-    "Performance.ranks": "number of ranks",
-    "Performance.cache": "state of the cache: warm or cold",
-    "Performance.algorithm": "name of the only algorithm",
-    "Performance.latency_nbytes": "the smallest size; unit: bytes",
-    "Performance.latency_s": "its time; unit: s",
-    "Performance.peak_nbytes": "size of the highest bus bandwidth; unit: bytes",
-    "Performance.peak_busbw_bytes_per_s": "that bandwidth; unit: bytes/s",
-    "Performance.sizes": "sizes above 0 that have a time",
-    "Performance.ranked": "of them those whose times are ranked, of which this is said",
-}
-DIRECTION_MEANINGS = {
-    "Direction.observed": "in which direction the new side differs",
-    "Direction.cells": "number of cells",
-    "Direction.least": "longer time / shorter time of the cell that differs least; unit: 1",
-    "Direction.most": "the same of the cell that differs most; unit: 1",
-    "Direction.where": "name of the cell, or size, that differs most",
-}
-DIRECTION = fields(
-    fields_of(Direction, Direction._fields, DIRECTION_MEANINGS)
-    | {"observed": text(DIRECTION_MEANINGS["Direction.observed"], *DIRECTIONS)}
-)
-CONTRAST = fields(
-    {
-        "base": text("number of ranks, or log, that the other is set beside"),
-        "other": text("the other one"),
-        "directions": items(DIRECTION, "of times of `other` / those of `base` at sizes that both have"),
-    }
-)
+DIRECTION = of_type(Direction)
+CONTRAST = of_type(Contrast)
 RESULT = fields(
     {
         "schema": text("name and version of this schema", RESULT_SCHEMA),
@@ -93,7 +72,7 @@ RESULT = fields(
     },
     {
         "single_algorithm": items(
-            fields(fields_of(Performance, Performance._fields, PERFORMANCE)),
+            of_type(Performance),
             "where there is but one algorithm: its latency and peak bus bandwidth on each number of ranks",
         ),
         "contrasts": items(
@@ -101,23 +80,6 @@ RESULT = fields(
         ),
     },
 )
-CROSSING = {
-    "Crossing.faster": "algorithm that is the fastest from just above `above` up to `until`",
-    "Crossing.slower": "algorithm that was",
-    "Crossing.over": "sizes or ranks: what grows",
-    "Crossing.above": "where it changes; unit: bytes or ranks, as `over` says",
-    "Crossing.at": "what is fixed; unit: ranks or bytes",
-    "Crossing.last": "from `at` up to which it is so",
-    "Crossing.until": "up to where `faster` is the fastest; null: to the end of what was looked at; unit as of above",
-    "Crossing.no_powers": "of ranks: at some powers of two in between another is the fastest, or none is named",
-    "Crossing.speculative": "whether it is far beyond the measured numbers of ranks",
-    "Stretch.fastest": "algorithm that is fastest at powers of two alone",
-    "Stretch.first": "first power of two; unit: ranks",
-    "Stretch.final": "last power of two; unit: ranks",
-    "Stretch.at": "what is fixed; unit: bytes",
-    "Stretch.last": "from `at` up to which it is so; unit: bytes",
-    "Stretch.speculative": "whether all these numbers of ranks are far beyond the measured ones",
-}
 SAID = {"group": text("run, type, reduction and cache"), "sentence": text("it in words")}
 ROW = fields(
     {
@@ -158,8 +120,8 @@ FORECAST = fields(
             {
                 "type": "object",
                 "anyOf": [
-                    fields({**SAID, **fields_of(Crossing, Crossing._fields, CROSSING)}),
-                    fields({**SAID, **fields_of(Stretch, Stretch._fields, CROSSING)}),
+                    fields({**SAID, **fields_of(Crossing)}),
+                    fields({**SAID, **fields_of(Stretch)}),
                 ],
             },
             "where another algorithm becomes the fastest",

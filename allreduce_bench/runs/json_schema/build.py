@@ -3,7 +3,7 @@
 Only keywords of draft 2020-12 (https://json-schema.org/draft/2020-12). Objects stay open: see PROMISE.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import is_dataclass
 from types import UnionType
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
@@ -20,6 +20,7 @@ PROMISE = (
 TYPES = {str: "string", bool: "boolean", int: "integer", float: "number"}
 Schema = dict[str, Any]
 Meanings = Mapping[str, str]  # `Plan.sizes` -> what it is
+NO_MEANINGS: Meanings = {}
 
 
 class Format(NamedTuple):
@@ -114,17 +115,18 @@ def _described(schema: Schema, meaning: str) -> Schema:
     return {"description": meaning, **schema} if meaning else schema
 
 
-def of_type(hint: Any, meanings: Meanings, as_lists: bool = False) -> Schema:
+def of_type(hint: Any, meanings: Meanings = NO_MEANINGS, as_lists: bool = False) -> Schema:
     """The schema of what `runs.typed_json` reads as `hint`, and `dataclasses.asdict` writes of it.
 
-    `meanings` describe every field of every dataclass and named tuple in it. Named tuples are objects, or lists of
-    their values (`as_lists`), as json writes them. Raises KeyError for a field without a meaning.
+    Every field of every dataclass and named tuple in it has a meaning: a text in its `Annotated`, or one of `meanings`.
+    Named tuples are objects, or lists of their values (`as_lists`), as json writes them. Raises KeyError for a field
+    without a meaning.
     """
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
         schema = of_type(arguments[0], meanings, as_lists)
         for rule in arguments[1:]:
-            schema |= getattr(rule, "keywords", {})
+            schema = _described(schema, rule) if isinstance(rule, str) else schema | getattr(rule, "keywords", {})
         return schema
     if origin in (UnionType, Union):
         return or_null(of_type(arguments[0], meanings, as_lists))
@@ -140,19 +142,20 @@ def of_type(hint: Any, meanings: Meanings, as_lists: bool = False) -> Schema:
 
 
 def _of_class(kind: Any, meanings: Meanings, as_lists: bool) -> Schema:
-    names, _ = field_names(kind)
-    later = later_names(kind)
-    schemas = fields_of(kind, names, meanings, as_lists)
+    schemas = fields_of(kind, meanings, as_lists)
     if as_lists and not is_dataclass(kind):
         return {"type": "array", "prefixItems": list(schemas.values()), "minItems": len(schemas)}
-    optional = {name: schemas.pop(name) for name in names if name in later}
+    optional = {name: schemas.pop(name) for name in list(schemas) if name in later_names(kind)}
     return fields(schemas, optional)
 
 
-def fields_of(kind: Any, names: Iterable[str], meanings: Meanings, as_lists: bool = False) -> dict[str, Schema]:
-    """The schemas of some fields of a dataclass or a named tuple, by name."""
-    hints = get_type_hints(kind, include_extras=True)
+def fields_of(
+    kind: Any, meanings: Meanings = NO_MEANINGS, as_lists: bool = False, without: Collection[str] = ()
+) -> dict[str, Schema]:
+    """The schemas of the fields of a dataclass or a named tuple by name, but for those left out: see `of_type`."""
+    hints, (names, _) = get_type_hints(kind, include_extras=True), field_names(kind)
+    schemas = {name: of_type(hints[name], meanings, as_lists) for name in names if name not in without}
     return {
-        name: _described(of_type(hints[name], meanings, as_lists), meanings[f"{kind.__name__}.{name}"])
-        for name in names
+        name: schema if "description" in schema else _described(schema, meanings[f"{kind.__name__}.{name}"])
+        for name, schema in schemas.items()
     }

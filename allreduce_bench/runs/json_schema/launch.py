@@ -12,11 +12,11 @@ from .build import (
     by_name,
     crc32,
     fields,
-    fields_of,
     flag,
     items,
     kept_file,
     number,
+    of_type,
     or_null,
     schema_id,
     text,
@@ -44,20 +44,7 @@ MPI = fields(
     },
     "the MPI library; empty where a log does not name it",
 )
-INTERFACE = fields(
-    fields_of(
-        Interface,
-        Interface._fields,
-        {
-            "Interface.name": "name, such as eth0",
-            "Interface.address": "IPv4 address; null: it has none",
-            "Interface.prefix": "bits of the address that name its network",
-            "Interface.up": "whether it is switched on",
-            "Interface.virtual": "whether no device is under it",
-            "Interface.rate_bytes_per_s": "nominal rate; unit: bytes/s",
-        },
-    )
-)
+INTERFACE = of_type(Interface)
 HUGE_PAGES = fields(
     {
         "transparent": or_null(text("always, madvise or never")),

@@ -9,12 +9,16 @@ from jsonschema import Draft202012Validator
 from strict_schemas import FORMATS, closed
 
 from allreduce_bench.runs.json_schema import build
-from allreduce_bench.runs.typed_json import Positive, at_least, not_empty, one_of
+from allreduce_bench.runs.typed_json import JsonError, Natural, Positive, at_least, not_empty, one_of, read_as
 
 
 class Pair(NamedTuple):
     left: int
     right: float | None
+
+
+class Described(NamedTuple):
+    rank: Annotated[Natural, "number of the rank"]
 
 
 @dataclass
@@ -84,6 +88,14 @@ def test_named_tuples_are_lists_where_json_writes_them_so():
     assert holds(schema, {**GOOD, "pairs": {"p": [1, None]}}) and holds(schema, {**GOOD, "pairs": {"p": [1, 2.5, "x"]}})
     assert not holds(schema, {**GOOD, "pairs": {"p": [1]}}) and not holds(schema, {**GOOD, "pairs": {"p": ["x", 1]}})
     assert not holds(closed(schema), {**GOOD, "pairs": {"p": [1, 2.5, "x"]}})
+
+
+def test_meanings_may_stand_at_the_fields():
+    schema = build.of_type(Described)
+    assert schema["properties"]["rank"] == {"description": "number of the rank", "type": "integer", "minimum": 0}
+    assert read_as(Described, {"rank": 3}) == Described(3)
+    with pytest.raises(JsonError, match="found -1, expected 0 or more"):
+        read_as(Described, {"rank": -1})
 
 
 def test_a_field_without_a_meaning_is_a_mistake():
