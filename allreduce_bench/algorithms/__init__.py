@@ -82,7 +82,7 @@ def _unknown(word: str, also: Sequence[str]) -> str:
 
 
 def digest_of(path: str) -> str:
-    """The fingerprint of a file. Raises AlgorithmError where it cannot be read."""
+    """The CRC-32 of a file, eight hexadecimal digits. Raises AlgorithmError where it cannot be read."""
     try:
         _refuse_odd(Path(path))
         return f"{crc32(Path(path).read_bytes()):08x}"

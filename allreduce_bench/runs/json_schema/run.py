@@ -12,7 +12,7 @@ PLAN_MEANINGS = {
     "launches": "launches of each number of ranks; of an imported run the most of one",
     "seed": "decides the order of the cells and the random vectors",
     "files": "absolute paths of own algorithm files",
-    "file_digests": "SHA-256 of each of these files when the run was planned",
+    "file_digests": "CRC-32 of each of these files when the run was planned; eight hexadecimal digits",
     "segmented": "those of the algorithms that cut vectors into segments",
     "bounded": "those of the algorithms that nobody named: they stop at 64 ranks",
     "segment_nbytes": "length of a segment of pipelined algorithms; unit: bytes",
