@@ -1,8 +1,23 @@
 """What `workload --format json` prints, as a JSON Schema."""
 
 from ..models.model import LEVELS
-from ..runs.json_schema.build import Format, Schema, fields, flag, items, number, or_null, text, whole
-from .result import MEASURED, MODELLED, SCHEMA
+from ..runs.json_schema.build import (
+    Format,
+    Schema,
+    fields,
+    fields_of,
+    flag,
+    items,
+    number,
+    of_type,
+    or_null,
+    text,
+    whole,
+)
+from .measured import Cycles
+from .result import MEASURED, MODELLED, SCHEMA, BatchRule, Memory
+from .step import Variant
+from .time_line import Transfer
 
 NBYTES = whole("unit: bytes")
 
@@ -50,15 +65,7 @@ BUCKET = fields(
         "last": text("name of its last gradient"),
     }
 )
-TRANSFER = fields(
-    {
-        "nbytes": NBYTES,
-        "algorithm": text("empty: one rank, which sends nothing"),
-        "ready_s": seconds("when all its gradients are there, from the beginning of the step"),
-        "start_s": seconds("when it begins"),
-        "end_s": seconds("when it ends"),
-    }
-)
+TRANSFER = fields(fields_of(Transfer, without=["tensors"]), meaning="times from the beginning of the step")
 STEP = fields(
     {
         "ranks": whole("number of ranks", 1),
@@ -75,26 +82,12 @@ STEP = fields(
         "transfers": items(TRANSFER, "the all-reduces of gradients in order"),
     },
     {
-        "effective_batch": whole("samples of all ranks in a step", 1),
-        "learning_rate_factor": whole("by what the linear rule multiplies the learning rate of one rank's batch", 1),
+        **fields_of(BatchRule),
         "data_parallel_ranks": whole("ranks that average one gradient", 2),
         "tensor_parallel_s": seconds("sum of the all-reduces of tensor parallelism, all of them exposed"),
         "data_parallel_exposed_s": seconds("exposed_s without tensor_parallel_s"),
         "tensor_parallel_transfers": items(TRANSFER, "the all-reduces of tensor parallelism in order"),
     },
-)
-VARIANT = fields(
-    {
-        "algorithm": text("of all buckets; fastest: for each bucket the one that is fastest at its size"),
-        "cap_nbytes": whole("cap of a bucket, or length of the fusion buffer; unit: bytes", 1),
-        "buckets": whole("all-reduces of a step", 1),
-        "step_s": or_null(
-            seconds(
-                "the step on the largest number of ranks; null: the algorithm cannot run, or nothing tells its time"
-            )
-        ),
-        "is_lower_bound": flag("as in steps"),
-    }
 )
 TENSOR = fields(
     {
@@ -106,17 +99,7 @@ TENSOR = fields(
     },
     meaning="with --groups: tensor parallelism; model, buckets and memory are then those of a rank",
 )
-MEMORY = fields(
-    {
-        "parameters_nbytes": NBYTES,
-        "gradients_nbytes": NBYTES,
-        "optimizer_nbytes": whole("state of the optimizer, and float32 copies of 16-bit parameters; unit: bytes"),
-        "buckets_nbytes": whole("DDP's copies of gradients, or Horovod's fusion buffer; unit: bytes"),
-    },
-    meaning="what a rank holds beside activations; null: recorded calls",
-)
-
-
+MEMORY = fields(fields_of(Memory), meaning="what a rank holds beside activations; null: recorded calls")
 REPLAY = fields(
     {
         "ranks": whole("number of ranks", 2),
@@ -144,10 +127,7 @@ REPLAY = fields(
         "tensor_parallel_s": seconds("the same in the step, all of it exposed"),
         "data_parallel_exposed_s": number("exposed_s - tensor_parallel_s; unit: s"),
         "alone_nbytes": items(NBYTES, "lengths of alone_s"),
-        "all_reduces": number("Horovod: all-reduces of a step", 0),
-        "cycles": number("Horovod: cycles of a step", 0),
-        "agreement_s": seconds("Horovod: what a step takes to find out which gradients are ready on all ranks"),
-        "binding_s": seconds("Horovod: what a step takes to bind all-reduces of lengths that are new"),
+        **fields_of(Cycles),
     },
     meaning="with --measure: the measured step; `steps` has its model",
 )
@@ -168,7 +148,7 @@ def workload_schema() -> Schema:
             "buckets": items(BUCKET, "what is sent together"),
             "memory": or_null(MEMORY),
             "steps": items(STEP, "one for each number of ranks"),
-            "variants": items(VARIANT, "the same step with other algorithms and caps"),
+            "variants": items(of_type(Variant), "the same step with other algorithms and caps"),
         },
         {"measured": REPLAY, "tensor_parallel": TENSOR},
     )

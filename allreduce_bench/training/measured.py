@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, islice
 from math import inf
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from ..runs.dtypes import DTYPES
+from ..runs.typed_json import NotNegative
 from .buckets import Bucket, Fusion
 from .call_file import Call, CallError, replayed
 from .cost import LoggedCosts, Timed, choose, interpolated
@@ -119,10 +120,14 @@ def _moments(setup: Setup, buckets: Sequence[Bucket]) -> list[tuple[float, float
 class Cycles(NamedTuple):
     """Horovod's cycles of a step, medians over steps."""
 
-    all_reduces: float
-    cycles: float
-    agreement_s: float  # to find out what is ready on all ranks, and waiting for them
-    binding_s: float  # to bind all-reduces of lengths that are new, which Horovod does not have
+    all_reduces: Annotated[NotNegative, "Horovod: all-reduces of a step"]
+    cycles: Annotated[NotNegative, "Horovod: cycles of a step"]
+    agreement_s: Annotated[
+        NotNegative,
+        "Horovod: what a step takes to find out which gradients are ready on all ranks, and waits for them; unit: s",
+    ]
+    # Horovod itself binds nothing
+    binding_s: Annotated[NotNegative, "Horovod: what a step takes to bind all-reduces of lengths that are new; unit: s"]
 
 
 class Measured(NamedTuple):

@@ -1,9 +1,10 @@
 """What `workload` found, as one value, as the JSON of `--format json`, and as a trace of its time lines."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from ..runs.dtypes import DTYPES
+from ..runs.typed_json import Natural, Positive
 from ..units import format_size
 from .buckets import Bucket, Caps
 from .measured import ALONE_SOURCE, Measured
@@ -46,10 +47,13 @@ class Result(NamedTuple):
 class Memory(NamedTuple):
     """Bytes of a rank: data-parallel training holds all of it on each."""
 
-    parameters_nbytes: int
-    gradients_nbytes: int
-    optimizer_nbytes: int  # the state; with 16-bit parameters their float32 copy, too
-    buckets_nbytes: int  # DDP's copies of gradients, none where they are views of buckets; Horovod's fusion buffer
+    parameters_nbytes: Annotated[Natural, "unit: bytes"]
+    gradients_nbytes: Annotated[Natural, "unit: bytes"]
+    optimizer_nbytes: Annotated[Natural, "state of the optimizer, and float32 copies of 16-bit parameters; unit: bytes"]
+    buckets_nbytes: Annotated[
+        Natural,
+        "DDP's copies of gradients, none where they are views of buckets; Horovod's fusion buffer; unit: bytes",
+    ]
 
     @property
     def total_nbytes(self) -> int:
@@ -81,8 +85,10 @@ class BatchRule(NamedTuple):
     When the batch is multiplied by k, so is the learning rate, after a warm-up (Goyal et al., arXiv:1706.02677, 2017).
     """
 
-    effective_batch: int
-    learning_rate_factor: int
+    effective_batch: Annotated[Positive, "samples of all ranks in a step"]
+    learning_rate_factor: Annotated[
+        Positive, "by what the linear rule multiplies the learning rate of one rank's batch"
+    ]
 
 
 def batch_rule(batch: int, ranks: int, accumulate: int = 1) -> BatchRule:

@@ -1,8 +1,9 @@
 """A training step as a whole: its buckets, its time line on each number of ranks, and what a change would bring."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
+from ..runs.typed_json import NotNegative, Positive
 from .buckets import BY_DEFAULT, MIB, REBUILT, Bucket, Caps, Fusion, ddp_buckets, fused_buckets, fused_transfers
 from .cost import FASTEST, Choice, CostError, Costs, any_lower_bound, choose, doubts_of
 from .tensor_parallel import TensorParallel, stalled
@@ -64,11 +65,14 @@ class Variant(NamedTuple):
     `is_lower_bound` as of an Outcome.
     """
 
-    algorithm: str
-    cap_nbytes: int
-    buckets: int
-    step_s: float | None
-    is_lower_bound: bool = False
+    algorithm: Annotated[str, "of all buckets; fastest: for each bucket the one that is fastest at its size"]
+    cap_nbytes: Annotated[Positive, "cap of a bucket, or length of the fusion buffer; unit: bytes"]
+    buckets: Annotated[Positive, "all-reduces of a step"]
+    step_s: Annotated[
+        NotNegative | None,
+        "the step on the largest number of ranks; null: the algorithm cannot run, or nothing tells its time; unit: s",
+    ]
+    is_lower_bound: Annotated[bool, "as in steps"] = False
 
 
 def buckets_of(setup: Setup) -> list[Bucket]:
