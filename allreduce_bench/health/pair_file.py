@@ -14,12 +14,12 @@ from collections.abc import Iterable
 from errno import EACCES, EAGAIN
 from math import isfinite
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..runs.files import read_kept
 from ..runs.recorder import append_to, write_whole
 from ..runs.rows import RunError, csv_bytes
-from ..runs.typed_json import printable
+from ..runs.typed_json import Natural, Positive, printable, read_as
 
 SCHEMA = "urn:allreduce-bench:health-asked:1"
 FORMER_SCHEMA = "allreduce-bench-health-1"
@@ -44,20 +44,12 @@ class Asked(NamedTuple):
     """What was asked."""
 
     nodes: tuple[str, ...]
-    small_nbytes: int = SMALL  # of the messages whose time is the latency
-    large_nbytes: int = LARGE  # of those whose time is that of their bytes
-    small_repetitions: int = 10
-    large_repetitions: int = 5  # in each direction
+    small_nbytes: Natural = SMALL  # of the messages whose time is the latency
+    large_nbytes: Natural = LARGE  # of those whose time is that of their bytes
+    small_repetitions: Positive = 10
+    large_repetitions: Positive = 5  # in each direction
     command: tuple[str, ...] = ()
     virtual_rates_bytes_per_s: tuple[float, ...] = ()  # of the links of virtual hosts; empty: real ones
-
-    @classmethod
-    def of(cls, kept: dict[str, Any]) -> "Asked":
-        """Read it from JSON. Raises TypeError for other fields."""
-        fields: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in kept.items()
-        }
-        return cls(**fields)
 
 
 class PairFolder:
@@ -115,7 +107,7 @@ class PairFolder:
             kept = json.loads(read_kept(self.asked_json))
             if kept.pop("schema") not in (SCHEMA, FORMER_SCHEMA):
                 raise ValueError("another version")
-            return Asked.of(kept)
+            return read_as(Asked, kept)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise RunError(f"{self.asked_json}: damaged ({error}); expected {SCHEMA}; begin a new check") from error
 

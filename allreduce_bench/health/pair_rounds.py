@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..runs.recorder import write_whole
+from ..runs.typed_json import read_as
 from .pair_file import Asked, PairRow
 
 MOST_FOR_ALL = 64  # nodes: up to here all pairs are measured
@@ -44,7 +45,7 @@ class Order(NamedTuple):
         """Raises OSError, ValueError."""
         kept = json.loads(path.read_text(encoding="utf-8"))
         rounds = [[(source, dest) for source, dest in pairs] for pairs in kept["rounds"]]
-        return cls(**{**kept, "rounds": rounds, "asked": Asked.of(kept["asked"])})
+        return cls(**{**kept, "rounds": rounds, "asked": read_as(Asked, kept["asked"])})
 
 
 def circle_rounds(nodes: Sequence[str]) -> list[Round]:

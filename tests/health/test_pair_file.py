@@ -50,9 +50,10 @@ def test_the_same_check_goes_on_and_another_one_is_refused(folder):
         folder.begin(ASKED._replace(nodes=("n1", "n2")))
     with pytest.raises(RunError, match="holds a check with --repetitions 1, not 7; choose another folder with -o"):
         folder.begin(ASKED._replace(large_repetitions=7))
-    folder.asked_json.write_text("{}")
-    with pytest.raises(RunError, match="damaged"):
-        folder.asked()
+    for damaged in ("{}", folder.asked_json.read_text().replace('"small_nbytes": ', '"small_nbytes": -')):
+        folder.asked_json.write_text(damaged)
+        with pytest.raises(RunError, match="damaged"):
+            folder.asked()
 
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path):
