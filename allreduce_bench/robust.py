@@ -10,6 +10,7 @@ from statistics import NormalDist
 import numpy as np
 
 OF_NORMAL = 1.4826  # times the median absolute deviation: standard deviation of normal values
+NORMAL_MAD = 0.6745  # the inverse: median absolute deviation of normal values, in standard deviations
 LEAST_Z = 3.5  # Iglewicz and Hoaglin, How to Detect and Handle Outliers, 1993
 FEWEST_FOR_MAD = 4  # below, the median absolute deviation says nothing beside the noise of the steps
 EFFICIENCY = 0.4  # degrees of freedom per difference: neighbours share a block, and the median over ranks is taken

@@ -9,12 +9,11 @@ from ..evaluation.competitors import OTHER_DEFINITION, placement_of
 from ..evaluation.summary_row import SummaryRow, competitor_of
 from ..runs.dtypes import DTYPES
 from ..runs.rows import RunError
-from ..runs.schema import PAGE
+from ..runs.schema import FAILED, PAGE
 from ..units import format_size, in_ranks
 from .decision import Side
 from .reading import ComparedRun
 
-FAILED = ("wrong", "refused", "hung")
 NOT_OF_A_CELL = (None, OTHER_DEFINITION)  # values of `doubt` that are not about the cell itself
 USUAL = {"cache": "warm", "groups": "", "arrival": "", "placement": ""}
 

@@ -12,15 +12,14 @@ from ..runs.cell import competitor_name
 from ..runs.folder import CellKey
 from ..runs.plan import Cell, Launch, Plan
 from ..runs.rows import Row
-from ..runs.schema import FLOORS, MISSING
+from ..runs.schema import FLOORS, MISSING, UNFINISHED
 from ..stats import median
 from ..units import format_size, in_ranks, spans
 from .cell_times import join_values, known_median
 from .summary_row import Accident, SummaryRow, cell_of, qualifiers
 
-# a check failed in some launch: no other launch hides that, no further attempt changes it
-FAILED = ("wrong", "refused")
-AGAIN = ("hung", "left out")  # the next attempt measures the cell
+# a check failed in some launch: no other launch hides that, and no further attempt changes it
+FINAL = ("wrong", "refused")
 
 
 class MissingCell(NamedTuple):
@@ -28,7 +27,7 @@ class MissingCell(NamedTuple):
 
     launch: Launch
     cell: Cell
-    state: str  # MISSING, or one of FAILED or AGAIN
+    state: str  # MISSING, or one of FINAL or UNFINISHED
     reason: str
 
 
@@ -69,7 +68,7 @@ def outcome(marks: Sequence[Row]) -> SummaryRow:
     row |= _moves_columns(marks)
     row |= _checked_columns(marks)
     row |= _bit_columns(marks)
-    if failed := _marks_in_state(marks, *FAILED):
+    if failed := _marks_in_state(marks, *FINAL):
         row |= {"state": failed[0]["state"], "reason": failed[0]["reason"] or f"{failed[0]['wrong']} wrong elements"}
     return row
 
@@ -181,7 +180,7 @@ def group_missing(plan: Plan, missing_cells: Iterable[MissingCell]) -> list[Miss
             missing_groups.append(
                 MissingGroup(state, ranks, _describe_cells(plan, cells), launches, reason, len(numbers) * len(cells))
             )
-    order = (*FAILED, *AGAIN, MISSING)
+    order = (*FINAL, *UNFINISHED, MISSING)
     return sorted(missing_groups, key=lambda group: (order.index(group.state), group.ranks))
 
 

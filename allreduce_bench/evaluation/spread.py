@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..robust import NORMAL_MAD
 from ..stats import holm
 from .cell_times import MIN_LAUNCHES
 from .summary_row import SummaryRow
@@ -31,7 +32,6 @@ from .summary_row import SummaryRow
 # the prior
 FEWEST = 3  # cells: the variance of fewer logarithms says nothing
 FENCE = 2.5  # standard deviations, by the median absolute deviation, beyond which a logarithm is drawn in
-NORMAL_MAD = 0.6745  # the median absolute deviation of a standard normal distribution
 OUTLYING = 0.01  # a variance that the prior gives in fewer cases than this is no part of it
 # comparisons
 ERROR_SHARE = 0.025  # of all answers to one question about many pairs: of its sizes, and of all sizes together

@@ -137,7 +137,7 @@ def _cell_row(plan: Plan, ranks: int, cell: Cell, ended: list[Row], timed: dict[
         "reason": "the launch was not finished",
     }
     row |= missing.outcome(ended)
-    if row["state"] not in missing.FAILED and (timed or row["state"] == "done"):
+    if row["state"] not in missing.FINAL and (timed or row["state"] == "done"):
         row |= cell_times.statistics(timed) | missing.statistics(ended)
     if (time_s := row["time_s"]) is not None:
         row["algbw_bytes_per_s"] = algbw(row["nbytes"], time_s)

@@ -29,7 +29,7 @@ from math import exp, log, sqrt
 from statistics import fmean
 from typing import NamedTuple
 
-from ..runs.cell import native_beside
+from ..runs.cell import IMPORTED, native_beside
 from ..runs.schema import EQUAL, FASTEST, SLOWER, UNCLEAR
 from ..stats import LEAST_FOR_INTERVAL, geometric_mean, log_interval
 from .cell_times import MIN_LAUNCHES
@@ -41,7 +41,6 @@ from .spread import ERROR_SHARE, NEGLIGIBLE, Difference, differences, drawn_in, 
 from .summary_row import SummaryRow, competitor_of, time_of
 
 # how they are found
-IMPORTED = "imported"  # the executor of rows whose repetitions are means of many calls
 FAR = 3.0  # a ratio of times that every launch exceeds: an algorithm so much slower is not "perhaps as fast"
 NEIGHBOUR = 4  # the largest ratio of two sizes that are taken to be neighbours
 REACHES = (2, 5)  # how many neighbours on each side

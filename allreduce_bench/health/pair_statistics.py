@@ -15,10 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..robust import NORMAL_MAD
+
 # Median polish and standard deviations
 MOST_SWEEPS, SETTLED = 50, 1e-6  # of the polish; the largest change of an effect, relative
 LEAST_SD = 0.01  # no standard deviation is taken to be smaller: what differs by less is the same
-NORMAL_MAD = 0.6745  # median absolute deviation of a normal distribution, in standard deviations
 SMALL_SAMPLE = {2: 1.196, 3: 1.495, 4: 1.363, 5: 1.206, 6: 1.200, 7: 1.140, 8: 1.129, 9: 1.107}  # see `robust_sd`
 
 # Blocks of nodes

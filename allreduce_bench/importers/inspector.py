@@ -26,7 +26,20 @@ import numpy as np
 from ..runs.schema import STAMPS
 from ..units import MAX_RANKS, format_ranges, in_ranks
 from .common_ends import aligned_by_common_end
-from .lines import LARGEST, US, Log, LogLine, dropped, lines_of, listed, printable, read_text, shown
+from .lines import (
+    LARGEST,
+    NAME_LETTERS,
+    PEEKED_NBYTES,
+    US,
+    Log,
+    LogLine,
+    dropped,
+    lines_of,
+    listed,
+    printable,
+    read_text,
+    shown,
+)
 from .row import LogError, LogWarning
 
 # words
@@ -39,12 +52,10 @@ SUFFIXES = (".log", ".jsonl", ".json")
 
 
 # bounds of what is read
-PEEKED_NBYTES = 100_000  # of a file, to tell what it is
 LONGEST_LINE = 1_000_000  # letters; 64 channels take 13,000
 MOST_DAMAGED = 3  # lines of a file that are named one by one
 MOST_CLAIMED = 10**6  # ranks without a file times calls
 LONGEST_S = 1e6  # of a call: 11 days
-NAME_LETTERS = 80
 
 BEGIN, READY, ENTRY, EXIT = range(len(STAMPS))  # rows of `CallStamps.times_s`
 

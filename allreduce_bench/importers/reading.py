@@ -8,12 +8,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from ..runs.cell import IMPORTED, NATIVE
 from ..wings import offered
 from .columns import warn_of_ignored
 from .importer import Importer
 from .inspector import is_of_inspector
 from .lines import Log, digest_of, dtype_of, itemsize_of, lines_of, listed, op_of, printable, read_text, shown
-from .row import NATIVE, NOTHING, OTHER, Asked, Imported, LogError, LogUnread
+from .row import NOTHING, Asked, Imported, LogError, LogUnread
 from .tools import importers, tidy
 
 PEEKED = 100_000  # characters of a text, to tell what it is
@@ -203,7 +204,7 @@ def _completed(rows: Sequence[Imported], asked: Asked) -> list[Imported]:
                 more[name] = value
         if asked.algorithm and row.executor == NATIVE:
             native = asked.algorithm.split(":")[0] == NATIVE
-            more |= {"algorithm": printable(asked.algorithm), "executor": NATIVE if native else OTHER}
+            more |= {"algorithm": printable(asked.algorithm), "executor": NATIVE if native else IMPORTED}
         completed.append(replace(row, **more) if more else row)
     return completed
 

@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..runs.cell import NATIVE
 from ..stats import median
 
 if TYPE_CHECKING:
     import numpy as np
-
-NATIVE, OTHER = "native", "imported"  # executors: a library's own all-reduce, an algorithm of another program
 
 
 class LogError(ValueError):

@@ -7,7 +7,7 @@ from zlib import crc32
 from .. import algorithms
 from ..runs.plan import Cell
 from ..schedule import Schedule, Step, elements
-from ..schedule.algorithm import Algorithm, AlgorithmError
+from ..schedule.algorithm import PROVED_UP_TO, Algorithm, AlgorithmError
 from ..schedule.topology import Topology
 from ..units import format_ranges
 from ..watching.whereabouts import doing, exclude
@@ -16,7 +16,6 @@ from .context import Context
 if TYPE_CHECKING:
     from ..schedule.verify import Proof
 
-PROVED_UP_TO = 256  # ranks: beyond, a proof takes longer than the measurement
 LEAST = ("proved", "promised_same_bits", "promised_rank_order")  # of several parties the least counts
 NOMINAL = {"alpha": 5e-6, "beta": 1e-10, "gamma": 1e-11}  # s, s/byte, s/byte: decide between nearly equal paths only
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import pandas as pd
 
-from ..runs.cell import EXECUTORS
+from ..runs.cell import EXECUTORS, IMPORTED, NATIVE
 from ..units import format_size, in_ranks, three_digits
 from .model import Errors, Model, ModelPart, Parameter
 
@@ -36,7 +36,7 @@ def model_lines(models: Iterable[Model]) -> list[dict]:
 
 def series_label(model: Model) -> str:
     """What tells a model from the others of its run: `ring`, `ring, cold cache`."""
-    imported = "" if model.executor in ("", "native", "imported", *EXECUTORS) else f", {model.executor}"
+    imported = "" if model.executor in ("", NATIVE, IMPORTED, *EXECUTORS) else f", {model.executor}"
     label = cache_label(model.cache)
     return f"{model.competitor}{imported}{f', {label} cache' if label else ''}"
 

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from ..algorithms import builtin
-from ..runs.cell import PIPELINED, competitor_name
+from ..runs.cell import IMPORTED, NATIVE, PIPELINED, competitor_name
 from ..runs.plan import DEFAULT_SEGMENT_NBYTES
 from ..runs.schema import FLOORS
 from ..schedule.algorithm import Algorithm
@@ -167,7 +167,7 @@ def _plain(priced_as: str, observed: Observations, counts: Sequence[int]) -> Fit
 def _candidates(values: dict, algorithms: Mapping[str, Algorithm]) -> tuple[str, ...]:
     """The algorithms as which a series may be priced."""
     algorithm, executor = str(values["algorithm"]), values["executor"]
-    ran_here = executor not in (None, "imported", "native")
+    ran_here = executor not in (None, IMPORTED, NATIVE)
     names_found = (algorithm,) if ran_here and algorithm in algorithms else readings(algorithm, builtin(), ran_here)
     if names_found or is_library(algorithm):
         return names_found or LIBRARY

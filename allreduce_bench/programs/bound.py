@@ -17,13 +17,12 @@ from ..executing.memory import PAGES, Allocate
 from ..runs.cell import COMPILED, NATIVE
 from ..runs.dtypes import is_float
 from ..schedule import Step
-from ..schedule.algorithm import Algorithm, AlgorithmError
+from ..schedule.algorithm import PROVED_UP_TO, Algorithm, AlgorithmError
 from ..schedule.topology import Topology
 from .agreement import Shape
 from .candidates import Candidate
 
 COPIED_NBYTES = 16 * 1024  # copying so much twice costs less than a message
-PROVED_UP_TO = 256  # ranks: beyond, a proof takes longer than the calls to come
 
 # Limits of what is bound
 MOST_STEPS = 8192  # of all of it; a step takes about 2 KiB

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from ..evaluation.summary_row import SummaryRow
 from ..evaluation.winners_elsewhere import PatternLine, PatternTime, arrival_winners
 from ..runs.injected import NONE
+from ..runs.schema import UNCLEAR
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import format_size, format_time, in_ranks, three_digits
 from .grid import MARK
@@ -14,7 +15,6 @@ LEGEND = (
     "completion in us, last exit - last entry, median over launches; x: its ratio to that of the same algorithm where "
     "nobody is delayed, below 1 where a part was done before the last rank entered"
 )
-UNCLEAR = "unclear"
 
 
 def arrival_lines(rows: Sequence[SummaryRow], screen: Screen = UNBOUNDED) -> list[str]:

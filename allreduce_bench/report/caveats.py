@@ -22,7 +22,7 @@ from ..units import SUFFIXES, format_size, format_time, in_ranks, three_digits
 from . import launch_states_sentence
 
 # cells without a time, and results
-FAILED = {  # state -> badge
+FAILED_BADGES = {  # state -> badge
     "wrong": "WRONG RESULTS",
     "refused": "NO ALL-REDUCE",
     "hung": "HUNG",
@@ -170,7 +170,7 @@ def _urgency(kind: tuple[str, str]) -> tuple[int, int]:
 
 def _of_checks(rows: Sequence[SummaryRow], imported: bool) -> list[Caveat]:
     failed = []
-    for state, badge_words in FAILED.items():
+    for state, badge_words in FAILED_BADGES.items():
         failed_cells = [gap for gap in gaps(rows) if gap.state == state]
         texts = [f"{gap.algorithm} at {in_ranks([gap.ranks])}, {gap.sizes}: {gap.reason}" for gap in failed_cells]
         if failed_cells:
@@ -276,7 +276,7 @@ def _of_promises(rows: Sequence[SummaryRow]) -> list[Caveat]:
 
 
 def _of_gaps(rows: Sequence[SummaryRow]) -> list[Caveat]:
-    absent = sum(row["state"] not in ("done", *FAILED) for row in rows)
+    absent = sum(row["state"] not in ("done", *FAILED_BADGES) for row in rows)
     text = f"{absent} of {len(rows)} planned cells have no time; the section 'Not measured' gives the reasons."
     return [Caveat("caution", f"{absent} of {len(rows)} cells not measured", (Note(text),))] if absent else []
 
@@ -311,7 +311,7 @@ def gaps(rows: Sequence[SummaryRow]) -> list[Gap]:
         Gap(state, ranks, name, ", ".join(cell_sizes), reason)
         for (state, ranks, name, reason), cell_sizes in sizes.items()
     ]
-    return sorted(cells, key=lambda gap: gap.state not in FAILED)
+    return sorted(cells, key=lambda gap: gap.state not in FAILED_BADGES)
 
 
 def cell_size(row: SummaryRow) -> str:

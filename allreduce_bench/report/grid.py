@@ -6,6 +6,7 @@ from ..evaluation.limits import LOCAL
 from ..evaluation.summary_row import SummaryRow, competitor_of, time_of
 from ..evaluation.verdict import EQUAL, FASTEST, UNCLEAR
 from ..runs.cell import parts_of
+from ..runs.schema import FAILED
 from ..tables import Column, Field, Screen, shown
 from ..units import format_size, three_digits
 from .verdict_sentence import MARGIN, confidence
@@ -14,7 +15,6 @@ UNTRIED = ("left out", "missing")
 MARK = {FASTEST: " *", EQUAL: " =", UNCLEAR: " ?"}
 NO_MARK = "  "
 STYLE_OF = {FASTEST: "best", EQUAL: "equal"}
-FAILED = ("wrong", "refused", "hung")
 LEGEND = f"* fastest   = equal to the lowest within {MARGIN}   ? cannot be distinguished from it (95 %)"
 WHOLE = "show RUN --format long"
 INTERVALS, LOCAL_LIMIT, WRONG, ALGBW = 1, 2, 3, 4  # the order in which they are left out

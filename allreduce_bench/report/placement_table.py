@@ -5,14 +5,13 @@ from collections.abc import Sequence
 from ..evaluation.competitors import placement_of
 from ..evaluation.summary_row import SummaryRow, competitor_of, placement_text
 from ..evaluation.winners_elsewhere import PlacedTime, PlacementLine, placement_winners
-from ..runs.schema import NUMPY, PAGE
+from ..runs.schema import NUMPY, PAGE, UNCLEAR
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import format_size, in_ranks, three_digits
 from .grid import MARK
 from .verdict_sentence import printed_factor
 
 LEGEND = "time in us where vectors lie in another way; x: its ratio to the time above, whose vectors lie so: {}"
-UNCLEAR = "unclear"
 
 
 def placement_lines(rows: Sequence[SummaryRow], screen: Screen = UNBOUNDED) -> list[str]:

@@ -20,6 +20,7 @@ EXECUTORS = ("sendrecv", "pipelined", "compiled", "compiled-pipelined")  # of th
 PIPELINED = ("pipelined", "compiled-pipelined")  # those that cut steps, and post messages ahead
 COMPILED = ("compiled", "compiled-pipelined")  # those that call MPI without the interpreter
 NATIVE = "native"  # the library's own all-reduce, and the executor that calls it from Python
+IMPORTED = "imported"  # the executor of an algorithm of another program, whose times are means of many calls
 NATIVES = (NATIVE, f"{NATIVE} {COMPILED[0]}")  # as competitors: called from Python, and compiled
 MOCKUP = "mockup"  # the executor of what a library's other operations make of an all-reduce; it calls from Python:
 MOCKUPS = {  # algorithm -> the MPI functions, in order

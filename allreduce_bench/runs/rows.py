@@ -8,11 +8,11 @@ from math import inf, isfinite
 from pathlib import Path
 
 from .schema import KINDS, LATER, NEEDED, STATES
+from .typed_json import LARGEST
 
 Row = dict[str, str]
 Block = dict[str, tuple[str, ...]]  # consecutive rows, column by column
 LONGEST_S, SHORTEST_S = 1e9, 1e-12  # times beyond these are none, unless 0: what is computed of them must be finite
-LARGEST = 2**63  # of a whole number, not included
 BLOCK_ROWS = 512  # read at once: enough to handle them by columns, few enough to stay in the caches
 
 

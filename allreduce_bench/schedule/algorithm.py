@@ -9,6 +9,7 @@ from . import Step, drop_empty
 from .topology import Topology
 
 MAX_STEPS = 1_000_000  # in one rank: beyond, a schedule is a mistake, or too long to prove and to bind
+PROVED_UP_TO = 256  # ranks: beyond, a proof takes longer than the calls to come
 
 Generator = Callable[[int, int, Topology, int, int], Iterator[Step]]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from ..evaluation.missing import AGAIN, FAILED, MISSING, MissingCell
+from ..evaluation.missing import FINAL, MISSING, UNFINISHED, MissingCell
 from ..runs.files import write_atomically
 from ..runs.folder import CellKey, key_of
 from ..runs.kept import read_json
@@ -253,9 +253,9 @@ def missing(plan: Plan, marks: Iterable[Row], tasks: Sequence[JobTask], states: 
         fate_reason, active = _fate(launch, tasks, states)
         for cell in plan.cells(launch):
             state, reason = outcome_of.get((launch.name, cell.key), (MISSING, fate_reason))
-            if state in AGAIN and active:
+            if state in UNFINISHED and active:
                 state, reason = MISSING, fate_reason
-            if state in (MISSING, *FAILED, *AGAIN):
+            if state in (MISSING, *FINAL, *UNFINISHED):
                 missing_cells.append(MissingCell(launch, cell, state, reason))
     return missing_cells
 
@@ -265,7 +265,7 @@ def _outcomes(marks: Iterable[Row]) -> dict[tuple[str, CellKey], tuple[str, str]
     outcome_of: dict[tuple[str, CellKey], tuple[str, str]] = {}
     for mark in sorted(marks, key=lambda mark: int(mark["attempt"])):
         cell = mark["launch"], key_of(mark)
-        if cell not in outcome_of or outcome_of[cell][0] in AGAIN:
+        if cell not in outcome_of or outcome_of[cell][0] in UNFINISHED:
             reason = mark["reason"] or (f"{mark['wrong']} wrong elements" if mark["wrong"] else "")
             outcome_of[cell] = mark["state"], reason
     return outcome_of

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from ..evaluation.missing import FAILED, MissingCell, group_missing
+from ..evaluation.missing import FINAL, MissingCell, group_missing
 from ..runs.folder import CellKey, RunFolder, key_of
 from ..runs.plan import Launch, Plan
 from ..runs.rows import Row, RunError
@@ -247,7 +247,7 @@ def _skipped_cells(run: SweepRun) -> int:
 
 def _next_commands(overview: Overview, missing: Sequence[Sequence[MissingCell]]) -> list[str]:
     """The one command that measures the missing cells; none if another attempt cannot help."""
-    runs = [run for run, cells in zip(overview.runs, missing) if any(cell.state not in FAILED for cell in cells)]
+    runs = [run for run, cells in zip(overview.runs, missing) if any(cell.state not in FINAL for cell in cells)]
     if active := overview.active():
         jobs = ", ".join(task.id for task in active)
         return [f"still queued or running: job {jobs}; run collect again after it has ended"]

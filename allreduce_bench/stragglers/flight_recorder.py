@@ -19,13 +19,12 @@ from typing import Any, NamedTuple
 from ..importers.lines import document_of, dtype_of, itemsize_of, text_of, whole_of
 from ..importers.row import LogError
 from ..units import MAX_RANKS
-from .kineto import SYMMETRIC, meeting_of
+from .kineto import GLOO, SYMMETRIC, meeting_of
 from .progress import NO_RECORD, Count, Held, Missing, Progress, Unlike
 
 TITLE = "flight-recorder"
 DEFAULT_GROUP = "default_pg"
 STARTED, COMPLETED = "started", "completed"  # of `state`; `scheduled` is entered by the host alone
-GLOO = "gloo:"
 MOST_HELD = 5  # calls that are told of each kind of oddity
 AS_JSON = """python -c "import json, pickle, sys; json.dump(pickle.load(open(sys.argv[1], 'rb')), sys.stdout)" """
 NUMBER_OF_RANK = re.compile(r"(\d{1,7})(?:\.\w+)*$", re.ASCII)

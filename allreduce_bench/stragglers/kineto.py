@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..importers.common_ends import aligned_by_common_end
+from ..importers.inspector import MOST_CLAIMED
 from ..importers.lines import LARGEST, NAME_LETTERS, US, document_of, listed, printable, shown, text_of, whole_of
 from ..importers.row import LogError, LogNote, LogWarning
 from ..units import MAX_RANKS, format_ranges, format_time, in_ranks
@@ -56,7 +57,6 @@ ONLY_KERNELS = (
     " to be late; record ProfilerActivity.CPU too"
 )
 NO_CALL = "no collective call that all ranks meet in; record steps with their all-reduces"
-MOST_CLAIMED = 10**6  # ranks without a file times calls
 
 Key = tuple[int, int]  # number of a call, and which of several of that number
 

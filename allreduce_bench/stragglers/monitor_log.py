@@ -12,8 +12,8 @@ from ..importers.lines import LogLine, dropped, lines_of, printable
 from ..importers.row import LogError, LogNote, LogWarning
 from ..units import MAX_RANKS
 from .arrivals import Arrivals
+from .monitor.observer import SCHEMA
 
-SCHEMA = "allreduce-bench-steps-1"
 LONGEST_S = 1e6  # of a step, or of a lateness: 11 days
 MOST_CLAIMED = 10**7  # ranks times steps of which a file says nothing but their number
 

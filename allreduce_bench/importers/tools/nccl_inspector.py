@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...runs.cell import NATIVE
 from ..importer import Importer
 from ..inspector import (
     ALLREDUCE,
@@ -25,7 +26,7 @@ from ..inspector import (
     stamps_of_calls,
 )
 from ..lines import Log
-from ..row import NATIVE, Asked, Imported
+from ..row import Asked, Imported
 
 
 def read(log: Log, asked: Asked) -> list[Imported]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ...runs.cell import IMPORTED
 from ...units import MAX_RANKS
 from ..importer import Importer
 from ..lines import (
@@ -28,7 +29,7 @@ from ..lines import (
     shown,
     whole,
 )
-from ..row import OTHER, Asked, Imported, LogError, LogUnread
+from ..row import Asked, Imported, LogError, LogUnread
 
 TOOL = "PICO"
 NAME = re.compile(r"([0-9]{1,15})_(.+)_([^_]+)\.csv", re.ASCII)
@@ -126,7 +127,7 @@ def _row_of_file(path: Path, test: dict[str, str]) -> Imported:
         tool=TOOL,
         launch=_launch(path, test),
         algorithm=printable(match[2]),
-        executor=OTHER,
+        executor=IMPORTED,
         dtype=dtype,
         op=op_of(test.get("MPI_Op", "")),
         count=count,

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ...runs.cell import IMPORTED, NATIVE
 from ...runs.schema import CACHES, STATES
 from ..columns import MEASURES, LogColumn, are_columns, measure_without_unit, recognised_columns
 from ..importer import Importer
@@ -28,7 +29,7 @@ from ..lines import (
     timed,
     whole,
 )
-from ..row import NATIVE, OTHER, Asked, Imported, LogError, LogWarning
+from ..row import Asked, Imported, LogError, LogWarning
 
 TOOL = "CSV"
 SUMMARY = {"executor", "time_definition"}  # columns that only a CSV of our own has together
@@ -163,7 +164,7 @@ def _imported_row(file: str, number: int, fields: dict[str, str], table: Table, 
         launch=text("launch") or file,
         nbytes=nbytes,
         algorithm=algorithm,
-        executor=text("executor") or (NATIVE if algorithm.split(":")[0] == NATIVE else OTHER),
+        executor=text("executor") or (NATIVE if algorithm.split(":")[0] == NATIVE else IMPORTED),
         ranks=ranks,
         nodes=nodes,
         dtype=dtype,

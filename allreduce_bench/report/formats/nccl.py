@@ -11,6 +11,7 @@ comment lines before it. A reader of a single table takes the last one: name one
 
 from ...evaluation.summary_row import SummaryRow, time_of
 from ...runs.plan import Plan
+from ...runs.schema import FAILED
 from .result import Result, ResultTable, tables
 
 TYPES = {"float32": "float", "float64": "double", "int32": "int32", "int64": "int64"}  # the names of nccl-tests
@@ -21,7 +22,6 @@ HEADER = (
     f"#{'size':>11}{'count':>14}{'type':>10}{'redop':>8}{'root':>8}" + "     time   algbw   busbw #wrong" * 2,
     f"#{'(B)':>11}{'(elements)':>14}{'(us)':>35}  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)       ",
 )
-FAILED = ("wrong", "refused", "hung")
 
 
 def nccl(result: Result) -> str:

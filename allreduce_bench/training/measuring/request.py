@@ -4,10 +4,11 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ...runs.cell import NATIVE
 from ...runs.schema import NO_GROUPS
 
 # Algorithm and operation
-NATIVE, AVERAGE = "native", "avg"
+AVERAGE = "avg"
 
 # Actions that do not compute
 BUCKET, TENSOR = "bucket", "tensor"
