@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..stats import CONFIDENCE, geometric_mean, hull, median
+from ..stats import CONFIDENCE, geometric_mean, hull
 from .cell_times import MIN_LAUNCHES
 
 DRAWS = 2000  # of launches

@@ -40,7 +40,7 @@ from . import (
     table,
 )
 from .memory import PAGES, Allocate, page_of
-from .pipeline import pipelined
+from .pipeline import pipelined_program
 from .program import Program, exchanges
 from .program import floor as floor_program
 
@@ -88,7 +88,7 @@ def compiled_pipelined(
 
     The rest is as of `pipelined`. Raises Unsupported.
     """
-    program = pipelined(steps, sendbuf.size, window, page_of(sendbuf.dtype))
+    program = pipelined_program(steps, sendbuf.size, window, page_of(sendbuf.dtype))
     return prepare(program, sendbuf, recvbuf, comm, op, scratch)
 
 

@@ -42,7 +42,7 @@ class _Order(NamedTuple):
     readers: list[int]  # the sends, up to its own, that read what its receive overwrites
 
 
-def pipelined(steps: Sequence[Step], count: int, window: int, page: int = 1) -> Program:
+def pipelined_program(steps: Sequence[Step], count: int, window: int, page: int = 1) -> Program:
     """`steps` of a vector of `count` elements with up to `window` messages of each direction posted ahead.
 
     `steps` are cut already. The scratch holds at most `window` messages, each in a slot of whole pages; `page` as of

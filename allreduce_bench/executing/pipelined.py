@@ -13,7 +13,7 @@ from ..schedule import Step
 from ..watching.whereabouts import Partners, stepping
 from . import TAG, Binding, Prepared, division
 from .memory import PAGES, Allocate, page_of
-from .pipeline import pipelined as pipelined_program
+from .pipeline import pipelined_program
 from .program import Operation, PostReceive, PostSend, Wait
 
 Call = Callable[[], object]

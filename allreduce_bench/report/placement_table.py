@@ -12,7 +12,6 @@ from .grid import MARK
 from .verdict_sentence import printed_factor
 
 LEGEND = "time in us where vectors lie in another way; x: its ratio to the time above, whose vectors lie so: {}"
-UNCLEAR = "unclear"
 
 
 def placement_lines(rows: Sequence[SummaryRow], screen: Screen = UNBOUNDED) -> list[str]:

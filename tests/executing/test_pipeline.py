@@ -10,7 +10,7 @@ from player import play
 from random_schedules import all_reduces
 
 from allreduce_bench.algorithms import builtin
-from allreduce_bench.executing.pipeline import pipelined
+from allreduce_bench.executing.pipeline import pipelined_program
 from allreduce_bench.executing.program import OUTPUT, SCRATCH, Copy, PostReceive, PostSend, Program, Wait, exchanges
 from allreduce_bench.schedule import Schedule
 from allreduce_bench.schedule.cut import cut, cut_schedules
@@ -45,7 +45,7 @@ def test_every_algorithm_gives_the_bits_of_blocking_exchanges(name, size):
         whole = ALGORITHMS[name].schedules(size, Topology.one_node(size), count, segment)
         expected = bits(play([exchanges(steps, count) for steps in whole], inputs))
         for window in (1, 2, 5):
-            programs = [pipelined(steps, count, window) for steps in steps_of(name, size, count, segment)]
+            programs = [pipelined_program(steps, count, window) for steps in steps_of(name, size, count, segment)]
             assert bits(play(programs, inputs)) == expected, (count, segment, window)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from allreduce_bench.stragglers.localise import Lateness
-from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
+from synthetic_arrivals import Slow, synthetic_arrivals
 from allreduce_bench.stragglers.verdict import attribution, lasting_differences
 
 

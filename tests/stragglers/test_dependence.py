@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from allreduce_bench.stragglers.noise import correlation_time, correlation_time_of_events
-from allreduce_bench.stragglers.synthetic import correlated
+from synthetic_arrivals import correlated
 
 
 def noise(lag1, steps=300, units=64, seed=1):

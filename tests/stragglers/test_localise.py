@@ -3,7 +3,7 @@
 import numpy as np
 
 from allreduce_bench.stragglers.localise import NODE, localise
-from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
+from synthetic_arrivals import Slow, synthetic_arrivals
 
 
 def late(ranks, slow, node_of):

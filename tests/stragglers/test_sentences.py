@@ -18,7 +18,7 @@ from allreduce_bench.stragglers.sentences import (
     since_words,
     verdict_sentences,
 )
-from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
+from synthetic_arrivals import Slow, synthetic_arrivals
 
 
 def test_a_slow_rank_is_named_with_its_price():

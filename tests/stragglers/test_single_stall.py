@@ -2,7 +2,7 @@
 
 import pytest
 
-from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
+from synthetic_arrivals import Slow, synthetic_arrivals
 from allreduce_bench.stragglers.verdict import job_of, single_stall
 
 
