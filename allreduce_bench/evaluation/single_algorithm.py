@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ..units import as_printed, format_size, significant
-from .competitors import tables
+from .cell_times import tables
 from .spread import NEGLIGIBLE
 from .summary_row import SummaryRow, competitor_of, time_of
 

@@ -1,20 +1,84 @@
-"""The kernel: runs a table of rows and times it, in machine code that numba makes, without the interpreter.
+"""The MPI functions of this process for compiled code, which calls them by their names.
 
-Sums and products, and the greatest and least integers, are loops of its own: over 2^20 float32 MPICH 5.0.2's
-MPI_Reduce_local takes twice as long. The greatest and least floats are left to MPI_Reduce_local, since libraries differ
-in what they make of zeros of both signs and of what is no number. 16-bit elements: see `sixteen_bits`.
+Their addresses are those that mpi4py uses itself, found through its own module, whatever library that was linked with.
+Compiled code that is kept names functions, not addresses, so that a later process may use it. Handles are pointers in
+Open MPI and integers in MPICH and Intel MPI: the type of the array of them is part of what numba keys its cache by.
 """
 
+import ctypes
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import llvmlite.binding
 import numpy as np
+from mpi4py import MPI
 from numba import carray, njit, types
+from numba.core.typing import signature
 from numba.extending import intrinsic, overload
 
+from . import Unsupported
 from . import sixteen_bits as bits16
-from . import symbols as mpi
 from .program import INPUT, OUTPUT
 from .table import COPY, DIVIDE, EXCHANGE, POST_RECEIVE, POST_SEND, REDUCE, WAIT, Row
+
+HANDLE_NBYTES = {MPI._sizeof(kind) for kind in (MPI.Comm, MPI.Datatype, MPI.Op, MPI.Request)}
+KNOWN_NBYTES = ({4}, {8})  # all handles of a library are alike: integers of 32 bits, or pointers
+HANDLE = np.dtype("i4" if max(HANDLE_NBYTES) == 4 else "i8")
+
+_INT, _POINTER, _HANDLE = types.int32, types.uintp, types.int32 if HANDLE.itemsize == 4 else types.int64
+_END = (_POINTER, _INT, _HANDLE, _INT, _INT)  # one end of a message: buffer, count, datatype, partner, tag
+SIGNATURES = {
+    "MPI_Sendrecv": (*_END, *_END, _HANDLE, _POINTER),
+    "MPI_Irecv": (*_END, _HANDLE, _POINTER),
+    "MPI_Isend": (*_END, _HANDLE, _POINTER),
+    "MPI_Wait": (_POINTER, _POINTER),
+    "MPI_Allreduce": (_POINTER, _POINTER, _INT, _HANDLE, _HANDLE, _HANDLE),
+    "MPI_Reduce_local": (_POINTER, _POINTER, _INT, _HANDLE, _HANDLE),
+    "MPI_Barrier": (_HANDLE,),
+    "MPI_Bcast": (_POINTER, _INT, _HANDLE, _INT, _HANDLE),
+}
+
+
+def load_symbols(**instead: str) -> None:
+    """Tell the linker where this process has its MPI functions. Raises Unsupported.
+
+    `instead` names functions that take the place of others, as MPI_Isend="MPI_Issend".
+    """
+    if HANDLE_NBYTES not in KNOWN_NBYTES:
+        found = ", ".join(map(str, sorted(HANDLE_NBYTES)))
+        raise Unsupported(f"compiled code cannot call this MPI library: handles of {found} bytes, expected 4 or 8")
+    module = ctypes.CDLL(MPI.__file__)  # loaded already; the search goes on in what it was linked with
+    for name in SIGNATURES:
+        try:
+            function = getattr(module, instead.get(name, name))
+        except AttributeError as error:
+            raise Unsupported(f"compiled code cannot call this MPI library: {error}") from None
+        llvmlite.binding.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
+
+
+def handle_of(handle: MPI.Comm | MPI.Datatype | MPI.Op | MPI.Request) -> int:
+    """What C calls an MPI object."""
+    kind = ctypes.c_int32 if HANDLE.itemsize == 4 else ctypes.c_int64
+    return kind.from_address(MPI._addressof(handle)).value
+
+
+def _function(name: str) -> Callable[..., Any]:
+    return types.ExternalFunction(name, signature(_INT, *SIGNATURES[name]))
+
+
+sendrecv, irecv, isend, wait = (_function(f"MPI_{name}") for name in ("Sendrecv", "Irecv", "Isend", "Wait"))
+allreduce, reduce_local = _function("MPI_Allreduce"), _function("MPI_Reduce_local")
+barrier, bcast = _function("MPI_Barrier"), _function("MPI_Bcast")
+clock_gettime: Callable[..., Any] = types.ExternalFunction("clock_gettime", signature(_INT, _INT, _POINTER))
+memcpy: Callable[..., Any] = types.ExternalFunction("memcpy", signature(_POINTER, _POINTER, _POINTER, types.uintp))
+
+
+# The kernel: runs a table of rows and times it, in machine code that numba makes, without the interpreter.
+#
+# Sums and products, and the greatest and least integers, are loops of its own: over 2^20 float32 MPICH 5.0.2's
+# MPI_Reduce_local takes twice as long. The greatest and least floats are left to MPI_Reduce_local, since libraries
+# differ in what they make of zeros of both signs and of what is no number. 16-bit elements: see `sixteen_bits`.
+
 
 BY_LIBRARY, SUM, PROD, MAX, MIN = range(5)  # how to reduce; BY_LIBRARY: MPI_Reduce_local
 CALL, ROW = range(2)  # counters: the call, and the row in it
@@ -24,7 +88,7 @@ SLACK, ORIGIN, READING, RATE = range(4)  # see `_begin`
 CLOCK_MONOTONIC = 1  # of Linux: what perf_counter reads
 LOOKS = 10_000_000  # at a clock that stands still: less than a second
 TAG = 0
-REQUEST_NBYTES = mpi.HANDLE.itemsize
+REQUEST_NBYTES = HANDLE.itemsize
 COLUMNS = len(Row._fields)
 KIND, DEST, BUFFER, OFFSET, LENGTH, SOURCE, INTO, INTO_OFFSET, INTO_LENGTH, REQUEST, STEP = range(COLUMNS)
 
@@ -168,16 +232,16 @@ def _message(row, out, into, bound):
     comm, datatype, kind, sent, received = bound.comm, bound.datatype, row[KIND], row[LENGTH], row[INTO_LENGTH]
     dest, source, request = row[DEST], row[SOURCE], bound.requests + row[REQUEST] * REQUEST_NBYTES
     if kind == EXCHANGE:
-        return mpi.sendrecv(out, sent, datatype, dest, TAG, into, received, datatype, source, TAG, comm, bound.status)
+        return sendrecv(out, sent, datatype, dest, TAG, into, received, datatype, source, TAG, comm, bound.status)
     if kind == POST_RECEIVE:
-        return mpi.irecv(into, received, datatype, source, TAG, comm, request)
+        return irecv(into, received, datatype, source, TAG, comm, request)
     if kind == POST_SEND:
-        return mpi.isend(out, sent, datatype, dest, TAG, comm, request)
+        return isend(out, sent, datatype, dest, TAG, comm, request)
     if kind == WAIT:
-        return mpi.wait(request, bound.status)
+        return wait(request, bound.status)
     if kind == REDUCE:
-        return mpi.reduce_local(out, into, sent, datatype, bound.op)
-    return mpi.allreduce(out, into, sent, datatype, bound.op, comm)
+        return reduce_local(out, into, sent, datatype, bound.op)
+    return allreduce(out, into, sent, datatype, bound.op, comm)
 
 
 @njit(error_model="numpy")
@@ -204,7 +268,7 @@ def _run(bound):
             nbytes = bound.element_nbytes
             out, inward = buffers[buffer] + offset * nbytes, buffers[into] + into_offset * nbytes
             if kind == COPY:
-                mpi.memcpy(inward, out, count * nbytes)
+                memcpy(inward, out, count * nbytes)
             else:
                 code = _message(row, out, inward, bound)
                 if code:
@@ -243,12 +307,12 @@ def _change(bound, changes, call):
     next_at = _int64s(changes.next_at + 8 * call * lines, lines)
     next_source = _int64s(changes.next_source + 8 * call * lines, lines)
     for line in range(lines):
-        mpi.memcpy(vector + at[line] * nbytes, changes.kept + line * line_nbytes, line_nbytes)
+        memcpy(vector + at[line] * nbytes, changes.kept + line * line_nbytes, line_nbytes)
     for line in range(lines):
         at[line], source[line] = next_at[line], next_source[line]
         address = vector + at[line] * nbytes
-        mpi.memcpy(changes.kept + line * line_nbytes, address, line_nbytes)
-        mpi.memcpy(address, changes.operand + source[line] * nbytes, line_nbytes)
+        memcpy(changes.kept + line * line_nbytes, address, line_nbytes)
+        memcpy(address, changes.operand + source[line] * nbytes, line_nbytes)
 
 
 @njit
@@ -266,7 +330,7 @@ def _look(bound, changes):
 @njit
 def _now(bound):
     """What perf_counter reads, in seconds."""
-    mpi.clock_gettime(CLOCK_MONOTONIC, bound.timespec)
+    clock_gettime(CLOCK_MONOTONIC, bound.timespec)
     read = _int64s(bound.timespec, 2)
     return (read[0] * 1_000_000_000 + read[1]) / 1e9
 
@@ -280,13 +344,13 @@ def _begin(bound, start):
     """
     if start.kind == NO_START:
         return True
-    mpi.barrier(start.comm)
+    barrier(start.comm)
     if start.kind == BARRIER:
         return True
     line, named = _float64s(start.line, 4), _float64s(start.named, 1)
     if start.leads:
         named[0] = _now(bound) + line[SLACK]
-    mpi.bcast(start.named, 1, start.double, 0, start.comm)
+    bcast(start.named, 1, start.double, 0, start.comm)
     reading = line[READING] + (named[0] - line[ORIGIN]) * line[RATE]
     if line[RATE] == 0 or _now(bound) >= reading:
         return False
@@ -319,7 +383,7 @@ def loop(bound, start, changes_address, stamps_address, calls):
         if changes_address:
             changes = _changes_at(changes_address)
             if changes.wait:
-                mpi.barrier(start.comm)
+                barrier(start.comm)
             if _int64s(changes.looks, calls)[call]:
                 _look(bound, changes)
     counters[ROW] = OUTSIDE

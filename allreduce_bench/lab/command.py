@@ -7,9 +7,8 @@ import click
 
 from ..cli.sections import examples
 from ..cli.types import RATES, OneLineError, errors_in_one_line, talk
-from ..machine.virtual_hosts import describe
-from .enter import DEFAULT_RATE, enter_lab, refuse_lab_in_lab, shell_in_lab
-from .lab import MOST_HOSTS, lab_around, rates_of_hosts
+from ..machine.node import describe
+from .lab import DEFAULT_RATE, MOST_HOSTS, enter_lab, lab_around, rates_of_hosts, refuse_lab_in_lab, shell_in_lab
 
 COMMANDS = ("run", "workload", "health", "doctor", "exec")  # that look at hosts
 

@@ -7,12 +7,11 @@ import sys
 from typing import NamedTuple
 
 from ..cli.types import OneLineError
-from ..machine.virtual_hosts import bucket_nbytes
+from ..machine.node import bucket_nbytes
 from ..measuring.startup import thread_level
 from ..runs.start import Start
 from ..units import format_time
-from .enter import with_lab
-from .room import PAYLOAD_SHARE
+from .lab import PAYLOAD_SHARE, with_lab
 
 PATIENCE_S = 120.0
 

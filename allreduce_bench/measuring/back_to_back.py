@@ -12,8 +12,7 @@ from ..units import format_time
 from ..watching.whereabouts import doing
 from .budget import BATCH_S
 from .calls import TimedLoop, timed
-from .clock import Clock
-from .sync import Barrier
+from .sync import Barrier, Clock
 
 LEAST = 0.25  # of the time that a rank spends in a call alone: warmer caches explain no more
 AGAIN, SINGLE = 4, 200  # times, and calls each, that a loop is timed again before it is called impossible

@@ -17,8 +17,7 @@ from ..runs.schema import time_definition
 from ..units import format_ranges
 from ..watching.whereabouts import doing
 from .budget import Sample
-from .clock import ClockLine
-from .sync import Barrier, Sync
+from .sync import Barrier, ClockLine, Sync
 
 ODD, ODD_SCORE = 1.25, 6.0  # a ratio of times, and standard deviations: chance goes beyond them once in 10^8 cells
 Turn = Callable[[], Callable[[], object]]  # gives the call to time

@@ -12,12 +12,10 @@ from typing import NamedTuple
 from ..algorithms import builtin
 from ..runs.plan import DEFAULT_SEGMENT_NBYTES
 from ..schedule import elements
-from ..schedule.algorithm import Algorithm, AlgorithmError
-from ..schedule.topology import Topology
+from ..schedule.algorithm import Algorithm, AlgorithmError, Topology
 from ..units import unknown_word
-from .bounds import Bounds, bounds
 from .machine import Machine, MachineError
-from .model import UNKNOWN, Model, ModelPart, Prediction, bytes_between_s, seconds, worst
+from .model import UNKNOWN, Bounds, Model, ModelPart, Prediction, bounds, bytes_between_s, seconds, worst
 from .native.known import known_as
 from .terms import Terms, terms
 

@@ -19,8 +19,7 @@ from ..units import format_rate, format_size, unknown_word
 if TYPE_CHECKING:
     from .cost import Costs, Timed
     from .result import Result
-    from .step import Setup
-    from .tensor_parallel import Divided
+    from .step import Divided, Setup
     from .tensors import Model
 
 # Defaults and limits
@@ -360,7 +359,7 @@ def divided_by(options: dict[str, Any], model: "Model") -> "Divided":
 
     Raises OneLineError, ModelError, ValueError: the groups do not fit.
     """
-    from .tensor_parallel import divide
+    from .step import divide
 
     ranks = _group_ranks(options)
     return divide(model, options["groups"], ranks, options["batch"], options["ready_by"], options["scale"])

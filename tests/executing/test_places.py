@@ -10,8 +10,8 @@ from allreduce_bench.executing.pipeline import pipelined
 from allreduce_bench.executing.places import begins_by_dest, close_copies, close_messages, ends_of, is_close
 from allreduce_bench.executing.program import OUTPUT, Copy, Exchange, Program, View, exchanges
 from allreduce_bench.executing.table import operations_of, table_of
+from allreduce_bench.schedule.algorithm import Topology
 from allreduce_bench.schedule.cut import cut
-from allreduce_bench.schedule.topology import Topology
 
 ALGORITHMS = builtin()
 PAGE = page_of(np.dtype("float32"))

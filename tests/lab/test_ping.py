@@ -5,11 +5,10 @@ from interpreters import in_turn, interpreters
 from measured_runs import bench
 
 from allreduce_bench.cli.types import OneLineError
-from allreduce_bench.lab.lab import Lab
+from allreduce_bench.lab.lab import Lab, why_no_lab
 from allreduce_bench.lab.ping import Ping, ping, ping_sentence
-from allreduce_bench.lab.room import why_no_lab
 from allreduce_bench.launching.launcher import Launcher
-from allreduce_bench.machine.virtual_hosts import bucket_nbytes
+from allreduce_bench.machine.node import bucket_nbytes
 
 
 def test_the_sentence_has_latency_rate_and_share():

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from synthetic_arrivals import Slow, synthetic_arrivals
 
 

@@ -107,7 +107,7 @@ def test_outside_of_everything_it_says_so():
 
 
 def test_a_call_that_waits_for_a_message_has_the_step_and_the_partner_of_that():
-    from allreduce_bench.executing.pipelined import _in_turn
+    from allreduce_bench.executing.pipeline import _in_turn
     from allreduce_bench.watching.whereabouts import Partners
 
     seen = []

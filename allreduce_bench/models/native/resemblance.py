@@ -22,12 +22,12 @@ import numpy as np
 import pandas as pd
 
 from ...algorithms import builtin
-from ...evaluation.competitors import competing
+from ...evaluation.cell_times import competing
 from ...evaluation.summary_row import SummaryRow, time_of
 from ...runs.cell import COMPILED, NATIVE
 from ...stats import median
 from ...units import format_size, in_ranks
-from ..description import preferred_cache
+from ..listing import preferred_cache
 from ..terms import terms
 from .known import known_as
 

@@ -3,7 +3,7 @@
 import pytest
 from native_rows import SIZES, linear, native_row, rows_of_two
 
-from allreduce_bench.evaluation.competitors import competing
+from allreduce_bench.evaluation.cell_times import competing
 from allreduce_bench.models.native.comparison import (
     GUIDELINES,
     MADE,

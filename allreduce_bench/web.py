@@ -68,3 +68,8 @@ def without_controls(value: object) -> object:
 def _hashes(texts: Sequence[str]) -> str:
     hashes = (b64encode(sha256(text.encode()).digest()).decode() for text in texts)
     return " ".join(f"'sha256-{one}'" for one in hashes) or "'none'"
+
+
+# What every page of HTML shares: colours on light and dark paper, print, and a policy that runs no code but its own.
+#
+# In: nothing. Out: CSS, a policy, data that is safe inside a script. Its files are package data beside this one.
