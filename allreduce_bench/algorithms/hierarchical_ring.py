@@ -26,7 +26,6 @@ from collections.abc import Iterator, Sequence
 from allreduce_bench.schedule import Step, longest_block, split
 from allreduce_bench.schedule.algorithm import Cost, Hops, Topology, algorithm
 
-
 # The two phases of a ring among any members, for algorithms composed of rings.
 #
 # Member number `place` starts by sending block place-1, so that it owns block `place` after the reduce-scatter. That

@@ -12,10 +12,9 @@ import pandas as pd
 
 from ..models.points import TYPES
 from ..wings import offered
-from .importer import Importer
 from .lines import Log, digest_of, dtype_of, itemsize_of, lines_of, listed, op_of, printable, read_text, shown
 from .row import NATIVE, NOTHING, OTHER, Asked, Imported, LogError, LogUnread, LogWarning
-from .tools import importers, tidy
+from .tools import Importer, importers, tidy
 from .tools.nccl_inspector import is_of_inspector
 from .tools.tidy import warn_of_ignored
 

@@ -14,9 +14,9 @@ from ..runs.plan import DEFAULT_SEGMENT_NBYTES
 from ..schedule import elements
 from ..schedule.algorithm import Algorithm, AlgorithmError, Topology
 from ..units import unknown_word
+from .known_algorithms import known_as
 from .machine import Machine, MachineError
 from .model import UNKNOWN, Bounds, Model, ModelPart, Prediction, bounds, bytes_between_s, seconds, worst
-from .native.known import known_as
 from .terms import Terms, terms
 
 # limits

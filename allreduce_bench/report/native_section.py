@@ -8,7 +8,7 @@ import pandas as pd
 from ..evaluation.cell_times import competing, mockups
 from ..evaluation.grade import GOOD, MOST_FACTOR
 from ..evaluation.summary_row import SummaryRow
-from ..models.native.comparison import (
+from ..models.guidelines import (
     GUIDELINES,
     RIVAL,
     NativeComparison,
@@ -18,7 +18,7 @@ from ..models.native.comparison import (
     rivals_sentence,
     slower_lines,
 )
-from ..models.native.resemblance import NoResemblance, resemblance_frame, resemblance_sentences, resemblances_of
+from ..models.resemblance import NoResemblance, resemblance_frame, resemblance_sentences, resemblances_of
 from ..runs.cell import MOCKUPS, NATIVE
 from ..runs.plan import Plan
 from ..tables import UNBOUNDED, Column, Field, Screen, fitted, wrapped

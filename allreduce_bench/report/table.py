@@ -47,7 +47,7 @@ def _guideline_lines(rows: Sequence[SummaryRow], rows_of_table: Sequence[Summary
     """Native against mock-ups of it, where any were measured; what is violated is asked of all rows together."""
     if not mockups(rows_of_table):
         return []
-    from ..models.native.comparison import comparisons  # late, both: few runs have mock-ups
+    from ..models.guidelines import comparisons  # late, both: few runs have mock-ups
     from .native_section import guideline_lines
 
     return [*guideline_lines(rows_of_table, comparisons(rows), screen), ""]

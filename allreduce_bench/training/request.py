@@ -134,7 +134,7 @@ def request_of(options: dict[str, Any], only_buckets: bool) -> Request:
 
 def _model(options: dict[str, Any]) -> "Model":
     from .architectures import known_model
-    from .shape_file import read_shapes
+    from .input_files import read_shapes
 
     if options["shapes"]:
         return read_shapes(options["shapes"])
@@ -199,8 +199,8 @@ def _of_model(asked: dict[str, Any], setup: "Setup", sourced: SourcedCosts, rank
 
 def _of_calls(options: dict[str, Any], sourced: SourcedCosts, ranks: Sequence[int]) -> "Result":
     """The recorded calls on each number of ranks."""
-    from .call_file import read_calls, replayed
     from .cost import any_lower_bound, choose, doubts_of
+    from .input_files import read_calls, replayed
     from .result import Result
     from .step import Outcome
 

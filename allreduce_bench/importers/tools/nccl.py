@@ -10,7 +10,6 @@ from math import ceil, floor, inf
 from typing import Any, NamedTuple
 
 from ...units import MAX_RANKS
-from ..importer import Importer
 from ..lines import (
     US,
     Log,
@@ -29,6 +28,7 @@ from ..lines import (
     wrong_elements,
 )
 from ..row import Asked, Imported, LogError, LogWarning
+from . import Importer
 
 TOOL = "nccl-tests"
 

@@ -26,9 +26,9 @@ import numpy as np
 from ...runs.schema import STAMPS
 from ...units import MAX_RANKS, format_ranges, in_ranks
 from ..common_ends import aligned_by_common_end
-from ..importer import Importer
 from ..lines import LARGEST, US, Log, LogLine, dropped, lines_of, listed, printable, read_text, shown
 from ..row import NATIVE, Asked, Imported, LogError, LogWarning
+from . import Importer
 
 # words
 TITLE = "NCCL Inspector"

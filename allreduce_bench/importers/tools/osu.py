@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ...units import MAX_RANKS
-from ..importer import Importer
 from ..lines import (
     US,
     Log,
@@ -24,6 +23,7 @@ from ..lines import (
     whole,
 )
 from ..row import Asked, Imported, LogError
+from . import Importer
 
 
 class FluxJob(NamedTuple):

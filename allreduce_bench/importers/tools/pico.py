@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from ...units import MAX_RANKS
-from ..importer import Importer
 from ..lines import (
     Log,
     LogLine,
@@ -29,6 +28,7 @@ from ..lines import (
     whole,
 )
 from ..row import OTHER, Asked, Imported, LogError, LogUnread
+from . import Importer
 
 TOOL = "PICO"
 NAME = re.compile(r"([0-9]{1,15})_(.+)_([^_]+)\.csv", re.ASCII)

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...runs.schema import CACHES, STATES
-from ..importer import Importer
 from ..lines import (
     Log,
     dtype_of,
@@ -24,6 +23,7 @@ from ..lines import (
     whole,
 )
 from ..row import NATIVE, OTHER, Asked, Imported, LogError, LogWarning
+from . import Importer
 
 SECONDS = {"ns": 1e-9, "us": 1e-6, "usec": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0}
 RATES = {"bytes_per_s": 1.0, "B/s": 1.0, "MBps": 1e6, "MB/s": 1e6, "GBps": 1e9, "GB/s": 1e9, "Gbps": 1e9 / 8}
