@@ -154,7 +154,7 @@ def cache_folder() -> Path:
     Other sources have another folder: numba looks at one of them only.
     """
     here = Path(__file__).parent
-    sources = b"".join(Path(module.__file__ or "").read_bytes() for module in (kernel, kernel, kernel, table))
+    sources = b"".join(Path(module.__file__ or "").read_bytes() for module in (kernel, table))
     user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / CACHE
     for place in (here / "__pycache__", user):
         with suppress(OSError):

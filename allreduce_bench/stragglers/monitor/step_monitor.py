@@ -23,7 +23,8 @@ from . import output
 from .blocks import HEAD, START, Block, CommonClock, block_of, empty_row, error_of_two
 from .observer import Job, Observer
 from .output import say
-from .transport import Gathering, StepMonitorError, Transport, transport_of
+from .transport import Gathering, StepMonitorError, Transport
+from .transport_of_comm import transport_of
 from .watchdog import Progress, watchdog_of
 
 # Blocks where the user does not say their steps: as many steps as take so long

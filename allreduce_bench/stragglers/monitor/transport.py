@@ -1,7 +1,6 @@
 """What StepMonitor needs from whatever carries messages between the ranks."""
 
-import os
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -43,77 +42,3 @@ class Transport(Protocol):
 
     def free(self) -> None:
         """Give back what was made for the monitor; only after all that was begun has ended, on all ranks."""
-
-
-# Which transport a program has: that of its communicator. Neither mpi4py nor torch is loaded for the other one
-
-
-class OwnRow(NamedTuple):
-    """The row of the only rank."""
-
-    row: np.ndarray
-
-    def is_done(self) -> bool:
-        """At once."""
-        return True
-
-    def rows(self) -> np.ndarray:
-        """Float64 [1, value]."""
-        return self.row[None]
-
-
-class Alone:
-    """The transport of one process that torchrun did not start: the times of its steps are kept, nobody is late."""
-
-    rank, size = 0, 1
-
-    def exchange(self, value: Any) -> list:
-        """The value of the only rank."""
-        return [value]
-
-    def send(self, values: np.ndarray, partner: int) -> None:
-        """There is nobody."""
-
-    def receive(self, values: np.ndarray, partner: int) -> None:
-        """There is nobody."""
-
-    def gather(self, row: np.ndarray) -> OwnRow:
-        """See `Transport`."""
-        return OwnRow(row)
-
-    def is_usable(self) -> bool:
-        """Always."""
-        return True
-
-    def free(self) -> None:
-        """Free nothing: nothing was made."""
-
-
-def transport_of(comm: Any) -> Transport:
-    """The carrier of a communicator of mpi4py, or of a process group of torch (None: the default one).
-
-    All ranks of it must call this. Raises StepMonitorError and TypeError, with one sentence.
-    """
-    origins = {base.__module__.partition(".")[0] for base in type(comm).__mro__}
-    if comm is None and _is_alone():
-        return Alone()
-    if comm is None or "torch" in origins:
-        from .torch_transport import TorchTransport
-
-        return TorchTransport(comm)
-    if "mpi4py" not in origins:
-        kind = type(comm).__name__
-        raise TypeError(f"StepMonitor: expected a communicator of mpi4py or a process group of torch, found {kind}")
-    from .mpi_transport import MpiTransport
-
-    return MpiTransport(comm)
-
-
-def _is_alone() -> bool:
-    """Return whether torch is there, no process group is, and nothing says that there will be other processes."""
-    try:
-        from torch import distributed
-    except ImportError:
-        return False
-    is_initialized = distributed.is_available() and distributed.is_initialized()
-    return not is_initialized and os.environ.get("WORLD_SIZE", "1") == "1"

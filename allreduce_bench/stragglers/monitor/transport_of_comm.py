@@ -1,0 +1,82 @@
+"""The transport that belongs to a program's communicator: over mpi4py, over torch, or of one process alone.
+
+Neither mpi4py nor torch is loaded for the other one.
+"""
+
+import os
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .transport import Transport
+
+
+class OwnRow(NamedTuple):
+    """The row of the only rank."""
+
+    row: np.ndarray
+
+    def is_done(self) -> bool:
+        """At once."""
+        return True
+
+    def rows(self) -> np.ndarray:
+        """Float64 [1, value]."""
+        return self.row[None]
+
+
+class Alone:
+    """The transport of one process that torchrun did not start: the times of its steps are kept, nobody is late."""
+
+    rank, size = 0, 1
+
+    def exchange(self, value: Any) -> list:
+        """The value of the only rank."""
+        return [value]
+
+    def send(self, values: np.ndarray, partner: int) -> None:
+        """There is nobody."""
+
+    def receive(self, values: np.ndarray, partner: int) -> None:
+        """There is nobody."""
+
+    def gather(self, row: np.ndarray) -> OwnRow:
+        """See `Transport`."""
+        return OwnRow(row)
+
+    def is_usable(self) -> bool:
+        """Always."""
+        return True
+
+    def free(self) -> None:
+        """Free nothing: nothing was made."""
+
+
+def transport_of(comm: Any) -> Transport:
+    """Return the transport of a communicator of mpi4py, or of a process group of torch (None: the default one).
+
+    All ranks of it must call this. Raises StepMonitorError and TypeError, with one sentence.
+    """
+    origins = {base.__module__.partition(".")[0] for base in type(comm).__mro__}
+    if comm is None and _is_alone():
+        return Alone()
+    if comm is None or "torch" in origins:
+        from .torch_transport import TorchTransport
+
+        return TorchTransport(comm)
+    if "mpi4py" not in origins:
+        kind = type(comm).__name__
+        raise TypeError(f"StepMonitor: expected a communicator of mpi4py or a process group of torch, found {kind}")
+    from .mpi_transport import MpiTransport
+
+    return MpiTransport(comm)
+
+
+def _is_alone() -> bool:
+    """Return whether torch is there, no process group is, and nothing says that there will be other processes."""
+    try:
+        from torch import distributed
+    except ImportError:
+        return False
+    is_initialized = distributed.is_available() and distributed.is_initialized()
+    return not is_initialized and os.environ.get("WORLD_SIZE", "1") == "1"
