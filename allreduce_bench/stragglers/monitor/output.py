@@ -225,7 +225,7 @@ def now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
 
 
-def say(sentence: str) -> None:
+def warn(sentence: str) -> None:
     """One line on stderr, in one write: those of other ranks stay apart."""
     with contextlib.suppress(OSError, ValueError):  # stderr is closed: nobody listens
         sys.stderr.write(f"StepMonitor: {sentence}\n")
@@ -296,7 +296,7 @@ def _tried(write: Callable[[Path, str], None], path: Path | None, text: str) -> 
     try:
         write(path, text)
     except OSError as error:
-        say(unwritten_sentence(path, error))
+        warn(unwritten_sentence(path, error))
         return None
     return path
 

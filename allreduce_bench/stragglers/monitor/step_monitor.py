@@ -22,7 +22,7 @@ from ...units import parse_duration
 from . import output
 from .blocks import HEAD, START, Block, CommonClock, block_of, empty_row, error_of_two
 from .observer import Job, Observer
-from .output import say
+from .output import warn
 from .transport import Gathering, StepMonitorError, Transport
 from .transport_of_comm import transport_of
 from .watchdog import Progress, watchdog_of
@@ -123,7 +123,7 @@ class StepMonitor:
         progress = self._progress
         if progress.is_ready and not self._is_twice_told:
             self._is_twice_told = True
-            say(output.twice_sentence(progress.steps, self._transport.rank))
+            warn(output.twice_sentence(progress.steps, self._transport.rank))
         if progress.steps and not progress.says_ready:
             raise StepMonitorError(
                 f"step {progress.steps}: ready() came, and not in earlier steps; call it in all or in none"
