@@ -20,7 +20,7 @@ from mpi4py import MPI
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.executing import CommonStart, Prepared, Unsupported, kernel, sendrecv
 from allreduce_bench.executing.compiled import native, prepare
-from allreduce_bench.executing.pipeline import pipelined
+from allreduce_bench.executing.pipeline import pipelined_program
 from allreduce_bench.executing.program import Exchange, Operation, PostReceive, PostSend, Program, Wait, exchanges
 from allreduce_bench.measuring.compiling import compile_in_turns
 from allreduce_bench.measuring.vectors import Check, exact_inputs, poison
@@ -108,13 +108,13 @@ def programs(name: str, comm: MPI.Comm, topology: Topology, count: int, segment:
     yield "compiled in two ranges", exchanges(in_two_ranges(steps), count)
     window = WINDOWS[count % len(WINDOWS)]
     if algorithm.segmented:
-        yield f"compiled-pipelined, window {window}", pipelined(steps, count, window)
+        yield f"compiled-pipelined, window {window}", pipelined_program(steps, count, window)
         return
     schedules = algorithm.schedules(comm.size, topology, count, segment)
     for piece in {1 if count <= MOST_PIECES else count // MOST_PIECES | 1, count + 1}:
         cut = cut_schedules(schedules, count, piece).schedules[comm.rank]
-        yield f"compiled-pipelined, segment {piece}, window {window}", pipelined(cut, count, window)
-        two = pipelined(in_two_ranges(list(cut)), count, window)
+        yield f"compiled-pipelined, segment {piece}, window {window}", pipelined_program(cut, count, window)
+        two = pipelined_program(in_two_ranges(list(cut)), count, window)
         yield f"compiled-pipelined, segment {piece}, window {window}, in two ranges", two
 
 
