@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from ..schedule import Step
-from ..schedule.algorithm import Hops
-from ..schedule.topology import Topology
+from ..schedule.algorithm import Hops, Topology
 
 
 def exchanging(size: int) -> int:

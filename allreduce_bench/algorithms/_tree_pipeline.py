@@ -11,8 +11,7 @@ from itertools import compress
 from typing import NamedTuple
 
 from ..schedule import Step, longest_block, split
-from ..schedule.algorithm import Cost, Hops
-from ..schedule.topology import Topology
+from ..schedule.algorithm import Cost, Hops, Topology
 
 NO_EDGE = -1  # in place of a round: the root's
 

@@ -23,10 +23,32 @@ Source: Cho et al., "BlueConnect", MLSys 2019, on two levels; called 2D ring by 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from allreduce_bench.algorithms._ring_phases import ring_allgather, ring_reduce_scatter
 from allreduce_bench.schedule import Step, longest_block, split
-from allreduce_bench.schedule.algorithm import Cost, Hops, algorithm
-from allreduce_bench.schedule.topology import Topology
+from allreduce_bench.schedule.algorithm import Cost, Hops, Topology, algorithm
+
+# The two phases of a ring among any members, for algorithms composed of rings.
+#
+# Member number `place` starts by sending block place-1, so that it owns block `place` after the reduce-scatter. That
+# makes phases nest: what a member owns is what it carries into the next phase.
+
+
+def ring_reduce_scatter(members: Sequence[int], place: int, block: Sequence[range]) -> Iterator[Step]:
+    """Steps of `members[place]` after which it owns `block[place]`, reduced over the members; one block per member."""
+    size = len(members)
+    right, left = members[(place + 1) % size], members[(place - 1) % size]
+    for hop in range(size - 1):
+        send, recv = block[(place - hop - 1) % size], block[(place - hop - 2) % size]
+        yield Step(dest=right, send=(send,), source=left, recv=(recv,), reduce=True)
+
+
+def ring_allgather(members: Sequence[int], place: int, block: Sequence[range]) -> Iterator[Step]:
+    """Steps of `members[place]`, owner of `block[place]`, after which every member has every block."""
+    size = len(members)
+    right, left = members[(place + 1) % size], members[(place - 1) % size]
+    for hop in range(size - 1):
+        send, recv = block[(place - hop) % size], block[(place - hop - 1) % size]
+        yield Step(dest=right, send=(send,), source=left, recv=(recv,))
+
 
 Move = tuple[int, int, range]  # from this local rank, to that one, these elements
 

@@ -17,8 +17,7 @@ Source: none; it is what one writes first.
 from collections.abc import Iterator
 
 from allreduce_bench.schedule import Step
-from allreduce_bench.schedule.algorithm import Cost, algorithm
-from allreduce_bench.schedule.topology import Topology
+from allreduce_bench.schedule.algorithm import Cost, Topology, algorithm
 
 
 def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:

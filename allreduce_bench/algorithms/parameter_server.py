@@ -24,8 +24,7 @@ the pairwise-exchange reduce-scatter of Thakur, Rabenseifner and Gropp, IJHPCA 1
 from collections.abc import Iterator
 
 from allreduce_bench.schedule import Step, longest_block, split
-from allreduce_bench.schedule.algorithm import Cost, Hops, algorithm
-from allreduce_bench.schedule.topology import Topology
+from allreduce_bench.schedule.algorithm import Cost, Hops, Topology, algorithm
 
 
 def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:

@@ -18,8 +18,7 @@ from collections.abc import Iterator
 
 from allreduce_bench.algorithms._folding import crossing, exchanging, fold, folding_hops, place_of, rank_at, unfold
 from allreduce_bench.schedule import Step
-from allreduce_bench.schedule.algorithm import Cost, Hops, algorithm
-from allreduce_bench.schedule.topology import Topology
+from allreduce_bench.schedule.algorithm import Cost, Hops, Topology, algorithm
 
 
 def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:

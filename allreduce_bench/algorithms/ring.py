@@ -18,8 +18,7 @@ Source: Patarasuk and Yuan, J. Parallel Distrib. Comput. 69(2), 2009.
 from collections.abc import Iterator
 
 from allreduce_bench.schedule import Step, longest_block, split
-from allreduce_bench.schedule.algorithm import Cost, algorithm
-from allreduce_bench.schedule.topology import Topology
+from allreduce_bench.schedule.algorithm import Cost, Topology, algorithm
 
 
 def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:

@@ -27,8 +27,7 @@ from allreduce_bench.algorithms._tree_pipeline import (
     timetable,
 )
 from allreduce_bench.schedule import Step
-from allreduce_bench.schedule.algorithm import Cost, algorithm
-from allreduce_bench.schedule.topology import Topology
+from allreduce_bench.schedule.algorithm import Cost, Topology, algorithm
 
 
 @lru_cache(maxsize=4)

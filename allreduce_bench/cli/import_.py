@@ -71,8 +71,7 @@ def _said(rows: "Sequence[SummaryRow]", folder: "RunFolder") -> list[str]:
 
 def _doubts(rows: "Sequence[SummaryRow]") -> list[str]:
     """Warnings about the imported times: wrong results, and launches in two states."""
-    from ..report.caveats import cluster_sentences
-    from ..report.launch_states_sentence import suspicion_sentences, told_sentences
+    from ..report.caveats import cluster_sentences, suspicion_sentences, told_sentences
 
     return [*cluster_sentences(rows), *told_sentences(rows), *suspicion_sentences(rows)]
 

@@ -121,9 +121,9 @@ class InJob:
 
 def tell_switches() -> dict[str, str]:
     """Ask Slurm for the switches above the nodes of this job, and tell rank 0; node -> path, empty: unknown."""
-    from ..slurm.commands import switches
+    from ..slurm.commands import switches_of_nodes
 
     job = allocation(os.environ)
-    paths = switches(job.nodes) if job else {}
+    paths = switches_of_nodes(job.nodes) if job else {}
     os.environ.update(switch_variables(paths))
     return paths

@@ -17,10 +17,8 @@ from ..launching.launcher import Launcher, on_one_node
 from ..machine.mpi import why_not_compiled
 from ..runs.cell import COMPILED, EXECUTORS, PIPELINED, CutPrices
 from ..runs.plan import DEFAULT_WINDOW, NOMINAL, OVER_A_LINK_NBYTES, Launch, Plan, PlanError, chosen_cuts, given_cuts
-from ..schedule.algorithm import PROVED_UP_TO, Algorithm, AlgorithmError
-from ..schedule.rendezvous import Refusal
-from ..schedule.topology import Topology
-from ..schedule.verify import Case
+from ..schedule.algorithm import PROVED_UP_TO, Algorithm, AlgorithmError, Topology
+from ..schedule.verify import Case, Refusal
 from .types import AUTO, OneLineError, talk
 
 PROVED_S = 10.0  # of all proofs together; ranks prove what is left, and end a generator without an end

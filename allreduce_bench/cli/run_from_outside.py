@@ -10,9 +10,8 @@ import click
 from ..launching.find import find_launcher
 from ..launching.launcher import Launcher, on_one_node
 from ..launching.staging import stage
-from ..launching.supervision import Driven, LaunchRefused, SupervisedRun, drive
+from ..launching.supervision import Driven, IdleWait, LaunchRefused, SupervisedRun, drive
 from ..launching.tied_process import interrupt_when_asked_to_end
-from ..launching.wait_idle import IdleWait
 from ..machine.node import cores, host
 from ..runs.folder import RunFolder
 from ..runs.plan import Launch, Plan

@@ -10,6 +10,7 @@ import click
 
 from ..runs.recorder import now
 from ..slurm import commands
+from ..slurm.commands import id_parts
 from ..slurm.job_files import read_submissions
 from ..slurm.jobs import HERE, parse_limit
 from ..slurm.order_table import (
@@ -20,7 +21,6 @@ from ..slurm.order_table import (
     overrun_sentence,
     submission_facts,
 )
-from ..slurm.parsing import id_parts
 from ..slurm.submit import SubmissionOrder, submit_all
 from ..units import aligned, nearest, parse_counts
 from .options import plan_options

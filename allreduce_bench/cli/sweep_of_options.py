@@ -16,10 +16,8 @@ from ..runs.recorder import is_taken
 from ..runs.rows import RunError
 from ..slurm.job_files import JOBS, SUBMISSION, SubmissionChoices, read_submissions, runs_of
 from ..slurm.jobs import SweepJob, jobs_of, name_of_run
-from ..slurm.scripts import Rendering
+from ..slurm.scripts import Rendering, Template, check_job_name, find_system, jobs_folder
 from ..slurm.submit import check_folder, check_sbatch_words
-from ..slurm.systems import find_system, jobs_folder
-from ..slurm.template import Template, check_job_name
 from .plan_of_options import kept_plan, planned_run, refuse_short_timeout
 from .request import Request, request_of
 from .types import OneLineError, kept_command

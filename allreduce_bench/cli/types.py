@@ -217,7 +217,7 @@ def tell_damages(folders: "Iterable[RunFolder]", missing: bool = True) -> None:
     Unless not `missing`, also the cells that were not measured, such as those of a launch that was deleted: commands
     that measure or list them say that themselves.
     """
-    from ..report.damage_sentence import damage_report  # late: a rank says nothing of it
+    from ..report.caveats import damage_report  # late: a rank says nothing of it
 
     for folder in folders:
         found = damage_report(folder)

@@ -12,8 +12,7 @@ from pathlib import Path
 from ..machine.node import cores
 from ..runs.plan import Plan
 from ..schedule import Parts
-from ..schedule.algorithm import Algorithm, AlgorithmError
-from ..schedule.topology import Topology
+from ..schedule.algorithm import Algorithm, AlgorithmError, Topology
 from ..schedule.verify import layouts
 from .types import OneLineError
 

@@ -7,8 +7,8 @@ as text. Read in this order: `reading` (folders to runs), `conditions` (whether 
 """
 
 from . import formats
+from .conditions import ComparedRun, read_sides
 from .judgement import Comparison, compare
-from .reading import ComparedRun, read_sides
 
 FORMATS = {"table": formats.table, "markdown": formats.markdown, "junit": formats.junit, "json": formats.json_text}
 

@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 
 from ..runs.typed_json import printable
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
+from .conditions import ComparedRun
 from .decision import ERROR_SHARE, MISSED_SHARE
 from .judgement import VERDICTS, ComparedCell, Comparison, Observed
-from .reading import ComparedRun
 
 # The table, also in Markdown
 COLUMNS = ("cell", "baseline us", "new us", "ratio", "interval", "verdict", "")

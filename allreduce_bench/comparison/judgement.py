@@ -12,7 +12,7 @@ from ..evaluation.grade import NOT_RELIABLE
 from ..evaluation.single_algorithm import DIRECTIONS, Direction, direction_of, directions, directions_words
 from ..runs.rows import RunError
 from ..units import as_printed, in_ranks, significant
-from .conditions import accepted_differences, changes, library_starts
+from .conditions import ComparedRun, accepted_differences, changes, library_starts
 from .decision import (
     MOST_UNITS,
     Decision,
@@ -26,7 +26,6 @@ from .decision import (
     shown_time_s,
 )
 from .matching import MatchedCell, MatchKey, UnjudgedCell, adopted_values, match_cells
-from .reading import ComparedRun
 
 # Verdicts, and how the gate treats undecided cells
 VERDICTS = (*DIRECTIONS, "undecided")

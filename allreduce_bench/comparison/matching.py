@@ -5,14 +5,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, NamedTuple
 
-from ..evaluation.competitors import OTHER_DEFINITION, placement_of
+from ..evaluation.cell_times import OTHER_DEFINITION, placement_of
 from ..evaluation.summary_row import SummaryRow, competitor_of
 from ..runs.dtypes import DTYPES
 from ..runs.rows import RunError
 from ..runs.schema import FAILED, PAGE
 from ..units import format_size, in_ranks
+from .conditions import ComparedRun
 from .decision import Side
-from .reading import ComparedRun
 
 NOT_OF_A_CELL = (None, OTHER_DEFINITION)  # values of `doubt` that are not about the cell itself
 USUAL = {"cache": "warm", "groups": "", "arrival": "", "placement": ""}

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ..runs.plan import Plan, PlanError
 from ..units import format_size, parse_duration, parse_rate, parse_size, three_digits
-from .competitors import STATES, competing, mockups
+from .cell_times import STATES, competing, mockups
 from .grade import NOT_RELIABLE
 from .limits import passes_link
 from .summary_row import SummaryRow, competitor_of, time_of

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from ..runs.dtypes import is_float
 from ..runs.plan import Plan
 from ..units import format_size, format_time, spans, three_digits
-from .competitors import competing
+from .cell_times import competing
 from .summary_row import SummaryRow, competitor_of, time_of
 
 # equal bits

@@ -14,8 +14,7 @@ from ..runs.plan import Cell, Plan
 from ..runs.schema import ALONE, TOGETHER
 from ..stats import log_interval, median
 from ..units import format_size, three_digits
-from .cell_times import MIN_LAUNCHES, CellCalls
-from .competitors import by_size
+from .cell_times import MIN_LAUNCHES, CellCalls, by_size
 from .summary_row import SummaryRow, competitor_of, time_of
 
 Timed = Mapping[str, CellCalls]  # launch -> its calls

@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple
 
 from ..runs.typed_json import one_of
 from ..units import as_printed, format_size, significant
-from .competitors import tables
+from .cell_times import tables
 from .spread import NEGLIGIBLE
 from .summary_row import SummaryRow, competitor_of, time_of
 

@@ -12,8 +12,7 @@ from ..runs.schema import CACHES, FLOOR, FLOORS
 from ..stats import median
 from ..units import algbw, busbw
 from . import cell_times, missing
-from .cell_times import CellCalls
-from .competitors import add_doubts, by_size, ways_of
+from .cell_times import CellCalls, add_doubts, by_size, ways_of
 from .grade import add_grades
 from .limits import add_limits
 from .summary_row import SummaryRow, competitor_of, time_of

@@ -32,12 +32,10 @@ from typing import NamedTuple
 from ..runs.cell import IMPORTED, native_beside
 from ..runs.schema import EQUAL, FASTEST, SLOWER, UNCLEAR
 from ..stats import LEAST_FOR_INTERVAL, geometric_mean, log_interval
-from .cell_times import MIN_LAUNCHES
-from .competitors import tables, ways_of
-from .factor import factor_of
+from .cell_times import MIN_LAUNCHES, tables, ways_of
 from .grade import NOT_RELIABLE
 from .single_algorithm import Performance, performance
-from .spread import ERROR_SHARE, NEGLIGIBLE, Difference, differences, drawn_in, launch_ratios, significant
+from .spread import ERROR_SHARE, NEGLIGIBLE, Difference, differences, drawn_in, factor_of, launch_ratios, significant
 from .summary_row import SummaryRow, competitor_of, time_of
 
 # how they are found

@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 from ..runs.schema import NO_ARRIVAL
 from ..stats import median
-from .competitors import arrivals_of, placement_of, tables
-from .factor import Medians, factor_of
-from .spread import NEGLIGIBLE, differences, significant
+from .cell_times import arrivals_of, placement_of, tables
+from .spread import NEGLIGIBLE, Medians, differences, factor_of, significant
 from .summary_row import SummaryRow, competitor_of
 from .verdict import FASTEST
 

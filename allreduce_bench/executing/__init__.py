@@ -195,7 +195,7 @@ def _late(module: str, name: str) -> Callable[..., Prepared]:
 
 EXECUTORS: dict[str, Callable[..., Prepared]] = {  # of the same steps
     "sendrecv": sendrecv,
-    "pipelined": _late("pipelined", "pipelined"),
+    "pipelined": _late("pipeline", "pipelined"),
     "compiled": _late("compiled", "compiled"),
     "compiled-pipelined": _late("compiled", "compiled_pipelined"),
 }

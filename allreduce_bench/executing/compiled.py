@@ -35,17 +35,15 @@ from . import (
     Unsupported,
     kernel,
     native_datatype,
-    sixteen_bits,
-    symbols,
     table,
 )
 from .memory import PAGES, Allocate, page_of
-from .pipeline import pipelined
+from .pipeline import pipelined_program
 from .program import Program, exchanges
 from .program import floor as floor_program
 
 HOW = {"sum": kernel.SUM, "avg": kernel.SUM, "prod": kernel.PROD, "max": kernel.MAX, "min": kernel.MIN}
-NO_START = kernel.Start(kernel.NO_START, False, 0, 0, symbols.HANDLE.type(0), symbols.HANDLE.type(0))
+NO_START = kernel.Start(kernel.NO_START, False, 0, 0, kernel.HANDLE.type(0), kernel.HANDLE.type(0))
 LOOK_S, MOST_LOOKS = 0.1, 1800  # at a thread that compiles
 CACHE = "allreduce-bench"  # the folder of a user's cache
 
@@ -88,7 +86,7 @@ def compiled_pipelined(
 
     The rest is as of `pipelined`. Raises Unsupported.
     """
-    program = pipelined(steps, sendbuf.size, window, page_of(sendbuf.dtype))
+    program = pipelined_program(steps, sendbuf.size, window, page_of(sendbuf.dtype))
     return prepare(program, sendbuf, recvbuf, comm, op, scratch)
 
 
@@ -130,7 +128,7 @@ def make_ready(dtype: str) -> None:
     Compiling takes seconds, taking it half a second. Where several ranks use one cache, one of them goes first. Raises
     Unsupported.
     """
-    symbols.load_symbols()
+    kernel.load_symbols()
     if "NUMBA_CACHE_DIR" not in os.environ:
         numba.config.CACHE_DIR = str(cache_folder())  # type: ignore[attr-defined]
     kernel.loop.enable_caching()
@@ -156,7 +154,7 @@ def cache_folder() -> Path:
     Other sources have another folder: numba looks at one of them only.
     """
     here = Path(__file__).parent
-    sources = b"".join(Path(module.__file__ or "").read_bytes() for module in (kernel, sixteen_bits, symbols, table))
+    sources = b"".join(Path(module.__file__ or "").read_bytes() for module in (kernel, table))
     user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / CACHE
     for place in (here / "__pycache__", user):
         with suppress(OSError):
@@ -191,7 +189,7 @@ def _bind(
     made = table.with_division(made, sendbuf.size) if op == "avg" else made
     dtype, name = sendbuf.dtype, sendbuf.dtype.name
     buffers = sendbuf, recvbuf, scratch(made.scratch, dtype)
-    requests = np.full(made.requests, symbols.handle_of(MPI.REQUEST_NULL), symbols.HANDLE)
+    requests = np.full(made.requests, kernel.handle_of(MPI.REQUEST_NULL), kernel.HANDLE)
     status, timespec = np.zeros(MPI._sizeof(MPI.Status), np.uint8), np.zeros(2, np.int64)
     rows, counters, addresses = made.with_nobody(MPI.PROC_NULL), np.array([0, kernel.OUTSIDE]), _addresses(*buffers)
     handles = comm, datatype or CARRIERS.get(name) or DATATYPES[name], OPERATIONS[op]
@@ -204,7 +202,7 @@ def _bind(
 
 
 def _handle(of: Any) -> np.integer:
-    return symbols.HANDLE.type(symbols.handle_of(of))
+    return kernel.HANDLE.type(kernel.handle_of(of))
 
 
 def _addresses(*arrays: np.ndarray) -> np.ndarray:

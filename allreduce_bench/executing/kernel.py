@@ -1,20 +1,226 @@
-"""The kernel: runs a table of rows and times it, in machine code that numba makes, without the interpreter.
+"""Arithmetic of float16 and bfloat16 by the bits of their elements, for the kernel: what numpy and ml_dtypes compute.
 
-Sums and products, and the greatest and least integers, are loops of its own: over 2^20 float32 MPICH 5.0.2's
-MPI_Reduce_local takes twice as long. The greatest and least floats are left to MPI_Reduce_local, since libraries differ
-in what they make of zeros of both signs and of what is no number. 16-bit elements: see `sixteen_bits`.
+Both compute in float32 and round the result to nearest, ties to even. Where both operands are no numbers, it is the
+second whose bits come back from a sum or a product, and the first from a quotient, a maximum or a minimum, as in the
+numpy and ml_dtypes from PyPI. All is written without branches, so that loops become vector instructions.
 """
 
+import ctypes
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import llvmlite.binding
 import numpy as np
+from mpi4py import MPI
 from numba import carray, njit, types
+from numba.core.typing import signature
 from numba.extending import intrinsic, overload
 
-from . import sixteen_bits as bits16
-from . import symbols as mpi
+from . import Unsupported
 from .program import INPUT, OUTPUT
 from .table import COPY, DIVIDE, EXCHANGE, POST_RECEIVE, POST_SEND, REDUCE, WAIT, Row
+
+HALF_INFINITY, HALF_QUIET, HALF_SIGN = np.uint32(0x7C00), np.uint32(0x0200), np.uint32(0x8000)
+BRAIN_INFINITY, BRAIN_NAN = np.uint32(0x7F80), np.uint32(0x7FC0)
+MAGNITUDE = np.uint32(0x7FFF)
+SINGLE_INFINITY, SINGLE_MAGNITUDE = np.uint32(0x7F800000), np.uint32(0x7FFFFFFF)
+OVERFLOW, SMALLEST_NORMAL = (
+    np.uint32(143 << 23),
+    np.uint32(113 << 23),
+)  # 2^16 and 2^-14 in float32: the range of float16
+REBIAS = np.float32(2.0**112)  # between the exponents of float16 and float32
+ALIGN = np.float32(0.5)  # added, it leaves the bits of a subnormal float16 at the end of a float32, rounded
+ALIGN_BITS = np.uint32(126 << 23)
+ROUND_HALF = np.uint32((0xFFF - (112 << 23)) & 0xFFFFFFFF)  # rebias, and half of the last place less one
+ROUND_BRAIN = np.uint32(0x7FFF)
+ONE, THIRTEEN, SIXTEEN = np.uint32(1), np.uint32(13), np.uint32(16)
+
+
+@njit
+def single_of_half(half):
+    """The float32 of the bits of a float16, exactly; uint32 in."""
+    scaled = np.uint32((half & MAGNITUDE) << THIRTEEN).view(np.float32) * REBIAS
+    bits = np.float32(scaled).view(np.uint32)
+    bits = np.uint32(bits | SINGLE_INFINITY) if half & HALF_INFINITY == HALF_INFINITY else bits
+    return np.uint32(bits | np.uint32((half & HALF_SIGN) << SIXTEEN)).view(np.float32)
+
+
+@njit
+def half_of_single(single):
+    """The bits of the float16 nearest to a float32; uint32 out."""
+    bits = np.float32(single).view(np.uint32)
+    size = np.uint32(bits & SINGLE_MAGNITUDE)
+    normal = np.uint32(np.uint32(size + ROUND_HALF + np.uint32((size >> THIRTEEN) & ONE)) >> THIRTEEN)
+    subnormal = np.uint32(np.float32(np.uint32(size).view(np.float32) + ALIGN).view(np.uint32) - ALIGN_BITS)
+    half = subnormal if size < SMALLEST_NORMAL else normal
+    half = half if size < OVERFLOW else HALF_INFINITY
+    half = np.uint32(HALF_INFINITY | HALF_QUIET) if size > SINGLE_INFINITY else half
+    return np.uint32(half | np.uint32((bits >> SIXTEEN) & HALF_SIGN))
+
+
+@njit
+def single_of_brain(brain):
+    """The float32 of the bits of a bfloat16; uint32 in."""
+    return np.uint32(brain << SIXTEEN).view(np.float32)
+
+
+@njit
+def brain_of_single(single):
+    """The bits of the bfloat16 nearest to a float32; uint32 out."""
+    bits = np.float32(single).view(np.uint32)
+    brain = np.uint32(np.uint32(bits + ROUND_BRAIN + np.uint32((bits >> SIXTEEN) & ONE)) >> SIXTEEN)
+    nan = np.uint32(BRAIN_NAN | np.uint32((bits >> SIXTEEN) & HALF_SIGN))
+    return nan if np.uint32(bits & SINGLE_MAGNITUDE) > SINGLE_INFINITY else brain
+
+
+@njit
+def quiet_half(half):
+    """The bits that come back for an operand that is no number."""
+    return np.uint32(half | HALF_QUIET)
+
+
+@njit
+def quiet_brain(brain):
+    """The same of a bfloat16: its sign alone is kept."""
+    return np.uint32(BRAIN_NAN | np.uint32(brain & HALF_SIGN))
+
+
+@njit
+def total_of(x, y):
+    """x + y."""
+    return x + y
+
+
+@njit
+def product_of(x, y):
+    """x y."""
+    return x * y
+
+
+@njit(error_model="numpy")
+def quotient_of(x, y):
+    """x / y."""
+    return x / y
+
+
+def _computing(compute: Callable, single_of: Callable, bits_of: Callable, quiet: Callable, infinity: np.uint32):
+    """A loop over uint16 arrays: total = compute(arrived, total)."""
+
+    @njit
+    def loop(arrived, total):
+        for i in range(total.size):
+            x, y = np.uint32(arrived[i]), np.uint32(total[i])
+            bits = bits_of(compute(single_of(x), single_of(y)))
+            bits = quiet(x) if np.uint32(x & MAGNITUDE) > infinity else bits
+            total[i] = np.uint16(quiet(y) if np.uint32(y & MAGNITUDE) > infinity else bits)
+
+    return loop
+
+
+def _dividing(single_of: Callable, bits_of: Callable, quiet: Callable, infinity: np.uint32):
+    """A loop over a uint16 array: total = total / divisor, which is a number."""
+
+    @njit
+    def loop(total, divisor):
+        for i in range(total.size):
+            x = np.uint32(total[i])
+            bits = bits_of(quotient_of(single_of(x), single_of(np.uint32(divisor))))
+            total[i] = np.uint16(quiet(x) if np.uint32(x & MAGNITUDE) > infinity else bits)
+
+    return loop
+
+
+def _choosing(takes_first: Callable, single_of: Callable, infinity: np.uint32):
+    """A loop over uint16 arrays: total = arrived where that is no number, or `takes_first` says so."""
+
+    @njit
+    def loop(arrived, total):
+        for i in range(total.size):
+            x, y = np.uint32(arrived[i]), np.uint32(total[i])
+            first = takes_first(single_of(x), single_of(y)) | (np.uint32(x & MAGNITUDE) > infinity)
+            total[i] = np.uint16(x if first else y)
+
+    return loop
+
+
+HALF = single_of_half, half_of_single, quiet_half, HALF_INFINITY
+BRAIN = single_of_brain, brain_of_single, quiet_brain, BRAIN_INFINITY
+add_halves, multiply_halves = _computing(total_of, *HALF), _computing(product_of, *HALF)
+add_brains, multiply_brains = _computing(total_of, *BRAIN), _computing(product_of, *BRAIN)
+divide_halves, divide_brains = _dividing(*HALF), _dividing(*BRAIN)
+# Of equal ones, the zeros of both signs, numpy takes the first and ml_dtypes the second
+max_halves = _choosing(njit(lambda x, y: x >= y), single_of_half, HALF_INFINITY)
+min_halves = _choosing(njit(lambda x, y: x <= y), single_of_half, HALF_INFINITY)
+max_brains = _choosing(njit(lambda x, y: x > y), single_of_brain, BRAIN_INFINITY)
+min_brains = _choosing(njit(lambda x, y: x < y), single_of_brain, BRAIN_INFINITY)
+
+
+# The MPI functions of this process for compiled code, which calls them by their names.
+#
+# Their addresses are those that mpi4py uses itself, found through its own module, whatever library that was linked
+# with. Compiled code that is kept names functions, not addresses, so that a later process may use it. Handles are
+# pointers in Open MPI and integers in MPICH and Intel MPI: the type of the array of them is part of what numba keys its
+# cache by.
+
+
+HANDLE_NBYTES = {MPI._sizeof(kind) for kind in (MPI.Comm, MPI.Datatype, MPI.Op, MPI.Request)}
+KNOWN_NBYTES = ({4}, {8})  # all handles of a library are alike: integers of 32 bits, or pointers
+HANDLE = np.dtype("i4" if max(HANDLE_NBYTES) == 4 else "i8")
+
+_INT, _POINTER, _HANDLE = types.int32, types.uintp, types.int32 if HANDLE.itemsize == 4 else types.int64
+_END = (_POINTER, _INT, _HANDLE, _INT, _INT)  # one end of a message: buffer, count, datatype, partner, tag
+SIGNATURES = {
+    "MPI_Sendrecv": (*_END, *_END, _HANDLE, _POINTER),
+    "MPI_Irecv": (*_END, _HANDLE, _POINTER),
+    "MPI_Isend": (*_END, _HANDLE, _POINTER),
+    "MPI_Wait": (_POINTER, _POINTER),
+    "MPI_Allreduce": (_POINTER, _POINTER, _INT, _HANDLE, _HANDLE, _HANDLE),
+    "MPI_Reduce_local": (_POINTER, _POINTER, _INT, _HANDLE, _HANDLE),
+    "MPI_Barrier": (_HANDLE,),
+    "MPI_Bcast": (_POINTER, _INT, _HANDLE, _INT, _HANDLE),
+}
+
+
+def load_symbols(**instead: str) -> None:
+    """Tell the linker where this process has its MPI functions. Raises Unsupported.
+
+    `instead` names functions that take the place of others, as MPI_Isend="MPI_Issend".
+    """
+    if HANDLE_NBYTES not in KNOWN_NBYTES:
+        found = ", ".join(map(str, sorted(HANDLE_NBYTES)))
+        raise Unsupported(f"compiled code cannot call this MPI library: handles of {found} bytes, expected 4 or 8")
+    module = ctypes.CDLL(MPI.__file__)  # loaded already; the search goes on in what it was linked with
+    for name in SIGNATURES:
+        try:
+            function = getattr(module, instead.get(name, name))
+        except AttributeError as error:
+            raise Unsupported(f"compiled code cannot call this MPI library: {error}") from None
+        llvmlite.binding.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
+
+
+def handle_of(handle: MPI.Comm | MPI.Datatype | MPI.Op | MPI.Request) -> int:
+    """What C calls an MPI object."""
+    kind = ctypes.c_int32 if HANDLE.itemsize == 4 else ctypes.c_int64
+    return kind.from_address(MPI._addressof(handle)).value
+
+
+def _function(name: str) -> Callable[..., Any]:
+    return types.ExternalFunction(name, signature(_INT, *SIGNATURES[name]))
+
+
+sendrecv, irecv, isend, wait = (_function(f"MPI_{name}") for name in ("Sendrecv", "Irecv", "Isend", "Wait"))
+allreduce, reduce_local = _function("MPI_Allreduce"), _function("MPI_Reduce_local")
+barrier, bcast = _function("MPI_Barrier"), _function("MPI_Bcast")
+clock_gettime: Callable[..., Any] = types.ExternalFunction("clock_gettime", signature(_INT, _INT, _POINTER))
+memcpy: Callable[..., Any] = types.ExternalFunction("memcpy", signature(_POINTER, _POINTER, _POINTER, types.uintp))
+
+
+# The kernel: runs a table of rows and times it, in machine code that numba makes, without the interpreter.
+#
+# Sums and products, and the greatest and least integers, are loops of its own: over 2^20 float32 MPICH 5.0.2's
+# MPI_Reduce_local takes twice as long. The greatest and least floats are left to MPI_Reduce_local, since libraries
+# differ in what they make of zeros of both signs and of what is no number. 16-bit elements: see `sixteen_bits`.
+
 
 BY_LIBRARY, SUM, PROD, MAX, MIN = range(5)  # how to reduce; BY_LIBRARY: MPI_Reduce_local
 CALL, ROW = range(2)  # counters: the call, and the row in it
@@ -24,7 +230,7 @@ SLACK, ORIGIN, READING, RATE = range(4)  # see `_begin`
 CLOCK_MONOTONIC = 1  # of Linux: what perf_counter reads
 LOOKS = 10_000_000  # at a clock that stands still: less than a second
 TAG = 0
-REQUEST_NBYTES = mpi.HANDLE.itemsize
+REQUEST_NBYTES = HANDLE.itemsize
 COLUMNS = len(Row._fields)
 KIND, DEST, BUFFER, OFFSET, LENGTH, SOURCE, INTO, INTO_OFFSET, INTO_LENGTH, REQUEST, STEP = range(COLUMNS)
 
@@ -115,13 +321,13 @@ def _combine_wide(arrived, total, how, halves):
 
 def _combine_16_bits(arrived, total, how, halves):
     if how == SUM:
-        bits16.add_halves(arrived, total) if halves else bits16.add_brains(arrived, total)
+        add_halves(arrived, total) if halves else add_brains(arrived, total)
     elif how == PROD:
-        bits16.multiply_halves(arrived, total) if halves else bits16.multiply_brains(arrived, total)
+        multiply_halves(arrived, total) if halves else multiply_brains(arrived, total)
     elif how == MAX:
-        bits16.max_halves(arrived, total) if halves else bits16.max_brains(arrived, total)
+        max_halves(arrived, total) if halves else max_brains(arrived, total)
     elif how == MIN:
-        bits16.min_halves(arrived, total) if halves else bits16.min_brains(arrived, total)
+        min_halves(arrived, total) if halves else min_brains(arrived, total)
 
 
 def _divide_wide(total, divisor, halves):
@@ -130,7 +336,7 @@ def _divide_wide(total, divisor, halves):
 
 
 def _divide_16_bits(total, divisor, halves):
-    bits16.divide_halves(total, divisor) if halves else bits16.divide_brains(total, divisor)
+    divide_halves(total, divisor) if halves else divide_brains(total, divisor)
 
 
 def _pointer_at(typing_context, address, like):
@@ -168,16 +374,16 @@ def _message(row, out, into, bound):
     comm, datatype, kind, sent, received = bound.comm, bound.datatype, row[KIND], row[LENGTH], row[INTO_LENGTH]
     dest, source, request = row[DEST], row[SOURCE], bound.requests + row[REQUEST] * REQUEST_NBYTES
     if kind == EXCHANGE:
-        return mpi.sendrecv(out, sent, datatype, dest, TAG, into, received, datatype, source, TAG, comm, bound.status)
+        return sendrecv(out, sent, datatype, dest, TAG, into, received, datatype, source, TAG, comm, bound.status)
     if kind == POST_RECEIVE:
-        return mpi.irecv(into, received, datatype, source, TAG, comm, request)
+        return irecv(into, received, datatype, source, TAG, comm, request)
     if kind == POST_SEND:
-        return mpi.isend(out, sent, datatype, dest, TAG, comm, request)
+        return isend(out, sent, datatype, dest, TAG, comm, request)
     if kind == WAIT:
-        return mpi.wait(request, bound.status)
+        return wait(request, bound.status)
     if kind == REDUCE:
-        return mpi.reduce_local(out, into, sent, datatype, bound.op)
-    return mpi.allreduce(out, into, sent, datatype, bound.op, comm)
+        return reduce_local(out, into, sent, datatype, bound.op)
+    return allreduce(out, into, sent, datatype, bound.op, comm)
 
 
 @njit(error_model="numpy")
@@ -204,7 +410,7 @@ def _run(bound):
             nbytes = bound.element_nbytes
             out, inward = buffers[buffer] + offset * nbytes, buffers[into] + into_offset * nbytes
             if kind == COPY:
-                mpi.memcpy(inward, out, count * nbytes)
+                memcpy(inward, out, count * nbytes)
             else:
                 code = _message(row, out, inward, bound)
                 if code:
@@ -243,12 +449,12 @@ def _change(bound, changes, call):
     next_at = _int64s(changes.next_at + 8 * call * lines, lines)
     next_source = _int64s(changes.next_source + 8 * call * lines, lines)
     for line in range(lines):
-        mpi.memcpy(vector + at[line] * nbytes, changes.kept + line * line_nbytes, line_nbytes)
+        memcpy(vector + at[line] * nbytes, changes.kept + line * line_nbytes, line_nbytes)
     for line in range(lines):
         at[line], source[line] = next_at[line], next_source[line]
         address = vector + at[line] * nbytes
-        mpi.memcpy(changes.kept + line * line_nbytes, address, line_nbytes)
-        mpi.memcpy(address, changes.operand + source[line] * nbytes, line_nbytes)
+        memcpy(changes.kept + line * line_nbytes, address, line_nbytes)
+        memcpy(address, changes.operand + source[line] * nbytes, line_nbytes)
 
 
 @njit
@@ -266,7 +472,7 @@ def _look(bound, changes):
 @njit
 def _now(bound):
     """What perf_counter reads, in seconds."""
-    mpi.clock_gettime(CLOCK_MONOTONIC, bound.timespec)
+    clock_gettime(CLOCK_MONOTONIC, bound.timespec)
     read = _int64s(bound.timespec, 2)
     return (read[0] * 1_000_000_000 + read[1]) / 1e9
 
@@ -280,13 +486,13 @@ def _begin(bound, start):
     """
     if start.kind == NO_START:
         return True
-    mpi.barrier(start.comm)
+    barrier(start.comm)
     if start.kind == BARRIER:
         return True
     line, named = _float64s(start.line, 4), _float64s(start.named, 1)
     if start.leads:
         named[0] = _now(bound) + line[SLACK]
-    mpi.bcast(start.named, 1, start.double, 0, start.comm)
+    bcast(start.named, 1, start.double, 0, start.comm)
     reading = line[READING] + (named[0] - line[ORIGIN]) * line[RATE]
     if line[RATE] == 0 or _now(bound) >= reading:
         return False
@@ -319,7 +525,7 @@ def loop(bound, start, changes_address, stamps_address, calls):
         if changes_address:
             changes = _changes_at(changes_address)
             if changes.wait:
-                mpi.barrier(start.comm)
+                barrier(start.comm)
             if _int64s(changes.looks, calls)[call]:
                 _look(bound, changes)
     counters[ROW] = OUTSIDE

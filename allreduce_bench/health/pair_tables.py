@@ -22,8 +22,7 @@ from ..importers.lines import printable
 from ..importers.row import LogError
 from ..runs.files import read_given
 from ..runs.start import HOST, expand
-from .judgement import PairTable, Setting
-from .pair_statistics import robust_sd
+from .judgement import PairTable, Setting, robust_sd
 
 LONGEST = 64 * 2**20  # bytes
 MOST_NODES = 4096

@@ -7,8 +7,7 @@ the one to copy), `lines` (what they share: lines, values, JSON documents), `flu
 """
 
 from .keep import keep
-from .points import points
-from .reading import parts_of_logs, read, recognise, refuse_copy
+from .reading import parts_of_logs, points, read, recognise, refuse_copy
 from .row import Asked, Imported, LogError, LogNote, LogUnread, LogWarning
 
 __all__ = [

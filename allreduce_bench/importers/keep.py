@@ -72,8 +72,8 @@ def _refuse_several(rows: Sequence[Imported], name: str, where: str = "") -> Non
         words = listed("unknown" if named is None else named for named in values)
         choice = next((named for named in values if named is not None), "")
         way = {"tool": "import them one by one", "in_place": "import them one by one"}
-        say = f"add --{name}, " if None in values and name in ("dtype", "op", "nodes") else ""
-        how = way.get(name, f"{say}select with --where {name}={choice}, or import them one by one")
+        added = f"add --{name}, " if None in values and name in ("dtype", "op", "nodes") else ""
+        how = way.get(name, f"{added}select with --where {name}={choice}, or import them one by one")
         raise LogError(f"{other.place}: {name} is {words}{where} (the first in {first.place}); a run has one: {how}")
 
 

@@ -8,14 +8,16 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
+from ..models.points import TYPES
 from ..runs.cell import IMPORTED, NATIVE
 from ..wings import offered
-from .columns import warn_of_ignored
-from .importer import Importer
-from .inspector import is_of_inspector
 from .lines import Log, digest_of, dtype_of, itemsize_of, lines_of, listed, op_of, printable, read_text, shown
-from .row import NOTHING, Asked, Imported, LogError, LogUnread
-from .tools import importers, tidy
+from .row import NOTHING, Asked, Imported, LogError, LogUnread, LogWarning
+from .tools import Importer, importers, tidy
+from .tools.nccl_inspector import is_of_inspector
+from .tools.tidy import warn_of_ignored
 
 PEEKED = 100_000  # characters of a text, to tell what it is
 OTHERS = (  # texts that may be given for a log of all-reduce times -> their names
@@ -238,3 +240,43 @@ def _fits(row: Imported, name: str, wanted: str) -> bool:
     value = row.fields.get(name)
     text = str(getattr(row, name)) if value is None else value
     return text == wanted or fnmatchcase(text, wanted)
+
+
+# A log as the frame that fits read
+
+
+KINDS: dict[str, Any] = {**TYPES, "ranks": "Int64", "nbytes": "Int64"}  # a log may not say its ranks
+UNKNOWN = ("oversubscribed", "placement", "grade")  # what no log says
+
+
+def points(path: Path, asked: Asked = NOTHING) -> pd.DataFrame:
+    """One row for each row of a log that has a time, in its order: the columns of KINDS; what it does not say is NA.
+
+    `run` is the name of the log; of a CSV with a column of systems, or with several numbers of ranks per node, system
+    and ranks per node: `lumi, 1 rank per node`. `launch` is what tells launches apart: an allocation, a file, a table
+    in it. `calls`: how many calls `time_s` is the mean or median of. Raises LogError; warns of rows without a time.
+    """
+    every = read(path, asked)
+    rows = [row for row in every if row.time_s is not None]
+    if len(rows) < len(every):
+        first = next(row for row in every if row.time_s is None)
+        words = f"{len(every) - len(rows)} of {len(every)} rows have no time (first: line {first.line}); left out"
+        warnings.warn(f"{path}: {words}", LogWarning, stacklevel=2)
+    several = len({each for row in rows if (each := _each(row))}) > 1
+    data = {name: [getattr(row, name) for row in rows] for name in KINDS if name not in ("run", *UNKNOWN)}
+    data["run"] = [_run(path, row, several) for row in rows]
+    data |= {name: [None] * len(rows) for name in UNKNOWN}
+    return pd.DataFrame({name: pd.Series(data[name], dtype=object).astype(kind) for name, kind in KINDS.items()})
+
+
+def _each(row: Imported) -> int | None:
+    """Ranks per node, where the nodes are alike."""
+    return row.ranks // row.nodes if row.ranks and row.nodes and row.ranks % row.nodes == 0 else None
+
+
+def _run(path: Path, row: Imported, several: bool) -> str:
+    each = _each(row)
+    layout = f"{each} rank{'s' if each != 1 else ''} per node" if each else "ranks per node unknown"
+    if row.fields and (row.system or several):
+        return ", ".join(filter(None, (row.system or path.name, layout)))
+    return path.name

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..cli.types import talk
-from ..machine.virtual_hosts import describe
-from ..models.description import series_label
+from ..machine.node import describe
+from ..models.listing import series_label
 from ..models.model import Model
 from ..models.series import FittedSeries
 from ..runs.folder import RunFolder
-from .room import PAYLOAD_SHARE, why_no_lab
+from .lab import PAYLOAD_SHARE, why_no_lab
 
 # The run of the demo
 HOSTS, RATE = 4, "100mbit"

@@ -13,8 +13,8 @@ WING = Wing(
     },
     offers={
         "demo": "demo:measure_lab",
-        "hosts": "enter:with_lab",
-        "place_of_run": "enter:run_in_lab_of",
+        "hosts": "lab:with_lab",
+        "place_of_run": "lab:run_in_lab_of",
         "set_rates": "demo:lab_sentences",
     },
 )

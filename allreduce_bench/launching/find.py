@@ -1,18 +1,86 @@
-"""Find the launcher of ranks, and write its command line."""
+"""Check that the hosts can be reached before anything is started on them."""
 
 import os
 import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from ..machine.mpi import library_name
-from ..runs.start import AUTO, UNASKED, Start
+from ..machine.node import host
+from ..runs.start import AUTO, SSH, UNASKED, Start, slots_of
 from .launcher import Launcher, LaunchError
 from .launchers import COMMAND_OF
 from .launchers.srun import options_for
-from .reach import refuse_silent_hosts
+
+CONNECT_S, PATIENCE_S = 5, 8
+AT_ONCE = 64
+SHOWN = 3  # hosts in a message
+JOBS = ("SLURM_JOB_ID", "LSB_JOBID")  # inside these, an MPI reaches the nodes without a remote shell
+
+
+def refuse_silent_hosts(start: Start) -> None:
+    """Raises LaunchError where a host of `start` does not answer through the remote shell."""
+    if reason_of := silent_hosts(start):
+        program, reason = Path(shlex.split(start.remote_shell)[0]).name, next(iter(reason_of.values()))
+        silent = _silent_hosts(list(reason_of))
+        raise LaunchError(
+            f"{silent} ({program}: {reason})", f"check the host names, and that {program} works without a password"
+        )
+
+
+def silent_hosts(start: Start) -> dict[str, str]:
+    """Of each host of `start` that does not answer through the remote shell the reason.
+
+    All are asked at the same time; this node is not asked, nor are the nodes of a job that need no remote shell. Raises
+    LaunchError: no such remote shell.
+    """
+    names = other_hosts(start)
+    if not names or start.remote_shell == SSH and any(job in os.environ for job in JOBS):
+        return {}
+    shell = shlex.split(start.remote_shell)
+    if not shutil.which(shell[0]):
+        raise LaunchError(f"--remote-shell: program '{shell[0]}' not found in PATH")
+    if Path(shell[0]).name == SSH:
+        shell += ["-o", f"ConnectTimeout={CONNECT_S}", "-o", "BatchMode=yes"]
+    with ThreadPoolExecutor(min(AT_ONCE, len(names))) as pool:
+        reasons = pool.map(lambda name: _why_silent(shell, name), names)
+        return {name: reason for name, reason in zip(names, reasons) if reason}
+
+
+def other_hosts(start: Start) -> list[str]:
+    """The names of the hosts of `start` that are not this node."""
+    own_names = {host(), host().split(".")[0], "localhost", "127.0.0.1"}
+    return [name for name in dict(map(slots_of, start.hosts)) if name not in own_names]
+
+
+def _silent_hosts(names: list[str]) -> str:
+    """`hosts 'a', 'b' do not respond`."""
+    if len(names) == 1:
+        return f"host '{names[0]}' does not respond"
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f"hosts {', '.join(map(repr, names[:SHOWN]))}{more} do not respond"
+
+
+def _why_silent(shell: Sequence[str], name: str) -> str:
+    """Why the remote shell does not reach this host; empty: it does."""
+    try:
+        child = subprocess.run(
+            [*shell, name, "true"], stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"no response within {PATIENCE_S} s"
+    if child.returncode == 0:
+        return ""
+    lines = child.stderr.decode(errors="replace").strip().splitlines() or [f"exit status {child.returncode}"]
+    return lines[-1].strip().removeprefix(f"{Path(shell[0]).name}: ")
+
+
+# Find the launcher of ranks, and write its command line
+
 
 ASK = "import mpi4py; mpi4py.rc.initialize = False; from mpi4py import MPI; print(MPI.Get_library_version())"
 FAMILIES = {"openmpi": "Open MPI", "mpich": "MPICH", "intel": "Intel MPI"}

@@ -42,8 +42,8 @@ from typing import Any, NamedTuple
 from ..runs.start import Start
 from ..units import format_size
 from ..watching.lifeline import STAGE_VARIABLE
+from .find import other_hosts
 from .layout import SCHEDULERS
-from .reach import other_hosts
 
 # the archive
 PACKAGE = Path(__file__).parents[1]

@@ -1,7 +1,4 @@
-"""The launches of a run: mpirun is started for each, watched through the supervisor, and ended.
-
-`drive` does so for every planned launch that has cells left, where no launcher is around this process.
-"""
+"""Wait for an idle machine before ranks are started. Only the node of this process is checked."""
 
 import os
 import re
@@ -13,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
+from ..machine.core_load import Glance, glance
 from ..machine.node import hide_secrets
 from ..measuring.command import RankArguments
 from ..measuring.startup import thread_level
@@ -20,6 +18,7 @@ from ..runs.folder import RunFolder
 from ..runs.plan import TIME_USED_UP, Launch, Plan
 from ..runs.recorder import mark_unfinished_cell
 from ..runs.schema import FLOOR
+from ..units import format_time
 from ..watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, WarningFlag
 from ..watching.patience import ANSWER_S
 from ..watching.progress import LaunchPosition, ProgressLines
@@ -29,7 +28,57 @@ from .find import mpirun_command, own_command
 from .launcher import Launcher, on_one_node, suggested_interface
 from .layout import START_S, ranks_on_same_cores, start_s
 from .tied_process import ENDING_S, end_process, how_it_ended, interrupts_put_off, start_tied
-from .wait_idle import IdleWait
+
+LOOK_S, SHORT_LOOK_S = 1.0, 0.5  # before the first launch, and before the others, which the run itself has kept quiet
+SAY_AGAIN_S = 10.0
+
+
+class IdleWait:
+    """The time that a run may wait for all its launches together."""
+
+    def __init__(
+        self,
+        longest_s: float,
+        say: Callable[[str], None] = print,
+        look: Callable[[float], Glance | None] = glance,
+    ):
+        """`longest_s`: 0: nobody waits."""
+        self.left_s, self.waited_s = longest_s, 0.0
+        self._say, self._look, self._look_s = say, look, LOOK_S
+
+    def wait(self, is_over: Callable[[], bool]) -> None:
+        """Return when other processes are idle for about a second, the time is used up, or `is_over` is true.
+
+        Meanwhile print which processes are busy.
+        """
+        if self.left_s <= 0:
+            return
+        begun, said_at, look_s = time.monotonic(), None, self._look_s
+        while not is_over():
+            seen, now = self._look(look_s), time.monotonic()
+            if seen is None:
+                self._say("warning: --wait-idle: core usage is not available on this system, so the run starts at once")
+                self.left_s = 0.0
+                break
+            if seen.is_quiet:
+                if said_at is not None:
+                    self._say(f"idle after {format_time(now - begun)}: {seen.words}")
+                break
+            if now - begun >= self.left_s:
+                self._say(f"warning: --wait-idle time is used up: {seen.words}; measuring anyway")
+                break
+            if said_at is None or now - said_at >= SAY_AGAIN_S:
+                self._say(f"waiting for an idle machine: {seen.words}")
+                said_at = now
+            look_s = LOOK_S
+        self._look_s, waited_s = SHORT_LOOK_S, time.monotonic() - begun
+        self.left_s, self.waited_s = max(0.0, self.left_s - waited_s), self.waited_s + waited_s
+
+
+# The launches of a run: mpirun is started for each, watched through the supervisor, and ended.
+#
+# `drive` does so for every planned launch that has cells left, where no launcher is around this process.
+
 
 GRACE_S = 1.5  # beyond its time, for the cell in progress
 # Open MPI's words; MPICH names a rank that it killed. Who calls abort may only have lost its connection to the dead one

@@ -203,7 +203,7 @@ def _pretended(declared_nodes: int | None) -> dict | None:
 def _virtual(machine: dict, ranks: int, rates_bytes_per_s: Sequence[float]) -> list[dict]:
     if not rates_bytes_per_s:
         return []
-    from .virtual_hosts import virtual_finding  # late: few runs are on virtual hosts
+    from .node import virtual_finding  # late: few runs are on virtual hosts
 
     return [virtual_finding(ranks, machine["cores"], oversubscribed(machine, ranks), rates_bytes_per_s)]
 

@@ -4,13 +4,14 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from time import get_clock_info, perf_counter
 
 from .. import __version__
-from . import PAGE_NBYTES, kernel
+from ..units import format_rate
+from . import PAGE_NBYTES, finding, kernel
 
 PROCESSORS = "sys/devices/system/cpu/cpu[0-9]*"
 CLOSE_NBYTES, CLOSE_DELTA, CLOSE_TURNS, CLOSE_COPIES = 64 * 1024, 16, 20, 4
@@ -285,3 +286,39 @@ def timer() -> dict:
         "cost_s": min(end - begin for begin, end in zip(readings, readings[BLOCK:])) / BLOCK,
         "step_s": min(steps, default=None),
     }
+
+
+# Virtual hosts of one machine: their ranks share its cores, and their links have a known rate
+
+
+MTU = 9000
+ETHERNET = 14  # bytes of a frame's header
+LATE_S = 0.5e-3  # of the kernel's timer
+
+
+def bucket_nbytes(rate_bytes_per_s: float, mtu: int = MTU) -> float:
+    """Bytes that a link passes at once after a pause: one frame, and what comes in while a timer is late."""
+    return mtu + ETHERNET + rate_bytes_per_s * LATE_S
+
+
+def virtual_finding(ranks: int, cores: int, shared: bool, rates_bytes_per_s: Sequence[float]) -> dict:
+    """The finding that the hosts of `ranks` ranks are virtual, with a rate for each host's link.
+
+    `shared`: there are more ranks than hardware threads.
+    """
+    return finding(
+        "virtual",
+        "caution" if shared else "info",
+        f"{describe(rates_bytes_per_s)}: {ranks} rank{'s' * (ranks > 1)} on {cores} core{'s' * (cores > 1)}"
+        + (", waiting ranks yield" if shared else ""),
+        "large messages take the time of the links; small messages take the time of the cores, which all ranks share",
+        "compare times of large messages with the rate of the links, and times of small ones only with each other",
+    )
+
+
+def describe(rates_bytes_per_s: Sequence[float]) -> str:
+    """`4 virtual hosts of one machine, links of 100 Mbit/s`."""
+    rates = [format_rate(rate) for rate in sorted(set(rates_bytes_per_s))]
+    hosts = len(rates_bytes_per_s)
+    links = f"{rates[0]} to {rates[-1]}" if len(rates) > 1 else rates[0]
+    return f"{hosts} virtual host{'s' * (hosts > 1)} of one machine, links of {links}"

@@ -201,7 +201,7 @@ def _back_to_back(context: Context, call: Prepared, checks: repeat.Checks, times
     calls, has_time = context.plan.back_to_back, context.deadline is None or time.time() < context.deadline
     if not calls or not context.comm.bcast(has_time):
         return {}
-    from .back_to_back import back_to_back, why_impossible  # late: few runs ask for it
+    from .calls import back_to_back, why_impossible  # late: few runs ask for it
 
     checks.renew()
     loop_s = back_to_back(call, context.comm, context.clock, calls)

@@ -6,7 +6,7 @@ Of each machine one rank comes before the others, since another processor, or an
 from mpi4py import MPI
 
 from ..executing import Unsupported
-from ..schedule.topology import Topology
+from ..schedule.algorithm import Topology
 from .sync import wait_quietly
 
 _ready: set[str] = set()  # the dtypes of this process

@@ -13,12 +13,10 @@ from ..algorithms import is_of_library
 from ..runs.cell import competitor_name
 from ..runs.plan import BOUNDED_RANKS, TIME_USED_UP, Cell, Launch, Plan
 from ..runs.schema import FLOOR
-from ..schedule.algorithm import Algorithm
-from ..schedule.topology import Topology
+from ..schedule.algorithm import Algorithm, Topology
 from ..units import format_ranges, format_size, format_time
 from .calls import Approach, FurtherColumns, no_columns
-from .clock import Clock
-from .sync import Sync
+from .sync import Clock, Sync
 from .vectors import CALLS
 
 VECTORS = 6  # of the cell's size at a rank's peak: input, output, scratch, reference, and two that come and go

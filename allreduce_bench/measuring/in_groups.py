@@ -11,13 +11,12 @@ from mpi4py import MPI
 
 from ..runs.groups import MOST_GROUPS, Groups, format_group_times, groups_of, stand_ins
 from ..runs.plan import Cell
-from ..schedule.topology import Topology
+from ..schedule.algorithm import Topology
 from ..watching.whereabouts import doing, set_group_ranks
 from .calls import CellTimes
 from .cell import CellOutcome, outcome_of
-from .clock import Clock
 from .context import Context
-from .sync import Barrier, wait_quietly
+from .sync import Barrier, Clock, wait_quietly
 
 ASLEEP_S = 0.01  # between two looks of a rank whose group is silent: it shall not disturb the group at work
 Counters = Callable[[MPI.Comm, Topology], Callable[[], dict[str, int] | None]]

@@ -7,8 +7,7 @@ from zlib import crc32
 from .. import algorithms
 from ..runs.plan import Cell
 from ..schedule import Schedule, Step, elements
-from ..schedule.algorithm import PROVED_UP_TO, Algorithm, AlgorithmError
-from ..schedule.topology import Topology
+from ..schedule.algorithm import PROVED_UP_TO, Algorithm, AlgorithmError, Topology
 from ..units import format_ranges
 from ..watching.whereabouts import doing, exclude
 from .context import Context
@@ -103,7 +102,7 @@ def _proof_for_layout(
         facts = {"proved": False, "run_whole": run_whole if segment else ""}
         return ProvedSchedules(facts | _path_facts(cost.messages, cost.elements, cost.reduced, itemsize), [])
     from ..schedule.price import price  # these are late: rank 0 only
-    from ..schedule.rendezvous import Refusal
+    from ..schedule.verify import Refusal
 
     try:
         whole = algorithm.schedules(size, layout, cell.count, cell.segment or 1)

@@ -20,14 +20,13 @@ from ..runs.dtypes import arithmetic_findings, teach_numpy
 from ..runs.plan import Launch, Plan
 from ..runs.recorder import Recorder
 from ..runs.rows import RunError
-from ..schedule.topology import Topology
+from ..schedule.algorithm import Topology
 from ..units import format_ranges
 from ..watching.lifeline import STAGE_VARIABLE, SWITCHES_VARIABLE
 from ..watching.whereabouts import doing
-from .clock import Clock
 from .context import Context, nodes_of
 from .startup import STARTUP, slowest
-from .sync import Barrier, EarlierSync, choose, make
+from .sync import Barrier, Clock, EarlierSync, choose, make
 
 MOST_NAMED = 8  # hosts in one sentence
 ADDITIONS = 5000  # the work of a quantum of `noise_of`: about 50 us on a core of 2024, alike in all launches and ranks

@@ -9,11 +9,9 @@ import pandas as pd
 from ..algorithms import builtin
 from ..evaluation.frames import competitors
 from ..evaluation.verdict import FASTEST
-from ..schedule.algorithm import Algorithm
-from ..schedule.topology import Topology
-from .bounds import Bounds, bounds
-from .description import preferred_cache
-from .model import UNKNOWN, Model, Prediction
+from ..schedule.algorithm import Algorithm, Topology
+from .listing import preferred_cache
+from .model import UNKNOWN, Bounds, Model, Prediction, bounds
 from .terms import ENUMERATED, terms
 
 SERIES = ["algorithm", "executor", "cache"]

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from ..evaluation.cell_times import CellCalls, by_cell
-from ..evaluation.competitors import Way, competing
+from ..evaluation.cell_times import CellCalls, Way, by_cell, competing
 from ..evaluation.launch_states import CellOfSeries, Suspicion, find_states
 from ..evaluation.summary_row import SummaryRow
 from ..runs.cell import MOCKUP

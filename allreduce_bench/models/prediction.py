@@ -12,13 +12,11 @@ from typing import NamedTuple
 from ..algorithms import builtin
 from ..runs.plan import DEFAULT_SEGMENT_NBYTES
 from ..schedule import elements
-from ..schedule.algorithm import Algorithm, AlgorithmError
-from ..schedule.topology import Topology
+from ..schedule.algorithm import Algorithm, AlgorithmError, Topology
 from ..units import unknown_word
-from .bounds import Bounds, bounds
+from .known_algorithms import known_as
 from .machine import Machine, MachineError
-from .model import UNKNOWN, Model, ModelPart, Prediction, bytes_between_s, seconds, worst
-from .native.known import known_as
+from .model import UNKNOWN, Bounds, Model, ModelPart, Prediction, bounds, bytes_between_s, seconds, worst
 from .terms import Terms, terms
 
 # limits

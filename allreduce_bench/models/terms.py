@@ -8,9 +8,8 @@ from itertools import islice
 from math import ceil, lcm
 from typing import NamedTuple
 
-from ..schedule.algorithm import Algorithm, AlgorithmError, Cost, Hops
+from ..schedule.algorithm import Algorithm, AlgorithmError, Cost, Hops, Topology
 from ..schedule.price import LinkPrice, walk
-from ..schedule.topology import Topology
 
 ENUMERATED = 20_000  # steps of all ranks together, empty ones included: a fraction of a second
 WITHIN, BETWEEN = LinkPrice(1e-6, 5e-11), LinkPrice(5e-6, 1e-10)

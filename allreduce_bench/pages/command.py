@@ -12,10 +12,8 @@ from ..cli.schedules import refuse_too_many
 from ..cli.sections import examples
 from ..cli.types import RANKS, OneLineError, errors_in_one_line, given_options, no_limit
 from ..runs.files import is_stream, refuse_given, write_atomically, write_given
-from ..schedule.algorithm import Algorithm
-from ..schedule.rendezvous import Refusal
-from ..schedule.topology import Topology
-from ..schedule.verify import Proof
+from ..schedule.algorithm import Algorithm, Topology
+from ..schedule.verify import Proof, Refusal
 from .drawing import STYLES
 
 if TYPE_CHECKING:

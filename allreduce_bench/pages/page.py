@@ -14,13 +14,13 @@ from ..schedule import Parts, elements
 from ..schedule.draw import Sent, messages_of_rounds
 from ..schedule.price import Path, price
 from ..units import format_size, format_time
-from ..web.document import asset, engine, policy, script_data, theme
-from .colours import colour_of
+from ..web import asset, engine, policy, script_data, theme
 from .drawing import (
     MOST_BLOCKS,
     MOST_MESSAGES,
     Drawing,
     Subject,
+    colour_of,
     drawing_of,
     letters,
     rank_names,
@@ -28,7 +28,7 @@ from .drawing import (
     subject,
     word,
 )
-from .layout import Layout, layout_of
+from .scene import Layout, layout_of
 
 # With which a page opens
 ALPHA_S, BETA_S_PER_BYTE, NBYTES = 5e-6, 8e-11, 2**20  # 5 us, 100 Gbit/s, 1 MiB

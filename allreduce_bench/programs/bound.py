@@ -17,8 +17,7 @@ from ..executing.memory import PAGES, Allocate
 from ..runs.cell import COMPILED, NATIVE
 from ..runs.dtypes import is_float
 from ..schedule import Step
-from ..schedule.algorithm import PROVED_UP_TO, Algorithm, AlgorithmError
-from ..schedule.topology import Topology
+from ..schedule.algorithm import PROVED_UP_TO, Algorithm, AlgorithmError, Topology
 from .agreement import Shape
 from .candidates import Candidate
 
@@ -262,8 +261,7 @@ def _steps(
 def _proof(site: Site, candidate: Candidate, algorithm: Algorithm, shape: Shape, needs_bits: bool) -> _Proved:
     """Prove the schedules of all ranks, cut where the candidate is; rank 0 only."""
     from ..schedule.cut import cut_schedules  # late, as the next: rank 0 only
-    from ..schedule.rendezvous import Refusal
-    from ..schedule.verify import verify
+    from ..schedule.verify import Refusal, verify
 
     if site.comm.size > PROVED_UP_TO:
         return _Proved()

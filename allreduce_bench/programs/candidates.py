@@ -19,8 +19,7 @@ from ..runs.plan import (
     OVER_A_LINK_NBYTES,
     chosen_segment_nbytes,
 )
-from ..schedule.algorithm import Algorithm
-from ..schedule.topology import Topology
+from ..schedule.algorithm import Algorithm, Topology
 from .agreement import Shape
 
 AUTO = "auto"

@@ -13,6 +13,8 @@ from math import log2
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+from mpi4py import MPI
+
 from ..algorithms import builtin
 from ..executing import OPERATIONS
 from ..runs.cell import EXECUTORS, NATIVE, PIPELINED, is_placement, parts_of
@@ -20,13 +22,13 @@ from ..runs.dtypes import DTYPES
 from ..runs.files import kind_of_file, read_given, read_given_text, write_given
 from ..runs.plan import DEFAULT_WINDOW
 from ..runs.typed_json import LATER, JsonError, Rule, at_least, one_of, read_as
-from ..schedule.algorithm import Algorithm
-from ..schedule.topology import Topology
+from ..schedule.algorithm import Algorithm, Topology
 from .agreement import Shape
 from .candidates import Candidate
 
 if TYPE_CHECKING:
     from ..runs.folder import RunFolder
+
 
 KIND, VERSION = "allreduce-bench choices", 3
 READ_VERSIONS = (1, 2, 3)  # 1: without placement, 2: without the files of own algorithms
@@ -204,7 +206,7 @@ def _refuse_code(path: Path, choice: Choice, own: OwnFiles) -> None:
 
 def _choices_of_run(path: Path) -> list[Choice]:
     """The fastest of each size, of those that are in this version. Raises RunError, ChoiceError."""
-    from ..evaluation.competitors import by_size  # late, all: few programs choose by a run
+    from ..evaluation.cell_times import by_size  # late, all: few programs choose by a run
     from ..evaluation.summary import summarise
     from ..runs.folder import RunFolder
 
@@ -294,3 +296,35 @@ def _of_machine(path: Path) -> Lookup:
         return Chosen(Candidate(algorithm, executor or EXECUTORS[0], elements, window), model.placement)
 
     return lookup
+
+
+# A file of choices for all ranks: rank 0 reads it and is asked, the others hear what it found, or why it failed
+
+
+class ChoiceFile:
+    """What a program names as `choice`. All ranks make it and ask it together; all raise the same errors."""
+
+    def __init__(self, comm: MPI.Comm, path: Path, own: Mapping[str, OwnFile]):
+        """`own`: the files of algorithms that the program names. Raises ValueError."""
+        self.path, self._lookup = path, list[Lookup]()
+        _on_rank_0(comm, path, lambda: self._lookup.append(lookup_of(path, own)))
+
+    def chosen(self, comm: MPI.Comm, shape: Shape, topology: Topology) -> Chosen | None:
+        """Return what it says of a shape; None: nothing of so many ranks. Raises ValueError."""
+        return _on_rank_0(comm, self.path, lambda: self._lookup[0](shape, topology))
+
+
+def _on_rank_0(comm: MPI.Comm, path: Path, work: Callable[[], Any]) -> Any:
+    """Run `work` on rank 0 and broadcast its result. Raises ValueError on all ranks, whatever it raises there."""
+    found, refusal = None, ""
+    if comm.rank == 0:
+        try:
+            found = work()
+        except (ValueError, OSError) as error:
+            refusal = str(error)
+        except Exception as error:
+            refusal = f"{path}: cannot be used as choices: {type(error).__name__}: {error}"
+    found, refusal = comm.bcast((found, refusal))
+    if refusal:
+        raise ValueError(f"Allreduce: {' '.join(refusal.split())}")
+    return found

@@ -16,8 +16,7 @@ from ..algorithms import builtin
 from ..executing import native_datatype
 from ..runs.cell import COMPILED, NATIVE
 from ..runs.dtypes import DTYPES, is_float, teach_numpy
-from ..schedule.algorithm import Algorithm, AlgorithmError
-from ..schedule.topology import Topology
+from ..schedule.algorithm import Algorithm, AlgorithmError, Topology
 from .agreement import (
     PATIENCE_S,
     NotTogether,
@@ -28,13 +27,11 @@ from .agreement import (
     refuse_together,
 )
 from .bound import Bound, Native, Site, Workspace, refuse_without_compiler
-from .budget import SHARE, Budget, Octave
 from .buffers import operation_of, pass_on, vectors_of
 from .candidates import AUTO, PYTHON, Candidate, algorithms_of, candidates, executors_here, words_of
-from .choice_file import ChoiceFile
-from .choices import NO_FILE, PROGRAM, Choice, ChoiceError, Chosen, OwnFile, own_files, write_choices
+from .choices import NO_FILE, PROGRAM, Choice, ChoiceError, ChoiceFile, Chosen, OwnFile, own_files, write_choices
 from .own_comm import LONG_NBYTES, Links, OwnComm, leave, measured_links, own_comm, price_s, watch
-from .settling import Settling
+from .settling import SHARE, Budget, Octave, Settling
 
 # Errors
 FREED = "Allreduce: the communicator was freed"

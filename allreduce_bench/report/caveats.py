@@ -4,22 +4,36 @@
 below their limit. All functions return text about one run, made from its summary rows and the facts of its launches.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+import os
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from ..evaluation import competitors
+from ..evaluation import cell_times
 from ..evaluation.agreement import BUG, SIZE, WrongCluster, broken_promise, wrong_clusters
-from ..evaluation.cell_times import MIN_LAUNCHES, split_values
-from ..evaluation.competitors import MUCH_INVALID, STRONG_DRIFT, competing, drifts
-from ..evaluation.launch_states import FEWEST_LAUNCHES
+from ..evaluation.cell_times import MIN_LAUNCHES, MUCH_INVALID, STRONG_DRIFT, competing, drifts, split_values
+from ..evaluation.environment import LOGS, LaunchDifference
+from ..evaluation.launch_states import (
+    CHANGING,
+    CONSTANT_DELAY,
+    CONSTANT_RATIO,
+    CONSTANT_TIME,
+    FEWEST_LAUNCHES,
+    StatesOfSeries,
+    series_in_states,
+)
 from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, passes_limit, passes_link, refutes_limit
-from ..evaluation.summary_row import SummaryRow, competitor_of, qualifiers, time_of
+from ..evaluation.summary_row import LaunchStates, SummaryRow, competitor_of, qualifiers, time_of
 from ..machine import LEVELS, finding
 from ..measuring.budget import MAX_REPETITIONS
-from ..stats import LEAST_FOR_INTERVAL
+from ..runs.cell import competitor_name
+from ..runs.folder import RunFolder
+from ..runs.kept import Damage
+from ..runs.plan import ImportedPlan, Launch
+from ..runs.rows import Row
+from ..stats import LEAST_FOR_INTERVAL, median
 from ..units import SUFFIXES, format_size, format_time, in_ranks, three_digits
-from . import launch_states_sentence
 
 # cells without a time, and results
 FAILED_BADGES = {  # state -> badge
@@ -357,7 +371,7 @@ def _of_intervals(rows: Sequence[SummaryRow]) -> list[Caveat]:
 def _of_states(done: Sequence[SummaryRow]) -> list[Caveat]:
     """Launches in two states, detected or suspected."""
     caveats = []
-    if told := launch_states_sentence.told_sentences(done):
+    if told := told_sentences(done):
         effect = (
             "the median over the launches represents neither state; it is not used for a winner, a fit or a comparison"
         )
@@ -366,7 +380,7 @@ def _of_states(done: Sequence[SummaryRow]) -> list[Caveat]:
             advice = "measure launches that do not differ in this, each kind as a run of its own"
         notes = (*map(Note, told[:-1]), Note(told[-1], effect, advice))
         caveats.append(Caveat("caution", "launches in two states", notes))
-    if suspected := launch_states_sentence.suspicion_sentences(done):
+    if suspected := suspicion_sentences(done):
         notes = (*map(Note, suspected[:-1]), Note(suspected[-1], "", f"add launches: {FEWEST_LAUNCHES} or more"))
         caveats.append(Caveat("caution", "two states or noise", notes))
     return caveats
@@ -378,7 +392,7 @@ def _of_floors(done: Sequence[SummaryRow]) -> list[Caveat]:
         f"{competitor_of(row)} {cell_size(row)}, {row['ranks']} ranks, took {format_time(time_of(row))}, "
         f"{FLOORS[name]} {format_time(floor_s)}"
         for row in done
-        for name, floor_s in competitors.passed_floors(row).items()
+        for name, floor_s in cell_times.passed_floors(row).items()
     ]
     effect = (
         "the time is implausibly short, or the machine was disturbed during the reference measurement: it is not ranked"
@@ -409,7 +423,7 @@ def _is_doubted(*doubts: str) -> Callable[[SummaryRow], bool]:
 
 
 def _drifts_slightly(row: SummaryRow) -> bool:
-    return row.get("doubt") != competitors.DRIFT and drifts(row, SLIGHT_DRIFT)
+    return row.get("doubt") != cell_times.DRIFT and drifts(row, SLIGHT_DRIFT)
 
 
 def _is_imprecise(row: SummaryRow) -> bool:
@@ -427,7 +441,7 @@ REMARKS = (
     Remark(
         "caution",
         "different timing methods",
-        _is_doubted(competitors.DEFINITIONS, competitors.OTHER_DEFINITION),
+        _is_doubted(cell_times.DEFINITIONS, cell_times.OTHER_DEFINITION),
         "cells were timed by another method than others of the same size, or by different methods in their launches",
         "part of the difference between such times comes from the method: they are not ranked",
         "choose one synchronisation method for all calls with --sync",
@@ -435,7 +449,7 @@ REMARKS = (
     Remark(
         "caution",
         "many invalid calls",
-        _is_doubted(competitors.INVALID),
+        _is_doubted(cell_times.INVALID),
         f"cells lost more than {MUCH_INVALID:.0%} of their calls because a rank was late or a clock was wrong",
         "the invalid calls may be the slow ones, so the remaining times may be too short: they are not ranked",
         "give each rank its own core, or use --sync barrier",
@@ -483,7 +497,7 @@ REMARKS = (
     Remark(
         "caution",
         "times drift",
-        _is_doubted(competitors.DRIFT),
+        _is_doubted(cell_times.DRIFT),
         f"cells drifted within a launch, by a factor above {STRONG_DRIFT:g} and by more than their interval",
         "the cell has no single time; its median depends on how long it ran: they are not ranked",
         "use more --warmups or a longer --min-time",
@@ -524,3 +538,245 @@ def _finding(kind: str, passing: Sequence[SummaryRow]) -> dict:
         said = f"{whose} exclude the limit; if {figures} wrong, the other shares of the limit are wrong too"
     effect = f"no share of the limit is given above 100 %; {said}; {CAUSES[kind]}"
     return finding(CODE, "caution", text, effect, ADVICE[kind])
+
+
+# Damaged and missing parts of a run, with advice: sentences and warnings. Reads the run's files
+
+
+MOST_DAMAGES = 8  # damages, one by one
+UNCHECKED = "written by layout 3, which holds no checksums: changes cannot be detected"
+
+
+class DamageReport(NamedTuple):
+    """Of one run."""
+
+    damages: list[str]  # a sentence each; the last may count those that are not named
+    unchecked: str  # a sentence; empty: all its files hold checksums
+    missing: str  # a sentence about planned cells that no attempt ended; empty: there are none
+
+
+def damage_report(folder: RunFolder) -> DamageReport:
+    """The damages in the files of the run; empty if the run cannot be read at all, which other code reports."""
+    try:
+        damages, launches = folder.damages(), folder.unchecked()
+        missing = _missing_cells(folder)
+        named = [f"{_found(damage)}; {_advice(folder, damage, missing)}" for damage in damages[:MOST_DAMAGES]]
+    except (OSError, ValueError):
+        return DamageReport([], "", "")
+    if len(damages) > MOST_DAMAGES:
+        more = len(damages) - MOST_DAMAGES
+        named.append(f"{folder.path}: and {more} more damage{'s' if more > 1 else ''}")
+    are = "1 launch was" if len(launches) == 1 else f"{len(launches)} launches were"
+    unchecked = f"{folder.path}: {are} {UNCHECKED}" if launches else ""
+    return DamageReport(named, unchecked, _missing_sentence(folder, missing))
+
+
+def damage_caveats(report: DamageReport) -> list[Caveat]:
+    """The same as warnings of the page."""
+    caveats = []
+    if report.damages:
+        effect = "the affected cells count as missing" if report.missing else ""
+        caveats.append(Caveat("bad", "DAMAGED FILES", tuple(Note(text, effect) for text in report.damages)))
+    if report.unchecked:
+        caveats.append(Caveat("info", "files without checksums", (Note(report.unchecked),)))
+    return caveats
+
+
+def _missing_cells(folder: RunFolder) -> dict[Launch, int]:
+    """The number of cells of each launch that no attempt has ended; imported logs have none. Raises RunError."""
+    plan = folder.plan()
+    if isinstance(plan, ImportedPlan):
+        return {}
+    missing = {launch: folder.missing(plan, launch) for launch in plan.planned_launches()}
+    return {launch: number for launch, number in missing.items() if number}
+
+
+def _is_begun(folder: RunFolder, missing: Mapping[Launch, int]) -> bool:
+    """Whether any planned cell has ended; other code refuses a run without one."""
+    plan = folder.plan()
+    return any(missing.get(launch, 0) < len(plan.cells(launch)) for launch in plan.planned_launches())
+
+
+def _missing_sentence(folder: RunFolder, missing: Mapping[Launch, int]) -> str:
+    if not missing or not _is_begun(folder, missing):
+        return ""
+    names = [launch.name for launch in missing]
+    more = f" and {len(names) - MOST_DAMAGES} more" if len(names) > MOST_DAMAGES else ""
+    cells = "1 cell is" if sum(missing.values()) == 1 else f"{sum(missing.values())} cells are"
+    launches = f"launch{'es' if len(names) > 1 else ''} {', '.join(names[:MOST_DAMAGES])}{more}"
+    return f"{folder.path}: {cells} not measured in {launches}; to continue: {_resume(folder)}"
+
+
+def _found(damage: Damage) -> str:
+    """`results/a/launches/2r-1.1.csv: ring 1 KiB: the rows of this cell were changed`."""
+    cell = f"{_cell_text(damage.cell)}: " if damage.cell else ""
+    return f"{damage.path}: damaged: {cell}{damage.found}"
+
+
+def _cell_text(mark: Row) -> str:
+    name = competitor_name(mark["algorithm"], mark["executor"])
+    words = (
+        name,
+        format_size(int(mark["nbytes"])),
+        *qualifiers(mark["cache"], "", mark["arrival"], mark["placement"]),
+    )
+    return " ".join(filter(None, (*words, mark["groups"])))
+
+
+def _advice(folder: RunFolder, damage: Damage, missing: Mapping[Launch, int]) -> str:
+    """How to replace the cells that the damage lost, or the sentence that none is missing."""
+    if folder.imported():
+        return "import the logs again"
+    if damage.launch not in missing:
+        return f"launch {damage.launch.name} was measured again since and is complete"
+    return f"measure it again: {_resume(folder)}"
+
+
+def _resume(folder: RunFolder) -> str:
+    return f"allreduce-bench run --resume -o {shlex.quote(os.fspath(folder.path))}"
+
+
+# Sentences about launches in two states: which, where, how often, and how the gap behaves
+
+
+ALIKE = 1.15  # times that differ by less are printed as one
+MOST_LAUNCHES = 5  # launches
+MOST_CAUSES, MOST_VALUES, WIDEST = 4, 3, 60  # named; values of each; letters of a value
+TIMER, BANDWIDTH, NEITHER = (
+    ", which indicates a timer, not a bandwidth",
+    ", which indicates a bandwidth or a clock frequency, not a timer",
+    "; neither a timer nor a bandwidth alone explains this",
+)
+
+
+def told_sentences(rows: Sequence[SummaryRow]) -> list[str]:
+    """A sentence for each series of a run whose launches are in two states."""
+    return [_told(series) for series in series_in_states(rows) if not series.suspected]
+
+
+def suspicion_sentences(rows: Sequence[SummaryRow]) -> list[str]:
+    """A sentence for each series that looks like it but has too few launches to decide."""
+    return [_suspected(series) for series in series_in_states(rows) if series.suspected]
+
+
+def _told(series: StatesOfSeries) -> str:
+    states = [states for row in series.rows if (states := row.get("launch_states"))]
+    low, high = (_times_text([getattr(each, name) for each in states]) for name in ("low_s", "high_s"))
+    low_launches, high_launches = _launches_texts(states)
+    return (
+        f"{_series_text(series)}: launches are in two states {_sizes_text(series)}: "
+        f"{low} ({low_launches}) and {high} ({high_launches}): {_gap_text(series, states)}{_elsewhere(series)}"
+    )
+
+
+def _suspected(series: StatesOfSeries) -> str:
+    launches = series.rows[0].get("suspected_states")
+    return (
+        f"{_series_text(series)}: launches may be in two states {_sizes_text(series)}; "
+        f"{launches} launches are too few to decide, {FEWEST_LAUNCHES} are needed"
+    )
+
+
+def _series_text(series: StatesOfSeries) -> str:
+    """`ring at 352 ranks`, `ring cold at 2 ranks`."""
+    row = series.rows[0]
+    unusual = qualifiers(row["cache"], row["groups"], row.get("arrival"), row.get("placement"))
+    return f"{' '.join([competitor_of(row), *unusual])} at {in_ranks([row['ranks']])}"
+
+
+def _sizes_text(series: StatesOfSeries) -> str:
+    """`from 4 KiB to 1 MiB`, `at 8 B, 64 B`; `except` names the sizes in between that are not in two states."""
+    sizes = [row["nbytes"] for row in series.rows]
+    if len(sizes) <= 2:
+        return f"at {', '.join(map(format_size, sizes))}"
+    between = [size for size in series.sizes if sizes[0] < size < sizes[-1] and size not in sizes]
+    but = f" except {', '.join(map(format_size, between))}" if between else ""
+    return f"from {format_size(sizes[0])} to {format_size(sizes[-1])}{but}"
+
+
+def _times_text(times_s: Sequence[float]) -> str:
+    """`9.77 ms`, or `0.39 ms to 1.55 ms` where the times of the sizes differ."""
+    low_s, high_s = min(times_s), max(times_s)
+    return format_time(median(times_s)) if high_s < ALIKE * low_s else f"{format_time(low_s)} to {format_time(high_s)}"
+
+
+def _launches_texts(states: Sequence[LaunchStates]) -> tuple[str, str]:
+    """`1 of 5 launches: 4` and `4 of 5`; `2 to 3 of 5 launches` where the sizes differ."""
+    all_of = [len(each.low_launches) + len(each.high_launches) for each in states]
+    met = {"low": [len(each.low_launches) for each in states], "high": [len(each.high_launches) for each in states]}
+    rarer = "low" if sum(met["low"]) < sum(met["high"]) else "high"
+    named = {getattr(each, f"{rarer}_launches") for each in states}
+    texts = {}
+    for state, counts in met.items():
+        text = f"{_span_text(counts)} of {_span_text(all_of)}"
+        if state == rarer:
+            numbers = [name.rpartition("-")[2] for name in named.pop()] if len(named) == 1 else []
+            text += " launches" + (f": {', '.join(numbers)}" if 0 < len(numbers) <= MOST_LAUNCHES else "")
+        texts[state] = text
+    return texts["low"], texts["high"]
+
+
+def _span_text(counts: Sequence[int]) -> str:
+    low, high = min(counts), max(counts)
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def _gap_text(series: StatesOfSeries, states: Sequence[LaunchStates]) -> str:
+    """How the gap depends on the size, and what causes it: what differs between the launches, else what such gaps say.
+
+    So no timer is suspected where the launches of both states were made in another way.
+    """
+    ratios = [each.high_s / each.low_s for each in states]
+    later_s = median(each.high_s - each.low_s for each in states)
+    first, last = (format_size(series.rows[index]["nbytes"]) for index in (0, -1))
+    texts = {
+        CONSTANT_TIME: (
+            f"the slow state takes {format_time(median(each.high_s for each in states))} at every size",
+            TIMER,
+        ),
+        CONSTANT_DELAY: (f"the slow state takes {format_time(later_s)} longer at every size", TIMER),
+        CONSTANT_RATIO: (f"the slow state takes {median(ratios):.3g} times as long at every size", BANDWIDTH),
+        CHANGING: (
+            f"the slow state takes {ratios[0]:.3g} times as long at {first} and {ratios[-1]:.3g} times at {last}",
+            NEITHER,
+        ),
+    }
+    gap, cause = texts.get(states[0].gap, ("it is unclear whether the gap depends on the size", ""))
+    causes = common_causes(states)
+    return f"{gap}; {_causes_text(causes)}" if causes else f"{gap}{cause}"
+
+
+def common_causes(states: Sequence[LaunchStates]) -> list[LaunchDifference]:
+    """What differs between the launches of both states at all of these sizes."""
+    first, *others = (each.differences for each in states)
+    labels = [{difference.label for difference in each} for each in others]
+    return [difference for difference in first if all(difference.label in each for each in labels)]
+
+
+def _causes_text(causes: Sequence[LaunchDifference]) -> str:
+    """`the likely cause is that the launches of both states differ in MPI library: A (fast) and B (slow)`.
+
+    A log is named where nothing else is known: it may be of one launch alone.
+    """
+    told = [cause for cause in causes if cause.label != LOGS.label]
+    said = [
+        f"{_values_text(cause.values[0])} (fast) and {_values_text(cause.values[1])} (slow)" for cause in told or causes
+    ]
+    if not told:
+        return f"the launches of both states are in different logs, {said[0]}: look there for what differs"
+    labelled = [f"{cause.label}: {values}" for cause, values in zip(told[:MOST_CAUSES], said)]
+    more = f"; and {len(told) - MOST_CAUSES} more" if len(told) > MOST_CAUSES else ""
+    return f"the likely cause is that the launches of both states differ in {'; in '.join(labelled)}{more}"
+
+
+def _values_text(values: Sequence[str]) -> str:
+    shown = [value if len(value) <= WIDEST else f"{value[: WIDEST - 3]}..." for value in values[:MOST_VALUES]]
+    more = [f"{len(values) - MOST_VALUES} more"] if len(values) > MOST_VALUES else []
+    return ", ".join([*shown, *more])
+
+
+def _elsewhere(series: StatesOfSeries) -> str:
+    first, last = series.rows[0]["nbytes"], series.rows[-1]["nbytes"]
+    places = [f"below {format_size(first)}"] if series.sizes[0] < first else []
+    places += [f"above {format_size(last)}"] if series.sizes[-1] > last else []
+    return f"; one state {' and '.join(places)}" if places else ""

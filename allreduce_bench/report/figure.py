@@ -13,10 +13,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ..evaluation.limits import NETWORK_BOUND
-from ..models.bounds import Bounds, sources
 from ..models.curves import BEATEN, held_against_models, layouts, lower_bounds, passed_bounds
-from ..models.description import series_label
-from ..models.model import Model
+from ..models.listing import series_label
+from ..models.model import Bounds, Model, sources
 from ..schedule.algorithm import Algorithm
 from ..schedule.price import bound_path
 from ..units import in_ranks

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..evaluation.limits import NETWORK_BOUND
-from ..models.bounds import Bounds
 from ..models.crossings import Finding, at_powers_of_two, merged, over_ranks, over_sizes, winner_map
-from ..models.description import joined_notes
+from ..models.listing import joined_notes
 from ..models.machine import Machine
-from ..models.model import COVERAGE, FAR
+from ..models.model import COVERAGE, FAR, Bounds
 from ..models.prediction import BEST, LIMITS, PORT, CompetingModels, Predicted
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import format_ranges, format_rate, format_size, format_time, three_digits

@@ -1,13 +1,5 @@
-"""One self-contained HTML page about finished runs: answer, figures, times, how they were measured, statistics.
-
-The page holds its figures, its style and its script, and needs no network. It is complete without the script, which
-makes figures answer and tables sort. The template engine escapes all text from outside (host names, commands, file
-names, reasons), and the policy of the page lets nothing but its own script run: see `web.document`. Sections are folded
-where their errors are large, and begin with a line that says so.
-
-Where no name is given (`default_page`) a page never takes the place of a page about other runs. One about one run
-stands in its folder, one about several runs in the working folder: beside the runs its folder of figures would be taken
-for one of them. Each page names its runs in its head, by fingerprints of their run.json, which never changes.
+"""The first lines of a page: who is the fastest at the size that most people ask for, whether to believe it, and what
+to do next. One sentence each.
 """
 
 import hashlib
@@ -27,43 +19,177 @@ from jinja2 import Environment
 
 from .. import __version__
 from ..evaluation import agreement
-from ..evaluation.competitors import competing, competitor_names
+from ..evaluation.cell_times import competing, competitor_names
 from ..evaluation.frames import run_names, summary_frame
-from ..evaluation.grade import GRADES, NOT_RELIABLE
+from ..evaluation.grade import GOOD, GRADES, NOT_RELIABLE
 from ..evaluation.missing import MissingCell, explain_rows, not_begun_sentences
 from ..evaluation.summary import summarise
-from ..evaluation.summary_row import SummaryRow
-from ..evaluation.verdict import Verdict, verdicts
-from ..models import description
-from ..models.bounds import Bounds
+from ..evaluation.summary_row import SummaryRow, competitor_of, time_of
+from ..evaluation.verdict import ALL_EQUAL, EQUAL, UNCLEAR, Stretch, Verdict, verdicts
+from ..models import listing
 from ..models.curves import NO_OWN, lower_bounds
-from ..models.model import Model
+from ..models.model import Bounds, Model
 from ..models.points import points_of_summary
 from ..models.series import FittedSeries, UnfittedSeries, fit_series
-from ..runs.cell import MOCKUPS
+from ..runs.cell import MOCKUPS, NATIVES, native_beside
 from ..runs.dtypes import is_float
 from ..runs.files import open_kept, read_kept, refuse_special, write_atomically, written_together
 from ..runs.folder import RunFolder
 from ..runs.plan import Plan
 from ..schedule.algorithm import Algorithm
 from ..stats import median
-from ..units import format_size, in_ranks, three_digits
-from ..web.document import asset, engine, policy, script_data, theme
+from ..units import format_size, format_time, in_ranks, three_digits
+from ..web import asset, engine, policy, script_data, theme
 from ..wings import offered
 from . import caveats, how_measured, verdict_sentence
-from .answer import answer, switches
-from .arrival_table import arrival_tables
-from .caveats import gaps
-from .damage_sentence import damage_caveats, damage_report
-from .distribution import call_distributions
-from .grade_sentence import grade_lines, noise_of_all
+from .caveats import damage_caveats, damage_report, gaps
+from .distribution import call_distributions, time_table
 from .grid import LEGEND, MARK
+from .how_measured import origin
+from .live_chart import Switch
 from .native_section import native_section
-from .origin import origin
 from .pictures import measured_caption, model_pictures, run_pictures, time_pictures, write_pictures
-from .placement_table import placement_tables
 from .ratio_table import RatioLine
-from .time_table import time_table
+from .verdict_sentence import (
+    MARGIN,
+    MOST_NAMED,
+    REASONS,
+    SWITCH_POINT,
+    advantage_words,
+    contrast_sentences,
+    grade_lines,
+    leaders_words,
+    lines,
+    noise_of_all,
+    performance_words,
+    printed_factor,
+    reason_words,
+    span_words,
+)
+from .winners_elsewhere_table import arrival_tables, placement_tables
+
+ASKED_NBYTES = 1 << 20  # where the measured sizes do not reach it: the nearest of them
+
+
+class Answer(NamedTuple):
+    """What the first screen says of a run."""
+
+    sentence: str  # who is the fastest, and by how much
+    level: str  # the worst grade of the rank counts
+    advice: str  # what to do next
+
+
+def answer(
+    rows: Sequence[SummaryRow], verdicts: Sequence[Verdict], attempts: Sequence[Mapping[str, Any]] = ()
+) -> Answer | None:
+    """The answer of the largest rank count that has a verdict; None: no rank count has one.
+
+    Of a single algorithm it is what its times say alone; `attempts`, the facts of its launches, name the logs.
+    """
+    if not verdicts:
+        return None
+    asked = max(verdicts, key=lambda verdict: verdict.ranks)
+    sizes = sorted({row["nbytes"] for row in rows if row["ranks"] == asked.ranks and row["time_s"] and row["nbytes"]})
+    nbytes = min(max(ASKED_NBYTES, sizes[0]), sizes[-1]) if sizes else ASKED_NBYTES
+    stretch = _stretch_at(asked, nbytes)
+    at_size = [row for row in rows if (row["ranks"], row["cache"], row["nbytes"]) == (asked.ranks, asked.cache, nbytes)]
+    place = f"{format_size(nbytes)} on {in_ranks([asked.ranks])}"
+    grades = {row["ranks"]: row["grading"] for row in rows}
+    level = max((grade.level for grade in grades.values()), key=GRADES.index)
+    advice = _advice(asked, stretch, grades[asked.ranks].reasons)
+    if asked.alone:
+        said = f"{asked.alone.algorithm} on {in_ranks([asked.ranks])}: {performance_words(asked.alone)}"
+        return Answer("; ".join([said, *contrast_sentences(rows, attempts)]) + ".", level, advice)
+    here = _at_this_size(stretch, at_size)
+    return Answer(f"{_who(asked, stretch)} at {place}{here}{_how_much(asked, stretch, at_size)}.", level, advice)
+
+
+def switches(verdicts: Sequence[Verdict]) -> dict[int, list[Switch]]:
+    """The switch points of each rank count, for the figures over size."""
+    found: dict[int, list[Switch]] = {}
+    for verdict in verdicts:
+        words = [str(line) for line in lines(verdict) if line.lead == SWITCH_POINT]
+        overs = [over for over in verdict.hand_overs if over]
+        found[verdict.ranks] = [Switch(over.nbytes, over.low, over.high, text) for over, text in zip(overs, words)]
+    return found
+
+
+def _stretch_at(verdict: Verdict, nbytes: int) -> Stretch | None:
+    around = [stretch for stretch in verdict.stretches if stretch.low <= nbytes <= stretch.high]
+    return next((stretch for stretch in around if nbytes not in stretch.exceptions), None)
+
+
+def _who(verdict: Verdict, stretch: Stretch | None) -> str:
+    if stretch and stretch.is_won:
+        return f"{stretch.leaders[0]} is the fastest"
+    return "No algorithm is shown to be the fastest"
+
+
+def _at_this_size(stretch: Stretch | None, at_size: Sequence[SummaryRow]) -> str:
+    """` (127 ms, 1.96 times faster than native)`: the winner at the size itself."""
+    row = next((row for row in at_size if stretch and competitor_of(row) == stretch.leaders[0]), None)
+    if not (stretch and stretch.is_won and row and row["time_s"]):
+        return ""
+    beside = native_beside(row["executor"])
+    native = next((other for other in at_size if competitor_of(other) == beside and other is not row), None)
+    if native is None or row["speedup"] is None:
+        return f" ({format_time(row['time_s'])})"
+    gain = printed_factor((time_of(native), row["time_s"]))
+    return f" ({format_time(row['time_s'])}, {three_digits(gain)} times faster than native)"
+
+
+def _how_much(verdict: Verdict, stretch: Stretch | None, at_size: Sequence[SummaryRow]) -> str:
+    if stretch is None:
+        leaders = tuple(competitor_of(row) for row in at_size if row.get("standing") in (EQUAL, UNCLEAR))
+        if verdict.reason not in ("", ALL_EQUAL) or len(leaders) < 2:
+            return f": {REASONS.get(verdict.reason, 'the times at this size do not show a winner')}"
+        is_equal = all(row.get("standing") != UNCLEAR for row in at_size)
+        return f": {_names(leaders)} {_relation(is_equal)}"
+    advantage = advantage_words(stretch.advantage, verdict.grade, stretch.leaders[0] in NATIVES)
+    over = f", over {span_words(stretch)}" if stretch.advantage and len(stretch.advantage.times_s) > 1 else ""
+    if stretch.is_won:
+        return f"{advantage}{over}"
+    if len(stretch.leaders) == 1:
+        return f"; {stretch.leaders[0]} is nowhere slower than another{advantage}{over}"
+    return f": {_names(stretch.leaders)} {_relation(stretch.is_equal)}{advantage}{over}"
+
+
+def _names(leaders: Sequence[str]) -> str:
+    """`native, ring and two_tree`."""
+    return (
+        f"{', '.join(leaders[:-1])} and {leaders[-1]}" if len(leaders) <= MOST_NAMED else f"{len(leaders)} algorithms"
+    )
+
+
+def _relation(is_equal: bool) -> str:
+    return f"are equal within {MARGIN}" if is_equal else "cannot be distinguished"
+
+
+def _advice(verdict: Verdict, stretch: Stretch | None, reasons: Sequence) -> str:
+    """What to do next: mend what spoils the times, else use the winner."""
+    if verdict.grade != GOOD and reasons:
+        found, mend = reason_words(reasons[0])
+        return f"{found}: {mend}, and measure again before you decide."
+    if stretch and stretch.is_won and stretch.leaders[0] not in NATIVES:
+        return f"use {stretch.leaders[0]} for {span_words(stretch)} on {in_ranks([verdict.ranks])}."
+    if verdict.alone:
+        return "measure another algorithm beside it, or another system, to compare them: allreduce-bench compare."
+    if stretch:
+        return f"keep {leaders_words(stretch)}; another algorithm gains nothing here."
+    return "keep native, or measure again with more launches (--launches)."
+
+
+# One self-contained HTML page about finished runs: answer, figures, times, how they were measured, statistics.
+#
+# The page holds its figures, its style and its script, and needs no network. It is complete without the script, which
+# makes figures answer and tables sort. The template engine escapes all text from outside (host names, commands, file
+# names, reasons), and the policy of the page lets nothing but its own script run: see `web.document`. Sections are
+# folded where their errors are large, and begin with a line that says so.
+#
+# Where no name is given (`default_page`) a page never takes the place of a page about other runs. One about one run
+# stands in its folder, one about several runs in the working folder: beside the runs its folder of figures would be
+# taken for one of them. Each page names its runs in its head, by fingerprints of their run.json, which never changes.
+
 
 # names of pages
 HEAD_NBYTES = 1 << 16  # of a page: how far its runs are looked for
@@ -188,9 +314,9 @@ def _models_section(
     if frame["groups"].notna().any():  # they have no points
         unfit = [("all series", "several groups share links at the same time; the models do not cover that")]
     pictures, reasons = model_pictures(frame, models, own)
-    files = {"parameters": description.parameter_frame(models)} if models else {}
-    scores = list(description.SCORES.values())
-    content = {"models": description.model_lines(models), "unfit": unfit, "scores": scores, "not_drawn": reasons}
+    files = {"parameters": listing.parameter_frame(models)} if models else {}
+    scores = list(listing.SCORES.values())
+    content = {"models": listing.model_lines(models), "unfit": unfit, "scores": scores, "not_drawn": reasons}
     return {**content, "model_pictures": pictures, "files": files}
 
 

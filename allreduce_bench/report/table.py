@@ -5,7 +5,7 @@ from operator import itemgetter
 from typing import Any
 
 from ..evaluation import agreement
-from ..evaluation.competitors import BELOW_FLOOR, competing, mockups, placement_of
+from ..evaluation.cell_times import BELOW_FLOOR, competing, mockups, placement_of
 from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, NETWORK_BOUND, passes_limit
 from ..evaluation.summary_row import SummaryRow, competitor_of, qualifiers
 from ..evaluation.verdict import verdicts
@@ -13,7 +13,7 @@ from ..runs.dtypes import arithmetic_note
 from ..runs.plan import ImportedPlan, Plan
 from ..tables import UNBOUNDED, Screen, fitted, shown, wrapped
 from ..units import format_size, format_time
-from . import caveats, grade_sentence, how_measured, launch_states_sentence, verdict_sentence
+from . import caveats, how_measured, verdict_sentence
 from .grid import LEGEND, LIMIT, WHOLE, grid, interval_legend
 from .verdict_sentence import contrast_sentences
 
@@ -47,8 +47,8 @@ def _guideline_lines(rows: Sequence[SummaryRow], rows_of_table: Sequence[Summary
     """Native against mock-ups of it, where any were measured; what is violated is asked of all rows together."""
     if not mockups(rows_of_table):
         return []
-    from ..models.native.comparison import comparisons  # late, both: few runs have mock-ups
-    from .guideline_table import guideline_lines
+    from ..models.guidelines import comparisons  # late, both: few runs have mock-ups
+    from .native_section import guideline_lines
 
     return [*guideline_lines(rows_of_table, comparisons(rows), screen), ""]
 
@@ -59,8 +59,8 @@ def _table_of_ranks(
     rows = competing(every)
     columns = grid(rows, screen)
     above = [
-        *([grade_sentence.sentence(grade)] if (grade := rows[0].get("grading")) else []),
-        *([grade_sentence.noise_sentence(grade.noise)] if grade and grade.noise else []),
+        *([verdict_sentence.sentence(grade)] if (grade := rows[0].get("grading")) else []),
+        *([verdict_sentence.noise_sentence(grade.noise)] if grade and grade.noise else []),
         *_headlines(plan, rows, library),
         LEGEND + interval_legend(columns, rows, screen),
         *([note] if (note := arithmetic_note(plan.dtype)) else []),
@@ -73,8 +73,8 @@ def _table_of_ranks(
         *_unranked_note([*rows, *(row for row in every if placement_of(row) != placement_of(every[0]))]),
         *_limit_notes(rows),
         *caveats.cluster_sentences(every),
-        *launch_states_sentence.told_sentences(every),
-        *launch_states_sentence.suspicion_sentences(every),
+        *caveats.told_sentences(every),
+        *caveats.suspicion_sentences(every),
         *_reference_line(rows),
         *(_group_losses(every) if plan.groups else ()),
         *_notes(every),
@@ -88,19 +88,19 @@ def _table_of_ranks(
 
 
 def _arrival_lines(rows: Sequence[SummaryRow], screen: Screen) -> list[str]:
-    from .arrival_table import arrival_lines  # late: few runs delay ranks
+    from .winners_elsewhere_table import arrival_lines  # late: few runs delay ranks
 
     return arrival_lines(rows, screen)
 
 
 def _placement_lines(rows: Sequence[SummaryRow], screen: Screen) -> list[str]:
-    from .placement_table import placement_lines  # late: few runs have several placements
+    from .winners_elsewhere_table import placement_lines  # late: few runs have several placements
 
     return placement_lines(rows, screen)
 
 
 def _placement_sentences(rows: Sequence[SummaryRow]) -> list[str]:
-    from .placement_table import placement_sentences  # late, too
+    from .winners_elsewhere_table import placement_sentences  # late, too
 
     return placement_sentences(rows)
 
@@ -108,7 +108,7 @@ def _placement_sentences(rows: Sequence[SummaryRow]) -> list[str]:
 def _headlines(plan: Plan, rows: Sequence[SummaryRow], library: str) -> list[str]:
     """The measured operation and its place, and the definition of a time."""
     if isinstance(plan, ImportedPlan):
-        from .origin import definition  # late: not of what is measured
+        from .how_measured import definition  # late: not of what is measured
 
         done = [row for row in rows if row["time_s"] is not None]
         operation = f"{plan.dtype or 'unknown type'} {plan.op or 'unknown operation'}"

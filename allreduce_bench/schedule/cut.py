@@ -9,8 +9,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from . import Ranges, Schedule, Step, elements
-from .rendezvous import Refusal
-from .verify import Proof, verify
+from .verify import Proof, Refusal, verify
 
 MOST_STEPS = 200_000  # of all ranks together: beyond, a cut schedule takes long to prove and to bind
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..units import aligned
 from . import Parts, Schedule, contribution, elements, letter
-from .rendezvous import rendezvous
+from .verify import rendezvous
 
 HOLDINGS_UP_TO = 128  # cells of the table rank x part: beyond, only the messages are shown
 

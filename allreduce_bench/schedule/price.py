@@ -12,8 +12,8 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from . import Schedule, elements
-from .rendezvous import rendezvous
-from .topology import Topology
+from .algorithm import Topology
+from .verify import rendezvous
 
 
 class Path(NamedTuple):

@@ -18,8 +18,7 @@ from ..launching.check_mpi import CHECK_PREFIX, launcher_checks, library, librar
 from ..launching.launchers.srun import kinds_of_library, kinds_of_srun
 from ..machine.checks import Check
 from . import commands
-from .commands import SlurmError
-from .parsing import Partition
+from .commands import Partition, SlurmError
 
 ANSWER_S = 15.0  # of the controller
 WAIT_S = 60.0  # for nodes
@@ -81,7 +80,7 @@ def _of_partition(partition: Partition) -> Check:
 
 
 def _of_topology(nodes: list[str]) -> Check:
-    paths = commands.switches(nodes)
+    paths = commands.switches_of_nodes(nodes)
     if not paths:
         return Check("info", "topology", "Slurm has no topology here: switches of the nodes unknown")
     nodes_below = Counter(paths.values())

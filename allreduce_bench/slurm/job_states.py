@@ -22,8 +22,8 @@ from ..runs.plan import Launch, Plan
 from ..runs.rows import Row, RunError
 from ..runs.typed_json import JsonError, read_as
 from . import commands
+from .commands import SlurmJob, duration, id_parts
 from .job_files import JOBS, StartRecord, Submission
-from .parsing import SlurmJob, duration, id_parts
 
 FORGOTTEN = "FORGOTTEN"  # state of a job that Slurm does not know (any more): it is over
 BY_HAND = 0  # number of no submission

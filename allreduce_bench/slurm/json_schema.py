@@ -3,8 +3,8 @@
 from ..runs.json_schema.build import Format, by_name, fields, fields_of, or_null, schema_id, text
 from ..runs.json_schema.launch import STAGE
 from ..runs.schema import SCHEMA_VERSION
+from .commands import SlurmJob
 from .job_files import StartRecord, Submission
-from .parsing import SlurmJob
 
 RECORD = fields(
     fields_of(StartRecord),

@@ -1,14 +1,335 @@
-"""The scripts of a sweep: what every job of a submission shares, and the text of each of them. Text in, text out."""
+"""Job scripts: a template is a valid script with defaults, and rendering replaces its values. Text in, text out.
 
+A template's lines that can be replaced are `#SBATCH --name=value`, `NAME=${NAME:-default}` and `NAME=(words)`, each at
+the beginning of its line and with or without a comment, and `# module load ...` and `# export ...`. All else stays.
+"""
+
+import configparser
+import re
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass
+import site
+import sysconfig
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from os import environ
 from pathlib import Path
 
+from ..runs.files import read_given_text
+from ..units import unknown_word
 from .jobs import HERE, SHORT_LIMIT_S, SweepJob, format_limit, limit_for, parse_limit, warning_for
 from .submit import Script
-from .systems import System
-from .template import ScriptError, Template, check_job_name
+
+# templates
+LONGEST_FILE = 2**20  # bytes: of a template, or of the file of a system
+PIECE = re.compile(
+    r"""^(?:
+    \#SBATCH[ \t]+--(?P<directive>[a-z][a-z0-9-]*)(?:=(?P<value>"[^"\\\n]*"|[^\s"'\\\#]+))?
+    | (?P<name>[A-Z][A-Z0-9_]*)=(?:\$\{(?P=name):-.*?\}|(?P<array>\((?s:.*?)\)))
+    | (?P<modules>\#[ ]module[ ]load[ ].*?)
+    | (?P<exports>\#[ ]export[ ].*?)
+    )(?P<comment>[ \t]+\#.*)?[ \t]*$\n?""",
+    re.MULTILINE | re.VERBOSE,
+)
+PLACEHOLDERS = {"modules": "# module load NAME", "exports": "# export NAME=VALUE"}
+
+
+# values
+JOB_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+=@-]{0,99}")
+MODULE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+=@:/-]*")
+VARIABLE = re.compile(r"(?!(?:BASH_ENV|ENV|PS4)$)[A-Za-z_][A-Za-z0-9_]*")  # shells execute what stands in those three
+DIRECTIVE = re.compile(r"[a-z][a-z0-9-]+")
+BARE = re.compile(r"[A-Za-z0-9._+=@:/,%*\[\]-]+")  # what sbatch reads as it stands; other values are put into quotes
+
+
+class ScriptError(ValueError):
+    """Error: a template that cannot be rendered, or a value that a script cannot hold."""
+
+
+@dataclass(frozen=True)
+class Template:
+    """A job script whose values can be replaced; `name` is what errors call it. Raises ScriptError."""
+
+    name: str
+    text: str
+
+    def __post_init__(self) -> None:
+        if not self.text.startswith("#!"):
+            raise ScriptError(f"{self.name}: the first line must name the shell, such as #!/bin/bash")
+        commands = False
+        for number, line in enumerate(self.text.split("\n"), start=1):
+            if not line.startswith("#SBATCH"):
+                commands |= bool(line.strip()) and not line.startswith("#")
+            elif commands:
+                raise ScriptError(f"{self.name}, line {number}: sbatch ignores #SBATCH lines after the first command")
+            elif not PIECE.match(line):
+                raise ScriptError(f"{self.name}, line {number}: found '{line}', expected #SBATCH --name=value")
+
+    @classmethod
+    def read(cls, path: Path) -> "Template":
+        """The template of a file. Raises OSError, ScriptError."""
+        try:
+            return cls(str(path), read_given_text(path, LONGEST_FILE))
+        except UnicodeDecodeError as error:
+            raise ScriptError(f"{path}: not UTF-8 text") from error
+
+    @property
+    def directives(self) -> dict[str, str]:
+        """The values of the #SBATCH lines by name; empty for those that have none, such as `exclusive`."""
+        return {match["directive"]: (match["value"] or "").strip('"') for match in self._pieces() if match["directive"]}
+
+    @property
+    def assignments(self) -> tuple[str, ...]:
+        """The names of the variables that can be set."""
+        return tuple(match["name"] for match in self._pieces() if match["name"])
+
+    def render(
+        self,
+        directives: Mapping[str, object] | None = None,
+        assignments: Mapping[str, str | Sequence[str]] | None = None,
+        modules: Sequence[str] = (),
+        exports: Mapping[str, str] | None = None,
+    ) -> str:
+        """Put values into the script: directives, variables, modules to load and variables to export.
+
+        A directive without a value is empty, one that is left out None; a variable is a list or tuple where the
+        template has one. Raises ScriptError where the template has no place for them, or a value could be read as
+        something else.
+        """
+        directives, assignments = dict(directives or {}), dict(assignments or {})
+        lines = {"modules": _module_lines(modules), "exports": _export_lines(exports or {})}
+        self._refuse_homeless(assignments, lines)
+        present = self.directives
+        added = [_directive_line(name, value) for name, value in directives.items() if name not in present]
+        last = max((match.start() for match in self._pieces() if match["directive"]), default=None)
+        if added and last is None:
+            raise ScriptError(f"{self.name}: has no #SBATCH line after which others could be added")
+
+        def replaced(match: re.Match[str]) -> str:
+            new, comment = [match[0].rstrip("\n")], match["comment"] or ""
+            if name := match["directive"]:
+                if name in directives:
+                    new = [_directive_line(name, directives[name], comment)]
+                new += added if match.start() == last else []
+            elif (name := match["name"]) in assignments:
+                new = [f"{name}={_assigned_value(name, assignments[name], bool(match['array']))}{comment}"]
+            elif kind := next((kind for kind in lines if match[kind] and lines[kind]), None):
+                new, lines[kind] = lines[kind], []  # at the first of them
+            return "".join(line + "\n" for line in new if line)
+
+        return PIECE.sub(replaced, self.text)
+
+    def _pieces(self) -> Iterable[re.Match[str]]:
+        return PIECE.finditer(self.text)
+
+    def _refuse_homeless(self, assignments: Mapping, lines: Mapping[str, list[str]]) -> None:
+        if unknown := [name for name in assignments if name not in self.assignments]:
+            valid = ", ".join(self.assignments) or "none"
+            raise ScriptError(f"{self.name}: has no variable {unknown[0]!r} to set; valid: {valid}")
+        for kind, placeholder in PLACEHOLDERS.items():
+            if lines[kind] and not any(match[kind] for match in self._pieces()):
+                raise ScriptError(f"{self.name}: has no line '{placeholder}' that {kind} could replace")
+
+
+def check_job_name(name: str) -> str:
+    """`name`, which also goes into the names of files. Raises ScriptError."""
+    if not JOB_NAME.fullmatch(name):
+        raise ScriptError(
+            f"job name {name!r}: expected letters, digits and ._+=@- (at most 100, a letter or digit first): "
+            "it goes into the names of files"
+        )
+    return name
+
+
+def check_values(directives: Mapping[str, object], modules: Sequence[str], exports: Mapping[str, str]) -> None:
+    """Raises ScriptError where one of them has no place in any script, as `Template.render` does."""
+    _module_lines(modules)
+    _export_lines(exports)
+    for name, value in directives.items():
+        _directive_line(name, value)
+
+
+def _directive_line(name: str, value: object, comment: str = "") -> str:
+    """The #SBATCH line; sbatch knows quotes, backslashes and comments there. Empty for the value None."""
+    if not DIRECTIVE.fullmatch(name):
+        raise ScriptError(f"directive {name!r}: expected the long name of an option of sbatch, such as partition")
+    if value is None:
+        return ""
+    plain_value = _one_line(f"--{name}", str(value))
+    if name == "job-name":
+        check_job_name(plain_value)
+    if '"' in plain_value or "\\" in plain_value:
+        raise ScriptError(f"--{name} {value!r}: sbatch would misread double quotes and backslashes in a script")
+    written = plain_value if not plain_value or BARE.fullmatch(plain_value) else f'"{plain_value}"'
+    return f"#SBATCH --{name}{'=' if written else ''}{written}{comment}"
+
+
+def _assigned_value(name: str, value: str | Sequence[str], array: bool) -> str:
+    if isinstance(value, str) == array:
+        raise ScriptError(f"{name}: expected {'a list of words' if array else 'one text'}, found {value!r}")
+    return f"({' '.join(_shell_word(name, word) for word in value)})" if array else _shell_word(name, str(value))
+
+
+def _module_lines(modules: Sequence[str]) -> list[str]:
+    if odd := [module for module in modules if not MODULE.fullmatch(module)]:
+        raise ScriptError(f"module {odd[0]!r}: expected a name such as openmpi/4.1.6")
+    return [f"module load {module} || exit" for module in modules]
+
+
+def _export_lines(exports: Mapping[str, str]) -> list[str]:
+    if odd := [name for name in exports if not VARIABLE.fullmatch(name)]:
+        raise ScriptError(f"variable {odd[0]!r}: expected a name such as UCX_TLS")
+    return [f"export {name}={_shell_word(name, value)}" for name, value in exports.items()]
+
+
+def _shell_word(label: str, text: str) -> str:
+    return shlex.quote(_one_line(label, text))
+
+
+def _one_line(label: str, text: str) -> str:
+    """Return `text`. Raises ScriptError for what could end its line, or cannot be written."""
+    if any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
+        raise ScriptError(f"{label} {text!r}: contains a control character or invalid text; remove it")
+    return text
+
+
+# The location of the job templates, and the settings of a system to run them: small files such as generic.cfg
+
+
+FOLDER = "allreduce-bench"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+=@-]*")
+SITE = ("modules", "launcher", "launcher_args", "interface", "ranks_per_node", "stage", "venv", "leave_out")
+SECTIONS = {"sbatch": "any option of sbatch by its long name", "site": ", ".join(SITE), "variables": "any variable"}
+SUBMITS = ("job-name", "nodes", "ntasks", "ntasks-per-node", "array", "output", "dependency")
+
+
+class SystemFileError(ValueError):
+    """Error: no such system, or a file that does not describe one."""
+
+
+@dataclass(frozen=True)
+class System:
+    """What jobs on one system need; empty: the template's own default."""
+
+    name: str
+    path: Path
+    sbatch: Mapping[str, str | None] = field(default_factory=dict)  # None leaves out the template's
+    modules: tuple[str, ...] = ()
+    launcher: str = ""
+    launcher_args: str = ""
+    interface: str = ""
+    ranks_per_node: int | None = None
+    stage: str = ""
+    venv: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict)  # exported before the run
+
+
+def jobs_folder() -> Path:
+    """The folder of the shipped templates, in the checkout or installed. Raises SystemFileError where it is missing."""
+    places = [Path(__file__).parents[2] / "jobs"]
+    installed = [sysconfig.get_path("data"), site.getuserbase()]
+    places += [Path(data) / "share" / FOLDER / "jobs" for data in installed]
+    folder = next((place for place in places if (place / "sweep.sbatch").is_file()), None)
+    if not folder:
+        raise SystemFileError(f"no sweep.sbatch found in {', '.join(map(str, places))}; reinstall the package")
+    return folder
+
+
+def known_systems() -> dict[str, Path]:
+    """The files of all systems that are found, by name; of two with the same name the one in the place named first."""
+    path_of: dict[str, Path] = {}
+    for place in _places():
+        for path in sorted(place.glob("*.cfg")):
+            if NAME.fullmatch(path.stem) and path.stem not in path_of and _is_system(path):
+                path_of[path.stem] = path
+    return path_of
+
+
+def find_system(name: str) -> System:
+    """The system with this name, or in the file with this path (with a / or .cfg in it).
+
+    Raises SystemFileError: unknown, or no description of a system; OSError.
+    """
+    if not name.isprintable():
+        raise SystemFileError(f"system {name!r}: expected a name, or the path of a .cfg file")
+    if "/" in name or name.endswith(".cfg"):
+        return read_system(Path(name).expanduser())
+    for place in _places() if NAME.fullmatch(name) else ():
+        if (path := place / f"{name}.cfg").is_file():
+            return read_system(path)
+    sentence = unknown_word("system", name, known_systems())
+    raise SystemFileError(f"{sentence}; looked for its .cfg file in {', '.join(map(str, _places()))}")
+
+
+def read_system(path: Path) -> System:
+    """The system that a file describes. Raises SystemFileError, naming what is wrong in it; OSError."""
+    parser = configparser.ConfigParser(interpolation=None, default_section="", delimiters=("=",))
+    parser.optionxform = str  # type: ignore[assignment,method-assign]  # variables have capitals
+    try:
+        parser.read_string(read_given_text(path, LONGEST_FILE), source=str(path))
+    except (configparser.Error, UnicodeDecodeError) as error:
+        raise SystemFileError(f"{path}: {' '.join(str(error).split())}") from error
+    sections = {name: dict(parser[name]) for name in parser.sections()}
+    site_values = sections.get("site", {})
+    for kind, unknown in (("section", set(sections) - set(SECTIONS)), ("key", set(site_values) - set(SITE))):
+        if unknown:
+            valid = SITE if kind == "key" else (f"[{name}]" for name in SECTIONS)
+            raise SystemFileError(f"{path}: unknown {kind} {min(unknown)!r}; valid: {', '.join(valid)}")
+    modules, variables = _split_words(site_values.get("modules", "")), sections.get("variables", {})
+    directives = _directives(path, sections.get("sbatch", {}), _split_words(site_values.get("leave_out", "")))
+    try:
+        check_values(directives, modules, variables)  # here, where their file is known
+    except ScriptError as error:
+        raise SystemFileError(f"{path}: {error}") from error
+    return System(
+        name=path.stem,
+        path=path,
+        sbatch=directives,
+        modules=modules,
+        ranks_per_node=_ranks_per_node(path, site_values.get("ranks_per_node", "")),
+        venv=str(Path(venv).expanduser()) if (venv := site_values.get("venv", "")) else "",
+        variables=variables,
+        **{name: site_values.get(name, "") for name in ("launcher", "launcher_args", "interface", "stage")},
+    )
+
+
+def _places() -> Iterator[Path]:
+    """Where the file of a system may lie, in the order of asking."""
+    yield from (Path("jobs") / "systems", Path("."))
+    own = environ.get("XDG_CONFIG_HOME", "")
+    yield (Path(own) if own else Path.home() / ".config") / FOLDER / "systems"
+    yield jobs_folder() / "systems"
+
+
+def _is_system(path: Path) -> bool:
+    """Whether the file describes a system: in the working folder other programs have .cfg files, too."""
+    try:
+        read_system(path)
+    except (SystemFileError, OSError):
+        return False
+    return True
+
+
+def _directives(path: Path, options: Mapping[str, str], left_out: tuple[str, ...]) -> dict[str, str | None]:
+    if of_submit := [name for name in options if name in SUBMITS]:
+        advice = "set ranks_per_node in [site]" if of_submit[0] == "ntasks-per-node" else "leave it out"
+        raise SystemFileError(f"{path}: [sbatch] {of_submit[0]}: every job sets its own; {advice}")
+    return {**options, **dict.fromkeys(left_out)}
+
+
+def _ranks_per_node(path: Path, text: str) -> int | None:
+    if text and not re.fullmatch(r"[1-9]\d{0,5}", text):
+        raise SystemFileError(f"{path}: ranks_per_node {text!r}: expected a number of 1 or more, or nothing")
+    return int(text) if text else None
+
+
+def _split_words(text: str) -> tuple[str, ...]:
+    """The words of `a, b`, also over several lines."""
+    return tuple(word for word in re.split(r"[\s,]+", text) if word)
+
+
+# The scripts of a sweep: what every job of a submission shares, and the text of each of them. Text in, text out
+
 
 COLLECT = "collect"
 NOT_FOR_COLLECTING = ("time", "signal", "exclusive", "nodelist", "nodefile")  # a system's, meant for measuring

@@ -13,6 +13,7 @@ from ..runs.rows import Row, RunError
 from ..tables import UNBOUNDED, Screen, columns_of, fitted
 from ..units import format_ranges
 from . import job_states
+from .commands import SlurmJob, duration
 from .job_files import JOBS, Submission, read_records, read_submissions, runs_of
 from .job_states import (
     FORGOTTEN,
@@ -27,7 +28,6 @@ from .job_states import (
     kept_states,
     tasks_of,
 )
-from .parsing import SlurmJob, duration
 
 HEADER = (  # of the table of `status`
     "name",

@@ -12,7 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..importers.inspector import (
+from ..importers.lines import head_of, is_pickle, read_text
+from ..importers.row import LogError
+from ..importers.tools.nccl_inspector import (
     BEGIN,
     EXIT,
     MEETING,
@@ -26,8 +28,6 @@ from ..importers.inspector import (
     logs_of,
     stamps_of_calls,
 )
-from ..importers.lines import head_of, is_pickle, read_text
-from ..importers.row import LogError
 from ..runs.folder import RunFolder
 from ..runs.injected import HEADER, read_trace
 from ..units import in_ranks

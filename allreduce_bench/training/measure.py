@@ -61,7 +61,7 @@ def replay_step(setup: "Setup", options: dict[str, Any]) -> Replay:
 
 def replay_calls(path: "Path", options: dict[str, Any]) -> Replay:
     """Measure recorded calls. Raises OneLineError, CallError, LaunchError, ValueError."""
-    from .call_file import read_calls
+    from .input_files import read_calls
     from .measured import calls_request, measured_calls, modelled_calls
     from .result import measured_result
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any, NamedTuple
 from ..runs.dtypes import DTYPES
 from ..runs.typed_json import NotNegative
 from .buckets import Bucket, Fusion
-from .call_file import Call, CallError, replayed
 from .cost import LoggedCosts, Timed, choose, interpolated
+from .input_files import Call, CallError, replayed
 from .measuring.request import BUCKET, TENSOR
 from .step import Outcome, Setup, buckets_of, outcome
 from .time_line import COMPUTE, Phase, TimeLine, Transfer, phases_of, ready_shares

@@ -19,8 +19,7 @@ from ..units import format_rate, format_size, unknown_word
 if TYPE_CHECKING:
     from .cost import Costs, Timed
     from .result import Result
-    from .step import Setup
-    from .tensor_parallel import Divided
+    from .step import Divided, Setup
     from .tensors import Model
 
 # Defaults and limits
@@ -135,7 +134,7 @@ def request_of(options: dict[str, Any], only_buckets: bool) -> Request:
 
 def _model(options: dict[str, Any]) -> "Model":
     from .architectures import known_model
-    from .shape_file import read_shapes
+    from .input_files import read_shapes
 
     if options["shapes"]:
         return read_shapes(options["shapes"])
@@ -200,8 +199,8 @@ def _of_model(asked: dict[str, Any], setup: "Setup", sourced: SourcedCosts, rank
 
 def _of_calls(options: dict[str, Any], sourced: SourcedCosts, ranks: Sequence[int]) -> "Result":
     """The recorded calls on each number of ranks."""
-    from .call_file import read_calls, replayed
     from .cost import any_lower_bound, choose, doubts_of
+    from .input_files import read_calls, replayed
     from .result import Result
     from .step import Outcome
 
@@ -360,7 +359,7 @@ def divided_by(options: dict[str, Any], model: "Model") -> "Divided":
 
     Raises OneLineError, ModelError, ValueError: the groups do not fit.
     """
-    from .tensor_parallel import divide
+    from .step import divide
 
     ranks = _group_ranks(options)
     return divide(model, options["groups"], ranks, options["batch"], options["ready_by"], options["scale"])

@@ -6,8 +6,8 @@ import pytest
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.schedule import elements
+from allreduce_bench.schedule.algorithm import Topology
 from allreduce_bench.schedule.price import price
-from allreduce_bench.schedule.topology import Topology
 from allreduce_bench.schedule.verify import verify
 
 ALGORITHMS = builtin()

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allreduce_bench.algorithms import builtin
+from allreduce_bench.schedule.algorithm import Topology
 from allreduce_bench.schedule.price import price
-from allreduce_bench.schedule.topology import Topology
 from allreduce_bench.schedule.verify import verify
 
 FULL = bool(os.environ.get("ALLREDUCE_BENCH_FULL"))

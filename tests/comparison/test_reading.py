@@ -4,7 +4,7 @@ import pytest
 from compared_runs import compared_run
 from made_runs import build_run
 
-from allreduce_bench.comparison.reading import read_sides
+from allreduce_bench.comparison.conditions import read_sides
 from allreduce_bench.runs.rows import RunError
 
 SMALL = {"algorithms": ("ring",), "sizes": (8,), "ranks": (2,), "launches": 2}

@@ -3,7 +3,7 @@
 import pytest
 from made_rows import made_row, rank
 
-from allreduce_bench.evaluation.competitors import (
+from allreduce_bench.evaluation.cell_times import (
     BELOW_FLOOR,
     DEFINITIONS,
     DRIFT,

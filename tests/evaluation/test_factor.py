@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allreduce_bench.evaluation.factor import factor_of
+from allreduce_bench.evaluation.spread import factor_of
 from allreduce_bench.stats import geometric_mean, median
 
 

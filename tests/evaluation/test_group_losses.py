@@ -5,7 +5,7 @@ from click.testing import CliRunner
 from made_runs import build_run
 
 from allreduce_bench.cli import main
-from allreduce_bench.evaluation.competitors import by_size
+from allreduce_bench.evaluation.cell_times import by_size
 from allreduce_bench.evaluation.group_losses import is_sure, worst_losses
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.evaluation.verdict import verdicts

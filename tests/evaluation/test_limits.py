@@ -25,7 +25,7 @@ from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.runs.plan import Plan
 from allreduce_bench.runs.start import Start
 from allreduce_bench.schedule import elements
-from allreduce_bench.schedule.topology import Topology
+from allreduce_bench.schedule.algorithm import Topology
 
 MACHINE = {"interfaces": [{"name": "hsn0", "rate_bytes_per_s": 25e9}, {"name": "eth0", "rate_bytes_per_s": None}]}
 ATTEMPT = {"nodes": 2, "machines": [MACHINE, {"interfaces": [{"name": "hsn0", "rate_bytes_per_s": 1e9}]}]}

@@ -4,7 +4,7 @@ import random
 
 from made_rows import made_row, rank
 
-from allreduce_bench.evaluation.competitors import competing, ways_of
+from allreduce_bench.evaluation.cell_times import competing, ways_of
 from allreduce_bench.evaluation.winners_elsewhere import placement_winners
 
 US = 1e-6

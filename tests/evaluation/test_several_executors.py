@@ -4,9 +4,9 @@ import pytest
 from made_runs import build_run
 from places import DATA
 
+from allreduce_bench.comparison.conditions import read_sides
 from allreduce_bench.comparison.matching import match_cells
-from allreduce_bench.comparison.reading import read_sides
-from allreduce_bench.evaluation.competitors import competitor_names
+from allreduce_bench.evaluation.cell_times import competitor_names
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.evaluation.summary_row import competitor_of
 from allreduce_bench.evaluation.verdict import verdicts

@@ -10,11 +10,11 @@ from player import play
 from random_schedules import all_reduces
 
 from allreduce_bench.algorithms import builtin
-from allreduce_bench.executing.pipeline import pipelined
+from allreduce_bench.executing.pipeline import pipelined_program
 from allreduce_bench.executing.program import OUTPUT, SCRATCH, Copy, PostReceive, PostSend, Program, Wait, exchanges
 from allreduce_bench.schedule import Schedule
+from allreduce_bench.schedule.algorithm import Topology
 from allreduce_bench.schedule.cut import cut, cut_schedules
-from allreduce_bench.schedule.topology import Topology
 
 ALGORITHMS = builtin()
 MIB = 1 << 18  # elements of four bytes
@@ -45,7 +45,7 @@ def test_every_algorithm_gives_the_bits_of_blocking_exchanges(name, size):
         whole = ALGORITHMS[name].schedules(size, Topology.one_node(size), count, segment)
         expected = bits(play([exchanges(steps, count) for steps in whole], inputs))
         for window in (1, 2, 5):
-            programs = [pipelined(steps, count, window) for steps in steps_of(name, size, count, segment)]
+            programs = [pipelined_program(steps, count, window) for steps in steps_of(name, size, count, segment)]
             assert bits(play(programs, inputs)) == expected, (count, segment, window)
 
 
@@ -56,13 +56,13 @@ def test_any_schedule_gives_the_bits_of_blocking_exchanges(case, window, segment
     schedules, count = case
     inputs = random_inputs(len(schedules), count)
     expected = bits(play([exchanges(steps, count) for steps in schedules], inputs))
-    assert bits(play([pipelined(steps, count, window) for steps in schedules], inputs)) == expected
+    assert bits(play([pipelined_program(steps, count, window) for steps in schedules], inputs)) == expected
     pieces = cut_schedules(schedules, count, segment)
-    assert bits(play([pipelined(steps, count, window) for steps in pieces.schedules], inputs)) == expected
+    assert bits(play([pipelined_program(steps, count, window) for steps in pieces.schedules], inputs)) == expected
 
 
 def ring_program(size: int, count: int, segment: int, window: int) -> Program:
-    return pipelined(steps_of("ring", size, count, segment)[1], count, window)
+    return pipelined_program(steps_of("ring", size, count, segment)[1], count, window)
 
 
 @pytest.mark.parametrize("size", [2, 3, 4])
@@ -122,7 +122,7 @@ def test_the_scratch_is_bounded_at_64_mib(name):
         for size in (2, 4):
             topology = Topology.one_node(size)
             for steps in steps_of(name, size, count, segment)[:2]:
-                assert pipelined(steps, count, window).scratch <= window * segment
+                assert pipelined_program(steps, count, window).scratch <= window * segment
             whole = ALGORITHMS[name].schedules(size, topology, count, segment)[0]
             largest = max((sum(map(len, step.recv)) for step in whole if step.reduce), default=0)
             assert exchanges(whole, count).scratch <= largest
@@ -130,14 +130,14 @@ def test_the_scratch_is_bounded_at_64_mib(name):
 
 def test_what_is_reduced_again_has_slots_of_its_own():
     (steps, *_) = steps_of("naive", 4, 40, 10)
-    program = pipelined(steps, 40, 2)
+    program = pipelined_program(steps, 40, 2)
     slots = {op.recv.ranges for op in program.operations if isinstance(op, PostReceive) and op.recv.buffer == SCRATCH}
     assert slots == {(range(0, 10),), (range(10, 20),)} and program.scratch == 20
 
 
 def test_the_player_notices_a_send_that_is_overwritten():
     steps = ALGORITHMS["recursive_doubling"].schedules(2, Topology.one_node(2), 4, 1)
-    damaged = [pipelined(own, 4, 1) for own in steps]
+    damaged = [pipelined_program(own, 4, 1) for own in steps]
     damaged = [
         program._replace(operations=[op for op in program.operations if not isinstance(op, Wait) or op.request == 0])
         for program in damaged

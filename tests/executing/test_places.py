@@ -6,12 +6,12 @@ import pytest
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.executing import Footprint
 from allreduce_bench.executing.memory import PAGES, Memory, memory_of, page_of
-from allreduce_bench.executing.pipeline import pipelined
+from allreduce_bench.executing.pipeline import pipelined_program
 from allreduce_bench.executing.places import begins_by_dest, close_copies, close_messages, ends_of, is_close
 from allreduce_bench.executing.program import OUTPUT, Copy, Exchange, Program, View, exchanges
 from allreduce_bench.executing.table import operations_of, table_of
+from allreduce_bench.schedule.algorithm import Topology
 from allreduce_bench.schedule.cut import cut
-from allreduce_bench.schedule.topology import Topology
 
 ALGORITHMS = builtin()
 PAGE = page_of(np.dtype("float32"))
@@ -43,7 +43,7 @@ def test_no_message_and_no_copy_is_close_at_pages(name, size):
         assert close_moves([exchanges(steps, count, PAGE) for steps in whole], PAGES, count) == 0
         pieces = whole if algorithm.segmented else [cut(steps, 777) for steps in whole]
         for window in (1, 3):
-            assert close_moves([pipelined(steps, count, window, PAGE) for steps in pieces], PAGES, count) == 0
+            assert close_moves([pipelined_program(steps, count, window, PAGE) for steps in pieces], PAGES, count) == 0
 
 
 def test_what_lands_at_the_beginning_of_the_scratch_is_close_at_some_lengths():

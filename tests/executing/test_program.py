@@ -8,7 +8,7 @@ import pytest
 from allreduce_bench import algorithms
 from allreduce_bench.executing.program import INPUT, OUTPUT, SCRATCH, Copy, Exchange, Program, Reduce, exchanges
 from allreduce_bench.schedule import elements
-from allreduce_bench.schedule.topology import Topology
+from allreduce_bench.schedule.algorithm import Topology
 
 ALGORITHMS = algorithms.builtin()
 

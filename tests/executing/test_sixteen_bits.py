@@ -31,9 +31,9 @@ def others(kind: str):
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("name", UFUNCS)
 def test_all_elements_with_many_others_give_the_bits_of_the_ufunc(kind, name):
-    from allreduce_bench.executing import sixteen_bits
+    from allreduce_bench.executing import kernel
 
-    dtype, combine = TYPES[kind], getattr(sixteen_bits, f"{name}_{kind}")
+    dtype, combine = TYPES[kind], getattr(kernel, f"{name}_{kind}")
     for other in others(kind):
         with np.errstate(all="ignore"):
             correct = UFUNCS[name](ALL.view(dtype), other.view(dtype)).view(np.uint16)
@@ -44,9 +44,9 @@ def test_all_elements_with_many_others_give_the_bits_of_the_ufunc(kind, name):
 
 @pytest.mark.parametrize("kind", TYPES)
 def test_all_elements_divided_by_numbers_of_ranks_give_the_bits_of_numpy(kind):
-    from allreduce_bench.executing import sixteen_bits
+    from allreduce_bench.executing import kernel
 
-    dtype, divide = TYPES[kind], getattr(sixteen_bits, f"divide_{kind}")
+    dtype, divide = TYPES[kind], getattr(kernel, f"divide_{kind}")
     for ranks in (1, 2, 3, 5, 7, 48, 255, 257, 1000, 4097):
         with np.errstate(all="ignore"):
             correct = np.divide(ALL.view(dtype), ranks).view(np.uint16)

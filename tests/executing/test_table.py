@@ -33,7 +33,7 @@ from allreduce_bench.executing.table import (
     table_of_native,
     with_division,
 )
-from allreduce_bench.schedule.topology import Topology
+from allreduce_bench.schedule.algorithm import Topology
 from allreduce_bench.watching.whereabouts import Partners
 
 TWO, SWAPPED = (range(0, 2), range(5, 8)), (range(5, 8), range(0, 2))

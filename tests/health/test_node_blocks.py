@@ -4,8 +4,7 @@ import health_power
 import numpy as np
 import pytest
 
-from allreduce_bench.health.judgement import PairTable, judged
-from allreduce_bench.health.pair_statistics import NO_BLOCKS, find_blocks, levels
+from allreduce_bench.health.judgement import NO_BLOCKS, PairTable, find_blocks, judged, levels
 
 NOISE = 0.05
 CLEAN = health_power.Fault("clean")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from allreduce_bench.health.pair_statistics import (
+from allreduce_bench.health.judgement import (
     LEAST_SD,
     least_of_pairs,
     link_z,

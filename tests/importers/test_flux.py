@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from allreduce_bench.importers.flux import FluxJob, job_of, jobs
 from allreduce_bench.importers.lines import lines_of
+from allreduce_bench.importers.tools.osu import FluxJob, job_of, jobs
 
 
 def jobspec(resource: dict, count: dict) -> str:

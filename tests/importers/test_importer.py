@@ -3,8 +3,7 @@
 from made_logs import CSV, IMB, NCCL, OSU
 from places import PACKAGE
 
-from allreduce_bench.importers.importer import Importer
-from allreduce_bench.importers.tools import importers
+from allreduce_bench.importers.tools import Importer, importers
 
 
 def test_every_file_has_one_importer():

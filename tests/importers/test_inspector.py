@@ -8,7 +8,7 @@ import pytest
 from made_inspector import Job, write_job
 
 from allreduce_bench.importers import LogError, LogWarning
-from allreduce_bench.importers.inspector import (
+from allreduce_bench.importers.tools.nccl_inspector import (
     ALLREDUCE,
     MEETING,
     call_table,

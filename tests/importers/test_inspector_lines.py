@@ -8,7 +8,7 @@ import pytest
 from made_inspector import Job, calls_of, context, lines_of_rank
 
 from allreduce_bench.importers import LogError, LogWarning
-from allreduce_bench.importers.inspector import LONGEST_LINE, recognises, recorded
+from allreduce_bench.importers.tools.nccl_inspector import LONGEST_LINE, recognises, recorded
 
 JOB = Job(ranks=2, steps=6, slow=1)
 FILE = Path("gpu00-pid4000.log")

@@ -1,7 +1,7 @@
 """The tables of nccl-tests as printed."""
 
 from allreduce_bench.importers.lines import LogLine, lines_of
-from allreduce_bench.importers.nccl_table import HALF, begins_table, has_bare_row, parse_row, read_tables
+from allreduce_bench.importers.tools.nccl import HALF, begins_table, has_bare_row, parse_row, read_tables
 
 ROW = "8 2 float sum -1 10.5 0.01 0.02 0 11.5 0.03 0.04 N/A"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from allreduce_bench.importers.nccl_table import factor_fits, ranks_of_factors
+from allreduce_bench.importers.tools.nccl import factor_fits, ranks_of_factors
 
 
 def rates(ranks: int) -> list[tuple[str, str]]:

@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from allreduce_bench.lab.enter import rates_to_enter, refuse_lab_in_lab, with_lab
-from allreduce_bench.lab.lab import Lab, LabError
+from allreduce_bench.lab.lab import Lab, LabError, rates_to_enter, refuse_lab_in_lab, with_lab
 from allreduce_bench.runs.command_of_plan import repeat_command
 from allreduce_bench.runs.plan import Plan
 from allreduce_bench.runs.start import Start

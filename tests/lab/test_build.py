@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from allreduce_bench.lab.room import AGENT, PAYLOAD_SHARE, SCRIPT, bucket
+from allreduce_bench.lab.lab import AGENT, PAYLOAD_SHARE, SCRIPT, bucket
 
 
 def test_a_bucket_holds_a_frame_and_what_comes_in_while_the_timer_is_late():

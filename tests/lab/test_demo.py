@@ -4,7 +4,7 @@ import pytest
 from interpreters import interpreters
 
 from allreduce_bench.lab import demo
-from allreduce_bench.lab.room import why_no_lab
+from allreduce_bench.lab.lab import why_no_lab
 
 
 def test_where_there_can_be_none_a_line_says_so(monkeypatch, capsys, tmp_path):

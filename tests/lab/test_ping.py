@@ -5,11 +5,10 @@ from interpreters import in_turn, interpreters
 from measured_runs import bench
 
 from allreduce_bench.cli.types import OneLineError
-from allreduce_bench.lab.lab import Lab
-from allreduce_bench.lab.ping import Ping, ping, ping_sentence
-from allreduce_bench.lab.room import why_no_lab
+from allreduce_bench.lab.command import Ping, measure, ping_sentence
+from allreduce_bench.lab.lab import Lab, why_no_lab
 from allreduce_bench.launching.launcher import Launcher
-from allreduce_bench.machine.virtual_hosts import bucket_nbytes
+from allreduce_bench.machine.node import bucket_nbytes
 
 
 def test_the_sentence_has_latency_rate_and_share():
@@ -29,7 +28,7 @@ def test_a_launcher_that_fails_is_one_line(monkeypatch):
         "allreduce_bench.launching.find.mpirun_command", lambda *words: ["sh", "-c", "echo no >&2; exit 3"]
     )
     with pytest.raises(OneLineError, match="lab ping: the launcher failed: no"):
-        ping()
+        measure()
 
 
 @pytest.mark.skipif(bool(why_no_lab()) or not interpreters(), reason=why_no_lab() or "no interpreter here has an MPI")

@@ -12,20 +12,19 @@ from pathlib import Path
 import pytest
 from places import ROOT
 
-from allreduce_bench.lab import room as room_module
-from allreduce_bench.lab.lab import INTERFACE, LabError
-from allreduce_bench.lab.room import room, why_no_lab
+from allreduce_bench.lab import lab as room_module
+from allreduce_bench.lab.lab import INTERFACE, LabError, room, why_no_lab
 
 pytestmark = pytest.mark.skipif(bool(why_no_lab()), reason=why_no_lab())
 RATE = 12.5e6
 HOLD = """import sys, time
-from allreduce_bench.lab.room import room
+from allreduce_bench.lab.lab import room
 with room([12.5e6, 12.5e6]) as made:
     print(made.pid, flush=True)
     time.sleep(1000)
 """
 AS_USER = """import os, subprocess
-from allreduce_bench.lab.room import room
+from allreduce_bench.lab.lab import room
 with room([12.5e6, 6.25e6]) as made:
     words = "hostname; tc qdisc show dev e0; exec 3<>/dev/tcp/h1/5000"
     print(os.geteuid(), made.as_user, subprocess.run(made.command(1, ["bash", "-c", words]), capture_output=True))

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from allreduce_bench.launching import reach
+from allreduce_bench.launching import find
+from allreduce_bench.launching.find import refuse_silent_hosts
 from allreduce_bench.launching.launcher import LaunchError
-from allreduce_bench.launching.reach import refuse_silent_hosts
 from allreduce_bench.machine.node import host
 from allreduce_bench.runs.start import Start
 
@@ -35,7 +35,7 @@ def test_another_remote_shell_gets_the_host_and_the_command(tmp_path):
 
 
 def test_a_host_that_hangs_is_silent_and_so_are_all_beside_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(reach, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(find, "PATIENCE_S", 0.3)
     agent = shell(tmp_path / "agent", '[ "$1" = good ] || exec sleep 100')
     with pytest.raises(LaunchError, match=r"hosts 'a', 'b', 'c' and 1 more do not respond \(agent: no response"):
         refuse_silent_hosts(Start(hosts=("good", "a", "b", "c", "d"), remote_shell=agent))

@@ -13,7 +13,7 @@ from interpreters import sampled
 from measured_runs import bench, done, nobody_is_left, processes
 from rank_programs import mpirun
 
-from allreduce_bench.lab.room import why_no_lab
+from allreduce_bench.lab.lab import why_no_lab
 
 pytestmark = pytest.mark.skipif(
     not sampled(), reason="ALLREDUCE_BENCH_SAMPLED_PYTHON names no interpreter with an MPI, such as impi-rt"

@@ -1,7 +1,7 @@
 """The finding about virtual hosts: how many, which links, and who shares the cores."""
 
 from allreduce_bench.machine.findings import findings
-from allreduce_bench.machine.virtual_hosts import describe, virtual_finding
+from allreduce_bench.machine.node import describe, virtual_finding
 
 RATE = 12.5e6
 MACHINE = {"host": "h1", "cores": 2, "threads": 2, "timer": {"step_s": 1e-8, "resolution_s": 1e-9, "cost_s": 1e-8}}

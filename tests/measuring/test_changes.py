@@ -6,8 +6,11 @@ import pytest
 
 mpi4py.rc.initialize = False
 from allreduce_bench.executing import Place, Prepared  # noqa: E402
-from allreduce_bench.measuring.changes import Changing  # noqa: E402
-from allreduce_bench.measuring.repeat import repeat_into, wrong_elements  # noqa: E402
+from allreduce_bench.measuring.repeat import (  # noqa: E402
+    Changing,  # noqa: E402
+    repeat_into,
+    wrong_elements,
+)
 from allreduce_bench.measuring.vectors import MOST_LINES, Check, exact_inputs, lines_of, seen  # noqa: E402
 
 NOTHING = Prepared(lambda: None, lambda: None)

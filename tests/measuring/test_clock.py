@@ -39,7 +39,7 @@ def test_clocks_that_run_backwards_or_stand_are_noticed(python, ranks):
 SHARED = """
 from mpi4py import MPI
 from time import perf_counter
-from allreduce_bench.measuring.clock import METHOD, ONE_CLOCK, Clock
+from allreduce_bench.measuring.sync import METHOD, ONE_CLOCK, Clock
 
 comm = MPI.COMM_WORLD.Dup()
 other = lambda: perf_counter() + 60.0 * (comm.rank == comm.size - 1)

@@ -295,7 +295,7 @@ def test_cold_buffers_count_as_memory():
 
     mpi4py.rc.initialize = False
     from allreduce_bench.measuring.context import Context, unfit
-    from allreduce_bench.schedule.topology import Topology
+    from allreduce_bench.schedule.algorithm import Topology
 
     class Comm:
         size = 2

@@ -24,7 +24,7 @@ from mpi4py import MPI
 from allreduce_bench.executing import Place, sendrecv
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.measuring.repeat import Checks
-from allreduce_bench.schedule.topology import Topology
+from allreduce_bench.schedule.algorithm import Topology
 
 world = MPI.COMM_WORLD
 own = world.Split(world.rank * 2 // world.size, world.rank)

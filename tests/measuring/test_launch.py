@@ -6,7 +6,7 @@ import pytest
 from interpreters import interpreters
 
 from allreduce_bench.runs.plan import Cell, Launch, Plan
-from allreduce_bench.schedule.topology import Topology
+from allreduce_bench.schedule.algorithm import Topology
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 

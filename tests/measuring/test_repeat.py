@@ -15,7 +15,7 @@ LATE = """
 import json, numpy as np
 from mpi4py import MPI
 from allreduce_bench.measuring.budget import Budget
-from allreduce_bench.measuring.clock import Clock
+from allreduce_bench.measuring.sync import Clock
 from allreduce_bench.measuring.repeat import repeat
 
 class Late:

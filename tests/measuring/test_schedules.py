@@ -8,9 +8,8 @@ from interpreters import interpreters
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.runs.plan import Cell
 from allreduce_bench.schedule import Step, split
-from allreduce_bench.schedule.algorithm import Cost, algorithm
+from allreduce_bench.schedule.algorithm import Cost, Topology, algorithm
 from allreduce_bench.schedule.cut import cut
-from allreduce_bench.schedule.topology import Topology
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 

@@ -11,7 +11,7 @@ from measured_runs import bench
 from allreduce_bench.runs.plan import Launch, Plan
 from allreduce_bench.runs.rows import RunError
 from allreduce_bench.runs.start import Start
-from allreduce_bench.schedule.topology import Topology
+from allreduce_bench.schedule.algorithm import Topology
 
 needs_mpi = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 LAUNCH = Launch(8, 2)

@@ -6,8 +6,8 @@ import pytest
 from hand_models import hand_model
 from made_runs import ALPHA_S, BETA_S_PER_BYTE
 
-from allreduce_bench.models.bounds import bounds, sources
 from allreduce_bench.models.machine import Prices, bare_machine
+from allreduce_bench.models.model import bounds, sources
 
 
 def test_bounds_use_the_smallest_parameters_and_say_whose():

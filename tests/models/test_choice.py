@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from made_models import ALPHA_S, BETA_S_PER_BYTE, observed, series
 
-from allreduce_bench.models.choice import bic, choose, knot_places, ranked
 from allreduce_bench.models.forms import Form, TermColumns
+from allreduce_bench.models.series import bic, choose, knot_places, ranked
 from allreduce_bench.models.terms import PathMessage, Terms
 
 FINE = tuple(8 * 4**power for power in range(12))

@@ -7,8 +7,8 @@ from made_runs import ALPHA_S, build_run
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.evaluation import frames
-from allreduce_bench.models.bounds import bounds
 from allreduce_bench.models.curves import REACH, held_against_models, layouts, lower_bounds, over_ranks, predicted_at
+from allreduce_bench.models.model import bounds
 
 NAMES = ("native", "ring", "two_tree")
 

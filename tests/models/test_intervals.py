@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from made_models import ALPHA_S, BETA_S_PER_BYTE, observed, series
 
-from allreduce_bench.models.choice import ranked, simpler_rivals
 from allreduce_bench.models.fitting import fit_form
 from allreduce_bench.models.forms import Form, Observations
 from allreduce_bench.models.intervals import estimates, reach
-from allreduce_bench.models.series import fit_series, observe
+from allreduce_bench.models.series import fit_series, observe, ranked, simpler_rivals
 
 
 @pytest.mark.parametrize("launches", [1, 2, 3])

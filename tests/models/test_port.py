@@ -5,7 +5,7 @@ import pytest
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.models.prediction import port_share
 from allreduce_bench.schedule import elements
-from allreduce_bench.schedule.topology import Topology
+from allreduce_bench.schedule.algorithm import Topology
 
 
 def busiest(name: str, ranks: int, per_node: int, count: int) -> float:

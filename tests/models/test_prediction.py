@@ -7,10 +7,9 @@ import pytest
 from places import ROOT
 
 from allreduce_bench.algorithms import AlgorithmError, builtin
-from allreduce_bench.models.bounds import bounds
 from allreduce_bench.models.forms import Form
 from allreduce_bench.models.machine import Machine, MachineError, Prices, bare_machine, read_machine
-from allreduce_bench.models.model import Model, ModelPart, Parameter
+from allreduce_bench.models.model import Model, ModelPart, Parameter, bounds
 from allreduce_bench.models.prediction import BEST, CompetingModels, Layout, competing_models, predict
 
 ALPHA_S, BETA_S_PER_BYTE = 5e-6, 8e-11

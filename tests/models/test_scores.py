@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from made_models import observed, pico, series
 
-from allreduce_bench.models.choice import choose
 from allreduce_bench.models.fitting import plain
 from allreduce_bench.models.scores import doublings_beyond, pooled, score
-from allreduce_bench.models.series import FittedSeries, fit_series
+from allreduce_bench.models.series import FittedSeries, choose, fit_series
 
 
 def test_the_largest_ranks_are_not_seen_when_they_are_held_out():

@@ -5,7 +5,7 @@ from made_models import ALPHA_S, BETA_S_PER_BYTE, SIZES, series
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.models.forms import Form
-from allreduce_bench.models.native.known import readings
+from allreduce_bench.models.known_algorithms import readings
 from allreduce_bench.models.series import LIBRARY, fit_all, fit_series, observe
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.models.terms import BETWEEN, GAMMA, WITHIN, PathMessage, Terms, terms
+from allreduce_bench.schedule.algorithm import Topology
 from allreduce_bench.schedule.price import walk
-from allreduce_bench.schedule.topology import Topology
 
 ALGORITHMS = builtin()
 EXACT = [name for name, algorithm in ALGORITHMS.items() if algorithm.exact]

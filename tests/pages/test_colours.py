@@ -2,7 +2,7 @@
 
 import pytest
 
-from allreduce_bench.pages.colours import colour_of, contrast, luminance
+from allreduce_bench.pages.drawing import colour_of, contrast, luminance
 
 
 @pytest.mark.parametrize("of", [1, 2, 8, 64])

@@ -6,7 +6,7 @@ import pytest
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.pages.drawing import drawing
-from allreduce_bench.pages.layout import WIDTH, layout_of
+from allreduce_bench.pages.scene import WIDTH, layout_of
 
 
 @pytest.mark.parametrize("name", builtin())

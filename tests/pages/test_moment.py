@@ -8,8 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 from matplotlib.text import Text
 
-from allreduce_bench.pages.colours import colour_of
-from allreduce_bench.pages.drawing import drawing, rank_names
+from allreduce_bench.pages.drawing import colour_of, drawing, rank_names
 from allreduce_bench.pages.scene import Spot, draw_messages, draw_ranks, draw_ways, scene, ways
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from allreduce_bench.pages.page import page
 from allreduce_bench.schedule.algorithm import AlgorithmError
-from allreduce_bench.web.document import policy
+from allreduce_bench.web import policy
 
 TWO = ["ring", "two_tree"]
 CASES = [("ring", 16), ("two_tree", 16), ("hierarchical_ring", 16), ("rabenseifner", 16), ("naive", 16), ("tree", 16)]

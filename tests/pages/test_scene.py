@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from allreduce_bench.pages.drawing import drawing, rank_names
-from allreduce_bench.pages.layout import layout_of
-from allreduce_bench.pages.scene import LEAST_BOX, WIDEST_BOX, Scene, along, scene, visible_way, ways
+from allreduce_bench.pages.scene import LEAST_BOX, WIDEST_BOX, Scene, along, layout_of, scene, visible_way, ways
 
 CASES = [("ring", 4), ("naive", 5), ("two_tree", 8), ("hierarchical_ring", 16), ("ring", 32), ("tree", 1)]
 

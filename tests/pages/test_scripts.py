@@ -9,7 +9,7 @@ import pytest
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.pages.drawing import letters, subject, word
 from allreduce_bench.pages.page import cut, cut_data, path
-from allreduce_bench.web.document import asset
+from allreduce_bench.web import asset
 
 PROGRAM = """
 const [cut, ranks, alpha, beta, letters] = JSON.parse(require("fs").readFileSync(0, "utf-8"));

@@ -5,7 +5,7 @@ import pytest
 from allreduce_bench.pages.drawing import even_count, subject
 from allreduce_bench.schedule import Parts
 from allreduce_bench.schedule.algorithm import AlgorithmError
-from allreduce_bench.schedule.rendezvous import Refusal
+from allreduce_bench.schedule.verify import Refusal
 
 
 @pytest.mark.parametrize("ranks", [2, 6, 24, 31])

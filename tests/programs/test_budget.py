@@ -4,7 +4,7 @@ from math import inf
 
 import pytest
 
-from allreduce_bench.programs.budget import BEGIN_S, PREPARED_S, SHARE, Budget
+from allreduce_bench.programs.settling import BEGIN_S, PREPARED_S, SHARE, Budget
 
 
 def test_a_little_may_be_spent_at_once_and_then_a_share():

@@ -6,7 +6,7 @@ from allreduce_bench.algorithms import AlgorithmError, builtin
 from allreduce_bench.programs.agreement import Shape
 from allreduce_bench.programs.candidates import AUTO, algorithms_of, candidates
 from allreduce_bench.runs.cell import COMPILED
-from allreduce_bench.schedule.topology import Topology
+from allreduce_bench.schedule.algorithm import Topology
 
 COMPILER = ("sendrecv", *COMPILED)
 MANY = 12  # candidates: each costs calls of the program

@@ -11,7 +11,7 @@ from allreduce_bench.models.machine import bare_machine, write_machine
 from allreduce_bench.programs.agreement import Shape
 from allreduce_bench.programs.candidates import algorithms_of
 from allreduce_bench.programs.choices import KIND, Choice, ChoiceError, lookup_of, own_files, write_choices
-from allreduce_bench.schedule.topology import Topology
+from allreduce_bench.schedule.algorithm import Topology
 
 FOUR = Topology.one_node(4)
 

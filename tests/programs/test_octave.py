@@ -3,12 +3,8 @@
 import mpi4py
 
 mpi4py.rc.initialize = False
-from allreduce_bench.programs.budget import (  # noqa: E402
-    SHARE_OF_OCTAVE,  # noqa: E402
-    STALE_CALLS,
-    Octave,
-)
 from allreduce_bench.programs.candidates import Candidate  # noqa: E402
+from allreduce_bench.programs.settling import SHARE_OF_OCTAVE, STALE_CALLS, Octave  # noqa: E402
 
 RING = Candidate("ring", "sendrecv")
 

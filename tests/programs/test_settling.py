@@ -9,20 +9,18 @@ import pytest
 mpi4py.rc.initialize = False
 from allreduce_bench.programs import settling  # noqa: E402
 from allreduce_bench.programs.agreement import Shape  # noqa: E402
-from allreduce_bench.programs.budget import (  # noqa: E402
-    BEGIN_S,
-    PREPARED_S,
-    SHARE,
-    Budget,
-    Octave,  # noqa: E402
-)
 from allreduce_bench.programs.candidates import Candidate  # noqa: E402
 from allreduce_bench.programs.settling import (  # noqa: E402
+    BEGIN_S,
     MOST_PATIENCE,
     PATIENCE,
+    PREPARED_S,
+    SHARE,
     Band,
-    Settling,  # noqa: E402
-    most_calls,  # noqa: E402
+    Budget,
+    Octave,
+    Settling,
+    most_calls,
 )
 from allreduce_bench.schedule.algorithm import AlgorithmError  # noqa: E402
 

@@ -26,9 +26,8 @@ from mpi4py import MPI  # noqa: E402
 
 from allreduce_bench.measuring.budget import Budget  # noqa: E402
 from allreduce_bench.measuring.calls import CellTimes  # noqa: E402
-from allreduce_bench.measuring.clock import Clock  # noqa: E402
 from allreduce_bench.measuring.repeat import repeat  # noqa: E402
-from allreduce_bench.measuring.sync import make  # noqa: E402
+from allreduce_bench.measuring.sync import Clock, make  # noqa: E402
 
 Reading = Callable[[float], float]  # the true time -> what a clock shows
 COMMON = ("completion_s", "arrival_skew_s", "last_rank")

@@ -18,16 +18,16 @@ from exactness import KINDS, by_hand, cases, in_two_ranges, report
 from mpi4py import MPI
 
 from allreduce_bench.algorithms import builtin
-from allreduce_bench.executing import CommonStart, Prepared, Unsupported, sendrecv, symbols
+from allreduce_bench.executing import CommonStart, Prepared, Unsupported, kernel, sendrecv
 from allreduce_bench.executing.compiled import native, prepare
-from allreduce_bench.executing.pipeline import pipelined
+from allreduce_bench.executing.pipeline import pipelined_program
 from allreduce_bench.executing.program import Exchange, Operation, PostReceive, PostSend, Program, Wait, exchanges
 from allreduce_bench.measuring.compiling import compile_in_turns
 from allreduce_bench.measuring.vectors import Check, exact_inputs, poison
 from allreduce_bench.runs.dtypes import DTYPES, is_float, teach_numpy
 from allreduce_bench.schedule import Step
+from allreduce_bench.schedule.algorithm import Topology
 from allreduce_bench.schedule.cut import cut_schedules
-from allreduce_bench.schedule.topology import Topology
 
 MOST_PIECES = 9  # of a vector: proving takes longer than running
 WINDOWS = (1, 2, 5)
@@ -108,13 +108,13 @@ def programs(name: str, comm: MPI.Comm, topology: Topology, count: int, segment:
     yield "compiled in two ranges", exchanges(in_two_ranges(steps), count)
     window = WINDOWS[count % len(WINDOWS)]
     if algorithm.segmented:
-        yield f"compiled-pipelined, window {window}", pipelined(steps, count, window)
+        yield f"compiled-pipelined, window {window}", pipelined_program(steps, count, window)
         return
     schedules = algorithm.schedules(comm.size, topology, count, segment)
     for piece in {1 if count <= MOST_PIECES else count // MOST_PIECES | 1, count + 1}:
         cut = cut_schedules(schedules, count, piece).schedules[comm.rank]
-        yield f"compiled-pipelined, segment {piece}, window {window}", pipelined(cut, count, window)
-        two = pipelined(in_two_ranges(list(cut)), count, window)
+        yield f"compiled-pipelined, segment {piece}, window {window}", pipelined_program(cut, count, window)
+        two = pipelined_program(in_two_ranges(list(cut)), count, window)
         yield f"compiled-pipelined, segment {piece}, window {window}, in two ranges", two
 
 
@@ -159,7 +159,7 @@ def main(options) -> None:
     comm = MPI.COMM_WORLD.Dup()
     topology = Topology.one_node(comm.size)
     if "--synchronous" in options:
-        symbols.load_symbols = partial(symbols.load_symbols, MPI_Isend="MPI_Issend")
+        kernel.load_symbols = partial(kernel.load_symbols, MPI_Isend="MPI_Issend")
     for dtype in sorted(DTYPES):
         assert compile_in_turns(comm, topology, dtype) is None
     report(comm, all_cases(comm, options))

@@ -17,8 +17,8 @@ from mpi4py import MPI
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.executing import EXECUTORS
 from allreduce_bench.runs.dtypes import teach_numpy
+from allreduce_bench.schedule.algorithm import Topology
 from allreduce_bench.schedule.cut import cut
-from allreduce_bench.schedule.topology import Topology
 
 WINDOWS = (1, 2, 4, 7)
 LARGEST_CUT_TO_ELEMENTS = 257

@@ -22,7 +22,7 @@ from allreduce_bench.executing import sendrecv
 from allreduce_bench.measuring.vectors import Check, exact_inputs, poison
 from allreduce_bench.runs.dtypes import DTYPES, is_float, teach_numpy
 from allreduce_bench.schedule import Step, split
-from allreduce_bench.schedule.topology import Topology
+from allreduce_bench.schedule.algorithm import Topology
 
 LONG = 100_003  # elements: above the size up to which MPI libraries send without waiting for the receiver
 KINDS = [

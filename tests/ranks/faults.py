@@ -19,12 +19,11 @@ from wrong_calls import FAULTS, Fault, Run, bounds, faulty, one_call_of, sound, 
 from allreduce_bench import executing
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.measuring import cell
-from allreduce_bench.measuring.clock import Clock
 from allreduce_bench.measuring.context import Context
-from allreduce_bench.measuring.sync import Barrier
+from allreduce_bench.measuring.sync import Barrier, Clock
 from allreduce_bench.runs.dtypes import is_float, teach_numpy
 from allreduce_bench.runs.plan import Cell, Launch, Plan
-from allreduce_bench.schedule.topology import Topology
+from allreduce_bench.schedule.algorithm import Topology
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 KINDS = [("sum", dtype) for dtype in (*FLOATS, "int32")] + [("max", "float32"), ("min", "bfloat16"), ("prod", "int64")]

@@ -14,8 +14,8 @@ from mpi4py import MPI
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.executing import EXECUTORS
+from allreduce_bench.schedule.algorithm import Topology
 from allreduce_bench.schedule.cut import cut
-from allreduce_bench.schedule.topology import Topology
 from allreduce_bench.watching.whereabouts import where
 
 COUNT, SEGMENT, WINDOW = 3 * 400_000, 100_000, 2  # 4 pieces a block, too long to be sent without a receiver

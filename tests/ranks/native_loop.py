@@ -17,7 +17,7 @@ from mpi4py import MPI
 
 from allreduce_bench.executing import NATIVES, CommonStart, Unsupported
 from allreduce_bench.measuring.compiling import compile_in_turns
-from allreduce_bench.schedule.topology import Topology
+from allreduce_bench.schedule.algorithm import Topology
 
 
 def main() -> None:

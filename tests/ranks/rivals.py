@@ -25,7 +25,7 @@ from plain_ring import prepared_ring
 from allreduce_bench import executing
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.executing.memory import PAGES
-from allreduce_bench.schedule.topology import Topology
+from allreduce_bench.schedule.algorithm import Topology
 
 BLOCK_S, FEWEST, MOST = 0.02, 1, 500  # of one rival's calls in a row
 WARMUPS, TRIED = 2, 3

@@ -5,7 +5,7 @@ from made_runs import build_run
 
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.evaluation.verdict import verdicts
-from allreduce_bench.report.answer import answer, switches
+from allreduce_bench.report.page import answer, switches
 
 FACTORS = {"native": 1.0, "ring": 0.5, "two_tree": 1.5}
 

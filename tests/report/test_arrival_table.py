@@ -5,9 +5,9 @@ from made_runs import build_run
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.evaluation.verdict import verdicts
 from allreduce_bench.models.points import points, points_of_summary
-from allreduce_bench.report.arrival_table import arrival_lines, arrival_rows, arrival_tables
 from allreduce_bench.report.page import write_report
 from allreduce_bench.report.table import table
+from allreduce_bench.report.winners_elsewhere_table import arrival_lines, arrival_rows, arrival_tables
 from allreduce_bench.tables import Screen
 
 

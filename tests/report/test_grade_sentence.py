@@ -4,7 +4,7 @@ import pytest
 
 from allreduce_bench.evaluation.grade import CRITERIA, GOOD, NOT_RELIABLE, PROVISIONAL, Grade, Reason
 from allreduce_bench.evaluation.summary_row import Noise
-from allreduce_bench.report.grade_sentence import (
+from allreduce_bench.report.verdict_sentence import (
     WORDS,
     grade_lines,
     noise_of_all,

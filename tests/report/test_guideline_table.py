@@ -2,8 +2,8 @@
 
 from native_rows import SIZES, linear, native_row
 
-from allreduce_bench.models.native.comparison import comparisons
-from allreduce_bench.report.guideline_table import MARK, guideline_lines, guideline_rows, guideline_tables
+from allreduce_bench.models.guidelines import comparisons
+from allreduce_bench.report.native_section import MARK, guideline_lines, guideline_rows, guideline_tables
 from allreduce_bench.report.verdict_sentence import printed_factor
 from allreduce_bench.runs.cell import MOCKUPS
 from allreduce_bench.tables import Screen

@@ -16,8 +16,7 @@ from allreduce_bench.evaluation.launch_states import (
 )
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.evaluation.summary_row import LaunchStates
-from allreduce_bench.report.caveats import find_time_caveats
-from allreduce_bench.report.launch_states_sentence import suspicion_sentences, told_sentences
+from allreduce_bench.report.caveats import find_time_caveats, suspicion_sentences, told_sentences
 from allreduce_bench.report.table import table
 
 

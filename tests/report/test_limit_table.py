@@ -4,10 +4,10 @@ import pytest
 from made_runs import build_run
 
 from allreduce_bench.evaluation.summary import summarise
-from allreduce_bench.models.bounds import Bounds
+from allreduce_bench.models.model import Bounds
+from allreduce_bench.report.distribution import LimitLine, limit_lines, shares_text
 from allreduce_bench.report.page import write_report
 from allreduce_bench.report.table import table
-from allreduce_bench.report.time_table import LimitLine, limit_lines, shares_text
 from allreduce_bench.tables import Screen
 
 ROW = {"algorithm": "tree", "limit_s": 1.0, "of_limit": 0.5, "own_limit_s": None, "of_own_limit": None}

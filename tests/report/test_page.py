@@ -19,8 +19,7 @@ from allreduce_bench.evaluation import frames
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.evaluation.verdict import verdicts
 from allreduce_bench.report import page as report
-from allreduce_bench.report.answer import answer
-from allreduce_bench.report.page import write_report
+from allreduce_bench.report.page import answer, write_report
 from allreduce_bench.report.verdict_sentence import lines
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.rows import RunError

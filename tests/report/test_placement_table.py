@@ -6,8 +6,8 @@ from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.evaluation.verdict import verdicts
 from allreduce_bench.models.points import points, points_of_summary
 from allreduce_bench.report.page import write_report
-from allreduce_bench.report.placement_table import placement_lines, placement_rows, placement_sentences
 from allreduce_bench.report.table import table
+from allreduce_bench.report.winners_elsewhere_table import placement_lines, placement_rows, placement_sentences
 from allreduce_bench.tables import Screen
 
 

@@ -12,7 +12,7 @@ from shown_commands import PAGES
 from allreduce_bench.comparison import FORMATS, compare, read_sides
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.evaluation.verdict import verdicts
-from allreduce_bench.report.answer import answer
+from allreduce_bench.report.page import answer
 from allreduce_bench.report.table import table
 from allreduce_bench.report.verdict_sentence import lines
 from allreduce_bench.runs.folder import RunFolder

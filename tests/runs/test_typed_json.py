@@ -12,9 +12,9 @@ from allreduce_bench.models.machine import MachineError, bare_machine, read_mach
 from allreduce_bench.runs.plan import ImportedPlan, Plan, PlanError
 from allreduce_bench.runs.rows import RunError
 from allreduce_bench.runs.typed_json import JsonError, Positive, at_least, one_of, printable, read_as
+from allreduce_bench.slurm.commands import SlurmJob
 from allreduce_bench.slurm.job_files import StartRecord, read_submissions
 from allreduce_bench.slurm.job_states import kept_states
-from allreduce_bench.slurm.parsing import SlurmJob
 
 DEEP = "[" * 100_000 + "]" * 100_000
 

@@ -3,8 +3,7 @@
 import pytest
 
 from allreduce_bench.schedule import Step
-from allreduce_bench.schedule.algorithm import MAX_STEPS, AlgorithmError, Cost, Hops, algorithm
-from allreduce_bench.schedule.topology import Topology
+from allreduce_bench.schedule.algorithm import MAX_STEPS, AlgorithmError, Cost, Hops, Topology, algorithm
 
 
 @pytest.mark.parametrize(

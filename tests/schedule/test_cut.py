@@ -5,10 +5,9 @@ import pytest
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.schedule import Step, elements
 from allreduce_bench.schedule import cut as module
+from allreduce_bench.schedule.algorithm import Topology
 from allreduce_bench.schedule.cut import cut, cut_schedules
-from allreduce_bench.schedule.rendezvous import Refusal
-from allreduce_bench.schedule.topology import Topology
-from allreduce_bench.schedule.verify import verify
+from allreduce_bench.schedule.verify import Refusal, verify
 
 WHOLE = [algorithm for algorithm in builtin().values() if not algorithm.segmented]
 

@@ -6,11 +6,10 @@ import pytest
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.schedule import Step
+from allreduce_bench.schedule.algorithm import Topology
 from allreduce_bench.schedule.draw import rounds
 from allreduce_bench.schedule.price import price
-from allreduce_bench.schedule.rendezvous import Refusal
-from allreduce_bench.schedule.topology import Topology
-from allreduce_bench.schedule.verify import verify
+from allreduce_bench.schedule.verify import Refusal, verify
 
 
 def shown(name: str, size: int, count: int, segment: int | None = None) -> str:

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.schedule import Step
+from allreduce_bench.schedule.algorithm import Topology
 from allreduce_bench.schedule.price import Path, price
-from allreduce_bench.schedule.rendezvous import Refusal
-from allreduce_bench.schedule.topology import Topology
+from allreduce_bench.schedule.verify import Refusal
 
 
 def of(elements):

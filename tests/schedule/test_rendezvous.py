@@ -4,8 +4,8 @@ import pytest
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.schedule import Step
-from allreduce_bench.schedule.rendezvous import Completed, Refusal, rendezvous
-from allreduce_bench.schedule.topology import Topology
+from allreduce_bench.schedule.algorithm import Topology
+from allreduce_bench.schedule.verify import Completed, Refusal, rendezvous
 
 X, Y = (range(1),), (range(1, 3),)
 

@@ -4,10 +4,10 @@ import pytest
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.schedule import Step
+from allreduce_bench.schedule.algorithm import Topology
 from allreduce_bench.schedule.draw import Sent, messages_of_rounds
 from allreduce_bench.schedule.price import price
-from allreduce_bench.schedule.rendezvous import Refusal
-from allreduce_bench.schedule.topology import Topology
+from allreduce_bench.schedule.verify import Refusal
 
 
 @pytest.mark.parametrize("name", builtin())

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allreduce_bench.schedule.topology import Topology
+from allreduce_bench.schedule.algorithm import Topology
 
 label_lists = st.lists(st.sampled_from(["node07", "node3", "a", "b", "login"]), min_size=1, max_size=20)
 

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.schedule import Step, split
-from allreduce_bench.schedule.rendezvous import Refusal, rendezvous
-from allreduce_bench.schedule.topology import Topology
-from allreduce_bench.schedule.verify import Proof, verify
+from allreduce_bench.schedule.algorithm import Topology
+from allreduce_bench.schedule.verify import Proof, Refusal, rendezvous, verify
 
 ALGORITHMS = builtin()
 

@@ -1,7 +1,7 @@
 """Many schedules proved at once: which ones differ, and the line of text about each algorithm."""
 
 from allreduce_bench.algorithms import builtin
-from allreduce_bench.schedule.topology import Topology
+from allreduce_bench.schedule.algorithm import Topology
 from allreduce_bench.schedule.verify import cases, layouts, prove_all
 
 ALGORITHMS = builtin()

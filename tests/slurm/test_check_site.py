@@ -8,7 +8,7 @@ from slurm_programs import SlurmPrograms
 
 from allreduce_bench.launching import check_mpi
 from allreduce_bench.machine.checks import Check
-from allreduce_bench.slurm import check_site, parsing
+from allreduce_bench.slurm import check_site, commands
 
 NODE = {"interfaces": [], "fabric_devices": []}
 LIBRARY = {"library": "MPICH 4.2.0", "standard": "4.1", "path": "/opt/mpich/lib/libmpi.so", "from_pypi": False}
@@ -55,11 +55,11 @@ def granting(*checks: Check, before: str = "") -> str:
 
 
 def test_sinfo_is_read():
-    batch, debug, gpu = parsing.of_sinfo(SINFO)
+    batch, debug, gpu = commands.of_sinfo(SINFO)
     assert (batch.name, batch.default, batch.available, batch.limit) == ("batch", True, "up", "1-00:00:00")
     assert batch.states == {"idle": ["n1", "n2", "n4"], "down*": ["n3"]} and len(batch.nodes) == 4
     assert (debug.default, debug.sizes, gpu.nodes) == (False, "1-2", ["gpu-01", "gpu-02"])
-    assert parsing.of_sinfo("No partitions\n") == []
+    assert commands.of_sinfo("No partitions\n") == []
 
 
 def test_the_site_in_lines(slurm):

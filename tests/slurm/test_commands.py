@@ -87,6 +87,6 @@ def test_the_switches_above_nodes(slurm):
         "echo 'SwitchName=s1 Level=0 LinkSpeed=1 Nodes=n[1-2]'; "
         "echo 'SwitchName=s0 Level=1 LinkSpeed=1 Nodes=n[1-4] Switches=s[1-2]'",
     )
-    assert commands.switches(["n1", "n3", "login"]) == {"n1": "s0/s1", "n3": "s0"}
+    assert commands.switches_of_nodes(["n1", "n3", "login"]) == {"n1": "s0/s1", "n3": "s0"}
     slurm.answer("scontrol", "echo 'scontrol: No topology information available' >&2; exit 1")
-    assert commands.switches(["n1"]) == {}
+    assert commands.switches_of_nodes(["n1"]) == {}

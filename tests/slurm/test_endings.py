@@ -2,6 +2,7 @@
 
 import pytest
 
+from allreduce_bench.slurm.commands import SlurmJob
 from allreduce_bench.slurm.job_files import StartRecord
 from allreduce_bench.slurm.job_states import (
     DONE,
@@ -15,7 +16,6 @@ from allreduce_bench.slurm.job_states import (
     JobTask,
     ending,
 )
-from allreduce_bench.slurm.parsing import SlurmJob
 
 SILENT = JobStates({}, "scontrol not found in PATH")
 

@@ -7,8 +7,8 @@ from rechecked import change_json, recheck
 from allreduce_bench.evaluation.missing import explain_rows, group_missing, not_begun_sentences
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.slurm import job_states
+from allreduce_bench.slurm.commands import SlurmJob
 from allreduce_bench.slurm.job_states import JobStates, JobTask
-from allreduce_bench.slurm.parsing import SlurmJob
 
 TIMEOUT = JobStates({"124": SlurmJob("124", "TIMEOUT", limit_s=1800.0)})
 

@@ -4,8 +4,8 @@ import pytest
 
 from allreduce_bench.runs.rows import RunError
 from allreduce_bench.slurm import commands
+from allreduce_bench.slurm.commands import SlurmJob
 from allreduce_bench.slurm.job_states import FORGOTTEN, JobStates, ask_states, keep_states, kept_states
-from allreduce_bench.slurm.parsing import SlurmJob
 
 ENDED = SlurmJob("12", "TIMEOUT", limit_s=60.0)
 

@@ -10,7 +10,7 @@ from job_scripts import NAMES, Outcome, make_program, run_script
 from places import JOBS
 
 from allreduce_bench.cli import main
-from allreduce_bench.slurm.template import Template
+from allreduce_bench.slurm.scripts import Template
 
 MEASURING = ("sweep", "scaling", "soak")
 TEXT = {name: (JOBS / f"{name}.sbatch").read_text() for name in NAMES}

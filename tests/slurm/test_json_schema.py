@@ -10,10 +10,9 @@ from strict_schemas import FORMATS, changed, undescribed, undescribed_of_folder
 
 from allreduce_bench.cli import main
 from allreduce_bench.runs.json_schema.check import document_violations
-from allreduce_bench.slurm.commands import Allocation
+from allreduce_bench.slurm.commands import Allocation, SlurmJob
 from allreduce_bench.slurm.job_files import JobRecord
 from allreduce_bench.slurm.job_states import JobStates, keep_states
-from allreduce_bench.slurm.parsing import SlurmJob
 
 WORDS = ("--nodes", "1,2", "--ranks-per-node", "2", "--sizes", "8", "-a", "native,ring", "--launches", "2")
 STAGE = {"folder": "/tmp/x", "archive_nbytes": 1 << 20, "pack_s": None, "unpack_s": 1.5}

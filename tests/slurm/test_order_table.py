@@ -17,10 +17,8 @@ from allreduce_bench.slurm.order_table import (
     overrun_sentence,
     submission_facts,
 )
-from allreduce_bench.slurm.scripts import Rendering
+from allreduce_bench.slurm.scripts import Rendering, System, Template, jobs_folder
 from allreduce_bench.slurm.submit import SubmissionOrder
-from allreduce_bench.slurm.systems import System, jobs_folder
-from allreduce_bench.slurm.template import Template
 
 PLAN = Plan(("ring",), (8, 1024), (2, 4), launches=3, seed=1, floors=False, start=Start(ranks_per_node=2))
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from allreduce_bench.slurm.parsing import (
+from allreduce_bench.slurm.commands import (
     SlurmJob,
     duration,
     id_parts,

@@ -9,9 +9,7 @@ from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.plan import Plan
 from allreduce_bench.runs.start import Start
 from allreduce_bench.slurm.jobs import jobs_of
-from allreduce_bench.slurm.scripts import Rendering
-from allreduce_bench.slurm.systems import System, jobs_folder
-from allreduce_bench.slurm.template import ScriptError, Template
+from allreduce_bench.slurm.scripts import Rendering, ScriptError, System, Template, jobs_folder
 
 PLAN = Plan(("ring",), (8, 1024), (2, 4), launches=3, seed=1, floors=False, start=Start(ranks_per_node=2))
 SWEEP = Path("/scratch/sweep")

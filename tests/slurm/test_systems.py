@@ -8,9 +8,15 @@ import pytest
 from hostile import HOSTILE
 from places import JOBS
 
-from allreduce_bench.slurm import systems
-from allreduce_bench.slurm.systems import SystemFileError, find_system, jobs_folder, known_systems, read_system
-from allreduce_bench.slurm.template import Template
+from allreduce_bench.slurm import scripts
+from allreduce_bench.slurm.scripts import (
+    SystemFileError,
+    Template,
+    find_system,
+    jobs_folder,
+    known_systems,
+    read_system,
+)
 
 SHIPPED = ("generic", "one_machine", "workstation")
 WHOLE = """\
@@ -74,7 +80,7 @@ def test_everything_that_a_file_can_say(tmp_path):
 def test_an_empty_file_says_nothing_special(tmp_path):
     (tmp_path / "empty.cfg").write_text("")
     system = read_system(tmp_path / "empty.cfg")
-    assert system == systems.System("empty", tmp_path / "empty.cfg")
+    assert system == scripts.System("empty", tmp_path / "empty.cfg")
 
 
 def test_the_folder_of_the_environment_may_be_below_home(tmp_path, monkeypatch):
@@ -97,10 +103,10 @@ def test_the_shipped_systems_fit_the_templates(name, job, tmp_path):
 
 def test_the_generic_one_shows_and_explains_every_key():
     lines = (JOBS / "systems" / "generic.cfg").read_text().split("\n")
-    for key in systems.SITE:
+    for key in scripts.SITE:
         (number,) = (number for number, line in enumerate(lines) if line.startswith(f"{key} ="))
         assert lines[number - 1].startswith("# "), key
-    assert {f"[{section}]" for section in systems.SECTIONS} <= set(lines)
+    assert {f"[{section}]" for section in scripts.SECTIONS} <= set(lines)
 
 
 def test_shipped_ones_are_known(places):
@@ -162,9 +168,9 @@ def test_a_file_that_describes_no_system_is_refused(tmp_path, text, words):
 
 def test_templates_are_those_of_the_checkout_else_the_installed_ones(tmp_path, monkeypatch):
     assert jobs_folder() == JOBS
-    monkeypatch.setattr(systems, "__file__", str(tmp_path / "lib" / "allreduce_bench" / "slurm" / "systems.py"))
-    monkeypatch.setattr(systems.sysconfig, "get_path", lambda name: str(tmp_path))
-    monkeypatch.setattr(systems.site, "getuserbase", lambda: str(tmp_path / "user"))
+    monkeypatch.setattr(scripts, "__file__", str(tmp_path / "lib" / "allreduce_bench" / "slurm" / "systems.py"))
+    monkeypatch.setattr(scripts.sysconfig, "get_path", lambda name: str(tmp_path))
+    monkeypatch.setattr(scripts.site, "getuserbase", lambda: str(tmp_path / "user"))
     said = refusal(jobs_folder)
     assert said.startswith("no sweep.sbatch found in ") and str(tmp_path / "share") in said
     installed = tmp_path / "share" / "allreduce-bench" / "jobs"

@@ -11,7 +11,7 @@ from hostile import HOSTILE
 from job_scripts import NAMES, make_program, run_script
 from places import JOBS
 
-from allreduce_bench.slurm.template import ScriptError, Template, check_job_name
+from allreduce_bench.slurm.scripts import ScriptError, Template, check_job_name
 
 SMALL = """\
 #!/bin/bash

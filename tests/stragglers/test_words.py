@@ -1,7 +1,6 @@
 """What is said, word for word."""
 
-from allreduce_bench.stragglers.monitor.watchdog import Stall, Unasked
-from allreduce_bench.stragglers.monitor.words import (
+from allreduce_bench.stragglers.monitor.output import (
     alert_sentence,
     alert_sentences,
     namer,
@@ -9,6 +8,7 @@ from allreduce_bench.stragglers.monitor.words import (
     too_little_sentence,
     unasked_sentence,
 )
+from allreduce_bench.stragglers.monitor.watchdog import Stall, Unasked
 from allreduce_bench.stragglers.step_alarm import Alert, TooLittle
 
 NAME = namer((0, 0, 1, 1, 1, 1) + (1,) * 20, ("n1", "n3"))

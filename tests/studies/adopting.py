@@ -14,8 +14,7 @@ from statistics import median
 
 from auto_choice import INSIDE, rows_of, start_here
 
-from allreduce_bench.lab.lab import LabError
-from allreduce_bench.lab.room import room
+from allreduce_bench.lab.lab import LabError, room
 from allreduce_bench.units import format_size, parse_rate
 
 SLOWER = 1.05  # times mpi4py's own

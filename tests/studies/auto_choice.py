@@ -16,9 +16,7 @@ from statistics import median
 
 from places import RANK_PROGRAMS
 
-from allreduce_bench.lab.enter import variables_in
-from allreduce_bench.lab.lab import AGENT, INTERFACE, LabError, lab_around
-from allreduce_bench.lab.room import Room, room
+from allreduce_bench.lab.lab import AGENT, INTERFACE, LabError, Room, lab_around, room, variables_in
 from allreduce_bench.launching.find import find_launcher, mpirun_command
 from allreduce_bench.runs.start import Start
 from allreduce_bench.units import format_size, parse_rate

@@ -39,7 +39,7 @@ def measure_ratios() -> None:
 
     from allreduce_bench.algorithms import builtin
     from allreduce_bench.executing import native, sendrecv
-    from allreduce_bench.schedule.topology import Topology
+    from allreduce_bench.schedule.algorithm import Topology
     from allreduce_bench.watching.lifeline import MONITOR_VARIABLE
     from allreduce_bench.watching.watch import Watch
 
@@ -79,9 +79,8 @@ def measure_definition() -> None:
 
     from allreduce_bench.executing import native
     from allreduce_bench.measuring.budget import Budget
-    from allreduce_bench.measuring.clock import Clock
     from allreduce_bench.measuring.repeat import repeat
-    from allreduce_bench.measuring.sync import Barrier
+    from allreduce_bench.measuring.sync import Barrier, Clock
 
     comm = MPI.COMM_WORLD.Dup()
     clock, sync = Clock(comm), Barrier(comm)

@@ -21,7 +21,7 @@ import numpy as np
 from made_sides import CELLS, LAUNCHES, THRESHOLD, Rates, Truth, at_most, false_same, rates
 from test_stats import follower, heavy_tailed, taking_turns, ticking, usual_interval
 
-from allreduce_bench.evaluation.factor import factor_of
+from allreduce_bench.evaluation.spread import factor_of
 from allreduce_bench.stats import launch_confidence, median_interval
 
 SERIES = {

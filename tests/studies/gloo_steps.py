@@ -19,8 +19,7 @@ from click.testing import CliRunner
 from places import ROOT
 
 from allreduce_bench.cli import main as command
-from allreduce_bench.lab.enter import variables_in
-from allreduce_bench.lab.room import Room, room, why_no_lab
+from allreduce_bench.lab.lab import Room, room, variables_in, why_no_lab
 
 LARGEST_ERROR = 0.15
 PROGRAM = ROOT / "tests" / "ranks" / "gloo_ddp.py"

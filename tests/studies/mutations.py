@@ -10,8 +10,7 @@ import sys
 
 from test_verify import ALGORITHMS, FATAL, MAYBE_HARMLESS, is_all_reduce, schedules_of
 
-from allreduce_bench.schedule.rendezvous import Refusal
-from allreduce_bench.schedule.verify import verify
+from allreduce_bench.schedule.verify import Refusal, verify
 
 RANKS = (2, 3, 4, 5, 6)
 DEEPEST = 3

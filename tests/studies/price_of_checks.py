@@ -33,11 +33,10 @@ def measure(sizes: list[int]) -> None:
 
     from allreduce_bench.algorithms import builtin
     from allreduce_bench.measuring import calls, cell
-    from allreduce_bench.measuring.clock import Clock
     from allreduce_bench.measuring.context import Context
-    from allreduce_bench.measuring.sync import Barrier
+    from allreduce_bench.measuring.sync import Barrier, Clock
     from allreduce_bench.runs.plan import Cell, Launch, Plan
-    from allreduce_bench.schedule.topology import Topology
+    from allreduce_bench.schedule.algorithm import Topology
 
     spent = {"timed": 0.0, "bound": 0.0}
 
@@ -87,7 +86,7 @@ def measure_changes(sizes: list[int], pairs: int) -> None:
     from allreduce_bench.measuring.compiling import compile_in_turns
     from allreduce_bench.measuring.repeat import Checks
     from allreduce_bench.measuring.sync import Barrier
-    from allreduce_bench.schedule.topology import Topology
+    from allreduce_bench.schedule.algorithm import Topology
 
     comm = MPI.COMM_WORLD.Dup()
     node, sync = Topology.one_node(comm.size), Barrier(comm)

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from allreduce_bench.cli import main
 from allreduce_bench.programs.agreement import Shape
 from allreduce_bench.programs.choices import ChoiceError, lookup_of
-from allreduce_bench.schedule.topology import Topology
+from allreduce_bench.schedule.algorithm import Topology
 
 USUAL = (0, 1, 2)  # exit statuses
 

@@ -24,7 +24,7 @@ from drawn_tables import SCENARIOS, SIZES, DrawnTable, Setting, drawn_table
 from scipy.stats import binomtest
 from twins import beside_load, measured_twins
 
-from allreduce_bench.evaluation.competitors import add_doubts
+from allreduce_bench.evaluation.cell_times import add_doubts
 from allreduce_bench.evaluation.grade import add_grades
 from allreduce_bench.evaluation.launch_states import add_states
 from allreduce_bench.evaluation.summary_row import SummaryRow

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from allreduce_bench.comparison.reading import ComparedRun
+from allreduce_bench.comparison.conditions import ComparedRun
 from allreduce_bench.runs.plan import Plan
 
 FASTER, SLOWER = (1e-6, 1.01e-6, 0.99e-6), (2e-6, 2.02e-6, 1.98e-6)

@@ -12,8 +12,8 @@ from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.plan import Cell, Launch, Plan
 from allreduce_bench.runs.recorder import Recorder, create_run
 from allreduce_bench.runs.schema import FLOOR, time_definition
+from allreduce_bench.schedule.algorithm import Topology
 from allreduce_bench.schedule.price import bound_path
-from allreduce_bench.schedule.topology import Topology
 
 ALPHA_S, BETA_S_PER_BYTE = 2e-6, 1e-10
 SIZES = (8, 1024, 65536, 1 << 20, 1 << 22)

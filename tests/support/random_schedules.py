@@ -11,8 +11,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from allreduce_bench.schedule import Ranges, Schedule, Step
-from allreduce_bench.schedule.rendezvous import Refusal
-from allreduce_bench.schedule.verify import verify
+from allreduce_bench.schedule.verify import Refusal, verify
 
 Held = list[list[frozenset]]  # rank -> element -> the ranks that it contains
 

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from allreduce_bench.lab.lab import AGENT, INTERFACE, LabError
-from allreduce_bench.lab.room import Room, room
+from allreduce_bench.lab.lab import AGENT, INTERFACE, LabError, Room, room
 from allreduce_bench.units import parse_rate
 from allreduce_bench.watching.lifeline import LAB_VARIABLE
 

@@ -3,7 +3,7 @@
 import time
 
 from allreduce_bench.slurm import commands
-from allreduce_bench.slurm.parsing import SlurmJob
+from allreduce_bench.slurm.commands import SlurmJob
 
 PATIENCE_S = 120.0
 

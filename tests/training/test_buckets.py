@@ -12,7 +12,7 @@ from places import ROOT
 
 from allreduce_bench.training.architectures import known_model
 from allreduce_bench.training.buckets import FIRST, MIB, REBUILT, Caps, assign_by_size, ddp_buckets
-from allreduce_bench.training.shape_file import read_shapes
+from allreduce_bench.training.input_files import read_shapes
 from allreduce_bench.training.tensors import Gradient, Model
 
 ALONE = {**os.environ, "RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from allreduce_bench.training.call_file import Call, CallError, read_calls, replayed
+from allreduce_bench.training.input_files import Call, CallError, read_calls, replayed
 
 
 def calls_of(tmp_path, text: str):

@@ -9,8 +9,7 @@ from allreduce_bench.training.architectures import known_model
 from allreduce_bench.training.buckets import Fusion
 from allreduce_bench.training.cost import modelled_costs
 from allreduce_bench.training.result import Result, document
-from allreduce_bench.training.step import Setup, outcome, variants
-from allreduce_bench.training.tensor_parallel import divide
+from allreduce_bench.training.step import Setup, divide, outcome, variants
 
 COSTS = modelled_costs(bare_machine(20e-6, 8e-10), ["ring"])
 

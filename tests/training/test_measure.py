@@ -9,7 +9,7 @@ from measured_runs import bench
 from strict_schemas import undescribed
 
 from allreduce_bench.cli import main
-from allreduce_bench.lab.room import why_no_lab
+from allreduce_bench.lab.lab import why_no_lab
 
 STEP = ("workload", "resnet50", "--scale", "1/256", "--compute", "60ms", "--measure", "-n", 2, "--steps", 3)
 over_mpi = pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)

@@ -4,10 +4,9 @@ import pytest
 
 from allreduce_bench.training.architectures import known_model
 from allreduce_bench.training.buckets import Caps, Fusion
-from allreduce_bench.training.call_file import Call
+from allreduce_bench.training.input_files import Call
 from allreduce_bench.training.measured import measured_calls, measured_of, modelled_calls, modelled_of, overlap_share
-from allreduce_bench.training.step import Setup, buckets_of
-from allreduce_bench.training.tensor_parallel import divide
+from allreduce_bench.training.step import Setup, buckets_of, divide
 from allreduce_bench.training.tensors import Gradient, Model
 
 MODEL = Model("m", "M", (Gradient("a", (300,)), Gradient("b", (100,))))

@@ -1,7 +1,7 @@
 """The words about recorded calls that were replayed."""
 
 from allreduce_bench.tables import UNBOUNDED, Screen
-from allreduce_bench.training.call_file import Call
+from allreduce_bench.training.input_files import Call
 from allreduce_bench.training.measured import Measured, modelled_calls
 from allreduce_bench.training.result import measured_result
 from allreduce_bench.training.tables import beside_sentence, measured_calls_text, sizes_sentence

@@ -3,9 +3,8 @@
 from allreduce_bench.training.buckets import Caps, Fusion
 from allreduce_bench.training.measured import Cycles, Measured, modelled_of
 from allreduce_bench.training.result import measured_result
-from allreduce_bench.training.step import Setup
+from allreduce_bench.training.step import Setup, TensorParallel
 from allreduce_bench.training.tables import measured_text, slowdown_sentence
-from allreduce_bench.training.tensor_parallel import TensorParallel
 from allreduce_bench.training.tensors import Gradient, Model
 from allreduce_bench.training.time_line import Phase, TimeLine, Transfer
 

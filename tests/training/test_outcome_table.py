@@ -8,7 +8,7 @@ from allreduce_bench.training.architectures import known_model
 from allreduce_bench.training.buckets import MIB, Caps, Fusion
 from allreduce_bench.training.cost import modelled_costs
 from allreduce_bench.training.result import Result
-from allreduce_bench.training.step import Setup, outcome, variants
+from allreduce_bench.training.step import Setup, divide, outcome, variants
 from allreduce_bench.training.tables import (
     answer,
     bucket_text,
@@ -17,7 +17,6 @@ from allreduce_bench.training.tables import (
     packing_sentence,
     result_text,
 )
-from allreduce_bench.training.tensor_parallel import divide
 
 COSTS = modelled_costs(bare_machine(20e-6, 8e-10), ["ring", "tree"])
 SETUP = Setup(known_model("resnet50"), 0.1)

@@ -4,10 +4,9 @@ import pytest
 
 from allreduce_bench.training.architectures import known_model
 from allreduce_bench.training.buckets import Caps, Fusion
-from allreduce_bench.training.call_file import Call, CallError
+from allreduce_bench.training.input_files import Call, CallError
 from allreduce_bench.training.measured import alone_nbytes, calls_request, step_request
-from allreduce_bench.training.step import Setup, buckets_of
-from allreduce_bench.training.tensor_parallel import divide
+from allreduce_bench.training.step import Setup, buckets_of, divide
 from allreduce_bench.training.tensors import Gradient, Model
 
 MODEL = Model("m", "M", (Gradient("a", (300,)), Gradient("b", (100,))))

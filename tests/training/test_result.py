@@ -5,8 +5,8 @@ import json
 from allreduce_bench.models.machine import bare_machine
 from allreduce_bench.training.architectures import known_model
 from allreduce_bench.training.buckets import Fusion
-from allreduce_bench.training.call_file import Call, replayed
 from allreduce_bench.training.cost import modelled_costs
+from allreduce_bench.training.input_files import Call, replayed
 from allreduce_bench.training.result import Result, document
 from allreduce_bench.training.step import Outcome, Setup, outcome
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from allreduce_bench.training.shape_file import read_shapes
+from allreduce_bench.training.input_files import read_shapes
 from allreduce_bench.training.tensors import Gradient, ModelError
 
 

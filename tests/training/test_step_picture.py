@@ -9,11 +9,10 @@ from matplotlib.image import imread
 from allreduce_bench.models.machine import bare_machine
 from allreduce_bench.training import step_picture as module
 from allreduce_bench.training.architectures import known_model
-from allreduce_bench.training.call_file import Call, replayed
 from allreduce_bench.training.cost import modelled_costs
-from allreduce_bench.training.step import Setup, outcome
+from allreduce_bench.training.input_files import Call, replayed
+from allreduce_bench.training.step import Setup, divide, outcome
 from allreduce_bench.training.step_picture import step_picture
-from allreduce_bench.training.tensor_parallel import divide
 from allreduce_bench.training.time_line import Phase, TimeLine, Transfer
 
 COSTS = modelled_costs(bare_machine(20e-6, 8e-10), ["ring"])

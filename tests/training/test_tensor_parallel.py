@@ -6,8 +6,7 @@ from allreduce_bench.models.machine import bare_machine
 from allreduce_bench.training.architectures import known_model
 from allreduce_bench.training.buckets import Fusion
 from allreduce_bench.training.cost import LoggedCosts, Timed, modelled_costs
-from allreduce_bench.training.step import Setup, outcome, variants
-from allreduce_bench.training.tensor_parallel import TensorParallel, divide, stalled
+from allreduce_bench.training.step import Setup, TensorParallel, divide, outcome, stalled, variants
 from allreduce_bench.training.tensors import ModelError
 from allreduce_bench.training.time_line import Phase, Transfer
 

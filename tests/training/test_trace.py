@@ -3,7 +3,7 @@
 import json
 from numbers import Real
 
-from allreduce_bench.training.call_file import Call, replayed
+from allreduce_bench.training.input_files import Call, replayed
 from allreduce_bench.training.result import COMMUNICATION_THREAD, COMPUTATION_THREAD, TENSOR_THREAD, trace
 from allreduce_bench.training.time_line import Phase, TimeLine, Transfer
 

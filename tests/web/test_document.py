@@ -6,8 +6,8 @@ import re
 import pytest
 from jinja2 import UndefinedError
 
-from allreduce_bench.pages.colours import contrast
-from allreduce_bench.web.document import engine, policy, script_data, theme, without_controls
+from allreduce_bench.pages.drawing import contrast
+from allreduce_bench.web import engine, policy, script_data, theme, without_controls
 
 
 def test_the_policy_allows_what_it_was_given_and_nothing_else():

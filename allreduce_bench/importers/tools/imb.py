@@ -7,7 +7,6 @@ all of them in one mpirun, in which the other ranks wait: launches of one number
 import re
 from typing import Any
 
-from ..importer import Importer
 from ..lines import (
     US,
     Log,
@@ -27,6 +26,7 @@ from ..lines import (
     whole,
 )
 from ..row import Asked, Imported, LogError
+from . import Importer
 
 TOOL = "Intel MPI Benchmarks"
 BANNER = re.compile(r"Intel ?\(R\) MPI Benchmarks? (?:Suite )?V?([0-9][\w.]*(?: Update [0-9]+)?)", re.ASCII)

@@ -1,32 +1,527 @@
-"""NCCL Inspector: the JSON lines of all ranks, a file a process, or a folder of them.
+"""The files of NCCL Inspector: what each rank of each communicator recorded of its calls, joined on a common clock.
 
-The time of a call is the maximum over ranks of coll_exec_time_us, from the rank's first channel to its last: a rank
-that waits for another one counts the wait. Where the lines have stamps (NCCL_INSPECTOR_DUMP_VERBOSE=1), those of every
-rank are kept on a common clock, so that `stragglers` and `report` say who arrives last. Only all-reduces are taken.
+JSON lines, one file a process. Format versions v4.0 to v4.2 say header and metadata in every line; v4.3 says them once,
+in a `dump_stats` line, and says how many lines below it belong to it (NVIDIA/nccl, plugins/profiler/inspector/README.md
+and inspector_json.cc; up to NCCL 2.28 in ext-profiler/inspector). Stamps are `gettimeofday` of the host, in
+microseconds. `coll_start_ts` and `coll_stop_ts` enclose the enqueuing on the CPU, not the call, so what counts are the
+channels of the kernel: a rank is ready where its first channel starts, and its call ends where its last channel stops.
+They are there with NCCL_INSPECTOR_DUMP_VERBOSE=1 only.
+
+NCCL counts the calls of each collective of a communicator apart (`seqNumber[func]`, NVIDIA/nccl, src/misc/profiler.cc
+and its descendants), so that a call is told from others by its collective and its `coll_sn`.
+
+Read from the whole to its parts: `chosen_communicator` joins files, `call_table` sets its calls beside each other,
+`stamps_of_calls` puts them on a common clock; `recorded` reads one file.
 """
 
-from collections.abc import Sequence
-from typing import Any
+import json
+import warnings
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...runs.cell import NATIVE
-from ..importer import Importer
-from ..inspector import (
-    ALLREDUCE,
-    TITLE,
-    CallStamps,
-    CallTable,
-    Communicator,
-    call_table,
-    chosen_communicator,
-    files_of,
-    logs_of,
-    recognises,
-    stamps_of_calls,
+from ...runs.schema import STAMPS
+from ...units import MAX_RANKS, format_ranges, in_ranks
+from ..common_ends import aligned_by_common_end
+from ..lines import (
+    LARGEST,
+    NAME_LETTERS,
+    PEEKED_NBYTES,
+    US,
+    Log,
+    LogLine,
+    dropped,
+    lines_of,
+    listed,
+    printable,
+    read_text,
+    shown,
 )
-from ..lines import Log
-from ..row import Asked, Imported
+from ..row import Asked, Imported, LogError, LogWarning
+from . import Importer
+
+# words
+TITLE = "NCCL Inspector"
+ALLREDUCE = "AllReduce"
+MEETING = (ALLREDUCE, "AllGather", "ReduceScatter", "AlltoAll")  # no rank can end before every rank has begun
+VERBOSE = "NCCL_INSPECTOR_DUMP_VERBOSE=1"
+KINDS = ("coll_perf", "p2p_perf", "proxy_trace", "dump_stats")  # what a line is about
+SUFFIXES = (".log", ".jsonl", ".json")
+
+
+# bounds of what is read
+LONGEST_LINE = 1_000_000  # letters; 64 channels take 13,000
+MOST_DAMAGED = 3  # lines of a file that are named one by one
+MOST_CLAIMED = 10**6  # ranks without a file times calls
+LONGEST_S = 1e6  # of a call: 11 days
+
+BEGIN, READY, ENTRY, EXIT = range(len(STAMPS))  # rows of `CallStamps.times_s`
+
+
+class InspectorCall(NamedTuple):
+    """One call, as one rank recorded it."""
+
+    line: int
+    nbytes: int
+    algorithm: str  # `ring_ll`; empty: not recorded
+    time_s: float
+    ready_us: int  # since 1970 by the clock of the host; 0: not recorded
+    end_us: int
+
+
+class Recorded(NamedTuple):
+    """What one rank recorded of one communicator in one file."""
+
+    file: str
+    id: str
+    name: str  # that the program gave the communicator; empty: none
+    rank: int
+    ranks: int
+    nodes: int
+    host: str
+    pid: int
+    version: str
+    calls: dict[tuple[str, int], InspectorCall]  # collective and coll_sn, which counts the calls of each collective
+    lost: list[int]  # calls that were overwritten before they were written, as each dump_stats says; since the first
+
+    @property
+    def place(self) -> str:
+        """The file, and the line of the first call."""
+        return f"{self.file}, line {min((call.line for call in self.calls.values()), default=1)}"
+
+
+class Communicator(NamedTuple):
+    """What all files say of one communicator."""
+
+    id: str
+    name: str  # empty: none
+    ranks: int
+    nodes: int | None
+    of_rank: dict[int, Recorded]
+
+    @property
+    def hosts(self) -> list[str]:
+        """Of each rank its host; empty: it has no file."""
+        return [self.of_rank[rank].host if rank in self.of_rank else "" for rank in range(self.ranks)]
+
+    @property
+    def node_of(self) -> tuple[int, ...]:
+        """Of each rank the number of its host, in the order of their first ranks."""
+        numbers = {host: number for number, host in enumerate(dict.fromkeys(self.hosts))}
+        return tuple(numbers[host] for host in self.hosts)
+
+    @property
+    def place(self) -> str:
+        """Where its first rank begins."""
+        return self.of_rank[min(self.of_rank)].place
+
+    @property
+    def words(self) -> str:
+        """`0x7f8c (DP Group 0), 8 ranks, 1407 calls`."""
+        calls = max(len(part.calls) for part in self.of_rank.values())
+        name = f" ({self.name})" if self.name else ""
+        return f"{self.id}{name}, {in_ranks([self.ranks])}, {calls} call{'' if calls == 1 else 's'}"
+
+
+class CallTable(NamedTuple):
+    """The calls of a communicator that every rank with a file recorded, in their order."""
+
+    nbytes: np.ndarray  # int64 [call]
+    algorithm: tuple[str, ...]  # of each call; empty: not known, or ranks differ
+    time_s: np.ndarray  # float64 [call, rank]: of each rank; NaN: it has no file
+    ready_s: np.ndarray  # float64 [call, rank]: by the clock of the rank, since the earliest stamp; NaN: not recorded
+    end_s: np.ndarray
+    is_next: np.ndarray  # bool [call]: no call that is left out lies between it and the one above
+
+    @property
+    def has_stamps(self) -> np.ndarray:
+        """bool [call]: whether every rank with a file says when it was ready."""
+        known = ~np.isnan(self.time_s).all(axis=0)
+        return ~np.isnan(self.ready_s[:, known]).any(axis=1)
+
+
+class CallStamps(NamedTuple):
+    """The stamps of all calls on a common clock."""
+
+    times_s: np.ndarray  # float64 [4, call, rank]: STAMPS; begin is the end of the call before; NaN: not known
+    clock_error_s: float
+
+
+def files_of(folder: Path) -> list[Path]:
+    """The files of NCCL Inspector below a folder, in the order of their names."""
+    files = (file for file in folder.rglob("*") if file.suffix in SUFFIXES)
+    return sorted(file for file in files if is_of_inspector(file))
+
+
+def is_of_inspector(path: Path) -> bool:
+    """Whether a file begins as one; a pipe, which can be read but once, is not looked at."""
+    if not path.is_file():
+        return False
+    try:
+        with open(path, "rb") as file:
+            return recognises(file.read(PEEKED_NBYTES).decode(errors="replace"))
+    except OSError:
+        return False
+
+
+def recognises(text: str) -> bool:
+    """Whether this is such a file, or begins like one."""
+    head = text.lstrip("\ufeff \t\r\n")
+    return head.startswith("{") and '"n_ranks"' in text and any(f'"{kind}"' in text for kind in KINDS)
+
+
+def logs_of(paths: Iterable[Path]) -> list[Log]:
+    """The texts of files, and of those below folders. Raises LogError."""
+    files = [file for path in paths for file in (files_of(path) if path.is_dir() else [path])]
+    return [Log(file, read_text(file)) for file in files]
+
+
+def chosen_communicator(logs: Sequence[Log], wanted: str | None, collectives: Collection[str]) -> Communicator:
+    """The communicator with this id or name, or the only one of several ranks that called one of the `collectives`.
+
+    Raises LogError: there is none, or it has to be chosen. Warns of ranks that recorded less than others.
+    """
+    found = _joined(part for log in logs for part in recorded(log.path, log.text))
+    calling = [one for one in found if one.ranks > 1 and _numbers(one, collectives)]
+    candidates = [one for one in calling if wanted in (None, one.id, one.name)]
+    first = f"{logs[0].file}, line 1" if logs else TITLE
+    if not calling:
+        raise LogError(f"{first}: no {' or '.join(collectives)} of several ranks was recorded")
+    if not candidates:
+        raise LogError(f"{first}: no communicator {wanted}; there are: {_listed(calling)}")
+    if len(candidates) > 1:
+        raise LogError(
+            f"{candidates[1].place}: {len(candidates)} communicators, where one is expected: {_listed(candidates)};"
+            f" choose one with --communicator {candidates[0].id}"
+        )
+    _warn(candidates[0], collectives)
+    return candidates[0]
+
+
+def _listed(communicators: Sequence[Communicator]) -> str:
+    return listed((one.words for one in communicators), 5).replace(" calls, ", " calls; ")
+
+
+def _joined(parts: Iterable[Recorded]) -> list[Communicator]:
+    """All communicators. Raises LogError where files contradict each other."""
+    parts_of: dict[str, dict[int, Recorded]] = defaultdict(dict)
+    for part in parts:
+        of_rank = parts_of[part.id]
+        other = next(iter(of_rank.values()), part)
+        if other.ranks != part.ranks:
+            raise LogError(
+                f"{part.place}: communicator {part.id} has {part.ranks} ranks, but {other.ranks} in {other.file};"
+                " give the files of one job only"
+            )
+        before = of_rank.setdefault(part.rank, part)
+        if before is not part:
+            _add(before, part)
+    return [
+        Communicator(
+            id=name,
+            name=next((part.name for part in of_rank.values() if part.name), ""),
+            ranks=next(iter(of_rank.values())).ranks,
+            nodes=next((part.nodes for part in of_rank.values() if part.nodes), None),
+            of_rank=dict(sorted(of_rank.items())),
+        )
+        for name, of_rank in parts_of.items()
+    ]
+
+
+def _add(before: Recorded, part: Recorded) -> None:
+    """Add the calls of a second file of the same process. Raises LogError for that of another process."""
+    if (before.host, before.pid) != (part.host, part.pid):
+        raise LogError(
+            f"{part.place}: rank {part.rank} of communicator {part.id} is also in {before.file};"
+            " give the files of one job only"
+        )
+    before.calls.update(part.calls)
+    before.lost.extend(part.lost)
+
+
+def _numbers(communicator: Communicator, collectives: Collection[str]) -> list[tuple[str, int]]:
+    """The calls of these collectives that any rank recorded."""
+    keys = {key for part in communicator.of_rank.values() for key in part.calls if key[0] in collectives}
+    return sorted(keys)
+
+
+def _warn(communicator: Communicator, collectives: Collection[str]) -> None:
+    """Say which ranks have no file, or recorded fewer calls than there were."""
+    absent = sorted(set(range(communicator.ranks)) - set(communicator.of_rank))
+    if absent:
+        _say(f"communicator {communicator.id}: no file of rank{'s' * (len(absent) > 1)} {format_ranges(absent)}")
+    calls = len(_numbers(communicator, collectives))
+    fewer = []
+    for rank, part in communicator.of_rank.items():
+        own = sum(key[0] in collectives for key in part.calls)
+        lost = f", {max(part.lost)} overwritten" if any(part.lost) else ""
+        if own < calls:
+            fewer.append(f"rank {rank} {own}{lost}")
+    if fewer:
+        _say(
+            f"communicator {communicator.id}: not every rank recorded each of {calls} calls: {listed(fewer)};"
+            " only calls of all these ranks are used"
+        )
+
+
+def _say(sentence: str) -> None:
+    warnings.warn(sentence, LogWarning, stacklevel=2)
+
+
+def call_table(communicator: Communicator, collectives: Collection[str]) -> CallTable:
+    """Its calls of these collectives beside each other.
+
+    Raises LogError: no call is there of every rank with a file, the ranks differ in the length of the vector of one, or
+    far more ranks are claimed than have files.
+    """
+    parts = communicator.of_rank
+    keys = _numbers(communicator, collectives)
+    whole = {key: [part.calls[key] for part in parts.values()] for key in keys if _is_whole(key, parts.values())}
+    if not whole:
+        raise LogError(f"{communicator.place}: no call was recorded by every rank of communicator {communicator.id}")
+    if (communicator.ranks - len(parts)) * len(whole) > MOST_CLAIMED:
+        raise LogError(
+            f"{communicator.place}: communicator {communicator.id} claims {communicator.ranks} ranks, and only"
+            f" {len(parts)} of them have a file; give the files of all ranks"
+        )
+    for key, calls in whole.items():
+        _refuse_other_sizes(communicator, key, calls)
+    when = {key: _when(key, parts.values()) for key in keys}
+    ordered = sorted(keys, key=lambda key: (when[key], key))
+    used = [key for key in ordered if key in whole]
+    places = [place for place, key in enumerate(ordered) if key in whole]
+    shape = len(used), communicator.ranks
+    time_s, ready_s, end_s = (np.full(shape, np.nan) for _ in range(3))
+    origin = min((call.ready_us for calls in whole.values() for call in calls if call.ready_us), default=0)
+    columns = list(parts)
+    for row, key in enumerate(used):
+        calls = whole[key]
+        time_s[row, columns] = [call.time_s for call in calls]
+        ready_s[row, columns] = [(call.ready_us - origin) * US if call.ready_us else np.nan for call in calls]
+        end_s[row, columns] = [(call.end_us - origin) * US if call.ready_us else np.nan for call in calls]
+    algorithms = ({call.algorithm for call in whole[key]} for key in used)
+    return CallTable(
+        nbytes=np.array([whole[key][0].nbytes for key in used]),
+        algorithm=tuple(names.pop() if len(names) == 1 else "" for names in algorithms),
+        time_s=time_s,
+        ready_s=ready_s,
+        end_s=end_s,
+        is_next=np.diff(places, prepend=-2) == 1,
+    )
+
+
+def _is_whole(key: tuple[str, int], parts: Collection[Recorded]) -> bool:
+    return all(key in part.calls for part in parts)
+
+
+def _when(key: tuple[str, int], parts: Collection[Recorded]) -> int:
+    """About when a call ended, by the first rank that says so; where none does, its number."""
+    ends = (part.calls[key].end_us for part in parts if key in part.calls)
+    return next((end for end in ends if end), key[1])
+
+
+def _refuse_other_sizes(communicator: Communicator, key: tuple[str, int], calls: Sequence[InspectorCall]) -> None:
+    for (rank, part), call in zip(communicator.of_rank.items(), calls):
+        if call.nbytes != calls[0].nbytes:
+            raise LogError(
+                f"{part.file}, line {call.line}: coll_sn {key[1]} of {key[0]} has {call.nbytes} bytes on rank {rank},"
+                f" but {calls[0].nbytes} on another; give the files of one job only"
+            )
+
+
+def stamps_of_calls(table: CallTable) -> CallStamps | None:
+    """The stamps of the calls of which every rank with a file has some; None: there is no such call."""
+    is_known = table.has_stamps
+    if not is_known.any():
+        return None
+    has_rank = ~np.isnan(table.time_s).all(axis=0)
+    chosen = np.ix_(is_known, has_rank)
+    ready_s, clock_error_s = aligned_by_common_end(table.ready_s[chosen], table.end_s[chosen])
+    times_s = np.full((len(STAMPS), *table.ready_s.shape), np.nan)
+    times_s[READY][chosen] = times_s[ENTRY][chosen] = ready_s
+    times_s[EXIT][chosen] = ready_s + (table.end_s - table.ready_s)[chosen]
+    ends_s = np.full(len(table.nbytes), np.nan)
+    ends_s[is_known] = times_s[EXIT][chosen].max(axis=1)
+    times_s[BEGIN][1:, has_rank] = np.where(table.is_next[1:], ends_s[:-1], np.nan)[:, None]
+    return CallStamps(times_s, clock_error_s)
+
+
+def recorded(path: Path, text: str) -> list[Recorded]:
+    """What the file says, a `Recorded` for each communicator and rank. Raises LogError for a value that cannot be.
+
+    Lines that are damaged or too long are left out with a warning.
+    """
+    reader = _Reader(str(path))
+    for line in lines_of(text):
+        if line.text.strip():
+            reader.take(line)
+    reader.tell_damaged()
+    return list(reader.found.values())
+
+
+class _Reader:
+    """What was read so far of one file."""
+
+    def __init__(self, file: str):
+        self.file, self.found = file, dict[tuple[str, int], Recorded]()
+        self.damaged = 0
+        self.context: Mapping[str, Any] | None = None  # header and metadata of a dump of v4.3
+        self.of_context = 0  # lines that still belong to it
+
+    def take(self, line: LogLine) -> None:
+        """Take in one line."""
+        record = self._object(line)
+        if record is None:
+            self.of_context -= 1
+            return
+        try:
+            self._take(record, line.number)
+        except _Damage as damage:
+            raise LogError(f"{self.file}, line {line.number}: {damage}") from damage
+
+    def _object(self, line: LogLine) -> dict[str, Any] | None:
+        """The JSON object of a line; None: there is none, which is said."""
+        why = f"longer than {LONGEST_LINE:,} letters"
+        if len(line.text) <= LONGEST_LINE:
+            try:
+                record = json.loads(line.text.lstrip("\ufeff"))
+                if isinstance(record, dict):
+                    return record
+                why = f"{shown(line.text)} is no JSON object"
+            except (ValueError, RecursionError):  # also a number of thousands of digits, brackets without end
+                why = "damaged JSON" if line.ended else "cut off"
+        self.damaged += 1
+        if self.damaged <= MOST_DAMAGED:
+            dropped(self.file, line, why)
+        return None
+
+    def tell_damaged(self) -> None:
+        """Say how many further lines were left out."""
+        if self.damaged > MOST_DAMAGED:
+            more = self.damaged - MOST_DAMAGED
+            dropped(self.file, LogLine(1, "", True), f"{more} further line{'s' * (more > 1)} below are damaged")
+
+    def _take(self, record: Mapping[str, Any], number: int) -> None:
+        own = {name: record[name] for name in ("header", "metadata") if name in record}
+        if "dump_stats" in record:
+            part = self._part(own)
+            stats = _mapping(record, "dump_stats")
+            part.lost.append(_whole(stats, "coll_dropped_total", 0))
+            counts = [_whole(stats, f"{kind}_records", 0) for kind in ("coll", "p2p", "proxy")]
+            is_context = part.version not in ("v4.0", "v4.1", "v4.2")
+            self.context, self.of_context = (own, sum(counts)) if is_context else (None, 0)
+        elif "header" in own:
+            self.context = None
+            self._call(self._part(own), record, number)
+        elif self.context is not None and self.of_context > 0:
+            self.of_context -= 1
+            self._call(self._part(self.context), record, number)
+        elif any(kind in record for kind in KINDS):
+            raise _Damage("a call without header, and no dump_stats above it that it belongs to")
+
+    def _part(self, context: Mapping[str, Any]) -> Recorded:
+        """The part of the file that a line of this header belongs to."""
+        header, metadata = _mapping(context, "header"), _mapping(context, "metadata")
+        ranks = _whole(header, "n_ranks", None, 1, MAX_RANKS)
+        rank = _whole(header, "rank", None, 0, ranks - 1)
+        comm = _text(header, "id")
+        part = self.found.get((comm, rank))
+        if part is None:
+            name = _text(header, "comm_name")
+            part = self.found[comm, rank] = Recorded(
+                file=self.file,
+                id=comm,
+                name="" if name == "unknown" else name,
+                rank=rank,
+                ranks=ranks,
+                nodes=_whole(header, "nnodes", 0, 0, MAX_RANKS),
+                host=_text(metadata, "hostname"),
+                pid=_whole(metadata, "pid", 0),
+                version=_text(metadata, "inspector_output_format_version"),
+                calls={},
+                lost=[],
+            )
+        elif part.ranks != ranks:
+            raise _Damage(f"communicator {comm} has {ranks} ranks, but {part.ranks} above")
+        return part
+
+    def _call(self, part: Recorded, record: Mapping[str, Any], number: int) -> None:
+        """Add the call of a line, if it is of a collective."""
+        if "coll_perf" not in record:
+            return
+        perf = _mapping(record, "coll_perf")
+        time_s = _real(perf, "coll_exec_time_us") * US
+        ready_us, end_us = _kernel(perf.get("event_trace_ts"))
+        key = (_text(perf, "coll"), _whole(perf, "coll_sn"))
+        call = InspectorCall(number, _whole(perf, "coll_msg_size_bytes"), _algorithm(perf), time_s, ready_us, end_us)
+        before = part.calls.setdefault(key, call)
+        if before._replace(line=number) != call:
+            raise _Damage(f"coll_sn {key[1]} of {key[0]} differs from that in line {before.line}")
+
+
+class _Damage(ValueError):
+    """A value that cannot be."""
+
+
+def _mapping(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """An object of an object. Raises _Damage."""
+    value = content.get(name)
+    if not isinstance(value, dict):
+        raise _Damage(f"no object {name}; expected lines of NCCL Inspector, with header and metadata")
+    return value
+
+
+def _text(content: Mapping[str, Any], name: str) -> str:
+    """A word in one line; empty: there is none."""
+    value = content.get(name, "")
+    return printable(str(value))[:NAME_LETTERS]
+
+
+def _whole(
+    content: Mapping[str, Any], name: str, default: int | None = None, least: int = 0, most: int = LARGEST
+) -> int:
+    value = content.get(name, default)
+    if type(value) is not int or not least <= value <= most:
+        raise _Damage(f"{name} is {shown(repr(value)[:60])}, expected a whole number from {least} to {most:.15g}")
+    return value
+
+
+def _real(content: Mapping[str, Any], name: str) -> float:
+    value = content.get(name)
+    if type(value) not in (int, float) or not 0 <= value < LONGEST_S / US:  # type: ignore[operator]
+        raise _Damage(f"{name} is {shown(repr(value)[:60])}, expected microseconds")
+    return float(value)  # type: ignore[arg-type]
+
+
+def _algorithm(perf: Mapping[str, Any]) -> str:
+    """`ring_ll`; empty where one of both is not known."""
+    words = [_text(perf, name).lower() for name in ("coll_algo", "coll_proto")]
+    known = all(words) and "unknown" not in words
+    return "_".join("".join(letter if letter.isalnum() else "_" for letter in word) for word in words) if known else ""
+
+
+def _kernel(trace: Any) -> tuple[int, int]:
+    """When the first channel started and the last one stopped, microseconds; 0, 0: missing, or no call."""
+    events = trace.get("kernel_events") if isinstance(trace, dict) else None
+    if not isinstance(events, list) or not events or not all(isinstance(event, dict) for event in events):
+        return 0, 0
+    starts, stops = ([event.get(f"kernel_{what}_ts") for event in events] for what in ("start", "stop"))
+    if not all(type(stamp) is int and 0 < stamp < LARGEST for stamp in (*starts, *stops)):
+        return 0, 0
+    first, last = min(starts), max(stops)
+    return (first, last) if first <= last < first + LONGEST_S / US else (0, 0)
+
+
+# NCCL Inspector: the JSON lines of all ranks, a file a process, or a folder of them.
+#
+# The time of a call is the maximum over ranks of coll_exec_time_us, from the rank's first channel to its last: a rank
+# that waits for another one counts the wait. Where the lines have stamps (NCCL_INSPECTOR_DUMP_VERBOSE=1), those of
+# every rank are kept on a common clock, so that `stragglers` and `report` say who arrives last. Only all-reduces are
+# taken.
 
 
 def read(log: Log, asked: Asked) -> list[Imported]:

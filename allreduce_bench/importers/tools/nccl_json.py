@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any
 
-from ..importer import Importer
 from ..lines import US, Log, dtype_of, op_of, ranks_of, seconds, timed, whole, wrong_elements
-from ..nccl_table import PROGRAM, TOOL
 from ..row import Asked, Imported, LogError
+from . import Importer
+from .nccl import PROGRAM, TOOL
 
 
 def recognises(text: str) -> bool:

@@ -1,16 +1,11 @@
-"""OSU Micro-Benchmarks, C and Python: osu_allreduce with any of its options, several tables in a file.
+"""Ranks and nodes from the job that Flux appends to its output."""
 
-time_s is the column Avg Latency, the mean over ranks of each rank's mean over its calls; the Python one has no barrier
-between them. Each banner begins a table, and each table is a launch; so is a table whose sizes begin again, as where a
-script repeats the program.
-"""
-
+import json
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..flux import job_of, jobs
-from ..importer import Importer
+from ...units import MAX_RANKS
 from ..lines import (
     US,
     Log,
@@ -28,6 +23,55 @@ from ..lines import (
     whole,
 )
 from ..row import Asked, Imported, LogError
+from . import Importer
+
+
+class FluxJob(NamedTuple):
+    """What was started."""
+
+    number: int  # of its line
+    nodes: int | None
+    ranks: int
+
+
+def jobs(lines: Sequence[LogLine]) -> list[FluxJob]:
+    """The jobs of a log in order: a jobspec is one line of JSON with `resources` and `tasks`."""
+    jobs_of_log = []
+    for line in lines:
+        text = line.text.lstrip()
+        if text.startswith("{") and '"resources"' in text and '"tasks"' in text:
+            try:
+                job = _job_of_spec(line.number, json.loads(text))
+            except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
+                continue  # cut off or of another version: it says nothing, and --ranks can
+            if 0 < job.ranks <= MAX_RANKS and (job.nodes is None or 0 < job.nodes <= job.ranks):
+                jobs_of_log.append(job)
+    return jobs_of_log
+
+
+def _job_of_spec(number: int, spec: dict[str, Any]) -> FluxJob:
+    (resource,) = spec["resources"]
+    nodes = int(resource["count"]) if resource["type"] == "node" else None
+    slot = resource["with"][0] if nodes else resource
+    if slot["type"] != "slot":
+        raise ValueError(f"a slot was expected, found {slot['type']}")
+    slots = int(slot["count"]) * (nodes or 1)
+    (task,) = spec["tasks"]
+    count = task["count"]
+    return FluxJob(number, nodes, int(count["total"]) if "total" in count else slots * int(count["per_slot"]))
+
+
+def job_of(number: int, jobs_of_log: Sequence[FluxJob]) -> FluxJob | None:
+    """The job of a table that begins in line `number`: the first one behind it, else the last one before it."""
+    return next((job for job in jobs_of_log if job.number > number), jobs_of_log[-1] if jobs_of_log else None)
+
+
+# OSU Micro-Benchmarks, C and Python: osu_allreduce with any of its options, several tables in a file.
+#
+# time_s is the column Avg Latency, the mean over ranks of each rank's mean over its calls; the Python one has no
+# barrier between them. Each banner begins a table, and each table is a launch; so is a table whose sizes begin again,
+# as where a script repeats the program.
+
 
 BANNER = re.compile(r"#\s*(OSU|OMB)\s+(.*?)\s*(?:Latency\s+)?Test\b\s*(?:v?([0-9][\w.]*))?")
 HEADER = re.compile(r"#\s*Size\b", re.IGNORECASE)

@@ -14,7 +14,6 @@ from typing import Any
 
 from ...runs.cell import IMPORTED
 from ...units import MAX_RANKS
-from ..importer import Importer
 from ..lines import (
     Log,
     LogLine,
@@ -30,6 +29,7 @@ from ..lines import (
     whole,
 )
 from ..row import Asked, Imported, LogError, LogUnread
+from . import Importer
 
 TOOL = "PICO"
 NAME = re.compile(r"([0-9]{1,15})_(.+)_([^_]+)\.csv", re.ASCII)

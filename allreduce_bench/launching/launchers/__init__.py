@@ -7,14 +7,15 @@ ignored. Variables for the ranks are on the command line, so that the command al
 from collections.abc import Callable
 
 from ...runs.start import Start
+from .. import launcher
 from ..launcher import Launcher
-from . import generic, hydra, intel, openmpi, srun
+from . import hydra, intel, openmpi, srun
 
 COMMAND_OF: dict[str, Callable[[Launcher, int, Start, list[str]], list[str]]] = {
     "openmpi": openmpi.command,
     "mpich": hydra.command,
     "intel": intel.command,
     "srun": srun.command,
-    "template": generic.template_command,
-    "plain": generic.plain_command,
+    "template": launcher.template_command,
+    "plain": launcher.plain_command,
 }

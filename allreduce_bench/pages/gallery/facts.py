@@ -11,9 +11,8 @@ from ...algorithms import builtin
 from ...models.machine import Prices, bare_machine
 from ...models.prediction import BEST, Layout, competing_models
 from ...schedule import Schedule, elements
-from ...schedule.algorithm import Algorithm
+from ...schedule.algorithm import Algorithm, Topology
 from ...schedule.price import price
-from ...schedule.topology import Topology
 from ...schedule.verify import Proof, cases, verify
 
 # Schedules that are counted

@@ -3,14 +3,13 @@
 import json
 from typing import Any
 
-from ...evaluation.competitors import competing
+from ...evaluation.cell_times import competing
 from ...evaluation.single_algorithm import contrasts
 from ...evaluation.summary_row import SummaryRow
 from ...evaluation.verdict import verdicts
 from ...runs.schema import KINDS, SUMMARY, names
 from ..caveats import limit_findings
-from ..grade_sentence import reason_words
-from ..verdict_sentence import sources_of
+from ..verdict_sentence import reason_words, sources_of
 from .result import Result
 
 SCHEMA = "urn:allreduce-bench:result:2"  # of `json_text`, described in `json_schema`

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ...evaluation.competitors import competing, mockups
+from ...evaluation.cell_times import competing, mockups
 from ...evaluation.summary_row import SummaryRow
 from ...runs.folder import RunFolder
 from ...runs.plan import Plan

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..step_alarm import GROUPS, RECOVERED, Alert, StepAlarm, TooLittle
-from . import words
+from . import output
 from .blocks import Block
-from .output import Metrics, Output, now, say
+from .output import Metrics, Output, now, warn
 from .watchdog import Stall, Unasked
 
 SCHEMA = "allreduce-bench-steps-1"
@@ -36,7 +36,7 @@ class Observer:
 
     def __init__(self, job: Job, log: Path | None, textfile: Path | None, on_alert: Callable[..., object] | None):
         self.job, self.on_alert = job, on_alert
-        self.name = words.namer(job.node_of, job.nodes, job.devices)
+        self.name = output.namer(job.node_of, job.nodes, job.devices)
         self.alarm = StepAlarm(len(job.node_of), job.node_of)
         last_blocks: deque[np.ndarray] = deque(maxlen=SHARE_BLOCKS)
         self.metrics = Metrics(tuple(job.nodes[node] for node in job.node_of), last_blocks)
@@ -58,11 +58,11 @@ class Observer:
             alerts = [self._placed(alert) for alert in self.alarm.update(block.ready_s, block.step_s)]
         if self.job.rank == 0:
             if self._says_ready and not has_ready and len(self.job.node_of) > 1:
-                say(words.NO_READY)
+                warn(output.NO_READY)
             self._says_ready = has_ready
             self._count(block, has_ready, alerts)
-            for sentence in words.alert_sentences(alerts, self.name):
-                say(sentence)
+            for sentence in output.alert_sentences(alerts, self.name):
+                warn(sentence)
             self._write(block, has_ready, alerts)
         for alert in alerts if self.on_alert else ():
             self.on_alert(alert)  # type: ignore[misc]  # it is no None here
@@ -70,8 +70,8 @@ class Observer:
     def tell(self, fact: Stall | Unasked) -> None:
         """Tell what a watchdog says, in its thread; an `on_alert` that raises is told in one line."""
         if isinstance(fact, Unasked):
-            return say(words.unasked_sentence(fact, self.name))
-        say(words.stall_sentence(fact, self.name))
+            return warn(output.unasked_sentence(fact, self.name))
+        warn(output.stall_sentence(fact, self.name))
         self.metrics.stalled = not fact.is_over
         self.metrics.alerts["stall"] += not fact.is_over
         if self._output:
@@ -81,15 +81,15 @@ class Observer:
             if self.on_alert:
                 self.on_alert(fact)
         except Exception as error:  # of the program's own function; a thread has nobody else to tell
-            say(f"on_alert raised {type(error).__name__}: {error}")
+            warn(f"on_alert raised {type(error).__name__}: {error}")
 
     def close(self, *, complete: bool, raised: str) -> None:
         """The end. `complete`: all steps of all ranks are known; `raised`: the name of an exception, or nothing."""
         if self.job.rank == 0 and not complete and not raised:
-            say(words.UNFINISHED)
+            warn(output.UNFINISHED)
         little = self._too_little() if self.job.rank == 0 and complete else None
         if little:
-            say(words.too_little_sentence(little))
+            warn(output.too_little_sentence(little))
         if self._output:
             end: dict[str, object] = {
                 "steps": self.metrics.steps,

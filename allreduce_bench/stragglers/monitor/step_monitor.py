@@ -19,12 +19,12 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from ...units import parse_duration
-from . import words
+from . import output
 from .blocks import HEAD, START, Block, CommonClock, block_of, empty_row, error_of_two
-from .carrier import transport_of
 from .observer import Job, Observer
-from .output import say
+from .output import warn
 from .transport import Gathering, StepMonitorError, Transport
+from .transport_of_comm import transport_of
 from .watchdog import Progress, watchdog_of
 
 # Blocks where the user does not say their steps: as many steps as take so long
@@ -96,7 +96,7 @@ class StepMonitor:
         ranks = [_Rank(*values) for values in transport.exchange(tuple(own))]
         if len({its.every for its in ranks}) > 1:
             transport.free()  # all ranks see it, and leave
-            values = ", ".join(f"{its.every} on rank {rank}" for rank, its in enumerate(ranks[: words.MOST_NAMED]))
+            values = ", ".join(f"{its.every} on rank {rank}" for rank, its in enumerate(ranks[: output.MOST_NAMED]))
             raise StepMonitorError(f"StepMonitor: every must be the same on all ranks, and is {values}")
         kernels = [its.kernel or f"rank {rank}" for rank, its in enumerate(ranks)]
         self._leader_of = [kernels.index(kernel) for kernel in kernels]
@@ -123,7 +123,7 @@ class StepMonitor:
         progress = self._progress
         if progress.is_ready and not self._is_twice_told:
             self._is_twice_told = True
-            say(words.twice_sentence(progress.steps, self._transport.rank))
+            warn(output.twice_sentence(progress.steps, self._transport.rank))
         if progress.steps and not progress.says_ready:
             raise StepMonitorError(
                 f"step {progress.steps}: ready() came, and not in earlier steps; call it in all or in none"

@@ -24,9 +24,8 @@ from ...executing import Prepared, Unsupported
 from ...runs.dtypes import DtypeError, teach_numpy
 from ...runs.groups import groups_of
 from ...schedule.algorithm import AlgorithmError
-from .gradients import Bucket, Buckets, Gradients, make_ready
+from .gradients import Bucket, Buckets, Cycles, Gradients, Stream, make_ready
 from .request import BUCKET, TENSOR, Request
-from .streams import Cycles, Stream
 
 # Units of computation, and how long one takes
 SPIN_ELEMENTS, MATRIX = 16384, 64  # 64 KiB stay in a cache; a product of this size has one thread in every BLAS

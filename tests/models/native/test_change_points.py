@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from allreduce_bench.models.native.resemblance import misfits_of, sums_of_pieces, weigh
+from allreduce_bench.models.resemblance import misfits_of, sums_of_pieces, weigh
 
 SIZES = 4.0 ** np.arange(8)
 

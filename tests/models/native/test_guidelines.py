@@ -3,8 +3,8 @@
 import pytest
 from native_rows import SIZES, linear, native_row, rows_of_two
 
-from allreduce_bench.evaluation.competitors import competing
-from allreduce_bench.models.native.comparison import (
+from allreduce_bench.evaluation.cell_times import competing
+from allreduce_bench.models.guidelines import (
     GUIDELINES,
     MADE,
     MONOTONY,

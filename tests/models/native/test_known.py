@@ -3,7 +3,7 @@
 import pytest
 
 from allreduce_bench.algorithms import builtin
-from allreduce_bench.models.native.known import is_library, readings
+from allreduce_bench.models.known_algorithms import is_library, readings
 
 
 @pytest.mark.parametrize("name", ["native", "default", "default_mpich", "default-default", "default_ompi", "auto"])

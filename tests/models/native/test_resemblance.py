@@ -5,7 +5,7 @@ import random
 import pytest
 
 from allreduce_bench.algorithms import builtin
-from allreduce_bench.models.native.resemblance import NoResemblance, Resemblance, resemblance_sentences, resemblances_of
+from allreduce_bench.models.resemblance import NoResemblance, Resemblance, resemblance_sentences, resemblances_of
 from allreduce_bench.models.terms import terms
 
 SIZES = tuple(8 * 4**i for i in range(11))  # 8 B to 8 MiB

@@ -5,9 +5,8 @@ import pytest
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.pages.gallery.facts import facts, promises
 from allreduce_bench.schedule import Step
-from allreduce_bench.schedule.algorithm import Cost, algorithm
-from allreduce_bench.schedule.rendezvous import Refusal
-from allreduce_bench.schedule.topology import Topology
+from allreduce_bench.schedule.algorithm import Cost, Topology, algorithm
+from allreduce_bench.schedule.verify import Refusal
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from allreduce_bench.pages.gallery import glossary
-from allreduce_bench.pages.gallery.glossary import GlossaryError, glossary_text, pieces, sections
+from allreduce_bench.pages.gallery import site
+from allreduce_bench.pages.gallery.site import GlossaryError, glossary_text, pieces, sections
 
 
 def test_every_row_of_the_page_is_a_term():
@@ -28,9 +28,9 @@ def test_links_lose_their_targets_and_code_is_told_apart():
 
 
 def test_a_missing_file_is_told(monkeypatch, tmp_path):
-    monkeypatch.setattr(glossary, "__file__", str(tmp_path / "a" / "b" / "c" / "d.py"))
-    monkeypatch.setattr(glossary.sysconfig, "get_path", lambda _: str(tmp_path))
-    monkeypatch.setattr(glossary.site, "getuserbase", lambda: str(tmp_path))
+    monkeypatch.setattr(site, "__file__", str(tmp_path / "a" / "b" / "c" / "d.py"))
+    monkeypatch.setattr(site.sysconfig, "get_path", lambda _: str(tmp_path))
+    monkeypatch.setattr(site.site, "getuserbase", lambda: str(tmp_path))
     with pytest.raises(GlossaryError, match="reinstall"):
         glossary_text()
     installed = tmp_path / "share" / "allreduce-bench" / "docs"

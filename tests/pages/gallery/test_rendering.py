@@ -3,7 +3,7 @@
 import re
 
 from allreduce_bench.algorithms import builtin
-from allreduce_bench.pages.colours import contrast
+from allreduce_bench.pages.drawing import contrast
 from allreduce_bench.pages.gallery.site import render, shared
 
 

@@ -12,9 +12,8 @@ from allreduce_bench.algorithms import builtin
 from allreduce_bench.pages.gallery import site
 from allreduce_bench.pages.gallery.facts import facts
 from allreduce_bench.pages.gallery.site import SiteError, share, write_site
-from allreduce_bench.schedule.algorithm import AlgorithmError
-from allreduce_bench.schedule.topology import Topology
-from allreduce_bench.web.document import policy
+from allreduce_bench.schedule.algorithm import AlgorithmError, Topology
+from allreduce_bench.web import policy
 
 UNCLOSED = {"td": ("td", "th"), "th": ("td", "th"), "tr": ("td", "th", "tr")}  # what each of them ends
 VOID = {"meta", "link", "br", "img", "input", "hr"}

@@ -26,14 +26,13 @@ from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
 
-from ...evaluation.competitors import competing, mockups
-from ...evaluation.factor import factor_of
-from ...evaluation.grade import GOOD, MOST_FACTOR, NOT_RELIABLE
-from ...evaluation.spread import Difference, differences, launch_ratios, significant
-from ...evaluation.summary_row import SummaryRow, competitor_of, time_of
-from ...runs.cell import COMPILED, MOCKUP, MOCKUPS, NATIVE, NATIVES
-from ...units import format_size, format_time, in_ranks, three_digits
-from ..description import cache_label
+from ..evaluation.cell_times import competing, mockups
+from ..evaluation.grade import GOOD, MOST_FACTOR, NOT_RELIABLE
+from ..evaluation.spread import Difference, differences, factor_of, launch_ratios, significant
+from ..evaluation.summary_row import SummaryRow, competitor_of, time_of
+from ..runs.cell import COMPILED, MOCKUP, MOCKUPS, NATIVE, NATIVES
+from ..units import format_size, format_time, in_ranks, three_digits
+from .listing import cache_label
 
 # what is expected
 MADE = {name: f"no slower than {' + '.join(functions)}" for name, functions in MOCKUPS.items()}

@@ -21,15 +21,15 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ...algorithms import builtin
-from ...evaluation.competitors import competing
-from ...evaluation.summary_row import SummaryRow, time_of
-from ...runs.cell import COMPILED, NATIVE
-from ...stats import median
-from ...units import format_size, in_ranks
-from ..description import preferred_cache
-from ..terms import terms
-from .known import known_as
+from ..algorithms import builtin
+from ..evaluation.cell_times import competing
+from ..evaluation.summary_row import SummaryRow, time_of
+from ..runs.cell import COMPILED, NATIVE
+from ..stats import median
+from ..units import format_size, in_ranks
+from .known_algorithms import known_as
+from .listing import preferred_cache
+from .terms import terms
 
 FORMS = {2: (1, 2), 3: (0, 1, 2)}  # number of prices -> which: of a call, a message, a byte
 NEIGHBOURS = 3  # numbers of ranks that are explained together

@@ -1,4 +1,7 @@
-"""Which transport a program has: that of its communicator. Neither mpi4py nor torch is loaded for the other one."""
+"""The transport that belongs to a program's communicator: over mpi4py, over torch, or of one process alone.
+
+Neither mpi4py nor torch is loaded for the other one.
+"""
 
 import os
 from typing import Any, NamedTuple
@@ -50,7 +53,7 @@ class Alone:
 
 
 def transport_of(comm: Any) -> Transport:
-    """The carrier of a communicator of mpi4py, or of a process group of torch (None: the default one).
+    """Return the transport of a communicator of mpi4py, or of a process group of torch (None: the default one).
 
     All ranks of it must call this. Raises StepMonitorError and TypeError, with one sentence.
     """

@@ -5,20 +5,24 @@ the tensor's place among those that become ready, may be left out. JSON is a lis
 object of shapes by name. Nothing in a file is run.
 """
 
+import csv
+import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..runs.dtypes import DTYPES
 from ..runs.files import read_given_text
+from ..units import parse_duration, parse_size
 from .tensors import Gradient, Model, ModelError
+from .time_line import COMPUTE, Phase, TimeLine, Transfer
 
-LONGEST_FILE = 16 * 2**20  # bytes: of a hundred thousand tensors
+LONGEST_SHAPE_FILE = 16 * 2**20  # bytes: of a hundred thousand tensors
 MOST_COUNT = 10**13  # elements of a tensor
 HEADER = ("name", "shape", "dtype", "ready")
-EXPECTED = "expected NAME SHAPE, such as 'conv1.weight 64x3x7x7'"
+EXPECTED_SHAPES = "expected NAME SHAPE, such as 'conv1.weight 64x3x7x7'"
 
 
 class Row(NamedTuple):
@@ -36,12 +40,12 @@ def read_shapes(path: Path) -> Model:
     Raises ModelError: no shapes, with the line; OSError.
     """
     try:
-        text = read_given_text(path, LONGEST_FILE)
+        text = read_given_text(path, LONGEST_SHAPE_FILE)
     except UnicodeDecodeError as error:
-        raise ModelError(f"{path}: not text; {EXPECTED} in each line") from error
+        raise ModelError(f"{path}: not text; {EXPECTED_SHAPES} in each line") from error
     rows = list(_of_json(text, path) if text.lstrip()[:1] in ("[", "{") else _of_lines(text, path))
     if not rows:
-        raise ModelError(f"{path}: contains no tensor; {EXPECTED} in each line")
+        raise ModelError(f"{path}: contains no tensor; {EXPECTED_SHAPES} in each line")
     gradients = tuple(Gradient(row.name, row.shape, dtype=row.dtype) for row in rows)
     return Model(path.name, path.stem, gradients, ready=_ready_order(rows, path))
 
@@ -56,7 +60,7 @@ def _of_lines(text: str, path: Path) -> Iterator[Row]:
             continue
         place = f"{path}, line {number}"
         if not 2 <= len(fields) <= len(HEADER):
-            raise ModelError(f"{place}: {EXPECTED}, found {line.strip()[:60]!r}")
+            raise ModelError(f"{place}: {EXPECTED_SHAPES}, found {line.strip()[:60]!r}")
         name, shape, dtype, ready = (*fields, *("",) * (len(HEADER) - len(fields)))
         yield _row(place, name, shape.split("x") if shape else [], dtype, ready or None)
 
@@ -101,3 +105,67 @@ def _ready_order(rows: list[Row], path: Path) -> tuple[int, ...]:
     if len(set(known)) != len(rows):
         raise ModelError(f"{path}: ready must be a different number for each of the {len(rows)} tensors, or for none")
     return tuple(sorted(range(len(rows)), key=lambda index: rows[index].ready or 0))
+
+
+# The all-reduces that a program made, recorded by whatever tool: size, type and the gap before each.
+#
+# A CSV with the columns `size` (of the vector, such as 4194304 or 4M), `dtype` (may be left out) and `gap` (between the
+# end of the former call and the beginning of this one, such as 0.004 s or 4ms). Nothing overlaps: a call blocks.
+
+
+LONGEST_CALL_FILE = 16 * 2**20  # bytes: of half a million calls
+COLUMNS = ("size", "dtype", "gap")
+EXPECTED_CALLS = "expected a CSV with the columns size, dtype and gap, such as '4M,float32,10ms'"
+
+
+class CallError(ValueError):
+    """A file that holds no calls, with its line."""
+
+
+class Call(NamedTuple):
+    """A recorded all-reduce."""
+
+    nbytes: int
+    gap_s: float  # what the program did before it
+    dtype: str = ""
+
+
+def read_calls(path: Path) -> list[Call]:
+    """The calls of `path` in order. Raises CallError with the line, OSError."""
+    try:
+        text = read_given_text(path, LONGEST_CALL_FILE)
+    except UnicodeDecodeError as error:
+        raise CallError(f"{path}: not text; {EXPECTED_CALLS}") from error
+    reader = csv.DictReader(io.StringIO(text))
+    names = [name.strip() for name in reader.fieldnames or ()]
+    if not {"size", "gap"} <= {*names} <= {*COLUMNS}:
+        raise CallError(f"{path}, line 1: {EXPECTED_CALLS}; found {','.join(names)[:60]!r}")
+    calls = [_call(dict(zip(names, row.values())), f"{path}, line {reader.line_num}") for row in reader]
+    if not calls:
+        raise CallError(f"{path}: contains no call; {EXPECTED_CALLS}")
+    return calls
+
+
+def _call(row: dict, place: str) -> Call:
+    """Raises CallError."""
+    dtype = (row.get("dtype") or "").strip()
+    if dtype and dtype not in DTYPES:
+        raise CallError(f"{place}: unknown dtype {dtype[:40]!r}; known: {', '.join(DTYPES)}")
+    try:
+        call = Call(parse_size(row["size"] or ""), parse_duration(row["gap"] or ""), dtype)
+    except ValueError as error:
+        raise CallError(f"{place}: {error}") from error
+    if dtype and call.nbytes % DTYPES[dtype]:
+        raise CallError(f"{place}: {call.nbytes} bytes are not a whole number of {dtype} elements")
+    return call
+
+
+def replayed(calls: Sequence[Call], cost: Callable[[int], float]) -> TimeLine:
+    """The calls one after the other, each behind its gap, where an all-reduce of n bytes takes `cost(n)` seconds."""
+    phases, transfers, now = [], [], 0.0
+    for call in calls:
+        phases.append(Phase(COMPUTE, now, now + call.gap_s))
+        now = phases[-1].end_s
+        transfers.append(Transfer(call.nbytes, now, now, now + cost(call.nbytes)))
+        now = transfers[-1].end_s
+    return TimeLine(tuple(phases), tuple(transfers))
