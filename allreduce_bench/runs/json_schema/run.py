@@ -91,7 +91,14 @@ IMPORTED = fields(
     {
         "tool": text("program that wrote the logs"),
         "version": or_null(text("its version")),
-        "files": items(fields({"name": text("path as it was given"), "sha256": text("digest of the content")})),
+        "files": items(
+            fields(
+                {
+                    "name": text("path as it was given"),
+                    "sha256": or_null(text("SHA-256 of the content; null: a pipe, which can be read but once")),
+                }
+            )
+        ),
         "said": SAID,
         "system": or_null(text("system that the logs name")),
         "in_place": or_null(flag("whether input and output were one buffer")),
@@ -109,7 +116,7 @@ MERGED = items(
     fields(
         {
             "name": text("name of the run"),
-            "sha256": text("over the digests of its run.json and of the files of its launches"),
+            "sha256": text("SHA-256 over those of its run.json and of the files of its launches"),
             "created": or_null(text("when it was made, ISO 8601")),
             "seed": whole("its seed"),
             "launches": by_name(text(), "its names of launches, and their names here"),

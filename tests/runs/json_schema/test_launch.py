@@ -1,6 +1,8 @@
 """Everything that a launch keeps is described: of real ones on each MPI, and of those of other tools' logs."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -46,6 +48,14 @@ def test_imported_launches_are_described(log, words, tmp_path):
     result = CliRunner().invoke(main, ["import", str(LOGS / log), *words, "-o", str(tmp_path / "run")])
     assert result.exit_code == 0, result.output
     assert undescribed_of_folder(tmp_path / "run") == []
+
+
+def test_a_log_from_a_pipe_has_no_digest_and_is_described(tmp_path):
+    content = (LOGS / "osu_v5.8_eks_256nodes_24576ranks.out").read_bytes()
+    words = [sys.executable, "-m", "allreduce_bench", "import", "/dev/stdin", "-o", str(tmp_path / "run")]
+    subprocess.run(words, input=content, capture_output=True, check=True)
+    (file,) = json.loads((tmp_path / "run" / "run.json").read_text())["imported"]["files"]
+    assert file["sha256"] is None and undescribed_of_folder(tmp_path / "run") == []
 
 
 @pytest.mark.parametrize(
