@@ -12,7 +12,7 @@ from ..runs.launch_choice import chosen_launches
 from ..runs.plan import Plan
 from ..runs.rows import RunError
 from ..watching.lifeline import WarningFlag
-from .request import Control
+from .options import Control
 from .types import talk
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from ..runs.plan import Launch, Plan
 from ..slurm.commands import allocation, refuse_few_nodes
 from ..slurm.job_files import JobRecord
 from ..watching.lifeline import switch_variables
-from .request import Control
+from .options import Control
 from .types import talk
 
 

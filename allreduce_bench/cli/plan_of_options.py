@@ -15,8 +15,8 @@ from ..runs.plan import OPS, Plan, PlanError
 from ..runs.recorder import create_run, is_taken
 from ..runs.rows import RunError
 from ..runs.schema import FORMER_SYNCS
-from .options import AT_THE_END, STARTED_NAMES
-from .request import OPTION_OF, Control, Request
+from .options import OPTIONS, Control
+from .request import Request
 from .types import kept_command, tell_damages
 
 TEXTS = ("launcher", "launcher_args", "remote_shell")  # that are passed on unchanged
@@ -155,33 +155,20 @@ def _refuse_injected(plan: Plan, timeout_s: float) -> None:
 
 
 def refuse_under_launcher(asked: Collection[str]) -> None:
-    """Raises PlanError for options that start ranks, since the ranks are already started."""
-    if given := [f"--{name.replace('_', '-')}" for name in STARTED_NAMES if name in asked]:
-        raise PlanError(
-            f"{', '.join(given)} under a launcher: the ranks are already started; use options of mpirun or srun"
-        )
-    if "wait_idle" in asked:
-        raise PlanError(
-            "--wait-idle under a launcher: the ranks are already started; wait before mpirun or srun, or leave it out"
-        )
-    if given := [f"--{name}" for name in AT_THE_END if name in asked]:
-        raise PlanError(
-            f"{', '.join(given)} under a launcher: these ranks are only one launch of the job; "
-            "use it with a run that starts its own ranks"
-        )
+    """Raises PlanError for options that are too late, since the ranks are already started."""
+    too_late = {name: each for name, each in OPTIONS.items() if each.too_late and name in asked}
+    for reason in dict.fromkeys(each.too_late for each in too_late.values()):
+        names = ", ".join(each.name for each in too_late.values() if each.too_late == reason)
+        raise PlanError(f"{names} under a launcher: {reason}")
 
 
 def _refuse_other_plan(folder: RunFolder, stored: Plan, wanted: Plan, asked: Collection[str]) -> None:
     """Raises PlanError if an option of the user differs from the plan of the resumed run."""
-    asked = {*asked}
-    if asked & {"minbytes", "maxbytes", "stepfactor"}:
-        asked.add("sizes")
-    if "hostfile" in asked:
-        asked.add("hosts")
+    asked = {OPTIONS[name].decides or name for name in asked if name in OPTIONS}
     stored_fields, wanted_fields = _fields_of(stored), _fields_of(wanted)
     for name, value in stored_fields.items():
         other = wanted_fields[name]
-        if OPTION_OF.get(name, name) in asked and other != value:
+        if name in asked and other != value:
             raise PlanError(
                 f"{folder.path}: --resume uses the run's {name} {_words(value)}, found {_words(other)}; "
                 "leave out that option"

@@ -2,69 +2,22 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..algorithms import builtin, digest_of, find
 from ..launching.layout import ranks_of_job
 from ..machine.node import cores
 from ..runs.cell import GUIDELINES, MOCKUPS, NATIVE
 from ..runs.dtypes import DTYPES
-from ..runs.plan import Plan, PlanError
+from ..runs.option import options_of
+from ..runs.plan import Plan, PlanError, geometric_sizes
 from ..runs.start import Start, read_hostfile
 from ..watching.lifeline import LAB_VARIABLE
-
-if TYPE_CHECKING:
-    from ..evaluation.acceptance import AcceptanceLimit
-
-OPTION_OF = {  # where a field of the plan has another name
-    "cell_time_s": "cell_time",
-    "min_time_s": "min_time",
-    "compute_s": "compute",
-    "segment_nbytes": "segment",
-    "link_rate_bytes_per_s": "link_rate",
-    "executors": "executor",
-    "cut_prices": "machine",
-    "virtual_rates_bytes_per_s": "virtual_hosts",
-}
-IN_PLAN = (
-    *("dtype", "op", "launches", "iters", "precision", "warmups", "cell_time_s", "min_time_s", "seed"),
-    *(
-        "segment_nbytes",
-        "pretend_ranks_per_node",
-        "sync",
-        "record",
-        "back_to_back",
-        "cache",
-        "inputs",
-        "floors",
-        "check",
-    ),
-    *("placement", "groups", "thread_level", "compute_s", "work", "inject_slowdown", "arrival", "late_by"),
-)
-IN_START = ("launcher", "launcher_args", "remote_shell", "ranks_per_node", "map_by", "bind_to", "interface")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Control:
-    """How far a run goes and what comes of it: what is asked for beside its plan."""
-
-    output: Path | None = None  # None: a new folder below results
-    resume: bool = False
-    skip_hung: bool = False
-    within_s: float | None = None  # None: until all is measured
-    wait_idle_s: float | None = None  # at most, for a quiet machine before the launches; None: nobody waits
-    timeout_s: float = 60.0  # without any move, until a launch is ended
-    stage: str = ""  # folder of each node for the Python environment; empty: it is not staged
-    only: str = ""  # see `chosen_launches`
-    no_limit: bool = False  # of its work, see `work_limit`
-    requeue: bool = False
-    report: bool = False
-    format: str = "table"
-    limits: "tuple[AcceptanceLimit, ...]" = ()
+from .options import Control
 
 
 @dataclass(frozen=True)
@@ -82,23 +35,14 @@ class Request:
 
 def request_of(options: Mapping[str, Any], asked: set[str]) -> Request:
     """The run that `options` of the command line ask for, of which the user gave `asked`."""
-    limits = chain.from_iterable((*options["min_busbw"], *options["max_time"]))
-    control = Control(
-        output=options["output"],
-        resume=options["resume"],
-        skip_hung=options["skip_hung"],
-        within_s=options["within"],
-        wait_idle_s=options["wait_idle"],
-        timeout_s=Control.timeout_s if options["timeout"] is None else options["timeout"],
-        stage=options["stage"],
-        only=options.get("only", ""),  # this and the next three not of every command
-        no_limit=options.get("no_limit", False),
-        requeue=options.get("requeue", False),
-        report=options.get("report", False),
-        format=options["format"],
-        limits=tuple(limits),
-    )
+    limits = tuple(chain.from_iterable((*options["min_busbw"], *options["max_time"])))
+    control = Control(**_said(Control, options), limits=limits, no_limit=options["no_limit"])
     return Request(partial(_plan_of, options), control, frozenset(asked))
+
+
+def _said(kind: type, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a class that the options decide; those of which nobody says anything are left to the class."""
+    return {name: options[name] for name in options_of(kind) if options.get(name) is not None}
 
 
 def on_hosts_around(start: Start) -> Start:
@@ -112,31 +56,30 @@ def on_hosts_around(start: Start) -> Start:
     return start
 
 
-def _plan_of(options: Mapping[str, Any], **decided: Any) -> Plan:
-    options = {**options, **decided}
-    from ..runs.plan import geometric_sizes  # late: a rank that was started by us is given a plan
-
-    itemsize = DTYPES.get(options["dtype"], 1)
-    sizes = options["sizes"] or geometric_sizes(
-        options["minbytes"], options["maxbytes"], options["stepfactor"], itemsize
-    )
-    values: dict[str, Any] = {name: options[OPTION_OF.get(name, name)] for name in IN_PLAN}
-    start = Start(hosts=_hosts(options), **{name: options[name] for name in IN_START})
+def _plan_of(options: Mapping[str, Any], **decided_meanwhile: Any) -> Plan:
+    options = {**options, **decided_meanwhile}
+    start = replace(Start(**_said(Start, {**options, "virtual_rates_bytes_per_s": None})), hosts=_hosts(options))
     start = on_hosts_around(start)
-    plan = Plan(
-        sizes=tuple(sorted(set(sizes))),
-        ranks=tuple(options["ranks"] or default_ranks(start)),
-        start=start,
-        link_rate_bytes_per_s=_link_rate(options["link_rate"] or (), start),
+    decided = {
         **algorithm_fields(options["algorithms"]),
-        arrival_digests=_arrival_digests(options["arrival"] or ()),
-        **{name: value for name, value in values.items() if value is not None},  # None: the plan's default
-    )
-    if not any(options[name] for name in ("executor", "window", "machine")):
+        "sizes": tuple(sorted({*(options["sizes"] or _sizes(options))})),
+        "ranks": tuple(options["ranks"] or default_ranks(start)),
+        "start": start,
+        "link_rate_bytes_per_s": _link_rate(options["link_rate_bytes_per_s"] or (), start),
+        "arrival_digests": _arrival_digests(options["arrival"] or ()),
+    }
+    executing = ("executors", "window", "cut_prices")
+    plan = Plan(**{**_said(Plan, {**options, **dict.fromkeys(executing)}), **decided})
+    if not any(options[name] for name in executing):
         return plan
     from .own_algorithms import with_executors  # late: few runs ask
 
     return with_executors(plan, options)
+
+
+def _sizes(options: Mapping[str, Any]) -> tuple[int, ...]:
+    itemsize = DTYPES.get(options["dtype"], 1)
+    return geometric_sizes(options["minbytes"], options["maxbytes"], options["stepfactor"], itemsize)
 
 
 def _arrival_digests(arrival: Sequence[str]) -> tuple[str, ...]:

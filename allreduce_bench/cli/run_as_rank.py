@@ -22,8 +22,9 @@ from ..runs.plan import Launch, Plan, PlanError
 from ..watching.lifeline import WarningFlag
 from ..watching.progress import LaunchPosition
 from .end_of_run import finish_or_warned
+from .options import Control
 from .plan_of_options import open_run, refuse_under_launcher
-from .request import Control, Request
+from .request import Request
 from .types import INTERRUPTED, OneLineError, talk
 
 if TYPE_CHECKING:

@@ -21,8 +21,9 @@ from ..runs.rows import RunError
 from ..watching.lifeline import WarningFlag
 from .end_of_run import NOTHING_MEASURED, finish, finish_or_warned
 from .in_job import InJob
+from .options import Control
 from .plan_of_options import begin_run, planned_run
-from .request import Control, Request
+from .request import Request
 from .types import INTERRUPTED, OneLineError, display, talk
 from .work_limit import refuse_many_ranks
 

@@ -20,6 +20,7 @@ from ..slurm.scripts import Rendering
 from ..slurm.submit import check_folder, check_sbatch_words
 from ..slurm.systems import find_system, jobs_folder
 from ..slurm.template import Template, check_job_name
+from .options import OPTIONS
 from .plan_of_options import kept_plan, planned_run, refuse_short_timeout
 from .request import Request, request_of
 from .types import OneLineError, kept_command
@@ -196,9 +197,9 @@ def jobs_left(
 def _steering(run: Request) -> tuple[str, ...]:
     """The options of `run` that its plan does not hold, as its jobs get them."""
     control = run.control
-    if "timeout" in run.asked:
+    if "timeout_s" in run.asked:
         refuse_short_timeout(control.timeout_s)
-    times = {"within": control.within_s, "wait_idle": control.wait_idle_s, "timeout": control.timeout_s}
-    given_times = [f"--{name.replace('_', '-')}={value:g}s" for name, value in times.items() if name in run.asked]
+    times = ("within_s", "wait_idle_s", "timeout_s")
+    given_times = [f"{OPTIONS[name].name}={getattr(control, name):g}s" for name in times if name in run.asked]
     limits = [f"{OPTION[limit.quantity]}={limit.words}" for limit in control.limits]
     return (*given_times, *limits, *["--skip-hung"] * control.skip_hung, *["--no-limit"] * control.no_limit)

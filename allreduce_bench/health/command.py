@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..cli.options import Control
 from ..cli.plan_of_options import refuse_short_timeout
-from ..cli.request import Control
 from ..cli.sections import examples
 from ..cli.terminal import echo_wrapped, screen
 from ..cli.types import DURATION, HOSTS, OneLineError, errors_in_one_line, given_options, parsed, talk

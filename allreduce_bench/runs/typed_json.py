@@ -15,7 +15,7 @@ from .schema import checksum
 
 JSON_END = '"\n}\n'  # of a JSON file, after its checksum
 MOST_ITEMS = 1_000_000  # of a list
-LATER = {"later": True}  # metadata of a field that files written before it was invented lack
+LATER: dict[str, Any] = {"later": True}  # metadata of a field that files written before it was invented lack
 LARGEST = 2**63  # magnitude of a number; what is computed from less fits into a float
 SCALARS: dict[type, str] = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
 Kind = TypeVar("Kind")

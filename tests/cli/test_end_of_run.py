@@ -4,7 +4,7 @@ import pytest
 from made_runs import build_run
 
 from allreduce_bench.cli.end_of_run import finish, finish_or_warned
-from allreduce_bench.cli.request import Control
+from allreduce_bench.cli.options import Control
 from allreduce_bench.runs.rows import RunError
 from allreduce_bench.watching.lifeline import WarningFlag
 

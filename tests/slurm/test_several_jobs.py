@@ -16,7 +16,8 @@ from made_runs import build_run, launch_facts
 from measured_runs import bench, done
 
 from allreduce_bench.cli import plan_of_options
-from allreduce_bench.cli.request import Control, Request
+from allreduce_bench.cli.options import Control
+from allreduce_bench.cli.request import Request
 from allreduce_bench.evaluation.cell_times import by_cell
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.runs import kept
