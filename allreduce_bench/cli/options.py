@@ -250,8 +250,7 @@ def _default(said: Option, declared: Field) -> Any:
     """What click takes, and the help shows, where nobody says anything; None: the field's own default is used."""
     if declared.default in (MISSING, None, ()) or "[default: " in said.help:
         return None
-    write = (said.of.short or said.of.exact) if isinstance(said.of, Words) else None
-    return write(declared.default) if write else declared.default
+    return said.of.short(declared.default) if isinstance(said.of, Words) else declared.default
 
 
 def _taken(annotation: Any) -> Whole | tuple[str, ...] | type:

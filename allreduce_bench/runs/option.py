@@ -4,7 +4,7 @@ The command line, the check of --resume, the command that repeats a run, and the
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -37,22 +37,28 @@ def all_digits(number: float) -> str:
     return format(Decimal(repr(number)), "f")
 
 
-@dataclass(frozen=True)  # no tuple: a tuple is a choice of words
-class Words:
+class Words:  # no tuple, which is a choice of words, and no dataclass, which takes longer to make: ranks import this
     """How a value is said on the command line."""
 
-    name: str  # of the kind of value, as the help has it
-    parse: Callable[[str], Any]  # raises ValueError
-    exact: Callable[[Any], str] = comma_separated  # what `parse` makes this very value of
-    short: Callable[[Any], str] | None = None  # of a default, for the help; None: as `exact`
+    def __init__(
+        self,
+        name: str,
+        parse: Callable[[str], Any],
+        exact: Callable[[Any], str] = comma_separated,
+        short: Callable[[Any], str] | None = None,
+    ):
+        """`name` of the kind of value, as the help has it; `parse` raises ValueError.
+
+        `exact` says what `parse` makes this very value of, `short` a default, for the help; None: as `exact`.
+        """
+        self.name, self.parse, self.exact, self.short = name, parse, exact, short or exact
 
 
-@dataclass(frozen=True)
 class Whole:
     """A whole number from `least` to `most`; None: no limit."""
 
-    least: int
-    most: int | None = None
+    def __init__(self, least: int, most: int | None = None):
+        self.least, self.most = least, most
 
 
 class Option(NamedTuple):
