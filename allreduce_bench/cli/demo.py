@@ -7,9 +7,10 @@ import click
 
 from ..launching.layout import idle_scheduler
 from ..measuring.startup import under_launcher
+from ..runs.control import Control
 from ..runs.plan import Plan
 from ..wings import offered
-from .options import Control, click_option
+from .options import click_option
 from .request import Request, algorithm_fields
 from .run_from_outside import run_from_outside
 from .sections import examples

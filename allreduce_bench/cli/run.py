@@ -7,8 +7,7 @@ import click
 
 from ..measuring.startup import under_launcher
 from .options import job_options, measuring_options
-from .plan_of_options import refuse_short_timeout
-from .request import request_of
+from .request import refuse_short_timeout, request_of
 from .sections import Sectioned, examples
 from .types import OneLineError, color_option, errors_in_one_line, given_options, no_limit
 

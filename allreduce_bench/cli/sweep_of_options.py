@@ -21,8 +21,7 @@ from ..slurm.submit import check_folder, check_sbatch_words
 from ..slurm.systems import find_system, jobs_folder
 from ..slurm.template import Template, check_job_name
 from .options import OPTIONS
-from .plan_of_options import kept_plan, planned_run, refuse_short_timeout
-from .request import Request, request_of
+from .request import Request, kept_plan, planned_run, refuse_short_timeout, request_of
 from .types import OneLineError, kept_command
 
 GENERIC, JOB_NAME = "generic", "allreduce"

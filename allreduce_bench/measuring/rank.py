@@ -51,7 +51,7 @@ class Task:
     open_run: Callable[[], Opened]
     close_run: Callable[[RunFolder, Plan], object]
     command: str
-    place: LaunchPosition
+    position: LaunchPosition
     skip_hung: bool
     transport: str | None  # as the MPI says; rank 0 only
     warning: WarningFlag  # the launch ends after the cell in progress; what rank 0 has heard counts
@@ -151,7 +151,7 @@ def _refuse_to_mix(comm: MPI.Comm, folder: RunFolder, plan: Plan, launch: Launch
 
 
 def _measure(comm: MPI.Comm, task: Task, folder: RunFolder, plan: Plan, launch: Launch, watch: Watch) -> int:
-    context = enter(comm, plan, launch, task.place.deadline)
+    context = enter(comm, plan, launch, task.position.deadline)
     if plan.start.ranks_per_node is not None:
         hosts = comm.gather(host())
         _agreed(comm, lambda: refuse_few_nodes(plan, launch, context.real, hosts or ()))
@@ -187,7 +187,7 @@ class _ProgressReporter:
     """Tells the monitor how far rank 0 is; where no monitor is connected, prints lines to stderr."""
 
     def __init__(self, watch: Watch, task: Task):
-        self.watch, self.lines = watch, ProgressLines(task.place)
+        self.watch, self.lines = watch, ProgressLines(task.position)
         self.is_monitored, self.warning = task.watch is not None, task.warning
 
     def is_warned(self) -> bool:
