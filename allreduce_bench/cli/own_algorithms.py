@@ -16,7 +16,7 @@ from typing import Any
 from ..algorithms import find
 from ..launching.launcher import Launcher, on_one_node
 from ..machine.mpi import why_not_compiled
-from ..runs.cell import COMPILED, EXECUTORS, PIPELINED, CutPrices
+from ..runs.cell import COMPILED, EXECUTORS, PIPELINED, CutPrices, Executor
 from ..runs.plan import DEFAULT_WINDOW, NOMINAL, OVER_A_LINK_NBYTES, Launch, Plan, PlanError, chosen_cuts, given_cuts
 from ..runs.words import AUTO
 from ..schedule.algorithm import Algorithm, AlgorithmError
@@ -54,7 +54,7 @@ def with_executors(plan: Plan, options: Mapping[str, Any]) -> Plan:
 def decided(names: Sequence[str]) -> tuple[str, ...]:
     """The executors of these names, each once; `auto` is decided here. Raises PlanError where one cannot run here."""
     executors = tuple(dict.fromkeys(_auto() if name == AUTO else name for name in names))
-    compiled = [name for name in executors if name in COMPILED]
+    compiled = [name for name in executors if Executor(name).is_compiled]
     if compiled and (reason := why_not_compiled()):
         raise PlanError(f"--executor {compiled[0]} {reason}")
     return executors

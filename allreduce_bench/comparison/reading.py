@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from ..evaluation.cell_times import valid_calls
 from ..evaluation.summary import summarise
 from ..evaluation.summary_row import SummaryRow
+from ..runs.cell import Executor
 from ..runs.folder import RunFolder
 from ..runs.plan import Plan
 from ..runs.rows import RunError
-from ..runs.schema import FLOOR
 
 NOTHING_KEPT: Mapping[Path, Path] = MappingProxyType({})
 
@@ -62,7 +62,7 @@ def _read_run(path: Path, kept_in: Path) -> ComparedRun:
 def _refuse_bad_times(folder: RunFolder) -> None:
     """Raise RunError where a time that counts is not above 0."""
     for block in folder.blocks():
-        if block["executor"][0] == FLOOR:  # may be shorter than the clock can resolve
+        if Executor(block["executor"][0]).is_reference:  # may be shorter than the clock can resolve
             continue
         calls = enumerate(zip(valid_calls(block), block["time_s"]))
         if (bad_index := next((i for i, (valid, text) in calls if valid and not _is_time(text)), None)) is not None:

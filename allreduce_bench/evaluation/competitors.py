@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ..runs.cell import MOCKUP
+from ..runs.cell import executor_of
 from ..runs.schema import ALONE, NO_ARRIVAL, UNKNOWN_PLACEMENT
 from .cell_times import split_values
 from .summary_row import SummaryRow, competitor_of, time_of
@@ -55,12 +55,12 @@ def competing(rows: Iterable[SummaryRow], arrival: str = NO_ARRIVAL, placement: 
 
     `placement`: where vectors lay; None: in the first of the rows, as `summarise` orders them what is judged.
     """
-    return [row for row in _together(rows, arrival, placement) if row.get("executor") != MOCKUP]
+    return [row for row in _together(rows, arrival, placement) if not executor_of(row).is_mockup]
 
 
 def mockups(rows: Iterable[SummaryRow]) -> list[SummaryRow]:
     """The rows of mock-ups that are measured as those that compete without delays are."""
-    return [row for row in _together(rows, NO_ARRIVAL) if row.get("executor") == MOCKUP]
+    return [row for row in _together(rows, NO_ARRIVAL) if executor_of(row).is_mockup]
 
 
 def _together(rows: Iterable[SummaryRow], arrival: str, placement: str | None = None) -> list[SummaryRow]:

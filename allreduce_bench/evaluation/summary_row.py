@@ -6,7 +6,7 @@ The columns are those of `schema.SUMMARY`, which documents them; a test compares
 
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypedDict
 
-from ..runs.cell import competitor_name
+from ..runs.cell import competitor_name, executor_of
 from ..runs.plan import Cell
 from ..runs.schema import ALONE, NO_ARRIVAL, PAGE, UNKNOWN_PLACEMENT
 
@@ -247,7 +247,7 @@ def time_of(row: SummaryRow) -> float:
 
 def cell_of(row: SummaryRow) -> Cell:
     """The cell that the row sums up."""
-    same = row["algorithm"], row["executor"], row["count"], row["segment"], row["cache"], row["groups"]
+    same = row["algorithm"], executor_of(row), row["count"], row["segment"], row["cache"], row["groups"]
     return Cell(*same, row.get("window"), row.get("arrival") or NO_ARRIVAL, row.get("placement") or UNKNOWN_PLACEMENT)
 
 

@@ -29,7 +29,7 @@ from math import exp, log, sqrt
 from statistics import fmean
 from typing import NamedTuple
 
-from ..runs.cell import native_beside
+from ..runs.cell import executor_of, native_beside
 from ..stats import LEAST_FOR_INTERVAL, geometric_mean, log_interval
 from .cell_times import MIN_LAUNCHES
 from .competitors import tables, ways_of
@@ -46,7 +46,6 @@ UNCLEAR = "unclear"  # it cannot be distinguished from the lowest time; the lowe
 SLOWER = "slower"
 
 # how they are found
-IMPORTED = "imported"  # the executor of rows whose repetitions are means of many calls
 FAR = 3.0  # a ratio of times that every launch exceeds: an algorithm so much slower is not "perhaps as fast"
 NEIGHBOUR = 4  # the largest ratio of two sizes that are taken to be neighbours
 REACHES = (2, 5)  # how many neighbours on each side
@@ -236,7 +235,7 @@ def contest_of(rows: Sequence[SummaryRow]) -> Contest | None:
 
 def has_enough_calls(row: SummaryRow) -> bool:
     """Whether its launches have enough calls for a median."""
-    return row["executor"] == IMPORTED or row["repetitions"] >= LEAST_FOR_INTERVAL * row["launches"]
+    return executor_of(row).is_imported or row["repetitions"] >= LEAST_FOR_INTERVAL * row["launches"]
 
 
 def told_pairs(contests: Mapping[int, Contest]) -> dict[Pair, Difference]:

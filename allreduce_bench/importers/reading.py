@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from ..runs.cell import Executor
 from ..wings import offered
 from .columns import warn_of_ignored
 from .importer import Importer
@@ -201,7 +202,7 @@ def _completed(rows: Sequence[Imported], asked: Asked) -> list[Imported]:
                 raise LogError(f"{row.place}: --{name} {value}, but the log states {in_log}; leave --{name} out")
             if value is not None and in_log is None:
                 more[name] = value
-        if asked.algorithm and row.executor == NATIVE:
+        if asked.algorithm and Executor(row.executor).is_native:
             native = asked.algorithm.split(":")[0] == NATIVE
             more |= {"algorithm": printable(asked.algorithm), "executor": NATIVE if native else OTHER}
         completed.append(replace(row, **more) if more else row)

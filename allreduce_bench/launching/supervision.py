@@ -20,7 +20,6 @@ from ..runs.control import Control
 from ..runs.folder import RunFolder
 from ..runs.plan import TIME_USED_UP, Launch, Plan
 from ..runs.recorder import mark_unfinished_cell
-from ..runs.schema import FLOOR
 from ..watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, WarningFlag
 from ..watching.patience import ANSWER_S
 from ..watching.progress import LaunchPosition, ProgressLines
@@ -126,7 +125,7 @@ def _split_by_time(
     if left_s is None or not launches:
         return launches, []
     rank_counts = {launch.ranks for launch in launches}
-    allreduces = sum(cell.executor != FLOOR for cell in run.plan.cells(launches[0]))
+    allreduces = sum(not cell.executor.is_reference for cell in run.plan.cells(launches[0]))
     round_s = sum(start_s(ranks, run.plan.start) + CELL_S * allreduces for ranks in rank_counts)
     rounds = max(1, int(left_s / round_s))
     return launches[: rounds * len(rank_counts)], launches[rounds * len(rank_counts) :]

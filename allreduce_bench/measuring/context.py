@@ -12,7 +12,6 @@ from mpi4py import MPI
 from ..algorithms import is_of_library
 from ..runs.cell import competitor_name
 from ..runs.plan import BOUNDED_RANKS, TIME_USED_UP, Cell, Launch, Plan
-from ..runs.schema import FLOOR
 from ..schedule.algorithm import Algorithm
 from ..schedule.topology import Topology
 from ..units import format_ranges, format_size, format_time
@@ -104,7 +103,7 @@ def unfit(context: Context, cell: Cell) -> str | None:
         return f"needs {format_size(need)} of buffers a rank, more than half of the {format_size(free)} that are free"
     if cell.segment and cell.count > MAX_SEGMENTS * cell.segment:
         return f"{cell.count // cell.segment} segments are more than {MAX_SEGMENTS}; use a larger --segment"
-    if is_of_library(cell.algorithm) or cell.executor == FLOOR:
+    if is_of_library(cell.algorithm) or cell.executor.is_reference:
         return None
     layouts = dict.fromkeys(layout for _, layout in context.parties)
     return next(filter(None, (context.algorithms[cell.algorithm].unmet(size, layout) for layout in layouts)), None)

@@ -34,6 +34,7 @@ from .cell import (
     Cell,
     Cut,
     CutPrices,
+    Executor,
     Launch,
     competitor_name,
     parse_placements,
@@ -538,7 +539,7 @@ class Plan:
             raise PlanError("--segment: a segment holds at least one element, found 0 bytes")
 
     def _refuse_executors(self) -> None:
-        if unknown := [name for name in self.executors if name not in EXECUTORS]:
+        if unknown := [name for name in self.executors if not Executor(name).is_ours]:
             raise PlanError(unknown_word("executor", unknown[0], EXECUTORS))
         if self.window is not None and not self.pipelined:
             raise PlanError(f"a window belongs to the executors {' and '.join(PIPELINED)}; name one with --executor")
@@ -608,9 +609,9 @@ class Plan:
     @property
     def pipelined(self) -> tuple[str, ...]:
         """Those of the executors that post messages ahead."""
-        return tuple(name for name in self.executors if name in PIPELINED)
+        return tuple(name for name in self.executors if Executor(name).is_pipelined)
 
-    def executors_of(self, algorithm: str) -> tuple[str, ...]:
+    def executors_of(self, algorithm: str) -> tuple[Executor, ...]:
         """What runs `algorithm`; the library's own is called from Python, compiled, or both, as the others are.
 
         Mock-ups are called from Python, and native is then, too, since they are compared with it.
@@ -618,9 +619,9 @@ class Plan:
         if algorithm in MOCKUPS:
             return (MOCKUP,)
         if algorithm != NATIVE:
-            return self.executors
-        called = [COMPILED[0] if name in COMPILED else NATIVE for name in self.executors]
-        called += [NATIVE] * any(name in MOCKUPS for name in self.algorithms)
+            return tuple(map(Executor, self.executors))
+        called = [COMPILED[0] if Executor(name).is_compiled else Executor(NATIVE) for name in self.executors]
+        called += [Executor(NATIVE)] * any(name in MOCKUPS for name in self.algorithms)
         return tuple(dict.fromkeys(called))
 
     @property
@@ -644,9 +645,9 @@ class Plan:
         for cache in self.caches:
             for name, executor in ways:
                 kinds, arrivals, placements = self.group_kinds, self.arrivals, self.placement
-                if executor == MOCKUP:
+                if executor.is_mockup:
                     kinds, arrivals, placements = kinds[:1], arrivals[:1], placements[:1]
-                window = self.window if executor in PIPELINED else None
+                window = self.window if executor.is_pipelined else None
                 segments = cuts if window else {}
                 if name in self.segmented:
                     segments = dict.fromkeys(self.sizes, self.segment_nbytes)
@@ -668,7 +669,7 @@ class Plan:
     def floor(self, name: str, count: int, cache: str) -> Cell:
         """The cell of a reference time; its vectors lie at pages, since a slow copy would be none to hold against."""
         placement = UNKNOWN_PLACEMENT if self.placement == (UNKNOWN_PLACEMENT,) else PAGE
-        return Cell(name, FLOOR, count, None, cache, self.group_kinds[0], placement=placement)
+        return Cell(name, Executor(FLOOR), count, None, cache, self.group_kinds[0], placement=placement)
 
     def to_json(self) -> dict:
         """The plan as JSON values."""

@@ -104,8 +104,8 @@ def _read(hint: Any, value: Any, exact: bool) -> Any:
 
 
 def _read_scalar(kind: type, value: Any) -> Any:
-    """A whole number is a number, too; true is none, nor is what is not finite."""
-    if type(value) is not kind and not (kind is float and type(value) is int):
+    """A whole number is a number, too; true is none, nor is what is not finite. A class of texts is text."""
+    if type(value) is not kind and not (kind is float and type(value) is int or kind is str and isinstance(value, str)):
         raise refusal(value, SCALARS[kind])
     if isinstance(value, int | float) and not -LARGEST < value < LARGEST:
         raise refusal(value, f"{SCALARS[kind]} of a magnitude below 2**63")
