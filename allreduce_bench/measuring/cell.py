@@ -150,7 +150,7 @@ def _approach(context: Context, cell: Cell) -> Approach | None:
 
 def _seed_of_party(context: Context) -> int:
     """Of the inputs of its checks: each group has inputs of its own, so that a leak between them is seen."""
-    return int(splitmix64(context.plan.seed, np.array([context.number]))[0])
+    return int(splitmix64(context.plan.seed, np.array([context.grouping.number]))[0])
 
 
 def _checked_further(context: Context, checks: repeat.Checks, call: Prepared, sendbuf, recvbuf, depth: int) -> dict:

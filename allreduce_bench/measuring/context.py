@@ -29,6 +29,22 @@ SCALES_FROM = 64 * 1024  # bytes: from here on, time grows at least about as siz
 MAX_SEGMENTS = 65536  # of one vector: beyond, the schedule takes longer to prove than the call to run
 
 
+class Grouping(NamedTuple):
+    """The groups of --groups, and this rank among them; without them all ranks all-reduce together."""
+
+    groups: tuple[tuple[int, ...], ...] = ()  # the ranks of each
+    number: int = 0  # of the group that this rank is in
+    layouts: tuple[Topology, ...] = ()  # the declared one of each group
+    ranks: tuple[int, ...] = ()  # within a group: what its ranks are called among all
+
+
+class Node(NamedTuple):
+    """This node, as one of its ranks looks at it for all of them; the others see nothing."""
+
+    facts: dict | None = None  # see `machine.node`
+    since_start: Callable[[], dict] = dict  # see `surroundings`: processor time, and what the node counted
+
+
 class Context(NamedTuple):
     """What a rank knows of its launch, the same on all ranks where nothing else is said."""
 
@@ -45,16 +61,12 @@ class Context(NamedTuple):
     clock: Clock  # of all ranks
     sync: Sync  # how they enter a call together
     cold_nbytes: int = 0  # what a rank touches between two uses of a buffer, where calls are cold
-    groups: tuple[tuple[int, ...], ...] = ()  # the ranks of each of --groups; none: all ranks all-reduce together
-    number: int = 0  # of the group that this rank is in
-    group: "Context | None" = None  # that group, as if nobody else had been launched; None: there are none
-    ranks: tuple[int, ...] = ()  # of a group: what its ranks are called among all
-    layouts: tuple[Topology, ...] = ()  # the declared one of each group
+    grouping: Grouping = Grouping()
+    group: "Context | None" = None  # that of this rank, as if nobody else had been launched; None: there are none
     crowded: bool = False  # ranks share cores
     further_columns: FurtherColumns = no_columns  # of each call, from the stamps of all ranks
     approach: Approach | None = None  # what ranks do before each call of the cell; None: nothing
-    machine: dict | None = None  # this node; None on all but one of its ranks
-    since_start: Callable[[], dict] = dict  # see `surroundings`: processor time, and what the node counted
+    node: Node = Node()
 
     @property
     def party(self) -> "Context":
@@ -64,12 +76,14 @@ class Context(NamedTuple):
     @property
     def parties(self) -> list[tuple[Sequence[int], Topology]]:
         """The ranks and the declared layout of each party that all-reduces by itself: of each group, or of all."""
-        return list(zip(self.groups, self.layouts)) or [(range(len(self.topology.node_of)), self.topology)]
+        return list(zip(self.grouping.groups, self.grouping.layouts)) or [
+            (range(len(self.topology.node_of)), self.topology)
+        ]
 
     @property
     def within(self) -> str:
         """What goes before words that count the ranks of a group from 0: `within ranks 4-7: `; of all nothing."""
-        return f"within ranks {format_ranges(self.ranks)}: " if self.ranks else ""
+        return f"within ranks {format_ranges(self.grouping.ranks)}: " if self.grouping.ranks else ""
 
 
 def nodes_of(comm) -> Topology:
