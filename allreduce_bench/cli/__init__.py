@@ -1,10 +1,11 @@
 """The command line: parse, call, print. The only place where the parts are joined; heavy parts are imported late.
 
 In: the words of a command. Out: calls of the other rooms, their results on stdout, exit status 0, 1, 2 or 130. One file
-per command; for `run` in this order: `run`, `options` and `measurement` (what may be said), `types` (sizes,
-durations, errors in one line), `habits` and `refusals` (what is said of other words), `request` and `plan_of_options`
-(a plan from them), `own_algorithms`, `run_from_outside` or `run_as_rank`, `end_of_run`, `in_job` (in a Slurm job);
-`submit` goes through `sweep_of_options`.
+per command; for `run` in this order: `run`, `options` (what may be said; each choice is declared beside its field, in
+`runs.plan`, `runs.start` and `runs.control`), `types` (words of options, errors in one line), `sections` (of the help),
+`habits` and `refusals` (what is said of other words), `request` (the plan and the folder), then the two that tell the
+whole story, `run_from_outside` and `run_as_rank`; `own_algorithms`, `end_of_run`, `in_job` (in a Slurm job); `submit`
+goes through `sweep_of_options`.
 """
 
 import os

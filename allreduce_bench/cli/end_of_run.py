@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..runs.control import Control
 from ..runs.folder import RunFolder
 from ..runs.launch_choice import chosen_launches
 from ..runs.plan import Plan
 from ..runs.rows import RunError
 from ..watching.lifeline import WarningFlag
-from .request import Control
 from .types import talk
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ def _failures(rows: "Sequence[SummaryRow]", unmet_cells: list[str], skip_hung: b
     return "; ".join(failures)
 
 
-def finish_or_warned(control: Control, warning: WarningFlag, folder: RunFolder, plan: Plan) -> str:
-    """What `finish` returns; empty, too, where a warning came before any cell was finished."""
+def end_of_run(control: Control, warning: WarningFlag, folder: RunFolder, plan: Plan) -> str:
+    """What `finish` returns; empty, too, where a warning came before any cell was finished. Raises as `finish`."""
     try:
         return finish(control, folder, plan)
     except RunError:

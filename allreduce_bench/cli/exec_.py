@@ -5,9 +5,9 @@ import os
 import click
 
 from ..measuring.startup import under_launcher
+from ..runs.control import Control
 from ..runs.start import Start
-from .plan_of_options import refuse_short_timeout
-from .request import Control, on_hosts_around
+from .request import on_hosts_around, refuse_short_timeout
 from .sections import examples
 from .types import DURATION, HOSTS, OneLineError, errors_in_one_line, no_limit, talk
 

@@ -5,11 +5,6 @@ one tool and another elsewhere is refused with the options that say it here: `-i
 bytes of a step in nccl-tests, `-x` are warm-ups in the one and bytes in the other, `-m` are sizes or calls.
 """
 
-import re
-
-from ..runs.dtypes import DTYPES
-from ..runs.plan import OPS
-
 _SIZES = "set the sizes with -b 8 -e 1M -f 2, or --sizes 8,1K,1M"
 _ITERS = "set the number of timed calls with --iters 100"
 _WARMUPS = "set the number of untimed calls with --warmups 5, or -w 5"
@@ -100,32 +95,3 @@ COMMAND_HABITS = {
     "help": "help is an option:",
     "version": "the version is an option: allreduce-bench --version;",
 }
-_ELEMENT_TYPES = {
-    **{"float": "float32", "single": "float32", "fp32": "float32", "double": "float64", "fp64": "float64"},
-    **{"half": "float16", "fp16": "float16", "bf16": "bfloat16", "int": "int32", "int32_t": "int32"},
-    "int64_t": "int64",
-}
-_NUMBER = r"\d+(?:\.\d+)?\s*[KMGkmg]?(?:i?B)?"
-
-
-def dtype_named(text: str) -> str:
-    """Our name of an element type of C, MPI or nccl-tests, such as `float` or `MPI_DOUBLE`; else `text` itself."""
-    name = text.strip().lower().removeprefix("mpi_")
-    name = _ELEMENT_TYPES.get(name, name)
-    return name if name in DTYPES else text
-
-
-def op_named(text: str) -> str:
-    """Our name of an operation of MPI, such as `MPI_SUM`; else `text` itself."""
-    name = text.strip().lower().removeprefix("mpi_")
-    return name if name in OPS else text
-
-
-def size_habit(text: str) -> str:
-    """The refusal of a size that other tools accept, such as `8:1M` or `1e6`; empty: no other tool does."""
-    if match := re.fullmatch(rf"\s*({_NUMBER})\s*[:-]\s*({_NUMBER})\s*", text):
-        bounds = f"-b {match[1]} -e {match[2]}"
-        return f"'{text}' is a range; expected single sizes such as 8,1K,1M; with run use {bounds} for a range"
-    if re.fullmatch(r"\s*\d+(?:\.\d+)?[eE]\+?\d{1,2}\s*", text) and (nbytes := float(text)) == int(nbytes):
-        return f"'{text}' is not a size; expected {int(nbytes)}, or bytes with K, M or G (1024), such as 8, 4K or 16M"
-    return ""

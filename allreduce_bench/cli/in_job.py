@@ -1,16 +1,15 @@
 """What `run` does inside a Slurm job: refuse a job that is too small, keep its record, requeue it."""
 
 import os
-import shlex
 import signal
 
+from ..runs.control import Control
 from ..runs.folder import RunFolder
 from ..runs.launch_choice import chosen_launches
 from ..runs.plan import Launch, Plan
 from ..slurm.commands import allocation, refuse_few_nodes
 from ..slurm.job_files import JobRecord
 from ..watching.lifeline import switch_variables
-from .request import Control
 from .types import talk
 
 
@@ -62,11 +61,6 @@ class InJob:
         if self.record is not None:
             self.record.end(end, reason, requeued)
 
-    def go_on(self, folder: RunFolder) -> str:
-        """`to continue: ...`, the command."""
-        only = f" --only {shlex.quote(self.control.only)}" if self.control.only else ""
-        return f"to continue: allreduce-bench run --resume -o {shlex.quote(str(folder.path))}{only}"
-
     def end_warned(self, folder: RunFolder, plan: Plan) -> str:
         """After the warning: a sentence with the number of missing cells and what happens next; empty: none is missing.
 
@@ -80,9 +74,8 @@ class InJob:
         refusal = self._requeue(left, cells) if self.control.requeue else ""
         if refusal is None:
             return f"job {self.allocation.name if self.allocation else ''} requeued: {cells}"
-        sentence = (
-            f"the job is near its time limit: {cells}{refusal and f'; not requeued: {refusal}'}; {self.go_on(folder)}"
-        )
+        why = f"{cells}; not requeued: {refusal}" if refusal else cells
+        sentence = f"the job is near its time limit: {why}; {folder.to_continue(self.control.only)}"
         self.ends("warned", sentence)
         return sentence
 

@@ -1,136 +1,161 @@
-"""The options of `run` and of what starts it: what is measured, how ranks are started, what happens then."""
+"""The options of `run`, and of what starts one, as click understands them.
 
-from collections.abc import Callable
+What an option is stands beside the field that it decides, in `runs.plan`, `runs.start` and `runs.control`; here are
+those that say such a field in other words. A parameter of a command is called like its field.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import click
 
+from ..runs.control import Control
+from ..runs.option import STARTED, Option, Section, Whole, Words, in_help_order, option, options_of
 from ..runs.plan import Plan
 from ..runs.start import Start
-from .measurement import BEFORE_A_CALL, DEFINED, MEASURED, REPEATED, SHOWN
-from .request import Control
-from .types import BUSBW_LIMITS, HOSTS, RATES, TIME_LIMITS
+from ..runs.words import SIZE
+from .types import PlacedOption, typed
 
-LEVELS = ("auto", "single", "funneled", "serialized", "multiple")
-FORMATS = ("table", "long", "csv", "json", "nccl", "osu")
+if TYPE_CHECKING:
+    from ..evaluation.acceptance import AcceptanceLimit
 
-STARTED = (
-    click.option(
-        "--launcher",
-        default=Start.launcher,
-        metavar="NAME",
-        **SHOWN,
-        help="auto, openmpi, mpich, intel, srun, or a template such as 'flux run -n {ranks} -N {nodes}'.",
-    ),
-    click.option(
-        "--launcher-args",
-        default=Start.launcher_args,
-        metavar="WORDS",
-        help="Further options of the launcher, in one string, e.g. '--display bind-to'.",
-    ),
-    click.option("--hosts", type=HOSTS, help="Hosts for the ranks, e.g. n1,n2 or n1:8,n2:8."),
-    click.option(
-        "--hostfile", type=click.Path(path_type=Path), help="File of hosts, one per line: n1, n1:8 or n1 slots=8."
-    ),
-    click.option(
-        "--remote-shell",
-        default=Start.remote_shell,
-        metavar="PROGRAM",
-        **SHOWN,
-        help="Program that reaches the hosts, called like ssh.",
-    ),
-    click.option(
-        "--ranks-per-node", type=click.IntRange(1), metavar="N", help="Ranks on each node [default: the launcher's]."
-    ),
-    # The second names: so Open MPI's mpirun rewrites these words, even behind the program that it starts.
-    click.option(
-        "--map-by",
-        "--mapby",
-        default=Start.map_by,
-        metavar="WORD",
-        help="Placement of ranks, in the syntax of the MPI, e.g. core, socket, ppr:4:node.",
-    ),
-    click.option(
-        "--bind-to",
-        "--bindto",
-        default=Start.bind_to,
-        metavar="WORD",
-        help="Binding of ranks, in the syntax of the MPI, e.g. core, socket, none.",
-    ),
-    click.option(
-        "--interface",
-        default=Start.interface,
-        metavar="IF",
-        help="Network interface for the messages, e.g. hsn0; also under mpirun or srun.",
-    ),
-    click.option(
-        "--stage",
-        default=Control.stage,
-        metavar="DIR",
-        help="Unpack the Python environment below DIR, such as /tmp, once per node, and start the ranks from there.",
-    ),
-    click.option(
-        "--thread-level", type=click.Choice(LEVELS), default=Plan.thread_level, **SHOWN, help="MPI thread level."
-    ),
-)
-
-JUDGED = (
-    click.option(
-        "-o", "--output", type=click.Path(path_type=Path), help="Run folder [default: results/DATE_HOST_RANKS]."
-    ),
-    click.option(
-        "--format",
-        type=click.Choice(FORMATS),
-        default=Control.format,
-        **SHOWN,
-        help="Format on stdout; nccl and osu: the layouts of nccl-tests and osu_allreduce -f.",
-    ),
-    click.option(
-        "--link-rate",
-        type=RATES,
-        help="Rate of a node's link, e.g. 200Gbit, for 'of limit' [default: from the system].",
-    ),
-    click.option(
-        "--min-busbw",
-        type=BUSBW_LIMITS,
-        multiple=True,
-        help="Exit with 1 below this busbw in GB/s at a size: 64M:20 for the fastest algorithm, or ring@64M:20.",
-    ),
-    click.option(
-        "--max-time",
-        type=TIME_LIMITS,
-        multiple=True,
-        help="Exit with 1 above this time at a size: 8:15us for the fastest algorithm, or ring@8:15us.",
-    ),
-)
-IN_JOBS = (
-    click.option(
-        "--only",
-        default=Control.only,
-        metavar="WORDS",
-        help="Only these planned launches: 8r (all of 8 ranks), 8r-2 (one), -2 (the second of each), or a list.",
-    ),
-    click.option(
-        "--requeue",
-        is_flag=True,
-        help="In a Slurm job near its time limit (SIGUSR1): requeue the job, to continue later.",
-    ),
-    click.option("--report", is_flag=True, help="Write the report at the end, unless the job is requeued."),
-)
-AT_THE_END = ("requeue", "report")  # too much for a rank
-WHERE = ("hosts", "hostfile", "remote_shell", "ranks_per_node", "map_by", "bind_to")
-STARTED_NAMES = ("launcher", "launcher_args", *WHERE, "stage")  # what is too late once the ranks are started
+OF_RUN_ALONE = (Section.IN_A_JOB, Section.GONE_WRONG)  # sections that `submit` has otherwise, or not
 
 
-def plan_options(command: Callable) -> Callable:
-    """The options that decide what is measured and how ranks are started, then what is said of the result."""
-    for option in reversed((*MEASURED, *REPEATED, *DEFINED, *BEFORE_A_CALL, *STARTED, *JUDGED)):
-        command = option(command)
-    return command
+def _limits_parser(quantity: str) -> Callable[[str], tuple]:
+    def parse(text: str) -> tuple:
+        from ..evaluation.acceptance import parse_limits  # late: most ranks never see a limit
+
+        return parse_limits(quantity, text)
+
+    return parse
+
+
+@dataclass(frozen=True, kw_only=True)
+class OtherWords:
+    """Options that say a field of the plan, its start or its control in other words."""
+
+    minbytes: int = field(
+        default=8,
+        metadata=option(
+            "-b", "--minbytes", section=Section.MEASURED, help="Smallest size.", of=SIZE, after="sizes", decides="sizes"
+        ),
+    )
+    maxbytes: int = field(
+        default=16 << 20,
+        metadata=option(
+            "-e",
+            "--maxbytes",
+            section=Section.MEASURED,
+            help="Largest size.",
+            of=SIZE,
+            after="minbytes",
+            decides="sizes",
+        ),
+    )
+    stepfactor: float = field(
+        default=4.0,
+        metadata=option(
+            "-f",
+            "--stepfactor",
+            section=Section.MEASURED,
+            help="Factor between sizes.",
+            of=float,
+            after="maxbytes",
+            decides="sizes",
+        ),
+    )
+    hostfile: Path | None = field(
+        default=None,
+        metadata=option(
+            "--hostfile",
+            section=Section.STARTED,
+            help="File of hosts, one per line: n1, n1:8 or n1 slots=8.",
+            of=Path,
+            after="hosts",
+            decides="hosts",
+            too_late=STARTED,
+        ),
+    )
+    min_busbw: "tuple[AcceptanceLimit, ...]" = field(
+        default=(),
+        metadata=option(
+            "--min-busbw",
+            section=Section.RESULTS,
+            help="Exit with 1 below this busbw in GB/s at a size: 64M:20 for the fastest algorithm, or ring@64M:20.",
+            of=Words("size:rate", _limits_parser("busbw")),
+            repeated=True,
+            decides="limits",
+        ),
+    )
+    max_time: "tuple[AcceptanceLimit, ...]" = field(
+        default=(),
+        metadata=option(
+            "--max-time",
+            section=Section.RESULTS,
+            help="Exit with 1 above this time at a size: 8:15us for the fastest algorithm, or ring@8:15us.",
+            of=Words("size:time", _limits_parser("time")),
+            repeated=True,
+            decides="limits",
+        ),
+    )
+
+
+DECLARING = (Control, Plan, Start, OtherWords)
+DECLARED = {each.name: each for kind in DECLARING for each in fields(kind)}
+OPTIONS: Mapping[str, Option] = in_help_order(options_of(*DECLARING))
+
+
+def measuring_options(command: Callable) -> Callable:
+    """What is measured and how ranks are started, then what is said of the result."""
+    return _with(command, (name for name, each in OPTIONS.items() if each.section not in OF_RUN_ALONE))
 
 
 def job_options(command: Callable) -> Callable:
-    """What a job adds to `run`."""
-    for option in reversed(IN_JOBS):
-        command = option(command)
+    """What `run` has beside them: what a job adds, and what helps when something goes wrong."""
+    return _with(command, (name for name, each in OPTIONS.items() if each.section in OF_RUN_ALONE))
+
+
+def _with(command: Callable, names: Iterable[str]) -> Callable:
+    for name in reversed([*names]):
+        command = click_option(name)(command)
     return command
+
+
+def click_option(name: str) -> Callable[[Callable], Callable]:
+    """The option of the field `name`, as a decorator of click."""
+    said, declared = OPTIONS[name], DECLARED[name]
+    default = _default(said, declared)
+    takes = said.of or _taken(declared.type)
+    how: dict[str, Any] = {"type": typed(takes), "multiple": said.repeated}
+    how |= {"metavar": said.metavar or ("N" if isinstance(takes, Whole) else None)}
+    return click.option(
+        *said.names,
+        name,
+        cls=PlacedOption,
+        section=said.section,
+        default=default,
+        show_default=default not in (None, "", 0),
+        help=said.help,
+        **({"is_flag": True} if takes is bool else how),
+    )
+
+
+def _default(said: Option, declared: Field) -> Any:
+    """What click takes, and the help shows, where nobody says anything; None: the field's own default is used."""
+    if declared.default in (MISSING, None, ()) or "[default: " in said.help:
+        return None
+    return said.of.short(declared.default) if isinstance(said.of, Words) else declared.default
+
+
+def _taken(annotation: Any) -> Whole | tuple[str, ...] | type:
+    """What an option of a field with this annotation takes: some words, a whole number, or text."""
+    for each in (annotation, *get_args(annotation)):
+        for rule in get_args(each)[1:] if get_origin(each) is Annotated else ():
+            if words := rule.keywords.get("enum"):
+                return tuple(words)
+            if "minimum" in rule.keywords:
+                return Whole(rule.keywords["minimum"])
+    return bool if annotation is bool else str

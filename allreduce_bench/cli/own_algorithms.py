@@ -9,48 +9,49 @@ import signal
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from ..algorithms import find
 from ..launching.launcher import Launcher, on_one_node
 from ..machine.mpi import why_not_compiled
-from ..runs.cell import COMPILED, EXECUTORS, PIPELINED, CutPrices
+from ..runs.cell import COMPILED, EXECUTORS, PIPELINED, CutPrices, Executor
 from ..runs.plan import DEFAULT_WINDOW, NOMINAL, OVER_A_LINK_NBYTES, Launch, Plan, PlanError, chosen_cuts, given_cuts
+from ..runs.words import AUTO
 from ..schedule.algorithm import PROVED_UP_TO, Algorithm, AlgorithmError, Topology
 from ..schedule.verify import Case, Refusal
-from .types import AUTO, OneLineError, talk
+from .options import OPTIONS
+from .types import OneLineError, talk
 
 PROVED_S = 10.0  # of all proofs together; ranks prove what is left, and end a generator without an end
 
 
 def with_executors(plan: Plan, options: Mapping[str, Any]) -> Plan:
     """The plan run by the executors that `options` ask for, with window and cuts. Raises PlanError, MachineError."""
-    plan = replace(plan, executors=decided(options["executor"] or plan.executors))
+    plan = replace(plan, executors=decided(options["executors"] or plan.executors))
+    segment_nbytes, machine = options["segment_nbytes"], options["cut_prices"]
     if not plan.pipelined:
-        for name in ("window", "machine"):
+        for name in ("window", "cut_prices"):
             if options[name] is not None:
-                advice = (
-                    "leave it out, --resume takes it from the run"
-                    if options.get("resume")
-                    else "name one with --executor"
-                )
-                raise PlanError(f"--{name} is for the executors {' and '.join(PIPELINED)}; {advice}")
+                resumed = "leave it out, --resume takes it from the run"
+                advice = resumed if options.get("resume") else "name one with --executor"
+                raise PlanError(f"{OPTIONS[name].name} is for the executors {' and '.join(PIPELINED)}; {advice}")
         return plan
     plan = replace(plan, window=options["window"] or DEFAULT_WINDOW)
-    if options["segment"] is not None and options["machine"] is not None:
+    if segment_nbytes is not None and machine is not None:
         raise PlanError("--segment and --machine both decide the segment; use only one of them")
-    over_a_link = plan.link_rate_bytes_per_s and options["machine"] is None
-    if segment_nbytes := options["segment"] or (OVER_A_LINK_NBYTES if over_a_link else None):
+    over_a_link = plan.link_rate_bytes_per_s and machine is None
+    if segment_nbytes := segment_nbytes or (OVER_A_LINK_NBYTES if over_a_link else None):
         return replace(plan, segment_nbytes=segment_nbytes, cuts=given_cuts(plan, segment_nbytes))
-    prices = _prices(options)
+    prices = _prices(machine)
     return replace(plan, cuts=chosen_cuts(plan, prices), cut_prices=prices)
 
 
 def decided(names: Sequence[str]) -> tuple[str, ...]:
     """The executors of these names, each once; `auto` is decided here. Raises PlanError where one cannot run here."""
     executors = tuple(dict.fromkeys(_auto() if name == AUTO else name for name in names))
-    compiled = [name for name in executors if name in COMPILED]
+    compiled = [name for name in executors if Executor(name).is_compiled]
     if compiled and (reason := why_not_compiled()):
         raise PlanError(f"--executor {compiled[0]} {reason}")
     return executors
@@ -64,13 +65,13 @@ def _auto() -> str:
     return EXECUTORS[0] if reason else COMPILED[0]
 
 
-def _prices(options: Mapping[str, Any]) -> CutPrices:
+def _prices(machine: Path | None) -> CutPrices:
     """The prices by which segments are chosen: those of a machine file, or nominal ones."""
-    if options["machine"] is None:
+    if machine is None:
         return NOMINAL
     from ..models.machine import cut_prices, read_machine  # late: few runs name a machine
 
-    return cut_prices(read_machine(options["machine"]), str(options["machine"]))
+    return cut_prices(read_machine(machine), str(machine))
 
 
 class _TimeIsUp(BaseException):

@@ -1,70 +1,37 @@
-"""What `run`, and whatever else starts one, is asked for, as typed objects: its plan, and what is not its plan."""
+"""What a run is asked for, and the run that comes of it: a new one with its plan, or one that is continued.
+
+A `Request` becomes a folder and a plan in two phases: `planned_run`, which writes nothing, and `begin_run`.
+"""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..algorithms import builtin, digest_of, find
+from ..algorithms import builtin, digest_of, find, find_planned
 from ..launching.layout import ranks_of_job
-from ..machine.node import cores
+from ..machine.node import NOT_STORED, cores, hide_secrets, host
 from ..runs.cell import GUIDELINES, MOCKUPS, NATIVE
-from ..runs.dtypes import DTYPES
-from ..runs.plan import Plan, PlanError
+from ..runs.control import Control
+from ..runs.dtypes import DTYPES, teach_numpy
+from ..runs.folder import RunFolder
+from ..runs.launch_choice import chosen_launches
+from ..runs.option import options_of
+from ..runs.plan import OPS, Plan, PlanError, geometric_sizes
+from ..runs.recorder import create_run, is_taken
+from ..runs.rows import RunError
+from ..runs.schema import FORMER_SYNCS
 from ..runs.start import Start, read_hostfile
 from ..watching.lifeline import LAB_VARIABLE
+from .options import OPTIONS
+from .types import kept_command, tell_damages
 
-if TYPE_CHECKING:
-    from ..evaluation.acceptance import AcceptanceLimit
-
-OPTION_OF = {  # where a field of the plan has another name
-    "cell_time_s": "cell_time",
-    "min_time_s": "min_time",
-    "compute_s": "compute",
-    "segment_nbytes": "segment",
-    "link_rate_bytes_per_s": "link_rate",
-    "executors": "executor",
-    "cut_prices": "machine",
-    "virtual_rates_bytes_per_s": "virtual_hosts",
-}
-IN_PLAN = (
-    *("dtype", "op", "launches", "iters", "precision", "warmups", "cell_time_s", "min_time_s", "seed"),
-    *(
-        "segment_nbytes",
-        "pretend_ranks_per_node",
-        "sync",
-        "record",
-        "back_to_back",
-        "cache",
-        "inputs",
-        "floors",
-        "check",
-    ),
-    *("placement", "groups", "thread_level", "compute_s", "work", "inject_slowdown", "arrival", "late_by"),
-)
-IN_START = ("launcher", "launcher_args", "remote_shell", "ranks_per_node", "map_by", "bind_to", "interface")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Control:
-    """How far a run goes and what comes of it: what is asked for beside its plan."""
-
-    output: Path | None = None  # None: a new folder below results
-    resume: bool = False
-    skip_hung: bool = False
-    within_s: float | None = None  # None: until all is measured
-    wait_idle_s: float | None = None  # at most, for a quiet machine before the launches; None: nobody waits
-    timeout_s: float = 60.0  # without any move, until a launch is ended
-    stage: str = ""  # folder of each node for the Python environment; empty: it is not staged
-    only: str = ""  # see `chosen_launches`
-    no_limit: bool = False  # of its work, see `work_limit`
-    requeue: bool = False
-    report: bool = False
-    format: str = "table"
-    limits: "tuple[AcceptanceLimit, ...]" = ()
+TEXTS = ("launcher", "launcher_args", "remote_shell")  # that are passed on unchanged
+SHORTEST_TIMEOUT_S = 1.0  # with more ranks than cores a rank may wait this long for a core
 
 
 @dataclass(frozen=True)
@@ -82,23 +49,14 @@ class Request:
 
 def request_of(options: Mapping[str, Any], asked: set[str]) -> Request:
     """The run that `options` of the command line ask for, of which the user gave `asked`."""
-    limits = chain.from_iterable((*options["min_busbw"], *options["max_time"]))
-    control = Control(
-        output=options["output"],
-        resume=options["resume"],
-        skip_hung=options["skip_hung"],
-        within_s=options["within"],
-        wait_idle_s=options["wait_idle"],
-        timeout_s=Control.timeout_s if options["timeout"] is None else options["timeout"],
-        stage=options["stage"],
-        only=options.get("only", ""),  # this and the next three not of every command
-        no_limit=options.get("no_limit", False),
-        requeue=options.get("requeue", False),
-        report=options.get("report", False),
-        format=options["format"],
-        limits=tuple(limits),
-    )
+    limits = tuple(chain.from_iterable((*options["min_busbw"], *options["max_time"])))
+    control = Control(**_said(Control, options), limits=limits, no_limit=options["no_limit"])
     return Request(partial(_plan_of, options), control, frozenset(asked))
+
+
+def _said(kind: type, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a class that the options decide; those of which nobody says anything are left to the class."""
+    return {name: options[name] for name in options_of(kind) if options.get(name) is not None}
 
 
 def on_hosts_around(start: Start) -> Start:
@@ -112,31 +70,30 @@ def on_hosts_around(start: Start) -> Start:
     return start
 
 
-def _plan_of(options: Mapping[str, Any], **decided: Any) -> Plan:
-    options = {**options, **decided}
-    from ..runs.plan import geometric_sizes  # late: a rank that was started by us is given a plan
-
-    itemsize = DTYPES.get(options["dtype"], 1)
-    sizes = options["sizes"] or geometric_sizes(
-        options["minbytes"], options["maxbytes"], options["stepfactor"], itemsize
-    )
-    values: dict[str, Any] = {name: options[OPTION_OF.get(name, name)] for name in IN_PLAN}
-    start = Start(hosts=_hosts(options), **{name: options[name] for name in IN_START})
+def _plan_of(options: Mapping[str, Any], **decided_meanwhile: Any) -> Plan:
+    options = {**options, **decided_meanwhile}
+    start = replace(Start(**_said(Start, {**options, "virtual_rates_bytes_per_s": None})), hosts=_hosts(options))
     start = on_hosts_around(start)
-    plan = Plan(
-        sizes=tuple(sorted(set(sizes))),
-        ranks=tuple(options["ranks"] or default_ranks(start)),
-        start=start,
-        link_rate_bytes_per_s=_link_rate(options["link_rate"] or (), start),
+    decided = {
         **algorithm_fields(options["algorithms"]),
-        arrival_digests=_arrival_digests(options["arrival"] or ()),
-        **{name: value for name, value in values.items() if value is not None},  # None: the plan's default
-    )
-    if not any(options[name] for name in ("executor", "window", "machine")):
+        "sizes": tuple(sorted({*(options["sizes"] or _sizes(options))})),
+        "ranks": tuple(options["ranks"] or default_ranks(start)),
+        "start": start,
+        "link_rate_bytes_per_s": _link_rate(options["link_rate_bytes_per_s"] or (), start),
+        "arrival_digests": _arrival_digests(options["arrival"] or ()),
+    }
+    executing = ("executors", "window", "cut_prices")
+    plan = Plan(**{**_said(Plan, {**options, **dict.fromkeys(executing)}), **decided})
+    if not any(options[name] for name in executing):
         return plan
     from .own_algorithms import with_executors  # late: few runs ask
 
     return with_executors(plan, options)
+
+
+def _sizes(options: Mapping[str, Any]) -> tuple[int, ...]:
+    itemsize = DTYPES.get(options["dtype"], 1)
+    return geometric_sizes(options["minbytes"], options["maxbytes"], options["stepfactor"], itemsize)
 
 
 def _arrival_digests(arrival: Sequence[str]) -> tuple[str, ...]:
@@ -193,3 +150,182 @@ def _hosts(options: Mapping[str, Any]) -> tuple[str, ...]:
         return read_hostfile(options["hostfile"])
     except OSError as error:
         raise PlanError(f"--hostfile {options['hostfile']}: {error.strerror}; expected a file of hosts") from error
+
+
+def open_run(request: Request) -> tuple[RunFolder, Plan]:
+    """Create the requested run, or open it to continue it.
+
+    Raises RunError, PlanError, DtypeError, StartError and AlgorithmError before anything is written.
+    """
+    return begin_run(*planned_run(request), request)
+
+
+def begin_run(folder: RunFolder, plan: Plan, request: Request) -> tuple[RunFolder, Plan]:
+    """Write the plan of a new run; an existing run is not changed. Raises as `open_run`.
+
+    Returns the run and its valid plan: that of another job if several jobs create the run at once with --resume.
+    """
+    if not is_taken(folder.path):
+        try:
+            create_run(folder, kept_plan(plan), kept_command())
+        except RunError:
+            if not request.control.resume:
+                raise
+            return planned_run(request)
+    return folder, plan
+
+
+def planned_run(request: Request) -> tuple[RunFolder, Plan]:
+    """The folder and the plan of the requested run; nothing is written. Raises as `open_run`."""
+    from ..evaluation.acceptance import refuse_unplanned  # late: a rank that was started by us opens no run
+    from .work_limit import refuse_long_run
+
+    control = request.control
+    _refuse_contradictions(control)
+    is_there = control.output is not None and is_taken(control.output)
+    if is_there and not control.resume:
+        raise RunError(f"{control.output}: already exists; choose another folder with -o, or continue it with --resume")
+    plan = request.make_plan()
+    folder = RunFolder(control.output or _default_output(plan))
+    if is_there:
+        plan = _stored_plan(folder, plan, request.asked, control.no_limit)
+    refuse_long_run(plan, control.no_limit)
+    if plan.compute_s or plan.arrival:
+        _refuse_injected(plan, control.timeout_s)
+    refuse_unplanned(control.limits, plan)
+    chosen_launches(plan, control.only)
+    teach_numpy(plan.dtype)
+    return folder, plan
+
+
+def _refuse_contradictions(control: Control) -> None:
+    if control.resume and not control.output:
+        raise PlanError("--resume needs the folder of the run: -o FOLDER")
+    if control.within_s is not None and control.within_s <= 0:
+        raise PlanError("--within: expected a time above 0, such as 90s or 2m")
+    if control.wait_idle_s is not None and control.wait_idle_s <= 0:
+        raise PlanError("--wait-idle: expected a time above 0, such as 10m; leave it out to start at once")
+    if str(control.output) in OPS:
+        raise PlanError(f"-o {control.output}: -o is the output folder; the operation is --op {control.output}")
+
+
+def _stored_plan(folder: RunFolder, wanted: Plan, asked: Collection[str], no_limit: bool) -> Plan:
+    """The plan of a resumed run. Raises as `open_run` if it cannot be resumed or differs from the options."""
+    if imported := folder.imported():
+        raise RunError(f"{folder.path}: imported from {imported['tool']}: it cannot be continued")
+    from .work_limit import refuse_long_run
+
+    stored = folder.plan()
+    tell_damages([folder], missing=False)
+    refuse_long_run(stored, no_limit)
+    if folder.pending(stored):
+        _refuse_former_sync(folder, stored)
+    _refuse_other_lab(wanted, stored, folder)
+    _refuse_other_plan(folder, stored, kept_plan(wanted), asked)
+    stored = _with_secrets_of(wanted, stored, folder)
+    find_planned(stored.algorithms, stored.files, stored.file_digests)
+    return stored
+
+
+def kept_plan(plan: Plan) -> Plan:
+    """The plan as stored in run.json: without possible secrets in the options of the launcher."""
+    texts: dict[str, Any] = {name: " ".join(hide_secrets([getattr(plan.start, name)])) for name in TEXTS}
+    return replace(plan, start=replace(plan.start, **texts))
+
+
+def _with_secrets_of(wanted: Plan, stored: Plan, folder: RunFolder) -> Plan:
+    """The stored plan with its secrets, which are not stored. Raises PlanError if they are not given again."""
+    left_out = [name for name in TEXTS if NOT_STORED in getattr(stored.start, name)]
+    for name in left_out:
+        if getattr(kept_plan(wanted).start, name) != getattr(stored.start, name):
+            option = f"--{name.replace('_', '-')}"
+            raise PlanError(f"{folder.path}: {option} held a possible secret, which is not stored; add {option} again")
+    return replace(stored, start=replace(stored.start, **{name: getattr(wanted.start, name) for name in left_out}))
+
+
+def _refuse_other_lab(wanted: Plan, stored: Plan, folder: RunFolder) -> None:
+    """Raises PlanError where the run was measured on other hosts than the virtual ones around this command."""
+    if wanted.start.virtual_rates_bytes_per_s != stored.start.virtual_rates_bytes_per_s:
+        raise PlanError(
+            f"{folder.path}: was not measured on the virtual hosts around this command; leave the lab, and repeat "
+            "--resume -o outside: it starts the virtual hosts that the run needs"
+        )
+
+
+def refuse_short_timeout(timeout_s: float) -> None:
+    """Raises PlanError for a timeout so short that it would end healthy launches."""
+    if timeout_s < SHORTEST_TIMEOUT_S:
+        raise PlanError(f"--timeout: {timeout_s:g} s would end healthy launches; use at least 1s")
+
+
+def _refuse_injected(plan: Plan, timeout_s: float) -> None:
+    """Raises TraceError for a trace that cannot be replayed, PlanError where a launch would be taken for a hang.
+
+    That is one in which nothing moves for the whole timeout.
+    """
+    from ..runs.injected import (
+        longest_delay_s,
+        longest_phase_s,
+        refuse_traces,  # late: few runs inject anything
+    )
+
+    trace_s = refuse_traces(plan.arrival, plan.arrival_digests, plan.ranks)
+    phases = {
+        "--compute: a phase of work": longest_phase_s(plan.compute_s, plan.inject_slowdown),
+        "--late-by: a delay": longest_delay_s(plan.arrival, plan.late_by),
+        "--arrival: a delay of the trace": trace_s,
+    }
+    for phase, seconds in phases.items():
+        if seconds >= timeout_s:
+            raise PlanError(
+                f"{phase} of {seconds:g} s is not shorter than the --timeout of {timeout_s:g} s, after which a launch "
+                "is ended; use a shorter one, or a longer --timeout"
+            )
+
+
+def refuse_under_launcher(asked: Collection[str]) -> None:
+    """Raises PlanError for options that are too late, since the ranks are already started."""
+    too_late = {name: each for name, each in OPTIONS.items() if each.too_late and name in asked}
+    for reason in dict.fromkeys(each.too_late for each in too_late.values()):
+        names = ", ".join(each.name for each in too_late.values() if each.too_late == reason)
+        raise PlanError(f"{names} under a launcher: {reason}")
+
+
+def _refuse_other_plan(folder: RunFolder, stored: Plan, wanted: Plan, asked: Collection[str]) -> None:
+    """Raises PlanError if an option of the user differs from the plan of the resumed run."""
+    asked = {OPTIONS[name].decides or name for name in asked if name in OPTIONS}
+    stored_fields, wanted_fields = _fields_of(stored), _fields_of(wanted)
+    for name, value in stored_fields.items():
+        other = wanted_fields[name]
+        if name in asked and other != value:
+            raise PlanError(
+                f"{folder.path}: --resume uses the run's {name} {_words(value)}, found {_words(other)}; "
+                "leave out that option"
+            )
+
+
+def _words(value: object) -> str:
+    """A field of a plan as options say it."""
+    if isinstance(value, tuple) and value:
+        return ",".join(str(one) or "unknown" for one in value)
+    return str(value or "none")
+
+
+def _refuse_former_sync(folder: RunFolder, plan: Plan) -> None:
+    """Raises PlanError if the run has a former definition of time: new times would have another one."""
+    if plan.sync in FORMER_SYNCS:
+        raise PlanError(
+            f"{folder.path}: was measured with --sync {plan.sync}, which no longer exists, so it cannot be continued; "
+            "start a new run: another folder with -o, and --sync barrier"
+        )
+
+
+def _fields_of(plan: Plan) -> dict:
+    """The fields of the plan and of its start, by name."""
+    fields = plan.to_json()
+    return fields | fields.pop("start")
+
+
+def _default_output(plan: Plan) -> Path:
+    ranks = "-".join(map(str, plan.ranks))
+    return Path("results") / f"{datetime.now():%Y-%m-%d_%H%M%S}_{host()}_{ranks}r"

@@ -6,11 +6,10 @@ import sys
 import click
 
 from ..measuring.startup import under_launcher
-from .options import job_options, plan_options
-from .plan_of_options import refuse_short_timeout
-from .request import Control, request_of
+from .options import job_options, measuring_options
+from .request import refuse_short_timeout, request_of
 from .sections import Sectioned, examples
-from .types import DURATION, OneLineError, color_option, errors_in_one_line, given_options, no_limit
+from .types import OneLineError, color_option, errors_in_one_line, given_options, no_limit
 
 
 @click.command(
@@ -22,26 +21,9 @@ from .types import DURATION, OneLineError, color_option, errors_in_one_line, giv
         "run --resume -o results/today",
     ),
 )
-@plan_options
+@measuring_options
 @color_option
 @job_options
-@click.option(
-    "--virtual-hosts",
-    type=int,
-    metavar="N",
-    help="Measure over N virtual hosts in this machine, with links of --link-rate [default: 100mbit]; see lab.",
-)
-@click.option(
-    "--resume", is_flag=True, help="Measure the missing cells of the run in -o; start a new run if there is none."
-)
-@click.option(
-    "--timeout",
-    type=DURATION,
-    default=f"{Control.timeout_s:g}s",
-    show_default=True,
-    help="End a launch after this time without progress, and name the rank that the others wait for.",
-)
-@click.option("--skip-hung", is_flag=True, help="With --resume: skip the cells that hung.")
 @no_limit
 @click.pass_context
 @errors_in_one_line
@@ -51,7 +33,7 @@ def run(context: click.Context, **options) -> None:
     Under mpirun or srun the started ranks measure. Otherwise run starts mpirun for every value of --ranks and every
     launch. The table goes to stdout, the raw times to the run folder. To begin with: run -n 4 --within 1m
     """
-    refuse_short_timeout(options["timeout"])
+    refuse_short_timeout(options["timeout_s"])
     request = request_of(options, given_options(context))
     if under_launcher(os.environ):
         from .run_as_rank import run_as_rank
@@ -62,7 +44,7 @@ def run(context: click.Context, **options) -> None:
         from .run_from_outside import run_from_outside
 
         places = offered("place_of_run")
-        if options["virtual_hosts"] is not None and not places:
+        if options["virtual_rates_bytes_per_s"] is not None and not places:
             raise OneLineError("--virtual-hosts: this installation has no lab")
         for run_there in places:
             if (status := run_there(options, sys.argv[1:])) is not None:

@@ -9,21 +9,20 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..launching.launcher import interface_variables
 from ..machine.node import hide_secrets
 from ..measuring.startup import hold_back_mpi, rank_of, ranks_on_this_node, size_of, start_mpi, thread_level
 from ..measuring.transport import asked_transport
+from ..runs.control import Control
 from ..runs.folder import RunFolder
 from ..runs.launch_choice import chosen_launches
 from ..runs.plan import Launch, Plan, PlanError
 from ..watching.lifeline import WarningFlag
 from ..watching.progress import LaunchPosition
-from .end_of_run import finish_or_warned
-from .plan_of_options import open_run, refuse_under_launcher
-from .request import Control, Request
+from .end_of_run import end_of_run
+from .request import Request, open_run, refuse_under_launcher
 from .types import INTERRUPTED, OneLineError, talk
 
 if TYPE_CHECKING:
@@ -40,8 +39,6 @@ def run_as_rank(request: Request, interface: str, level: str) -> None:
 
     `interface` and `level` are those of --interface and --thread-level. Raises OneLineError, PlanError.
     """
-    if "ranks" in request.asked:
-        raise OneLineError("--ranks under a launcher: mpirun or srun sets the number of ranks; leave it out")
     refuse_under_launcher(request.asked)
     os.environ.update(interface_variables(interface, os.environ))  # before MPI reads them
     from ..watching.unattended import fuse
@@ -78,7 +75,7 @@ class LastWords:
     """
 
     def __init__(self) -> None:
-        self.folder: Path | None = None  # of the run, as soon as rank 0 has opened it
+        self.folder: RunFolder | None = None  # of the run, as soon as rank 0 has opened it
 
     def listen(self) -> None:
         """From here on SIGINT and SIGTERM, which mpirun and srun send when they are interrupted, end this process."""
@@ -94,7 +91,7 @@ class LastWords:
             pass
         if rank_of(os.environ) == 0:
             time.sleep(WAKING_S)
-            kept = f"; finished cells are kept; {go_on(self.folder)}" if self.folder else ""
+            kept = f"; finished cells are kept; {self.folder.to_continue()}" if self.folder else ""
             os.write(2, f"error: interrupted{kept}\n".encode())
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # that other ranks are gone need not be said
         time.sleep(SPEAKING_S)  # whoever ends first makes mpirun end the others
@@ -113,7 +110,7 @@ def _task(
         open_run=partial(_open_as_rank, request, ranks, last_words),
         close_run=partial(_finish_one_launch, control, warning),
         command=shlex.join(hide_secrets(sys.orig_argv)),
-        place=LaunchPosition(1, 1, started, ranks, deadline),
+        position=LaunchPosition(1, 1, started, ranks, deadline),
         skip_hung=control.skip_hung,
         transport=transport_words,
         warning=warning,
@@ -126,7 +123,7 @@ def _open_as_rank(request: Request, ranks: int, last_words: LastWords) -> tuple[
     one_launch = {} if "launches" in request.asked else {"launches": 1}  # the one of these ranks
     request = replace(request, make_plan=partial(request.make_plan, ranks=(ranks,), **one_launch))
     folder, plan = open_run(request)
-    last_words.folder = folder.path
+    last_words.folder = folder
     if ranks not in plan.ranks:
         raise PlanError(f"{folder.path}: planned for {plan.ranks} ranks, but started with {ranks}")
     only, skip_hung = request.control.only, request.control.skip_hung
@@ -138,19 +135,14 @@ def _open_as_rank(request: Request, ranks: int, last_words: LastWords) -> tuple[
 
 def _finish_one_launch(control: Control, warning: WarningFlag, folder: RunFolder, plan: Plan) -> str:
     """Finish the run as far as it is measured, and print the launches that are left; the failures, empty: none."""
-    failures = finish_or_warned(control, warning, folder, plan)
+    failures = end_of_run(control, warning, folder, plan)
     if failures:
         talk(f"error: {failures}")
     if left := folder.pending(plan, control.skip_hung, chosen_launches(plan, control.only)):
         names = ", ".join(launch.name for launch in left)
         reason = "the job is near its time limit" if warning.is_set else "each mpirun measures one launch"
-        talk(f"{reason}; left: {names}; {go_on(folder.path)}")
+        talk(f"{reason}; left: {names}; {folder.to_continue(control.only)}")
     return failures or (f"left: {len(left)} launches" if warning.is_set and left else "")
-
-
-def go_on(folder: Path) -> str:
-    """`to continue: ...`, the command that measures the missing cells, with or without mpirun or srun."""
-    return f"to continue: allreduce-bench run --resume -o {shlex.quote(str(folder))}"
 
 
 def _why_each_is_alone(environ: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""`run` without mpirun: start and watch every missing launch."""
+"""The story of a run as the process tells it that starts mpirun: plan, folder, launches, table."""
 
 import os
 import time
@@ -8,20 +8,19 @@ from contextlib import suppress
 import click
 
 from ..launching.find import find_launcher
-from ..launching.launcher import Launcher, on_one_node
+from ..launching.launcher import on_one_node
 from ..launching.staging import stage
 from ..launching.supervision import Driven, IdleWait, LaunchRefused, SupervisedRun, drive
 from ..launching.tied_process import interrupt_when_asked_to_end
 from ..machine.node import cores, host
 from ..runs.folder import RunFolder
-from ..runs.plan import Launch, Plan
+from ..runs.plan import Launch
 from ..runs.recorder import discard_run
 from ..runs.rows import RunError
 from ..watching.lifeline import WarningFlag
-from .end_of_run import NOTHING_MEASURED, finish, finish_or_warned
+from .end_of_run import NOTHING_MEASURED, end_of_run, finish
 from .in_job import InJob
-from .plan_of_options import begin_run, planned_run
-from .request import Control, Request
+from .request import Request, begin_run, planned_run
 from .types import INTERRUPTED, OneLineError, display, talk
 from .work_limit import refuse_many_ranks
 
@@ -29,28 +28,34 @@ from .work_limit import refuse_many_ranks
 def run_from_outside(request: Request) -> tuple[RunFolder, OneLineError | None]:
     """Start mpirun for every missing launch, print the table; returns the run folder and the error, if any.
 
-    Raises as `planned_run`, LaunchError where there is no launcher, RunError where the Slurm job around is too small,
-    OneLineError for an algorithm of a user that is no all-reduce.
+    The phases are those of `measuring.rank.take_part`. Raises as `planned_run`, LaunchError where there is no launcher,
+    RunError where the Slurm job around is too small, OneLineError for an algorithm of a user that is no all-reduce.
     """
     control, started, warning = request.control, time.time(), WarningFlag()
     warning.listen()
     interrupt_when_asked_to_end()
     with InJob(control) as job:
+        # plan: cli.request, runs.plan
         folder, plan = planned_run(request)
         job.choose(folder, plan)
         launcher = find_launcher(plan.start)
-        if on_one_node(launcher, max(plan.ranks), plan.start, os.environ):
+        is_one_node = on_one_node(launcher, max(plan.ranks), plan.start, os.environ)
+        if is_one_node:
             refuse_many_ranks(max(plan.ranks), control.no_limit)
         if plan.files and folder.pending(plan, control.skip_hung, job.launches):
             from .own_algorithms import refuse_own_algorithms  # late: few runs have any
 
             refuse_own_algorithms(plan, launcher, os.environ)
+
+        # folder: cli.request, runs.recorder
         staged = stage(control.stage, folder.path, plan.start)
         if staged:
             click.get_current_context().call_on_close(staged.close)
             talk(staged.words)
         folder, plan = begin_run(folder, plan, request)
         job.begin(folder, plan, staged.facts if staged else None)
+
+        # launches: launching.supervision; their cells: measuring.rank
         launch_count = f"launches: {len(job.launches)}"
         talk(f"{launcher.library}, {launcher.program}; {launch_count}; results in {folder.path}")
         run = SupervisedRun(
@@ -58,47 +63,48 @@ def run_from_outside(request: Request) -> tuple[RunFolder, OneLineError | None]:
             plan=plan,
             launches=job.launches,
             launcher=launcher,
-            timeout_s=control.timeout_s,
-            within_s=control.within_s,
+            control=control,
             started=started,
-            skip_hung=control.skip_hung,
             show=display(),
             warning=warning,
             program=staged.program if staged else (),
         )
-        failure = _drive_and_finish(run, _idle_wait(control, plan, launcher), control, job)
+        driven = _driven(run, is_one_node)
+
+        # table: cli.end_of_run
+        failure = _end(run, driven, job)
         job.report(folder)
     return folder, failure
 
 
-def _idle_wait(control: Control, plan: Plan, launcher: Launcher) -> IdleWait | None:
-    """The wait for an idle machine, if requested; prints which nodes it does not watch."""
-    if control.wait_idle_s is None:
-        return None
-    if not on_one_node(launcher, max(plan.ranks), plan.start, os.environ):
-        talk(f"--wait-idle watches only {host()}, where the ranks are started, and no other node")
-    return IdleWait(control.wait_idle_s, talk)
-
-
-def _drive_and_finish(
-    run: SupervisedRun, idle_wait: IdleWait | None, control: Control, job: InJob
-) -> OneLineError | None:
-    """Measure the launches, and print the result; returns the error, if any."""
+def _driven(run: SupervisedRun, is_one_node: bool) -> Driven | LaunchRefused | KeyboardInterrupt:
+    """What became of the launches, after a wait for an idle machine if it is requested; or what ended all of them."""
+    idle_wait = None
+    if run.control.wait_idle_s is not None:
+        idle_wait = IdleWait(run.control.wait_idle_s, talk)
+        if not is_one_node:
+            talk(f"--wait-idle watches only {host()}, where the ranks are started, and no other node")
     try:
-        driven = drive(run, idle_wait)
+        return drive(run, idle_wait)
     except (LaunchRefused, KeyboardInterrupt) as error:
-        is_refused = isinstance(error, LaunchRefused)
-        status = 2 if is_refused else INTERRUPTED
-        return _stopped(run, control, job, str(error) or "interrupted", status, "refused" if is_refused else "stopped")
-    folder, plan = run.folder, run.plan
+        return error
+
+
+def _end(run: SupervisedRun, driven: Driven | BaseException, job: InJob) -> OneLineError | None:
+    """Print the table, and keep how the run ended in the record of the job; returns the error, if any."""
+    folder, plan, control = run.folder, run.plan, run.control
+    if isinstance(driven, LaunchRefused):
+        return _stopped(run, job, str(driven), 2, "refused")
+    if isinstance(driven, BaseException):
+        return _stopped(run, job, str(driven) or "interrupted", INTERRUPTED)
     left_out = "" if run.warning.is_set else _left_out(driven)
     if left_out:
-        talk(f"{left_out}; {job.go_on(folder)}")
+        talk(f"{left_out}; {folder.to_continue(control.only)}")
     if driven.failed:
-        return _stopped(run, control, job, _failed(driven), 1)
+        return _stopped(run, job, _failed(driven), 1)
     failures = NOTHING_MEASURED
     if run.warning.is_set or any(folder.launches.glob("*.cells.csv")):
-        failures = finish_or_warned(control, run.warning, folder, plan)
+        failures = end_of_run(control, run.warning, folder, plan)
     if left := job.end_warned(folder, plan) if run.warning.is_set else "":
         return OneLineError("; ".join(filter(None, [left, failures])), 1)
     job.ends("done", failures or left_out or None)
@@ -128,11 +134,9 @@ def _names(launches: Sequence[Launch]) -> str:
     return ", ".join(launch.name for launch in launches)
 
 
-def _stopped(
-    run: SupervisedRun, control: Control, job: InJob, reason: str, status: int, end: str = "stopped"
-) -> OneLineError:
+def _stopped(run: SupervisedRun, job: InJob, reason: str, status: int, end: str = "stopped") -> OneLineError:
     """The error of a run that was refused, failed or was interrupted; prints the table of the finished cells."""
-    folder = run.folder
+    folder, control = run.folder, run.control
     job.ends(end, reason)
     if not control.resume and not any(folder.launches.iterdir()):
         discard_run(folder)  # no rank came as far as writing: nothing to go on with
@@ -141,4 +145,4 @@ def _stopped(
         finish(control, folder, run.plan)
     if end == "refused":
         return OneLineError(reason, status)
-    return OneLineError(f"{reason}; finished cells are kept; {job.go_on(folder)}", status)
+    return OneLineError(f"{reason}; finished cells are kept; {folder.to_continue(control.only)}", status)

@@ -4,18 +4,6 @@ from collections.abc import Sequence
 
 import click
 
-SECTIONS = {  # the option that begins a section of the help -> its title
-    "nodes": "Jobs",
-    "ranks": "What is measured",
-    "within": "How long and how often",
-    "sync": "Definition of a time",
-    "compute": "What ranks do before a call",
-    "launcher": "How ranks are started",
-    "output": "Results",
-    "only": "In a job",
-    "resume": "When something goes wrong",
-}
-
 
 def examples(*commands: str) -> str:
     """The end of a command's help: commands as they are typed, without the name of the program."""
@@ -23,7 +11,7 @@ def examples(*commands: str) -> str:
 
 
 class Sectioned(click.Command):
-    """A command whose help shows its options in SECTIONS, and which knows what other tools call them."""
+    """A command whose help shows its options in sections, and which knows what other tools call them."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Say what an option of another tool is called here."""
@@ -46,9 +34,11 @@ class Sectioned(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, each section under its title."""
         sections: dict[str, list] = {}
-        title = "Options"
+        title = "Options"  # then that of the option before it
         for parameter in self.get_params(ctx):
-            title = SECTIONS.get(parameter.name or "", title)
+            title = (
+                parameter.section.value if hasattr(parameter, "section") else title
+            )  # else that of the one before it
             if record := parameter.get_help_record(ctx):
                 sections.setdefault(title, []).append(record)
         for title, records in sections.items():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .options import FORMATS
+from ..runs.control import FORMATS
 from .sections import examples
 from .terminal import echo_result, screen
 from .types import OneLineError, color_option, errors_in_one_line, talk, tell_damages

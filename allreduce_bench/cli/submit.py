@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from ..runs.option import Section
 from ..runs.recorder import now
 from ..slurm import commands
 from ..slurm.commands import id_parts
@@ -23,16 +24,28 @@ from ..slurm.order_table import (
 )
 from ..slurm.submit import SubmissionOrder, submit_all
 from ..units import aligned, nearest, parse_counts
-from .options import plan_options
+from .options import OPTIONS, measuring_options
 from .sections import Sectioned, examples
 from .sweep_of_options import SubmissionRequest, jobs_left, new_sweep, rendering, resumed_sweep, submission_request
-from .types import DURATION, INTERRUPTED, RANKS, OneLineError, errors_in_one_line, given_options, no_limit, parsed, talk
+from .types import (
+    DURATION,
+    INTERRUPTED,
+    RANKS,
+    OneLineError,
+    PlacedOption,
+    errors_in_one_line,
+    given_options,
+    no_limit,
+    parsed,
+    talk,
+)
 
 SENSELESS = {  # options of `run` that have none here -> why
     "ranks": "the number of ranks is nodes x ranks per node; use --nodes and --ranks-per-node",
     "hosts": "Slurm chooses the nodes; to choose them, add -- --nodelist=n1,n2 at the end",
     "hostfile": "Slurm chooses the nodes",
     "remote_shell": "inside a job the ranks are started by Slurm",
+    "virtual_rates_bytes_per_s": "the ranks run on the nodes of the jobs; measure over virtual hosts with run",
     "format": "the results are printed later by allreduce-bench collect",
 }
 NODES = parsed("nodes", lambda text: tuple(parse_counts(text, "node")))
@@ -76,7 +89,13 @@ class SubmitCommand(Sectioned):
         "submit --resume -o results/sweep",
     ),
 )
-@click.option("--nodes", type=NODES, help="Node counts, one job each, e.g. 1,2,4,8 or 1-4.")
+@click.option(
+    "--nodes",
+    cls=PlacedOption,
+    section=Section.JOBS,
+    type=NODES,
+    help="Node counts, one job each, e.g. 1,2,4,8 or 1-4.",
+)
 @click.option("--system", help="Name of the site, or path of its .cfg file [default: generic].")
 @click.option("--job-name", metavar="NAME", help="Name of the jobs, before -8n [default: allreduce].")
 @click.option(
@@ -96,13 +115,15 @@ class SubmitCommand(Sectioned):
 )
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.option("--dry-run", is_flag=True, help="Print the jobs; submit and write nothing.")
-@plan_options
+@measuring_options
 @click.option(
     "--resume",
+    cls=PlacedOption,
+    section=Section.GONE_WRONG,
     is_flag=True,
     help="Submit the missing part of the sweep in -o, with the options of its last submission.",
 )
-@click.option("--timeout", type=DURATION, help="As in run: end a launch after this time without progress.")
+@click.option("--timeout", "timeout_s", type=DURATION, help="As in run: end a launch after this time without progress.")
 @click.option("--skip-hung", is_flag=True, help="With --resume: skip the cells that hung.")
 @no_limit
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[-- WORDS FOR SBATCH]...")
@@ -116,7 +137,7 @@ def submit(context: click.Context, **options) -> None:
     """
     given = given_options(context)
     for name in sorted(given & set(SENSELESS)):
-        raise OneLineError(f"--{name.replace('_', '-')} for submit: {SENSELESS[name]}")
+        raise OneLineError(f"{OPTIONS[name].name} for submit: {SENSELESS[name]}")
     submit_sweep(submission_request(options, given))
 
 

@@ -18,8 +18,8 @@ from ..slurm.job_files import JOBS, SUBMISSION, SubmissionChoices, read_submissi
 from ..slurm.jobs import SweepJob, jobs_of, name_of_run
 from ..slurm.scripts import Rendering, Template, check_job_name, find_system, jobs_folder
 from ..slurm.submit import check_folder, check_sbatch_words
-from .plan_of_options import kept_plan, planned_run, refuse_short_timeout
-from .request import Request, request_of
+from .options import OPTIONS
+from .request import Request, kept_plan, planned_run, refuse_short_timeout, request_of
 from .types import OneLineError, kept_command
 
 GENERIC, JOB_NAME = "generic", "allreduce"
@@ -194,9 +194,9 @@ def jobs_left(
 def _steering(run: Request) -> tuple[str, ...]:
     """The options of `run` that its plan does not hold, as its jobs get them."""
     control = run.control
-    if "timeout" in run.asked:
+    if "timeout_s" in run.asked:
         refuse_short_timeout(control.timeout_s)
-    times = {"within": control.within_s, "wait_idle": control.wait_idle_s, "timeout": control.timeout_s}
-    given_times = [f"--{name.replace('_', '-')}={value:g}s" for name, value in times.items() if name in run.asked]
+    times = ("within_s", "wait_idle_s", "timeout_s")
+    given_times = [f"{OPTIONS[name].name}={getattr(control, name):g}s" for name in times if name in run.asked]
     limits = [f"{OPTION[limit.quantity]}={limit.words}" for limit in control.limits]
     return (*given_times, *limits, *["--skip-hung"] * control.skip_hung, *["--no-limit"] * control.no_limit)

@@ -5,25 +5,31 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from functools import wraps
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..machine.node import hide_secrets
 from ..measuring.startup import rank_of
-from ..runs.cell import EXECUTORS
-from ..runs.dtypes import DTYPES
-from ..runs.groups import parse_groups
-from ..runs.plan import OPS
+from ..runs import words
+from ..runs.option import Section, Whole, Words
 from ..runs.start import parse_hosts
-from ..units import parse_counts, parse_duration, parse_rate, parse_rates, parse_share, parse_size, unknown_word
+from ..units import parse_rate
 from ..watching.progress import LaunchPosition, ProgressLines
 
 if TYPE_CHECKING:
     from ..runs.folder import RunFolder
 
-AUTO = "auto"  # the executor that is decided before the plan is made
 INTERRUPTED = 130  # exit status after Ctrl-C, as shells have it: 128 + SIGINT
+
+
+class PlacedOption(click.Option):
+    """An option with its section of the help, see `sections`."""
+
+    def __init__(self, *args: Any, section: Section, **keywords: Any):
+        super().__init__(*args, **keywords)
+        self.section = section
 
 
 class OneLineError(click.ClickException):
@@ -62,71 +68,20 @@ def parsed(name: str, parse: Callable[[str], object]) -> click.ParamType:
     return _Parsed(name, parse)
 
 
-def parse_names(text: str) -> tuple[str, ...]:
-    """The names of `ring,./mine.py`. Raises ValueError where there is none."""
-    names = tuple(word.strip() for word in text.split(",") if word.strip())
-    if not names:
-        raise ValueError(f"'{text}': expected names of algorithms")
-    return names
+def typed(takes: Words | Whole | tuple[str, ...] | type) -> click.ParamType:
+    """The type of an option that takes this."""
+    if isinstance(takes, Words):
+        return _Parsed(takes.name, takes.parse)
+    if isinstance(takes, Whole):
+        return click.IntRange(takes.least, takes.most)
+    if isinstance(takes, tuple):
+        return click.Choice(takes)
+    return click.Path(path_type=Path) if takes is Path else click.types.convert_type(takes)
 
 
-def parse_executors(text: str) -> tuple[str, ...]:
-    """The executors of `sendrecv,pipelined`, or AUTO. Raises ValueError."""
-    names = tuple(word.strip() for word in text.split(","))
-    if unknown := [name for name in names if name not in (*EXECUTORS, AUTO)]:
-        raise ValueError(unknown_word("executor", unknown[0], (*EXECUTORS, AUTO)))
-    return names
-
-
-def _limits_parser(quantity: str) -> Callable:
-    def parse(text: str) -> tuple:
-        from ..evaluation.acceptance import parse_limits  # late: most ranks never see a limit
-
-        return parse_limits(quantity, text)
-
-    return parse
-
-
-def _parse_size(text: str) -> int:
-    try:
-        return parse_size(text)
-    except ValueError as error:
-        from .habits import size_habit  # late, as below: only other words than ours need it
-
-        raise ValueError(size_habit(text) or str(error)) from error
-
-
-def _parse_dtype(text: str) -> str:
-    if text in DTYPES:
-        return text
-    from .habits import dtype_named
-
-    return dtype_named(text)
-
-
-def _parse_op(text: str) -> str:
-    if text in OPS:
-        return text
-    from .habits import op_named
-
-    return op_named(text)
-
-
-SIZE = _Parsed("size", _parse_size)
-SIZES = _Parsed("sizes", lambda text: tuple(_parse_size(word) for word in text.split(",")))
-DTYPE = _Parsed("name", _parse_dtype)
-OP = _Parsed("name", _parse_op)
-DURATION = _Parsed("duration", parse_duration)
-RANKS = _Parsed("ranks", lambda text: tuple(parse_counts(text)))
-NAMES = _Parsed("names", parse_names)
-EXECUTOR_NAMES = _Parsed("names", parse_executors)
-HOSTS = _Parsed("hosts", parse_hosts)
-RATE = _Parsed("rate", parse_rate)
-RATES = _Parsed("rates", parse_rates)
-SHARE = _Parsed("share", parse_share)
-GROUPS = _Parsed("groups", lambda text: text and parse_groups(text))
-BUSBW_LIMITS = _Parsed("size:rate", _limits_parser("busbw"))
-TIME_LIMITS = _Parsed("size:time", _limits_parser("time"))
+SIZE, SIZES, DURATION, SHARE = typed(words.SIZE), typed(words.SIZES), typed(words.DURATION), typed(words.SHARE)
+RANKS, NAMES, GROUPS, RATES = typed(words.RANKS), typed(words.NAMES), typed(words.GROUPS), typed(words.RATES)
+DTYPE, HOSTS, RATE = typed(words.DTYPE), parsed("hosts", parse_hosts), parsed("rate", parse_rate)
 
 
 def _own_algorithms(ctx: click.Context, param: click.Parameter, paths: tuple[str, ...]) -> dict:
@@ -160,6 +115,8 @@ def _set_color(ctx: click.Context, param: click.Parameter, when: str) -> None:
 
 color_option = click.option(
     "--color",
+    cls=PlacedOption,
+    section=Section.RESULTS,
     type=click.Choice(("auto", "always", "never")),
     default="auto",
     show_default=True,

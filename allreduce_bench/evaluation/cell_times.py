@@ -10,7 +10,7 @@ from itertools import compress
 from statistics import fmean
 from typing import Literal, NamedTuple
 
-from ..runs.cell import MOCKUP
+from ..runs.cell import executor_of
 from ..runs.folder import CellKey, RunFolder, key_of
 from ..runs.groups import parse_group_times
 from ..runs.rows import Block, Row
@@ -239,12 +239,12 @@ def competing(rows: Iterable[SummaryRow], arrival: str = NO_ARRIVAL, placement: 
 
     `placement`: where vectors lay; None: in the first of the rows, as `summarise` orders them what is judged.
     """
-    return [row for row in _together(rows, arrival, placement) if row.get("executor") != MOCKUP]
+    return [row for row in _together(rows, arrival, placement) if not executor_of(row).is_mockup]
 
 
 def mockups(rows: Iterable[SummaryRow]) -> list[SummaryRow]:
     """The rows of mock-ups that are measured as those that compete without delays are."""
-    return [row for row in _together(rows, NO_ARRIVAL) if row.get("executor") == MOCKUP]
+    return [row for row in _together(rows, NO_ARRIVAL) if executor_of(row).is_mockup]
 
 
 def _together(rows: Iterable[SummaryRow], arrival: str, placement: str | None = None) -> list[SummaryRow]:

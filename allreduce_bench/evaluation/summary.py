@@ -8,7 +8,7 @@ from ..runs.folder import CellKey, RunFolder, key_of
 from ..runs.plan import Cell, ImportedPlan, Plan
 from ..runs.recorder import write_summary
 from ..runs.rows import Row
-from ..runs.schema import CACHES, FLOOR, FLOORS
+from ..runs.schema import CACHES, FLOORS
 from ..stats import median
 from ..units import algbw, busbw
 from . import cell_times, missing
@@ -68,7 +68,7 @@ def record_summary(
 
 def _planned_cells(plan: Plan):
     for launch in plan.planned_launches()[: len(plan.ranks)]:
-        for cell in _in_order(plan, (cell for cell in plan.cells(launch) if cell.executor != FLOOR)):
+        for cell in _in_order(plan, (cell for cell in plan.cells(launch) if not cell.executor.is_reference)):
             yield launch.ranks, cell
 
 
@@ -90,7 +90,7 @@ def _in_order(plan: Plan, cells: Iterable[Cell]) -> list[Cell]:
         key=lambda cell: (
             cell.count,
             order[cell.algorithm],
-            EXECUTORS.index(cell.executor) if cell.executor in EXECUTORS else -1,
+            EXECUTORS.index(cell.executor) if cell.executor.is_ours else -1,
             CACHES.index(cell.cache),
             plan.group_kinds.index(cell.groups),
             plan.arrivals.index(cell.arrival),

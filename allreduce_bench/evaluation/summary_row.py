@@ -7,7 +7,7 @@ a row.
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, NamedTuple, TypedDict, cast
 
-from ..runs.cell import competitor_name
+from ..runs.cell import competitor_name, executor_of
 from ..runs.plan import Cell
 from ..runs.schema import ALONE, GRADES, KINDS, NO_ARRIVAL, PAGE, UNKNOWN_PLACEMENT, SummaryColumns
 from ..runs.typed_json import NotNegative, one_of
@@ -128,7 +128,7 @@ def time_of(row: SummaryRow) -> float:
 
 def cell_of(row: SummaryRow) -> Cell:
     """The cell that the row sums up."""
-    same = row["algorithm"], row["executor"], row["count"], row["segment"], row["cache"], row["groups"]
+    same = row["algorithm"], executor_of(row), row["count"], row["segment"], row["cache"], row["groups"]
     return Cell(*same, row.get("window"), row.get("arrival") or NO_ARRIVAL, row.get("placement") or UNKNOWN_PLACEMENT)
 
 

@@ -29,7 +29,7 @@ from math import exp, log, sqrt
 from statistics import fmean
 from typing import NamedTuple
 
-from ..runs.cell import IMPORTED, native_beside
+from ..runs.cell import executor_of, native_beside
 from ..runs.schema import EQUAL, FASTEST, SLOWER, UNCLEAR
 from ..stats import LEAST_FOR_INTERVAL, geometric_mean, log_interval
 from .cell_times import MIN_LAUNCHES, tables, ways_of
@@ -228,7 +228,7 @@ def contest_of(rows: Sequence[SummaryRow]) -> Contest | None:
 
 def has_enough_calls(row: SummaryRow) -> bool:
     """Whether its launches have enough calls for a median."""
-    return row["executor"] == IMPORTED or row["repetitions"] >= LEAST_FOR_INTERVAL * row["launches"]
+    return executor_of(row).is_imported or row["repetitions"] >= LEAST_FOR_INTERVAL * row["launches"]
 
 
 def told_pairs(contests: Mapping[int, Contest]) -> dict[Pair, Difference]:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..cli.plan_of_options import refuse_short_timeout
-from ..cli.request import Control
+from ..cli.request import refuse_short_timeout
 from ..cli.sections import examples
 from ..cli.terminal import echo_wrapped, screen
 from ..cli.types import DURATION, HOSTS, OneLineError, errors_in_one_line, given_options, parsed, talk
+from ..runs.control import Control
 from ..runs.start import Start
 from ..units import parse_share
 from .check import kept_health, measured_health

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from ..models.points import TYPES
-from ..runs.cell import IMPORTED, NATIVE
+from ..runs.cell import IMPORTED, NATIVE, Executor
 from ..wings import offered
 from .lines import Log, digest_of, dtype_of, itemsize_of, lines_of, listed, op_of, printable, read_text, shown
 from .row import NOTHING, Asked, Imported, LogError, LogUnread, LogWarning
@@ -204,7 +204,7 @@ def _completed(rows: Sequence[Imported], asked: Asked) -> list[Imported]:
                 raise LogError(f"{row.place}: --{name} {value}, but the log states {in_log}; leave --{name} out")
             if value is not None and in_log is None:
                 more[name] = value
-        if asked.algorithm and row.executor == NATIVE:
+        if asked.algorithm and Executor(row.executor).is_native:
             native = asked.algorithm.split(":")[0] == NATIVE
             more |= {"algorithm": printable(asked.algorithm), "executor": NATIVE if native else IMPORTED}
         completed.append(replace(row, **more) if more else row)

@@ -389,7 +389,7 @@ def rates_to_enter(options: Mapping[str, Any]) -> tuple[float, ...]:
 
 def _refuse_other_hosts(options: Mapping[str, Any], rates: tuple[float, ...]) -> None:
     """Raise LabError where a run is to be continued on other virtual hosts than those that it was measured on."""
-    if options["virtual_hosts"] is None:
+    if options["virtual_rates_bytes_per_s"] is None:
         return
     stored, name = _rates_of_run(options), options["output"]
     if stored is not None and rates != stored:
@@ -406,10 +406,12 @@ def _rates_of_run(options: Mapping[str, Any]) -> tuple[float, ...] | None:
 
 
 def _rates_asked(options: Mapping[str, Any]) -> tuple[float, ...]:
-    if options["virtual_hosts"] is not None:
+    if options["virtual_rates_bytes_per_s"] is not None:
         if given := [name for name in ("hosts", "hostfile") if options[name]]:
             raise LabError(f"--virtual-hosts and --{given[0]} both name hosts; use only one of them")
-        return rates_of_hosts(options["virtual_hosts"], options["link_rate"] or parse_rates(DEFAULT_RATE))
+        return rates_of_hosts(
+            options["virtual_rates_bytes_per_s"], options["link_rate_bytes_per_s"] or parse_rates(DEFAULT_RATE)
+        )
     return _rates_of_run(options) or ()
 
 

@@ -14,10 +14,10 @@ from ..machine.core_load import Glance, glance
 from ..machine.node import hide_secrets
 from ..measuring.command import RankArguments
 from ..measuring.startup import thread_level
+from ..runs.control import Control
 from ..runs.folder import RunFolder
 from ..runs.plan import TIME_USED_UP, Launch, Plan
 from ..runs.recorder import mark_unfinished_cell
-from ..runs.schema import FLOOR
 from ..units import format_time
 from ..watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, WarningFlag
 from ..watching.patience import ANSWER_S
@@ -108,10 +108,8 @@ class SupervisedRun:
     plan: Plan
     launches: Sequence[Launch]  # of the plan, that this process shall see to
     launcher: Launcher
-    timeout_s: float  # without progress
-    within_s: float | None  # for all launches together, from `started`
+    control: Control  # its time is for all launches together, from `started`
     started: float  # seconds since the epoch
-    skip_hung: bool
     show: Callable[[LaunchPosition], ProgressLines]
     warning: WarningFlag  # from then on no launch is started, and the one in progress ends after its cell
     program: Sequence[str] = ()  # that starts a rank; empty: this one, see `find.own_command`
@@ -133,7 +131,7 @@ def drive(run: SupervisedRun, idle_wait: IdleWait | None = None) -> Driven:
     LaunchRefused when the ranks of a launch refuse to begin.
     """
     idle_wait = idle_wait or IdleWait(0.0)
-    pending = run.folder.pending(run.plan, run.skip_hung, run.launches)
+    pending = run.folder.pending(run.plan, run.control.skip_hung, run.launches)
     if pending:
         idle_wait.wait(lambda: run.warning.is_set)
     launches, left_out = _split_by_time(run, pending, _left_s(run, idle_wait))
@@ -176,7 +174,7 @@ def _split_by_time(
     if left_s is None or not launches:
         return launches, []
     rank_counts = {launch.ranks for launch in launches}
-    allreduces = sum(cell.executor != FLOOR for cell in run.plan.cells(launches[0]))
+    allreduces = sum(not cell.executor.is_reference for cell in run.plan.cells(launches[0]))
     round_s = sum(start_s(ranks, run.plan.start) + CELL_S * allreduces for ranks in rank_counts)
     rounds = max(1, int(left_s / round_s))
     return launches[: rounds * len(rank_counts)], launches[rounds * len(rank_counts) :]
@@ -184,7 +182,8 @@ def _split_by_time(
 
 def _left_s(run: SupervisedRun, idle_wait: IdleWait) -> float | None:
     """The rest of `within_s`; None: no limit."""
-    return None if run.within_s is None else run.started + idle_wait.waited_s + run.within_s - time.time()
+    within_s = run.control.within_s
+    return None if within_s is None else run.started + idle_wait.waited_s + within_s - time.time()
 
 
 def _one_of_each(launches: list[Launch]) -> tuple[list[Launch], list[Launch]]:
@@ -207,7 +206,7 @@ class SupervisedLaunch:
         self.local = on_one_node(run.launcher, launch.ranks, run.plan.start, os.environ)
         self.supervisor = Supervisor(
             launch.ranks,
-            run.timeout_s,
+            run.control.timeout_s,
             local=self.local,
             on_message=self._take_message,
             on_trouble=lambda trouble: self.woken.set(),
@@ -251,13 +250,14 @@ class SupervisedLaunch:
         arguments = RankArguments(
             folder=self.run.folder.path,
             launch=self.launch.name,
-            place=f"{position.number}/{position.planned}",
-            started=f"{position.started:.0f}",
+            number=position.number,
+            planned=position.planned,
+            started=position.started,
             thread_level=thread_level(plan.thread_level, ranks_on_same_cores(self.launch.ranks, plan.start)),
-            deadline=None if position.deadline is None else f"{position.deadline:.1f}",
-            skip_hung="yes" if self.run.skip_hung else None,
+            deadline=position.deadline,
+            skip_hung=self.run.control.skip_hung,
         )
-        rank_command = [*(self.run.program or own_command()), "measure", *rank_options(arguments)]
+        rank_command = [*(self.run.program or own_command()), "measure", *arguments.words()]
         return mpirun_command(self.run.launcher, self.launch.ranks, plan.start, rank_command)
 
     def _start(self, command: list[str]) -> subprocess.Popen:
@@ -304,7 +304,7 @@ class SupervisedLaunch:
             self.supervisor.ask_now()  # is the cell only long, or does a rank keep it from ending?
             self.woken.wait(ANSWER_S + 0.5)
         if self.patience.all_over:
-            patience_s = ENDING_S if self.run.warning.is_set else self.run.timeout_s
+            patience_s = ENDING_S if self.run.warning.is_set else self.run.control.timeout_s
             try:
                 process.wait(patience_s)
             except subprocess.TimeoutExpired:
@@ -348,7 +348,7 @@ class SupervisedLaunch:
         is_limited = self.position.deadline is not None and not self.patience.first_to_go
         if self.patience.all_over or self.run.warning.is_set or is_limited:
             return 0
-        return self.run.folder.missing(self.run.plan, self.launch, self.run.skip_hung)
+        return self.run.folder.missing(self.run.plan, self.launch, self.run.control.skip_hung)
 
     def _suspected_interfaces(self) -> str:
         """Advice if several nodes did not finish a single cell: often the MPI waits on an unreachable interface."""
@@ -361,7 +361,7 @@ class SupervisedLaunch:
         facts_of_launch = (self.patience.cell or {}).get("facts")
         if facts_of_launch is None:
             return
-        done = self.run.folder.finished(self.launch, self.run.skip_hung)
+        done = self.run.folder.finished(self.launch, self.run.control.skip_hung)
         for cell in self.run.plan.cells(self.launch):
             if cell.key not in done:
                 facts_of_cell = {**asdict(cell), "nbytes": cell.count * self.run.plan.itemsize}
@@ -369,12 +369,3 @@ class SupervisedLaunch:
                 mark_unfinished_cell(
                     self.run.folder, self.launch, {**facts, "state": "left out", "reason": TIME_USED_UP}
                 )
-
-
-def rank_options(arguments: RankArguments) -> list[str]:
-    """Write what `measuring.command.parse_arguments` reads: `--name value` pairs, then `--` and the run folder."""
-    options = arguments._asdict()
-    folder = options.pop("folder")
-    given = [(name, value) for name, value in options.items() if value is not None]
-    pairs = [word for name, value in given for word in (f"--{name.replace('_', '-')}", value)]
-    return [*pairs, "--", str(folder)]  # the folder's name may begin with a dash

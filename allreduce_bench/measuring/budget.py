@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..runs.plan import Cell, Plan
-from ..runs.schema import FLOOR
 
 MIN_REPETITIONS, MAX_REPETITIONS = 6, 1000  # where neither --iters nor --min-time decides; fewer have no interval
 PRECISE_FROM, PRECISE_FROM_LONG = 20, 6  # valid calls before an interval is believed; of calls too long for so many
@@ -54,7 +53,7 @@ def share(plan: Plan, cell: Cell, cells_left: int, left_s: float | None, now_s: 
 
     At most the plan's time for a cell; a tenth of it for a floor. `now_s` is the reading of a clock.
     """
-    weight = FLOOR_SHARE if cell.executor == FLOOR else 1.0
+    weight = FLOOR_SHARE if cell.executor.is_reference else 1.0
     cell_time_s, min_time_s = weight * plan.cell_time_s, weight * plan.min_time_s
     if left_s is None:
         return Budget(plan.warmups, plan.iters, cell_time_s, min_time_s, None, plan.precision)

@@ -15,10 +15,9 @@ from ..algorithms import is_of_library
 from ..executing import EXECUTORS, NATIVES, Place, Prepared, Unsupported, floor
 from ..executing.memory import Allocate, Memory, filled, memory_of
 from ..executing.places import places_of
-from ..runs.cell import COMPILED, MOCKUP, splitmix64
+from ..runs.cell import COMPILED, splitmix64
 from ..runs.dtypes import is_float
 from ..runs.plan import Cell
-from ..runs.schema import FLOOR
 from ..schedule import Step
 from ..watching.whereabouts import doing
 from . import repeat, same_bits
@@ -41,7 +40,7 @@ def outcome_of(context: Context, cell: Cell, cells_left: int) -> CellOutcome:
     """Measure `cell` if it may run and is proved; `cells_left` all-reduces share the time that is left."""
     if facts_of_skipped := context.comm.bcast(reason_to_skip(context, cell)):
         return CellOutcome(facts_of_skipped)
-    if cell.executor == FLOOR:
+    if cell.executor.is_reference:
         return _outcome_of_floor(context, cell, cells_left)
     try:
         context = context._replace(approach=_approach(context, cell))
@@ -64,7 +63,7 @@ def _outcome_of_all_reduce(
     comm, party, plan = context.comm, context.party.comm, context.plan
     memory = memory_of(cell.placement)
     sendbuf, recvbuf = memory.sendbuf(cell.count, plan.dtype), memory.recvbuf(cell.count, plan.dtype)
-    if cell.executor in COMPILED and (reason := _compiled(context)):
+    if cell.executor.is_compiled and (reason := _compiled(context)):
         return CellOutcome({**facts, "state": "skipped", "reason": reason})
     bind = partial(_bind, cell, steps, party, plan.op, memory.scratch)
     call, unsupported = _bind_or_explain(bind, sendbuf, recvbuf)
@@ -151,7 +150,7 @@ def _approach(context: Context, cell: Cell) -> Approach | None:
 
 def _seed_of_party(context: Context) -> int:
     """Of the inputs of its checks: each group has inputs of its own, so that a leak between them is seen."""
-    return int(splitmix64(context.plan.seed, np.array([context.number]))[0])
+    return int(splitmix64(context.plan.seed, np.array([context.grouping.number]))[0])
 
 
 def _checked_further(context: Context, checks: repeat.Checks, call: Prepared, sendbuf, recvbuf, depth: int) -> dict:
@@ -232,7 +231,7 @@ def _bind(
     cell: Cell, steps, comm: MPI.Comm, op: str, scratch: Allocate, sendbuf: np.ndarray, recvbuf: np.ndarray
 ) -> Prepared:
     """The call of `cell` bound to its buffers. Raises Unsupported."""
-    if cell.executor == MOCKUP:
+    if cell.executor.is_mockup:
         from ..executing.mockups import mockup  # late: few runs have any
 
         return mockup(cell.algorithm, sendbuf, recvbuf, comm, op, scratch)

@@ -19,28 +19,38 @@ class RankArguments(NamedTuple):
 
     folder: Path
     launch: str  # its name
-    place: str  # number/planned, both from 1
-    started: str  # of the run, seconds since the epoch
+    number: int  # of the launch, from 1
+    planned: int  # launches
+    started: float  # of the run, seconds since the epoch
     thread_level: str
-    deadline: str | None = None  # seconds since the epoch
-    skip_hung: str | None = None  # whatever it says
+    deadline: float | None = None  # seconds since the epoch
+    skip_hung: bool = False
+
+    def words(self) -> list[str]:
+        """The command line that `parse_arguments` reads: options, then `--` and the run folder."""
+        launch = ["--launch", self.launch, "--place", f"{self.number}/{self.planned}"]
+        options = [*launch, "--started", f"{self.started:.0f}", "--thread-level", self.thread_level]
+        options += ["--deadline", f"{self.deadline:.1f}"] if self.deadline is not None else []
+        return [*options, *["--skip-hung"] * self.skip_hung, "--", str(self.folder)]  # which may begin with a dash
 
 
 def parse_arguments(words: list[str]) -> RankArguments:
-    """The command line that the launcher was given: `--name value` pairs, then `--` and the run folder.
-
-    Raises ValueError or TypeError for other words.
-    """
+    """The arguments whose `words` these are. Raises ValueError or KeyError for others."""
     *options, _, folder = words
-    names = [name.removeprefix("--").replace("-", "_") for name in options[::2]]
-    return RankArguments(Path(folder), **dict(zip(names, options[1::2], strict=True)))
+    skip_hung = "--skip-hung" in options[-1:]
+    pairs = options[:-1] if skip_hung else options
+    values = dict(zip(pairs[::2], pairs[1::2], strict=True))
+    number, planned = map(int, values["--place"].split("/"))
+    deadline = float(values["--deadline"]) if "--deadline" in values else None
+    started, level = float(values["--started"]), values["--thread-level"]
+    return RankArguments(Path(folder), values["--launch"], number, planned, started, level, deadline, skip_hung)
 
 
 def main() -> None:
     """Measure one planned launch of a run with the ranks that were started."""
     try:
         arguments = parse_arguments(sys.argv[2:])
-    except (ValueError, TypeError):
+    except (ValueError, KeyError):
         print("error: measure is for the ranks that 'allreduce-bench run' starts; use run", file=sys.stderr)
         sys.exit(2)
     end_with_parent(KILL)  # a rank that was stopped would keep any other signal for later
@@ -63,15 +73,14 @@ def _take_part(arguments: RankArguments, warning: WarningFlag, watch: Watch) -> 
     with asked_transport() as answer:
         start_mpi(arguments.thread_level)
     watch.say("started")
-    folder, deadline = RunFolder(arguments.folder), None if arguments.deadline is None else float(arguments.deadline)
-    number, planned = map(int, arguments.place.split("/"))
-    launch = Launch.named(arguments.launch)
+    folder, launch = RunFolder(arguments.folder), Launch.named(arguments.launch)
+    number, planned, started = arguments.number, arguments.planned, arguments.started
     task = Task(
         open_run=lambda: (folder, folder.plan(), launch),
         close_run=lambda *_: None,
         command=os.environ.get(COMMAND_VARIABLE) or " ".join(sys.orig_argv),
-        place=LaunchPosition(number, planned, float(arguments.started), launch.ranks, deadline),
-        skip_hung=bool(arguments.skip_hung),
+        position=LaunchPosition(number, planned, started, launch.ranks, arguments.deadline),
+        skip_hung=arguments.skip_hung,
         transport=answer.words,
         warning=warning,
         watch=watch,

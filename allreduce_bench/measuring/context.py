@@ -12,7 +12,6 @@ from mpi4py import MPI
 from ..algorithms import is_of_library
 from ..runs.cell import competitor_name
 from ..runs.plan import BOUNDED_RANKS, TIME_USED_UP, Cell, Launch, Plan
-from ..runs.schema import FLOOR
 from ..schedule.algorithm import Algorithm, Topology
 from ..units import format_ranges, format_size, format_time
 from .calls import Approach, FurtherColumns, no_columns
@@ -26,6 +25,22 @@ LARGEST_SHARE = 0.25  # of the time that a launch has left: no single cell gets 
 CALLS_AFTER_FIRST = 12  # of a cell at least: checks and what follows them, a warm-up, six repetitions
 SCALES_FROM = 64 * 1024  # bytes: from here on, time grows at least about as size does
 MAX_SEGMENTS = 65536  # of one vector: beyond, the schedule takes longer to prove than the call to run
+
+
+class Grouping(NamedTuple):
+    """The groups of --groups, and this rank among them; without them all ranks all-reduce together."""
+
+    groups: tuple[tuple[int, ...], ...] = ()  # the ranks of each
+    number: int = 0  # of the group that this rank is in
+    layouts: tuple[Topology, ...] = ()  # the declared one of each group
+    ranks: tuple[int, ...] = ()  # within a group: what its ranks are called among all
+
+
+class Node(NamedTuple):
+    """This node, as one of its ranks looks at it for all of them; the others see nothing."""
+
+    facts: dict | None = None  # see `machine.node`
+    since_start: Callable[[], dict] = dict  # see `surroundings`: processor time, and what the node counted
 
 
 class Context(NamedTuple):
@@ -44,16 +59,12 @@ class Context(NamedTuple):
     clock: Clock  # of all ranks
     sync: Sync  # how they enter a call together
     cold_nbytes: int = 0  # what a rank touches between two uses of a buffer, where calls are cold
-    groups: tuple[tuple[int, ...], ...] = ()  # the ranks of each of --groups; none: all ranks all-reduce together
-    number: int = 0  # of the group that this rank is in
-    group: "Context | None" = None  # that group, as if nobody else had been launched; None: there are none
-    ranks: tuple[int, ...] = ()  # of a group: what its ranks are called among all
-    layouts: tuple[Topology, ...] = ()  # the declared one of each group
+    grouping: Grouping = Grouping()
+    group: "Context | None" = None  # that of this rank, as if nobody else had been launched; None: there are none
     crowded: bool = False  # ranks share cores
     further_columns: FurtherColumns = no_columns  # of each call, from the stamps of all ranks
     approach: Approach | None = None  # what ranks do before each call of the cell; None: nothing
-    machine: dict | None = None  # this node; None on all but one of its ranks
-    since_start: Callable[[], dict] = dict  # see `surroundings`: processor time, and what the node counted
+    node: Node = Node()
 
     @property
     def party(self) -> "Context":
@@ -63,12 +74,14 @@ class Context(NamedTuple):
     @property
     def parties(self) -> list[tuple[Sequence[int], Topology]]:
         """The ranks and the declared layout of each party that all-reduces by itself: of each group, or of all."""
-        return list(zip(self.groups, self.layouts)) or [(range(len(self.topology.node_of)), self.topology)]
+        return list(zip(self.grouping.groups, self.grouping.layouts)) or [
+            (range(len(self.topology.node_of)), self.topology)
+        ]
 
     @property
     def within(self) -> str:
         """What goes before words that count the ranks of a group from 0: `within ranks 4-7: `; of all nothing."""
-        return f"within ranks {format_ranges(self.ranks)}: " if self.ranks else ""
+        return f"within ranks {format_ranges(self.grouping.ranks)}: " if self.grouping.ranks else ""
 
 
 def nodes_of(comm) -> Topology:
@@ -102,7 +115,7 @@ def unfit(context: Context, cell: Cell) -> str | None:
         return f"needs {format_size(need)} of buffers a rank, more than half of the {format_size(free)} that are free"
     if cell.segment and cell.count > MAX_SEGMENTS * cell.segment:
         return f"{cell.count // cell.segment} segments are more than {MAX_SEGMENTS}; use a larger --segment"
-    if is_of_library(cell.algorithm) or cell.executor == FLOOR:
+    if is_of_library(cell.algorithm) or cell.executor.is_reference:
         return None
     layouts = dict.fromkeys(layout for _, layout in context.parties)
     return next(filter(None, (context.algorithms[cell.algorithm].unmet(size, layout) for layout in layouts)), None)

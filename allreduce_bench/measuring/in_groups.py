@@ -15,7 +15,7 @@ from ..schedule.algorithm import Topology
 from ..watching.whereabouts import doing, set_group_ranks
 from .calls import CellTimes
 from .cell import CellOutcome, outcome_of
-from .context import Context
+from .context import Context, Grouping
 from .sync import Barrier, Clock, wait_quietly
 
 ASLEEP_S = 0.01  # between two looks of a rank whose group is silent: it shall not disturb the group at work
@@ -38,12 +38,11 @@ def split(context: Context, counters: Counters) -> Context:
         first_calls={},
         clock=Clock(own_comm, shared=real.node_of[own_comm.rank] == real.node_of[0]),
         sync=Barrier(own_comm),  # until that of all ranks is chosen
-        number=number,
-        ranks=ranks,
+        grouping=Grouping(number=number, ranks=ranks),
     )
     layouts = tuple(context.topology.of(ranks) for ranks in groups)
     columns = partial(_times_of_groups, groups) if len(groups) <= MOST_GROUPS else context.further_columns
-    return context._replace(groups=groups, number=number, group=group, layouts=layouts, further_columns=columns)
+    return context._replace(grouping=Grouping(groups, number, layouts), group=group, further_columns=columns)
 
 
 def _times_of_groups(groups: Groups, entry: np.ndarray, exit: np.ndarray) -> dict[str, np.ndarray]:
@@ -55,8 +54,8 @@ def _times_of_groups(groups: Groups, entry: np.ndarray, exit: np.ndarray) -> dic
 
 def alone_for(context: Context) -> list[int | None]:
     """For each group the one that is measured alone in its place, None where none is."""
-    real = [context.real.of(ranks) for ranks in context.groups]
-    return stand_ins(list(zip(context.layouts, real)))
+    real = [context.real.of(ranks) for ranks in context.grouping.groups]
+    return stand_ins(list(zip(context.grouping.layouts, real)))
 
 
 @doing(counts="turn")
@@ -66,22 +65,22 @@ def outcome_alone(context: Context, cell: Cell, cells_left: int) -> CellOutcome:
     outcomes = []
     for turn in soloists:
         outcome = None
-        if context.group is not None and turn == context.number:
+        if context.group is not None and turn == context.grouping.number:
             outcome = outcome_of(context.group, cell, cells_left * len(soloists))
         wait_quietly(context.comm, ASLEEP_S)
-        if outcome is not None and outcome.times is not None and context.comm.rank == context.groups[turn][0]:
+        if outcome is not None and outcome.times is not None and context.comm.rank == context.grouping.groups[turn][0]:
             outcome = outcome._replace(times=_times_among_all_ranks(outcome.times, context, turn))
-        outcomes.append(context.comm.bcast(outcome, context.groups[turn][0]))
+        outcomes.append(context.comm.bcast(outcome, context.grouping.groups[turn][0]))
     return _joined_outcome(outcomes)
 
 
 def _times_among_all_ranks(times: CellTimes, context: Context, turn: int) -> CellTimes:
     """What rank 0 of a group knows of its calls, with ranks and groups numbered among all ranks."""
-    ranks, calls = context.groups[turn], dict(times.calls)
+    ranks, calls = context.grouping.groups[turn], dict(times.calls)
     for name in ("slowest_rank", "last_rank"):
         if name in calls:
             calls[name] = [ranks[rank] for rank in calls[name]]
-    silent: list[float | None] = [None] * len(context.groups)
+    silent: list[float | None] = [None] * len(context.grouping.groups)
     if "time_s" in calls:
         calls["group_times_s"] = [
             format_group_times([*silent[:turn], time_s, *silent[turn + 1 :]]) for time_s in calls["time_s"]

@@ -15,7 +15,7 @@ from ..runs.cell import competitor_name
 from ..runs.folder import CellKey
 from ..runs.plan import Cell
 from ..runs.recorder import Recorder
-from ..runs.schema import ALONE, FLOOR, FLOORS, PLAIN_STAMPS
+from ..runs.schema import ALONE, FLOORS, PLAIN_STAMPS
 from ..units import format_size, format_time
 from ..watching.whereabouts import doing
 from .calls import CellTimes
@@ -59,20 +59,20 @@ def measure_cells(
         comm.allreduce(0)  # the first one of mpi4py makes a communicator, and until then no other thread runs
     cells = context.comm.bcast([cell for cell in context.plan.cells(context.launch) if cell.key not in finished])
     failed: list[bool] = []
-    all_reduces_left = sum(cell.executor != FLOOR for cell in cells)
+    all_reduces_left = sum(not cell.executor.is_reference for cell in cells)
     size_sets: list[list[int]] = []
     for number, cell in enumerate(_in_order(context, cells, size_sets), start=1):
         if context.comm.bcast(listener.is_warned()):
             break
         facts = _facts_before(context, cell)
-        name = FLOORS[cell.algorithm] if cell.executor == FLOOR else competitor_name(cell.algorithm, cell.executor)
+        name = FLOORS[cell.algorithm] if cell.executor.is_reference else competitor_name(cell.algorithm, cell.executor)
         label = f"{name} {format_size(facts['nbytes'])}"
         where = cell.placement if len(context.plan.placement) > 1 else ""
         label += "".join(f" {word}" for word in (cell.groups, cell.arrival, where) if word)
         if recorder is not None:
             listener.begin(label, {**facts, "attempt": recorder.attempt})
         outcome = _outcome(context, cell, all_reduces_left)
-        all_reduces_left -= cell.executor != FLOOR
+        all_reduces_left -= not cell.executor.is_reference
         failed.append(outcome.facts["state"] in ("wrong", "refused"))
         if recorder is not None:
             _record(context, recorder, facts | outcome.facts, outcome.times)

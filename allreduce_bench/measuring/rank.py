@@ -1,4 +1,4 @@
-"""What every rank of one launch does, from MPI's start to its end. A rank that fails ends all of them."""
+"""The story of a launch as its ranks tell it: plan, folder, launch, cells, table. A rank that fails ends all."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ from mpi4py import MPI
 
 from ..algorithms import find_planned
 from ..machine.node import host
-from ..runs.folder import RunFolder
+from ..runs.folder import CellKey, RunFolder
 from ..runs.plan import Launch, Plan
 from ..runs.recorder import Recorder
 from ..runs.rows import RunError
@@ -19,7 +19,7 @@ from ..watching.lifeline import WarningFlag
 from ..watching.progress import LaunchPosition, ProgressLines
 from ..watching.watch import Watch
 from ..watching.whereabouts import doing, step_of
-from .context import nodes_of
+from .context import Context, nodes_of
 from .launch import measure_cells
 from .startup import start_mpi
 from .surroundings import (
@@ -51,7 +51,7 @@ class Task:
     open_run: Callable[[], Opened]
     close_run: Callable[[RunFolder, Plan], object]
     command: str
-    place: LaunchPosition
+    position: LaunchPosition
     skip_hung: bool
     transport: str | None  # as the MPI says; rank 0 only
     warning: WarningFlag  # the launch ends after the cell in progress; what rank 0 has heard counts
@@ -60,18 +60,30 @@ class Task:
 
 
 def take_part(task: Task) -> int:
-    """Measure one launch with all ranks of COMM_WORLD.
+    """Measure one launch with all ranks of COMM_WORLD; the phases are those of `cli.run_from_outside`.
 
     Returns the exit status: 0, 1 after a failed check or when `close_run` names one, 2 where rank 0 could not open the
     run or what the ranks saw before measuring was not what was planned.
     """
     comm, watch = MPI.COMM_WORLD, task.watch
     try:
+        # plan and folder, as rank 0 reads them: cli.run_as_rank, or measuring.command where we started the ranks
         folder, plan, launch = _agreed(comm, lambda: _opened(comm, task.open_run))
         failed = 0
         if launch is not None:
+            # launch: measuring.surroundings, runs.recorder
             watch = watch or _guarded(comm, task, folder, launch)
-            failed = _measure(comm, task, folder, plan, launch, watch)
+            context, recorder, finished = _entered(comm, task, folder, plan, launch)
+
+            # cells: measuring.launch, measuring.cell
+            listener = _ProgressReporter(watch, task)
+            failed = measure_cells(context, recorder, finished, listener)
+            listener.is_warned()  # in the last cell, perhaps
+            end_together(context, recorder)
+            if recorder is not None:
+                recorder.seal()
+
+        # table: cli.end_of_run, where nobody started the ranks who prints it
         missed = task.close_run(folder, plan) if comm.rank == 0 else None
         if watch is not None:
             watch.close()  # before the ranks part: whoever hears nothing more shall not take it for an accident
@@ -150,28 +162,25 @@ def _refuse_to_mix(comm: MPI.Comm, folder: RunFolder, plan: Plan, launch: Launch
                 raise RunError(f"{folder.path}: was measured with {other}, but this is {mpi[key]}; begin a new run")
 
 
-def _measure(comm: MPI.Comm, task: Task, folder: RunFolder, plan: Plan, launch: Launch, watch: Watch) -> int:
-    context = enter(comm, plan, launch, task.place.deadline)
+def _entered(
+    comm: MPI.Comm, task: Task, folder: RunFolder, plan: Plan, launch: Launch
+) -> tuple[Context, Recorder | None, set[CellKey]]:
+    """Where the launch runs; on rank 0 also its recorder, and the cells that are finished. Raises TaskRefused."""
+    context = enter(comm, plan, launch, task.position.deadline)
     if plan.start.ranks_per_node is not None:
         hosts = comm.gather(host())
         _agreed(comm, lambda: refuse_few_nodes(plan, launch, context.real, hosts or ()))
     facts = facts_of(comm, context, task.command, task.transport)
     context = start_together(context, facts, _earlier_sync(comm, folder, plan))
-    recorder, finished = None, set()
-    if facts is not None:
-        finished = folder.finished(launch, task.skip_hung)
-        recorder = Recorder(folder, launch.name, facts)
-        for finding in facts["findings"]:
-            is_warning, is_of_sync = finding["level"] != "info", finding["code"] == "sync"
-            if (is_warning or is_of_sync) and (launch.number == 1 or (is_warning and is_of_sync)):
-                recorder.warn(finding)
-    listener = _ProgressReporter(watch, task)
-    failed = measure_cells(context, recorder, finished, listener)
-    listener.is_warned()  # in the last cell, perhaps
-    end_together(context, recorder)
-    if recorder is not None:
-        recorder.seal()
-    return failed
+    if facts is None:
+        return context, None, set()
+    finished = folder.finished(launch, task.skip_hung)
+    recorder = Recorder(folder, launch.name, facts)
+    for finding in facts["findings"]:
+        is_warning, is_of_sync = finding["level"] != "info", finding["code"] == "sync"
+        if (is_warning or is_of_sync) and (launch.number == 1 or (is_warning and is_of_sync)):
+            recorder.warn(finding)
+    return context, recorder, finished
 
 
 def _earlier_sync(comm: MPI.Comm, folder: RunFolder, plan: Plan) -> EarlierSync | None:
@@ -187,7 +196,7 @@ class _ProgressReporter:
     """Tells the monitor how far rank 0 is; where no monitor is connected, prints lines to stderr."""
 
     def __init__(self, watch: Watch, task: Task):
-        self.watch, self.lines = watch, ProgressLines(task.place)
+        self.watch, self.lines = watch, ProgressLines(task.position)
         self.is_monitored, self.warning = task.watch is not None, task.warning
 
     def is_warned(self) -> bool:

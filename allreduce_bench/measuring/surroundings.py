@@ -24,7 +24,7 @@ from ..schedule.algorithm import Topology
 from ..units import format_ranges
 from ..watching.lifeline import STAGE_VARIABLE, SWITCHES_VARIABLE
 from ..watching.whereabouts import doing
-from .context import Context, nodes_of
+from .context import Context, Node, nodes_of
 from .startup import STARTUP, slowest
 from .sync import Barrier, Clock, EarlierSync, choose, make
 
@@ -59,8 +59,7 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
         clock=Clock(own_comm, shared=real.node_of[comm.rank] == real.node_of[0]),
         sync=Barrier(own_comm),  # until another is chosen
         cold_nbytes=0 if plan.caches == ("warm",) else _cold_region(comm, real),
-        machine=machine,
-        since_start=_watched(comm, real),
+        node=Node(machine, _watched(comm, real)),
     )
     if not plan.groups:
         return context
@@ -86,7 +85,7 @@ def _cold_findings() -> list[dict]:
 def facts_of(comm: MPI.Comm, context: Context, command: str, transport: str | None) -> dict | None:
     """What the launch's JSON file keeps; on all but rank 0 None."""
     real = context.real
-    machines, virtual_rates = comm.gather(context.machine), context.plan.start.virtual_rates_bytes_per_s
+    machines, virtual_rates = comm.gather(context.node.facts), context.plan.start.virtual_rates_bytes_per_s
     hosts_and_cpus = comm.gather((node.host(), node.affinity()))
     phases = comm.gather(STARTUP.phases)
     if machines is None or hosts_and_cpus is None or phases is None:
@@ -142,11 +141,11 @@ def _switches_of_hosts(hosts: Sequence[str]) -> dict[str, str]:
 
 
 def _facts_of_groups(context: Context) -> dict:
-    if not context.groups:
+    if not context.grouping.groups:
         return {}
     from .in_groups import alone_for  # late: few runs have groups
 
-    return {"groups": {"ranks": context.groups, "alone": alone_for(context)}}
+    return {"groups": {"ranks": context.grouping.groups, "alone": alone_for(context)}}
 
 
 def noise_of(comm: MPI.Comm) -> dict | None:
@@ -228,7 +227,7 @@ def _is_crowded(context: Context, facts: dict) -> bool:
 def end_together(context: Context, recorder: Recorder | None) -> None:
     """Compare the clocks for the last time; keep how far they went apart, and what the nodes did. All ranks must."""
     context.clock.compare()
-    counted = context.comm.gather(context.since_start())
+    counted = context.comm.gather(context.node.since_start())
     if recorder is not None and counted is not None:
         _keep_counted(context, recorder, counted)
     clock_facts = context.clock.facts()

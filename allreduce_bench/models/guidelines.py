@@ -30,7 +30,7 @@ from ..evaluation.cell_times import competing, mockups
 from ..evaluation.grade import GOOD, MOST_FACTOR, NOT_RELIABLE
 from ..evaluation.spread import Difference, differences, factor_of, launch_ratios, significant
 from ..evaluation.summary_row import SummaryRow, competitor_of, time_of
-from ..runs.cell import COMPILED, MOCKUP, MOCKUPS, NATIVE, NATIVES
+from ..runs.cell import MOCKUPS, NATIVE, NATIVES, executor_of
 from ..units import format_size, format_time, in_ranks, three_digits
 from .listing import cache_label
 
@@ -84,7 +84,7 @@ def comparisons(rows: Sequence[SummaryRow]) -> list[NativeComparison]:
     """Every comparison that a guideline asks of the trusted rows of one run."""
     pairs: list[Pair] = []
     for alike in called_alike(rows):
-        mockups = {(row["algorithm"], row["nbytes"]): row for row in alike if row["executor"] == MOCKUP}
+        mockups = {(row["algorithm"], row["nbytes"]): row for row in alike if executor_of(row).is_mockup}
         for own_rows in of_library(alike):
             pairs += [*_against_mockups(own_rows, mockups), *_against_itself(own_rows)]
     return told(pairs)
@@ -133,7 +133,7 @@ def rival_comparisons(rows: Sequence[SummaryRow]) -> list[NativeComparison]:
         for rival in alike
         if rival["nbytes"] == row["nbytes"]
         and competitor_of(rival) != competitor_of(row)
-        and rival["executor"] != MOCKUP
+        and not executor_of(rival).is_mockup
     ]
     return told(pairs)
 
@@ -148,8 +148,8 @@ def called_alike(rows: Sequence[SummaryRow]) -> Iterator[list[SummaryRow]]:
     trusted.sort(key=lambda row: (row["ranks"], row["cache"], row["nbytes"]))
     for _, group in groupby(trusted, lambda row: (row["ranks"], row["cache"])):
         of_group = list(group)
-        yield [row for row in of_group if row["executor"] not in COMPILED]
-        yield [row for row in of_group if row["executor"] in COMPILED]
+        yield [row for row in of_group if not executor_of(row).is_compiled]
+        yield [row for row in of_group if executor_of(row).is_compiled]
 
 
 def of_library(rows: Sequence[SummaryRow]) -> list[list[SummaryRow]]:
@@ -160,7 +160,7 @@ def of_library(rows: Sequence[SummaryRow]) -> list[list[SummaryRow]]:
 
 def is_native(row: SummaryRow) -> bool:
     """Whether it is an all-reduce of the library, called from Python or compiled."""
-    return row["executor"] == NATIVE or competitor_of(row) == NATIVES[1]
+    return executor_of(row).is_native or competitor_of(row) == NATIVES[1]
 
 
 def told(pairs: Sequence[Pair]) -> list[NativeComparison]:

@@ -24,7 +24,7 @@ import pandas as pd
 from ..algorithms import builtin
 from ..evaluation.cell_times import competing
 from ..evaluation.summary_row import SummaryRow, time_of
-from ..runs.cell import COMPILED, NATIVE
+from ..runs.cell import COMPILED, NATIVE, executor_of
 from ..stats import median
 from ..units import format_size, in_ranks
 from .known_algorithms import known_as
@@ -83,7 +83,7 @@ def resemblances_of(rows: Sequence[SummaryRow]) -> list[Resemblance]:
     timed = [row for row in timed if not row.get("launch_states")]
     cache = preferred_cache({row["cache"] for row in timed})
     timed = [row for row in timed if row["cache"] == cache]
-    called = NATIVE if any(row["executor"] == NATIVE for row in timed) else COMPILED[0]
+    called = NATIVE if any(executor_of(row).is_native for row in timed) else COMPILED[0]
     native = {(row["ranks"], row["nbytes"]): row for row in timed if _is_called(row, called)}
     candidates = _candidates(timed)
     ranks = sorted({p for p, _ in native})
@@ -105,7 +105,7 @@ def _candidates(timed: Sequence[SummaryRow]) -> dict[str, list[SummaryRow]]:
     """Our name of each algorithm that was measured beside native -> its rows."""
     rows_of: dict[str, list[SummaryRow]] = {}
     for row in timed:
-        name = known_as(str(row["algorithm"]), builtin()) if row["executor"] != NATIVE else None
+        name = known_as(str(row["algorithm"]), builtin()) if not executor_of(row).is_native else None
         if name:
             rows = rows_of.setdefault(name, [row])
             if rows[0] is not row and rows[0]["executor"] == row["executor"]:  # of several executors one will do

@@ -5,24 +5,71 @@ says them: at pages, where numpy puts them, or a number of bytes apart.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..machine import PAGE_NBYTES
-from .schema import NUMPY, PAGE
+from .schema import FLOOR, NUMPY, PAGE
 from .typed_json import Natural, NotNegative, Positive
 
+
+class Executor(str):
+    """What runs a cell, by the text that files have, and which kind of it that is."""
+
+    __slots__ = ()
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it runs the steps of an algorithm; a compiled one also calls the library's own all-reduce."""
+        return self in EXECUTORS
+
+    @property
+    def is_pipelined(self) -> bool:
+        """Whether it cuts steps, and posts messages ahead."""
+        return self in PIPELINED
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether it calls MPI without the interpreter."""
+        return self in COMPILED
+
+    @property
+    def is_native(self) -> bool:
+        """Whether it is the library's own all-reduce, called from Python."""
+        return self == NATIVE
+
+    @property
+    def is_mockup(self) -> bool:
+        """Whether it calls other operations of the library that together are an all-reduce."""
+        return self == MOCKUP
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether it measures a reference time, beside the all-reduces, and is none."""
+        return self == FLOOR
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether another program measured an algorithm of its own."""
+        return self == IMPORTED
+
+
+def executor_of(row: Mapping[str, Any]) -> Executor:
+    """The executor of a row, a mark or a point; empty where it says none."""
+    return Executor(row.get("executor") or "")
+
+
 # executors and algorithms
-EXECUTORS = ("sendrecv", "pipelined", "compiled", "compiled-pipelined")  # of the same steps; the first is the default
-PIPELINED = ("pipelined", "compiled-pipelined")  # those that cut steps, and post messages ahead
-COMPILED = ("compiled", "compiled-pipelined")  # those that call MPI without the interpreter
+EXECUTORS = tuple(map(Executor, ("sendrecv", "pipelined", "compiled", "compiled-pipelined")))  # the first: the default
+PIPELINED = EXECUTORS[1::2]  # those that cut steps, and post messages ahead
+COMPILED = EXECUTORS[2:]  # those that call MPI without the interpreter
+IMPORTED = Executor("imported")  # another program ran an algorithm of its own; a repetition is a mean of many calls
 NATIVE = "native"  # the library's own all-reduce, and the executor that calls it from Python
-IMPORTED = "imported"  # the executor of an algorithm of another program, whose times are means of many calls
 NATIVES = (NATIVE, f"{NATIVE} {COMPILED[0]}")  # as competitors: called from Python, and compiled
-MOCKUP = "mockup"  # the executor of what a library's other operations make of an all-reduce; it calls from Python:
+MOCKUP = Executor("mockup")  # calls other operations of the library from Python, which make an all-reduce:
 MOCKUPS = {  # algorithm -> the MPI functions, in order
     "native:reduce+bcast": ("MPI_Reduce", "MPI_Bcast"),
     "native:reduce_scatter_block+allgather": ("MPI_Reduce_scatter_block", "MPI_Allgather"),
@@ -41,7 +88,7 @@ class Cell:
     """What is measured within a launch; the launch adds the ranks and the nodes."""
 
     algorithm: str
-    executor: str
+    executor: Executor
     count: int
     segment: int | None  # elements: of a pipelined algorithm, or at which steps are cut; None: whole messages
     cache: str = "warm"  # or cold
@@ -49,6 +96,9 @@ class Cell:
     window: int | None = None  # messages posted ahead; None: the executor has no window
     arrival: str = ""  # the pattern by which ranks enter late; empty: nobody is delayed
     placement: str = PAGE  # where its vectors lie
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "executor", Executor(self.executor))
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -62,7 +112,7 @@ class Cell:
         """The cell whose `key` this is."""
         algorithm, executor, count, *numbers, cache, groups, arrival, placement = key
         segment, window = (int(text) if text else None for text in numbers)
-        return cls(algorithm, executor, int(count), segment, cache, groups, window, arrival, placement)
+        return cls(algorithm, Executor(executor), int(count), segment, cache, groups, window, arrival, placement)
 
 
 class Launch(NamedTuple):
@@ -117,7 +167,7 @@ def parts_of(competitor: str) -> tuple[str, str]:
 
 def native_beside(executor: str | None) -> str:
     """The native that is called like `executor`, from Python or compiled: what a speed-up of it is held against."""
-    return NATIVES[executor in COMPILED]
+    return NATIVES[Executor(executor or "").is_compiled]
 
 
 def parse_placements(text: str) -> tuple[str, ...]:

@@ -1,8 +1,9 @@
-"""The types of elements: their size, and what to know before measuring with them. Standard library only."""
+"""The types of elements, their size, what to know before measuring with them; the operations. Standard library only."""
 
 from importlib import import_module
 
 DTYPES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8, "int32": 4, "int64": 8}  # bytes of an element
+OPS = ("sum", "avg", "prod", "max", "min")
 PRECISION = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}  # significant bits, the hidden one included
 PACKAGE_OF = {"bfloat16": "ml_dtypes"}  # what teaches numpy the types that it does not have
 # How many ranks' sums stay exact in any order, with the vectors of `measuring.vectors`; avg: 16 bits hold p up to here.

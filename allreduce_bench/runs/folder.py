@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -162,6 +163,14 @@ class RunFolder:
         """
         self.open()
         return self._counted(self.kept())
+
+    def to_continue(self, only: str = "") -> str:
+        """`to continue: ...`, the command that measures the missing cells, with or without mpirun or srun.
+
+        `only`: of the launches that --only chose.
+        """
+        chosen = f" --only {shlex.quote(only)}" if only else ""
+        return f"to continue: allreduce-bench run --resume -o {shlex.quote(str(self.path))}{chosen}"
 
     def _counted(self, kept: "list[Attempt]") -> list[Row]:
         """What `marks` returns of these attempts. Raises RunError."""

@@ -9,12 +9,13 @@ from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
 
+from .cell import executor_of
 from .files import read_kept
 from .folder import RunFolder, key_of
 from .kept import read_json
 from .plan import ImportedPlan, Plan
 from .rows import RunError, read_rows
-from .schema import CELLS, FLOOR, names
+from .schema import CELLS, names
 
 SAME_KIND, SHARED = ("dtype", "op", "cache", "groups"), ("algorithms", "sizes", "ranks")  # fields of plans
 COPIED_S = 60.0  # within which a copy or a checkout has written all files of a run, in any order
@@ -135,8 +136,14 @@ def _of_marks(run: KeptRun) -> Progress:
     """As the completion marks have it. Raises RunError."""
     if run.plan is None:
         raise RunError(f"{run.folder.path}: damaged")
-    planned = sum(cell.executor != FLOOR for launch in run.plan.planned_launches() for cell in run.plan.cells(launch))
+    planned = sum(
+        not cell.executor.is_reference for launch in run.plan.planned_launches() for cell in run.plan.cells(launch)
+    )
     paths = [path for path in run.folder.launches.glob("*.cells.csv") if path.is_file()]
     marks = [mark for path in paths for mark in read_rows(path, names(CELLS))]
-    done = {(mark["launch"], key_of(mark)) for mark in marks if mark["state"] == "done" and mark["executor"] != FLOOR}
+    done = {
+        (mark["launch"], key_of(mark))
+        for mark in marks
+        if mark["state"] == "done" and not executor_of(mark).is_reference
+    }
     return Progress(len(done), planned or len(done))

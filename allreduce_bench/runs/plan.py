@@ -17,6 +17,7 @@ two_tree 63 % of its own limit with 128 KiB, 97 % with 16 KiB.
 
 from dataclasses import asdict, dataclass, field
 from math import inf, log, sqrt
+from pathlib import Path
 from typing import Annotated
 from zlib import crc32
 
@@ -33,13 +34,15 @@ from .cell import (
     Cell,
     Cut,
     CutPrices,
+    Executor,
     Launch,
     competitor_name,
     parse_placements,
     refuse_odd_differences,
     splitmix64,
 )
-from .dtypes import DTYPES, MOST_RANKS, is_float
+from .dtypes import DTYPES, MOST_RANKS, OPS, is_float
+from .option import Section, Whole, earlier_values, meant, option
 from .schema import (
     ALONE,
     CACHES,
@@ -56,22 +59,34 @@ from .schema import (
 )
 from .start import Start
 from .typed_json import JsonError, Natural, NotNegative, Positive, at_least, not_empty, one_of, read_as
+from .words import (
+    ARRIVALS,
+    DTYPE,
+    DURATION,
+    EXECUTOR_NAMES,
+    GROUPS,
+    LATE_BY,
+    NAMES,
+    OP,
+    PHASE,
+    PLACEMENTS,
+    RANKS,
+    RATES,
+    SHARE,
+    SIZE,
+    SIZES,
+    SLOWDOWN,
+)
 
 # choices
 DEFAULT_SEGMENT_NBYTES = 128 * 1024  # of pipelined algorithms
 DEFAULT_WINDOW = 4  # messages
 BOUNDED_RANKS = 64  # beyond, algorithms whose cost grows with p times n run only when they are named
 INPUTS = ("changing", "same")  # of consecutive calls
-OPS = ("sum", "avg", "prod", "max", "min")
+LEVELS = ("auto", "single", "funneled", "serialized", "multiple")  # of MPI's threads
 LARGEST_SEED = 2**31
 MOST_PLANNED_RANKS, MOST_LAUNCHES = 10_000_000, 1_000_000
 MAX_SIZES = 1000  # of a geometric sweep
-LATER_FIELDS = {  # plans may lack them
-    **{"executors": [EXECUTORS[0]], "window": None, "cuts": [], "cut_prices": None},
-    **{"compute_s": 0.0, "work": "spin", "inject_slowdown": []},
-    **{"arrival": [], "arrival_digests": [], "late_by": "1x"},
-    **{"placement": [UNKNOWN_PLACEMENT], "inputs": "same"},
-}
 TIME_USED_UP = "the time of --within was used up"  # the reason of a cell that had no time left
 
 
@@ -98,46 +113,393 @@ def random_seed() -> int:
 class Plan:
     """Every choice that decides what is measured; times in seconds, sizes in bytes."""
 
-    algorithms: tuple[str, ...]
-    sizes: Annotated[tuple[Natural, ...], not_empty]
-    ranks: Annotated[tuple[Annotated[int, at_least(1, MOST_PLANNED_RANKS)], ...], not_empty]
-    launches: Annotated[int, at_least(1, MOST_LAUNCHES)] = 5
-    seed: Natural = field(default_factory=random_seed)
-    files: tuple[str, ...] = ()  # users' own algorithm files, absolute paths
-    file_digests: tuple[str, ...] = ()  # what they were
-    segmented: tuple[str, ...] = ()  # those of the algorithms that cut their vectors into segments
-    bounded: tuple[str, ...] = ()  # those of the algorithms that nobody named: they stop at BOUNDED_RANKS
-    segment_nbytes: Positive = DEFAULT_SEGMENT_NBYTES
-    dtype: str = "float32"
-    op: str = "sum"
-    iters: Positive | None = None
-    warmups: Natural = 3
-    precision: NotNegative = 0.03  # of a median, at which a cell stops; a share
-    cell_time_s: NotNegative = 0.5
-    min_time_s: NotNegative = 0.0
-    pretend_ranks_per_node: Positive | None = None
-    thread_level: str = "auto"
-    sync: Annotated[str, one_of("auto", *SYNCS, *FORMER_SYNCS)] = "auto"
-    record: Annotated[str, one_of("summary", "all")] = "summary"
-    back_to_back: Natural = 0  # calls of a loop without a common start; 0: none
-    cache: Annotated[str, one_of(*CACHES, "both")] = "warm"
-    placement: Annotated[tuple[str, ...], not_empty] = (PAGE,)  # where vectors lie; the first is what is judged
-    inputs: Annotated[str, one_of(*INPUTS)] = INPUTS[0]  # of consecutive calls
-    floors: bool = True
-    check: Annotated[str, one_of("exact", "bits")] = "exact"
-    groups: str = ""  # as parsed by `groups`; empty: none
-    compute_s: NotNegative = 0.0  # a phase of work before each call; 0: none
-    work: Annotated[str, one_of(*WORKS)] = WORKS[0]  # what it does
-    inject_slowdown: tuple[str, ...] = ()  # as parsed by `injected`, like the next
-    arrival: tuple[str, ...] = ()  # patterns by which ranks enter late, and absolute paths of traces, beside none
-    arrival_digests: tuple[str, ...] = ()  # of the traces
-    late_by: str = "1x"
-    link_rate_bytes_per_s: Annotated[float, at_least(1)] | None = None  # of a node's link, as the user says; else None
-    start: Start = field(default_factory=Start)
-    executors: Annotated[tuple[str, ...], not_empty] = (EXECUTORS[0],)
-    window: Positive | None = None  # messages posted ahead by pipelined executors; None: none of them is planned
-    cuts: tuple[Cut, ...] = ()  # of pipelined executors; where there is none, messages go whole
-    cut_prices: CutPrices | None = None  # None: nothing was chosen by prices
+    algorithms: tuple[str, ...] = field(
+        metadata=option(
+            "-a",
+            "--algorithms",
+            section=Section.MEASURED,
+            help="Names, native, or paths of your own files [default: native and all]; guidelines: native and what the "
+            "library's other operations make of an all-reduce, to hold it against them.",
+            meaning="names of the algorithms; native is the library's MPI_Allreduce",
+            of=NAMES,
+            after="ranks",
+        )
+    )
+    sizes: Annotated[tuple[Natural, ...], not_empty] = field(
+        metadata=option(
+            "--sizes",
+            section=Section.MEASURED,
+            help="Sizes in bytes, e.g. 8,4K,16M; instead of -b, -e and -f.",
+            meaning="lengths of the vectors; unit: bytes",
+            of=SIZES,
+            after="algorithms",
+        )
+    )
+    ranks: Annotated[tuple[Annotated[int, at_least(1, MOST_PLANNED_RANKS)], ...], not_empty] = field(
+        metadata=option(
+            "-n",
+            "-np",
+            "--ranks",
+            section=Section.MEASURED,
+            help="Ranks to start, e.g. 4, 2,4,8 or 1-8 [default: the cores, at least 2].",
+            meaning="numbers of ranks",
+            of=RANKS,
+            too_late="mpirun or srun sets the number of ranks; leave it out",
+        )
+    )
+    launches: Annotated[int, at_least(1, MOST_LAUNCHES)] = field(
+        default=5,
+        metadata=option(
+            "--launches",
+            section=Section.REPEATED,
+            help="Fresh mpiruns per rank count.",
+            meaning="launches of each number of ranks; of an imported run the most of one",
+            of=Whole(1),
+            always=True,
+        ),
+    )
+    seed: Natural = field(
+        default_factory=random_seed,
+        metadata=option(
+            "--seed",
+            section=Section.REPEATED,
+            help="Seed of the order of cells [default: random, stored].",
+            meaning="decides the order of the cells and the random vectors",
+            of=Whole(0, LARGEST_SEED),
+            after="min_time_s",
+        ),
+    )
+    files: tuple[str, ...] = field(default=(), metadata=meant("absolute paths of own algorithm files"))
+    file_digests: tuple[str, ...] = field(
+        default=(), metadata=meant("CRC-32 of each of these files when the run was planned; eight hexadecimal digits")
+    )
+    segmented: tuple[str, ...] = field(
+        default=(), metadata=meant("those of the algorithms that cut vectors into segments")
+    )
+    bounded: tuple[str, ...] = field(
+        default=(), metadata=meant("those of the algorithms that nobody named: they stop at 64 ranks")
+    )
+    segment_nbytes: Positive = field(
+        default=DEFAULT_SEGMENT_NBYTES,
+        metadata=option(
+            "--segment",
+            section=Section.MEASURED,
+            help=f"Segment of pipelined algorithms, e.g. 64K [default: {DEFAULT_SEGMENT_NBYTES >> 10}K]; with a "
+            "pipelined "
+            "executor also the length at which it cuts the steps [default: chosen from alpha, beta and gamma].",
+            meaning="length of a segment of pipelined algorithms; unit: bytes",
+            of=SIZE,
+            after="op",
+            always=True,
+        ),
+    )
+    dtype: str = field(
+        default="float32",
+        metadata=option(
+            "-d",
+            "--dtype",
+            section=Section.MEASURED,
+            help=f"Element type: {', '.join(DTYPES)}.",
+            meaning="type of an element, such as float32; empty: a log does not say",
+            of=DTYPE,
+            always=True,
+        ),
+    )
+    op: str = field(
+        default="sum",
+        metadata=option(
+            "--op",
+            section=Section.MEASURED,
+            help=f"Operation: {', '.join(OPS)}.",
+            meaning=f"reduction: {', '.join(OPS)}; empty: a log does not say",
+            of=OP,
+            always=True,
+        ),
+    )
+    iters: Positive | None = field(
+        default=None,
+        metadata=option(
+            "--iters",
+            section=Section.REPEATED,
+            help="Timed calls per cell and launch [default: until --precision or --cell-time; at most 1000].",
+            meaning="timed calls of a cell in a launch; null: until precision or time stop it",
+        ),
+    )
+    warmups: Natural = field(
+        default=3,
+        metadata=option(
+            "-w",
+            "--warmups",
+            section=Section.REPEATED,
+            help="Untimed calls before the timed calls.",
+            meaning="calls before the timed ones",
+            after="precision",
+            always=True,
+        ),
+    )
+    precision: NotNegative = field(
+        default=0.03,
+        metadata=option(
+            "--precision",
+            section=Section.REPEATED,
+            help="A cell stops when the 95 % interval of its median is within this share of it.",
+            meaning="share of the median at which a cell stops",
+            of=SHARE,
+            always=True,
+        ),
+    )
+    cell_time_s: NotNegative = field(
+        default=0.5,
+        metadata=option(
+            "--cell-time",
+            section=Section.REPEATED,
+            help="A cell stops after this time at the latest, e.g. 2s; not with --iters.",
+            meaning="most time of the timed calls of a cell in a launch; unit: s",
+            of=DURATION,
+            always=True,
+        ),
+    )
+    min_time_s: NotNegative = field(
+        default=0.0,
+        metadata=option(
+            "--min-time",
+            section=Section.REPEATED,
+            help="Repeat each cell at least for this time.",
+            meaning="least time of them; unit: s",
+            of=DURATION,
+        ),
+    )
+    pretend_ranks_per_node: Positive | None = field(
+        default=None,
+        metadata=option(
+            "--pretend-ranks-per-node",
+            section=Section.MEASURED,
+            help="Try algorithms for several nodes on one node: declare nodes of N ranks; rows are marked.",
+            meaning="declared ranks of a node; null: nodes are as MPI says",
+            after="cut_prices",
+        ),
+    )
+    thread_level: str = field(
+        default="auto",
+        metadata=option(
+            "--thread-level",
+            section=Section.STARTED,
+            help="MPI thread level.",
+            meaning="as asked for: auto, or an MPI thread level",
+            of=LEVELS,
+            after="stage",
+            always=True,
+        ),
+    )
+    sync: Annotated[str, one_of("auto", *SYNCS, *FORMER_SYNCS)] = field(
+        default="auto",
+        metadata=option(
+            "--sync",
+            section=Section.DEFINED,
+            help="How ranks enter a call together; auto: round_time if it is usable, else barrier.",
+            meaning="how ranks enter a call together, as asked for",
+            of=("auto", *SYNCS),
+        ),
+    )
+    record: Annotated[str, one_of("summary", "all")] = field(
+        default="summary",
+        metadata=option(
+            "--record",
+            section=Section.DEFINED,
+            help="Data kept of each call: its summary, or also entry and exit of every rank.",
+            meaning="all: entry and exit of every call are kept in launches/*.stamps",
+        ),
+    )
+    back_to_back: Natural = field(
+        default=0,
+        metadata=option(
+            "--back-to-back",
+            section=Section.DEFINED,
+            help="Also time a loop of N calls without a common start, as nccl-tests do.",
+            meaning="calls of a loop without a common start; 0: none",
+        ),
+    )
+    cache: Annotated[str, one_of(*CACHES, "both")] = field(
+        default="warm",
+        metadata=option(
+            "--cache",
+            section=Section.DEFINED,
+            help="warm: the same buffers in every call; cold: other buffers in every call; both: each cell both ways.",
+            meaning="state of the cache before a call",
+        ),
+    )
+    placement: Annotated[tuple[str, ...], not_empty] = field(
+        default=(PAGE,),
+        metadata=option(
+            "--placement",
+            section=Section.DEFINED,
+            help="Where vectors lie, one way or a list: page, at pages and staggered; numpy, where numpy puts them, as "
+            "most programs do; a number, so many bytes apart modulo 4096. The first is judged, the others beside it.",
+            meaning="where vectors lie, each cell in each way: page, numpy, or bytes between them; empty: unknown",
+            of=PLACEMENTS,
+            metavar="page|numpy|DELTA,...",
+            after="inputs",
+            earlier=[UNKNOWN_PLACEMENT],
+        ),
+    )
+    inputs: Annotated[str, one_of(*INPUTS)] = field(
+        default=INPUTS[0],
+        metadata=option(
+            "--inputs",
+            section=Section.DEFINED,
+            help="changing: lines of the input change between calls, and results are looked at there, so that no call "
+            "is "
+            "left out or remembered; same: consecutive calls have the same input, as with OSU, IMB and nccl-tests.",
+            meaning="changing: lines of the inputs change between calls; same: consecutive calls have the same input",
+            after="cache",
+            earlier="same",
+        ),
+    )
+    floors: bool = field(
+        default=True,
+        metadata=option(
+            "--reference-times/--no-reference-times",
+            section=Section.DEFINED,
+            help="Also measure an empty call, a local copy and a local reduction.",
+            meaning="whether null, copy and reduce are measured beside the all-reduces",
+        ),
+    )
+    check: Annotated[str, one_of("exact", "bits")] = field(
+        default="exact",
+        metadata=option(
+            "--check",
+            section=Section.DEFINED,
+            help="bits: also compare bits over calls, launches and algorithms, and with the exact sum.",
+            meaning="bits: calls are compared bit by bit with each other, too",
+        ),
+    )
+    groups: str = field(
+        default="",
+        metadata=option(
+            "--groups",
+            section=Section.DEFINED,
+            help="All-reduce in groups at the same time, and in one alone: 2 (halves), mod:8, div:8 (consecutive "
+            "ranks).",
+            meaning="groups that all-reduce at the same time: 2, div:8, mod:8; empty: none",
+            of=GROUPS,
+            metavar="N",
+        ),
+    )
+    compute_s: NotNegative = field(
+        default=0.0,
+        metadata=option(
+            "--compute",
+            section=Section.BEFORE_A_CALL,
+            help="A phase of work before each call, e.g. 10ms; its end on each rank shows which rank is late "
+            "[default: none].",
+            meaning="phase of work before each call; 0: none; unit: s",
+            of=PHASE,
+            earlier=0.0,
+        ),
+    )
+    work: Annotated[str, one_of(*WORKS)] = field(
+        default=WORKS[0],
+        metadata=option(
+            "--work",
+            section=Section.BEFORE_A_CALL,
+            help="Work of --compute; spin: as many operations on each rank as take that time on the median rank; "
+            "sleep: no work, for ranks that share cores.",
+            meaning="spin: as many operations on each rank as take that time on the median rank; sleep: none",
+            earlier="spin",
+        ),
+    )
+    inject_slowdown: tuple[str, ...] = field(
+        default=(),
+        metadata=option(
+            "--inject-slowdown",
+            section=Section.BEFORE_A_CALL,
+            help="Make the work of a rank longer, to rehearse, e.g. 5:12%; may be repeated.",
+            meaning="ranks whose phase of work takes longer, and by how much: 5:12%",
+            of=SLOWDOWN,
+            repeated=True,
+            earlier=[],
+        ),
+    )
+    arrival: tuple[str, ...] = field(
+        default=(),
+        metadata=option(
+            "--arrival",
+            section=Section.BEFORE_A_CALL,
+            help="Also measure with ranks that enter late: a list of one-late, ramp, random, half-late, or a trace "
+            "FILE.csv [default: none].",
+            meaning="patterns by which ranks enter calls late, and absolute paths of traces; each cell is also "
+            "measured without",
+            of=ARRIVALS,
+            earlier=[],
+        ),
+    )
+    arrival_digests: tuple[str, ...] = field(
+        default=(), metadata=meant("SHA-256 of each of these traces when the run was planned", earlier=[])
+    )
+    late_by: str = field(
+        default="1x",
+        metadata=option(
+            "--late-by",
+            section=Section.BEFORE_A_CALL,
+            help="Largest delay of --arrival: a time, e.g. 1ms, or a factor of the median time of the library's own "
+            "all-reduce of that size.",
+            meaning="how late: such as 1x, times the median of the library's own all-reduce, or 0.001s",
+            of=LATE_BY,
+            earlier="1x",
+        ),
+    )
+    link_rate_bytes_per_s: Annotated[float, at_least(1)] | None = field(
+        default=None,
+        metadata=option(
+            "--link-rate",
+            section=Section.RESULTS,
+            help="Rate of a node's link, e.g. 200Gbit, for 'of limit' [default: from the system].",
+            meaning="rate of the links of a node, as the user says; unit: bytes/s",
+            of=RATES,
+        ),
+    )
+    start: Start = field(
+        default_factory=Start, metadata=meant("how ranks are started, as asked for; empty: left to the launcher")
+    )
+    executors: Annotated[tuple[str, ...], not_empty] = field(
+        default=(EXECUTORS[0],),
+        metadata=option(
+            "--executor",
+            section=Section.MEASURED,
+            help="How steps run [default: sendrecv], one or a list: sendrecv, one blocking MPI_Sendrecv per step; "
+            "pipelined, steps cut into segments, receives posted ahead; compiled, sendrecv in a compiled kernel; "
+            "compiled-pipelined, pipelined in that kernel; auto, compiled where numba is installed, else sendrecv.",
+            meaning=f"the ways to run the steps: {', '.join(EXECUTORS)}",
+            of=EXECUTOR_NAMES,
+            earlier=[EXECUTORS[0]],
+        ),
+    )
+    window: Positive | None = field(
+        default=None,
+        metadata=option(
+            "--window",
+            section=Section.MEASURED,
+            help="Messages that a pipelined executor posts ahead [default: 4].",
+            meaning="messages posted ahead by pipelined executors; null: none is planned",
+            earlier=None,
+        ),
+    )
+    cuts: tuple[Cut, ...] = field(
+        default=(),
+        metadata=meant("where pipelined executors cut steps; without an entry messages go whole", earlier=[]),
+    )
+    cut_prices: CutPrices | None = field(
+        default=None,
+        metadata=option(
+            "--machine",
+            section=Section.MEASURED,
+            help="File that 'fit -o' wrote: a pipelined executor takes its segment from its prices [default: nominal].",
+            meaning="prices by which these were chosen; null: they were given, or there are none",
+            of=Path,
+            metavar="FILE",
+            earlier=None,
+        ),
+    )
 
     def __post_init__(self) -> None:
         self._refuse_layout()
@@ -177,7 +539,7 @@ class Plan:
             raise PlanError("--segment: a segment holds at least one element, found 0 bytes")
 
     def _refuse_executors(self) -> None:
-        if unknown := [name for name in self.executors if name not in EXECUTORS]:
+        if unknown := [name for name in self.executors if not Executor(name).is_ours]:
             raise PlanError(unknown_word("executor", unknown[0], EXECUTORS))
         if self.window is not None and not self.pipelined:
             raise PlanError(f"a window belongs to the executors {' and '.join(PIPELINED)}; name one with --executor")
@@ -247,9 +609,9 @@ class Plan:
     @property
     def pipelined(self) -> tuple[str, ...]:
         """Those of the executors that post messages ahead."""
-        return tuple(name for name in self.executors if name in PIPELINED)
+        return tuple(name for name in self.executors if Executor(name).is_pipelined)
 
-    def executors_of(self, algorithm: str) -> tuple[str, ...]:
+    def executors_of(self, algorithm: str) -> tuple[Executor, ...]:
         """What runs `algorithm`; the library's own is called from Python, compiled, or both, as the others are.
 
         Mock-ups are called from Python, and native is then, too, since they are compared with it.
@@ -257,9 +619,9 @@ class Plan:
         if algorithm in MOCKUPS:
             return (MOCKUP,)
         if algorithm != NATIVE:
-            return self.executors
-        called = [COMPILED[0] if name in COMPILED else NATIVE for name in self.executors]
-        called += [NATIVE] * any(name in MOCKUPS for name in self.algorithms)
+            return tuple(map(Executor, self.executors))
+        called = [COMPILED[0] if Executor(name).is_compiled else Executor(NATIVE) for name in self.executors]
+        called += [Executor(NATIVE)] * any(name in MOCKUPS for name in self.algorithms)
         return tuple(dict.fromkeys(called))
 
     @property
@@ -283,9 +645,9 @@ class Plan:
         for cache in self.caches:
             for name, executor in ways:
                 kinds, arrivals, placements = self.group_kinds, self.arrivals, self.placement
-                if executor == MOCKUP:
+                if executor.is_mockup:
                     kinds, arrivals, placements = kinds[:1], arrivals[:1], placements[:1]
-                window = self.window if executor in PIPELINED else None
+                window = self.window if executor.is_pipelined else None
                 segments = cuts if window else {}
                 if name in self.segmented:
                     segments = dict.fromkeys(self.sizes, self.segment_nbytes)
@@ -307,7 +669,7 @@ class Plan:
     def floor(self, name: str, count: int, cache: str) -> Cell:
         """The cell of a reference time; its vectors lie at pages, since a slow copy would be none to hold against."""
         placement = UNKNOWN_PLACEMENT if self.placement == (UNKNOWN_PLACEMENT,) else PAGE
-        return Cell(name, FLOOR, count, None, cache, self.group_kinds[0], placement=placement)
+        return Cell(name, Executor(FLOOR), count, None, cache, self.group_kinds[0], placement=placement)
 
     def to_json(self) -> dict:
         """The plan as JSON values."""
@@ -320,6 +682,9 @@ class Plan:
             return read_as(cls, {**LATER_FIELDS, **values} if isinstance(values, dict) else values, exact=True)
         except JsonError as error:
             raise PlanError(f"the plan: {error}") from error
+
+
+LATER_FIELDS = earlier_values(Plan)  # plans may lack them
 
 
 class ImportedPlan(Plan):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated
 
 from ..units import spans, unknown_word
+from .option import STARTED, Section, Words, option
 from .typed_json import LATER, Positive, at_least
 
 # launchers
@@ -41,16 +42,107 @@ class StartError(ValueError):
 class Start:
     """Launcher, hosts, mapping and binding as they were asked for; empty: left to the launcher. Raises StartError."""
 
-    launcher: str = AUTO  # one of LAUNCHERS, or a template with {ranks}
-    launcher_args: str = ""  # further options, one string
-    hosts: tuple[str, ...] = ()  # each with an optional :slots
-    remote_shell: str = SSH  # starts the MPI's daemons on the hosts
-    ranks_per_node: Positive | None = None
-    map_by: str = ""
-    bind_to: str = ""
-    interface: str = ""  # of the network that shall carry the messages
-    # Of each host's link, where the hosts are virtual ones of one machine; empty: they are machines
-    virtual_rates_bytes_per_s: tuple[Annotated[float, at_least(1)], ...] = field(default=(), metadata=LATER)
+    launcher: str = field(
+        default=AUTO,
+        metadata=option(
+            "--launcher",
+            section=Section.STARTED,
+            help="auto, openmpi, mpich, intel, srun, or a template such as 'flux run -n {ranks} -N {nodes}'.",
+            meaning="auto, openmpi, mpich, intel, srun, or a template with {ranks}",
+            metavar="NAME",
+            too_late=STARTED,
+        ),
+    )
+    launcher_args: str = field(
+        default="",
+        metadata=option(
+            "--launcher-args",
+            section=Section.STARTED,
+            help="Further options of the launcher, in one string, e.g. '--display bind-to'.",
+            meaning="further options of the launcher",
+            metavar="WORDS",
+            too_late=STARTED,
+        ),
+    )
+    hosts: tuple[str, ...] = field(
+        default=(),
+        metadata=option(
+            "--hosts",
+            section=Section.STARTED,
+            help="Hosts for the ranks, e.g. n1,n2 or n1:8,n2:8.",
+            meaning="hosts, each with optional :slots",
+            of=Words("hosts", lambda text: parse_hosts(text)),
+            too_late=STARTED,
+        ),
+    )
+    remote_shell: str = field(
+        default=SSH,
+        metadata=option(
+            "--remote-shell",
+            section=Section.STARTED,
+            help="Program that reaches the hosts, called like ssh.",
+            meaning="program that starts the daemons of the MPI on other hosts",
+            metavar="PROGRAM",
+            too_late=STARTED,
+        ),
+    )
+    ranks_per_node: Positive | None = field(
+        default=None,
+        metadata=option(
+            "--ranks-per-node",
+            section=Section.STARTED,
+            help="Ranks on each node [default: the launcher's].",
+            meaning="ranks of a node",
+            too_late=STARTED,
+        ),
+    )
+    # The second names: so Open MPI's mpirun rewrites these words, even behind the program that it starts
+    map_by: str = field(
+        default="",
+        metadata=option(
+            "--map-by",
+            "--mapby",
+            section=Section.STARTED,
+            help="Placement of ranks, in the syntax of the MPI, e.g. core, socket, ppr:4:node.",
+            meaning="mapping of ranks",
+            metavar="WORD",
+            too_late=STARTED,
+        ),
+    )
+    bind_to: str = field(
+        default="",
+        metadata=option(
+            "--bind-to",
+            "--bindto",
+            section=Section.STARTED,
+            help="Binding of ranks, in the syntax of the MPI, e.g. core, socket, none.",
+            meaning="binding of ranks",
+            metavar="WORD",
+            too_late=STARTED,
+        ),
+    )
+    interface: str = field(
+        default="",
+        metadata=option(
+            "--interface",
+            section=Section.STARTED,
+            help="Network interface for the messages, e.g. hsn0; also under mpirun or srun.",
+            meaning="network interface that shall carry messages",
+            metavar="IF",
+        ),
+    )
+    virtual_rates_bytes_per_s: tuple[Annotated[float, at_least(1)], ...] = field(
+        default=(),
+        metadata=option(
+            "--virtual-hosts",
+            section=Section.STARTED,
+            help="Measure over N virtual hosts in this machine, with links of --link-rate [default: 100mbit]; see lab.",
+            meaning="rate of each host's link, of virtual hosts of one machine; empty: real hosts; unit: bytes/s",
+            of=int,
+            metavar="N",
+            **LATER,
+        ),
+    )
 
     def __post_init__(self) -> None:
         given_texts = {"arguments": self.launcher_args, "template": self.launcher, "remote shell": self.remote_shell}

@@ -16,7 +16,7 @@ from .schema import checksum
 
 JSON_END = '"\n}\n'  # of a JSON file, after its checksum
 MOST_ITEMS = 1_000_000  # of a list
-LATER = {"later": True}  # metadata of a field that files written before it was invented lack
+LATER: dict[str, Any] = {"later": True}  # metadata of a field that files written before it was invented lack
 LARGEST = 2**63  # magnitude of a number; what is computed from less fits into a float
 SCALARS: dict[type, str] = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
 Kind = TypeVar("Kind")
@@ -105,8 +105,8 @@ def _read(hint: Any, value: Any, exact: bool) -> Any:
 
 
 def _read_scalar(kind: type, value: Any) -> Any:
-    """A whole number is a number, too; true is none, nor is what is not finite."""
-    if type(value) is not kind and not (kind is float and type(value) is int):
+    """A whole number is a number, too; true is none, nor is what is not finite. A class of texts is text."""
+    if type(value) is not kind and not (kind is float and type(value) is int or kind is str and isinstance(value, str)):
         raise refusal(value, SCALARS[kind])
     if isinstance(value, int | float) and not -LARGEST < value < LARGEST:
         raise refusal(value, f"{SCALARS[kind]} of a magnitude below 2**63")

@@ -49,7 +49,7 @@ def guard(comm: "MPI.Comm", timeout_s: float, folder: RunFolder, launch: Launch,
     `local`: all of them are on one node.
     """
     address = None
-    how_to_go_on = f"; finished cells are kept; to continue: run --resume -o {folder.path}"
+    how_to_go_on = f"; finished cells are kept; {folder.to_continue()}"
     if comm.rank == 0:
         from ..runs.recorder import mark_unfinished_cell
         from .patience import Trouble

@@ -3,8 +3,8 @@
 import pytest
 from made_runs import build_run
 
-from allreduce_bench.cli.end_of_run import finish, finish_or_warned
-from allreduce_bench.cli.request import Control
+from allreduce_bench.cli.end_of_run import end_of_run, finish
+from allreduce_bench.runs.control import Control
 from allreduce_bench.runs.rows import RunError
 from allreduce_bench.watching.lifeline import WarningFlag
 
@@ -39,6 +39,6 @@ def test_a_run_that_measured_nothing_is_no_success(tmp_path, state, failure):
 def test_without_a_finished_cell_there_is_nothing_to_say_after_a_warning_alone(tmp_path):
     folder, warning = build_run(tmp_path / "run", sizes=(8,), outcome=lambda launch, cell: None), WarningFlag()
     with pytest.raises(RunError):
-        finish_or_warned(Control(), warning, folder, folder.plan())
+        end_of_run(Control(), warning, folder, folder.plan())
     warning.is_set = True
-    assert finish_or_warned(Control(), warning, folder, folder.plan()) == ""
+    assert end_of_run(Control(), warning, folder, folder.plan()) == ""

@@ -7,9 +7,10 @@ import pytest
 from click.testing import CliRunner
 
 from allreduce_bench.cli import main
-from allreduce_bench.cli.habits import COMMAND_HABITS, OPTION_HABITS, dtype_named, op_named, size_habit
-from allreduce_bench.cli.options import FORMATS
+from allreduce_bench.cli.habits import COMMAND_HABITS, OPTION_HABITS
 from allreduce_bench.cli.run import run
+from allreduce_bench.runs.control import FORMATS
+from allreduce_bench.runs.words import dtype_named, op_named, size_habit
 
 OPTIONS = {name: option for option in run.params for name in (*option.opts, *option.secondary_opts)}
 

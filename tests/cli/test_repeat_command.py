@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allreduce_bench.algorithms import builtin
-from allreduce_bench.cli.plan_of_options import planned_run
-from allreduce_bench.cli.request import request_of
+from allreduce_bench.cli.request import planned_run, request_of
 from allreduce_bench.cli.run import run
 from allreduce_bench.runs.command_of_plan import repeat_command
 from allreduce_bench.runs.injected import digest_of_trace

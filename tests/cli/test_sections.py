@@ -8,8 +8,8 @@ from click.testing import CliRunner
 
 from allreduce_bench.cli import main, purposes
 from allreduce_bench.cli.run import run
-from allreduce_bench.cli.sections import SECTIONS
 from allreduce_bench.cli.submit import submit
+from allreduce_bench.runs.option import Section
 
 GROUPS = purposes()
 COMMANDS = [name for group in GROUPS.values() for name in group]
@@ -18,7 +18,7 @@ COMMANDS = [name for group in GROUPS.values() for name in group]
 @pytest.mark.parametrize("command", [run, submit], ids=["run", "submit"])
 def test_options_stand_in_the_sections_in_their_order(command):
     text = command.get_help(click.Context(command))
-    titles = [title for title in SECTIONS.values() if f"{title}:\n" in text]
+    titles = [section.value for section in Section if f"{section.value}:\n" in text]
     places = [text.index(f"{title}:\n") for title in titles]
     assert places == sorted(places) and len(titles) >= 6
     assert "Options:\n" not in text.partition(f"{titles[0]}:")[0]

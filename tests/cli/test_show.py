@@ -10,10 +10,10 @@ from made_runs import build_run
 from places import TESTS
 
 from allreduce_bench.cli import main
-from allreduce_bench.cli.options import FORMATS
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.report.formats import FORMATS as WRITERS
 from allreduce_bench.report.formats import Result as RunResult
+from allreduce_bench.runs.control import FORMATS
 
 LOG = TESTS / "data" / "logs" / "osu_v5.6.2_stackhpc_csd3.txt"
 

@@ -15,7 +15,7 @@ def requested(*words: str, given: set[str]) -> SubmissionRequest:
 
 def test_a_sweep_is_asked_for_with_what_its_jobs_are_told():
     words = ["--nodes", "1,2", "--within", "90s", "--timeout", "5s", "--max-time", "8:15us", "--job-name", "x"]
-    given = {"nodes", "within", "wait_idle", "timeout"}
+    given = {"nodes", "within_s", "wait_idle_s", "timeout_s"}
     sweep = requested(*words, "--wait-idle", "1m", "--ranks-per-node", "4", "--", "--account=me", given=given)
     assert sweep.steering == ("--within=90s", "--wait-idle=60s", "--timeout=5s", "--max-time=8:0.000015000000s")
     assert (sweep.arguments, sweep.nodes, sweep.ranks_per_node) == (("--account=me",), (1, 2), (4,))

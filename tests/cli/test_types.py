@@ -5,7 +5,8 @@ import pytest
 from click.testing import CliRunner
 
 from allreduce_bench.cli import types
-from allreduce_bench.cli.types import OneLineError, errors_in_one_line, given_options, parse_names
+from allreduce_bench.cli.types import OneLineError, errors_in_one_line, given_options
+from allreduce_bench.runs.words import parse_names
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,7 @@ from places import DATA
 from rechecked import change_json
 
 from allreduce_bench.cli import main
-from allreduce_bench.cli.plan_of_options import planned_run
-from allreduce_bench.cli.request import request_of
+from allreduce_bench.cli.request import planned_run, request_of
 from allreduce_bench.cli.run import run as run_command
 from allreduce_bench.evaluation import frames
 from allreduce_bench.evaluation.agreement import broken_promise

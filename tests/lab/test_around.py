@@ -11,7 +11,14 @@ from allreduce_bench.runs.start import Start
 
 RATE = 12.5e6
 LAB = Lab((RATE, RATE / 2, RATE), (5, 17, 29))
-OPTIONS = {"virtual_hosts": None, "link_rate": None, "hosts": None, "hostfile": None, "resume": False, "output": None}
+OPTIONS = {
+    "virtual_rates_bytes_per_s": None,
+    "link_rate_bytes_per_s": None,
+    "hosts": None,
+    "hostfile": None,
+    "resume": False,
+    "output": None,
+}
 
 
 @pytest.fixture
@@ -22,22 +29,25 @@ def inside(monkeypatch):
 
 def test_a_run_enters_the_hosts_that_it_is_asked_for():
     assert rates_to_enter(OPTIONS) == ()
-    assert rates_to_enter({**OPTIONS, "virtual_hosts": 2}) == (RATE, RATE)
-    assert rates_to_enter({**OPTIONS, "virtual_hosts": 2, "link_rate": (RATE, 1e6)}) == (RATE, 1e6)
+    assert rates_to_enter({**OPTIONS, "virtual_rates_bytes_per_s": 2}) == (RATE, RATE)
+    assert rates_to_enter({**OPTIONS, "virtual_rates_bytes_per_s": 2, "link_rate_bytes_per_s": (RATE, 1e6)}) == (
+        RATE,
+        1e6,
+    )
 
 
 def test_inside_it_enters_nothing_and_refuses_other_hosts(inside):
-    asked = {**OPTIONS, "virtual_hosts": 3, "link_rate": LAB.rates_bytes_per_s}
+    asked = {**OPTIONS, "virtual_rates_bytes_per_s": 3, "link_rate_bytes_per_s": LAB.rates_bytes_per_s}
     assert rates_to_enter(asked) == () == rates_to_enter(OPTIONS)
     with pytest.raises(LabError, match="differ from the lab around this command"):
-        rates_to_enter({**OPTIONS, "virtual_hosts": 3})
+        rates_to_enter({**OPTIONS, "virtual_rates_bytes_per_s": 3})
     with pytest.raises(LabError, match="leave the lab to start other virtual hosts"):
         refuse_lab_in_lab()
 
 
 def test_hosts_are_named_once():
     with pytest.raises(LabError, match="--virtual-hosts and --hostfile both name hosts"):
-        rates_to_enter({**OPTIONS, "virtual_hosts": 2, "hostfile": "hosts"})
+        rates_to_enter({**OPTIONS, "virtual_rates_bytes_per_s": 2, "hostfile": "hosts"})
 
 
 def test_ranks_start_on_the_hosts_around():

@@ -11,9 +11,9 @@ from allreduce_bench.measuring.command import RankArguments, parse_arguments
 
 def test_the_command_line_of_a_rank_is_pairs_of_names_and_values_then_the_folder():
     words = ["--launch", "4r-2", "--place", "3/6", "--started", "1.5", "--thread-level", "single", "--", "run"]
-    assert parse_arguments(words) == RankArguments(Path("run"), "4r-2", "3/6", "1.5", "single")
+    assert parse_arguments(words) == RankArguments(Path("run"), "4r-2", 3, 6, 1.5, "single")
     with_deadline = parse_arguments(["--deadline", "9.5", *words])
-    assert with_deadline == RankArguments(Path("run"), "4r-2", "3/6", "1.5", "single", deadline="9.5")
+    assert with_deadline == RankArguments(Path("run"), "4r-2", 3, 6, 1.5, "single", deadline=9.5)
 
 
 @pytest.mark.parametrize("words", [[], ["--launch"], ["--launch", "2r-1", "--", "x"], ["--colour", "1", "--", "x"]])

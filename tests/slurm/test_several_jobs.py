@@ -15,11 +15,12 @@ from interpreters import in_turn, interpreters
 from made_runs import build_run, launch_facts
 from measured_runs import bench, done
 
-from allreduce_bench.cli import plan_of_options
-from allreduce_bench.cli.request import Control, Request
+from allreduce_bench.cli import request
+from allreduce_bench.cli.request import Request
 from allreduce_bench.evaluation.cell_times import by_cell
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.runs import kept
+from allreduce_bench.runs.control import Control
 from allreduce_bench.runs.folder import KEY, RunFolder, key_of
 from allreduce_bench.runs.kept import read_json
 from allreduce_bench.runs.plan import Cell, Launch, Plan
@@ -101,13 +102,13 @@ def test_who_comes_too_late_to_begin_a_run_takes_the_plan_of_the_other(tmp_path,
     folder, other = RunFolder(tmp_path / "run"), Plan(("ring",), (8,), (2,), 1, seed=7)
     mine = Plan(("ring",), (8,), (2,), 1, seed=8)
     answers = iter([False, True])  # nobody had begun it when this process looked
-    monkeypatch.setattr(plan_of_options, "planned_run", lambda request: (folder, folder.plan()))
+    monkeypatch.setattr(request, "planned_run", lambda request: (folder, folder.plan()))
     create_run(folder, other, [])
-    monkeypatch.setattr(plan_of_options, "is_taken", lambda path: next(answers, True))
-    assert plan_of_options.begin_run(folder, mine, Request(lambda: mine, Control(resume=True))) == (folder, other)
+    monkeypatch.setattr(request, "is_taken", lambda path: next(answers, True))
+    assert request.begin_run(folder, mine, Request(lambda: mine, Control(resume=True))) == (folder, other)
     answers = iter([False, True])
     with pytest.raises(RunError, match="already exists"):
-        plan_of_options.begin_run(folder, mine, Request(lambda: mine, Control()))
+        request.begin_run(folder, mine, Request(lambda: mine, Control()))
 
 
 def test_jobs_that_write_at_once_lose_nothing(tmp_path):

@@ -7,9 +7,9 @@ import pytest
 from click.testing import CliRunner
 
 from allreduce_bench.cli import main
-from allreduce_bench.cli.plan_of_options import open_run, planned_run, refuse_short_timeout, refuse_under_launcher
-from allreduce_bench.cli.request import Control, Request
+from allreduce_bench.cli.request import Request, open_run, planned_run, refuse_short_timeout, refuse_under_launcher
 from allreduce_bench.machine.node import NOT_STORED
+from allreduce_bench.runs.control import Control
 from allreduce_bench.runs.plan import Plan, PlanError
 from allreduce_bench.runs.rows import RunError
 from allreduce_bench.runs.start import Start
@@ -49,7 +49,7 @@ def test_a_run_is_made_once_and_then_gone_on_with(tmp_path):
     ("asked", "reason"),
     [
         ({"hosts", "map_by"}, "--hosts, --map-by under a launcher: the ranks are already started"),
-        ({"wait_idle"}, "--wait-idle under a launcher: the ranks are already started"),
+        ({"wait_idle_s"}, "--wait-idle under a launcher: the ranks are already started"),
         ({"requeue"}, "--requeue under a launcher: these ranks are only one launch of the job"),
     ],
 )

@@ -1,0 +1,113 @@
+"""What a run is asked for beside its plan: how far it goes, how it is watched, and what comes of it. Never kept."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .option import STARTED, Section, option
+from .words import DURATION
+
+FORMATS = ("table", "long", "csv", "json", "nccl", "osu")
+ONE_LAUNCH = "these ranks are only one launch of the job; use it with a run that starts its own ranks"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Control:
+    """How far a run goes and what comes of it: what is asked for beside its plan."""
+
+    output: Path | None = field(  # None: a new folder below results
+        default=None,
+        metadata=option(
+            "-o", "--output", section=Section.RESULTS, help="Run folder [default: results/DATE_HOST_RANKS].", of=Path
+        ),
+    )
+    format: str = field(
+        default="table",
+        metadata=option(
+            "--format",
+            section=Section.RESULTS,
+            help="Format on stdout; nccl and osu: the layouts of nccl-tests and osu_allreduce -f.",
+            of=FORMATS,
+        ),
+    )
+    limits: tuple[Any, ...] = ()  # of `evaluation.acceptance`: 64M:20 GB/s and the like
+    within_s: float | None = field(  # None: until all is measured
+        default=None,
+        metadata=option(
+            "--within",
+            section=Section.REPEATED,
+            help="Time limit of the whole run, e.g. 2m; cells that do not fit are left out and named.",
+            of=DURATION,
+        ),
+    )
+    wait_idle_s: float | None = field(  # at most, for a quiet machine before the launches; None: nobody waits
+        default=None,
+        metadata=option(
+            "--wait-idle",
+            section=Section.REPEATED,
+            help="Before launches wait until the machine is idle, in total at most this time, and name busy processes.",
+            of=DURATION,
+            too_late="the ranks are already started; wait before mpirun or srun, or leave it out",
+        ),
+    )
+    stage: str = field(  # folder of each node for the Python environment; empty: it is not staged
+        default="",
+        metadata=option(
+            "--stage",
+            section=Section.STARTED,
+            help="Unpack the Python environment below DIR, such as /tmp, once per node, and start the ranks from "
+            "there.",
+            metavar="DIR",
+            after="interface",
+            too_late=STARTED,
+        ),
+    )
+    only: str = field(  # see `chosen_launches`
+        default="",
+        metadata=option(
+            "--only",
+            section=Section.IN_A_JOB,
+            help="Only these planned launches: 8r (all of 8 ranks), 8r-2 (one), -2 (the second of each), or a list.",
+            metavar="WORDS",
+        ),
+    )
+    requeue: bool = field(
+        default=False,
+        metadata=option(
+            "--requeue",
+            section=Section.IN_A_JOB,
+            help="In a Slurm job near its time limit (SIGUSR1): requeue the job, to continue later.",
+            too_late=ONE_LAUNCH,
+        ),
+    )
+    report: bool = field(
+        default=False,
+        metadata=option(
+            "--report",
+            section=Section.IN_A_JOB,
+            help="Write the report at the end, unless the job is requeued.",
+            too_late=ONE_LAUNCH,
+        ),
+    )
+    resume: bool = field(
+        default=False,
+        metadata=option(
+            "--resume",
+            section=Section.GONE_WRONG,
+            help="Measure the missing cells of the run in -o; start a new run if there is none.",
+        ),
+    )
+    timeout_s: float = field(  # without any move, until a launch is ended
+        default=60.0,
+        metadata=option(
+            "--timeout",
+            section=Section.GONE_WRONG,
+            help="End a launch after this time without progress, and name the rank that the others wait for.",
+            of=DURATION,
+        ),
+    )
+    skip_hung: bool = field(
+        default=False,
+        metadata=option("--skip-hung", section=Section.GONE_WRONG, help="With --resume: skip the cells that hung."),
+    )
+    no_limit: bool = False  # of its work, see `work_limit`

@@ -1,0 +1,138 @@
+"""What is declared beside a field of a plan, its start or its control: the option of `run` that says it, its meaning.
+
+The command line, the check of --resume, the command that repeats a run, and the JSON Schema of run.json follow from it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from enum import Enum
+from typing import Any, NamedTuple
+
+STARTED = "the ranks are already started; use options of mpirun or srun"
+
+
+class Section(Enum):
+    """The title of a section of the help, in the order of the help."""
+
+    JOBS = "Jobs"
+    MEASURED = "What is measured"
+    REPEATED = "How long and how often"
+    DEFINED = "Definition of a time"
+    BEFORE_A_CALL = "What ranks do before a call"
+    STARTED = "How ranks are started"
+    RESULTS = "Results"
+    IN_A_JOB = "In a job"
+    GONE_WRONG = "When something goes wrong"
+
+
+def comma_separated(value: object) -> str:
+    """A value as options take it: of a tuple all, with commas between them."""
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def all_digits(number: float) -> str:
+    """All digits of a number, without an exponent."""
+    from decimal import Decimal  # late: no rank says a number
+
+    return format(Decimal(repr(number)), "f")
+
+
+class Words:  # no tuple, which is a choice of words, and no dataclass, which takes longer to make: ranks import this
+    """How a value is said on the command line."""
+
+    def __init__(
+        self,
+        name: str,
+        parse: Callable[[str], Any],
+        exact: Callable[[Any], str] = comma_separated,
+        short: Callable[[Any], str] | None = None,
+    ):
+        """`name` of the kind of value, as the help has it; `parse` raises ValueError.
+
+        `exact` says what `parse` makes this very value of, `short` a default, for the help; None: as `exact`.
+        """
+        self.name, self.parse, self.exact, self.short = name, parse, exact, short or exact
+
+
+class Whole:
+    """A whole number from `least` to `most`; None: no limit."""
+
+    def __init__(self, least: int, most: int | None = None):
+        self.least, self.most = least, most
+
+
+class Option(NamedTuple):
+    """An option of `run`; all but its names, section and help follow from the field where they are not given."""
+
+    names: tuple[str, ...]
+    section: Section
+    help: str  # where it says `[default: `, the field's default is not shown
+    of: Words | Whole | tuple[str, ...] | type | None  # what it takes; a tuple: one of these; None: as the annotation
+    metavar: str | None
+    after: str | None  # the field whose option it follows in the help; None: those before it in the class
+    repeated: bool  # each occurrence adds to a tuple
+    always: bool  # the command that repeats a run says it, the default too
+    decides: str | None  # another field, which it says in other words
+    too_late: str  # why it cannot be used by ranks that mpirun or srun started; empty: it can
+
+    @property
+    def name(self) -> str:
+        """`--ranks`: the first of its long names."""
+        return next(name for name in self.names if name.startswith("--"))
+
+
+OPTION, MEANING, EARLIER = "option", "meaning", "earlier"  # keys of the metadata
+
+
+def option(
+    *names: str,
+    section: Section,
+    help: str,
+    meaning: str = "",
+    of: Words | Whole | tuple[str, ...] | type | None = None,
+    metavar: str | None = None,
+    after: str | None = None,
+    repeated: bool = False,
+    always: bool = False,
+    decides: str | None = None,
+    too_late: str = "",
+    **more: Any,
+) -> dict[str, Any]:
+    """The metadata of a field that an option of `run` decides; see `Option`, and `meant` for the others."""
+    said = Option(names, section, help, of, metavar, after, repeated, always, decides, too_late)
+    return {OPTION: said, **meant(meaning, **more)}
+
+
+def meant(meaning: str, **more: Any) -> dict[str, Any]:
+    """The metadata of a field: what it is, with its unit.
+
+    `earlier`: its value in files that were written before there was this field.
+    """
+    return {MEANING: meaning, **more}
+
+
+def options_of(*kinds: Any) -> dict[str, Option]:
+    """The options of dataclasses, by the names of their fields."""
+    return {each.name: each.metadata[OPTION] for kind in kinds for each in fields(kind) if OPTION in each.metadata}
+
+
+def in_help_order(options: Mapping[str, Option]) -> dict[str, Option]:
+    """The options as the help shows them: by section, and those with an `after` behind that one."""
+    names = [name for section in Section for name, each in options.items() if each.section is section]
+    waiting = [name for name in names if options[name].after in options]
+    names = [name for name in names if name not in waiting]
+    while waiting:
+        name = next(name for name in waiting if options[name].after in names)
+        waiting.remove(name)
+        names.insert(names.index(str(options[name].after)) + 1, name)
+    return {name: options[name] for name in names}
+
+
+def meanings_of(kind: Any) -> dict[str, str]:
+    """The meaning of each field of a dataclass, by names such as `Plan.sizes`."""
+    return {f"{kind.__name__}.{each.name}": each.metadata[MEANING] for each in fields(kind)}
+
+
+def earlier_values(kind: Any) -> dict[str, Any]:
+    """The fields that files may lack, as they were written before these fields, and what that means."""
+    return {each.name: each.metadata[EARLIER] for each in fields(kind) if EARLIER in each.metadata}

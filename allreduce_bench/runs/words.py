@@ -1,0 +1,130 @@
+"""How values of a plan are said on the command line; what users of other tools type for them is understood, too.
+
+What few ranks need is imported late: a rank that was started by us is given a plan.
+"""
+
+import re
+
+from ..units import parse_counts, parse_duration, parse_rates, parse_share, parse_size, unknown_word
+from .cell import EXECUTORS, parse_placements
+from .dtypes import DTYPES, OPS
+from .option import Words, all_digits
+
+AUTO = "auto"  # the executor that is decided before the plan is made
+
+# other tools
+_ELEMENT_TYPES = {
+    **{"float": "float32", "single": "float32", "fp32": "float32", "double": "float64", "fp64": "float64"},
+    **{"half": "float16", "fp16": "float16", "bf16": "bfloat16", "int": "int32", "int32_t": "int32"},
+    "int64_t": "int64",
+}
+_NUMBER = r"\d+(?:\.\d+)?\s*[KMGkmg]?(?:i?B)?"
+
+
+def parse_names(text: str) -> tuple[str, ...]:
+    """The names of `ring,./mine.py`. Raises ValueError where there is none."""
+    names = tuple(word.strip() for word in text.split(",") if word.strip())
+    if not names:
+        raise ValueError(f"'{text}': expected names of algorithms")
+    return names
+
+
+def parse_executors(text: str) -> tuple[str, ...]:
+    """The executors of `sendrecv,pipelined`, or AUTO. Raises ValueError."""
+    names = tuple(word.strip() for word in text.split(","))
+    if unknown := [name for name in names if name not in (*EXECUTORS, AUTO)]:
+        raise ValueError(unknown_word("executor", unknown[0], (*EXECUTORS, AUTO)))
+    return names
+
+
+def dtype_named(text: str) -> str:
+    """Our name of an element type of C, MPI or nccl-tests, such as `float` or `MPI_DOUBLE`; else `text` itself."""
+    name = text.strip().lower().removeprefix("mpi_")
+    name = _ELEMENT_TYPES.get(name, name)
+    return name if name in DTYPES else text
+
+
+def op_named(text: str) -> str:
+    """Our name of an operation of MPI, such as `MPI_SUM`; else `text` itself."""
+    name = text.strip().lower().removeprefix("mpi_")
+    return name if name in OPS else text
+
+
+def size_habit(text: str) -> str:
+    """The refusal of a size that other tools accept, such as `8:1M` or `1e6`; empty: no other tool does."""
+    if match := re.fullmatch(rf"\s*({_NUMBER})\s*[:-]\s*({_NUMBER})\s*", text):
+        bounds = f"-b {match[1]} -e {match[2]}"
+        return f"'{text}' is a range; expected single sizes such as 8,1K,1M; with run use {bounds} for a range"
+    if re.fullmatch(r"\s*\d+(?:\.\d+)?[eE]\+?\d{1,2}\s*", text) and (nbytes := float(text)) == int(nbytes):
+        return f"'{text}' is not a size; expected {int(nbytes)}, or bytes with K, M or G (1024), such as 8, 4K or 16M"
+    return ""
+
+
+def _parse_size(text: str) -> int:
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        raise ValueError(size_habit(text) or str(error)) from error
+
+
+def _short_size(nbytes: int) -> str:
+    """`16M`, the inverse of `parse_size` for sizes of few digits."""
+    shift = next(shift for shift in (30, 20, 10, 0) if nbytes % (1 << shift) == 0)
+    return f"{nbytes >> shift}{dict(zip((30, 20, 10, 0), 'GMK '))[shift]}".strip()
+
+
+def _short_duration(time_s: float) -> str:
+    return f"{time_s * 1e3:g}ms" if 0 < time_s < 1 else f"{time_s:g}s"
+
+
+def _exact_duration(time_s: float) -> str:
+    return f"{all_digits(time_s)}s"
+
+
+def _exact_rates(rates_bytes_per_s: tuple[float, ...]) -> str:
+    return ",".join(f"{all_digits(rate * 8 / 1e6)}Mbit" for rate in rates_bytes_per_s)
+
+
+def _parse_groups(text: str) -> str:
+    from .groups import parse_groups
+
+    return text and parse_groups(text)
+
+
+def _parse_phase(text: str) -> float:
+    from .injected import parse_phase
+
+    return parse_phase(text)
+
+
+def _parse_slowdown(text: str) -> str:
+    from .injected import parse_slowdown
+
+    return parse_slowdown(text)
+
+
+def _parse_arrivals(text: str) -> tuple[str, ...]:
+    from .injected import parse_arrivals
+
+    return parse_arrivals(text)
+
+
+def _parse_late_by(text: str) -> str:
+    from .injected import parse_late_by
+
+    return parse_late_by(text)
+
+
+SIZE = Words("size", _parse_size, short=_short_size)
+SIZES = Words("sizes", lambda text: tuple(map(_parse_size, text.split(","))))
+DTYPE, OP = Words("name", dtype_named), Words("name", op_named)
+RANKS = Words("ranks", lambda text: tuple(parse_counts(text)))
+NAMES, EXECUTOR_NAMES = Words("names", parse_names), Words("names", parse_executors)
+DURATION = Words("duration", parse_duration, _exact_duration, _short_duration)
+SHARE = Words("share", parse_share, all_digits, lambda share: f"{share:.0%}")
+RATES = Words("rates", parse_rates, _exact_rates)
+GROUPS = Words("groups", _parse_groups)
+PLACEMENTS = Words("placements", parse_placements)
+PHASE = Words("duration", _parse_phase, _exact_duration)
+SLOWDOWN, ARRIVALS = Words("rank:share", _parse_slowdown), Words("patterns", _parse_arrivals)
+LATE_BY = Words("lateness", _parse_late_by)
