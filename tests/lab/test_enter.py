@@ -13,9 +13,8 @@ from places import ROOT
 
 from allreduce_bench.lab.enter import LabEnded, run_in_lab, shell_in_lab
 from allreduce_bench.lab.lab import Lab, lab_around
-from allreduce_bench.lab.room import why_no_lab
 
-pytestmark = pytest.mark.skipif(bool(why_no_lab()), reason=why_no_lab())
+pytestmark = pytest.mark.usefixtures("needs_lab")
 RATE = 12.5e6
 ENTER = """import os, sys
 from allreduce_bench.lab.enter import run_in_lab

@@ -14,9 +14,9 @@ from places import ROOT
 
 from allreduce_bench.lab import room as room_module
 from allreduce_bench.lab.lab import INTERFACE, LabError
-from allreduce_bench.lab.room import room, why_no_lab
+from allreduce_bench.lab.room import room
 
-pytestmark = pytest.mark.skipif(bool(why_no_lab()), reason=why_no_lab())
+pytestmark = pytest.mark.usefixtures("needs_lab")
 RATE = 12.5e6
 HOLD = """import sys, time
 from allreduce_bench.lab.room import room

@@ -26,9 +26,6 @@ class Comm:
 
 @pytest.fixture
 def context():
-    import mpi4py
-
-    mpi4py.rc.initialize = False
     from allreduce_bench.algorithms import builtin
     from allreduce_bench.measuring.context import Context
 

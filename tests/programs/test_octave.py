@@ -1,14 +1,11 @@
 """What lengths of one octave share: who may try, what that may cost, what is found."""
 
-import mpi4py
-
-mpi4py.rc.initialize = False
-from allreduce_bench.programs.budget import (  # noqa: E402
-    SHARE_OF_OCTAVE,  # noqa: E402
+from allreduce_bench.programs.budget import (
+    SHARE_OF_OCTAVE,
     STALE_CALLS,
     Octave,
 )
-from allreduce_bench.programs.candidates import Candidate  # noqa: E402
+from allreduce_bench.programs.candidates import Candidate
 
 RING = Candidate("ring", "sendrecv")
 
