@@ -1,12 +1,18 @@
 """What every test needs: places of its own for what MPIs leave behind, its turn at the cores, and patience there."""
 
+import gc
 import signal
+import sys
 import tempfile
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import mpi4py
 import pytest
 from hypothesis import HealthCheck, settings
+
+from allreduce_bench.lab.lab import why_no_lab
 
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])  # cores are shared
 settings.load_profile("busy")
@@ -14,8 +20,20 @@ settings.load_profile("busy")
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as of a shell that starts the tests in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)  # programs that tests start would ignore it, too
 
+mpi4py.rc.initialize = False  # MPI takes a second to start: not where a test's own process only imports it
+
 MEASURING = ("health", "lab", "measuring", "training")  # folders of tests of which those over MPI measure
 ALONE = ("cluster", "launching", "machine", "watching")  # folders of tests that look at all processes and at the load
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Keep compiled tests, whatever PYTHONDONTWRITEBYTECODE says; look for no garbage, since all that is made stays."""
+    as_set, sys.dont_write_bytecode = sys.dont_write_bytecode, False
+    gc.disable()
+    yield
+    gc.enable()
+    sys.dont_write_bytecode = as_set
 
 
 @pytest.fixture(autouse=True)
@@ -45,6 +63,13 @@ def pytest_xdist_make_scheduler(config, log):
             return turn_of(config.rootpath / nodeid.partition("::")[0])
 
     return Turns(config, log)
+
+
+@pytest.fixture(scope="session")
+def needs_lab() -> None:
+    """Virtual hosts; where none can be made, tests that use this are skipped with the reason."""
+    if reason := why_no_lab():
+        pytest.skip(reason)
 
 
 @cache

@@ -11,6 +11,7 @@ from allreduce_bench.runs.plan import Plan
 PRICES = "--alpha 5us --bandwidth 100Gbit"
 MANY = ",".join(str(8 * number) for number in range(1, 20_001))
 SOME = ",".join(str(8 * number) for number in range(1, 1001))
+FIVE = "ring,tree,two_tree,rabenseifner,naive"
 RUN = "run -n 2 -a ring -o OUT"
 REFUSED = {
     f"{RUN} --launches 100000000000": "run: about 100,000,000,000 launches, the limit is 10,000 launches",
@@ -24,11 +25,11 @@ REFUSED = {
     "demo -n 2-14000 -o OUT --here": "launches, the limit is 10,000",
     "explain ring -n 400": "explain ring -n 400: about 211 MB of text, the limit is 10 MB; use fewer ranks",
     "explain tree -n 64 --count 10000000 --segment 1": "steps to draw, the limit is 30,000,000 steps",
-    "verify -n 2000": "verify -n 2000: about 135,000,000 steps to verify, the limit is 30,000,000 steps",
+    "verify ring -n 4000": "verify -n 4000: about 96,000,000 steps to verify, the limit is 30,000,000 steps",
     "verify -n 1-4096": "steps to verify",
     "verify tree -n 64 --count 10000000 --segment 1": "about 2,560,000,000 steps to verify",
-    f"predict -n 4 --sizes {MANY} {PRICES}": "rank counts times 20000 sizes of 9 algorithms: about 540,000 times",
-    f"predict -n 2-100000 {PRICES}": "predict, 99999 rank counts times 10 sizes of 9 algorithms",
+    f"predict -n 4 -a {FIVE} --sizes {MANY} {PRICES}": "counts times 20000 sizes of 5 algorithms: about 300,000 times",
+    f"predict -n 2-100000 -a ring,tree {PRICES}": "predict, 99999 rank counts times 10 sizes of 2 algorithms",
 }
 
 

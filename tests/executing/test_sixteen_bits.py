@@ -1,12 +1,16 @@
 """16-bit arithmetic by integer code has the bits of numpy and ml_dtypes."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 from interpreters import interpreters
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
-pytest.importorskip("numba")
-pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+pytestmark = [
+    pytest.mark.skipif(not find_spec("numba"), reason="numba is not installed here"),
+    pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI"),
+]
 
 TYPES = {"halves": np.dtype("float16"), "brains": np.dtype(ml_dtypes.bfloat16)}
 UFUNCS = {"add": np.add, "multiply": np.multiply, "max": np.maximum, "min": np.minimum}

@@ -12,15 +12,12 @@ from interpreters import in_turn, interpreters
 from measured_runs import bench, nobody_is_left, one_line_error, wait_for_cells, with_package
 
 from allreduce_bench.cli import main
-from allreduce_bench.lab.lab import why_no_lab
 from allreduce_bench.machine.node import bucket_nbytes
 from allreduce_bench.runs.folder import RunFolder
 
 MIB = 1 << 20
 QUICK = ("--launches", 1, "--warmups", 1, "--iters", 3, "--no-reference-times")
-needs_lab = pytest.mark.skipif(
-    bool(why_no_lab()) or not interpreters(), reason=why_no_lab() or "no interpreter here has an MPI"
-)
+needs_mpi = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 
 
 @pytest.fixture(params=interpreters(), ids=lambda path: path.parent.parent.name)
@@ -58,7 +55,8 @@ def test_bad_usage_is_one_sentence_and_starts_nothing(words, said, tmp_path, mon
     assert not list(tmp_path.iterdir())
 
 
-@needs_lab
+@pytest.mark.usefixtures("needs_lab")
+@needs_mpi
 def test_the_hosts_of_a_run_are_recorded_as_virtual_and_their_links_carry_its_bytes(python, tmp_path):
     folder = tmp_path / "run"
     words = ["-n", "2,4", "-a", "ring,native", "--sizes", f"8,{MIB}", *QUICK, "-o", folder]
@@ -77,7 +75,8 @@ def test_the_hosts_of_a_run_are_recorded_as_virtual_and_their_links_carry_its_by
     assert 1.0 <= carried / int(marks[0]["internode_nbytes"]) < 1.1
 
 
-@needs_lab
+@pytest.mark.usefixtures("needs_lab")
+@needs_mpi
 def test_no_call_is_faster_than_the_link_allows_and_large_ones_are_near_it(python, tmp_path):
     folder = tmp_path / "run"
     words = ["-a", "ring", "--sizes", 2 * MIB, *QUICK, "-o", folder]
@@ -90,7 +89,8 @@ def test_no_call_is_faster_than_the_link_allows_and_large_ones_are_near_it(pytho
     assert float(row["limit_s"]) == pytest.approx(least_s) and float(row["time_s"]) > 0.98 * least_s
 
 
-@needs_lab
+@pytest.mark.usefixtures("needs_lab")
+@needs_mpi
 def test_a_run_that_was_interrupted_is_resumed_on_virtual_hosts_of_its_own(python, tmp_path):
     in_turn(0, python)
     folder = tmp_path / "run"
@@ -110,7 +110,8 @@ def test_a_run_that_was_interrupted_is_resumed_on_virtual_hosts_of_its_own(pytho
     assert resumed.returncode == 0 and "8 of 8 cells done" in resumed.stdout, resumed.stderr
 
 
-@needs_lab
+@pytest.mark.usefixtures("needs_lab")
+@needs_mpi
 def test_nothing_is_left_of_a_run_that_is_killed(python, tmp_path):
     in_turn(1, python)
     folder, before = tmp_path / "run", interfaces()
@@ -128,7 +129,8 @@ def interfaces() -> list[str]:
     return sorted(os.listdir("/sys/class/net"))
 
 
-@needs_lab
+@pytest.mark.usefixtures("needs_lab")
+@needs_mpi
 def test_a_shell_is_on_the_first_host(python):
     in_turn(0, python)
     command = [str(python), "-m", "allreduce_bench", "lab", "shell", "--hosts", "2", "--rate", "50mbit"]

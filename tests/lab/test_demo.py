@@ -4,7 +4,6 @@ import pytest
 from interpreters import interpreters
 
 from allreduce_bench.lab import demo
-from allreduce_bench.lab.lab import why_no_lab
 
 
 def test_where_there_can_be_none_a_line_says_so(monkeypatch, capsys, tmp_path):
@@ -20,7 +19,8 @@ def test_a_run_that_fails_does_not_fail_the_demo(monkeypatch, capsys, tmp_path):
     assert "the run over virtual hosts failed; the rest of the demo is complete" in capsys.readouterr().err
 
 
-@pytest.mark.skipif(bool(why_no_lab()) or not interpreters(), reason=why_no_lab() or "no interpreter here has an MPI")
+@pytest.mark.usefixtures("needs_lab")
+@pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 def test_the_rate_that_was_set_stands_beside_the_fitted_one(monkeypatch, capfd, tmp_path):
     monkeypatch.setattr(demo, "HOSTS", 3)
     monkeypatch.setattr(demo, "RUN_OPTIONS", ("-n", "2,3", "-a", "ring", "--sizes", "8,64K,256K"))

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from places import ROOT
 
-from allreduce_bench.lab.lab import Lab, LabEnded, lab_around, run_in_lab, shell_in_lab, why_no_lab
+from allreduce_bench.lab.lab import Lab, LabEnded, lab_around, run_in_lab, shell_in_lab
 
-pytestmark = pytest.mark.skipif(bool(why_no_lab()), reason=why_no_lab())
+pytestmark = pytest.mark.usefixtures("needs_lab")
 RATE = 12.5e6
 ENTER = """import os, sys
 from allreduce_bench.lab.lab import run_in_lab

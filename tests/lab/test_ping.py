@@ -6,7 +6,7 @@ from measured_runs import bench
 
 from allreduce_bench.cli.types import OneLineError
 from allreduce_bench.lab.command import Ping, measure, ping_sentence
-from allreduce_bench.lab.lab import Lab, why_no_lab
+from allreduce_bench.lab.lab import Lab
 from allreduce_bench.launching.launcher import Launcher
 from allreduce_bench.machine.node import bucket_nbytes
 
@@ -31,7 +31,8 @@ def test_a_launcher_that_fails_is_one_line(monkeypatch):
         measure()
 
 
-@pytest.mark.skipif(bool(why_no_lab()) or not interpreters(), reason=why_no_lab() or "no interpreter here has an MPI")
+@pytest.mark.usefixtures("needs_lab")
+@pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 def test_a_ping_pong_shows_the_rate_of_the_link(python):
     in_turn(1, python)

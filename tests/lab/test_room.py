@@ -13,9 +13,9 @@ import pytest
 from places import ROOT
 
 from allreduce_bench.lab import lab as room_module
-from allreduce_bench.lab.lab import INTERFACE, LabError, room, why_no_lab
+from allreduce_bench.lab.lab import INTERFACE, LabError, room
 
-pytestmark = pytest.mark.skipif(bool(why_no_lab()), reason=why_no_lab())
+pytestmark = pytest.mark.usefixtures("needs_lab")
 RATE = 12.5e6
 HOLD = """import sys, time
 from allreduce_bench.lab.lab import room

@@ -13,8 +13,6 @@ from interpreters import sampled
 from measured_runs import bench, done, nobody_is_left, processes
 from rank_programs import mpirun
 
-from allreduce_bench.lab.lab import why_no_lab
-
 pytestmark = pytest.mark.skipif(
     not sampled(), reason="ALLREDUCE_BENCH_SAMPLED_PYTHON names no interpreter with an MPI, such as impi-rt"
 )
@@ -70,7 +68,7 @@ def test_the_doctor_starts_its_ranks(python):
     assert re.search(r"^ok +ranks +two ranks communicate over shm", result.stdout, re.MULTILINE), result.stdout
 
 
-@pytest.mark.skipif(bool(why_no_lab()), reason=f"no virtual hosts here: {why_no_lab()}")
+@pytest.mark.usefixtures("needs_lab")
 def test_virtual_hosts_get_a_rank_each_and_their_links_carry_the_vectors(python, tmp_path):
     hosts = ["--virtual-hosts", "2", "--link-rate", "100mbit"]
     words = ["-a", "ring", "--sizes", "256K", "--iters", "3", "--launches", "1", "-o", tmp_path / "run"]

@@ -1,13 +1,11 @@
 """What follows from entries and exits, held against what one reads off a few calls by eye."""
 
-import mpi4py
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-mpi4py.rc.initialize = False
-from allreduce_bench.measuring.calls import TimedCalls, arrivals, durations, longest_mean, no_columns, ran_backwards  # noqa: E402
+from allreduce_bench.measuring.calls import TimedCalls, arrivals, durations, longest_mean, no_columns, ran_backwards
 
 ENTRY = np.array([[0.0, 1.0, 0.5], [10.0, 10.0, 10.0]])  # [call, rank]
 EXIT = np.array([[4.0, 3.0, 4.5], [11.0, 13.0, 12.0]])

@@ -1,17 +1,11 @@
 """What changes between calls leaves an input whose all-reduce is known, and shows calls that are left out."""
 
-import mpi4py
 import numpy as np
 import pytest
 
-mpi4py.rc.initialize = False
-from allreduce_bench.executing import Place, Prepared  # noqa: E402
-from allreduce_bench.measuring.repeat import (  # noqa: E402
-    Changing,  # noqa: E402
-    repeat_into,
-    wrong_elements,
-)
-from allreduce_bench.measuring.vectors import MOST_LINES, Check, exact_inputs, lines_of, seen  # noqa: E402
+from allreduce_bench.executing import Place, Prepared
+from allreduce_bench.measuring.repeat import Changing, repeat_into, wrong_elements
+from allreduce_bench.measuring.vectors import MOST_LINES, Check, exact_inputs, lines_of, seen
 
 NOTHING = Prepared(lambda: None, lambda: None)
 CALLS = 40

@@ -11,9 +11,6 @@ KIB, MIB = 1024, 1024**2
 
 @pytest.fixture
 def cold_calls():
-    import mpi4py
-
-    mpi4py.rc.initialize = False
     from allreduce_bench.measuring import cold_calls
 
     return cold_calls

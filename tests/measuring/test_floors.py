@@ -291,9 +291,6 @@ def test_without_floors_only_all_reduces_are_measured(tmp_path):
 
 @needs_mpi
 def test_cold_buffers_count_as_memory():
-    import mpi4py
-
-    mpi4py.rc.initialize = False
     from allreduce_bench.measuring.context import Context, unfit
     from allreduce_bench.schedule.algorithm import Topology
 

@@ -1,15 +1,13 @@
 """Ranks that enter late: how late each is under each pattern, and that they are in real runs."""
 
-import mpi4py
 import numpy as np
 import pytest
 from interpreters import interpreters
 from measured_runs import bench, one_line_error
 
-mpi4py.rc.initialize = False
-from allreduce_bench.evaluation.frames import stamps_of  # noqa: E402
-from allreduce_bench.runs.folder import RunFolder  # noqa: E402
-from allreduce_bench.stragglers.of_run import arrivals_of_run  # noqa: E402
+from allreduce_bench.evaluation.frames import stamps_of
+from allreduce_bench.runs.folder import RunFolder
+from allreduce_bench.stragglers.of_run import arrivals_of_run
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 QUICK = ["--launches", 1, "--iters", 6, "--warmups", 1, "--sizes", "1K", "--no-reference-times", "--sync", "barrier"]

@@ -24,9 +24,6 @@ class Comm:
 
 
 def make_context(deadline: float | None):
-    import mpi4py
-
-    mpi4py.rc.initialize = False
     from allreduce_bench.measuring.context import Context
 
     real = Topology.one_node(1)

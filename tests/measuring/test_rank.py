@@ -7,9 +7,6 @@ pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here 
 
 
 def test_an_error_is_said_in_one_line():
-    import mpi4py
-
-    mpi4py.rc.initialize = False
     from allreduce_bench.measuring.rank import _one_line
 
     assert _one_line(KeyboardInterrupt()) == "interrupted"

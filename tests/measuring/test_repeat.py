@@ -89,9 +89,6 @@ def test_a_fault_of_one_call_in_many_is_caught_as_often_as_promised(python):
 
 @pytest.fixture
 def repeat():
-    import mpi4py
-
-    mpi4py.rc.initialize = False
     from allreduce_bench.measuring import repeat
 
     return repeat

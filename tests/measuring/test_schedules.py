@@ -18,9 +18,6 @@ COUNT = 60
 
 @pytest.fixture(scope="module")
 def schedules():
-    import mpi4py
-
-    mpi4py.rc.initialize = False
     from allreduce_bench.measuring import schedules
 
     return schedules

@@ -21,14 +21,6 @@ def plan(ranks_per_node: int | None) -> Plan:
     return Plan(("ring",), (8,), (8,), 2, 1, start=Start(ranks_per_node=ranks_per_node))
 
 
-@pytest.fixture(autouse=True)
-def without_mpi():
-    if interpreters():
-        import mpi4py
-
-        mpi4py.rc.initialize = False
-
-
 def refusal(ranks_per_node: int | None, hosts: list[str]) -> str:
     from allreduce_bench.measuring.surroundings import refuse_few_nodes
 

@@ -168,9 +168,6 @@ class AClock:
 @pytest.fixture
 def choose(monkeypatch):
     """`sync.choose` where a given share of starts is late and a small all-reduce takes a given time."""
-    import mpi4py
-
-    mpi4py.rc.initialize = False
     from allreduce_bench.measuring import sync
 
     def chosen(

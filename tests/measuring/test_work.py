@@ -2,15 +2,13 @@
 
 import json
 
-import mpi4py
 import numpy as np
 import pytest
 from interpreters import interpreters
 from measured_runs import bench, one_line_error
 
-mpi4py.rc.initialize = False
-from allreduce_bench.evaluation.frames import stamps, stamps_of  # noqa: E402
-from allreduce_bench.runs.folder import RunFolder  # noqa: E402
+from allreduce_bench.evaluation.frames import stamps, stamps_of
+from allreduce_bench.runs.folder import RunFolder
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 QUICK = ["--launches", 1, "--iters", 6, "--warmups", 1, "--sizes", "1K", "-a", "native,ring", "--no-reference-times"]

@@ -38,7 +38,7 @@ def test_what_is_wrong_is_said_in_one_sentence(python, ranks):
     says_that_all_is_well(python, ranks, "refusing")
 
 
-def test_the_package_offers_it_and_nothing_unknown():
+def test_the_package_offers_it_and_nothing_unknown(mpi):
     from allreduce_bench.programs.allreduce import Allreduce
 
     assert allreduce_bench.Allreduce is Allreduce

@@ -9,8 +9,6 @@ pytest.importorskip("mpi4py.MPI", exc_type=ImportError)
 
 from mpi4py import MPI  # noqa: E402
 
-from allreduce_bench.programs.buffers import operation_of, vectors_of  # noqa: E402
-
 
 @pytest.mark.parametrize(
     "buffer",
@@ -27,7 +25,7 @@ from allreduce_bench.programs.buffers import operation_of, vectors_of  # noqa: E
         [bytearray(48), 6, MPI.DOUBLE],
     ],
 )
-def test_they_are_taken_without_a_copy(buffer):
+def test_they_are_taken_without_a_copy(vectors_of, buffer):
     total = np.zeros(6)
     send, recv = vectors_of(buffer, total)
     assert send.dtype == np.float64 and send.shape == (6,) and np.shares_memory(recv, total)
@@ -36,20 +34,20 @@ def test_they_are_taken_without_a_copy(buffer):
 
 
 @pytest.mark.parametrize("kind", [np.ma.masked_array, np.asmatrix, lambda array: array.view(np.recarray)])
-def test_of_subclasses_the_memory_is_taken(kind):
+def test_of_subclasses_the_memory_is_taken(vectors_of, kind):
     total = np.zeros(6)
     send, recv = vectors_of([kind(np.ones(6)), 3, MPI.DOUBLE], [kind(total), 3, MPI.DOUBLE])
     assert type(send) is type(recv) is np.ndarray and send.shape == recv.shape == (3,)
     assert np.shares_memory(recv, total)
 
 
-def test_in_place_is_one_vector():
+def test_in_place_is_one_vector(vectors_of):
     total = np.zeros(3)
     send, recv = vectors_of(MPI.IN_PLACE, total)
     assert np.shares_memory(send, total) and np.shares_memory(recv, total)
 
 
-def test_operations_have_names():
+def test_operations_have_names(operation_of):
     assert [operation_of(op) for op in (MPI.SUM, MPI.PROD, MPI.MAX, MPI.MIN, "avg", "sum")] == [
         "sum", "prod", "max", "min", "avg", "sum",
     ]  # fmt: skip
@@ -71,7 +69,7 @@ def test_operations_have_names():
         ([np.arange(6.0).view("c16"), 2, 1, MPI.DOUBLE], [1, 2]),
     ],
 )
-def test_lists_are_read_as_mpi4py_reads_them(buffer, sent):
+def test_lists_are_read_as_mpi4py_reads_them(vectors_of, buffer, sent):
     total = np.zeros(len(sent))
     vectors = vectors_of(buffer, total)
     assert vectors.send.dtype == np.float64 and vectors.send.tolist() == sent
@@ -85,7 +83,7 @@ def test_lists_are_read_as_mpi4py_reads_them(buffer, sent):
         array("h", [1, 2]), memoryview(b"ab"),
     ],
 )  # fmt: skip
-def test_other_types_are_left_to_mpi4py(buffer):
+def test_other_types_are_left_to_mpi4py(vectors_of, buffer):
     assert vectors_of(MPI.IN_PLACE, buffer) is vectors_of(buffer, buffer) is None
 
 
@@ -96,23 +94,26 @@ class OnlyOfCuda:
 
 
 @pytest.mark.parametrize("buffer", [OnlyOfCuda(), [OnlyOfCuda(), MPI.FLOAT], [OnlyOfCuda(), 2, MPI.FLOAT]])
-def test_memory_that_cuda_alone_describes_is_left_to_mpi4py(buffer):
+def test_memory_that_cuda_alone_describes_is_left_to_mpi4py(vectors_of, buffer):
     assert vectors_of(MPI.IN_PLACE, buffer) is None
 
 
-def test_types_are_those_of_mpi_whatever_language_names_them():
-    named = {name: array_of(name).dtype.name for name in ("LONG", "LONG_LONG", "INT64_T", "INT", "DOUBLE", "FLOAT")}
+def test_types_are_those_of_mpi_whatever_language_names_them(vectors_of):
+    named = {
+        name: array_of(vectors_of, name).dtype.name
+        for name in ("LONG", "LONG_LONG", "INT64_T", "INT", "DOUBLE", "FLOAT")
+    }
     assert named == {
         "LONG": "int64", "LONG_LONG": "int64", "INT64_T": "int64", "INT": "int32", "DOUBLE": "float64",
         "FLOAT": "float32",
     }  # fmt: skip
 
 
-def array_of(name: str) -> np.ndarray:
+def array_of(vectors_of, name: str) -> np.ndarray:
     return vectors_of(MPI.IN_PLACE, [bytearray(16), getattr(MPI, name)]).recv
 
 
-def test_tensors_of_pytorch_share_their_memory_and_others_are_refused():
+def test_tensors_of_pytorch_share_their_memory_and_others_are_refused(vectors_of):
     torch = pytest.importorskip("torch")
     for name in ("float16", "float32", "float64", "int32", "int64", "bfloat16"):
         tensor = torch.zeros(3, dtype=getattr(torch, name))
@@ -159,12 +160,12 @@ class CopiedByNumpy:
         (np.zeros(2), CopiedByNumpy(), "recvbuf is of type CopiedByNumpy, of which numpy makes a copy"),
     ],
 )
-def test_what_is_none_is_refused_in_one_sentence(sendbuf, recvbuf, words):
+def test_what_is_none_is_refused_in_one_sentence(vectors_of, sendbuf, recvbuf, words):
     with pytest.raises((ValueError, TypeError), match=words):
         vectors_of(sendbuf, recvbuf)
 
 
-def test_overlap_and_read_only_are_refused():
+def test_overlap_and_read_only_are_refused(vectors_of):
     total = np.zeros(8)
     with pytest.raises(ValueError, match="overlap; to reduce in place, pass MPI.IN_PLACE"):
         vectors_of(total[:4], total[2:6])

@@ -7,11 +7,6 @@ pytest.importorskip("mpi4py.MPI", exc_type=ImportError)
 
 from mpi4py import MPI  # noqa: E402
 
-from allreduce_bench.programs.buffers import (
-    dtype_of_dlpack,  # noqa: E402
-    vectors_of,  # noqa: E402
-)
-
 
 class Produced:
     """A producer of DLPack alone, on a device."""
@@ -26,7 +21,7 @@ class Produced:
         return self.device, 0
 
 
-def test_producers_of_dlpack_share_their_memory():
+def test_producers_of_dlpack_share_their_memory(vectors_of):
     values = np.zeros(3, "f4")
     assert np.shares_memory(vectors_of(MPI.IN_PLACE, Produced(values)).recv, values)
     assert vectors_of(MPI.IN_PLACE, Produced(np.zeros(3, "i2"))) is None
@@ -43,12 +38,12 @@ class OfBefore(Produced):
 
 @pytest.mark.parametrize("kind", [Produced, OfBefore])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", "int64"])
-def test_types_are_read_from_the_capsule(kind, dtype):
+def test_types_are_read_from_the_capsule(dtype_of_dlpack, kind, dtype):
     assert dtype_of_dlpack(kind(np.zeros((2, 3), dtype)), "sendbuf") == dtype
     assert dtype_of_dlpack(kind(np.zeros(2, "c8")), "sendbuf") is None
 
 
-def test_what_cannot_be_given_away_is_refused_with_its_reason():
+def test_what_cannot_be_given_away_is_refused_with_its_reason(vectors_of, dtype_of_dlpack):
     values = np.zeros(4, "f4")
     with pytest.raises((TypeError, ValueError), match="its type float32 does not fit the memory of its Produced"):
         vectors_of(MPI.IN_PLACE, Produced(values[::2]))

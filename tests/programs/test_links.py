@@ -2,17 +2,14 @@
 
 import re
 
-import mpi4py
 import pytest
 from interpreters import in_turn, interpreters
+from mpi4py import MPI
 from rank_programs import mpirun
 
-mpi4py.rc.initialize = False
-from mpi4py import MPI  # noqa: E402
-
-from allreduce_bench.programs import own_comm  # noqa: E402
-from allreduce_bench.programs.own_comm import PROBE_NBYTES, SLOW_LINK_S_PER_BYTE, Links, measured_links, price_s  # noqa: E402
-from allreduce_bench.schedule.algorithm import Cost  # noqa: E402
+from allreduce_bench.programs import own_comm
+from allreduce_bench.programs.own_comm import PROBE_NBYTES, SLOW_LINK_S_PER_BYTE, Links, measured_links, price_s
+from allreduce_bench.schedule.algorithm import Cost
 
 ETHERNET = Links(50e-6, 80e-9)
 

@@ -1,10 +1,11 @@
 """What lengths of one octave share: who may try, what that may cost, what is found."""
 
-import mpi4py
-
-mpi4py.rc.initialize = False
-from allreduce_bench.programs.candidates import Candidate  # noqa: E402
-from allreduce_bench.programs.settling import SHARE_OF_OCTAVE, STALE_CALLS, Octave  # noqa: E402
+from allreduce_bench.programs.candidates import Candidate
+from allreduce_bench.programs.settling import (
+    SHARE_OF_OCTAVE,
+    STALE_CALLS,
+    Octave,
+)
 
 RING = Candidate("ring", "sendrecv")
 

@@ -2,15 +2,13 @@
 
 from math import inf
 
-import mpi4py
 import numpy as np
 import pytest
 
-mpi4py.rc.initialize = False
-from allreduce_bench.programs import settling  # noqa: E402
-from allreduce_bench.programs.agreement import Shape  # noqa: E402
-from allreduce_bench.programs.candidates import Candidate  # noqa: E402
-from allreduce_bench.programs.settling import (  # noqa: E402
+from allreduce_bench.programs import settling
+from allreduce_bench.programs.agreement import Shape
+from allreduce_bench.programs.candidates import Candidate
+from allreduce_bench.programs.settling import (
     BEGIN_S,
     MOST_PATIENCE,
     PATIENCE,
@@ -22,7 +20,7 @@ from allreduce_bench.programs.settling import (  # noqa: E402
     Settling,
     most_calls,
 )
-from allreduce_bench.schedule.algorithm import AlgorithmError  # noqa: E402
+from allreduce_bench.schedule.algorithm import AlgorithmError
 
 NAMES = ["native", "ring", "tree", "naive"]
 SHAPE, LONGER = Shape(1000, "float64", "sum"), Shape(1010, "float64", "sum")

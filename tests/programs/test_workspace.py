@@ -2,13 +2,11 @@
 
 import weakref
 
-import mpi4py
 import numpy as np
 import pytest
 
-mpi4py.rc.initialize = False
-from allreduce_bench.executing import Prepared  # noqa: E402
-from allreduce_bench.programs.bound import COPIED_NBYTES, MOST_STEPS, STEPS_OF_EACH, Workspace, by_address  # noqa: E402
+from allreduce_bench.executing import Prepared
+from allreduce_bench.programs.bound import COPIED_NBYTES, MOST_STEPS, STEPS_OF_EACH, Workspace, by_address
 
 
 def address(vector: np.ndarray) -> int:

@@ -37,8 +37,7 @@ def test_tensors_of_pytorch_are_reduced_where_they_lie(ranks):
     says_that_all_is_well(interpreters()[0], ranks, "tensors")
 
 
-def test_the_package_offers_it():
-    pytest.importorskip("mpi4py.MPI", exc_type=ImportError)
+def test_the_package_offers_it(mpi):
     from allreduce_bench.programs.allreduce import wrap
 
     assert allreduce_bench.wrap is wrap

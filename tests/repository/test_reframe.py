@@ -4,14 +4,17 @@ import json
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from interpreters import interpreters
 from places import JOBS
 
-pytest.importorskip("reframe")
-pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+pytestmark = [
+    pytest.mark.skipif(not find_spec("reframe"), reason="ReFrame is not installed here"),
+    pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI"),
+]
 
 CHECK = JOBS / "reframe" / "allreduce_check.py"
 SITE = """site_configuration = {"systems": [{"name": "here", "hostnames": [".*"], "partitions": [

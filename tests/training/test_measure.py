@@ -9,7 +9,6 @@ from measured_runs import bench
 from strict_schemas import undescribed
 
 from allreduce_bench.cli import main
-from allreduce_bench.lab.lab import why_no_lab
 
 STEP = ("workload", "resnet50", "--scale", "1/256", "--compute", "60ms", "--measure", "-n", 2, "--steps", 3)
 over_mpi = pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
@@ -93,7 +92,8 @@ def test_recorded_calls_are_replayed(python, ranks, tmp_path):
     assert "128 KiB of each rank are reduced, in 3 calls of 2 lengths from 8 B to 64 KiB" in text.stdout, text.stderr
 
 
-@pytest.mark.skipif(bool(why_no_lab()) or not interpreters(), reason=why_no_lab() or "no interpreter here has an MPI")
+@pytest.mark.usefixtures("needs_lab")
+@pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 @over_mpi
 def test_on_virtual_hosts_communication_hides_behind_computation(python):
     """A 64th of 97.5 MiB takes 0.13 s over 100 Mbit/s: what hides behind 0.3 s of sleep is seen however busy it is."""
