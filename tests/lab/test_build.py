@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from allreduce_bench.lab.lab import AGENT, PAYLOAD_SHARE, SCRIPT, bucket
+from allreduce_bench.lab.lab import AGENT_SCRIPT, PAYLOAD_SHARE, SCRIPT, bucket
 
 
 def test_a_bucket_holds_a_frame_and_what_comes_in_while_the_timer_is_late():
@@ -17,7 +17,7 @@ def test_messages_can_use_nearly_the_whole_rate():
     assert pytest.approx(0.9927, abs=1e-4) == PAYLOAD_SHARE
 
 
-@pytest.mark.parametrize("script", [AGENT, SCRIPT])
+@pytest.mark.parametrize("script", [AGENT_SCRIPT, SCRIPT])
 def test_bash_understands_the_scripts(script):
     subprocess.run(["bash", "-n", "-c", script], check=True)
 
@@ -25,6 +25,6 @@ def test_bash_understands_the_scripts(script):
 @pytest.mark.parametrize("words", [["h3", "true"], ["-x", "-o", "BatchMode=yes", "h3", "true"], ["h1.*", "true"]])
 def test_the_agent_names_a_host_that_is_not_there(words):
     lab = {"ALLREDUCE_BENCH_LAB": "h1=5:12500000.0 h2=17:none", "PATH": "/usr/bin:/bin"}
-    result = subprocess.run(["bash", "-c", AGENT, "agent", *words], env=lab, capture_output=True, text=True)
+    result = subprocess.run(["bash", "-c", AGENT_SCRIPT, "agent", *words], env=lab, capture_output=True, text=True)
     host = words[-2]
     assert (result.returncode, result.stderr) == (255, f"agent: could not resolve host {host}\n")

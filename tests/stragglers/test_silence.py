@@ -2,9 +2,9 @@
 
 import numpy as np
 from made_arrivals import arrivals, judgement
-from synthetic_arrivals import Slow, synthetic_arrivals
 
 from allreduce_bench.stragglers.sentences import SILENCE, judged, rank_table, verdict_sentences, z_words
+from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
 from allreduce_bench.stragglers.verdict import BELOW_NOISE, NO_READY_TIMES, NO_SINGLE_CAUSE, TOO_ALIKE
 from allreduce_bench.tables import Screen
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from synthetic_arrivals import Slow, synthetic_arrivals
+
+from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
 
 
 def work(arrivals):
