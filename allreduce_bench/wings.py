@@ -4,7 +4,7 @@ The core imports no wing. Where one can add something (a command, a schema, a se
 the answer comes from the modules named below, imported when they are asked for. A folder that is missing is left out.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -49,6 +49,6 @@ def load(wing: str, place: str) -> Any:
     return getattr(import_module(f"{wing}.{module}"), name)
 
 
-def offered(name: str) -> list[Callable[..., Any]]:
+def offered(name: str) -> list[Any]:
     """Return what the wings offer under this name, in the order of WINGS."""
     return [load(package, wing.offers[name]) for package, wing in wings().items() if name in wing.offers]

@@ -59,16 +59,14 @@ def find(words: list[str], also: Sequence[str] = ()) -> dict[str, Algorithm]:
             for of_user in _from_file(Path(word)):
                 name = of_user.name
                 if name in RESERVED:
-                    raise AlgorithmError(
-                        f"{word}: '{name}' is the name of a reference measurement; rename the algorithm"
-                    )
+                    raise AlgorithmError("algorithms.name_reference_measurement_rename", word=word, name=name)
                 if name in (*builtin(), *algorithms) or is_of_library(name):
-                    raise AlgorithmError(f"{word}: another algorithm is named '{name}'; rename it")
+                    raise AlgorithmError("algorithms.another_algorithm_named_rename", word=word, name=name)
                 algorithms[name] = of_user
         elif of_package := _from_module_of_its_name(word) or builtin().get(word):
             algorithms[word] = of_package
         else:
-            raise AlgorithmError(_unknown(word, also))
+            raise AlgorithmError("as_said", words=_unknown(word, also))
     return algorithms
 
 
@@ -87,7 +85,7 @@ def digest_of(path: str) -> str:
         _refuse_odd(Path(path))
         return f"{crc32(Path(path).read_bytes()):08x}"
     except OSError as error:
-        raise AlgorithmError(f"{path}: {error.strerror}; the run needs this algorithm's file") from error
+        raise AlgorithmError("algorithms.run_needs_algorithm_file", path=path, strerror=error.strerror) from error
 
 
 def find_planned(names: Iterable[str], files: Sequence[str], digests: Sequence[str]) -> dict[str, Algorithm]:
@@ -98,7 +96,7 @@ def find_planned(names: Iterable[str], files: Sequence[str], digests: Sequence[s
     """
     for path, digest in zip(files, digests):
         if digest_of(path) != digest:
-            raise AlgorithmError(f"{path}: has changed since the run began; begin a new run, or restore the file")
+            raise AlgorithmError("algorithms.changed_since_run_began", path=path)
     of_users = find([*files])
     return of_users | find([name for name in names if name not in of_users and not is_of_library(name)])
 
@@ -120,9 +118,9 @@ def _refuse_odd(path: Path) -> None:
     """Raises AlgorithmError for what is no regular file, or one that is longer than any program; OSError: absent."""
     status = path.stat()
     if not S_ISREG(status.st_mode):
-        raise AlgorithmError(f"{path}: no regular file; expected a Python file with an @algorithm")
+        raise AlgorithmError("algorithms.no_regular_file_expected", path=path)
     if status.st_size > LONGEST_FILE:
-        raise AlgorithmError(f"{path}: longer than {LONGEST_FILE:,} bytes; expected a Python file with an @algorithm")
+        raise AlgorithmError("algorithms.longer_bytes_expected_python", path=path, longest_file=LONGEST_FILE)
 
 
 def _from_file(path: Path) -> list[Algorithm]:
@@ -130,19 +128,19 @@ def _from_file(path: Path) -> list[Algorithm]:
     try:
         _refuse_odd(path)
     except OSError as error:
-        raise AlgorithmError(f"{path}: no such file; expected a Python file with an @algorithm") from error
+        raise AlgorithmError("algorithms.no_such_file_expected", path=path) from error
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None  # a path that ends in .py always has a loader
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:  # a user's file may fail in any way; the message must name it
-        raise AlgorithmError(f"{path}: cannot be imported: {type(error).__name__}: {error}") from error
+        raise AlgorithmError("algorithms.cannot_imported", path=path, name=type(error).__name__, error=error) from error
     algorithms = [one._replace(file=str(path)) for one in _algorithms_of(module)]
     if not algorithms:
-        raise AlgorithmError(f"{path}: defines no algorithm; decorate its generator with @algorithm")
+        raise AlgorithmError("algorithms.defines_no_algorithm_decorate", path=path)
     if odd := next(
         (one.name for one in algorithms if any("\ud800" <= letter <= "\udfff" for letter in one.name)), None
     ):
-        raise AlgorithmError(f"{path}: the name of an algorithm is {odd!r}; expected Unicode text")
+        raise AlgorithmError("algorithms.name_algorithm_expected_unicode", path=path, odd=odd)
     return algorithms

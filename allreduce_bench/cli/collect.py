@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..message import say
 from .sections import examples
 from .types import OneLineError, errors_in_one_line, kept_command, talk, tell_damages
 
@@ -43,14 +44,14 @@ def _merge(runs: tuple[Path, ...], output: Path | None) -> None:
     from ..slurm.job_files import runs_of
 
     if output is None:
-        raise OneLineError("collect merges several runs into a new one: name its folder with -o")
+        raise OneLineError("cli.collect_merges_several_runs")
     if is_taken(output):
-        raise RunError(f"{output}: already exists; choose another folder with -o")
+        raise RunError("cli.already_exists_choose_another", output=output)
     sources = [folder for path in runs for folder in runs_of(path)]
     folder = merge(sources, output, kept_command())
     tell_damages(sources)
     click.echo(folder.path)
-    talk(f"next: allreduce-bench report {shlex.quote(str(output))}")
+    talk(say("cli.next_allreduce_bench_report", output=shlex.quote(str(output))))
 
 
 def _collect(path: Path, output: Path | None) -> None:
@@ -62,7 +63,7 @@ def _collect(path: Path, output: Path | None) -> None:
     overview = read_sweep(path)
     tell_damages((run.folder for run in overview.runs), missing=False)
     if overview.told.silence:
-        talk(f"{overview.told.silence}; job states are taken from the files of the jobs")
+        talk(say("cli.job_states_taken_files", silence=overview.told.silence))
     if overview.tasks:
         keep_states(overview.told, overview.sweep)
     missing = [overview.missing(run) for run in overview.runs]
@@ -75,12 +76,9 @@ def _collect(path: Path, output: Path | None) -> None:
         page = write_report(measured, output or path / "report.html", missing=list(map(missing_of_run, measured)))
         click.echo(f"report: {page}")
     else:
-        talk("no report: no cell is finished")
+        talk(say("cli.no_report_no_cell"))
     if broken:
-        raise OneLineError(
-            f"bits differ although the schedule determines them: {', '.join(dict.fromkeys(broken))}",
-            1,
-        )
+        raise OneLineError("cli.bits_differ_although_schedule", exit_code=1, broken=", ".join(dict.fromkeys(broken)))
     if any(missing):
         raise click.exceptions.Exit(1)
 

@@ -34,13 +34,10 @@ def demo(ranks, within, output, wait_idle_s, here, lab, no_limit) -> None:
     from ..report.page import write_report
 
     if under_launcher(os.environ):
-        raise OneLineError("demo starts its own ranks; run it without mpirun or srun")
+        raise OneLineError("cli.demo_starts_own_ranks")
     scheduler = idle_scheduler(os.environ)
     if scheduler and not here:
-        raise OneLineError(
-            f"this looks like a login node ({scheduler} exists, not inside a job): the demo would load it for minutes; "
-            "run it inside a job, or add --here"
-        )
+        raise OneLineError("cli.looks_like_login_node", scheduler=scheduler)
     plan = Plan(sizes=SIZES, ranks=ranks, **algorithm_fields())
     control = Control(output=output, within_s=within, wait_idle_s=wait_idle_s, no_limit=no_limit)
     folder, failure = run_from_outside(Request(lambda: plan, control))

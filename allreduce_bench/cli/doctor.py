@@ -30,15 +30,13 @@ def doctor(no_launch, slurm, words) -> None:
     from ..slurm.check_site import checks_of_slurm
 
     if under_launcher(os.environ):
-        raise OneLineError("doctor starts its own ranks; run it without mpirun or srun")
+        raise OneLineError("cli.doctor_starts_own_ranks")
     if words and not slurm:
-        raise OneLineError(f"doctor: '{words[0]}' is for salloc, which is used only with --slurm")
+        raise OneLineError("cli.doctor_salloc_used_slurm", words=words[0])
     if words and not words[0].startswith("-"):
-        raise OneLineError(
-            f"doctor: '{words[0]}': expected an option of salloc, such as -p PARTITION; salloc would run this"
-        )
+        raise OneLineError("cli.doctor_expected_option_salloc", words=words[0])
     if words and "SLURM_JOB_ID" in os.environ:
-        raise OneLineError(f"doctor: '{words[0]}' is for salloc, which is not used inside a job")
+        raise OneLineError("cli.doctor_salloc_not_used", words=words[0])
     node, levels = node_of_this_process(), []
     launch = not no_launch
     for check in checks_of_slurm(words, launch, node) if slurm else chain(node_checks(node), mpi_checks(node, launch)):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..message import say
 from ..runs.control import Control
 from ..runs.folder import RunFolder
 from ..runs.launch_choice import chosen_launches
@@ -46,7 +47,7 @@ def finish(control: Control, folder: RunFolder, plan: Plan) -> str:
     judgements = judge(control.limits, plan, rows)
     for judgement in judgements:
         click.echo(judgement.sentence, err=control.format != "table")
-    talk(f"{folder.path}      next: allreduce-bench report {shlex.quote(str(folder.path))}")
+    talk(say("cli.next_allreduce_bench_report_2", folder=folder.path, folder_2=shlex.quote(str(folder.path))))
     return _failures(rows, [judgement.cell for judgement in judgements if not judgement.met], control.skip_hung)
 
 
@@ -55,11 +56,11 @@ def _failures(rows: "Sequence[SummaryRow]", unmet_cells: list[str], skip_hung: b
     from ..evaluation.agreement import broken_promise
 
     failed_states = {"wrong", "refused"} if skip_hung else {"wrong", "refused", "hung"}
-    failures = ["a check failed, see the table"] if any(row["state"] in failed_states for row in rows) else []
+    failures = [say("cli.check_failed_see_table")] if any(row["state"] in failed_states for row in rows) else []
     if not failures and not any(row["state"] == "done" for row in rows):
         failures.append(NOTHING_MEASURED)
     if broken := sorted({row["algorithm"] for row in rows if broken_promise(row)}):
-        failures.append(f"bits differ although the schedule determines them: {', '.join(broken)}")
+        failures.append(say("cli.bits_differ_although_schedule", broken=", ".join(broken)))
     if unmet_cells:
         failures.append(f"not accepted: {'; '.join(unmet_cells)}")
     return "; ".join(failures)

@@ -59,10 +59,10 @@ def exec_(
     from .work_limit import refuse_many_ranks
 
     if under_launcher(os.environ):
-        raise OneLineError(UNDER_A_LAUNCHER)
+        raise OneLineError("as_said", words=UNDER_A_LAUNCHER)
     refuse_short_timeout(timeout)
     if not words:
-        raise OneLineError("exec: expected -- and a program, for example: exec -n 4 -- python train.py")
+        raise OneLineError("cli.exec_expected_program_example")
     start = on_hosts_around(Start(hosts=hosts or (), **start_options))
     launcher = find_launcher(start)
     if on_one_node(launcher, ranks, start, os.environ):

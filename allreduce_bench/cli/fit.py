@@ -11,6 +11,7 @@ import pandas as pd
 
 from .. import __version__
 from ..algorithms import builtin, find
+from ..message import say
 from ..runs.cell import parts_of
 from ..runs.schema import FLOOR
 from ..units import MAX_RANKS
@@ -67,7 +68,7 @@ def fit(runs, output, algorithms, priced_as, own, ranks_per_node, format_, no_li
     fitted = [series for series in all_series if isinstance(series, FittedSeries)]
     unfit = [series for series in all_series if isinstance(series, UnfittedSeries)]
     if not fitted:
-        raise OneLineError(_reason_for_no_fit(unfit))
+        raise OneLineError("as_said", words=_reason_for_no_fit(unfit))
     joint_fits, refusals = joints(fitted)
     listing = Listing(fitted, unfit, joint_fits, refusals, local_gammas(points_and_floors))
     if output:
@@ -102,7 +103,7 @@ def _points(paths: tuple[Path, ...]) -> pd.DataFrame:
         frames = [points_of_log(path) for path in logs]
     for path, frame in zip(logs, frames):
         if len(frame) and frame["ranks"].isna().all():
-            raise OneLineError(f"{path}: the number of ranks is not in the log; import it first: 'import -n N'")
+            raise OneLineError("cli.number_ranks_not_log", path=path)
     for warning in caught:
         talk(f"warning: {warning.message}")
     if runs:
@@ -118,7 +119,7 @@ def _points_of(points: pd.DataFrame, names: tuple[str, ...] | None) -> pd.DataFr
     measured = sorted(set(competing))
     for name in names or ():
         if not any(_is_named(competitor, name) for competitor in measured):
-            raise OneLineError(f"-a {name}: not measured; measured: {', '.join(measured) or 'none'}")
+            raise OneLineError("cli.not_measured_measured", name=name, measured=", ".join(measured) or "none")
     if not names:
         return points.copy()
     is_named = [any(_is_named(competitor, name) for name in names) for competitor in competitors(points)]
@@ -136,22 +137,22 @@ def _priced_as(words: tuple[str, ...], points: pd.DataFrame) -> Mapping[str, str
     for word in words:
         name, equals, algorithm = word.partition("=")
         if not equals or not name or not algorithm:
-            raise OneLineError(f"--as {word}: expected NAME=ALGORITHM, such as ring_over=ring")
+            raise OneLineError("cli.expected_name_algorithm_such", word=word)
         if name not in set(points["algorithm"].astype(str)):
-            raise OneLineError(f"--as {word}: no points of '{name}'")
+            raise OneLineError("cli.no_points", word=word, name=name)
         (algorithms[name],) = find([algorithm]) if not algorithm.endswith(".py") else ("",)
         if not algorithms[name]:
-            raise OneLineError(f"--as {word}: expected a name of 'allreduce-bench list'")
+            raise OneLineError("cli.expected_name_allreduce_bench", word=word)
     return algorithms
 
 
 def _reason_for_no_fit(unfit) -> str:
     """Why nothing could be fitted, as a sentence."""
     if not unfit:
-        return "nothing to fit: no all-reduce has a time above 0"
+        return say("cli.nothing_fit_no_reduce")
     first, others = unfit[0], len(unfit) - 1
     return f"{first.competitor}: {first.reason}" + (
-        f" (and {others} more series that cannot be fitted)" if others else ""
+        say("cli.more_series_cannot_fitted", others=others) if others else ""
     )
 
 
@@ -169,7 +170,13 @@ def _write_machine_file(path: Path, points: pd.DataFrame, listing) -> list[str]:
     for joint in listing.joint:
         gamma = joint.gamma
         notes.append(
-            f"gamma {gamma.value:.3g} s/byte ({gamma.low:.2g} to {gamma.high:.2g}): {', '.join(joint.competitors)}"
+            say(
+                "cli.gamma_byte",
+                gamma=gamma.value,
+                low=gamma.low,
+                high=gamma.high,
+                competitors=", ".join(joint.competitors),
+            )
         )
     created = datetime.now(timezone.utc).isoformat(timespec="seconds")
     models = tuple(series.model for series in listing.fitted if series.model.parts[0].priced_as in builtin())

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..message import say
 from ..units import format_size, in_ranks
 from .log_options import log_options, read_logs
 from .sections import examples
@@ -48,13 +49,13 @@ def import_(logs, output, no_limit, **options) -> None:
     from .work_limit import refuse_long_logs
 
     if is_taken(output):
-        raise RunError(f"{output}: already exists; choose another folder with -o")
+        raise RunError("cli.already_exists_choose_another", output=output)
     refuse_long_logs("import", logs, no_limit)
     found = read_logs(parts_of_logs(logs), options)
     summary = keep(found.rows, RunFolder(output), kept_command(), found.said, found.unread)
     logs_in_words = [_sentence_of_log(log, rows) for log, rows in found.rows_of]
     click.echo("\n".join([*logs_in_words, *_said(summary, RunFolder(output)), *_doubts(summary)]))
-    talk(f"{output}      next: allreduce-bench report {output}")
+    talk(say("cli.next_allreduce_bench_report_3", output=output))
 
 
 def _said(rows: "Sequence[SummaryRow]", folder: "RunFolder") -> list[str]:
@@ -63,7 +64,7 @@ def _said(rows: "Sequence[SummaryRow]", folder: "RunFolder") -> list[str]:
     from ..report.verdict_sentence import contrast_sentences, performance_words
 
     if not any(row["time_s"] for row in rows):
-        return ["no row has a time: nothing can be compared or fitted"]
+        return [say("cli.no_row_time_nothing")]
     alone = [verdict.alone for verdict in verdicts(rows) if verdict.alone]
     said = [f"{found.algorithm} on {in_ranks([found.ranks])}: {performance_words(found)}" for found in alone]
     return [*said, *contrast_sentences(rows, folder.attempts())] if said else []

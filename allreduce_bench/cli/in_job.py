@@ -3,6 +3,7 @@
 import os
 import signal
 
+from ..message import say
 from ..runs.control import Control
 from ..runs.folder import RunFolder
 from ..runs.launch_choice import chosen_launches
@@ -82,9 +83,9 @@ class InJob:
     def _requeue(self, left: int, cells: str) -> str | None:
         """Requeue the job; the reason if it was not requeued, or None: Slurm is about to end the job."""
         if self.allocation is None:
-            return "not inside a Slurm job"
+            return say("cli.not_inside_slurm_job")
         if left >= self._cells_left:
-            return "no cell was finished since this start; increase the time limit"
+            return say("cli.no_cell_finished_since")
         from ..slurm.commands import SlurmError, requeue
 
         self.ends("warned", f"job {self.allocation.name} requeued: {cells}", requeued=True)

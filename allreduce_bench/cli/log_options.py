@@ -20,9 +20,7 @@ def _counts_of_logs(ctx: click.Context, param: click.Parameter, value: str | Non
     """The numbers of `64` or `2,4,8`: one for all logs, or one for each in their order."""
     numbers = [number.strip() for number in value.split(",")] if value else []
     if not all(number.isascii() and number.isdigit() and 0 < int(number[:9]) <= MAX_RANKS for number in numbers):
-        raise OneLineError(
-            f"--{param.name} {value}: expected a whole number above 0, or one for each log such as 2,4,8"
-        )
+        raise OneLineError("cli.expected_whole_number_above", param=param.name, value=value)
     return tuple(map(int, numbers))
 
 
@@ -30,10 +28,10 @@ def _named_values(ctx: click.Context, param: click.Parameter, values: Sequence[s
     """{NAME: VALUE} of every NAME=VALUE."""
     for value in values:
         if not all(value.partition("=")[::2]) and param.name == "columns" or not value.partition("=")[1]:
-            raise OneLineError(f"{param.opts[-1]} {value}: expected {param.metavar}")
+            raise OneLineError("cli.expected", opts=param.opts[-1], value=value, metavar=param.metavar)
     pairs = [value.partition("=")[::2] for value in values]
     if len(dict(pairs)) < len(pairs):
-        raise OneLineError(f"{param.opts[-1]}: a name is given twice")
+        raise OneLineError("cli.name_given_twice", opts=param.opts[-1])
     return dict(pairs)
 
 
@@ -41,7 +39,7 @@ def _known_type(ctx: click.Context, param: click.Parameter, name: str | None) ->
     from ..importers.lines import ITEMSIZES, SPELLINGS  # late: only where a type is given
 
     if name is not None and name.lower() not in (*ITEMSIZES, *SPELLINGS):
-        raise OneLineError(f"--dtype {name}: unknown; known: {', '.join(ITEMSIZES)}")
+        raise OneLineError("cli.dtype_unknown_known", name=name, itemsizes=", ".join(ITEMSIZES))
     return name
 
 
@@ -148,7 +146,7 @@ def read_logs(parts: Sequence[Sequence[Path]], options: Mapping[str, Any]) -> Re
 def _for_each(name: str, values: Sequence[int], logs: Sequence) -> list[int | None]:
     """One value for each log; None: not given. Raises OneLineError for another number of values."""
     if len(values) not in (0, 1, len(logs)):
-        raise OneLineError(f"--{name}: {len(values)} numbers for {len(logs)} logs; expected one, or one for each")
+        raise OneLineError("cli.numbers_logs_expected", name=name, count=len(values), log_count=len(logs))
     return [*values] * len(logs) if len(values) == 1 else [*values] or [None] * len(logs)
 
 

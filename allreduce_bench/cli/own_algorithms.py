@@ -16,6 +16,7 @@ from typing import Any
 from ..algorithms import find
 from ..launching.launcher import Launcher, on_one_node
 from ..machine.mpi import why_not_compiled
+from ..message import say
 from ..runs.cell import COMPILED, EXECUTORS, PIPELINED, CutPrices, Executor
 from ..runs.plan import DEFAULT_WINDOW, NOMINAL, OVER_A_LINK_NBYTES, Launch, Plan, PlanError, chosen_cuts, given_cuts
 from ..runs.words import AUTO
@@ -34,13 +35,15 @@ def with_executors(plan: Plan, options: Mapping[str, Any]) -> Plan:
     if not plan.pipelined:
         for name in ("window", "cut_prices"):
             if options[name] is not None:
-                resumed = "leave it out, --resume takes it from the run"
-                advice = resumed if options.get("resume") else "name one with --executor"
-                raise PlanError(f"{OPTIONS[name].name} is for the executors {' and '.join(PIPELINED)}; {advice}")
+                resumed = say("cli.leave_out_resume_takes")
+                advice = resumed if options.get("resume") else say("cli.name_executor")
+                raise PlanError(
+                    "cli.executors", options=OPTIONS[name].name, pipelined=" and ".join(PIPELINED), advice=advice
+                )
         return plan
     plan = replace(plan, window=options["window"] or DEFAULT_WINDOW)
     if segment_nbytes is not None and machine is not None:
-        raise PlanError("--segment and --machine both decide the segment; use only one of them")
+        raise PlanError("cli.segment_machine_both_decide")
     over_a_link = plan.link_rate_bytes_per_s and machine is None
     if segment_nbytes := segment_nbytes or (OVER_A_LINK_NBYTES if over_a_link else None):
         return replace(plan, segment_nbytes=segment_nbytes, cuts=given_cuts(plan, segment_nbytes))
@@ -53,7 +56,7 @@ def decided(names: Sequence[str]) -> tuple[str, ...]:
     executors = tuple(dict.fromkeys(_auto() if name == AUTO else name for name in names))
     compiled = [name for name in executors if Executor(name).is_compiled]
     if compiled and (reason := why_not_compiled()):
-        raise PlanError(f"--executor {compiled[0]} {reason}")
+        raise PlanError("cli.executor", compiled=compiled[0], reason=reason)
     return executors
 
 
@@ -94,8 +97,8 @@ def refuse_own_algorithms(plan: Plan, launcher: Launcher, environ: Mapping[str, 
             for name, case in _cases(plan, layout, ranks) if layout else ():
                 file, algorithm = own.get(name, ("", None))
                 if algorithm and (why := _why_refused(algorithm, case)):
-                    advice = f"see allreduce-bench verify {shlex.quote(file)} -n {ranks}"
-                    raise OneLineError(f"{name} is no all-reduce and was not measured: {why}; {advice}", 1)
+                    advice = say("cli.see_allreduce_bench_verify", file=shlex.quote(file), ranks=ranks)
+                    raise OneLineError("cli.no_reduce_not_measured", exit_code=1, name=name, why=why, advice=advice)
     except _TimeIsUp:
         pass
     finally:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from ..message import say
 from ..runs.files import is_stream, write_given
 from ..tables import UNBOUNDED
 from ..units import parse_price, parse_size
@@ -104,31 +105,31 @@ def predict(
 
 def _refuse_extent(ranks, sizes, ranks_per_node, segment) -> None:
     if not ranks:
-        raise OneLineError("predict needs rank counts, such as -n 1024 or -n 2-64")
+        raise OneLineError("cli.predict_needs_rank_counts")
     if ranks[0] < 2:
-        raise OneLineError("-n 1: expected 2 ranks or more")
+        raise OneLineError("cli.expected_ranks_more")
     if ranks[-1] > MOST_RANKS:
-        raise OneLineError(f"-n {ranks[-1]}: expected at most {MOST_RANKS} ranks")
+        raise OneLineError("cli.expected_most_ranks", ranks=ranks[-1], most_ranks=MOST_RANKS)
     if sizes[0] < 1 or sizes[-1] > LARGEST:
-        raise OneLineError(f"--sizes: {sizes[0] if sizes[0] < 1 else sizes[-1]} bytes; expected 1 B to 1 PiB")
+        raise OneLineError("cli.sizes_bytes_expected_pib", sizes=sizes[0] if sizes[0] < 1 else sizes[-1])
     if segment == 0:
-        raise OneLineError("--segment 0: a segment holds at least one element")
+        raise OneLineError("cli.segment_segment_holds_least")
     if ranks_per_node and ranks_per_node > ranks[-1]:
-        raise OneLineError(f"--ranks-per-node {ranks_per_node}: more than the {ranks[-1]} ranks in total")
+        raise OneLineError("cli.ranks_per_node_more", ranks_per_node=ranks_per_node, ranks=ranks[-1])
 
 
 def _format(layout, as_map, output) -> str:
     """The format that was asked for, or that the name of the output says. Raises OneLineError where they differ."""
     if as_map and layout not in (None, "table"):
-        raise OneLineError(f"--map is a table; leave out --format {layout}")
+        raise OneLineError("cli.map_table_leave_out", layout=layout)
     if output is None or is_stream(output):
         return layout or "table"
     if output.suffix not in SUFFIXES:
-        raise OneLineError(f"-o {output}: expected a name that ends in {', '.join(SUFFIXES)}")
+        raise OneLineError("cli.expected_name_ends", output=output, suffixes=", ".join(SUFFIXES))
     named = SUFFIXES[output.suffix]
     if (layout or named) != named or (as_map and named != "table"):
         raise OneLineError(
-            f"-o {output}: the name means {named}, but {'--map' if as_map else f'--format {layout}'} was requested"
+            "cli.name_means_requested", output=output, named=named, layout="--map" if as_map else f"--format {layout}"
         )
     return named
 
@@ -139,9 +140,7 @@ def machine_of_file(path: Path, prices: dict):
     from ..report.forecast import source_of
 
     if given := [name for name, value in prices.items() if value is not None]:
-        raise OneLineError(
-            f"{path} contains the costs of messages; leave out --{given[0].replace('_', '-')}, or the file"
-        )
+        raise OneLineError("cli.contains_costs_messages_leave", path=path, given=given[0].replace("_", "-"))
     machine = read_machine(path)
     return machine, source_of(machine, str(path))
 
@@ -153,9 +152,7 @@ def machine_of_prices(prices: dict, ranks_per_node: int | None):
 
     beta, beta_within = _beta(prices, ""), _beta(prices, "_within")
     if prices["alpha"] is None or beta is None:
-        raise OneLineError(
-            "predict needs a machine file that 'fit' wrote, or --alpha 5us --bandwidth 100Gbit (or --beta)"
-        )
+        raise OneLineError("cli.predict_needs_machine_file")
     alone = {name: prices[name] for name in ("alpha", "alpha_within", "gamma")}
     _refuse_without_unit({**alone, "beta": beta, "beta_within": beta_within})
     between = Prices(prices["alpha"], beta)
@@ -163,11 +160,11 @@ def machine_of_prices(prices: dict, ranks_per_node: int | None):
     within = None
     if prices["alpha_within"] is not None or beta_within is not None:
         if ranks_per_node is None:
-            raise OneLineError("costs within a node need --ranks-per-node")
+            raise OneLineError("cli.costs_within_node_need")
         within = Prices(prices["alpha_within"] or between.alpha_s, beta_within or between.beta_s_per_byte)
         source += f" between nodes; {prices_in_words(*within)} within"
     gamma = prices["gamma"] or 0.0
-    source += f"; reductions at {1 / gamma / 1e9:.3g} GB/s" if gamma else "; reductions without cost"
+    source += say("cli.reductions_gb", gamma=1 / gamma / 1000000000.0) if gamma else "; reductions without cost"
     return bare_machine(*between, gamma, within), source
 
 
@@ -186,9 +183,7 @@ def _refuse_without_unit(prices: dict) -> None:
         most, such = (MOST_ALPHA_S, "5us") if name.startswith("alpha") else (MOST_BETA_S, "1ns")
         if price is not None and price > most:
             option = f"--{name.replace('_', '-')}"
-            raise OneLineError(
-                f"{option} {price:g}: {price:g} s, more than {most:g} s; is the unit missing, as in {such}?"
-            )
+            raise OneLineError("cli.more_unit_missing", option=option, price=price, most=most, such=such)
 
 
 def _beta(prices: dict, suffix: str) -> float | None:
@@ -196,5 +191,5 @@ def _beta(prices: dict, suffix: str) -> float | None:
     beta, bandwidth = prices[f"beta{suffix}"], prices[f"bandwidth{suffix}"]
     if beta is not None and bandwidth is not None:
         option = suffix.replace("_", "-")
-        raise OneLineError(f"--beta{option} and --bandwidth{option} have the same meaning; use only one of them")
+        raise OneLineError("cli.beta_bandwidth_same_meaning", option=option)
     return 1 / bandwidth if bandwidth is not None else beta

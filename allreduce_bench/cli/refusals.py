@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import click
 
+from ..message import say
 from ..units import nearest
 from .habits import COMMAND_HABITS, OPTION_HABITS
 from .types import INTERRUPTED, OneLineError
@@ -17,7 +18,11 @@ def say_refusal(error: click.ClickException, is_interrupted: bool) -> int:
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         click.echo(error.format_message(), err=True)
         return error.exit_code
-    refusal = error if isinstance(error, OneLineError) else OneLineError(_sentence(error), error.exit_code)
+    refusal = (
+        error
+        if isinstance(error, OneLineError)
+        else OneLineError("as_said", words=_sentence(error), exit_code=error.exit_code)
+    )
     refusal.show()
     return INTERRUPTED if is_interrupted else refusal.exit_code
 
@@ -55,7 +60,7 @@ def _no_option(error: click.NoSuchOption, command: str) -> str:
     """`no such option: --withn; did you mean --within? …`."""
     name, options = error.option_name, error.ctx.command.params if error.ctx is not None else []
     if not command:
-        return f"no such option before a command: {name}; expected for example: allreduce-bench run -n 4"
+        return say("cli.no_such_option_before", name=name)
     known = [text for option in options if isinstance(option, click.Option) for text in option.opts]
     meant = nearest(name, [text for text in known if text.startswith("--")], "--") if name.startswith("--") else ""
     return f"no such option: {name}; {_meant_or_help(meant, command)}"
@@ -76,18 +81,18 @@ def _name(parameter: click.Parameter) -> str:
 def _meant_or_help(meant: str, command: str) -> str:
     """The suggestion, and the help command that shows all options or commands."""
     words = " ".join(filter(None, ["allreduce-bench", command, "--help"]))
-    return " ".join(filter(None, [meant, f"'{words}' shows all"]))
+    return " ".join(filter(None, [meant, say("cli.shows", words=words)]))
 
 
 def interruption() -> OneLineError:
     """The error of a command that the user interrupted."""
-    return OneLineError("interrupted", INTERRUPTED)
+    return OneLineError("cli.interrupted", exit_code=INTERRUPTED)
 
 
 def unknown_command(name: str, known: Sequence[str]) -> OneLineError:
     """The refusal of a command that is not one of `known`."""
     meant = COMMAND_HABITS.get(name.lower().partition(".")[0]) or nearest(name, known)
-    return OneLineError(f"no such command: '{name:.60}'; {_meant_or_help(meant, '')}")
+    return OneLineError("cli.no_such_command", name=name, meant=_meant_or_help(meant, ""))
 
 
 def habit_of(words: Sequence[str]) -> str:

@@ -34,7 +34,7 @@ def report(runs, output, ratios, own) -> None:
     from ..slurm.sweep import missing_of_run
 
     if output and output.suffix.lower() not in (".html", ".htm"):
-        raise OneLineError(f"-o {output}: expected a name that ends in .html")
+        raise OneLineError("cli.expected_name_ends_html", output=output)
     folders = [RunFolder(path) for path in runs]
     for folder in folders:
         folder.open()  # or an error names the run that lacks

@@ -15,6 +15,7 @@ from typing import Any
 from ..algorithms import builtin, digest_of, find, find_planned
 from ..launching.layout import ranks_of_job
 from ..machine.node import NOT_STORED, cores, hide_secrets, host
+from ..message import say
 from ..runs.cell import GUIDELINES, MOCKUPS, NATIVE
 from ..runs.control import Control
 from ..runs.dtypes import DTYPES, teach_numpy
@@ -137,7 +138,7 @@ def _link_rate(rates: Sequence[float], start: Start) -> float | None:
     if start.virtual_rates_bytes_per_s:
         return min(start.virtual_rates_bytes_per_s)
     if len(rates) > 1:
-        raise PlanError("--link-rate with several rates belongs to --virtual-hosts; give one rate")
+        raise PlanError("cli.link_rate_several_rates")
     return rates[0] if rates else None
 
 
@@ -145,11 +146,13 @@ def _hosts(options: Mapping[str, Any]) -> tuple[str, ...]:
     if not options["hostfile"]:
         return options["hosts"] or ()
     if options["hosts"]:
-        raise PlanError("--hosts and --hostfile both name hosts; use only one of them")
+        raise PlanError("cli.hosts_hostfile_both_name")
     try:
         return read_hostfile(options["hostfile"])
     except OSError as error:
-        raise PlanError(f"--hostfile {options['hostfile']}: {error.strerror}; expected a file of hosts") from error
+        raise PlanError(
+            "cli.hostfile_expected_file_hosts", hostfile=options["hostfile"], strerror=error.strerror
+        ) from error
 
 
 def open_run(request: Request) -> tuple[RunFolder, Plan]:
@@ -184,7 +187,7 @@ def planned_run(request: Request) -> tuple[RunFolder, Plan]:
     _refuse_contradictions(control)
     is_there = control.output is not None and is_taken(control.output)
     if is_there and not control.resume:
-        raise RunError(f"{control.output}: already exists; choose another folder with -o, or continue it with --resume")
+        raise RunError("cli.already_exists_choose_another_folder", output=control.output)
     plan = request.make_plan()
     folder = RunFolder(control.output or _default_output(plan))
     if is_there:
@@ -200,19 +203,19 @@ def planned_run(request: Request) -> tuple[RunFolder, Plan]:
 
 def _refuse_contradictions(control: Control) -> None:
     if control.resume and not control.output:
-        raise PlanError("--resume needs the folder of the run: -o FOLDER")
+        raise PlanError("cli.resume_needs_folder_run")
     if control.within_s is not None and control.within_s <= 0:
-        raise PlanError("--within: expected a time above 0, such as 90s or 2m")
+        raise PlanError("cli.within_expected_time_above")
     if control.wait_idle_s is not None and control.wait_idle_s <= 0:
-        raise PlanError("--wait-idle: expected a time above 0, such as 10m; leave it out to start at once")
+        raise PlanError("cli.wait_idle_expected_time")
     if str(control.output) in OPS:
-        raise PlanError(f"-o {control.output}: -o is the output folder; the operation is --op {control.output}")
+        raise PlanError("cli.output_folder_operation_op", output=control.output)
 
 
 def _stored_plan(folder: RunFolder, wanted: Plan, asked: Collection[str], no_limit: bool) -> Plan:
     """The plan of a resumed run. Raises as `open_run` if it cannot be resumed or differs from the options."""
     if imported := folder.imported():
-        raise RunError(f"{folder.path}: imported from {imported['tool']}: it cannot be continued")
+        raise RunError("cli.imported_cannot_continued", folder=folder.path, tool=imported["tool"])
     from .work_limit import refuse_long_run
 
     stored = folder.plan()
@@ -239,23 +242,20 @@ def _with_secrets_of(wanted: Plan, stored: Plan, folder: RunFolder) -> Plan:
     for name in left_out:
         if getattr(kept_plan(wanted).start, name) != getattr(stored.start, name):
             option = f"--{name.replace('_', '-')}"
-            raise PlanError(f"{folder.path}: {option} held a possible secret, which is not stored; add {option} again")
+            raise PlanError("cli.held_possible_secret_not", folder=folder.path, option=option)
     return replace(stored, start=replace(stored.start, **{name: getattr(wanted.start, name) for name in left_out}))
 
 
 def _refuse_other_lab(wanted: Plan, stored: Plan, folder: RunFolder) -> None:
     """Raises PlanError where the run was measured on other hosts than the virtual ones around this command."""
     if wanted.start.virtual_rates_bytes_per_s != stored.start.virtual_rates_bytes_per_s:
-        raise PlanError(
-            f"{folder.path}: was not measured on the virtual hosts around this command; leave the lab, and repeat "
-            "--resume -o outside: it starts the virtual hosts that the run needs"
-        )
+        raise PlanError("cli.not_measured_virtual_hosts", folder=folder.path)
 
 
 def refuse_short_timeout(timeout_s: float) -> None:
     """Raises PlanError for a timeout so short that it would end healthy launches."""
     if timeout_s < SHORTEST_TIMEOUT_S:
-        raise PlanError(f"--timeout: {timeout_s:g} s would end healthy launches; use at least 1s")
+        raise PlanError("cli.timeout_would_end_healthy", timeout_s=timeout_s)
 
 
 def _refuse_injected(plan: Plan, timeout_s: float) -> None:
@@ -271,16 +271,13 @@ def _refuse_injected(plan: Plan, timeout_s: float) -> None:
 
     trace_s = refuse_traces(plan.arrival, plan.arrival_digests, plan.ranks)
     phases = {
-        "--compute: a phase of work": longest_phase_s(plan.compute_s, plan.inject_slowdown),
-        "--late-by: a delay": longest_delay_s(plan.arrival, plan.late_by),
-        "--arrival: a delay of the trace": trace_s,
+        say("cli.compute_phase_work"): longest_phase_s(plan.compute_s, plan.inject_slowdown),
+        say("cli.late_delay"): longest_delay_s(plan.arrival, plan.late_by),
+        say("cli.arrival_delay_trace"): trace_s,
     }
     for phase, seconds in phases.items():
         if seconds >= timeout_s:
-            raise PlanError(
-                f"{phase} of {seconds:g} s is not shorter than the --timeout of {timeout_s:g} s, after which a launch "
-                "is ended; use a shorter one, or a longer --timeout"
-            )
+            raise PlanError("cli.not_shorter_timeout_after", phase=phase, seconds=seconds, timeout_s=timeout_s)
 
 
 def refuse_under_launcher(asked: Collection[str]) -> None:
@@ -288,7 +285,7 @@ def refuse_under_launcher(asked: Collection[str]) -> None:
     too_late = {name: each for name, each in OPTIONS.items() if each.too_late and name in asked}
     for reason in dict.fromkeys(each.too_late for each in too_late.values()):
         names = ", ".join(each.name for each in too_late.values() if each.too_late == reason)
-        raise PlanError(f"{names} under a launcher: {reason}")
+        raise PlanError("cli.under_launcher", names=names, reason=reason)
 
 
 def _refuse_other_plan(folder: RunFolder, stored: Plan, wanted: Plan, asked: Collection[str]) -> None:
@@ -299,8 +296,7 @@ def _refuse_other_plan(folder: RunFolder, stored: Plan, wanted: Plan, asked: Col
         other = wanted_fields[name]
         if name in asked and other != value:
             raise PlanError(
-                f"{folder.path}: --resume uses the run's {name} {_words(value)}, found {_words(other)}; "
-                "leave out that option"
+                "cli.resume_uses_run_found", folder=folder.path, name=name, value=_words(value), other=_words(other)
             )
 
 
@@ -314,10 +310,7 @@ def _words(value: object) -> str:
 def _refuse_former_sync(folder: RunFolder, plan: Plan) -> None:
     """Raises PlanError if the run has a former definition of time: new times would have another one."""
     if plan.sync in FORMER_SYNCS:
-        raise PlanError(
-            f"{folder.path}: was measured with --sync {plan.sync}, which no longer exists, so it cannot be continued; "
-            "start a new run: another folder with -o, and --sync barrier"
-        )
+        raise PlanError("cli.measured_sync_no_longer", folder=folder.path, sync=plan.sync)
 
 
 def _fields_of(plan: Plan) -> dict:

@@ -15,6 +15,7 @@ from ..launching.launcher import interface_variables
 from ..machine.node import hide_secrets
 from ..measuring.startup import hold_back_mpi, rank_of, ranks_on_this_node, size_of, start_mpi, thread_level
 from ..measuring.transport import asked_transport
+from ..message import say
 from ..runs.control import Control
 from ..runs.folder import RunFolder
 from ..runs.launch_choice import chosen_launches
@@ -60,8 +61,10 @@ def run_as_rank(request: Request, interface: str, level: str) -> None:
 
     if size_of(os.environ) not in (None, MPI.COMM_WORLD.size):
         raise OneLineError(
-            f"{size_of(os.environ)} ranks were started, but MPI sees {MPI.COMM_WORLD.size}: "
-            f"{_why_each_is_alone(os.environ)}"
+            "cli.ranks_started_mpi_sees",
+            size_of=size_of(os.environ),
+            size=MPI.COMM_WORLD.size,
+            environ=_why_each_is_alone(os.environ),
         )
     put_out()
     sys.exit(take_part(_task(request, MPI.COMM_WORLD.size, warning, last_words, transport.words)))
@@ -125,11 +128,11 @@ def _open_as_rank(request: Request, ranks: int, last_words: LastWords) -> tuple[
     folder, plan = open_run(request)
     last_words.folder = folder
     if ranks not in plan.ranks:
-        raise PlanError(f"{folder.path}: planned for {plan.ranks} ranks, but started with {ranks}")
+        raise PlanError("cli.planned_ranks_started", folder=folder.path, ranks=plan.ranks, ranks_2=ranks)
     only, skip_hung = request.control.only, request.control.skip_hung
     launches = [launch for launch in chosen_launches(plan, only) if launch.ranks == ranks]
     if not launches:
-        raise PlanError(f"--only {only}: no launch with {ranks} ranks")
+        raise PlanError("cli.no_launch_ranks", only=only, ranks=ranks)
     return folder, plan, next(iter(folder.pending(plan, skip_hung, launches)), None)
 
 
@@ -140,7 +143,7 @@ def _finish_one_launch(control: Control, warning: WarningFlag, folder: RunFolder
         talk(f"error: {failures}")
     if left := folder.pending(plan, control.skip_hung, chosen_launches(plan, control.only)):
         names = ", ".join(launch.name for launch in left)
-        reason = "the job is near its time limit" if warning.is_set else "each mpirun measures one launch"
+        reason = say("cli.job_near_time_limit") if warning.is_set else say("cli.mpirun_measures_launch")
         talk(f"{reason}; left: {names}; {folder.to_continue(control.only)}")
     return failures or (f"left: {len(left)} launches" if warning.is_set and left else "")
 
@@ -148,8 +151,5 @@ def _finish_one_launch(control: Control, warning: WarningFlag, folder: RunFolder
 def _why_each_is_alone(environ: Mapping[str, str]) -> str:
     """Why MPI sees only one rank in each process, and what to do."""
     if "OMPI_COMM_WORLD_SIZE" in environ or "SLURM_STEP_NUM_TASKS" not in environ:
-        return "this mpirun or srun belongs to another MPI than that of mpi4py; put the right one first in PATH"
-    return (
-        "srun does not support mpi4py's MPI this way; use srun --mpi=pmix or --mpi=pmi2, or run without srun; "
-        "allreduce-bench doctor --slurm shows what works"
-    )
+        return say("cli.mpirun_srun_belongs_another")
+    return say("cli.srun_does_not_support")

@@ -13,6 +13,7 @@ from ..launching.staging import stage
 from ..launching.supervision import Driven, IdleWait, LaunchRefused, SupervisedRun, drive
 from ..launching.tied_process import interrupt_when_asked_to_end
 from ..machine.node import cores, host
+from ..message import say
 from ..runs.folder import RunFolder
 from ..runs.plan import Launch
 from ..runs.recorder import discard_run
@@ -83,7 +84,7 @@ def _driven(run: SupervisedRun, is_one_node: bool) -> Driven | LaunchRefused | K
     if run.control.wait_idle_s is not None:
         idle_wait = IdleWait(run.control.wait_idle_s, talk)
         if not is_one_node:
-            talk(f"--wait-idle watches only {host()}, where the ranks are started, and no other node")
+            talk(say("cli.wait_idle_watches_ranks", host=host()))
     try:
         return drive(run, idle_wait)
     except (LaunchRefused, KeyboardInterrupt) as error:
@@ -106,20 +107,20 @@ def _end(run: SupervisedRun, driven: Driven | BaseException, job: InJob) -> OneL
     if run.warning.is_set or any(folder.launches.glob("*.cells.csv")):
         failures = end_of_run(control, run.warning, folder, plan)
     if left := job.end_warned(folder, plan) if run.warning.is_set else "":
-        return OneLineError("; ".join(filter(None, [left, failures])), 1)
+        return OneLineError("as_said", words="; ".join(filter(None, [left, failures])), exit_code=1)
     job.ends("done", failures or left_out or None)
-    return OneLineError(f"{failures}; results in {folder.path}", 1) if failures else None
+    return OneLineError("cli.results", exit_code=1, failures=failures, folder=folder.path) if failures else None
 
 
 def _left_out(driven: Driven) -> str:
     """The launches for which --within left no time, or too little, and then advice; empty: none."""
     if not (driven.left_out or driven.in_vain):
         return ""
-    words = f"left out: launches {_names([*driven.in_vain, *driven.left_out])}: --within is used up"
+    words = say("cli.left_out_launches_within", names=_names([*driven.in_vain, *driven.left_out]))
     if driven.in_vain:
         ranks = max(launch.ranks for launch in driven.in_vain)
-        start = f"{ranks} ranks on {cores()} cores of this node took too long to start in {_names(driven.in_vain)}"
-        words = f"{words}; {start}: use fewer ranks or a longer --within"
+        start = say("cli.ranks_cores_node_took", ranks=ranks, cores=cores(), in_vain=_names(driven.in_vain))
+        words = say("cli.use_fewer_ranks_longer", words=words, start=start)
     return words
 
 
@@ -127,7 +128,7 @@ def _failed(driven: Driven) -> str:
     """Why launches failed, and which were not started because of it."""
     number, reasons = len(driven.failed), "; ".join(driven.failed.values())
     words = f"{number} launches failed: {reasons}" if number > 1 else reasons
-    return f"{words}; not started after that: {_names(driven.given_up)}" if driven.given_up else words
+    return say("cli.not_started_after", words=words, given_up=_names(driven.given_up)) if driven.given_up else words
 
 
 def _names(launches: Sequence[Launch]) -> str:
@@ -140,9 +141,11 @@ def _stopped(run: SupervisedRun, job: InJob, reason: str, status: int, end: str 
     job.ends(end, reason)
     if not control.resume and not any(folder.launches.iterdir()):
         discard_run(folder)  # no rank came as far as writing: nothing to go on with
-        return OneLineError(reason, status)
+        return OneLineError("as_said", words=reason, exit_code=status)
     with suppress(OSError, RunError):  # a full disk has no room for the summary either
         finish(control, folder, run.plan)
     if end == "refused":
-        return OneLineError(reason, status)
-    return OneLineError(f"{reason}; finished cells are kept; {folder.to_continue(control.only)}", status)
+        return OneLineError("as_said", words=reason, exit_code=status)
+    return OneLineError(
+        "cli.finished_cells_kept", exit_code=status, reason=reason, to_continue=folder.to_continue(control.only)
+    )

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import click
 
 from ..algorithms import builtin, find
+from ..message import say
 from ..runs.cell import EXECUTORS, MOCKUPS
 from ..runs.schema import FLOORS
 from .sections import examples
@@ -26,14 +27,12 @@ def list_() -> None:
         if algorithm.known_as:
             lines.append(f"    elsewhere: {algorithm.known_as}")
         echo_wrapped(lines)
-    echo_wrapped(["native", "    The MPI library's own MPI_Allreduce, measured beside them"])
-    made = "    What the library's other operations make of it; -a guidelines measures native and all of them"
+    echo_wrapped(["native", say("cli.mpi_library_own_mpi")])
+    made = say("cli.library_other_operations_make")
     echo_wrapped([", ".join(MOCKUPS), made])
-    floors = "    Reference times, measured with every run: an empty call, a local copy, a local reduction"
+    floors = say("cli.reference_times_measured_every")
     echo_wrapped([", ".join(FLOORS), floors])
-    echo_wrapped(
-        [f"run --executor {','.join(EXECUTORS)}", "    How the steps of an algorithm are run; sendrecv is the default"]
-    )
+    echo_wrapped([f"run --executor {','.join(EXECUTORS)}", say("cli.how_steps_algorithm_run")])
 
 
 @click.command(epilog=examples("verify", "verify ring two_tree -n 1-64", "verify ./mine.py -n 2,4,8"))
@@ -85,4 +84,4 @@ def verify(algorithms, ranks, counts, segment, ranks_per_node, no_limit) -> None
 def refuse_too_many(ranks: Sequence[int]) -> None:
     """Raises OneLineError for numbers of ranks whose steps need too much memory."""
     if max(ranks) > MAX_ENUMERATED:
-        raise OneLineError(f"-n {max(ranks)}: expected at most {MAX_ENUMERATED} ranks")
+        raise OneLineError("cli.expected_most_ranks", ranks=max(ranks), most_ranks=MAX_ENUMERATED)

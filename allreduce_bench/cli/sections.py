@@ -22,7 +22,7 @@ class Sectioned(click.Command):
             from .types import OneLineError
 
             if habit := self.habit_of(words):
-                raise OneLineError(f"{self.name}: {habit}") from error
+                raise OneLineError("cli.name_habit", name=self.name, habit=habit) from error
             raise
 
     def habit_of(self, words: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..message import say
 from ..runs.control import FORMATS
 from .sections import examples
 from .terminal import echo_result, screen
@@ -49,7 +50,7 @@ def show(run: Path | None, format_: str) -> None:
 
     folder = RunFolder(run or newest_run())
     if format_ in OF_OUR_TIMES and (imported := folder.imported()):
-        raise OneLineError(f"--format {format_}: the times of {folder.path} come from {imported['tool']}; see its logs")
+        raise OneLineError("cli.format_times_come_see", format=format_, folder=folder.path, tool=imported["tool"])
     tell_damages([folder])
     echo_result(Result.of(folder, summarise(folder)), format_)
 
@@ -67,11 +68,11 @@ def runs(folder: Path) -> None:
     from ..runs.inventory import kept_runs
 
     if not folder.is_dir():
-        raise OneLineError(f"{folder}: no such folder; expected a folder of runs, such as results")
+        raise OneLineError("cli.no_such_folder_expected", folder=folder)
     if found := kept_runs(folder):
         click.echo("\n".join(run_lines(found, folder, screen())))
     else:
-        talk(f"{folder}: contains no run; measure one: allreduce-bench run")
+        talk(say("cli.contains_no_run_measure", folder=folder))
 
 
 def newest_run() -> Path:
@@ -89,10 +90,8 @@ def newest_two() -> tuple[Path, Path]:
     new, *older = _readable_runs(2, "two runs")
     baseline = next((run.folder.path for run in older if run.is_like(new)), None)
     if baseline is None:
-        raise OneLineError(
-            f"no run before {new.folder.path} has cells in common with it (algorithm, size, ...); name BASELINE and NEW"
-        )
-    talk(f"baseline: {baseline}, new: {new.folder.path} (the newest two runs with common cells)")
+        raise OneLineError("cli.no_run_before_cells", folder=new.folder.path)
+    talk(say("cli.baseline_new_newest_two", baseline=baseline, folder=new.folder.path))
     return baseline, new.folder.path
 
 
@@ -103,7 +102,7 @@ def _readable_runs(least: int, wanted: str) -> "list[KeptRun]":
     runs = newest_first(RESULTS) if RESULTS.is_dir() else []
     if len(runs) < least:
         found = f"{RESULTS}/: expected {wanted}, found {len(runs)}"
-        raise OneLineError(f"{found}; name it, or measure one: allreduce-bench run")
+        raise OneLineError("cli.name_measure_allreduce_bench", found=found)
     return runs
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..message import say
 from .sections import examples
 from .terminal import echo_wrapped, screen
 from .types import OneLineError, errors_in_one_line, talk, tell_damages
@@ -29,9 +30,9 @@ def status(sweep: Path | None) -> None:
     overview = read_sweep(sweep or _newest_sweep())
     tell_damages((run.folder for run in overview.runs), missing=False)
     if not overview.tasks:
-        raise OneLineError(f"{overview.sweep}: not a sweep: no job was submitted for it or wrote into it")
+        raise OneLineError("cli.not_sweep_no_job", sweep=overview.sweep)
     if overview.told.silence:
-        talk(f"{overview.told.silence}; job states are taken from the files of the jobs")
+        talk(say("cli.job_states_taken_files", silence=overview.told.silence))
     click.echo(status_text(status_lines(overview), screen()), nl=False)
     echo_wrapped([next_step(overview, _is_collected(overview))])
 
@@ -47,5 +48,5 @@ def _newest_sweep() -> Path:
     """The sweep in RESULTS whose jobs were submitted, or began, last."""
     jobs_folders = [path for path in RESULTS.glob("*/jobs") if path.is_dir()]
     if not jobs_folders:
-        raise OneLineError(f"no sweep in {RESULTS}/; name the folder of a sweep")
+        raise OneLineError("cli.no_sweep_name_folder", results=RESULTS)
     return max(jobs_folders, key=lambda path: path.stat().st_mtime).parent

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from ..message import say
 from ..runs.option import Section
 from ..runs.recorder import now
 from ..slurm import commands
@@ -61,7 +62,7 @@ class SubmitCommand(Sectioned):
             if isinstance(parameter, click.Option) and parameter.name == "ranks_per_node":
                 parameter.type, parameter.help = (
                     RANKS,
-                    "Ranks on each node, e.g. 4 or 1,4 [default: the system's, else 1].",
+                    say("cli.ranks_node_default_system"),
                 )
             elif isinstance(parameter, click.Option):
                 parameter.hidden = parameter.name in SENSELESS
@@ -74,7 +75,7 @@ class SubmitCommand(Sectioned):
             options = [name for option in self.params for name in option.opts if name.startswith("--")]
             meant = nearest(error.option_name, options, "--") if error.option_name.startswith("--") else ""
             sentence = " ".join(filter(None, [f"no such option: {error.option_name};", meant]))
-            raise OneLineError(f"{sentence} put options of sbatch after --") from error
+            raise OneLineError("cli.put_options_sbatch_after", sentence=sentence) from error
 
     def habit_of(self, words: Sequence[str]) -> str:
         """As of `run`, but for options of one letter: those may be of sbatch."""
@@ -137,7 +138,7 @@ def submit(context: click.Context, **options) -> None:
     """
     given = given_options(context)
     for name in sorted(given & set(SENSELESS)):
-        raise OneLineError(f"{OPTIONS[name].name} for submit: {SENSELESS[name]}")
+        raise OneLineError("cli.submit", options=OPTIONS[name].name, senseless=SENSELESS[name])
     submit_sweep(submission_request(options, given))
 
 
@@ -148,7 +149,7 @@ def submit_sweep(asked: SubmissionRequest) -> None:
     shared = rendering(sweep, choices)
     jobs = jobs_left(sweep, choices, runs, asked)
     if not jobs:
-        talk(f"nothing is left to measure; next: allreduce-bench collect {shlex.quote(str(asked.output))}")
+        talk(say("cli.nothing_left_measure_next", output=shlex.quote(str(asked.output))))
         return
     scripts = [shared.script(job) for job in jobs]
     new_runs = [] if resuming else runs
@@ -163,9 +164,9 @@ def submit_sweep(asked: SubmissionRequest) -> None:
     try:
         ids, collect = submit_all(order, lambda *ids: submission_facts(shared, jobs, choices, now(), *ids))
     except KeyboardInterrupt as interrupt:
-        raise OneLineError("interrupted; nothing was submitted", INTERRUPTED) from interrupt
+        raise OneLineError("cli.interrupted_nothing_submitted", exit_code=INTERRUPTED) from interrupt
     _print_lines([*aligned(order_rows(shared, jobs, [*ids, collect])), node_hours_sentence(shared, jobs)])
-    talk(f"next: allreduce-bench status {shlex.quote(str(asked.output))}")
+    talk(say("cli.next_allreduce_bench_status", output=shlex.quote(str(asked.output))))
 
 
 def _refuse_queued_jobs(sweep: Path) -> None:
@@ -179,21 +180,21 @@ def _refuse_queued_jobs(sweep: Path) -> None:
     if busy:
         states = [f"{names.get(id_parts(job.id)[0], 'job')} ({job.id}, {job.state.lower()})" for job in busy]
         numbers = " ".join(sorted({id_parts(job.id)[0] for job in busy}))
-        sentence = f"{sweep}: jobs of the sweep are in the queue: {', '.join(states)}"
-        raise OneLineError(f"{sentence}; wait for them, or cancel them: scancel {numbers}")
+        sentence = say("cli.jobs_sweep_queue", sweep=sweep, states=", ".join(states))
+        raise OneLineError("cli.wait_cancel_scancel", sentence=sentence, numbers=numbers)
 
 
 def _refuse_many_node_hours(asked: SubmissionRequest, most_node_hours: float) -> None:
     """Raises OneLineError unless the node-hours are few, or the user wants them."""
     if most_node_hours <= asked.max_node_hours or asked.yes:
         return
-    sentence = f"the jobs may take {most_node_hours:.1f} node-hours, above --max-node-hours {asked.max_node_hours:g}"
+    sentence = say("cli.jobs_may_take_node", most_node_hours=most_node_hours, max_node_hours=asked.max_node_hours)
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise OneLineError(f"{sentence}; nothing was submitted; add --yes, or increase --max-node-hours")
+        raise OneLineError("cli.nothing_submitted_add_yes", sentence=sentence)
     with suppress(click.Abort):
         if click.confirm(f"{sentence}; submit them?", err=True):
             return
-    raise OneLineError("nothing was submitted", 1)
+    raise OneLineError("cli.nothing_submitted", exit_code=1)
 
 
 def _print_lines(lines: Iterable[str]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..evaluation.acceptance import OPTION
 from ..machine.node import hide_secrets
+from ..message import say
 from ..runs.folder import RunFolder
 from ..runs.plan import Plan, PlanError
 from ..runs.recorder import is_taken
@@ -49,7 +50,7 @@ class SubmissionRequest:
     def output(self) -> Path:
         """The folder of the sweep, as it was named. Raises PlanError where a sweep is resumed that was not named."""
         if self.run.control.output is None:
-            raise PlanError("--resume needs the folder of the sweep: -o FOLDER")
+            raise PlanError("cli.resume_needs_folder_sweep")
         return self.run.control.output
 
 
@@ -60,7 +61,7 @@ def submission_request(options: Mapping[str, Any], asked: set[str]) -> Submissio
         name = f"{datetime.now():%Y-%m-%d_%H%M%S}_{options['job_name'] or JOB_NAME}"
         run = replace(run, control=replace(run.control, output=Path("results") / name))
     arguments = check_sbatch_words(options["words"])
-    _refuse_secrets("the options of sbatch", hide_secrets(arguments) != list(arguments))
+    _refuse_secrets(say("cli.options_sbatch"), hide_secrets(arguments) != list(arguments))
     return SubmissionRequest(
         run=run,
         nodes=options["nodes"],
@@ -82,13 +83,13 @@ def submission_request(options: Mapping[str, Any], asked: set[str]) -> Submissio
 def new_sweep(asked: SubmissionRequest) -> tuple[Path, SubmissionChoices, list[tuple[RunFolder, Plan]]]:
     """The folder of a new sweep, what else was chosen, and the plans of its runs."""
     if not asked.nodes:
-        raise PlanError("--nodes: expected node counts, one job each, such as --nodes 1,2,4,8")
+        raise PlanError("cli.nodes_expected_node_counts")
     system = find_system(asked.system or GENERIC)
     choices = _updated(SubmissionChoices(str(system.path.absolute()), JOB_NAME, stage=system.stage), asked)
     check_job_name(choices.job_name)
     sweep = check_folder(asked.output.absolute())
     if is_taken(sweep):
-        raise RunError(f"{asked.output}: already exists; choose another folder with -o, or continue it with --resume")
+        raise RunError("cli.already_exists_choose_another_folder", output=asked.output)
     site = {name: getattr(system, name) for name in OF_THE_SITE if name not in asked.run.asked}
     site = {name: value for name, value in site.items() if value}
     rank_counts = asked.ranks_per_node or (system.ranks_per_node or 1,)
@@ -99,17 +100,14 @@ def new_sweep(asked: SubmissionRequest) -> tuple[Path, SubmissionChoices, list[t
         plan = partial(asked.run.make_plan, ranks=ranks, ranks_per_node=ranks_per_node, **site)
         control = replace(asked.run.control, output=asked.output / name)
         runs.append((RunFolder(sweep / name), planned_run(replace(asked.run, make_plan=plan, control=control))[1]))
-        _refuse_secrets("--launcher, --launcher-args and --remote-shell", kept_plan(runs[-1][1]) != runs[-1][1])
+        _refuse_secrets(say("cli.launcher_launcher_args_remote"), kept_plan(runs[-1][1]) != runs[-1][1])
     return sweep, choices, runs
 
 
 def _refuse_secrets(words: str, are_there: bool) -> None:
     """Raises PlanError: jobs start from what is kept, and a secret is not."""
     if are_there:
-        raise PlanError(
-            f"{words}: possible secret found; it would be stored in the files of the sweep; "
-            "export it as an environment variable, and name it without its value"
-        )
+        raise PlanError("cli.possible_secret_found_would", words=words)
 
 
 def resumed_sweep(asked: SubmissionRequest) -> tuple[Path, SubmissionChoices, list[tuple[RunFolder, Plan]]]:
@@ -119,7 +117,7 @@ def resumed_sweep(asked: SubmissionRequest) -> tuple[Path, SubmissionChoices, li
     last = submissions[-1].again if submissions else SubmissionChoices("", JOB_NAME)
     if last is None:
         path = sweep / JOBS / str(submissions[-1].number) / SUBMISSION
-        raise RunError(f"{path}: damaged: the field again is missing; submit without --resume into a new folder")
+        raise RunError("cli.damaged_field_again_missing", path=path)
     if asked.system is not None or not submissions:
         system = find_system(asked.system or GENERIC)
         last = replace(last, system=str(system.path.absolute()), stage=system.stage)
@@ -167,10 +165,7 @@ def rendering(sweep: Path, choices: SubmissionChoices) -> Rendering:
 def _this_environment() -> str:
     """The Python environment that this runs in: its jobs run in it, too."""
     if not (Path(sys.prefix) / "bin" / "allreduce-bench").exists():
-        raise OneLineError(
-            f"{sys.prefix}/bin: the jobs need allreduce-bench there; run submit from a virtual environment, "
-            "or set venv in the file of the system"
-        )
+        raise OneLineError("cli.bin_jobs_need_allreduce", prefix=sys.prefix)
     return sys.prefix
 
 
@@ -187,7 +182,7 @@ def jobs_left(
     ]
     if left and not wanted:
         names = ", ".join(f"{job.nodes} x {job.start.ranks_per_node}" for job in left)
-        raise PlanError(f"{sweep}: nothing is left for these nodes; left (nodes x ranks per node): {names}")
+        raise PlanError("cli.nothing_left_nodes_left", sweep=sweep, names=names)
     return wanted
 
 

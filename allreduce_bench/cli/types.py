@@ -12,6 +12,7 @@ import click
 
 from ..machine.node import hide_secrets
 from ..measuring.startup import rank_of
+from ..message import Refused, say
 from ..runs import words
 from ..runs.option import Section, Whole, Words
 from ..runs.start import parse_hosts
@@ -32,15 +33,17 @@ class PlacedOption(click.Option):
         self.section = section
 
 
-class OneLineError(click.ClickException):
+class OneLineError(click.ClickException, Refused):
     """An error that is said in one line, once for all ranks.
 
     Exit status 2: bad usage, 1: a check that failed, INTERRUPTED.
     """
 
-    def __init__(self, message: str, exit_code: int = 2):
+    def __init__(self, code: str, /, exit_code: int = 2, **values: object):
         # words of users and of files are in it, which may hold line ends and steer a terminal
-        super().__init__("".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in message))
+        sentence = say(code, **values)
+        click.ClickException.__init__(self, "".join(x if x.isprintable() else repr(x)[1:-1] for x in sentence))
+        self.code, self.values = code, values
         self.exit_code = exit_code  # type: ignore[misc]  # click declares it for the class
 
     def show(self, file=None) -> None:
@@ -60,7 +63,7 @@ class _Parsed(click.ParamType):
         try:
             return self.parse(value)
         except ValueError as error:
-            raise OneLineError(f"{param.opts[-1] if param else 'argument'}: {error}") from error
+            raise OneLineError("cli.name_habit", name=param.opts[-1] if param else "argument", habit=error) from error
 
 
 def parsed(name: str, parse: Callable[[str], object]) -> click.ParamType:
@@ -90,11 +93,11 @@ def _own_algorithms(ctx: click.Context, param: click.Parameter, paths: tuple[str
     from ..schedule.algorithm import AlgorithmError
 
     if names := [path for path in paths if not path.endswith(".py")]:
-        raise OneLineError(f"--own {names[0]}: expected a .py file with an @algorithm")
+        raise OneLineError("cli.own_expected_py_file", names=names[0])
     try:
         return find(list(paths))
     except AlgorithmError as error:
-        raise OneLineError(f"--own {error}") from error
+        raise OneLineError("cli.own", error=error) from error
 
 
 no_limit = click.option(
@@ -136,11 +139,13 @@ def errors_in_one_line(command: Callable) -> Callable:
         except (click.exceptions.Exit, OneLineError, BrokenPipeError):  # click ends silently where nobody reads on
             raise
         except KeyboardInterrupt as interrupt:
-            raise OneLineError("interrupted", INTERRUPTED) from interrupt
+            raise OneLineError("cli.interrupted", exit_code=INTERRUPTED) from interrupt
         except MemoryError as error:
-            raise OneLineError("not enough memory; reduce the request", 1) from error
+            raise OneLineError("cli.not_enough_memory_reduce", exit_code=1) from error
         except (ValueError, OSError, RuntimeError, OverflowError) as error:
-            raise OneLineError(_error_sentence(error), getattr(error, "exit_code", 2)) from error
+            raise OneLineError(
+                "as_said", words=_error_sentence(error), exit_code=getattr(error, "exit_code", 2)
+            ) from error
 
     return guarded
 

@@ -10,6 +10,7 @@ from os import walk
 from pathlib import Path
 
 from ..machine.node import cores
+from ..message import say
 from ..runs.plan import Plan
 from ..schedule import Parts
 from ..schedule.algorithm import Algorithm, AlgorithmError, Topology
@@ -35,7 +36,7 @@ def refuse_above(
     if estimate > most and not no_limit:
         amount, limit = (f"{float(f'{number / divisor:.3g}'):,.0f}" for number in (estimate, most))
         bound = f"the limit is {limit} {unit.split()[0]}"
-        raise OneLineError(f"{what}: about {amount} {unit}, {bound}; {advice}, or add --no-limit")
+        raise OneLineError("cli.about_add_no_limit", what=what, amount=amount, unit=unit, bound=bound, advice=advice)
 
 
 def refuse_long_run(plan: Plan, no_limit: bool) -> None:
@@ -45,17 +46,17 @@ def refuse_long_run(plan: Plan, no_limit: bool) -> None:
     ways = sum(len(plan.executors_of(name)) for name in plan.algorithms)
     cells = launches * kinds * len(plan.sizes) * (ways + 2 * plan.floors)
     calls = cells * ((plan.iters or 0) + plan.warmups + plan.back_to_back)
-    options = "--launches or --ranks", "--sizes, --launches or --ranks", "--iters, --warmups or --back-to-back"
+    options = "--launches or --ranks", say("cli.sizes_launches_ranks"), say("cli.iters_warmups_back_back")
     refuse_above("run", launches, MOST_LAUNCHES, "launches", f"reduce {options[0]}", no_limit)
     refuse_above("run", len(plan.sizes), MOST_SIZES, "sizes", "reduce --sizes", no_limit)
-    refuse_above("run", cells, MOST_CELLS, "cells in all launches", f"reduce {options[1]}", no_limit)
-    refuse_above("run", calls, MOST_CALLS, "calls in all cells", f"reduce {options[2]}", no_limit)
+    refuse_above("run", cells, MOST_CELLS, say("cli.cells_launches"), f"reduce {options[1]}", no_limit)
+    refuse_above("run", calls, MOST_CALLS, say("cli.calls_cells"), f"reduce {options[2]}", no_limit)
 
 
 def refuse_many_ranks(ranks: int, no_limit: bool) -> None:
     """Raises OneLineError where so many ranks on this node would take its memory: each is a Python of its own."""
     most = max(MOST_RANKS_HERE, RANKS_OF_A_CORE * cores())
-    refuse_above(f"run -n {ranks}", ranks, most, "processes on this node", "start fewer", no_limit)
+    refuse_above(f"run -n {ranks}", ranks, most, say("cli.processes_node"), "start fewer", no_limit)
 
 
 def refuse_many_proofs(
@@ -75,8 +76,12 @@ def refuse_many_proofs(
             steps += sum(_steps(algorithm, case) for case in _cases(algorithm, size, counts, segments, ranks_per_node))
         if steps > MOST_STEPS and len(ranks) > 1:
             break  # it is more
-    what = f"verify -n {ranks[-1]}" if len(ranks) == 1 else f"verify, {len(ranks)} rank counts up to {ranks[-1]}"
-    refuse_above(what, steps, MOST_STEPS, "steps to verify", "use fewer ranks, counts or segments", no_limit)
+    what = (
+        f"verify -n {ranks[-1]}"
+        if len(ranks) == 1
+        else say("cli.verify_rank_counts_up", rank_count=len(ranks), ranks=ranks[-1])
+    )
+    refuse_above(what, steps, MOST_STEPS, "steps to verify", say("cli.use_fewer_ranks_counts"), no_limit)
 
 
 def refuse_long_text(algorithm: Algorithm, topology: Topology, count: int, segment: int, no_limit: bool) -> None:
@@ -85,7 +90,7 @@ def refuse_long_text(algorithm: Algorithm, topology: Topology, count: int, segme
         return
     size = len(topology.node_of)
     what = f"explain {algorithm.name} -n {size}"
-    steps, advice = _steps(algorithm, (topology, count, segment)), "use fewer ranks or a longer segment"
+    steps, advice = _steps(algorithm, (topology, count, segment)), say("cli.use_fewer_ranks_longer_segment")
     refuse_above(what, steps, MOST_STEPS, "steps to draw", advice, no_limit)
     some = [algorithm.schedule(rank, size, topology, count, segment) for rank in {0, size // 2, size - 1}]
     messages = size * max(map(len, some))
@@ -96,7 +101,7 @@ def refuse_long_text(algorithm: Algorithm, topology: Topology, count: int, segme
 
 def refuse_many_times(ranks: Sequence[int], sizes: int, algorithms: int, no_limit: bool) -> None:
     """Raises OneLineError where `predict` would price very many cells."""
-    what = f"predict, {len(ranks)} rank counts times {sizes} sizes of {algorithms} algorithms"
+    what = say("cli.predict_rank_counts_times", rank_count=len(ranks), sizes=sizes, algorithms=algorithms)
     searched = log2(ranks[-1])  # numbers of ranks, for those at which one overtakes another
     times = (len(ranks) + searched) * sizes * algorithms
     refuse_above(what, times, MOST_TIMES, "times", "reduce their number", no_limit)
@@ -119,9 +124,7 @@ def _log_nbytes(command: str, path: Path) -> int:
         return path.stat().st_size
     files = islice((Path(folder, name) for folder, _, names in walk(path) for name in names), MOST_FILES + 1)
     if sum(1 for _ in files) > MOST_FILES:
-        raise OneLineError(
-            f"{command}: {path} holds more than {MOST_FILES:,} files; name the folder of the logs, or add --no-limit"
-        )
+        raise OneLineError("cli.holds_more_files_name", command=command, path=path, most_files=MOST_FILES)
     from ..importers.reading import files_of_folder  # late: few commands read logs
 
     return sum(file.stat().st_size for file in files_of_folder(path)) if path.is_dir() else 0
@@ -155,4 +158,6 @@ def _messages(algorithm: Algorithm, case: Layout) -> float:
     try:
         return algorithm.cost(len(topology.node_of), topology, count, segment).messages
     except Exception as error:  # a user's may fail in any way
-        raise AlgorithmError(f"{algorithm.name}: its cost failed: {type(error).__name__}: {error}") from error
+        raise AlgorithmError(
+            "cli.cost_failed", algorithm=algorithm.name, name=type(error).__name__, error=error
+        ) from error

@@ -22,6 +22,7 @@ from ..cli.types import (
     talk,
     tell_damages,
 )
+from ..message import say
 
 if TYPE_CHECKING:
     from . import ComparedRun
@@ -122,7 +123,7 @@ def compare(runs, threshold, algorithms, sizes, despite, undecided, format_, out
         if comparison.warning:
             talk(comparison.warning)
     if comparison.failure:
-        raise OneLineError(comparison.failure, 1)
+        raise OneLineError("as_said", words=comparison.failure, exit_code=1)
 
 
 def _read(
@@ -136,11 +137,11 @@ def _read(
     named = (*baselines, *new_runs)
     refuse_many_runs("compare", len(named), no_limit)
     if absent := [path for path in named if not path.exists()]:
-        expected = "expected a run, a log of another tool, or a folder of such logs"
-        raise OneLineError(f"{absent[0]}: no such file or folder; {expected}")
+        expected = say("comparison.expected_run_log_another")
+        raise OneLineError("comparison.no_such_file_folder", absent=absent[0], expected=expected)
     logs = [path for path in dict.fromkeys(named) if is_log(path)]
     if not logs and (given := given_option(of_logs)):
-        raise OneLineError(f"{given} is about logs, but only runs are compared; leave it out")
+        raise OneLineError("comparison.about_logs_runs_compared", given=given)
     tell_damages(RunFolder(path) for path in named if path not in logs)
     refuse_long_logs("compare", logs, no_limit)
     with runs_of_logs(logs, of_logs) as kept:
@@ -151,15 +152,13 @@ def _sides(runs: tuple[str, ...]) -> tuple[list[Path], list[Path]]:
     """The folders of the baseline and the new ones."""
     arguments = list(runs)
     if arguments.count(SEPARATOR) > 1:
-        raise OneLineError("use '--' only once, between the baseline and the new runs")
+        raise OneLineError("comparison.use_once_between_baseline")
     if SEPARATOR not in arguments:
         if len(arguments) != 2:
-            raise OneLineError(
-                f"compare takes two runs, found {len(arguments)}; for more, put '--' between baseline and new runs"
-            )
+            raise OneLineError("comparison.compare_takes_two_runs", argument_count=len(arguments))
         arguments.insert(1, SEPARATOR)
     separator = arguments.index(SEPARATOR)
     baselines, new_runs = arguments[:separator], arguments[separator + 1 :]
     if not baselines or not new_runs:
-        raise OneLineError(f"no run {'before' if not baselines else 'after'} '--': expected BASELINE... -- NEW...")
+        raise OneLineError("comparison.no_run_expected_baseline", either="before" if not baselines else "after")
     return [Path(path) for path in baselines], [Path(path) for path in new_runs]

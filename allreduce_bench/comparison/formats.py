@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 from xml.etree import ElementTree
 
+from ..message import say
 from ..runs.typed_json import printable
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from .conditions import ComparedRun
@@ -53,22 +54,22 @@ def method(comparison: Comparison) -> str:
         f"{share * 100:g} %" for share in (comparison.threshold, 1 - MISSED_SHARE, 1 - ERROR_SHARE)
     )
     parts = [
-        f"times: median over launches{_how_runs_are_summarised(comparison)}",
+        say("comparison.times_median_over_launches", comparison=_how_runs_are_summarised(comparison)),
         "ratio: new / baseline",
         f"threshold {threshold}",
     ]
     if not comparison.is_only_observed:
-        parts.append(f"interval: {own} for each cell (Student's t on logarithms of launch medians)")
-        parts.append(f"verdicts: {together} for all cells together (Holm)")
+        parts.append(say("comparison.interval_cell_student_logarithms", own=own))
+        parts.append(say("comparison.verdicts_cells_together_holm", together=together))
     if comparison.observed:
-        parts.append("verdicts in brackets: the ratio alone, of too few launches for an interval")
+        parts.append(say("comparison.verdicts_brackets_ratio_alone"))
     return "; ".join(parts)
 
 
 def _how_runs_are_summarised(comparison: Comparison) -> str:
     """Say how the times of several runs of a side become one; empty: neither side has several."""
     several = max(len(comparison.baseline), len(comparison.new)) > 1
-    return ", geometric mean of the runs of a side" if several else ""
+    return say("comparison.geometric_mean_runs_side") if several else ""
 
 
 def _lines_above(comparison: Comparison) -> list[str]:

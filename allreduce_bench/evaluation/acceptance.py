@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from ..message import BadValue, say
 from ..runs.plan import Plan, PlanError
 from ..units import format_size, parse_duration, parse_rate, parse_size, three_digits
 from .cell_times import STATES, competing, mockups
@@ -52,13 +53,15 @@ def _parse_limit(quantity: str, limit_text: str) -> AcceptanceLimit:
     try:
         match = LIMIT_FORM.fullmatch(limit_text)
         if not match:
-            raise ValueError("a size and a value are needed")
+            raise BadValue("evaluation.size_value_needed")
         value = parse(match["value"].strip())
         if value <= 0:
-            raise ValueError("the value must be above 0")
+            raise BadValue("evaluation.value_above")
         return AcceptanceLimit(quantity, parse_size(match["size"]), value, match["algorithm"])
     except ValueError as error:
-        raise ValueError(f"'{limit_text}' is not a limit: {error}; expected {EXPECTED[quantity]}") from error
+        raise BadValue(
+            "evaluation.not_limit_expected", limit_text=limit_text, error=error, expected=EXPECTED[quantity]
+        ) from error
 
 
 def _gigabytes_per_s(text: str) -> float:
@@ -67,7 +70,7 @@ def _gigabytes_per_s(text: str) -> float:
 
 def _duration_with_unit(text: str) -> float:
     if not text[-1].isalpha():
-        raise ValueError(f"'{text}' has no unit")
+        raise BadValue("evaluation.no_unit", text=text)
     return parse_duration(text)
 
 
@@ -78,15 +81,20 @@ def refuse_unplanned(limits: Iterable[AcceptanceLimit], plan: Plan) -> None:
         if limit.nbytes not in plan.sizes:
             nearest = min(plan.sizes, key=lambda nbytes: abs(nbytes - limit.nbytes))
             raise PlanError(
-                f"{option}: the run does not measure {format_size(limit.nbytes)} "
-                f"(nearest size: {format_size(nearest)}); add it to --sizes"
+                "evaluation.run_does_not_measure",
+                option=option,
+                nbytes=format_size(limit.nbytes),
+                nearest=format_size(nearest),
             )
         if limit.algorithm not in (None, *plan.algorithms, *plan.competitors):
             raise PlanError(
-                f"{option}: '{limit.algorithm}' is not measured; the run's algorithms: {', '.join(plan.competitors)}"
+                "evaluation.not_measured_run_algorithms",
+                option=option,
+                algorithm=limit.algorithm,
+                competitors=", ".join(plan.competitors),
             )
         if max(plan.ranks) < 2:
-            raise PlanError(f"{option}: a single rank sends no messages; use 2 ranks or more")
+            raise PlanError("evaluation.single_rank_sends_no", option=option)
 
 
 def judge(limits: Iterable[AcceptanceLimit], plan: Plan, rows: Sequence[SummaryRow]) -> list[Judgement]:
@@ -120,14 +128,18 @@ def _judge(limit: AcceptanceLimit, ranks: int, rows: Sequence[SummaryRow]) -> Ju
     met, measurement = _hold_against(limit, best)
     judged = f"{'accepted' if met else 'FAILED'}: {cell}: {measurement}, required {_required(limit)}"
     if best.get("grade") == NOT_RELIABLE:
-        judged += "; but the times are not reliable (see the grade)"
-    beyond = f"; faster than the link allows ({best.get('link')}), see the finding" if passes_link(best) else ""
+        judged += say("evaluation.times_not_reliable_see")
+    beyond = say("evaluation.faster_link_allows_see", link=best.get("link")) if passes_link(best) else ""
     return Judgement(met, cell, judged + beyond)
 
 
 def _hold_against(limit: AcceptanceLimit, row: SummaryRow) -> tuple[bool, str]:
     states = row.get("launch_states")
-    launches = f" in the slow state of {len(states.high_launches)} of {row['launches']} launches" if states else ""
+    launches = (
+        say("evaluation.slow_state_launches", high_launche_count=len(states.high_launches), launches=row["launches"])
+        if states
+        else ""
+    )
     if limit.quantity == "busbw":
         value = row["busbw_bytes_per_s"] * time_of(row) / _held_time_s(row)
         return value >= limit.value, f"busbw {_telling_digits(value / 1e9, limit.value / 1e9)} GB/s{launches}"

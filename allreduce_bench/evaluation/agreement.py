@@ -10,6 +10,7 @@ from fractions import Fraction
 from math import comb
 from typing import Literal, NamedTuple
 
+from ..message import say
 from ..runs.dtypes import is_float
 from ..runs.plan import Plan
 from ..units import format_size, format_time, spans, three_digits
@@ -131,7 +132,7 @@ def bits_sentences(plan: Plan, rows: Sequence[SummaryRow]) -> list[str]:
 
 def why_not_compared(plan: Plan) -> str:
     """Why the bits of a run with integers are not compared, a sentence."""
-    return f"{plan.dtype} reductions are exact in any order, so the result check covers the bits"
+    return say("evaluation.reductions_exact_any_order", dtype=plan.dtype)
 
 
 def _equality_sentence(compared: Sequence[SummaryRow]) -> str:
@@ -170,8 +171,8 @@ def _same_result_sentence(compared: Sequence[SummaryRow]) -> str:
             classes.setdefault(tuple(sorted(bits.items())), []).append(name)
     same = [names for names in classes.values() if len(names) > 1]
     if len(bits_of) > 2 and any(len(names) == len(bits_of) for names in same):
-        return "all algorithms give the same result at every size"
-    return f"the same result at every size: {', '.join(map(' = '.join, same))}" if same else ""
+        return say("evaluation.algorithms_give_same_result")
+    return say("evaluation.same_result_every_size", same=", ".join(map(" = ".join, same))) if same else ""
 
 
 def _distance_sentence(plan: Plan, compared: Sequence[SummaryRow]) -> str:
@@ -181,13 +182,13 @@ def _distance_sentence(plan: Plan, compared: Sequence[SummaryRow]) -> str:
         return ""
     ulp_distance, worst = max(with_distance, key=lambda pair: pair[0])
     if ulp_distance == 0:
-        return f"every compared result is the {EXACT[plan.op]}"
+        return say("evaluation.every_compared_result", exact=EXACT[plan.op])
     where = f"{competitor_of(worst)}, {format_size(worst['nbytes'])}"
     largest = max(row["nbytes"] for _, row in with_distance)
     means = [(row["mean_ulp"] or 0.0, competitor_of(row)) for _, row in with_distance if row["nbytes"] == largest]
     ends = [f"{ulps(mean)} ({name})" for mean, name in sorted(means, key=lambda pair: pair[0])]
     average = " to ".join(dict.fromkeys((ends[0], ends[-1]))) + f" at {format_size(largest)}"
-    return f"at most {ulps(ulp_distance)} ULP from the {EXACT[plan.op]} ({where}), mean {average}"
+    return say("evaluation.most_ulp_mean", ulps=ulps(ulp_distance), exact=EXACT[plan.op], where=where, average=average)
 
 
 def ulps(value: float) -> str:
@@ -198,13 +199,13 @@ def ulps(value: float) -> str:
 def broken_promise(row: SummaryRow) -> str | None:
     """The guarantee of a proved schedule that the measurement contradicts; None: no contradiction."""
     if row.get("promised_same_bits") == 1 and row["same_bits"] == 0:
-        return "the schedule guarantees equal bits on all ranks, but the bits differ"
+        return say("evaluation.schedule_guarantees_equal_bits")
     if row.get("promised_depth") is None:
         return None
     if row["same_bits_calls"] == 0:
-        return "the schedule fixes the order of reduction, but repeated calls gave different bits"
+        return say("evaluation.schedule_fixes_order_reduction")
     if row["same_bits_launches"] == 0 and row["schedules"] == 1:
-        return "the schedule fixes the order of reduction, but launches gave different bits"
+        return say("evaluation.schedule_fixes_order_reduction_launches")
     return None
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from ..message import say
 from ..runs.cell import competitor_name
 from ..runs.files import open_kept
 from ..runs.folder import KEY, RunFolder, run_names
@@ -40,17 +41,17 @@ def stamps_of(folder: RunFolder, mark: Row) -> np.ndarray:
     0's); `mark` is a row of `folder.marks()` whose `stamps` is not empty. Raises RunError.
     """
     path = folder.launches / mark["stamps"]
-    expected = f"expected float64 [2 or 4, call, {mark['ranks']}] in a file of its launch"
+    expected = say("evaluation.expected_float_call_file", ranks=mark["ranks"])
     if path.parent.parent != folder.launches or path.parent.name != f"{mark['launch']}.{mark['attempt']}.stamps":
-        raise RunError(f"{path}: damaged: {expected}")
+        raise RunError("evaluation.damaged", path=path, expected=expected)
     try:
         with open_kept(path) as file:
             stamps = np.load(file, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
-        raise RunError(f"{path}: damaged: {error}; {expected}") from error
+        raise RunError("evaluation.damaged_2", path=path, error=error, expected=expected) from error
     shapes = [(len(kinds), int(mark["ranks"])) for kinds in (PLAIN_STAMPS, STAMPS)]
     if not isinstance(stamps, np.ndarray) or stamps.dtype != float or stamps.shape[::2] not in shapes:
-        raise RunError(f"{path}: damaged: {expected}")
+        raise RunError("evaluation.damaged", path=path, expected=expected)
     return stamps
 
 

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
+from ..message import say
 from ..runs.cell import EXECUTORS, NATIVE, native_beside
 from ..runs.folder import CellKey, RunFolder, key_of
 from ..runs.plan import Cell, ImportedPlan, Plan
@@ -133,7 +134,7 @@ def _cell_row(plan: Plan, ranks: int, cell: Cell, ended: list[Row], timed: dict[
         "launches": len(timed),
         "time_s": None,
         "state": "missing",
-        "reason": "the launch was not finished",
+        "reason": say("evaluation.launch_not_finished"),
     }
     row |= missing.outcome(ended)
     if row["state"] not in missing.FINAL and (timed or row["state"] == "done"):

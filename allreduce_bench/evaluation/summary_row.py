@@ -7,6 +7,7 @@ a row.
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, NamedTuple, TypedDict, cast
 
+from ..message import BadValue
 from ..runs.cell import competitor_name, executor_of
 from ..runs.plan import Cell
 from ..runs.schema import ALONE, GRADES, KINDS, NO_ARRIVAL, PAGE, UNKNOWN_PLACEMENT, SummaryColumns
@@ -122,7 +123,7 @@ def number_of(row: SummaryRow, column: str) -> float | None:
 def time_of(row: SummaryRow) -> float:
     """The time of a cell that has one, seconds. Raises ValueError: it has none."""
     if (time_s := row["time_s"]) is None:
-        raise ValueError(f"{competitor_of(row)} of {row['nbytes']} bytes has no time")
+        raise BadValue("evaluation.bytes_no_time", competitor_of=competitor_of(row), nbytes=row["nbytes"])
     return time_s
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from mpi4py import MPI
 
 from ..machine.mpi import library_name
+from ..message import Refused
 from ..schedule import Step, elements
 from ..watching.whereabouts import Partners, stepping
 from .memory import PAGES, Allocate, page_of
@@ -33,7 +34,7 @@ NUMPY_FROM = 4096  # elements that it sums faster than MPI_Reduce_local of eithe
 LARGEST_COUNT = 2**31 - 1  # elements of one message before MPI 4
 
 
-class Unsupported(ValueError):
+class Unsupported(Refused, ValueError):
     """What this MPI library cannot do: a message that is too large, a type that it does not have."""
 
 
@@ -154,7 +155,7 @@ def library_datatype(vector: np.ndarray) -> MPI.Datatype:
     """The type with which the library itself reduces `vector`. Raises Unsupported: it has none, or it is too long."""
     datatype = native_datatype(vector.dtype.name)
     if datatype is None:
-        raise Unsupported(f"mpi4py offers no {vector.dtype.name} of {_library()}: native cannot be measured")
+        raise Unsupported("executing.mpi_py_offers_no", dtype=vector.dtype.name, library=_library())
     _refuse_above_limit(vector.size)
     return datatype
 
@@ -231,7 +232,9 @@ def _refuse_above_limit(count: int, what: str = "a message of {} elements") -> N
     """Raises Unsupported where a count is beyond 32 bits, and the library's functions with larger ones are missing."""
     if count > LARGEST_COUNT and MPI.Get_version() < (4, 0):
         mpi = f"{_library()} (MPI {MPI.VERSION}.{MPI.SUBVERSION})"
-        raise Unsupported(f"{what.format(count)}; {mpi} counts to {LARGEST_COUNT}: use smaller --sizes, or an MPI 4")
+        raise Unsupported(
+            "executing.counts_use_smaller_sizes", what=what.format(count), mpi=mpi, largest_count=LARGEST_COUNT
+        )
 
 
 def _library() -> str:

@@ -21,6 +21,7 @@ from ..launching.supervision import DEAD_PROCESS, ENDED_BY_TERM, LaunchFailed, L
 from ..launching.tied_process import end_process, interrupts_put_off, start_tied
 from ..machine.node import hide_secrets
 from ..measuring.startup import thread_level, under_launcher
+from ..message import say
 from ..runs.start import Start, expand, slots_of
 from ..units import format_rate
 from ..watching.lifeline import COMMAND_VARIABLE, LAB_VARIABLE, MONITOR_VARIABLE, WarningFlag
@@ -93,7 +94,7 @@ def measure_pairs(check: PairCheck, alone: Sequence[Pair] = ()) -> None:
         order = Order([*check.nodes], first, rounds, check.asked, check.timeout_s, has_second, bool(alone))
         _PairLaunch(check, order).measure()
     if check.left(alone):
-        check.say(f"warning: {1 + MOST_RESTARTS} launches ended early; the pairs that are left are not measured")
+        check.say(say("health.warning_launches_ended_early", most_restarts=1 + MOST_RESTARTS))
 
 
 class _PairLaunch:
@@ -173,7 +174,7 @@ class _PairLaunch:
         try:
             process.wait(timeout_s)
         except TimeoutExpired:
-            self.check.say(f"warning: all ranks finished, their launcher was still running after {timeout_s:g} s")
+            self.check.say(say("health.warning_ranks_finished_launcher", timeout_s=timeout_s))
 
     def _take_message(self, message: dict) -> None:
         if message["kind"] == "cell":
@@ -199,14 +200,14 @@ class _PairLaunch:
         """Keep the pair of a rank that died or hangs. Raises LaunchFailed, LaunchRefused."""
         patience, trouble = self.supervisor.patience, self.supervisor.trouble
         if patience.refusal:
-            raise LaunchRefused(patience.refusal)
+            raise LaunchRefused("as_said", words=patience.refusal)
         if trouble and (culprits := patience.culprits):
             for rank in culprits:
                 self._blame(rank, trouble.reason)
         elif trouble or (status and not patience.all_over):
             why = trouble.sentence if trouble else patience.failure or how_it_ended(status or 0)
             said = f"; it said: {self.last_lines[0]}" if self.last_lines and not trouble else ""
-            raise LaunchFailed(f"the launch of {len(self.order.nodes)} ranks failed: {why}{said}")
+            raise LaunchFailed(say("health.launch_ranks_failed", node_count=len(self.order.nodes), why=why, said=said))
 
     def _blame(self, rank: Rank, reason: str) -> None:
         """Keep the pair of this rank in this round as failed; where it has none, its node takes part no more."""
@@ -241,7 +242,7 @@ def measured_health(
 
     interrupt_when_asked_to_end()
     check, silent = _prepared(hosts, output, repetitions, timeout_s, start)
-    advice = f"to continue, repeat the command with -o {shlex.quote(str(output))}"
+    advice = say("health.continue_repeat_command", output=shlex.quote(str(output)))
     try:
         _announce(check)
         measure_pairs(check)
@@ -249,12 +250,12 @@ def measured_health(
         if check.has_two_rounds and not check.warning.is_set:
             found = _with_suspects_repeated(check, found)
     except LaunchFailed as failed:
-        raise OneLineError(f"{failed}; measured rounds are kept; {advice}", 1) from None
+        raise OneLineError("health.measured_rounds_kept", exit_code=1, failed=failed, advice=advice) from None
     except KeyboardInterrupt:
-        raise OneLineError(f"interrupted; measured rounds are kept; {advice}", INTERRUPTED) from None
+        raise OneLineError("health.interrupted_measured_rounds_kept", exit_code=INTERRUPTED, advice=advice) from None
     left = sum(map(len, check.left()))
     if check.warning.is_set and left:
-        raise OneLineError(f"the job is near its time limit: {left} pairs are not measured; {advice}", 1)
+        raise OneLineError("health.job_near_time_limit", exit_code=1, left=left, advice=advice)
     return found._replace(left=left)
 
 
@@ -306,14 +307,16 @@ def _prepared(
     from ..launching.find import find_launcher, silent_hosts
 
     if under_launcher(os.environ):
-        raise OneLineError("health starts its own ranks; run it without mpirun or srun")
+        raise OneLineError("health.health_starts_own_ranks")
     nodes = nodes_to_check(hosts, output)
     start = on_hosts_around(replace(start, hosts=tuple(nodes)))
     silent = silent_hosts(start)
     present = [name for name in nodes if name not in silent]
     if len(present) < 2:
-        why = f": '{next(iter(silent))}' does not ({next(iter(silent.values()))})" if silent else ""
-        raise OneLineError(f"{len(present)} of {len(nodes)} nodes respond{why}; a pair needs two", 1)
+        why = say("health.does_not", silent=next(iter(silent)), iter=next(iter(silent.values()))) if silent else ""
+        raise OneLineError(
+            "health.nodes_respond_pair_needs", exit_code=1, present_count=len(present), node_count=len(nodes), why=why
+        )
     launcher = find_launcher(replace(start, hosts=()))
     folder = PairFolder(output)
     asked = Asked(
@@ -353,11 +356,11 @@ def nodes_to_check(hosts: tuple[str, ...] | None, output: Path) -> list[str]:
     elif kept:
         nodes = kept
     else:
-        raise OneLineError("no nodes given: add --hosts n1,n2,n3,n4, or run it inside a Slurm job")
+        raise OneLineError("health.no_nodes_given_add")
     if kept and {*kept} <= {*nodes}:
         nodes = kept
     if len(nodes) < 2 or len(set(nodes)) < len(nodes):
-        raise OneLineError(f"expected two nodes or more, each once; found {', '.join(nodes[:20]) or 'none'}")
+        raise OneLineError("health.expected_two_nodes_more", nodes=", ".join(nodes[:20]) or "none")
     return nodes
 
 
@@ -374,14 +377,21 @@ def _announce(check: "PairCheck") -> None:
     duration = f"{time_s:.0f} s" if time_s < 120 else f"{time_s / 60:.0f} min"
     rounds_said = "1 round" if number == 1 else f"{number} rounds"
     talk(
-        f"{len(check.nodes)} nodes: {rounds_said} of up to {len(rounds[0])} pairs at the same time{again}; "
-        f"about {duration} if a link carries {format_rate(rate)}"
+        say(
+            "health.nodes_up_pairs_same",
+            node_count=len(check.nodes),
+            rounds_said=rounds_said,
+            round_count=len(rounds[0]),
+            again=again,
+            duration=duration,
+            rate=format_rate(rate),
+        )
     )
 
 
 def _health_of_check(check: "PairCheck", silent: dict[str, str], threshold: float) -> Health:
     """Judge what was measured; all pairs of nodes that do not respond, or were lost, have failed."""
-    gone = {name: f"host '{name}' does not respond ({why})" for name, why in silent.items()} | check.lost
+    gone = {name: say("health.host_does_not_respond", name=name, why=why) for name, why in silent.items()} | check.lost
     if check.asked.virtual_rates_bytes_per_s:
         talk(LATENCY_OF_VIRTUAL)
     return health_of_rows(check.asked, check.folder.rows(), threshold, gone)
@@ -393,7 +403,7 @@ def _with_suspects_repeated(check: "PairCheck", found: Health) -> Health:
     repeated = pairs_to_repeat(found.results)
     if not repeated:
         return found
-    talk(f"{len(repeated)} pairs are measured again, one after the other")
+    talk(say("health.pairs_measured_again_after", repeated_count=len(repeated)))
     measure_pairs(check, repeated)
     return without_crowded(found, check.asked, check.folder.rows())
 
@@ -402,7 +412,7 @@ def kept_health(path: Path, threshold: float) -> Health:
     """Judge the check that a folder keeps. Raises OneLineError, RunError."""
     folder = PairFolder(path)
     if not folder.asked_json.exists():
-        raise OneLineError(f"{path}: holds no check; expected the folder of a check, or a CSV of pairs")
+        raise OneLineError("health.holds_no_check_expected", path=path)
     if folder.asked().virtual_rates_bytes_per_s:
         talk(LATENCY_OF_VIRTUAL)
     return health_of_folder(folder, threshold)

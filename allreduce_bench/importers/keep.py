@@ -9,6 +9,7 @@ from typing import Any
 from ..evaluation.cell_times import join_values
 from ..evaluation.summary import record_summary
 from ..evaluation.summary_row import SummaryRow
+from ..message import say
 from ..runs.folder import RunFolder
 from ..runs.plan import ImportedPlan, Launch
 from ..runs.recorder import Recorder, create_run, discard_run
@@ -60,7 +61,7 @@ def _each_once(values: Iterable) -> list:
 def _refuse_missing(rows: Sequence[Imported]) -> None:
     for row in rows:
         if row.ranks is None:
-            raise LogError(f"{row.place}: the number of ranks is not in the log; add --ranks N")
+            raise LogError("importers.number_ranks_not_log", place=row.place)
 
 
 def _refuse_several(rows: Sequence[Imported], name: str, where: str = "") -> None:
@@ -71,10 +72,18 @@ def _refuse_several(rows: Sequence[Imported], name: str, where: str = "") -> Non
         first, other = (next(row for row in rows if value(row) == wanted) for wanted in values[:2])
         words = listed("unknown" if named is None else named for named in values)
         choice = next((named for named in values if named is not None), "")
-        way = {"tool": "import them one by one", "in_place": "import them one by one"}
+        way = {"tool": say("importers.import"), "in_place": say("importers.import")}
         added = f"add --{name}, " if None in values and name in ("dtype", "op", "nodes") else ""
-        how = way.get(name, f"{added}select with --where {name}={choice}, or import them one by one")
-        raise LogError(f"{other.place}: {name} is {words}{where} (the first in {first.place}); a run has one: {how}")
+        how = way.get(name, say("importers.select_import", added=added, name=name, choice=choice))
+        raise LogError(
+            "importers.first_run",
+            place=other.place,
+            name=name,
+            words=words,
+            where=where,
+            first_place=first.place,
+            how=how,
+        )
 
 
 def _launches(rows: Sequence[Imported]) -> dict[Launch, list[Imported]]:

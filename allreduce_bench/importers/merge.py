@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..evaluation.summary import record_summary
+from ..message import say
 from ..runs.chain import blocks_of_cell
 from ..runs.files import read_kept
 from ..runs.folder import RunFolder, run_names
@@ -48,7 +49,7 @@ def merge(folders: Sequence[RunFolder], output: Path, command: Sequence[str]) ->
     imported or holds no cell, or two of them differ in more than ranks, launches and seed.
     """
     if is_taken(output):
-        raise RunError(f"{output}: exists already; choose another folder with -o")
+        raise RunError("importers.exists_already_choose_another", output=output)
     _refuse_repeated(folders)
     sources = _numbered(folders, [_plan_of(folder) for folder in folders])
     for source in sources:
@@ -72,14 +73,12 @@ def merge(folders: Sequence[RunFolder], output: Path, command: Sequence[str]) ->
 def _refuse_repeated(folders: Sequence[RunFolder]) -> None:
     paths = [folder.path.resolve() for folder in folders]
     if twice := [folder.path for folder, path in zip(folders, paths) if paths.count(path) > 1]:
-        raise RunError(f"{twice[0]}: named twice; name each run once")
+        raise RunError("importers.named_twice_name_run", twice=twice[0])
 
 
 def _plan_of(folder: RunFolder) -> Plan:
     if imported := folder.imported():
-        raise RunError(
-            f"{folder.path}: imported from {imported['tool']}; only runs measured with this program can be merged"
-        )
+        raise RunError("importers.imported_runs_measured_program", folder=folder.path, tool=imported["tool"])
     return folder.plan()
 
 
@@ -90,15 +89,15 @@ def _refuse_other_plan(first: Source, other: Source) -> None:
         if name not in own and first_values[name] != other_values[name]:
             expected, found = _value_text(first_values[name]), _value_text(other_values[name])
             values = f"{name} {found}, but {first.folder.path} has {expected}"
-            raise RunError(f"{other.folder.path}: has {values}; only runs with equal plans can be merged")
+            raise RunError("importers.runs_equal_plans_merged", folder=other.folder.path, value=values)
 
 
 def _refuse_damaged(source: Source) -> None:
     """Raises RunError where something of the run was lost or changed, and was not measured again since."""
     for damage in source.folder.damages():
         if source.folder.missing(source.plan, damage.launch):
-            way = f"measure it again first: allreduce-bench run --resume -o {source.folder.path}"
-            raise RunError(f"{damage.path}: damaged: {damage.found}; {way}")
+            way = say("importers.measure_again_first_allreduce", folder=source.folder.path)
+            raise RunError("evaluation.damaged_2", path=damage.path, error=damage.found, expected=way)
 
 
 def _flat(plan: Plan) -> dict[str, Any]:
@@ -121,7 +120,10 @@ def _refuse_other_launches(sources: Sequence[Source]) -> None:
                     values = f"{what} {_value_text(ask(fact))} at {in_ranks([fact['ranks']])}"
                     first_value = f"{first.folder.path} has {_value_text(value)}"
                     raise RunError(
-                        f"{source.folder.path}: has {values}, but {first_value}; such launches cannot be merged"
+                        "importers.such_launches_cannot_merged",
+                        folder=source.folder.path,
+                        value=values,
+                        first_value=first_value,
                     )
 
 

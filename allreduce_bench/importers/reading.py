@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from ..message import say
 from ..models.points import TYPES
 from ..runs.cell import IMPORTED, NATIVE, Executor
 from ..wings import offered
@@ -42,11 +43,11 @@ def read(path: Path, asked: Asked = NOTHING, more: Sequence[Path] = ()) -> list[
         return _read_each(path, asked)
     rows = _completed(_read(path, asked, more), asked)
     if not rows:
-        raise LogError(f"{path}: no whole row of an all-reduce, of a size and a time")
+        raise LogError("importers.no_whole_row_reduce", path=path)
     chosen = [_with_count(row) for row in _chosen(rows, asked)]
     if not chosen:
         wanted = ", ".join(f"{name}={value}" for name, value in asked.where.items())
-        raise LogError(f"{path}: none of the {len(rows)} rows has {wanted}")
+        raise LogError("importers.none_rows", path=path, row_count=len(rows), wanted=wanted)
     if chosen[0].fields:
         warn_of_ignored(chosen, asked)
     return chosen
@@ -63,7 +64,9 @@ def _read(path: Path, asked: Asked, more: Sequence[Path]) -> list[Imported]:
     if importer is None:
         first = next(line for line in lines_of(text) if line.text.strip())
         found = other_text(text) or shown(first.text)
-        raise LogError(f"{path}, line {first.number}: unknown log format; {_expected()}; found {found}")
+        raise LogError(
+            "importers.line_unknown_log_format", path=path, number=first.number, expected=_expected(), found=found
+        )
     if importer.allreduce:
         _refuse_several(path, text)
     _refuse_options(path, importer, asked)
@@ -84,9 +87,9 @@ def _read_each(folder: Path, asked: Asked) -> list[Imported]:
         except LogError as error:
             unread.append(LogUnread(str(file), str(error)))
     if not files:
-        raise LogError(f"{folder}: holds no file; {_expected()}")
+        raise LogError("importers.holds_no_file", folder=folder, expected=_expected())
     if not rows:
-        raise LogError(f"{folder}: no file of it could be read, the first of {len(files)}: {unread[0].reason}")
+        raise LogError("importers.no_file_could_read", folder=folder, file_count=len(files), reason=unread[0].reason)
     for file_unread in unread:
         warnings.warn(file_unread, stacklevel=3)
     return rows
@@ -135,7 +138,7 @@ def refuse_copy(file: Path, seen: dict[str, Path]) -> None:
     digest = digest_of(file)
     first = seen.setdefault(digest, file) if digest else file
     if first != file:
-        raise LogError(f"{file}: a copy of {first}, the same bytes, so no launch of its own")
+        raise LogError("importers.copy_same_bytes_no", file=file, first=first)
 
 
 def files_below(folder: Path) -> list[Path]:
@@ -153,27 +156,24 @@ def files_of_folder(folder: Path) -> list[Path]:
 def _refuse_options(path: Path, importer: Importer, asked: Asked) -> None:
     """Raises LogError for options of another tool."""
     said = {
-        "--column names columns of a CSV": asked.columns and not importer.has_columns,
-        "--in-place chooses a half of nccl-tests": asked.in_place and not importer.has_halves,
-        "--communicator chooses one of NCCL Inspector": asked.communicator and not importer.has_communicators,
+        say("importers.column_names_columns_csv"): asked.columns and not importer.has_columns,
+        say("importers.place_chooses_half_nccl"): asked.in_place and not importer.has_halves,
+        say("importers.communicator_chooses_nccl_inspector"): asked.communicator and not importer.has_communicators,
     }
     for what, is_other in said.items():
         if is_other:
-            raise LogError(f"{path}: {what}, but this is a log of {importer.name}; leave it out")
+            raise LogError("importers.log_leave_out", path=path, what=what, importer=importer.name)
 
 
 def _expected() -> str:
     *titles, last = filter(None, (importer.title for importer in importers()))
-    return f"expected a log of {', '.join(titles)} or {last}, or a CSV with a header"
+    return say("importers.expected_log_csv_header", titles=", ".join(titles), last=last)
 
 
 def _refuse_own(path: Path, text: str) -> None:
     """Raises LogError for what `run --format` prints: it holds less than the run that it is of."""
     if OWN_BANNER.search(text) or tidy.is_summary(text):
-        raise LogError(
-            f"{path}: printed by allreduce-bench, whose runs need no import; read the run's folder itself: "
-            "allreduce-bench report RUN, or allreduce-bench compare RUN RUN"
-        )
+        raise LogError("importers.printed_allreduce_bench_whose", path=path)
 
 
 def _refuse_several(path: Path, text: str) -> None:
@@ -184,7 +184,7 @@ def _refuse_several(path: Path, text: str) -> None:
     if len(begins) > 1:
         (_, first), (start, second) = begins[:2]
         number = text.count("\n", 0, start) + 1
-        raise LogError(f"{path}, line {number}: an all-reduce of {second} below one of {first}; cut the file in two")
+        raise LogError("importers.line_reduce_below_cut", path=path, number=number, second=second, first=first)
 
 
 def _completed(rows: Sequence[Imported], asked: Asked) -> list[Imported]:
@@ -201,7 +201,7 @@ def _completed(rows: Sequence[Imported], asked: Asked) -> list[Imported]:
         for name, value in given.items():
             in_log = getattr(row, name)
             if value is not None and in_log not in (None, value):
-                raise LogError(f"{row.place}: --{name} {value}, but the log states {in_log}; leave --{name} out")
+                raise LogError("importers.log_states_leave_out", place=row.place, name=name, value=value, in_log=in_log)
             if value is not None and in_log is None:
                 more[name] = value
         if asked.algorithm and Executor(row.executor).is_native:
@@ -214,12 +214,12 @@ def _completed(rows: Sequence[Imported], asked: Asked) -> list[Imported]:
 def _with_count(row: Imported) -> Imported:
     """The row with its number of elements; of an unknown type an element is a byte. Raises LogError."""
     if row.ranks and row.nodes and row.nodes > row.ranks:
-        raise LogError(f"{row.place}: {row.ranks} ranks on {row.nodes} nodes; a node has at least one rank")
+        raise LogError("importers.ranks_nodes_node_least", place=row.place, ranks=row.ranks, nodes=row.nodes)
     if row.count is not None:
         return row
     count, rest = divmod(row.nbytes, itemsize_of(row.dtype))
     if rest:
-        raise LogError(f"{row.place}: {row.nbytes} bytes are not a whole number of {row.dtype} elements")
+        raise LogError("importers.bytes_not_whole_number", place=row.place, nbytes=row.nbytes, dtype=row.dtype)
     return replace(row, count=count)
 
 
@@ -230,7 +230,7 @@ def _chosen(rows: Sequence[Imported], asked: Asked) -> list[Imported]:
         columns = list(dict.fromkeys([*rows[0].fields, *WHERE]))
         if name not in columns:
             raise LogError(
-                f"{rows[0].file}: --where {name}={wanted}: no column '{name}'; it has: {listed(columns, 40)}"
+                "importers.no_column", file=rows[0].file, name=name, wanted=wanted, listed=listed(columns, 40)
             )
         chosen = [row for row in chosen if _fits(row, name, wanted)]
     return chosen
@@ -260,7 +260,12 @@ def points(path: Path, asked: Asked = NOTHING) -> pd.DataFrame:
     rows = [row for row in every if row.time_s is not None]
     if len(rows) < len(every):
         first = next(row for row in every if row.time_s is None)
-        words = f"{len(every) - len(rows)} of {len(every)} rows have no time (first: line {first.line}); left out"
+        words = say(
+            "importers.rows_no_time_first",
+            every_count=len(every) - len(rows),
+            every_count_2=len(every),
+            line=first.line,
+        )
         warnings.warn(f"{path}: {words}", LogWarning, stacklevel=2)
     several = len({each for row in rows if (each := _each(row))}) > 1
     data = {name: [getattr(row, name) for row in rows] for name in KINDS if name not in ("run", *UNKNOWN)}
@@ -276,7 +281,7 @@ def _each(row: Imported) -> int | None:
 
 def _run(path: Path, row: Imported, several: bool) -> str:
     each = _each(row)
-    layout = f"{each} rank{'s' if each != 1 else ''} per node" if each else "ranks per node unknown"
+    layout = f"{each} rank{'s' if each != 1 else ''} per node" if each else say("importers.ranks_per_node_unknown")
     if row.fields and (row.system or several):
         return ", ".join(filter(None, (row.system or path.name, layout)))
     return path.name

@@ -13,6 +13,7 @@ from ..cli.sections import examples
 from ..cli.types import RATES, OneLineError, errors_in_one_line, talk
 from ..machine.node import bucket_nbytes, describe
 from ..measuring.startup import thread_level
+from ..message import say
 from ..runs.start import Start
 from ..units import format_time
 from .lab import (
@@ -54,7 +55,7 @@ def measure() -> Ping:
     lines = [line for line in result.stdout.splitlines() if line.startswith("{")]
     if result.returncode or not lines:
         said = (result.stderr.strip().splitlines() or [f"exit status {result.returncode}"])[-1]
-        raise OneLineError(f"lab ping: the launcher failed: {said}", 1)
+        raise OneLineError("lab.lab_ping_launcher_failed", exit_code=1, said=said)
     found = json.loads(lines[-1])
     (_, short_s), (long_nbytes, long_s) = sorted((int(nbytes), time_s) for nbytes, time_s in found["message"].items())
     (exchange_s,) = found["exchange"].values()
@@ -64,10 +65,13 @@ def measure() -> Ping:
 def ping_sentence(found: Ping, rate_bytes_per_s: float) -> str:
     """`ping-pong: 8 B take 31.0 us one way, …`; what the link passes at once after a pause is no part of its rate."""
     rate = (found.long_nbytes - bucket_nbytes(rate_bytes_per_s)) / found.long_s
-    return (
-        f"ping-pong: 8 B take {format_time(found.short_s)} one way, {format_time(found.exchange_s)} both ways at once "
-        f"(a step, alpha); 1 MiB goes at {rate * 8e-6:.4g} Mbit/s, "
-        f"{rate / rate_bytes_per_s:.1%} of the link's rate (headers leave {PAYLOAD_SHARE:.1%})"
+    return say(
+        "lab.ping_pong_take_way",
+        short_s=format_time(found.short_s),
+        exchange_s=format_time(found.exchange_s),
+        rate=rate * 8e-06,
+        rate_2=rate / rate_bytes_per_s,
+        payload_share=PAYLOAD_SHARE,
     )
 
 
@@ -125,7 +129,7 @@ def run(context: click.Context, hosts: int, rate: tuple[float, ...], words: tupl
     """
     first = f"'{words[0]}'" if words else "none"
     if not words or words[0] not in COMMANDS:
-        raise OneLineError(f"lab run: expected -- and one of the commands {', '.join(COMMANDS)}, found {first}")
+        raise OneLineError("lab.lab_run_expected_commands", commands=", ".join(COMMANDS), first=first)
     rates = rates_of_hosts(hosts, rate)
     said = ["--virtual-hosts", str(hosts), "--link-rate", ",".join(f"{each * 8 / 1e6:.12g}Mbit" for each in rate)]
     context.exit(enter_lab(rates, [words[0], *(said if words[0] == "run" else ()), *words[1:]]))
@@ -142,7 +146,7 @@ def shell(context: click.Context, hosts: int, rate: tuple[float, ...]) -> None:
     """
     rates = rates_of_hosts(hosts, rate)
     refuse_lab_in_lab()
-    talk(f"a shell on h1 of {describe(rates)}; 'exit' ends them")
+    talk(say("lab.shell_exit_ends", describe=describe(rates)))
     context.exit(shell_in_lab(rates, [os.environ.get("SHELL", "bash")], os.environ))
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ..cli.types import talk
 from ..machine.node import describe
+from ..message import say
 from ..models.listing import series_label
 from ..models.model import Model
 from ..models.series import FittedSeries
@@ -26,13 +27,13 @@ def measure_lab(folder: Path) -> RunFolder | None:
     None, with the reason on stderr, where there can be no virtual hosts here.
     """
     if reason := why_no_lab():
-        talk(f"the demo leaves out virtual hosts: {reason}")
+        talk(say("lab.demo_leaves_out_virtual", reason=reason))
         return None
-    talk(f"now over {HOSTS} virtual hosts of this machine, links of {RATE}")
+    talk(say("lab.now_over_virtual_hosts", hosts=HOSTS, rate=RATE))
     words = ["--virtual-hosts", str(HOSTS), "--link-rate", RATE, "--within", TIME_LIMIT, "--no-reference-times"]
     status = _run("run", *words, *RUN_OPTIONS, *REPETITIONS, "-o", str(folder))
     if status or not (folder / "run.json").exists():
-        talk("the run over virtual hosts failed; the rest of the demo is complete")
+        talk(say("lab.run_over_virtual_hosts"))
         return None
     _run("lab", "ping", "--rate", RATE)
     _run("fit", str(folder))
@@ -59,8 +60,14 @@ def lab_sentences(folders: Sequence[RunFolder], fitted: Sequence[FittedSeries]) 
             if (beta := _beta_of_long_messages(model)) is not None
         ]
         sentences.append(
-            f"{folder.path.name}: {describe(rates)}: they are set to a beta of {set_s_per_byte * 1e12:.0f} ps/byte "
-            f"(headers take {1 - PAYLOAD_SHARE:.1%}); fitted: {', '.join(found) or 'none identified'}"
+            say(
+                "lab.set_beta_ps_byte",
+                folder=folder.path.name,
+                describe=describe(rates),
+                set_s_per_byte=set_s_per_byte * 1000000000000.0,
+                payload_share=1 - PAYLOAD_SHARE,
+                found=", ".join(found) or "none identified",
+            )
         )
     return sentences
 

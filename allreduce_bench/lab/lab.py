@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..machine.node import ETHERNET, MTU, bucket_nbytes, describe
+from ..message import Refused, say
 from ..runs.folder import RunFolder
 from ..runs.recorder import is_taken
 from ..runs.start import SSH, Start, slots_of
@@ -27,7 +28,7 @@ AGENT = f"{TEMPORARY}/agent"  # on every host: the program that reaches the othe
 HOST = re.compile(r"\bh\d+=(\d+):(none|[\d.e+]+)")  # in the variable of the lab
 
 
-class LabError(RuntimeError):
+class LabError(Refused, RuntimeError):
     """Error: no such lab, or none on this machine; the sentence says why and what to do."""
 
 
@@ -64,15 +65,15 @@ def lab_around(environ: Mapping[str, str]) -> Lab | None:
 def rates_of_hosts(hosts: int, rates: Sequence[float]) -> tuple[float, ...]:
     """The rate of each host's link in bytes/s, from one rate for all of them or one for each. Raises LabError."""
     if hosts < 1:
-        raise LabError(f"{hosts} virtual hosts: expected at least 1")
+        raise LabError("lab.virtual_hosts_expected_least", hosts=hosts)
     if hosts > MOST_HOSTS:
-        raise LabError(f"{hosts} virtual hosts: expected at most {MOST_HOSTS}; they share the cores of one machine")
+        raise LabError("lab.virtual_hosts_expected_most", hosts=hosts, most_hosts=MOST_HOSTS)
     for rate in rates:
         if not LEAST_RATE <= rate <= MOST_RATE:
             limits = f"{format_rate(LEAST_RATE)} to {format_rate(MOST_RATE)}"
-            raise LabError(f"a link of {rate * 8:.4g} bit/s: expected {limits}, as tc takes it")
+            raise LabError("lab.link_bit_expected_tc", rate=rate * 8, limits=limits)
     if len(rates) not in (1, hosts):
-        raise LabError(f"{len(rates)} rates for {hosts} virtual hosts: expected one rate, or one for each host")
+        raise LabError("lab.rates_virtual_hosts_expected", rate_count=len(rates), hosts=hosts)
     return tuple(rates) * (hosts if len(rates) == 1 else 1)
 
 
@@ -242,7 +243,7 @@ def _refuse_missing_programs() -> None:
     missing = [name for name in PROGRAMS if not shutil.which(name, path=with_system_programs(os.environ)["PATH"])]
     if missing:
         packages = " ".join(dict.fromkeys(PROGRAMS[name] for name in missing))
-        raise LabError(f"virtual hosts need {' and '.join(missing)}: not found in PATH; install {packages}")
+        raise LabError("lab.virtual_hosts_need_not", missing=" and ".join(missing), packages=packages)
 
 
 def _needs_user_namespace() -> bool:
@@ -254,7 +255,7 @@ def _needs_user_namespace() -> bool:
             == 0
         ):
             return as_user
-    raise LabError(BOTH_WAYS_OUT)
+    raise LabError("as_said", words=BOTH_WAYS_OUT)
 
 
 def with_system_programs(environ: Mapping[str, str]) -> dict[str, str]:
@@ -273,7 +274,7 @@ def _built(holder: subprocess.Popen, rates: tuple[float | None, ...], as_user: b
         lines.append(line)
     said = [line.strip() for line in holder.stderr if line.strip()] or ["no reason given"]
     number = len(lines) + 1
-    raise LabError(f"virtual host h{number} of {len(rates)} could not be made: {_cause(said)}")
+    raise LabError("lab.virtual_host_could_not", number=number, rate_count=len(rates), said=_cause(said))
 
 
 def _cause(said: Sequence[str]) -> str:
@@ -295,8 +296,8 @@ class LabEnded(LabError):
     """Error: the command in a lab was killed, alone or with the lab; `exit_code` is that of the command."""
 
     def __init__(self, signal_name: str, lab_ended: bool, exit_code: int):
-        what = "the virtual hosts were ended from outside, and the command on them" if lab_ended else "the command"
-        super().__init__(f"{what} was killed by {signal_name}; 'run --resume -o FOLDER' continues a run")
+        what = say("lab.virtual_hosts_ended_outside") if lab_ended else "the command"
+        super().__init__("lab.killed_run_resume_folder", what=what, signal_name=signal_name)
         self.exit_code = exit_code
 
 
@@ -370,7 +371,7 @@ def enter_lab(rates_bytes_per_s: Sequence[float], words: Sequence[str]) -> int:
 def refuse_lab_in_lab() -> None:
     """Raise LabError where this process runs on a virtual host."""
     if lab_around(os.environ):
-        raise LabError("this command runs on a virtual host already; leave the lab to start other virtual hosts")
+        raise LabError("lab.command_runs_virtual_host")
 
 
 def rates_to_enter(options: Mapping[str, Any]) -> tuple[float, ...]:
@@ -383,7 +384,7 @@ def rates_to_enter(options: Mapping[str, Any]) -> tuple[float, ...]:
     if lab is None:
         return rates
     if rates and rates != lab.rates_bytes_per_s:
-        raise LabError("--virtual-hosts or --link-rate differ from the lab around this command; leave them out here")
+        raise LabError("lab.virtual_hosts_link_rate")
     return ()
 
 
@@ -394,7 +395,7 @@ def _refuse_other_hosts(options: Mapping[str, Any], rates: tuple[float, ...]) ->
     stored, name = _rates_of_run(options), options["output"]
     if stored is not None and rates != stored:
         where = describe(stored) if stored else "no virtual hosts"
-        raise LabError(f"{name}: was measured on {where}; to continue it: allreduce-bench run --resume -o {name}")
+        raise LabError("lab.measured_continue_allreduce_bench", name=name, where=where)
 
 
 def _rates_of_run(options: Mapping[str, Any]) -> tuple[float, ...] | None:
@@ -408,7 +409,7 @@ def _rates_of_run(options: Mapping[str, Any]) -> tuple[float, ...] | None:
 def _rates_asked(options: Mapping[str, Any]) -> tuple[float, ...]:
     if options["virtual_rates_bytes_per_s"] is not None:
         if given := [name for name in ("hosts", "hostfile") if options[name]]:
-            raise LabError(f"--virtual-hosts and --{given[0]} both name hosts; use only one of them")
+            raise LabError("lab.virtual_hosts_both_name", given=given[0])
         return rates_of_hosts(
             options["virtual_rates_bytes_per_s"], options["link_rate_bytes_per_s"] or parse_rates(DEFAULT_RATE)
         )
@@ -423,9 +424,9 @@ def with_lab(start: Start, environ: Mapping[str, str]) -> Start:
     rate_of_host = {name: rate for name, rate in zip(lab.names, lab.rates_bytes_per_s) if rate}
     hosts = start.hosts or lab.names
     if unknown := [name for name, _ in map(slots_of, hosts) if name not in rate_of_host]:
-        raise LabError(f"host '{unknown[0]}' is not in this lab; its hosts: {', '.join(lab.names)}")
+        raise LabError("lab.host_not_lab_hosts", unknown=unknown[0], names=", ".join(lab.names))
     if start.interface and start.interface != INTERFACE:
-        raise LabError(f"--interface {start.interface}: virtual hosts have one interface, {INTERFACE}; leave it out")
+        raise LabError("lab.interface_virtual_hosts_interface", interface=start.interface, interface_2=INTERFACE)
     return replace(
         start,
         hosts=hosts,

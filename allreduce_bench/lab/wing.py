@@ -12,6 +12,7 @@ WING = Wing(
         )
     },
     offers={
+        "messages": "messages:MESSAGES",
         "demo": "demo:measure_lab",
         "hosts": "lab:with_lab",
         "place_of_run": "lab:run_in_lab_of",

@@ -23,6 +23,7 @@ from ..machine.checks import Check, from_findings
 from ..machine.interfaces import way_between
 from ..machine.node import hide_secrets
 from ..measuring.hello import MARK
+from ..message import say
 from ..runs.start import AUTO, Start
 from ..units import format_time
 from .find import FAMILIES, INSTALL, LaunchError, find_launcher, mpirun_command
@@ -89,10 +90,12 @@ def mpi_checks(node: dict, launch: bool) -> Iterator[Check]:
     yield Check("ok", "launcher", launcher.program)
     scheduler = idle_scheduler(os.environ)
     if not launch:
-        yield Check("info", "ranks", "not started (--no-launch): transport and start-up time unknown")
+        yield Check("info", "ranks", say("launching.not_started_no_launch"))
     elif scheduler:
-        text = f"not started: this looks like a login node ({scheduler} exists, not inside a job)"
-        yield Check("info", "ranks", text, "transport and start-up time are unknown", "run doctor inside a job")
+        text = say("launching.not_started_looks_like", scheduler=scheduler)
+        yield Check(
+            "info", "ranks", text, say("launching.transport_start_up_time"), say("launching.run_doctor_inside_job")
+        )
     else:
         yield from _rank_checks(launcher, node)
 
@@ -104,23 +107,23 @@ def library() -> dict | Check:
             [sys.executable, "-c", ASK], capture_output=True, text=True, check=False, timeout=PATIENCE_S
         )
     except subprocess.TimeoutExpired:
-        return _no_mpi(f"loading the library took more than {PATIENCE_S:.0f} s", INSTALL)
+        return _no_mpi(say("launching.loading_library_took_more", patience_s=PATIENCE_S), INSTALL)
     if child.returncode == 0:
         return json.loads(child.stdout.strip().splitlines()[-1])
     if child.returncode < 0:
-        reason = f"loading the library killed the interpreter (signal {-child.returncode})"
-        return _no_mpi(reason, "this happens on some login nodes: run doctor inside a job")
+        reason = say("launching.loading_library_killed_interpreter", returncode=-child.returncode)
+        return _no_mpi(reason, say("launching.happens_some_login_nodes"))
     return _no_mpi((child.stderr.strip().splitlines() or ["reason unknown"])[-1], INSTALL)
 
 
 def _no_mpi(reason: str, advice: str) -> Check:
-    effect = "nothing can be measured here; list, explain, verify and report still work"
+    effect = say("launching.nothing_measured_list_explain")
     return Check("severe", "MPI", f"no MPI found: {reason}", effect, advice)
 
 
 def library_checks(mpi: dict, node: dict) -> Iterator[Check]:
     """Check where the library comes from; `mpi` is of `library`, `node` of `checks.node_of_this_process`."""
-    path = mpi["path"] or "library file unknown (no /proc/self/maps)"
+    path = mpi["path"] or say("launching.library_file_unknown_no")
     yield Check("ok", "MPI", f"{mpi['library']}, MPI {mpi['standard']}, {path}{' (PyPI)' * bool(mpi['from_pypi'])}")
     if mpi["from_pypi"] and (node["fabric_devices"] or idle_scheduler(os.environ)):
         yield from from_findings("MPI", [findings.pypi_finding(mpi["library"], "on a cluster", node["fabric_devices"])])
@@ -128,7 +131,7 @@ def library_checks(mpi: dict, node: dict) -> Iterator[Check]:
 
 def no_launcher(error: LaunchError) -> Check:
     """The failed check: no launcher can start ranks here."""
-    return Check("severe", "launcher", error.what, "no ranks can be started", error.advice)
+    return Check("severe", "launcher", error.what, say("launching.no_ranks_started"), error.advice)
 
 
 def _rank_checks(launcher: Launcher, node: dict) -> Iterator[Check]:
@@ -139,10 +142,22 @@ def _rank_checks(launcher: Launcher, node: dict) -> Iterator[Check]:
     if outcome.hung:
         interface = way_between([node])
         advice = f"an unreachable interface is a common cause: --interface {interface or 'NAME'}; {by_hand}"
-        yield Check("severe", "ranks", f"two ranks were started: {outcome.why}", "a run would hang", advice)
+        yield Check(
+            "severe",
+            "ranks",
+            say("launching.two_ranks_started", why=outcome.why),
+            say("launching.run_would_hang"),
+            advice,
+        )
         return
     if outcome.why:
-        yield Check("severe", "ranks", f"two ranks were started: {outcome.why}", "a run would fail", by_hand)
+        yield Check(
+            "severe",
+            "ranks",
+            say("launching.two_ranks_started", why=outcome.why),
+            say("launching.run_would_fail"),
+            by_hand,
+        )
         return
     (hello, *_) = outcome.hellos
     singletons = findings.singletons(2, hello["seen"])
@@ -155,23 +170,27 @@ def _rank_checks(launcher: Launcher, node: dict) -> Iterator[Check]:
 def _hello_checks(hello: dict) -> Iterator[Check]:
     """The transport and the times that two ranks said."""
     transport = hello["transport"] or "an unknown transport"
-    yield Check("ok", "ranks", f"two ranks communicate over {transport}; thread level {hello['thread_level']}")
+    yield Check(
+        "ok",
+        "ranks",
+        say("launching.two_ranks_communicate_over", transport=transport, thread_level=hello["thread_level"]),
+    )
     times = {key: format_time(hello[key]) for key in ("import_s", "init_s", "first_s", "call_s", "sendrecv_s")}
-    start = "import of mpi4py {import_s}, MPI_Init {init_s}, first collective {first_s}".format(**times)
+    start = say("launching.import_mpi_py_mpi").format(**times)
     if hello["import_s"] > SLOW_IMPORT_S:
-        advice = "many ranks read Python's files at the same time: put the environment on a local disk (--stage)"
-        yield Check("caution", "start", start, "launches spend most of their time on start-up", advice)
+        advice = say("launching.many_ranks_read_python")
+        yield Check("caution", "start", start, say("launching.launches_spend_most_time"), advice)
     else:
         yield Check("ok", "start", start)
-    calls = "empty call {call_s}, empty Sendrecv to self {sendrecv_s}".format(**times)
-    yield Check("info", "calls", f"{calls}; included in every time here")
+    calls = say("launching.empty_call_empty_sendrecv").format(**times)
+    yield Check("info", "calls", say("launching.included_every_time", calls=calls))
 
 
 def say_hello(command: list[str], patience_s: float) -> HelloOutcome:
     """Run `command`, which starts ranks of HELLO, to its end; terminate it after `patience_s` seconds."""
     status, output, errors = _run_to_end(command, patience_s)
     if status is None:
-        return HelloOutcome([], f"no response within {patience_s:.0f} s", hung=True)
+        return HelloOutcome([], say("launching.no_response_within", patience_s=patience_s), hung=True)
     hellos = [json.loads(line.partition(MARK)[2]) for line in output.splitlines() if MARK in line]
     if status or not hellos:
         reason = next((line for line in errors.splitlines() if re.search(r"\w", line)), "no message").strip()
@@ -203,8 +222,8 @@ def launcher_checks() -> Iterator[Check]:
     if nodes > 1:
         yield Check("ok", "nodes", f"job {os.environ['SLURM_JOB_ID']}: {nodelist}")
     else:
-        effect = "communication between nodes was not tested"
-        yield Check("info", "nodes", f"only one, {nodelist}", effect, "use a job with two nodes")
+        effect = say("launching.communication_between_nodes_not")
+        yield Check("info", "nodes", f"only one, {nodelist}", effect, say("launching.use_job_two_nodes"))
     try:
         auto = find_launcher()
     except LaunchError as error:
@@ -244,37 +263,49 @@ def _check_of_way(way: Way, nodes: int) -> Check:
     try:
         command = mpirun_command(find_launcher(start), ranks, start, HELLO)
     except LaunchError as error:
-        return Check("info", way.name, error.what, "ranks cannot be started this way here", error.advice)
+        return Check("info", way.name, error.what, say("launching.ranks_cannot_started_way"), error.advice)
     begun = time.perf_counter()
     outcome = say_hello(command, WAY_PATIENCE_S)
     took = format_time(time.perf_counter() - begun)
     by_hand = BY_HAND + shlex.join(hide_secrets(command))
     if outcome.why:
-        return Check("severe", way.name, f"started, and {outcome.why}", f"a run with {way.options} would fail", by_hand)
+        return Check(
+            "severe",
+            way.name,
+            f"started, and {outcome.why}",
+            say("launching.run_would_fail_2", options=way.options),
+            by_hand,
+        )
     hello = outcome.hellos[0]
     for check in from_findings(way.name, findings.singletons(ranks, hello["seen"])):
         return check
     hosts = sorted(set(hello["hosts"]))
     if nodes > 1 and len(hosts) < 2:
-        text = f"2 ranks were requested on two nodes, but both are on {hosts[0]}"
-        return Check("severe", way.name, text, "a run would report a wrong layout", by_hand)
+        text = say("launching.ranks_requested_two_nodes", hosts=hosts[0])
+        return Check("severe", way.name, text, say("launching.run_would_report_wrong"), by_hand)
     transport = hello["transport"] or "an unknown transport"
-    met = f"2 ranks on {', '.join(hosts)} communicate over {transport}" if ranks > 1 else f"1 rank on {hosts[0]}"
-    return Check("ok", way.name, f"{met}; {took} from start to end")
+    met = (
+        say("launching.ranks_communicate_over", hosts=", ".join(hosts), transport=transport)
+        if ranks > 1
+        else f"1 rank on {hosts[0]}"
+    )
+    return Check("ok", way.name, say("launching.start_end", met=met, took=took))
 
 
 def _check_of_choice(taken_by_auto: str, took_s: dict[str, float], ways: dict[str, Way]) -> Check:
     """Which launcher `auto` takes, and which to take."""
     if not took_s:
-        advice = "run each command by hand to see its output; check that this is the site's MPI for Slurm"
-        return Check("severe", "launcher", "no launcher works here", "nothing can be measured", advice)
+        advice = say("launching.run_command_hand_see")
+        return Check(
+            "severe", "launcher", say("launching.no_launcher_works"), say("launching.nothing_measured"), advice
+        )
     quickest = min(took_s, key=lambda name: took_s[name])
     if taken_by_auto not in took_s:
-        text = f"auto selects {taken_by_auto}, which does not work here; {quickest} works"
-        return Check("severe", "launcher", text, "a run would fail", f"use {ways[quickest].options}")
+        text = say("launching.auto_selects_does_not", taken_by_auto=taken_by_auto, quickest=quickest)
+        return Check("severe", "launcher", text, say("launching.run_would_fail"), f"use {ways[quickest].options}")
     is_much_quicker = took_s[quickest] < QUICKER * took_s[taken_by_auto]
     hint = f"; {quickest} starts faster: {ways[quickest].options}" if is_much_quicker else ""
-    return Check("ok", "launcher", f"auto selects {taken_by_auto}, which works{hint}")
+    return Check("ok", "launcher", say("launching.auto_selects_works", taken_by_auto=taken_by_auto, hint=hint))
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ..machine.mpi import library_name
 from ..machine.node import host
+from ..message import say
 from ..runs.start import AUTO, SSH, UNASKED, Start, slots_of
 from .launcher import Launcher, LaunchError
 from .launchers import COMMAND_OF
@@ -27,9 +28,7 @@ def refuse_silent_hosts(start: Start) -> None:
     if reason_of := silent_hosts(start):
         program, reason = Path(shlex.split(start.remote_shell)[0]).name, next(iter(reason_of.values()))
         silent = _silent_hosts(list(reason_of))
-        raise LaunchError(
-            f"{silent} ({program}: {reason})", f"check the host names, and that {program} works without a password"
-        )
+        raise LaunchError(f"{silent} ({program}: {reason})", say("launching.check_host_names_works", program=program))
 
 
 def silent_hosts(start: Start) -> dict[str, str]:
@@ -43,7 +42,7 @@ def silent_hosts(start: Start) -> dict[str, str]:
         return {}
     shell = shlex.split(start.remote_shell)
     if not shutil.which(shell[0]):
-        raise LaunchError(f"--remote-shell: program '{shell[0]}' not found in PATH")
+        raise LaunchError(say("launching.remote_shell_program_not", shell=shell[0]))
     if Path(shell[0]).name == SSH:
         shell += ["-o", f"ConnectTimeout={CONNECT_S}", "-o", "BatchMode=yes"]
     with ThreadPoolExecutor(min(AT_ONCE, len(names))) as pool:
@@ -60,9 +59,9 @@ def other_hosts(start: Start) -> list[str]:
 def _silent_hosts(names: list[str]) -> str:
     """`hosts 'a', 'b' do not respond`."""
     if len(names) == 1:
-        return f"host '{names[0]}' does not respond"
+        return say("launching.host_does_not_respond", names=names[0])
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return f"hosts {', '.join(map(repr, names[:SHOWN]))}{more} do not respond"
+    return say("launching.hosts_do_not_respond", names=", ".join(map(repr, names[:SHOWN])), more=more)
 
 
 def _why_silent(shell: Sequence[str], name: str) -> str:
@@ -72,7 +71,7 @@ def _why_silent(shell: Sequence[str], name: str) -> str:
             [*shell, name, "true"], stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S, check=False
         )
     except subprocess.TimeoutExpired:
-        return f"no response within {PATIENCE_S} s"
+        return say("launching.no_response_within_2", patience_s=PATIENCE_S)
     if child.returncode == 0:
         return ""
     lines = child.stderr.decode(errors="replace").strip().splitlines() or [f"exit status {child.returncode}"]
@@ -137,8 +136,8 @@ def _automatic(library: str, start: Start) -> Launcher:
 def _of_family(kind: str, library: str) -> Launcher:
     if not library.startswith(FAMILIES[kind]):
         raise LaunchError(
-            f"--launcher {kind}, but mpi4py uses {library}",
-            f"use the launcher of that library, or an environment with {FAMILIES[kind]}",
+            say("launching.launcher_mpi_py_uses", kind=kind, library=library),
+            say("launching.use_launcher_library_environment", families=FAMILIES[kind]),
         )
     return Launcher(_mpirun(library), library, kind)
 
@@ -152,7 +151,7 @@ def _path_of(program: str) -> str:
     """The program's path. Raises LaunchError where PATH has no such program."""
     path = shutil.which(program)
     if not path:
-        raise LaunchError(f"--launcher: program '{program}' not found in PATH")
+        raise LaunchError(say("launching.launcher_program_not_found", program=program))
     return path
 
 
@@ -166,10 +165,10 @@ def _mpirun(library: str) -> str:
     if family_of:
         others = [f"{program} ({family or 'unknown'})" for program, family in family_of.items()]
         raise LaunchError(
-            f"mpi4py uses {library}, but only launchers of other MPIs were found: {', '.join(others)}",
-            "put the mpirun of that library first in PATH",
+            say("launching.mpi_py_uses_launchers", library=library, others=", ".join(others)),
+            say("launching.put_mpirun_library_first"),
         )
-    raise LaunchError(f"mpi4py uses {library}, but no mpirun or mpiexec was found", INSTALL)
+    raise LaunchError(say("launching.mpi_py_uses_no", library=library), INSTALL)
 
 
 def _candidates() -> list[str]:

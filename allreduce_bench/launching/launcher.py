@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..machine.node import hide_secrets
+from ..message import Refused, say
 from ..runs.start import SSH, UNASKED, Start
 from .layout import SCHEDULERS, nodes_for, ranks_a_node
 
@@ -26,7 +27,7 @@ class LaunchError(RuntimeError):
         self.what, self.advice = what, advice
 
 
-class InterfaceError(ValueError):
+class InterfaceError(Refused, ValueError):
     """Error: the interface does not exist, or conflicts with a variable of the environment."""
 
 
@@ -64,7 +65,7 @@ def remote_shell(start: Start) -> list[str] | None:
     program, *arguments = shlex.split(start.remote_shell)
     path = shutil.which(program)
     if not path:
-        raise LaunchError(f"--remote-shell: program '{program}' not found in PATH")
+        raise LaunchError(say("launching.remote_shell_program_not", shell=program))
     return [os.path.abspath(path), *arguments]
 
 
@@ -89,12 +90,12 @@ def interface_variables(interface: str, environ: Mapping[str, str]) -> dict[str,
 
     names = sorted(name for _, name in socket.if_nameindex())
     if interface not in names:
-        raise InterfaceError(f"--interface {interface}: no such interface on this node; available: {', '.join(names)}")
+        raise InterfaceError("launching.interface_no_such_interface", interface=interface, names=", ".join(names))
     variables = variables_of(interface, ucx_device(interface))
     conflicting = {name: environ[name] for name, value in variables.items() if environ.get(name, value) != value}
     conflicting |= {name: environ[name] for name in ("OMPI_MCA_btl_tcp_if_exclude",) if name in environ}
     for name, value in conflicting.items():
-        raise InterfaceError(f"--interface {interface}, but {name}={value} in the environment: set only one of them")
+        raise InterfaceError("launching.interface_environment_set", interface=interface, name=name, value=value)
     return variables
 
 
@@ -129,7 +130,9 @@ def suggested_interface() -> str:
 
     node = {"interfaces": [interface._asdict() for interface in interfaces()]}
     ways = [f"{interface['name']} {interface['address']}/{interface['prefix']}" for interface in reachable(node)]
-    return f"interfaces here: {', '.join(ways) or 'none'}: try --interface {way_between([node]) or 'NAME'}"
+    return say(
+        "launching.interfaces_try_interface", ways=", ".join(ways) or "none", way_between=way_between([node]) or "NAME"
+    )
 
 
 # Generic launchers: a command template of the user, and the mpirun of an unknown MPI
@@ -140,12 +143,14 @@ def template_command(launcher: Launcher, ranks: int, start: Start, program: list
 
     Raises LaunchError, InterfaceError.
     """
-    refuse(start, ("hosts", "remote_shell", "map_by", "bind_to"), "a launcher template", "put them into the template")
+    refuse(
+        start, ("hosts", "remote_shell", "map_by", "bind_to"), "a launcher template", say("launching.put_into_template")
+    )
     nodes = nodes_for(ranks, start)
     if nodes is None and "{nodes}" in start.launcher:
         raise LaunchError(
-            f"launcher template '{hide_secrets([start.launcher])[0]}': the number of nodes is unknown",
-            "add --ranks-per-node",
+            say("launching.launcher_template_number_nodes", hide_secrets=hide_secrets([start.launcher])[0]),
+            say("launching.add_ranks_per_node"),
         )
     argv = [word.format(ranks=ranks, nodes=nodes) for word in shlex.split(start.launcher)]
     return [launcher.program, *argv[1:], *shlex.split(start.launcher_args), *with_variables(start, program)]
@@ -157,6 +162,6 @@ def plain_command(launcher: Launcher, ranks: int, start: Start, program: list[st
     Raises LaunchError, InterfaceError.
     """
     names = ("hosts", "remote_shell", "ranks_per_node", "map_by", "bind_to")
-    refuse(start, names, f"the mpirun of {launcher.library}", "use --launcher-args with the options of that mpirun")
+    refuse(start, names, f"the mpirun of {launcher.library}", say("launching.use_launcher_args_options"))
     argv = [launcher.program, "-n", str(ranks), *shlex.split(start.launcher_args)]
     return [*argv, *with_variables(start, program)]

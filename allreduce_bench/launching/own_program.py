@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..machine.node import hide_secrets
+from ..message import say
 from ..runs.start import Start
 from ..watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, end_with_parent
 from ..watching.supervisor import Supervisor, is_stopped, names_of_this_node
@@ -158,13 +159,15 @@ class WatchedProgram:
 
     def _ending(self, status: int) -> Ending:
         if self._stopped_for_long:
-            why = f"{self._stopped_for_long} was stopped by a signal for {self._timeout_s:g} s (--timeout)"
-            return Ending(shell_status(status) or 1, f"{why}; all ranks were ended")
+            why = say(
+                "launching.stopped_signal_timeout", stopped_for_long=self._stopped_for_long, timeout_s=self._timeout_s
+            )
+            return Ending(shell_status(status) or 1, say("launching.ranks_ended", why=why))
         if self._aborted is not None:
-            return Ending(shell_status(status) or 1, f"rank {self._aborted} called MPI_Abort; it ended all ranks")
+            return Ending(shell_status(status) or 1, say("launching.rank_called_mpi_abort", aborted=self._aborted))
         if self._first is not None:
-            return Ending(self._first.status or 1, f"{self._first.sentence}; the other ranks were ended")
+            return Ending(self._first.status or 1, say("launching.other_ranks_ended", sentence=self._first.sentence))
         if trouble := self._supervisor.trouble:
-            return Ending(shell_status(status) or 1, f"{trouble.reason}; the other ranks were ended")
-        reason = f"the launcher {how_it_ended(status)}: it ended all ranks for a reason of its own, or of MPI_Abort"
+            return Ending(shell_status(status) or 1, say("launching.other_ranks_ended", sentence=trouble.reason))
+        reason = say("launching.launcher_ended_ranks_reason", how_it_ended=how_it_ended(status))
         return Ending(shell_status(status), reason if status else "")

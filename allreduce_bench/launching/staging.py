@@ -39,6 +39,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, NamedTuple
 
+from ..message import Refused, say
 from ..runs.start import Start
 from ..units import format_size
 from ..watching.lifeline import STAGE_VARIABLE
@@ -98,11 +99,11 @@ cat > /dev/null
 """
 
 
-class PackError(RuntimeError):
+class PackError(Refused, RuntimeError):
     """Error: the environment cannot be packed."""
 
 
-class StageError(RuntimeError):
+class StageError(Refused, RuntimeError):
     """Error: nodes cannot be staged; nothing is left on them."""
 
 
@@ -143,17 +144,17 @@ def stage(parent: str, run: Path, start: Start) -> "Stage | None":
     if not parent:
         return None
     if FORBIDDEN.search(parent):
-        raise StageError(f"--stage {parent!r}: the name must not contain colons, equal signs or control characters")
+        raise StageError("launching.stage_name_not_contain", parent=parent)
     job = os.environ.get("SLURM_JOB_ID")
     if not job:
         _refuse_other_nodes(start)
     elif not shutil.which("srun"):
-        raise StageError("--stage needs srun to reach the nodes of the job, but 'srun' was not found in PATH")
+        raise StageError("launching.stage_needs_srun_reach")
     try:
         packed = environment()
         archive = archive_of(packed, run.absolute().parent / STORE)
     except PackError as error:
-        raise StageError(f"--stage: {error}") from error
+        raise StageError("launching.stage", error=error) from error
     return Stage(Path(parent).absolute(), archive, packed)
 
 
@@ -162,19 +163,19 @@ def _refuse_other_nodes(start: Start) -> None:
     scheduler = next((name for name in SCHEDULERS.values() if os.environ.get(name)), None)
     if scheduler or other_hosts(start):
         evidence = f"{scheduler} is set" if scheduler else f"--hosts names {other_hosts(start)[0]}"
-        raise StageError(f"--stage works on this node or in a Slurm job only, but {evidence}; leave it out")
+        raise StageError("launching.stage_works_node_slurm", evidence=evidence)
 
 
 def environment() -> PackedEnvironment:
     """The environment of this interpreter. Raises PackError for one that is a system's, or that lies apart."""
     prefix = Path(sys.prefix)
     if sys.prefix == sys.base_prefix and not (prefix / "conda-meta").is_dir():
-        raise PackError(f"{prefix} is a system Python; expected a virtual environment: python3 -m venv")
+        raise PackError("launching.system_python_expected_virtual", prefix=prefix)
     try:
         python = Path(sys.executable).relative_to(prefix)
         package = Path(sysconfig.get_path("purelib")).relative_to(prefix) / PACKAGE.name
     except ValueError as error:
-        raise PackError(f"the interpreter or its packages are outside the environment {prefix}: {error}") from error
+        raise PackError("launching.interpreter_packages_outside_environment", prefix=prefix, error=error) from error
     return PackedEnvironment(prefix, python, package)
 
 
@@ -200,7 +201,9 @@ def archive_of(packed: PackedEnvironment, folder: Path) -> Archive:
             temporary.unlink(missing_ok=True)
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
-        raise PackError(f"cannot pack {packed.prefix} into {folder}: {error.strerror}{where}") from error
+        raise PackError(
+            "launching.cannot_pack_into", prefix=packed.prefix, folder=folder, strerror=error.strerror, where=where
+        ) from error
     return Archive(path, path.stat().st_size, round(time.perf_counter() - began, 3))
 
 
@@ -296,7 +299,9 @@ class Stage:
         """`staged in /tmp/allreduce-bench-0-12-…: 545 MiB, packed in 6.1 s, unpacked in 5.4 s`."""
         packing = "reused archive" if self.facts["pack_s"] is None else f"packed in {self.facts['pack_s']:.1f} s"
         size = format_size(self.facts["archive_nbytes"])
-        return f"staged in {self.folder}: {size}, {packing}, unpacked in {self.facts['unpack_s']:.1f} s"
+        return say(
+            "launching.staged_unpacked", folder=self.folder, size=size, packing=packing, unpack_s=self.facts["unpack_s"]
+        )
 
     @property
     def program(self) -> list[str]:
@@ -341,14 +346,19 @@ class Stage:
             for line in self._holder.stdout or ():
                 kind, _, message = line.strip().partition(" ")
                 if kind == "failed":
-                    raise StageError(f"--stage: {message}")
+                    raise StageError("launching.stage", error=message)
                 ready += kind == "ready"
                 last_line = last_line if kind == "ready" else line.strip() or last_line
                 if ready == nodes:
                     return
         finally:
             timer.cancel()
-        raise StageError(f"--stage: only {ready} of {nodes} nodes became ready{f'; {last_line}' if last_line else ''}")
+        raise StageError(
+            "launching.stage_nodes_became_ready",
+            ready=ready,
+            nodes=nodes,
+            last_line=f"; {last_line}" if last_line else "",
+        )
 
     def _signal(self, number: int) -> None:
         with suppress(OSError):

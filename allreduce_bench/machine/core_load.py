@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Sequence
 from time import perf_counter
 from typing import Any, NamedTuple
 
+from ..message import say
 from . import finding, kernel, on_nodes
 from .node import affinity, host
 
@@ -185,11 +186,14 @@ def _loaded(counted: Sequence[dict]) -> list[dict]:
         finding(
             "loaded",
             "severe" if worst.others >= OVERRUN else "caution",
-            f"other processes used {_per_cent(worst.others)} of {node['cpus']} hardware threads during the launch"
-            f"{on_nodes([node for node, _ in disturbed], counted)}",
-            "ranks had to wait for cores: times are longer and vary more",
-            "find the processes (top) and stop them, wait for an idle machine (--wait-idle 10m), or use "
-            "exclusive nodes (sbatch --exclusive)",
+            say(
+                "machine.other_processes_used_hardware",
+                others=_per_cent(worst.others),
+                cpus=node["cpus"],
+                on_nodes=on_nodes([node for node, _ in disturbed], counted),
+            ),
+            say("machine.ranks_had_wait_cores"),
+            say("machine.find_processes_top_stop"),
         )
     ]
 
@@ -203,10 +207,13 @@ def _stolen(counted: Sequence[dict]) -> list[dict]:
         finding(
             "stolen",
             "severe" if worst >= OVERRUN else "caution",
-            f"the hypervisor took {_per_cent(worst)} of this virtual machine's CPU time during the launch (steal)"
-            f"{on_nodes([node for node, _ in robbed], counted)}",
-            "ranks were stopped by the hypervisor: times are longer and vary more",
-            "measure on bare metal or on a host with dedicated cores",
+            say(
+                "machine.hypervisor_took_virtual_machine",
+                worst=_per_cent(worst),
+                on_nodes=on_nodes([node for node, _ in robbed], counted),
+            ),
+            say("machine.ranks_stopped_hypervisor_times"),
+            say("machine.measure_bare_metal_host"),
         )
     ]
 
@@ -217,15 +224,15 @@ def _throttled(counted: Sequence[dict]) -> list[dict]:
         return []
     events = max(node.get("throttled") or 0 for node in slow)
     lowest = min(node.get("clock") or 1.0 for node in slow)
-    heat = f"CPUs were throttled (heat or power), up to {events} times per core" if events else ""
-    clock = f"a busy core ran at {lowest:.0%} of its top frequency" if lowest < LOW_CLOCK else ""
+    heat = say("machine.cpus_throttled_heat_power", events=events) if events else ""
+    clock = say("machine.busy_core_ran_top", lowest=lowest) if lowest < LOW_CLOCK else ""
     return [
         finding(
             "throttled",
             "caution",
             f"{' and '.join(filter(None, [heat, clock]))}{on_nodes(slow, counted)}",
-            "calls became slower during the launch, or all calls were slow",
-            "check the cooling and the power limits, or measure on another node",
+            say("machine.calls_became_slower_during"),
+            say("machine.check_cooling_power_limits"),
         )
     ]
 

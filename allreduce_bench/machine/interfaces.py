@@ -15,6 +15,7 @@ from functools import cache
 from itertools import combinations
 from typing import Annotated, NamedTuple
 
+from ..message import say
 from . import finding, first_hosts, kernel, on_nodes
 
 LOOPBACK = "lo"
@@ -80,7 +81,7 @@ def _has_device(name: str) -> bool:
 
 @cache
 def _is_hardware(root: object, name: str) -> bool:
-    return kernel.exists(f"sys/class/net/{name}/device")
+    return kernel.exists(say("machine.sys_class_net_device", name=name))
 
 
 @cache
@@ -88,16 +89,18 @@ def _interfaces_below(root: object, name: str) -> tuple[str, ...]:
     """The interfaces that it stands on, as under a bond, a VLAN or a bridge; hardware stands on none."""
     if _is_hardware(root, name):
         return ()
-    return tuple(path.rsplit("/lower_", 1)[1] for path in kernel.matching_paths(f"sys/class/net/{name}/lower_*"))
+    return tuple(
+        path.rsplit("/lower_", 1)[1] for path in kernel.matching_paths(say("machine.sys_class_net_lower", name=name))
+    )
 
 
 def _rate(name: str) -> float | None:
     """Bytes per second: as the interface says, else as the InfiniBand port under it does."""
-    megabits = kernel.read_int(f"sys/class/net/{name}/speed")
+    megabits = kernel.read_int(say("machine.sys_class_net_speed", name=name))
     if megabits is not None and 0 < megabits < UNKNOWN_SPEED:
         return megabits * 1e6 / 8
-    port = (kernel.read_int(f"sys/class/net/{name}/dev_port") or 0) + 1
-    for path in kernel.matching_paths(f"sys/class/net/{name}/device/infiniband/*/ports/{port}/rate"):
+    port = (kernel.read_int(say("machine.sys_class_net_dev", name=name)) or 0) + 1
+    for path in kernel.matching_paths(say("machine.sys_class_net_device_infiniband", name=name, port=port)):
         if (rate := _port_rate(path)) is not None:
             return rate
     return None
@@ -152,7 +155,9 @@ def _port_counters(root: object) -> tuple[str, ...]:
 def _counted_elsewhere(root: object) -> frozenset[str]:
     """The interfaces whose bytes those below them, or an InfiniBand port, count too; read once for `root`."""
     names = [path.split("/")[3] for path in kernel.matching_paths("sys/class/net/*")]
-    over_infiniband = [name for name in names if kernel.read_int(f"sys/class/net/{name}/type") == OVER_INFINIBAND]
+    over_infiniband = [
+        name for name in names if kernel.read_int(say("machine.sys_class_net_type", name=name)) == OVER_INFINIBAND
+    ]
     return frozenset([*over_infiniband, *(name for name in names if _interfaces_below(root, name))])
 
 
@@ -226,8 +231,10 @@ def same_address(machines: Sequence[dict]) -> list[dict]:
         finding(
             "interfaces",
             "caution",
-            f"{names} has the same address on {len(owners)} nodes ({first_hosts(owners)}): not a network between them",
-            "an MPI over TCP may send to it and hang",
+            say(
+                "machine.same_address_nodes_not", names=names, owner_count=len(owners), first_hosts=first_hosts(owners)
+            ),
+            say("machine.mpi_over_tcp_may"),
             _advice(separate),
         )
     ]
@@ -255,8 +262,13 @@ def shared_range(machines: Sequence[dict]) -> list[dict]:
         finding(
             "interfaces",
             "caution",
-            f"{first_name} and {second_name} share an address range{on_nodes(owners, machines)}",
-            "messages may use either interface, or wait for answers on the other one",
+            say(
+                "machine.share_address_range",
+                first_name=first_name,
+                second_name=second_name,
+                on_nodes=on_nodes(owners, machines),
+            ),
+            say("machine.messages_may_use_either"),
             _advice(machines),
         )
     ]
@@ -272,8 +284,8 @@ def bridges(machine: dict) -> list[dict]:
         finding(
             "interfaces",
             "info",
-            f"{names}: not reachable from other nodes",
-            "if other nodes have the same address, an MPI over TCP may send to it and hang",
+            say("machine.not_reachable_other_nodes", names=names),
+            say("machine.other_nodes_same_address"),
             _advice([machine]),
         )
     ]
@@ -285,4 +297,4 @@ def _network(interface: dict) -> ipaddress.IPv4Network:
 
 def _advice(machines: Sequence[dict]) -> str:
     name = way_between(machines)
-    return f"select the interface that connects the nodes: --interface {name or 'NAME'}"
+    return say("machine.select_interface_connects_nodes", name=name or "NAME")

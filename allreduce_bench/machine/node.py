@@ -10,6 +10,7 @@ from itertools import pairwise
 from time import get_clock_info, perf_counter
 
 from .. import __version__
+from ..message import say
 from ..units import format_rate
 from . import PAGE_NBYTES, finding, kernel
 
@@ -189,7 +190,7 @@ def load() -> float | None:
 
 
 def _processor() -> str:
-    match = re.search(r"model name\s*:\s*(.+)", kernel.read_lasting("proc/cpuinfo") or "")
+    match = re.search(say("machine.model_name"), kernel.read_lasting("proc/cpuinfo") or "")
     return match[1].strip() if match else platform.processor() or platform.machine()
 
 
@@ -311,8 +312,8 @@ def virtual_finding(ranks: int, cores: int, shared: bool, rates_bytes_per_s: Seq
         "caution" if shared else "info",
         f"{describe(rates_bytes_per_s)}: {ranks} rank{'s' * (ranks > 1)} on {cores} core{'s' * (cores > 1)}"
         + (", waiting ranks yield" if shared else ""),
-        "large messages take the time of the links; small messages take the time of the cores, which all ranks share",
-        "compare times of large messages with the rate of the links, and times of small ones only with each other",
+        say("machine.large_messages_take_time"),
+        say("machine.compare_times_large_messages"),
     )
 
 
@@ -321,4 +322,4 @@ def describe(rates_bytes_per_s: Sequence[float]) -> str:
     rates = [format_rate(rate) for rate in sorted(set(rates_bytes_per_s))]
     hosts = len(rates_bytes_per_s)
     links = f"{rates[0]} to {rates[-1]}" if len(rates) > 1 else rates[0]
-    return f"{hosts} virtual host{'s' * (hosts > 1)} of one machine, links of {links}"
+    return say("machine.virtual_host_machine_links", hosts=hosts, value="s" * (hosts > 1), links=links)

@@ -8,6 +8,7 @@ differences that are not 0. Standard library only; one rank of a node loads this
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from ..message import say
 from . import finding, kernel, on_nodes
 from .interfaces import VIRTUAL_INTERFACE
 
@@ -72,9 +73,13 @@ def port_findings(counted: Sequence[dict]) -> list[dict]:
             finding(
                 "port errors",
                 "caution",
-                f"network port errors during the launch: {_texts(errors)}{on_nodes([n for n, _ in errors], counted)}",
-                "lost packets were retransmitted: calls were slower, some of them much slower",
-                "have the cables, the transceivers and the switch checked, or measure on other nodes",
+                say(
+                    "machine.network_port_errors_during",
+                    errors=_texts(errors),
+                    on_nodes=on_nodes([n for n, _ in errors], counted),
+                ),
+                say("machine.lost_packets_retransmitted_calls"),
+                say("machine.cables_transceivers_switch_checked"),
             )
         )
     if degraded:
@@ -83,8 +88,8 @@ def port_findings(counted: Sequence[dict]) -> list[dict]:
                 "degraded link",
                 "caution",
                 f"degraded links: {_texts(degraded)}{on_nodes([n for n, _ in degraded], counted)}",
-                "the slowest link limits large vectors",
-                "have the cable and the slot checked, or measure on other nodes",
+                say("machine.slowest_link_limits_large"),
+                say("machine.cable_slot_checked_measure"),
             )
         )
     if waits:
@@ -92,10 +97,13 @@ def port_findings(counted: Sequence[dict]) -> list[dict]:
             finding(
                 "port waits",
                 "info",
-                f"network ports waited or were throttled during the launch: {_texts(waits)}"
-                f"{on_nodes([n for n, _ in waits], counted)}",
-                "the network was congested for a while, by this launch or by other jobs",
-                "compare with a launch on an idle network",
+                say(
+                    "machine.network_ports_waited_throttled",
+                    waits=_texts(waits),
+                    on_nodes=on_nodes([n for n, _ in waits], counted),
+                ),
+                say("machine.network_congested_while_launch"),
+                say("machine.compare_launch_idle_network"),
             )
         )
     return findings
@@ -167,13 +175,16 @@ def _degraded(former_rates: Mapping[str, str]) -> list[tuple[str, str]]:
         rate, (device, _, number) = rates.get(port, ""), port.partition(":")
         if _number(rate) < _number(former):
             found.append((port, f"fell from {former} to {rate or 'no link'}"))
-        elif "(1X " in rate and kernel.read(f"sys/class/infiniband/{device}/ports/{number}/link_layer") == "InfiniBand":
+        elif (
+            "(1X " in rate
+            and kernel.read(say("machine.sys_class_infiniband_ports", device=device, number=number)) == "InfiniBand"
+        ):
             found.append((port, f"has one lane: {rate}"))
     for device in kernel.matching_paths("sys/class/infiniband/*/device"):
         for kind, unit in (("width", "lanes"), ("speed", "GT/s")):
             now, top = (_number(kernel.read(f"{device}/{which}_link_{kind}") or "") for which in ("current", "max"))
             if 0 < now < top:
-                found.append((device.split("/")[3], f"has {now:g} of {top:g} {unit} of PCIe"))
+                found.append((device.split("/")[3], say("machine.pcie", now=now, top=top, unit=unit)))
     return found
 
 

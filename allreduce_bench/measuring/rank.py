@@ -159,7 +159,7 @@ def _refuse_to_mix(comm: MPI.Comm, folder: RunFolder, plan: Plan, launch: Launch
         for key in ("library", *(["thread_level"] if attempt["ranks"] == comm.size else [])):
             if attempt["mpi"].get(key) != mpi[key]:
                 other = f"{attempt['mpi'].get(key)} in launch {attempt['launch']}"
-                raise RunError(f"{folder.path}: was measured with {other}, but this is {mpi[key]}; begin a new run")
+                raise RunError("measuring.measured_begin_new_run", folder=folder.path, other=other, mpi=mpi[key])
 
 
 def _entered(

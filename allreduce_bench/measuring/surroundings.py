@@ -250,7 +250,13 @@ def refuse_other_ranks(launch: Launch, seen: int) -> None:
     from ..machine.findings import singletons  # late: it should never be
 
     for finding in singletons(launch.ranks, seen):
-        raise RunError(f"launch {launch.name}: {finding['text']}: {finding['effect']}; {finding['advice']}")
+        raise RunError(
+            "measuring.launch",
+            launch=launch.name,
+            text=finding["text"],
+            effect=finding["effect"],
+            advice=finding["advice"],
+        )
 
 
 def refuse_few_nodes(plan: Plan, launch: Launch, real: Topology, hosts: Sequence[str]) -> None:
@@ -264,8 +270,12 @@ def refuse_few_nodes(plan: Plan, launch: Launch, real: Topology, hosts: Sequence
     nodes = "1 node" if len(real.nodes) == 1 else f"{len(real.nodes)} nodes"
     each = "1 rank" if ranks_per_node == 1 else f"{ranks_per_node} ranks"
     raise RunError(
-        f"launch {launch.name}: expected {expected} nodes of {each} (--ranks-per-node), found {nodes}: {named}; "
-        "start it on enough nodes, or check how the launcher places ranks"
+        "measuring.launch_expected_nodes_ranks",
+        launch=launch.name,
+        expected=expected,
+        each=each,
+        nodes=nodes,
+        named=named,
     )
 
 

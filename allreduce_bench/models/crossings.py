@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Annotated, NamedTuple
 
+from ..message import say
 from ..units import format_size
 from .prediction import CompetingModels
 
@@ -42,7 +43,7 @@ class Crossing(NamedTuple):
         above = f"above {write(self.above)}"
         span = above if self.until is None else f"from {write(self.above)} to {write(self.until)}"
         where = f"on {self.at} ranks" if self.over == "sizes" else f"at {_sizes(self.at, self.last)}"
-        aside = ", powers of two aside" if self.no_powers else ""
+        aside = say("models.powers_two_aside") if self.no_powers else ""
         phrase = f"{self.faster} overtakes {self.slower} {span}{unit} {where}{aside}"
         return phrase + (" (speculative)" if self.speculative else "")
 
@@ -60,9 +61,9 @@ class Stretch(NamedTuple):
     @property
     def sentence(self) -> str:
         """`rabenseifner is fastest at powers of two from 4 to 16384 ranks at 64 MiB`."""
-        several = f"powers of two from {self.first} to {self.final} ranks"
+        several = say("models.powers_two_ranks", first=self.first, final=self.final)
         where = several if self.first < self.final else f"{self.first} ranks"
-        phrase = f"{self.fastest} is fastest at {where} at {_sizes(self.at, self.last)}"
+        phrase = say("models.fastest", fastest=self.fastest, where=where, at=_sizes(self.at, self.last))
         return phrase + (" (speculative)" if self.speculative else "")
 
 

@@ -30,6 +30,7 @@ from ..evaluation.cell_times import competing, mockups
 from ..evaluation.grade import GOOD, MOST_FACTOR, NOT_RELIABLE
 from ..evaluation.spread import Difference, differences, factor_of, launch_ratios, significant
 from ..evaluation.summary_row import SummaryRow, competitor_of, time_of
+from ..message import say
 from ..runs.cell import MOCKUPS, NATIVE, NATIVES, executor_of
 from ..units import format_size, format_time, in_ranks, three_digits
 from .listing import cache_label
@@ -183,16 +184,19 @@ def guidelines_sentence(compared: Sequence[NativeComparison]) -> str:
     """How many of the comparisons violate a guideline, and the worst of them, in one sentence."""
     violated = [comparison for comparison in compared if comparison.slower]
     if not violated:
-        return f"Native violates no guideline in {len(compared)} comparisons."
+        return say("models.native_violates_no_guideline", compared_count=len(compared))
     worst = max(violated, key=lambda comparison: comparison.factor)
     size = format_size(worst.nbytes)
-    slower = f"{worst.times} slower at {size} than in pieces"
+    slower = say("models.slower_pieces", times=worst.times, size=size)
     if worst.expected != SPLIT:
         against = " + ".join(MOCKUPS[worst.against]) if worst.against in MOCKUPS else worst.against
         slower = f"{worst.times} slower than {against} at {size}"
-    return (
-        f"Native violates a guideline in {len(violated)} of {len(compared)} comparisons, the worst on"
-        f" {in_ranks([worst.ranks])}: {slower}."
+    return say(
+        "models.native_violates_guideline_comparisons",
+        violated_count=len(violated),
+        compared_count=len(compared),
+        in_ranks=in_ranks([worst.ranks]),
+        slower=slower,
     )
 
 
@@ -200,11 +204,16 @@ def rivals_sentence(compared: Sequence[NativeComparison]) -> str:
     """In how many of the comparisons native is slower, and the worst of them, in one sentence."""
     slower = [comparison for comparison in compared if comparison.slower]
     if not slower:
-        return f"Native is shown to be slower than no rival in {len(compared)} comparisons."
+        return say("models.native_shown_slower_no", compared_count=len(compared))
     worst = max(slower, key=lambda comparison: comparison.factor)
-    return (
-        f"Native is slower than a rival in {len(slower)} of {len(compared)} comparisons, the worst on"
-        f" {in_ranks([worst.ranks])}: {worst.times} slower than {worst.against} at {format_size(worst.nbytes)}."
+    return say(
+        "models.native_slower_rival_comparisons",
+        slower_count=len(slower),
+        compared_count=len(compared),
+        in_ranks=in_ranks([worst.ranks]),
+        times=worst.times,
+        against=worst.against,
+        nbytes=format_size(worst.nbytes),
     )
 
 

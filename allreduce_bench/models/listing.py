@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from ..message import say
 from ..runs.cell import EXECUTORS, IMPORTED, NATIVE
 from ..tables import UNBOUNDED, Screen, columns_of, wrapped
 from ..tables import fitted as fitted_lines
@@ -201,7 +202,7 @@ class Listing(NamedTuple):
             grades.append(model.grade)
             placements |= {model.placement} - {UNKNOWN}
         return [
-            f"{f'{run}: ' if run else ''}grade of the times: {worst(grades)}"
+            say("models.grade_times", run=f"{run}: " if run else "", worst=worst(grades))
             + (f"; placement of vectors: {' and '.join(sorted(placements))}" if placements else "")
             for run, (grades, placements) in facts.items()
         ]
@@ -212,12 +213,23 @@ class Listing(NamedTuple):
             values = ", ".join(map(_parameter_phrase, fit.parameters))
             prefix = f"{fit.run}: " if fit.run else ""
             lines.append(
-                f"{prefix}{' and '.join(fit.competitors)} together: {values}; median error {fit.median_error:.1%}, "
-                f"condition number {fit.condition:.2g}"
+                say(
+                    "models.together_median_error_condition",
+                    prefix=prefix,
+                    competitors=" and ".join(fit.competitors),
+                    value=values,
+                    median_error=fit.median_error,
+                    condition=fit.condition,
+                )
             )
         lines += [f"no gamma: {reason}" for reason in self.refused]
         return lines + [
-            f"{fit.run}: gamma of a local reduction {_value_text(fit.gamma)} ps/byte (floor, {in_ranks([fit.ranks])})"
+            say(
+                "models.gamma_local_reduction_ps",
+                run=fit.run,
+                gamma=_value_text(fit.gamma),
+                in_ranks=in_ranks([fit.ranks]),
+            )
             for fit in self.local
         ]
 
@@ -240,8 +252,14 @@ class Listing(NamedTuple):
         for kind in KINDS:
             if kind in chosen:
                 lines.append(
-                    f"{HEADINGS[kind]}, pooled over {len(self.fitted)} series, {chosen[kind].points} cells: "
-                    f"{_pooled_text(chosen[kind])}; plain alpha-beta: {_pooled_text(plain[kind])}"
+                    say(
+                        "models.pooled_over_series_cells",
+                        headings=HEADINGS[kind],
+                        fitted_count=len(self.fitted),
+                        points=chosen[kind].points,
+                        chosen=_pooled_text(chosen[kind]),
+                        plain=_pooled_text(plain[kind]),
+                    )
                 )
         return lines
 
@@ -264,7 +282,7 @@ def _parameter_rows(fitted: Sequence[FittedSeries]) -> list[list[str]]:
 
 def _error_rows(fitted: Sequence[FittedSeries]) -> list[list[str]]:
     titles = [f"{HEADINGS[kind]}: median P90 covered" for kind in KINDS]
-    rows = [["series", "ranks", "cells", *titles, "plain, largest p out"]]
+    rows = [["series", "ranks", "cells", *titles, say("models.plain_largest_out")]]
     for fitted_series in fitted:
         model = fitted_series.model
         cells = [_error_text(model.errors.get(kind)) for kind in KINDS]
@@ -291,7 +309,7 @@ def _error_text(errors: Errors | None) -> str:
 
 
 def _pooled_text(errors: Errors) -> str:
-    return f"median {errors.median:.1%}, P90 {errors.p90:.0%}, 90 % intervals cover {errors.covered:.0%}"
+    return say("models.median_intervals_cover", median=errors.median, p90=errors.p90, covered=errors.covered)
 
 
 def _parameter_name(parameter: Parameter) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from ..algorithms import builtin
+from ..message import BadValue, Refused
 from ..runs.cell import EXECUTORS, EXPECTED_PLACEMENT, CutPrices, is_placement
 from ..runs.files import read_given_text, write_given
 from ..runs.plan import NOMINAL
@@ -18,7 +19,7 @@ READ_VERSIONS = (1, 2)  # 1: without grade and placement, and before that withou
 LONGEST_FILE = 16 * 2**20  # bytes: of hundreds of series
 
 
-class MachineError(ValueError):
+class MachineError(Refused, ValueError):
     """A file that is no machine file, or one without what is asked of it, in words."""
 
 
@@ -70,16 +71,14 @@ def read_machine(path: Path) -> Machine:
     try:
         content = json.loads(read_given_text(path, LONGEST_FILE))
     except OSError as error:
-        raise MachineError(
-            f"{path}: {error.strerror}; expected a machine file, as 'allreduce-bench fit' writes it"
-        ) from error
+        raise MachineError("models.expected_machine_file_allreduce", path=path, strerror=error.strerror) from error
     except (ValueError, RecursionError) as error:
-        raise MachineError(f"{path}: not JSON: {error}; expected a machine file, as 'fit' writes it") from error
+        raise MachineError("models.not_json_expected_machine", path=path, error=error) from error
     if not isinstance(content, dict) or content.get("kind") != KIND:
-        raise MachineError(f"{path}: not a machine file; expected the output of 'allreduce-bench fit'")
+        raise MachineError("models.not_machine_file_expected", path=path)
     if (version := content.get("schema_version")) not in READ_VERSIONS:
         readable = " and ".join(map(str, READ_VERSIONS))
-        raise MachineError(f"{path}: of schema {version!r:.40}; this program reads {readable}: fit the runs again")
+        raise MachineError("models.schema_program_reads_fit", path=path, version=version, readable=readable)
     try:
         fields = {name: value for name, value in content.items() if name not in ("kind", "schema_version")}
         if isinstance(models := fields.get("models"), list):
@@ -90,7 +89,7 @@ def read_machine(path: Path) -> Machine:
             for part in model.parts:
                 _refuse_odd(part)
     except ValueError as error:
-        raise MachineError(f"{path}: damaged: {error}; fit the runs again") from error
+        raise MachineError("models.damaged_fit_runs_again", path=path, error=error) from error
     return machine
 
 
@@ -102,7 +101,7 @@ def cut_prices(machine: Machine, source: str) -> CutPrices:
     """
     own = [model for model in machine.models if model.executor in ("", *EXECUTORS) and len(model.parts) == 1]
     if not own:
-        raise MachineError(f"{source}: contains no algorithm of 'allreduce-bench list'; fit a run that includes ring")
+        raise MachineError("models.contains_no_algorithm_allreduce", source=source)
     model = min(own, key=lambda model: (model.algorithm != "ring", model.executor not in ("", EXECUTORS[0])))
     far = [parameter for parameter in model.parts[0].parameters if parameter.link != "within"]
     alphas, betas = ([one.value for one in far if one.name == name] for name in ("alpha_s", "beta_s_per_byte"))
@@ -119,14 +118,14 @@ def _with_later_fields(model: Any) -> Any:
 def _refuse_odd_names(model: Model) -> None:
     """Raises ValueError for a grade or a placement of vectors that is none."""
     if model.grade not in LEVELS:
-        raise ValueError(f"grade: found {model.grade!r:.40}, expected one of {', '.join(LEVELS)}")
+        raise BadValue("models.grade_found_expected", grade=model.grade, levels=", ".join(LEVELS))
     if model.placement != UNKNOWN and not is_placement(model.placement):
-        raise ValueError(f"placement: found {model.placement!r:.40}; {EXPECTED_PLACEMENT}")
+        raise BadValue("models.placement_found", placement=model.placement, expected_placement=EXPECTED_PLACEMENT)
 
 
 def _refuse_odd(part: ModelPart) -> None:
     """Raises ValueError for a part that this version cannot price."""
     if part.priced_as not in builtin():
-        raise ValueError(f"it is priced as {part.priced_as!r:.40}, which is no algorithm of this version")
+        raise BadValue("models.priced_no_algorithm_version", priced_as=part.priced_as)
     if [tuple(parameter[:3]) for parameter in part.parameters] != meanings(part.form):
-        raise ValueError(f"its parameters are not those of {part.form.name}")
+        raise BadValue("models.parameters_not", form=part.form.name)

@@ -13,6 +13,7 @@ import pandas as pd
 from ..evaluation.cell_times import CellCalls, Way, by_cell, competing
 from ..evaluation.launch_states import CellOfSeries, Suspicion, find_states
 from ..evaluation.summary_row import SummaryRow
+from ..message import Refused, say
 from ..runs.cell import executor_of
 from ..runs.dtypes import DTYPES
 from ..runs.folder import RunFolder, key_of, run_names
@@ -66,7 +67,7 @@ FEWEST_COUNTS = 2  # numbers of ranks
 FEWEST_OF_ONE_SIZE = 3  # numbers of ranks, where there is one size
 
 
-class TooFewPoints(ValueError):
+class TooFewPoints(Refused, ValueError):
     """What a series has too little of, in words."""
 
 
@@ -129,17 +130,21 @@ def usable_points(points: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     time_s, notes = float_column(points["time_s"]), []
     implausible = ~time_s.between(*PLAUSIBLE_S)
     if number := int(implausible.sum()):
-        notes.append(f"{number} of {len(points)} points left out: their times are 0, negative or missing (or no time)")
+        notes.append(say("models.points_left_out_times", number=number, point_count=len(points)))
     incomplete = float_column(points["ranks"]).isna() | float_column(points["nbytes"]).isna()
     if number := int((incomplete & ~implausible).sum()):
-        notes.append(f"{number} of {len(points)} points left out: their ranks or sizes are missing")
+        notes.append(say("models.points_left_out_ranks", number=number, point_count=len(points)))
     complete = points[~implausible & ~incomplete]
     if complete.empty:
-        raise TooFewPoints(": ".join(("no usable points", *notes[-1:])))
+        raise TooFewPoints("as_said", words=": ".join(("no usable points", *notes[-1:])))
     usable = complete[(complete["ranks"] > 1) & (complete["nbytes"] > 0)]
     if usable.empty:
-        reason = "one rank sends no messages" if (complete["ranks"] <= 1).all() else "vectors of 0 bytes move nothing"
-        raise TooFewPoints(f"{reason}: measure 2 ranks or more, and sizes above 0")
+        reason = (
+            say("models.rank_sends_no_messages")
+            if (complete["ranks"] <= 1).all()
+            else say("models.vectors_bytes_move_nothing")
+        )
+        raise TooFewPoints("models.measure_ranks_more_sizes", reason=reason)
     return usable, notes + _oversubscription(usable)
 
 
@@ -148,30 +153,24 @@ def _oversubscription(points: pd.DataFrame) -> list[str]:
     if "oversubscribed" not in points or not (crowded := points["oversubscribed"].fillna(False).astype(bool)).any():
         return []
     ranks = format_ranges(int(count) for count in points.loc[crowded, "ranks"])
-    return [f"{ranks} ranks are oversubscribed: the times and their models reflect the OS scheduler"]
+    return [say("models.ranks_oversubscribed_times_models", ranks=ranks)]
 
 
 def refuse_too_little(observed: Observations) -> None:
     """Raises TooFewPoints: the sentence says what is lacking and what to measure."""
     cells, counts, sizes = len(observed.ranks), observed.counts, set(observed.nbytes.tolist())
     if cells == 1:
-        raise TooFewPoints("one point is not enough for a fit: measure at least 2 rank counts with 3 sizes each")
+        raise TooFewPoints("models.point_not_enough_fit")
     if len(counts) < FEWEST_COUNTS:
-        raise TooFewPoints(
-            f"one rank count ({counts[0]}) does not show how the time grows with the ranks: measure 2 or more"
-        )
+        raise TooFewPoints("models.rank_count_does_not", counts=counts[0])
     if len(sizes) == 1 and len(counts) < FEWEST_OF_ONE_SIZE:
         raise TooFewPoints(
-            f"one size ({sizes.pop()} bytes) at {len(counts)} numbers of ranks ({format_ranges(counts)}): alpha and "
-            "beta cannot be separated; measure 3 sizes or more"
+            "models.size_bytes_numbers_ranks", pop=sizes.pop(), count_count=len(counts), counts=format_ranges(counts)
         )
     if cells < FEWEST_CELLS:
-        raise TooFewPoints(f"{cells} points are not enough for two parameters: measure {FEWEST_CELLS} or more")
+        raise TooFewPoints("models.points_not_enough_two", cells=cells, fewest_cells=FEWEST_CELLS)
     if np.ptp(observed.log_time) == 0:
-        raise TooFewPoints(
-            f"all {cells} times are equal ({np.exp(observed.log_time[0]):.3g} s), whatever the ranks and sizes: "
-            "they are not times of an all-reduce"
-        )
+        raise TooFewPoints("models.times_equal_whatever_ranks", cells=cells, exp=np.exp(observed.log_time[0]))
 
 
 def in_two_states(points: pd.DataFrame) -> pd.Series:

@@ -10,6 +10,7 @@ from math import ceil, lcm, sqrt
 from typing import NamedTuple
 
 from ..algorithms import builtin
+from ..message import say
 from ..runs.plan import DEFAULT_SEGMENT_NBYTES
 from ..schedule import elements
 from ..schedule.algorithm import Algorithm, AlgorithmError, Topology
@@ -109,7 +110,7 @@ def competing_models(
             alike = (model.run, model.cache, model.dtype, model.op, model.placement)
             competitors.setdefault(alike, []).append(model)
     if not competitors:
-        raise MachineError("the machine file holds no model; fit runs with more sizes and ranks")
+        raise MachineError("models.machine_file_holds_no")
     return [CompetingModels(models, layout) for models in competitors.values()]
 
 
@@ -124,13 +125,15 @@ def _not_fitted(machine: Machine, name: str) -> ValueError:
     fitted = list(dict.fromkeys(model.competitor for model in machine.models))
     if machine.bare:
         if name == "native":
-            return MachineError(
-                "native: the library's algorithm is unknown without measurements; fit a run that includes native"
-            )
-        return AlgorithmError(unknown_word("algorithm", name, builtin(), "'allreduce-bench list' shows all"))
+            return MachineError("models.native_library_algorithm_unknown")
+        return AlgorithmError(
+            "as_said", words=unknown_word("algorithm", name, builtin(), "'allreduce-bench list' shows all")
+        )
     if known_as(name, builtin()) or name == "native":
-        return MachineError(f"{name} was not fitted; this machine file has {', '.join(fitted) or 'no model at all'}")
-    return AlgorithmError(f"unknown algorithm '{name}'; this machine file has {', '.join(fitted) or 'no model at all'}")
+        return MachineError("models.not_fitted_machine_file", name=name, fitted=", ".join(fitted) or "no model at all")
+    return AlgorithmError(
+        "models.unknown_algorithm_machine_file", name=name, fitted=", ".join(fitted) or "no model at all"
+    )
 
 
 class CompetingModels:
@@ -294,7 +297,7 @@ def _not_below(predicted: Predicted, least: Bounds, low_end: Bounds) -> Predicte
     if modelled.time_s < lowest_s * (1 - EQUAL):
         limit = LIMITS[least.index(lowest_s)]
         if modelled.unidentified:
-            reason = f"{modelled.unidentified} not identified, and its model below the bound"
+            reason = say("models.not_identified_model_below", unidentified=modelled.unidentified)
             return predicted._replace(prediction=None, cannot=f"{predicted.series}: {reason}", limit=limit)
     raised = modelled.changed(lambda time_s: max(time_s, lowest_s))
     low_s = None if modelled.low_s is None else max(modelled.low_s, max(low_end))
@@ -317,7 +320,7 @@ def _predicted(series: str, model: Model, ranks: int, nbytes: int, layout: Layou
     """The time of one series alone, below the bounds perhaps. Raises MachineError, as `CompetingModels.at`."""
     per_node = _ranks_per_node(model, layout)
     if per_node is None and any(part.form.levels == 2 for part in model.parts):
-        raise MachineError(f"{series}: its model distinguishes links within and between nodes; add --ranks-per-node")
+        raise MachineError("models.model_distinguishes_links_within", series=series)
     nodes = ceil(ranks / per_node) if per_node else None
     itemsize = layout.itemsize or model.itemsize
     parts = [part for part in model.parts if not _unmet(part, ranks, nodes)]

@@ -24,6 +24,7 @@ import pandas as pd
 from ..algorithms import builtin
 from ..evaluation.cell_times import competing
 from ..evaluation.summary_row import SummaryRow, time_of
+from ..message import Refused, say
 from ..runs.cell import COMPILED, NATIVE, executor_of
 from ..stats import median
 from ..units import format_size, in_ranks
@@ -70,7 +71,7 @@ class Resemblance(NamedTuple):
         return f"{' or '.join(self.names)} ({shares})"
 
 
-class NoResemblance(ValueError):
+class NoResemblance(Refused, ValueError):
     """Why nothing can be said, a sentence."""
 
 
@@ -115,16 +116,13 @@ def _candidates(timed: Sequence[SummaryRow]) -> dict[str, list[SummaryRow]]:
 
 def _refuse_too_little(native: Mapping, candidates: Mapping, ranks: Sequence[int]) -> None:
     if not native:
-        raise NoResemblance("native was not measured")
+        raise NoResemblance("models.native_not_measured")
     if len(candidates) < 2:
-        raise NoResemblance("fewer than two algorithms with a known schedule were measured beside native")
+        raise NoResemblance("models.fewer_two_algorithms_known")
     if len(ranks) < 2:
-        raise NoResemblance(
-            "native was measured at one number of ranks, where the times of all algorithms have the same form;"
-            " measure at two or more"
-        )
+        raise NoResemblance("models.native_measured_number_ranks")
     if len({nbytes for _, nbytes in native}) < LEAST_SIZES:
-        raise NoResemblance(f"native was measured at fewer than {LEAST_SIZES} sizes")
+        raise NoResemblance("models.native_measured_fewer_sizes", least_sizes=LEAST_SIZES)
 
 
 def _resemblances_at(p: int, neighbours: Sequence[int], native: Mapping, candidates: Mapping) -> list[Resemblance]:
@@ -267,7 +265,9 @@ def resemblance_sentences(resemblances: Sequence[Resemblance]) -> list[str]:
             over = f"at {sizes[0]}" if len(sizes) == 1 else f"from {sizes[0]} to {sizes[-1]}"
             (named if names else unnamed).append(f"{' or '.join(names)} {over}".strip())
         phrases = [f"native most resembles {', '.join(named)}"] if named else []
-        phrases += [f"the algorithm is unknown {', '.join(unnamed) if named else 'at any size'}"] if unnamed else []
+        phrases += (
+            [say("models.algorithm_unknown", unnamed=", ".join(unnamed) if named else "at any size")] if unnamed else []
+        )
         ranks_of_sentence.setdefault("; ".join(phrases), []).append(ranks)
     return [f"On {in_ranks(ranks)} {phrases}." for phrases, ranks in ranks_of_sentence.items()]
 

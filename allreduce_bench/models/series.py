@@ -21,6 +21,7 @@ import pandas as pd
 from scipy.optimize import least_squares
 
 from ..algorithms import builtin
+from ..message import say
 from ..runs.cell import IMPORTED, NATIVE, PIPELINED, competitor_name
 from ..runs.plan import DEFAULT_SEGMENT_NBYTES
 from ..runs.schema import FLOORS
@@ -281,8 +282,10 @@ def _in_one_state(points: pd.DataFrame, undecided: pd.Series) -> tuple[pd.DataFr
     left_out = points[undecided]
     sizes = dict.fromkeys(map(format_size, (left_out["nbytes"].min(), left_out["nbytes"].max())))
     where = f"{' to '.join(sizes)} at {in_ranks(int(ranks) for ranks in left_out['ranks'])}"
-    reason = f"their launches are in two states ({where}), and their median represents neither state"
-    return points[~undecided], (f"{len(left_out)} of {len(points)} points left out: {reason}",)
+    reason = say("models.launches_two_states_median", where=where)
+    return points[~undecided], (
+        say("models.points_left_out", left_out_count=len(left_out), point_count=len(points), reason=reason),
+    )
 
 
 def _fit(values: dict, points: pd.DataFrame, given: str | None, algorithms: Mapping[str, Algorithm]) -> FittedSeries:
@@ -292,7 +295,7 @@ def _fit(values: dict, points: pd.DataFrame, given: str | None, algorithms: Mapp
     itemsize, segment = itemsize_of(usable), values["segment"]
     usable = usable[float_column(usable["nbytes"]) >= itemsize]
     if usable.empty:
-        raise TooFewPoints(f"all its sizes are below one element ({itemsize} bytes): nothing is sent")
+        raise TooFewPoints("models.sizes_below_element_bytes", itemsize=itemsize)
     if segment is None and any(algorithms[name].segmented for name in candidates):
         segment = max(1, DEFAULT_SEGMENT_NBYTES // itemsize)
     observed = observe(usable, candidates, itemsize, segment, algorithms)
@@ -348,10 +351,7 @@ def _candidates(values: dict, algorithms: Mapping[str, Algorithm]) -> tuple[str,
     names_found = (algorithm,) if ran_here and algorithm in algorithms else readings(algorithm, builtin(), ran_here)
     if names_found or is_library(algorithm):
         return names_found or LIBRARY
-    raise TooFewPoints(
-        f"the messages of '{algorithm}' are unknown; "
-        "name its algorithm from 'allreduce-bench list' with --as, or its file with --own"
-    )
+    raise TooFewPoints("models.messages_unknown_name_algorithm", algorithm=algorithm)
 
 
 def observe(

@@ -104,7 +104,7 @@ def _promises_line(proof: Proof) -> str:
 
 def _refuse_unmet(algorithm: Algorithm, size: int, topology: Topology) -> None:
     if reason := algorithm.unmet(size, topology):
-        raise OneLineError(reason)
+        raise OneLineError("as_said", words=reason)
 
 
 def required_beside_all(context: click.Context, option: click.Parameter, value: Any) -> Any:
@@ -126,12 +126,12 @@ def explain_all(context: click.Context) -> Path:
     if others:
         words = {parameter.name: parameter.opts[0] for parameter in context.command.params}
         named = " ".join(chosen["algorithms"]) if others[0] == "algorithms" else words[others[0]]
-        raise OneLineError(f"--all shows every algorithm in the same way; leave out {named}")
+        raise OneLineError("pages.shows_every_algorithm_same", named=named)
     if chosen["output"] is None:
-        raise OneLineError("--all writes a folder of pages; add -o and the name of a new folder, such as -o site")
+        raise OneLineError("pages.writes_folder_pages_add")
     ranks = chosen["ranks"] or [RANKS_OF_GALLERY]
     if len(ranks) != 1:
-        raise OneLineError(f"explain takes a single rank count, found {','.join(map(str, ranks))}")
+        raise OneLineError("pages.explain_takes_single_rank", ranks=",".join(map(str, ranks)))
     return write_site(chosen["output"], ranks[0], chosen["names"])
 
 
@@ -184,24 +184,26 @@ def explain(algorithms, ranks, compare, every, output, **others) -> None:
         click.echo(explain_all(click.get_current_context()))
         return
     if len(ranks) != 1:
-        raise OneLineError(f"explain takes a single rank count, found {','.join(map(str, ranks))}")
+        raise OneLineError("pages.explain_takes_single_rank", ranks=",".join(map(str, ranks)))
     (size,) = ranks
     refuse_too_many(ranks)
     _refuse_other_number(algorithms, compare)
     ending = ".txt" if output is None or is_stream(output) else output.suffix
     if ending not in ENDINGS:
-        raise OneLineError(f"-o {output}: expected a name that ends in {', '.join(ENDINGS)}")
+        raise OneLineError("pages.expected_name_ends", output=output, endings=", ".join(ENDINGS))
     if compare and ending != ".html":
-        raise OneLineError("--compare makes a page; add -o and a name that ends in .html")
+        raise OneLineError("pages.compare_makes_page_add")
     if output:
         refuse_given(output)
     if library := next(filter(is_of_library, algorithms), None):
         words = "the steps of a library are not known; 'report' says which algorithm it resembles"
-        raise OneLineError(f"{library}: {words}")
+        raise OneLineError("pages.library_words", library=library, words=words)
     try:
         made = ENDINGS[ending](Asked(algorithms, size, **others))
     except Refusal as refusal:
-        raise OneLineError(f"{', '.join(find(list(algorithms)))}, {size} ranks: {refusal}", 1) from refusal
+        raise OneLineError(
+            "pages.ranks", exit_code=1, find=", ".join(find(list(algorithms))), size=size, refusal=refusal
+        ) from refusal
     if output is None:
         click.echo(made, nl=False)
     elif isinstance(made, bytes):
@@ -213,7 +215,7 @@ def explain(algorithms, ranks, compare, every, output, **others) -> None:
 def _refuse_other_number(algorithms: Sequence[str], compare: bool) -> None:
     """Raise OneLineError unless two algorithms are named to be compared, or a single one to be shown."""
     if compare and len(algorithms) != 2:
-        raise OneLineError(f"--compare takes two algorithms, such as ring two_tree; found {len(algorithms)}")
+        raise OneLineError("pages.compare_takes_two_algorithms", algorithm_count=len(algorithms))
     if not compare and len(algorithms) != 1:
         found = " ".join(algorithms) or "none"
-        raise OneLineError(f"explain takes one algorithm, or two with --compare; found {found}")
+        raise OneLineError("pages.explain_takes_algorithm_two", found=found)

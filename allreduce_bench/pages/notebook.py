@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+from ..message import BadValue
 from ..schedule.draw import rounds
 from .drawing import STYLES, Drawing, Subject, drawing_of, rank_names, subject, title
 
@@ -34,7 +35,7 @@ class Explained:
         """Write the image to `path`. Raises ValueError for an ending of another kind of image; OSError."""
         ending = f".{KINDS[self.moving]}"
         if Path(path).suffix != ending:
-            raise ValueError(f"{path}: expected a name that ends in {ending}")
+            raise BadValue("pages.expected_name_ends_2", path=path, ending=ending)
         Path(path).write_bytes(self.image())
 
     def __repr__(self) -> str:

@@ -48,8 +48,10 @@ def png(drawing: Drawing, names: Sequence[str]) -> bytes:
     """
     if len(drawing.rounds) >= MOST_PANELS:
         raise AlgorithmError(
-            f"{drawing.algorithm}: {len(drawing.rounds)} rounds; a .png file shows fewer than {MOST_PANELS}; "
-            "use a longer --segment, or name a .gif or .html file"
+            "pages.rounds_png_file_shows",
+            algorithm=drawing.algorithm,
+            round_count=len(drawing.rounds),
+            most_panels=MOST_PANELS,
         )
     side = next(side for most, side in PANELS.items() if drawing.ranks <= most)
     with style.context("default"):

@@ -10,5 +10,6 @@ WING = Wing(
             "command:explain",
             "Show an algorithm round by round",
         )
-    }
+    },
+    offers={"messages": "messages:MESSAGES"},
 )

@@ -11,6 +11,7 @@ from mpi4py import MPI
 
 from ..executing import OPERATIONS
 from ..measuring.startup import watched
+from ..message import BadValue, say
 from ..runs.dtypes import DTYPES
 from ..units import format_ranges
 
@@ -62,8 +63,7 @@ def refuse_different(comm: MPI.Comm, shape: Shape, patience_s: float = PATIENCE_
     request = comm.Iallreduce(extremes, agreed, MPI.MAX)
     if not _comes(request, patience_s):
         raise NotTogether(
-            f"Allreduce: rank {comm.rank} waited {patience_s:g} s to prepare {shape.words} and not all ranks came; "
-            "all ranks must call it with the same length, type and operation, in the same order",
+            say("programs.allreduce_rank_waited_prepare", rank=comm.rank, patience_s=patience_s, words=shape.words),
             (request, extremes, agreed),
         )
     if (agreed[:3] == -agreed[3:]).all():
@@ -72,7 +72,7 @@ def refuse_different(comm: MPI.Comm, shape: Shape, patience_s: float = PATIENCE_
     for rank, other in enumerate(comm.allgather(shape)):
         ranks_of.setdefault(other, []).append(rank)
     asked = "; ".join(f"rank {format_ranges(ranks)}: {other.words}" for other, ranks in ranks_of.items())
-    raise ValueError(f"Allreduce: the ranks call it with different lengths, types or operations: {asked}")
+    raise BadValue("programs.allreduce_ranks_call_different", asked=asked)
 
 
 def refuse_different_arguments(comm: MPI.Comm, arguments: str) -> None:
@@ -82,7 +82,7 @@ def refuse_different_arguments(comm: MPI.Comm, arguments: str) -> None:
         ranks_of.setdefault(other, []).append(rank)
     if len(ranks_of) > 1:
         asked = "; ".join(f"rank {format_ranges(ranks)}: {other:.120}" for other, ranks in ranks_of.items())
-        raise ValueError(f"Allreduce: the ranks prepare it with different arguments: {asked}")
+        raise BadValue("programs.allreduce_ranks_prepare_different", asked=asked)
 
 
 def refuse_together(comm: MPI.Comm, kind: type[ValueError], reason: str) -> None:

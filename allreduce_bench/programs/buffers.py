@@ -15,6 +15,7 @@ import numpy as np
 from mpi4py import MPI
 
 from ..executing import OPERATIONS
+from ..message import BadType, BadValue, say
 from ..runs.dtypes import DTYPES, DtypeError, teach_numpy
 
 # Types and operations
@@ -58,19 +59,13 @@ def dtype_of_dlpack(producer: Any, name: str) -> str | None:
     label = _name_of(capsule)
     code, bits, lanes = struct.unpack("=BBH", ctypes.string_at(_pointer_of(capsule, label) + DLPACK_OFFSETS[label], 4))
     if code not in DLPACK_KINDS or lanes != 1:
-        raise TypeError(
-            f"Allreduce: {name} has elements of code {code} of DLPack, {bits} bits in {lanes} lanes, which "
-            "neither this package nor mpi4py reduces"
-        )
+        raise BadType("programs.allreduce_elements_code_dlpack", name=name, value=code, bits=bits, lanes=lanes)
     return dtype if (dtype := f"{DLPACK_KINDS[code]}{bits}") in DTYPES else None
 
 
 def on_device(name: str, device: str) -> ValueError:
     """The error for an argument that is on a device."""
-    return ValueError(
-        f"Allreduce: {name} is on {device}; expected memory of the processor: copy it there, "
-        "or call mpi4py's own Allreduce where MPI knows the device"
-    )
+    return ValueError(say("programs.allreduce_expected_memory_processor", name=name, device=device))
 
 
 class Vectors(NamedTuple):
@@ -104,11 +99,11 @@ def vectors_of(sendbuf: Any, recvbuf: Any) -> Vectors | None:
     if send is None or recv is None:
         return None
     if send.dtype != recv.dtype:
-        raise ValueError(f"Allreduce: sendbuf is {send.dtype.name}, recvbuf {recv.dtype.name}; expected one type")
+        raise BadValue("programs.allreduce_sendbuf_recvbuf_expected", dtype=send.dtype.name, dtype_name=recv.dtype.name)
     if send.size != recv.size:
-        raise ValueError(f"Allreduce: sendbuf has {send.size} elements, recvbuf {recv.size}; expected as many")
+        raise BadValue("programs.allreduce_sendbuf_elements_recvbuf", size=send.size, recv_size=recv.size)
     if np.may_share_memory(send, recv) and send.size:  # their bounds overlap: both are contiguous
-        raise ValueError("Allreduce: sendbuf and recvbuf overlap; to reduce in place, pass MPI.IN_PLACE as sendbuf")
+        raise BadValue("programs.allreduce_sendbuf_recvbuf_overlap")
     return Vectors(send, _writeable(recv))
 
 
@@ -119,7 +114,7 @@ def operation_of(op: Any) -> str | None:
     if isinstance(op, str) and op in OPERATIONS:
         return op
     if not isinstance(op, MPI.Op):
-        raise ValueError(f"Allreduce: operation {op!r:.40} is not known; expected one of MPI, or 'avg'")
+        raise BadValue("programs.allreduce_operation_not_known", op=op)
     return next((name for name, known in OPERATIONS.items() if op == known), None)
 
 
@@ -153,7 +148,7 @@ def _is_plain(send: np.ndarray, recv: np.ndarray) -> bool:
 
 def _writeable(recv: np.ndarray) -> np.ndarray:
     if not recv.flags.writeable:
-        raise ValueError("Allreduce: recvbuf is read-only; expected a buffer that can be written")
+        raise BadValue("programs.allreduce_recvbuf_read_expected")
     return recv
 
 
@@ -168,16 +163,18 @@ def _vector(given: Any, name: str) -> np.ndarray | None:
     if array is None or (array.dtype not in PLAIN_DTYPES and array.dtype.name not in DTYPES):
         return None
     if not array.dtype.isnative:  # numpy gives it the same name, MPI would add other numbers
-        raise TypeError(
-            f"Allreduce: {name} has another byte order than this machine; pass {array.dtype.name} of its own"
-        )
+        raise BadType("programs.allreduce_another_byte_order", name=name, dtype=array.dtype.name)
     if not 0 <= displacement <= array.size:
-        raise ValueError(f"Allreduce: {name} has {array.size} elements; a displacement of {displacement} does not fit")
+        raise BadValue(
+            "programs.allreduce_elements_displacement_does", name=name, size=array.size, displacement=displacement
+        )
     if count is None:
         return array[displacement:] if displacement else array
     if not 0 <= count <= array.size - displacement:
         from_there = f" from element {displacement} on" if displacement else ""
-        raise ValueError(f"Allreduce: {name} has {array.size} elements; a count of {count}{from_there} does not fit")
+        raise BadValue(
+            "programs.allreduce_elements_count_does", name=name, size=array.size, count=count, from_there=from_there
+        )
     return array[displacement : displacement + count]
 
 
@@ -194,7 +191,7 @@ def _elements(buffer: Any, dtype: np.dtype | None, name: str) -> np.ndarray | No
 def _message(given: "list | tuple", name: str) -> _Message:
     """The parts of a list such as [array, count, type], which mpi4py reads so."""
     if not 2 <= len(given) <= 4:
-        raise TypeError(f"Allreduce: {name} is a list that is no buffer; expected [array, count, type]")
+        raise BadType("programs.allreduce_list_no_buffer", name=name)
     buffer, *others = given
     displacement, datatype = None, None
     if len(others) == 1 and isinstance(others[0], (MPI.Datatype, str)):
@@ -208,7 +205,7 @@ def _message(given: "list | tuple", name: str) -> _Message:
     try:
         numbers = [None if number is None else index(number) for number in (count, displacement)]
     except TypeError:
-        raise TypeError(f"Allreduce: {name} is a list that is no buffer; expected [array, count, type]") from None
+        raise BadType("programs.allreduce_list_no_buffer", name=name) from None
     return _Message(buffer, numbers[0], numbers[1] or 0, datatype)
 
 
@@ -217,9 +214,7 @@ def _dtype(datatype: Any, name: str) -> np.dtype | None:
     try:
         known = datatype if isinstance(datatype, MPI.Datatype) else MPI.Datatype.fromcode(datatype)
     except (TypeError, ValueError):
-        raise TypeError(
-            f"Allreduce: {name}: {datatype!r:.40} is no type of MPI; expected one such as MPI.FLOAT"
-        ) from None
+        raise BadType("programs.allreduce_no_type_mpi", name=name, datatype=datatype) from None
     if (own := NAME_OF_HANDLE.get(known.handle)) is None:
         return None
     return _known_to_numpy(own)
@@ -244,7 +239,7 @@ def _array(buffer: Any, name: str) -> np.ndarray | None:
         array = np.asarray(buffer)
         if array.size and not np.may_share_memory(array, np.asarray(buffer)):  # a result would be lost with the copy
             found = type(buffer).__name__
-            raise TypeError(f"Allreduce: {name} is of type {found}, of which numpy makes a copy; expected an array")
+            raise BadType("programs.allreduce_type_numpy_makes", name=name, found=found)
     elif hasattr(buffer, "__dlpack__"):
         dtype = dtype_of_dlpack(buffer, name)
         array = None if dtype is None else _as_type(None, _known_to_numpy(dtype), buffer, name)
@@ -253,7 +248,7 @@ def _array(buffer: Any, name: str) -> np.ndarray | None:
     if array is None:
         return None
     if not array.flags.forc:
-        raise ValueError(f"Allreduce: {name} is not contiguous; pass a contiguous copy of it")
+        raise BadValue("programs.allreduce_not_contiguous_pass", name=name)
     return array if array.ndim == 1 else array.ravel(order="K")
 
 
@@ -265,7 +260,7 @@ def _of_memory(buffer: Any, name: str) -> np.ndarray | None:
         if hasattr(buffer, "__cuda_array_interface__"):  # only mpi4py and MPI know what to do with it
             return None
         found = type(buffer).__name__
-        raise TypeError(f"Allreduce: {name} is of type {found}; expected an array or [array, count, type]") from None
+        raise BadType("programs.allreduce_type_expected_array", name=name, found=found) from None
     try:
         return np.asarray(memory)
     except (TypeError, ValueError):
@@ -288,14 +283,14 @@ def _of_tensor(tensor: Any, name: str) -> np.ndarray | None:
     if dtype not in DTYPES:
         if dtype in OF_MPI4PY:
             return None
-        raise TypeError(f"Allreduce: {name} has elements of {dtype}, which neither this package nor mpi4py reduces")
+        raise BadType("programs.allreduce_elements_neither_package", name=name, dtype=dtype)
     try:
         if dtype != "bfloat16":
             return tensor.numpy()
         return tensor.view(sys.modules["torch"].int16).numpy().view(_known_to_numpy(dtype))
     except (RuntimeError, TypeError) as error:  # sparse, negated as a view, or part of a graph of gradients
         reason = str(error).splitlines()[0]
-        raise ValueError(f"Allreduce: {name}: {reason} Expected a dense, detached tensor") from None
+        raise BadValue("programs.allreduce_expected_dense_detached", name=name, reason=reason) from None
 
 
 def _as_type(array: np.ndarray | None, dtype: np.dtype, buffer: Any, name: str) -> np.ndarray:
@@ -306,7 +301,7 @@ def _as_type(array: np.ndarray | None, dtype: np.dtype, buffer: Any, name: str) 
         return array if dtype == array.dtype else array.view(dtype)
     except (TypeError, ValueError, BufferError):
         found = type(buffer).__name__
-        raise TypeError(f"Allreduce: {name}: its type {dtype.name} does not fit the memory of its {found}") from None
+        raise BadType("programs.allreduce_type_does_not", name=name, dtype=dtype.name, found=found) from None
 
 
 def pass_on(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, op: Any, vectors: Vectors | None) -> None:
@@ -315,14 +310,12 @@ def pass_on(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, op: Any, vectors: Vector
     Raises TypeError, in one sentence, for a type that neither side has, and for 'avg', which mpi4py does not have.
     """
     if vectors is not None and vectors.recv.dtype.name == "bfloat16":
-        raise TypeError(
-            "Allreduce: bfloat16 has SUM, PROD, MAX, MIN and 'avg' here, and nothing in mpi4py; use float32"
-        )
+        raise BadType("programs.allreduce_bfloat_sum_prod")
     if op == "avg":
-        raise TypeError("Allreduce: 'avg' is of types of floating point; of others, use MPI.SUM and divide")
+        raise BadType("programs.allreduce_avg_types_floating")
     operation = OPERATIONS[op] if isinstance(op, str) else op
     try:
         MPI.Comm.Allreduce(comm, sendbuf, recvbuf, operation)  # not that of a subclass, which may lead here
     except (KeyError, BufferError) as error:  # before anything is sent
         reason = str(error.args[0] if error.args else error).splitlines()[0]
-        raise TypeError(f"Allreduce: neither this package nor mpi4py reduces these buffers: {reason}") from error
+        raise BadType("programs.allreduce_neither_package_nor", reason=reason) from error

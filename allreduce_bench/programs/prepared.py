@@ -14,6 +14,7 @@ from mpi4py import MPI
 
 from ..algorithms import builtin
 from ..executing import native_datatype
+from ..message import BadType, BadValue, say
 from ..runs.cell import COMPILED, NATIVE
 from ..runs.dtypes import DTYPES, is_float, teach_numpy
 from ..schedule.algorithm import Algorithm, AlgorithmError, Topology
@@ -63,12 +64,12 @@ def usable(comm: Any) -> MPI.Comm:
     Raises TypeError, ValueError.
     """
     if not isinstance(comm, MPI.Comm):
-        raise TypeError(f"Allreduce: comm is of type {type(comm).__name__}; expected a communicator of mpi4py")
+        raise BadType("programs.allreduce_comm_type_expected", name=type(comm).__name__)
     wrapped = getattr(comm, "prepared", None)
     if comm == MPI.COMM_NULL or (wrapped is not None and not wrapped.around):
-        raise ValueError(f"{FREED}; expected one that is in use")
+        raise BadValue("programs.expected_use", freed=FREED)
     if comm.Is_inter():
-        raise ValueError("Allreduce: an intercommunicator; expected an intracommunicator: call mpi4py's own Allreduce")
+        raise BadValue("programs.allreduce_intercommunicator_expected_intracommunicator")
     if wrapped is not None:
         return wrapped.around
     return comm if type(comm).Allreduce is MPI.Comm.Allreduce else kind_of(comm)(comm)
@@ -123,7 +124,7 @@ class PreparedAllreduces:
         self.executors = PYTHON if executor == AUTO else executors_here(around, executor)
         self._choice_file = None if choice is None else ChoiceFile(around, Path(choice), self._own_files)
         if choice is not None:
-            self._say(f"takes its algorithms from {choice}")
+            self._say(say("programs.takes_algorithms", choice=choice))
         self._from_file: dict[Shape, Chosen] = {}
         self._nodes_by_name = Topology.from_labels(around.allgather(socket.gethostname()))
         self._own: OwnComm | None = None  # None: not needed so far
@@ -206,8 +207,8 @@ class PreparedAllreduces:
 
     def _refuse_freed(self) -> None:
         if not self._is_open or self.around == MPI.COMM_NULL:
-            reason = FREED if self.around == MPI.COMM_NULL else "Allreduce: it was closed"
-            raise ValueError(f"{reason}; make a new one")
+            reason = FREED if self.around == MPI.COMM_NULL else say("programs.allreduce_closed")
+            raise BadValue("programs.make_new", reason=reason)
 
     def choices(self) -> list[Choice]:
         """Return what is settled so far, by size; the same on all ranks."""
@@ -295,7 +296,7 @@ class PreparedAllreduces:
         if candidate.executor == NATIVE and native_datatype(shape.dtype) is not None:
             return self._native(shape)
         if reason := self._why_not_compiled([candidate.executor], shape.dtype):
-            raise AlgorithmError(reason)
+            raise AlgorithmError("as_said", words=reason)
         self._make_room()
         algorithm = self._algorithm(candidate)
         return Bound(self._site(), self._workspace, candidate, algorithm, shape, needs_bits)
@@ -337,7 +338,7 @@ class PreparedAllreduces:
     def _new(self, shape: Shape) -> Settling:
         """Return what a shape runs at first. Raises ValueError where nothing can run."""
         if shape.op == "avg" and not is_float(shape.dtype):
-            raise ValueError(f"Allreduce: avg of {shape.dtype}; expected a type of floating point")
+            raise BadValue("programs.allreduce_avg_expected_type", dtype=shape.dtype)
         teach_numpy(shape.dtype)
         has_native = native_datatype(shape.dtype) is not None
         takes_native = has_native and (AUTO in self._words or NATIVE in self._words) and self._choice_file is None
@@ -348,12 +349,12 @@ class PreparedAllreduces:
             return settling
         if not self.meets(shape):
             if not has_native:
-                raise ValueError(f"Allreduce: {NO_COMM}, and {shape.dtype} is not reduced by this library itself")
-            self._say(f"{NO_COMM}: the library's own all-reduce runs instead")
+                raise BadValue("programs.allreduce_not_reduced_library", no_comm=NO_COMM, dtype=shape.dtype)
+            self._say(say("programs.library_own_reduce_runs", no_comm=NO_COMM))
             return Settling(self, shape, self._native(shape), True)
         chosen = self._chosen(shape)
         found = [chosen] if chosen and not self._why_not_compiled([chosen.executor], shape.dtype) else []
-        found, refusals = found or self.candidates_of(shape), ["no algorithm fits these ranks"]
+        found, refusals = found or self.candidates_of(shape), [say("programs.no_algorithm_fits_ranks")]
         while found:
             try:
                 first = self.bind(shape, found[0], len(found) > 1)
@@ -365,7 +366,7 @@ class PreparedAllreduces:
             if self.budget.is_endless and len(found) > 1:
                 settling.begin_trial(found, shape.nbytes >= LONG_NBYTES)
             return settling
-        by_whom = f"; it was chosen by {self._choice_file.path}" if self._choice_file and chosen else ""
+        by_whom = say("programs.chosen", choice_file=self._choice_file.path) if self._choice_file and chosen else ""
         raise ValueError(f"Allreduce of {shape.words}: {refusals[-1]}{by_whom}")
 
     def _native(self, shape: Shape) -> Native:
@@ -405,7 +406,7 @@ class PreparedAllreduces:
         chosen = self._choice_file.chosen(self.around, shape, topology)
         if chosen is None:
             layout = topology.describe()
-            self._say(f"found no choice for {shape.words} on {self.around.size} ranks ({layout}); tries instead")
+            self._say(say("programs.found_no_choice_ranks", words=shape.words, size=self.around.size, layout=layout))
             return None
         self._from_file[shape] = chosen
         return chosen.candidate

@@ -2,4 +2,4 @@
 
 from ..wings import Wing
 
-WING = Wing()
+WING = Wing(offers={"messages": "messages:MESSAGES"})

@@ -27,6 +27,7 @@ from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, passes_limit, pas
 from ..evaluation.summary_row import LaunchStates, SummaryRow, competitor_of, qualifiers, time_of
 from ..machine import LEVELS, finding
 from ..measuring.budget import MAX_REPETITIONS
+from ..message import say
 from ..runs.cell import competitor_name
 from ..runs.folder import RunFolder
 from ..runs.kept import Damage
@@ -198,9 +199,9 @@ def _of_checks(rows: Sequence[SummaryRow], imported: bool) -> list[Caveat]:
     if failed:
         return failed
     if all(row.get("wrong") == 0 for row in rows if row["time_s"] is not None):
-        badge, text = ("no wrong results", "The logs report no wrong result.") if imported else EXACT
+        badge, text = ("no wrong results", say("report.logs_report_no_wrong")) if imported else EXACT
         return [Caveat("good", badge, (Note(text),))]
-    return [Caveat("caution", "unchecked results", (Note("The results of some timed cells were not checked."),))]
+    return [Caveat("caution", "unchecked results", (Note(say("report.results_some_timed_cells")),))]
 
 
 def _of_clusters(rows: Sequence[SummaryRow]) -> list[Caveat]:
@@ -219,16 +220,21 @@ def _sentence(cluster: WrongCluster) -> str:
     exactly = (
         " exactly" if Fraction(number) * SUFFIXES[unit.removesuffix("iB").removesuffix("B")] == cluster.nbytes else ""
     )
-    where = f"at a size of {size}" if cluster.kind == SIZE else f"at n/p = {size}{exactly}"
-    share = f"{cluster.checked} of {cluster.all_checked} results were checked"
-    return (
-        f"{cluster.wrong} of {cluster.all_wrong} wrong results are {where} ({share} there): {_rarity(cluster.p_value)}"
+    where = say("report.size", size=size) if cluster.kind == SIZE else f"at n/p = {size}{exactly}"
+    share = say("report.results_checked", checked=cluster.checked, all_checked=cluster.all_checked)
+    return say(
+        "report.wrong_results",
+        wrong=cluster.wrong,
+        all_wrong=cluster.all_wrong,
+        where=where,
+        share=share,
+        p_value=_rarity(cluster.p_value),
     )
 
 
 def _rarity(p_value: float) -> str:
     words = "below 0.0001 %" if p_value < 1e-6 else f"about {100 * p_value:.2g} %"
-    return f"the probability of this by chance is {words}"
+    return say("report.probability_chance", words=words)
 
 
 def _of_accidents(rows: Sequence[SummaryRow]) -> list[Caveat]:
@@ -239,7 +245,7 @@ def _of_accidents(rows: Sequence[SummaryRow]) -> list[Caveat]:
         for accident in row.get("accidents") or ()
         if row["state"] == "done"
     ]
-    return [Caveat("caution", "hung in some launches", tuple(map(Note, texts)))] if texts else []
+    return [Caveat("caution", say("report.hung_some_launches"), tuple(map(Note, texts)))] if texts else []
 
 
 def _of_replicas(rows: Sequence[SummaryRow]) -> list[Caveat]:
@@ -250,7 +256,7 @@ def _of_replicas(rows: Sequence[SummaryRow]) -> list[Caveat]:
     if not diverging:
         return []
     names = ", ".join(f"{name} at {in_ranks(at)}" for name, at in diverging.items())
-    text = f"different bits on different ranks (replicas of a model would diverge): {names}"
+    text = say("report.different_bits_different_ranks", names=names)
     return [Caveat("caution", f"replicas diverge: {', '.join(diverging)}", (Note(text),))]
 
 
@@ -264,7 +270,7 @@ def _of_reproducibility(rows: Sequence[SummaryRow]) -> list[Caveat]:
                 changing.setdefault(competitor_of(row), set()).add(int(str(row["ranks"])))
         if changing:
             names = ", ".join(f"{name} at {in_ranks(at)}" for name, at in changing.items())
-            text = f"different bits in different {unit} for the same input (results are not reproducible): {names}"
+            text = say("report.different_bits_different_same", unit=unit, names=names)
             caveats.append(Caveat("caution", f"bits change between {unit}: {', '.join(changing)}", (Note(text),)))
     return caveats
 
@@ -281,7 +287,7 @@ def _of_promises(rows: Sequence[SummaryRow]) -> list[Caveat]:
     notes = [
         Note(
             f"{name} at {in_ranks([ranks])}, {', '.join(sizes)}: {words}",
-            f"this is {BUG}; do not trust any of its results",
+            say("report.do_not_trust_any", bug=BUG),
         )
         for (name, ranks, words), sizes in broken.items()
     ]
@@ -291,8 +297,12 @@ def _of_promises(rows: Sequence[SummaryRow]) -> list[Caveat]:
 
 def _of_gaps(rows: Sequence[SummaryRow]) -> list[Caveat]:
     absent = sum(row["state"] not in ("done", *FAILED_BADGES) for row in rows)
-    text = f"{absent} of {len(rows)} planned cells have no time; the section 'Not measured' gives the reasons."
-    return [Caveat("caution", f"{absent} of {len(rows)} cells not measured", (Note(text),))] if absent else []
+    text = say("report.planned_cells_no_time", absent=absent, row_count=len(rows))
+    return (
+        [Caveat("caution", say("report.cells_not_measured", absent=absent, row_count=len(rows)), (Note(text),))]
+        if absent
+        else []
+    )
 
 
 def _of_whole(rows: Sequence[SummaryRow]) -> list[Caveat]:
@@ -308,8 +318,8 @@ def _of_whole(rows: Sequence[SummaryRow]) -> list[Caveat]:
 def _of_jobs(missing: Sequence[str]) -> list[Caveat]:
     if not missing:
         return []
-    effect = "the times of these cells are based on fewer launches than planned, or are missing"
-    advice = "submit them again; allreduce-bench collect prints the command"
+    effect = say("report.times_cells_based_fewer")
+    advice = say("report.submit_again_allreduce_bench")
     notes = [Note(text) for text in missing[:-1]] + [Note(missing[-1], effect, advice)]
     return [Caveat("caution", "incomplete launches", tuple(notes))]
 
@@ -357,14 +367,9 @@ def _of_intervals(rows: Sequence[SummaryRow]) -> list[Caveat]:
     kinds = {row.get("interval") for row in rows}
     if not kinds & {"repetitions", "range"}:
         return []
-    notes = [Note("The spread between launches is unknown: the intervals cover the spread within launches only.")]
+    notes = [Note(say("report.spread_between_launches_unknown"))]
     if "range" in kinds:
-        notes.append(
-            Note(
-                f"Cells with fewer than {LEAST_FOR_INTERVAL} calls have no interval: "
-                "no algorithm can be distinguished from the fastest."
-            )
-        )
+        notes.append(Note(say("report.cells_fewer_calls_no", least_for_interval=LEAST_FOR_INTERVAL)))
     return [Caveat("caution", f"fewer than {MIN_LAUNCHES} launches", tuple(notes))]
 
 
@@ -372,17 +377,18 @@ def _of_states(done: Sequence[SummaryRow]) -> list[Caveat]:
     """Launches in two states, detected or suspected."""
     caveats = []
     if told := told_sentences(done):
-        effect = (
-            "the median over the launches represents neither state; it is not used for a winner, a fit or a comparison"
-        )
-        advice = "find out what differs between these launches: nodes, placement, or a timer in the transport"
+        effect = say("report.median_over_launches_represents")
+        advice = say("report.find_out_differs_between")
         if all(states.differences for row in done if (states := row.get("launch_states"))):
-            advice = "measure launches that do not differ in this, each kind as a run of its own"
+            advice = say("report.measure_launches_do_not")
         notes = (*map(Note, told[:-1]), Note(told[-1], effect, advice))
-        caveats.append(Caveat("caution", "launches in two states", notes))
+        caveats.append(Caveat("caution", say("report.launches_two_states"), notes))
     if suspected := suspicion_sentences(done):
-        notes = (*map(Note, suspected[:-1]), Note(suspected[-1], "", f"add launches: {FEWEST_LAUNCHES} or more"))
-        caveats.append(Caveat("caution", "two states or noise", notes))
+        notes = (
+            *map(Note, suspected[:-1]),
+            Note(suspected[-1], "", say("report.add_launches_more", fewest_launches=FEWEST_LAUNCHES)),
+        )
+        caveats.append(Caveat("caution", say("report.two_states_noise"), notes))
     return caveats
 
 
@@ -394,17 +400,15 @@ def _of_floors(done: Sequence[SummaryRow]) -> list[Caveat]:
         for row in done
         for name, floor_s in cell_times.passed_floors(row).items()
     ]
-    effect = (
-        "the time is implausibly short, or the machine was disturbed during the reference measurement: it is not ranked"
-    )
-    notes = tuple(Note(text, effect, "measure again; if it happens again, suspect the clock") for text in texts)
-    return [Caveat("caution", "times below a reference time", notes)] if notes else []
+    effect = say("report.time_implausibly_short_machine")
+    notes = tuple(Note(text, effect, say("report.measure_again_happens_again")) for text in texts)
+    return [Caveat("caution", say("report.times_below_reference_time"), notes)] if notes else []
 
 
 def _of_limits(rows: Sequence[SummaryRow]) -> list[Caveat]:
     """All-reduces that took less than their limit."""
     notes = [Note(found["text"], found["effect"], found["advice"]) for found in limit_findings(rows)]
-    badge = "faster than the links allow" if any(map(passes_link, rows)) else "faster than their limit"
+    badge = say("report.faster_links_allow") if any(map(passes_link, rows)) else say("report.faster_limit")
     return [Caveat("caution", badge, tuple(notes))] if notes else []
 
 
@@ -531,11 +535,11 @@ def _finding(kind: str, passing: Sequence[SummaryRow]) -> dict:
     cells = cells_text(passing)
     text = f"{faster_than(passing[0])}, up to {three_digits(most)} times: {cells}"
     refuting = [row for row in passing if refutes_limit(row)]
-    said = "the intervals contain the limit, so this may be noise"
+    said = say("report.intervals_contain_limit_may")
     if refuting:
         whose = "the intervals" if len(refuting) == len(passing) else f"the intervals of {cells_text(refuting)}"
         figures = "the rate is" if kind == LINKS else "its figures are"
-        said = f"{whose} exclude the limit; if {figures} wrong, the other shares of the limit are wrong too"
+        said = say("report.exclude_limit_wrong_other", whose=whose, figures=figures)
     effect = f"no share of the limit is given above 100 %; {said}; {CAUSES[kind]}"
     return finding(CODE, "caution", text, effect, ADVICE[kind])
 
@@ -575,7 +579,7 @@ def damage_caveats(report: DamageReport) -> list[Caveat]:
     """The same as warnings of the page."""
     caveats = []
     if report.damages:
-        effect = "the affected cells count as missing" if report.missing else ""
+        effect = say("report.affected_cells_count_missing") if report.missing else ""
         caveats.append(Caveat("bad", "DAMAGED FILES", tuple(Note(text, effect) for text in report.damages)))
     if report.unchecked:
         caveats.append(Caveat("info", "files without checksums", (Note(report.unchecked),)))
@@ -604,7 +608,9 @@ def _missing_sentence(folder: RunFolder, missing: Mapping[Launch, int]) -> str:
     more = f" and {len(names) - MOST_DAMAGES} more" if len(names) > MOST_DAMAGES else ""
     cells = "1 cell is" if sum(missing.values()) == 1 else f"{sum(missing.values())} cells are"
     launches = f"launch{'es' if len(names) > 1 else ''} {', '.join(names[:MOST_DAMAGES])}{more}"
-    return f"{folder.path}: {cells} not measured in {launches}; to continue: {_resume(folder)}"
+    return say(
+        "report.not_measured_continue", folder=folder.path, cells=cells, launches=launches, folder_2=_resume(folder)
+    )
 
 
 def _found(damage: Damage) -> str:
@@ -626,14 +632,14 @@ def _cell_text(mark: Row) -> str:
 def _advice(folder: RunFolder, damage: Damage, missing: Mapping[Launch, int]) -> str:
     """How to replace the cells that the damage lost, or the sentence that none is missing."""
     if folder.imported():
-        return "import the logs again"
+        return say("report.import_logs_again")
     if damage.launch not in missing:
-        return f"launch {damage.launch.name} was measured again since and is complete"
+        return say("report.launch_measured_again_since", launch=damage.launch.name)
     return f"measure it again: {_resume(folder)}"
 
 
 def _resume(folder: RunFolder) -> str:
-    return f"allreduce-bench run --resume -o {shlex.quote(os.fspath(folder.path))}"
+    return say("report.allreduce_bench_run_resume", fspath=shlex.quote(os.fspath(folder.path)))
 
 
 # Sentences about launches in two states: which, where, how often, and how the gap behaves
@@ -663,17 +669,27 @@ def _told(series: StatesOfSeries) -> str:
     states = [states for row in series.rows if (states := row.get("launch_states"))]
     low, high = (_times_text([getattr(each, name) for each in states]) for name in ("low_s", "high_s"))
     low_launches, high_launches = _launches_texts(states)
-    return (
-        f"{_series_text(series)}: launches are in two states {_sizes_text(series)}: "
-        f"{low} ({low_launches}) and {high} ({high_launches}): {_gap_text(series, states)}{_elsewhere(series)}"
+    return say(
+        "report.launches_two_states_2",
+        series=_series_text(series),
+        series_2=_sizes_text(series),
+        low=low,
+        low_launches=low_launches,
+        high=high,
+        high_launches=high_launches,
+        series_3=_gap_text(series, states),
+        series_4=_elsewhere(series),
     )
 
 
 def _suspected(series: StatesOfSeries) -> str:
     launches = series.rows[0].get("suspected_states")
-    return (
-        f"{_series_text(series)}: launches may be in two states {_sizes_text(series)}; "
-        f"{launches} launches are too few to decide, {FEWEST_LAUNCHES} are needed"
+    return say(
+        "report.launches_may_two_states",
+        series=_series_text(series),
+        series_2=_sizes_text(series),
+        launches=launches,
+        fewest_launches=FEWEST_LAUNCHES,
     )
 
 
@@ -731,17 +747,17 @@ def _gap_text(series: StatesOfSeries, states: Sequence[LaunchStates]) -> str:
     first, last = (format_size(series.rows[index]["nbytes"]) for index in (0, -1))
     texts = {
         CONSTANT_TIME: (
-            f"the slow state takes {format_time(median(each.high_s for each in states))} at every size",
+            say("report.slow_state_takes_every", median=format_time(median(each.high_s for each in states))),
             TIMER,
         ),
-        CONSTANT_DELAY: (f"the slow state takes {format_time(later_s)} longer at every size", TIMER),
-        CONSTANT_RATIO: (f"the slow state takes {median(ratios):.3g} times as long at every size", BANDWIDTH),
+        CONSTANT_DELAY: (say("report.slow_state_takes_longer", later_s=format_time(later_s)), TIMER),
+        CONSTANT_RATIO: (say("report.slow_state_takes_times", median=median(ratios)), BANDWIDTH),
         CHANGING: (
-            f"the slow state takes {ratios[0]:.3g} times as long at {first} and {ratios[-1]:.3g} times at {last}",
+            say("report.slow_state_takes_times_long", ratios=ratios[0], first=first, ratios_2=ratios[-1], last=last),
             NEITHER,
         ),
     }
-    gap, cause = texts.get(states[0].gap, ("it is unclear whether the gap depends on the size", ""))
+    gap, cause = texts.get(states[0].gap, (say("report.unclear_whether_gap_depends"), ""))
     causes = common_causes(states)
     return f"{gap}; {_causes_text(causes)}" if causes else f"{gap}{cause}"
 
@@ -763,10 +779,10 @@ def _causes_text(causes: Sequence[LaunchDifference]) -> str:
         f"{_values_text(cause.values[0])} (fast) and {_values_text(cause.values[1])} (slow)" for cause in told or causes
     ]
     if not told:
-        return f"the launches of both states are in different logs, {said[0]}: look there for what differs"
+        return say("report.launches_both_states_different", said=said[0])
     labelled = [f"{cause.label}: {values}" for cause, values in zip(told[:MOST_CAUSES], said)]
     more = f"; and {len(told) - MOST_CAUSES} more" if len(told) > MOST_CAUSES else ""
-    return f"the likely cause is that the launches of both states differ in {'; in '.join(labelled)}{more}"
+    return say("report.likely_cause_launches_both", labelled="; in ".join(labelled), more=more)
 
 
 def _values_text(values: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ..evaluation.limits import NETWORK_BOUND
+from ..message import say
 from ..models.curves import BEATEN, held_against_models, layouts, lower_bounds, passed_bounds
 from ..models.listing import series_label
 from ..models.model import Bounds, Model, sources
@@ -155,13 +156,21 @@ def bound_sentence(
             for name, priced in sources(models, ranks, nodes).items():
                 series_of[name] |= {series_label(model) for model in priced}
     prices = [
-        f"{symbol} from the model of {', '.join(sorted(series_of[name]))}" for name, symbol in PRICES if series_of[name]
+        say("report.model", symbol=symbol, series_of=", ".join(sorted(series_of[name])))
+        for name, symbol in PRICES
+        if series_of[name]
     ]
-    drawn = f" Dashed line: {_kinds(least, passed)} from the smallest fitted {' and '.join(prices)}." if prices else ""
+    drawn = (
+        say("report.dashed_line_smallest_fitted", least=_kinds(least, passed), prices=" and ".join(prices))
+        if prices
+        else ""
+    )
     if passed:
-        drawn += f" At {in_ranks(sorted(passed))} it is not a bound: some measured times are shorter."
+        drawn += say("report.not_bound_some_measured", in_ranks=in_ranks(sorted(passed)))
     lacking = [ranks for ranks in nodes_of if ranks not in least]
-    return drawn + (f" No bound is drawn at {in_ranks(lacking)}: {BEATEN_IN_WORDS}." if lacking else "")
+    return drawn + (
+        say("report.no_bound_drawn", in_ranks=in_ranks(lacking), beaten_in_words=BEATEN_IN_WORDS) if lacking else ""
+    )
 
 
 def _kinds(least: Mapping[int, Bounds], passed: Collection[int]) -> str:

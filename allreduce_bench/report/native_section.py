@@ -8,6 +8,7 @@ import pandas as pd
 from ..evaluation.cell_times import competing, mockups
 from ..evaluation.grade import GOOD, MOST_FACTOR
 from ..evaluation.summary_row import SummaryRow
+from ..message import say
 from ..models.guidelines import (
     GUIDELINES,
     RIVAL,
@@ -49,7 +50,13 @@ def guideline_lines(
     first = Column(("", head[0]), tuple(Field(line[0]) for line in lines))
     columns = [first, *(_column(name, [line[i] for line in lines]) for i, name in enumerate(head[1:], start=1))]
     violated = [
-        f"violated: {line['algorithm']} is {line['expected']}: not at {line['sizes']}; worst: {line['worst']}"
+        say(
+            "report.violated_not_worst",
+            algorithm=line["algorithm"],
+            expected=line["expected"],
+            sizes=line["sizes"],
+            worst=line["worst"],
+        )
         for line in slower_lines(here, GUIDELINES)
     ]
     said = guidelines_sentence(here) if here else UNCHECKED
@@ -119,7 +126,7 @@ def native_section(plan: Plan, rows: Sequence[SummaryRow]) -> dict[str, Any]:
     likeness: dict[str, Any] = {"why": "", "sentences": [], "lines": {}, "ranks": {}}
     try:
         if plan.groups:
-            raise NoResemblance("several groups share links at the same time")
+            raise NoResemblance("report.several_groups_share_links")
         guesses = resemblances_of(rows)
         ranks = {guess.ranks: guess.stray for guess in guesses}
         lines = {

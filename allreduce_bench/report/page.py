@@ -26,6 +26,7 @@ from ..evaluation.missing import MissingCell, explain_rows, not_begun_sentences
 from ..evaluation.summary import summarise
 from ..evaluation.summary_row import SummaryRow, competitor_of, time_of
 from ..evaluation.verdict import ALL_EQUAL, EQUAL, UNCLEAR, Stretch, Verdict, verdicts
+from ..message import say
 from ..models import listing
 from ..models.curves import NO_OWN, lower_bounds
 from ..models.model import Bounds, Model
@@ -122,7 +123,7 @@ def _stretch_at(verdict: Verdict, nbytes: int) -> Stretch | None:
 def _who(verdict: Verdict, stretch: Stretch | None) -> str:
     if stretch and stretch.is_won:
         return f"{stretch.leaders[0]} is the fastest"
-    return "No algorithm is shown to be the fastest"
+    return say("report.no_algorithm_shown_fastest")
 
 
 def _at_this_size(stretch: Stretch | None, at_size: Sequence[SummaryRow]) -> str:
@@ -135,7 +136,7 @@ def _at_this_size(stretch: Stretch | None, at_size: Sequence[SummaryRow]) -> str
     if native is None or row["speedup"] is None:
         return f" ({format_time(row['time_s'])})"
     gain = printed_factor((time_of(native), row["time_s"]))
-    return f" ({format_time(row['time_s'])}, {three_digits(gain)} times faster than native)"
+    return say("report.times_faster_native", time_s=format_time(row["time_s"]), gain=three_digits(gain))
 
 
 def _how_much(verdict: Verdict, stretch: Stretch | None, at_size: Sequence[SummaryRow]) -> str:
@@ -150,7 +151,7 @@ def _how_much(verdict: Verdict, stretch: Stretch | None, at_size: Sequence[Summa
     if stretch.is_won:
         return f"{advantage}{over}"
     if len(stretch.leaders) == 1:
-        return f"; {stretch.leaders[0]} is nowhere slower than another{advantage}{over}"
+        return say("report.nowhere_slower_another", leaders=stretch.leaders[0], advantage=advantage, over=over)
     return f": {_names(stretch.leaders)} {_relation(stretch.is_equal)}{advantage}{over}"
 
 
@@ -169,14 +170,14 @@ def _advice(verdict: Verdict, stretch: Stretch | None, reasons: Sequence) -> str
     """What to do next: mend what spoils the times, else use the winner."""
     if verdict.grade != GOOD and reasons:
         found, mend = reason_words(reasons[0])
-        return f"{found}: {mend}, and measure again before you decide."
+        return say("report.measure_again_before_you", found=found, mend=mend)
     if stretch and stretch.is_won and stretch.leaders[0] not in NATIVES:
         return f"use {stretch.leaders[0]} for {span_words(stretch)} on {in_ranks([verdict.ranks])}."
     if verdict.alone:
-        return "measure another algorithm beside it, or another system, to compare them: allreduce-bench compare."
+        return say("report.measure_another_algorithm_beside")
     if stretch:
-        return f"keep {leaders_words(stretch)}; another algorithm gains nothing here."
-    return "keep native, or measure again with more launches (--launches)."
+        return say("report.keep_another_algorithm_gains", leaders_words=leaders_words(stretch))
+    return say("report.keep_native_measure_again")
 
 
 # One self-contained HTML page about finished runs: answer, figures, times, how they were measured, statistics.
@@ -312,7 +313,7 @@ def _models_section(
 ) -> dict[str, Any]:
     """The page's values about the models of a run; `own`: algorithms from a user's own files."""
     if frame["groups"].notna().any():  # they have no points
-        unfit = [("all series", "several groups share links at the same time; the models do not cover that")]
+        unfit = [("all series", say("report.several_groups_share_links_same"))]
     pictures, reasons = model_pictures(frame, models, own)
     files = {"parameters": listing.parameter_frame(models)} if models else {}
     scores = list(listing.SCORES.values())
@@ -381,15 +382,16 @@ def _plan_key(plan: Plan) -> dict:
 
 def of_models(models: Sequence[Model]) -> Folding:
     """Folded where the models miss times by more than LARGE_ERROR, median over the series."""
-    for name, where in ((OUTSIDE, "at rank counts left out of the fit"), (INSIDE, "at the fitted times")):
+    for name, where in ((OUTSIDE, say("report.rank_counts_left_out")), (INSIDE, say("report.fitted_times"))):
         errors = [model.errors[name].median for model in models if name in model.errors]
         if errors:
             error = median(errors)
             words = f"median error {_per_cent(error)} {where}"
             return Folding(
-                error <= LARGE_ERROR, words if error <= LARGE_ERROR else f"{words}: too large to rely on, so folded"
+                error <= LARGE_ERROR,
+                words if error <= LARGE_ERROR else say("report.too_large_rely_folded", words=words),
             )
-    return Folding(not models, "errors unknown, so folded" if models else "none could be fitted")
+    return Folding(not models, say("report.errors_unknown_folded") if models else say("report.none_could_fitted"))
 
 
 def of_resemblance(likeness: dict[str, Any]) -> Folding:
@@ -399,31 +401,31 @@ def of_resemblance(likeness: dict[str, Any]) -> Folding:
     guesses = [guess for cells in likeness["lines"].values() for guess in cells.values()]
     named = sum(bool(guess.names) for guess in guesses)
     tolerance = median(likeness["ranks"].values())
-    words = f"named at {named} of {len(guesses)} points, with a tolerance of {_per_cent(tolerance)}"
+    words = say("report.named_points_tolerance", named=named, guesse_count=len(guesses), tolerance=_per_cent(tolerance))
     is_sure = tolerance <= LARGE_ERROR and 2 * named >= len(guesses)
-    return Folding(is_sure, words if is_sure else f"{words}: too uncertain to rely on, so folded")
+    return Folding(is_sure, words if is_sure else say("report.too_uncertain_rely_folded", words=words))
 
 
 def of_guidelines(guidelines: dict[str, Any], level: str) -> Folding:
     """Folded where nothing was compared or violated, or where the times are not reliable."""
     if not guidelines["compared"]:
-        return Folding(False, "none could be checked")
+        return Folding(False, say("report.none_could_checked"))
     lines = len(guidelines["lines"])
-    return _of_lines(lines, f"{lines or 'none'} of the guidelines violated", level)
+    return _of_lines(lines, say("report.guidelines_violated", lines=lines or "none"), level)
 
 
 def of_rivals(rivals: dict[str, Any], level: str) -> Folding:
     """Folded where nothing was compared, where native is nowhere slower, or where the times are not reliable."""
     if not rivals["compared"]:
-        return Folding(False, "none could be compared")
+        return Folding(False, say("report.none_could_compared"))
     lines = len(rivals["lines"])
     faster = len({line["against"] for line in rivals["lines"]})
-    return _of_lines(lines, f"{faster or 'none'} of the rivals faster than native somewhere", level)
+    return _of_lines(lines, say("report.rivals_faster_native_somewhere", faster=faster or "none"), level)
 
 
 def _of_lines(lines: int, words: str, level: str) -> Folding:
     if level == NOT_RELIABLE:
-        return Folding(False, f"{words}; the times are not reliable, so folded")
+        return Folding(False, say("report.times_not_reliable_folded", words=words))
     return Folding(bool(lines), words)
 
 
@@ -481,9 +483,7 @@ def _runs_of_page(path: Path) -> str | None:
 def refuse_no_folder(path: Path) -> None:
     """Raises OSError where `path` is a link, which could lead anywhere, or a file."""
     if path.is_symlink() or (path.exists() and not path.is_dir()):
-        raise OSError(
-            EEXIST, "no folder; the figures need a folder of this name, so name the page otherwise", str(path)
-        )
+        raise OSError(EEXIST, say("report.no_folder_figures_need"), str(path))
 
 
 def links(folder: RunFolder, start: Path) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ from ..evaluation.cell_times import BELOW_FLOOR, competing, mockups, placement_o
 from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, NETWORK_BOUND, passes_limit
 from ..evaluation.summary_row import SummaryRow, competitor_of, qualifiers
 from ..evaluation.verdict import verdicts
+from ..message import say
 from ..runs.dtypes import arithmetic_note
 from ..runs.plan import ImportedPlan, Plan
 from ..tables import UNBOUNDED, Screen, fitted, shown, wrapped
@@ -112,11 +113,11 @@ def _headlines(plan: Plan, rows: Sequence[SummaryRow], library: str) -> list[str
 
         done = [row for row in rows if row["time_s"] is not None]
         operation = f"{plan.dtype or 'unknown type'} {plan.op or 'unknown operation'}"
-        times = f"imported; time in us: {definition(done)}; median of launches"
+        times = say("report.imported_time_us_median", definition=definition(done))
         return [f"allreduce, {operation}, {where(rows)}, {library}", times]
     return [
-        f"allreduce, {plan.dtype} {plan.op}, out of place, {where(rows)}, {library}",
-        "time in us: maximum over ranks, median of repetitions, median of launches",
+        say("report.allreduce_out_place", dtype=plan.dtype, op=plan.op, where=where(rows), library=library),
+        say("report.time_us_maximum_over"),
     ]
 
 
@@ -129,9 +130,9 @@ def _group_losses(rows: Sequence[SummaryRow]) -> list[str]:
 def _limit_legend(rows: Sequence[SummaryRow]) -> list[str]:
     """What the least times are made of that the lowest times are held against."""
     made_of = {
-        LINKS: f"2(N-1)/N n bytes of each of N nodes over {rows[0].get('link')}",
-        LATENCY: "log2 N messages of half the measured round trip",
-        LOCAL: "(p-1)/p of the reference times of copy and reduction",
+        LINKS: say("report.bytes_nodes_over", link=rows[0].get("link")),
+        LATENCY: say("report.log_messages_half_measured"),
+        LOCAL: say("report.reference_times_copy_reduction"),
     }
     kinds = {row.get("limit_by") for row in rows}
     of_network = f" ({NETWORK_BOUND})" if kinds & {LINKS, LATENCY} else ""
@@ -153,13 +154,13 @@ def where(rows: Sequence[SummaryRow]) -> str:
     declared = next((row["nodes_declared"] for row in rows if row.get("nodes_declared")), None)
     words = [f"{first['ranks']} ranks" if first["ranks"] != 1 else "1 rank"]
     if first.get("groups_in_words"):
-        words[0] += f", {first['groups_in_words']} at the same time,"
+        words[0] += say("report.same_time", groups_in_words=first["groups_in_words"])
     if nodes:
         words.append(f"on {nodes} node{'s' if nodes != 1 else ''}")
     if declared:
         words.append(f"(PRETENDED: {declared} nodes)")
     if any(row.get("oversubscribed") for row in rows):
-        words.append("(OVERSUBSCRIBED: more ranks than cores)")
+        words.append(say("report.oversubscribed_more_ranks_cores"))
     unusual = qualifiers("", "", placement=placement_of(first))
     cold = ", cold cache" if first["cache"] == "cold" else ""
     return " ".join(words) + cold + (f", vectors {unusual[0]}" if unusual else "")
@@ -251,7 +252,7 @@ def _notes(rows: Sequence[SummaryRow]) -> list[str]:
     notes += _whole_notes(rows)
     diverging = sorted({competitor_of(row) for row in rows if row.get("same_bits") == 0})
     if diverging:
-        notes.append(f"different bits on different ranks (replicas would diverge): {', '.join(diverging)}")
+        notes.append(say("report.different_bits_different_ranks_replicas", diverging=", ".join(diverging)))
     broken = {competitor_of(row): words for row in rows if (words := agreement.broken_promise(row))}
     notes += [f"BROKEN PROMISE: {name}: {words}: {agreement.BUG}" for name, words in broken.items()]
     return notes

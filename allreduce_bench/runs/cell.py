@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..machine import PAGE_NBYTES
+from ..message import BadValue
 from .schema import FLOOR, NUMPY, PAGE
 from .typed_json import Natural, NotNegative, Positive
 
@@ -131,7 +132,7 @@ class Launch(NamedTuple):
         """The launch whose `name` this is. Raises ValueError for any other text."""
         match = LAUNCH_NAME.fullmatch(text)
         if match is None:
-            raise ValueError(f"'{text}' is not the name of a launch; expected for example 4r-2")
+            raise BadValue("runs.not_name_launch_expected", text=text)
         return cls(*map(int, match.groups()))
 
 
@@ -174,10 +175,10 @@ def parse_placements(text: str) -> tuple[str, ...]:
     """The placements of `page,numpy,16`, each once. Raises ValueError for what is none."""
     words = [word.strip() for word in text.split(",")]
     if unknown := [word for word in words if word not in (PAGE, NUMPY) and not (word.isascii() and word.isdigit())]:
-        raise ValueError(f"'{unknown[0]}' is no placement; {EXPECTED_PLACEMENT}")
+        raise BadValue("runs.no_placement", unknown=unknown[0], expected_placement=EXPECTED_PLACEMENT)
     names = [word if word in (PAGE, NUMPY) else word.lstrip("0") or "0" for word in words]
     if too_far := [name for name in names if name.isdigit() and (len(name) > 4 or int(name) >= PAGE_NBYTES)]:
-        raise ValueError(f"a difference of {too_far[0]} bytes is a page or more; {EXPECTED_PLACEMENT}")
+        raise BadValue("runs.difference_bytes_page_more", too_far=too_far[0], expected_placement=EXPECTED_PLACEMENT)
     return tuple(dict.fromkeys(names))
 
 
@@ -192,9 +193,7 @@ def is_placement(word: str) -> bool:
 def refuse_odd_differences(placements: Sequence[str], itemsize: int) -> None:
     """Raises ValueError for a difference at which elements of `itemsize` bytes would not be aligned."""
     if odd := [name for name in placements if name.isdigit() and int(name) % itemsize]:
-        raise ValueError(
-            f"--placement {odd[0]}: elements of {itemsize} bytes would not be aligned; use a multiple of {itemsize}"
-        )
+        raise BadValue("runs.placement_elements_bytes_would", odd=odd[0], itemsize=itemsize)
 
 
 def splitmix64(start: int, places: np.ndarray) -> np.ndarray:

@@ -14,6 +14,8 @@ from errno import EEXIST, EFBIG, EINVAL, EISDIR, ELOOP, ENXIO
 from io import BufferedReader
 from pathlib import Path
 
+from ..message import say
+
 MOST_NBYTES = 256 * 2**20  # of a file that is read as a whole
 KINDS = (
     (stat.S_ISDIR, "a folder"),
@@ -51,7 +53,7 @@ def _refuse_to_read(path: Path, mode: int) -> None:
     """Raises OSError where `mode` is not that of a regular file."""
     if kind := kind_of_file(mode):
         number = ELOOP if stat.S_ISLNK(mode) else EINVAL
-        raise OSError(number, f"{kind}; a run folder holds regular files only: remove it", str(path))
+        raise OSError(number, say("runs.run_folder_holds_regular", kind=kind), str(path))
 
 
 def read_kept(path: Path, most_nbytes: int = MOST_NBYTES) -> bytes:
@@ -75,7 +77,7 @@ def _at_most(file: BufferedReader, path: Path, most_nbytes: int) -> bytes:
     """The content of an open file. Raises OSError where it is longer than `most_nbytes`."""
     content = file.read(most_nbytes + 1)
     if len(content) > most_nbytes:
-        raise OSError(EFBIG, f"more than {most_nbytes:,} bytes, the largest size that is read", str(path))
+        raise OSError(EFBIG, say("runs.more_bytes_largest_size", most_nbytes=most_nbytes), str(path))
     return content
 
 
@@ -153,7 +155,7 @@ def refuse_special(path: Path) -> None:
     """Raises OSError where something is at `path` that is no regular file."""
     if kind := kind_of_file(_mode(path)):
         number = EISDIR if kind == "a folder" else EEXIST
-        raise OSError(number, f"{kind}, which is never replaced; name a new or a regular file", str(path))
+        raise OSError(number, say("runs.never_replaced_name_new", kind=kind), str(path))
 
 
 def unique_name() -> str:
@@ -187,7 +189,7 @@ def _opened(path: Path) -> int:
         handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError as error:
         if error.errno == ENXIO and stat.S_ISFIFO(_mode(path)):
-            raise OSError(ENXIO, "a FIFO without a reader; start its reader first", str(path)) from error
+            raise OSError(ENXIO, say("runs.fifo_without_reader_start"), str(path)) from error
         raise
     os.set_blocking(handle, True)
     return handle

@@ -10,6 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..message import say
 from .plan import ImportedPlan, Launch, Plan, PlanError
 from .rows import Block, Row, RunError, read_blocks
 from .schema import REPETITIONS, SCHEMA_VERSION, UNCHECKED_VERSION, UNFINISHED, names
@@ -43,30 +44,31 @@ class RunFolder:
             run = read_json(self.run_json)
         except RunError:
             if not self.path.is_dir():
-                raise RunError(f"{self.path}: no such folder; expected a run made by 'allreduce-bench run'") from None
+                raise RunError("runs.no_such_folder_expected", path=self.path) from None
             if not os.path.lexists(self.run_json):
-                raise RunError(
-                    f"{self.path}: contains no run.json, so it is not a run; name the folder of a run"
-                ) from None
+                raise RunError("runs.contains_no_run_json", path=self.path) from None
             raise
         if self.launches.is_symlink():
-            raise RunError(f"{self.launches}: a symbolic link; a run folder holds its own files only: remove it")
+            raise RunError("runs.symbolic_link_run_folder", launches=self.launches)
         command = run.get("command", [])
         if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
-            raise RunError(f"{self.run_json}: damaged: command is {command!r:.60}; restore it or measure anew")
+            raise RunError("runs.damaged_command_restore_measure", run_json=self.run_json, command=command)
         version = run.get("schema_version")
         if type(version) is not int:
-            raise RunError(f"{self.run_json}: damaged: no schema version; expected {SCHEMA_VERSION}")
+            raise RunError("runs.damaged_no_schema_version", run_json=self.run_json, schema_version=SCHEMA_VERSION)
         if version > SCHEMA_VERSION:
             raise RunError(
-                f"{self.run_json}: schema version {version}; this program reads up to {SCHEMA_VERSION}: update it"
+                "runs.schema_version_program_reads",
+                run_json=self.run_json,
+                version=version,
+                schema_version=SCHEMA_VERSION,
             )
         if version < UNCHECKED_VERSION:
             raise RunError(
-                f"{self.run_json}: schema version {version} is no longer supported; expected {SCHEMA_VERSION}"
+                "runs.schema_version_no_longer", run_json=self.run_json, version=version, schema_version=SCHEMA_VERSION
             )
         if version > UNCHECKED_VERSION and "crc32" not in run:
-            raise RunError(f"{self.run_json}: damaged: its checksum is missing; restore it or measure again")
+            raise RunError("runs.damaged_checksum_missing_restore", run_json=self.run_json)
         self._run_crc32 = str(run.get("crc32", ""))
         return run
 
@@ -83,7 +85,7 @@ class RunFolder:
         try:
             return (ImportedPlan if run.get("imported") else Plan).from_json(run.get("plan"))
         except PlanError as error:
-            raise RunError(f"{self.run_json}: damaged: {error}; restore it or measure again") from error
+            raise RunError("runs.damaged_restore_measure_again", run_json=self.run_json, error=error) from error
 
     def imported(self) -> dict | None:
         """Where the times come from: tool, version, files with name and sha256, and what options said of them (`said`).
@@ -93,7 +95,7 @@ class RunFolder:
         imported = self.open().get("imported")
         kinds = {"tool": str, "files": list, "said": dict}
         if imported and not (isinstance(imported, dict) and all(type(imported.get(k)) is v for k, v in kinds.items())):
-            raise RunError(f"{self.run_json}: damaged: imported is {imported!r:.60}; import the logs again")
+            raise RunError("runs.damaged_imported_import_logs", run_json=self.run_json, imported=imported)
         return imported or None
 
     def kept(
@@ -136,7 +138,7 @@ class RunFolder:
         try:
             return [Launch.named(name) for name in kept] if kept else [Launch(n, 1) for n in self.plan().ranks]
         except (ValueError, TypeError, AttributeError) as error:
-            raise RunError(f"{self.run_json}: damaged: launches is {kept!r:.60}; import the logs again") from error
+            raise RunError("runs.damaged_launches_import_logs", run_json=self.run_json, kept=kept) from error
 
     def unchecked(self) -> list[str]:
         """The launches with files of UNCHECKED_VERSION, whose changes cannot be noticed."""
@@ -170,16 +172,16 @@ class RunFolder:
         `only`: of the launches that --only chose.
         """
         chosen = f" --only {shlex.quote(only)}" if only else ""
-        return f"to continue: allreduce-bench run --resume -o {shlex.quote(str(self.path))}{chosen}"
+        return say("runs.continue_allreduce_bench_run", path=shlex.quote(str(self.path)), chosen=chosen)
 
     def _counted(self, kept: "list[Attempt]") -> list[Row]:
         """What `marks` returns of these attempts. Raises RunError."""
         rows = [row for attempt in kept for row in attempt.cells]
         if not rows:
-            way = f"to continue: 'run --resume -o {self.path}'"
+            way = say("runs.continue_run_resume", path=self.path)
             if any(attempt.damages for attempt in kept):
-                raise RunError(f"{self.path}: damaged: no intact cell is left; {way}")
-            raise RunError(f"{self.path}: half-written: no cell was finished; {way}")
+                raise RunError("runs.damaged_no_intact_cell", path=self.path, way=way)
+            raise RunError("runs.half_written_no_cell", path=self.path, way=way)
         first_attempts: dict[tuple[str, ...], int] = {}
         for row in rows:
             if row["state"] not in UNFINISHED:
@@ -272,7 +274,7 @@ def merged_sources(folder: RunFolder) -> list[dict[str, Any]]:
         for source in merged
     ):
         return merged
-    raise RunError(f"{folder.run_json}: damaged: merged is {merged!r:.60}")
+    raise RunError("runs.damaged_merged", run_json=folder.run_json, merged=merged)
 
 
 def merged_sources_sentence(merged: Sequence[dict[str, Any]]) -> str:
@@ -282,4 +284,4 @@ def merged_sources_sentence(merged: Sequence[dict[str, Any]]) -> str:
         renamed = [f"{old} as {new}" for old, new in source["launches"].items() if old != new]
         details = [f"sha256 {source['sha256'][:16]}", f"seed {source['seed']}", *renamed]
         descriptions.append(f"{source['name']} ({', '.join(details)})")
-    return "; ".join([*descriptions, "the cells are in the order of the seed and the launch of each source"])
+    return "; ".join([*descriptions, say("runs.cells_order_seed_launch")])

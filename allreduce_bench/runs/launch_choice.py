@@ -17,7 +17,7 @@ def parse_only(text: str) -> dict[str, Choice]:
     for word in filter(None, map(str.strip, text.split(","))):
         match = WORD.fullmatch(word)
         if not match:
-            raise PlanError(f"--only {word}: expected for example 8r, 8r-2 or -2")
+            raise PlanError("runs.expected_example", word=word)
         ranks, number = (None if digits is None else int(digits) for digits in match.groups())
         choices[word] = ranks, number
     return choices
@@ -33,7 +33,7 @@ def chosen_launches(plan: Plan, text: str) -> list[Launch]:
         if not any(_is_chosen(launch, choice) for launch in launches):
             ranks = ", ".join(f"{ranks}r" for ranks in plan.ranks)
             numbers = "-1" if plan.launches == 1 else f"-1 to -{plan.launches}"
-            raise PlanError(f"--only {word}: the run has no such launch; known: {ranks}, each {numbers}")
+            raise PlanError("runs.run_no_such_launch", word=word, ranks=ranks, numbers=numbers)
     return [launch for launch in launches if is_launch_chosen(text, launch)]
 
 

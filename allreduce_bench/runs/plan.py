@@ -23,6 +23,7 @@ from zlib import crc32
 
 import numpy as np
 
+from ..message import Refused
 from ..units import unknown_word
 from .cell import (
     COMPILED,
@@ -98,7 +99,7 @@ STEP_NBYTES = 1024  # a chosen segment is a whole number of these, so that it ho
 NOMINAL = CutPrices(2e-6, 1e-10, 1e-10, "nominal")  # two ranks on one node: 2 us, 10 GB/s both ways
 
 
-class PlanError(ValueError):
+class PlanError(Refused, ValueError):
     """A plan that makes no sense, in words."""
 
 
@@ -511,72 +512,70 @@ class Plan:
         if self.placement not in ((PAGE,), (UNKNOWN_PLACEMENT,)):
             self._refuse_placement()
         if self.work in WORKS[1:] and not self.compute_s:
-            raise PlanError(f"--work {self.work} is a kind of --compute; add a phase of work, such as --compute 10ms")
+            raise PlanError("runs.work_kind_compute_add", work=self.work)
 
     def _refuse_arithmetic(self) -> None:
         for kind, word, known in (("dtype", self.dtype, DTYPES), ("op", self.op, OPS)):
             if word not in known:
-                raise PlanError(unknown_word(kind, word, known))
+                raise PlanError("as_said", words=unknown_word(kind, word, known))
         if self.op == "avg" and not is_float(self.dtype):
-            raise PlanError(f"op avg has no exact result for {self.dtype}; use float32 or float64, or --op sum")
+            raise PlanError("runs.op_avg_no_exact", dtype=self.dtype)
         ranks, most = max(map(self.group_size, self.ranks), default=0), MOST_RANKS.get((self.dtype, self.op))
         if most is not None and ranks > most:
             reduction = f"{self.op} of {self.dtype} over {ranks} ranks"
-            raise PlanError(
-                f"{reduction}: the result can be checked exactly up to {most} ranks; use float64, or fewer ranks"
-            )
+            raise PlanError("runs.result_checked_exactly_up", reduction=reduction, most=most)
         itemsize = self.itemsize
         for nbytes in (*self.sizes, self.segment_nbytes):
             if nbytes % itemsize:
-                raise PlanError(f"{nbytes} bytes are not a whole number of {self.dtype} elements of {itemsize} bytes")
+                raise PlanError("runs.bytes_not_whole_number", nbytes=nbytes, dtype=self.dtype, itemsize=itemsize)
 
     def _refuse_repeating(self) -> None:
         if not 0 < self.precision < 1:
-            raise PlanError(f"a precision of {self.precision:g} cannot be reached; use more than 0 and less than 1")
+            raise PlanError("runs.precision_cannot_reached_use", precision=self.precision)
         if self.cell_time_s <= 0:
-            raise PlanError("--cell-time: expected a time above 0, such as 100ms or 2s")
+            raise PlanError("runs.cell_time_expected_time")
         if self.segment_nbytes < 1:
-            raise PlanError("--segment: a segment holds at least one element, found 0 bytes")
+            raise PlanError("runs.segment_segment_holds_least")
 
     def _refuse_executors(self) -> None:
         if unknown := [name for name in self.executors if not Executor(name).is_ours]:
-            raise PlanError(unknown_word("executor", unknown[0], EXECUTORS))
+            raise PlanError("as_said", words=unknown_word("executor", unknown[0], EXECUTORS))
         if self.window is not None and not self.pipelined:
-            raise PlanError(f"a window belongs to the executors {' and '.join(PIPELINED)}; name one with --executor")
+            raise PlanError("runs.window_belongs_executors_name", pipelined=" and ".join(PIPELINED))
 
     def _refuse_layout(self) -> None:
         if self.groups:
             self._refuse_groups()
         if self.pretend_ranks_per_node and self.pretend_ranks_per_node >= max(self.ranks):
-            raise PlanError(f"{self.pretend_ranks_per_node} ranks per node: one node holds all {max(self.ranks)} ranks")
+            raise PlanError(
+                "runs.ranks_per_node_node", pretend_ranks_per_node=self.pretend_ranks_per_node, ranks=max(self.ranks)
+            )
 
     def _refuse_groups(self) -> None:
         for size in self.ranks:
             try:
                 self.group_size(size)
             except ValueError as error:
-                raise PlanError(str(error)) from error
+                raise PlanError("as_said", words=str(error)) from error
 
     def _refuse_injected(self) -> None:
         from . import injected  # late: few runs inject anything
 
         if self.groups:
-            raise PlanError("--compute and --arrival are for ranks that all-reduce together; leave out --groups")
+            raise PlanError("runs.compute_arrival_ranks_reduce")
         try:
             injected.refuse_slowdowns(self.compute_s, self.inject_slowdown, self.ranks)
             injected.refuse_arrivals(self.compute_s, self.arrival, self.late_by)
         except ValueError as error:
-            raise PlanError(str(error)) from error
+            raise PlanError("as_said", words=str(error)) from error
 
     def _refuse_placement(self) -> None:
         try:
             if parse_placements(",".join(self.placement)) != self.placement:
-                raise PlanError(
-                    f"the placements {','.join(self.placement)}: expected different ones, as --placement has them"
-                )
+                raise PlanError("runs.placements_expected_different_ones", placement=",".join(self.placement))
             refuse_odd_differences(self.placement, self.itemsize)
         except ValueError as error:
-            raise PlanError(str(error)) from error
+            raise PlanError("as_said", words=str(error)) from error
 
     def group_size(self, ranks: int) -> int:
         """How many of `ranks` ranks all-reduce together."""
@@ -681,7 +680,7 @@ class Plan:
         try:
             return read_as(cls, {**LATER_FIELDS, **values} if isinstance(values, dict) else values, exact=True)
         except JsonError as error:
-            raise PlanError(f"the plan: {error}") from error
+            raise PlanError("runs.plan", error=error) from error
 
 
 LATER_FIELDS = earlier_values(Plan)  # plans may lack them
@@ -709,13 +708,13 @@ def geometric_sizes(first: int, last: int, factor: float, itemsize: int = 1) -> 
     Raises PlanError.
     """
     if first > last:
-        raise PlanError(f"the smallest size, {first} bytes, is above the largest, {last} bytes")
+        raise PlanError("runs.smallest_size_bytes_above", first=first, last=last)
     if not 1 < factor < inf:
-        raise PlanError(f"the step factor must be above 1, found {factor:g}")
+        raise PlanError("runs.step_factor_above_found", factor=factor)
     if first < 1:
-        raise PlanError("a geometric sweep starts at 1 byte or more; --sizes takes 0 too")
+        raise PlanError("runs.geometric_sweep_starts_byte")
     if log(last / first) / log(factor) > MAX_SIZES:
-        raise PlanError(f"a step factor of {factor:g} makes more than {MAX_SIZES} sizes; use a larger one")
+        raise PlanError("runs.step_factor_makes_more", factor=factor, max_sizes=MAX_SIZES)
     exact = [first * factor**i for i in range(int(log(last / first) / log(factor) + 1e-9) + 1)]
     sizes = [first, *(round(size / itemsize) * itemsize for size in exact[1:])]
     return tuple(dict.fromkeys(sizes))

@@ -62,10 +62,7 @@ def create_run(
         error.filename = str(folder.path)  # whose name the user knows
         if error.errno not in (EEXIST, ENOTEMPTY, ENOTDIR):
             raise
-        raise RunError(
-            f"{folder.path}: already exists; choose another folder with -o"
-            + ("" if imported else ", or continue it with --resume")
-        ) from None
+        raise RunError("runs.import_exists" if imported else "runs.run_exists", path=folder.path) from None
 
 
 def is_taken(path: Path) -> bool:

@@ -8,6 +8,8 @@ of its line in CELLS, which also names the line before, and of the JSON files; 5
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict, get_args, get_type_hints
 from zlib import crc32
 
+from ..message import say
+
 SCHEMA_VERSION = 5
 UNCHECKED_VERSION = 3  # is read, too; its files hold no checksums
 SYNCS = ("barrier", "round_time")  # how ranks enter a call together
@@ -64,9 +66,7 @@ class Column(NamedTuple):
 
 def _quantile(name: Quantile) -> Column:
     share = f"{QUANTILES[name]:g} %"
-    return Column(
-        f"{share} of the calls took no longer, with all launches scaled to one median; empty: too few calls", "s"
-    )
+    return Column(say("runs.calls_took_no_longer", share=share), "s")
 
 
 # fmt: off

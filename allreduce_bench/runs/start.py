@@ -12,6 +12,7 @@ from math import prod
 from pathlib import Path
 from typing import Annotated
 
+from ..message import BadValue, Refused, say
 from ..units import spans, unknown_word
 from .option import STARTED, Section, Words, option
 from .typed_json import LATER, Positive, at_least
@@ -34,7 +35,7 @@ LAST_NUMBER = re.compile(r"(.*?)(\d{1,9})(\D*)")
 PART = re.compile(r"\[([^\][]*)\]|([^\][,]+)")
 
 
-class StartError(ValueError):
+class StartError(Refused, ValueError):
     """A way to start ranks that makes no sense."""
 
 
@@ -152,10 +153,10 @@ class Start:
         if self.launcher not in LAUNCHERS:
             _check_template(self.launcher)
         if not self.remote_shell.strip():
-            raise StartError("the remote shell is empty; expected a program that is called like ssh")
+            raise StartError("runs.remote_shell_empty_expected")
         for host in self.hosts:
             if not HOST.fullmatch(host):  # from a file, it could be an option
-                raise StartError(f"'{host}' is not a host; expected for example n1 or n1:8")
+                raise StartError("runs.not_host_expected_example_2", host=host)
 
 
 UNASKED = Start()  # everything is left to the launcher
@@ -167,7 +168,7 @@ def _check_shell_words(name: str, text: str) -> None:
     try:
         shlex.split(text)
     except ValueError as error:
-        raise StartError(f"launcher {name} '{_shown(text)}': {error}") from error
+        raise StartError("runs.launcher", name=name, text=_shown(text), error=error) from error
 
 
 def _check_template(template: str) -> None:
@@ -176,19 +177,23 @@ def _check_template(template: str) -> None:
     try:
         parsed = [part for part in Formatter().parse(template) if part[1] is not None]
     except ValueError as error:
-        raise StartError(f"launcher template '{_shown(template)}': {error}; write a literal brace twice") from error
+        raise StartError("runs.launcher_template_write_literal", template=_shown(template), error=error) from error
     fields = [
         f"{{{name}{'!' if conversion else ''}{conversion or ''}{':' if format_spec else ''}{format_spec}}}"
         for _, name, format_spec, conversion in parsed
     ]
     if unknown := [field for field in fields if field not in FIELDS]:
         raise StartError(
-            f"launcher template '{_shown(template)}': unknown field {unknown[0]}; known: {', '.join(FIELDS)}"
+            "runs.launcher_template_unknown_field",
+            template=_shown(template),
+            unknown=unknown[0],
+            fields=", ".join(FIELDS),
         )
     if FIELDS[0] not in fields:
         raise StartError(
-            f"{unknown_word('launcher', _shown(template), LAUNCHERS)}, "
-            f"or a template with {FIELDS[0]} such as 'flux run -n {FIELDS[0]}'"
+            "runs.template_such_flux_run",
+            unknown_word=unknown_word("launcher", _shown(template), LAUNCHERS),
+            fields=FIELDS[0],
         )
 
 
@@ -218,14 +223,14 @@ def read_hostfile(path: Path) -> tuple[str, ...]:
         if entry:
             hosts.append(_checked_host(re.sub(r"\s+slots\s*=\s*(?=\d+$)", ":", entry), f"{path}, line {number}"))
     if not hosts:
-        raise ValueError(f"{path}: no host found; expected lines such as n1, n1:8 or n1 slots=8")
+        raise BadValue("runs.no_host_found_expected", path=path)
     return _unique_hosts(hosts)
 
 
 def _checked_host(word: str, source: str) -> str:
     match = HOST.fullmatch(word)
     if not match or match[2] and int(match[2]) == 0:
-        raise ValueError(f"{source}: '{word}' is not a host; expected for example n1 or n1:8")
+        raise BadValue("runs.not_host_expected_example", source=source, word=word)
     return word
 
 
@@ -307,7 +312,7 @@ def _numbers_of(inside: str, text: str) -> list[str]:
 
 
 def _refusal(text: str) -> ValueError:
-    return ValueError(f"'{text[:80]}' is not a list of nodes; expected a list such as n[1-3,7],gpu-[01-02]")
+    return ValueError(say("runs.not_list_nodes_expected", text=text[:80]))
 
 
 def compress(names: Iterable[str]) -> str:

@@ -12,6 +12,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from ..message import Refused, say
 from .schema import checksum
 
 JSON_END = '"\n}\n'  # of a JSON file, after its checksum
@@ -24,11 +25,11 @@ _short = reprlib.Repr()  # goes three lists deep, so that no file makes it recur
 _short.maxlevel, _short.maxstring, _short.maxother = 3, 60, 60
 
 
-class JsonError(ValueError):
+class JsonError(Refused, ValueError):
     """Where in the JSON, what it says there, what was expected; one printable line."""
 
-    def __init__(self, sentence: str):
-        super().__init__(printable(sentence))
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 def printable(text: str) -> str:
@@ -38,7 +39,7 @@ def printable(text: str) -> str:
 
 def refusal(value: Any, expected: str) -> JsonError:
     """The error for a value that is not what was `expected`."""
-    return JsonError(f"found {_short.repr(value):.60}, expected {expected}")
+    return JsonError("runs.found_expected", value=_short.repr(value), expected=expected)
 
 
 class Rule:
@@ -109,7 +110,7 @@ def _read_scalar(kind: type, value: Any) -> Any:
     if type(value) is not kind and not (kind is float and type(value) is int or kind is str and isinstance(value, str)):
         raise refusal(value, SCALARS[kind])
     if isinstance(value, int | float) and not -LARGEST < value < LARGEST:
-        raise refusal(value, f"{SCALARS[kind]} of a magnitude below 2**63")
+        raise refusal(value, say("runs.magnitude_below", scalars=SCALARS[kind]))
     return value
 
 
@@ -121,9 +122,9 @@ def _read_object(kind: Any, value: Any, exact: bool) -> Any:
     if not isinstance(value, dict):
         raise refusal(value, f"an object with {', '.join(required_names or all_names)}")
     if missing := sorted(set(all_names if exact else required_names) - set(value) - later_names(kind)):
-        raise JsonError(f"missing: {', '.join(missing)}")
+        raise JsonError("runs.missing", missing=", ".join(missing))
     if exact and (unknown := sorted(set(value) - set(all_names))):
-        raise JsonError(f"unknown to this version: {', '.join(unknown):.60}")
+        raise JsonError("runs.unknown_version", unknown=", ".join(unknown))
     return kind(**{name: _read_field(name, hints[name], value[name], exact) for name in all_names if name in value})
 
 
@@ -147,7 +148,7 @@ def _read_field(name: str, hint: Any, value: Any, exact: bool) -> Any:
     try:
         return _read(hint, value, exact)
     except ValueError as error:
-        raise JsonError(f"{name:.60}: {error}") from error
+        raise JsonError("runs.name_error", name=name, error=error) from error
 
 
 def checked_json(values: Mapping[str, Any]) -> bytes:

@@ -5,6 +5,7 @@ What few ranks need is imported late: a rank that was started by us is given a p
 
 import re
 
+from ..message import BadValue, say
 from ..units import parse_counts, parse_duration, parse_rates, parse_share, parse_size, unknown_word
 from .cell import EXECUTORS, parse_placements
 from .dtypes import DTYPES, OPS
@@ -25,7 +26,7 @@ def parse_names(text: str) -> tuple[str, ...]:
     """The names of `ring,./mine.py`. Raises ValueError where there is none."""
     names = tuple(word.strip() for word in text.split(",") if word.strip())
     if not names:
-        raise ValueError(f"'{text}': expected names of algorithms")
+        raise BadValue("runs.expected_names_algorithms", text=text)
     return names
 
 
@@ -52,11 +53,11 @@ def op_named(text: str) -> str:
 
 def size_habit(text: str) -> str:
     """The refusal of a size that other tools accept, such as `8:1M` or `1e6`; empty: no other tool does."""
-    if match := re.fullmatch(rf"\s*({_NUMBER})\s*[:-]\s*({_NUMBER})\s*", text):
+    if match := re.fullmatch(say("runs.number_number", number=_NUMBER), text):
         bounds = f"-b {match[1]} -e {match[2]}"
-        return f"'{text}' is a range; expected single sizes such as 8,1K,1M; with run use {bounds} for a range"
+        return say("runs.range_expected_single_sizes", text=text, bounds=bounds)
     if re.fullmatch(r"\s*\d+(?:\.\d+)?[eE]\+?\d{1,2}\s*", text) and (nbytes := float(text)) == int(nbytes):
-        return f"'{text}' is not a size; expected {int(nbytes)}, or bytes with K, M or G (1024), such as 8, 4K or 16M"
+        return say("runs.not_size_expected_bytes", text=text, nbytes=int(nbytes))
     return ""
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from ..message import Refused
 from . import Step, drop_empty
 
 
@@ -58,7 +59,7 @@ PROVED_UP_TO = 256  # ranks: beyond, a proof takes longer than the calls to come
 Generator = Callable[[int, int, Topology, int, int], Iterator[Step]]
 
 
-class AlgorithmError(ValueError):
+class AlgorithmError(Refused, ValueError):
     """An algorithm that does not exist, cannot be loaded, or does not fit the ranks it was asked for."""
 
 
@@ -118,13 +119,17 @@ class Algorithm(NamedTuple):
             yield from drop_empty(self.generate(rank, size, topology, count, segment))
         except Exception as error:
             place = f"rank {rank} of {size}, {count} elements"
-            raise AlgorithmError(f"{self.name}: {place}: failed: {type(error).__name__}: {error}") from error
+            raise AlgorithmError(
+                "schedule.failed", name=self.name, place=place, type___name__=type(error).__name__, error=error
+            ) from error
 
     def schedule(self, rank: int, size: int, topology: Topology, count: int, segment: int) -> list[Step]:
         """The steps of `rank` as a list. Raises AlgorithmError where there are more than MAX_STEPS."""
         steps = list(islice(self.steps(rank, size, topology, count, segment), MAX_STEPS + 1))
         if len(steps) > MAX_STEPS:
-            raise AlgorithmError(f"{self.name}: rank {rank} of {size}: more than {MAX_STEPS} steps; does it terminate?")
+            raise AlgorithmError(
+                "schedule.rank_more_steps_does", name=self.name, rank=rank, size=size, max_steps=MAX_STEPS
+            )
         return steps
 
     def schedules(self, size: int, topology: Topology, count: int, segment: int) -> list[list[Step]]:
@@ -163,7 +168,9 @@ def algorithm(
     on many ranks only when it is named. Raises AlgorithmError for another need.
     """
     if unknown := set(needs) - NEEDS:
-        raise AlgorithmError(f"unknown need {', '.join(sorted(unknown))}; known: {', '.join(sorted(NEEDS))}")
+        raise AlgorithmError(
+            "schedule.unknown_need_known", unknown=", ".join(sorted(unknown)), needs=", ".join(sorted(NEEDS))
+        )
 
     def declare(generate: Generator) -> Algorithm:
         doc = generate.__globals__.get("__doc__") or generate.__doc__ or ""

@@ -275,7 +275,7 @@ def _proof(schedules: list[Schedule], case: Case) -> Proof:
     try:
         return verify(schedules, case.count)
     except Refusal as refusal:
-        raise AlgorithmError(f"{case}: {refusal}") from refusal
+        raise AlgorithmError("cli.name_habit", name=case, habit=refusal) from refusal
 
 
 def _how_often(answers: list[bool]) -> str:

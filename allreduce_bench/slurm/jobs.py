@@ -9,6 +9,7 @@ from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
+from ..message import BadValue, say
 from ..runs.folder import RunFolder
 from ..runs.injected import longest_phase_s
 from ..runs.plan import Cell, Launch, Plan, PlanError
@@ -122,8 +123,8 @@ def _nodes_for(folder: RunFolder, plan: Plan, ranks: int) -> int:
     ranks_per_node = plan.start.ranks_per_node
     if not ranks_per_node or ranks % ranks_per_node:
         per_node = f"{ranks_per_node} on each node"
-        layout = f"{ranks} ranks, {per_node}" if ranks_per_node else "a plan without --ranks-per-node"
-        raise PlanError(f"{folder.path}: {layout}: not a whole number of nodes; continue it with run --resume in a job")
+        layout = f"{ranks} ranks, {per_node}" if ranks_per_node else say("slurm.plan_without_ranks_per")
+        raise PlanError("slurm.not_whole_number_nodes", folder=folder.path, layout=layout)
     return ranks // ranks_per_node
 
 
@@ -164,7 +165,7 @@ def parse_limit(text: str) -> float:
     except ValueError:
         limit_s = 0.0
     if not 0 < limit_s <= LONGEST_LIMIT_S:
-        raise ValueError(f"'{text}' is not a time limit; expected minutes, such as 30, or such as 1:30:00, 2-12 or 90m")
+        raise BadValue("slurm.not_time_limit_expected", text=text)
     return ceil(limit_s / 60) * 60.0
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from ..message import say
 from ..units import three_digits
 from .job_files import JOBS, SubmissionChoices
 from .jobs import SweepJob, format_limit
@@ -23,13 +24,13 @@ def node_hours(rendering: Rendering, jobs: Sequence[SweepJob]) -> tuple[float, f
 def node_hours_sentence(rendering: Rendering, jobs: Sequence[SweepJob]) -> str:
     """The node-hours in a sentence."""
     expected, longest = map(three_digits, node_hours(rendering, jobs))
-    return f"node-hours: {expected} expected, {longest} if every job uses its whole time limit once"
+    return say("slurm.node_hours_expected_every", expected=expected, longest=longest)
 
 
 def overrun_sentence(rendering: Rendering, jobs: Sequence[SweepJob]) -> str:
     """Which jobs will hardly end within their limit, in a sentence; empty: none."""
     names = [job.label for job in jobs if job.expected_s > rendering.limit_s(job.expected_s)]
-    return f"may exceed their time limit and be requeued: {', '.join(names)}" if names else ""
+    return say("slurm.may_exceed_time_limit", names=", ".join(names)) if names else ""
 
 
 def order_rows(rendering: Rendering, jobs: Sequence[SweepJob], ids: Sequence[str]) -> list[tuple[str, ...]]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from shutil import rmtree
 from typing import NamedTuple
 
+from ..message import BadValue, say
 from ..runs.folder import RunFolder
 from ..runs.plan import Plan
 from ..runs.recorder import create_run
@@ -111,7 +112,7 @@ def submit_all(order: SubmissionOrder, facts: Callable[[list[str], str], dict]) 
         with undisturbed():
             _cancel_and_remove(ids, made, error)
         if isinstance(error, SlurmError) and not isinstance(error, NoAnswer):
-            raise SlurmError(f"{error}; {NOTHING}") from error
+            raise SlurmError("slurm.error_nothing", error=error, nothing=NOTHING) from error
         if isinstance(error, OSError) and error.strerror:  # a full disk does not say where
             raise OSError(error.errno, f"{error.strerror}; {NOTHING}", error.filename or order.sweep) from error
         raise
@@ -168,7 +169,7 @@ def _make_runs(order: SubmissionOrder, made: list[Path]) -> None:
             try:
                 sweep.mkdir()
             except FileExistsError:
-                raise RunError(f"{sweep}: exists already; choose another folder with -o") from None
+                raise RunError("importers.exists_already_choose_another", output=sweep) from None
             made.append(sweep)
     for run, plan in order.new:
         with undisturbed():
@@ -200,7 +201,7 @@ def _test_scripts(order: SubmissionOrder, folder: Path) -> None:
         try:
             commands.test_only(folder / script.file, order.user_arguments(script))
         except SlurmError as error:
-            raise SlurmError(f"{script.file}: {error}") from error
+            raise SlurmError("cli.name_habit", name=script.file, habit=error) from error
 
 
 def _submit_held(
@@ -214,7 +215,7 @@ def _submit_held(
             try:
                 ids.append(commands.submit(folder / script.file, order.sbatch_arguments(script, number, behind)))
             except SlurmError as error:
-                raise type(error)(f"{script.file}: {error}") from error
+                raise type(error)("slurm.script_refused", script=script.file, error=error) from error
     _write_json(folder / SUBMISSION, facts(ids[:-1], ids[-1]))
     with undisturbed():
         commands.release(ids)
@@ -236,7 +237,7 @@ def _cancel_and_remove(ids: Sequence[str], made: Sequence[Path], error: BaseExce
     try:
         commands.cancel(ids)
     except SlurmError as refused:
-        message = f"{error or 'interrupted'}; the submitted jobs could not be cancelled ({refused}):"
+        message = say("slurm.submitted_jobs_could_not", error=error or "interrupted", refused=refused)
         raise RuntimeError(f"{message} scancel {' '.join(ids)}") from error
     for path in made:
         rmtree(path, ignore_errors=True)
@@ -246,9 +247,7 @@ def check_folder(path: Path) -> Path:
     """`path`, below which sbatch shall write. Raises ValueError for names that it would take for something else."""
     odd = next((letter for letter in str(path) if letter == "\\" or not letter.isprintable()), None)
     if odd is not None:
-        raise ValueError(
-            f"{str(path)!r}: sbatch cannot write to a folder with {ascii(odd)} in its name; use another folder"
-        )
+        raise BadValue("slurm.sbatch_cannot_write_folder", path=str(path), ascii=ascii(odd))
     return path
 
 
@@ -262,12 +261,9 @@ def check_sbatch_words(words: Sequence[str]) -> tuple[str, ...]:
     """The words if sbatch takes them for its options. Raises ValueError for those that submit says itself."""
     for previous, word in zip(("", *words), words):
         if not word.isprintable():
-            raise ValueError(f"{word!r} after --: contains a control character; remove it")
+            raise BadValue("slurm.after_contains_control_character", word=word)
         if word in ("-", "--") or not (word.startswith("-") or _takes_value(previous)):
-            raise ValueError(
-                f"'{word}' after --: expected an option of sbatch, such as --qos=high; sbatch would take "
-                "this for the script"
-            )
+            raise BadValue("slurm.after_expected_option_sbatch", word=word)
         if advice := DECIDED.get(_decided_option(word)):
             raise ValueError(f"'{word}' after --: {advice}")
     return tuple(words)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..evaluation.missing import FINAL, MissingCell, group_missing
+from ..message import say
 from ..runs.folder import CellKey, RunFolder, key_of
 from ..runs.plan import Launch, Plan
 from ..runs.rows import Row, RunError
@@ -107,14 +108,14 @@ def read_sweep(path: Path, ask_slurm: bool = True) -> Overview:
         collecting = [submission.collect for submission in submissions if submission.collect]
         states = ask_states([*(task.id for task in own_tasks), *collecting], sweep)
     else:
-        states = JobStates(kept_states(sweep), "it was not asked")
+        states = JobStates(kept_states(sweep), say("slurm.not_asked"))
     return Overview(sweep, runs, tuple(submissions), own_tasks, states)
 
 
 def _read_run(folder: RunFolder, sweep: Path) -> SweepRun:
     """A run of the sweep. Raises RunError."""
     if imported := folder.imported():
-        raise RunError(f"{folder.path}: imported from {imported['tool']}, so it has no jobs")
+        raise RunError("slurm.imported_no_jobs", folder=folder.path, tool=imported["tool"])
     plan = folder.plan()
     marks = folder.marks() if folder.attempts() else []  # where nothing was finished yet there are none to be read
     finished = {launch: folder.finished(launch) for launch in plan.planned_launches()}
@@ -188,7 +189,7 @@ def _collecting_line(overview: Overview, submission: Submission, newest: int) ->
     elif slurm_ending := by_slurm(job):
         state = slurm_ending.phrase
     else:
-        state = "done" if job.state == "COMPLETED" else "failed, or cells are missing"
+        state = "done" if job.state == "COMPLETED" else say("slurm.failed_cells_missing")
     return StatusLine("collect", submission.collect, "1", "", "", state)
 
 
@@ -205,17 +206,17 @@ def next_step(overview: Overview, collected: bool) -> str:
     progress = f"{done} of {cells} cells done"
     collecting = _collecting_job(overview)
     if active := overview.active():
-        waiting = collecting and collecting.queued and f"job {collecting.id} then collects them"
-        follow_up = waiting or f"then: allreduce-bench collect {sweep}"
+        waiting = collecting and collecting.queued and say("slurm.job_collects", id=collecting.id)
+        follow_up = waiting or say("slurm.allreduce_bench_collect", sweep=sweep)
         return f"{progress}; {len(active)} job{'s' if len(active) > 1 else ''} unfinished; {follow_up}"
     if collecting:
         return f"{progress}; job {collecting.id} {'is collecting them' if collecting.running else 'will collect them'}"
     if done < cells and any(overview.ending(task).kind == UNSURE for task in overview.tasks):
-        return f"{progress}; next, when all jobs have ended: allreduce-bench collect {sweep}"
+        return say("slurm.next_when_jobs_ended", progress=progress, sweep=sweep)
     if done < cells:
-        hint = f"(to list missing cells: allreduce-bench collect {sweep})"
-        return f"{progress}; next: allreduce-bench submit --resume -o {sweep} {hint}"
-    return progress if collected else f"{progress}; next: allreduce-bench collect {sweep}"
+        hint = say("slurm.list_missing_cells_allreduce", sweep=sweep)
+        return say("slurm.next_allreduce_bench_submit", progress=progress, sweep=sweep, hint=hint)
+    return progress if collected else say("slurm.next_allreduce_bench_collect", progress=progress, sweep=sweep)
 
 
 def _collecting_job(overview: Overview) -> SlurmJob | None:
@@ -250,12 +251,9 @@ def _next_commands(overview: Overview, missing: Sequence[Sequence[MissingCell]])
     runs = [run for run, cells in zip(overview.runs, missing) if any(cell.state not in FINAL for cell in cells)]
     if active := overview.active():
         jobs = ", ".join(task.id for task in active)
-        return [f"still queued or running: job {jobs}; run collect again after it has ended"]
+        return [say("slurm.still_queued_running_job", jobs=jobs)]
     if runs and overview.tasks:
-        when = ", after all jobs of the sweep have ended" if overview.told.silence else ""
-        resume = f"allreduce-bench submit --resume -o {shlex.quote(str(overview.sweep))}"
-        return [f"to submit the missing cells again{when}: {resume}"]
-    return [
-        f"to measure the missing cells: allreduce-bench run --resume -o {shlex.quote(str(run.folder.path))}"
-        for run in runs
-    ]
+        when = say("slurm.after_jobs_sweep_ended") if overview.told.silence else ""
+        resume = say("slurm.allreduce_bench_submit_resume", sweep=shlex.quote(str(overview.sweep)))
+        return [say("slurm.submit_missing_cells_again", when=when, resume=resume)]
+    return [say("slurm.measure_missing_cells_allreduce", folder=shlex.quote(str(run.folder.path))) for run in runs]

@@ -9,6 +9,7 @@ import click
 from ..cli.sections import examples
 from ..cli.terminal import echo_wrapped, screen
 from ..cli.types import DURATION, OneLineError, color_option, errors_in_one_line, no_limit, talk, tell_damages
+from ..message import say
 from ..units import in_ranks
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def stragglers(sources, communicator, step, trace, fail, format_, no_limit) -> N
     from .document import json_text
 
     if step is not None and step <= 0:
-        raise OneLineError("--step must be above 0, such as 250ms")
+        raise OneLineError("stragglers.step_above_such_ms")
     if trace:
         refuse_given(trace)
     refuse_long_logs("stragglers", (path for path in sources if not (path / "run.json").exists()), no_limit)
@@ -106,16 +107,16 @@ def _write_trace(named: "list[Named]", path: Path) -> None:
     from .sources import trace_text
 
     if len(named) != 1:
-        raise OneLineError(f"--trace writes one source, found {len(named)}; name one of them")
+        raise OneLineError("stragglers.trace_writes_source_found", named_count=len(named))
     write_given(path, trace_text(named[0].judged.arrivals))
-    talk(f"{path}      next: allreduce-bench run -n {named[0].judged.report.ranks} --arrival {path}")
+    talk(say("stragglers.next_allreduce_bench_run", path=path, ranks=named[0].judged.report.ranks))
 
 
 def _say_nothing(sources: tuple[Path, ...]) -> None:
     """Raise OneLineError: the runs hold no arrivals."""
     from .sentences import HOW_TO_MEASURE
 
-    raise OneLineError(f"{sources[0]}: nothing is known of who arrives late; {HOW_TO_MEASURE}")
+    raise OneLineError("stragglers.nothing_known_arrives_late", sources=sources[0], how_to_measure=HOW_TO_MEASURE)
 
 
 def _show(named: "list[Named]") -> None:

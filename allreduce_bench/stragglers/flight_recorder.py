@@ -68,9 +68,11 @@ def recognises(head: str) -> bool:
 def refuse_pickle(path: Path) -> LogError:
     """The error of a record that is a pickle, with the command that makes it JSON."""
     return LogError(
-        f"{path}: a pickle, as the Flight Recorder writes it; nothing is unpickled here, for that runs what the file"
-        f" says; if you trust it, make JSON of it: {AS_JSON}{quote(str(path))} >"
-        f" {quote(str(path) + '.json')}"
+        "stragglers.pickle_flight_recorder_writes",
+        path=path,
+        as_json=AS_JSON,
+        path_2=quote(str(path)),
+        path_3=quote(str(path) + ".json"),
     )
 
 
@@ -81,11 +83,11 @@ def progress_of_records(paths: Sequence[Path]) -> list[Progress]:
         part = recorded(path)
         before = of_rank.setdefault(part.rank, part)
         if before is not part:
-            raise LogError(f"{part.file}: rank {part.rank} is also in {before.file}; give one file a rank")
+            raise LogError("stragglers.rank_give_file_rank", file=part.file, rank=part.rank, before_file=before.file)
     parts = [of_rank[rank] for rank in sorted(of_rank)]
     groups = list(dict.fromkeys(group for part in parts for group in part.groups))
     if not groups:
-        raise LogError(f"{paths[0]}: no collective call is recorded; set TORCH_FR_BUFFER_SIZE=2000 before the job")
+        raise LogError("stragglers.no_collective_call_recorded", paths=paths[0])
     return [_progress(parts, group) for group in groups]
 
 
@@ -97,13 +99,10 @@ def recorded(path: Path) -> RecordedRank:
     document = document_of(path)
     entries = document.get("entries", []) if isinstance(document, dict) else None
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise LogError(f"{path}, line 1: no object with entries; expected a record of the Flight Recorder as JSON")
+        raise LogError("stragglers.line_no_object_entries", path=path)
     number = NUMBER_OF_RANK.search(path.name)
     if "rank" not in document and not number:
-        raise LogError(
-            f"{path}: a record does not say of which rank it is, so the name of its file has to end in the number, such"
-            " as rank_3.json; rename it"
-        )
+        raise LogError("stragglers.record_does_not_say", path=path)
     own = document if "rank" in document else {"rank": number.group(1) if number else None}
     rank = whole_of(own, "rank", str(path), 0, MAX_RANKS - 1)
     calls: dict[tuple[str, str], dict[int, RecordedCall]] = defaultdict(dict)
@@ -130,7 +129,7 @@ def recorded(path: Path) -> RecordedRank:
 def _group_of(entry: Mapping[str, Any], where: str) -> tuple[str, str]:
     named = entry.get("process_group")
     if not isinstance(named, list) or len(named) != 2:
-        raise LogError(f"{where}: no process_group with name and description; expected a record of version 2")
+        raise LogError("stragglers.no_process_group_name", where=where)
     pair = dict(zip(("name", "description"), named))
     return text_of(pair, "name"), text_of(pair, "description")
 

@@ -38,23 +38,23 @@ def progress_of_ras(path: Path) -> list[Progress]:
     document = document_of(path)
     communicators = document.get("communicators") if isinstance(document, dict) else None
     if not isinstance(communicators, list):
-        raise LogError(f"{path}, line 1: no list of communicators; expected what ncclras -f json prints")
+        raise LogError("stragglers.line_no_list_communicators", path=path)
     if not communicators:
-        raise LogError(f"{path}, line 1: no communicator; ask RAS while the job runs")
+        raise LogError("stragglers.line_no_communicator_ask", path=path)
     return [_progress(path, place, one) for place, one in enumerate(communicators)]
 
 
 def _progress(path: Path, place: int, communicator: Any) -> Progress:
     where = f"{path}, communicator {place}"
     if not isinstance(communicator, dict):
-        raise LogError(f"{where}: {shown(repr(communicator)[:60])} is no object")
+        raise LogError("stragglers.no_object", where=where, communicator=shown(repr(communicator)[:60]))
     size = whole_of(communicator, "size", where, 1, MAX_RANKS)
     ranks = _by_rank(communicator, "ranks", where, size)
     absent = _by_rank(communicator, "missing_ranks", where, size)
     if both := set(ranks) & set(absent):
-        raise LogError(f"{where}: rank {min(both)} is there and missing")
+        raise LogError("stragglers.rank_missing", where=where, both=min(both))
     if size - len(ranks) - len(absent) > MOST_UNLISTED:
-        raise LogError(f"{where}: size is {size}, but only {len(ranks) + len(absent)} ranks are listed")
+        raise LogError("stragglers.size_ranks_listed", where=where, size=size, rank_count=len(ranks) + len(absent))
     counts = {rank: _counts(one, f"{where}, rank {rank}") for rank, one in ranks.items()}
     kinds = dict.fromkeys(kind for of_rank in counts.values() for kind in of_rank)
     return Progress(
@@ -77,18 +77,18 @@ def _by_rank(communicator: Mapping[str, Any], name: str, where: str, size: int) 
     found: dict[int, dict[str, Any]] = {}
     every = communicator.get(name, [])
     if not isinstance(every, list) or not all(isinstance(one, dict) for one in every):
-        raise LogError(f"{where}: {name} is no list of objects")
+        raise LogError("stragglers.no_list_objects", where=where, name=name)
     for one in every:
         rank = whole_of(one, "rank", where, 0, size - 1)
         if found.setdefault(rank, one) is not one:
-            raise LogError(f"{where}: rank {rank} is there twice")
+            raise LogError("stragglers.rank_twice", where=where, rank=rank)
     return dict(sorted(found.items()))
 
 
 def _counts(one: Mapping[str, Any], where: str) -> dict[str, int]:
     counts = one.get("collective_counts")
     if not isinstance(counts, dict):
-        raise LogError(f"{where}: no object collective_counts")
+        raise LogError("stragglers.no_object_collective_counts", where=where)
     return {str(kind)[:40]: whole_of(counts, kind, where, most=2**64) for kind in counts if str(kind).isprintable()}
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from ..message import say
 from ..tables import Screen, columns_of, fitted, wrapped
 from ..units import format_ranges
 from .progress import DEAD, NO_MEMBER, NO_RECORD, UNRESPONSIVE, Count, Held, Missing, Progress, Unlike
@@ -59,20 +60,20 @@ def _on(ranks: Sequence[int], progress: Progress) -> str:
 
 def _unlike_sentence(call: Unlike) -> str:
     done = "; ".join(f"{_ranks(ranks)}: {what}" for what, ranks in call.done.items())
-    return f"in call {call.number} ranks do not do the same: {done}"
+    return say("stragglers.call_ranks_do_not", number=call.number, done=done)
 
 
 def _held_sentence(call: Held, progress: Progress) -> str:
     nbytes = f" of {call.nbytes:,} bytes" if call.nbytes is not None else ""
     what = f"call {call.number}, {call.collective}{nbytes}"
     have, wait = ("have", "wait") if len(call.waiting) > 1 else ("has", "waits")
-    begun = f"; the GPU has begun it on {_ranks(call.started)}" if call.started else ""
+    begun = say("stragglers.gpu_begun", started=_ranks(call.started)) if call.started else ""
     if call.absent:
         does = "have" if len(call.absent) > 1 else "has"
         others = f"{_ranks(call.waiting)} {have} entered it and {wait}"
         return f"{_ranks(call.absent)} {does} not entered {what}; {others}{begun}"
     silent = {one.rank for one in progress.missing}
-    others = f"nothing is known of {_ranks(silent)}" if silent else "every rank has entered it"
+    others = say("stragglers.nothing_known", silent=_ranks(silent)) if silent else say("stragglers.every_rank_entered")
     return f"{_ranks(call.waiting)} {have} entered {what}, and not left it; {others}{begun}"
 
 
@@ -121,8 +122,8 @@ def _even_sentence(progress: Progress) -> str:
     calls = ", ".join(_calls_words(count) for count in progress.counts)
     has = "have" if number > 1 else "has"
     left = " and left them" if progress.counts and all(count.left for count in progress.counts) else ""
-    made = f"entered the same {calls}{left}" if calls else "made no collective call"
-    return f"{ranks} {has} {made}: nobody is behind, and nobody is missing"
+    made = f"entered the same {calls}{left}" if calls else say("stragglers.made_no_collective_call")
+    return say("stragglers.nobody_behind_nobody_missing", ranks=ranks, has=has, made=made)
 
 
 def _calls_words(count: Count) -> str:
@@ -139,7 +140,7 @@ def progress_table(progress: Progress, screen: Screen) -> list[str]:
     rows = [_row(rank, progress, behind, gone, named) for rank in order[:MOST_RANKS]]
     left = [1] * named + [len(head) - 1]
     more = len(order) - len(rows)
-    tail = [f"and {more} ranks more, none further behind; --format json has every rank"] if more else []
+    tail = [say("stragglers.ranks_more_none_further", more=more)] if more else []
     return [*fitted(columns_of([head, *rows], left=left), screen, "--format json"), *wrapped(tail, screen)]
 
 

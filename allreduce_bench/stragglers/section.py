@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
+from ..message import say
 from ..report.figure import Drawing
 from ..report.figures.looks import GRID, NOTE, PANELS_WIDTH
 from ..report.pictures import Picture
@@ -164,24 +165,23 @@ def _draw_map(figure: Figure, axes, late_s: np.ndarray, report: StragglerReport,
         for rank in suspect.ranks[:8]:
             axes.annotate(f"rank {rank}", (1.005, rank), **where, **NOTE)
     bar = figure.colorbar(image, ax=axes, pad=0.06, extend="max")
-    bar.set_label(f"late behind the earliest rank in {unit}")
+    bar.set_label(say("stragglers.late_behind_earliest_rank", unit=unit))
 
 
 def _caption(arrivals: Arrivals, late_s: np.ndarray) -> str:
     steps, ranks = late_s.shape
     together = []
     if steps > MOST_COLUMNS:
-        together.append("neighbouring steps show their median")
+        together.append(say("stragglers.neighbouring_steps_show_median"))
     if ranks > MOST_ROWS:
-        together.append("neighbouring ranks show the latest of them")
+        together.append(say("stragglers.neighbouring_ranks_show_latest"))
     clock = (
-        f" The clocks of the ranks agree to {format_time(arrivals.clock_error_s)}." if arrivals.clock_error_s else ""
+        say("stragglers.clocks_ranks_agree", clock_error_s=format_time(arrivals.clock_error_s))
+        if arrivals.clock_error_s
+        else ""
     )
     return (
-        "Above: skew of each step, last minus first rank that is ready for the call. Below: how late each rank is"
-        " behind the earliest of the step; the rank that the others wait for is dark, and grey is not known."
-        + (f" {'; '.join(together).capitalize()}." if together else "")
-        + clock
+        say("stragglers.above_skew_step_last") + (f" {'; '.join(together).capitalize()}." if together else "") + clock
     )
 
 

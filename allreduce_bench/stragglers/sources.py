@@ -28,6 +28,7 @@ from ..importers.tools.nccl_inspector import (
     logs_of,
     stamps_of_calls,
 )
+from ..message import say
 from ..runs.folder import RunFolder
 from ..runs.injected import HEADER, read_trace
 from ..units import in_ranks
@@ -90,9 +91,7 @@ def found_in(paths: Sequence[Path], communicator: str | None = None, step_s: flo
     kinds = kinds_of(path for path in paths if path not in parts)
     traces, records = ([path for path, kind in kinds if kind == of_job] for of_job in (KINETO, FLIGHT_RECORDER))
     if communicator and not parts and not traces:
-        raise LogError(
-            f"{paths[0]}: --communicator chooses one of NCCL Inspector or of traces, which this is not; leave it out"
-        )
+        raise LogError("stragglers.communicator_chooses_nccl_inspector", paths=paths[0])
     found = Found([], [])
     for path, kind in [*((path, INSPECTOR) for path in parts[:1]), *kinds]:
         if kind == INSPECTOR:
@@ -127,7 +126,7 @@ def _is_of_inspector(path: Path) -> bool:
 def _of_folder(path: Path) -> list[Source]:
     """The arrivals of a run. Raises LogError: it is none; RunError."""
     if not (path / "run.json").exists():
-        raise LogError(f"{path}: no run and no files of NCCL Inspector; {EXPECTED}")
+        raise LogError("stragglers.no_run_no_files", path=path, expected=EXPECTED)
     return [Source(str(path), RUN, *part) for part in of_run(RunFolder(path))]
 
 
@@ -138,12 +137,12 @@ def _of_file(path: Path, step_s: float | None) -> list[Source]:
         names = [f"start {number}" if len(sessions) > 1 else "" for number in range(1, len(sessions) + 1)]
         return [Source(str(path), MONITOR, name, arrivals) for name, arrivals in zip(names, sessions)]
     if not is_arrival_trace(text):
-        raise LogError(f"{path}, line 1: unknown; {EXPECTED}")
+        raise LogError("stragglers.line_unknown", path=path, expected=EXPECTED)
     if step_s is None:
-        raise LogError(f"{path}: an arrival trace does not say how long a step takes; add --step, such as --step 250ms")
+        raise LogError("stragglers.arrival_trace_does_not", path=path)
     late_s = read_trace(path)
     steps, ranks = late_s.shape
-    what = f"{in_ranks([ranks])}, a step of {step_s:g} s"
+    what = say("stragglers.step", in_ranks=in_ranks([ranks]), step_s=step_s)
     return [Source(str(path), TRACE, what, Arrivals(late_s, np.full(steps, step_s), 0.0, (0,) * ranks))]
 
 
@@ -176,7 +175,7 @@ def kind_of(path: Path) -> str:
 def description_of(head: str) -> str:
     """Return what a text that begins so is, and which command reads it; empty: none of these."""
     kind = next((kind for kind, recognises in RECOGNISERS.items() if recognises(head)), "")
-    return f"{TITLES[kind]}: give it to 'allreduce-bench stragglers'" if kind else ""
+    return say("stragglers.give_allreduce_bench_stragglers", titles=TITLES[kind]) if kind else ""
 
 
 def is_arrival_trace(text: str) -> bool:
@@ -193,7 +192,7 @@ def trace_text(arrivals: Arrivals) -> str:
     whole_steps = ~np.isnan(arrivals.ready_s).any(axis=1)
     late_s = arrivals.ready_s[whole_steps]
     if not late_s.size:
-        raise LogError("--trace: no step has the arrivals of all ranks, so there is no trace to write; leave it out")
+        raise LogError("stragglers.trace_no_step_arrivals")
     late_s = late_s - late_s.min(axis=1, keepdims=True)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -208,13 +207,13 @@ def arrivals_of_logs(paths: Sequence[Path], communicator: str | None) -> tuple[C
     chosen = chosen_communicator(logs_of(paths), communicator, MEETING)
     stamps = stamps_of_calls(call_table(chosen, MEETING))
     if stamps is None:
-        raise LogError(f"{chosen.place}: no stamps of kernels, so nobody can be said to be late; record with {VERBOSE}")
+        raise LogError("stragglers.no_stamps_kernels_nobody", place=chosen.place, verbose=VERBOSE)
     has_rank = np.isin(np.arange(chosen.ranks), list(chosen.of_rank))
     begin_s = stamps.times_s[BEGIN, :, has_rank].T[:, 0]
     end_s = stamps.times_s[EXIT, :, has_rank].T.max(axis=1)
     known = np.isfinite(begin_s) & np.isfinite(end_s)
     if not known.any():
-        raise LogError(f"{chosen.place}: no two successive calls were recorded by every rank")
+        raise LogError("stragglers.no_two_successive_calls", place=chosen.place)
     return chosen, Arrivals(
         ready_s=stamps.times_s[READY, known],
         step_s=(end_s - begin_s)[known],

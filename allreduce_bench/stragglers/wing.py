@@ -9,6 +9,7 @@ WING = Wing(
         )
     },
     offers={
+        "messages": "messages:MESSAGES",
         "end_of_run": "sentences:sentences_of_run",
         "log_of_job": "sources:description_of",
         "schemas": "json_schema:FORMATS",

@@ -106,13 +106,13 @@ def workload(buckets, measure, layout, outputs, **options) -> None:
 
     for path in outputs:
         if path.suffix not in (".json", ".png"):
-            raise OneLineError(f"-o {path}: expected a name that ends in .json (trace) or .png (figure)")
+            raise OneLineError("training.expected_name_ends_json", path=path)
         refuse_given(path)
     refuse_unused(given_options(click.get_current_context()), options, measure)
     request = request_of(options, only_buckets=buckets)
     if buckets:
         if layout == "json" or outputs:
-            raise OneLineError("--buckets prints a table of buckets; leave out --format and -o")
+            raise OneLineError("training.buckets_prints_table_buckets")
         click.echo(bucket_text(request.setup(), screen()))
         return
     if measure:

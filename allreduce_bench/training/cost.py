@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import NamedTuple, Protocol
 
+from ..message import Refused, say
 from ..models.machine import Machine, MachineError
 from ..models.model import FAR
 from ..models.prediction import BEST, CompetingModels, Layout, competing_models
@@ -19,7 +20,7 @@ from .time_line import Transfer
 FASTEST = "fastest"  # for each bucket the algorithm that is fastest at its size
 
 
-class CostError(ValueError):
+class CostError(Refused, ValueError):
     """An all-reduce whose time nobody can tell, in words."""
 
 
@@ -59,7 +60,7 @@ def choose(costs: Costs, ranks: int, nbytes: int, algorithm: str = FASTEST) -> C
     timed = [(costs.time_s(name, ranks, nbytes), name) for name in names]
     possible = [Choice(name, time_s) for time_s, name in timed if time_s is not None]
     if not possible:
-        raise CostError("; ".join(dict.fromkeys(costs.cannot(name, ranks, nbytes) for name in names)))
+        raise CostError("as_said", words="; ".join(dict.fromkeys(costs.cannot(name, ranks, nbytes) for name in names)))
     known = [choice for choice in possible if not costs.is_lower_bound(choice.algorithm, ranks, nbytes)]
     return min(known or possible, key=lambda choice: choice.time_s)
 
@@ -97,9 +98,11 @@ class ModelledCosts:
         model, prediction = self.models.models[algorithm], self.models.at(algorithm, ranks, nbytes).prediction
         if prediction and prediction.speculative:
             most, least = max(model.ranks), min(model.ranks)
-            return f"on many {'more' if ranks > most else 'fewer'} ranks than were measured ({least} to {most})"
+            return say(
+                "training.many_ranks_measured", either="more" if ranks > most else "fewer", least=least, most=most
+            )
         if prediction and prediction.unidentified:
-            return f"by a model whose {prediction.unidentified} is not identified"
+            return say("training.model_whose_not_identified", unidentified=prediction.unidentified)
         return _too_long(nbytes, max(model.nbytes, default=nbytes))
 
 
@@ -119,7 +122,7 @@ def modelled_costs(
     groups = competing_models(machine, algorithms, layout)
     if len(groups) > 1:
         named = "; ".join(group.where for group in groups)
-        raise MachineError(f"the machine file has models of {len(groups)} runs or types ({named}); fit one of them")
+        raise MachineError("training.machine_file_models_runs", group_count=len(groups), named=named)
     return ModelledCosts(groups[0])
 
 
@@ -145,7 +148,7 @@ class LoggedCosts:
             cells = times.setdefault((point.algorithm, point.ranks), {})
             cells.setdefault(point.nbytes, []).append(point.time_s)
         if not times:
-            raise CostError(f"{source}: contains no all-reduce with a time and a number of ranks; add -n to the import")
+            raise CostError("training.contains_no_reduce_time", source=source)
         self.source = source
         self._lines = {
             key: [(nbytes, median(cells[nbytes])) for nbytes in sorted(cells)] for key, cells in times.items()
@@ -163,7 +166,7 @@ class LoggedCosts:
 
     def cannot(self, algorithm: str, ranks: int, nbytes: int) -> str:
         """It was not timed on so many ranks."""
-        return f"{algorithm}: not timed on {ranks} ranks"
+        return say("training.not_timed_ranks", algorithm=algorithm, ranks=ranks)
 
     def is_lower_bound(self, algorithm: str, ranks: int, nbytes: int) -> bool:
         """Never: it was timed."""
@@ -179,14 +182,14 @@ class LoggedCosts:
             return 0.0
         if ranks not in self.ranks:
             measured = ", ".join(map(str, self.ranks))
-            raise CostError(f"{self.source}: contains no all-reduce of {ranks} ranks; it has {measured}")
+            raise CostError("training.contains_no_reduce_ranks", source=self.source, ranks=ranks, measured=measured)
         line = self._lines.get((algorithm, ranks))
         return interpolated(line, nbytes) if line else None
 
 
 def _too_long(nbytes: int, longest: int) -> str:
     """The doubt about a time at `nbytes`, where the longest all-reduce that was measured had `longest`."""
-    words = f"more than {FAR:g} times as long as the longest that was measured ({format_size(longest)})"
+    words = say("training.more_times_long_longest", far=FAR, longest=format_size(longest))
     return words if nbytes > FAR * longest else ""
 
 
@@ -208,7 +211,11 @@ def doubts_of(costs: "Costs", ranks: int, transfers: tuple[Transfer, ...]) -> tu
     `transfers` have the names of their algorithms, and times that `costs` says of `ranks`.
     """
     reasons = Counter(costs.doubt(one.algorithm, ranks, one.nbytes) for one in transfers) if ranks > 1 else Counter()
-    return tuple(f"{number} of {len(transfers)} all-reduces are {why}" for why, number in reasons.items() if why)
+    return tuple(
+        say("training.reduces", number=number, transfer_count=len(transfers), why=why)
+        for why, number in reasons.items()
+        if why
+    )
 
 
 def any_lower_bound(costs: "Costs", ranks: int, transfers: tuple[Transfer, ...]) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..cli.request import on_hosts_around
 from ..cli.types import OneLineError
 from ..measuring.startup import thread_level, under_launcher
+from ..message import say
 from ..runs.cell import COMPILED, EXECUTORS
 from ..runs.start import Start
 from ..units import format_time, unknown_word
@@ -45,14 +46,14 @@ def replay_step(setup: "Setup", options: dict[str, Any]) -> Replay:
 
     measuring = _measuring(options, BLOCKING if options["blocking"] else options["overlap"] or THREAD)
     if setup.compute_s <= 0:
-        raise OneLineError("--compute 0: a measured step computes; expected such as --compute 100ms")
+        raise OneLineError("training.compute_measured_step_computes")
     asked = {**step_request(setup), **measuring.request}
     if asked.get("cycle_s"):
         if measuring.request["overlap"] == IALLREDUCE:
-            raise OneLineError("--overlap iallreduce: Horovod all-reduces in a thread of its own; leave it out")
+            raise OneLineError("training.overlap_iallreduce_horovod_reduces")
         asked["overlap"] = THREAD
     elements = sum(asked["counts"]) + asked.get("tensor_count", 0)
-    _refuse_too_much(elements, asked, options, "add --scale 1/64", "use a shorter --compute")
+    _refuse_too_much(elements, asked, options, "add --scale 1/64", say("training.use_shorter_compute"))
     found = run_ranks(measuring.ranks, options["ranks_per_node"], asked)
     measured = measured_of(found, setup, measuring.ranks, measuring.name)
     result = measured_result(setup.model.label, modelled_of(measured, setup), setup)
@@ -67,12 +68,12 @@ def replay_calls(path: "Path", options: dict[str, Any]) -> Replay:
 
     measuring, calls = _measuring(options, BETWEEN), read_calls(path)
     if len(calls) > MOST_CALLS:
-        raise OneLineError(f"{path}: {len(calls):,} calls, --measure takes at most {MOST_CALLS:,}; cut the file")
+        raise OneLineError("training.calls_measure_takes_most", path=path, call_count=len(calls), most_calls=MOST_CALLS)
     try:
         asked = {**calls_request(calls, options["dtype"]), **measuring.request}
     except ValueError as error:
-        raise OneLineError(f"{path}: {error}") from error
-    _refuse_too_much(sum({*asked["counts"]}), asked, options, "leave out the longest calls", "cut the file")
+        raise OneLineError("training.place_error", place=path, error=error) from error
+    _refuse_too_much(sum({*asked["counts"]}), asked, options, say("training.leave_out_longest_calls"), "cut the file")
     found = run_ranks(measuring.ranks, options["ranks_per_node"], asked)
     measured = measured_calls(found, calls, measuring.ranks, measuring.name)
     title = f"{path}, {len(calls)} call{'s' if len(calls) != 1 else ''}"
@@ -96,7 +97,7 @@ def _measuring(options: dict[str, Any], overlap: str) -> _Measuring:
     ranks, algorithm = _ranks(options), _algorithm(options)
     executor = _executor(options, algorithm)
     if overlap == IALLREDUCE and (algorithm != NATIVE or executor in COMPILED):
-        raise OneLineError("--overlap iallreduce is the library's own MPI_Iallreduce; use -a native without --executor")
+        raise OneLineError("training.overlap_iallreduce_library_own")
     own = {"algorithm": algorithm, "executor": executor, "work": options["work"], "steps": options["steps"]}
     name = algorithm if executor in (NATIVE, "sendrecv") else f"{algorithm} {executor}"
     return _Measuring(ranks, {**own, "overlap": overlap}, name)
@@ -104,9 +105,9 @@ def _measuring(options: dict[str, Any], overlap: str) -> _Measuring:
 
 def _ranks(options: dict[str, Any]) -> int:
     if under_launcher(os.environ):
-        raise OneLineError("workload --measure starts its ranks itself; leave out mpirun or srun")
+        raise OneLineError("training.workload_measure_starts_ranks")
     if not options["ranks"] or len(options["ranks"]) != 1 or options["ranks"][0] < 2:
-        raise OneLineError("--measure needs one number of ranks, 2 or more, such as -n 2")
+        raise OneLineError("training.measure_needs_number_ranks")
     return options["ranks"][0]
 
 
@@ -115,9 +116,9 @@ def _algorithm(options: dict[str, Any]) -> str:
 
     names = options["algorithms"] or (NATIVE,)
     if len(names) > 1:
-        raise OneLineError(f"--measure takes one algorithm, found {len(names)}; leave all but one out of -a")
+        raise OneLineError("training.measure_takes_algorithm_found", name_count=len(names))
     if names[0] not in (NATIVE, *builtin()):
-        raise OneLineError(unknown_word("algorithm", names[0], (NATIVE, *builtin())))
+        raise OneLineError("as_said", words=unknown_word("algorithm", names[0], (NATIVE, *builtin())))
     return names[0]
 
 
@@ -126,19 +127,23 @@ def _executor(options: dict[str, Any], algorithm: str) -> str:
     known = (NATIVE, "compiled") if algorithm == NATIVE else EXECUTORS
     executor = options["executor"] or known[0]
     if executor not in known:
-        raise OneLineError(f"--executor: {unknown_word('executor', executor, known)}")
+        raise OneLineError("training.executor", unknown_word=unknown_word("executor", executor, known))
     return executor
 
 
 def _refuse_too_much(elements: int, asked: dict[str, Any], options: dict[str, Any], less: str, shorter: str) -> None:
     """Raise OneLineError for what does not fit a machine, or takes too long by its computation alone."""
     if elements > MOST_ELEMENTS and not options["no_limit"]:
-        raise OneLineError(f"{elements:,} elements on each rank, the limit is {MOST_ELEMENTS:,}; {less}, or --no-limit")
+        raise OneLineError("training.elements_rank_limit_no", elements=elements, most_elements=MOST_ELEMENTS, less=less)
     once_s, turns = sum(time_s for _, time_s in asked["actions"]), 1 + asked["steps"]
     if (computed_s := 2 * turns * once_s) > PATIENCE_S:
         raise OneLineError(
-            f"the computation alone takes {computed_s:.0f} s ({turns} turns of 2 x {format_time(once_s)}), the limit "
-            f"is {PATIENCE_S:.0f} s; {shorter}, or reduce --steps"
+            "training.computation_alone_takes_turns",
+            computed_s=computed_s,
+            turns=turns,
+            once_s=format_time(once_s),
+            patience_s=PATIENCE_S,
+            shorter=shorter,
         )
 
 
@@ -165,10 +170,10 @@ def run_ranks(ranks: int, per_node: int | None, request: dict[str, Any]) -> dict
         done = _finished(command, environ)
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode or not lines:
-        raise OneLineError(f"workload --measure: the ranks failed: {_reason_of_failure(done)}", 1)
+        raise OneLineError("training.workload_measure_ranks_failed", exit_code=1, done=_reason_of_failure(done))
     found = json.loads(lines[-1])
     if refused := found.get("refused"):
-        raise OneLineError(f"workload --measure: {refused}", 1)
+        raise OneLineError("training.workload_measure", exit_code=1, refused=refused)
     return found
 
 
@@ -179,7 +184,7 @@ def _finished(command: list[str], environ: dict[str, str]) -> subprocess.Complet
             command, env=environ, capture_output=True, text=True, check=False, timeout=PATIENCE_S, stdin=DEVNULL
         )
     except subprocess.TimeoutExpired as error:
-        raise OneLineError(f"workload --measure: no end after {PATIENCE_S:.0f} s; measure less at once", 1) from error
+        raise OneLineError("training.workload_measure_no_end", exit_code=1, patience_s=PATIENCE_S) from error
 
 
 def _reason_of_failure(done: subprocess.CompletedProcess[str]) -> str:

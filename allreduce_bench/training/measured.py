@@ -6,6 +6,7 @@ from math import inf
 from statistics import median
 from typing import Annotated, Any, NamedTuple
 
+from ..message import BadValue
 from ..runs.dtypes import DTYPES
 from ..runs.typed_json import NotNegative
 from .buckets import Bucket, Fusion
@@ -37,7 +38,7 @@ def step_request(setup: Setup) -> dict[str, Any]:
     buckets = handed_over(setup)
     dtype = _one_type((bucket.dtype for bucket in buckets), "gradients")
     if dtype.startswith("int"):
-        raise ValueError(f"gradients of {dtype} have no average; measure --dtype float32")
+        raise BadValue("training.gradients_no_average_measure", dtype=dtype)
     counts = [sum(setup.model.gradients[index].elements for index in bucket.gradients) for bucket in buckets]
     asked = {"counts": counts, "actions": _actions(setup, buckets), "dtype": dtype}
     if isinstance(setup.packing, Fusion):
@@ -71,8 +72,11 @@ def calls_request(calls: Sequence[Call], dtype: str) -> dict[str, Any]:
     for number, call in enumerate(calls, 1):
         if call.nbytes % itemsize or not call.nbytes:
             raise CallError(
-                f"call {number}: expected a positive whole number of {dtype} elements of {itemsize} bytes, found "
-                f"{call.nbytes} bytes; name another --dtype, or leave the call out"
+                "training.call_expected_positive_whole",
+                number=number,
+                dtype=dtype,
+                itemsize=itemsize,
+                nbytes=call.nbytes,
             )
     actions = [action for call in calls for action in ((COMPUTE, call.gap_s), (BUCKET, 0.0)) if action != (COMPUTE, 0)]
     return {"counts": [call.nbytes // itemsize for call in calls], "actions": actions, "dtype": dtype, "op": "sum"}
@@ -82,7 +86,7 @@ def _one_type(dtypes: Iterable[str], what: str) -> str:
     """Return the one type that all have. Raises ValueError where there are several."""
     found = sorted({*dtypes})
     if len(found) > 1:
-        raise ValueError(f"{what} of several types ({', '.join(found)}) are modelled only; leave out --measure")
+        raise BadValue("training.several_types_modelled_leave", what=what, found=", ".join(found))
     return found[0]
 
 

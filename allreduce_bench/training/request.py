@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..cli.predict import MOST_RANKS, machine_of_file, machine_of_prices, shared_port
 from ..cli.types import OneLineError, tell_damages
 from ..cli.work_limit import MOST_TIMES, refuse_above
+from ..message import BadValue, say
 from ..runs.dtypes import DTYPES
 from ..runs.groups import Groups, groups_of
 from ..units import format_rate, format_size, unknown_word
@@ -91,7 +92,7 @@ class Request(NamedTuple):
         if rate is None:
             return compute_s or 0.0
         if not self.model.flops:
-            raise OneLineError("--flop-rate: the operations of these shapes are unknown; use --compute 100ms")
+            raise OneLineError("training.flop_rate_operations_shapes")
         return COMPUTATION_OF_PASSES * self.model.flops * self.options["batch"] / rate
 
     def result(self) -> "Result":
@@ -111,24 +112,24 @@ def request_of(options: dict[str, Any], only_buckets: bool) -> Request:
         from .architectures import ARCHITECTURES
 
         found, known = " and ".join(given) or "none", ", ".join(ARCHITECTURES)
-        raise OneLineError(f"expected one of MODEL, --shapes FILE, --calls FILE, found {found}; models: {known}")
+        raise OneLineError("training.expected_model_shapes_file", found=found, known=known)
     if options["dtype"] not in DTYPES:
-        raise OneLineError(f"--dtype: {unknown_word('dtype', options['dtype'], DTYPES)}")
+        raise OneLineError("training.dtype", unknown_word=unknown_word("dtype", options["dtype"], DTYPES))
     if options["calls"]:
         if only_buckets:
-            raise OneLineError("--buckets: recorded calls have no buckets; leave out --calls")
+            raise OneLineError("training.buckets_recorded_calls_no")
         return Request(options, None)
     _refuse_packing(options)
     if options["shapes"] and (wrong := [name for name in TRANSFORMER_OPTIONS if options[name] is not None]):
-        raise OneLineError(f"--{wrong[0]}: a file of shapes does not tell its layers; leave it out, or name a MODEL")
+        raise OneLineError("training.file_shapes_does_not", wrong=wrong[0])
     model = _model(options)
     if options["dtype"] != DEFAULT_DTYPE and options["dtype"] not in model.dtypes(options["dtype"]):
-        known = f"{options['shapes']} has a type for each tensor ({', '.join(model.dtypes())})"
-        raise OneLineError(f"--dtype {options['dtype']}: {known}; leave --dtype out, or the types of the file")
+        known = say("training.type_tensor", shapes=options["shapes"], dtypes=", ".join(model.dtypes()))
+        raise OneLineError("training.dtype_leave_dtype_out", dtype=options["dtype"], known=known)
     if options["compute"] is not None and options["flop_rate"] is not None:
-        raise OneLineError("--compute and --flop-rate have the same meaning; use only one of them")
+        raise OneLineError("training.compute_flop_rate_same")
     if options["compute"] is None and options["flop_rate"] is None and not only_buckets:
-        raise OneLineError("the time of the computation is missing; add --compute 100ms or --flop-rate 15T")
+        raise OneLineError("training.time_computation_missing_add")
     return Request(options, model)
 
 
@@ -146,14 +147,16 @@ def _refuse_packing(options: dict[str, Any]) -> None:
     for name in ("bucket_cap", "first_cap", "fusion"):
         nbytes, option = options[name], f"--{name.replace('_', '-')}"
         if nbytes == 0:
-            raise OneLineError(f"{option} 0: a bucket holds at least one element; expected a size such as 25M")
+            raise OneLineError("training.bucket_holds_least_element", option=option)
         if nbytes is not None and nbytes < LEAST_CAP_NBYTES:
-            raise OneLineError(f"{option} {nbytes}: {nbytes} bytes; is the unit missing, as in {nbytes}M?")
+            raise OneLineError("training.bytes_unit_missing", option=option, nbytes=nbytes)
     others = HOROVOD_PACKING_OPTIONS if options["framework"] == "ddp" else DDP_PACKING_OPTIONS
     if wrong := [name for name in others if options[name] is not None]:
-        raise OneLineError(f"--{wrong[0].replace('_', '-')} is not an option of --framework {options['framework']}")
+        raise OneLineError(
+            "training.not_option_framework", wrong=wrong[0].replace("_", "-"), framework=options["framework"]
+        )
     if options["cycle"] == 0:
-        raise OneLineError("--cycle 0: a cycle takes time; expected such as 1ms")
+        raise OneLineError("training.cycle_cycle_takes_time")
 
 
 def _packing(options: dict[str, Any]):
@@ -178,7 +181,7 @@ def _ranks(options: dict[str, Any], costs: "Costs") -> tuple[int, ...]:
     measured = costs.ranks if isinstance(costs, LoggedCosts) else DEFAULT_RANKS
     ranks = tuple(options["ranks"] or measured)
     if ranks[-1] > MOST_RANKS:
-        raise OneLineError(f"-n {ranks[-1]}: expected at most {MOST_RANKS} ranks")
+        raise OneLineError("training.expected_most_ranks", ranks=ranks[-1], most_ranks=MOST_RANKS)
     return ranks
 
 
@@ -188,7 +191,14 @@ def _of_model(asked: dict[str, Any], setup: "Setup", sourced: SourcedCosts, rank
 
     costs = sourced.costs
     work = len(buckets_of(setup)) * len(costs.algorithms) * len(ranks)
-    refuse_above("workload", work, MOST_TIMES, "times of all-reduces", "reduce -n or --algorithms", asked["no_limit"])
+    refuse_above(
+        "workload",
+        work,
+        MOST_TIMES,
+        say("training.times_reduces"),
+        say("training.reduce_algorithms"),
+        asked["no_limit"],
+    )
     within = costs_of(options_of_tensor(asked)).costs if setup.tensor else None
     outcomes = tuple(outcome(setup, costs, number, within=within) for number in ranks)
     tried = tuple(variants(setup, costs, ranks[-1], tried_caps(setup), within)) if ranks[-1] > 1 else ()
@@ -224,7 +234,7 @@ def flop_rate(text: str) -> float:
     """FLOP/s of `15T`, `312TFLOPS`, `900G`. Raises ValueError."""
     match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*([GTP])(?:flops?(?:/s)?)?", text.strip(), re.IGNORECASE)
     if not match or float(match[1]) == 0:
-        raise ValueError(f"'{text}' is not a rate of operations; expected such as 900G, 15T or 1.2P (FLOP/s)")
+        raise BadValue("training.not_rate_operations_expected", text=text)
     return float(match[1]) * {"G": 1e9, "T": 1e12, "P": 1e15}[match[2].upper()]
 
 
@@ -233,7 +243,7 @@ def scale_of(text: str) -> float:
     match = re.fullmatch(r"\d{1,9}(?:\.\d{1,12}|/0*[1-9]\d{0,8})?", text.strip())
     scale = float(Fraction(text.strip())) if match else 0.0
     if not 0 < scale <= 1:
-        raise ValueError(f"'{text}' is not a scale; expected more than 0 and at most 1, such as 1/64 or 0.1")
+        raise BadValue("training.not_scale_expected_more", text=text)
     return scale
 
 
@@ -242,37 +252,37 @@ def torch_version(text: str) -> tuple[int, int]:
     match = re.fullmatch(r"(\d{1,3})\.(\d{1,3})(?:\.\d+)?(?:\+\w+)?", text.strip())
     version = (int(match[1]), int(match[2])) if match else (0, 0)
     if version < (1, 7):
-        raise ValueError(f"'{text}' is not a version; expected 1.7 or newer, such as 2.3")
+        raise BadValue("training.not_version_expected_newer", text=text)
     return version
 
 
 def refuse_unused(given: Collection[str], options: Mapping[str, Any], measure: bool) -> None:
     """Raise OneLineError for the first of the `given` names that changes nothing with these options."""
     if measure:
-        _refuse(given, COST_OPTIONS, "with --measure all-reduces are taken as they were measured; leave it out")
+        _refuse(given, COST_OPTIONS, say("training.measure_reduces_taken_measured"))
     else:
-        _refuse(given, MEASURING_OPTIONS, "has a meaning with --measure only; add --measure, or leave it out")
+        _refuse(given, MEASURING_OPTIONS, say("training.meaning_measure_add_measure"))
         if options["logs"]:
-            _refuse(
-                given, ("ranks_per_node", "nic_bandwidth"), "the times of a log have their own placement; leave it out"
-            )
+            _refuse(given, ("ranks_per_node", "nic_bandwidth"), say("training.times_log_own_placement"))
     if options["blocking"]:
-        _refuse(given, ("overlap",), "with --blocking nothing overlaps; leave one of them out")
+        _refuse(given, ("overlap",), say("training.blocking_nothing_overlaps_leave"))
     if options["calls"]:
         _refuse(
             given,
             (*STEP_OPTIONS, *PACKING_OPTIONS, *(() if measure else ("dtype",))),
-            "recorded calls have their own sizes and gaps; leave it out",
+            say("training.recorded_calls_own_sizes"),
         )
     if options["framework"] != "ddp":
-        _refuse(given, DDP_OPTIONS, f"is not an option of --framework {options['framework']}; leave it out")
+        _refuse(given, DDP_OPTIONS, say("training.not_option_framework_leave", framework=options["framework"]))
     if options["shapes"] and options["ready_by"] == "flops":
-        _refuse(given, ("ready_by",), "the operations of these shapes are unknown; use --ready-by bytes")
+        _refuse(given, ("ready_by",), say("training.operations_shapes_unknown_use"))
 
 
 def _refuse(given: Collection[str], names: tuple[str, ...], why: str) -> None:
     if wrong := [name for name in names if name in given]:
-        raise OneLineError(f"--{OTHER_NAMES.get(wrong[0], wrong[0]).replace('_', '-')}: {why}")
+        raise OneLineError(
+            "training.other_names_why", other_names=OTHER_NAMES.get(wrong[0], wrong[0]).replace("_", "-"), why=why
+        )
 
 
 def costs_of(options: dict[str, Any]) -> SourcedCosts:
@@ -288,13 +298,12 @@ def costs_of(options: dict[str, Any]) -> SourcedCosts:
     if sum(map(bool, sources)) != 1:
         found = "found several" if any(sources) else "found none"
         raise OneLineError(
-            f"the cost of an all-reduce is {'unclear' if any(sources) else 'missing'}; expected one of "
-            f"--alpha 20us --bandwidth 10Gbit, -m MACHINE, --log FILE; {found}"
+            "training.cost_reduce_expected_alpha", either="unclear" if any(sources) else "missing", found=found
         )
     if options["logs"]:
         return _costs_of_logs(options)
     if not options["machine"] and None in (prices["alpha"], prices["bandwidth"]):
-        raise OneLineError("--alpha and --bandwidth: both are needed, such as --alpha 20us --bandwidth 10Gbit")
+        raise OneLineError("training.alpha_bandwidth_both_needed")
     every = {**prices, "beta": None, "beta_within": None}
     per_node = options["ranks_per_node"]
     machine, source = (
@@ -320,11 +329,11 @@ def _costs_of_logs(options: dict[str, Any]) -> SourcedCosts:
     known = dict.fromkeys(point.algorithm for point in points)
     asked = {name: [one for one in known if name in (one, one.split()[0])] for name in options["algorithms"] or known}
     if unknown := [name for name, found in asked.items() if not found]:
-        raise OneLineError(f"-a {unknown[0]}: {names} has no such algorithm; it has {', '.join(known)}")
+        raise OneLineError("training.no_such_algorithm", unknown=unknown[0], names=names, known=", ".join(known))
     chosen = [point for point in points if any(point.algorithm in found for found in asked.values())]
     costs = LoggedCosts(chosen, names)
     smallest, largest = (format_size(end([point.nbytes for point in chosen])) for end in (min, max))
-    beyond = "straight lines between them, and the rate of the largest above it"
+    beyond = say("training.straight_lines_between_rate")
     return SourcedCosts(costs, f"timed in {names} from {smallest} to {largest}; {beyond}", f"the times of {names}")
 
 
@@ -349,7 +358,7 @@ def timed_of(path: Path, ranks: Sequence[int] | None) -> "Iterator[Timed]":
     for row in read(path):
         number = row.ranks or alone
         if number is None:
-            raise OneLineError(f"{row.place}: the log does not state its number of ranks; add -n with one number")
+            raise OneLineError("training.log_does_not_state", place=row.place)
         if row.time_s is not None and row.nbytes:
             yield Timed(row.algorithm, number, row.nbytes, row.time_s)
 
@@ -368,14 +377,11 @@ def divided_by(options: dict[str, Any], model: "Model") -> "Divided":
 def _group_ranks(options: dict[str, Any]) -> int:
     """Return how many ranks a group has: as many with each number of ranks."""
     if not options["ranks"]:
-        raise OneLineError("--groups: the number of ranks is missing; add such as -n 8")
+        raise OneLineError("training.groups_number_ranks_missing")
     groups = options["groups"]
     sizes = {len(groups_of(groups, number)[0]) for number in options["ranks"]}
     if len(sizes) > 1:
-        raise OneLineError(
-            f"--groups {groups}: groups have {min(sizes)} to {max(sizes)} ranks with these -n; expected one number "
-            f"of ranks, or div:{min(sizes)}"
-        )
+        raise OneLineError("training.groups_groups_ranks_expected", groups=groups, sizes=min(sizes), sizes_2=max(sizes))
     return sizes.pop()
 
 

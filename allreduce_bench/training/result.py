@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, NamedTuple
 
+from ..message import say
 from ..runs.dtypes import DTYPES
 from ..runs.typed_json import Natural, Positive
 from ..units import format_size
@@ -217,7 +218,10 @@ def events_of(line: TimeLine, pid: int, name: str) -> Iterable[Event]:
     yield _metadata("process_name", pid, 0, name)
     threads = {COMPUTATION_THREAD: "computation", COMMUNICATION_THREAD: "all-reduces"}
     if line.tensor_transfers:
-        threads |= {COMMUNICATION_THREAD: "data-parallel all-reduces", TENSOR_THREAD: "tensor-parallel all-reduces"}
+        threads |= {
+            COMMUNICATION_THREAD: say("training.data_parallel_reduces"),
+            TENSOR_THREAD: say("training.tensor_parallel_reduces"),
+        }
     for tid, thread in threads.items():
         yield _metadata("thread_name", pid, tid, thread)
     for phase in line.phases:

@@ -74,9 +74,7 @@ def divide(model: Model, groups: str, ranks: int, batch: int, proxy: str, scale:
     `scale` multiplies the elements of the part and of the activations.
     """
     if model.transformer is None:
-        raise ModelError(
-            f"--groups: {model.title} is no transformer; only their layers are divided among ranks; leave it out"
-        )
+        raise ModelError("training.groups_no_transformer_layers", model=model.title)
     part, blocks = model.divided(ranks).scaled(scale), model.transformer
     shares = ready_shares(part, proxy)
     elements = ceil(batch * blocks.tokens * blocks.hidden * scale)

@@ -1,6 +1,7 @@
 """Training steps and recorded calls in words: as they are modelled, and as they were measured beside their model."""
 
 from ..evaluation.grade import GOOD
+from ..message import say
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import format_size, format_time, in_ranks
 from .buckets import FIRST, MIB, REBUILT, Bucket, Caps, ddp_buckets
@@ -52,7 +53,7 @@ def _bucket_row(setup: Setup, number: int, bucket: Bucket) -> list[str]:
 def model_sentence(setup: Setup) -> str:
     """`ResNet-50: 25,557,032 parameters in 161 tensors, 97.49 MiB of float32 gradients`."""
     model = setup.model
-    whose = f"{model.label}, the part of a rank" if setup.tensor else model.label
+    whose = say("training.part_rank", label=model.label) if setup.tensor else model.label
     dtypes = " and ".join(model.dtypes(setup.dtype))
     counted = f"{model.parameters:,} parameters in {len(model.gradients)} tensors"
     return f"{whose}: {counted}, {format_size(model.nbytes(setup.dtype))} of {dtypes} gradients"
@@ -64,10 +65,13 @@ def tensor_sentence(setup: Setup) -> str:
     tensor, nbytes = setup.tensor, setup.tensor.nbytes(setup.dtype)
     layout = tensor.groups if ":" in tensor.groups else "consecutive"
     parts = tensor.parts if setup.model.scale == 1 else f"{tensor.parts}, scaled"
-    return (
-        f"tensor parallelism (Shoeybi et al., 2019) in groups of {tensor.ranks} ranks ({layout}), which divide the "
-        f"matrices: {tensor.calls} all-reduces of {format_size(nbytes)} ({parts}) in a pass; the computation stops "
-        "for them"
+    return say(
+        "training.tensor_parallelism_shoeybi_et",
+        ranks=tensor.ranks,
+        layout=layout,
+        calls=tensor.calls,
+        nbytes=format_size(nbytes),
+        parts=parts,
     )
 
 
@@ -77,28 +81,26 @@ def packing_sentence(setup: Setup) -> str:
     counted = f"{number} bucket{'s' if number != 1 else ''}"
     if not isinstance(setup.packing, Caps):
         buffer, cycle = format_size(setup.packing.buffer_nbytes), format_time(setup.packing.cycle_s)
-        return f"Horovod, fusion buffer {buffer}, cycle {cycle}: {counted} if all gradients are ready at once"
+        return say("training.horovod_fusion_buffer_cycle", buffer=buffer, cycle=cycle, counted=counted)
     first, cap = map(format_size, setup.packing.limits)
     version = "torch " + ".".join(map(str, setup.packing.torch))
     if setup.stage == FIRST:
         later = len(ddp_buckets(setup.model, setup.packing, REBUILT, setup.dtype))
-        return f"PyTorch DDP ({version}), {counted} in the first step; {later} in all others (--stage rebuilt)"
+        return say("training.pytorch_ddp_first_step", version=version, counted=counted, later=later)
     now = len(ddp_buckets(setup.model, setup.packing, FIRST, setup.dtype))
-    return (
-        f"PyTorch DDP ({version}), caps {first} and {cap}, {counted} from the second step on; {now} in the first step"
-    )
+    return say("training.pytorch_ddp_caps_second", version=version, first=first, cap=cap, counted=counted, now=now)
 
 
 def result_text(result: Result, screen: Screen = UNBOUNDED) -> str:
     """The whole answer: it begins with what it is of and ends with the sentence that matters."""
     setup = result.setup
-    head = [f"{result.title}, modelled: nothing was measured here"]
+    head = [say("training.modelled_nothing_measured", result=result.title)]
     if setup:
         head += [model_sentence(setup), packing_sentence(setup), _compute_sentence(setup)]
         head += [tensor_sentence(setup)] if setup.tensor else []
     head.append(f"all-reduces: {result.source}")
     if result.grade:
-        head.append(f"grade of the fitted times: {result.grade}; placement of their vectors: {result.placement}")
+        head.append(say("training.grade_fitted_times_placement", grade=result.grade, placement=result.placement))
     left_out = (9, 8) if setup and setup.tensor else (8, 7, 4)  # the rate and the batch first
     tables = [[*fitted(columns_of(_step_rows(result), left={1}, left_out=left_out), screen, WHOLE_TABLE)]]
     if setup:
@@ -116,10 +118,16 @@ def result_text(result: Result, screen: Screen = UNBOUNDED) -> str:
 def _compute_sentence(setup: Setup) -> str:
     passes = f"{setup.accumulate} passes of " if setup.accumulate > 1 else ""
     ready = {"flops": "floating-point operations", "bytes": "bytes"}[setup.proxy_used]
-    how = "overlapped with the backward pass" if setup.overlapped else "blocking, behind the backward pass"
-    return (
-        f"computation: {passes}{format_time(setup.compute_s)}, {setup.backward_share:.0%} of it backward; "
-        f"gradients become ready by {ready}; all-reduces {how}"
+    how = (
+        say("training.overlapped_backward_pass") if setup.overlapped else say("training.blocking_behind_backward_pass")
+    )
+    return say(
+        "training.computation_backward_gradients_become",
+        passes=passes,
+        compute_s=format_time(setup.compute_s),
+        backward_share=setup.backward_share,
+        ready=ready,
+        how=how,
     )
 
 
@@ -152,30 +160,24 @@ def memory_sentence(result: Result) -> str:
     """Say what a rank holds, and what the columns of batch and rate mean."""
     assert (setup := result.setup) is not None
     held = memory_of(setup.model, setup.dtype, result.optimizer, result.has_views, setup.buffer_nbytes)
-    copies = " and float32 copies of 16-bit parameters" if narrow_elements(setup.model, setup.dtype) else ""
+    copies = say("training.float_copies_bit_parameters") if narrow_elements(setup.model, setup.dtype) else ""
     last = "buckets" if setup.buffer_nbytes is None else "fusion buffer"
     parts = zip(("parameters", "gradients", f"state of {result.optimizer}{copies}", last), held)
     listed = ", ".join(f"{name} {nbytes / GIB:.3g}" for name, nbytes in parts)
-    return (
-        f"A rank holds {held.total_nbytes / GIB:.3g} GiB without activations: {listed}. Batch is the effective batch, "
-        f"rate the factor of the learning rate by the linear rule (Goyal et al., 2017), with a warm-up."
-    )
+    return say("training.rank_holds_gib_without", total_nbytes=held.total_nbytes / GIB, listed=listed)
 
 
 def doubt_sentences(result: Result) -> list[str]:
     """Say which times are far beyond what was measured, and on which numbers of ranks."""
     told = dict.fromkeys(doubt for outcome in result.outcomes for doubt in outcome.doubts)
     where = {doubt: in_ranks([one.ranks for one in result.outcomes if doubt in one.doubts]) for doubt in told}
-    return [
-        f"warning, {ranks}: {doubt}; their times, and so that of the step, are speculative"
-        for doubt, ranks in where.items()
-    ]
+    return [say("training.warning_times_step_speculative", ranks=ranks, doubt=doubt) for doubt, ranks in where.items()]
 
 
 def _variant_title(result: Result) -> str:
     assert result.setup is not None
     what = "cap" if isinstance(result.setup.packing, Caps) else "fusion buffer"
-    return f"Time of a step on {in_ranks([result.outcomes[-1].ranks])} by algorithm and {what}:"
+    return say("training.time_step_algorithm", in_ranks=in_ranks([result.outcomes[-1].ranks]), what=what)
 
 
 def _variant_lines(variants: tuple[Variant, ...], screen: Screen) -> list[str]:
@@ -204,29 +206,36 @@ def answer(result: Result, outcome: Outcome) -> str:
     """`ResNet-50 on 4 ranks: a step takes 123 ms, 23.4 ms of it wait for all-reduces; …`."""
     line = outcome.time_line
     title = f"{result.title} on {in_ranks([outcome.ranks])} with {result.network}"
-    subject = "a step takes" if result.setup else "the calls and their gaps take"
-    doubted = f"; grade of the fitted times: {result.grade}" if result.grade not in (None, GOOD) else ""
+    subject = "a step takes" if result.setup else say("training.calls_gaps_take")
+    doubted = say("training.grade_fitted_times", grade=result.grade) if result.grade not in (None, GOOD) else ""
     kind = f"(modelled{', speculative' if outcome.doubts else ''}{doubted})"
     if not line.communication_s:
-        return f"{title}: {subject} {format_time(line.step_s)}; one rank sends nothing."
+        return say("training.rank_sends_nothing", title=title, subject=subject, step_s=format_time(line.step_s))
     step = format_time(line.step_s) + (" or more (bound)" if outcome.is_lower_bound else "")
     if line.tensor_transfers:
         return f"{title}: {subject} {step}, {_tensor_answer(line)} {kind}."
-    waits = f"{format_time(line.exposed_s)} of it ({line.exposed_s / line.step_s:.0%}) are exposed communication"
-    hidden = f"{line.overlap_share:.0%} of the communication runs beside computation"
+    waits = say(
+        "training.exposed_communication",
+        exposed_s=format_time(line.exposed_s),
+        exposed_s_2=line.exposed_s / line.step_s,
+    )
+    hidden = say("training.communication_runs_beside_computation", overlap_share=line.overlap_share)
     told = f"{title}: {subject} {step}, {waits}; {hidden}"
     most = " or less" if outcome.is_lower_bound else ""
-    return f"{told}; the efficiency of weak scaling is {outcome.efficiency:.1%}{most} {kind}."
+    return say("training.efficiency_weak_scaling", told=told, efficiency=outcome.efficiency, most=most, kind=kind)
 
 
 def _tensor_answer(line: TimeLine) -> str:
     """Both kinds of all-reduces apart."""
     within, waits = format_time(line.tensor_s), format_time(line.data_exposed_s)
-    return (
-        f"{within} of it ({line.tensor_s / line.step_s:.0%}) are tensor-parallel all-reduces, all of them exposed, and "
-        f"{waits} ({line.data_exposed_s / line.step_s:.0%}) exposed data-parallel ones; {line.overlap_share:.0%} of "
-        f"the data-parallel communication runs beside computation; computation is {line.compute_s / line.step_s:.1%} "
-        "of the step"
+    return say(
+        "training.tensor_parallel_reduces_exposed",
+        within=within,
+        tensor_s=line.tensor_s / line.step_s,
+        waits=waits,
+        data_exposed_s=line.data_exposed_s / line.step_s,
+        overlap_share=line.overlap_share,
+        compute_s=line.compute_s / line.step_s,
     )
 
 
@@ -239,7 +248,7 @@ def measured_text(modelled: Result, measured: Measured, how: tuple[str, str], sc
         f"{modelled.title} on {in_ranks([measured.ranks])}, measured: {repetitions(measured.steps, 'step')}",
         model_sentence(setup),
         packing_sentence(setup),
-        f"computation by {WORK[work]}; all-reduces by {measured.algorithm}, {where}",
+        say("training.computation_reduces", work=WORK[work], algorithm=measured.algorithm, where=where),
     ]
     head += [tensor_sentence(setup)] if setup.tensor else []
     table = fitted(
@@ -292,10 +301,14 @@ def signed_share(share: float) -> str:
 def slowdown_sentence(measured: Measured, where: str = "beside") -> str:
     """Say how much the computation is slowed by the communication beside it, `between` its parts, or behind it."""
     if measured.slowdown is None:
-        return "There is no computation."
+        return say("training.no_computation")
     alone, beside = format_time(measured.compute_alone_s), format_time(measured.compute_beside_s)
-    return (
-        f"The computation takes {alone} alone and {beside} {where} the all-reduces: {signed_share(measured.slowdown)}."
+    return say(
+        "training.computation_takes_alone_reduces",
+        alone=alone,
+        beside=beside,
+        where=where,
+        signed_share=signed_share(measured.slowdown),
     )
 
 
@@ -305,9 +318,12 @@ def stall_sentence(setup: Setup, measured: Measured) -> str:
     alone, beside = format_time(measured.tensor_alone_s), format_time(measured.tensor_beside_s)
     longer = measured.tensor_beside_s / measured.tensor_alone_s - 1
     calls = setup.tensor.calls * setup.accumulate
-    return (
-        f"The {calls} tensor-parallel all-reduces take {alone} alone and {beside} in the step, beside the "
-        f"data-parallel ones and with what ranks wait for each other: {signed_share(longer)}. All of them are exposed."
+    return say(
+        "training.tensor_parallel_reduces_take",
+        calls=calls,
+        alone=alone,
+        beside=beside,
+        signed_share=signed_share(longer),
     )
 
 
@@ -316,10 +332,15 @@ def cycles_sentence(setup: Setup, cycles: Cycles, modelled: Outcome) -> str:
     gradients, predicted = len(setup.model.gradients), len(modelled.time_line.transfers)
     agreed, bound = format_time(cycles.agreement_s), format_time(cycles.binding_s)
     plural = "" if cycles.all_reduces == 1 else "s"
-    return (
-        f"A step has {cycles.all_reduces:g} all-reduce{plural} of {gradients} gradients (its model {predicted}), in "
-        f"{cycles.cycles:g} cycles. Beside them the thread takes {agreed} to agree on what is ready, which includes "
-        f"the wait for other ranks, and {bound} to bind all-reduces of new lengths; the model has neither."
+    return say(
+        "training.step_reduce_gradients_model",
+        all_reduces=cycles.all_reduces,
+        plural=plural,
+        gradients=gradients,
+        predicted=predicted,
+        cycles=cycles.cycles,
+        agreed=agreed,
+        bound=bound,
     )
 
 
@@ -327,15 +348,13 @@ def line_sentence(measured: Measured) -> str:
     """Say what the time line of one step says of the overlap."""
     share = measured.time_line.overlap_share
     kind = "data-parallel " if measured.time_line.tensor_transfers else ""
-    return (
-        f"In the time line of the median step {_share_text(share)} of the {kind}communication runs beside computation."
-    )
+    return say("training.time_line_median_step", share=_share_text(share), kind=kind)
 
 
 def difference_sentence(measured: Measured, modelled: Outcome, what: str = "step") -> str:
     """Say how far the model is off."""
     off = modelled.time_line.step_s / measured.step_s - 1
-    return f"The model of this {what}, from computation and all-reduces alone, is {signed_share(off)} off."
+    return say("training.model_computation_reduces_alone", what=what, signed_share=signed_share(off))
 
 
 def measured_calls_text(modelled: Result, measured: Measured, how: tuple[str, str], screen: Screen = UNBOUNDED) -> str:
@@ -344,7 +363,7 @@ def measured_calls_text(modelled: Result, measured: Measured, how: tuple[str, st
     head = [
         f"{modelled.title} on {in_ranks([measured.ranks])}, measured: {repetitions(measured.steps, 'replay')}",
         sizes_sentence(measured),
-        f"gaps by {WORK[how[0]]}; all-reduces by {measured.algorithm}, a sum; the computation stops for each",
+        say("training.gaps_reduces_sum_computation", work=WORK[how[0]], algorithm=measured.algorithm),
     ]
     line = outcome.time_line
     own = (measured.step_s, measured.compute_alone_s, measured.communication_alone_s, measured.exposed_s)
@@ -365,14 +384,13 @@ def sizes_sentence(measured: Measured) -> str:
     lengths = measured.alone_nbytes
     least, most, number = min(lengths), max(lengths), len({*lengths})
     span = f"{number} lengths from {format_size(least)} to {format_size(most)}" if number > 1 else "one length"
-    return f"{format_size(sum(lengths))} of each rank are reduced, in {len(lengths)} calls of {span}"
+    return say("training.rank_reduced_calls", lengths=format_size(sum(lengths)), length_count=len(lengths), span=span)
 
 
 def beside_sentence(measured: Measured) -> str:
     """Say what the calls take where they are replayed, beside what they take one after the other."""
     alone, replayed_s = measured.communication_alone_s, measured.time_line.communication_s
     more = f": {signed_share(replayed_s / alone - 1)}" if alone else ""
-    return (
-        f"The all-reduces take {format_time(alone)} one after the other and {format_time(replayed_s)} between the gaps "
-        f"of the median replay, with what ranks wait for each other there{more}."
+    return say(
+        "training.reduces_take_after_other", alone=format_time(alone), replayed_s=format_time(replayed_s), more=more
     )

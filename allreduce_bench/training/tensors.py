@@ -3,12 +3,13 @@
 from math import ceil, prod
 from typing import NamedTuple
 
+from ..message import Refused
 from ..runs.dtypes import DTYPES
 
 DEFAULT_DTYPE = "float32"
 
 
-class ModelError(ValueError):
+class ModelError(Refused, ValueError):
     """A model that is unknown, or shapes that are none, in words."""
 
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ..message import say
 from ..runs.folder import RunFolder
 from ..runs.plan import Launch
 from .watch import LAST_WORDS_S, START_FACTOR, Watch, print_error
@@ -30,7 +31,7 @@ def fuse(timeout_s: float, rank: int) -> Callable[[], object]:
         os.close(lifeline)
         if not select.select([reading_end], [], [], START_FACTOR * timeout_s)[0]:
             print_error(
-                f"start: MPI_Init did not finish in {START_FACTOR * timeout_s:g} s ({START_FACTOR} times --timeout)"
+                say("watching.start_mpi_init_did", start_factor=START_FACTOR * timeout_s, start_factor_2=START_FACTOR)
             )
             os.kill(os.getppid(), signal.SIGKILL)
         os._exit(0)
@@ -68,7 +69,9 @@ def guard(comm: "MPI.Comm", timeout_s: float, folder: RunFolder, launch: Launch,
 
     def end_without_rank_0(reason: str) -> None:
         if comm.rank == 1:
-            print_error(f"rank 0 of {comm.size} {reason}: it died, was stopped, or its node failed{how_to_go_on}")
+            print_error(
+                say("watching.rank_died_stopped_node", size=comm.size, reason=reason, how_to_go_on=how_to_go_on)
+            )
         time.sleep(LAST_WORDS_S)
 
     return Watch(comm.bcast(address), comm.rank, end_without_rank_0)

@@ -40,7 +40,7 @@ def test_words_without_a_value_are_refused_with_their_option():
         (ValueError("a reason"), "a reason", 2),
         (FileNotFoundError(2, "No such file or directory", "x.xml"), "x.xml: no such file or directory", 2),
         (KeyboardInterrupt(), "interrupted", 130),
-        (OneLineError("a check failed", 1), "a check failed", 1),
+        (OneLineError("as_said", words="a check failed", exit_code=1), "a check failed", 1),
     ],
 )
 def test_every_error_is_one_line_and_a_status(error, line, status):

@@ -7,6 +7,7 @@ all of them in one mpirun, in which the other ranks wait: launches of one number
 import re
 from typing import Any
 
+from ...message import say
 from ..lines import (
     US,
     Log,
@@ -56,8 +57,8 @@ def read(log: Log, asked: Asked) -> list[Imported]:
         reader.take(line)
     if not reader.rows:
         others = [name for name in dict.fromkeys(reader.benchmarks) if name != "Allreduce"]
-        what = f"found: {listed(others)}" if others else "the table is empty"
-        raise LogError(f"{log.file}, line {log.lines[-1].number}: no row of an Allreduce up to here; {what}")
+        what = f"found: {listed(others)}" if others else say("importers.table_empty")
+        raise LogError("importers.line_no_row_allreduce", file=log.file, number=log.lines[-1].number, what=what)
     return reader.rows
 
 
@@ -120,7 +121,7 @@ class _Reader:
         reason_at = next((at for at in (1, 2) if at < len(words) and _is_word(words[at])), 0)
         needed = 1 + self.columns.index("t_avg[usec]")
         if not reason_at and (len(words) < needed or is_cut(line, self.width)):
-            dropped(self.file, line, f"{shown(line.text)} is no whole row")
+            dropped(self.file, line, say("importers.no_whole_row", line=shown(line.text)))
             return
         nbytes = whole(words[0], "the size", place)
         if reason_at:  # in words why there is no time, behind the size or the number of repetitions
@@ -164,5 +165,9 @@ def _times_and_defects(values: dict[str, str], place: str) -> dict[str, Any]:
     fields["iterations"] = whole(values["#repetitions"], "#repetitions", place, 1)
     if "defects" in values:
         defects = real(values["defects"], "defects", place)
-        fields |= {"wrong": 0} if defects == 0 else {"state": "wrong", "reason": f"the log says: defects {defects:g}"}
+        fields |= (
+            {"wrong": 0}
+            if defects == 0
+            else {"state": "wrong", "reason": say("importers.log_says_defects", defects=defects)}
+        )
     return fields

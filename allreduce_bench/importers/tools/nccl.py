@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from math import ceil, floor, inf
 from typing import Any, NamedTuple
 
+from ...message import say
 from ...units import MAX_RANKS
 from ..lines import (
     US,
@@ -154,7 +155,7 @@ class _Reader:
             return  # words of somebody else that begin with a number
         row = None if is_cut(line, self.width) else parse_row(line, self.columns.half)
         if row is None:
-            dropped(self.file, line, f"{shown(line.text)} is no whole row")
+            dropped(self.file, line, say("importers.no_whole_row", line=shown(line.text)))
             return
         if self.fresh or not self.tables:
             above = self.program, self.version, self.hosts, self.iterations, self.columns
@@ -251,13 +252,15 @@ def read(log: Log, asked: Asked) -> list[Imported]:
         if _is_allreduce(table, ranks):
             rows += _rows_of_table(file, number, table, ranks, asked.in_place)
         else:
-            others.append(table.program or "one whose bus bandwidth is not that of an all-reduce")
+            others.append(table.program or say("importers.whose_bus_bandwidth_not"))
     if rows and not any(row.times_s for row in rows):
-        which, other = ("in-place", "leave --in-place out") if asked.in_place else ("out-of-place", "try --in-place")
-        raise LogError(f"{rows[0].place}: no {which} time in any row; {other}")
+        which, other = (
+            ("in-place", say("importers.leave_place_out")) if asked.in_place else ("out-of-place", "try --in-place")
+        )
+        raise LogError("importers.no_time_any_row", place=rows[0].place, which=which, other=other)
     if not rows:
-        what = f"found: {listed(dict.fromkeys(others))}" if others else "no row is whole"
-        raise LogError(f"{file}, line {lines[-1].number}: no row of all_reduce_perf up to here; {what}")
+        what = f"found: {listed(dict.fromkeys(others))}" if others else say("importers.no_row_whole")
+        raise LogError("importers.line_no_row_reduce", file=file, number=lines[-1].number, what=what)
     return rows
 
 
@@ -275,7 +278,7 @@ IMPORTER = Importer(
 def _rows_of_table(file: str, number: int, table: NcclTable, ranks: int | None, in_place: bool) -> list[Imported]:
     """One half of the rows of a table; warns where the log says that some result was wrong and not which."""
     if table.checked is False and not table.columns.counted:
-        what = "results out of bounds, and the log does not say at which size"
+        what = say("importers.results_out_bounds_log")
         warnings.warn(f"{file}, table of line {table.rows[0].line.number}: {what}", LogWarning, stacklevel=2)
     common = {"file": file, "launch": f"{file}, table {number}", **_common(table, ranks)}
     halves = [_half_of(file, row, table.columns, in_place) for row in table.rows]
@@ -289,10 +292,7 @@ def _ranks(file: str, table: NcclTable) -> int | None:
         ranks = len(table.hosts)
         if table.program == "all_reduce" and not factor_fits(rates, ranks):
             place = f"{file}, line {table.rows[0].line.number}"
-            raise LogError(
-                f"{place}: {ranks} ranks are named above, but busbw / algbw is not 2(p-1)/p of {ranks}: "
-                "groups at the same time (NCCL_TESTS_SPLIT), or a damaged log"
-            )
+            raise LogError("importers.ranks_named_above_busbw", place=place, ranks=ranks)
         return ranks
     return ranks_of_factors(rates)
 
@@ -316,7 +316,7 @@ def _checked(table: NcclTable) -> dict[str, Any]:
 def _common(table: NcclTable, ranks: int | None) -> dict[str, Any]:
     facts: dict[str, Any] = {"hosts": table.hosts} if table.hosts else {}
     if ranks and not table.hosts:
-        facts["ranks_from"] = "busbw / algbw of the rows, which is 2(p-1)/p"
+        facts["ranks_from"] = say("importers.busbw_algbw_rows")
     return {
         "tool": TOOL,
         "version": table.version,
@@ -342,7 +342,7 @@ def _half_of(file: str, row: NcclRow, columns: NcclColumns, in_place: bool) -> d
         "time_definition": "nccl_tests_cputime" if columns.cpu else "nccl_tests",
     }
     if half.time == "N/A":
-        return fields | {"state": "skipped", "reason": "the log says N/A"}
+        return fields | {"state": "skipped", "reason": say("importers.log_says")}
     time_s = seconds(half.time, US, "the time", place)
     fields |= timed(time_s, f"{half.time} us") | {"nccl_tests_s": time_s if time_s and not columns.cpu else None}
     if half.wrong != "N/A" and columns.counted and re.fullmatch(COUNT, half.wrong):

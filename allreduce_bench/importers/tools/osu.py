@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from ...message import BadValue, say
 from ...units import MAX_RANKS
 from ..lines import (
     US,
@@ -54,7 +55,7 @@ def _job_of_spec(number: int, spec: dict[str, Any]) -> FluxJob:
     nodes = int(resource["count"]) if resource["type"] == "node" else None
     slot = resource["with"][0] if nodes else resource
     if slot["type"] != "slot":
-        raise ValueError(f"a slot was expected, found {slot['type']}")
+        raise BadValue("importers.slot_expected_found", type=slot["type"])
     slots = int(slot["count"]) * (nodes or 1)
     (task,) = spec["tasks"]
     count = task["count"]
@@ -143,8 +144,8 @@ def _tables(file: str, lines: Sequence[LogLine]) -> list[OsuTable]:
         reader.take(line)
     tables = [table for table in reader.tables if table.rows]
     if not tables:
-        what = f"found: {listed(dict.fromkeys(reader.others))}" if reader.others else "the table is empty"
-        raise LogError(f"{file}, line {lines[-1].number}: no row of an all-reduce up to here; {what}")
+        what = f"found: {listed(dict.fromkeys(reader.others))}" if reader.others else say("importers.table_empty")
+        raise LogError("importers.line_no_row_reduce_up", file=file, number=lines[-1].number, what=what)
     return tables
 
 
@@ -211,7 +212,7 @@ def _table_fields(file: str, columns: Sequence[str], lines: Sequence[LogLine]) -
         words, place = line.text.split(), f"{file}, line {line.number}"
         numbers = sum(is_number(word) for word in words[:2])
         if numbers < 2 or is_cut(line, width):
-            dropped(file, line, f"{shown(line.text)} is no whole row of a size and a time")
+            dropped(file, line, say("importers.no_whole_row_size", line=shown(line.text)))
             continue
         width = len(line.text)
         values = dict(zip(_fitting(columns, words), words))
@@ -229,11 +230,13 @@ def _times_and_check(values: dict[str, str], place: str) -> dict:
     time_s = seconds(values.get("avg") or "", US, "the time", place)
     fields: dict = {**timed(time_s, f"{values['avg']} us"), "osu_avg_s": time_s or None}
     if "iterations" in values:
-        fields["iterations"] = whole(values["iterations"], "the number of iterations", place, 1)
+        fields["iterations"] = whole(values["iterations"], say("importers.number_iterations"), place, 1)
     for name, column in (("min", "shortest_s"), ("max", "imb_t_max_s")):
         if name in values:
             fields[column] = real(values[name], f"the {name} latency", place) * US
     check = values.get("check")
     if check in CHECKS:
-        fields |= {"wrong": 0} if check == "Pass" else {"state": "wrong", "reason": "the log says: validation Fail"}
+        fields |= (
+            {"wrong": 0} if check == "Pass" else {"state": "wrong", "reason": say("importers.log_says_validation_fail")}
+        )
     return fields

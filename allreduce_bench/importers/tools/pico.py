@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ...message import say
 from ...runs.cell import IMPORTED
 from ...units import MAX_RANKS
 from ..lines import (
@@ -61,8 +62,8 @@ def read(log: Log, asked: Asked) -> list[Imported]:
         except LogError as error:
             unread.append(LogUnread(str(file), str(error)))
     if not rows:
-        nothing = f"{path}: the metadata name no all-reduce; expected a result folder of PICO"
-        raise LogError(unread[0].reason if unread else nothing)
+        nothing = say("importers.metadata_name_no_reduce", path=path)
+        raise LogError("as_said", words=unread[0].reason if unread else nothing)
     for file_unread in unread:
         warnings.warn(file_unread, stacklevel=2)
     return rows
@@ -101,26 +102,24 @@ def _read_metadata(file: Path) -> Iterator[dict[str, str]]:
                 if isinstance(name, str) and not isinstance(value, list)
             }
     except csv.Error as error:
-        raise LogError(f"{file}, line {reader.line_num}: damaged: {error}") from error
+        raise LogError("importers.line_damaged", file=file, line_num=reader.line_num, error=error) from error
 
 
 def _row_of_file(path: Path, test: dict[str, str]) -> Imported:
     """The calls of one file."""
     match = NAME.fullmatch(path.name)
     if match is None:
-        raise LogError(
-            f"{path}: the name of a PICO file says count, algorithm and type: expected 512_ring_over_int32.csv"
-        )
+        raise LogError("importers.name_pico_file_says", path=path)
     lines = lines_of(read_text(path))
     header = lines[0].text.strip().lower().split(",")
     if not recognises(lines[0].text):
-        raise LogError(f"{path}, line 1: the header is {shown(lines[0].text)}, expected highest[,rank0,...]")
+        raise LogError("importers.line_header_expected_highest", path=path, lines=shown(lines[0].text))
     times_s = tuple(_times_s(path, lines[1:], len(header)))
     if not times_s:
-        raise LogError(f"{path}, line {lines[-1].number}: no calls; expected one time a line")
+        raise LogError("importers.line_no_calls_expected", path=path, number=lines[-1].number)
     dtype = dtype_of(match[3])
-    count = whole(match[1], "the count in its name", str(path))
-    state: dict[str, Any] = {"state": "left out", "reason": "the log has times of 0"}
+    count = whole(match[1], say("importers.count_name"), str(path))
+    state: dict[str, Any] = {"state": "left out", "reason": say("importers.log_times")}
     return Imported(
         file=str(path),
         line=2,
@@ -149,7 +148,7 @@ def _times_s(path: Path, lines: list[LogLine], columns: int) -> Iterator[float]:
             continue
         words = line.text.split(",")
         if len(words) < columns or not line.ended:
-            dropped(str(path), line, f"{shown(line.text)} may be cut off")
+            dropped(str(path), line, say("importers.may_cut_off", line=shown(line.text)))
             continue
         yield seconds(words[0].strip(), NS, "the time", f"{path}, line {line.number}")
 

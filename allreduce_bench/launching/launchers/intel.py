@@ -4,6 +4,7 @@ import os
 import shlex
 
 from ...machine.node import cores
+from ...message import say
 from ...runs.start import Start, fill_slots, slots_for
 from ..launcher import Launcher, refuse
 from ..layout import ranks_on_same_cores
@@ -19,7 +20,7 @@ def command(launcher: Launcher, ranks: int, start: Start, program: list[str]) ->
     It takes its whole environment to the ranks. It pins each rank to cores by itself, and on virtual hosts each host's
     first rank to the same ones: there, and where ranks outnumber cores, it is told to leave that to the kernel.
     """
-    refuse(start, ("map_by",), "Intel MPI", "use --ranks-per-node, or --launcher-args '-genv I_MPI_PIN_ORDER scatter'")
+    refuse(start, ("map_by",), "Intel MPI", say("launching.use_ranks_per_node"))
     before, agent = agent_options(start) if start.hosts else ([], [])
     argv = [*before, launcher.program, *_pinning(ranks, start), *agent, *interface_options(start)]
     return [*argv, *shlex.split(start.launcher_args), *_where(ranks, start, program)]

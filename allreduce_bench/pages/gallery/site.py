@@ -9,6 +9,7 @@ from shutil import rmtree
 from typing import Any, NamedTuple
 
 from ...algorithms import builtin
+from ...message import Refused
 from ...runs.files import unique_name
 from ...schedule.algorithm import Algorithm, Topology
 from ...units import format_rate, format_size, format_time, in_ranks
@@ -59,7 +60,7 @@ class Section(NamedTuple):
     terms: tuple[Term, ...]
 
 
-class GlossaryError(ValueError):
+class GlossaryError(Refused, ValueError):
     """The glossary is not where the package keeps it."""
 
 
@@ -71,7 +72,7 @@ def glossary_text() -> str:
     for place in places:
         if (place / FILE).is_file():
             return (place / FILE).read_text(encoding="utf-8")
-    raise GlossaryError(f"no {FILE} found in {', '.join(map(str, places))}; reinstall the package")
+    raise GlossaryError("pages.no_found_reinstall_package", file=FILE, places=", ".join(map(str, places)))
 
 
 def sections(text: str) -> list[Section]:
@@ -121,7 +122,7 @@ LESSON_RANKS, ELEMENTS = (2, 4, 8, 16, 32), 1 << 20
 GROWTH_FROM, GROWTH_TO = 16, 1024  # ranks between which a growth is told
 
 
-class SiteError(ValueError):
+class SiteError(Refused, ValueError):
     """The folder that was asked for cannot be written."""
 
 
@@ -140,7 +141,7 @@ def write_site(folder: Path, ranks: int, names: str = "rank") -> Path:
     where a picture cannot show so many ranks.
     """
     if folder.exists() or folder.is_symlink():
-        raise SiteError(f"-o {folder}: exists; the gallery is written to a new folder, so name another or remove it")
+        raise SiteError("pages.exists_gallery_written_new", folder=folder)
     refuse_many_ranks(ranks)
     folder.parent.mkdir(parents=True, exist_ok=True)
     beside = folder.parent / f"{folder.name}.{unique_name()}.tmp"

@@ -12,6 +12,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
 from ...evaluation.frames import competitors
+from ...message import say
 from ..figure import MODELS, Drawing, FigureData, ReportFigure
 from .looks import COLUMNS, GRID, LEGEND_WIDTH, MARKERS, PANELS_WIDTH, size_axis
 
@@ -67,7 +68,7 @@ def fitted(compared: pd.DataFrame) -> Figure | None:
             above.set_ylabel("time (us)")
             below.set_ylabel("model /\nmeasured")
         below.tick_params(labelbottom=True)
-        below.set_xlabel("size of the vector")
+        below.set_xlabel(say("report.size_vector"))
     _legend(figure, looks)
     return figure
 

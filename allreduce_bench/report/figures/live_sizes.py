@@ -6,6 +6,7 @@ import pandas as pd
 
 from ...evaluation.frames import competitors
 from ...evaluation.limits import LINKS
+from ...message import say
 from ...units import format_size, format_time, in_ranks, three_digits
 from ..live_chart import NO_SWITCHES, Axis, LiveChart, LiveLine, LivePanel, LiveSeries, Switch, cell_id
 from ..verdict_sentence import printed_factor
@@ -24,11 +25,11 @@ def live_times(frame: pd.DataFrame, bounds: pd.DataFrame, switches: Mapping[int,
     """Time over size; bars are the spread of the launches."""
 
     def lines(rows: pd.DataFrame, ranks: int) -> list[LiveLine]:
-        named = {"limit_s": ("least time by measured figures", "limit")}
+        named = {"limit_s": (say("report.least_time_measured_figures"), "limit")}
         named |= {column: (label, "reference") for column, label in REFERENCES.items()}
         found = [_line_of(rows, column, *how) for column, how in named.items() if rows[column].notna().any()]
         curve = _thinned(bounds[bounds["ranks"] == ranks])
-        fitted = LiveLine("from the smallest fitted α and β", "fit", [*curve["nbytes"]], [*curve["time_s"] * 1e6])
+        fitted = LiveLine(say("report.smallest_fitted"), "fit", [*curve["nbytes"]], [*curve["time_s"] * 1e6])
         return [*found, fitted] if len(curve) else found
 
     rows = frame.assign(y=frame["time_s"] * 1e6, low=frame["spread_low_s"] * 1e6, high=frame["spread_high_s"] * 1e6)
@@ -41,14 +42,16 @@ def live_bandwidth(frame: pd.DataFrame, bounds: pd.DataFrame) -> LiveChart | Non
     def lines(rows: pd.DataFrame, ranks: int) -> list[LiveLine]:
         curve = _thinned(bounds[bounds["ranks"] == ranks])
         rate, sizes = [*curve["busbw_bytes_per_s"] / 1e9], sorted(rows["nbytes"].unique())
-        found = [LiveLine("from the smallest fitted α and β", "fit", [*curve["nbytes"]], rate)] if rate else []
+        found = [LiveLine(say("report.smallest_fitted"), "fit", [*curve["nbytes"]], rate)] if rate else []
         full = busbw_of_links(rows)
         return found + ([LiveLine("link rate", "limit", sizes, [full / 1e9] * len(sizes))] if full else [])
 
     rate = frame["busbw_bytes_per_s"] / 1e9
     low, high = rate * frame["time_s"] / frame["spread_high_s"], rate * frame["time_s"] / frame["spread_low_s"]
     rows = frame[frame["ranks"] > 1].assign(y=rate, low=low, high=high)
-    return _over_sizes(rows, "Bus bandwidth", Axis("bus bandwidth (GB/s)", log=False), lines, _rate_words, NO_SWITCHES)
+    return _over_sizes(
+        rows, "Bus bandwidth", Axis(say("report.bus_bandwidth_gb"), log=False), lines, _rate_words, NO_SWITCHES
+    )
 
 
 def live_speedup(frame: pd.DataFrame, switches: Mapping[int, Sequence[Switch]]) -> LiveChart | None:
@@ -56,11 +59,11 @@ def live_speedup(frame: pd.DataFrame, switches: Mapping[int, Sequence[Switch]]) 
 
     def one(rows: pd.DataFrame, ranks: int) -> list[LiveLine]:
         sizes = sorted(rows["nbytes"].unique())
-        return [LiveLine("as fast as native", "one", sizes, [1.0] * len(sizes))]
+        return [LiveLine(say("report.fast_native"), "one", sizes, [1.0] * len(sizes))]
 
     rows = frame[frame["algorithm"] != "native"].assign(y=frame["speedup"], low=None, high=None)
-    axis = Axis("speed-up over native", log=True, shared=True)
-    return _over_sizes(rows, "Speed-up over native", axis, one, _speedup_words, switches)
+    axis = Axis(say("report.speed_up_over_native"), log=True, shared=True)
+    return _over_sizes(rows, say("report.speed_up_over_native_2"), axis, one, _speedup_words, switches)
 
 
 def busbw_of_links(rows: pd.DataFrame) -> float | None:

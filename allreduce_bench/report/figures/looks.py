@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
+from ...message import say
 from ...runs.cell import NATIVE as NATIVE_NAME
 from ...runs.cell import parts_of
 from ...units import format_size
@@ -94,7 +95,7 @@ def grid(panels: int, label: str, logarithmic: bool, shared: bool | None = None)
             panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
             panel.yaxis.set_minor_formatter(NullFormatter())
         if number + columns >= panels:
-            panel.set_xlabel("size of the vector")
+            panel.set_xlabel(say("report.size_vector"))
         if number % columns == 0:
             panel.set_ylabel(label)
     return figure, axes[:panels]

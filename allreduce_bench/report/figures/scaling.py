@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
 from ...evaluation.frames import competitors
+from ...message import say
 from ...models import curves as model_curves
 from ...units import format_size, in_ranks
 from ..figure import CELL, MODELS, Drawing, FigureData, ReportFigure
@@ -34,7 +35,7 @@ def why_not(data: FigureData) -> str:
     """The numbers of ranks that have times."""
     ranks = data.frame.loc[data.frame["time_s"].notna(), "ranks"]
     measured = in_ranks(ranks) if len(ranks) else "none"
-    return f"Time against ranks is not drawn: it needs a size measured at two rank counts; found {measured}."
+    return say("report.time_against_ranks_not", measured=measured)
 
 
 SCALING = ReportFigure(stem="ranks", section=MODELS, turn=30, draw=draw, why_not=why_not)
@@ -78,7 +79,7 @@ def over_ranks(rows: pd.DataFrame, curves: pd.DataFrame) -> Figure | None:
     drawn = set(competitors(timed[timed["nbytes"].isin(sizes)]))
     shown: dict[str, Style] = {name: styled[name] for name in styled if name in drawn}
     if len(curves):
-        shown["dashed: extrapolated;\nshaded: 90 % interval"] = BEYOND
+        shown[say("report.dashed_extrapolated_shaded_interval")] = BEYOND
     legend(figure, shown)
     return figure
 

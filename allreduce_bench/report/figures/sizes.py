@@ -13,6 +13,7 @@ from matplotlib.ticker import LogLocator, NullLocator
 
 from ...evaluation.frames import competitors
 from ...evaluation.limits import LINKS
+from ...message import say
 from ...runs.cell import COMPILED, NATIVES
 from ..figure import CELL, TIMES, Drawing, FigureData, ReportFigure
 from ..live_chart import NO_SWITCHES, LiveChart, Switch
@@ -56,7 +57,15 @@ def draw_latency(data: FigureData) -> Drawing | None:
     floors = FLOORS_SENTENCE if data.frame[[*FLOORS]].notna().any(axis=None) else ""
     limit = LIMIT_SENTENCE if data.frame["limit_s"].notna().any() else ""
     empty = NO_PLACE if (data.frame["nbytes"] == 0).any() else ""
-    caption = f"Time against vector size. {BARS}{empty}{data.bound_sentence}{limit}{floors}{_cold_sentence(data)}"
+    caption = say(
+        "report.time_against_vector_size",
+        bars=BARS,
+        empty=empty,
+        bound_sentence=data.bound_sentence,
+        limit=limit,
+        floors=floors,
+        data=_cold_sentence(data),
+    )
     columns = ["time_s", *INTERVAL, *FLOORS, "bound_s", "fit_s", "limit_s", "limit_by", "own_limit_s"]
     live = live_times(data.frame, data.limits, data.switches)
     return _drawing(data, latency(data.frame, data.limits), caption, columns, live)
@@ -66,7 +75,7 @@ def draw_bandwidth(data: FigureData) -> Drawing | None:
     """Bus bandwidth over size, with its bound."""
     links = LINKS_SENTENCE if (data.frame["limit_by"] == LINKS).fillna(False).any() else ""
     links += PASSING if _passed_links(data.frame).any() else ""
-    what = "Bus bandwidth n/t · 2(p−1)/p against vector size."
+    what = say("report.bus_bandwidth_against_vector")
     caption = f"{what} {BARS}{data.bound_sentence}{links}{_cold_sentence(data)}"
     columns = ["busbw_bytes_per_s", *("busbw_bound_bytes_per_s", "busbw_fit_bytes_per_s")]
     columns += ["limit_s", "of_limit", "time_s", *INTERVAL[2:4]]
@@ -76,7 +85,7 @@ def draw_bandwidth(data: FigureData) -> Drawing | None:
 
 def draw_speedup(data: FigureData) -> Drawing | None:
     """Speed-up over native, over size."""
-    caption = "Speed-up: time of native / time of each algorithm; above 1 is faster than native."
+    caption = say("report.speed_up_time_native")
     caption += SWITCH_SENTENCE if any(data.switches.values()) else ""
     caption += _beside_sentence(data) + _cold_sentence(data)
     live = live_speedup(data.frame, data.switches)
@@ -91,11 +100,11 @@ BANDWIDTH = ReportFigure(stem="bus_bandwidth", section=TIMES, turn=30, draw=draw
 def _beside_sentence(data: FigureData) -> str:
     if not data.frame["executor"].isin(COMPILED).any():
         return ""
-    return f" Compiled executors are divided into {NATIVES[1]}, the others into {NATIVES[0]}."
+    return say("report.compiled_executors_divided_into", natives=NATIVES[1], natives_2=NATIVES[0])
 
 
 def _cold_sentence(data: FigureData) -> str:
-    return " Hollow and dashed: cold cache." if data.has_both_caches else ""
+    return say("report.hollow_dashed_cold_cache") if data.has_both_caches else ""
 
 
 def _drawing(
@@ -121,9 +130,9 @@ def latency(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
         axes.plot(least["nbytes"], least["limit_s"] * 1e6, **LINK)
         axes.plot(curve["nbytes"], curve["time_s"] * 1e6, **(FIT if curve["passed"].any() else BOUND))
 
-    note = "from the\nsmallest fitted α and β"
+    note = say("report.smallest_fitted_2")
     floors = {REFERENCES[name]: {**FLOOR, **style} for name, style in FLOORS.items() if rows[name].notna().any()}
-    limits = {"least time by\nmeasured figures": LINK} if rows["limit_s"].notna().any() else {}
+    limits = {say("report.least_time_measured_figures_2"): LINK} if rows["limit_s"].notna().any() else {}
     return _panels(rows, bounds, draw, limit, "time (us)", ("lower bound", note), more=limits | floors)
 
 
@@ -141,12 +150,19 @@ def bandwidth(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
         axes.plot(curve["nbytes"], bound, scaley=False, **look)
         axes.set_ylim(0, 1.1 * max(measured, bound.clip(upper=HEADROOM * measured).max()))
         if bound.max() > HEADROOM * measured:
-            axes.text(0.02, 0.98, f"{kind} rises to {bound.max():.3g} GB/s", transform=axes.transAxes, va="top", **NOTE)
+            axes.text(
+                0.02,
+                0.98,
+                say("report.rises_gb", kind=kind, max=bound.max()),
+                transform=axes.transAxes,
+                va="top",
+                **NOTE,
+            )
         _draw_link(axes, rows)
 
     note = "from the\nsmallest fitted α and β\n(flat part: 1/β)"
     rows = rows[rows["ranks"] > 1]  # one rank sends nothing over any bus
-    return _panels(rows, bounds, draw, limit, "bus bandwidth (GB/s)", ("upper bound", note), logarithmic=False)
+    return _panels(rows, bounds, draw, limit, say("report.bus_bandwidth_gb"), ("upper bound", note), logarithmic=False)
 
 
 def _passed_links(frame: pd.DataFrame) -> pd.Series:
@@ -181,7 +197,7 @@ def speedup(rows: pd.DataFrame, switches: Mapping[int, Sequence[Switch]] = NO_SW
     compared = rows.groupby("ranks").filter(lambda group: group["speedup"].notna().any())
     if (compared["algorithm"] == "native").all():
         return None
-    figure = _panels(compared, None, draw, limit, "speed-up over native", None)
+    figure = _panels(compared, None, draw, limit, say("report.speed_up_over_native"), None)
     for axes in figure.axes if figure else []:
         least, most = axes.get_ylim()
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7) if most < 30 * least else (1,)))
@@ -233,4 +249,4 @@ def _lines_of_bounds(bounds: pd.DataFrame | None, note: tuple[str, str] | None) 
     kind, made_of = note
     passed = set(bounds.loc[bounds["time_s"].notna(), "passed"])
     bound = {f"{kind} {made_of}": BOUND} if False in passed else {}
-    return bound | ({f"fit {made_of}\n(some times are shorter)": FIT} if True in passed else {})
+    return bound | ({say("report.fit_some_times_shorter", made_of=made_of): FIT} if True in passed else {})

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from ...evaluation.cell_times import competing, mockups
 from ...evaluation.summary_row import SummaryRow
+from ...message import say
 from ...runs.folder import RunFolder
 from ...runs.plan import Plan
 from ...runs.schema import CACHES
@@ -29,7 +30,7 @@ class Result(NamedTuple):
     @property
     def library(self) -> str:
         """The MPI library that was measured with; a run has one, but logs of other tools may not say which."""
-        return self.launches[0]["mpi"].get("library") or "MPI library not known"
+        return self.launches[0]["mpi"].get("library") or say("report.mpi_library_not_known")
 
     @property
     def hosts(self) -> list[str]:

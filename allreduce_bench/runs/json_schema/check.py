@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ...message import BadValue, Refused
 from ..files import read_kept
 from ..rows import BLOCK_ROWS
 from ..typed_json import printable
@@ -27,7 +28,7 @@ WORDS = {
 }
 
 
-class CheckError(RuntimeError):
+class CheckError(Refused, RuntimeError):
     """Nothing can be checked here, in words."""
 
 
@@ -93,9 +94,7 @@ def _validator(schema: Schema) -> Any:
     try:
         from jsonschema import Draft202012Validator  # late: only this command needs it
     except ImportError as error:
-        raise CheckError(
-            f"--check needs the package jsonschema ({error}); install it: pip install 'allreduce-bench[schema]'"
-        ) from error
+        raise CheckError("runs.check_needs_package_jsonschema", error=error) from error
     return Draft202012Validator(schema)
 
 
@@ -104,7 +103,7 @@ def _of_json(validator: Any, text: str, file: str) -> Iterator[Violation]:
 
 
 def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is no JSON number")
+    raise BadValue("runs.no_json_number", constant=constant)
 
 
 def _rows_violations(validator: Any, text: str, file: str) -> Iterator[Violation]:

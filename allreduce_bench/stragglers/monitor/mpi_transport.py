@@ -30,13 +30,11 @@ class MpiTransport:
 
     def __init__(self, comm: MPI.Comm):
         if not MPI.Is_initialized() or MPI.Is_finalized():
-            raise StepMonitorError("StepMonitor needs MPI between MPI.Init() and MPI.Finalize()")
+            raise StepMonitorError("stragglers.stepmonitor_needs_mpi_between")
         if comm == MPI.COMM_NULL:
-            raise StepMonitorError(
-                "StepMonitor needs a communicator; this one is MPI.COMM_NULL: it was freed, or was none"
-            )
+            raise StepMonitorError("stragglers.stepmonitor_needs_communicator_mpi")
         if comm.Is_inter():
-            raise StepMonitorError("StepMonitor needs one group of ranks; this communicator is between two groups")
+            raise StepMonitorError("stragglers.stepmonitor_needs_group_ranks")
         self._of_program, self._comm = comm, comm.Dup()
         self.rank, self.size = self._comm.rank, self._comm.size
 

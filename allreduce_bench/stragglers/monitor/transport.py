@@ -4,8 +4,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ...message import Refused
 
-class StepMonitorError(RuntimeError):
+
+class StepMonitorError(Refused, RuntimeError):
     """StepMonitor was used in a way that has no meaning; one sentence."""
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...message import BadType
 from .transport import Transport
 
 
@@ -66,7 +67,7 @@ def transport_of(comm: Any) -> Transport:
         return TorchTransport(comm)
     if "mpi4py" not in origins:
         kind = type(comm).__name__
-        raise TypeError(f"StepMonitor: expected a communicator of mpi4py or a process group of torch, found {kind}")
+        raise BadType("stragglers.stepmonitor_expected_communicator_mpi", kind=kind)
     from .mpi_transport import MpiTransport
 
     return MpiTransport(comm)

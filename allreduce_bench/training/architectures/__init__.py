@@ -29,9 +29,9 @@ def known_model(name: str, tokens: int | None = None) -> Model:
             if tokens is None:
                 return model
             if model.transformer is None:
-                raise ModelError(f"{model.title} is no transformer: it has no sequences; leave out --sequence")
+                raise ModelError("training.no_transformer_no_sequences", model=model.title)
             return build(tokens)
-    raise ModelError(unknown_word("model", name, ARCHITECTURES))
+    raise ModelError("as_said", words=unknown_word("model", name, ARCHITECTURES))
 
 
 def _plain(name: str) -> str:

@@ -25,7 +25,7 @@ def large(tokens: int = TOKENS) -> Model:
 def _bert(model: Model, hidden: int, tokens: int) -> Model:
     """Raises ModelError: there are fewer positions than tokens."""
     if tokens > POSITIONS:
-        raise ModelError(f"{model.title} has {POSITIONS} positions; expected a sequence of at most as many tokens")
+        raise ModelError("training.positions_expected_sequence_most", model=model.title, positions=POSITIONS)
     model = model._replace(sample=f"sequences of {tokens} tokens")
     return transformer(
         model, hidden, tokens, ("self.query.weight", "intermediate.dense.weight"), ("output.dense.weight",)

@@ -204,7 +204,7 @@ def make_ready(request: Request, comm: MPI.Comm) -> None:
         from ...measuring.compiling import compile_in_turns  # late: few ranks compile
 
         if reason := compile_in_turns(comm, Topology.one_node(comm.size), request.dtype):
-            raise Unsupported(reason)
+            raise Unsupported("as_said", words=reason)
 
 
 class Bucket:
@@ -353,7 +353,7 @@ class Gradients:
     def __init__(self, request: Request, comm: MPI.Comm):
         """Raises Unsupported, AlgorithmError."""
         if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
-            raise Unsupported("Horovod's background thread needs MPI_THREAD_MULTIPLE, which this MPI does not provide")
+            raise Unsupported("training.horovod_background_thread_needs")
         self.request, self.comm = request, comm
         self.gradients = [np.zeros(count, request.dtype) for count in request.counts]
         rungs, itemsize = request.alone or request.counts, self.gradients[0].itemsize

@@ -1,0 +1,26 @@
+"""The sentences of this wing: a template for each code; see `message`."""
+
+MESSAGES = {
+    "lab.command_runs_virtual_host": "this command runs on a virtual host already; leave the lab to start other virtual hosts",
+    "lab.demo_leaves_out_virtual": "the demo leaves out virtual hosts: {reason}",
+    "lab.host_not_lab_hosts": "host '{unknown}' is not in this lab; its hosts: {names}",
+    "lab.interface_virtual_hosts_interface": "--interface {interface}: virtual hosts have one interface, {interface_2}; leave it out",
+    "lab.killed_run_resume_folder": "{what} was killed by {signal_name}; 'run --resume -o FOLDER' continues a run",
+    "lab.lab_ping_launcher_failed": "lab ping: the launcher failed: {said}",
+    "lab.lab_run_expected_commands": "lab run: expected -- and one of the commands {commands}, found {first}",
+    "lab.link_bit_expected_tc": "a link of {rate:.4g} bit/s: expected {limits}, as tc takes it",
+    "lab.measured_continue_allreduce_bench": "{name}: was measured on {where}; to continue it: allreduce-bench run --resume -o {name}",
+    "lab.now_over_virtual_hosts": "now over {hosts} virtual hosts of this machine, links of {rate}",
+    "lab.ping_pong_take_way": "ping-pong: 8 B take {short_s} one way, {exchange_s} both ways at once (a step, alpha); 1 MiB goes at {rate:.4g} Mbit/s, {rate_2:.1%} of the link's rate (headers leave {payload_share:.1%})",
+    "lab.rates_virtual_hosts_expected": "{rate_count} rates for {hosts} virtual hosts: expected one rate, or one for each host",
+    "lab.run_over_virtual_hosts": "the run over virtual hosts failed; the rest of the demo is complete",
+    "lab.set_beta_ps_byte": "{folder}: {describe}: they are set to a beta of {set_s_per_byte:.0f} ps/byte (headers take {payload_share:.1%}); fitted: {found}",
+    "lab.shell_exit_ends": "a shell on h1 of {describe}; 'exit' ends them",
+    "lab.virtual_host_could_not": "virtual host h{number} of {rate_count} could not be made: {said}",
+    "lab.virtual_hosts_both_name": "--virtual-hosts and --{given} both name hosts; use only one of them",
+    "lab.virtual_hosts_ended_outside": "the virtual hosts were ended from outside, and the command on them",
+    "lab.virtual_hosts_expected_least": "{hosts} virtual hosts: expected at least 1",
+    "lab.virtual_hosts_expected_most": "{hosts} virtual hosts: expected at most {most_hosts}; they share the cores of one machine",
+    "lab.virtual_hosts_link_rate": "--virtual-hosts or --link-rate differ from the lab around this command; leave them out here",
+    "lab.virtual_hosts_need_not": "virtual hosts need {missing}: not found in PATH; install {packages}",
+}

@@ -1,0 +1,51 @@
+"""What is said to people, as values: a code and what it is about. A table of templates makes a sentence of it.
+
+The core's table is `messages`, each wing has one of its own, which it offers as `messages`. Tables are read when a
+sentence is wanted: ranks keep and send codes, whoever started them says the words.
+"""
+
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from .wings import offered
+
+
+def template_of(code: str) -> str:
+    """Return the template of a code. Raises KeyError for a code that is in no table."""
+    table = _core()
+    return table[code] if code in table else _wings()[code]
+
+
+def say(code: str, /, **values: object) -> str:
+    """Return the sentence of a code with its values. Raises KeyError where the code or a value is missing."""
+    return template_of(code).format(**values)
+
+
+class Refused(Exception):
+    """An error whose sentence is a code with values."""
+
+    def __init__(self, code: str, /, **values: Any):
+        super().__init__(code, values)
+        self.code, self.values = code, values
+
+    def __str__(self) -> str:
+        return say(self.code, **self.values)
+
+
+class BadValue(Refused, ValueError):
+    """An argument, a text or a file that makes no sense."""
+
+
+class BadType(Refused, TypeError):
+    """An argument of another type than is expected."""
+
+
+@cache
+def _core() -> dict[str, str]:
+    return import_module(".messages", __package__).MESSAGES
+
+
+@cache
+def _wings() -> dict[str, str]:
+    return {code: template for table in offered("messages") for code, template in table.items()}
