@@ -8,13 +8,15 @@ import pytest
 from allreduce_bench.launching import layout, supervision
 from allreduce_bench.launching.layout import start_s
 from allreduce_bench.launching.supervision import CELL_S, LaunchFailed, _split_by_time
+from allreduce_bench.runs.cell import Executor
+from allreduce_bench.runs.control import Control
 from allreduce_bench.runs.plan import Launch
 from allreduce_bench.runs.start import UNASKED, Start
 
 LAUNCHES = [Launch(ranks, number) for number in (1, 2, 3) for ranks in (2, 4)]
 
 
-CELLS = [SimpleNamespace(executor="native")] * 10
+CELLS = [SimpleNamespace(executor=Executor("native"))] * 10
 RUN = SimpleNamespace(plan=SimpleNamespace(cells=lambda launch: CELLS, start=UNASKED))
 
 
@@ -55,10 +57,9 @@ def played(monkeypatch):
         run = SimpleNamespace(
             folder=SimpleNamespace(pending=lambda plan, skip_hung, among: launches),
             plan=RUN.plan,
-            skip_hung=False,
+            control=Control(skip_hung=False, within_s=within_s),
             launches=launches,
             warning=SimpleNamespace(is_set=False),
-            within_s=within_s,
             started=time.time(),
         )
         return supervision.drive(run), started, said

@@ -56,8 +56,7 @@ def test_torchrun_is_refused(python):
     assert result.returncode and "torch has 2 processes, but MPI has 1 process: start the program" in result.stderr
 
 
-def test_without_torch_it_says_so_in_one_sentence(monkeypatch):
-    pytest.importorskip("mpi4py.MPI", exc_type=ImportError)
+def test_without_torch_it_says_so_in_one_sentence(mpi, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.delitem(sys.modules, "allreduce_bench.programs.torch_hook", raising=False)
     with pytest.raises(ImportError, match="the hook needs PyTorch .*; install it: pip install torch$"):
