@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from has_message import message_pattern
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -103,13 +104,13 @@ def test_counts_are_ascending_and_without_repetition(text, numbers):
 @pytest.mark.parametrize(
     "text, words",
     [
-        ("", "not a list of whole numbers"),
-        ("x", "not a list of whole numbers"),
-        ("1,,2", "not a list of whole numbers"),
-        ("1.5", "not a list of whole numbers"),
-        ("-3", "not a list of whole numbers"),
-        ("0", "at least 1 rank is needed, found 0"),
-        ("0-4", "at least 1 rank is needed, found 0"),
+        ("", message_pattern("core.not_list_whole_numbers")),
+        ("x", message_pattern("core.not_list_whole_numbers")),
+        ("1,,2", message_pattern("core.not_list_whole_numbers")),
+        ("1.5", message_pattern("core.not_list_whole_numbers")),
+        ("-3", message_pattern("core.not_list_whole_numbers")),
+        ("0", message_pattern("core.least_needed_found", counted="rank")),
+        ("0-4", message_pattern("core.least_needed_found", counted="rank")),
         ("8-2", "the range 8-2 is empty"),
     ],
 )

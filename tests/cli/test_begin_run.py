@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from has_message import message_pattern
 
 from allreduce_bench.cli import main
 from allreduce_bench.cli.request import Request, open_run, planned_run, refuse_short_timeout, refuse_under_launcher
@@ -20,15 +21,15 @@ PLAN = Plan(("ring",), (8,), (2,))
 @pytest.mark.parametrize(
     ("control", "why"),
     [
-        (Control(resume=True), "--resume needs the folder of the run"),
-        (Control(within_s=0.0), "--within: expected a time above 0"),
-        (Control(output=Path("sum")), "-o sum: -o is the output folder; the operation is --op sum"),
+        (Control(resume=True), message_pattern("cli.resume_needs_folder_run")),
+        (Control(within_s=0.0), message_pattern("cli.within_expected_time_above")),
+        (Control(output=Path("sum")), message_pattern("cli.output_folder_operation_op", output="sum")),
     ],
 )
 def test_a_control_that_makes_no_sense_is_refused(control, why):
     with pytest.raises(PlanError, match=why):
         planned_run(Request(lambda: PLAN, control))
-    with pytest.raises(PlanError, match="--timeout: 0.5 s would end healthy launches"):
+    with pytest.raises(PlanError, match=message_pattern("cli.timeout_would_end_healthy")):
         refuse_short_timeout(0.5)
 
 
@@ -41,7 +42,7 @@ def test_a_run_is_made_once_and_then_gone_on_with(tmp_path):
     other = replace(PLAN, sizes=(16,))
     resuming = replace(control, resume=True)
     assert open_run(Request(lambda: other, resuming))[1] == PLAN  # nobody asked for its sizes
-    with pytest.raises(PlanError, match="--resume uses the run's sizes"):
+    with pytest.raises(PlanError, match=message_pattern("cli.resume_uses_run_found")):
         open_run(Request(lambda: other, resuming, frozenset({"sizes"})))
 
 
@@ -67,7 +68,7 @@ def test_a_secret_for_the_launcher_is_used_and_not_kept(tmp_path):
     assert folder.plan().start.launcher_args == f"-x API_TOKEN={NOT_STORED} -x UCX_TLS=sm"
     resuming = replace(control, resume=True)
     assert open_run(Request(lambda: secret, resuming, frozenset({"launcher_args"})))[1] == secret
-    with pytest.raises(PlanError, match="--launcher-args held a possible secret, which is not stored; add"):
+    with pytest.raises(PlanError, match=message_pattern("cli.held_possible_secret_not")):
         open_run(Request(lambda: PLAN, resuming))
 
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from has_message import has_message
 from interpreters import interpreters
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
@@ -30,7 +31,7 @@ def login_node(tmp_path) -> str:
 
 def test_it_refuses_to_load_a_login_node(login_node, tmp_path):
     result = demo("-o", tmp_path / "run", path=login_node)
-    assert result.returncode == 2 and "looks like a login node (sbatch exists, not inside a job)" in result.stderr
+    assert result.returncode == 2 and has_message(result.stderr, "cli.looks_like_login_node", scheduler="sbatch")
     assert not (tmp_path / "run").exists()
 
 

@@ -1,10 +1,12 @@
 """How steps are run, as the options say: decided before the plan is made, refused in one sentence."""
 
+import re
 from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
 from hand_models import hand_model
+from has_message import message_pattern
 
 from allreduce_bench.cli import own_algorithms
 from allreduce_bench.cli.own_algorithms import decided
@@ -81,28 +83,37 @@ def test_auto_is_decided_before_the_plan_and_said_once(is_here, chosen, numba, c
 
 def test_a_compiled_executor_without_numba_is_refused(numba):
     numba(False)
-    with pytest.raises(ValueError, match=r"--executor compiled needs numba: pip install 'allreduce-bench\[compiled\]'"):
+    with pytest.raises(ValueError, match=message_pattern("cli.executor", compiled="compiled")):
         decided(("sendrecv", "compiled"))
 
 
 @pytest.mark.parametrize(
     "words, sentence",
     [
-        (["--executor", "pipelind"], "unknown executor 'pipelind'; did you mean pipelined?"),
-        (["--executor", "native"], "unknown executor 'native'"),
-        (["--window", "4"], "--window is for the executors pipelined and compiled-pipelined; name one with --executor"),
-        (["--machine", "x.json"], "--machine is for the executors pipelined and compiled-pipelined"),
-        (["--executor", "pipelined", "--segment", "0"], "a segment holds at least one element, found 0 bytes"),
-        (["--executor", "pipelined", "--segment", "-4K"], "'-4K' is not a size"),
-        (["--executor", "pipelined", "--segment", "6"], "6 bytes are not a whole number of float32 elements"),
-        (["--executor", "pipelined", "--window", "0"], "0 is not in the range x>=1"),
-        (["--executor", "pipelined", "--segment", "4K", "--machine", "x"], "--segment and --machine both decide"),
-        (["--executor", "pipelined", "--machine", "/no/such"], "/no/such: No such file or directory"),
+        (["--executor", "pipelind"], re.escape("unknown executor 'pipelind'; did you mean pipelined?")),
+        (["--executor", "native"], re.escape("unknown executor 'native'")),
+        (
+            ["--window", "4"],
+            re.escape("--window is for the executors pipelined and compiled-pipelined; name one with --executor"),
+        ),
+        (["--machine", "x.json"], re.escape("--machine is for the executors pipelined and compiled-pipelined")),
+        (["--executor", "pipelined", "--segment", "0"], message_pattern("runs.segment_segment_holds_least")),
+        (["--executor", "pipelined", "--segment", "-4K"], message_pattern("core.not_size_expected_bytes", text="-4K")),
+        (
+            ["--executor", "pipelined", "--segment", "6"],
+            message_pattern("importers.bytes_not_whole_number", dtype="float32"),
+        ),
+        (["--executor", "pipelined", "--window", "0"], re.escape("0 is not in the range x>=1")),
+        (
+            ["--executor", "pipelined", "--segment", "4K", "--machine", "x"],
+            re.escape("--segment and --machine both decide"),
+        ),
+        (["--executor", "pipelined", "--machine", "/no/such"], re.escape("/no/such: No such file or directory")),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(words, sentence, tmp_path):
     refused = CliRunner().invoke(run, ["-n", "2", "-a", "ring", "-o", str(tmp_path / "run"), *words])
-    assert refused.exit_code == 2 and sentence in refused.stderr, refused.stderr
+    assert refused.exit_code == 2 and re.search(sentence, refused.stderr), refused.stderr
     assert "Traceback" not in refused.stderr and not (tmp_path / "run").exists()
 
 
@@ -111,5 +122,5 @@ def test_a_machine_file_without_an_algorithm_of_ours_has_no_prices(tmp_path):
         bare_machine(1e-6, 1e-10), models=(replace(hand_model("ring"), algorithm="native", executor="native"),)
     )
     write_machine(machine, tmp_path / "machine.json")
-    with pytest.raises(ValueError, match="contains no algorithm of 'allreduce-bench list'; fit a run that includes"):
+    with pytest.raises(ValueError, match=message_pattern("models.contains_no_algorithm_allreduce")):
         plan_of("--executor", "pipelined", "--machine", str(tmp_path / "machine.json"))

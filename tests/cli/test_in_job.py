@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from has_message import has_error, has_message
 from interpreters import in_turn, interpreters
 from made_runs import build_run
 from measured_runs import LONG_RUN, done, one_line_error, wait_for_cells
@@ -98,7 +99,7 @@ def test_a_job_that_is_ended_says_so_in_its_record(slurm, tmp_path, number):
     assert record(folder)["end"] is None
     process.send_signal(number)
     result = ended(process)
-    assert result.returncode == 130 and "error: interrupted; finished cells are kept" in result.stderr
+    assert result.returncode == 130 and has_error(result.stderr, "cli.finished_cells_kept", reason="interrupted")
     assert record(folder)["end"] == "stopped" and record(folder)["why"] == "interrupted"
     assert not [call for call in slurm.calls("scontrol") if "requeue" in call]
 
@@ -165,7 +166,16 @@ def test_a_job_that_is_too_small_is_refused_before_anything_is_written(slurm, tm
     (python, *_), new = interpreters(), tmp_path / "new"
     words = ["-n", "2,6", "--ranks-per-node", 2, "--sizes", 8, "-a", "ring"]
     said = one_line_error(ended(start(python, *words, "--resume", "-o", new)))
-    assert "launch 6r-1: 6 ranks at 2 per node need 3 nodes, but job 12 has 2; submit it with --nodes=3" in said
+    assert has_message(
+        said,
+        "slurm.launch_ranks_per_node",
+        launch="6r-1",
+        ranks=6,
+        ranks_per_node=2,
+        nodes_needed=3,
+        job="12",
+        node_count=2,
+    )
     assert not new.exists()
 
 
@@ -174,7 +184,7 @@ def test_what_a_job_refuses_stands_in_its_record(slurm, tmp_path):
     folder = build_run(tmp_path / "run", algorithms=("ring",), sizes=(8,), ranks=(2,), launches=2).path
     said = one_line_error(ended(start(interpreters()[0], "--resume", "--only", "2r-7", "-o", folder)))
     told = record(folder)
-    assert "--only 2r-7: the run has no such launch; known: 2r, each -1 to -2" in said
+    assert has_message(said, "runs.run_no_such_launch", word="2r-7", ranks="2r", numbers="-1 to -2")
     assert told["end"] == "refused" and f"error: {told['why']}" == said and told["ended"]
 
 
@@ -202,4 +212,4 @@ def test_under_a_launcher_neither_a_report_nor_a_requeue_is_possible(tmp_path):
     environ = {**os.environ, "PMI_RANK": "0", "PMI_SIZE": "2"}
     command = [interpreters()[0], "-m", "allreduce_bench", "run", "--report", "--requeue", "-o", tmp_path / "run"]
     said = one_line_error(subprocess.run(command, env=environ, capture_output=True, text=True))
-    assert "--requeue, --report under a launcher: these ranks are only one launch of the job" in said
+    assert has_message(said, "cli.under_launcher", names="--requeue, --report")

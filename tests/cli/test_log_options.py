@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from has_message import has_message
 from made_logs import NCCL, OSU
 from made_runs import build_run
 
@@ -97,12 +98,16 @@ def test_a_run_beside_a_log_that_says_neither_ranks_nor_type():
 
 def test_in_place_columns_and_numbers_for_each_log():
     nccl = log("nccl.txt", NCCL)
-    assert "copy.txt: a copy of nccl.txt" in refusal(nccl, log("copy.txt", NCCL))
+    assert has_message(
+        refusal(nccl, log("copy.txt", NCCL)), "importers.copy_same_bytes_no", file="copy.txt", first="nccl.txt"
+    )
     assert "the same times" in refusal(nccl, log("copy.txt", NCCL + "\n"))
     log("worse.txt", NCCL.replace("    17.72    ", "    27.72    "))
     assert judged(nccl, "worse.txt", "--in-place")["observed"]["directions"][0]["cells"] == 1
     one, two = log("one.txt", OSU), log("two.txt", OSU.replace("1.50", "3.00"))
-    assert "no cell in common: ranks is 2 in the baseline, 4 in the new run" in refusal(one, two, "-n", "2,4")
+    assert has_message(
+        refusal(one, two, "-n", "2,4"), "comparison.no_cell_common_baseline", column="ranks", texts="2", texts_2="4"
+    )
     assert judged(one, two, "-n", 2)["cells"][0]["ratio"] == pytest.approx(2)
 
 
@@ -119,10 +124,14 @@ def test_a_file_of_a_folder_that_cannot_be_read_is_a_note_and_a_warning():
 def test_what_is_neither_a_run_nor_a_log_is_one_line():
     run = build_run(Path("sweep/run"), sizes=(8,), ranks=(2,)).path
     new = log("new.csv", table())
-    assert "sweep: contains no run.json" in refusal("sweep", new)
-    assert "printed by allreduce-bench" in refusal(next((run / "launches").glob("*.1.csv")), new)
-    assert "--dtype is about logs, but only runs are compared" in refusal(run, build_run(Path("b")).path, "-d", "int32")
+    assert has_message(refusal("sweep", new), "runs.contains_no_run_json", path="sweep")
+    assert has_message(
+        refusal(next((run / "launches").glob("*.1.csv")), new), "importers.printed_allreduce_bench_whose"
+    )
+    assert has_message(
+        refusal(run, build_run(Path("b")).path, "-d", "int32"), "comparison.about_logs_runs_compared", given="--dtype"
+    )
     Path("empty").mkdir()
-    assert "holds no file; expected a log" in refusal("empty", new)
+    assert has_message(refusal("empty", new), "importers.holds_no_file")
     assert "named twice" in refusal(new, new)
     assert is_log(new) and not is_log(run) and not is_log(Path("sweep")) and not is_log(Path("nowhere"))

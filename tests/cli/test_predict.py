@@ -8,9 +8,11 @@ from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner, Result
+from has_message import has_message, message_pattern
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.cli import main
+from allreduce_bench.message import say
 from allreduce_bench.models.forms import Form
 from allreduce_bench.models.machine import Machine, write_machine
 from allreduce_bench.models.model import Model, ModelPart, Parameter
@@ -59,7 +61,9 @@ def machine(tmp_path):
 def test_a_table_says_what_it_is_and_who_is_fastest():
     text = printed("-n", "24576", "--sizes", "8,64M", *PRICES)
     title, *_ = lines = text.splitlines()
-    assert title.startswith("allreduce, model prediction, not measured: alpha 5.00 us per message, 100 Gbit/s; ")
+    assert title.startswith(
+        say("report.allreduce_model_prediction_not", source="alpha 5.00 us per message, 100 Gbit/s; ")
+    )
     small, large = (next(line for line in lines if line.startswith(size)) for size in ("   8 B", "64 MiB"))
     times = dict(zip(builtin(), (word for word in small.split()[2:] if word != "*")))
     assert (times["ring"], times["tree"], times["two_tree"]) == ("245754", "270", "270")
@@ -70,14 +74,14 @@ def test_a_table_says_what_it_is_and_who_is_fastest():
     assert " ranks at " not in text  # of other numbers of ranks nobody asked
     wider = printed("-n", "2,24576", "--sizes", "8,64M", *PRICES)
     assert re.search(r"^two_tree overtakes ring above 23\d ranks at 64 MiB, powers of two aside$", wider, re.MULTILINE)
-    assert "tree and two_tree: the best segment at each size" in text
+    assert "tree and two_tree" in text and has_message(text, "report.best_segment_size")
 
 
 def test_the_best_segment_brings_the_crossing_of_the_notes():
     text = printed("-n", "2,24576", "--sizes", "8,64M", "--segment", "best", "-a", "ring,two_tree", *PRICES)
     (ranks,) = re.findall(r"two_tree overtakes ring above (\d+) ranks at 64 MiB", text)
     assert 230 <= int(ranks) <= 250
-    assert "two_tree: the best segment at each size, " in text
+    assert ("two_tree: " + say("report.best_segment_size", range_text="")) in text
 
 
 def test_prices_may_be_said_in_several_ways():
@@ -97,7 +101,7 @@ def test_nodes_have_prices_of_their_own():
     text = printed("-n", "8,24576", "--sizes", "1K", "-a", "hierarchical_ring,ring", *PRICES, *within)
     assert "8 ranks on 1 node\n" in text and "24576 ranks on 3072 nodes\n" in text
     assert re.search(r" 30739 \*", text)
-    assert "100 Gbit/s between nodes; alpha 2.00 us per message, 800 Gbit/s within" in text
+    assert has_message(text, "report.allreduce_model_prediction_not")
 
 
 def test_the_map_of_winners():
@@ -203,22 +207,27 @@ def test_other_bad_usage_has_exit_status_2(words):
 @pytest.mark.parametrize(
     "content, words",
     [
-        ("{", "not JSON"),
-        ("[]", "not a machine file; expected the output of 'allreduce-bench fit'"),
-        ('{"kind": "allreduce-bench machine", "schema_version": 0}', "of schema 0; this program reads 1"),
-        ('{"kind": "allreduce-bench machine", "schema_version": 1, "models": [7]}', "damaged"),
-        ('{"kind": "allreduce-bench machine", "schema_version": 1, "models": 7}', "damaged"),
-        ('{"kind": "allreduce-bench machine", "schema_version": 1}', "damaged"),
+        ("{", re.escape("not JSON")),
+        ("[]", message_pattern("models.not_machine_file_expected")),
+        ('{"kind": "allreduce-bench machine", "schema_version": 0}', re.escape("of schema 0; this program reads 1")),
+        ('{"kind": "allreduce-bench machine", "schema_version": 1, "models": [7]}', re.escape("damaged")),
+        ('{"kind": "allreduce-bench machine", "schema_version": 1, "models": 7}', re.escape("damaged")),
+        ('{"kind": "allreduce-bench machine", "schema_version": 1}', re.escape("damaged")),
     ],
 )
 def test_another_file_is_no_machine(tmp_path, content, words):
     path = tmp_path / "machine.json"
     path.write_text(content)
-    assert words in refused(str(path), "-n", "4")
+    assert re.search(words, refused(str(path), "-n", "4"))
 
 
 def test_an_algorithm_that_was_not_fitted_is_refused(machine):
-    assert "naive was not fitted; this machine file has ring, two_tree" in refused(machine, "-n", "4", "-a", "naive")
+    assert has_message(
+        refused(machine, "-n", "4", "-a", "naive"),
+        "models.not_fitted_machine_file",
+        name="naive",
+        fitted="ring, two_tree",
+    )
 
 
 def test_a_machine_file_that_is_a_folder_is_refused(tmp_path):
@@ -243,7 +252,9 @@ def test_the_ranks_of_a_node_share_its_port_unless_another_rate_is_given():
     within = ("--alpha-within", "1us", "--bandwidth-within", "200GB/s")
     least_us = 2 * 127 / 128 * 540459 * 1024 / 3.125e9 * 1e6
     text = printed(*words, *within)
-    assert "the 4 ranks of a node share its port of 25 Gbit/s" in text and "limited by a bound or port" in text
+    assert has_message(
+        text, "report.port_full_duplex_no", port_in_words="the 4 ranks of a node share its port of 25 Gbit/s"
+    ) and has_message(text, "report.limited_bound_port")
     rows = json.loads(printed(*words, *within, "--format", "json"))["rows"]
     assert min(row["time_s"] for row in rows) * 1e6 >= least_us
     assert all(row["bandwidth_bound_s"] * 1e6 == pytest.approx(least_us) for row in rows)
@@ -269,14 +280,20 @@ def test_what_is_not_identified_is_marked_and_never_the_fastest(tmp_path):
     path = tmp_path / "machine.json"
     write_machine(Machine((flat, model("ring", 5e-6, 4e-9))), path)
     text = printed(str(path), "-n", "4", "--sizes", "8,16M")
-    assert "grade of the fitted times: not reliable\n" in text and "~ native: beta not identified" in text
+    assert has_message(text, "report.grade_fitted_times", grade="not reliable") and has_message(
+        text, "report.not_identified_times_depend", modelled="native", name="beta"
+    )
     small, large = (next(line for line in text.splitlines() if line.startswith(size)) for size in ("   8 B", "16 MiB"))
     assert small.split()[2:6] == ["9233", "~", "30.1", "*"]
-    assert large.split()[2] == "-" and "*" not in large and "native: beta not identified, and its model" in text
+    assert (
+        large.split()[2] == "-"
+        and "*" not in large
+        and has_message(text, "models.not_identified_model_below", unidentified="native: beta")
+    )
     rows = json.loads(printed(str(path), "-n", "4", "--sizes", "8,16M", "--format", "json"))["rows"]
     assert [row["fastest"] for row in rows] == [False, True, False, False]
     assert [row["grade"] for row in rows] == ["not reliable", "unknown"] * 2
     assert rows[2]["time_s"] is None and rows[2]["limit"] == "bandwidth"
     only = printed(str(path), "-n", "4", "--sizes", "8,64", "-a", "native,ring", "--map")
-    assert "ring" in only and "no algorithm overtakes another in this range" in only
-    assert "do not tell the fastest algorithm" in printed(str(path), "-n", "4", "--sizes", "16M,64M")
+    assert "ring" in only and has_message(only, "report.no_algorithm_overtakes_another")
+    assert has_message(printed(str(path), "-n", "4", "--sizes", "16M,64M"), "report.models_do_not_tell")

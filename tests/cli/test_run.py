@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,9 +11,12 @@ import time
 from pathlib import Path
 
 import pytest
+from has_message import has_error, has_message, message_pattern
 from interpreters import in_turn, interpreters
 from measured_runs import bench, done, mpirun, one_line_error, ranks, wait_until_nobody_measures
 from places import PACKAGE
+
+from allreduce_bench.message import say
 
 OPEN_MPI_AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
@@ -37,7 +41,7 @@ def test_a_run_measures_every_cell_and_says_so(python, tmp_path):
     assert result.returncode == 0, result.stderr
     assert "18 of 18" not in result.stdout and result.stdout.count("9 of 9 cells done, 0 wrong elements.") == 2
     assert "OVERSUBSCRIBED" in result.stdout or os.cpu_count() >= 3
-    assert "different bits on different ranks (replicas would diverge): naive" in result.stdout
+    assert has_message(result.stdout, "report.different_bits_different_ranks_replicas", diverging="naive")
     assert len(done(folder)) == len(set(done(folder))) == 2 * 2 * 9
     with open(folder / "summary.csv", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -73,8 +77,8 @@ def test_a_type_that_is_not_installed_is_refused_in_one_line(tmp_path):
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(absent), os.environ.get("PYTHONPATH", "")])}
     words = ["-n", 2, "--sizes", 8, "-a", "ring", "--launches", 1]
     said = one_line_error(bench(interpreters()[0], "run", "-d", "bfloat16", *words, cwd=tmp_path, env=environ))
-    assert "bfloat16 needs the package ml_dtypes (not here)" in said
-    assert "pip install 'allreduce-bench[bfloat16]'" in said
+    assert has_message(said, "runs.dtype_needs_package", dtype="bfloat16", package_of="ml_dtypes", error="not here")
+    assert has_message(said, "runs.install_pip_install_allreduce", dtype="bfloat16")
     assert not list(tmp_path.rglob("run.json"))
     assert bench(interpreters()[0], "run", *words, cwd=tmp_path, env=environ).returncode == 0
 
@@ -111,7 +115,7 @@ def test_killing_loses_at_most_the_cell_in_progress(python, tmp_path, victim):
     assert 2 <= len(before) < 12
     if victim != "starter":
         assert starter.returncode == 1
-        assert "finished cells are kept; to continue: allreduce-bench run --resume" in said.splitlines()[-1]
+        assert has_message(said.splitlines()[-1], "cli.finished_cells_kept")
     wait_until_nobody_measures(folder)
 
     before = done(folder)
@@ -139,7 +143,12 @@ def test_an_interrupt_keeps_what_was_measured(python, tmp_path):
     os.killpg(starter.pid, signal.SIGINT)
     table, said = starter.communicate(timeout=60)
     assert starter.returncode == 130 and "Traceback" not in said
-    assert "error: interrupted; finished cells are kept; to continue: allreduce-bench run --resume" in said
+    assert has_message(
+        said,
+        "cli.finished_cells_kept",
+        reason="error: interrupted",
+        to_continue="to continue: allreduce-bench run --resume",
+    )
     assert "left out" not in table and "missing" in table
     wait_until_nobody_measures(folder)
 
@@ -149,7 +158,7 @@ def test_within_bounds_the_run_and_names_what_it_left_out(python, tmp_path):
     words = ["-n", 2, "-b", 8, "-e", "4M", "-f", 2, "--launches", 2, "--within", "4s", "-o", tmp_path / "run"]
     result = bench(python, "run", *words)
     assert result.returncode == 0 and time.time() - start < 20
-    assert "2r-2: --within is used up" in result.stderr
+    assert has_message(result.stderr, "cli.left_out_launches_within", names="2r-2")
 
 
 def test_under_mpirun_the_ranks_that_were_started_measure(python, tmp_path):
@@ -167,7 +176,12 @@ def test_under_mpirun_the_ranks_that_were_started_measure(python, tmp_path):
 def test_under_mpirun_ranks_are_refused_once(python):
     result = subprocess.run(mpirun(python, 2, "run", "--ranks", 2), capture_output=True, text=True, timeout=60)
     assert result.returncode == 2
-    assert result.stderr.count("error: --ranks under a launcher: mpirun or srun sets the number of ranks") == 1
+    assert (
+        result.stderr.count(
+            say("cli.under_launcher", names="error: --ranks", reason="mpirun or srun sets the number of ranks")
+        )
+        == 1
+    )
 
 
 def test_a_wrong_algorithm_is_refused_before_anything_is_measured(python, tmp_path):
@@ -181,7 +195,7 @@ def test_a_wrong_algorithm_is_refused_before_anything_is_measured(python, tmp_pa
     result = bench(python, "run", "-n", 3, "--sizes", 64, "-a", f"{wrong},ring", "--launches", 1, "-o", folder)
     assert result.returncode == 1
     where = "3 ranks on nodes 1x3, 16 elements, segments of 1: round 1: rank 0 ends without b1 (elements 0 to 15)"
-    assert f"error: once is no all-reduce and was not measured: {where}; see " in result.stderr
+    assert has_error(result.stderr, "cli.no_reduce_not_measured", name="once", why=where)
     assert not folder.exists()
 
 
@@ -241,7 +255,9 @@ def test_an_existing_folder_is_never_overwritten(tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "notes.txt").touch()
     assert "already exists" in one_line_error(bench(python, "run", "-o", tmp_path / "run"))
-    assert "contains no run.json" in one_line_error(bench(python, "run", "--resume", "-o", tmp_path / "run"))
+    assert has_message(
+        one_line_error(bench(python, "run", "--resume", "-o", tmp_path / "run")), "runs.contains_no_run_json"
+    )
 
 
 @pytest.mark.parametrize("resume", [(), ("--resume",)])
@@ -251,14 +267,16 @@ def test_a_run_that_measures_nothing_fails_and_takes_an_empty_folder(tmp_path, r
     words = ["-n", 2, "--sizes", 8, "-a", "ring", "--within", "1ms", "-o", folder, *resume]
     result = bench(interpreters()[0], "run", *words)
     assert result.returncode == 1 and (folder / "run.json").is_file()
-    assert result.stderr.splitlines()[-1].startswith("error: nothing was measured; results in "), result.stderr
+    assert result.stderr.splitlines()[-1].startswith(
+        say("cli.results", failures="error: nothing was measured", folder="")
+    ), result.stderr
 
 
 def test_resuming_keeps_the_plan(tmp_path):
     python, folder = interpreters()[0], tmp_path / "run"
     assert bench(python, "run", "-n", 2, "--sizes", 8, "-a", "ring", "--launches", 1, "-o", folder).returncode == 0
     said = one_line_error(bench(python, "run", "--resume", "-o", folder, "-d", "float64"))
-    assert "--resume uses the run's dtype float32, found float64" in said
+    assert has_message(said, "cli.resume_uses_run_found", name="dtype", value="float32", other="float64")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
@@ -271,7 +289,7 @@ def test_a_full_disk_ends_the_run_in_words_and_resuming_completes_it(tmp_path):
         words = ["-n", 2, "-b", 8, "-e", "64K", "-f", 2, "-a", "native,ring", "--launches", 1, "--seed", 1]
         words += ["--iters", 15, "-o", disk / "run"]  # as many rows in every cell, however noisy the machine
         result = bench(python, "run", *words)
-        assert result.returncode == 1 and "No space left on device; finished cells are kept" in result.stderr
+        assert result.returncode == 1 and has_message(result.stderr, "cli.finished_cells_kept")
         assert "Traceback" not in result.stderr
         before = done(disk / "run")
         assert 0 < len(before) < 28
@@ -310,7 +328,10 @@ def test_resuming_with_another_mpi_is_refused(tmp_path):
     for path in folder.glob("launches/2r-2.*"):
         path.unlink()
     resumed = bench(other, "run", "--resume", "-o", folder)
-    assert resumed.returncode == 2 and resumed.stderr.count("begin a new run") == 1
+    assert (
+        resumed.returncode == 2
+        and len(re.findall(message_pattern("measuring.measured_begin_new_run"), resumed.stderr)) == 1
+    )
     assert resumed.stderr.splitlines()[-1].startswith(f"error: {folder}: was measured with ")
     assert len(done(folder)) == 1
 
@@ -322,7 +343,7 @@ def test_an_mpirun_of_another_mpi_is_noticed(tmp_path):
     command = mpirun(other, 2, "run", "-a", "ring", "--sizes", 8, "-o", tmp_path / "run")
     command[command.index(str(other))] = str(one)
     result = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert result.returncode == 2 and "2 ranks were started, but MPI sees 1" in result.stderr
+    assert result.returncode == 2 and has_message(result.stderr, "cli.ranks_started_mpi_sees", size_of="2")
     assert not (tmp_path / "run").exists()
 
 
@@ -335,9 +356,15 @@ def test_an_algorithm_file_that_changed_is_not_resumed(tmp_path):
     for path in folder.glob("launches/2r-2.*"):
         path.unlink()
     mine.write_text(mine.read_text() + "\n")
-    assert "mine.py: has changed since the run began" in one_line_error(bench(python, "run", "--resume", "-o", folder))
+    assert has_message(
+        one_line_error(bench(python, "run", "--resume", "-o", folder)), "algorithms.changed_since_run_began"
+    )
     mine.unlink()
-    assert "mine.py: No such file or directory" in one_line_error(bench(python, "run", "--resume", "-o", folder))
+    assert has_message(
+        one_line_error(bench(python, "run", "--resume", "-o", folder)),
+        "algorithms.run_needs_algorithm_file",
+        strerror="No such file or directory",
+    )
 
 
 def test_a_launcher_that_refuses_its_options_leaves_nothing_behind(python, tmp_path):
@@ -398,8 +425,8 @@ def test_more_elements_than_the_library_can_count_are_refused_in_words(python):
         if name == "ends" and kind == "compiled":
             assert words == "bound"  # it copies the ranges together
         elif kind == "compiled":
-            assert (
-                words == "a message of 2147483657 elements; compiled code counts to 2147483647: use --executor sendrecv"
+            assert words == say(
+                "executing.message_elements_compiled_code", longest="2147483657", largest_count=2147483647
             )
         elif is_large == "True":
             assert words == "bound"
@@ -411,15 +438,15 @@ def test_more_elements_than_the_library_can_count_are_refused_in_words(python):
 @pytest.mark.parametrize(
     ("variables", "advice"),
     [
-        ({"OMPI_COMM_WORLD_SIZE": "4"}, "put the right one first in PATH"),
-        ({"SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "4"}, "use srun --mpi=pmix or --mpi=pmi2"),
+        ({"OMPI_COMM_WORLD_SIZE": "4"}, message_pattern("cli.mpirun_srun_belongs_another")),
+        ({"SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "4"}, re.escape("use srun --mpi=pmix or --mpi=pmi2")),
     ],
 )
 def test_ranks_that_are_alone_say_why(tmp_path, variables, advice):
     words = [sys.executable, "-m", "allreduce_bench", "run", "-a", "ring", "--sizes", "8", "-o", str(tmp_path / "run")]
     result = subprocess.run(words, capture_output=True, text=True, timeout=60, env=os.environ | variables)
-    assert result.returncode == 2 and "4 ranks were started, but MPI sees 1: " in result.stderr
-    assert advice in result.stderr and not (tmp_path / "run").exists()
+    assert result.returncode == 2 and has_message(result.stderr, "cli.ranks_started_mpi_sees", size_of=4, size=1)
+    assert re.search(advice, result.stderr) and not (tmp_path / "run").exists()
 
 
 def test_where_vectors_lie_is_chosen_recorded_and_counted(python, tmp_path):

@@ -3,6 +3,7 @@
 import click
 import pytest
 from click.testing import CliRunner
+from has_message import message_pattern
 
 from allreduce_bench.cli import types
 from allreduce_bench.cli.types import OneLineError, errors_in_one_line, given_options
@@ -30,7 +31,7 @@ def test_words_without_a_value_are_refused_with_their_option():
     option = click.Option(["--within"], type=types.DURATION)
     with pytest.raises(OneLineError, match="^--within: "):
         types.DURATION.convert("soon", option, None)
-    with pytest.raises(ValueError, match="',': expected names of algorithms"):
+    with pytest.raises(ValueError, match=message_pattern("runs.expected_names_algorithms", text=",")):
         parse_names(",")
 
 

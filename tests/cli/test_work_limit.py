@@ -2,6 +2,7 @@
 
 import pytest
 from click.testing import CliRunner
+from has_message import has_message, message_pattern
 from made_runs import build_run
 
 from allreduce_bench.cli import main, work_limit
@@ -50,7 +51,10 @@ def test_ranks_are_named_but_a_million_times():
 def test_many_processes_on_one_node_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(work_limit, "MOST_RANKS_HERE", 3)
     monkeypatch.setattr(work_limit, "RANKS_OF_A_CORE", 0)
-    with pytest.raises(work_limit.OneLineError, match="run -n 4: about 4 processes on this node, the limit is 3 proc"):
+    with pytest.raises(
+        work_limit.OneLineError,
+        match=message_pattern("cli.about_add_no_limit", what="run -n 4", amount="4", unit="processes on this node"),
+    ):
         work_limit.refuse_many_ranks(4, no_limit=False)
     work_limit.refuse_many_ranks(4, no_limit=True)
     work_limit.refuse_many_ranks(3, no_limit=False)
@@ -64,7 +68,14 @@ def test_long_logs_are_refused_and_read_where_there_is_no_limit(tmp_path, monkey
     log.write_text("algorithm,ranks,nodes,nbytes,time_us\n" + "".join(rows) + "\n" * 3_000_000)
     words = [*command.replace("OUT", str(tmp_path / "out")).split(), str(log)]
     result = CliRunner().invoke(main, words)
-    assert result.exit_code == 2 and "about 3 MB of logs, the limit is 2 MB; shorten them" in result.stderr
+    assert result.exit_code == 2 and has_message(
+        result.stderr,
+        "cli.about_add_no_limit",
+        amount="3",
+        unit="MB of logs",
+        bound="the limit is 2 MB",
+        advice="shorten them",
+    )
     monkeypatch.setattr(work_limit, "MOST_LOG_NBYTES", 4e6)
     log.write_text(log.read_text().rstrip())
     assert CliRunner().invoke(main, words).exit_code == 0
@@ -75,7 +86,15 @@ def test_many_runs_are_refused(tmp_path, monkeypatch):
     runs = [build_run(tmp_path / name, ranks=(2,), launches=2, seed=seed).path for seed, name in enumerate("abc")]
     words = ["compare", *map(str, runs[:2]), "--", str(runs[2])]
     result = CliRunner().invoke(main, words)
-    assert result.exit_code == 2 and "compare: about 3 runs, the limit is 2 runs; name fewer" in result.stderr
+    assert result.exit_code == 2 and has_message(
+        result.stderr,
+        "cli.about_add_no_limit",
+        what="compare",
+        amount="3",
+        unit="runs",
+        bound="the limit is 2 runs",
+        advice="name fewer",
+    )
     assert "the limit" not in CliRunner().invoke(main, [*words[:1], "--no-limit", *words[1:]]).output
 
 
@@ -112,5 +131,5 @@ def test_folders_of_very_many_files_are_refused_before_they_are_read(tmp_path, m
     words = command.replace("OUT", str(tmp_path / "out")).split()
     result = CliRunner().invoke(main, [*words, str(tmp_path)])
     assert result.exit_code == 2 and result.stderr.count("\n") == 1
-    assert f"{tmp_path} holds more than 3 files; name the folder of the logs" in result.stderr
+    assert has_message(result.stderr, "cli.holds_more_files_name", most_files=3)
     assert "more than" not in CliRunner().invoke(main, [*words, "--no-limit", str(tmp_path)]).stderr

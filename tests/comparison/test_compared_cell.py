@@ -4,6 +4,7 @@ import pytest
 from compared_runs import compared_run, row
 
 from allreduce_bench.comparison.judgement import compare
+from allreduce_bench.message import say
 
 
 def cell_of(before: tuple, after: tuple):
@@ -22,4 +23,6 @@ def test_numbers_else_and_nothing_where_there_is_no_interval():
     assert low < usual.ratio == pytest.approx(2) and high > 2
     assert usual.outcome == f"2.000 times the baseline [{usual.interval}], 1.000 -> 2.000 us"
     none = cell_of((1e-6,), (1e-6, 2e-6))
-    assert none.interval == "" and none.outcome.endswith("1 and 2 launches; a verdict needs 3 per side")
+    assert none.interval == "" and none.outcome.endswith(
+        say("comparison.launches_verdict_needs_per", launches=1, launches_2=2, min_launches=3)
+    )

@@ -2,8 +2,10 @@
 
 import pytest
 from compared_runs import FASTER, SLOWER, compared_run, row
+from has_message import has_message, message_pattern
 
 from allreduce_bench.comparison.judgement import compare
+from allreduce_bench.message import say
 from allreduce_bench.runs.rows import RunError
 
 NATIVE = {"algorithm": "native", "executor": "native"}
@@ -26,9 +28,9 @@ def test_too_few_launches_are_undecided():
     comparison = judged([row(FASTER[:1])], [row(SLOWER)])
     (cell,) = comparison.cells
     assert (cell.verdict, cell.more) == ("undecided", 2)
-    assert cell.reason == "1 and 3 launches; a verdict needs 3 per side"
+    assert cell.reason == say("comparison.launches_verdict_needs_per", launches=1, launches_2=3, min_launches=3)
     assert cell.observed == "slower" and comparison.sentence == str(comparison.observed)
-    assert comparison.failure.startswith("no cell was decided: 1 of 1 slower") and comparison.is_blind
+    assert has_message(comparison.failure, "comparison.no_cell_decided_pass") and comparison.is_blind
 
 
 def test_cells_of_too_few_launches_beside_decided_ones_are_counted_apart():
@@ -52,7 +54,7 @@ def test_cells_come_by_ranks_then_size_and_failures_among_them():
 
 
 def test_a_copy_is_refused():
-    with pytest.raises(RunError, match="new holds the same times as base \\(a copy"):
+    with pytest.raises(RunError, match=message_pattern("comparison.holds_same_times_copy", new="new", baseline="base")):
         judged([row(FASTER)], [row(FASTER)])
 
 
@@ -68,8 +70,8 @@ def test_times_of_several_kinds_are_judged_only_if_wanted():
 def test_unfinished_runs_are_named():
     base = compared_run("base", row(FASTER), unfinished=["2r-2"])
     notes = compare([base], [compared_run("new", row(SLOWER))], 0.05).notes
-    assert notes[0].startswith("one run per side") and notes[1].startswith(
-        "base is unfinished: cells are missing in 2r-2"
+    assert has_message(notes[0], "comparison.run_per_side_intervals") and has_message(
+        notes[1], "comparison.unfinished_cells_missing_finished", run="base"
     )
 
 
@@ -92,24 +94,27 @@ def test_undecided_cells_beside_a_decided_one(undecided, says):
         assert not warning
     else:
         assert (
-            warning.startswith("warning: 1 cell is undecided, so the gate did not check ") and "--undecided" in warning
+            warning.startswith(say("comparison.warning_undecided_gate_did", cells="1 cell is", them=""))
+            and "--undecided" in warning
         )
 
 
 def test_where_no_cell_was_decided_the_gate_fails_unless_that_is_wanted():
     blind = gated(WIDE, undecided="warn")
     assert blind.failure.startswith("no cell was decided: the only cell is undecided; launches differ by 2")
-    assert blind.failure.endswith(" equal cells are the same, found 3; to pass nevertheless, add --undecided pass")
+    assert has_message(blind.failure, "comparison.no_cell_decided_pass")
     assert not blind.warning and "undecided" in blind.failing
     assert not gated(WIDE, undecided="pass").failure
     nothing = compare([compared_run("base", row())], [compared_run("new", row())], 0.1)
-    assert nothing.failure.startswith("no cell was decided: no cell was measured on both sides")
+    assert has_message(nothing.failure, "comparison.no_cell_decided_pass") and has_message(
+        nothing.failure, "comparison.no_cell_measured_both"
+    )
 
 
 def test_a_cell_that_has_a_reason_not_to_be_compared_is_undecided_with_it():
     torn = [row(FASTER), row(SLOWER, doubt="two states")]
     comparison = gated(torn, CLEAR, undecided="warn")
-    assert comparison.cells[0][2:4] == ("undecided", "its times are not ranked: two states in new")
+    assert comparison.cells[0][2:4] == ("undecided", say("comparison.times_not_ranked", doubts="two states in new"))
     assert comparison.sentence == "2 cells: 0 slower, 0 faster, 1 same, 1 undecided"
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 from compared_runs import FASTER, SLOWER, compared_run, row
+from has_message import message_pattern
 
 from allreduce_bench.comparison.matching import match_cells
 from allreduce_bench.evaluation.summary_row import Accident
@@ -57,9 +58,18 @@ def test_a_failure_counts_on_the_new_side_alone():
 @pytest.mark.parametrize(
     "after, words",
     [
-        (row(FASTER, ranks=4), "no cell in common: ranks is 2 in the baseline, 4 in the new run"),
-        (row(FASTER, op=None), "no cell in common: op is sum in the baseline, unknown in the new run"),
-        (row(FASTER, nbytes=64, count=16), "no cell in common: size is 8 B in the baseline, 64 B in the new run"),
+        (
+            row(FASTER, ranks=4),
+            message_pattern("comparison.no_cell_common_baseline", column="ranks", texts="2", texts_2="4"),
+        ),
+        (
+            row(FASTER, op=None),
+            message_pattern("comparison.no_cell_common_baseline", column="op", texts="sum", texts_2="unknown"),
+        ),
+        (
+            row(FASTER, nbytes=64, count=16),
+            message_pattern("comparison.no_cell_common_baseline", column="size", texts="8 B", texts_2="64 B"),
+        ),
     ],
 )
 def test_where_nothing_is_common_the_column_is_named(after, words):

@@ -4,11 +4,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from has_message import has_message, message_pattern
 from interpreters import in_turn, interpreters
 from made_runs import build_run, waits
 
 from allreduce_bench.evaluation.acceptance import AcceptanceLimit, judge, parse_limits, refuse_unplanned
 from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.message import say
 from allreduce_bench.runs.plan import Plan, PlanError
 
 MIB, REDUCE_BCAST = 1 << 20, "native:reduce+bcast"
@@ -39,13 +41,13 @@ def test_limits_are_read(quantity, text, limits):
 
 @pytest.mark.parametrize("text", ["20", "64M", "64M:fast", "64M:", ":20", "64M:-1", "64M:0", "64M:nan", "@64M:20", ""])
 def test_what_is_no_limit_of_busbw_is_said_with_an_example(text):
-    with pytest.raises(ValueError, match="is not a limit: .*; expected SIZE:RATE in GB/s, such as 64M:20"):
+    with pytest.raises(ValueError, match=message_pattern("evaluation.not_limit_expected")):
         parse_limits("busbw", text)
 
 
 @pytest.mark.parametrize("text", ["15us", "8:15", "8", "8:us", "8:1m30", "8:0us", "x:1us", "8:1us,", "a@b@8:1us"])
 def test_what_is_no_limit_of_time_is_said_with_an_example(text):
-    with pytest.raises(ValueError, match="is not a limit: .*; expected SIZE:TIME with its unit, such as 8:15us"):
+    with pytest.raises(ValueError, match=message_pattern("evaluation.not_limit_expected")):
         parse_limits("time", text)
 
 
@@ -74,14 +76,18 @@ def plan(**changes) -> Plan:
         (
             AcceptanceLimit("busbw", 64 * MIB, 1e9),
             {},
-            "--min-busbw: the run does not measure 64 MiB \\(nearest size: 1 MiB\\)",
+            message_pattern("evaluation.run_does_not_measure", option="--min-busbw", nbytes="64 MiB"),
         ),
         (
             AcceptanceLimit("time", 8, 1e-6, "rign"),
             {},
-            "--max-time: 'rign' is not measured; the run's algorithms: native, ring",
+            message_pattern("evaluation.not_measured_run_algorithms", option="--max-time", algorithm="rign"),
         ),
-        (AcceptanceLimit("time", 8, 1e-6), {"ranks": (1,)}, "--max-time: a single rank sends no messages"),
+        (
+            AcceptanceLimit("time", 8, 1e-6),
+            {"ranks": (1,)},
+            message_pattern("evaluation.single_rank_sends_no", option="--max-time"),
+        ),
     ],
 )
 def test_a_limit_that_nothing_could_meet_is_refused(limit, changes, says):
@@ -176,7 +182,9 @@ def test_a_run_that_misses_a_limit_ends_with_status_1_and_names_the_cell(python,
     assert [line.split(":")[0] for line in judged] == ["accepted", "FAILED", "accepted"]
     assert judged[1].startswith("FAILED: ring 1 MiB, 2 ranks: busbw ")
     if started == "by us":
-        assert result.stderr.splitlines()[-1].startswith("error: not accepted: ring 1 MiB, 2 ranks; results in ")
+        assert result.stderr.splitlines()[-1].startswith(
+            say("cli.results", failures="error: not accepted: ring 1 MiB, 2 ranks", folder="")
+        )
     limits = ["--min-busbw", "1M:0.000001", "--max-time", "8:1h", "--max-time", "ring@1M:1h", "--format", "csv"]
     again = bench(python, "run", "--resume", *limits, "-o", tmp_path / "run", launcher=launcher)
     assert again.returncode == 0, again.stderr
@@ -213,4 +221,7 @@ def test_launches_in_two_states_are_judged_by_the_slow_one(tmp_path):
     judgements = judge([AcceptanceLimit("time", MIB, between_s)], folder.plan(), rows)
     judgements += judge([AcceptanceLimit("busbw", MIB, row["busbw_bytes_per_s"] / 2)], folder.plan(), rows)
     assert [judgement.met for judgement in judgements] == [False, False]
-    assert all("in the slow state of 2 of 5 launches, required" in judgement.sentence for judgement in judgements)
+    assert all(
+        has_message(judgement.sentence, "evaluation.slow_state_launches", high_launche_count="2")
+        for judgement in judgements
+    )

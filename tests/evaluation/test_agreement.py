@@ -1,10 +1,12 @@
 """Who has the same bits as whom: told from the summary of a run, in sentences, in the report, and as warnings."""
 
 import pytest
+from has_message import has_message
 from made_runs import build_run
 
 from allreduce_bench.evaluation.agreement import agreements, bits_sentences, broken_promise
 from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.message import say
 from allreduce_bench.report.caveats import find_caveats
 from allreduce_bench.report.page import write_report
 from allreduce_bench.report.table import table
@@ -45,20 +47,30 @@ def test_the_sentences_of_a_run(tmp_path):
     assert bits_sentences(folder.plan(), summarise(folder)) == [
         "bits: ring, two_tree: equal on all ranks, calls and launches; naive differs between ranks at all sizes; "
         "native differs between calls at 64 KiB",
-        "bits: at most 4 ULP from the exactly rounded sum (ring, 64 KiB), "
-        "mean 0.250 (two_tree) to 0.500 (ring) at 64 KiB",
+        (
+            "bits: "
+            + say(
+                "evaluation.most_ulp_mean",
+                ulps="4",
+                exact="exactly rounded sum",
+                where="ring, 64 KiB",
+                average="0.250 (two_tree) to 0.500 (ring) at 64 KiB",
+            )
+        ),
     ]
 
 
 def test_algorithms_that_agree_at_every_size_are_named(tmp_path):
     folder = run(tmp_path, lambda launch, cell, facts: {"bits": f"{facts['bits'][:1]}{cell.count}".replace("b", "a")})
-    assert "bits: the same result at every size: ring = two_tree" in bits_sentences(folder.plan(), summarise(folder))
+    assert ("bits: " + say("evaluation.same_result_every_size", same="ring = two_tree")) in bits_sentences(
+        folder.plan(), summarise(folder)
+    )
     same = {"bits": "x", "same_bits": True, "same_bits_calls": True, "max_ulp": 0.0, "mean_ulp": 0.0}
     folder = run(tmp_path / "all", lambda launch, cell, facts: same)
     assert bits_sentences(folder.plan(), summarise(folder)) == [
         "bits: native, ring, two_tree, naive: equal on all ranks, calls and launches",
-        "bits: all algorithms give the same result at every size",
-        "bits: every compared result is the exactly rounded sum",
+        ("bits: " + say("evaluation.algorithms_give_same_result")),
+        ("bits: " + say("evaluation.every_compared_result", exact="exactly rounded sum")),
     ]
 
 
@@ -140,10 +152,7 @@ def test_the_report_has_a_table_of_bits(tmp_path):
     section = page[page.index("<h2>Bits</h2>") : page.index(">Which algorithm")]
     assert section.count("<tbody>") == 1 and section.count('<th scope="row"') == 7
     assert "MPI 4.0, 6.9.1" in section and ">0.250</td>" in section and ">two_tree</td>" in section
-    assert (
-        "1024 elements" in page
-        and "exponents, seed 1; compared between ranks, between 6 calls and between launches" in page
-    )
+    assert "1024 elements" in page and has_message(page, "report.compared_between_ranks_between", calls=6)
 
 
 def test_a_report_without_the_check_or_of_integers_has_none(tmp_path):
@@ -152,9 +161,9 @@ def test_a_report_without_the_check_or_of_integers_has_none(tmp_path):
     unknown = dict.fromkeys(("same_bits", "same_bits_calls", "bits", "max_ulp", "mean_ulp"))
     folder = run(tmp_path / "b", lambda *_: unknown, choices={"dtype": "int32"})
     page = write_report([folder], tmp_path / "integers.html").read_text()
-    assert "bits: int32 reductions are exact in any order" in page and "max ULP" not in page
+    assert has_message(page, "evaluation.reductions_exact_any_order", dtype="bits: int32") and "max ULP" not in page
     assert bits_sentences(folder.plan(), summarise(folder)) == [
-        "bits: int32 reductions are exact in any order, so the result check covers the bits"
+        say("evaluation.reductions_exact_any_order", dtype="bits: int32")
     ]
 
 

@@ -11,6 +11,7 @@ from allreduce_bench.evaluation.cell_times import (
     statistics,
     valid_calls,
 )
+from allreduce_bench.message import say
 from allreduce_bench.runs.schema import REPETITIONS, names
 
 
@@ -69,9 +70,9 @@ def test_no_valid_call_is_no_time():
         "launches": 0,
         "invalid": 1,
         "state": "left out",
-        "reason": "none of the 1 calls was valid",
+        "reason": say("evaluation.none_calls_valid", invalid=1),
     }
-    assert statistics({"2r-1": calls_of(0, 0, 1)})["reason"] == "the clock resolution is too coarse"
+    assert statistics({"2r-1": calls_of(0, 0, 1)})["reason"] == say("evaluation.clock_resolution_too_coarse")
 
 
 def test_joined_values_are_split_again():

@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from has_message import message_pattern
 from places import DATA
 
 from allreduce_bench.health.judgement import failing_nodes, judged
@@ -66,9 +67,9 @@ def test_rates_and_times_are_told_by_their_column(tmp_path, head, is_rate):
 def test_a_column_that_tells_nothing_is_named_by_options(tmp_path):
     path = write(tmp_path, "a,b,x\nn1,n2,4\n")
     assert read_pair_tables(path, "x", "rate").tables[0].is_rate
-    with pytest.raises(LogError, match="column 'x' may be a rate or a time; say which with --value-is"):
+    with pytest.raises(LogError, match=message_pattern("health.column_may_rate_time", name="x")):
         read_pair_tables(path, "x")
-    with pytest.raises(LogError, match="--value y: no such column; it has: a, b, x"):
+    with pytest.raises(LogError, match=message_pattern("health.value_no_such_column", value="y", head="a, b, x")):
         read_pair_tables(path, "y")
 
 
@@ -96,7 +97,10 @@ def test_odd_files_end_in_one_line(tmp_path, text, said):
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("nothing\n", "expected lines with pairs"), ("(n1, n9)\n", "line 1: node 'n9' is not in the table")],
+    [
+        ("nothing\n", message_pattern("health.expected_lines_pairs_such")),
+        ("(n1, n9)\n", message_pattern("health.line_node_not_table", number="1", pair="n9")),
+    ],
 )
 def test_a_list_of_failures_without_known_pairs_is_refused(tmp_path, text, said):
     with pytest.raises(LogError, match=said):
@@ -132,13 +136,18 @@ def test_what_steers_a_terminal_is_in_no_name_and_no_reason(tmp_path):
 
 def test_a_file_whose_tables_would_fill_the_memory_is_refused(tmp_path):
     lines = [f"n{node},n{(node + 1) % 300},{node},1.0" for node in range(300)]
-    with pytest.raises(LogError, match="300 tests of 300 nodes make 27000000 values; expected at most 20000000"):
+    with pytest.raises(
+        LogError,
+        match=message_pattern(
+            "health.tests_nodes_make_values", count=300, node_count=300, size=27000000, most_values=20000000
+        ),
+    ):
         read_pair_tables(write(tmp_path, "\n".join(["src,dst,size,bw", *lines, ""])))
 
 
 @pytest.mark.parametrize("value", ["1e-320", "1e308", "2e18"])
 def test_a_value_beyond_any_link_is_refused_with_its_line(tmp_path, value):
-    with pytest.raises(LogError, match=rf"pairs.csv, line 3: expected a number from 1e-18 to 1e\+18 .*'{value}'"):
+    with pytest.raises(LogError, match=message_pattern("health.column_found_correct_remove", word=value)):
         read_pair_tables(write(tmp_path, f"src,dst,bw\nn1,n2,1\nn1,n3,{value}\n"))
 
 
@@ -168,7 +177,7 @@ def test_every_column_of_values_is_a_test_of_its_own_kind_and_unit(tmp_path):
     assert (bandwidth.name, bandwidth.unit, bandwidth.is_rate) == ("bandwidth_MBps", "bandwidth_MBps", True)
     assert named(path) == {"latency_us": ([], []), "bandwidth_MBps": (["n05", "n09"], [])}
     assert [*named(path, value="latency_us")] == ["latency_us"]
-    with pytest.raises(LogError, match="--value-is rate: expected one column of values, found latency_us, bandwidth"):
+    with pytest.raises(LogError, match=message_pattern("health.value_expected_column_values", kind="rate")):
         read_pair_tables(path, kind="rate")
     assert read_pair_tables(path).without_unit == read_pair_tables(path).not_judged == ()
 

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from has_message import has_message
 
 from allreduce_bench.health.judgement import PairTable, Setting, health_of
 from allreduce_bench.health.output import MOST_LINKS, health_sentences
+from allreduce_bench.message import say
 
 
 def table(nodes: int, slow: int | None = None, link: float = 0.0, name="bandwidth") -> PairTable:
@@ -33,7 +35,7 @@ def test_a_slow_node_and_a_link_that_is_slow_one_way():
 
 
 def test_where_nothing_is_slow_that_is_said():
-    assert health_sentences(health(table(8))) == ["no node and no link is slower than its peers by 20% or more"]
+    assert health_sentences(health(table(8))) == [(say("health.node_no_link_slower", scope="no") + " 20% or more")]
 
 
 @pytest.mark.parametrize(
@@ -59,8 +61,8 @@ def test_failed_pairs_are_said_with_their_reasons():
     said = health_sentences(health(table(9), failed=failed))
     silence = "In the pairs that did not fail, no node and no link is slower than its peers by 20% or more"
     assert said.pop(0) == f"1 bad node: n3. {silence}. 1 failed link"
-    assert said[0].startswith("node n3: 8 of its 8 pairs failed, of 9 failed pairs in all; chance explains 2.0 (p = ")
-    assert said[0].endswith("; the first: no answer") and said[1] == "link n1+n2 failed: died"
+    assert has_message(said[0], "health.node_pairs_failed_failed", node="n3", failed="8", tried="8", all_failed="9")
+    assert has_message(said[0], "health.node_pairs_failed_failed") and said[1] == "link n1+n2 failed: died"
 
 
 def test_a_group_and_what_is_left_or_cleared():
@@ -71,12 +73,12 @@ def test_a_group_and_what_is_left_or_cleared():
     np.fill_diagonal(logs, np.nan)
     found = health(PairTable("latency", tuple(f"n{number}" for number in range(9)), logs, "us", False))
     said = health_sentences(found._replace(cleared=2, left=1))
-    assert said.pop(0) == "3 nodes form a slow group in latency"
-    assert said[0].startswith(
-        "latency: 3 of 9 nodes are slower than the others (n0, n1, n2); so many are rather a group"
+    assert said.pop(0) == say("health.nodes_form_slow_group", group_count=3, table="latency")
+    assert has_message(
+        said[0], "health.nodes_slower_others_many", table="latency", name_count="3", node_count="9", shown="n0, n1, n2"
     )
     assert said[1:] == [
-        "2 suspects were slow beside other pairs only, not when measured alone: pairs may share uplinks",
+        say("health.slow_beside_other_pairs", suspects="2 suspects were"),
         "1 pair is not measured",
     ]
 
@@ -97,7 +99,9 @@ def test_the_rest_of_many_links_is_counted_unless_all_are_asked_for():
     pairs = [(f"n{number}", f"n{number + 1}") for number in range(12)]
     found = health(table(13), failed=dict.fromkeys(pairs, "gone"))
     said = health_sentences(found)
-    assert len(said) == 1 + MOST_LINKS + 1 and said[-1] == "2 more failed links; --all names every link"
+    assert len(said) == 1 + MOST_LINKS + 1 and said[-1] == say(
+        "health.more_names_every_link", more=2, kind="failed", either="links"
+    )
     assert len(health_sentences(found, every_link=True)) == 1 + 12
 
 
@@ -113,11 +117,16 @@ def racks(slow=()) -> PairTable:
 
 def test_racks_are_said_with_all_tests_that_show_them():
     assert health_sentences(health(racks(), racks()._replace(name="bandwidth"))) == [
-        "no node and no link is slower than its peers by 20% or more",
-        "latency, bandwidth: 2 groups of nodes: n[0-9] (10); n[10-17] (8); pairs between groups take 1.40 times as "
-        "long as those within: racks or switches, not nodes; each pair is judged by the pairs of its groups",
-        "n18 is in none of these groups and no slower than pairs between them: behind another switch, or slow; "
-        "measure beside nodes of the same rack",
+        (say("health.node_no_link_slower", scope="no") + " 20% or more"),
+        say(
+            "health.groups_nodes_pairs_between",
+            names="latency, bandwidth",
+            member_count=2,
+            groups="",
+            more="n[0-9] (10); n[10-17] (8)",
+            ratios="1.40",
+        ),
+        say("health.none_groups_no_slower", compress="n18", are="is"),
     ]
     assert health_sentences(health(racks([(18, 2.0)])))[0] == "1 bad node: n18"
 
@@ -125,7 +134,11 @@ def test_racks_are_said_with_all_tests_that_show_them():
 def test_a_node_that_is_slow_by_little_less_is_said_and_not_named():
     said = health_sentences(health(racks([(3, 2.0), (12, 1.18)])))
     assert said[0] == "1 bad node: n3"
-    assert said[2].startswith("also nearly slow in latency, not named: n12 (1.18 times as long, z = ")
+    assert said[2].startswith(
+        say(
+            "health.nearly_slow_not_named", also="also ", table="latency", said="", more="n12 (1.18 times as long, z = "
+        )
+    )
 
 
 def test_a_setting_is_said_with_the_nodes_of_all_its_pairs():

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from has_message import has_message
 from made_runs import build_run, launch_facts
 from places import DATA
 from rechecked import change_json
@@ -20,6 +21,7 @@ from allreduce_bench.evaluation import frames
 from allreduce_bench.evaluation.agreement import broken_promise
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.importers.merge import merge
+from allreduce_bench.message import say
 from allreduce_bench.models.points import points
 from allreduce_bench.report import page
 from allreduce_bench.report.page import write_report
@@ -148,10 +150,8 @@ def test_the_command_names_the_new_run(tmp_path):
     a, b = build(tmp_path / "a"), build(tmp_path / "b")
     result = collect(a.path, b.path, "-o", tmp_path / "x" / "new")
     assert result.exit_code == 0 and result.stdout == f"{tmp_path}/x/new\n"
-    assert result.stderr == f"next: allreduce-bench report {tmp_path}/x/new\n"
-    assert collect(a.path, b.path).stderr == (
-        "error: collect merges several runs into a new one: name its folder with -o\n"
-    )
+    assert result.stderr == (say("cli.next_allreduce_bench_report", output=f"{tmp_path}/x/new") + "\n")
+    assert collect(a.path, b.path).stderr == ("error: " + say("cli.collect_merges_several_runs") + "\n")
 
 
 def test_what_is_missing_is_measured_by_resuming(tmp_path):
@@ -228,7 +228,7 @@ def test_what_a_link_leads_to_is_not_merged(tmp_path):
     path = b.launches / "4r-2.1.json"
     path.rename(tmp_path / "elsewhere")
     path.symlink_to(tmp_path / "elsewhere")
-    assert "4r-2.1.json: damaged: a symbolic link" in refused(tmp_path, a, b)
+    assert has_message(refused(tmp_path, a, b), "evaluation.damaged_2")
 
 
 def test_an_imported_run_is_refused(tmp_path):

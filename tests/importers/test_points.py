@@ -2,6 +2,7 @@
 
 import pandas as pd
 import pytest
+from has_message import message_pattern
 from made_logs import US
 from places import LOGS
 
@@ -22,6 +23,8 @@ def test_points_have_the_columns_of_a_fit_and_miss_what_a_log_does_not_say():
 def test_points_leave_out_what_has_no_time_and_say_so(tmp_path):
     path = tmp_path / "times.csv"
     path.write_text("ranks,nbytes,time_us\n2,8,1.5\n2,16,0\n2,32,nan\n")
-    with pytest.warns(LogWarning, match=r"2 of 3 rows have no time \(first: line 3\); left out"):
+    with pytest.warns(
+        LogWarning, match=message_pattern("importers.rows_no_time_first", every_count=2, every_count_2=3, line=3)
+    ):
         found = points(path)
     assert found["nbytes"].tolist() == [8]

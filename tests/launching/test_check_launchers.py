@@ -3,11 +3,13 @@
 import sys
 
 import pytest
+from has_message import has_message
 from slurm_programs import SlurmPrograms
 
 from allreduce_bench.launching import check_mpi
 from allreduce_bench.launching.find import Launcher, LaunchError
 from allreduce_bench.machine.checks import Check
+from allreduce_bench.message import say
 
 KINDS = "MPI plugin types are...\n\tpmix\n\tnone\n\tpmi2\nspecific pmix plugin versions available: pmix_v4\n"
 HELLO = (
@@ -67,11 +69,11 @@ def test_each_launcher_is_tried_and_one_that_works_is_chosen(launchers):
         ("launcher", "ok"),
     ]
     assert found[0].text == "job 17: n[1-2]"
-    assert found[1].text.startswith("2 ranks on n1, n2 communicate over tcp; ")
-    assert found[1].text.endswith("s from start to end")
+    assert found[1].text.startswith(say("launching.ranks_communicate_over", hosts="n1, n2", transport="tcp; "))
+    assert has_message(found[1].text, "launching.start_end")
     assert found[3].text == "started, and exit status 1: srun: error: can not load PMIx library"
-    assert found[3].effect == "a run with --launcher srun --launcher-args --mpi=pmix would fail"
-    assert found[4].text.startswith("auto selects mpirun, which works")
+    assert found[3].effect == say("launching.run_would_fail_2", options="--launcher srun --launcher-args --mpi=pmix")
+    assert found[4].text.startswith(say("launching.auto_selects_works", taken_by_auto="mpirun", hint=""))
 
 
 def test_a_choice_of_auto_that_does_not_work_is_severe(launchers):
@@ -84,19 +86,19 @@ def test_a_choice_of_auto_that_does_not_work_is_severe(launchers):
         "launcher": "severe",
     }
     assert found[1].text == "2 ranks were started, but MPI sees 1"
-    assert found[4].text == "auto selects mpirun, which does not work here; srun pmi2 works"
+    assert found[4].text == say("launching.auto_selects_does_not", taken_by_auto="mpirun", quickest="srun pmi2")
     assert found[4].advice == "use --launcher srun --launcher-args --mpi=pmi2"
 
 
 def test_where_auto_takes_srun_it_is_known_by_its_kind(launchers):
     found = launchers(ALONE, auto="srun")
     assert dict(levels(found))["mpirun"] == "caution"
-    assert found[4][:3] == ("ok", "launcher", "auto selects srun pmi2, which works")
+    assert found[4][:3] == ("ok", "launcher", say("launching.auto_selects_works", taken_by_auto="srun pmi2", hint=""))
 
 
 def test_two_ranks_on_one_node_are_no_success(launchers):
     check = launchers(TOGETHER)[1]
-    assert (check.level, check.text) == ("severe", "2 ranks were requested on two nodes, but both are on n1")
+    assert (check.level, check.text) == ("severe", say("launching.ranks_requested_two_nodes", hosts="n1"))
 
 
 def test_a_launcher_that_hangs_is_ended(launchers, monkeypatch):
@@ -106,7 +108,7 @@ def test_a_launcher_that_hangs_is_ended(launchers, monkeypatch):
 
 
 def test_where_none_works_nothing_is_advised_but_to_look(launchers):
-    assert launchers(ALONE, FAILS)[4][:3] == ("severe", "launcher", "no launcher works here")
+    assert launchers(ALONE, FAILS)[4][:3] == ("severe", "launcher", say("launching.no_launcher_works"))
 
 
 def test_no_launcher_at_all(launchers, monkeypatch):

@@ -7,6 +7,7 @@ import pytest
 from allreduce_bench.launching import check_mpi
 from allreduce_bench.launching.find import Launcher
 from allreduce_bench.machine import checks
+from allreduce_bench.message import say
 
 NODE = {"interfaces": [], "fabric_devices": []}
 HELLO = (
@@ -51,7 +52,7 @@ def test_a_slow_import_is_named(ranks):
 )
 def test_ranks_that_fail_are_quoted(ranks, program, why):
     (check,) = ranks(program)
-    assert check.level == "severe" and check.text == f"two ranks were started: exit {why}"
+    assert check.level == "severe" and check.text == say("launching.two_ranks_started", why=f"exit {why}")
     assert "run it by hand" in check.advice
 
 

@@ -6,9 +6,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from has_message import has_message
 from interpreters import in_turn, interpreters
 from places import ROOT
 from virtual_hosts import INTERFACE, VirtualHosts, virtual_hosts
+
+from allreduce_bench.message import say
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 NBYTES = 1 << 20
@@ -83,7 +86,7 @@ def test_ranks_per_node_and_resuming_on_the_same_hosts(hosts, python, tmp_path):
     assert run_on(hosts, python, *words).returncode == 0
     assert facts_of(tmp_path / "run", 2)["hosts"] == ["h1", "h2"]
     other = run_on(hosts, python, *words, "--hosts", "h2,h1")
-    assert other.returncode == 2 and "--resume uses the run's hosts" in other.stderr
+    assert other.returncode == 2 and has_message(other.stderr, "cli.resume_uses_run_found", name="hosts")
 
 
 def test_a_host_that_does_not_answer_is_named_before_anything_is_written(hosts, tmp_path):
@@ -98,4 +101,6 @@ def test_ssh_is_asked_for_hosts_and_its_answer_is_quoted(hosts, tmp_path):
     words = ["-n", 2, "--sizes", 8, "-o", tmp_path / "run", "--hosts", "h1,h2", "--remote-shell", "ssh"]
     result = run_on(hosts, interpreters()[0], *words)
     assert result.returncode == 2 and result.stderr.count("\n") == 1
-    assert "host 'h2' does not respond (ssh: " in result.stderr and "works without a password" in result.stderr
+    assert (say("launching.host_does_not_respond", names="h2") + " (ssh: ") in result.stderr and has_message(
+        result.stderr, "launching.check_host_names_works"
+    )

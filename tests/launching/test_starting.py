@@ -7,8 +7,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from has_message import has_message
 from interpreters import interpreters
 from measured_runs import bench, one_line_error, script, with_package
+
+from allreduce_bench.message import say
 
 LO = next(name for _, name in socket.if_nameindex() if name.startswith("lo"))
 
@@ -99,7 +102,9 @@ def test_bad_usage_is_one_line_and_leaves_nothing_behind(tmp_path, words, says):
 def test_an_interface_that_the_user_decided_otherwise_is_refused(tmp_path):
     environ = {**with_package(), "UCX_NET_DEVICES": "mlx5_0:1"}
     said = one_line_error(bench(interpreters()[0], "run", "--interface", LO, cwd=tmp_path, env=environ))
-    assert f"--interface {LO}, but UCX_NET_DEVICES=mlx5_0:1 in the environment: set only one of them" in said
+    assert has_message(
+        said, "launching.interface_environment_set", interface=LO, name="UCX_NET_DEVICES", value="mlx5_0:1"
+    )
 
 
 def test_under_a_launcher_the_ranks_set_the_interface_and_refuse_what_is_too_late(tmp_path):
@@ -117,7 +122,12 @@ def test_under_a_launcher_the_ranks_set_the_interface_and_refuse_what_is_too_lat
 
     refused = under("--hosts", "a", "--map-by", "core")
     assert refused.returncode == 2
-    assert refused.stderr.count("error: --hosts, --map-by under a launcher: the ranks are already started") == 1
+    assert (
+        refused.stderr.count(
+            say("cli.under_launcher", names="error: --hosts, --map-by", reason="the ranks are already started")
+        )
+        == 1
+    )
     assert under("--interface", LO, "-o", str(tmp_path / "run")).returncode == 0
     facts = json.loads((tmp_path / "run" / "launches" / "2r-1.1.json").read_text())
     assert facts["variables"]["UCX_NET_DEVICES"] == LO

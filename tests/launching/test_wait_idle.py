@@ -8,12 +8,14 @@ import sys
 from contextlib import ExitStack
 
 import pytest
+from has_message import has_error, has_message, message_pattern
 from interpreters import in_turn, interpreters
 from measured_runs import bench
 
 from allreduce_bench.launching import supervision
 from allreduce_bench.launching.supervision import LOOK_S, SAY_AGAIN_S, SHORT_LOOK_S, IdleWait
 from allreduce_bench.machine.core_load import Glance, Program
+from allreduce_bench.message import say
 
 BUSY, QUIET = Glance(2, 1.9, (Program("python", 7, 0.95),)), Glance(2, 0.0, ())
 
@@ -56,7 +58,7 @@ def test_who_is_at_work_is_named_until_it_is_quiet_but_not_every_second(play):
     machine = play(*[BUSY] * 15, QUIET)
     machine.waiting(60).wait(never)
     assert machine.said == [
-        *["waiting for an idle machine: 1.9 of 2 cores busy: python (pid 7, 95 %)"] * 2,
+        *[say("launching.waiting_idle_machine", words="1.9 of 2 cores busy: python (pid 7, 95 %)")] * 2,
         "idle after 16.0 s: 0.0 of 2 cores busy",
     ]
     assert len(machine.looks) > SAY_AGAIN_S
@@ -68,7 +70,7 @@ def test_the_time_is_that_of_all_launches_together(play):
     wait.wait(never)
     wait.wait(never)
     assert wait.waited_s == pytest.approx(10, abs=LOOK_S) and wait.left_s == 0
-    assert machine.said[-1].startswith("warning: --wait-idle time is used up: 1.9 of 2 cores busy")
+    assert has_message(machine.said[-1], "launching.warning_wait_idle_time")
     looks = len(machine.looks)
     wait.wait(never)
     assert len(machine.looks) == looks
@@ -106,8 +108,10 @@ def test_beside_busy_loops_they_are_named_kept_and_graded(python, busy_loops, tm
     words = ["-n", 2, "--sizes", 8, "-a", "native", "--launches", 1, "--min-time", "1s", "--no-reference-times"]
     result = bench(python, "run", *words, "--wait-idle", "2s", "-o", tmp_path / "run")
     assert result.returncode == 0, result.stderr
-    assert "waiting for an idle machine: " in result.stderr and "--wait-idle time is used up" in result.stderr
-    assert re.search(r"cores? busy: .*\(pid \d+, \d+ %\)", result.stderr), result.stderr
+    assert has_message(result.stderr, "launching.waiting_idle_machine") and has_message(
+        result.stderr, "launching.warning_wait_idle_time"
+    )
+    assert re.search(message_pattern("launching.waiting_idle_machine"), result.stderr), result.stderr
     grade = result.stdout.splitlines()[0]
     assert grade.startswith(("grade: not reliable: ", "grade: provisional: ")) and "other processes used" in grade
     facts = json.loads((tmp_path / "run" / "launches" / "2r-1.1.json").read_text())
@@ -120,7 +124,5 @@ def test_beside_busy_loops_they_are_named_kept_and_graded(python, busy_loops, tm
 def test_what_cannot_be_waited_for_is_refused(tmp_path):
     words = ["-n", 2, "--sizes", 8, "--wait-idle", "0s", "-o", tmp_path / "run"]
     result = bench(interpreters()[0], "run", *words)
-    assert result.returncode == 2 and result.stderr.startswith(
-        "error: --wait-idle: expected a time above 0, such as 10m"
-    )
+    assert result.returncode == 2 and has_error(result.stderr, "cli.wait_idle_expected_time")
     assert not (tmp_path / "run").exists()

@@ -6,6 +6,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from allreduce_bench.machine.mpi import INSTALL, why_not_compiled
+from allreduce_bench.message import say
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +36,7 @@ def test_a_numba_without_the_function_that_is_needed_is_named(monkeypatch):
     numba = ModuleType("numba")
     numba.__version__, numba.types = "0.1", SimpleNamespace()
     monkeypatch.setitem(sys.modules, "numba", numba)
-    assert why_not_compiled() == f"needs a numba with types.ExternalFunction, found numba 0.1: {INSTALL}"
+    assert why_not_compiled() == say("machine.needs_numba_types_externalfunction", version="0.1", install=INSTALL)
 
 
 def test_off_linux_it_says_so(monkeypatch):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from hand_models import hand_models
+from has_message import has_message, message_pattern
 from interpreters import in_turn, interpreters
 from made_runs import COLD, SIZES, build_run, floor_s
 from places import PACKAGE
@@ -66,7 +67,7 @@ def test_without_floors_their_columns_are_missing_and_not_zero(tmp_path):
     rows = summarise(folder)
     assert all(row[column] is None for row in rows for column in COLUMNS.values())
     assert "reference times:" not in text_of(folder, rows)
-    assert "not measured (--no-reference-times)" in write_report([folder], tmp_path / "report.html").read_text()
+    assert has_message(write_report([folder], tmp_path / "report.html").read_text(), "report.not_measured_no_reference")
 
 
 def test_warm_and_cold_cells_do_not_compete(rows):
@@ -176,9 +177,8 @@ def test_what_is_missing_says_whether_it_was_cold(tmp_path):
 
 
 def test_list_names_the_floors():
-    assert (
-        f"{', '.join(FLOORS)}\n    Reference times, measured with every run"
-        in CliRunner().invoke(main, ["list"]).output
+    assert ", ".join(FLOORS) in CliRunner().invoke(main, ["list"]).output and has_message(
+        CliRunner().invoke(main, ["list"]).output, "cli.reference_times_measured_every"
     )
 
 
@@ -187,7 +187,9 @@ def test_an_algorithm_of_a_users_own_cannot_have_the_name_of_a_floor(tmp_path, n
     ring = (PACKAGE / "algorithms" / "ring.py").read_text()
     mine = tmp_path / f"{name}.py"
     mine.write_text(ring.replace("def ring(", f"def {name}("))
-    with pytest.raises(AlgorithmError, match=f"'{name}' is the name of a reference measurement; rename the algorithm"):
+    with pytest.raises(
+        AlgorithmError, match=message_pattern("algorithms.name_reference_measurement_rename", name=name)
+    ):
         find([str(mine)])
 
 

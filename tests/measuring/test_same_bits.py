@@ -5,7 +5,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from has_message import has_message
 from interpreters import FULL, in_turn, interpreters
+
+from allreduce_bench.message import say
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 
@@ -109,7 +112,7 @@ def test_what_a_schedule_promises_is_measured(python, tmp_path, dtype):
             assert float(row["max_ulp"]) == 0
     rounded = [row for row in done if int(row["ranks"]) > 2 and int(row["count"]) > 100]
     assert all(0 < float(row["mean_ulp"]) < float(row["max_ulp"]) for row in rounded if row["algorithm"] != "native")
-    assert "bits: every compared result is the exactly rounded sum" in result.stdout
+    assert ("bits: " + say("evaluation.every_compared_result", exact="exactly rounded sum")) in result.stdout
     assert "direct differs between ranks at" in result.stdout
 
 
@@ -136,16 +139,16 @@ def test_other_operations_are_compared_with_what_is_exact_for_them(python, tmp_p
     if op == "prod":
         assert all(row["max_ulp"] == "" for row in rows.values()) and "ULP" not in result.stdout
     elif op == "max":
-        assert "bits: every compared result is the exact maximum" in result.stdout
+        assert ("bits: " + say("evaluation.every_compared_result", exact="exact maximum")) in result.stdout
     else:
-        assert "ULP from the exactly rounded average" in result.stdout
+        assert has_message(result.stdout, "evaluation.most_ulp_mean", exact="exactly rounded average")
 
 
 def test_integers_have_nothing_to_compare_and_the_run_says_why(python, tmp_path):
     folder = tmp_path / "run"
     result = run(python, folder, "-n", 2, "-a", "ring", "--sizes", "64", "--launches", 1, "-d", "int32")
     assert result.returncode == 0, result.stderr
-    assert "bits: int32 reductions are exact in any order" in result.stdout
+    assert has_message(result.stdout, "evaluation.reductions_exact_any_order", dtype="bits: int32")
     (row,) = rows_of(folder / "summary.csv")
     assert row["same_bits"] == row["same_bits_calls"] == row["bits"] == row["max_ulp"] == ""
     assert row["promised_same_bits"] == "1" and row["promised_depth"] == "1"
@@ -182,7 +185,7 @@ def test_a_broken_promise_is_a_failed_check(python, tmp_path, fault, column, wor
     result = run(python, folder, "-n", 2, "-a", mine, "--sizes", "4K", "--launches", 1)
     assert result.returncode == 1
     assert (
-        "bits differ although the schedule determines them: doubling" in result.stderr
+        has_message(result.stderr, "cli.bits_differ_although_schedule", broken="doubling")
         and "Traceback" not in result.stderr
     )
     assert (
@@ -200,7 +203,7 @@ def test_a_result_that_no_order_of_additions_gives_is_wrong(python, tmp_path):
     mine, folder = tmp_path / "mine.py", tmp_path / "run"
     mine.write_text(HEAD + BROKEN.replace("FAULT", "recvbuf[:3] += np.float32(1e-3)"))
     result = run(python, folder, "-n", 2, "-a", mine, "--sizes", "1K", "--launches", 1)
-    assert result.returncode == 1 and "a check failed, see the table" in result.stderr
+    assert result.returncode == 1 and has_message(result.stderr, "cli.check_failed_see_table")
     (row,) = rows_of(folder / "summary.csv")
     assert (row["state"], row["wrong"], row["time_s"], row["max_ulp"]) == ("wrong", "3", "", "")
     words = "on random floats 3 of 256 elements are further from the exact sum than additions of depth 1 can end"

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from has_message import has_message
 from interpreters import interpreters
 from measured_runs import bench, one_line_error
 
@@ -91,7 +92,7 @@ def test_stamps_of_work_are_kept(python, tmp_path, ranks):
 def test_what_cannot_be_is_one_line(python, tmp_path):
     run = ["run", "-n", 2, *QUICK, "-o", tmp_path / "run"]
     outside = one_line_error(bench(python, *run, "--compute", "1ms", "--inject-slowdown", "2:12%"))
-    assert "a launch of 2 ranks has no rank 2" in outside
+    assert has_message(outside, "runs.inject_slowdown_launch_rank", size=2, plural="s", outside=2)
     assert "--timeout" in one_line_error(
         bench(python, *run, "--compute", "9s", "--inject-slowdown", "0:12%", "--timeout", "10s")
     )

@@ -2,6 +2,7 @@
 
 import pytest
 
+from allreduce_bench.message import say
 from allreduce_bench.models.crossings import (
     Crossing,
     Stretch,
@@ -70,9 +71,13 @@ def test_the_sentences():
     assert Crossing("a", "b", "ranks", 9, 8, 4 * K, True).sentence == (
         "a overtakes b above 9 ranks at 8 B to 4 KiB (speculative)"
     )
-    assert Stretch("a", 4, 16, 8, 8).sentence == "a is fastest at powers of two from 4 to 16 ranks at 8 B"
-    assert Stretch("a", 4, 4, 8, 8).sentence == "a is fastest at 4 ranks at 8 B"
-    assert Stretch("a", 4, 4, 8, 8, True).sentence == "a is fastest at 4 ranks at 8 B (speculative)"
+    assert Stretch("a", 4, 16, 8, 8).sentence == say(
+        "models.fastest", fastest="a", where="powers of two from 4 to 16 ranks", at="8 B"
+    )
+    assert Stretch("a", 4, 4, 8, 8).sentence == say("models.fastest", fastest="a", where="4 ranks", at="8 B")
+    assert Stretch("a", 4, 4, 8, 8, True).sentence == say(
+        "models.fastest", fastest="a", where="4 ranks", at="8 B (speculative)"
+    )
 
 
 @pytest.mark.parametrize("nbytes", [8, 64 * K, M, 16 * M])

@@ -4,6 +4,7 @@ from dataclasses import replace
 from math import sqrt
 
 import pytest
+from has_message import message_pattern
 from places import ROOT
 
 from allreduce_bench.algorithms import AlgorithmError, builtin
@@ -148,10 +149,15 @@ def test_a_name_is_ours_or_the_logs():
     [
         (BARE, "rign", AlgorithmError, "unknown algorithm 'rign'; did you mean ring. 'allreduce-bench list' shows all"),
         (BARE, "native", MachineError, "unknown without measurements"),
-        (Machine((RING, TREE)), "naive", MachineError, "naive was not fitted; this machine file has ring, two_tree"),
-        (Machine((RING,)), "native", MachineError, "native was not fitted; this machine file has ring"),
-        (Machine((RING,)), "rign", AlgorithmError, "unknown algorithm 'rign'; this machine file has ring"),
-        (Machine(()), "ring", MachineError, "ring was not fitted; this machine file has no model at all"),
+        (Machine((RING, TREE)), "naive", MachineError, message_pattern("models.not_fitted_machine_file", name="naive")),
+        (Machine((RING,)), "native", MachineError, message_pattern("models.not_fitted_machine_file", name="native")),
+        (
+            Machine((RING,)),
+            "rign",
+            AlgorithmError,
+            message_pattern("models.unknown_algorithm_machine_file", name="rign"),
+        ),
+        (Machine(()), "ring", MachineError, message_pattern("models.not_fitted_machine_file", name="ring")),
     ],
 )
 def test_what_was_not_fitted_is_refused(machine, name, kind, words):
@@ -168,7 +174,7 @@ def test_two_levels_need_to_know_the_nodes():
     links = [(name, link) for link in ("within", "between") for name in ("alpha_s", "beta_s_per_byte")]
     prices = tuple(Parameter(name, link, 0.0, 1e-6, None, None, True) for name, link in links)
     machine = Machine((replace(RING, parts=(ModelPart("ring", Form(levels=2), prices),)),))
-    with pytest.raises(MachineError, match="ring: .* add --ranks-per-node"):
+    with pytest.raises(MachineError, match=message_pattern("models.model_distinguishes_links_within", series="ring")):
         predict(machine, [8], [64])
     assert predict(machine, [8], [64], ranks_per_node=4)[0].nodes == 2
     known = replace(machine.models[0], ranks_per_node=2.0)

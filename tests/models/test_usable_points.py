@@ -1,6 +1,9 @@
 """Points that say nothing are left out, and a series with too few says what is lacking."""
 
+import re
+
 import pytest
+from has_message import message_pattern
 from made_models import series
 
 from allreduce_bench.models.series import UnfittedSeries, fit_all, fit_series
@@ -9,23 +12,23 @@ from allreduce_bench.models.series import UnfittedSeries, fit_all, fit_series
 @pytest.mark.parametrize(
     ("points", "sentence"),
     [
-        (series("ring", (4,), (8,)), "one point"),
-        (series("ring", (4,)), "one rank count"),
-        (series("ring", (4, 8), (8,)), "one size"),
-        (series("ring", (4, 8), (8,)), "cannot be separated"),
-        (series("ring").assign(time_s=1e-5), "all 32 times are equal"),
-        (series("ring").assign(time_s=0.0), "0, negative or missing"),
-        (series("ring").assign(time_s=-1.0), "0, negative or missing"),
-        (series("ring").assign(time_s=float("nan")), "0, negative or missing"),
-        (series("ring").assign(ranks=1), "one rank sends no messages"),
-        (series("ring").assign(algorithm="mystery"), "are unknown"),
-        (series("ring").assign(nbytes=2, count=0, dtype="float64"), "below one element"),
-        (series("ring").assign(time_s=1e300), "no time"),
+        (series("ring", (4,), (8,)), re.escape("one point")),
+        (series("ring", (4,)), re.escape("one rank count")),
+        (series("ring", (4, 8), (8,)), re.escape("one size")),
+        (series("ring", (4, 8), (8,)), re.escape("cannot be separated")),
+        (series("ring").assign(time_s=1e-5), re.escape("all 32 times are equal")),
+        (series("ring").assign(time_s=0.0), re.escape("0, negative or missing")),
+        (series("ring").assign(time_s=-1.0), re.escape("0, negative or missing")),
+        (series("ring").assign(time_s=float("nan")), re.escape("0, negative or missing")),
+        (series("ring").assign(ranks=1), message_pattern("models.rank_sends_no_messages")),
+        (series("ring").assign(algorithm="mystery"), re.escape("are unknown")),
+        (series("ring").assign(nbytes=2, count=0, dtype="float64"), re.escape("below one element")),
+        (series("ring").assign(time_s=1e300), re.escape("no time")),
     ],
 )
 def test_what_cannot_be_fitted_says_what_is_lacking(points, sentence):
     (found,) = fit_series(points)
-    assert isinstance(found, UnfittedSeries) and sentence in found.reason and not fit_all(points)
+    assert isinstance(found, UnfittedSeries) and re.search(sentence, found.reason) and not fit_all(points)
 
 
 def test_bad_points_are_left_out_and_counted():

@@ -1,7 +1,10 @@
 """`explain --all` as people type it."""
 
+import re
+
 import pytest
 from click.testing import CliRunner
+from has_message import message_pattern
 
 from allreduce_bench.cli import main
 from allreduce_bench.pages.gallery import site
@@ -34,19 +37,19 @@ def test_a_gallery_is_written_and_its_first_page_told(tmp_path, asked):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--all"], "add -o and the name of a new folder"),
-        (["--all", "ring", "-o", "site"], "leave out ring"),
-        (["--all", "--count", "3", "-o", "site"], "leave out --count"),
-        (["--all", "--compare", "-o", "site"], "leave out --compare"),
-        (["--all", "-n", "2,3", "-o", "site"], "a single rank count, found 2,3"),
-        (["ring"], "missing option '-n'"),
+        (["--all"], message_pattern("pages.writes_folder_pages_add")),
+        (["--all", "ring", "-o", "site"], re.escape("leave out ring")),
+        (["--all", "--count", "3", "-o", "site"], re.escape("leave out --count")),
+        (["--all", "--compare", "-o", "site"], re.escape("leave out --compare")),
+        (["--all", "-n", "2,3", "-o", "site"], message_pattern("pages.explain_takes_single_rank")),
+        (["ring"], re.escape("missing option '-n'")),
     ],
 )
 def test_bad_use_is_told_in_one_line(words, sentence, asked, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = bench(*words)
     assert result.exit_code == 2 and result.stderr.startswith("error: ") and result.stderr.count("\n") == 1
-    assert sentence in result.stderr
+    assert re.search(sentence, result.stderr)
     assert not asked and not list(tmp_path.iterdir())
 
 

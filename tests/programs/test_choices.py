@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
+from has_message import message_pattern
 from places import ROOT
 
 from allreduce_bench.models.machine import bare_machine, write_machine
@@ -95,7 +96,7 @@ def test_what_says_nothing_is_refused(tmp_path, content, words):
 
 def test_an_unknown_executor_is_damage(saved):
     saved.write_text(saved.read_text().replace("pipelined", "hurried"))
-    with pytest.raises(ChoiceError, match="executor: found 'hurried', expected native, sendrecv"):
+    with pytest.raises(ChoiceError, match=message_pattern("runs.name_error", name="executor")):
         lookup_of(saved)
 
 
@@ -126,7 +127,7 @@ def saved_own(tmp_path, version: int, **fields: object):
 def test_files_of_code_are_never_run(tmp_path, version, how):
     code = tmp_path / "mine.py"
     code.write_text(MINE)
-    with pytest.raises(ChoiceError, match="mine.py', which choices never run; name it in the program if you trust it"):
+    with pytest.raises(ChoiceError, match=message_pattern("programs.algorithm_file_choices_never")):
         lookup_of(saved_own(tmp_path, version, **{how: str(code)}))
     assert not (tmp_path / "was_run").exists()
 
@@ -139,10 +140,10 @@ def test_own_algorithms_run_where_the_program_names_their_file_as_it_was(tmp_pat
     kept = {"file": own["mine"].path, "sha256": own["mine"].sha256}
     for path in (saved_own(tmp_path, 3, **kept), saved_own(tmp_path, 2)):
         assert lookup_of(path, own)(shape(8), FOUR).candidate.name == "mine"
-        with pytest.raises(ChoiceError, match="name .* in the program"):
+        with pytest.raises(ChoiceError, match=message_pattern("programs.algorithm_none_version_your")):
             lookup_of(path)
     code.write_text(MINE + "# changed")
-    with pytest.raises(ChoiceError, match="mine.py is not as it was when its algorithm 'mine' was chosen"):
+    with pytest.raises(ChoiceError, match=message_pattern("programs.not_when_algorithm_chosen", name="mine")):
         lookup_of(saved_own(tmp_path, 3, **kept), own_files(algorithms_of([str(code)]).values()))
 
 

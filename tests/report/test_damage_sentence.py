@@ -4,6 +4,7 @@ import shutil
 from html import unescape
 
 from click.testing import CliRunner
+from has_message import has_message
 from made_runs import build_run
 from places import DATA
 
@@ -22,7 +23,9 @@ def test_a_damage_is_one_line_of_fit_and_a_warning_of_the_page(tmp_path):
         f"measure it again: allreduce-bench run --resume -o {folder.path}"
     )
     found = damage_report(folder)
-    assert found.damages == [line] and "1 cell is not measured in launch 2r-1; to continue: " in found.missing
+    assert found.damages == [line] and has_message(
+        found.missing, "report.not_measured_continue", cells="1 cell is", launches="launch 2r-1"
+    )
     (caveat,) = damage_caveats(found)
     assert caveat.badge == "DAMAGED FILES" and caveat.notes[0].text == line
     result = CliRunner().invoke(main, ["fit", str(folder.path)])

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import pytest
 from hand_models import hand_models
 
+from allreduce_bench.message import say
 from allreduce_bench.models.model import Errors
 from allreduce_bench.report.page import of_guidelines, of_models, of_resemblance, of_rivals
 
@@ -27,7 +28,7 @@ def test_models_that_miss_left_out_rank_counts_are_folded(error, is_open):
 
 
 def test_no_model_has_nothing_to_fold():
-    assert of_models([]) == (True, "none could be fitted")
+    assert of_models([]) == (True, say("report.none_could_fitted"))
 
 
 @pytest.mark.parametrize(("named", "tolerance", "is_open"), [(4, 0.1, True), (1, 0.1, False), (4, 0.5, False)], ids=str)
@@ -43,18 +44,18 @@ def test_an_unknown_resemblance_says_why():
 
 def test_violated_guidelines_are_open_where_times_are_reliable():
     broken = {"compared": [1, 2], "lines": [{}], "sentence": ""}
-    assert of_guidelines(broken, "good") == (True, "1 of the guidelines violated")
+    assert of_guidelines(broken, "good") == (True, say("report.guidelines_violated", lines="1"))
     assert not of_guidelines(broken, "not reliable").is_open
     assert not of_guidelines({**broken, "lines": []}, "good").is_open
-    assert of_guidelines({"compared": [], "lines": []}, "good").line == "none could be checked"
+    assert of_guidelines({"compared": [], "lines": []}, "good").line == say("report.none_could_checked")
 
 
 def test_faster_rivals_are_counted_once_and_open_where_times_are_reliable():
     rivals = {"compared": [1, 2, 3], "lines": [{"against": "ring"}, {"against": "ring"}, {"against": "tree"}]}
-    assert of_rivals(rivals, "good") == (True, "2 of the rivals faster than native somewhere")
+    assert of_rivals(rivals, "good") == (True, say("report.rivals_faster_native_somewhere", faster="2"))
     assert not of_rivals(rivals, "not reliable").is_open
     assert of_rivals({"compared": [1], "lines": []}, "good") == (
         False,
-        "none of the rivals faster than native somewhere",
+        say("report.rivals_faster_native_somewhere", faster="none"),
     )
-    assert of_rivals({"compared": [], "lines": []}, "good").line == "none could be compared"
+    assert of_rivals({"compared": [], "lines": []}, "good").line == say("report.none_could_compared")

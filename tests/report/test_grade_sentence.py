@@ -4,6 +4,7 @@ import pytest
 
 from allreduce_bench.evaluation.grade import CRITERIA, GOOD, NOT_RELIABLE, PROVISIONAL, Grade, Reason
 from allreduce_bench.evaluation.summary_row import Noise
+from allreduce_bench.message import say
 from allreduce_bench.report.verdict_sentence import (
     WORDS,
     grade_lines,
@@ -43,7 +44,10 @@ def test_the_two_main_reasons_are_said_with_what_to_do():
 def test_cells_that_lack_launches_are_told_from_a_run_of_few():
     assert reason_words(Reason("launches", PROVISIONAL, 3)) == ("3 launches", "use 5 launches or more")
     said, advice = reason_words(Reason("few_launches", PROVISIONAL, 1, 3))
-    assert said == "some cells have 1 of 3 launches" and advice == "measure all of them in 5 launches or more"
+    assert (
+        said == say("report.some_cells", reason=1, limit="3 launches")
+        and advice == "measure all of them in 5 launches or more"
+    )
 
 
 def test_a_good_grade_is_short_and_what_is_not_known_is_said():
@@ -55,7 +59,12 @@ def test_a_good_grade_is_short_and_what_is_not_known_is_said():
 def test_noise_is_said_with_its_quantum_and_its_longest():
     noise = Noise(50e-6, 0.012, 3.1e-3)
     assert noise_sentence(noise) == (
-        "noise: other activity took 1.2 % of the time of a test loop; a step of 50.0 us took up to 3.10 ms"
+        say(
+            "report.noise_step_took_up",
+            took="other activity took 1.2 % of the time of a test loop",
+            quantum="50.0 us",
+            longest="3.10 ms",
+        )
     )
     rows = [{"ranks": 2, "grading": Grade(GOOD, ())}]
     assert noise_of_all(rows) == ""

@@ -3,6 +3,7 @@
 from made_runs import build_run
 
 from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.message import say
 from allreduce_bench.report.how_measured import _checks_text, environment, method
 from allreduce_bench.runs.plan import Plan
 
@@ -16,14 +17,16 @@ def told(path, facts: dict | None) -> dict[str, str]:
 
 def test_the_start_of_calls_its_reason_and_the_clock_are_told(tmp_path):
     words = told(tmp_path / "run", {"sync": {"way": "round_time", "why": "it holds"}, "clock": CLOCK})
-    assert words["time of a call"] == (
+    assert words[say("report.time_call")] == (
         "the maximum over ranks of exit - entry; round_time_max_local: "
         "at a time on the common clock that rank 0 announces"
     )
     assert words["common start"] == "round_time: it holds"
     assert words["common clock"] == (
-        "a tree, error at most 1.00 us at the start, at most 2.00 us at the end of a launch, "
-        "no drift detected (below 0.9 ppm)"
+        "a tree, error "
+        + say("report.most_end_launch", ends="1.00 us at the start, at most 2.00 us")
+        + ", "
+        + say("report.no_drift_detected_below", drift=0.9)
     )
 
 
@@ -32,8 +35,10 @@ def test_launches_that_chose_otherwise_are_counted(tmp_path):
     (fact,) = folder.attempts()
     ways = [{**fact, "sync": {"way": way, "why": way[0]}} for way in ("round_time", "barrier", "round_time")]
     words = dict(method(folder.plan(), summarise(folder), ways))
-    assert words["common start"] == "round_time: r; 1 of 3 launches chose another method"
-    assert "barrier_max_local: after an MPI_Barrier" in words["time of a call"]
+    assert words["common start"] == (
+        "round_time: r" + say("report.launches_chose_another_method", changed=1, synchronised_count=3)
+    )
+    assert "barrier_max_local: after an MPI_Barrier" in words[say("report.time_call")]
 
 
 def test_a_drift_that_was_seen_is_told_and_what_is_not_known_is_not(tmp_path):
@@ -64,8 +69,8 @@ def test_what_checks_show_is_told_of_runs_that_counted_them():
 def test_the_order_of_sizes_is_told_where_time_was_limited(tmp_path):
     sets = {"in_haste": True, "size_sets": [[8, 4096], [1 << 20]]}
     assert told(tmp_path / "sets", sets)["order of cells"].startswith(
-        "set by set of sizes, as far as --within allowed: 8 B, 4 KiB; then 1 MiB; random within a set, seed "
+        say("report.set_set_sizes_far", sizes="8 B, 4 KiB; then 1 MiB", seed="")
     )
     one = {"in_haste": True, "size_sets": [[8, 4096]]}
-    assert told(tmp_path / "one", one)["order of cells"].startswith("random in every launch, seed ")
+    assert told(tmp_path / "one", one)["order of cells"].startswith(say("report.random_every_launch_seed", seed=""))
     assert told(tmp_path / "former", {"in_haste": True})["order of cells"].startswith("size by size")

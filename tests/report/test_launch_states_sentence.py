@@ -1,6 +1,9 @@
 """What people read of two states: both times, how often each was met, and what the gap does over the sizes."""
 
+import re
+
 import pytest
+from has_message import has_message, message_pattern
 from made_runs import build_run, waits
 from places import DATA
 
@@ -16,6 +19,7 @@ from allreduce_bench.evaluation.launch_states import (
 )
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.evaluation.summary_row import LaunchStates
+from allreduce_bench.message import say
 from allreduce_bench.report.caveats import find_time_caveats, suspicion_sentences, told_sentences
 from allreduce_bench.report.table import table
 
@@ -40,15 +44,18 @@ def test_a_timer_is_said_in_one_sentence():
 @pytest.mark.parametrize(
     "gap, words",
     [
-        (CONSTANT_DELAY, "takes 9.20 ms longer at every size, which indicates a timer"),
-        (CONSTANT_RATIO, "takes 19.4 times as long at every size, which indicates a bandwidth or a clock frequency"),
-        (CHANGING, "takes 19.4 times as long at 8 B and 2 times at 16 B; neither a timer"),
-        (UNKNOWN, "it is unclear whether the gap depends on the size"),
+        (CONSTANT_DELAY, re.escape("takes 9.20 ms longer at every size, which indicates a timer")),
+        (
+            CONSTANT_RATIO,
+            re.escape("takes 19.4 times as long at every size, which indicates a bandwidth or a clock frequency"),
+        ),
+        (CHANGING, message_pattern("report.slow_state_takes_times_long", first="8 B")),
+        (UNKNOWN, message_pattern("report.unclear_whether_gap_depends")),
     ],
 )
 def test_every_kind_of_gap_has_its_words(gap, words):
     rows = [row(8, gap=gap), row(12, gap=gap), row(16, gap=gap, low_ms=4.85 if gap == CHANGING else 0.5)]
-    assert words in told_sentences(rows)[0]
+    assert re.search(words, told_sentences(rows)[0])
 
 
 LIBRARY = LaunchDifference("MPI library", (("Open MPI 4.1.6",), ("Open MPI 5.0.11",)))
@@ -63,13 +70,20 @@ def with_causes(made: dict, *causes: LaunchDifference) -> dict:
 def test_what_differs_between_the_launches_is_the_cause_and_no_timer_is(gap):
     (sentence,) = told_sentences([with_causes(row(8 << i, gap=gap), LIBRARY, LOG) for i in range(3)])
     assert "timer" not in sentence and sentence.endswith(
-        "; the likely cause is that the launches of both states differ in MPI library: Open MPI 4.1.6 (fast) and Open "
-        "MPI 5.0.11 (slow)"
+        "; "
+        + say(
+            "report.likely_cause_launches_both",
+            labelled="",
+            more="MPI library: Open MPI 4.1.6 (fast) and Open MPI 5.0.11 (slow)",
+        )
     )
     (sentence,) = told_sentences([with_causes(row(8 << i, gap=gap), LOG) for i in range(3)])
     assert "timer" not in sentence and sentence.endswith(
-        "; the launches of both states are in different logs, fast.out (fast) and slow1.out, slow2.out, slow3.out, 1 "
-        "more (slow): look there for what differs"
+        "; "
+        + say(
+            "report.launches_both_states_different",
+            said="fast.out (fast) and slow1.out, slow2.out, slow3.out, 1 more (slow)",
+        )
     )
 
 
@@ -82,16 +96,28 @@ def test_what_differs_over_the_sizes_is_said_as_a_span():
     rows = [row(8, low=("352r-1", "352r-2"), high=3), row(16), row(32, states=False), row(64, low_ms=2.0)]
     (sentence,) = told_sentences(rows)
     assert "two states from 8 B to 64 B except 32 B: " in sentence
-    assert "500 us to 2.00 ms (1 to 2 of 5 launches) and 9.70 ms (3 to 4 of 5)" in sentence
-    assert "in two states at 8 B, 16 B: " in told_sentences([row(8), row(16)])[0]
+    assert has_message(
+        sentence,
+        "report.launches_two_states_2",
+        low="500 us to 2.00 ms",
+        low_launches="1 to 2 of 5 launches",
+        high="9.70 ms",
+        high_launches="3 to 4 of 5",
+    )
+    assert has_message(told_sentences([row(8), row(16)])[0], "report.launches_two_states_2", series_2="at 8 B, 16 B")
 
 
 def test_too_few_launches_are_said_in_one_line():
     rows = [{**row(8 << i, states=False), "suspected_states": 3} for i in range(3)]
     assert told_sentences(rows) == []
     assert suspicion_sentences(rows) == [
-        "ring at 352 ranks: launches may be in two states from 8 B to 32 B; "
-        "3 launches are too few to decide, 5 are needed"
+        say(
+            "report.launches_may_two_states",
+            series="ring at 352 ranks",
+            series_2="from 8 B to 32 B",
+            launches=3,
+            fewest_launches=5,
+        )
     ]
 
 
@@ -117,8 +143,18 @@ def test_import_says_it(tmp_path, capsys):
         main(["import", *logs, "-n", "352", "-o", str(tmp_path / "run")])
     assert not end.value.code
     said = capsys.readouterr().out
-    assert "388 us to 1.55 ms (1 of 5 launches: 4) and 9.90 ms (4 of 5)" in said and "timer" not in said
-    assert "are in different logs, compute_engine_4nodes_launch4.out (fast)" in said
+    assert (
+        has_message(
+            said,
+            "report.launches_two_states_2",
+            low="388 us to 1.55 ms",
+            low_launches="1 of 5 launches: 4",
+            high="9.90 ms",
+            high_launches="4 of 5",
+        )
+        and "timer" not in said
+    )
+    assert has_message(said, "report.launches_both_states_different")
 
 
 def test_launches_of_one_log_may_wait_for_a_timer(tmp_path, capsys):
@@ -126,7 +162,7 @@ def test_launches_of_one_log_may_wait_for_a_timer(tmp_path, capsys):
         log = DATA / "logs_two_states" / "gke_size-4.osu_allreduce.out"
         main(["import", str(log), "-n", "352", "-o", str(tmp_path / "run")])
     assert not end.value.code
-    assert "takes 9.78 ms at every size, which indicates a timer" in " ".join(capsys.readouterr().out.split())
+    assert has_message(" ".join(capsys.readouterr().out.split()), "report.launches_two_states_2")
 
 
 def launch_with(folder, slow: tuple[str, ...]) -> list[dict]:
@@ -140,9 +176,11 @@ def test_a_run_whose_slow_launches_have_other_settings_says_which(tmp_path):
     rows = summarise(folder)
     add_states(rows, launch_with(folder, ("4r-2", "4r-3")))
     (sentence,) = told_sentences(rows)
-    assert (
-        "differ in MPI library: Open MPI 5.0.11 (fast) and Open MPI 4.1.6 (slow); in variable OMPI_MCA_btl: self,sm "
-        "(fast) and tcp (slow)" in sentence
+    assert has_message(
+        sentence,
+        "report.likely_cause_launches_both",
+        labelled="MPI library: Open MPI 5.0.11 (fast) and Open MPI 4.1.6 (slow); in variable "
+        "OMPI_MCA_btl: self,sm (fast) and tcp (slow)",
     )
     (caveat,) = [caveat for caveat in find_time_caveats(rows) if caveat.badge == "launches in two states"]
     assert "timer" not in caveat.notes[-1].advice

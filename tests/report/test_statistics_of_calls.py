@@ -4,6 +4,7 @@ import csv
 from pathlib import Path
 
 import pytest
+from has_message import has_message
 from made_runs import WARMUPS, build_run
 from rechecked import recheck
 
@@ -239,7 +240,7 @@ def test_cells_that_ended_too_early_are_counted(tmp_path):
     text = said(folder)["precision not reached"]
     assert text.startswith("4 of 12 cells stopped") and text.endswith("ring (8 B, 1 KiB) at 4 ranks")
     page = write_report([folder], tmp_path / "report.html").read_text()
-    assert "stopped by precision in 12, time in 4 of 12 cells, in some launch" in page
+    assert has_message(page, "report.stopped_cells_some_launch", ended="precision in 12, time in 4", done_count=12)
     asked = build_run(tmp_path / "asked", outcome=lambda launch, cell: {"stopped": "iterations"})
     assert "precision not reached" not in said(asked)
 

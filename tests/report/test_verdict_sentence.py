@@ -1,6 +1,9 @@
 """Verdicts in sentences."""
 
+import re
+
 import pytest
+from has_message import message_pattern
 
 from allreduce_bench.evaluation.verdict import Advantage, HandOver, Stretch, Verdict
 from allreduce_bench.report.verdict_sentence import REASONS, lines
@@ -72,14 +75,14 @@ def test_without_a_winner_the_sentence_says_why(reason):
 @pytest.mark.parametrize(
     "grade, words",
     [
-        ("good", "711 times faster than native [700, 720] (95 %)"),
-        ("provisional", "more than 10 times faster than native,"),
+        ("good", re.escape("711 times faster than native [700, 720] (95 %)")),
+        ("provisional", message_pattern("report.more_times_faster", most_factor="10")),
     ],
 )
 def test_how_many_times_is_said_only_where_it_can_be_relied_on(grade, words):
     stretch = WON._replace(advantage=Advantage("native", ((711e-6, 1e-6),), 700.0, 720.0, 10))
     (line,) = lines(Verdict(4, "warm", (stretch,), (), (), grade))
-    assert words in str(line)
+    assert re.search(words, str(line))
 
 
 def test_whoever_divides_the_printed_times_gets_the_printed_factor():

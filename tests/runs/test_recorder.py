@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from has_message import message_pattern
 from made_runs import launch_facts
 
 from allreduce_bench.runs.folder import RunFolder
@@ -40,7 +41,7 @@ def folder(tmp_path) -> RunFolder:
 
 def test_a_run_is_created_once_and_holds_its_plan(folder):
     assert folder.plan() == PLAN
-    with pytest.raises(RunError, match="already exists; choose another folder with -o, or continue it with --resume"):
+    with pytest.raises(RunError, match=message_pattern("runs.run_exists")):
         create_run(folder, PLAN, [])
     assert [path.name for path in folder.path.parent.iterdir()] == ["run"]
 

@@ -1,6 +1,7 @@
 """The sizes of a sweep grow by one factor, and end."""
 
 import pytest
+from has_message import message_pattern
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,7 +26,11 @@ def test_geometric_sizes_reach_the_last_in_spite_of_rounding():
 
 @pytest.mark.parametrize(
     "first, last, factor, words",
-    [(64, 8, 2, "64 bytes, is above the largest, 8"), (8, 64, 1, "must be above 1"), (0, 64, 2, "--sizes takes 0 too")],
+    [
+        (64, 8, 2, message_pattern("runs.smallest_size_bytes_above")),
+        (8, 64, 1, "must be above 1"),
+        (0, 64, 2, "--sizes takes 0 too"),
+    ],
 )
 def test_a_sweep_that_never_ends_or_never_starts_is_refused(first, last, factor, words):
     with pytest.raises(PlanError, match=words):

@@ -1,6 +1,9 @@
 """A way to start ranks that makes no sense is refused before anything is started."""
 
+import re
+
 import pytest
+from has_message import message_pattern
 
 from allreduce_bench.runs.start import UNASKED, Start, StartError
 
@@ -19,18 +22,18 @@ def test_known_launchers_and_templates(launcher):
     [
         (
             {"launcher": "slurm"},
-            "unknown launcher 'slurm'; known: auto, openmpi, mpich, intel, srun, or a template",
+            re.escape("unknown launcher 'slurm'; known: auto, openmpi, mpich, intel, srun, or a template"),
         ),
-        ({"launcher": "start {ranks} {cores}"}, "unknown field {cores}; known: {ranks}, {nodes}"),
-        ({"launcher": "start {ranks:3}"}, "unknown field {ranks:3}"),
-        ({"launcher": "start {ranks!r}"}, "unknown field {ranks!r}"),
-        ({"launcher": "start {ranks"}, "write a literal brace twice"),
-        ({"launcher_args": "--tag 'x"}, "launcher arguments '--tag 'x': No closing quotation"),
-        ({"remote_shell": " "}, "the remote shell is empty"),
-        ({"hosts": ("n1", "--evil")}, "'--evil' is not a host; expected for example n1 or n1:8"),
+        ({"launcher": "start {ranks} {cores}"}, re.escape("unknown field {cores}; known: {ranks}, {nodes}")),
+        ({"launcher": "start {ranks:3}"}, re.escape("unknown field {ranks:3}")),
+        ({"launcher": "start {ranks!r}"}, re.escape("unknown field {ranks!r}")),
+        ({"launcher": "start {ranks"}, message_pattern("runs.launcher_template_write_literal")),
+        ({"launcher_args": "--tag 'x"}, re.escape("launcher arguments '--tag 'x': No closing quotation")),
+        ({"remote_shell": " "}, message_pattern("runs.remote_shell_empty_expected")),
+        ({"hosts": ("n1", "--evil")}, message_pattern("runs.not_host_expected_example_2", host="--evil")),
     ],
 )
 def test_what_makes_no_sense_is_refused(choices, words):
     with pytest.raises(StartError) as error:
         Start(**choices)
-    assert words in str(error.value)
+    assert re.search(words, str(error.value))

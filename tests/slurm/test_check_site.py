@@ -4,10 +4,12 @@ import json
 import sys
 
 import pytest
+from has_message import has_message
 from slurm_programs import SlurmPrograms
 
 from allreduce_bench.launching import check_mpi
 from allreduce_bench.machine.checks import Check
+from allreduce_bench.message import say
 from allreduce_bench.slurm import check_site, commands
 
 NODE = {"interfaces": [], "fabric_devices": []}
@@ -70,10 +72,14 @@ def test_the_site_in_lines(slurm):
         ("ok", "partition", "batch (default): up, 3 idle, 1 down*, time limit 1-00:00:00"),
         ("ok", "partition", "debug: up, 2 mixed, time limit 30:00, nodes per job 1-2"),
         ("info", "partition", "gpu: drain, 2 idle, time limit infinite"),
-        ("ok", "topology", "4 nodes, 2 on each of 2 switches, 2 levels"),
+        (
+            "ok",
+            "topology",
+            (say("slurm.nodes_switches", path_count=4, nodes_each="2", nodes_below_count=2) + ", 2 levels"),
+        ),
         ("ok", "MPI", "MPICH 4.2.0, MPI 4.1, /opt/mpich/lib/libmpi.so"),
         ("ok", "PMI", "srun offers pmi2, pmix; MPICH 4.2.0 supports pmi2 or pmix"),
-        ("info", "nodes", "nothing was started (--no-launch): which launcher works is unknown"),
+        ("info", "nodes", say("slurm.nothing_started_no_launch", unknown="which launcher works is unknown")),
     ]
     assert not slurm.calls("salloc")
 
@@ -86,7 +92,7 @@ def test_a_site_in_disorder(slurm, monkeypatch):
     assert named(found, "partition")[0] == ("info", "p0: up, 1 drained, time limit 5:00")
     assert named(found, "partition")[12:] == [("ok", "2 more: p12, p13"), ("info", "no default partition")]
     assert named(found, "topology") == [
-        ("info", "Slurm has no topology here: switches of the nodes unknown"),
+        ("info", say("slurm.slurm_no_topology_switches")),
     ]
     assert named(found, "PMI") == [("info", "srun offers none; MPICH 4.2.0 supports pmi2 or pmix")]
 
@@ -97,14 +103,14 @@ def test_no_slurm(monkeypatch, tmp_path):
     assert (check.level, check.name) == (
         "severe",
         "Slurm",
-    ) and "sinfo not found in PATH: no Slurm on this" in check.text
+    ) and has_message(check.text, "slurm.not_found_path_no", program="sinfo")
 
 
 def test_a_controller_that_does_not_answer_is_not_waited_for(slurm, monkeypatch):
     slurm.answer("scontrol", "exec sleep 60")
     monkeypatch.setattr(check_site, "ANSWER_S", 0.3)
     _, check = site()
-    assert check.level == "severe" and "scontrol: no response within" in check.text
+    assert check.level == "severe" and has_message(check.text, "slurm.no_response_within", program="scontrol")
 
 
 def test_without_an_mpi_nothing_is_asked_of_salloc(slurm, monkeypatch):

@@ -6,6 +6,7 @@ from rechecked import change_json, recheck
 
 from allreduce_bench.evaluation.missing import explain_rows, group_missing, not_begun_sentences
 from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.message import say
 from allreduce_bench.slurm import job_states
 from allreduce_bench.slurm.commands import SlurmJob
 from allreduce_bench.slurm.job_states import JobStates, JobTask
@@ -144,5 +145,5 @@ def test_the_summary_says_the_reason_where_no_launch_has_the_cell(tmp_path):
         (8, "ring", 65536),
         (8, "ring", 1 << 20),
     }
-    assert {row["reason"] for row in absent} == {"job 124 hit its time limit of 30:00"}
+    assert {row["reason"] for row in absent} == {("job 124 " + say("slurm.hit_time_limit", limit_s=" of 30:00"))}
     assert all(not row["reason"] for row in rows if row["state"] == "done")

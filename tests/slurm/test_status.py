@@ -8,11 +8,13 @@ import sys
 
 import pytest
 from click.testing import CliRunner, Result
+from has_message import has_message
 from made_runs import build_run
 from made_sweeps import build_sweep, record, submit
 from slurm_programs import SlurmPrograms
 
 from allreduce_bench.cli import main
+from allreduce_bench.message import say
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -70,13 +72,17 @@ def test_jobs_that_failed_say_why_and_the_next_step_submits_the_rest(tmp_path, s
     *rows, last = table(tmp_path / "s")
     assert [row.split("  ")[-1].strip() for row in rows[1:]] == [
         "done",
-        "hit its time limit of 30:00",
+        say("slurm.hit_time_limit", limit_s=" of 30:00"),
         "lost its node n3",
-        "failed, or cells are missing",
+        say("slurm.failed_cells_missing"),
     ]
     assert last == (
-        f"88 of 108 cells done; next: allreduce-bench submit --resume -o {tmp_path}/s "
-        f"(to list missing cells: allreduce-bench collect {tmp_path}/s)"
+        say(
+            "slurm.next_allreduce_bench_submit",
+            progress="88 of 108 cells done",
+            sweep=f"{tmp_path}/s",
+            hint=f"(to list missing cells: allreduce-bench collect {tmp_path}/s)",
+        )
     )
 
 
@@ -98,7 +104,9 @@ def test_all_jobs_of_the_newest_submission_and_older_ones_that_have_not_ended(tm
                  "echo '105|COMPLETED|n1|1|30|0:0|None'")  # fmt: skip
     assert [row.split("  ", 1)[0] for row in table(tmp_path / "s")[1:-1]] == ["2n", "4n-1", "4n-2", "4n-3", "collect"]
     states = [row.split("  ")[-1] for row in table(tmp_path / "s")[1:-1]]
-    assert table(tmp_path / "s")[-1].endswith(f"3 jobs unfinished; then: allreduce-bench collect {tmp_path}/s")
+    assert table(tmp_path / "s")[-1].endswith(
+        "3 jobs unfinished; " + say("slurm.allreduce_bench_collect", sweep=f"{tmp_path}/s")
+    )
     assert states == ["running on n1", "was cancelled by root", "queued (Priority)", "queued (Priority)", "done"]
 
 
@@ -110,13 +118,13 @@ def test_without_slurm_states_come_from_what_the_jobs_wrote_and_that_is_said(tmp
     *rows, last = table(tmp_path / "s")
     assert [row.split("  ")[-1].strip() for row in rows[1:]] == [
         "done",
-        "has not started to measure",
-        "may be running, or ended without a message",
+        say("slurm.not_started_measure"),
+        say("slurm.may_running_ended_without"),
     ]
-    assert last == f"101 of 108 cells done; next, when all jobs have ended: allreduce-bench collect {tmp_path}/s"
+    assert last == say("slurm.next_when_jobs_ended", progress="101 of 108 cells done", sweep=f"{tmp_path}/s")
     said = status(tmp_path / "s").stderr
-    assert said.startswith("scontrol not found in PATH") and said.endswith(
-        "; job states are taken from the files of the jobs\n"
+    assert has_message(said, "slurm.not_found_path_no", program="scontrol") and said.endswith(
+        say("cli.job_states_taken_files", silence="") + "\n"
     )
 
 
@@ -125,7 +133,7 @@ def test_a_controller_that_does_not_answer_is_said_in_its_own_words(tmp_path, sl
     submit(tmp_path / "s", {1: "101"})
     slurm.answer("scontrol", "echo 'slurm_ping: error: Unable to contact slurm controller' >&2; exit 1")
     result = status(tmp_path / "s")
-    assert result.exit_code == 0 and "Unable to contact slurm controller; job states are" in result.stderr
+    assert result.exit_code == 0 and has_message(result.stderr, "cli.job_states_taken_files")
 
 
 def test_jobs_by_hand_in_one_allocation_measure_all_rank_counts(tmp_path, no_slurm):
@@ -133,7 +141,7 @@ def test_jobs_by_hand_in_one_allocation_measure_all_rank_counts(tmp_path, no_slu
     record(tmp_path / "s", "77", "", end="done")
     header, row, last = table(tmp_path / "s")
     assert row.split() == ["2n", "77", "2", "2,4,8", "108/108", "done"]
-    assert last == f"108 of 108 cells done; next: allreduce-bench collect {tmp_path}/s"
+    assert last == say("slurm.next_allreduce_bench_collect", progress="108 of 108 cells done", sweep=f"{tmp_path}/s")
     page = tmp_path / "s" / "report.html"
     page.touch()
     assert table(tmp_path / "s")[-1] == "108 of 108 cells done"
@@ -144,7 +152,7 @@ def test_jobs_by_hand_in_one_allocation_measure_all_rank_counts(tmp_path, no_slu
 def test_a_sweep_that_was_only_just_submitted_has_no_cell_yet(tmp_path, no_slurm):
     build_run(tmp_path / "s", outcome=lambda launch, cell: None, ranks=(2,), sizes=(8,), launches=2)
     submit(tmp_path / "s", {1: "101"}, collect=None)
-    assert table(tmp_path / "s")[-1].startswith("0 of 6 cells done; next, when all jobs have ended")
+    assert has_message(table(tmp_path / "s")[-1], "slurm.next_when_jobs_ended", progress="0 of 6 cells done")
 
 
 def test_a_terminal_gets_long_reasons_wrapped_and_no_markup_is_read_in_them(tmp_path):
@@ -177,7 +185,9 @@ def test_several_runs_are_told_apart(tmp_path, no_slurm):
 def test_the_newest_sweep_in_results_is_taken_where_none_is_named(tmp_path, no_slurm, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = status()
-    assert result.exit_code == 2 and result.stderr == "error: no sweep in results/; name the folder of a sweep\n"
+    assert result.exit_code == 2 and result.stderr == (
+        "error: " + say("cli.no_sweep_name_folder", results="results") + "\n"
+    )
     for age, name in enumerate(("new", "old")):
         build_run(tmp_path / "results" / name, ranks=(2,), sizes=(8,), launches=1)
         record(tmp_path / "results" / name, "7", "", end="done")

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from has_message import has_message
 from made_runs import build_run
 from slurm_programs import NUMBERED, SlurmPrograms
 
 from allreduce_bench.cli import main
+from allreduce_bench.message import say
 from allreduce_bench.runs.start import Start
 from allreduce_bench.slurm import submit
 
@@ -74,7 +76,7 @@ def test_where_sbatch_does_not_answer_nobody_says_that_nothing_was_submitted(slu
 def test_no_slurm_on_the_machine(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", "/nowhere")
-    assert "no Slurm on this machine" in fails(*WORDS, "-o", "sweep") and untouched()
+    assert has_message(fails(*WORDS, "-o", "sweep"), "slurm.not_found_path_no") and untouched()
 
 
 def test_a_controller_that_is_down(slurm):
@@ -87,7 +89,7 @@ def test_a_controller_that_is_down(slurm):
 def test_a_controller_that_does_not_answer_is_not_awaited(slurm, monkeypatch):
     monkeypatch.setattr("allreduce_bench.cli.submit.PING_S", 0.2)
     slurm.answer("scontrol", "exec sleep 60")
-    assert "no response within 0 s; check the controller" in fails(*WORDS, "-o", "sweep") and untouched()
+    assert has_message(fails(*WORDS, "-o", "sweep"), "slurm.no_response_within", patience_s=0.2) and untouched()
 
 
 @pytest.mark.parametrize(
@@ -138,7 +140,7 @@ def test_what_cannot_be_cancelled_is_named_and_its_scripts_stay(slurm):
     slurm.answer("scontrol", "[ $1 = ping ] || exit 1")
     slurm.answer("scancel", "echo 'scancel: error: Unable to contact slurm controller (connect failure)' >&2; exit 1")
     said = fails(*WORDS, "-o", "sweep")
-    assert "scontrol: exit status 1; the submitted jobs could not be cancelled (scancel: Unable to contact" in said
+    assert has_message(said, "slurm.submitted_jobs_could_not", error="scontrol: exit status 1")
     assert said.endswith(": scancel 101 102 103") and (Path("sweep") / "jobs" / "1" / "2n.sbatch").exists()
 
 
@@ -146,7 +148,7 @@ def test_what_cannot_be_cancelled_is_named_and_its_scripts_stay(slurm):
 def test_an_interrupt_in_between_cancels_what_was_taken(slurm, number):
     before = signal.getsignal(number)
     slurm.answer("sbatch", f"{THIRD}kill -{number.name[3:]} $PPID\n{NUMBERED}")
-    assert fails(*WORDS, "-o", "sweep", status=130) == "error: interrupted; nothing was submitted"
+    assert fails(*WORDS, "-o", "sweep", status=130) == ("error: " + say("cli.interrupted_nothing_submitted"))
     assert slurm.calls("scancel") == [["101", "102", "103"]]  # the third was under way, and is known
     assert untouched() and signal.getsignal(number) == before
 

@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from has_message import has_message, message_pattern
 from hostile import HOSTILE
 from places import JOBS
 
@@ -124,7 +125,13 @@ def test_an_own_file_comes_before_one_of_the_user_and_that_before_a_shipped_one(
 def test_other_programs_files_are_no_systems(places):
     (places / "here" / "setup.cfg").write_text("[metadata]\nname = x\n")
     assert "setup" not in known_systems()
-    assert "unknown section 'metadata'; valid: [sbatch], [site], [variables]" in refusal(find_system, "setup")
+    assert has_message(
+        refusal(find_system, "setup"),
+        "slurm.unknown_valid",
+        kind="section",
+        unknown="metadata",
+        valid="[sbatch], [site], [variables]",
+    )
 
 
 def test_an_unknown_one_names_the_known_and_the_places(places):
@@ -147,23 +154,26 @@ def test_hostile_names_are_refused_in_one_line(places, name):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[sight]\n", "unknown section 'sight'; valid: [sbatch], [site], [variables]"),
-        ("[DEFAULT]\nmodules = x\n", "unknown section 'DEFAULT'"),
-        ("[site]\nmodule = x\n", "unknown key 'module'; valid: modules, launcher, "),
-        ("[site]\nranks_per_node = 0\n", "ranks_per_node '0': expected a number of 1 or more"),
-        ("[site]\nranks_per_node = many\n", "ranks_per_node 'many': expected"),
-        ("[sbatch]\nntasks-per-node = 4\n", "[sbatch] ntasks-per-node: every job sets its own; set ranks_per_node"),
-        ("[sbatch]\noutput = x\n", "[sbatch] output: every job sets its own; leave it out"),
-        ("[site]\nstage = a\nstage = b\n", "already exists"),
-        ("modules = x\n", "no section headers"),
-        ("[site]\nmodules\n", "parsing errors"),
-        ("[site]\nmodules = \udcff\n", "codec can't decode"),
+        ("[sight]\n", re.escape("unknown section 'sight'; valid: [sbatch], [site], [variables]")),
+        ("[DEFAULT]\nmodules = x\n", re.escape("unknown section 'DEFAULT'")),
+        ("[site]\nmodule = x\n", re.escape("unknown key 'module'; valid: modules, launcher, ")),
+        ("[site]\nranks_per_node = 0\n", message_pattern("slurm.ranks_per_node_expected")),
+        ("[site]\nranks_per_node = many\n", re.escape("ranks_per_node 'many': expected")),
+        (
+            "[sbatch]\nntasks-per-node = 4\n",
+            message_pattern("slurm.sbatch_every_job_sets", of_submit="ntasks-per-node"),
+        ),
+        ("[sbatch]\noutput = x\n", message_pattern("slurm.sbatch_every_job_sets", of_submit="output")),
+        ("[site]\nstage = a\nstage = b\n", re.escape("already exists")),
+        ("modules = x\n", re.escape("no section headers")),
+        ("[site]\nmodules\n", re.escape("parsing errors")),
+        ("[site]\nmodules = \udcff\n", re.escape("codec can't decode")),
     ],
 )
 def test_a_file_that_describes_no_system_is_refused(tmp_path, text, words):
     (tmp_path / "x.cfg").write_text(text, errors="surrogateescape")
     said = refusal(read_system, tmp_path / "x.cfg")
-    assert said.startswith(f"{tmp_path}/x.cfg: ") and words in said
+    assert said.startswith(f"{tmp_path}/x.cfg: ") and re.search(words, said)
 
 
 def test_templates_are_those_of_the_checkout_else_the_installed_ones(tmp_path, monkeypatch):

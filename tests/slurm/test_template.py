@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from has_message import message_pattern
 from hostile import HOSTILE
 from job_scripts import NAMES, make_program, run_script
 from places import JOBS
@@ -134,18 +135,18 @@ def test_a_list_is_no_text_and_a_text_no_list():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("#SBATCH --nodes=1\n", "first line"),
-        ("#!/bin/sh\n#SBATCH -N 2\n", "line 2: found '#SBATCH -N 2', expected #SBATCH --name=value"),
-        ("#!/bin/sh\n#SBATCH --nodes 2\n", "line 2: found"),
-        ("#!/bin/sh\n#SBATCH --nodes=2 --qos=x\n", "line 2: found"),
-        ("#!/bin/sh\n#SBATCH --nodes=\n", "line 2: found"),
-        ('#!/bin/sh\n#SBATCH --comment="open\n', "line 2: found"),
-        ("#!/bin/sh\n#SBATCH --comment=a\\ b\n", "line 2: found"),
-        ("#!/bin/sh\ntrue\n\n#SBATCH --nodes=2\n", "line 4: sbatch ignores #SBATCH lines after the first command"),
+        ("#SBATCH --nodes=1\n", re.escape("first line")),
+        ("#!/bin/sh\n#SBATCH -N 2\n", re.escape("line 2: found '#SBATCH -N 2', expected #SBATCH --name=value")),
+        ("#!/bin/sh\n#SBATCH --nodes 2\n", re.escape("line 2: found")),
+        ("#!/bin/sh\n#SBATCH --nodes=2 --qos=x\n", re.escape("line 2: found")),
+        ("#!/bin/sh\n#SBATCH --nodes=\n", re.escape("line 2: found")),
+        ('#!/bin/sh\n#SBATCH --comment="open\n', re.escape("line 2: found")),
+        ("#!/bin/sh\n#SBATCH --comment=a\\ b\n", re.escape("line 2: found")),
+        ("#!/bin/sh\ntrue\n\n#SBATCH --nodes=2\n", message_pattern("slurm.line_sbatch_ignores_sbatch", number="4")),
     ],
 )
 def test_a_broken_template_is_refused_naming_the_line(text, words):
-    assert words in refusal(Template, "mine", text)
+    assert re.search(words, refusal(Template, "mine", text))
 
 
 def test_a_file_that_is_no_text_is_refused(tmp_path):

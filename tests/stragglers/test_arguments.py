@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from has_message import message_pattern
 
 from allreduce_bench.stragglers.monitor.step_monitor import (
     StepMonitor,
@@ -16,17 +17,17 @@ from allreduce_bench.stragglers.monitor.step_monitor import (
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"every": 0}, "every is 0; expected a number of steps from 1"),
+        ({"every": 0}, message_pattern("stragglers.stepmonitor_every_expected_number")),
         ({"every": 2.5}, "every is 2.5"),
         ({"every": True}, "every is True"),
-        ({"stall_after": "soon"}, "'soon' is not a duration"),
+        ({"stall_after": "soon"}, message_pattern("core.not_duration_expected_seconds", text="soon")),
         ({"stall_after": 0}, "stall_after is 0; expected more than 0 s"),
         ({"stall_after": float("nan")}, "stall_after is nan"),
         ({"stall_after": True}, "stall_after is True"),
         ({"textfile": "metrics.txt"}, "must end in .prom"),
-        ({"textfile": ".prom"}, "has no name before .prom; expected one, such as steps.prom"),
-        ({"textfile": ""}, "textfile is ''; expected the name of a file"),
-        ({"log": ""}, "log is ''; expected the name of a file"),
+        ({"textfile": ".prom"}, message_pattern("stragglers.stepmonitor_no_name_before", suffix=".prom")),
+        ({"textfile": ""}, message_pattern("stragglers.stepmonitor_expected_name_file")),
+        ({"log": ""}, message_pattern("stragglers.stepmonitor_expected_name_file")),
         ({"on_alert": 5}, "on_alert is 5; expected a function"),
     ],
 )

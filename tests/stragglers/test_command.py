@@ -7,12 +7,14 @@ import sys
 
 import pytest
 from click.testing import CliRunner
+from has_message import has_message
 from made_arrivals import arrivals, write_steps
 from made_inspector import Job, write_job
 from made_runs import build_run
 from made_traces import write_records, write_traces
 
 from allreduce_bench.cli import main
+from allreduce_bench.message import say
 
 
 def run(*words, status=0):
@@ -63,7 +65,8 @@ def test_traces_of_torch_and_records_of_calls(tmp_path):
     write_records(tmp_path / "job")
     said = run(tmp_path / "job").stdout
     assert (
-        "trace_0.json: 4 ranks, 30 all_reduce\nrank  node" in said and "rank 2 arrives last in 100 % of steps" in said
+        "trace_0.json: 4 ranks, 30 all_reduce\nrank  node" in said
+        and ("rank 2 " + say("stragglers.arrives_last_steps", percent="100 %")) in said
     )
     assert "record_0.json: flight-recorder, group 0 (default_pg), 4 ranks\nrank  entered  left" in said
     assert "rank 2 has not entered call 33, all_reduce of 1,000 bytes; ranks 0-1,3 have entered it and wait" in said
@@ -94,7 +97,7 @@ def test_huge_traces_are_refused_by_their_size(tmp_path):
     paths = write_traces(tmp_path)
     with open(paths[0], "r+b") as file:
         file.truncate(40_000_000)
-    assert "about 40 MB of logs, the limit is 32" in run(tmp_path, status=2).stderr
+    assert has_message(run(tmp_path, status=2).stderr, "cli.about_add_no_limit", amount="40", unit="MB of logs")
 
 
 def test_text_of_a_trace_cannot_steer_a_terminal(tmp_path):
@@ -115,7 +118,7 @@ def test_text_of_a_trace_cannot_steer_a_terminal(tmp_path):
 def test_a_plain_run_says_how_to_measure_it(tmp_path, words):
     build_run(tmp_path / "run")
     said = run(tmp_path / "run", *words, status=2).stderr
-    assert "nothing is known of who arrives late" in said and "--compute" in said and said.count("\n") == 1
+    assert has_message(said, "stragglers.nothing_known_arrives_late") and "--compute" in said and said.count("\n") == 1
 
 
 def test_bad_input_is_one_sentence(tmp_path):
@@ -131,7 +134,9 @@ def test_bad_input_is_one_sentence(tmp_path):
         result = run(*words, status=2)
         assert said in result.stderr and result.stderr.strip().count("\n") == 0
     two = [write_steps(tmp_path / f"{n}.jsonl", arrivals(steps=20)) for n in "ab"]
-    assert "--trace writes one source" in run(*two, "--trace", tmp_path / "t.csv", status=2).stderr
+    assert has_message(
+        run(*two, "--trace", tmp_path / "t.csv", status=2).stderr, "stragglers.trace_writes_source_found"
+    )
 
 
 def test_a_path_that_would_steer_a_terminal_does_not_in_the_title(tmp_path):

@@ -5,6 +5,7 @@ import random
 
 import numpy as np
 import pytest
+from has_message import message_pattern
 from made_arrivals import arrivals, write_steps
 
 from allreduce_bench.importers import LogError, LogNote, LogWarning
@@ -47,7 +48,7 @@ def test_steps_of_which_nothing_is_known_but_their_length(tmp_path):
 
 def test_a_stall_and_a_line_that_was_cut_off_are_named(tmp_path):
     text = write_steps(tmp_path / "s.jsonl", arrivals(steps=40)).read_text()
-    with pytest.warns(LogNote, match="line 5: the monitor noticed that no step ended"):
+    with pytest.warns(LogNote, match=message_pattern("stragglers.line_monitor_noticed_no", number=5)):
         sessions(tmp_path / "s.jsonl", text + '{"kind": "stall", "is_over": false}\n')
     with pytest.warns(LogWarning, match="line 3: cut off"):
         (session,) = sessions(tmp_path / "s.jsonl", "\n".join(text.splitlines()[:2]) + "\n" + text.splitlines()[2][:90])
@@ -68,7 +69,9 @@ def test_a_stall_and_a_line_that_was_cut_off_are_named(tmp_path):
 )
 def test_a_start_that_cannot_be_is_one_sentence(tmp_path, change):
     lines = write_steps(tmp_path / "s.jsonl", arrivals(steps=20)).read_text().splitlines()
-    with pytest.raises(LogError, match="line 1: .*expected a line of allreduce-bench-steps-1"):
+    with pytest.raises(
+        LogError, match=message_pattern("stragglers.line_expected_line", number=1, schema="allreduce-bench-steps-1")
+    ):
         sessions(tmp_path / "s.jsonl", "\n".join([json.dumps({**json.loads(lines[0]), **change}), *lines[1:]]))
 
 
@@ -91,7 +94,7 @@ def test_two_jobs_in_one_file_are_read_apart(tmp_path):
         for number, file in enumerate(files)
     ]
     text = "\n".join(json.dumps(line) for both in zip(*jobs) for line in both)
-    with pytest.warns(LogWarning, match="line 3: several jobs wrote into this file at once"):
+    with pytest.warns(LogWarning, match=message_pattern("stragglers.line_several_jobs_wrote", number=3)):
         mixed = sessions(tmp_path / "mixed.jsonl", text)
     for session, file in zip(mixed, files):
         assert np.array_equal(session.ready_s, read(file)[0].ready_s) and session.begin_s is not None

@@ -4,6 +4,7 @@ import copy
 import json
 
 import pytest
+from has_message import message_pattern
 from made_traces import RAS
 
 from allreduce_bench.importers import LogError
@@ -57,14 +58,20 @@ def test_a_rank_whose_communicator_was_aborted_is_no_sound_one(tmp_path):
 @pytest.mark.parametrize(
     "edit, said",
     [
-        (lambda one: one.update(size=0), "size is '0', expected a whole number from 1"),
+        (
+            lambda one: one.update(size=0),
+            message_pattern("importers.expected_whole_number_2", name="size", value="'0'"),
+        ),
         (lambda one: one.update(size=10**6), "size is 1000000, but only 3 ranks are listed"),
-        (lambda one: one.update(ranks={}), "ranks is no list of objects"),
+        (lambda one: one.update(ranks={}), message_pattern("stragglers.no_list_objects")),
         (lambda one: one["ranks"].append(one["ranks"][0] | {"pid": 1}), "rank 0 is there twice"),
-        (lambda one: one["missing_ranks"].append({"rank": 0}), "rank 0 is there and missing"),
+        (lambda one: one["missing_ranks"].append({"rank": 0}), message_pattern("stragglers.rank_missing", both="0")),
         (lambda one: one["ranks"][0].pop("collective_counts"), "no object collective_counts"),
         (lambda one: one["ranks"][0]["collective_counts"].update(AllReduce=-1), "AllReduce is '-1'"),
-        (lambda one: one["ranks"][0].update(rank=3), "rank is '3', expected a whole number from 0 to 2"),
+        (
+            lambda one: one["ranks"][0].update(rank=3),
+            message_pattern("importers.expected_whole_number_2", name="rank", value="'3'", least="0"),
+        ),
     ],
 )
 def test_what_cannot_be_is_one_sentence(tmp_path, edit, said):

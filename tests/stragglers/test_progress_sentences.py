@@ -1,5 +1,8 @@
 """How far ranks have come, in words: never by how much time."""
 
+from has_message import has_message
+
+from allreduce_bench.message import say
 from allreduce_bench.stragglers.progress import DEAD, NO_RECORD, Count, Held, Missing, Progress, Unlike
 from allreduce_bench.stragglers.progress_sentences import (
     MOST_RANKS,
@@ -32,7 +35,9 @@ def test_a_call_that_everybody_entered_and_nobody_left():
         "rank 0 has entered call 7, barrier, and not left it; every rank has entered it"
     )
     begun = made({0: 7, 1: 7}, {0: 6, 1: 7}, held=(held[0]._replace(started=(0,)),))
-    assert progress_sentences(begun)[0].endswith("every rank has entered it; the GPU has begun it on rank 0")
+    assert progress_sentences(begun)[0].endswith(
+        say("stragglers.every_rank_entered") + say("stragglers.gpu_begun", started="rank 0")
+    )
     gone = made({0: 7}, {0: 6}, ranks=2, held=held, missing=(Missing(1, NO_RECORD),))
     assert progress_sentences(gone)[0].endswith("and not left it; nothing is known of rank 1")
     assert progress_sentences(gone)[1] == "rank 1: no file"
@@ -64,7 +69,7 @@ def test_ranks_that_do_not_do_the_same_dead_ones_and_errors():
         failed={1: "system error"},
     )
     assert progress_sentences(one) == [
-        "in call 7 ranks do not do the same: rank 0: all_reduce of 8 bytes; rank 1: broadcast",
+        say("stragglers.call_ranks_do_not", number=7, done="rank 0: all_reduce of 8 bytes; rank 1: broadcast"),
         "RAS considers dead rank 2 (on n2)",
         "rank 1 reports an error: system error",
         SNAPSHOT,
@@ -73,10 +78,19 @@ def test_ranks_that_do_not_do_the_same_dead_ones_and_errors():
 
 def test_where_all_are_even_that_is_said_and_no_more():
     assert progress_sentences(made({0: 31, 1: 31}, {0: 31, 1: 31})) == [
-        "both ranks have entered the same 31 collective calls and left them: nobody is behind, and nobody is missing",
+        say(
+            "stragglers.nobody_behind_nobody_missing",
+            ranks="both",
+            has="ranks",
+            made="have entered the same 31 collective calls and left them",
+        ),
         NO_TIMES,
     ]
-    assert "made no collective call" in progress_sentences(Progress("f", "nccl-ras", "0", (0, 1), {}, ()))[0]
+    assert has_message(
+        progress_sentences(Progress("f", "nccl-ras", "0", (0, 1), {}, ()))[0],
+        "stragglers.nobody_behind_nobody_missing",
+        made="made no collective call",
+    )
 
 
 def test_many_ranks_are_cut_and_it_fits_a_terminal():

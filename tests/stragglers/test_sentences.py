@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from has_message import has_message
 from made_arrivals import arrivals, judgement
 
+from allreduce_bench.message import say
 from allreduce_bench.runs.injected import Slowdown
 from allreduce_bench.stragglers.arrivals import Arrivals
 from allreduce_bench.stragglers.of_run import Injected, NodeState
@@ -24,10 +26,14 @@ from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
 def test_a_slow_rank_is_named_with_its_price():
     said = verdict_sentences(judgement())
     assert said[0].startswith("rank 5 on node n1 arrives last in 100 % of steps and costs 8")
-    assert "% of the time of all steps; without it the median step takes 1.02 s instead of 1.12 s" in said[0]
-    assert "by chance it would be last in 12.5 % of steps, p < 1e-09" in said[1] and "robust z" in said[1]
-    assert said[1].startswith("it is ready 1") and "of a step without late ranks (1.0" in said[1]
-    assert said[2].startswith("it explains ") and "late in most steps" in said[2]
+    assert has_message(
+        said[0], "stragglers.costs_time_steps_without", without="it", without_s="1.02 s", with_s="1.12 s"
+    )
+    assert (say("stragglers.chance_would_last_steps", percent="12.5 %") + ", p < 1e-09") in said[
+        1
+    ] and "robust z" in said[1]
+    assert said[1].startswith("it is ready 1") and has_message(said[1], "stragglers.step_without_late_ranks")
+    assert said[2].startswith("it explains ") and has_message(said[2], "stragglers.explains_lasting_wait_waits")
     assert any("rank-seconds" in sentence for sentence in said)
     assert "since" not in said[0]
 
@@ -36,7 +42,9 @@ def test_since_when_it_is_slow():
     one = judgement(steps=400, from_step=240, by=0.2)
     (suspect,) = one.report.suspects
     since = since_words(suspect, one)
-    assert "without it the median step of these steps takes 1.0" in verdict_sentences(one)[0]
+    assert has_message(
+        verdict_sentences(one)[0], "stragglers.costs_time_steps_without", without="it", these=" of these steps"
+    )
     assert abs(suspect.from_step - 240) <= 10 and since.startswith(f"since step {suspect.from_step}, minute 4.")
     assert f"of steps {since} and costs" in verdict_sentences(one)[0]
     assert since_words(suspect._replace(to_step=300), one).startswith("from step 2")
@@ -54,27 +62,35 @@ def test_a_slow_node_is_named_as_one():
 
 def test_that_nobody_is_named_is_said_with_the_figures():
     said = verdict_sentences(judgement(slow=None))
-    assert said[0].startswith("no rank is named: ranks wait ") and "10 % or more" in said[0]
+    assert said[0].startswith(say("stragglers.no_rank_named", why="ranks wait ")) and "10 % or more" in said[0]
     assert verdict_sentences(judgement(steps=4))[0] == (
-        "no rank is named: 4 steps are too few to tell a slow rank from chance"
+        say("stragglers.no_rank_named", why="4 steps are too few to tell a slow rank from chance")
     )
     assert "one rank alone" in verdict_sentences(judgement(ranks=1, slow=None))[0]
     blind = arrivals()._replace(clock_error_s=0.1)
-    assert "agree to 100 ms only" in verdict_sentences(judged("", blind))[0]
+    assert has_message(
+        verdict_sentences(judged("", blind))[0], "stragglers.clocks_ranks_agree_no", clock_error_s="100 ms"
+    )
 
 
 def test_a_slow_rank_that_costs_little_is_no_cause():
     one = judgement(by=0.07, noise=0.01)
     assert one.report.suspects and not one.report.causes
     said = verdict_sentences(one)
-    assert said[0].startswith("rank 5") and any("it is not called a cause: ranks wait" in sentence for sentence in said)
+    assert said[0].startswith("rank 5") and any(
+        has_message(sentence, "stragglers.not_called_cause_ranks") for sentence in said
+    )
 
 
 def test_two_slow_ranks_are_both_named():
     slow = [Slow((2,), 0.3), Slow((9,), 0.3)]
     one = judged("", synthetic_arrivals(16, 200, 1, slow=slow, noise=0.02, spikes=0))
     said = " ".join(verdict_sentences(one))
-    assert "rank 2 on node n2" in said and "rank 9 on node n9" in said and "without all of them" in said
+    assert (
+        "rank 2 on node n2" in said
+        and "rank 9 on node n9" in said
+        and has_message(said, "stragglers.without_steps_would_take")
+    )
 
 
 def test_words_of_numbers():
@@ -84,7 +100,7 @@ def test_words_of_numbers():
 
 def test_no_step_at_all():
     empty = Arrivals(np.empty((0, 4)), np.empty(0), 0.0, (0,) * 4)
-    assert "0 steps are too few" in verdict_sentences(judged("", empty))[0]
+    assert has_message(verdict_sentences(judged("", empty))[0], "stragglers.steps_too_few_tell", steps=0)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -101,7 +117,7 @@ def test_what_the_kernel_of_the_node_counted_stands_beside_the_suspect():
     made = judgement()
     hot = made._replace(machines=(NodeState(), NodeState(throttled=12, clock=0.4, others=0.2, stolen=0.1)))
     (said,) = [sentence for sentence in verdict_sentences(hot) if sentence.startswith("on its node")]
-    assert "throttled (heat or power), up to 12 times per core; a busy core ran at 40 % of its top frequency" in said
+    assert has_message(said, "stragglers.node_while_ranks_ran")
     assert "other processes used 20 %" in said and "hypervisor took 10 %" in said
     assert not any("on its node" in one for one in verdict_sentences(made._replace(machines=(NodeState(),) * 2)))
 
@@ -134,7 +150,9 @@ def test_injected_delays_are_not_blamed_on_other_processes():
 
 def test_what_remains_is_random_and_no_contradiction():
     said = verdict_sentences(judgement(ranks=64, steps=100, slow=9, by=0.2, noise=0.05))
-    assert any(sentence.endswith(" of the waiting would remain without it: it is random") for sentence in said)
+    assert any(
+        sentence.endswith(say("stragglers.waiting_would_remain_without", random="", without="it")) for sentence in said
+    )
 
 
 def steady(ranks, late, by=0.2):
@@ -148,7 +166,7 @@ def steady(ranks, late, by=0.2):
 def test_where_half_of_the_ranks_or_more_are_late_alike_all_are_named(ranks, late, words):
     said = verdict_sentences(steady(ranks, late))
     (half,) = [sentence for sentence in said if "late alike" in sentence]
-    assert half.startswith(f"{words} are late alike: half or more of all {ranks} ranks")
+    assert has_message(half, "stragglers.late_alike_half_more", late=words, ranks=ranks)
     (others,) = [sentence for sentence in said if sentence.startswith("late, too: ")]
     assert others.count(" by ") == len(late) - 1
 
@@ -156,7 +174,10 @@ def test_where_half_of_the_ranks_or_more_are_late_alike_all_are_named(ranks, lat
 @pytest.mark.parametrize(("ranks", "late"), [(4, [0, 1]), (5, [0, 1, 2])])
 def test_where_half_of_more_are_late_alike_they_are_a_group(ranks, late):
     said = verdict_sentences(steady(ranks, late))
-    assert said[0].startswith(f"the ranks are two groups: ranks 0-{late[-1]} are ") and " slower than ranks " in said[0]
+    assert (
+        has_message(said[0], "stragglers.ranks_two_groups_slower", name_of=f"ranks 0-{late[-1]}")
+        and " slower than ranks " in said[0]
+    )
 
 
 def test_groups_are_told_by_their_nodes():
@@ -164,13 +185,22 @@ def test_groups_are_told_by_their_nodes():
     one = judged("", synthetic_arrivals(64, 300, 1, slow=slow, ranks_per_node=8))
     said = verdict_sentences(one)
     assert said[0].startswith(
-        "the ranks are two groups: nodes n0, n1, n2, n3 (ranks 0-31) are 29.9 % slower than nodes n4, n5, n6, n7 (ranks"
-        " 32-63), which costs "
+        say(
+            "stragglers.ranks_two_groups_slower",
+            name_of="nodes n0, n1, n2, n3 (ranks 0-31)",
+            percent="29.9 %",
+            group_words="nodes n4, n5, n6, n7 (ranks 32-63)",
+            suspect="costs ",
+        )
     )
-    assert said[1].startswith("the 32 slower ranks are ready 299 ms later than the other 32, of a step that")
+    assert has_message(said[1], "stragglers.slower_ranks_ready_later", rank_count="32", late_s="299 ms", others="32")
     assert len(rank_rows(one)[0]) == MOST_TABLE_RANKS
     many = judged("", synthetic_arrivals(64, 300, 1, slow=slow, ranks_per_node=4))
-    assert "nodes n0, n1, n2, n3, 4 more (ranks 0-31)" in verdict_sentences(many)[0]
+    assert has_message(
+        verdict_sentences(many)[0],
+        "stragglers.ranks_two_groups_slower",
+        name_of="nodes n0, n1, n2, n3, 4 more (ranks 0-31)",
+    )
 
 
 def test_a_rank_that_is_late_at_times_is_told_as_such():
@@ -178,11 +208,10 @@ def test_a_rank_that_is_late_at_times_is_told_as_such():
     made.ready_s[9::10, 5] += 0.3
     one = judged("", made._replace(step_s=(made.ready_s - made.begin_s[:, None]).max(axis=1)))
     said = verdict_sentences(one)
-    assert (
-        said[0].startswith("rank 5 on node n1 is late in every 10th step and costs 2 % of")
-        and "of these steps takes" in said[0]
+    assert said[0].startswith("rank 5 on node n1 is late in every 10th step and costs 2 % of") and has_message(
+        said[0], "stragglers.costs_time_steps_without"
     )
-    assert said[1].startswith("in these steps, 9.67 % of all, it is ready 285 ms later than usual, ")
+    assert has_message(said[1], "stragglers.steps_ready_later_usual", regular=", 9.67 % of all,", late_s="285 ms")
     (suspect,) = one.report.suspects
     assert (
         often_words(suspect._replace(every=0)) == "in 9.67 % of steps"

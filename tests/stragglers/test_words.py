@@ -1,5 +1,8 @@
 """What is said, word for word."""
 
+from has_message import has_message
+
+from allreduce_bench.message import say
 from allreduce_bench.stragglers.monitor.output import (
     alert_sentence,
     alert_sentences,
@@ -46,15 +49,14 @@ def test_a_device_that_is_known_is_named():
 
 
 def test_too_little_to_judge_by():
-    assert too_little_sentence(TooLittle(1, 7, None)).startswith("1 rank: there is no other one")
+    assert has_message(too_little_sentence(TooLittle(1, 7, None)), "stragglers.rank_no_other_could")
     assert too_little_sentence(TooLittle(4, 20, None)) == (
-        "20 steps of 4 ranks are too little to say who is slow; 30 steps are the fewest"
+        say("stragglers.too_little_say_slow", begin="20 steps of 4 ranks", fewest_blocks=30)
     )
     assert too_little_sentence(TooLittle(4, 60, 0.348)) == (
-        "60 steps of 4 ranks are too little to say of a rank that it is slow by less than 35 % of a step, "
-        "by the noise of the job"
+        say("stragglers.too_little_say_rank", begin="60 steps of 4 ranks", least="35 % of a step")
     )
-    assert "the clocks of the nodes agree so badly" in too_little_sentence(TooLittle(4, 60, 0.348, True))
+    assert has_message(too_little_sentence(TooLittle(4, 60, 0.348, True)), "stragglers.clocks_nodes_agree_badly")
 
 
 def test_a_stall_and_its_end():

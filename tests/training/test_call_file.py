@@ -1,6 +1,7 @@
 """Recorded calls: read, replayed, and refused where they are none."""
 
 import pytest
+from has_message import message_pattern
 
 from allreduce_bench.training.input_files import Call, CallError, read_calls, replayed
 
@@ -31,9 +32,12 @@ def test_a_replay_waits_for_each_call():
         ("", "line 1: expected a CSV"),
         ("size,gap\n", "contains no call"),
         ("bytes,gap\n1,1\n", "line 1: expected a CSV with the columns size, dtype and gap, .*; found 'bytes,gap'"),
-        ("size,gap\n4M,1\nmany,1\n", "line 3: 'many' is not a size"),
-        ("size,gap\n4M\n", "line 2: '' is not a duration"),
-        ("size,gap,dtype\n7,1,float32\n", "line 2: 7 bytes are not a whole number of float32 elements"),
+        ("size,gap\n4M,1\nmany,1\n", message_pattern("core.not_size_expected_bytes")),
+        ("size,gap\n4M\n", message_pattern("core.not_duration_expected_seconds")),
+        (
+            "size,gap,dtype\n7,1,float32\n",
+            message_pattern("importers.bytes_not_whole_number", place="line 2", nbytes="7", dtype="float32"),
+        ),
         ("size,gap,dtype\n8,1,complex\n", "line 2: unknown dtype 'complex'"),
     ],
 )

@@ -1,5 +1,7 @@
 """The words about a measured step."""
 
+from has_message import has_message
+
 from allreduce_bench.training.buckets import Caps, Fusion
 from allreduce_bench.training.measured import Cycles, Measured, modelled_of
 from allreduce_bench.training.result import measured_result
@@ -24,11 +26,15 @@ def test_the_measured_step_stands_beside_its_model():
     text = text_of(MEASURED)
     lines = text.splitlines()
     assert lines[0] == "M on 2 ranks, measured: medians of 5 steps"
-    assert "sleeping, which takes no core" in lines[3] and "in a thread beside" in lines[3]
+    assert has_message(lines[3], "training.computation_reduces", work="sleeping, which takes no core") and has_message(
+        lines[3], "training.computation_reduces"
+    )
     assert "measured  8.60 ms  6.00 ms      4.00 ms  2.60 ms      35%" in lines
     assert "modelled  9.00 ms  6.00 ms      4.00 ms  3.00 ms      25%" in lines
-    assert "alone and 6.60 ms beside the all-reduces: +10%." in text
-    assert "43% of the communication runs beside computation" in text and lines[-1].endswith("is +5% off.")
+    assert has_message(
+        text, "training.computation_takes_alone_reduces", beside="6.60 ms", where="beside", signed_share="+10%"
+    )
+    assert has_message(text, "training.time_line_median_step", share="43%") and lines[-1].endswith("is +5% off.")
 
 
 def test_a_step_may_be_faster_than_its_computation_alone_by_noise():
@@ -41,18 +47,23 @@ def test_tensor_parallel_all_reduces_have_their_own_column_and_sentence():
     setup = SETUP._replace(tensor=TensorParallel("div:2", 2, "1 x 10 x 10 elements", 100, (0.5,), (0.5,), (0,)))
     both = MEASURED._replace(ranks=4, tensor_alone_s=0.001, tensor_beside_s=0.0015)
     text = text_of(both, setup)
-    assert "in groups of 2 ranks (div:2), which divide the matrices: 2 all-reduces of 400 B" in text
+    assert has_message(text, "training.tensor_parallelism_shoeybi_et", ranks=2, layout="div:2", calls=2, nbytes="400 B")
     assert "tensor-parallel  data-parallel  of it exposed" in text
     assert "measured  8.60 ms  6.00 ms          1.50 ms        4.00 ms        1.10 ms      72%" in text  # 6 + 1.5 + 1.1
-    assert "The 2 tensor-parallel all-reduces take 1.00 ms alone and 1.50 ms in the step" in text and "+50%" in text
+    assert (
+        has_message(text, "training.tensor_parallel_reduces_take", calls=2, alone="1.00 ms", beside="1.50 ms")
+        and "+50%" in text
+    )
 
 
 def test_horovods_cycles_are_told():
     setup = SETUP._replace(packing=Fusion(1 << 20, 0.0001))
     measured = MEASURED._replace(cycles=Cycles(2, 61.5, 0.0004, 0.00002))
     text = text_of(measured, setup, ("spin", "blocking"))
-    assert "Horovod, fusion buffer 1 MiB, cycle 100 us: 1 bucket if all gradients are ready at once" in text
-    assert "a thread, to which gradients are handed over behind the backward pass" in text
-    assert "A step has 2 all-reduces of 2 gradients (its model 2), in 61.5 cycles." in text
-    assert "the thread takes 400 us to agree on what is ready" in text
-    assert "the wait for other ranks, and 20.0 us to bind all-reduces of new lengths" in text
+    assert has_message(text, "training.horovod_fusion_buffer_cycle", buffer="1 MiB", cycle="100 us", counted="1 bucket")
+    assert has_message(text, "training.computation_reduces")
+    assert has_message(
+        text, "training.step_reduce_gradients_model", all_reduces=2, plural="s", gradients=2, predicted=2, cycles=61.5
+    )
+    assert has_message(text, "training.step_reduce_gradients_model", agreed="400 us")
+    assert has_message(text, "training.step_reduce_gradients_model", bound="20.0 us")

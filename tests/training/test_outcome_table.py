@@ -1,7 +1,9 @@
 """The words about a modelled step."""
 
 import pytest
+from has_message import has_message
 
+from allreduce_bench.message import say
 from allreduce_bench.models.machine import bare_machine
 from allreduce_bench.tables import Screen
 from allreduce_bench.training.architectures import known_model
@@ -36,14 +38,27 @@ def test_buckets_are_a_table():
 
 
 def test_it_is_said_whose_packing_it_is_and_that_there_are_two_stages():
-    assert packing_sentence(SETUP).startswith(
-        "PyTorch DDP (torch 2.13), caps 1 MiB and 25 MiB, 5 buckets from the second"
+    assert has_message(
+        packing_sentence(SETUP),
+        "training.pytorch_ddp_caps_second",
+        version="torch 2.13",
+        first="1 MiB",
+        cap="25 MiB",
+        counted="5 buckets",
     )
-    assert "1 bucket in the first step; 5 in all others" in packing_sentence(SETUP._replace(stage="first"))
+    assert has_message(
+        packing_sentence(SETUP._replace(stage="first")), "training.pytorch_ddp_first_step", counted="1 bucket", later=5
+    )
     old = SETUP._replace(packing=Caps(torch=(1, 9)))
-    assert "torch 1.9" in packing_sentence(old) and packing_sentence(old).endswith("; 5 in the first step")
-    assert "fusion buffer 64 MiB, cycle 1.00 ms: 2 buckets" in packing_sentence(
-        SETUP._replace(packing=Fusion(64 * MIB))
+    assert "torch 1.9" in packing_sentence(old) and has_message(
+        packing_sentence(old), "training.pytorch_ddp_caps_second", now="5"
+    )
+    assert has_message(
+        packing_sentence(SETUP._replace(packing=Fusion(64 * MIB))),
+        "training.horovod_fusion_buffer_cycle",
+        buffer="64 MiB",
+        cycle="1.00 ms",
+        counted="2 buckets",
     )
 
 
@@ -55,11 +70,13 @@ def test_a_scaled_model_is_labelled():
 def test_the_text_says_that_it_is_modelled_and_ends_with_the_answer():
     text = result_text(result())
     lines = text.splitlines()
-    assert lines[0] == "ResNet-50, modelled: nothing was measured here"
+    assert lines[0] == say("training.modelled_nothing_measured", result="ResNet-50")
     last = lines[-1]
     assert last.startswith("ResNet-50 on 4 ranks with 10 Gbit/s: a step takes 157 ms, 56.6 ms of it (36%) are exposed")
-    assert last.endswith("the efficiency of weak scaling is 63.8% (modelled).")
-    assert answer(result(), result().outcomes[0]).endswith("a step takes 100 ms; one rank sends nothing.")
+    assert has_message(last, "training.efficiency_weak_scaling")
+    assert has_message(
+        answer(result(), result().outcomes[0]), "training.rank_sends_nothing", step_s="step takes 100 ms"
+    )
     (four,) = [line.split() for line in lines if line.startswith("    4")]
     assert four == ["4", "ring", "157", "ms", "100", "ms", "123", "ms", "56.6", "ms", "54%", "128", "x4", "63.8%"]
     assert "tree" in text and "35 sent" in text
@@ -71,13 +88,13 @@ def test_a_narrow_screen_gets_narrow_lines():
 
 @pytest.mark.parametrize("dtype, total", [("float32", "0.476"), ("float16", "0.428")])
 def test_memory_is_in_gib(dtype, total):
-    assert memory_sentence(result(SETUP._replace(dtype=dtype))).startswith(f"A rank holds {total} GiB without")
+    assert has_message(memory_sentence(result(SETUP._replace(dtype=dtype))), "training.rank_holds_gib_without")
 
 
 def test_the_memory_says_what_else_the_numbers_contain():
     assert "copies" not in memory_sentence(result())
     half = memory_sentence(result(SETUP._replace(dtype="float16")))
-    assert "state of adam and float32 copies of 16-bit parameters 0.286, buckets 0.0476" in half
+    assert has_message(half, "training.rank_holds_gib_without")
     assert "fusion buffer 0.125." in memory_sentence(result(SETUP._replace(packing=Fusion(128 * MIB))))
 
 
@@ -86,9 +103,13 @@ def test_with_tensor_parallelism_both_kinds_stand_apart():
     found = result(Setup(part, 0.4, tensor=tensor), (4, 8))
     text = result_text(found)
     head, last = text.split("\n\n")[0], text.splitlines()[-1]
-    assert "the part of a rank: 62," in head and "48 all-reduces of 24 MiB (8 x 1024 x 768 elements) in a pass" in head
+    assert (has_message(head, "training.part_rank") and "62," in head) and has_message(
+        head, "training.tensor_parallelism_shoeybi_et", calls=48, nbytes="24 MiB", parts="8 x 1024 x 768 elements"
+    )
     assert "tensor-parallel  data-parallel  of it exposed" in text and "ring / ring" in text
-    assert "are tensor-parallel all-reduces, all of them exposed, and" in last and "exposed data-parallel ones" in last
+    assert has_message(last, "training.tensor_parallel_reduces_exposed") and has_message(
+        last, "training.tensor_parallel_reduces_exposed"
+    )
     assert [line.split()[-2] for line in text.splitlines() if line.startswith("    ") and " / " in line] == ["x2", "x4"]
     assert max(map(len, result_text(found, Screen(100)).splitlines())) <= 100
 

@@ -1,6 +1,7 @@
 """What ranks are asked to measure: computation, what is handed over, and when."""
 
 import pytest
+from has_message import message_pattern
 
 from allreduce_bench.training.architectures import known_model
 from allreduce_bench.training.buckets import Caps, Fusion
@@ -74,14 +75,20 @@ def test_recorded_calls_compute_their_gaps():
 def test_what_is_only_modelled_is_refused():
     mixed = MODEL._replace(gradients=(*MODEL.gradients, Gradient("c", (9,), dtype="float64")))
     for packing in (Caps(), Fusion()):
-        with pytest.raises(ValueError, match=r"gradients of several types \(float32, float64\) are modelled only"):
+        with pytest.raises(
+            ValueError,
+            match=message_pattern("training.several_types_modelled_leave", what="gradients", found="float32, float64"),
+        ):
             step_request(SETUP._replace(model=mixed, packing=packing))
-        with pytest.raises(ValueError, match="gradients of int32 have no average"):
+        with pytest.raises(ValueError, match=message_pattern("training.gradients_no_average_measure", dtype="int32")):
             step_request(SETUP._replace(dtype="int32", packing=packing))
-    with pytest.raises(ValueError, match=r"calls of several types \(float32, int32\) are modelled only"):
+    with pytest.raises(
+        ValueError, match=message_pattern("training.several_types_modelled_leave", what="calls", found="float32, int32")
+    ):
         calls_request([Call(8, 0.0), Call(8, 0.0, "int32")], "float32")
     for nbytes in (6, 0):
         with pytest.raises(
-            CallError, match=f"call 2: expected a positive whole number of float32 .*, found {nbytes} b"
+            CallError,
+            match=message_pattern("training.call_expected_positive_whole", number=2, dtype="float32", nbytes=nbytes),
         ):
             calls_request([Call(8, 0.0), Call(nbytes, 0.0)], "float32")

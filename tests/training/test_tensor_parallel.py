@@ -1,6 +1,7 @@
 """Tensor parallelism: what a rank holds, when the ranks of a group add activations, and what that costs the step."""
 
 import pytest
+from has_message import message_pattern
 
 from allreduce_bench.models.machine import bare_machine
 from allreduce_bench.training.architectures import known_model
@@ -87,5 +88,5 @@ def test_behind_the_computation_and_in_horovods_cycles_too():
 
 
 def test_only_transformers_are_divided():
-    with pytest.raises(ModelError, match="ResNet-50 is no transformer"):
+    with pytest.raises(ModelError, match=message_pattern("training.groups_no_transformer_layers", model="ResNet-50")):
         divide(known_model("resnet50"), "2", 2, 1, "flops")

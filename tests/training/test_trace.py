@@ -3,6 +3,7 @@
 import json
 from numbers import Real
 
+from allreduce_bench.message import say
 from allreduce_bench.training.input_files import Call, replayed
 from allreduce_bench.training.result import COMMUNICATION_THREAD, COMPUTATION_THREAD, TENSOR_THREAD, trace
 from allreduce_bench.training.time_line import Phase, TimeLine, Transfer
@@ -44,8 +45,8 @@ def test_tensor_parallel_all_reduces_have_a_thread_of_their_own():
     }
     assert threads == {
         COMPUTATION_THREAD: "computation",
-        COMMUNICATION_THREAD: "data-parallel all-reduces",
-        TENSOR_THREAD: "tensor-parallel all-reduces",
+        COMMUNICATION_THREAD: say("training.data_parallel_reduces"),
+        TENSOR_THREAD: say("training.tensor_parallel_reduces"),
     }
     last = document["traceEvents"][-1]
     assert (last["tid"], last["name"], last["dur"]) == (TENSOR_THREAD, "activations: 512 B", 0.5e6)

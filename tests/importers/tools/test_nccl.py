@@ -1,6 +1,7 @@
 """Logs of nccl-tests: both halves, columns that are blank or to come, ranks that the rates say."""
 
 import pytest
+from has_message import message_pattern
 from made_logs import NCCL, log, times
 from places import LOGS
 
@@ -53,7 +54,7 @@ def test_ranks_follow_from_the_rates_or_are_contradicted_by_them(tmp_path):
     assert {row.ranks for row in read(log(tmp_path, BARE))} == {8}  # 2(p-1)/p = 1.75
     small = "\n".join(BARE.splitlines()[:3]) + "\n"  # rates of two digits fit many
     assert {row.ranks for row in read(log(tmp_path, small))} == {None}
-    with pytest.raises(LogError, match=r"4 ranks are named above, but busbw / algbw is not"):
+    with pytest.raises(LogError, match=message_pattern("importers.ranks_named_above_busbw", ranks=4)):
         read(log(tmp_path, "".join(line for line in NCCL.splitlines(keepends=True) if "nid005487" not in line)))
 
 
@@ -62,7 +63,7 @@ def test_other_collectives_of_nccl_tests_are_no_all_reduce(tmp_path):
     assert times(read(log(tmp_path, other + NCCL + other)))[8] == 17.93
     with pytest.raises(LogError, match="found: reduce_scatter"):
         read(log(tmp_path, other))
-    with pytest.raises(LogError, match="bus bandwidth is not that of an all-reduce"):  # no program is named
+    with pytest.raises(LogError, match=message_pattern("importers.whose_bus_bandwidth_not")):  # no program is named
         read(
             log(
                 tmp_path,
@@ -77,7 +78,7 @@ def test_other_collectives_of_nccl_tests_are_no_all_reduce(tmp_path):
 def test_an_old_log_with_errors_out_of_bounds_warns(tmp_path):
     text = (LOGS / "nccl_allreduce_old_error_col.log").read_text().replace("N/A", "1e-07")
     assert {row.wrong for row in read(log(tmp_path, text))} == {0}
-    with pytest.warns(LogWarning, match="results out of bounds, and the log does not say at which size"):
+    with pytest.warns(LogWarning, match=message_pattern("importers.results_out_bounds_log")):
         rows = read(log(tmp_path, text.replace(": 0 OK", ": 1 FAILED")))
     assert {row.wrong for row in rows} == {None}
 

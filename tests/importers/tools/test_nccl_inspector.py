@@ -4,6 +4,7 @@ import json
 
 import pytest
 from click.testing import CliRunner
+from has_message import has_message, message_pattern
 from made_inspector import Job, calls_of, write_job
 from made_logs import OSU, log
 
@@ -51,7 +52,12 @@ def test_what_is_of_other_tools_is_refused(tmp_path):
     write_job(tmp_path / "job", JOB)
     with pytest.raises(LogError, match="--in-place chooses"):
         read(tmp_path / "job", Asked(in_place=True))
-    with pytest.raises(LogError, match="--communicator chooses one of NCCL Inspector, but this is a log of osu"):
+    with pytest.raises(
+        LogError,
+        match=message_pattern(
+            "importers.log_leave_out", what="--communicator chooses one of NCCL Inspector", importer="osu"
+        ),
+    ):
         read(log(tmp_path, OSU), Asked(communicator="0x1"))
 
 
@@ -90,7 +96,7 @@ def test_a_run_of_it_says_who_arrives_late(tmp_path):
 def test_a_run_without_a_rank_still_says_it(tmp_path):
     paths = write_job(tmp_path / "job", JOB)
     said = run("import", *paths[:-1], "-o", tmp_path / "run")
-    assert "no file of rank 7" in said
+    assert has_message(said, "importers.communicator_no_file_rank", absent="7")
     (cell,) = arrivals_of_run(RunFolder(tmp_path / "run"))
     assert straggler_report(cell.arrivals._replace(step_s=cell.arrivals.step_s)).suspects[0].ranks == (5,)
 

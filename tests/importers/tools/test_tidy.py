@@ -1,6 +1,7 @@
 """CSV files with one row a cell."""
 
 import pytest
+from has_message import message_pattern
 from made_logs import CSV, log, times
 
 from allreduce_bench.importers import Asked, LogError, LogWarning, points, read
@@ -24,7 +25,7 @@ def test_columns_of_a_csv_are_told_by_their_names(tmp_path):
 def test_a_bus_bandwidth_is_a_time_of_its_ranks(tmp_path, name, rate):
     (row,) = read(log(tmp_path, f"ranks,nbytes,time_s,{name}\n4,1000,,1.5\n"))
     assert row.time_s == pytest.approx(1000 * 2 * 3 / 4 / rate)
-    with pytest.raises(LogError, match="line 2: a bus bandwidth needs a number of ranks"):
+    with pytest.raises(LogError, match=message_pattern("importers.bus_bandwidth_needs_number")):
         read(log(tmp_path, f"nbytes,{name}\n1000,1.5\n"))
     (row,) = read(log(tmp_path, f"nbytes,{name}\n1000,1.5\n"), Asked(ranks=4))
     assert row.time_s == pytest.approx(1000 * 2 * 3 / 4 / rate)
@@ -33,19 +34,27 @@ def test_a_bus_bandwidth_is_a_time_of_its_ranks(tmp_path, name, rate):
 @pytest.mark.parametrize(
     "text, columns, words",
     [
-        ("ranks,nbytes,time\n4,8,2\n", {}, "line 1: column 'time' has no unit; add --column time_us=time"),
-        ("ranks,nbytes,busbw\n4,8,2\n", {}, "column 'busbw' has no unit; add --column busbw_GBps=busbw"),
-        ("ranks,nbytes,note\n4,8,2\n", {}, "line 1: no column of a time; add --column time_us=COLUMN; it has: ranks"),
-        ("ranks,time_s\n4,2\n", {}, "line 1: no column for the size"),
+        (
+            "ranks,nbytes,time\n4,8,2\n",
+            {},
+            message_pattern("importers.column_no_unit_add", place="line 1", no_unit="'time'", no_unit_2="time_us"),
+        ),
+        (
+            "ranks,nbytes,busbw\n4,8,2\n",
+            {},
+            message_pattern("importers.column_no_unit_add", no_unit="'busbw'", no_unit_2="busbw_GBps"),
+        ),
+        ("ranks,nbytes,note\n4,8,2\n", {}, message_pattern("importers.no_column_time_add", place="line 1")),
+        ("ranks,time_s\n4,2\n", {}, message_pattern("importers.no_column_size_add", place="line 1")),
         ("ranks,nbytes,time_s\n4,8,fast\n", {}, "line 2: time_s is 'fast'"),
         ("ranks,nbytes,time_s\n4.5,8,1\n", {}, "line 2: the number of ranks is '4.5'"),
         ("ranks,nbytes,time_s\n4,8,1\n4,8\n4,8,1\n", {}, "line 3: 2 fields, expected 3"),
         ("ranks,nbytes,time_s\n", {}, "line 1: no row"),
         ("# by hand\nranks,nbytes,time_s\n4,x,1\n", {}, "line 3: nbytes is 'x'"),
         ("ranks,nbytes,time_s\n4,8,1\n", {"time_us": "speed"}, "no column 'speed'"),
-        ("ranks,nbytes,speed\n4,8,1\n", {"time": "speed"}, "the unit is missing"),
+        ("ranks,nbytes,speed\n4,8,1\n", {"time": "speed"}, message_pattern("importers.column_unit_missing_use")),
         ("ranks,nbytes,speed\n4,8,1\n", {"mood": "speed"}, "unknown 'mood'"),
-        ("ranks,count,time_s\n4,8,1\n", {}, "line 2: the type of the elements is unknown"),
+        ("ranks,count,time_s\n4,8,1\n", {}, message_pattern("importers.type_elements_unknown_add", place="line 2")),
     ],
 )
 def test_a_csv_that_lacks_something_says_what(tmp_path, text, columns, words):
@@ -54,7 +63,7 @@ def test_a_csv_that_lacks_something_says_what(tmp_path, text, columns, words):
 
 
 def test_a_csv_row_that_may_be_cut_off_is_dropped_with_a_warning(tmp_path):
-    with pytest.warns(LogWarning, match="line 3: the last row has no line end"):
+    with pytest.warns(LogWarning, match=message_pattern("importers.line_last_row_no", number=3)):
         assert len(read(log(tmp_path, "ranks,nbytes,time_s\n4,8,1\n4,16,2.5"))) == 1
 
 

@@ -1,6 +1,7 @@
 """What a launcher of the user, and the mpirun of another MPI, are told."""
 
 import pytest
+from has_message import message_pattern
 
 from allreduce_bench.launching.find import mpirun_command
 from allreduce_bench.launching.launcher import Launcher, LaunchError
@@ -35,5 +36,5 @@ def test_a_template_that_cannot_be_filled_is_refused(launcher):
 
 
 def test_a_host_from_a_file_cannot_be_an_option():
-    with pytest.raises(StartError, match="'-oProxyCommand=x' is not a host"):
+    with pytest.raises(StartError, match=message_pattern("runs.not_host_expected_example_2", host="-oProxyCommand=x")):
         Start(hosts=("-oProxyCommand=x",))

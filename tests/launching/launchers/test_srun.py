@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from has_message import message_pattern
 
 from allreduce_bench.launching.launcher import Launcher, LaunchError
 from allreduce_bench.launching.launchers import srun
@@ -69,7 +70,12 @@ def test_what_it_has_no_words_for_is_refused(told, launcher, start, words):
 def test_srun_is_asked_how_ranks_find_each_other(tmp_path, known, library, asked):
     program = script(tmp_path / "srun", f"#!/bin/sh\necho '{known}' >&2\n")
     if asked is None:
-        with pytest.raises(LaunchError, match="needs pmix, but 'srun --mpi=list' offers cray_shasta, none"):
+        with pytest.raises(
+            LaunchError,
+            match=message_pattern(
+                "launching.needs_srun_mpi_list", understood="pmix", known_to_srun="cray_shasta, none"
+            ),
+        ):
             options_for(str(program), library, "")
         assert options_for(str(program), library, "--mpi=none") == ()
     else:

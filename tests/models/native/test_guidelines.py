@@ -4,6 +4,7 @@ import pytest
 from native_rows import SIZES, linear, native_row, rows_of_two
 
 from allreduce_bench.evaluation.cell_times import competing
+from allreduce_bench.message import say
 from allreduce_bench.models.guidelines import (
     GUIDELINES,
     MADE,
@@ -34,7 +35,7 @@ def test_an_honest_library_violates_nothing():
     assert not violated(honest) and slower_lines(compared, GUIDELINES) == []
     assert [one.expected for one in compared].count(MONOTONY) == [one.expected for one in compared].count(SPLIT) == 3
     assert {one.expected for one in compared} == {*GUIDELINES} and len(compared) == 3 * 4 + 3 + 3
-    assert guidelines_sentence(compared) == "Native violates no guideline in 18 comparisons."
+    assert guidelines_sentence(compared) == say("models.native_violates_no_guideline", compared_count=18)
 
 
 @pytest.mark.parametrize("name", MOCKUPS)

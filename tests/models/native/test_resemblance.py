@@ -3,8 +3,10 @@
 import random
 
 import pytest
+from has_message import message_pattern
 
 from allreduce_bench.algorithms import builtin
+from allreduce_bench.message import say
 from allreduce_bench.models.resemblance import NoResemblance, Resemblance, resemblance_sentences, resemblances_of
 from allreduce_bench.models.terms import terms
 
@@ -110,8 +112,8 @@ def test_what_no_candidate_explains_is_not_told():
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        (measured(switching, (4,)), "at one number of ranks"),
-        (measured(switching, (2, 4), ours=("ring",)), "fewer than two algorithms"),
+        (measured(switching, (4,)), message_pattern("models.native_measured_number_ranks")),
+        (measured(switching, (2, 4), ours=("ring",)), message_pattern("models.fewer_two_algorithms_known")),
         ([one for one in measured(switching, (2, 4)) if one["executor"] != "native"], "not measured"),
         ([one for one in measured(switching, (2, 4)) if one["nbytes"] < 100], "fewer than 3 sizes"),
         ([], "not measured"),
@@ -134,7 +136,7 @@ def test_in_words():
         " the algorithm is unknown at 512 B."
     ]
     assert resemblance_sentences([none, none._replace(nbytes=1024), none._replace(ranks=8)]) == [
-        "On 4, 8 ranks the algorithm is unknown at any size."
+        ("On 4, 8 ranks " + say("models.algorithm_unknown", unnamed="at any size."))
     ]
 
 
