@@ -1,6 +1,6 @@
 """The tables of messages: every code that is used is there with its values, none is idle, and words change on purpose.
 
-Golden files, one a table, hold the words. After a change of words on purpose: `python tests/repository/test_messages.py`.
+Golden files, one a table, hold the words. After a change on purpose: `python tests/repository/test_messages.py`.
 """
 
 import ast
