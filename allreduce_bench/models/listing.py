@@ -1,10 +1,11 @@
 """Models in words and as tables: their forms, parameters with intervals, errors, notes and caches."""
 
 import csv
+import dataclasses
 import io
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -358,7 +359,7 @@ def _model_values(model: Model) -> dict[str, Any]:
         for part in model.parts
     ]
     errors = {"errors": _errors_values(model.errors), "plain_errors": _errors_values(model.plain_errors)}
-    plain = {field.name: getattr(model, field.name) for field in fields(model)}
+    plain = {field.name: getattr(model, field.name) for field in dataclasses.fields(model)}
     return plain | {"parts": parts} | errors
 
 
