@@ -92,7 +92,7 @@ def parse_share(text: str, most: float = 1.0) -> float:
 
 
 def parse_counts(text: str, counted: str = "rank") -> list[int]:
-    """Parse `2,4,8`, `1-8` or `1-4,8` to ascending whole numbers; `counted` names what they count. Raises ValueError."""
+    """Parse `2,4,8`, `1-8` or `1-4,8` to ascending integers; `counted` names what they count. Raises ValueError."""
     counts: set[int] = set()
     named = 0
     for word in text.split(","):

@@ -76,7 +76,7 @@ class Difference(NamedTuple):
     hedges_g: float | None  # the difference over its pooled standard deviation; None: that is 0
 
     def error(self, of_unit: float, more: int = 0) -> float:
-        """Return the standard error of the difference for a variance `of_unit` of one unit, with `more` units per side."""
+        """Return the standard error of the difference if a unit has variance `of_unit`, with `more` units per side."""
         return sqrt(of_unit * sum(1 / (count + more) for count in self.units))
 
 

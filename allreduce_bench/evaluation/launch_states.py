@@ -44,7 +44,7 @@ LEAST_GAP = 1.3  # the slow state's fastest launch over the fast state's slowest
 LEAST_MET = 3  # how often the rarer state is met: launches times sizes
 LEAST_SIZES = 3  # to tell the kind of gap
 COINCIDENCE = 0.1  # chance that launches drawn anew at each size agree at so many of them
-LEAST_CONSTANT, LEAST_GROWTH, CONSTANT = 5, 2.0, 0.1  # sizes; a factor; how far times are off one time, relative
+LEAST_CONSTANT, LEAST_GROWTH, CONSTANT = 5, 2.0, 0.1  # sizes; a factor; relative deviation from one time
 FEWEST_OF_CONSTANT = 3  # launches
 RESOLUTION = 0.01  # relative: the least spread of a state, however near its launches are to each other
 DRAWS, SEED = 100_000, 1  # of each family
@@ -55,7 +55,7 @@ FAMILIES: dict[str, Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
     "lognormal": lambda random, shape: random.lognormal(size=shape),
 }
 
-SUSPECT_GAP, SUSPECT_RATIO = 2.0, 10.0  # what fewer launches must show at LEAST_SIZES sizes to be worth a word
+SUSPECT_GAP, SUSPECT_RATIO = 2.0, 10.0  # of fewer launches, at LEAST_SIZES sizes, to be suspected
 
 # kinds of gaps
 CONSTANT_TIME = "constant time"  # times of the slow state are the same at every size

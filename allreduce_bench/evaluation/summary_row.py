@@ -98,7 +98,7 @@ class SummaryFacts(TypedDict, total=False):
     received_nbytes: int | None  # what the busiest rank receives,
     reduced_nbytes: int | None  # and reduces
     groups_in_words: str  # of --groups at these ranks
-    grading: Grade  # what `grade` and `grade_reasons` are made of
+    grading: Grade  # the source of `grade` and `grade_reasons`
 
 
 class SummaryRow(SummaryFacts, SummaryColumns, total=False):

@@ -41,8 +41,8 @@ from .summary_row import SummaryRow, competitor_of, time_of
 # how the fastest are found
 FAR = 3.0  # a ratio of times that every launch exceeds: an algorithm so much slower is not "perhaps as fast"
 NEIGHBOUR = 4  # the largest ratio of two neighbouring sizes
-REACHES = (2, 5)  # how many neighbours on each side
-LEAST_TOGETHER = 4  # sizes: fewer say little more together than alone
+REACHES = (2, 5)  # neighbours on each side
+LEAST_TOGETHER = 4  # sizes: fewer add little when taken together
 
 # reasons for no verdict
 ONE = "one algorithm"  # at most one was ranked at any size

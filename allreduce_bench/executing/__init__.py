@@ -1,4 +1,4 @@
-"""How steps become MPI calls: a schedule is bound to buffers and a communicator once, and called many times.
+"""Execution of steps as MPI calls: a schedule is bound to buffers and a communicator once, and called many times.
 
 In: the steps of a rank, its vectors, a communicator. Out: `Prepared`, a call. Read in this order: `program` (the
 operations of a rank, without MPI), `memory` (where buffers are allocated), this file (each operation a call from
@@ -27,7 +27,7 @@ from .program import floor as floor_program
 
 TAG = 0  # one tag on a communicator of its own: MPI keeps the order of messages between two ranks
 DATATYPES = {"float32": MPI.FLOAT, "float64": MPI.DOUBLE, "int32": MPI.INT32_T, "int64": MPI.INT64_T}
-CARRIERS = {"float16": MPI.UINT16_T, "bfloat16": MPI.UINT16_T}  # what carries the bits of types that MPI may not have
+CARRIERS = {"float16": MPI.UINT16_T, "bfloat16": MPI.UINT16_T}  # types that carry the bits of those that MPI may lack
 OPERATIONS = {"sum": MPI.SUM, "avg": MPI.SUM, "prod": MPI.PROD, "max": MPI.MAX, "min": MPI.MIN}
 UFUNCS = {"sum": np.add, "avg": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
 NUMPY_FROM = 4096  # elements from which numpy sums as fast as MPI_Reduce_local of either library, or faster
@@ -61,7 +61,7 @@ class _Sendrecv(NamedTuple):
 
 
 class CommonStart(NamedTuple):
-    """How the ranks of `comm` enter a call together: after a barrier or, with `slack_s`, at a time of a common clock.
+    """The common entry of the ranks of `comm` into a call: after a barrier or, with `slack_s`, at a common time.
 
     Rank 0 names that time after the barrier, `slack_s` ahead. At the common time `common_s` this rank's perf_counter
     reads `reading_s`, and advances at `rate`; a rate of 0 means that its clock is not known.
@@ -84,7 +84,7 @@ class Changes(NamedTuple):
     """
 
     wait: bool  # for all ranks after each call
-    first: int  # call before which lines change; before it inputs are new
+    first: int  # first call before which lines change; earlier inputs are new
     operand: np.ndarray  # [element], as `result` of numbers whose reduction is known
     result: np.ndarray
     at: np.ndarray  # int64 [line], as `source`

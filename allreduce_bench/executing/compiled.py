@@ -44,7 +44,7 @@ from .program import floor as floor_program
 
 HOW = {"sum": kernel.SUM, "avg": kernel.SUM, "prod": kernel.PROD, "max": kernel.MAX, "min": kernel.MIN}
 NO_START = kernel.Start(kernel.NO_START, False, 0, 0, kernel.HANDLE.type(0), kernel.HANDLE.type(0))
-LOOK_S, MOST_LOOKS = 0.1, 1800  # how often, and for how long each, to wait for the thread that compiles
+LOOK_S, MOST_LOOKS = 0.1, 1800  # length and number of waits for the thread that compiles
 CACHE = "allreduce-bench"  # the folder of a user's cache
 
 

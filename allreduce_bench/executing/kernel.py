@@ -189,7 +189,7 @@ def load_symbols(**instead: str) -> None:
     if HANDLE_NBYTES not in KNOWN_NBYTES:
         found = ", ".join(map(str, sorted(HANDLE_NBYTES)))
         raise Unsupported("executing.compiled_code_cannot_call", found=found)
-    module = ctypes.CDLL(MPI.__file__)  # loaded already; the search goes on in what it was linked with
+    module = ctypes.CDLL(MPI.__file__)  # loaded already; the search continues in the libraries that it was linked with
     for name in SIGNATURES:
         try:
             function = getattr(module, instead.get(name, name))
@@ -222,7 +222,7 @@ memcpy: Callable[..., Any] = types.ExternalFunction("memcpy", signature(_POINTER
 # in what they make of signed zeros and NaN. 16-bit elements: see above.
 
 
-BY_LIBRARY, SUM, PROD, MAX, MIN = range(5)  # how to reduce; BY_LIBRARY: MPI_Reduce_local
+BY_LIBRARY, SUM, PROD, MAX, MIN = range(5)  # kinds of reduction; BY_LIBRARY: MPI_Reduce_local
 CALL, ROW = range(2)  # counters: the call, and the row in it
 OUTSIDE = -1  # instead of a row: in the common start
 NO_START, BARRIER, ROUND_TIME = range(3)  # the common start of a call
@@ -253,7 +253,7 @@ class Bound(NamedTuple):
     row_count: int
     element_nbytes: int
     divisor: np.generic  # the number of ranks, as an element; of 16-bit elements the bits, uint16
-    how: int  # how to reduce
+    how: int  # kind of reduction
     halves: bool  # of 16-bit elements: they are float16, not bfloat16
 
 

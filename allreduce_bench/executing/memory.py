@@ -1,4 +1,4 @@
-"""Where vectors lie: page-aligned, each kind of buffer at an offset of its own; or wherever numpy puts them.
+"""Placement of vectors: page-aligned, each kind of buffer at an offset of its own; or wherever numpy puts them.
 
 On some processors `rep movsb`, with which glibc, MPI libraries and the kernel copy, takes 5 to 9 times as long where
 0 < (destination - source) mod 4096 < 32 (glibc bug 30994: AMD Zen 3 and 4). numpy aligns to 16 bytes only, so that this

@@ -106,7 +106,7 @@ class _Pipeline:
         self._recv_requests = min(window, len(self._recvs))  # requests of receives come first
         self._send_requests = min(2 * window, len(self._sends))  # a window before the current step, and one ahead
         self.requests = self._recv_requests + self._send_requests
-        self._sent = self._posted = self._applied = self._passed = self._over = 0  # how many of _sends and of _recvs
+        self._sent = self._posted = self._applied = self._passed = self._over = 0  # counts of _sends and of _recvs
         self._open: dict[int, int] = {}  # step -> the request of its send, posted and not waited for
 
     def take_turn(self, turn: int) -> None:

@@ -312,7 +312,7 @@ def _misfit(table: np.ndarray, of_node: np.ndarray) -> float:
 # Failed pairs
 FAILURES_LEVEL = 0.05  # false alarm rate: sets of failed pairs without a guilty node in which one is named, at most
 
-# Slow nodes and links: what it takes to be one
+# Slow nodes and links: limits
 NODE_Z, LINK_Z = 3.5, 4.5
 FALSE_ALARMS = 0.01  # of tables of normal noise that name a node, and a link: required z grows with their number
 FEWEST_NODES = 4  # nodes: with three, one slow node or link changes the median itself
@@ -320,7 +320,7 @@ RELIABLE = 8  # nodes: below, a slow node and a slow link are easily confused
 FEW_PAIRS = 4  # of a node: below, its median is not used
 NEARLY, NEARLY_Z = 0.75, 2.5  # of the threshold, and a z: beyond, a node that is not named is mentioned
 
-# Slow nodes and links: how they are sought
+# Slow nodes and links: the search
 MOST_LEFT_OUT = 0.5  # of the nodes: the others are the majority
 QUARTILE = 0.25  # of the pairs of a node
 MOST_SLOW, LEAST_GROUP = 0.25, 3  # share and number of slow nodes beyond which they are a group
@@ -397,7 +397,7 @@ class PairTable(NamedTuple):
     nodes: tuple[str, ...]
     log_time: np.ndarray  # float64 [source, dest]: natural logarithm of seconds, or of 1 over a rate; NaN: missing
     unit: str  # of the values for people: us, GB/s, or that of a foreign table
-    is_rate: bool  # whether those are rates
+    is_rate: bool  # values are rates
     factor: float = 1.0  # from seconds, or a rate, to the unit
     log_least: np.ndarray | None = None  # as log_time, of the fastest repetition; None: unknown
 

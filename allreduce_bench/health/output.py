@@ -203,7 +203,7 @@ def _nearly_sentence(result: Judged) -> str:
 
 
 def _block_sentences(health: Health) -> list[str]:
-    """Return a sentence for each division of nodes into groups, with all tests that show it, and one for those alone."""
+    """Return a sentence per division of nodes into groups, with all tests that show it, and one for those alone."""
     tests_of: dict[tuple, list[Judged]] = {}
     for result in health.results:
         if result.blocks.members and result.is_judged:
