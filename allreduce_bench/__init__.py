@@ -4,7 +4,7 @@ from .message import say
 
 __version__ = "0.1.0"
 
-# what programs import from here -> its module, loaded when it is asked for
+# name that programs import from here -> its module, loaded on first use
 _OFFERED = {
     "Allreduce": "programs.allreduce",
     "MPIHook": "programs.torch_hook",
@@ -16,7 +16,7 @@ _OFFERED = {
 
 
 def __getattr__(name: str) -> object:
-    """What is offered, without loading an MPI before."""
+    """Return a name of `_OFFERED`; modules without MPI do not load it."""
     if name not in _OFFERED:
         raise AttributeError(say("core.module_no_attribute", name=__name__, name_2=name))
     from importlib import import_module

@@ -1,4 +1,4 @@
-"""`python -m allreduce_bench` is the command `allreduce-bench`; a rank that `run` started goes past click."""
+"""The command `allreduce-bench` as `python -m allreduce_bench`; a rank that `run` started bypasses click."""
 
 import os
 import sys
@@ -10,8 +10,8 @@ if not __package__ and sys.path[0] == os.path.dirname(os.path.abspath(__file__))
 
 
 def program() -> None:
-    """The command `allreduce-bench`: like `cli.main`, but Ctrl-C is one line even while its modules are imported."""
-    import signal  # late, as the next: a rank that measures needs neither so soon
+    """Run the command `allreduce-bench` as `cli.main` does, but Ctrl-C is one line even while modules are imported."""
+    import signal  # late, as the next: a rank that measures does not need it so early
 
     from allreduce_bench.measuring.startup import rank_of
 
@@ -20,7 +20,7 @@ def program() -> None:
             os.write(2, b"error: interrupted\n")
         os._exit(130)  # as shells have it
 
-    if callable(signal.getsignal(signal.SIGINT)):  # not where it is ignored, as behind nohup
+    if callable(signal.getsignal(signal.SIGINT)):  # not if it is ignored, as behind nohup
         signal.signal(signal.SIGINT, leave)
     from allreduce_bench.cli import main
 

@@ -1,7 +1,7 @@
-"""What is said to people, as values: a code and what it is about. A table of templates makes a sentence of it.
+"""Messages to people as values: a code and its values, which a table of templates turns into a sentence.
 
-The core's table is `messages`, each wing has one of its own, which it offers as `messages`. Tables are read when a
-sentence is wanted: ranks keep and send codes, whoever started them says the words.
+The core's table is `messages`; each wing offers one of its own as `messages`. Tables are loaded when a sentence is
+made: ranks keep and send codes, and the process that started them prints the words.
 """
 
 from functools import cache

@@ -1,4 +1,4 @@
-"""Medians that leave out what is not known, and what noise lets tell. Pure numbers.
+"""Robust statistics with missing values: medians that ignore NaN, and the spread of noise. Pure numbers.
 
 Noise is measured from blocks of consecutive steps: the median of a block leaves out single spikes, and medians of
 blocks hardly depend on each other where steps do. Their spread comes from the differences of neighbouring blocks
@@ -12,12 +12,12 @@ import numpy as np
 OF_NORMAL = 1.4826  # times the median absolute deviation: standard deviation of normal values
 NORMAL_MAD = 0.6745  # the inverse: median absolute deviation of normal values, in standard deviations
 LEAST_Z = 3.5  # Iglewicz and Hoaglin, How to Detect and Handle Outliers, 1993
-FEWEST_FOR_MAD = 4  # below, the median absolute deviation says nothing beside the noise of the steps
+FEWEST_FOR_MAD = 4  # below, the median absolute deviation adds nothing to the noise of the steps
 EFFICIENCY = 0.4  # degrees of freedom per difference: neighbours share a block, and the median over ranks is taken
 
 
 def median(values: np.ndarray, axis: int) -> np.ndarray:
-    """The median along an axis of what is not NaN; NaN where there is nothing. Faster than numpy.nanmedian."""
+    """Return the median along an axis, ignoring NaN; NaN if all are. Faster than numpy.nanmedian."""
     if values.shape[axis] and not np.isnan(values).any():
         return np.median(values, axis=axis)
     ordered = np.moveaxis(np.sort(values, axis=axis), axis, -1)  # NaN last
@@ -28,9 +28,9 @@ def median(values: np.ndarray, axis: int) -> np.ndarray:
 
 
 def median_of_others(values: np.ndarray) -> np.ndarray:
-    """Of each value the median of all other values of its row. float64 [row, column] as `values`, of NaN likewise.
+    """Return for each value the median of all other values of its row: float64 [row, column] as `values`, NaN ignored.
 
-    NaN where a row has no other value. So a slow one of few ranks does not move what it is compared with.
+    NaN if a row has no other value. So a slow rank of few does not move its own reference.
     """
     columns = values.shape[1]
     ordered = np.sort(values, axis=1)
@@ -47,7 +47,7 @@ def median_of_others(values: np.ndarray) -> np.ndarray:
 
 
 def deviation(values: np.ndarray) -> float:
-    """Standard deviation of the values that are known, from their median absolute deviation; 0 where they are few."""
+    """Return the standard deviation of the known values, from their median absolute deviation; 0 if they are few."""
     values = values[~np.isnan(values)]
     if len(values) < FEWEST_FOR_MAD:
         return 0.0
@@ -55,20 +55,20 @@ def deviation(values: np.ndarray) -> float:
 
 
 def block_medians(values: np.ndarray, blocks: int) -> np.ndarray:
-    """float64 [block, column]: medians of `blocks` blocks of equally many rows; the last rows may be left out."""
+    """Return medians of `blocks` blocks of equal length, float64 [block, column]; the last rows may be left out."""
     length = len(values) // blocks
     return median(values[: blocks * length].reshape(blocks, length, -1), axis=1)
 
 
 def spread_of_blocks(medians: np.ndarray) -> np.ndarray:
-    """float64 [column]: standard deviation of the noise of one block; never below that of the median column."""
+    """Return the standard deviation of the noise of one block, float64 [column]; at least that of the median column."""
     squares = 0.5 * np.square(np.diff(medians, axis=0))
     known = np.maximum((~np.isnan(squares)).sum(axis=0), 1)
     return deviations(np.nansum(squares, axis=0) / known, len(squares))
 
 
 def deviations(variances: np.ndarray, number: int) -> np.ndarray:
-    """float64 [column]: the roots of variances that come from `number` squares each; none below the median column's.
+    """Return the roots of variances from `number` squares each, float64 [column]; at least the median column's.
 
     The median of such variances is corrected for its bias (Wilson and Hilferty, Proc. Nat. Acad. Sci. 17, 1931).
     """
@@ -77,9 +77,9 @@ def deviations(variances: np.ndarray, number: int) -> np.ndarray:
 
 
 def critical_z(comparisons: float, blocks: int, columns: int) -> float:
-    """How many standard deviations noise exceeds once in so many independent comparisons; LEAST_Z or more.
+    """Return the standard deviations that noise exceeds once in so many independent comparisons; LEAST_Z or more.
 
-    Of Student's t, since the deviation is itself estimated from so many blocks and columns (Bonferroni; Cornish and
+    By Student's t, since the deviation is itself estimated from so many blocks and columns (Bonferroni; Cornish and
     Fisher's series of t, Abramowitz and Stegun 26.7.5).
     """
     z = max(LEAST_Z, -NormalDist().inv_cdf(1 / comparisons))

@@ -1,4 +1,4 @@
-"""Pure numbers: medians, intervals of medians, quantiles, how the calls of a launch depend on each other, and tests.
+"""Statistics: medians and their intervals, quantiles, dependence between the calls of a launch, and tests.
 
 Ranks load this: it needs the standard library only.
 """
@@ -14,7 +14,7 @@ T95 = (
     2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 )  # fmt: skip
 SELF_NORMALISED95 = 45.40  # 95 % quantile of B(1)^2 / (integral of (B(r) - r B(1))^2), B a Brownian motion: Lobato 2001
-CONFIDENCE = 0.95  # of an interval over launches, if they are as many as it takes
+CONFIDENCE = 0.95  # of an interval over launches, if there are enough of them
 LEAST_FOR_INTERVAL = 6  # the range of n values misses their median in 2^(1-n) of samples: below, in more than 5 %
 LEAST_FOR_LAG = 10  # below, the standard error of the correlation exceeds 0.3
 LEAST_FOR_DRIFT = 9  # three calls in each third
@@ -22,43 +22,43 @@ LEAST_FOR_FENCES = 4
 
 
 def t95(degrees: int) -> float:
-    """The factor of a two-sided 95 % interval for `degrees` >= 1 degrees of freedom."""
+    """Return the factor of a two-sided 95 % interval for `degrees` >= 1 degrees of freedom."""
     return T95[degrees - 1] if degrees <= len(T95) else NormalDist().inv_cdf(0.975)
 
 
 def median_interval(values: Sequence[float]) -> tuple[float, float]:
-    """The nominal 95 % interval of the long-run median from consecutive values that may depend on each other, in order.
+    """Return the nominal 95 % interval of the long-run median from consecutive, possibly dependent values, in order.
 
-    Both ends are values. Half of all values lie below the long-run median; how far that share strays in a sample, the
+    Both ends are values. Half of all values lie below the long-run median; the deviation of that share in a sample, the
     reach, comes from the sample's walk: the cumulated sum of +1/2 for a value above the sample's median and -1/2 for
     one below. The longer values stay on one side, the farther it walks. This is self-normalisation. It needs no
     bandwidth, no number of batches and no model of the dependence, and holds for heavy tails (Shao, J. R. Statist. Soc.
-    B 72, 2010; critical value of Lobato, J. Am. Stat. Ass. 96, 2001); from the share to the values as in Woodruff,
-    J. Am. Stat. Ass. 47, 1952.
+    B 72, 2010; critical value of Lobato, J. Am. Stat. Ass. 96, 2001); from the share to the values as in Woodruff, J.
+    Am. Stat. Ass. 47, 1952.
 
-    The walk is never taken to be shorter than that of independent values: a sample shows no dependence longer than
-    itself, and taking turns is no reason to trust it more. So independent values are covered in about 99 % of samples,
-    with 1.4 times the width of the usual order statistics (Hoefler and Belli, SC'15), which suppose independence.
-    On 30 series of 2000 calls (LUMI, HLC-Lab/pico) pieces of 200 and of 500 calls hold the median of their series in
-    90 and 93 % of the cases, 1.5 times as wide as the usual order statistics, which do in 81 and 77 %.
-    Up to 14 values give their range, and so does a shift of level in the middle; that of fewer than LEAST_FOR_INTERVAL
-    values is no 95 % interval.
+    The walk is at least that expected of independent values: a sample shows no dependence longer than itself, and
+    negative dependence is no reason to trust it more. So independent values are covered in about 99 % of samples, with
+    1.4 times the width of the usual order statistics (Hoefler and Belli, SC'15), which assume independence. On 30
+    series of 2000 calls (LUMI, HLC-Lab/pico) pieces of 200 and of 500 calls hold the median of their series in 90 and
+    93 % of the cases, 1.5 times as wide as the usual order statistics, which do in 81 and 77 %. Up to 14 values give
+    their range, and so does a shift of level in the middle; that of fewer than LEAST_FOR_INTERVAL values is no 95 %
+    interval.
     """
     ordered, n, middle = sorted(map(float, values)), len(values), median(values)
     sides = [float(value > middle) - float(value < middle) for value in values]
     mean = sum(sides) / n
     walk = sum(height * height for height in accumulate(side - mean for side in sides)) / n**2 / 4
-    reach = sqrt(SELF_NORMALISED95 * max(walk, 1 / 24) / n)  # 1/24: what is expected of independent values
+    reach = sqrt(SELF_NORMALISED95 * max(walk, 1 / 24) / n)  # 1/24: expected of independent values
     below = max(0, floor(n * (0.5 - reach)) - 1)
     return ordered[below], ordered[n - 1 - below]
 
 
 def relative_reach(values: Sequence[float]) -> float:
-    """The larger distance of the ends of `median_interval` from the median, over the median; values in order, >= 0.
+    """Return the larger distance of the ends of `median_interval` from the median, over the median; values in order.
 
-    Infinite where the median is 0. To call until it is 3 % at most, as `budget.ahead` does, takes 40 calls (median;
-    mean 66, nine of ten series at most 80) on the series named above; 99.8 % of the medians are then within 3 % of
-    the long-run one.
+    At least 0; infinite if the median is 0. Calling until it is 3 % at most, as `budget.ahead` does, takes 40 calls
+    (median; mean 66, nine of ten series at most 80) on the series named above; 99.8 % of the medians are then within 3
+    % of the long-run one.
     """
     if not (middle := median(values)):
         return inf
@@ -67,11 +67,11 @@ def relative_reach(values: Sequence[float]) -> float:
 
 
 def launch_interval(values: Sequence[float]) -> tuple[float, float]:
-    """The interval of the median of one or more independent values, such as launch medians: two of them.
+    """Return the interval of the median of one or more independent values, such as launch medians: two of them.
 
-    As many are left out at either end as leave CONFIDENCE at least: none of up to 8 values. It holds the median of
-    whatever the values are drawn from with the probability `launch_confidence`, and supposes nothing of it (order
-    statistics: Hoefler and Belli, SC'15). The median of the values lies in it.
+    As many are left out at either end as keep a coverage of CONFIDENCE: none of up to 8 values. It holds the median of
+    the distribution of the values with probability `launch_confidence`, whatever the distribution (order statistics:
+    Hoefler and Belli, SC'15), and the median of the values.
     """
     ordered, n = sorted(values), len(values)
     left_out, beyond = 0, 1.0  # the probability, times 2^n, that the true median lies beyond one end
@@ -82,18 +82,18 @@ def launch_interval(values: Sequence[float]) -> tuple[float, float]:
 
 
 def launch_confidence(count: int) -> float:
-    """What `launch_interval` of so many values promises: 0.75 of 3, 0.875 of 4, 0.9375 of 5, CONFIDENCE from 6 on.
+    """Return the coverage of `launch_interval` for a count: 0.75 of 3, 0.875 of 4, 0.9375 of 5, CONFIDENCE from 6 on.
 
-    The range of n values misses their median in 2^(1-n) of samples, whatever they are drawn from.
+    The range of n values misses their median in 2^(1-n) of samples, whatever their distribution.
     """
     return min(CONFIDENCE, 1 - 2.0 ** (1 - count))
 
 
 def log_interval(values: Sequence[float]) -> tuple[float, float]:
-    """The 95 % interval of the geometric mean of two or more positive values, by Student's t on their logarithms.
+    """Return the 95 % interval of the geometric mean of two or more positive values, by Student's t on logarithms.
 
-    Of launch medians it holds both what differs between launches and what is uncertain within them: the medians that it
-    is made of stray by both.
+    Of launch medians it covers both the spread between launches and the uncertainty within them, since both contribute
+    to the spread of the medians.
     """
     logs = [log(value) for value in values]
     centre, reach = fmean(logs), t95(len(logs) - 1) * stdev(logs) / sqrt(len(logs))
@@ -101,22 +101,21 @@ def log_interval(values: Sequence[float]) -> tuple[float, float]:
 
 
 def hull(intervals: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """The smallest interval that holds all of one or more intervals."""
+    """Return the smallest interval that holds all of one or more intervals."""
     return min(low for low, _ in intervals), max(high for _, high in intervals)
 
 
 def geometric_mean(values: Sequence[float]) -> float:
-    """The geometric mean of positive values."""
+    """Return the geometric mean of positive values."""
     return exp(fmean(map(log, values)))
 
 
 def quantile(values: Sequence[float], share: float) -> float | None:
-    """The smallest value that at least `share` per cent of `values` do not exceed; None: too few values to say.
+    """Return the smallest value that at least `share` per cent of `values` do not exceed; None: too few values.
 
-    Enough are those of which at least one lies beyond the quantile, on its thin side, in 97.5 % of samples, so that the
-    quantile has a nominal 95 % interval at all (Wilks, Ann. Math. Stat. 12, 1941): 13 for 25 and 75 %, 72 for 5 and
-    95 %, 368 for 99 %, 3688 for 99.9 %: about four beyond it. Calls that depend on each other say less than their
-    number.
+    There are enough if at least one lies beyond the quantile, on its thin side, in 97.5 % of samples, so that the
+    quantile has a nominal 95 % interval at all (Wilks, Ann. Math. Stat. 12, 1941): 13 for 25 and 75 %, 72 for 5 and 95
+    %, 368 for 99 %, 3688 for 99.9 %: about four beyond it. Dependent calls carry less information than their number.
     """
     n = len(values)
     if max(share, 100 - share) > 100 * 0.025 ** (1 / max(n, 1)):
@@ -125,7 +124,7 @@ def quantile(values: Sequence[float], share: float) -> float | None:
 
 
 def outliers(values: Sequence[float]) -> int | None:
-    """How many values lie beyond Tukey's fences, 1.5 interquartile ranges outside the quartiles; None below 4 values.
+    """Count the values beyond Tukey's fences, 1.5 interquartile ranges outside the quartiles; None below 4 values.
 
     Quartiles by linear interpolation. Source: Tukey, Exploratory Data Analysis, 1977.
     """
@@ -137,9 +136,9 @@ def outliers(values: Sequence[float]) -> int | None:
 
 
 def lag1(values: Sequence[float]) -> float | None:
-    """The correlation of the ranks of consecutive values, -1 to 1; None below 10 values, or where they are all equal.
+    """Return the rank correlation of consecutive values, -1 to 1; None below 10 values, or if they are all equal.
 
-    Ranks, so that a single slow call does not decide it. Independent values: within 2 / sqrt(n) of 0 in most samples.
+    Ranks, so that a single slow call does not dominate. Independent values: within 2 / sqrt(n) of 0 in most samples.
     """
     if len(values) < LEAST_FOR_LAG or len(set(values[:-1])) == 1 or len(set(values[1:])) == 1:
         return None
@@ -148,7 +147,7 @@ def lag1(values: Sequence[float]) -> float | None:
 
 
 def _ranks(values: Sequence[float]) -> list[float]:
-    """The place of each value in the order of size; equal ones share the mean of their places."""
+    """Return the place of each value in the order of size; equal ones share the mean of their places."""
     places: dict[float, list[int]] = {}
     for place, value in enumerate(sorted(values)):
         places.setdefault(value, []).append(place)
@@ -156,7 +155,7 @@ def _ranks(values: Sequence[float]) -> list[float]:
 
 
 def drift(values: Sequence[float]) -> float | None:
-    """Median of the last third over median of the first third; None below 9 values, or where the latter is 0."""
+    """Return median of the last third over median of the first; None below 9 values, or if the latter is 0."""
     third = len(values) // 3
     if len(values) < LEAST_FOR_DRIFT or not (start := median(values[:third])):
         return None
@@ -164,10 +163,10 @@ def drift(values: Sequence[float]) -> float | None:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """The p-values of several tests adjusted for each other, in their order: those up to the level are significant.
+    """Return the p-values of several tests adjusted by Holm's procedure, in their order: significant up to the level.
 
-    Step-down: the smallest of n p-values counts n times, the next n - 1 times, ... It supposes nothing of how the tests
-    depend on each other (Holm, Scand. J. Statist. 6, 1979).
+    Step-down: the smallest of n p-values counts n times, the next n - 1 times, ... It holds under any dependence
+    between the tests (Holm, Scand. J. Statist. 6, 1979).
     """
     adjusted, largest = [0.0] * len(p_values), 0.0
     for done, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):

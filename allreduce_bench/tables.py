@@ -1,9 +1,9 @@
 """Tables that fit a terminal: columns are left out or folded by one rule, lines are wrapped, fields have colours.
 
-The rule: a table that is wider than the screen is cut between its columns into parts that stand below each other, the
-first column repeated. Of all ways the one with the fewest parts is taken, and of these the one that leaves out the
-fewest secondary columns; they are left out in a fixed order. A column of text is not cut: it wraps in its place, or
-below its row where its place is too narrow. Numbers are never cut. The last line says what was left out or folded.
+The rule: a table that is wider than the screen is cut between its columns into parts below each other, the first column
+repeated. Of all layouts the one with the fewest parts is taken, and of these the one that leaves out the fewest
+secondary columns; they are left out in a fixed order. A column of text is not cut: it wraps in its place, or below its
+row if its place is too narrow. Numbers are never cut. The last line names what was left out or folded.
 """
 
 import re
@@ -13,8 +13,8 @@ from itertools import zip_longest
 from types import MappingProxyType
 from typing import NamedTuple, Optional
 
-LEAST_WIDTH = 20  # of a screen: no table fits into less
-LEAST_TEXT = 24  # letters in a line of a text that wraps in its place
+LEAST_WIDTH = 20  # characters of a screen: no table fits into less
+LEAST_TEXT = 24  # characters in a line of a text that wraps in its place
 GAP, INDENT, BELOW = "  ", "  ", "    "
 STYLES = {"best": "1;32", "equal": "32", "faint": "2", "bad": "31"}  # a meaning -> its ANSI colours
 SIDE_BY_SIDE = "... | less -S"
@@ -23,9 +23,9 @@ UNBROKEN = "\N{NO-BREAK SPACE}"
 
 
 class Screen(NamedTuple):
-    """What lines are written to."""
+    """The medium that lines are written to."""
 
-    width: int | None = None  # letters in a line; None: as long as lines are, such as those of a file
+    width: int | None = None  # characters in a line; None: unlimited, as in a file
     colour: bool = False
 
 
@@ -33,7 +33,7 @@ UNBOUNDED = Screen()
 
 
 class Field(NamedTuple):
-    """What stands in one row of a column."""
+    """The content of one row of a column."""
 
     text: str
     style: str = ""  # one of STYLES, or none
@@ -47,12 +47,12 @@ class Column(NamedTuple):
     is_left: bool = False  # flush left
     is_text: bool = False  # may wrap; the last column alone
     left_out: int = 0  # secondary columns are left out in the order of these numbers; 0: never
-    name: str = ""  # of a secondary one, where it is said that it is left out
-    instead: Optional["Column"] = None  # what stands in its place when it is left out
+    name: str = ""  # of a secondary one, to name it when it is left out
+    instead: Optional["Column"] = None  # replaces it when it is left out
 
     @property
     def width(self) -> int:
-        """The letters of its longest line."""
+        """The length of its longest line, in characters."""
         return max(map(len, (*self.head, *(field.text for field in self.fields))), default=0)
 
 
@@ -64,9 +64,9 @@ def columns_of(
     heads: int = 1,
     styles: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Column]:
-    """Columns of rows, the first `heads` of which are the header; `left`, `text`, `left_out` (in order) are numbers.
+    """Return columns of rows, the first `heads` of which are the header; `left`, `text`, `left_out` are indices.
 
-    `styles` has those of fields with certain texts.
+    `styles`: text of a field -> its style.
     """
     return [
         Column(
@@ -82,7 +82,7 @@ def columns_of(
 
 
 def fitted(columns: Sequence[Column], screen: Screen = UNBOUNDED, whole: str = SIDE_BY_SIDE) -> list[str]:
-    """The lines of a table by the rule above; `whole` is what to type to see all of it."""
+    """Return the lines of a table by the rule above; `whole` is what to type to see all of it."""
     if screen.width is None:
         return _lines(columns, screen)
     level, parts = _laid_out(columns, screen.width)
@@ -94,13 +94,13 @@ def fitted(columns: Sequence[Column], screen: Screen = UNBOUNDED, whole: str = S
 
 
 def shown(columns: Sequence[Column], screen: Screen) -> list[Column]:
-    """Those of the columns that `fitted` shows on the screen as they are."""
+    """Return the columns that `fitted` shows on the screen, not left out."""
     level = _laid_out(columns, screen.width)[0] if screen.width is not None else 0
     return [column for column in columns if not 0 < column.left_out <= level]
 
 
 def wrapped(lines: Iterable[str], screen: Screen) -> list[str]:
-    """Lines no longer than the screen is wide, further ones of the same sentence indented; a number keeps its unit."""
+    """Wrap lines to the width of the screen, continuation lines indented; a number keeps its unit."""
     return [piece for line in lines for piece in _wrapped(line, screen.width)]
 
 
@@ -119,7 +119,7 @@ def _wrapped(line: str, width: int | None, indent: str = INDENT) -> list[str]:
 
 
 def _laid_out(columns: Sequence[Column], width: int) -> tuple[int, list[list[Column]]]:
-    """Up to which number columns are left out, and the parts of the others."""
+    """Return the number up to which columns are left out, and the parts of the others."""
     levels = (0, *sorted({column.left_out for column in columns if column.left_out}))
     layouts = {level: _parts(_down_to(level, columns), max(width, LEAST_WIDTH)) for level in levels}
     level = min(levels, key=lambda level: len(layouts[level]))  # the first of several
@@ -127,20 +127,20 @@ def _laid_out(columns: Sequence[Column], width: int) -> tuple[int, list[list[Col
 
 
 def _down_to(level: int, columns: Sequence[Column]) -> list[Column]:
-    """The columns without those that are left out up to this number, and with what stands in their place."""
+    """Return the columns, those left out up to this number replaced by their substitutes, if any."""
     chosen = [column.instead if 0 < column.left_out <= level else column for column in columns]
     return [column for column in chosen if column]
 
 
 def _parts(columns: Sequence[Column], width: int) -> list[list[Column]]:
-    """As few parts as there must be, each with the first column, the longest as short as it can be."""
+    """Split columns into as few parts as possible, each with the first column, the widest as narrow as possible."""
     fewest = len(_filled(columns, width))
     evenly = (_filled(columns, limit) for limit in range(width // fewest if fewest > 1 else width, width + 1))
     return next(parts for parts in evenly if len(parts) == fewest)
 
 
 def _filled(columns: Sequence[Column], width: int) -> list[list[Column]]:
-    """Parts that hold as many columns as fit, at least one beside the first."""
+    """Fill parts with as many columns as fit, at least one beside the first."""
     first, *others = columns
     parts = [[first]]
     for column in others:
@@ -151,13 +151,13 @@ def _filled(columns: Sequence[Column], width: int) -> list[list[Column]]:
 
 
 def _least_width(columns: Sequence[Column]) -> int:
-    """The letters of a line without its text, which may stand below."""
+    """Return the width of a line without its text, which may stand below."""
     widths = [column.width for column in columns if not column.is_text]
     return sum(widths) + len(GAP) * (len(widths) - 1)
 
 
 def _lines(columns: Sequence[Column], screen: Screen) -> list[str]:
-    """The lines of one part."""
+    """Return the lines of one part."""
     height = max(len(column.head) for column in columns)
     heads = [[""] * (height - len(column.head)) + list(column.head) for column in columns]
     rows = [list(map(Field, line)) for line in zip(*heads)] + list(map(list, zip(*(c.fields for c in columns))))
@@ -170,7 +170,7 @@ def _lines(columns: Sequence[Column], screen: Screen) -> list[str]:
 
 
 def _lines_beside(row: Sequence[Field], columns: Sequence[Column], screen: Screen, room: int) -> list[str]:
-    """A row whose last field is a text that wraps in its place."""
+    """Return the lines of a row whose last field is a text that wraps in its place."""
     *fields, text = row
     pieces = [Field(piece, text.style) for piece in _wrapped(text.text, room, "")]
     rows = zip_longest(*([field] for field in fields), pieces, fillvalue=Field(""))
@@ -178,7 +178,7 @@ def _lines_beside(row: Sequence[Field], columns: Sequence[Column], screen: Scree
 
 
 def _lines_above(row: Sequence[Field], columns: Sequence[Column], screen: Screen, has_text: bool) -> list[str]:
-    """A row, and its text below it; the header of the text is left out."""
+    """Return the lines of a row with its text below it; the header of the text is left out."""
     *fields, text = row
     below = _wrapped(BELOW + text.text, screen.width, "") if has_text and text.text else []
     return [_line(fields, columns[:-1], screen), *(_painted(Field(piece, text.style), screen) for piece in below)]

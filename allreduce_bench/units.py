@@ -1,4 +1,4 @@
-"""The units people read and write: sizes in KiB/MiB/GiB (1024), durations, microseconds, GB/s (10^9)."""
+"""Units that people read and write: sizes in KiB/MiB/GiB (1024), durations, microseconds, GB/s (10^9)."""
 
 import re
 from collections.abc import Container, Iterable, Sequence
@@ -13,10 +13,7 @@ LONGEST_S = 1e9  # 30 years
 
 
 def nearest(word: str, known: Iterable[str], prefix: str = "") -> str:
-    """`did you mean sum?`, of the words of `known` that are most like `word`; empty where none is.
-
-    What all have in common, the `prefix`, makes no words alike.
-    """
+    """Return `did you mean sum?` for the words of `known` most like `word`; empty if none or more than two are."""
     from difflib import SequenceMatcher  # late: only a mistake needs it
 
     likeness = {name: SequenceMatcher(None, _bare(word, prefix), _bare(name, prefix)).ratio() for name in known}
@@ -30,9 +27,9 @@ def _bare(word: str, prefix: str) -> str:
 
 
 def unknown_word(kind: str, word: str, known: Iterable[str], all_known: str = "") -> str:
-    """`unknown op 'summ'; did you mean sum? known: sum, avg, …`: a line for a `word` that is none of `known`.
+    """Format `unknown op 'summ'; did you mean sum? known: sum, avg, …` for a `word` that is not in `known`.
 
-    `all_known` says where all of them are shown, and stands for their list where one of them is meant.
+    `all_known` says where all of them are shown; it replaces their list if a similar word is found.
     """
     known = list(known)
     near = nearest(word, known)
@@ -42,7 +39,7 @@ def unknown_word(kind: str, word: str, known: Iterable[str], all_known: str = ""
 
 
 def parse_size(text: str) -> int:
-    """Bytes of `8`, `4K`, `16MiB`, `1.5G`. Raises ValueError."""
+    """Parse `8`, `4K`, `16MiB`, `1.5G` to bytes. Raises ValueError."""
     match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)\s*([KMG]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     nbytes = float(match[1]) * SUFFIXES[match[2].upper()] if match else 0.5
     if nbytes != int(nbytes):
@@ -51,7 +48,7 @@ def parse_size(text: str) -> int:
 
 
 def parse_duration(text: str) -> float:
-    """Seconds of `90`, `90s`, `2m`, `1h`, `1m30s`, `500ms`. Raises ValueError."""
+    """Parse `90`, `90s`, `2m`, `1h`, `1m30s`, `500ms` to seconds. Raises ValueError."""
     parts = re.findall(r"(\d+(?:\.\d+)?)\s*(us|ms|s|m|h|)", text.strip())
     if not parts or "".join(a + b for a, b in parts) != re.sub(r"\s", "", text):
         raise BadValue("core.not_duration_expected_seconds", text=text)
@@ -62,7 +59,7 @@ def parse_duration(text: str) -> float:
 
 
 def parse_price(text: str) -> float:
-    """Seconds of a message or of a byte: `5us`, `0.08ns`, or `8e-11` seconds. Raises ValueError, for 0 too."""
+    """Parse the price of a message or byte to seconds: `5us`, `0.08ns`, or `8e-11`. Raises ValueError, for 0 too."""
     match = re.fullmatch(r"(\d*\.?\d+(?:e[-+]?\d{1,3})?)\s*(ns|us|ms|s|)", text.strip(), re.IGNORECASE)
     price = float(match[1]) * {"ns": 1e-9, **SECONDS}[match[2].lower()] if match else 0.0
     if not 0 < price < float("inf"):
@@ -71,7 +68,7 @@ def parse_price(text: str) -> float:
 
 
 def parse_rate(text: str) -> float:
-    """Bytes per second of `200Gbit`, `100mbit/s`, `12.5GB/s`: powers of 1000, as links are sold. Raises ValueError."""
+    """Parse `200Gbit`, `100mbit/s`, `12.5GB/s` to bytes/s: powers of 1000, as links are sold. Raises ValueError."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT])(bit|bps|B)(?:/s)?", text.strip(), re.IGNORECASE)
     if not match or float(match[1]) == 0:
         wanted = say("core.value_above_unit_such")
@@ -81,12 +78,12 @@ def parse_rate(text: str) -> float:
 
 
 def parse_rates(text: str) -> tuple[float, ...]:
-    """Bytes per second of each of `100mbit,50mbit`. Raises ValueError."""
+    """Parse `100mbit,50mbit` to bytes/s each. Raises ValueError."""
     return tuple(map(parse_rate, text.split(",")))
 
 
 def parse_share(text: str, most: float = 1.0) -> float:
-    """0.03 for `3%` or `0.03`. Raises ValueError outside of 0 to `most`, both excluded."""
+    """Parse `3%` or `0.03` to 0.03. Raises ValueError unless it lies between 0 and `most`, both excluded."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", text.strip())
     share = float(match[1]) / (100 if match[2] else 1) if match else 0.0
     if not 0 < share < most:
@@ -95,7 +92,7 @@ def parse_share(text: str, most: float = 1.0) -> float:
 
 
 def parse_counts(text: str, counted: str = "rank") -> list[int]:
-    """The whole numbers of `2,4,8`, `1-8` or `1-4,8`, ascending; `counted` names what they count. Raises ValueError."""
+    """Parse `2,4,8`, `1-8` or `1-4,8` to ascending integers; `counted` names what they count. Raises ValueError."""
     counts: set[int] = set()
     named = 0
     for word in text.split(","):
@@ -117,7 +114,7 @@ def parse_counts(text: str, counted: str = "rank") -> list[int]:
 
 
 def spans(numbers: Iterable[int]) -> list[tuple[int, int]]:
-    """The first and the last number of each span without a gap: (0, 3) and (8, 8) for 0, 1, 2, 3, 8."""
+    """Return first and last number of each run of consecutive ones: (0, 3) and (8, 8) for 0, 1, 2, 3, 8."""
     ends: list[tuple[int, int]] = []
     for number in sorted(set(numbers)):
         if ends and number == ends[-1][1] + 1:
@@ -128,18 +125,18 @@ def spans(numbers: Iterable[int]) -> list[tuple[int, int]]:
 
 
 def format_ranges(numbers: Iterable[int]) -> str:
-    """`0-3,8` for 0, 1, 2, 3, 8: the inverse of how lists of cores and ranks are written."""
+    """Format `0-3,8` for 0, 1, 2, 3, 8, as lists of cores and ranks are written."""
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in spans(numbers))
 
 
 def in_ranks(counts: Iterable[int]) -> str:
-    """`1 rank`, `2 ranks`, `2, 4, 8 ranks`."""
+    """Format `1 rank`, `2 ranks`, `2, 4, 8 ranks`."""
     ordered = sorted(set(counts))
     return ", ".join(map(str, ordered)) + (" rank" if ordered == [1] else " ranks")
 
 
 def format_size(nbytes: float) -> str:
-    """`128 KiB` for 131072; bytes below 1 KiB and whatever three digits cannot say exactly enough."""
+    """Format `128 KiB` for 131072: four significant digits; below 1 KiB bytes."""
     for unit, factor in (("GiB", 1024**3), ("MiB", 1024**2), ("KiB", 1024)):
         if nbytes >= factor:
             number = nbytes / factor
@@ -148,57 +145,57 @@ def format_size(nbytes: float) -> str:
 
 
 def format_time(time_s: float) -> str:
-    """A time with three digits and its unit: `9.80 us`, `2.15 ms`, `1.10 s`."""
+    """Format a time with three digits and its unit: `9.80 us`, `2.15 ms`, `1.10 s`."""
     unit, factor = next((u, f) for u, f in (("us", 1e6), ("ms", 1e3), ("s", 1.0)) if time_s * f < 999.5 or u == "s")
     return f"{three_digits(time_s * factor)} {unit}"
 
 
 def format_duration(seconds: float) -> str:
-    """`1:05` for 65 seconds."""
+    """Format `1:05` for 65 seconds."""
     minutes, rest_s = divmod(round(seconds), 60)
     return f"{minutes}:{rest_s:02d}"
 
 
 def format_rate(bytes_per_s: float) -> str:
-    """`200 Gbit/s` for 25e9 bytes/s."""
+    """Format `200 Gbit/s` for 25e9 bytes/s."""
     bits = bytes_per_s * 8
     unit, factor = next((u, f) for u, f in (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)) if bits >= f or f == 1e3)
     return f"{bits / factor:.4g} {unit}"
 
 
 def three_digits(value: float) -> str:
-    """`value` with three significant digits and no exponent, whole above 100: `0.954`, `27.0`, `19598`."""
+    """Format three significant digits without an exponent, whole above 100: `0.954`, `27.0`, `19598`."""
     return significant(value, 3)
 
 
 def significant(value: float, digits: int) -> str:
-    """`value` with so many significant digits and no exponent, whole where it has more before the point."""
+    """Format so many significant digits without an exponent; whole if there are more before the point."""
     if value <= 0:
         return "0"
-    rounded = float(f"{value:.{digits - 1}e}")  # first, since 9.996 has one digit more than it seems
+    rounded = float(f"{value:.{digits - 1}e}")  # first, since 9.996 rounds to one digit more before the point
     return f"{value:.{max(0, digits - 1 - floor(log10(rounded)))}f}"
 
 
 def as_printed(time_s: float, digits: int = 3) -> float:
-    """A time in microseconds as tables print it, in so many digits; seconds in.
+    """Return a time in microseconds as tables print it, in so many digits; seconds in.
 
-    What is printed beside such times is made of them, so that whoever divides two of them gets it.
+    Ratios printed beside such times are made of them, so that dividing two printed times gives the printed ratio.
     """
     return float(significant(time_s * 1e6, digits))
 
 
 def algbw(nbytes: float, time_s: float) -> float:
-    """Algorithm bandwidth in bytes/s: n/t (nccl-tests, PERFORMANCE.md)."""
+    """Return the algorithm bandwidth in bytes/s: n/t (nccl-tests, PERFORMANCE.md)."""
     return nbytes / time_s
 
 
 def busbw(nbytes: float, time_s: float, ranks: int) -> float:
-    """Bus bandwidth in bytes/s: n/t * 2(p-1)/p (nccl-tests, PERFORMANCE.md)."""
+    """Return the bus bandwidth in bytes/s: n/t * 2(p-1)/p (nccl-tests, PERFORMANCE.md)."""
     return nbytes / time_s * 2 * (ranks - 1) / ranks
 
 
 def aligned(rows: Sequence[Sequence[str]], left: Container[int] = ()) -> list[str]:
-    """A line a row: columns two blanks apart and flush right, those numbered in `left` flush left."""
+    """Format a line per row: columns two blanks apart and flush right, those numbered in `left` flush left."""
     widths = [max(map(len, column)) for column in zip(*rows)]
     paddings = [str.ljust if number in left else str.rjust for number in range(len(widths))]
     return [

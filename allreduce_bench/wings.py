@@ -1,7 +1,7 @@
-"""The wings: what the core works without, each a folder of its own with a module `wing` that says what it adds.
+"""The register of wings: optional folders, each with a module `wing` that declares what it adds.
 
 The core imports no wing. Where one can add something (a command, a schema, a section of the page), the core asks here;
-the answer comes from the modules named below, imported when they are asked for. A folder that is missing is left out.
+the modules of a wing are imported on demand. A missing folder is left out.
 """
 
 from collections.abc import Mapping
@@ -31,20 +31,20 @@ class Command(NamedTuple):
 
 
 class Wing(NamedTuple):
-    """What a wing adds; places are "module:name", the module relative to the wing."""
+    """The additions of a wing; places are "module:name", the module relative to the wing."""
 
     commands: Mapping[str, Command] = {}  # by their names
-    offers: Mapping[str, str] = {}  # by one of the names that the core asks for
+    offers: Mapping[str, str] = {}  # by names that the core asks for
 
 
 @cache
 def wings() -> Mapping[str, Wing]:
-    """Return the wings that are there, by the names of their packages."""
+    """Return the installed wings, by the names of their packages."""
     return {name: import_module(f"{name}.wing").WING for name in WINGS if find_spec(name)}
 
 
 def load(wing: str, place: str) -> Any:
-    """Return what stands at a place of a wing. Raises ImportError or AttributeError where nothing does."""
+    """Return the object at a place of a wing. Raises ImportError or AttributeError if there is none."""
     module, name = place.split(":")
     return getattr(import_module(f"{wing}.{module}"), name)
 

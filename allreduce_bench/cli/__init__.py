@@ -1,11 +1,12 @@
 """The command line: parse, call, print. The only place where the parts are joined; heavy parts are imported late.
 
 In: the words of a command. Out: calls of the other rooms, their results on stdout, exit status 0, 1, 2 or 130. One file
-per command; for `run` in this order: `run`, `options` (what may be said; each choice is declared beside its field, in
-`runs.plan`, `runs.start` and `runs.control`), `types` (words of options, errors in one line), `sections` (of the help),
-`habits` and `refusals` (what is said of other words), `request` (the plan and the folder), then the two that tell the
-whole story, `run_from_outside` and `run_as_rank`; `own_algorithms`, `end_of_run`, `in_job` (in a Slurm job); `submit`
-goes through `sweep_of_options`.
+per command. For `run` read in this order: `run`, `options` (declared beside their fields, in `runs.plan`, `runs.start`
+and `runs.control`), `types` (of options; one-line errors), `sections` (of the help), `habits` and `refusals` (of wrong
+words), `request` (the plan and the folder), then `run_from_outside` and `run_as_rank`, the whole story;
+`own_algorithms`, `work_limit`, `end_of_run`, `in_job` (in a Slurm job), `terminal`. `submit` goes through
+`sweep_of_options`. Others: `collect`, `demo`, `doctor`, `exec_`, `fit`, `import_` (with `log_options`), `predict`,
+`report`, `schedules` (`list`, `verify`), `schema`, `show` (and `runs`), `status`.
 """
 
 import os
@@ -23,7 +24,7 @@ from .. import __version__
 from ..wings import load, wings
 from .sections import examples
 
-GROUPS = {  # title -> name of a command -> module, attribute, what it does; in the order a newcomer needs them
+GROUPS = {  # title -> name of a command -> module, attribute, purpose; in the order a newcomer needs them
     "Measure": {
         "doctor": ("doctor", "doctor", "Check this node and its MPI for problems that disturb measurements"),
         "demo": ("demo", "demo", "Measure all algorithms on this machine and write the report"),
@@ -55,7 +56,7 @@ COMMANDS = {name: place for group in GROUPS.values() for name, place in group.it
 
 
 def purposes() -> dict[str, dict[str, str]]:
-    """Return what each command does, by its name, in groups by their titles; those of wings stand among the others."""
+    """Return the purpose of each command, by title of its group and name; commands of wings are among the others."""
     groups = {title: {name: purpose for name, (_, _, purpose) in group.items()} for title, group in GROUPS.items()}
     for wing in wings().values():
         for name, command in wing.commands.items():
@@ -71,7 +72,7 @@ def _names() -> list[str]:
 
 
 class _Late(click.Group):
-    """Imports a command when it is asked for, so that a rank loads no more than it runs."""
+    """A group that imports a command on demand, so that a rank loads no more than it runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return _names()
@@ -86,7 +87,7 @@ class _Late(click.Group):
         return None
 
     def resolve_command(self, ctx: click.Context, args: list[str]):
-        """The command of these words, as click finds it. Raises OneLineError where there is none."""
+        """Return the command of these words, as click finds it. Raises OneLineError if there is none."""
         if args[0] not in COMMANDS and not args[0].startswith("-") and args[0] not in _names():
             from .refusals import unknown_command
 
@@ -101,7 +102,7 @@ class _Late(click.Group):
                 formatter.write_dl([(name.ljust(width), purpose) for name, purpose in commands.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command of these words; click would say of an interrupt that it aborts."""
+        """Run the command of these words, with one line for an interrupt, where click would print its own."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -110,7 +111,7 @@ class _Late(click.Group):
             raise interruption() from None
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
-        """Run the command and end with its status; whatever is wrong is one line, said once for all ranks."""
+        """Run the command and exit with its status; an error is one line, printed once for all ranks."""
         run: Callable[..., Any] = super().main
         if not standalone_mode:
             return run(*args, standalone_mode=False, **extra)
@@ -127,13 +128,13 @@ class _Late(click.Group):
                 from .refusals import interruption, say_refusal
 
                 status = say_refusal(interruption(), True)
-            if interrupts and "mpi4py.MPI" not in sys.modules:  # which has to end by itself
+            if interrupts and "mpi4py.MPI" not in sys.modules:  # MPI has to end by itself
                 _leave(status)
         sys.exit(status)
 
 
 def _leave(status: int) -> None:
-    """End at once: where the import of C code was interrupted, Python would end by the signal, without a status."""
+    """Exit at once: after an interrupted import of C code Python would end by the signal, without a status."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)
@@ -141,7 +142,7 @@ def _leave(status: int) -> None:
 
 @contextmanager
 def _noted_interrupts() -> Iterator[list[int]]:
-    """The interrupts of this process within the context; they raise KeyboardInterrupt, as in any Python program."""
+    """Yield the interrupts of this process within the context; they raise KeyboardInterrupt, as Python has it."""
     came: list[int] = []
 
     def interrupt(number: int, frame: FrameType | None) -> None:
@@ -149,7 +150,7 @@ def _noted_interrupts() -> Iterator[list[int]]:
         raise KeyboardInterrupt
 
     former = signal.getsignal(signal.SIGINT)
-    if not callable(former):  # it is ignored, as behind nohup
+    if not callable(former):  # ignored, as behind nohup
         yield came
         return
     signal.signal(signal.SIGINT, interrupt)

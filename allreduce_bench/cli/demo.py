@@ -1,4 +1,4 @@
-"""`demo`: this machine, all algorithms, a report."""
+"""`demo`: measure all algorithms on this machine, and write a report."""
 
 import os
 from pathlib import Path

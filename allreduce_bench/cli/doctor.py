@@ -1,4 +1,4 @@
-"""`doctor`: is this node fit to measure on?"""
+"""`doctor`: check whether this node is fit to measure on."""
 
 import os
 import sys

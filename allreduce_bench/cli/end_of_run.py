@@ -24,10 +24,10 @@ NOTHING_MEASURED = "nothing was measured"
 
 
 def finish(control: Control, folder: RunFolder, plan: Plan) -> str:
-    """Write the summary, print it as --format says, judge it by the limits; what failed, empty where nothing did.
+    """Write the summary, print it as --format says, check it against the limits; return what failed, empty: nothing.
 
-    With --only what other jobs measure is written, too, but is theirs to print and to judge. Raises RunError where no
-    cell was finished.
+    With --only, cells of other jobs are written, too, but neither printed nor judged. Raises RunError if no cell was
+    finished.
     """
     from ..evaluation.acceptance import judge
     from ..evaluation.summary import record_summary
@@ -52,7 +52,7 @@ def finish(control: Control, folder: RunFolder, plan: Plan) -> str:
 
 
 def _failures(rows: "Sequence[SummaryRow]", unmet_cells: list[str], skip_hung: bool) -> str:
-    """The failures, joined by `; `; with `skip_hung` a hung cell is not a failure."""
+    """Return the failures, joined by `; `; with `skip_hung` a hung cell is not a failure."""
     from ..evaluation.agreement import broken_promise
 
     failed_states = {"wrong", "refused"} if skip_hung else {"wrong", "refused", "hung"}
@@ -67,7 +67,7 @@ def _failures(rows: "Sequence[SummaryRow]", unmet_cells: list[str], skip_hung: b
 
 
 def end_of_run(control: Control, warning: WarningFlag, folder: RunFolder, plan: Plan) -> str:
-    """What `finish` returns; empty, too, where a warning came before any cell was finished. Raises as `finish`."""
+    """Run `finish`; return "" if a warning came before any cell was finished. Raises as `finish`."""
     try:
         return finish(control, folder, plan)
     except RunError:

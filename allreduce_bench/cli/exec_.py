@@ -1,4 +1,4 @@
-"""`exec`: starts a program of the user's own on ranks, and names the rank that ends it."""
+"""`exec`: start a user's program on ranks, and name the rank that ends it."""
 
 import os
 
@@ -17,7 +17,7 @@ UNDER_A_LAUNCHER = "exec starts its own ranks; run it without mpirun or srun"
 @click.command(
     "exec",
     epilog=examples("exec -n 4 -- python train.py", "exec -n 8 --hosts n1,n2 -- python -m mpi4py solve.py --steps 100"),
-    context_settings={"allow_interspersed_args": False},  # what follows PROGRAM is its own
+    context_settings={"allow_interspersed_args": False},  # options after PROGRAM are its own
 )
 @click.option("-n", "--ranks", type=click.IntRange(1), required=True, help="Ranks; more than cores are allowed.")
 @click.option("--hosts", type=HOSTS, help="Hosts for the ranks, e.g. n1,n2 or n1:8,n2:8.")

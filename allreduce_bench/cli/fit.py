@@ -1,4 +1,4 @@
-"""`fit`: from measured times to a model of each series, and a machine file that `predict` reads."""
+"""`fit`: fit a model to each series of measured times, and write a machine file that `predict` reads."""
 
 import warnings
 from collections.abc import Mapping
@@ -88,7 +88,7 @@ def _lab_sentences(paths: tuple[Path, ...], fitted) -> list[str]:
 
 
 def _points(paths: tuple[Path, ...]) -> pd.DataFrame:
-    """The points of runs and of logs, in the columns of POINTS."""
+    """Return the points of runs and of logs, in the columns of POINTS."""
     from ..importers import LogWarning
     from ..importers import points as points_of_log
     from ..models.model import with_grades
@@ -112,7 +112,7 @@ def _points(paths: tuple[Path, ...]) -> pd.DataFrame:
 
 
 def _points_of(points: pd.DataFrame, names: tuple[str, ...] | None) -> pd.DataFrame:
-    """The points of these algorithms. Raises OneLineError where there is none of a name."""
+    """Return the points of these algorithms. Raises OneLineError for a name without points."""
     from ..evaluation.frames import competitors
 
     competing = competitors(points[points["algorithm"].notna()])
@@ -127,12 +127,12 @@ def _points_of(points: pd.DataFrame, names: tuple[str, ...] | None) -> pd.DataFr
 
 
 def _is_named(competitor: str, name: str) -> bool:
-    """Whether `name`, in which * matches anything, is that of the competitor or of its algorithm."""
+    """Return whether `name`, in which * matches anything, is that of the competitor or of its algorithm."""
     return fnmatchcase(competitor, name) or fnmatchcase(parts_of(competitor)[0], name)
 
 
 def _priced_as(words: tuple[str, ...], points: pd.DataFrame) -> Mapping[str, str]:
-    """By name of a log the algorithm of `--as`. Raises OneLineError; AlgorithmError for one that is not known."""
+    """Parse `--as`: name in a log -> algorithm. Raises OneLineError; AlgorithmError for an unknown algorithm."""
     algorithms = {}
     for word in words:
         name, equals, algorithm = word.partition("=")
@@ -147,7 +147,7 @@ def _priced_as(words: tuple[str, ...], points: pd.DataFrame) -> Mapping[str, str
 
 
 def _reason_for_no_fit(unfit) -> str:
-    """Why nothing could be fitted, as a sentence."""
+    """Return a sentence that says why nothing could be fitted."""
     if not unfit:
         return say("cli.nothing_fit_no_reduce")
     first, others = unfit[0], len(unfit) - 1

@@ -1,8 +1,9 @@
-"""What users of nccl-tests, OSU Micro-Benchmarks, Intel MPI Benchmarks and mpirun type, and what it is called here.
+"""Habits of users of nccl-tests, OSU Micro-Benchmarks, Intel MPI Benchmarks and mpirun -> their counterparts here.
 
-What means the same everywhere is taken: `-np 4`, `-w 5`, `-d float`, `--op MPI_SUM`. An option that means one thing in
-one tool and another elsewhere is refused with the options that say it here: `-i` are iterations in osu_allreduce and
-bytes of a step in nccl-tests, `-x` are warm-ups in the one and bytes in the other, `-m` are sizes or calls.
+Options with the same meaning everywhere are accepted: `-np 4`, `-w 5`, `-d float`, `--op MPI_SUM`. An option that
+means one thing in one tool and another elsewhere is refused, naming the options to use here: `-i` are iterations in
+osu_allreduce and bytes of a step in nccl-tests, `-x` are warm-ups in the one and bytes in the other, `-m` are sizes or
+calls.
 """
 
 _SIZES = "set the sizes with -b 8 -e 1M -f 2, or --sizes 8,1K,1M"

@@ -1,4 +1,4 @@
-"""`import`: logs of other tools as a run."""
+"""`import`: convert logs of other tools to a run."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -59,7 +59,7 @@ def import_(logs, output, no_limit, **options) -> None:
 
 
 def _said(rows: "Sequence[SummaryRow]", folder: "RunFolder") -> list[str]:
-    """What the times of a single algorithm say, or that there are none; of several algorithms `report` says more."""
+    """Return sentences about the times of a single algorithm, or that there are none; of several `report` says more."""
     from ..evaluation.verdict import verdicts
     from ..report.verdict_sentence import contrast_sentences, performance_words
 
@@ -71,19 +71,19 @@ def _said(rows: "Sequence[SummaryRow]", folder: "RunFolder") -> list[str]:
 
 
 def _doubts(rows: "Sequence[SummaryRow]") -> list[str]:
-    """Warnings about the imported times: wrong results, and launches in two states."""
+    """Return warnings about the imported times: wrong results, and launches in two states."""
     from ..report.caveats import cluster_sentences, suspicion_sentences, told_sentences
 
     return [*cluster_sentences(rows), *told_sentences(rows), *suspicion_sentences(rows)]
 
 
 def _on_nodes(nodes: Sequence[int]) -> str:
-    """` on 1 node`, ` on 2, 4 nodes`; empty if they are unknown."""
+    """Format ` on 1 node`, ` on 2, 4 nodes`; empty if they are unknown."""
     return f" on {', '.join(map(str, nodes))} node{'s' if nodes != [1] else ''}" if nodes else ""
 
 
 def _sentence_of_log(log: Path, rows: "Sequence[Imported]") -> str:
-    """`19 rows, 64 ranks, 4 B to 1 MiB, OSU Micro-Benchmarks 5.6.3, dtype unknown: osu.txt`."""
+    """Format `19 rows, 64 ranks, 4 B to 1 MiB, OSU Micro-Benchmarks 5.6.3, dtype unknown: osu.txt`."""
     from ..importers.lines import printable
 
     sizes = sorted({row.nbytes for row in rows})

@@ -1,4 +1,4 @@
-"""What `run` does inside a Slurm job: refuse a job that is too small, keep its record, requeue it."""
+"""`run` inside a Slurm job: refuse a job that is too small, keep its record, requeue it."""
 
 import os
 import signal
@@ -15,20 +15,20 @@ from .types import talk
 
 
 class InJob:
-    """The job that contains a run, if any. As a context manager it records how the run ended, whatever the cause."""
+    """The job that contains a run, if any; as a context manager it records how the run ended, whatever the cause."""
 
     def __init__(self, control: Control):
         self.control, self.allocation = control, allocation(os.environ)
         self.record: JobRecord | None = None
-        self.launches: list[Launch] = []  # that this start shall see to
-        self._planned_cells = self._cells_left = 0  # of them, when this start began
+        self.launches: list[Launch] = []  # for this start
+        self._planned_cells = self._cells_left = 0  # of these launches, when this start began
         self._ended = False
 
     def __enter__(self) -> "InJob":
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """What was raised is how it ended, unless it was said before."""
+        """Record the exception as the end of the run, unless an end was recorded before."""
         if error is None or self._ended:
             return
         is_interrupted, output = isinstance(error, KeyboardInterrupt), self.control.output
@@ -46,24 +46,24 @@ class InJob:
         self._cells_left = sum(missing.values())
 
     def begin(self, folder: RunFolder, plan: Plan, staged: dict | None) -> None:
-        """Keep that the job is at work, what was `staged`, and tell the ranks which switches are above their nodes.
+        """Record that the job is at work and the `staged` facts; tell the ranks which switches are above their nodes.
 
         Raises as `choose`.
         """
-        self.choose(folder, plan)  # another job may have begun the run meanwhile, by another plan
+        self.choose(folder, plan)  # meanwhile another job may have begun the run, by another plan
         if self.allocation is None:
             return
         self.record = JobRecord(folder.path, self.allocation, self.control.only)
         self.record.add(stage=staged, switches=tell_switches())
 
     def ends(self, end: str, reason: str | None = None, requeued: bool = False) -> None:
-        """Keep how the run ended; see `JobRecord.end`."""
+        """Record how the run ended; see `JobRecord.end`."""
         self._ended = True
         if self.record is not None:
             self.record.end(end, reason, requeued)
 
     def end_warned(self, folder: RunFolder, plan: Plan) -> str:
-        """After the warning: a sentence with the number of missing cells and what happens next; empty: none is missing.
+        """Return a sentence after the warning: number of missing cells and what happens next; empty: none is missing.
 
         With --requeue the job is requeued if a cell was finished since its start; a job without progress would be
         requeued forever.
@@ -81,7 +81,7 @@ class InJob:
         return sentence
 
     def _requeue(self, left: int, cells: str) -> str | None:
-        """Requeue the job; the reason if it was not requeued, or None: Slurm is about to end the job."""
+        """Requeue the job; return the reason if it was not requeued, or None: Slurm is about to end the job."""
         if self.allocation is None:
             return say("cli.not_inside_slurm_job")
         if left >= self._cells_left:
@@ -89,7 +89,7 @@ class InJob:
         from ..slurm.commands import SlurmError, requeue
 
         self.ends("warned", f"job {self.allocation.name} requeued: {cells}", requeued=True)
-        # Slurm ends this process by it, and scontrol, too
+        # Slurm ends this process, and scontrol with it
         former_handler = signal.signal(signal.SIGTERM, signal.SIG_IGN)
         try:
             requeue(self.allocation.number)
@@ -99,12 +99,12 @@ class InJob:
         return None
 
     def report(self, folder: RunFolder) -> None:
-        """Write the report if it is asked for; one that fails is a warning."""
+        """Write the report if requested; a failure is a warning."""
         requeued = self.record is not None and self.record.facts["requeued"]
         if not self.control.report or requeued or not folder.path.exists():
             return
         try:
-            from ..report.page import write_report  # after the measuring: it loads much
+            from ..report.page import write_report  # after measuring, since it loads much
             from ..slurm.sweep import missing_of_run
 
             page = write_report([folder], folder.path / "report.html", missing=[missing_of_run(folder)])
@@ -114,7 +114,7 @@ class InJob:
 
 
 def tell_switches() -> dict[str, str]:
-    """Ask Slurm for the switches above the nodes of this job, and tell rank 0; node -> path, empty: unknown."""
+    """Ask Slurm for the switches above the nodes of this job, and tell rank 0; return node -> path, empty: unknown."""
     from ..slurm.commands import switches_of_nodes
 
     job = allocation(os.environ)

@@ -1,4 +1,4 @@
-"""What `import` and `compare` have in common: options about logs of other tools, and how logs are read with them."""
+"""Options about logs of other tools, common to `import` and `compare`, and reading of logs with them."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _counts_of_logs(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...]:
-    """The numbers of `64` or `2,4,8`: one for all logs, or one for each in their order."""
+    """Parse `64` or `2,4,8`: one number for all logs, or one per log in order."""
     numbers = [number.strip() for number in value.split(",")] if value else []
     if not all(number.isascii() and number.isdigit() and 0 < int(number[:9]) <= MAX_RANKS for number in numbers):
         raise OneLineError("cli.expected_whole_number_above", param=param.name, value=value)
@@ -25,7 +25,7 @@ def _counts_of_logs(ctx: click.Context, param: click.Parameter, value: str | Non
 
 
 def _named_values(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> dict[str, str]:
-    """{NAME: VALUE} of every NAME=VALUE."""
+    """Return {NAME: VALUE} of every NAME=VALUE."""
     for value in values:
         if not all(value.partition("=")[::2]) and param.name == "columns" or not value.partition("=")[1]:
             raise OneLineError("cli.expected", opts=param.opts[-1], value=value, metavar=param.metavar)
@@ -36,7 +36,7 @@ def _named_values(ctx: click.Context, param: click.Parameter, values: Sequence[s
 
 
 def _known_type(ctx: click.Context, param: click.Parameter, name: str | None) -> str | None:
-    from ..importers.lines import ITEMSIZES, SPELLINGS  # late: only where a type is given
+    from ..importers.lines import ITEMSIZES, SPELLINGS  # late: only if a type is given
 
     if name is not None and name.lower() not in (*ITEMSIZES, *SPELLINGS):
         raise OneLineError("cli.dtype_unknown_known", name=name, itemsizes=", ".join(ITEMSIZES))
@@ -88,14 +88,14 @@ OPTIONS = (
 
 
 def log_options(command: Callable) -> Callable:
-    """Add the OPTIONS to a command, which gets them by their names."""
+    """Add the OPTIONS to a command, as parameters of their names."""
     for option in reversed(OPTIONS):
         command = option(command)
     return command
 
 
 def given_option(options: Mapping[str, Any]) -> str:
-    """The first of the OPTIONS that was given, such as --in-place; empty: none was."""
+    """Return the first of the OPTIONS that was given, such as --in-place; empty: none."""
     spelled = {"in_place": "--in-place", "columns": "--column"}
     return next((spelled.get(name, f"--{name}") for name, value in options.items() if value), "")
 
@@ -103,21 +103,21 @@ def given_option(options: Mapping[str, Any]) -> str:
 class ReadLogs(NamedTuple):
     """Logs that were read with the same options."""
 
-    rows_of: list[tuple[Path, list["Imported"]]]  # of each log, in their order
+    rows_of: list[tuple[Path, list["Imported"]]]  # of each log, in order
     said: dict[str, Any]  # the options that were given
     unread: list["LogUnread"]  # files of folders that could not be read
 
     @property
     def rows(self) -> list["Imported"]:
-        """The rows of all logs."""
+        """Return the rows of all logs."""
         return [row for _, rows in self.rows_of for row in rows]
 
 
 def read_logs(parts: Sequence[Sequence[Path]], options: Mapping[str, Any]) -> ReadLogs:
-    """The rows of logs, of each its parts (see `parts_of_logs`); says on stderr what was left out of them.
+    """Read logs, each with its parts (see `parts_of_logs`); print on stderr what was left out of them.
 
     `options`: values of OPTIONS, and perhaps `algorithm`. Raises LogError; OneLineError for numbers of ranks or nodes
-    that fit no number of logs.
+    that do not match the number of logs.
     """
     import warnings
 
@@ -126,7 +126,7 @@ def read_logs(parts: Sequence[Sequence[Path]], options: Mapping[str, Any]) -> Re
 
     common = {name: value for name, value in options.items() if name not in ("ranks", "nodes")}
     counts = list(zip(*(_for_each(name, options[name], parts) for name in ("ranks", "nodes"))))
-    copied: dict[tuple, dict[str, Path]] = defaultdict(dict)  # of each number of ranks and nodes: their digests
+    copied: dict[tuple, dict[str, Path]] = defaultdict(dict)  # number of ranks and of nodes -> digests
     for (log, *_), numbers in zip(parts, counts):
         refuse_copy(log, copied[numbers])
     with warnings.catch_warnings(record=True) as log_warnings:
@@ -144,7 +144,7 @@ def read_logs(parts: Sequence[Sequence[Path]], options: Mapping[str, Any]) -> Re
 
 
 def _for_each(name: str, values: Sequence[int], logs: Sequence) -> list[int | None]:
-    """One value for each log; None: not given. Raises OneLineError for another number of values."""
+    """Return one value per log; None: not given. Raises OneLineError for another number of values."""
     if len(values) not in (0, 1, len(logs)):
         raise OneLineError("cli.numbers_logs_expected", name=name, count=len(values), log_count=len(logs))
     return [*values] * len(logs) if len(values) == 1 else [*values] or [None] * len(logs)
@@ -152,7 +152,7 @@ def _for_each(name: str, values: Sequence[int], logs: Sequence) -> list[int | No
 
 @contextmanager
 def runs_of_logs(logs: Sequence[Path], options: Mapping[str, Any]) -> Iterator[dict[Path, Path]]:
-    """For each log, or folder of logs, a run folder of its times, which is there until the end of the block.
+    """Yield for each log, or folder of logs, a run folder of its times, which exists until the end of the block.
 
     `options` as of `read_logs`. Raises LogError, OneLineError.
     """
@@ -169,7 +169,7 @@ def runs_of_logs(logs: Sequence[Path], options: Mapping[str, Any]) -> Iterator[d
 
 
 def is_log(path: Path) -> bool:
-    """Whether a path is a log, or a folder of logs: it is there, and is neither a run nor a folder of runs."""
+    """Return whether a path is a log, or a folder of logs: it exists, and is neither a run nor a folder of runs."""
     if not path.is_dir():
         return path.exists()
     runs = (path, *path.glob("*/"), *path.glob("*/*/"))

@@ -1,7 +1,7 @@
-"""The options of `run`, and of what starts one, as click understands them.
+"""The options of `run`, and of the commands that start one, as click understands them.
 
-What an option is stands beside the field that it decides, in `runs.plan`, `runs.start` and `runs.control`; here are
-those that say such a field in other words. A parameter of a command is called like its field.
+An option is declared beside the field that it decides, in `runs.plan`, `runs.start` and `runs.control`; those declared
+here set such a field in other words. A parameter of a command has the name of its field.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -21,7 +21,7 @@ from .types import PlacedOption, typed
 if TYPE_CHECKING:
     from ..evaluation.acceptance import AcceptanceLimit
 
-OF_RUN_ALONE = (Section.IN_A_JOB, Section.GONE_WRONG)  # sections that `submit` has otherwise, or not
+OF_RUN_ALONE = (Section.IN_A_JOB, Section.GONE_WRONG)  # sections that `submit` has in another way, or not
 
 
 def _limits_parser(quantity: str) -> Callable[[str], tuple]:
@@ -35,7 +35,7 @@ def _limits_parser(quantity: str) -> Callable[[str], tuple]:
 
 @dataclass(frozen=True, kw_only=True)
 class OtherWords:
-    """Options that say a field of the plan, its start or its control in other words."""
+    """Options that set a field of the plan, its start or its control in other words."""
 
     minbytes: int = field(
         default=8,
@@ -109,12 +109,12 @@ OPTIONS: Mapping[str, Option] = in_help_order(options_of(*DECLARING))
 
 
 def measuring_options(command: Callable) -> Callable:
-    """What is measured and how ranks are started, then what is said of the result."""
+    """Add the options for what is measured, how ranks are started, and how results are shown."""
     return _with(command, (name for name, each in OPTIONS.items() if each.section not in OF_RUN_ALONE))
 
 
 def job_options(command: Callable) -> Callable:
-    """What `run` has beside them: what a job adds, and what helps when something goes wrong."""
+    """Add the further options of `run`: those of jobs, and for when something goes wrong."""
     return _with(command, (name for name, each in OPTIONS.items() if each.section in OF_RUN_ALONE))
 
 
@@ -125,7 +125,7 @@ def _with(command: Callable, names: Iterable[str]) -> Callable:
 
 
 def click_option(name: str) -> Callable[[Callable], Callable]:
-    """The option of the field `name`, as a decorator of click."""
+    """Return the option of the field `name`, as a decorator of click."""
     said, declared = OPTIONS[name], DECLARED[name]
     default = _default(said, declared)
     takes = said.of or _taken(declared.type)
@@ -144,14 +144,14 @@ def click_option(name: str) -> Callable[[Callable], Callable]:
 
 
 def _default(said: Option, declared: Field) -> Any:
-    """What click takes, and the help shows, where nobody says anything; None: the field's own default is used."""
+    """Return the default of the option for click and the help; None: the field's own default is used."""
     if declared.default in (MISSING, None, ()) or "[default: " in said.help:
         return None
     return said.of.short(declared.default) if isinstance(said.of, Words) else declared.default
 
 
 def _taken(annotation: Any) -> Whole | tuple[str, ...] | type:
-    """What an option of a field with this annotation takes: some words, a whole number, or text."""
+    """Return what an option of a field with this annotation takes: some words, a whole number, or text."""
     for each in (annotation, *get_args(annotation)):
         for rule in get_args(each)[1:] if get_origin(each) is Annotated else ():
             if words := rule.keywords.get("enum"):

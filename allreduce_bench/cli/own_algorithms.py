@@ -1,7 +1,7 @@
-"""The algorithms of a plan: which executors run them (`--executor`), and proofs of those of users.
+"""The algorithms of a plan: executors that run them (`--executor`), and proofs of users' algorithms.
 
-With `--executor` go `--window`, `--segment` and `--machine`. Algorithms of users are proved for what a run plans,
-before any of its ranks is started.
+With `--executor` go `--window`, `--segment` and `--machine`. Users' algorithms are proved for what a run plans, before
+any of its ranks is started.
 """
 
 import shlex
@@ -25,11 +25,11 @@ from ..schedule.verify import Case, Refusal
 from .options import OPTIONS
 from .types import OneLineError, talk
 
-PROVED_S = 10.0  # of all proofs together; ranks prove what is left, and end a generator without an end
+PROVED_S = 10.0  # for all proofs together; ranks prove the rest, and stop a generator without an end
 
 
 def with_executors(plan: Plan, options: Mapping[str, Any]) -> Plan:
-    """The plan run by the executors that `options` ask for, with window and cuts. Raises PlanError, MachineError."""
+    """Return the plan with the executors, window and cuts of `options`. Raises PlanError, MachineError."""
     plan = replace(plan, executors=decided(options["executors"] or plan.executors))
     segment_nbytes, machine = options["segment_nbytes"], options["cut_prices"]
     if not plan.pipelined:
@@ -52,7 +52,7 @@ def with_executors(plan: Plan, options: Mapping[str, Any]) -> Plan:
 
 
 def decided(names: Sequence[str]) -> tuple[str, ...]:
-    """The executors of these names, each once; `auto` is decided here. Raises PlanError where one cannot run here."""
+    """Return the executors of these names, each once; `auto` is resolved. Raises PlanError if one cannot run here."""
     executors = tuple(dict.fromkeys(_auto() if name == AUTO else name for name in names))
     compiled = [name for name in executors if Executor(name).is_compiled]
     if compiled and (reason := why_not_compiled()):
@@ -62,14 +62,14 @@ def decided(names: Sequence[str]) -> tuple[str, ...]:
 
 @cache
 def _auto() -> str:
-    """Compiled where that is possible; what was decided is said once."""
+    """Resolve `auto`: compiled if possible; print the decision once."""
     reason = why_not_compiled()
     talk(f"--executor {AUTO}: {f'{EXECUTORS[0]}; {COMPILED[0]} {reason}' if reason else COMPILED[0]}")
     return EXECUTORS[0] if reason else COMPILED[0]
 
 
 def _prices(machine: Path | None) -> CutPrices:
-    """The prices by which segments are chosen: those of a machine file, or nominal ones."""
+    """Return the prices by which segments are chosen: those of a machine file, or nominal ones."""
     if machine is None:
         return NOMINAL
     from ..models.machine import cut_prices, read_machine  # late: few runs name a machine
@@ -78,13 +78,13 @@ def _prices(machine: Path | None) -> CutPrices:
 
 
 class _TimeIsUp(BaseException):
-    """A generator of a user must not catch it for an error of its own."""
+    """The end of PROVED_S; a BaseException, since a user's generator must not catch it."""
 
 
 def refuse_own_algorithms(plan: Plan, launcher: Launcher, environ: Mapping[str, str]) -> None:
-    """Raises OneLineError, as `verify` says it, for an algorithm of a user's file whose steps are no all-reduce.
+    """Raise OneLineError, as `verify` words it, for a user's algorithm whose steps are no all-reduce.
 
-    Layouts on nodes that only MPI knows, and what takes longer than PROVED_S, are left to the ranks.
+    Layouts on nodes that only MPI knows, and proofs that take longer than PROVED_S, are left to the ranks.
     """
     own = {algorithm.name: (file, algorithm) for file in plan.files for algorithm in find([file]).values()}
     if not own or plan.groups:
@@ -111,7 +111,7 @@ def _end_proofs(number: int, frame: FrameType | None) -> None:
 
 
 def _layout(ranks: int, plan: Plan, launcher: Launcher, environ: Mapping[str, str]) -> Topology | None:
-    """The nodes that algorithms are told; None: only MPI knows them, or a proof takes too long."""
+    """Return the nodes that algorithms are given; None: only MPI knows them, or a proof takes too long."""
     if ranks > PROVED_UP_TO:
         return None
     if plan.pretend_ranks_per_node:
@@ -120,7 +120,7 @@ def _layout(ranks: int, plan: Plan, launcher: Launcher, environ: Mapping[str, st
 
 
 def _cases(plan: Plan, layout: Topology, ranks: int) -> Iterator[tuple[str, Case]]:
-    """What the ranks will run, each once, the smallest first."""
+    """Yield each case that the ranks will run, once, the smallest first."""
     cells = plan.cells(Launch(ranks, 1))
     planned = sorted({(cell.count, cell.segment or 1, cell.algorithm) for cell in cells})
     for count, segment, name in planned:
@@ -128,8 +128,8 @@ def _cases(plan: Plan, layout: Topology, ranks: int) -> Iterator[tuple[str, Case
 
 
 def _why_refused(algorithm: Algorithm, case: Case) -> str:
-    """Why its steps are no all-reduce; empty: they are one, or it does not run on so many ranks."""
-    from ..schedule.verify import verify  # late: only who has own algorithms proves them
+    """Return why the steps are no all-reduce; empty: they are one, or the algorithm does not run on so many ranks."""
+    from ..schedule.verify import verify  # late: only users' algorithms are proved
 
     if algorithm.unmet(case.size, case.topology):
         return ""

@@ -1,4 +1,4 @@
-"""`predict`: times that were not measured, from a machine file or from alpha and beta alone."""
+"""`predict`: predict times that were not measured, from a machine file or from alpha and beta alone."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from .types import NAMES, RANKS, RATE, SIZES, OneLineError, errors_in_one_line, 
 DEFAULT_SIZES = "8,64,512,4K,32K,256K,1M,4M,16M,64M"
 MOST_RANKS = 1 << 18
 LARGEST = 1 << 50  # bytes: a PiB
-MOST_ALPHA_S, MOST_BETA_S = 1.0, 1e-3  # of a message, of a byte: no network is so slow, but a unit is soon forgotten
+MOST_ALPHA_S, MOST_BETA_S = 1.0, 1e-3  # of a message, of a byte: no network is so slow, but a unit is easily forgotten
 SUFFIXES = {".csv": "csv", ".json": "json", ".txt": "table"}
 PRICE = parsed("price", parse_price)
 SEGMENT = parsed("segment", lambda text: text if text == "best" else parse_size(text))
@@ -119,7 +119,7 @@ def _refuse_extent(ranks, sizes, ranks_per_node, segment) -> None:
 
 
 def _format(layout, as_map, output) -> str:
-    """The format that was asked for, or that the name of the output says. Raises OneLineError where they differ."""
+    """Return the requested format, or that of the output's name. Raises OneLineError if they differ."""
     if as_map and layout not in (None, "table"):
         raise OneLineError("cli.map_table_leave_out", layout=layout)
     if output is None or is_stream(output):
@@ -135,7 +135,7 @@ def _format(layout, as_map, output) -> str:
 
 
 def machine_of_file(path: Path, prices: dict):
-    """The machine of the file that `fit` wrote, and its source as a sentence. Raises OneLineError beside prices."""
+    """Return the machine of a file of `fit`, and its source as a sentence. Raises OneLineError beside prices."""
     from ..models.machine import read_machine
     from ..report.forecast import source_of
 
@@ -146,7 +146,7 @@ def machine_of_file(path: Path, prices: dict):
 
 
 def machine_of_prices(prices: dict, ranks_per_node: int | None):
-    """A machine of these prices alone, and its source as a sentence. Raises OneLineError where a price lacks."""
+    """Return a machine of these prices alone, and its source as a sentence. Raises OneLineError if one is missing."""
     from ..models.machine import Prices, bare_machine
     from ..report.forecast import prices_in_words
 
@@ -169,16 +169,16 @@ def machine_of_prices(prices: dict, ranks_per_node: int | None):
 
 
 def shared_port(prices: dict, ranks_per_node: int | None) -> float | None:
-    """Bytes per second of the port of a node where nothing says another: that of the link between nodes.
+    """Return the default rate of a node's port, bytes/s: that of the link between nodes.
 
-    None: with a machine file, whose times were measured with the ports that were there, and with one rank a node.
+    None with a machine file, whose times were measured with the ports that were there, and with one rank per node.
     """
     beta = _beta(prices, "")
     return 1 / beta if beta and (ranks_per_node or 1) > 1 else None
 
 
 def _refuse_without_unit(prices: dict) -> None:
-    """Raises OneLineError for a price that no machine has: its unit was forgotten."""
+    """Raise OneLineError for an implausibly high price: its unit was forgotten."""
     for name, price in prices.items():
         most, such = (MOST_ALPHA_S, "5us") if name.startswith("alpha") else (MOST_BETA_S, "1ns")
         if price is not None and price > most:
@@ -187,7 +187,7 @@ def _refuse_without_unit(prices: dict) -> None:
 
 
 def _beta(prices: dict, suffix: str) -> float | None:
-    """Seconds a byte, from beta or from bandwidth; `suffix` of their names: empty or `_within`."""
+    """Return seconds per byte, from beta or from bandwidth; `suffix` of their names: empty or `_within`."""
     beta, bandwidth = prices[f"beta{suffix}"], prices[f"bandwidth{suffix}"]
     if beta is not None and bandwidth is not None:
         option = suffix.replace("_", "-")

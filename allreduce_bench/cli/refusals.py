@@ -10,7 +10,7 @@ from ..units import nearest
 from .habits import COMMAND_HABITS, OPTION_HABITS
 from .types import INTERRUPTED, OneLineError
 
-NO_CHOICE = re.compile(r"'(.*)' is not one of ", re.DOTALL)  # click's words, where they are English
+NO_CHOICE = re.compile(r"'(.*)' is not one of ", re.DOTALL)  # click's words, in English
 
 
 def say_refusal(error: click.ClickException, is_interrupted: bool) -> int:
@@ -28,7 +28,7 @@ def say_refusal(error: click.ClickException, is_interrupted: bool) -> int:
 
 
 def _sentence(error: click.ClickException) -> str:
-    """The message of click, in one line that begins with the command."""
+    """Return click's message, in one line that begins with the command."""
     context = getattr(error, "ctx", None)
     command = _command_of(context)
     said = f"{command}: " if command else ""
@@ -42,7 +42,7 @@ def _sentence(error: click.ClickException) -> str:
 
 
 def _command_of(context: click.Context | None) -> str:
-    """`lab ping`; empty: no command."""
+    """Return the command, such as `lab ping`; empty: none."""
     names: list[str] = []
     while context is not None and context.parent is not None:
         names.insert(0, context.command.name or "")
@@ -51,13 +51,13 @@ def _command_of(context: click.Context | None) -> str:
 
 
 def _in_small(error: click.ClickException) -> str:
-    """The message of click, without the capital letter and the full stop."""
+    """Return click's message, without the capital letter and the full stop."""
     message = " ".join(error.format_message().split()).rstrip(".")
     return f"{message[:1].lower()}{message[1:]}"
 
 
 def _no_option(error: click.NoSuchOption, command: str) -> str:
-    """`no such option: --withn; did you mean --within? …`."""
+    """Format `no such option: --withn; did you mean --within? …`."""
     name, options = error.option_name, error.ctx.command.params if error.ctx is not None else []
     if not command:
         return say("cli.no_such_option_before", name=name)
@@ -67,36 +67,36 @@ def _no_option(error: click.NoSuchOption, command: str) -> str:
 
 
 def _bad_value(message: str, parameter: click.Parameter) -> str:
-    """`'tabel' is not one of 'table', 'csv'; did you mean table?`."""
+    """Format `'tabel' is not one of 'table', 'csv'; did you mean table?`."""
     match, kind = NO_CHOICE.match(message), parameter.type
     meant = nearest(match[1], map(str, kind.choices)) if match and isinstance(kind, click.Choice) else ""
     return "; ".join(filter(None, [" ".join(message.split()).rstrip("."), meant]))
 
 
 def _name(parameter: click.Parameter) -> str:
-    """`--sync` for an option; for an argument its name in the help."""
+    """Return `--sync` for an option; for an argument its name in the help."""
     return parameter.opts[-1] if isinstance(parameter, click.Option) else parameter.human_readable_name
 
 
 def _meant_or_help(meant: str, command: str) -> str:
-    """The suggestion, and the help command that shows all options or commands."""
+    """Return the suggestion, and the help command that shows all options or commands."""
     words = " ".join(filter(None, ["allreduce-bench", command, "--help"]))
     return " ".join(filter(None, [meant, say("cli.shows", words=words)]))
 
 
 def interruption() -> OneLineError:
-    """The error of a command that the user interrupted."""
+    """Return the error of a command that the user interrupted."""
     return OneLineError("cli.interrupted", exit_code=INTERRUPTED)
 
 
 def unknown_command(name: str, known: Sequence[str]) -> OneLineError:
-    """The refusal of a command that is not one of `known`."""
+    """Return the refusal of a command that is not one of `known`."""
     meant = COMMAND_HABITS.get(name.lower().partition(".")[0]) or nearest(name, known)
     return OneLineError("cli.no_such_command", name=name, meant=_meant_or_help(meant, ""))
 
 
 def habit_of(words: Sequence[str]) -> str:
-    """The advice for the first option of another tool among `words`, the words of a command; empty: there is none."""
+    """Return advice on the first option of another tool among `words`, the words of a command; empty: none."""
     for word in words:
         if word == "--":
             break

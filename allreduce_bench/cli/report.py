@@ -1,4 +1,4 @@
-"""`report`: what reads finished runs."""
+"""`report`: write a page about finished runs."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ def report(runs, output, ratios, own) -> None:
         raise OneLineError("cli.expected_name_ends_html", output=output)
     folders = [RunFolder(path) for path in runs]
     for folder in folders:
-        folder.open()  # or an error names the run that lacks
+        folder.open()  # the error names the run
     tell_damages(folders)
     lines = ratio_lines(read_ratios(ratios)) if ratios else ()
     page = output or default_page(folders)

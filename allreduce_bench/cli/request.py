@@ -1,4 +1,4 @@
-"""What a run is asked for, and the run that comes of it: a new one with its plan, or one that is continued.
+"""The request for a run, and the run that it leads to: a new one with its plan, or one that is resumed.
 
 A `Request` becomes a folder and a plan in two phases: `planned_run`, which writes nothing, and `begin_run`.
 """
@@ -31,37 +31,37 @@ from ..watching.lifeline import LAB_VARIABLE
 from .options import OPTIONS
 from .types import kept_command, tell_damages
 
-TEXTS = ("launcher", "launcher_args", "remote_shell")  # that are passed on unchanged
+TEXTS = ("launcher", "launcher_args", "remote_shell")  # passed on unchanged
 SHORTEST_TIMEOUT_S = 1.0  # with more ranks than cores a rank may wait this long for a core
 
 
 @dataclass(frozen=True)
 class Request:
-    """A run that is asked for.
+    """A request for a run.
 
-    Its plan is made late, since that looks at cores, hosts and algorithms. Keyword arguments of `make_plan` are options
-    that are decided meanwhile. It raises PlanError, StartError and AlgorithmError.
+    `make_plan` is called late, since it looks at cores, hosts and algorithms; its keyword arguments are options that
+    are decided meanwhile. It raises PlanError, StartError and AlgorithmError.
     """
 
     make_plan: Callable[..., Plan]
     control: Control
-    asked: frozenset[str] = frozenset()  # options that the user gave: a run that is resumed must agree with them
+    asked: frozenset[str] = frozenset()  # options that the user gave: a resumed run must agree with them
 
 
 def request_of(options: Mapping[str, Any], asked: set[str]) -> Request:
-    """The run that `options` of the command line ask for, of which the user gave `asked`."""
+    """Return the request of `options` of the command line, of which the user gave `asked`."""
     limits = tuple(chain.from_iterable((*options["min_busbw"], *options["max_time"])))
     control = Control(**_said(Control, options), limits=limits, no_limit=options["no_limit"])
     return Request(partial(_plan_of, options), control, frozenset(asked))
 
 
 def _said(kind: type, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a class that the options decide; those of which nobody says anything are left to the class."""
+    """Return the fields of a class that the options decide; the others keep the defaults of the class."""
     return {name: options[name] for name in options_of(kind) if options.get(name) is not None}
 
 
 def on_hosts_around(start: Start) -> Start:
-    """Return `start` on the virtual hosts around this process; as it is, where there are none. Raises LabError."""
+    """Return `start` on the virtual hosts around this process; unchanged if there are none. Raises LabError."""
     if LAB_VARIABLE not in os.environ:
         return start
     from ..wings import offered  # late: few runs are on virtual hosts
@@ -98,7 +98,7 @@ def _sizes(options: Mapping[str, Any]) -> tuple[int, ...]:
 
 
 def _arrival_digests(arrival: Sequence[str]) -> tuple[str, ...]:
-    """Of the traces that are replayed. Raises TraceError."""
+    """Return the digests of the traces that are replayed. Raises TraceError."""
     if not arrival:
         return ()
     from ..runs.injected import digest_of_trace, traces_of  # late: few runs delay ranks
@@ -107,9 +107,9 @@ def _arrival_digests(arrival: Sequence[str]) -> tuple[str, ...]:
 
 
 def algorithm_fields(names: tuple[str, ...] | None = None) -> dict[str, Any]:
-    """The fields of a plan for `names`: of algorithms, native, paths of own files; None: native and all built-in.
+    """Return the fields of a plan for `names`: algorithms, native, paths of own files; None: native and all built-in.
 
-    Mock-ups bring native with them. Raises AlgorithmError.
+    Mock-ups imply native. Raises AlgorithmError.
     """
     requested = names or (NATIVE, *builtin())
     library = (NATIVE, *MOCKUPS)
@@ -127,14 +127,14 @@ def algorithm_fields(names: tuple[str, ...] | None = None) -> dict[str, Any]:
 
 
 def default_ranks(start: Start) -> tuple[int, ...]:
-    """The ranks of the virtual hosts, or of the Slurm job around, else as many as there are cores."""
+    """Return the ranks of the virtual hosts, or of the Slurm job around, else the number of cores."""
     if hosts := len(start.virtual_rates_bytes_per_s):
         return (hosts * (start.ranks_per_node or 1),)
     return (ranks_of_job(os.environ, start.ranks_per_node) or max(2, cores()),)
 
 
 def _link_rate(rates: Sequence[float], start: Start) -> float | None:
-    """The rate of a node's link, bytes/s, of virtual hosts the slowest; None: not known. Raises PlanError."""
+    """Return the rate of a node's link, bytes/s, the slowest of virtual hosts; None: unknown. Raises PlanError."""
     if start.virtual_rates_bytes_per_s:
         return min(start.virtual_rates_bytes_per_s)
     if len(rates) > 1:
@@ -156,7 +156,7 @@ def _hosts(options: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def open_run(request: Request) -> tuple[RunFolder, Plan]:
-    """Create the requested run, or open it to continue it.
+    """Create the requested run, or open it to resume it.
 
     Raises RunError, PlanError, DtypeError, StartError and AlgorithmError before anything is written.
     """
@@ -179,7 +179,7 @@ def begin_run(folder: RunFolder, plan: Plan, request: Request) -> tuple[RunFolde
 
 
 def planned_run(request: Request) -> tuple[RunFolder, Plan]:
-    """The folder and the plan of the requested run; nothing is written. Raises as `open_run`."""
+    """Return the folder and the plan of the requested run; nothing is written. Raises as `open_run`."""
     from ..evaluation.acceptance import refuse_unplanned  # late: a rank that was started by us opens no run
     from .work_limit import refuse_long_run
 
@@ -213,7 +213,7 @@ def _refuse_contradictions(control: Control) -> None:
 
 
 def _stored_plan(folder: RunFolder, wanted: Plan, asked: Collection[str], no_limit: bool) -> Plan:
-    """The plan of a resumed run. Raises as `open_run` if it cannot be resumed or differs from the options."""
+    """Return the plan of a resumed run. Raises as `open_run` if it cannot be resumed or differs from the options."""
     if imported := folder.imported():
         raise RunError("cli.imported_cannot_continued", folder=folder.path, tool=imported["tool"])
     from .work_limit import refuse_long_run
@@ -231,13 +231,13 @@ def _stored_plan(folder: RunFolder, wanted: Plan, asked: Collection[str], no_lim
 
 
 def kept_plan(plan: Plan) -> Plan:
-    """The plan as stored in run.json: without possible secrets in the options of the launcher."""
+    """Return the plan as stored in run.json: without possible secrets in the options of the launcher."""
     texts: dict[str, Any] = {name: " ".join(hide_secrets([getattr(plan.start, name)])) for name in TEXTS}
     return replace(plan, start=replace(plan.start, **texts))
 
 
 def _with_secrets_of(wanted: Plan, stored: Plan, folder: RunFolder) -> Plan:
-    """The stored plan with its secrets, which are not stored. Raises PlanError if they are not given again."""
+    """Return the stored plan with its secrets, which are not stored. Raises PlanError if they are not given again."""
     left_out = [name for name in TEXTS if NOT_STORED in getattr(stored.start, name)]
     for name in left_out:
         if getattr(kept_plan(wanted).start, name) != getattr(stored.start, name):
@@ -247,21 +247,21 @@ def _with_secrets_of(wanted: Plan, stored: Plan, folder: RunFolder) -> Plan:
 
 
 def _refuse_other_lab(wanted: Plan, stored: Plan, folder: RunFolder) -> None:
-    """Raises PlanError where the run was measured on other hosts than the virtual ones around this command."""
+    """Raise PlanError if the run was measured on other hosts than the virtual ones around this command."""
     if wanted.start.virtual_rates_bytes_per_s != stored.start.virtual_rates_bytes_per_s:
         raise PlanError("cli.not_measured_virtual_hosts", folder=folder.path)
 
 
 def refuse_short_timeout(timeout_s: float) -> None:
-    """Raises PlanError for a timeout so short that it would end healthy launches."""
+    """Raise PlanError for a timeout so short that it would end healthy launches."""
     if timeout_s < SHORTEST_TIMEOUT_S:
         raise PlanError("cli.timeout_would_end_healthy", timeout_s=timeout_s)
 
 
 def _refuse_injected(plan: Plan, timeout_s: float) -> None:
-    """Raises TraceError for a trace that cannot be replayed, PlanError where a launch would be taken for a hang.
+    """Raise TraceError for a trace that cannot be replayed, PlanError if a launch would be mistaken for a hang.
 
-    That is one in which nothing moves for the whole timeout.
+    That is a launch without progress for the whole timeout.
     """
     from ..runs.injected import (
         longest_delay_s,
@@ -281,7 +281,7 @@ def _refuse_injected(plan: Plan, timeout_s: float) -> None:
 
 
 def refuse_under_launcher(asked: Collection[str]) -> None:
-    """Raises PlanError for options that are too late, since the ranks are already started."""
+    """Raise PlanError for options that are too late, since the ranks are already started."""
     too_late = {name: each for name, each in OPTIONS.items() if each.too_late and name in asked}
     for reason in dict.fromkeys(each.too_late for each in too_late.values()):
         names = ", ".join(each.name for each in too_late.values() if each.too_late == reason)
@@ -289,7 +289,7 @@ def refuse_under_launcher(asked: Collection[str]) -> None:
 
 
 def _refuse_other_plan(folder: RunFolder, stored: Plan, wanted: Plan, asked: Collection[str]) -> None:
-    """Raises PlanError if an option of the user differs from the plan of the resumed run."""
+    """Raise PlanError if an option of the user differs from the plan of the resumed run."""
     asked = {OPTIONS[name].decides or name for name in asked if name in OPTIONS}
     stored_fields, wanted_fields = _fields_of(stored), _fields_of(wanted)
     for name, value in stored_fields.items():
@@ -301,20 +301,20 @@ def _refuse_other_plan(folder: RunFolder, stored: Plan, wanted: Plan, asked: Col
 
 
 def _words(value: object) -> str:
-    """A field of a plan as options say it."""
+    """Format a field of a plan as options have it."""
     if isinstance(value, tuple) and value:
         return ",".join(str(one) or "unknown" for one in value)
     return str(value or "none")
 
 
 def _refuse_former_sync(folder: RunFolder, plan: Plan) -> None:
-    """Raises PlanError if the run has a former definition of time: new times would have another one."""
+    """Raise PlanError if the run has a former definition of time: new times would have another one."""
     if plan.sync in FORMER_SYNCS:
         raise PlanError("cli.measured_sync_no_longer", folder=folder.path, sync=plan.sync)
 
 
 def _fields_of(plan: Plan) -> dict:
-    """The fields of the plan and of its start, by name."""
+    """Return the fields of the plan and of its start, by name."""
     fields = plan.to_json()
     return fields | fields.pop("start")
 

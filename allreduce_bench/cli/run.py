@@ -1,4 +1,4 @@
-"""`run`: measures on the ranks that were started, or starts them itself."""
+"""`run`: measure on the ranks that were started, or start them."""
 
 import os
 import sys

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 
 ENDING = (signal.SIGINT, signal.SIGTERM)
-SPEAKING_S = 1.0  # within which rank 0 has spoken
-WAKING_S = 0.1  # within which a rank 0 that was stopped knows that another rank has named it, and is silent
+SPEAKING_S = 1.0  # time for rank 0 to print its line
+WAKING_S = 0.1  # time for a stopped rank 0 to learn that another rank was named, and to stay silent
 
 
 def run_as_rank(request: Request, interface: str, level: str) -> None:
@@ -45,11 +45,11 @@ def run_as_rank(request: Request, interface: str, level: str) -> None:
     from ..watching.unattended import fuse
 
     warning, last_words = WarningFlag(), LastWords()
-    warning.listen()  # before MPI starts, and before the fuse burns in a process of its own
+    warning.listen()  # before MPI starts, and before the fuse runs in a process of its own
     if rank_of(os.environ) == 0 and "SLURM_JOB_ID" in os.environ:
         from .in_job import tell_switches
 
-        tell_switches()  # also before MPI starts, which does not like new processes
+        tell_switches()  # also before MPI starts, which does not tolerate new processes
     put_out = fuse(request.control.timeout_s, rank_of(os.environ))
     hold_back_mpi()
     from ..measuring.rank import take_part
@@ -81,7 +81,7 @@ class LastWords:
         self.folder: RunFolder | None = None  # of the run, as soon as rank 0 has opened it
 
     def listen(self) -> None:
-        """From here on SIGINT and SIGTERM, which mpirun and srun send when they are interrupted, end this process."""
+        """End this process on SIGINT and SIGTERM, which an interrupted mpirun or srun sends."""
         self._woken, waker = os.pipe()
         os.set_blocking(waker, False)
         signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
@@ -96,15 +96,15 @@ class LastWords:
             time.sleep(WAKING_S)
             kept = f"; finished cells are kept; {self.folder.to_continue()}" if self.folder else ""
             os.write(2, f"error: interrupted{kept}\n".encode())
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # that other ranks are gone need not be said
-        time.sleep(SPEAKING_S)  # whoever ends first makes mpirun end the others
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # silences messages that other ranks are gone
+        time.sleep(SPEAKING_S)  # the first process that ends makes mpirun end the others
         os._exit(INTERRUPTED)
 
 
 def _task(
     request: Request, ranks: int, warning: WarningFlag, last_words: LastWords, transport_words: str | None
 ) -> "Task":
-    """The `Task` of each of `ranks` ranks in this launch."""
+    """Return the `Task` of each of `ranks` ranks in this launch."""
     from ..measuring.rank import Task
 
     control, started = request.control, time.time()
@@ -122,7 +122,7 @@ def _task(
 
 
 def _open_as_rank(request: Request, ranks: int, last_words: LastWords) -> tuple[RunFolder, Plan, Launch | None]:
-    """The run that `ranks` ranks start or continue, and the launch that they measure; None: no launch is left."""
+    """Return the run that `ranks` ranks start or resume, and the launch that they measure; None: no launch is left."""
     one_launch = {} if "launches" in request.asked else {"launches": 1}  # the one of these ranks
     request = replace(request, make_plan=partial(request.make_plan, ranks=(ranks,), **one_launch))
     folder, plan = open_run(request)
@@ -137,7 +137,7 @@ def _open_as_rank(request: Request, ranks: int, last_words: LastWords) -> tuple[
 
 
 def _finish_one_launch(control: Control, warning: WarningFlag, folder: RunFolder, plan: Plan) -> str:
-    """Finish the run as far as it is measured, and print the launches that are left; the failures, empty: none."""
+    """Finish the run as far as it is measured, and print the launches left; return the failures, empty: none."""
     failures = end_of_run(control, warning, folder, plan)
     if failures:
         talk(f"error: {failures}")
@@ -149,7 +149,7 @@ def _finish_one_launch(control: Control, warning: WarningFlag, folder: RunFolder
 
 
 def _why_each_is_alone(environ: Mapping[str, str]) -> str:
-    """Why MPI sees only one rank in each process, and what to do."""
+    """Return why MPI sees only one rank in each process, and what to do."""
     if "OMPI_COMM_WORLD_SIZE" in environ or "SLURM_STEP_NUM_TASKS" not in environ:
         return say("cli.mpirun_srun_belongs_another")
     return say("cli.srun_does_not_support")

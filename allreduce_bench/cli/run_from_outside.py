@@ -1,4 +1,4 @@
-"""The story of a run as the process tells it that starts mpirun: plan, folder, launches, table."""
+"""A run from the process that starts mpirun: plan, folder, launches, table."""
 
 import os
 import time
@@ -27,10 +27,10 @@ from .work_limit import refuse_many_ranks
 
 
 def run_from_outside(request: Request) -> tuple[RunFolder, OneLineError | None]:
-    """Start mpirun for every missing launch, print the table; returns the run folder and the error, if any.
+    """Start mpirun for every missing launch, print the table; return the run folder and the error, if any.
 
-    The phases are those of `measuring.rank.take_part`. Raises as `planned_run`, LaunchError where there is no launcher,
-    RunError where the Slurm job around is too small, OneLineError for an algorithm of a user that is no all-reduce.
+    The phases are those of `measuring.rank.take_part`. Raises as `planned_run`, LaunchError if there is no launcher,
+    RunError if the Slurm job around is too small, OneLineError for a user's algorithm that is no all-reduce.
     """
     control, started, warning = request.control, time.time(), WarningFlag()
     warning.listen()
@@ -79,7 +79,7 @@ def run_from_outside(request: Request) -> tuple[RunFolder, OneLineError | None]:
 
 
 def _driven(run: SupervisedRun, is_one_node: bool) -> Driven | LaunchRefused | KeyboardInterrupt:
-    """What became of the launches, after a wait for an idle machine if it is requested; or what ended all of them."""
+    """Run the launches, after a wait for an idle machine if requested; return their outcome, or what ended them."""
     idle_wait = None
     if run.control.wait_idle_s is not None:
         idle_wait = IdleWait(run.control.wait_idle_s, talk)
@@ -92,7 +92,7 @@ def _driven(run: SupervisedRun, is_one_node: bool) -> Driven | LaunchRefused | K
 
 
 def _end(run: SupervisedRun, driven: Driven | BaseException, job: InJob) -> OneLineError | None:
-    """Print the table, and keep how the run ended in the record of the job; returns the error, if any."""
+    """Print the table, and record how the run ended; return the error, if any."""
     folder, plan, control = run.folder, run.plan, run.control
     if isinstance(driven, LaunchRefused):
         return _stopped(run, job, str(driven), 2, "refused")
@@ -113,7 +113,7 @@ def _end(run: SupervisedRun, driven: Driven | BaseException, job: InJob) -> OneL
 
 
 def _left_out(driven: Driven) -> str:
-    """The launches for which --within left no time, or too little, and then advice; empty: none."""
+    """Return the launches for which --within left no time, or too little, with advice; empty: none."""
     if not (driven.left_out or driven.in_vain):
         return ""
     words = say("cli.left_out_launches_within", names=_names([*driven.in_vain, *driven.left_out]))
@@ -125,7 +125,7 @@ def _left_out(driven: Driven) -> str:
 
 
 def _failed(driven: Driven) -> str:
-    """Why launches failed, and which were not started because of it."""
+    """Return why launches failed, and which were not started because of it."""
     number, reasons = len(driven.failed), "; ".join(driven.failed.values())
     words = f"{number} launches failed: {reasons}" if number > 1 else reasons
     return say("cli.not_started_after", words=words, given_up=_names(driven.given_up)) if driven.given_up else words
@@ -136,13 +136,13 @@ def _names(launches: Sequence[Launch]) -> str:
 
 
 def _stopped(run: SupervisedRun, job: InJob, reason: str, status: int, end: str = "stopped") -> OneLineError:
-    """The error of a run that was refused, failed or was interrupted; prints the table of the finished cells."""
+    """Return the error of a run that was refused, failed or was interrupted; print the table of the finished cells."""
     folder, control = run.folder, run.control
     job.ends(end, reason)
     if not control.resume and not any(folder.launches.iterdir()):
-        discard_run(folder)  # no rank came as far as writing: nothing to go on with
+        discard_run(folder)  # no rank wrote anything: nothing to resume
         return OneLineError("as_said", words=reason, exit_code=status)
-    with suppress(OSError, RunError):  # a full disk has no room for the summary either
+    with suppress(OSError, RunError):  # a full disk has no space for the summary either
         finish(control, folder, run.plan)
     if end == "refused":
         return OneLineError("as_said", words=reason, exit_code=status)

@@ -1,4 +1,4 @@
-"""`list` and `verify`: what works where no MPI is installed."""
+"""`list` and `verify`: list and verify algorithms, also where no MPI is installed."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from .terminal import echo_wrapped, screen
 from .types import RANKS, OneLineError, errors_in_one_line, no_limit, talk
 
 VERIFIED = "verified by symbolic execution for these ranks, counts, segments and layouts; rendezvous sends assumed"
-MAX_ENUMERATED = 4096  # ranks: beyond, the steps of all ranks need more memory than a laptop has
+MAX_ENUMERATED = 4096  # ranks: above, the steps of all ranks exceed the memory of a laptop
 
 
 @click.command("list", epilog=examples("list", "explain ring -n 4"))
@@ -73,7 +73,7 @@ def verify(algorithms, ranks, counts, segment, ranks_per_node, no_limit) -> None
         header_length = header_length or len(line.text)
         is_narrow = target.width is not None and target.width < header_length
         name, numbers = line.text[:NAME_WIDTH].rstrip(), f"  {line.text[NAME_WIDTH:]}"
-        is_whole = line.text[:NAME_WIDTH] != name  # a longer one runs into the numbers
+        is_whole = line.text[:NAME_WIDTH] != name  # a longer name runs into the numbers
         echo_wrapped([name, numbers] if is_narrow and is_whole else [line.text])
         refused += line.refused
     if refused:
@@ -82,6 +82,6 @@ def verify(algorithms, ranks, counts, segment, ranks_per_node, no_limit) -> None
 
 
 def refuse_too_many(ranks: Sequence[int]) -> None:
-    """Raises OneLineError for numbers of ranks whose steps need too much memory."""
+    """Raise OneLineError for numbers of ranks whose steps need too much memory."""
     if max(ranks) > MAX_ENUMERATED:
         raise OneLineError("cli.expected_most_ranks", ranks=max(ranks), most_ranks=MAX_ENUMERATED)

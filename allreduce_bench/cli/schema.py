@@ -1,4 +1,4 @@
-"""`schema`: what the files of a run and `--format json` hold, as JSON Schemas; and whether files obey them."""
+"""`schema`: print the JSON Schemas of the files of a run and of `--format json`, or check files against them."""
 
 import json
 import sys
@@ -45,7 +45,7 @@ def schema(words, check, as_) -> None:
 
 
 def _formats() -> "tuple[Format, ...]":
-    """All, those of a run folder first."""
+    """Return all formats, those of a run folder first."""
     from ..models import json_schema as models
     from ..report.formats import json_schema as report
     from ..runs.json_schema import launch, rows, run
@@ -64,7 +64,7 @@ def _named(formats: "tuple[Format, ...]", name: str) -> "Format":
 
 
 def _check(formats: "tuple[Format, ...]", words: tuple[str, ...], chosen: "Format | None") -> None:
-    """Print every violation, or of each path that there is none. Raises Exit with status 1 where there is one."""
+    """Print every violation, and per path the number of files checked. Raises OneLineError if there is any."""
     if not words:
         raise OneLineError("cli.check_name_run_folder")
     failed = 0
@@ -83,7 +83,7 @@ def _check(formats: "tuple[Format, ...]", words: tuple[str, ...], chosen: "Forma
 
 
 def _violations(formats: "tuple[Format, ...]", word: str, chosen: "Format | None") -> "Iterator[list[Violation]]":
-    """File by file what is not as its schema says."""
+    """Yield the violations of the schema, file by file."""
     from ..runs.files import MOST_NBYTES, read_given
     from ..runs.folder import RunFolder
     from ..runs.json_schema.check import document_violations, folder_violations, format_of

@@ -1,4 +1,4 @@
-"""The help of commands: options in sections, each under its title where they are many; examples at the end."""
+"""The help of commands: options in sections, each under its title; examples at the end."""
 
 from collections.abc import Sequence
 
@@ -6,15 +6,15 @@ import click
 
 
 def examples(*commands: str) -> str:
-    """The end of a command's help: commands as they are typed, without the name of the program."""
+    """Return the end of a command's help: commands as they are typed, without the name of the program."""
     return "\n".join(["\b", "Examples:", *(f"  allreduce-bench {command}" for command in commands)])
 
 
 class Sectioned(click.Command):
-    """A command whose help shows its options in sections, and which knows what other tools call them."""
+    """A command whose help shows its options in sections, and which knows the names that other tools use."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Say what an option of another tool is called here."""
+        """Parse, and name the counterpart here of an option of another tool."""
         words = [*args]
         try:
             return super().parse_args(ctx, args)
@@ -26,7 +26,7 @@ class Sectioned(click.Command):
             raise
 
     def habit_of(self, words: Sequence[str]) -> str:
-        """What is said of an option of another tool among the words of the command; empty: there is none."""
+        """Return advice on an option of another tool among the words of the command; empty: none."""
         from .refusals import habit_of  # late: only a mistake needs it
 
         return habit_of(words)
@@ -34,11 +34,9 @@ class Sectioned(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, each section under its title."""
         sections: dict[str, list] = {}
-        title = "Options"  # then that of the option before it
+        title = "Options"  # later that of the option before
         for parameter in self.get_params(ctx):
-            title = (
-                parameter.section.value if hasattr(parameter, "section") else title
-            )  # else that of the one before it
+            title = parameter.section.value if hasattr(parameter, "section") else title  # else that of the one before
             if record := parameter.get_help_record(ctx):
                 sections.setdefault(title, []).append(record)
         for title, records in sections.items():

@@ -1,6 +1,6 @@
-"""`show` and `runs`: print the table of a run again, and list runs; with the newest run of results/ as the default.
+"""`show` and `runs`: print the table of a run again, and list runs; the newest run of results/ is the default.
 
-Which run was taken goes to stderr.
+The name of the run taken goes to stderr.
 """
 
 from pathlib import Path
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 RESULTS = Path("results")
-OF_OUR_TIMES = ("nccl", "osu")  # formats that say what a time is
+OF_OUR_TIMES = ("nccl", "osu")  # formats with one definition of time
 
 
 @click.command(epilog=examples("show", "show results/today", "show results/today --format csv"))
@@ -76,16 +76,16 @@ def runs(folder: Path) -> None:
 
 
 def newest_run() -> Path:
-    """The newest run of RESULTS. Raises OneLineError where there is none."""
+    """Return the newest run of RESULTS. Raises OneLineError if there is none."""
     path = _readable_runs(1, "a run")[0].folder.path
     talk(f"newest run: {path}")
     return path
 
 
 def newest_two() -> tuple[Path, Path]:
-    """The newest run of RESULTS as the new one, and as its baseline the newest of those before it that is like it.
+    """Return baseline and new run: the newest run of RESULTS, and the newest one before it that is like it.
 
-    Raises OneLineError where there are none.
+    Raises OneLineError if there are none.
     """
     new, *older = _readable_runs(2, "two runs")
     baseline = next((run.folder.path for run in older if run.is_like(new)), None)
@@ -96,7 +96,7 @@ def newest_two() -> tuple[Path, Path]:
 
 
 def _readable_runs(least: int, wanted: str) -> "list[KeptRun]":
-    """The runs of RESULTS, the newest first. Raises OneLineError where there are fewer than `least`."""
+    """Return the runs of RESULTS, the newest first. Raises OneLineError if there are fewer than `least`."""
     from ..runs.inventory import newest_first
 
     runs = newest_first(RESULTS) if RESULTS.is_dir() else []
@@ -107,5 +107,5 @@ def _readable_runs(least: int, wanted: str) -> "list[KeptRun]":
 
 
 def or_newest(ctx: click.Context, param: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
-    """The callback of an argument: the paths that were named, else the newest run."""
+    """Return the paths that were named, else the newest run: the callback of an argument."""
     return paths or (newest_run(),)

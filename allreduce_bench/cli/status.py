@@ -1,4 +1,4 @@
-"""`status`: where the jobs of a sweep are."""
+"""`status`: show the state of the jobs of a sweep."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,14 +38,14 @@ def status(sweep: Path | None) -> None:
 
 
 def _is_collected(overview: "Overview") -> bool:
-    """Whether there is a report that is newer than all measurements."""
+    """Return whether there is a report newer than all measurements."""
     report = overview.sweep / "report.html"
     marks = [path.stat().st_mtime for run in overview.runs for path in run.folder.launches.glob("*.cells.csv")]
     return report.is_file() and report.stat().st_mtime >= max(marks, default=0.0)
 
 
 def _newest_sweep() -> Path:
-    """The sweep in RESULTS whose jobs were submitted, or began, last."""
+    """Return the sweep in RESULTS whose jobs were submitted, or began, last."""
     jobs_folders = [path for path in RESULTS.glob("*/jobs") if path.is_dir()]
     if not jobs_folders:
         raise OneLineError("cli.no_sweep_name_folder", results=RESULTS)

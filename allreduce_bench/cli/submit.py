@@ -1,4 +1,4 @@
-"""`submit`: the jobs of a sweep, on a Slurm cluster."""
+"""`submit`: submit the jobs of a sweep to a Slurm cluster."""
 
 import shlex
 import sys
@@ -41,7 +41,7 @@ from .types import (
     talk,
 )
 
-SENSELESS = {  # options of `run` that have none here -> why
+SENSELESS = {  # options of `run` without a meaning here -> why
     "ranks": "the number of ranks is nodes x ranks per node; use --nodes and --ranks-per-node",
     "hosts": "Slurm chooses the nodes; to choose them, add -- --nodelist=n1,n2 at the end",
     "hostfile": "Slurm chooses the nodes",
@@ -54,7 +54,7 @@ PING_S = 15.0  # a controller that takes longer would take minutes for a sweep
 
 
 class SubmitCommand(Sectioned):
-    """The options of `run`, without those that make no sense here."""
+    """A command with the options of `run`, without those that have no meaning here."""
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
@@ -68,7 +68,7 @@ class SubmitCommand(Sectioned):
                 parameter.hidden = parameter.name in SENSELESS
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Explain where the options of sbatch belong."""
+        """Parse, and explain where the options of sbatch belong."""
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
@@ -78,7 +78,7 @@ class SubmitCommand(Sectioned):
             raise OneLineError("cli.put_options_sbatch_after", sentence=sentence) from error
 
     def habit_of(self, words: Sequence[str]) -> str:
-        """As of `run`, but for options of one letter: those may be of sbatch."""
+        """Return advice as of `run`, but not on one-letter options: those may be of sbatch."""
         return super().habit_of([word for word in words if len(word.partition("=")[0]) > 2])
 
 
@@ -170,7 +170,7 @@ def submit_sweep(asked: SubmissionRequest) -> None:
 
 
 def _refuse_queued_jobs(sweep: Path) -> None:
-    """Raises OneLineError where jobs of the sweep are in the queue, SlurmError where there is no queue to look at."""
+    """Raise OneLineError if jobs of the sweep are in the queue, SlurmError if there is no queue to look at."""
     commands.ping(PING_S)
     submitted = [job for submission in read_submissions(sweep) for job in submission.jobs]
     if not submitted:
@@ -185,7 +185,7 @@ def _refuse_queued_jobs(sweep: Path) -> None:
 
 
 def _refuse_many_node_hours(asked: SubmissionRequest, most_node_hours: float) -> None:
-    """Raises OneLineError unless the node-hours are few, or the user wants them."""
+    """Raise OneLineError unless the node-hours are few, or the user agrees to them."""
     if most_node_hours <= asked.max_node_hours or asked.yes:
         return
     sentence = say("cli.jobs_may_take_node", most_node_hours=most_node_hours, max_node_hours=asked.max_node_hours)

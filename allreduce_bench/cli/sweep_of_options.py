@@ -1,4 +1,4 @@
-"""What a submission holds: the runs of its sweep, its jobs and their scripts, as they follow from the options."""
+"""The contents of a submission, from the options: the runs of its sweep, its jobs and their scripts."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -24,14 +24,14 @@ from .request import Request, kept_plan, planned_run, refuse_short_timeout, requ
 from .types import OneLineError, kept_command
 
 GENERIC, JOB_NAME = "generic", "allreduce"
-OF_THE_SITE = ("launcher", "launcher_args", "interface")  # what the file of a system says where no option does
+OF_THE_SITE = ("launcher", "launcher_args", "interface")  # set by the file of a system, unless an option is given
 
 
 @dataclass(frozen=True, kw_only=True)
 class SubmissionRequest:
-    """What `submit` is asked for; None: not said, so that the system, or the submission before, decides."""
+    """A request of `submit`; None: not given, so that the system, or the submission before, decides."""
 
-    run: Request  # as each run of the sweep is asked for; its output is the folder of the sweep
+    run: Request  # of each run of the sweep; its output is the folder of the sweep
     nodes: Sequence[int] | None
     ranks_per_node: Sequence[int] | None
     system: str | None  # name, or path of its file
@@ -40,7 +40,7 @@ class SubmissionRequest:
     time_s: float | None  # the limit of each job
     array: bool | None
     stage: str | None
-    steering: Sequence[str]  # options of `run` that its plan does not hold, as the jobs get them
+    steering: Sequence[str]  # options of `run` that are not in its plan, as the jobs get them
     arguments: Sequence[str]  # for sbatch
     max_node_hours: float
     yes: bool
@@ -48,14 +48,14 @@ class SubmissionRequest:
 
     @property
     def output(self) -> Path:
-        """The folder of the sweep, as it was named. Raises PlanError where a sweep is resumed that was not named."""
+        """Return the folder of the sweep, as given. Raises PlanError if a sweep is resumed without naming it."""
         if self.run.control.output is None:
             raise PlanError("cli.resume_needs_folder_sweep")
         return self.run.control.output
 
 
 def submission_request(options: Mapping[str, Any], asked: set[str]) -> SubmissionRequest:
-    """What `options` of the command line ask for, of which the user gave `asked`."""
+    """Return the request of `options` of the command line, of which the user gave `asked`."""
     run = request_of(options, asked)
     if not options["resume"] and not options["output"]:
         name = f"{datetime.now():%Y-%m-%d_%H%M%S}_{options['job_name'] or JOB_NAME}"
@@ -81,7 +81,7 @@ def submission_request(options: Mapping[str, Any], asked: set[str]) -> Submissio
 
 
 def new_sweep(asked: SubmissionRequest) -> tuple[Path, SubmissionChoices, list[tuple[RunFolder, Plan]]]:
-    """The folder of a new sweep, what else was chosen, and the plans of its runs."""
+    """Return the folder of a new sweep, its other choices, and the plans of its runs."""
     if not asked.nodes:
         raise PlanError("cli.nodes_expected_node_counts")
     system = find_system(asked.system or GENERIC)
@@ -105,13 +105,13 @@ def new_sweep(asked: SubmissionRequest) -> tuple[Path, SubmissionChoices, list[t
 
 
 def _refuse_secrets(words: str, are_there: bool) -> None:
-    """Raises PlanError: jobs start from what is kept, and a secret is not."""
+    """Raise PlanError: jobs start from what is stored, and a secret is not."""
     if are_there:
         raise PlanError("cli.possible_secret_found_would", words=words)
 
 
 def resumed_sweep(asked: SubmissionRequest) -> tuple[Path, SubmissionChoices, list[tuple[RunFolder, Plan]]]:
-    """The same of a sweep that is there, chosen as in its last submission where nothing else is asked for."""
+    """Return the same of an existing sweep, with the choices of its last submission unless others are given."""
     sweep = check_folder(asked.output.absolute())
     folders, submissions = runs_of(sweep), read_submissions(sweep)
     last = submissions[-1].again if submissions else SubmissionChoices("", JOB_NAME)
@@ -131,7 +131,7 @@ def resumed_sweep(asked: SubmissionRequest) -> tuple[Path, SubmissionChoices, li
 
 
 def _updated(before: SubmissionChoices, asked: SubmissionRequest) -> SubmissionChoices:
-    """The choices before, with those of the command line in their place."""
+    """Return the former choices, replaced by those of the command line."""
     changed: dict[str, Any] = {
         "job_name": asked.job_name,
         "template": str(asked.template.absolute()) if asked.template else None,
@@ -145,7 +145,7 @@ def _updated(before: SubmissionChoices, asked: SubmissionRequest) -> SubmissionC
 
 
 def rendering(sweep: Path, choices: SubmissionChoices) -> Rendering:
-    """What the scripts of these choices have in common. Raises SystemFileError, ScriptError, OSError, OneLineError."""
+    """Return what the scripts of these choices share. Raises SystemFileError, ScriptError, OSError, OneLineError."""
     system = find_system(choices.system)
     template = choices.template or jobs_folder() / "sweep.sbatch"
     return Rendering(
@@ -163,7 +163,7 @@ def rendering(sweep: Path, choices: SubmissionChoices) -> Rendering:
 
 
 def _this_environment() -> str:
-    """The Python environment that this runs in: its jobs run in it, too."""
+    """Return the Python environment of this process, in which its jobs run, too."""
     if not (Path(sys.prefix) / "bin" / "allreduce-bench").exists():
         raise OneLineError("cli.bin_jobs_need_allreduce", prefix=sys.prefix)
     return sys.prefix
@@ -172,7 +172,7 @@ def _this_environment() -> str:
 def jobs_left(
     sweep: Path, choices: SubmissionChoices, runs: list[tuple[RunFolder, Plan]], asked: SubmissionRequest
 ) -> list[SweepJob]:
-    """The jobs for what is left, of those nodes and ranks per node that were asked for."""
+    """Return the jobs for what is left, of the requested nodes and ranks per node."""
     left = jobs_of(sweep, runs, choices.array, "--skip-hung" in choices.steering, asked.run.control.within_s)
     nodes, rank_counts = asked.nodes, asked.ranks_per_node
     wanted = [
@@ -187,7 +187,7 @@ def jobs_left(
 
 
 def _steering(run: Request) -> tuple[str, ...]:
-    """The options of `run` that its plan does not hold, as its jobs get them."""
+    """Return the options of `run` that are not in its plan, as its jobs get them."""
     control = run.control
     if "timeout_s" in run.asked:
         refuse_short_timeout(control.timeout_s)

@@ -1,4 +1,4 @@
-"""What stdout is: how wide, and whether it shows colours; what is printed there to fit it."""
+"""Stdout as a terminal: its width, its colours, and output that fits it."""
 
 import os
 import sys
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def screen() -> Screen:
-    """The width of COLUMNS, else of the terminal, else none; colours as --color says, else on a terminal.
+    """Return the screen: width of COLUMNS, else of the terminal, else none; colours by --color, else on a terminal.
 
-    NO_COLOR (https://no-color.org) and TERM=dumb are without colours.
+    No colours with NO_COLOR (https://no-color.org) and TERM=dumb.
     """
     width, columns = _terminal_width(), os.environ.get("COLUMNS", "")
     context = click.get_current_context(silent=True)
@@ -27,7 +27,7 @@ def screen() -> Screen:
 
 
 def _terminal_width() -> int | None:
-    """None: stdout is no terminal, or one without a width: such Open MPI gives to its ranks, whatever they print to."""
+    """Return the width; None: no terminal, or one without a width, which Open MPI gives to its ranks in any case."""
     try:
         return os.get_terminal_size(sys.stdout.fileno()).columns or None
     except (OSError, ValueError):
@@ -35,7 +35,7 @@ def _terminal_width() -> int | None:
 
 
 def echo_wrapped(lines: Iterable[str]) -> None:
-    """Print lines, wrapped where the screen ends."""
+    """Print lines, wrapped to the screen."""
     for line in wrapped(lines, screen()):
         click.echo(line)
 

@@ -1,4 +1,4 @@
-"""Types of options: sizes, durations, rank counts; errors in one line; what is said on stderr."""
+"""Types of options: sizes, durations, rank counts; errors in one line; messages on stderr."""
 
 import os
 import sys
@@ -34,13 +34,13 @@ class PlacedOption(click.Option):
 
 
 class OneLineError(click.ClickException, Refused):
-    """An error that is said in one line, once for all ranks.
+    """An error that is printed in one line, once for all ranks.
 
     Exit status 2: bad usage, 1: a check that failed, INTERRUPTED.
     """
 
     def __init__(self, code: str, /, exit_code: int = 2, **values: object):
-        # words of users and of files are in it, which may hold line ends and steer a terminal
+        # it holds words of users and of files, which may contain line ends and terminal control sequences
         sentence = say(code, **values)
         click.ClickException.__init__(self, "".join(x if x.isprintable() else repr(x)[1:-1] for x in sentence))
         self.code, self.values = code, values
@@ -50,7 +50,7 @@ class OneLineError(click.ClickException, Refused):
         if rank_of(os.environ) == 0:
             click.echo(f"error: {self.message}", file=file or sys.stderr)
         else:
-            time.sleep(2)  # whoever ends first makes mpirun end the others: let that be rank 0, when it has spoken
+            time.sleep(2)  # the first process that ends makes mpirun end the others: let that be rank 0, after its line
 
 
 class _Parsed(click.ParamType):
@@ -67,12 +67,12 @@ class _Parsed(click.ParamType):
 
 
 def parsed(name: str, parse: Callable[[str], object]) -> click.ParamType:
-    """The type of an option whose words `parse` understands, or refuses with a ValueError."""
+    """Return the type of an option whose words `parse` parses, or refuses with a ValueError."""
     return _Parsed(name, parse)
 
 
 def typed(takes: Words | Whole | tuple[str, ...] | type) -> click.ParamType:
-    """The type of an option that takes this."""
+    """Return the type of an option that takes this."""
     if isinstance(takes, Words):
         return _Parsed(takes.name, takes.parse)
     if isinstance(takes, Whole):
@@ -88,8 +88,8 @@ DTYPE, HOSTS, RATE = typed(words.DTYPE), parsed("hosts", parse_hosts), parsed("r
 
 
 def _own_algorithms(ctx: click.Context, param: click.Parameter, paths: tuple[str, ...]) -> dict:
-    """By name the algorithms of the files."""
-    from ..algorithms import find  # late: only who models asks
+    """Return the algorithms of the files, by name."""
+    from ..algorithms import find  # late: only models need it
     from ..schedule.algorithm import AlgorithmError
 
     if names := [path for path in paths if not path.endswith(".py")]:
@@ -103,7 +103,7 @@ def _own_algorithms(ctx: click.Context, param: click.Parameter, paths: tuple[str
 no_limit = click.option(
     "--no-limit", is_flag=True, help="Allow commands that take very long or write very much [default: refuse]."
 )
-own_files = click.option(  # a run names its files, but reading a run must not run what it names
+own_files = click.option(  # a run names its files, but reading a run must not execute what it names
     "--own",
     multiple=True,
     callback=_own_algorithms,
@@ -113,7 +113,7 @@ own_files = click.option(  # a run names its files, but reading a run must not r
 
 
 def _set_color(ctx: click.Context, param: click.Parameter, when: str) -> None:
-    ctx.color = {"always": True, "never": False}.get(when)  # None: what `terminal.screen` finds out
+    ctx.color = {"always": True, "never": False}.get(when)  # None: as `terminal.screen` finds
 
 
 color_option = click.option(
@@ -130,13 +130,13 @@ color_option = click.option(
 
 
 def errors_in_one_line(command: Callable) -> Callable:
-    """Turn what the parts raise for bad input or a failed check into OneLineError; no traceback reaches the user."""
+    """Turn exceptions for bad input or a failed check into OneLineError; no traceback reaches the user."""
 
     @wraps(command)
     def guarded(*args, **kwargs):
         try:
             return command(*args, **kwargs)
-        except (click.exceptions.Exit, OneLineError, BrokenPipeError):  # click ends silently where nobody reads on
+        except (click.exceptions.Exit, OneLineError, BrokenPipeError):  # click ends silently if nobody reads on
             raise
         except KeyboardInterrupt as interrupt:
             raise OneLineError("cli.interrupted", exit_code=INTERRUPTED) from interrupt
@@ -151,35 +151,35 @@ def errors_in_one_line(command: Callable) -> Callable:
 
 
 def _error_sentence(error: Exception) -> str:
-    """`x.xml: no such file or directory` for an error of the system; else the message of the error."""
+    """Format `x.xml: no such file or directory` for an error of the system; else the message of the error."""
     if isinstance(error, OSError) and error.filename and error.strerror:
         return f"{error.filename}: {error.strerror[0].lower()}{error.strerror[1:]}"
     return str(error)
 
 
 def kept_command() -> list[str]:
-    """The words of this command as they are stored: without possible secrets."""
+    """Return the words of this command as they are stored: without possible secrets."""
     return hide_secrets(["allreduce-bench", *sys.argv[1:]])
 
 
 def given_options(context: click.Context) -> set[str]:
-    """The names of the parameters that the user gave on the command line."""
+    """Return the names of the parameters that the user gave on the command line."""
     on_command_line = click.core.ParameterSource.COMMANDLINE
     return {name for name in context.params if context.get_parameter_source(name) is on_command_line}
 
 
 def talk(sentence: str) -> None:
-    """Print something other than a result, on stderr."""
+    """Print a message on stderr; results go to stdout."""
     click.echo(sentence, err=True)
 
 
 def tell_damages(folders: "Iterable[RunFolder]", missing: bool = True) -> None:
     """Print on stderr the damages of runs: changed, truncated or lost files, and launches without checksums.
 
-    Unless not `missing`, also the cells that were not measured, such as those of a launch that was deleted: commands
-    that measure or list them say that themselves.
+    With `missing` also the cells that were not measured, such as those of a deleted launch; commands that measure or
+    list them report these themselves.
     """
-    from ..report.caveats import damage_report  # late: a rank says nothing of it
+    from ..report.caveats import damage_report  # late: no rank reports it
 
     for folder in folders:
         found = damage_report(folder)
@@ -190,7 +190,7 @@ def tell_damages(folders: "Iterable[RunFolder]", missing: bool = True) -> None:
 
 
 def display() -> Callable[[LaunchPosition], ProgressLines]:
-    """A live line on a terminal, plain lines elsewhere."""
+    """Return a live line on a terminal, plain lines elsewhere."""
     if not sys.stderr.isatty():
         return ProgressLines
     from rich.console import Console

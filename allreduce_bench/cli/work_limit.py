@@ -1,4 +1,4 @@
-"""How much work a command begins unless it is told --no-limit: estimated before, from plans, sizes and cost formulas.
+"""Limits of the work that a command begins without --no-limit: estimated before, from plans, sizes and cost formulas.
 
 Each limit is about ten minutes of a laptop, or what its disk and its reader can take.
 """
@@ -17,22 +17,22 @@ from ..schedule.algorithm import Algorithm, AlgorithmError, Topology
 from ..schedule.verify import layouts
 from .types import OneLineError
 
-MOST_LAUNCHES, MOST_CELLS, MOST_CALLS = 10_000, 1_000_000, 1_000_000_000  # of a run, in all
-MOST_SIZES = 1000  # of a run, as of one that -b, -e and -f make
+MOST_LAUNCHES, MOST_CELLS, MOST_CALLS = 10_000, 1_000_000, 1_000_000_000  # of a run, in total
+MOST_SIZES = 1000  # of a run, also if -b, -e and -f make them
 MOST_RANKS_HERE, RANKS_OF_A_CORE = 256, 16  # of a launch on this node
 MOST_STEPS = 30_000_000  # proved at 20 us each
 MOST_TEXT_NBYTES = 10_000_000
-MOST_TIMES = 200_000  # that are predicted at 0.5 ms each
+MOST_TIMES = 200_000  # predicted at 0.5 ms each
 MOST_LOG_NBYTES = 32_000_000  # a million rows at 0.3 ms each
-MOST_FILES = 20_000  # below a folder of logs, of whatever kind
+MOST_FILES = 20_000  # below a folder of logs, of any kind
 MOST_RUNS = 1000
-LETTERS_OF_TERM, LETTERS_OF_MESSAGE = 6, 60  # of what `explain` writes: `371.1+`, and a line without its contents
+LETTERS_OF_TERM, LETTERS_OF_MESSAGE = 6, 60  # of the output of `explain`: `371.1+`, and a line without its contents
 
 
 def refuse_above(
     what: str, estimate: float, most: float, unit: str, advice: str, no_limit: bool, divisor: float = 1
 ) -> None:
-    """Raises OneLineError where `estimate` is above `most`, both said in so many `unit`, unless there is no limit."""
+    """Raise OneLineError if `estimate` exceeds `most`, both printed in `unit`, unless there is no limit."""
     if estimate > most and not no_limit:
         amount, limit = (f"{float(f'{number / divisor:.3g}'):,.0f}" for number in (estimate, most))
         bound = f"the limit is {limit} {unit.split()[0]}"
@@ -40,7 +40,7 @@ def refuse_above(
 
 
 def refuse_long_run(plan: Plan, no_limit: bool) -> None:
-    """Raises OneLineError where the launches, cells or calls of a plan are very many."""
+    """Raise OneLineError if the launches, cells or calls of a plan are very many."""
     launches = plan.launches * len(plan.ranks)
     kinds = len(plan.caches) * len(plan.group_kinds) * len(plan.arrivals) * len(plan.placement)
     ways = sum(len(plan.executors_of(name)) for name in plan.algorithms)
@@ -54,7 +54,7 @@ def refuse_long_run(plan: Plan, no_limit: bool) -> None:
 
 
 def refuse_many_ranks(ranks: int, no_limit: bool) -> None:
-    """Raises OneLineError where so many ranks on this node would take its memory: each is a Python of its own."""
+    """Raise OneLineError if so many ranks would exhaust this node's memory: each is a Python process."""
     most = max(MOST_RANKS_HERE, RANKS_OF_A_CORE * cores())
     refuse_above(f"run -n {ranks}", ranks, most, say("cli.processes_node"), "start fewer", no_limit)
 
@@ -67,15 +67,15 @@ def refuse_many_proofs(
     ranks_per_node: int | None,
     no_limit: bool,
 ) -> None:
-    """Raises OneLineError where `verify` would enumerate very many steps."""
+    """Raise OneLineError if `verify` would enumerate very many steps."""
     if no_limit:
         return
     steps = 0.0
-    for size in reversed(ranks):  # the most first
+    for size in reversed(ranks):  # largest first
         for algorithm in algorithms.values():
             steps += sum(_steps(algorithm, case) for case in _cases(algorithm, size, counts, segments, ranks_per_node))
         if steps > MOST_STEPS and len(ranks) > 1:
-            break  # it is more
+            break  # too many already
     what = (
         f"verify -n {ranks[-1]}"
         if len(ranks) == 1
@@ -85,7 +85,7 @@ def refuse_many_proofs(
 
 
 def refuse_long_text(algorithm: Algorithm, topology: Topology, count: int, segment: int, no_limit: bool) -> None:
-    """Raises OneLineError where `explain` would write very much."""
+    """Raise OneLineError if `explain` would write very much."""
     if no_limit:
         return
     size = len(topology.node_of)
@@ -94,32 +94,32 @@ def refuse_long_text(algorithm: Algorithm, topology: Topology, count: int, segme
     refuse_above(what, steps, MOST_STEPS, "steps to draw", advice, no_limit)
     some = [algorithm.schedule(rank, size, topology, count, segment) for rank in {0, size // 2, size - 1}]
     messages = size * max(map(len, some))
-    # each rank hears every part of all others once, as a sum of more and more terms
+    # each rank receives every part of all others once, as a sum of more and more terms
     nbytes = len(Parts(some, count)) * size**2 / 2 * LETTERS_OF_TERM + messages * LETTERS_OF_MESSAGE
     refuse_above(what, nbytes, MOST_TEXT_NBYTES, "MB of text", advice, no_limit, divisor=1e6)
 
 
 def refuse_many_times(ranks: Sequence[int], sizes: int, algorithms: int, no_limit: bool) -> None:
-    """Raises OneLineError where `predict` would price very many cells."""
+    """Raise OneLineError if `predict` would price very many cells."""
     what = say("cli.predict_rank_counts_times", rank_count=len(ranks), sizes=sizes, algorithms=algorithms)
-    searched = log2(ranks[-1])  # numbers of ranks, for those at which one overtakes another
+    searched = log2(ranks[-1])  # numbers of ranks searched for crossings
     times = (len(ranks) + searched) * sizes * algorithms
     refuse_above(what, times, MOST_TIMES, "times", "reduce their number", no_limit)
 
 
 def refuse_long_logs(command: str, paths: Iterable[Path], no_limit: bool) -> None:
-    """Raises OneLineError where logs are very long, all together; of a folder all files count, of a pipe nothing."""
+    """Raise OneLineError if logs are very long in total; of a folder all files count, of a pipe nothing."""
     nbytes = sum(_log_nbytes(command, path) for path in paths) if not no_limit else 0
     refuse_above(command, nbytes, MOST_LOG_NBYTES, "MB of logs", "shorten them", no_limit, divisor=1e6)
 
 
 def refuse_many_runs(command: str, runs: int, no_limit: bool) -> None:
-    """Raises OneLineError for very many folders of runs."""
+    """Raise OneLineError for very many folders of runs."""
     refuse_above(command, runs, MOST_RUNS, "runs", "name fewer", no_limit)
 
 
 def _log_nbytes(command: str, path: Path) -> int:
-    """The bytes of a log, or of those below a folder. Raises OneLineError for a folder of very many files."""
+    """Return the bytes of a log, or of those below a folder. Raises OneLineError for a folder of very many files."""
     if path.is_file():
         return path.stat().st_size
     files = islice((Path(folder, name) for folder, _, names in walk(path) for name in names), MOST_FILES + 1)
@@ -136,7 +136,7 @@ Layout = tuple[Topology, int, int]  # with a count and a segment
 def _cases(
     algorithm: Algorithm, size: int, counts: Sequence[int], segments: Sequence[int], ranks_per_node: int | None
 ) -> Iterable[Layout]:
-    """What `verify` proves at so many ranks, about: a layout counts where it changes the cost."""
+    """Yield roughly the cases that `verify` proves at so many ranks: a layout counts if it changes the cost."""
     seen = set()
     for topology in layouts(size, ranks_per_node):
         if algorithm.unmet(size, topology) or (cost := _messages(algorithm, (topology, size, size))) in seen:
@@ -148,12 +148,12 @@ def _cases(
 
 
 def _steps(algorithm: Algorithm, case: Layout) -> float:
-    """The steps of all ranks, at most: no rank has more than there are messages in a row."""
+    """Return an upper bound of the steps of all ranks: none has more than the critical path has messages."""
     return len(case[0].node_of) * _messages(algorithm, case)
 
 
 def _messages(algorithm: Algorithm, case: Layout) -> float:
-    """Messages on the critical path. Raises AlgorithmError where a user's cost fails."""
+    """Return the messages on the critical path. Raises AlgorithmError if a user's cost function fails."""
     topology, count, segment = case
     try:
         return algorithm.cost(len(topology.node_of), topology, count, segment).messages

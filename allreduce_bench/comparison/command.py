@@ -31,14 +31,14 @@ SEPARATOR = "\0--"  # represents `--`, which click would drop; no path has this 
 
 
 class _CommandOfSides(click.Command):
-    """A command that receives the position of `--` among its arguments."""
+    """A command that keeps the position of `--` among its arguments."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, [SEPARATOR if word == "--" else word for word in args])
 
 
 def _parse_despite(text: str) -> frozenset[str]:
-    from .conditions import parse_despite  # late: the help has no need of it
+    from .conditions import parse_despite  # late: the help does not need it
 
     return parse_despite(text)
 
@@ -129,7 +129,7 @@ def compare(runs, threshold, algorithms, sizes, despite, undecided, format_, out
 def _read(
     baselines: Sequence[Path], new_runs: Sequence[Path], of_logs: Mapping[str, Any], no_limit: bool
 ) -> "tuple[list[ComparedRun], list[ComparedRun]]":
-    """The runs and logs of both sides. Raises OneLineError, and ValueError for what cannot be read."""
+    """Read the runs and logs of both sides. Raises OneLineError, and ValueError for what cannot be read."""
     from ..cli.work_limit import refuse_long_logs, refuse_many_runs
     from ..runs.folder import RunFolder
     from . import read_sides
@@ -149,7 +149,7 @@ def _read(
 
 
 def _sides(runs: tuple[str, ...]) -> tuple[list[Path], list[Path]]:
-    """The folders of the baseline and the new ones."""
+    """Return the folders of the baseline and the new ones."""
     arguments = list(runs)
     if arguments.count(SEPARATOR) > 1:
         raise OneLineError("comparison.use_once_between_baseline")

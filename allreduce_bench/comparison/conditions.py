@@ -1,4 +1,4 @@
-"""Read and check the runs of a comparison."""
+"""The runs of a comparison, and the conditions under which they were measured: equal, accepted or changed."""
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
@@ -31,11 +31,11 @@ class ComparedRun(NamedTuple):
     rows: Sequence[SummaryRow]  # of `summarise`
     attempts: Sequence[dict[str, Any]]  # the facts of its launches
     unfinished: Sequence[str]  # names of launches that have cells left
-    unread: Sequence[str] = ()  # of an imported folder of logs: why files of it could not be read
+    unread: Sequence[str] = ()  # of an imported folder of logs: why some of its files could not be read
 
     @property
     def tick_s(self) -> float:
-        """The coarsest step of its clocks, seconds; 0 where it does not say."""
+        """Return the coarsest step of its clocks, seconds; 0 if unknown."""
         timers = [machine.get("timer") or {} for fact in self.attempts for machine in fact.get("machines", ())]
         return max((timer.get("step_s") or timer.get("resolution_s") or 0.0 for timer in timers), default=0.0)
 
@@ -43,7 +43,7 @@ class ComparedRun(NamedTuple):
 def read_sides(
     baseline: Sequence[Path], new: Sequence[Path], kept: Mapping[Path, Path] = NOTHING_KEPT
 ) -> tuple[list[ComparedRun], list[ComparedRun]]:
-    """The runs of both sides; `kept`: of logs of other tools the run folders of their times.
+    """Read the runs of both sides; `kept`: log of another tool -> run folder of its times.
 
     Raises RunError: unreadable, named twice, or with invalid times.
     """
@@ -66,7 +66,7 @@ def _read_run(path: Path, kept_in: Path) -> ComparedRun:
 
 
 def _refuse_bad_times(folder: RunFolder) -> None:
-    """Raise RunError where a time that counts is not above 0."""
+    """Raise RunError if a time that counts is not above 0."""
     for block in folder.blocks():
         if Executor(block["executor"][0]).is_reference:  # may be shorter than the clock can resolve
             continue
@@ -85,7 +85,7 @@ def _is_time(text: str) -> bool:
         return False
 
 
-# Whether runs can be compared: conditions that must be equal, accepted differences, and other changes
+# Conditions that must be equal, accepted differences, and other changes
 
 
 SAME = {  # word of --despite -> keys that must be equal
@@ -143,7 +143,7 @@ class Condition(NamedTuple):
 
 
 def parse_despite(text: str) -> frozenset[str]:
-    """The words of `library,machine`, with the words they imply; `all` is every one. Raises ValueError."""
+    """Parse `library,machine` to these words and those they imply; `all` is every one. Raises ValueError."""
     chosen = {word.strip() for word in text.split(",") if word.strip()}
     if unknown := sorted(chosen - {*SAME, "all"}):
         raise ValueError(unknown_word("condition", unknown[0], [*SAME, "all"]))
@@ -155,7 +155,7 @@ def parse_despite(text: str) -> frozenset[str]:
 def accepted_differences(
     runs: Sequence[ComparedRun], ranks: Collection[int], despite: Collection[str]
 ) -> list[Difference]:
-    """The differences of the runs from the first one at these rank counts, each condition once.
+    """Return the differences of the runs from the first one at these rank counts, each condition once.
 
     Unknown values are not differences. Raises RunError if a difference is not in `despite`.
     """
@@ -190,18 +190,18 @@ def _differences(run: ComparedRun, other_run: ComparedRun, ranks: Sequence[int])
 
 
 def _is_alike(key: str, own: Condition, other: Condition) -> bool:
-    """Return whether two runs agree; in where vectors lie they do if they have one placement in common."""
+    """Return whether two runs agree; on placements if they have one in common."""
     if key == "placement":
         return bool(set(own.value) & set(other.value))  # type: ignore[call-overload]
     return own.value == other.value
 
 
 def _conditions(run: ComparedRun, ranks: int) -> dict[str, Condition]:
-    """The keys of LABELS with a known value in the run at this rank count."""
+    """Return the keys of LABELS with a known value in the run at this rank count."""
     attempts = [fact for fact in run.attempts if fact["ranks"] == ranks]
     rows = [row for row in run.rows if row["ranks"] == ranks]
     plan, pretended, definition = run.plan, run.plan.pretend_ranks_per_node, _usual_definition(rows)
-    crowded = {fact["oversubscribed"] for fact in attempts} - {None}  # an imported launch does not say
+    crowded = {fact["oversubscribed"] for fact in attempts} - {None}  # an imported launch lacks it
     links = sorted({link for row in rows if (link := row.get("link"))})
     conditions = _environment_conditions(attempts) | {
         "groups": Condition(plan.groups, describe(plan.groups, ranks) if plan.groups else "none"),
@@ -209,7 +209,7 @@ def _conditions(run: ComparedRun, ranks: int) -> dict[str, Condition]:
         "pretended": Condition(pretended, f"of {pretended} ranks" if pretended else "none"),
         "interface": Condition(plan.start.interface, plan.start.interface or "none"),
     }
-    if not isinstance(plan, ImportedPlan):  # a log does not say; our own runs of before lay where numpy put them
+    if not isinstance(plan, ImportedPlan):  # a log lacks it; early runs used numpy's placement
         conditions["placement"] = Condition(frozenset(plan.placement), placement_text(plan.placement[0]))
         if True in crowded:  # elsewhere it changes no time by more than 1 %
             conditions["inputs"] = Condition(plan.inputs, plan.inputs)
@@ -226,7 +226,7 @@ def _conditions(run: ComparedRun, ranks: int) -> dict[str, Condition]:
 
 
 def _work_text(plan: Plan) -> str:
-    """`none`, or `10 ms (sleep), rank 5 12% longer`."""
+    """Format `none`, or `10 ms (sleep), rank 5 12% longer`."""
     if not plan.compute_s:
         return "none"
     slower = [f"rank {word.replace(':', ' ')} longer" for word in plan.inject_slowdown]
@@ -243,18 +243,18 @@ def _environment_conditions(attempts: Sequence[Mapping]) -> dict[str, Condition]
 
 
 def _usual_definition(rows: Sequence[SummaryRow]) -> str:
-    """The timing method of most cells; a cell measured by another method is judged separately.
+    """Return the timing method of most cells; a cell measured by another method is judged separately.
 
-    Where ranks are delayed it is another one for that reason.
+    Cells with delayed ranks are ignored: their method differs for that reason.
     """
     counts = Counter(row["time_definition"] for row in competing(rows) if row["time_s"] is not None)
     return counts.most_common(1)[0][0] if counts else ""
 
 
 def library_starts(runs: Sequence[ComparedRun]) -> list[str]:
-    """One sentence where the runs are of several MPI libraries, and calls of some began after a barrier of their own.
+    """Return a sentence if the runs are of several MPI libraries, and calls of some began after a library barrier.
 
-    A common start by time asks the library for a barrier, too, but long before the named time: see `measuring.sync`.
+    A common start by time also uses the library's barrier, but long before the common time: see `measuring.sync`.
     """
     libraries = {library for run in runs if (library := _environment_conditions(run.attempts).get("mpi_library"))}
     barriers = [run.name for run in runs if any(_begins_by_barrier(row) for row in competing(run.rows))]
@@ -264,12 +264,12 @@ def library_starts(runs: Sequence[ComparedRun]) -> list[str]:
 
 
 def _begins_by_barrier(row: SummaryRow) -> bool:
-    """Return whether some of its launches began their calls by a barrier."""
+    """Return whether some launches of a row began their calls by a barrier."""
     return "barrier" in map(common_start, split_values(row.get("time_definition")))
 
 
 def changes(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun]) -> list[str]:
-    """Other differences between the sides, which may or may not be the cause: `kernel: Linux 6.1 -> Linux 6.2`."""
+    """Return other differences between the sides, possible causes: `kernel: Linux 6.1 -> Linux 6.2`."""
     noted = _changed_conditions(list(map(_noted_conditions, baseline)), list(map(_noted_conditions, new)))
     unset = Condition(None, "not set")
     variables = _changed_conditions(
@@ -287,7 +287,7 @@ Conditions = Sequence[Mapping[str, Condition]]  # of each run of a side
 def _changed_conditions(
     before: Conditions, after: Conditions, absent: Condition | None = None
 ) -> list[tuple[str, list[str]]]:
-    """(key, texts before and after) of each difference between the sides; `absent`: for a run without the key.
+    """Return (key, texts before and after) of each difference between the sides; `absent`: for a run without the key.
 
     Without `absent` a run without the key is ignored.
     """

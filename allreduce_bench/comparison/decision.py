@@ -1,44 +1,45 @@
 """The statistics of a comparison: the ratio of two sides' times with its interval, and a verdict for each cell.
 
-The model. The logarithm of a launch's median is the side's true value + what its run (the day, the nodes) adds + what
-its launch adds; all independent, the last two normal. Calls within a launch are no replication: a launch counts once.
+The model. The logarithm of a launch's median is the side's true value + an effect of its run (the day, the nodes) + an
+effect of the launch; all independent, the last two normal. Calls within a launch are no replication: a launch counts
+once.
 
-* One run a side: the unit is the launch. What a run adds is then unknown and not in the interval, which speaks of these
-  two runs only. The variance of a cell alone is that of Welch's test (Biometrika 34, 1947), which does not suppose
+* One run per side: the unit is the launch. The effect of a run is then unknown and not in the interval, which is about
+  these two runs only. The variance of a cell alone is that of Welch's test (Biometrika 34, 1947), which does not assume
   equal variances, with at most the degrees of freedom of two sides of the smaller side's count: without that cap 3
   launches against 30 give 0.7 false alarms in 50 equal cells at a promised 0.05, with it 0.02.
 * More runs on some side: the unit is the run, the mean of its launches, so that the spread between runs is in the
-  interval. With three runs or more on both sides the test is Welch's as above. Else both sides are held to have the
+  interval. With three runs or more on both sides the test is Welch's as above. Else both sides are assumed to have the
   same spread, Student's t: for a single new run that is the prediction interval, s sqrt(1 + 1/R) with R - 1 degrees of
-  freedom. Runs of fewer launches than those that the spread is known from get what launches add on top.
+  freedom. Runs of fewer launches than those that the spread is estimated from get the variance between launches on top.
 
-The cells of a comparison borrow from each other how much units spread (`evaluation.spread`): a cell's squared standard
-error per unit is drawn towards those of the others, and counts with more degrees of freedom.
+The cells of a comparison share information about the spread of units (`evaluation.spread`): a cell's squared standard
+error per unit is shrunk towards those of the others, and counts with more degrees of freedom.
 
-The times printed are those of the sides' own tables, medians over launches, and their ratio. Medians say less of few
-launches than means (5 of them need 7 for the same), so verdicts rest on the means of logarithms, which estimate the
-same ratio where launches stray as supposed. The interval is that of the means, widened to hold the printed ratio where
-it does not, so that no verdict contradicts that ratio.
+The times printed are those of the sides' own tables, medians over launches, and their ratio. Medians of few launches
+are less efficient than means (5 launches need 7 for the same), so verdicts rest on the means of logarithms, which
+estimate the same ratio under the model. The interval is that of the means, widened to hold the printed ratio if it does
+not, so that no verdict contradicts that ratio.
 
 Launches are not paired by their number: the i-th launches of two runs have nothing in common, and pairing would halve
 the degrees of freedom. Only launches that took turns in time could gain by it, and such runs can be given as many runs
-a side.
+per side.
 
-The decisions hold two error rates, each over what it harms:
+The decisions control two error rates:
 
 * A false alarm, `slower` or `faster` of a cell whose true ratio is within the threshold, occurs in at most 5 % of whole
   comparisons, however many cells they have. A cell is tested against the threshold, not against 1, by both tails of
   Student's t (TREAT: McCarthy and Smyth, Bioinformatics 25, 2009), and cells together by Holm's procedure (`holm`).
-  What is borrowed from other cells makes no cell's spread smaller here: one noisier than the rest raises no alarm.
+  Pooling never lowers a cell's own variance here: one noisier than the rest raises no alarm.
 * A false `same`, of a cell whose true ratio is at the threshold or beyond, occurs in at most 5 % of such cells, each
-  for itself, since it fails no gate. Two one-sided tests (Schuirmann, J. Pharmacokinet. Biopharm. 15, 1987), which is
-  to say: the 90 % interval lies within the threshold.
+  by itself, since it fails no gate. Two one-sided tests (Schuirmann, J. Pharmacokinet. Biopharm. 15, 1987), that is:
+  the 90 % interval lies within the threshold.
 
-So whatever is slower or faster has an interval beyond the threshold; what has such an interval may be undecided still.
+So a cell that is slower or faster has an interval beyond the threshold; one with such an interval may be undecided.
 
-With 12 cells, 5 launches a side and a threshold of 10 % (`tests/studies/error_rates.py`): where launches of a cell
+With 12 cells, 5 launches per side and a threshold of 10 % (`tests/studies/error_rates.py`): where launches of a cell
 differ by 5 % or less, at most 30 % of equal cells stay undecided and 90 % of those that are 30 % slower are found.
-Where they differ by more, 5 launches do not tell, and `need` says how many would.
+Where they differ by more, 5 launches do not suffice, and `need` says how many would.
 """
 
 from collections.abc import Sequence
@@ -54,8 +55,8 @@ ERROR_SHARE = 0.05  # of comparisons with a false alarm, and of cells that are f
 MISSED_SHARE = 2 * ERROR_SHARE  # of intervals that miss their ratio, half of it on either side
 
 # Limits
-FEWEST_FOR_WELCH = 3  # units a side; below, a side's own variance is not used alone
-MOST_UNITS = 1000  # further units that are looked at
+FEWEST_FOR_WELCH = 3  # units per side; below, a side's own variance is not used alone
+MOST_UNITS = 1000  # most further units considered
 DECIDED_SHARE = 0.75  # probability that the stated number of further units leads to a verdict
 
 Side = Sequence[Sequence[float]]  # its runs, each the medians of its launches in seconds
@@ -64,7 +65,7 @@ Side = Sequence[Sequence[float]]  # its runs, each the medians of its launches i
 class Difference(NamedTuple):
     """The difference of the new side from the baseline for one cell alone, in natural logarithms."""
 
-    value: float  # new - baseline, of means
+    value: float  # new - baseline, of means of logarithms
     shown: float  # new - baseline, of the times that tables show
     variance: float  # of one unit: times 1/n + 1/m units the squared standard error
     degrees: float  # of freedom of that variance
@@ -75,19 +76,19 @@ class Difference(NamedTuple):
     hedges_g: float | None  # the difference over its pooled standard deviation; None: that is 0
 
     def error(self, of_unit: float, more: int = 0) -> float:
-        """The standard error of the difference where one unit has the variance `of_unit`, with `more` units a side."""
+        """Return the standard error of the difference if a unit has variance `of_unit`, with `more` units per side."""
         return sqrt(of_unit * sum(1 / (count + more) for count in self.units))
 
 
 class Estimate(NamedTuple):
-    """How the new side's times compare with the baseline's, ratios are new / baseline."""
+    """The estimated ratio of the new side's times to the baseline's; ratios are new / baseline."""
 
     ratio: float  # of the times that tables show
     low: float  # of the interval that misses the true ratio in MISSED_SHARE of all cells
     high: float
     own: Difference
-    variance: float  # of one unit, moderated by what the other cells say
-    degrees: float  # of freedom, with those borrowed
+    variance: float  # of one unit, moderated by the other cells
+    degrees: float  # of freedom, including the prior's
 
     @property
     def cautious_error(self) -> float:
@@ -98,8 +99,8 @@ class Estimate(NamedTuple):
 def difference(baseline: Side, new: Side, tick_s: float = 0.0) -> Difference:
     """Estimate the difference from one cell alone.
 
-    Every time is above 0; with one run a side each has two launches or more. `tick_s` is the step of the clock:
-    launches whose medians are the same number are not taken to be known better than that.
+    Every time is above 0; with one run per side each has two launches or more. `tick_s` is the step of the clock: it
+    bounds the variance from below, also if medians of launches are equal.
     """
     sides = [[[log(time_s) for time_s in run] for run in side] for side in (baseline, new)]
     unit = "launch" if len(baseline) == len(new) == 1 else "run"
@@ -128,7 +129,7 @@ def shown_time_s(side: Side) -> float:
 
 
 def estimates(differences: Sequence[Difference]) -> list[Estimate]:
-    """Estimate cells measured together; cells with the same unit, launch or run, borrow from each other."""
+    """Estimate cells measured together; cells with the same unit, launch or run, share a prior."""
     priors = {}
     for unit in {of_cell.unit for of_cell in differences}:
         alike = [of_cell for of_cell in differences if of_cell.unit == unit]
@@ -145,7 +146,7 @@ def _estimate(own: Difference, prior: Prior) -> Estimate:
 
 
 def _per_unit(variances: Sequence[float], units: tuple[int, int]) -> float:
-    """Return the variance that, were it that of units of both sides, would give the same standard error."""
+    """Return the variance that, if all units of both sides had it, would give the same standard error."""
     weights = [1 / count for count in units]
     return sum(of_side * weight for of_side, weight in zip(variances, weights)) / sum(weights)
 
@@ -221,10 +222,9 @@ def beyond_p(estimated: Estimate, threshold: float) -> float:
 
 
 def more_units(so_far: Estimate, threshold: float, level: float) -> int | None:
-    """Return how many further units per side lead to a verdict with probability DECIDED_SHARE; None: above MOST_UNITS.
+    """Return how many more units per side lead to a verdict with probability DECIDED_SHARE; None: above MOST_UNITS.
 
-    `level` is that of Decision. Supposes that the variance is as it was found, and knows that the ratio is not: it may
-    be anywhere within what the units so far allow.
+    `level` is that of Decision. Takes the variance as found, and the ratio as uncertain within the units so far.
     """
     import numpy as np
 
@@ -247,9 +247,9 @@ def more_units(so_far: Estimate, threshold: float, level: float) -> int | None:
 
 
 def need(estimated: Sequence[Estimate], threshold: float) -> Need:
-    """Return how many units a side call an equal cell of the middle spread the same with probability DECIDED_SHARE.
+    """Return the units per side with which an equal cell of median spread is the same with probability DECIDED_SHARE.
 
-    By the normal distribution: the interval's reach and where the ratio falls add up to the threshold.
+    By the normal distribution: the interval's half-width and the deviation of the ratio add up to the threshold.
     """
     spread = sqrt(median(of_cell.variance for of_cell in estimated))
     reaches = float(t_quantile(1 - ERROR_SHARE, inf)) + float(t_quantile((1 + DECIDED_SHARE) / 2, inf))

@@ -19,7 +19,7 @@ COLUMNS = ("cell", "baseline us", "new us", "ratio", "interval", "verdict", "")
 LEFT_ALIGNED = (0, 5, 6)  # columns, by their places
 TIMES, REASON = (1, 2), 6  # columns: left out where a screen is narrow; wrapped
 STYLES = {"slower": "bad", "failed": "bad", "faster": "best", "undecided": "faint"}  # of a verdict
-MARKDOWN_SPECIAL = re.compile(r"[\\`*<>|\[\]~]|(?<!\w)_|_(?!\w)")  # an underscore within a word is none for Markdown
+MARKDOWN_SPECIAL = re.compile(r"[\\`*<>|\[\]~]|(?<!\w)_|_(?!\w)")  # an underscore within a word is plain in Markdown
 
 # JUnit XML and JSON
 NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # not allowed in XML 1.0
@@ -67,7 +67,7 @@ def method(comparison: Comparison) -> str:
 
 
 def _how_runs_are_summarised(comparison: Comparison) -> str:
-    """Say how the times of several runs of a side become one; empty: neither side has several."""
+    """Return how the times of several runs of a side become one; empty: neither side has several."""
     several = max(len(comparison.baseline), len(comparison.new)) > 1
     return say("comparison.geometric_mean_runs_side") if several else ""
 
@@ -82,7 +82,7 @@ def _lines_below(comparison: Comparison) -> list[str]:
 
 
 def sentences(comparison: Comparison) -> list[str]:
-    """Return the result; what cells without an interval show, if there are others; and the warning, if any."""
+    """Return the result; the observation on cells without an interval, if there are others; and the warning, if any."""
     beside = f"without an interval: {comparison.observed}" if comparison.observed else ""
     return list(filter(None, [comparison.sentence, "" if comparison.is_only_observed else beside, comparison.warning]))
 
@@ -93,7 +93,7 @@ def _describe_side(side: Sequence[ComparedRun]) -> str:
 
 def _cell_fields(cell: ComparedCell) -> list[str]:
     ratio = f"{cell.printed_ratio:.3f}" if cell.printed_ratio else "-"
-    reason = "" if cell.observed else cell.reason  # a sentence says it of all of them
+    reason = "" if cell.observed else cell.reason  # a sentence gives it for all of them
     return [printable(cell.name), *cell.times, ratio, cell.interval or "-", cell.shown_verdict, printable(reason)]
 
 
@@ -107,7 +107,7 @@ def _escaped(text: str) -> str:
 
 
 def junit(comparison: Comparison) -> str:
-    """Return JUnit XML in UTF-8, as the test reports of Jenkins, GitLab and others read it: one test case a cell.
+    """Return JUnit XML in UTF-8, as the test reports of Jenkins, GitLab and others read it: one test case per cell.
 
     A cell that fails the gate is a failure, with the verdict as its type: slower and failed cells, and undecided cells
     if requested. Other undecided cells and cells of one side are skipped, with the reason, since neither is a success.

@@ -1,4 +1,4 @@
-"""What `compare --format json` prints, as a JSON Schema."""
+"""The JSON Schema of `compare --format json`."""
 
 from ..evaluation.single_algorithm import DIRECTIONS
 from ..report.formats.json_schema import DIRECTION

@@ -1,6 +1,6 @@
 """The result of a comparison: a verdict for each cell that both sides have, the gate, and both in sentences.
 
-A cell of too few launches for an interval has no verdict; how much longer it took is told as what was observed.
+A cell with too few launches for an interval has no verdict; its ratio is reported as an observation.
 """
 
 from collections import Counter
@@ -55,7 +55,7 @@ class ComparedCell(NamedTuple):
     estimate: Estimate | None = None
     p_holm: float | None = None  # see Decision
     more: int | None = None  # further units per side needed for a verdict; None: unknown, or more than MOST_UNITS
-    observed: str = ""  # of too few launches for an interval: one of DIRECTIONS by the ratio alone
+    observed: str = ""  # for too few launches for an interval: one of DIRECTIONS by the ratio alone
 
     @property
     def ratio(self) -> float | None:
@@ -64,21 +64,21 @@ class ComparedCell(NamedTuple):
 
     @property
     def times(self) -> tuple[str, str]:
-        """Both times in microseconds as they are printed; `-` where there is none."""
+        """Return both times in microseconds as printed; `-` if there is none."""
         known = (self.baseline_s, self.new_s)
         before, after = ("-" if time_s is None else significant(time_s * 1e6, DIGITS) for time_s in known)
         return before, after
 
     @property
     def printed_ratio(self) -> float | None:
-        """The ratio of the times as they are printed, so that whoever divides them gets it."""
+        """Return the ratio of the times as printed, so that dividing them gives it."""
         if not (self.new_s and self.baseline_s):
             return None
         return as_printed(self.new_s, DIGITS) / as_printed(self.baseline_s, DIGITS)
 
     @property
     def interval(self) -> str:
-        """`1.220 to 1.410`; text if it is too wide for numbers, empty if there is none."""
+        """Format `1.220 to 1.410`; text if it is too wide for numbers, empty if there is none."""
         if not (self.estimate and self.printed_ratio):
             return ""
         if self.estimate.high > WIDEST_IN_NUMBERS**2 * self.estimate.low:
@@ -88,12 +88,12 @@ class ComparedCell(NamedTuple):
 
     @property
     def shown_verdict(self) -> str:
-        """The verdict, or `(slower)`: by the ratio alone."""
+        """Return the verdict, or `(slower)`: by the ratio alone."""
         return f"({self.observed})" if self.observed else self.verdict
 
     @property
     def outcome(self) -> str:
-        """The numbers and the reason: `1.310 times the baseline [1.220 to 1.410], 0.9521 -> 1.247 us`."""
+        """Format the numbers and the reason: `1.310 times the baseline [1.220 to 1.410], 0.9521 -> 1.247 us`."""
         if not self.printed_ratio:
             return self.reason
         interval = f" [{self.interval}]" if self.interval else ""
@@ -103,15 +103,15 @@ class ComparedCell(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """All observed cells of a comparison."""
+    """The observations on all cells without an interval."""
 
     cells: int
-    launches: tuple[int, int]  # the most of a cell, of baseline and new
+    launches: tuple[int, int]  # the most of any cell, of baseline and new
     threshold: float  # a share
-    directions: tuple[Direction, ...]  # by the ratios as they are printed
+    directions: tuple[Direction, ...]  # by the ratios as printed
 
     def __str__(self) -> str:
-        """`25 of 25 slower, 1.6 to 25 times (most: native 32 MiB, 8 ranks); one launch a side: no interval`."""
+        """Format `25 of 25 slower, 1.6 to 25 times (most: native 32 MiB, 8 ranks); one launch a side: no interval`."""
         before, after = self.launches
         launches = f"{before} launches a side" if before == after else f"{before} and {after} launches"
         words = say("comparison.launch_side") if before == after == 1 else launches
@@ -140,22 +140,22 @@ class Comparison(NamedTuple):
     undecided: str = UNDECIDED[0]  # one of UNDECIDED
 
     def cells_with(self, kind: str) -> list[ComparedCell]:
-        """The cells of one verdict."""
+        """Return the cells of one verdict."""
         return [cell for cell in self.cells if cell.verdict == kind]
 
     @property
     def observed(self) -> Observed | None:
-        """What cells of too few launches show; None: there are none."""
+        """Return the observation on cells of too few launches; None: there are none."""
         return observed(self.cells, self.threshold)
 
     @property
     def is_only_observed(self) -> bool:
-        """Whether no cell has enough launches."""
+        """True if no cell has enough launches."""
         return bool(self.cells) and all(cell.observed for cell in self.cells)
 
     @property
     def is_blind(self) -> bool:
-        """Whether no cell was decided, so that the gate checked nothing."""
+        """True if no cell was decided, so that the gate checked nothing."""
         return all(cell.verdict == "undecided" for cell in self.cells)
 
     @property
@@ -166,7 +166,7 @@ class Comparison(NamedTuple):
 
     @property
     def failure(self) -> str:
-        """Why the gate fails, with the cells; empty where it does not."""
+        """Return why the gate fails, with the cells; empty if it does not."""
         if self.undecided == "warn" and self.is_blind:
             count = len(self.cells)
             few = {0: say("comparison.no_cell_measured_both"), 1: say("comparison.cell_undecided")}
@@ -178,7 +178,7 @@ class Comparison(NamedTuple):
 
     @property
     def need(self) -> str:
-        """How many launches are needed; empty if there are enough, or if the number is unknown."""
+        """Return how many launches are needed; empty if there are enough, or if the number is unknown."""
         if not (estimated := [cell.estimate for cell in self.cells if cell.estimate]):
             return MIN_LAUNCHES_SENTENCE if any(cell.more for cell in self.cells) else ""
         spread, units, found = need(estimated, self.threshold)
@@ -189,7 +189,7 @@ class Comparison(NamedTuple):
 
     @property
     def warning(self) -> str:
-        """A warning about cells that passed the gate unchecked; empty: none, or requested."""
+        """Return a warning about cells that passed the gate unchecked; empty: none, or requested."""
         count = len(self.cells_with("undecided"))
         if self.undecided != "warn" or self.is_blind or not count:
             return ""
@@ -199,8 +199,10 @@ class Comparison(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """`24 cells: 1 slower, 0 faster, 20 same, 3 undecided (6 more launches per side needed)`; of `Observed`
-        where no cell has enough launches."""
+        """Format `24 cells: 1 slower, 0 faster, 20 same, 3 undecided (6 more launches per side needed)`.
+
+        That of `Observed` if no cell has enough launches.
+        """
         if self.is_only_observed:
             return str(self.observed)
         count = Counter(cell.verdict for cell in self.cells)
@@ -253,14 +255,14 @@ def compare(
 
 
 def _refuse_copy(cells: Sequence[MatchedCell], baseline: ComparedRun, new: ComparedRun) -> None:
-    """Raise RunError where all times of the cells are the same on both sides."""
+    """Raise RunError if all times of the cells are equal on both sides."""
     medians_s = [cell.medians_s for cell in cells]
     if any(before for before, _ in medians_s) and all(before == after for before, after in medians_s):
         raise RunError("comparison.holds_same_times_copy", new=new.name, baseline=baseline.name)
 
 
 def _ranks_and_count(cell: ComparedCell) -> tuple[int, int]:
-    """Return the key to sort cells by; equal ones stay in the order of the run."""
+    """Return the key to sort cells by; ties keep the order of the run."""
     return cell.key.ranks, cell.key.count
 
 
@@ -275,7 +277,7 @@ def _judge(cells: Sequence[MatchedCell], threshold: float, despite: Collection[s
 
 
 def _without_verdict(cell: MatchedCell, threshold: float, despite: Collection[str]) -> ComparedCell:
-    """Return the cell with its times and with the reason not to judge it, if there is one."""
+    """Return the cell with its times and the reason not to judge it, if any."""
     before, after = cell.medians_s
     launches = sum(map(len, before)), sum(map(len, after))
     undecided = ComparedCell(
@@ -310,14 +312,14 @@ def _with_verdict(cell: ComparedCell, estimated: Estimate, decision: Decision, t
 
 
 def _format_more(count: int | None, unit: str) -> str:
-    """`1 more launch`; None: more than MOST_UNITS."""
+    """Format `1 more launch`; None: more than MOST_UNITS."""
     if count is None:
         return f"more than {MOST_UNITS} {PLURAL[unit]}"
     return f"{count} more {unit if count == 1 else PLURAL[unit]}"
 
 
 def _more_sentence(undecided: Sequence[ComparedCell]) -> str:
-    """Say how many more units decide the cells: ` (6 more launches per side needed)`."""
+    """Format how many more units decide the cells: ` (6 more launches per side needed)`."""
     decidable = [cell for cell in undecided if cell.more is not None]
     if any(cell.estimate is None for cell in decidable):
         return f" ({MIN_LAUNCHES_SENTENCE})"

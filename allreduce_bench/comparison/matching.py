@@ -61,35 +61,35 @@ class MatchedCell(NamedTuple):
 
     @property
     def is_common(self) -> bool:
-        """Whether both sides planned it."""
+        """True if both sides planned it."""
         return bool(self.before and self.after)
 
     @property
     def medians_s(self) -> tuple[Side, Side]:
-        """The launch medians of each run with times, for both sides, seconds."""
+        """Return the launch medians of each run with times, for both sides, seconds."""
         return _medians_s(self.before), _medians_s(self.after)
 
     @property
     def is_measured(self) -> bool:
-        """Whether both sides have times."""
+        """True if both sides have times."""
         return all(self.medians_s)
 
     @property
     def failure(self) -> str:
-        """Why the cell fails on the new side only, or more gravely than in the baseline; empty: it does not."""
+        """Return why the cell fails on the new side only, or more gravely than in the baseline; empty: it does not."""
         before, after = ([(run, row) for run, row in side if _gravity(row)] for side in (self.before, self.after))
         gravest = max((_gravity(row) for _, row in before), default=0)
         return "; ".join(_failure_of_run(run, row) for run, row in after if _gravity(row) > gravest)
 
     @property
     def definitions(self) -> list[str]:
-        """Its timing methods: one, or several if they differ."""
+        """Return its timing methods: one, or several if they differ."""
         rows = [row for _, row in (*self.before, *self.after)]
         return list(dict.fromkeys(row["time_definition"] for row in rows if row["time_s"]))
 
     @property
     def doubt(self) -> str:
-        """Why its times are not compared; empty: they are."""
+        """Return why its times are not compared; empty: they are."""
         doubts = [
             f"{row['doubt']} in {run.name}"
             for run, row in (*self.before, *self.after)
@@ -99,12 +99,12 @@ class MatchedCell(NamedTuple):
 
     @property
     def tick_s(self) -> float:
-        """The coarsest step of the clocks of its runs, seconds."""
+        """Return the coarsest step of the clocks of its runs, seconds."""
         return max(run.tick_s for run, _ in (*self.before, *self.after))
 
     @property
     def unjudged(self) -> UnjudgedCell:
-        """The side without times, for a cell that is not judged."""
+        """Return the side without times, for a cell that is not judged."""
         before, after = _describe_state(self.before), _describe_state(self.after)
         if before == "done":
             return UnjudgedCell(say("comparison.baseline"), f"{self.name} (new: {after})")
@@ -114,9 +114,9 @@ class MatchedCell(NamedTuple):
 
 
 class Adopted(NamedTuple):
-    """What no log of a side says, and all cells of the other side have in common."""
+    """A value that a side's logs lack, taken from the other side, whose cells all have it."""
 
-    side: int  # 0: the baseline does not say it, 1: the new side
+    side: int  # 0: the baseline lacks it, 1: the new side
     name: str  # dtype or op
     value: str
     run: str  # the first one of the side
@@ -128,7 +128,7 @@ class Adopted(NamedTuple):
 
 
 def adopted_values(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun]) -> list[Adopted]:
-    """The types and operations that one side does not know and the other one says."""
+    """Return the types and operations that one side lacks and the other one has."""
     sides = (baseline, new)
     rows = [[row for run in side for row in run.rows] for side in sides]
     adopted = []
@@ -148,11 +148,11 @@ def match_cells(
     sizes: Collection[int] = (),
     adopted: Sequence[Adopted] = (),
 ) -> list[MatchedCell]:
-    """The cells of both sides, those of `algorithms` and `sizes` in bytes where some are named; the baseline's first.
+    """Match the cells of both sides, those of `algorithms` and `sizes` in bytes if given; the baseline's first.
 
-    `adopted`: what is supposed of the side that does not say it.
+    `adopted`: values assumed for the side that lacks them.
 
-    Raises RunError where a side has none of them, or where no cell is common.
+    Raises RunError if a side has none of them, or if no cell is common.
     """
     placements = [{name for run in side for name in run.plan.placement} for side in (baseline, new)]
     in_common = bool(placements[0] & placements[1])
@@ -176,7 +176,7 @@ def _rows_by_key(
     in_common: bool,
     adopted: Sequence[Adopted],
 ) -> dict[MatchKey, list[tuple[ComparedRun, SummaryRow]]]:
-    """The rows of one side by cell, those of `algorithms` and `sizes` where some are named.
+    """Return the rows of one side by cell, those of `algorithms` and `sizes` if given.
 
     Cells of one placement match, if the sides have one `in_common`; else those that their runs judge.
     """
@@ -208,7 +208,7 @@ def _key_of(run: ComparedRun, row: SummaryRow, in_common: bool) -> MatchKey:
 
 
 def _with_adopted(key: MatchKey, row: SummaryRow, adopted: Sequence[Adopted]) -> MatchKey:
-    """The key with what is supposed of its side; of an unknown type an element was counted as a byte."""
+    """Return the key with the adopted values of its side; an element of unknown type was counted as a byte."""
     for value in adopted:
         if value.name == "op":
             key = replace(key, op=value.value)
@@ -229,7 +229,7 @@ def _gravity(row: SummaryRow) -> int:
 
 
 def _failure_of_run(run: ComparedRun, row: SummaryRow) -> str:
-    """Why the cell fails in one run; empty: it does not."""
+    """Return why the cell fails in one run; empty: it does not."""
     if row["state"] in FAILED:
         return f"{row['state']} ({row['reason']}) in {run.name}"
     accidents = row.get("accidents") or ()
@@ -237,7 +237,7 @@ def _failure_of_run(run: ComparedRun, row: SummaryRow) -> str:
 
 
 def _describe_state(rows: Rows) -> str:
-    """`done`, `not planned`, or `skipped, no memory`."""
+    """Format `done`, `not planned`, or `skipped, no memory`."""
     if not rows:
         return "not planned"
     if _medians_s(rows):
@@ -247,7 +247,7 @@ def _describe_state(rows: Rows) -> str:
 
 
 def _unique_names(rows: dict[MatchKey, SummaryRow]) -> dict[MatchKey, str]:
-    """A name for each cell, with executor, segment and window only if needed to make it unique."""
+    """Return a name for each cell, with executor, segment and window only if needed to make it unique."""
     short = {key: _short_name(row) for key, row in rows.items()}
     count = Counter(short.values())
     return {
@@ -268,14 +268,14 @@ def _window_text(key: MatchKey) -> str:
 
 
 def _short_name(row: SummaryRow) -> str:
-    """`ring 64 KiB, 4 ranks`, with the unusual properties of the cell."""
+    """Format `ring 64 KiB, 4 ranks`, with the unusual properties of the cell."""
     values = [row.get(name) or usual for name, usual in USUAL.items()]
     unusual = [str(value) for value, usual in zip(values, USUAL.values()) if value not in (usual, PAGE)]
     return ", ".join([f"{competitor_of(row)} {format_size(row['nbytes'])}", in_ranks([row["ranks"]]), *unusual])
 
 
 def _none_named_sentence(side: Sequence[ComparedRun]) -> str:
-    """The error for a side without any of the named cells, with the cells that it has."""
+    """Return the error for a side without any of the named cells, with the cells that it has."""
     rows = [row for run in side for row in run.rows]
     algorithms = ", ".join(dict.fromkeys(map(competitor_of, rows)))
     sizes = ", ".join(map(format_size, sorted({row["nbytes"] for row in rows})))
@@ -283,7 +283,7 @@ def _none_named_sentence(side: Sequence[ComparedRun]) -> str:
 
 
 def _none_common_sentence(before: dict[MatchKey, list], after: dict[MatchKey, list]) -> str:
-    """The first column of MatchKey in which no value of one side is one of the other's."""
+    """Return the error for no common cell: the first column of MatchKey without a common value."""
     for name in (field.name for field in fields(MatchKey)):
         if {getattr(key, name) for key in before} & {getattr(key, name) for key in after}:
             continue

@@ -1,4 +1,4 @@
-"""What comparing runs adds to the core."""
+"""The wing of comparisons of runs."""
 
 from ..wings import Command, Wing
 

@@ -21,7 +21,7 @@ OPTION = {"busbw": "--min-busbw", "time": "--max-time"}
 
 
 class AcceptanceLimit(NamedTuple):
-    """The limit at one size."""
+    """A limit at one size."""
 
     quantity: str  # busbw: at least `value` bytes/s; time: at most `value` seconds
     nbytes: int
@@ -30,13 +30,13 @@ class AcceptanceLimit(NamedTuple):
 
     @property
     def words(self) -> str:
-        """As `parse_limits` reads it."""
+        """Return the limit as `parse_limits` reads it."""
         value = f"{self.value / 1e9:.9f}" if self.quantity == "busbw" else f"{self.value:.12f}s"
         return f"{self.algorithm}@{self.nbytes}:{value}" if self.algorithm else f"{self.nbytes}:{value}"
 
 
 class Judgement(NamedTuple):
-    """Whether one limit was met at one rank count."""
+    """The outcome of one limit at one rank count."""
 
     met: bool
     cell: str  # `ring 64 MiB, 4 ranks`
@@ -44,7 +44,7 @@ class Judgement(NamedTuple):
 
 
 def parse_limits(quantity: str, text: str) -> tuple[AcceptanceLimit, ...]:
-    """The limits of `64M:20,ring@1G:25GB/s` (quantity busbw) or `8:15us` (quantity time). Raises ValueError."""
+    """Parse the limits of `64M:20,ring@1G:25GB/s` (quantity busbw) or `8:15us` (quantity time). Raises ValueError."""
     return tuple(_parse_limit(quantity, limit_text.strip()) for limit_text in text.split(","))
 
 
@@ -75,7 +75,7 @@ def _duration_with_unit(text: str) -> float:
 
 
 def refuse_unplanned(limits: Iterable[AcceptanceLimit], plan: Plan) -> None:
-    """Raises PlanError for a limit that no cell of the plan can meet."""
+    """Raise PlanError for a limit that no cell of the plan can meet."""
     for limit in limits:
         option = OPTION[limit.quantity]
         if limit.nbytes not in plan.sizes:
@@ -98,7 +98,7 @@ def refuse_unplanned(limits: Iterable[AcceptanceLimit], plan: Plan) -> None:
 
 
 def judge(limits: Iterable[AcceptanceLimit], plan: Plan, rows: Sequence[SummaryRow]) -> list[Judgement]:
-    """One judgement per limit and rank count above 1, of the fastest measured algorithm or of the named one.
+    """Return one judgement per limit and rank count above 1, of the fastest measured algorithm or of the named one.
 
     A cell with launches in two states is judged by the slow state, the worst case in production. Cold cells are judged
     only if no warm cell is planned; of groups that run at the same time, the slowest is judged.
@@ -148,12 +148,12 @@ def _hold_against(limit: AcceptanceLimit, row: SummaryRow) -> tuple[bool, str]:
 
 
 def _held_time_s(row: SummaryRow) -> float:
-    """The time that is compared with a limit, seconds."""
+    """Return the time that is compared with a limit, seconds."""
     return states.high_s if (states := row.get("launch_states")) else time_of(row)
 
 
 def _telling_digits(value: float, limit: float) -> str:
-    """Three digits, or more if needed to distinguish the value from the limit."""
+    """Format three digits, or more if needed to distinguish the value from the limit."""
     return three_digits(value) if float(three_digits(value)) != float(f"{limit:.9g}") else f"{value:.9g}"
 
 

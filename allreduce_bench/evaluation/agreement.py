@@ -1,4 +1,4 @@
-"""Right results and equal bits: what schedules guarantee, what was measured, and where the two contradict each other.
+"""Correct results and equal bits: what schedules guarantee, what was measured, and where the two contradict each other.
 
 `agreements` and `bits_sentences` are about the bits of one run; `wrong_clusters` is about wrong results, of one run or
 of several whose rows are given together. All are made from summary rows, with the standard library only.
@@ -21,7 +21,7 @@ from .summary_row import SummaryRow, competitor_of, time_of
 EXACT = {"sum": "exactly rounded sum", "avg": "exactly rounded average", "max": "exact maximum", "min": "exact minimum"}
 Between = Literal["same_bits", "same_bits_calls", "same_bits_launches"]
 Promise = Literal["promised_same_bits", "promised_rank_order", "promised_depth"]
-BETWEEN: dict[Between, str] = {  # column -> of what
+BETWEEN: dict[Between, str] = {  # column -> what is compared
     "same_bits": "ranks",
     "same_bits_calls": "calls",
     "same_bits_launches": "launches",
@@ -30,7 +30,7 @@ PROMISED: tuple[Promise, ...] = ("promised_same_bits", "promised_rank_order", "p
 BUG = "a bug in the executor or in the MPI, or a hardware fault"
 
 # wrong results
-ALARM = 0.01  # of sets of results whose wrong ones fell by chance: the share that is said to have a cluster, at most
+ALARM = 0.01  # chance that a set of results whose wrong ones fall at random is said to have a cluster, at most
 FEWEST_WRONG = 3  # results: fewer are no cluster, wherever they are
 KINDS = SIZE, BYTES_PER_RANK = "size", "n/p"
 
@@ -63,7 +63,7 @@ class WrongCluster(NamedTuple):
 
 
 def agreements(rows: Sequence[SummaryRow]) -> list[Agreement]:
-    """The findings about the bits of every algorithm, at the sizes where they were compared."""
+    """Return the findings about the bits of every algorithm, at the sizes where they were compared."""
     compared = [row for row in competing(rows) if row.get("same_bits") is not None]
     order = list(dict.fromkeys(map(_series_key, compared)))
     alike_rows: dict[tuple, list[SummaryRow]] = {}
@@ -74,7 +74,7 @@ def agreements(rows: Sequence[SummaryRow]) -> list[Agreement]:
 
 
 def _series_key(row: SummaryRow) -> tuple:
-    """Rank count, cache and algorithm: the key of a table line."""
+    """Return rank count, cache and algorithm: the key of a table line."""
     return row["ranks"], row["cache"], competitor_of(row)
 
 
@@ -96,7 +96,7 @@ def _agreement_of(alike: Sequence[SummaryRow], compared: Sequence[SummaryRow], s
 
 
 def _describe_sharing(row: SummaryRow, compared: Iterable[SummaryRow]) -> str:
-    """The other algorithms with the same bits as this row: `ring, tree`, or `all others` of three or more."""
+    """Format the other algorithms with the same bits as this row: `ring, tree`, or `all others` of three or more."""
     cell = row["ranks"], row["cache"], row["nbytes"]
     rivals = [other for other in compared if (other["ranks"], other["cache"], other["nbytes"]) == cell]
     others = {competitor_of(other): other["bits"] for other in rivals if competitor_of(other) != competitor_of(row)}
@@ -105,7 +105,7 @@ def _describe_sharing(row: SummaryRow, compared: Iterable[SummaryRow]) -> str:
 
 
 def _format_sizes(alike: Iterable[SummaryRow], compared: Iterable[SummaryRow], every_size: str = "all") -> str:
-    """`every_size`, or `8 B to 4 KiB, 1 MiB` where those between were measured too."""
+    """Format `every_size`, or `8 B to 4 KiB, 1 MiB` where those between were measured too."""
     every, own = (sorted({row["nbytes"] for row in rows}) for rows in (compared, alike))
     if own == every and len(own) > 1:
         return every_size
@@ -120,7 +120,7 @@ def _largest_of(rows: Iterable[SummaryRow], name: Literal["max_ulp", "mean_ulp"]
 
 
 def bits_sentences(plan: Plan, rows: Sequence[SummaryRow]) -> list[str]:
-    """What --check bits found at one rank count; empty without --check bits."""
+    """Return what --check bits found at one rank count; empty without --check bits."""
     if plan.check != "bits":
         return []
     if not is_float(plan.dtype):
@@ -131,12 +131,12 @@ def bits_sentences(plan: Plan, rows: Sequence[SummaryRow]) -> list[str]:
 
 
 def why_not_compared(plan: Plan) -> str:
-    """Why the bits of a run with integers are not compared, a sentence."""
+    """Return a sentence that says why the bits of a run with integers are not compared."""
     return say("evaluation.reductions_exact_any_order", dtype=plan.dtype)
 
 
 def _equality_sentence(compared: Sequence[SummaryRow]) -> str:
-    """`ring, tree: equal on all ranks, calls and launches; naive differs between ranks at 8 B`."""
+    """Format `ring, tree: equal on all ranks, calls and launches; naive differs between ranks at 8 B`."""
     differing = _differing(compared)
     unstable = {name for name, _ in differing}
     stable = [name for name in dict.fromkeys(competitor_of(row) for row in compared) if name not in unstable]
@@ -149,7 +149,7 @@ def _equality_sentence(compared: Sequence[SummaryRow]) -> str:
 
 
 def _differing(compared: Sequence[SummaryRow]) -> list[tuple[str, str]]:
-    """The algorithms with differing bits, and between what and at which sizes they differ."""
+    """Return the algorithms with differing bits, and between what and at which sizes they differ."""
     differing = []
     for column, over in BETWEEN.items():
         rows = [row for row in compared if row.get(column) == 0]
@@ -161,7 +161,7 @@ def _differing(compared: Sequence[SummaryRow]) -> list[tuple[str, str]]:
 
 
 def _same_result_sentence(compared: Sequence[SummaryRow]) -> str:
-    """`ring = native` for algorithms with the same results at every size."""
+    """Format `ring = native` for algorithms with the same results at every size."""
     bits_of: dict[str, dict[int, str | None]] = {}
     for row in compared:
         bits_of.setdefault(competitor_of(row), {})[row["nbytes"]] = row["bits"]
@@ -176,7 +176,7 @@ def _same_result_sentence(compared: Sequence[SummaryRow]) -> str:
 
 
 def _distance_sentence(plan: Plan, compared: Sequence[SummaryRow]) -> str:
-    """`at most 3 ULP from the exactly rounded sum (tree, 1 MiB), mean 0.2 (ring) to 0.4 (tree) at 1 MiB`."""
+    """Format `at most 3 ULP from the exactly rounded sum (tree, 1 MiB), mean 0.2 (ring) to 0.4 (tree) at 1 MiB`."""
     with_distance = [(ulp_distance, row) for row in compared if (ulp_distance := row.get("max_ulp")) is not None]
     if not with_distance:
         return ""
@@ -192,12 +192,12 @@ def _distance_sentence(plan: Plan, compared: Sequence[SummaryRow]) -> str:
 
 
 def ulps(value: float) -> str:
-    """A distance in ULP: `0`, `0.383`, `122`."""
+    """Format a distance in ULP: `0`, `0.383`, `122`."""
     return f"{value:.0f}" if value == int(value) else three_digits(value)
 
 
 def broken_promise(row: SummaryRow) -> str | None:
-    """The guarantee of a proved schedule that the measurement contradicts; None: no contradiction."""
+    """Return the guarantee of a proved schedule that the measurement contradicts; None: no contradiction."""
     if row.get("promised_same_bits") == 1 and row["same_bits"] == 0:
         return say("evaluation.schedule_guarantees_equal_bits")
     if row.get("promised_depth") is None:
@@ -210,13 +210,12 @@ def broken_promise(row: SummaryRow) -> str | None:
 
 
 def wrong_clusters(rows: Iterable[SummaryRow]) -> list[WrongCluster]:
-    """Find the values at which wrong results cluster, the least likely one first; `rows` as `summarise` gives them.
+    """Find the values at which wrong results cluster, the least likely one first; `rows` as of `summarise`.
 
     A value is a size, or a number of bytes per rank (n/p). A result is that of one cell in one launch: right or wrong.
-    Where wrong results fell on the checked ones by chance, their number at a value would be hypergeometric; a cluster
-    is a value with so many that chance would bring them to any of the values looked at in less than ALARM of all cases
-    (Bonferroni, over both kinds of value). If a size and an n/p hold the same wrong results, only the less likely one
-    is returned.
+    If wrong results fell on the checked ones at random, their number at a value would be hypergeometric; a cluster is a
+    value with so many that chance would bring them to any tested value with a probability below ALARM (Bonferroni, over
+    both kinds of value). If a size and an n/p share wrong results, only the less likely one is returned.
     """
     counted = [row for row in rows if row.get("checked_launches")]
     wrong, checked = Counter[tuple[str, Fraction]](), Counter[tuple[str, Fraction]]()
@@ -240,7 +239,7 @@ def wrong_clusters(rows: Iterable[SummaryRow]) -> list[WrongCluster]:
 
 
 def chance(wrong: int, checked: int, all_wrong: int, all_checked: int) -> float:
-    """How often at least `wrong` of `all_wrong` results fall on `checked` of `all_checked`: hypergeometric."""
+    """Return the hypergeometric probability that `wrong` or more of `all_wrong` fall on `checked` of `all_checked`."""
     ways = sum(
         comb(checked, number) * comb(all_checked - checked, all_wrong - number)
         for number in range(wrong, min(checked, all_wrong) + 1)
@@ -253,7 +252,7 @@ def _value(row: SummaryRow, kind: str) -> Fraction:
 
 
 def _results(rows: Sequence[SummaryRow], cluster: WrongCluster) -> set[int]:
-    """The numbers of the rows whose wrong results a cluster holds."""
+    """Return the indices of the rows whose wrong results are in a cluster."""
     return {
         number
         for number, row in enumerate(rows)

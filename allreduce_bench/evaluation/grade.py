@@ -1,7 +1,7 @@
 """The reliability of the times of a rank count: a grade, and its reasons by weight. Facts only.
 
-The worst reason decides the grade. Unknown facts (the load of imported runs and of runs from before it was recorded)
-do not lower the grade; they are listed.
+The worst reason decides the grade. Unknown facts (the load in imported and in early runs) do not lower it; they are
+listed.
 """
 
 from collections import Counter
@@ -18,12 +18,12 @@ from .summary_row import Grade, Noise, Reason, SummaryRow
 
 # Of the cores that the ranks may use. Where ranks wait for each other, the slowest decides: a twentieth of the time is
 # of the size of the differences that people measure for; with a quarter, some rank has at most half a core for whole
-# calls, and medians are those of the scheduler. The machine below a virtual one takes as much as others do.
+# calls, and medians are those of the scheduler. The same limits hold for steal time.
 LOADED, OVERLOADED = DISTURBED, OVERRUN
-ENOUGH_LAUNCHES = 5  # `run` takes as many: with fewer the interval over launches is that of a few numbers
+ENOUGH_LAUNCHES = 5  # as many as `run` takes: an interval over fewer launches rests on few numbers
 ENOUGH_CALLS = LEAST_FOR_INTERVAL  # below, their median has no 95 % interval
 # Upper over lower end of the interval of a cell's time, median over the cells: above it, times alone do not show
-# an advantage of 10 %. Never worse than provisional, since ratios of one launch hold where launches differ.
+# an advantage of 10 %. Never worse than provisional, since ratios within launches hold where launches differ.
 WIDE = 1.2
 MOST_FACTOR = 10  # larger factors are printed only if the grade is good
 COUNTS = ("elapsed_s", "worked_s", "stolen_s", "own_s")  # of a node in a launch
@@ -32,7 +32,7 @@ MANY_STATES = 0.5  # share of the cells whose launches are in two states
 
 
 def grade_of(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Grade:
-    """The grade of the rows of one rank count; `attempts`: the facts of its launches."""
+    """Return the grade of the rows of one rank count; `attempts`: the facts of its launches."""
     reasons = [Reason(code, *verdict) for code, criterion in CRITERIA.items() if (verdict := criterion(rows, attempts))]
     reasons.sort(key=lambda reason: -GRADES.index(reason.grade))  # stable: within a grade as in CRITERIA
     level = reasons[0].grade if reasons else GOOD
@@ -40,7 +40,7 @@ def grade_of(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Grade:
 
 
 def _noise(attempts: Sequence[dict]) -> Noise | None:
-    """That of all launches; launches of before, and imported ones, have none."""
+    """Return the noise over all launches; early and imported ones have none."""
     known = [noise for fact in attempts if (noise := fact.get("noise"))]
     if not known:
         return None
@@ -49,7 +49,7 @@ def _noise(attempts: Sequence[dict]) -> Noise | None:
 
 
 def _unknown(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Iterator[str]:
-    """The facts that the launches lack about their nodes: `load`, else `ports` if messages used ports."""
+    """Return the facts that the launches lack about their nodes: `load`, else `ports` if messages used ports."""
     if not _uses(attempts):
         yield "load"
     elif any((row.get("nodes") or 1) > 1 for row in rows) and not _nodes_that(attempts, lambda node: "ports" in node):
@@ -57,7 +57,7 @@ def _unknown(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Iterator[s
 
 
 def add_grades(rows: Iterable[SummaryRow], attempts: Sequence[dict]) -> None:
-    """Give every row the grade of its rank count: `grading`, and the columns made of it."""
+    """Set the grade of its rank count in every row: `grading`, and the columns made of it."""
     rows_of: dict[int, list[SummaryRow]] = {}
     for row in rows:
         rows_of.setdefault(row["ranks"], []).append(row)
@@ -76,24 +76,24 @@ def _timed(rows: Iterable[SummaryRow]) -> list[SummaryRow]:
 
 
 def _wrong(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
-    """Cells with a wrong result, or with bits that contradict a proved schedule."""
+    """Count cells with a wrong result, or with bits that contradict a proved schedule."""
     wrong = sum(row["state"] == "wrong" or bool(broken_promise(row)) for row in rows)
     return (NOT_RELIABLE, wrong) if wrong else None
 
 
 def _refused(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
-    """Cells that were not measured, since their steps are no all-reduce."""
+    """Count cells that were not measured, since their steps are no all-reduce."""
     refused = sum(row["state"] == "refused" for row in rows)
     return (NOT_RELIABLE, refused) if refused else None
 
 
 def _unmeasured(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
-    """No cell has a time."""
+    """Report that no cell has a time."""
     return None if _timed(rows) else (NOT_RELIABLE, len(rows))
 
 
 def _uses(attempts: Sequence[dict]) -> list[list[CoreUse]]:
-    """The load from other processes on the nodes, for each launch that recorded it."""
+    """Return the load from other processes on the nodes, for each launch that recorded it."""
     counted = [fact.get("counted") or () for fact in attempts]
     uses = [[use for node in nodes if (use := core_use(node))] for nodes in counted]
     known = [of_nodes for of_nodes in uses if of_nodes]
@@ -101,7 +101,7 @@ def _uses(attempts: Sequence[dict]) -> list[list[CoreUse]]:
 
 
 def _summed(counted: Iterable[Iterable[dict]]) -> Iterable[dict]:
-    """What was counted of each node over all launches: together, short ones are long enough."""
+    """Sum the counts of each node over all launches: together, short ones are long enough."""
     sums: dict[str, dict] = {}
     for node in (node for nodes in counted for node in nodes if all(name in node for name in COUNTS)):
         total = sums.setdefault(node.get("host", ""), {**dict.fromkeys(COUNTS, 0.0), "cpus": node.get("cpus")})
@@ -110,12 +110,12 @@ def _summed(counted: Iterable[Iterable[dict]]) -> Iterable[dict]:
 
 
 def _share(attempts: Sequence[dict], share_of: Callable[[CoreUse], float]) -> float:
-    """The median over launches of the worst node's share; 0 where none is known."""
+    """Return the median over launches of the worst node's share; 0 where none is known."""
     return median([max(map(share_of, of_nodes)) for of_nodes in _uses(attempts)] or [0.0])
 
 
 def _others(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
-    """The share of the cores that others used."""
+    """Judge the share of the cores that other processes used."""
     share = _share(attempts, lambda use: use.others)
     worst = max((use.others for of_nodes in _uses(attempts) for use in of_nodes), default=0.0)
     crowding = _share(attempts, lambda use: float(use.crowding)) >= 0.5
@@ -124,17 +124,17 @@ def _others(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
 
 
 def _stolen(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
-    """The share of CPU time that the hypervisor took (steal)."""
+    """Judge the share of CPU time that the hypervisor took (steal)."""
     return _by_limits(_share(attempts, lambda use: use.stolen), LOADED, OVERLOADED)
 
 
 def _doubted(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
-    """The share of the measured cells that are doubted."""
+    """Judge the share of the measured cells that are doubted."""
     return _share_of_cells(rows, "doubt", SOME_DOUBTED, MANY_DOUBTED)
 
 
 def _states(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
-    """The share of the measured cells whose launches are in two states."""
+    """Judge the share of the measured cells whose launches are in two states."""
     return _share_of_cells(rows, "launch_states", 0.0, MANY_STATES)
 
 
@@ -145,7 +145,7 @@ def _share_of_cells(rows: Sequence[SummaryRow], fact: str, some: float, many: fl
 
 
 def _wide(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
-    """Upper over lower end of the interval, median over the measured cells."""
+    """Judge upper over lower end of the interval, median over the measured cells."""
     widths = [row["time_high_s"] / row["time_low_s"] for row in _timed(rows) if row.get("time_low_s")]
     return (PROVISIONAL, median(widths)) if widths and median(widths) > WIDE else None
 
@@ -156,20 +156,22 @@ def _by_limits(value: float, provisional: float, not_reliable: float) -> Verdict
 
 
 def _few_launches(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
-    """Launches of a cell, too few for any estimate of the spread between launches; of how many, see `_launches`."""
+    """Judge launches of a cell that are too few to estimate the spread between launches; counts as of `_launches`."""
     launches, most = _launches(rows)
     return (PROVISIONAL, launches, most) if 0 < launches < MIN_LAUNCHES else None
 
 
 def _launches_to_spare(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
-    """Launches of a cell, fewer than `run` takes; of how many, see `_launches`."""
+    """Judge launches of a cell that are fewer than `run` takes; counts as of `_launches`."""
     launches, most = _launches(rows)
     return (PROVISIONAL, launches, most) if MIN_LAUNCHES <= launches < ENOUGH_LAUNCHES else None
 
 
 def _launches(rows: Sequence[SummaryRow]) -> tuple[int, int | None]:
-    """The fewest over all cells, ignoring the share SOME_DOUBTED: one cell left out by a job must not decide; and the
-    most, None where no cell has more.
+    """Return the fewest and the most launches of a cell.
+
+    The fewest ignore the share SOME_DOUBTED of the cells: one cell left out by a job must not decide. The most are None
+    if no cell has more than the fewest.
     """
     launches = sorted(row["launches"] for row in _timed(rows))
     fewest = launches[int(SOME_DOUBTED * len(launches))] if launches else 0
@@ -177,14 +179,14 @@ def _launches(rows: Sequence[SummaryRow]) -> tuple[int, int | None]:
 
 
 def _calls(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
-    """Calls of a cell in a launch; of imported means their number is not known."""
+    """Judge the calls of a cell in a launch; imported means have an unknown number."""
     ours = [row for row in _timed(rows) if all(map(common_start, split_values(row.get("time_definition"))))]
     calls = [row["repetitions"] / row["launches"] for row in ours if row.get("repetitions") and row["launches"]]
     return (PROVISIONAL, median(calls)) if calls and median(calls) < ENOUGH_CALLS else None
 
 
 def _oversubscribed(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
-    """Ranks on the fullest node, and the hardware threads that they may use there."""
+    """Report the ranks on the fullest node, and the hardware threads that they may use there."""
     if not any(row.get("oversubscribed") for row in rows):
         return None
     for fact in attempts:
@@ -198,7 +200,7 @@ def _oversubscribed(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Ver
 
 
 def _pretended(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
-    """Declared nodes that are not physical nodes."""
+    """Report declared nodes that are not physical nodes."""
     declared = next((nodes for row in rows if (nodes := row.get("nodes_declared"))), None)
     return (PROVISIONAL, declared) if declared else None
 
@@ -208,33 +210,33 @@ def _nodes_that(attempts: Sequence[dict], holds: Callable[[dict], bool]) -> int:
 
 
 def _port_errors(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
-    """Nodes whose ports counted errors while launches ran."""
+    """Count nodes whose ports counted errors while launches ran."""
     nodes = _nodes_that(attempts, lambda node: any(map(has_errors, (node.get("ports") or {}).values())))
     return (PROVISIONAL, nodes) if nodes else None
 
 
 def _degraded(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
-    """Nodes with a degraded link."""
+    """Count nodes with a degraded link."""
     nodes = _nodes_that(attempts, lambda node: any(port.get("degraded") for port in (node.get("ports") or {}).values()))
     return (PROVISIONAL, nodes) if nodes else None
 
 
 def _throttled(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
-    """Nodes with throttled CPUs while launches ran."""
+    """Count nodes with throttled CPUs while launches ran."""
     nodes = _nodes_that(attempts, is_throttled)
     return (PROVISIONAL, nodes) if nodes else None
 
 
 def _size_sets(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
-    """Sets of sizes that were measured one after the other, the most of a launch; the grade may stay good.
+    """Report the most sets of sizes that a launch measured one after the other; the grade may stay good.
 
-    The algorithms of a size take turns all the same: what falls upon a set falls upon all of them.
+    Algorithms still take turns at each size: a disturbance of a set affects all of them.
     """
     most = max((len(fact.get("size_sets") or ()) for fact in attempts), default=0)
     return (GOOD, most) if most > 1 else None
 
 
-CRITERIA: dict[str, Criterion] = {  # the weightier first
+CRITERIA: dict[str, Criterion] = {  # in order of weight
     "wrong": _wrong,
     "refused": _refused,
     "unmeasured": _unmeasured,

@@ -1,7 +1,7 @@
 """The time of a group's all-reduce while other groups run, compared with the same group alone.
 
 Standard library only. A loss is made within a launch, of the medians of its calls, and a cell has the median over its
-launches. 1.3: the neighbours cost 30 % more time.
+launches. 1.3: the other groups cost 30 % more time.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -54,7 +54,7 @@ def add_columns(
 
 
 def _group_median_s(timed: Timed, number: int) -> float | None:
-    """The time of one group: median over calls, then launches, seconds."""
+    """Return the time of one group: median over calls, then launches, seconds."""
     medians = [median(calls.group_times_s[number]) for calls in timed.values() if calls.group_times_s.get(number)]
     return median(medians) if medians else None
 
@@ -70,12 +70,12 @@ def _losses_of_group(number: int, together: Timed, alone: Timed, stand_ins_of: M
 
 
 def worst_losses(row: SummaryRow) -> dict[str, float]:
-    """Launch -> the largest loss of its groups; launches without a known loss are absent."""
+    """Return the losses of the group with the largest median, by launch; launches without a known loss are absent."""
     return max(filter(None, row.get("losses") or ()), key=lambda by_launch: median(by_launch.values()), default={})
 
 
 def is_sure(losses: Mapping[str, float]) -> bool:
-    """Whether a ratio, launch by launch, is not 1 (95 %); fewer than three launches cannot tell."""
+    """Return whether a ratio, by launch, differs from 1 (95 %); False below three launches."""
     if len(losses) < MIN_LAUNCHES:
         return False
     low, high = log_interval(list(losses.values()))
@@ -83,8 +83,9 @@ def is_sure(losses: Mapping[str, float]) -> bool:
 
 
 def loss_sentences(rows: Sequence[SummaryRow]) -> list[str]:
-    """Sentences about the groups of one rank count and cache: each group's time and loss with the fastest algorithm of
-    every size, then the largest loss of every algorithm.
+    """Return sentences about the groups of one rank count and cache.
+
+    Each group's time and loss with the fastest algorithm of every size, then the largest loss of every algorithm.
     """
     measured = [row for row in rows if row["groups"] == TOGETHER and row["time_s"] is not None]
     best = [min(rows_of_size, key=time_of) for rows_of_size in by_size(measured).values()]
@@ -95,7 +96,7 @@ def loss_sentences(rows: Sequence[SummaryRow]) -> list[str]:
 
 
 def _times_and_losses(row: SummaryRow, rows: Sequence[SummaryRow]) -> str:
-    """`ring 91.0, 97.3 us, alone 84.2 us, loss 1.08, 1.16`."""
+    """Format `ring 91.0, 97.3 us, alone 84.2 us, loss 1.08, 1.16`."""
     loss = f", loss {_format_group_values(row['group_loss'], 1)}" if row.get("group_loss") else ""
     alone_row = alone_of(row, rows)
     alone = f", alone {three_digits(time_of(alone_row) * 1e6)} us" if alone_row else ""
@@ -103,7 +104,7 @@ def _times_and_losses(row: SummaryRow, rows: Sequence[SummaryRow]) -> str:
 
 
 def _format_group_values(column_text: str, unit: float) -> str:
-    """The values of a column, one by one; for many groups the smallest and the largest."""
+    """Format the values of a column, one by one; of many groups the smallest and the largest."""
     values = parse_group_times(column_text)
     if len(values) > FEW:
         known_values = [value * unit for value in values if value is not None]
@@ -112,7 +113,7 @@ def _format_group_values(column_text: str, unit: float) -> str:
 
 
 def _largest_losses(measured: Sequence[SummaryRow]) -> str:
-    """`ring 1.31 (64 KiB), native 1.04 (8 B, not significant)`."""
+    """Format `ring 1.31 (64 KiB), native 1.04 (8 B, not significant)`."""
     losses = []
     for name in dict.fromkeys(competitor_of(row) for row in measured):
         rows = [row for row in measured if competitor_of(row) == name and worst_losses(row)]
@@ -126,7 +127,7 @@ def _largest_losses(measured: Sequence[SummaryRow]) -> str:
 
 
 def alone_of(row: SummaryRow, rows: Sequence[SummaryRow]) -> SummaryRow | None:
-    """The row of the same cell measured in one group alone; None: it has no time."""
+    """Return the row of the same cell measured in one group alone; None: it has no time."""
 
     def cell(row: SummaryRow) -> tuple:
         return row["ranks"], row["cache"], competitor_of(row), row["executor"], row["segment"], row["nbytes"]
@@ -136,9 +137,10 @@ def alone_of(row: SummaryRow, rows: Sequence[SummaryRow]) -> SummaryRow | None:
 
 
 def loss_rows(rows: Sequence[SummaryRow]) -> list[dict[str, Any]]:
-    """Of every measured cell of all groups together what a table shows: nbytes, algorithm, `alone` in seconds, the
-    `times` of the groups in us and their `losses` in words, whether the largest loss `is_sure`, and `spread`, the
-    slowest over the fastest group.
+    """Return a table row for every measured cell of all groups together.
+
+    Keys: nbytes, algorithm, `alone` in seconds, the `times` of the groups in us and their `losses` in words, whether
+    the largest loss `is_sure`, and `spread`, the slowest over the fastest group.
     """
     table_rows = []
     for row in rows:

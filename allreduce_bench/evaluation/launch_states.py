@@ -1,4 +1,4 @@
-"""Cells whose launches are in two states, found series by series over all series of a run. Standard library and numpy.
+"""Detection of cells whose launches are in two states, series by series over a run. Standard library and numpy.
 
 A launch is slow by noise, or because something puts it into another state (a timer, a path, the placement of pages),
 and then it is so at one size after another. The noise of launches is heavy-tailed and shared by all sizes of a launch,
@@ -6,22 +6,21 @@ so that neither a wide spread nor one bad launch is a second state. Two states a
 spread within both of them.
 
 The rule. At each size the logarithms of the launches' times are cut at their largest gap. The statistic is the gap over
-the larger range of the two sides; no side is taken to be known better than RESOLUTION. Its p-value is the share of
-samples of as many launches whose largest gap leaves as many launches on the smaller side and whose statistic is as
-large, in the worst of four families with one mode and a heavy tail (FAMILIES, simulated: the statistic knows neither
-scale nor position). Since a gap can lie in several places, half of the rate is that of a launch alone, and the places
-further inside share the other half. All sizes of all series are judged together by the step-up procedure of Benjamini
-and Hochberg (J. R. Statist. Soc. B 57, 1995), which holds for values that depend on each other as times of the same
-launches do (Benjamini and Yekutieli, Ann. Stat. 29, 2001: positive dependence). So at most ALARM of all sets of series
-without two states are said to have some, and of the sizes that are named at most the same share is named wrongly, in
-the mean. Further conditions only lower that: a gap has to be of a size that matters (LEAST_GAP), and the rarer state
-has to be met LEAST_MET times (launches times sizes): one bad moment is no state. And a state is a property of launches,
-so where several sizes are found, the same launches have to be in it at more of them than chance explains (COINCIDENCE),
-were they drawn anew at each size.
+the larger range of the two sides, which is at least RESOLUTION. Its p-value is the share of samples of as many launches
+whose largest gap leaves as many launches on the smaller side and whose statistic is as large, in the worst of four
+unimodal families with heavy tails (FAMILIES, simulated: the statistic is free of scale and position). Since a gap can
+lie in several places, half of the rate is that of a single launch apart, and the places further inside share the other
+half. All sizes of all series are judged together by the step-up procedure of Benjamini and Hochberg (J. R. Statist.
+Soc. B 57, 1995), valid under positive dependence, as of times of the same launches (Benjamini and Yekutieli, Ann. Stat.
+29, 2001). So at most ALARM of all sets of series without two states are said to have some, and on average at most the
+same share of the sizes named is wrong. Further conditions only lower these rates: the gap is at least LEAST_GAP; the
+rarer state is met LEAST_MET times (launches times sizes), since one bad moment is no state; and, as a state is a
+property of launches, where several sizes are found the same launches are in it at more of them than chance explains if
+launches were drawn anew at each size (COINCIDENCE).
 
-One time at every size is evidence by itself: where the same launches take it at LEAST_CONSTANT sizes or more, while the
-others grow by LEAST_GROWTH, noise would have to undo the size each time. Then three launches are enough, however wide
-their spread.
+The same time at every size is evidence by itself: where the same launches take it at LEAST_CONSTANT sizes or more,
+while the others grow by LEAST_GROWTH, noise would have to cancel the size each time. Then three launches are enough,
+however wide their spread.
 
 tests/studies/two_states.py measures both rates.
 """
@@ -39,15 +38,15 @@ from .environment import differences
 from .summary_row import LaunchStates, SummaryRow, cell_of
 
 # the rule
-ALARM = 0.02  # of sets of series without two states: the share that is said to have some, at most
+ALARM = 0.02  # false alarm rate: sets of series without two states that are said to have some, at most
 FEWEST_LAUNCHES = 5  # below, a large gap is as often noise
-LEAST_GAP = 1.3  # the slow state's fastest launch over the fast state's slowest: what matters
+LEAST_GAP = 1.3  # the slow state's fastest launch over the fast state's slowest: a gap that matters
 LEAST_MET = 3  # how often the rarer state is met: launches times sizes
-LEAST_SIZES = 3  # that tell what kind of gap it is
+LEAST_SIZES = 3  # to tell the kind of gap
 COINCIDENCE = 0.1  # chance that launches drawn anew at each size agree at so many of them
-LEAST_CONSTANT, LEAST_GROWTH, CONSTANT = 5, 2.0, 0.1  # sizes; a factor; how far times are off one time, relative
+LEAST_CONSTANT, LEAST_GROWTH, CONSTANT = 5, 2.0, 0.1  # sizes; a factor; relative deviation from one time
 FEWEST_OF_CONSTANT = 3  # launches
-RESOLUTION = 0.01  # relative: a state's times are known no better, however near its launches are to each other
+RESOLUTION = 0.01  # relative: the least spread of a state, however near its launches are to each other
 DRAWS, SEED = 100_000, 1  # of each family
 FAMILIES: dict[str, Callable[[np.random.Generator, tuple[int, int]], np.ndarray]] = {  # of logarithms of times
     "Student's t, 3 degrees": lambda random, shape: random.standard_t(3, shape),
@@ -56,16 +55,16 @@ FAMILIES: dict[str, Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
     "lognormal": lambda random, shape: random.lognormal(size=shape),
 }
 
-SUSPECT_GAP, SUSPECT_RATIO = 2.0, 10.0  # what fewer launches must show at LEAST_SIZES sizes to be worth a word
+SUSPECT_GAP, SUSPECT_RATIO = 2.0, 10.0  # of fewer launches, at LEAST_SIZES sizes, to be suspected
 
 # kinds of gaps
-CONSTANT_TIME = "constant time"  # the slow state takes as long at every size
-CONSTANT_DELAY = "constant delay"  # it takes as much longer at every size
-CONSTANT_RATIO = "constant ratio"  # it takes as many times as long at every size
-CHANGING = "changing"  # none of these
+CONSTANT_TIME = "constant time"  # times of the slow state are the same at every size
+CONSTANT_DELAY = "constant delay"  # the slow state takes longer by the same time at every size
+CONSTANT_RATIO = "constant ratio"  # the slow state takes longer by the same factor at every size
+CHANGING = "changing"  # none of these fits
 UNKNOWN = "unknown"  # the sizes do not tell
-MISFIT = 0.15  # relative: how far the slow state may be off what CONSTANT_... says
-CLEARLY = 2.0  # times the misfit that the next one must have
+MISFIT = 0.15  # relative: the largest deviation of the slow state from what CONSTANT_... predicts
+CLEARLY = 2.0  # times the misfit that the next best kind must have
 
 Series = Hashable  # identifies the series of a cell; the cells of a series differ in size only
 CellOfSeries = tuple[Series, int]  # with the size, bytes
@@ -73,33 +72,33 @@ Division = tuple[bool, bytes]  # see `Gaps.division`
 
 
 class TwoStates(NamedTuple):
-    """One series whose launches are in two states at some sizes."""
+    """A series whose launches are in two states at some sizes."""
 
-    differs: np.ndarray  # bool [size]: where
-    slow: np.ndarray  # bool [launch, size]: who is in the slow state; False elsewhere and where nothing was measured
+    differs: np.ndarray  # bool [size]: where they are
+    slow: np.ndarray  # bool [launch, size]: launches in the slow state; False elsewhere and where nothing was measured
     low_s: np.ndarray  # float64 [size]: median of the fast state's launches, seconds; NaN elsewhere
     high_s: np.ndarray  # float64 [size]: of the slow state's
     gap: str  # CONSTANT_TIME, CONSTANT_DELAY, CONSTANT_RATIO, CHANGING or UNKNOWN
 
 
 class TooFewLaunches(NamedTuple):
-    """One series that looks like two states and has too few launches to tell."""
+    """A series that looks like two states and has too few launches to decide."""
 
     launches: int
     suspected: np.ndarray  # bool [size]
 
 
 class Gaps(NamedTuple):
-    """Each size cut at the largest gap among the logarithms of its launches' times."""
+    """The cut of each size at the largest gap among the logarithms of its launches' times."""
 
-    known: np.ndarray  # bool [launch, size]: who measured it
+    known: np.ndarray  # bool [launch, size]: the launch measured it
     gap: np.ndarray  # float64 [size]; 0 below two launches
     spread: np.ndarray  # float64 [size]: the larger range of the two sides
-    above: np.ndarray  # bool [launch, size]: who lies above the gap
+    above: np.ndarray  # bool [launch, size]: the launch lies above the gap
 
     @property
     def launches(self) -> np.ndarray:
-        """int [size]: how many measured it."""
+        """int [size]: launches that measured it."""
         return self.known.sum(axis=0)
 
     @property
@@ -109,14 +108,14 @@ class Gaps(NamedTuple):
         return np.minimum(above, self.launches - above)
 
     def division(self, size: int) -> Division:
-        """What is the same at two sizes that divide the launches alike: those of the smaller side, and which it is."""
+        """Return a key that is equal at sizes that divide launches alike: those of the smaller side, and which side."""
         above, below = self.above[:, size], self.known[:, size] & ~self.above[:, size]
         is_above = bool(above.sum() < below.sum())
         return is_above, (above if is_above else below).tobytes()
 
     @property
     def matters(self) -> np.ndarray:
-        """bool [size]: whether the gap is of a size that matters, and larger than what lies on either side."""
+        """bool [size]: the gap is large enough to matter, and larger than the range of either side."""
         return (self.gap >= np.log(LEAST_GAP)) & (self.gap > self.spread)
 
 
@@ -134,12 +133,12 @@ class StatesOfSeries(NamedTuple):
 
     @property
     def suspected(self) -> bool:
-        """Whether there are too few launches to decide."""
+        """True if there are too few launches to decide."""
         return not self.rows[0].get("launch_states")
 
 
 def add_states(rows: Sequence[SummaryRow], attempts: Iterable[Mapping[str, Any]] = ()) -> None:
-    """Add what is known of the states of launches to the rows of one run: columns of SUMMARY, and facts.
+    """Add the states of launches to the rows of one run: columns of SUMMARY, and facts.
 
     `attempts`: the facts of each launch, in which the cause may be found.
     """
@@ -157,14 +156,14 @@ def add_states(rows: Sequence[SummaryRow], attempts: Iterable[Mapping[str, Any]]
 
 
 def _series_of(row: SummaryRow) -> Series:
-    """The series of a row: its ranks and its cell without the size."""
+    """Return the series of a row: its ranks and its cell without the size."""
     cell = cell_of(row)
     segment = None if cell.window else cell.segment  # pipelined executors may cut each size in another way
     return row["ranks"], replace(cell, count=0, segment=segment).key
 
 
 def series_in_states(rows: Sequence[SummaryRow]) -> Iterator[StatesOfSeries]:
-    """The series of a run that are in two states or suspected of it, in the order of `rows`; see `add_states`."""
+    """Return the series of a run with two states, detected or suspected, in the order of `rows`; see `add_states`."""
     rows_of: dict[Series, list[SummaryRow]] = defaultdict(list)
     for row in rows:
         if row["time_s"] is not None:
@@ -176,7 +175,7 @@ def series_in_states(rows: Sequence[SummaryRow]) -> Iterator[StatesOfSeries]:
 
 
 def find_states(medians: Mapping[CellOfSeries, Mapping[str, float]]) -> dict[CellOfSeries, LaunchStates | Suspicion]:
-    """The cells of one run that are in two states, or suspected of it.
+    """Find the cells of one run with two states, detected or suspected.
 
     `medians`: launch -> seconds above 0, of every cell that has a time.
     """
@@ -199,14 +198,14 @@ def find_states(medians: Mapping[CellOfSeries, Mapping[str, float]]) -> dict[Cel
 
 
 def _launches(cells: Iterable[Mapping[str, float]]) -> list[str]:
-    """The launches that measured any of the cells, each once."""
+    """Return the launches that measured any of the cells, each once."""
     return list(dict.fromkeys(launch for cell in cells for launch in cell))
 
 
 def _of_cell(
     states: TwoStates | TooFewLaunches | None, size: int, launches: Sequence[str], medians: Mapping[str, float]
 ) -> LaunchStates | Suspicion | None:
-    """The states of a series at its size number `size`."""
+    """Return the states of a series at its size number `size`."""
     if isinstance(states, TooFewLaunches):
         return Suspicion(states.launches) if states.suspected[size] else None
     if states is None or not states.differs[size]:
@@ -222,10 +221,10 @@ def _of_cell(
 
 
 def two_states(series: Sequence[np.ndarray], alarm: float = ALARM) -> list[TwoStates | TooFewLaunches | None]:
-    """What each of the series of one run is: in two states, suspected of it with too few launches, or neither (None).
+    """Classify each series of a run: in two states, suspected with too few launches, or neither (None).
 
     `series`: float64 [launch, size] each, seconds above 0; NaN where a launch did not measure a size. The rule, and
-    what `alarm` is the rate of: see the module.
+    the rate `alarm`: see the module.
     """
     gaps_of = [largest_gaps(np.log(times_s)) for times_s in series]
     p_values = [_p_values(gaps) for gaps in gaps_of]
@@ -256,7 +255,7 @@ def largest_gaps(logs: np.ndarray) -> Gaps:
 
 
 def _p_values(gaps: Gaps) -> np.ndarray:
-    """float64 [size]; 1 where the gap does not matter, NaN where there are too few launches for a test."""
+    """float64 [size]; 1 where the gap does not matter, NaN where launches are too few for a test."""
     p = np.where(gaps.launches < FEWEST_LAUNCHES, np.nan, 1.0)
     ratios = gaps.gap / np.maximum(gaps.spread, RESOLUTION)
     for size in np.flatnonzero((gaps.gap >= np.log(LEAST_GAP)) & (gaps.launches >= FEWEST_LAUNCHES)):
@@ -265,7 +264,7 @@ def _p_values(gaps: Gaps) -> np.ndarray:
 
 
 def p_value(launches: int, smaller: int, ratio: float) -> float:
-    """How often launches of one state show so large a gap, at most; see the module.
+    """Return an upper bound of the p-value of so large a gap among launches of one state; see the module.
 
     `smaller`: launches on the smaller side of the gap; `ratio`: the gap over the larger range of its two sides.
     """
@@ -276,7 +275,7 @@ def p_value(launches: int, smaller: int, ratio: float) -> float:
 
 @lru_cache(maxsize=32)
 def _ratios_of_noise(launches: int) -> list[list[np.ndarray]]:
-    """[smaller - 1][family]: sorted, the ratios of the samples whose gap leaves so many on its smaller side."""
+    """Return the sorted ratios of samples by the size of their smaller side: [smaller - 1][family]."""
     found: list[list[np.ndarray]] = [[] for _ in range(launches // 2)]
     for draw in FAMILIES.values():
         gaps = largest_gaps(draw(np.random.default_rng(SEED), (launches, DRAWS)))
@@ -286,14 +285,14 @@ def _ratios_of_noise(launches: int) -> list[list[np.ndarray]]:
 
 
 def _level(p_values: np.ndarray, alarm: float) -> float:
-    """The largest p-value that counts, by Benjamini and Hochberg; below 0: none does."""
+    """Return the largest p-value that is significant by Benjamini and Hochberg; below 0: none is."""
     ordered = np.sort(p_values[~np.isnan(p_values)])
     passed = ordered[ordered <= alarm * np.arange(1, len(ordered) + 1) / len(ordered)]
     return float(passed[-1]) if len(passed) else -1.0
 
 
 def _agreeing(gaps: Gaps, found: np.ndarray) -> set[Division]:
-    """How the sizes that were found divide the launches: that which is met often enough, and by the same launches."""
+    """Return the divisions of launches that recur: met often enough, and at more sizes than chance explains."""
     at = np.flatnonzero(found).tolist()
     sizes_of = Counter(gaps.division(size) for size in at)
     agreeing = set()
@@ -306,12 +305,12 @@ def _agreeing(gaps: Gaps, found: np.ndarray) -> set[Division]:
 
 
 def coincidence(launches: int, smaller: int, sizes: int, of: int) -> float:
-    """The chance, at most, that at `sizes` of `of` sizes the same `smaller` launches are drawn of so many."""
+    """Return an upper bound of the chance that at `sizes` of `of` sizes the same `smaller` launches are drawn."""
     return min(1.0, comb(of, sizes) / comb(launches, smaller) ** (sizes - 1))
 
 
 def _constant(times_s: np.ndarray, gaps: Gaps) -> set[Division]:
-    """How the launches are divided where some take one time at every size, while the others grow with it."""
+    """Return the divisions in which one side takes the same time at every size, while the other grows."""
     sizes_of: dict[Division, list[int]] = defaultdict(list)
     for size in np.flatnonzero(gaps.matters & (gaps.launches >= FEWEST_OF_CONSTANT)).tolist():
         sizes_of[gaps.division(size)].append(size)
@@ -322,16 +321,16 @@ def _constant(times_s: np.ndarray, gaps: Gaps) -> set[Division]:
             for of_side in (gaps.known & ~gaps.above, gaps.above)
         )
         is_near = np.abs(np.log(high / high[:, None])) <= np.log1p(CONSTANT)
-        same = is_near[is_near.sum(axis=1).argmax()]  # of all times the one that most sizes have
+        same = is_near[is_near.sum(axis=1).argmax()]  # of all times the one that most sizes share
         if same.sum() >= LEAST_CONSTANT and low[same].max() >= LEAST_GROWTH * low[same].min():
             found.add(division)
     return found
 
 
 def _differing(gaps: Gaps, states: set[Division], found: np.ndarray) -> np.ndarray:
-    """bool [size]: all at which the launches of a state are slow by as much as matters, and those alone.
+    """bool [size]: sizes whose gap matters and divides the launches as a state does.
 
-    A median across states is none, whether the noise hides the gap at one size or not. Of sizes that were found also
+    A median across states is meaningless, whether or not noise hides the gap at one size. Of sizes that were found also
     those at which one launch more, or less, is slow: a launch may change its state.
     """
     differs = gaps.matters & np.array([gaps.division(size) in states for size in range(len(gaps.gap))], dtype=bool)
@@ -352,11 +351,11 @@ def _described(times_s: np.ndarray, gaps: Gaps, differs: np.ndarray) -> TwoState
 
 
 def kind_of_gap(low_s: np.ndarray, high_s: np.ndarray) -> str:
-    """What the slow state has in common at all sizes: of CONSTANT_... that which fits best.
+    """Return the kind of gap, of CONSTANT_..., that fits best at all sizes.
 
     A ratio has to fit clearly better than a time or a delay, or clearly worse; these two are much the same where the
     fast state is far faster. `low_s`, `high_s`: float64 [size], seconds of both states. UNKNOWN below LEAST_SIZES
-    sizes, and where the fast state takes much the same at all of them, so that several fit.
+    sizes, and where the fast state takes nearly the same at all of them, so that several kinds fit.
     """
     if len(low_s) < LEAST_SIZES:
         return UNKNOWN
@@ -376,7 +375,7 @@ def kind_of_gap(low_s: np.ndarray, high_s: np.ndarray) -> str:
 
 
 def _suspicion(gaps: Gaps) -> TooFewLaunches | None:
-    """Where there are too few launches for a test at any size, and yet the same launches are apart at some."""
+    """Return a suspicion if launches are too few for a test, and yet the same ones are apart at several sizes."""
     launches = int(gaps.launches.max(initial=0))
     ratios = gaps.gap / np.maximum(gaps.spread, RESOLUTION)
     apart = (gaps.gap >= np.log(SUSPECT_GAP)) & (ratios >= SUSPECT_RATIO)

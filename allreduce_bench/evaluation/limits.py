@@ -1,15 +1,15 @@
-"""The lower limits of the time of an all-reduce, from measured or stated figures alone; a fit's figures are no limit.
+"""Lower limits of the time of an all-reduce, from measured or stated figures alone; figures of a fit set no limit.
 
 * links: between N nodes each node's link carries at least 2(N-1)/N * n bytes out and as many in. The bandwidth bound
   for ranks (Patarasuk and Yuan, J. Parallel Distrib. Comput. 69(2), 2009) applies to nodes as well. The total rate of
-  the node counts, whether its ranks share one link or use several. What a virtual link passes at once is taken off.
+  the node counts, whether its ranks share one link or use several. The burst of a virtual link is subtracted.
 * latency: ceil(log2 N) messages between nodes follow each other (Chan et al., Concurrency and Computation 19(13),
-  2007); one takes half of the least round trip that comparing clocks saw. Within a node that is the interpreter's time.
+  2007); one takes half of the least round trip of clock synchronisation. Within a node that is the interpreter's time.
 * local work: the ranks together reduce (p-1) n elements, so one of them at least (p-1)/p n. On a single node p vectors
   are written, n elements of them by the last reductions, so that (p-1)/p n are copied, too. At the rates of the
-  reference times, where these show bytes and not the cost of a call.
+  reference times, where these are dominated by bytes and not by the cost of a call.
 
-The first two are one-port, full duplex, without reduction in the network: switches that add up vectors may beat them.
+The first two are one-port, full duplex, without reduction in the network: switches that reduce may be faster.
 
 A schedule has a limit of its own: what its busiest node or rank has to send, receive, copy and reduce. Limits do not
 add up, since work can overlap: the largest counts.
@@ -26,25 +26,25 @@ from ..runs.plan import Plan
 from ..units import format_rate
 from .summary_row import SummaryRow
 
-NETWORK_BOUND = "one-port, full duplex, without reduction in the network"  # as limits of links and latency are
-LINKS, LATENCY, LOCAL = LIMITS = ("links", "latency", "local work")  # what sets a limit: `limit_by`
+NETWORK_BOUND = "one-port, full duplex, without reduction in the network"  # of the limits of links and latency
+LINKS, LATENCY, LOCAL = LIMITS = ("links", "latency", "local work")  # kinds of limits: `limit_by`
 USED = 0.2  # of the busiest interface's bytes: an interface that carried less is no link of this run
 CALLS = 10  # empty calls: a shorter reference time is that of a call, not of its bytes
 
 
 class NodeLink(NamedTuple):
-    """The rate at which a node sends to the others, and how it is known."""
+    """The rate at which a node sends to the others, and its source."""
 
     rate_bytes_per_s: float
     words: str  # such as `hsn0, 200 Gbit/s as reported by the system`
-    free_nbytes: float = 0.0  # that it passes at once after a pause
+    free_nbytes: float = 0.0  # the burst that it passes at once after a pause
 
 
 def add_limits(plan: Plan, rows: Iterable[SummaryRow], attempts: Sequence[Mapping]) -> None:
-    """Give each row `limit_s`, `limit_by`, `of_limit`, `own_limit_s`, `of_own_limit` and `link`.
+    """Set `limit_s`, `limit_by`, `of_limit`, `own_limit_s`, `of_own_limit` and `link` of each row.
 
-    None with groups, which share links and memory in another way, with ranks that are delayed, before whose arrival the
-    others may have done a part, and where there is no time or nothing to reduce.
+    None with groups, which share links and memory in another way, with delayed ranks, before whose arrival the others
+    may have done a part, and where there is no time or nothing to reduce.
     """
     every = list(rows)
     for ranks in plan.ranks:
@@ -69,7 +69,7 @@ def add_limits(plan: Plan, rows: Iterable[SummaryRow], attempts: Sequence[Mappin
 
 
 def limits_of(row: SummaryRow, link: NodeLink | None, alpha_s: float | None) -> dict[str, float]:
-    """Of LIMITS those of which the figures are known: seconds of any all-reduce of the row's ranks and vector."""
+    """Return the known ones of LIMITS: seconds of any all-reduce of the row's ranks and vector."""
     limits: dict[str, float] = {}
     nodes = row.get("nodes") or 1
     if link and nodes > 1 and (links_s := least_s(row["nbytes"], nodes, link)):
@@ -83,7 +83,7 @@ def limits_of(row: SummaryRow, link: NodeLink | None, alpha_s: float | None) -> 
 
 
 def own_limits_of(row: SummaryRow, link: NodeLink | None) -> list[float]:
-    """Seconds that the row's own schedule needs at least; none: it is not known, as of native."""
+    """Return the least seconds of the row's own schedule; empty if it is not known, as for native."""
     limits = []
     if link and (node_nbytes := row.get("node_nbytes")):
         limits.append(link_s(node_nbytes, link))
@@ -96,16 +96,16 @@ def own_limits_of(row: SummaryRow, link: NodeLink | None) -> list[float]:
 
 
 class LocalWork(NamedTuple):
-    """Seconds of a copy of the whole vector, or 0 where the network may write it, and of its reduction."""
+    """The times of a copy of the whole vector, 0 where the network may write it, and of its reduction, seconds."""
 
     copy_s: float
     reduce_s: float
 
 
 def local_work(row: SummaryRow) -> LocalWork | None:
-    """By the reference times; None: they were not measured, or are too short.
+    """Return the local work by the reference times; None: they were not measured, or are too short.
 
-    Copying costs no more than reducing: whoever can copy faster by reducing would do so.
+    Copying costs at most as much as reducing, since a reduction can serve as a copy.
     """
     call_s, copy_s, reduce_s = row.get("call_floor_s"), row.get("copy_floor_s"), row.get("reduce_floor_s")
     if not call_s or not copy_s or not reduce_s or min(copy_s, reduce_s) < CALLS * call_s:
@@ -114,44 +114,44 @@ def local_work(row: SummaryRow) -> LocalWork | None:
 
 
 def message_s(attempts: Iterable[Mapping]) -> float | None:
-    """Half of the least round trip between nodes over the launches, seconds; None: none was kept."""
+    """Return half of the least round trip between nodes over the launches, seconds; None: none was kept."""
     trips = [trip_s for fact in attempts if (trip_s := (fact.get("clock") or {}).get("round_trip_s"))]
     return min(trips) / 2 if trips else None
 
 
 def least_s(nbytes: int, nodes: int, link: NodeLink) -> float:
-    """The least seconds of an all-reduce of `nbytes` between `nodes` nodes."""
+    """Return the least seconds of an all-reduce of `nbytes` between `nodes` nodes."""
     return link_s(2 * (nodes - 1) / nodes * nbytes, link)
 
 
 def link_s(nbytes: float, link: NodeLink) -> float:
-    """The seconds that a node's link needs for `nbytes` in one direction."""
+    """Return the seconds that a node's link needs for `nbytes` in one direction."""
     return max(0.0, nbytes - link.free_nbytes) / link.rate_bytes_per_s
 
 
 def share_of_limit(limit_s: float, time_s: float) -> float | None:
-    """The minimum time of the links / the measured time; None if the measured time is shorter."""
+    """Return the limit over the measured time; None if the measured time is shorter."""
     return limit_s / time_s if limit_s <= time_s else None
 
 
 def passes_limit(row: SummaryRow) -> bool:
-    """Whether the time of a row of the summary is below the limit of its links."""
+    """Return whether the time of a summary row is below its limit."""
     limit_s, time_s = row.get("limit_s"), row["time_s"]
     return limit_s is not None and time_s is not None and time_s < limit_s
 
 
 def passes_link(row: SummaryRow) -> bool:
-    """Whether its time is below what the links between the nodes allow."""
+    """Return whether the time of a row is below the limit of the links between the nodes."""
     return passes_limit(row) and row.get("limit_by") == LINKS
 
 
 def refutes_limit(row: SummaryRow) -> bool:
-    """Whether its whole interval is below: then it is not noise, and the limit is wrong."""
+    """Return whether the whole interval of a row is below its limit: then it is not noise, and the limit is wrong."""
     return passes_limit(row) and row["time_high_s"] < (row["limit_s"] or 0.0)
 
 
 def link_of(plan: Plan, marks: Iterable[Mapping], attempts: Sequence[Mapping]) -> NodeLink | None:
-    """The links that carried the cells of `marks` (rows with `wire`), on the machines of `attempts`.
+    """Return the links that carried the cells of `marks` (rows with `wire`), on the machines of `attempts`.
 
     A rate that the plan states takes precedence over that of the system; None if neither is known, or with one node.
     """
@@ -178,7 +178,7 @@ def _carrying_interfaces(marks: Iterable[Mapping]) -> list[str]:
 
 
 def _slowest_rate(name: str, attempts: Sequence[Mapping]) -> float | None:
-    """The lowest rate of the interface over all machines; None where one does not know it."""
+    """Return the lowest rate of the interface over all machines; None if one lacks it."""
     machines = [machine for fact in attempts for machine in fact.get("machines", [])]
     ports = [machine.get("port_rates_bytes_per_s", {}).get(name) for machine in machines]
     if all(ports) and ports:

@@ -1,4 +1,4 @@
-"""How cells ended: the launches' final reports as columns of the summary, and the cells that have no time.
+"""The outcomes of cells: the launches' final reports as columns of the summary, and the cells without a time.
 
 A report (a mark) is a row of CELLS about one cell in one launch. Planned cells without a time are grouped and named for
 people. Pure; standard library only.
@@ -18,12 +18,12 @@ from ..units import format_size, in_ranks, spans
 from .cell_times import join_values, known_median
 from .summary_row import Accident, SummaryRow, cell_of, qualifiers
 
-# a check failed in some launch: no other launch hides that, and no further attempt changes it
+# a check failed in some launch: no other launch or attempt changes that
 FINAL = ("wrong", "refused")
 
 
 class MissingCell(NamedTuple):
-    """A cell that a launch has no time for, although it should."""
+    """A cell without a time in a launch that should have one."""
 
     launch: Launch
     cell: Cell
@@ -43,13 +43,13 @@ class MissingGroup(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """`ring, tree 16 MiB at 8 ranks: launches 3 to 5: job 124 hit its time limit of 30:00`."""
+        """Format `ring, tree 16 MiB at 8 ranks: launches 3 to 5: job 124 hit its time limit of 30:00`."""
         prefix = "" if self.state == MISSING else f"{self.state}: "
         return f"{self.cells} at {in_ranks([self.ranks])}: {self.launches}: {prefix}{self.reason}"
 
 
 def outcome(marks: Sequence[Row]) -> SummaryRow:
-    """How the cell ended: as in a launch that did it, else as in the last one; unless a check failed.
+    """Return how the cell ended: as in a launch that did it, else as in the last one; unless a check failed.
 
     Without marks only `accidents`: none.
     """
@@ -74,7 +74,7 @@ def outcome(marks: Sequence[Row]) -> SummaryRow:
 
 
 def _described_columns(mark: Row) -> SummaryRow:
-    """The report of one launch on the cell and on its schedule."""
+    """Return the report of one launch on the cell and on its schedule."""
     row: SummaryRow = {
         "nodes": _whole_or_none(mark["nodes"]),
         "nodes_declared": _whole_or_none(mark["nodes_declared"]),
@@ -89,13 +89,13 @@ def _described_columns(mark: Row) -> SummaryRow:
         "path_nbytes": _whole_or_none(mark["path_nbytes"]),
         "path_reduced_nbytes": _whole_or_none(mark["path_reduced_nbytes"]),
     }
-    if nbytes := _whole_or_none(mark["nbytes"]):  # an imported type may have a size that we do not know
+    if nbytes := _whole_or_none(mark["nbytes"]):  # an imported type may have an unknown size
         row["nbytes"] = nbytes
     return row
 
 
 def _median_wire(marks: Sequence[Row]) -> str | None:
-    """The middle count of every interface over the launches that have it."""
+    """Return the median count of every interface over the launches that have it."""
     counts = [interfaces.parse_traffic(mark["wire"]) for mark in _marks_in_state(marks, "done")]
     names = {name for count in counts for name in count}
     middle = {name: round(median([count[name] for count in counts if name in count])) for name in names}
@@ -103,7 +103,7 @@ def _median_wire(marks: Sequence[Row]) -> str | None:
 
 
 def _moves_columns(marks: Sequence[Row]) -> SummaryRow:
-    """The most messages and copies of a launch whose places are slow on some processors, or unknown."""
+    """Return the most messages and copies of a launch that join slow offsets, and those for which that is unknown."""
     close, unknown = (
         max((int(mark[name]) for mark in marks if mark[name]), default=None)
         for name in ("close_moves", "unknown_moves")
@@ -112,14 +112,14 @@ def _moves_columns(marks: Sequence[Row]) -> SummaryRow:
 
 
 def _checked_columns(marks: Sequence[Row]) -> SummaryRow:
-    """In how many launches the result was checked, and in how many of them it was wrong."""
+    """Count the launches in which the result was checked, and in which it was wrong."""
     wrong = {mark["launch"] for mark in marks if mark["state"] == "wrong" or int(mark["wrong"] or 0)}
     checked = wrong | {mark["launch"] for mark in marks if mark["wrong"]}
     return {"checked_launches": len(checked), "wrong_launches": len(wrong)}
 
 
 def _bit_columns(marks: Sequence[Row]) -> SummaryRow:
-    """The bits over all launches: an equality holds if no launch contradicts it; a distance is the largest.
+    """Return the bits over all launches: an equality holds if no launch contradicts it; a distance is the largest.
 
     `schedules` is the number of schedules that they ran.
     """
@@ -145,7 +145,7 @@ def _bit_columns(marks: Sequence[Row]) -> SummaryRow:
 
 
 def statistics(marks: Sequence[Row]) -> SummaryRow:
-    """The reports on its calls by the launches that measured the cell."""
+    """Return the reports of the launches that measured the cell on its calls."""
     done = _marks_in_state(marks, "done")
     return {
         "stopped": join_values(sorted({mark["stopped"] for mark in done if mark["stopped"]})) or None,
@@ -169,7 +169,7 @@ def _whole_or_none(text: str) -> int | None:
 
 
 def group_missing(plan: Plan, missing_cells: Iterable[MissingCell]) -> list[MissingGroup]:
-    """The missing cells as text: failed checks first; launches without any cell are listed separately."""
+    """Group missing cells for people: failed checks first; launches without any cell are listed separately."""
     alike: dict[tuple[str, int, str], dict[int, set[Cell]]] = {}
     for launch, cell, state, reason in missing_cells:
         alike.setdefault((state, launch.ranks, reason), {}).setdefault(launch.number, set()).add(cell)
@@ -185,7 +185,7 @@ def group_missing(plan: Plan, missing_cells: Iterable[MissingCell]) -> list[Miss
 
 
 def _group_launches(plan: Plan, cells_of: dict[int, set[Cell]]) -> list[tuple[list[int], set[Cell]]]:
-    """Launches and the cells that are missing in each of them."""
+    """Return groups of launches, each with the cells that are missing in all of them."""
     planned = set(plan.cells(plan.planned_launches()[0]))
     all_missing = [number for number, cells in cells_of.items() if cells == planned]
     numbers_of: dict[Cell, list[int]] = {}
@@ -200,7 +200,7 @@ def _group_launches(plan: Plan, cells_of: dict[int, set[Cell]]) -> list[tuple[li
 
 
 def _describe_cells(plan: Plan, cells: set[Cell]) -> str:
-    """`ring, tree 16 MiB; native 8 B to 1 KiB`; `all 60 cells` of a launch."""
+    """Format `ring, tree 16 MiB; native 8 B to 1 KiB`; `all 60 cells` of a launch."""
     planned = plan.cells(plan.planned_launches()[0])
     if cells == set(planned):
         return f"all {len(cells)} cells"
@@ -222,7 +222,7 @@ def _describe_cells(plan: Plan, cells: set[Cell]) -> str:
 
 
 def _format_spans(numbers: Iterable[int], format_number: Callable[[int], str]) -> str:
-    """`1, 3 to 5` for 1, 3, 4, 5."""
+    """Format `1, 3 to 5` for 1, 3, 4, 5."""
     parts = []
     for first, last in spans(numbers):
         between = " to " if last > first + 1 else ", "
@@ -231,12 +231,12 @@ def _format_spans(numbers: Iterable[int], format_number: Callable[[int], str]) -
 
 
 def not_begun_sentences(plan: Plan, missing_cells: Iterable[MissingCell]) -> list[str]:
-    """Sentences about the cells that were not finished; failed and hung cells are reported elsewhere."""
+    """Return sentences about the cells that were not finished; failed and hung cells are reported elsewhere."""
     return [group.sentence for group in group_missing(plan, missing_cells) if group.state in (MISSING, "left out")]
 
 
 def explain_rows(rows: Iterable[SummaryRow], missing_cells: Iterable[MissingCell]) -> list[SummaryRow]:
-    """The rows of a summary; cells that no launch has done get their reasons."""
+    """Return the rows of a summary with the reasons of cells that no launch has done."""
     reasons: dict[tuple[int, CellKey], dict[str, None]] = {}
     for missing_cell in missing_cells:
         reasons.setdefault((missing_cell.launch.ranks, missing_cell.cell.key), {})[missing_cell.reason] = None

@@ -1,8 +1,8 @@
-"""What is said where there is nothing to rank: of one algorithm alone, and of ratios of single times.
+"""Findings without a ranking: of one algorithm alone, and of ratios of single times.
 
 Of one algorithm its latency, its peak bus bandwidth, and where the times of two rank counts or of two logs differ. Of
-ratios without an interval how many are above a threshold, how many below, and by how much: that is what was observed
-and no verdict, since nothing is said of how much launches differ.
+ratios without an interval how many are above a threshold, how many below, and by how much: an observation, no verdict,
+since the spread between launches is unknown.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ class Direction(NamedTuple):
 
 
 class Performance(NamedTuple):
-    """Of one algorithm on so many ranks."""
+    """The performance of one algorithm on one number of ranks."""
 
     ranks: Annotated[int, "number of ranks"]
     cache: Annotated[str, "state of the cache: warm or cold"]
@@ -43,7 +43,7 @@ class Performance(NamedTuple):
 
 
 class Contrast(NamedTuple):
-    """Times of one algorithm beside others of it, at each size that both have."""
+    """Times of one algorithm compared with others of it, at each size that both have."""
 
     base: Annotated[str, "number of ranks, as `2 ranks`, or log, that the other is set beside"]
     other: Annotated[str, "the other one"]
@@ -51,7 +51,7 @@ class Contrast(NamedTuple):
 
 
 def performance(ranks: int, cache: str, rows_by_size: Mapping[int, Sequence[SummaryRow]]) -> Performance | None:
-    """The performance on one number of ranks; None: it has several algorithms, or no time that is ranked."""
+    """Return the performance on one number of ranks; None: it has several algorithms, or no ranked time."""
     rows = [row for of_size in rows_by_size.values() for row in of_size if row["nbytes"]]
     names = {competitor_of(row) for row in rows}
     ranked = [row for row in rows if not row.get("doubt")]
@@ -73,10 +73,10 @@ def performance(ranks: int, cache: str, rows_by_size: Mapping[int, Sequence[Summ
 
 
 def contrasts(rows: Sequence[SummaryRow], sources: Mapping[str, str]) -> list[Contrast]:
-    """The most ranks beside the fewest; and of each number of ranks with two launches, the second beside the first.
+    """Compare the most ranks with the fewest; and of each number of ranks with two launches, the second with the first.
 
-    Empty where several algorithms were measured. `sources`: of each launch of an imported run the log that it is from;
-    other launches are not set beside each other.
+    Empty where several algorithms were measured. `sources`: launch of an imported run -> its log; other launches are
+    not compared.
     """
     if len({competitor_of(row) for row in rows}) != 1:
         return []
@@ -100,12 +100,12 @@ def contrasts(rows: Sequence[SummaryRow], sources: Mapping[str, str]) -> list[Co
 
 
 def _of_launch(rows: Mapping[int, SummaryRow], launch: str) -> dict[int, float]:
-    """The medians of one launch, by size."""
+    """Return the medians of one launch, by size."""
     return {nbytes: medians[launch] for nbytes, row in rows.items() if launch in (medians := row["launch_medians"])}
 
 
 def _contrast(base: str, other: str, base_s: Mapping[int, float], other_s: Mapping[int, float]) -> Contrast:
-    """Set two series side by side (nbytes -> seconds), by the times as tables print them."""
+    """Compare two series (nbytes -> seconds), by the times as tables print them."""
     ratios = {
         format_size(nbytes): as_printed(other_s[nbytes]) / as_printed(base_s[nbytes])
         for nbytes in base_s
@@ -115,14 +115,14 @@ def _contrast(base: str, other: str, base_s: Mapping[int, float], other_s: Mappi
 
 
 def direction_of(ratio: float, threshold: float) -> str:
-    """One of DIRECTIONS; `threshold` is a share."""
+    """Return one of DIRECTIONS; `threshold` is a share."""
     if ratio > 1 + threshold:
         return "slower"
     return "faster" if ratio < 1 / (1 + threshold) else "same"
 
 
 def directions(ratios: Mapping[str, float], threshold: float) -> tuple[Direction, ...]:
-    """Those of DIRECTIONS that some of the named ratios have; `threshold` is a share."""
+    """Return those of DIRECTIONS that some of the named ratios have; `threshold` is a share."""
     found = []
     for kind in DIRECTIONS:
         factors = {name: max(r, 1 / r) for name, r in ratios.items() if direction_of(r, threshold) == kind}
@@ -133,7 +133,7 @@ def directions(ratios: Mapping[str, float], threshold: float) -> tuple[Direction
 
 
 def directions_words(found: Sequence[Direction], threshold: float) -> str:
-    """`20 of 25 slower, 1.6 to 25 times (most: 32 MiB); 5 within 5 %`."""
+    """Format `20 of 25 slower, 1.6 to 25 times (most: 32 MiB); 5 within 5 %`."""
     first, *others = (_words(direction, threshold) for direction in found)
     count, rest = first.split(" ", 1)
     return "; ".join([f"{count} of {sum(direction.cells for direction in found)} {rest}", *others])

@@ -1,17 +1,16 @@
-"""Compare two cells over their launches: the ratio of their times, and what noise lets tell about it.
+"""Comparison of two cells over their launches: significance of the ratio of their times, and the factor that is shown.
 
 The unit is the launch: the logarithm of the ratio of two medians of one launch, in which whatever slows down the whole
 launch cancels. The variance of five launches is itself known badly: its own 95 % interval spans a factor of 23. Cells
 of one run were measured on the same nodes in the same minutes, and their variances, though not equal, are of one kind:
-they are held to be drawn from a scaled inverse chi-square distribution, the prior, which is fitted to them (Smyth,
+they are modelled as drawn from a scaled inverse chi-square distribution, the prior, which is fitted to them (Smyth,
 "Linear models and empirical Bayes methods for assessing differential expression in microarray experiments", Stat. Appl.
-Genet. Mol. Biol. 3, 2004). Each cell's own variance is then drawn towards the prior's, and counts with more degrees of
-freedom. Of pairs of cells it is never less than the pair's own: pairs differ in their noise, and what a quiet one lends
-makes no noisy one sure.
+Genet. Mol. Biol. 3, 2004). Each cell's own variance is then shrunk towards the prior's, and counts with more degrees of
+freedom. Pooling never lowers a pair's own variance, since pairs differ in their noise.
 
-A launch that was disturbed while one of the two ran is drawn in to what the others allow: to LAUNCH_FENCE times the
-larger of the pair's own median absolute deviation and the typical standard deviation of all pairs, from FEW_TO_DRAW_IN
-launches on. What is drawn in says less: the variance is divided by the square of the share that is not (Huber, Robust
+If a launch was disturbed while one of the two ran, its logarithm is clipped: to LAUNCH_FENCE times the larger of the
+pair's own median absolute deviation and the typical standard deviation of all pairs, from FEW_TO_DRAW_IN launches on.
+Clipped values carry less information: the variance is divided by the square of the share of the others (Huber, Robust
 Statistics, 1981).
 
 scipy is loaded in the functions, since this package may be loaded by a rank.
@@ -31,11 +30,11 @@ from .summary_row import SummaryRow
 
 # the prior
 FEWEST = 3  # cells: the variance of fewer logarithms says nothing
-FENCE = 2.5  # standard deviations, by the median absolute deviation, beyond which a logarithm is drawn in
-OUTLYING = 0.01  # a variance that the prior gives in fewer cases than this is no part of it
+FENCE = 2.5  # standard deviations, by the median absolute deviation, beyond which a logarithm is clipped
+OUTLYING = 0.01  # a variance with a smaller upper-tail probability under the prior does not belong to it
 # comparisons
-ERROR_SHARE = 0.025  # of all answers to one question about many pairs: of its sizes, and of all sizes together
-NEGLIGIBLE = 1.05  # the ratio of times below which two are as fast
+ERROR_SHARE = 0.025  # family-wise error of all answers to one question: of a table's sizes, of all sizes together
+NEGLIGIBLE = 1.05  # the ratio of times below which two are equally fast
 FEW_TO_DRAW_IN, LAUNCH_FENCE = 5, 1.5  # launches; standard deviations
 LEAST_VARIANCE = 1e-8  # of a logarithm: clocks and medians are no finer than 0.01 %
 
@@ -51,35 +50,35 @@ NOTHING = Prior(0.0, 0.0)
 
 
 class DrawnIn(NamedTuple):
-    """Logarithms of ratios by launch, those of disturbed launches drawn in to what the others allow."""
+    """Logarithms of ratios by launch, those of disturbed launches clipped."""
 
     values: np.ndarray
-    kept: float  # share of the launches that are as they were
+    kept: float  # share of the launches that are not clipped
 
 
 class Difference(NamedTuple):
     """The comparison of the times of two cells."""
 
     ratio: float  # geometric mean over launches
-    low: float  # 95 % interval of it, of this one alone
+    low: float  # its 95 % interval, not corrected for other comparisons
     high: float
-    p_value: float  # two-sided: of a ratio as far from 1 where none is
+    p_value: float  # two-sided, under a true ratio of 1
     is_equal: bool  # shown to be below NEGLIGIBLE either way (two one-sided tests of 5 %)
 
     @property
     def inverse(self) -> "Difference":
-        """How the other one compares with this one."""
+        """The comparison of the other cell with this one."""
         return self._replace(ratio=1 / self.ratio, low=1 / self.high, high=1 / self.low)
 
 
 def prior_of(variances: Sequence[float], degrees: Sequence[float]) -> Prior:
-    """The prior of these cells: a scaled F distribution by the moments of the logarithms of variances (Smyth, 2004).
+    """Estimate the prior of these cells: a scaled F distribution by the moments of the log variances (Smyth, 2004).
 
-    Variances and degrees that are 0 tell nothing and are left out (a caller who knows the step of the clock puts it in
-    their place); of fewer than FEWEST others nothing is borrowed. One outlying cell would make all others look
-    different: logarithms further than FENCE robust standard deviations from their median are drawn in to there, as
-    Phipson et al. do with fixed shares ("Robust hyperparameter estimation …", Ann. Appl. Stat. 10, 2016). The prior is
-    worth no more than the degrees of all cells together, from which it is known.
+    Variances and degrees of 0 are left out (a caller who knows the resolution of the clock puts it in their place);
+    below FEWEST others there is no prior. One outlying cell would make all others look different: logarithms further
+    than FENCE robust standard deviations from their median are clipped, as Phipson et al. do with fixed shares ("Robust
+    hyperparameter estimation …", Ann. Appl. Stat. 10, 2016). The prior is worth at most the degrees of all cells
+    together, from which it is estimated.
     """
     from scipy.special import digamma, polygamma
 
@@ -98,7 +97,7 @@ def prior_of(variances: Sequence[float], degrees: Sequence[float]) -> Prior:
 
 
 def _drawn_in(logs: Sequence[float], by_chance: float) -> list[float]:
-    """The logarithms, none further from their median than FENCE standard deviations; these at least `by_chance`."""
+    """Clip the logarithms to FENCE standard deviations around their median; these are at least `by_chance`."""
     middle = median(logs)
     deviation = median([abs(of_cell - middle) for of_cell in logs]) / NORMAL_MAD
     reach = FENCE * max(deviation, by_chance)
@@ -106,7 +105,7 @@ def _drawn_in(logs: Sequence[float], by_chance: float) -> list[float]:
 
 
 def trigamma_inverse(value: float) -> float:
-    """The x whose trigamma is `value` > 0, by Newton's method on 1 / trigamma, nearly a straight line (Smyth, 2004)."""
+    """Return the x whose trigamma is `value` > 0, by Newton's method on 1 / trigamma, nearly linear (Smyth, 2004)."""
     from scipy.special import polygamma
 
     if value > 1e7:
@@ -122,10 +121,10 @@ def trigamma_inverse(value: float) -> float:
 
 
 def shrunk(variance: float, degrees: float, prior: Prior) -> tuple[float, float]:
-    """A cell's variance, drawn towards the prior, and its degrees of freedom: `degrees` + those of the prior.
+    """Return a cell's variance, shrunk towards the prior, and its degrees of freedom: `degrees` + those of the prior.
 
-    A variance that is too large for the prior (OUTLYING) is that of a cell of another kind: it stays as it is and
-    borrows nothing, since the prior would call certain what is not. One that is too small borrows like any other.
+    A variance that is too large for the prior (OUTLYING) is of another kind: it stays as it is and borrows nothing,
+    since the prior would make it falsely certain. One that is too small is shrunk like any other.
     """
     if not prior.degrees or _is_outlying(variance, degrees, prior):
         return variance, degrees
@@ -136,7 +135,7 @@ def shrunk(variance: float, degrees: float, prior: Prior) -> tuple[float, float]
 
 
 def _is_outlying(variance: float, degrees: float, prior: Prior) -> bool:
-    """Whether the prior gives so large a variance in fewer than OUTLYING of all cases (F, or chi-square)."""
+    """Return whether the prior gives so large a variance with a probability below OUTLYING (F, or chi-square)."""
     from scipy.special import chdtrc, fdtrc
 
     ratio = variance / prior.variance
@@ -146,15 +145,15 @@ def _is_outlying(variance: float, degrees: float, prior: Prior) -> bool:
 
 
 def launch_ratios(row: SummaryRow, other: SummaryRow) -> dict[str, float]:
-    """row / other for the medians of every launch that measured both: launch -> ratio."""
+    """Return row / other for the medians of every launch that measured both: launch -> ratio."""
     medians_s, other_medians_s = row["launch_medians"], other["launch_medians"]
     return {launch: medians_s[launch] / other_medians_s[launch] for launch in medians_s if launch in other_medians_s}
 
 
 def differences(ratios_of_pairs: Sequence[Sequence[float]], kept: Sequence[float] = ()) -> list[Difference | None]:
-    """The comparison of each pair from its ratios, launch by launch; None: fewer than MIN_LAUNCHES launches.
+    """Compare each pair by its ratios, launch by launch; None: fewer than MIN_LAUNCHES launches.
 
-    `kept`: of each pair the share of what its ratios are made of that was not drawn in before; empty: all of it.
+    `kept`: for each pair the share of what its ratios are made of that was not clipped before; empty: all of it.
     """
     known = [i for i, ratios in enumerate(ratios_of_pairs) if len(ratios) >= MIN_LAUNCHES]
     drawn = _draw_in([np.log(ratios_of_pairs[i]) for i in known])
@@ -179,12 +178,12 @@ def _difference(logs: np.ndarray, variance: float, degrees: float) -> Difference
 
 
 def drawn_in(ratios_of_pairs: Sequence[Mapping[str, float]]) -> list[DrawnIn]:
-    """The ratios of each pair, launch -> ratio, drawn in."""
+    """Return the ratios of each pair, launch -> ratio, as clipped logarithms."""
     return _draw_in([np.log(list(ratios.values())) for ratios in ratios_of_pairs])
 
 
 def _draw_in(logs_of_pairs: Sequence[np.ndarray]) -> list[DrawnIn]:
-    """Draw in the logarithms of each pair (float64 [launch]) where it has launches enough."""
+    """Clip the logarithms of each pair (float64 [launch]) that has enough launches."""
     spreads = [float(logs.std(ddof=1)) for logs in logs_of_pairs if len(logs) > 1]
     typical = float(np.median(spreads)) if spreads else 0.0
     return [_clipped(logs, typical) if len(logs) >= FEW_TO_DRAW_IN else DrawnIn(logs, 1.0) for logs in logs_of_pairs]
@@ -199,12 +198,12 @@ def _clipped(logs: np.ndarray, typical: float) -> DrawnIn:
 
 
 def significant(p_values: Sequence[float]) -> list[bool]:
-    """Which tests are significant, with a family-wise error of at most ERROR_SHARE (Holm's procedure)."""
+    """Return which tests are significant, with a family-wise error of at most ERROR_SHARE (Holm's procedure)."""
     return [p_value <= ERROR_SHARE for p_value in holm(p_values)]
 
 
 def t_quantile(share, degrees):
-    """The value below which Student's t lies with the probability `share`; both may be arrays, degrees may be inf."""
+    """Return the quantile of Student's t at `share`; both may be arrays, degrees may be inf."""
     from numpy import isinf, where
     from scipy.special import ndtri, stdtrit
 
@@ -212,7 +211,7 @@ def t_quantile(share, degrees):
 
 
 def t_below(value, degrees):
-    """The probability that Student's t lies below `value`; both may be arrays, degrees may be inf."""
+    """Return the probability that Student's t lies below `value`; both may be arrays, degrees may be inf."""
     from numpy import isinf, where
     from scipy.special import ndtr, stdtr
 
@@ -220,34 +219,35 @@ def t_below(value, degrees):
 
 
 def two_sided_p(t, degrees):
-    """The probability that Student's t lies further from 0 than `t`, which may be an array."""
+    """Return the probability that Student's t lies further from 0 than `t`, which may be an array."""
     return 2 * t_below(-abs(t), degrees)
 
 
 # The factor between two series of launch medians: the ratio of the times that a table shows, and its interval.
 #
 # The time of a cell is the median over launches, so the factor at one size is the ratio of two such medians, and over
-# several sizes the geometric mean of these ratios: who divides the numbers of a table gets it. Its interval is one of
-# that same number: launches are drawn anew with replacement, all their cells together, since what slows a launch down
-# slows all of them, and the factor is made of each draw (percentile bootstrap; Efron, Ann. Stat. 7, 1979). The seed is
-# fixed, so the same launches always give the same interval.
+# several sizes the geometric mean of these ratios: dividing the numbers of a table gives it. Its interval is one of
+# that same number: launches are resampled with replacement, all their cells together, since what slows a launch down
+# slows all of them (percentile bootstrap; Efron, Ann. Stat. 7, 1979). The seed is fixed, so the same launches always
+# give the same interval.
 #
-# How sure it is: at one size and with 3 to 5 launches it is the range of the ratios of single launches, which holds the
-# true ratio as often as `stats.launch_confidence` says: 75, 87.5 and 93.75 %. In simulations (`tests/studies/
-# error_rates.py`: normal, heavy-tailed and spiked launches, whose noise is shared by the two or not, 1 and 4 sizes) it
-# holds it in 71 to 80, 84 to 92 and 92 to 97 %, with 6 to 10 launches in 92 to 99 %.
+# Coverage: at one size and with 3 to 5 launches it is the range of the ratios of single launches, which holds the true
+# ratio as often as `stats.launch_confidence` says: 75, 87.5 and 93.75 %. In simulations
+# (`tests/studies/error_rates.py`: normal, heavy-tailed and spiked launches, whose noise is shared by the two or not, 1
+# and 4 sizes) it holds it in 71 to 80, 84 to 92 and 92 to 97 %, with 6 to 10 launches in 92 to 99 %.
 #
-# Decisions (`verdict`) are not made from it: they test the ratios of single launches, which says more of few launches.
+# Decisions (`verdict`) do not use it: they test the ratios of single launches, which are more powerful with few
+# launches.
 
 
-DRAWS = 2000  # of launches
+DRAWS = 2000  # resamples of the launches
 SEED = 1979
 
 Medians = Mapping[str, float]  # launch -> the median of its calls, seconds
 
 
 class Factor(NamedTuple):
-    """How many times longer one takes than another."""
+    """The ratio of the times of two series."""
 
     value: float
     low: float | None  # ends of its interval; None: fewer than MIN_LAUNCHES launches have all of the times
@@ -256,7 +256,7 @@ class Factor(NamedTuple):
 
 
 def factor_of(pairs: Sequence[tuple[Medians, Medians]]) -> Factor:
-    """The factor of one pair or more, one for each size: the launch medians of the slower and of the faster one."""
+    """Return the factor of one pair or more, one for each size: launch medians of the slower and of the faster one."""
     value = geometric_mean([median(slower.values()) / median(faster.values()) for slower, faster in pairs])
     launches = [launch for launch in pairs[0][0] if all(launch in medians for pair in pairs for medians in pair)]
     if len(launches) < MIN_LAUNCHES:

@@ -1,4 +1,4 @@
-"""One row for each cell of a run, and the comparison of the rows: the fastest algorithms."""
+"""The summary of a run: one row for each cell, with standings, grades and limits."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -21,7 +21,7 @@ from .verdict import add_standings
 
 
 def summarise(folder: RunFolder) -> list[SummaryRow]:
-    """One row per planned all-reduce, as in SUMMARY; reference times are columns of the other rows. Raises RunError.
+    """Return one row per planned all-reduce, as in SUMMARY; reference times are columns of these rows. Raises RunError.
 
     Of an imported run one row per cell of its logs. By ranks, size, the plan's order of algorithms, and cache.
     """
@@ -58,7 +58,7 @@ def summarise(folder: RunFolder) -> list[SummaryRow]:
 def record_summary(
     folder: RunFolder, explain: Callable[[list[SummaryRow]], list[SummaryRow]] = list
 ) -> list[SummaryRow]:
-    """Summarise the run and write its summary.csv anew; the rows, with the reasons that `explain` adds.
+    """Summarise the run and rewrite its summary.csv; return the rows, with the reasons that `explain` adds.
 
     Raises RunError.
     """
@@ -74,7 +74,7 @@ def _planned_cells(plan: Plan):
 
 
 def _imported_cells(plan: Plan, ended: Iterable[tuple[int, CellKey]]):
-    """The cells of an imported run: logs are ragged, so they are those of its marks."""
+    """Return the cells of an imported run: logs are ragged, so they are those of its marks."""
     cells: dict[int, list[Cell]] = {ranks: [] for ranks in plan.ranks}
     for ranks, key in ended:
         cells[ranks].append(Cell.from_key(key))
@@ -84,7 +84,7 @@ def _imported_cells(plan: Plan, ended: Iterable[tuple[int, CellKey]]):
 
 
 def _in_order(plan: Plan, cells: Iterable[Cell]) -> list[Cell]:
-    """By size, the plan's order of algorithms, executor, cache, kind of groups, and arrival pattern."""
+    """Sort by size, the plan's order of algorithms, executor, cache, kind of groups, arrival pattern, and placement."""
     order = {name: i for i, name in enumerate(plan.algorithms)}
     return sorted(
         cells,
@@ -101,7 +101,7 @@ def _in_order(plan: Plan, cells: Iterable[Cell]) -> list[Cell]:
 
 
 def _floors(plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, CellCalls]]) -> SummaryRow:
-    """The reference times of these ranks at the cell's size and cache, seconds; the empty call has one for all."""
+    """Return the reference times of these ranks at the cell's size and cache, seconds; sizes share one empty call."""
     smallest = min(plan.sizes) // plan.itemsize
 
     def time_s(name: str, count: int, of_launch: Callable[[Sequence[float]], float]) -> float | None:
@@ -146,7 +146,7 @@ def _cell_row(plan: Plan, ranks: int, cell: Cell, ended: list[Row], timed: dict[
 
 
 def _add_speedups(rows_of_size: Sequence[SummaryRow]) -> None:
-    """Give the rows of one size their speed-up over native called the same way, if neither time is doubted."""
+    """Set the speed-up over native called the same way in the rows of one size, if neither time is doubted."""
     trusted = [row for row in rows_of_size if row["doubt"] is None]
     natives = {competitor_of(row): row for row in trusted if row["algorithm"] == NATIVE}
     for row in rows_of_size:

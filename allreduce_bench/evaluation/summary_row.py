@@ -1,4 +1,4 @@
-"""One row of a summary, as everyone reads it: a cell of a run over all its launches.
+"""One row of a summary: a cell of a run over all its launches.
 
 `schema.SummaryColumns` declares the columns. `competitor_of`, `number_of`, `time_of`, `cell_of` and `qualifiers` read
 a row.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .environment import LaunchDifference
 
 
-UNUSUAL = ("cold", ALONE)  # values of `cache` and `groups` that are told
+UNUSUAL = ("cold", ALONE)  # values of `cache` and `groups` that are mentioned
 
 
 class Accident(NamedTuple):
@@ -28,7 +28,7 @@ class Accident(NamedTuple):
 
     @property
     def words(self) -> str:
-        """`in launch 4r-2: rank 3 is late`."""
+        """Format `in launch 4r-2: rank 3 is late`."""
         return f"in launch {self.launch}: {self.reason}"
 
 
@@ -39,8 +39,8 @@ class LaunchStates(NamedTuple):
     high_s: float  # of those in the slow state
     low_launches: tuple[str, ...]
     high_launches: tuple[str, ...]
-    gap: str  # between the states over the sizes of the series: what `launch_states.kind_of_gap` says
-    # what divides the launches of both states, those of the fast one first
+    gap: str  # kind of gap over the sizes of the series: see `launch_states.kind_of_gap`
+    # facts that divide the launches of both states, those of the fast one first
     differences: "tuple[LaunchDifference, ...]" = ()
 
 
@@ -56,7 +56,7 @@ class Reason(NamedTuple):
 
 
 class Noise(NamedTuple):
-    """What the machine took from a fixed work quantum, see `measuring.surroundings.noise_of`."""
+    """The time that the machine took from a fixed work quantum, see `measuring.surroundings.noise_of`."""
 
     quantum_s: Annotated[NotNegative, "the quantum of work without noise; unit: s"]
     lost: Annotated[NotNegative, "share of its time that the rank lost that lost most, median over launches; unit: 1"]
@@ -66,14 +66,14 @@ class Noise(NamedTuple):
 class Grade(NamedTuple):
     """The grade of the times of one rank count."""
 
-    level: str  # one of `grade.GRADES`
+    level: str  # one of `schema.GRADES`
     reasons: tuple[Reason, ...]  # the weightiest first
-    unknown: tuple[str, ...] = ()  # what the launches do not say: `load`, `ports`
-    noise: Noise | None = None  # stands beside the grade, and does not lower it; None: not measured
+    unknown: tuple[str, ...] = ()  # facts that the launches lack: `load`, `ports`
+    noise: Noise | None = None  # shown beside the grade, and does not lower it; None: not measured
 
     @property
     def reasons_text(self) -> str:
-        """`others=0.38 oversubscribed=4/2 launches=1`, as the summary holds it."""
+        """Format `others=0.38 oversubscribed=4/2 launches=1`, as the summary holds it."""
         return " ".join(
             f"{reason.code}={reason.value:.3g}" + (f"/{reason.limit:g}" if reason.limit is not None else "")
             for reason in self.reasons
@@ -86,19 +86,19 @@ class SummaryFacts(TypedDict, total=False):
     launch_medians: dict[str, float]  # launch -> the median of its calls, seconds; of a cell that has a time
     completion_medians: dict[str, float]  # the same of completion_s, of the launches that know it
     launch_states: LaunchStates | None  # see `launch_states.add_states`
-    suspected_states: int  # launches of a cell that look as if they were in two states, and are too few to tell
-    checked_launches: int  # that counted the cell's wrong elements, or said that its result was wrong
+    suspected_states: int  # launches of a cell that look like two states, and are too few to tell
+    checked_launches: int  # launches that counted the cell's wrong elements, or reported its result as wrong
     wrong_launches: int  # those of them whose result was wrong
     accidents: list[Accident]
     losses: list[dict[str, float]]  # of each group: launch -> its time beside the others over its time alone
-    checks: int | None  # calls whose result was checked, over all launches; None: runs of before did not count them
-    schedules: int  # that the launches ran, different ones
+    checks: int | None  # calls whose result was checked, over all launches; None: early runs did not count them
+    schedules: int  # number of distinct schedules that the launches ran
     link: str | None  # the links between the nodes, in words
     node_nbytes: int | None  # of CELLS: what the busiest node sends or receives, and
     received_nbytes: int | None  # what the busiest rank receives,
     reduced_nbytes: int | None  # and reduces
     groups_in_words: str  # of --groups at these ranks
-    grading: Grade  # what `grade` and `grade_reasons` are made of
+    grading: Grade  # the source of `grade` and `grade_reasons`
 
 
 class SummaryRow(SummaryFacts, SummaryColumns, total=False):
@@ -109,26 +109,26 @@ class SummaryRow(SummaryFacts, SummaryColumns, total=False):
 
 
 def competitor_of(row: SummaryRow) -> str:
-    """What competes: an algorithm run one way, as `cell.competitor_name` calls it."""
+    """Return the name of what competes: an algorithm run one way, see `cell.competitor_name`."""
     return competitor_name(row["algorithm"], row.get("executor"))
 
 
 def number_of(row: SummaryRow, column: str) -> float | None:
-    """The value of a column that is chosen by its name. Raises KeyError: it is none of real numbers."""
+    """Return the value of a column chosen by name. Raises KeyError unless its values are real numbers."""
     if KINDS[column] != "real":
         raise KeyError(column)
     return cast("Mapping[str, float | None]", row).get(column)
 
 
 def time_of(row: SummaryRow) -> float:
-    """The time of a cell that has one, seconds. Raises ValueError: it has none."""
+    """Return the time of a cell that has one, seconds. Raises ValueError if it has none."""
     if (time_s := row["time_s"]) is None:
         raise BadValue("evaluation.bytes_no_time", competitor_of=competitor_of(row), nbytes=row["nbytes"])
     return time_s
 
 
 def cell_of(row: SummaryRow) -> Cell:
-    """The cell that the row sums up."""
+    """Return the cell of a row."""
     same = row["algorithm"], executor_of(row), row["count"], row["segment"], row["cache"], row["groups"]
     return Cell(*same, row.get("window"), row.get("arrival") or NO_ARRIVAL, row.get("placement") or UNKNOWN_PLACEMENT)
 
@@ -136,11 +136,11 @@ def cell_of(row: SummaryRow) -> Cell:
 def qualifiers(
     cache: str, groups: str, arrival: str | None = NO_ARRIVAL, placement: str | None = UNKNOWN_PLACEMENT
 ) -> list[str]:
-    """The unusual ones of a cell's values of these columns: `cold`, `alone`, `one-late`, `numpy`, `16 bytes apart`."""
+    """Return the unusual values of a cell's columns: `cold`, `alone`, `one-late`, `numpy`, `16 bytes apart`."""
     where = placement_text(placement) if placement and placement != PAGE else ""
     return [word for word in (*(value for value in (cache, groups) if value in UNUSUAL), arrival, where) if word]
 
 
 def placement_text(placement: str) -> str:
-    """`page`, `numpy`, `16 bytes apart`, `unknown`."""
+    """Format `page`, `numpy`, `16 bytes apart`, `unknown`."""
     return f"{placement} bytes apart" if placement.isdigit() else placement or "unknown"

@@ -1,21 +1,21 @@
-"""Which algorithm is the fastest: at each size, over ranges of sizes, and from which size on another one is.
+"""The fastest algorithm: at each size, over ranges of sizes, and the switch points between them.
 
 First `add_standings`: every row gets its `standing`, which table, map, page and JSON show. Only times without a `doubt`
 are ranked. A table is the sizes of one number of ranks and cache; in at most 5 % of tables of equal algorithms
 any is called the fastest:
 
-* The one with the lowest time is the fastest if every other one is shown to be slower, and is so by more than a margin
-  as far as one can say. The largest of their p-values is that of the size, since all of them have to be slower at once
+* The one with the lowest time is the fastest if every other one is shown to be slower, by a ratio whose estimate
+  exceeds a margin. The largest of their p-values is that of the size, since all of them have to be slower at once
   (intersection-union test; Berger, Technometrics 24, 1982).
-* Neighbouring sizes are further tries: the size and REACHES of them below, and the size and as many above. The ratio of
-  two times grows or falls with the size, or at least it does among neighbours; so it lies between its means over both
-  sides, and who is shown to be slower in both is slower at the size. The noise of a mean is less than that of a size.
+* Neighbouring sizes are further tests: the size and REACHES of them below, and the size and as many above. The ratio of
+  two times is monotonic in the size, at least among neighbours; so it lies between its means over both sides, and an
+  algorithm shown to be slower in both is slower at the size. The noise of a mean is less than that of a size.
 * Holm's procedure (`stats.holm`) corrects for the tests at all sizes.
 * No algorithm is the fastest where a doubted time may be lower (in some launch it is below the lowest ranked time), or
   where the grade of the times is "not reliable".
 
-One that is not shown to be the fastest may still be shown to be faster than some: again by Holm's procedure over all
-pairs of the table, each p-value times half the number of algorithms, since whoever has the lowest time was chosen.
+An algorithm that is not shown to be the fastest may still be shown to be faster than some: again by Holm's procedure
+over all pairs of the table, each p-value times half the number of algorithms, since the lowest time was selected.
 
 Then `verdicts`, from the standings: a stretch is a range of neighbouring sizes with a common leader, an algorithm that
 is nowhere shown to be slower. It ends only where the data show it, so that noise does not split it. It extends from the
@@ -38,13 +38,13 @@ from .single_algorithm import Performance, performance
 from .spread import ERROR_SHARE, NEGLIGIBLE, Difference, differences, drawn_in, factor_of, launch_ratios, significant
 from .summary_row import SummaryRow, competitor_of, time_of
 
-# how they are found
+# how the fastest are found
 FAR = 3.0  # a ratio of times that every launch exceeds: an algorithm so much slower is not "perhaps as fast"
-NEIGHBOUR = 4  # the largest ratio of two sizes that are taken to be neighbours
-REACHES = (2, 5)  # how many neighbours on each side
-LEAST_TOGETHER = 4  # sizes: fewer say little more together than alone
+NEIGHBOUR = 4  # the largest ratio of two neighbouring sizes
+REACHES = (2, 5)  # neighbours on each side
+LEAST_TOGETHER = 4  # sizes: fewer add little when taken together
 
-# why nothing is told
+# reasons for no verdict
 ONE = "one algorithm"  # at most one was ranked at any size
 FEW_LAUNCHES, FEW_CALLS = "few launches", "few calls"
 ALL_EQUAL = "all equal"
@@ -81,11 +81,11 @@ class HandOver(NamedTuple):
 
 
 class Advantage(NamedTuple):
-    """How many times longer a rival takes than the first leader of a stretch; see `factor`."""
+    """The ratio of the times of a rival and of the first leader of a stretch; see `spread.Factor`."""
 
     rival: str
     times_s: tuple[tuple[float, float], ...]  # of the rival and of the leader, at each size at which both are ranked
-    low: float  # ends of the interval of `factor` over launches
+    low: float  # ends of the interval over launches
     high: float
     launches: int  # of which it is made
 
@@ -104,9 +104,9 @@ class Stretch(NamedTuple):
     is_won: bool  # the first of them is shown to be the fastest, from low to high but for the exceptions
     is_equal: bool  # of several leaders: they are shown to be as fast as each other
     exceptions: tuple[int, ...]  # sizes between low and high at which this is not shown
-    advantage: Advantage | None  # over native called alike, or of native over the next; None: there is nobody to name
+    advantage: Advantage | None  # over native called alike, or of native over the next; None: no rival, or not shown
     time_s: float  # of the first leader at the largest size
-    absent: tuple[str, ...]  # who has no time that can be ranked at some size that is no exception
+    absent: tuple[str, ...]  # algorithms without a ranked time at some size that is no exception
 
 
 class Verdict(NamedTuple):
@@ -119,9 +119,9 @@ class Verdict(NamedTuple):
     hand_overs: tuple[HandOver | None, ...]
     unclear: tuple[int, ...]  # sizes outside of the stretches
     grade: str  # of the times: a name of grade.GRADES
-    together: Stretch | None = None  # all sizes, where no stretch is won and all together show who is the fastest
+    together: Stretch | None = None  # all sizes, if no stretch is won and all together show the fastest
     reason: str = ""  # why there is no stretch
-    alone: Performance | None = None  # of the only algorithm, where there is but one
+    alone: Performance | None = None  # of the only algorithm, if there is but one
 
 
 def add_standings(rows: Sequence[SummaryRow]) -> None:
@@ -157,7 +157,7 @@ def _add_standings_of_table(contests: Mapping[int, Contest]) -> None:
 
 
 def _sizes_with_winner(contests: Mapping[int, Contest], told: Mapping[Pair, Difference]) -> set[int]:
-    """The sizes at which the lowest time is shown to be the fastest."""
+    """Return the sizes at which the lowest time is shown to be the fastest."""
     tries = [(nbytes, _p_value_of_size(nbytes, contest, told)) for nbytes, contest in contests.items()]
     for reach in REACHES:
         tries += _tries_with_neighbours(contests, reach)
@@ -166,14 +166,14 @@ def _sizes_with_winner(contests: Mapping[int, Contest], told: Mapping[Pair, Diff
 
 
 def _p_value_of_size(nbytes: int, contest: Contest, told: Mapping[Pair, Difference]) -> float:
-    """The p-value of the lowest time being the fastest; 1 if unknown."""
+    """Return the p-value of the lowest time being the fastest; 1 if unknown."""
     if not contest.is_open:
         return 1.0
     return _largest_p_value([told.get((nbytes, name, contest.lowest)) for name in contest.others])
 
 
 def _tries_with_neighbours(contests: Mapping[int, Contest], reach: int) -> Iterator[tuple[int, float]]:
-    """The p-values of sizes with `reach` neighbours on each side, as far as these are near and the table goes."""
+    """Return the p-values of sizes with `reach` neighbours on each side, where these are near and within the table."""
     sizes = list(contests)
     asked: list[tuple[int, Sequence[int], Sequence[int]]] = []
     for i, nbytes in enumerate(sizes):
@@ -193,12 +193,12 @@ def _tries_with_neighbours(contests: Mapping[int, Contest], reach: int) -> Itera
 
 
 def _largest_p_value(known: Sequence[Difference | None]) -> float:
-    """The p-value of all being slower at once; one that is unknown or within NEGLIGIBLE counts as 1."""
+    """Return the p-value of all being slower at once; one that is unknown or within NEGLIGIBLE counts as 1."""
     return max((told.p_value if told and told.ratio > NEGLIGIBLE else 1.0 for told in known), default=1.0)
 
 
 def _shown_slower(contests: Mapping[int, Contest], told: Mapping[Pair, Difference]) -> set[tuple[int, str]]:
-    """(nbytes, algorithm) of those that are shown to be slower than the lowest time."""
+    """Return (nbytes, algorithm) of those that are shown to be slower than the lowest time."""
     questions, p_values = [], []
     for nbytes, contest in contests.items():
         for name in contest.others:
@@ -210,13 +210,13 @@ def _shown_slower(contests: Mapping[int, Contest], told: Mapping[Pair, Differenc
 
 
 def _is_far(contest: Contest, name: str) -> bool:
-    """Whether it is slower than the lowest time by FAR in every launch, however few there are."""
+    """Return whether an algorithm is slower than the lowest time by FAR in every launch, however few there are."""
     ratios = launch_ratios(contest.rows[name], contest.rows[contest.lowest]).values()
     return min(ratios, default=0.0) > FAR
 
 
 def contest_of(rows: Sequence[SummaryRow]) -> Contest | None:
-    """The contest between the measured rows of one size; None: fewer than two can be ranked."""
+    """Return the contest between the measured rows of one size; None: fewer than two can be ranked."""
     ranked = {competitor_of(row): row for row in rows if row["doubt"] is None}
     if len(ranked) < 2:
         return None
@@ -227,12 +227,12 @@ def contest_of(rows: Sequence[SummaryRow]) -> Contest | None:
 
 
 def has_enough_calls(row: SummaryRow) -> bool:
-    """Whether its launches have enough calls for a median."""
+    """Return whether the launches of a row have enough calls for a median."""
     return executor_of(row).is_imported or row["repetitions"] >= LEAST_FOR_INTERVAL * row["launches"]
 
 
 def told_pairs(contests: Mapping[int, Contest]) -> dict[Pair, Difference]:
-    """The comparisons of the pairs of each size, both ways; all pairs share their spread."""
+    """Compare the pairs of each size, both ways; all pairs share their prior."""
     ratios = _ratios_of_pairs(contests)
     told: dict[Pair, Difference] = {}
     for (nbytes, first, second), difference in zip(ratios, differences([list(of.values()) for of in ratios.values()])):
@@ -242,9 +242,9 @@ def told_pairs(contests: Mapping[int, Contest]) -> dict[Pair, Difference]:
 
 
 def told_means(contests: Mapping[int, Contest], questions: Sequence[Question]) -> list[Difference | None]:
-    """The ratio of the times of two algorithms, as the mean over the sizes of a question at which both are ranked.
+    """Compare two algorithms by the mean ratio over the sizes of a question at which both are ranked.
 
-    None: too few launches have all of these. Outliers of disturbed launches are drawn in before the mean is taken.
+    None: too few launches have all of these. Outliers of disturbed launches are clipped before the mean is taken.
     """
     ratios = _ratios_of_pairs(contests)
     drawn = {pair: (list(ratios[pair]), logs) for pair, logs in zip(ratios, drawn_in(list(ratios.values())))}
@@ -262,7 +262,7 @@ def told_means(contests: Mapping[int, Contest], questions: Sequence[Question]) -
 
 
 def _ratios_of_pairs(contests: Mapping[int, Contest]) -> dict[Pair, dict[str, float]]:
-    """Of each pair that has enough calls, in one order: launch -> ratio."""
+    """Return the ratios of each pair with enough calls, in one order: launch -> ratio."""
     return {
         (nbytes, first, second): launch_ratios(contest.rows[first], contest.rows[second])
         for nbytes, contest in contests.items()
@@ -272,7 +272,7 @@ def _ratios_of_pairs(contests: Mapping[int, Contest]) -> dict[Pair, dict[str, fl
 
 
 def verdicts(rows: Sequence[SummaryRow]) -> list[Verdict]:
-    """One verdict per number of ranks above 1, with a warm cache if that was measured; rows have a `standing`."""
+    """Return one verdict per number of ranks above 1, with a warm cache if measured; rows have a `standing`."""
     measured = tables(rows)
     cache = "warm" if any(cache == "warm" for _, cache in measured) else "cold"
     return [
@@ -305,20 +305,20 @@ def _verdict(ranks: int, cache: str, rows_by_size: Mapping[int, Sequence[Summary
 
 
 def _is_told(contest: Contest) -> bool:
-    """Whether any algorithm is shown to be slower than the lowest time, with enough launches and calls."""
+    """Return whether any algorithm is shown to be slower than the lowest time, with enough launches and calls."""
     standings = {row["standing"] for row in contest.rows.values()}
     return contest.is_open and (FASTEST in standings or (SLOWER in standings and not _lack(contest.rows)))
 
 
 def _lack(rows: Mapping[str, SummaryRow]) -> str:
-    """FEW_LAUNCHES or FEW_CALLS if two ranked algorithms or more have too few of them; else empty."""
+    """Return FEW_LAUNCHES or FEW_CALLS if any ranked algorithm has too few of them; else empty."""
     if min(row["launches"] for row in rows.values()) < MIN_LAUNCHES:
         return FEW_LAUNCHES
     return "" if all(map(has_enough_calls, rows.values())) else FEW_CALLS
 
 
 def _why_nothing_is_told(contests: Mapping[int, Contest], grade: str) -> str:
-    """Name the weightiest of the reasons why no size is decided."""
+    """Return the weightiest of the reasons why no size is decided."""
     if not contests:
         return ONE
     if grade == NOT_RELIABLE:
@@ -333,7 +333,7 @@ def _why_nothing_is_told(contests: Mapping[int, Contest], grade: str) -> str:
 
 
 def _leaders(rows: Mapping[str, SummaryRow], names: Iterable[str]) -> frozenset[str]:
-    """Those of `names` that are not shown to be slower; algorithms that are not ranked count as such."""
+    """Return those of `names` that are not shown to be slower; algorithms that are not ranked are included."""
     return frozenset(name for name in names if name not in rows or rows[name]["standing"] != SLOWER)
 
 
@@ -345,9 +345,10 @@ class _Part(NamedTuple):
 
 
 def _cut(leaders: Mapping[int, frozenset[str]], sizes: Sizes) -> Iterator[tuple[list[int], frozenset[str]]]:
-    """The fewest groups of neighbouring sizes with common leaders, from the smallest size on, and their leaders.
+    """Cut the sizes into the fewest groups of neighbours with common leaders, from the smallest size on.
 
-    An algorithm that is not ranked at a size may lead there, but a leader must be ranked at some size of the group.
+    Yields sizes and leaders. An algorithm that is not ranked at a size may lead there, but a leader must be ranked at
+    some size of the group.
     """
     group: list[int] = []
     common: frozenset[str] = frozenset()
@@ -362,7 +363,7 @@ def _cut(leaders: Mapping[int, frozenset[str]], sizes: Sizes) -> Iterator[tuple[
 
 
 def _by_time(names: Iterable[str], group: Sequence[int], sizes: Sizes) -> tuple[str, ...]:
-    """Algorithms that are the fastest at some size first, then by the geometric mean over their sizes."""
+    """Sort algorithms: those that are the fastest at some size first, then by the geometric mean over their sizes."""
 
     def key(name: str) -> tuple[bool, float]:
         rows = [(sizes[nbytes][name], sizes[nbytes]) for nbytes in group if name in sizes[nbytes]]
@@ -374,7 +375,7 @@ def _by_time(names: Iterable[str], group: Sequence[int], sizes: Sizes) -> tuple[
 
 
 def _stretch(part: _Part, sizes: Sizes, measured: Mapping[int, Sequence[SummaryRow]]) -> Stretch:
-    """The stretch of the leaders of a part; `measured`: all rows by size, ranked or not."""
+    """Return the stretch of the leaders of a part; `measured`: all rows by size, ranked or not."""
     first = part.names[0]
     won = [nbytes for nbytes in part.sizes if first in sizes[nbytes] and sizes[nbytes][first]["standing"] == FASTEST]
     shown = won or [nbytes for nbytes in part.sizes if first in sizes[nbytes]]
@@ -395,7 +396,7 @@ def _stretch(part: _Part, sizes: Sizes, measured: Mapping[int, Sequence[SummaryR
 
 
 def _advantage(names: tuple[str, ...], sizes: Sizes) -> Advantage | None:
-    """The advantage over native, or over the next algorithm if native leads; None if the launches do not show it."""
+    """Return the advantage over native, or over the next algorithm if native leads; None if launches do not show it."""
     first = names[0]
     rivals = dict.fromkeys(name for rows in sizes.values() for name in rows if name not in names)
     common = {name: [rows for rows in sizes.values() if name in rows and first in rows] for name in rivals}
@@ -417,9 +418,9 @@ def _advantage(names: tuple[str, ...], sizes: Sizes) -> Advantage | None:
 
 
 def _least_mean(pairs: Sequence[tuple[SummaryRow, SummaryRow]]) -> float:
-    """What the ratio of the first to the second is at least, by its means over the sizes of single launches (95 %).
+    """Return the lower end of the 95 % interval of first over second, by the means over sizes of single launches.
 
-    Of 3 launches that is more cautious than the interval of their medians. All pairs have MIN_LAUNCHES in common.
+    With 3 launches that is more cautious than the interval of their medians. All pairs have MIN_LAUNCHES in common.
     """
     ratios = [launch_ratios(*pair) for pair in pairs]
     launches = [launch for launch in ratios[0] if all(launch in of_size for of_size in ratios)]
@@ -432,12 +433,12 @@ def hand_over(
     before: tuple[str, Sequence[int]],
     after: tuple[str, Sequence[int]],
 ) -> HandOver | None:
-    """Where the first of two neighbouring stretches, each an algorithm and its sizes in bytes, ends.
+    """Return the switch point of two neighbouring stretches, each an algorithm and its sizes in bytes.
 
     None: one of the two is not shown to be slower in the other's stretch, so there is no switch point.
 
-    `sizes`: nbytes -> algorithm -> its row, of those that are ranked; `leaders`: who is not shown to be slower at the
-    sizes of stretches.
+    `sizes`: nbytes -> algorithm -> its row, of those that are ranked; `leaders`: algorithms not shown to be slower at
+    the sizes of stretches.
     """
     (earlier, its_sizes), (later, later_sizes) = before, after
     low = max((nbytes for nbytes in its_sizes if later not in leaders[nbytes]), default=None)
@@ -453,7 +454,7 @@ def hand_over(
 
 
 def _crossing(logs: Mapping[int, float]) -> float:
-    """Where the logarithm of the ratio, below 0 at first, crosses 0: between the two sizes whose order fits best."""
+    """Return where the log ratio, first below 0, crosses 0: between the two sizes whose order fits best."""
     sizes = list(logs)
     scores = [sum(-logs[n] if n <= last else logs[n] for n in sizes) for last in sizes[:-1]]
     last = scores.index(max(scores))
@@ -465,10 +466,9 @@ def _crossing(logs: Mapping[int, float]) -> float:
 
 
 def _together(contests: Mapping[int, Contest], leaders: Collection[str] = ()) -> Stretch | None:
-    """All sizes as one stretch, with a leader that is shown to be faster than each other algorithm in the mean.
+    """Return all sizes as one stretch, with a leader that is shown to be faster on average than each other algorithm.
 
-    And seems to be in the mean over either half of the sizes; one of `leaders`, where there are any. In at most
-    ERROR_SHARE of tables of equals.
+    And both halves of the sizes agree; one of `leaders`, if there are any. In at most ERROR_SHARE of tables of equals.
     """
     sizes = {nbytes: contest.rows for nbytes, contest in contests.items() if contest.is_open}
     ranked = list(sizes)

@@ -1,10 +1,10 @@
-"""Who is the fastest where vectors lie elsewhere, or ranks arrive late: the ways of calling that verdicts leave out.
+"""The fastest algorithms at other placements of vectors and under late arrivals, which verdicts leave out.
 
-A placement changes times, and may change which all-reduce is the fastest. An arrival pattern changes completions: what
-is left to be done when the last rank has entered, last exit - last entry. The ratio to the completion of the same
-algorithm where nobody is delayed is that of the two numbers that a table shows (`factor`). Below 1 the algorithm has
-done a part before the last rank came. Who suffers least is decided from the ratios within launches, in which what slows
-down a whole launch cancels.
+A placement changes times, and may change which all-reduce is the fastest. An arrival pattern changes completions: the
+time from the last entry to the last exit. The ratio to the completion of the same algorithm without delays is that of
+the two numbers that a table shows (`spread.factor_of`). Below 1 the algorithm has done a part before the last rank
+came. The algorithm that suffers least is decided from the ratios within launches, in which what slows down a whole
+launch cancels.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,12 +19,12 @@ from .verdict import FASTEST
 
 
 class PlacedTime(NamedTuple):
-    """The time of one algorithm where vectors lie in another way."""
+    """The time of one algorithm at another placement."""
 
     algorithm: str
     time_s: float
     standing: str | None  # among the algorithms of this placement, as in SUMMARY
-    usual_s: float | None  # at the placement that is judged; None: it has none there, or one of both is doubted
+    usual_s: float | None  # at the placement that is judged; None: it has none there, or it is doubted here or there
 
 
 class PlacementLine(NamedTuple):
@@ -40,7 +40,7 @@ class PlacementLine(NamedTuple):
 
 
 def placement_winners(rows: Sequence[SummaryRow]) -> list[PlacementLine]:
-    """A line for each number of ranks, cache, further placement and size, in this order; none where there is only one.
+    """Return a line per number of ranks, cache, further placement and size, ordered; none if there is one placement.
 
     `rows` are those of `summarise`.
     """
@@ -82,9 +82,9 @@ class PatternTime(NamedTuple):
     algorithm: str
     completion_s: float
     standing: str | None  # among the algorithms under this pattern, as in SUMMARY
-    usual_s: float | None  # its completion where nobody is delayed; None: that is not known
+    usual_s: float | None  # its completion without delays; None: unknown
     ratio: float | None  # completion_s over usual_s
-    ratio_low: float | None  # ends of its interval over launches, see `factor`; None: too few of them
+    ratio_low: float | None  # ends of its interval over launches, see `spread.factor_of`; None: too few of them
     ratio_high: float | None
 
 
@@ -94,15 +94,15 @@ class PatternLine(NamedTuple):
     ranks: int
     cache: str
     nbytes: int
-    arrival: str  # NO_ARRIVAL: nobody is delayed
+    arrival: str  # NO_ARRIVAL: no delays
     late_by_s: float | None  # the largest delay
     times: tuple[PatternTime, ...]
-    fastest: str  # who has the shortest completion; empty: unclear
-    least: str  # who has the lowest ratio; empty: unclear, or nobody is delayed
+    fastest: str  # shortest completion; empty: unclear
+    least: str  # lowest ratio; empty: unclear, or no delays
 
 
 def arrival_winners(rows: Sequence[SummaryRow]) -> list[PatternLine]:
-    """A line for each number of ranks, cache, size and pattern, in this order; none where no rank was delayed.
+    """Return a line per number of ranks, cache, size and pattern, ordered; none if no rank was delayed.
 
     `rows` are those of `summarise`.
     """
@@ -132,14 +132,14 @@ def arrival_winners(rows: Sequence[SummaryRow]) -> list[PatternLine]:
 
 
 def _completions(row: SummaryRow, usual: SummaryRow | None) -> tuple[Medians, Medians]:
-    """Of a cell under a pattern and where nobody is delayed, launch -> completion; none where either is doubted."""
+    """Return completions by launch of a cell under a pattern and without delays; none where either is doubted."""
     if usual is None or row.get("doubt") or usual.get("doubt"):
         return {}, {}
     return row["completion_medians"], usual["completion_medians"]
 
 
 def _ratios(own: Medians, others: Medians) -> Ratios:
-    """In the launches that know both completions."""
+    """Return the ratios of the launches that know both completions."""
     return {launch: own[launch] / others[launch] for launch in own if others.get(launch) and own[launch]}
 
 
@@ -162,7 +162,7 @@ def _completion_under(row: SummaryRow, own: Medians, usual: Medians) -> PatternT
 
 
 def _with_least(lines: Sequence[PatternLine], ratios_of_lines: Sequence[Mapping[str, Ratios]]) -> list[PatternLine]:
-    """The lines with who suffers least, where it is shown to suffer less than each other (Holm over the lines)."""
+    """Set `least` of the lines: the algorithm shown to suffer less than each other (Holm over the lines)."""
     lowest = [_lowest(line) for line in lines]
     asked = [
         (number, name)
@@ -174,17 +174,17 @@ def _with_least(lines: Sequence[PatternLine], ratios_of_lines: Sequence[Mapping[
     p_values = {number: 0.0 for number, _ in asked}
     for (number, _), difference in zip(asked, told):
         p_value = difference.p_value if difference and difference.ratio > NEGLIGIBLE else 1.0
-        p_values[number] = max(p_values[number], p_value)  # it has to be shown against all of them
+        p_values[number] = max(p_values[number], p_value)  # all others have to be shown to suffer more
     answered = dict(zip(p_values, significant(list(p_values.values()))))
     return [line._replace(least=lowest[number] if answered.get(number) else "") for number, line in enumerate(lines)]
 
 
 def _lowest(line: PatternLine) -> str:
-    """Who has the lowest ratio; empty: fewer than two have one."""
+    """Return the algorithm of the lowest ratio; empty: fewer than two have one."""
     known = [(time.ratio, time.algorithm) for time in line.times if time.ratio is not None]
     return min(known)[1] if len(known) > 1 else ""
 
 
 def _over(ratios: Mapping[str, Ratios], name: str, other: str) -> list[float]:
-    """The ratio of one over that of another, in the launches that have both."""
+    """Return the ratio of one over that of another, in the launches that have both."""
     return [value / ratios[other][launch] for launch, value in ratios[name].items() if launch in ratios[other]]

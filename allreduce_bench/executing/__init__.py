@@ -1,11 +1,11 @@
-"""How steps become MPI calls: a schedule is bound to memory and a communicator once, and called many times.
+"""Execution of steps as MPI calls: a schedule is bound to buffers and a communicator once, and called many times.
 
-In: the steps of a rank, its vectors, a communicator. Out: `Prepared`, a call. Read in this order: `program` (what a
-rank does, in order, without MPI), `memory` (where vectors lie), this file (each operation a call from Python, and the
-library's own all-reduce); then `pipeline` (a program whose messages are posted ahead) and `pipelined` (its calls);
-`places` (which messages and copies join places that are slow); then, loaded only for compiled executors, `table` (a
-program as integers), `symbols` and `kernel` (what runs a table without the interpreter), `sixteen_bits` (its
-arithmetic), `compiled` (a table bound to its buffers). `mockups`: the library's other operations.
+In: the steps of a rank, its vectors, a communicator. Out: `Prepared`, a call. Read in this order: `program` (the
+operations of a rank, without MPI), `memory` (where buffers are allocated), this file (each operation a call from
+Python, and the library's own all-reduce); then `pipeline` (messages posted ahead: program and executor); `mockups` (the
+library's other collectives); `places` (which messages and copies join slow offsets); then, loaded only for compiled
+executors, `table` (a program as integers), `kernel` (16-bit arithmetic, MPI symbols, and the compiled loop that runs a
+table), `compiled` (a table bound to its buffers).
 """
 
 from collections.abc import Callable, Sequence
@@ -27,19 +27,19 @@ from .program import floor as floor_program
 
 TAG = 0  # one tag on a communicator of its own: MPI keeps the order of messages between two ranks
 DATATYPES = {"float32": MPI.FLOAT, "float64": MPI.DOUBLE, "int32": MPI.INT32_T, "int64": MPI.INT64_T}
-CARRIERS = {"float16": MPI.UINT16_T, "bfloat16": MPI.UINT16_T}  # what carries the bits of types that MPI may not have
+CARRIERS = {"float16": MPI.UINT16_T, "bfloat16": MPI.UINT16_T}  # types that carry the bits of those that MPI may lack
 OPERATIONS = {"sum": MPI.SUM, "avg": MPI.SUM, "prod": MPI.PROD, "max": MPI.MAX, "min": MPI.MIN}
 UFUNCS = {"sum": np.add, "avg": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
-NUMPY_FROM = 4096  # elements that it sums faster than MPI_Reduce_local of either library, or as fast
+NUMPY_FROM = 4096  # elements from which numpy sums as fast as MPI_Reduce_local of either library, or faster
 LARGEST_COUNT = 2**31 - 1  # elements of one message before MPI 4
 
 
 class Unsupported(Refused, ValueError):
-    """What this MPI library cannot do: a message that is too large, a type that it does not have."""
+    """Something this MPI library cannot do: a message that is too large, a type that it does not have."""
 
 
 def native_datatype(dtype: str) -> MPI.Datatype | None:
-    """The type with which the library itself reduces `dtype`; None: mpi4py offers none.
+    """Return the type with which the library itself reduces `dtype`, or None if mpi4py offers none.
 
     MPICH 5.0.2 has a bfloat16 that mpi4py 4.1 does not know; it sums it, but a product ends the process.
     """
@@ -61,10 +61,10 @@ class _Sendrecv(NamedTuple):
 
 
 class CommonStart(NamedTuple):
-    """How the ranks of `comm` enter a call together: after a barrier or, with a slack, at a time of a common clock.
+    """The common entry of the ranks of `comm` into a call: after a barrier or, with `slack_s`, at a common time.
 
-    After the barrier rank 0 names the time, `slack_s` ahead. At the common time `common_s` the own perf_counter reads
-    `reading_s`, and goes on at `rate`; a rate of 0: nothing is known of it.
+    Rank 0 names that time after the barrier, `slack_s` ahead. At the common time `common_s` this rank's perf_counter
+    reads `reading_s`, and advances at `rate`; a rate of 0 means that its clock is not known.
     """
 
     comm: MPI.Comm
@@ -75,16 +75,16 @@ class CommonStart(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """What a loop does between its calls: it looks at lines of the result, and changes others of the input.
+    """Changes of the input between the calls of a loop, and checks of the result.
 
-    A line is so many elements on end, as unsigned integers. Before call c the input gets `kept` back at the lines `at`;
-    then these are `next_at[c]`, where it gets the elements of `operand` at `next_source[c]`. After the call, where
-    `looks[c]`, wrong elements at these lines are counted in `wrong`: those of the result that are not the ones of
-    `result`, and those of the input that are no longer the ones of `operand`.
+    A line is a run of consecutive elements, as unsigned integers. Before call c the lines `at` of the input are
+    restored from `kept`; `at` then becomes `next_at[c]`, and these lines get the elements of `operand` at
+    `next_source[c]`. After the call, if `looks[c]`, wrong elements at these lines are added to `wrong`: those of the
+    output that differ from `result`, and those of the input that no longer equal `operand`.
     """
 
     wait: bool  # for all ranks after each call
-    first: int  # call before which lines change; before it inputs are new
+    first: int  # first call before which lines change; earlier inputs are new
     operand: np.ndarray  # [element], as `result` of numbers whose reduction is known
     result: np.ndarray
     at: np.ndarray  # int64 [line], as `source`
@@ -97,25 +97,25 @@ class Changes(NamedTuple):
 
 
 class Between(Protocol):
-    """What happens between the calls of a loop: by Python, or by a loop that does it itself."""
+    """Actions between the calls of a loop, done from Python or by a loop that does them itself."""
 
     def before(self, call: int) -> None:
-        """What comes before the common start of a call."""
+        """Act before the common start of a call."""
 
     def after(self, call: int) -> None:
-        """What follows a call."""
+        """Act after a call."""
 
     def changes(self) -> Changes:
-        """The same, for a loop of its own."""
+        """Return the same actions as data, for a compiled loop."""
 
 
 class Prepared(NamedTuple):
-    """An all-reduce bound to its buffers: `run` does it once, `close` frees what MPI holds for it.
+    """An all-reduce bound to its buffers: `run` does it once, `close` frees the MPI objects it holds.
 
-    `timed_calls` makes so many calls without the interpreter, each after a common start, and gives back float64 [3,
-    call]: entry and exit, as perf_counter reads them, and whether it was on time. Without a start only the first entry
-    and the last exit are taken; with nothing between them all calls are on one input. None: the loop is Python's.
-    `footprint` says what a call does to which memory; None: the library knows.
+    `timed_calls` makes that many calls without the interpreter, each after a common start, and returns float64 [3,
+    call]: entry and exit as perf_counter reads them, and whether the rank was on time. Without a start only the first
+    entry and the last exit are taken; without `Between` all calls use one input. None: the loop runs in Python.
+    `footprint` says which memory a call reads and writes; None: only the library knows.
     """
 
     run: Callable[[], object]
@@ -140,19 +140,19 @@ class Place(NamedTuple):
 
 
 def native(sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> Prepared:
-    """The library's own `MPI_Allreduce` of `sendbuf` into `recvbuf` (1-d arrays of one dtype that the library has).
+    """Bind the library's own `MPI_Allreduce` of `sendbuf` into `recvbuf` (1-d arrays of one dtype that it has).
 
     `op` is a name of OPERATIONS; `avg` is a sum and a division. Raises Unsupported.
     """
     datatype = library_datatype(sendbuf)
     send, recv = ([MPI.buffer(array), array.size, datatype] for array in (sendbuf, recvbuf))
     allreduce, averaging = partial(comm.Allreduce, send, recv, OPERATIONS[op]), division(recvbuf, comm, op)
-    run = in_turn([allreduce, *averaging]) if averaging else allreduce  # at 4 bytes a loop around it would be seen
+    run = in_turn([allreduce, *averaging]) if averaging else allreduce  # at 4 bytes the overhead of a loop would show
     return Prepared(run, lambda: None)
 
 
 def library_datatype(vector: np.ndarray) -> MPI.Datatype:
-    """The type with which the library itself reduces `vector`. Raises Unsupported: it has none, or it is too long."""
+    """Return the type with which the library reduces `vector`. Raises Unsupported: no type, too long."""
     datatype = native_datatype(vector.dtype.name)
     if datatype is None:
         raise Unsupported("executing.mpi_py_offers_no", dtype=vector.dtype.name, library=_library())
@@ -180,13 +180,13 @@ def sendrecv(
 
 
 def floor(name: str, sendbuf: np.ndarray, recvbuf: np.ndarray, op: str) -> Prepared:
-    """What is no all-reduce, bound as `sendrecv` binds it: see `program.floor`. Raises Unsupported."""
+    """Bind a floor, which is no all-reduce, as `sendrecv` binds: see `program.floor`. Raises Unsupported."""
     binding = Binding(floor_program(name, sendbuf.size), sendbuf, recvbuf, MPI.COMM_SELF, op)
     return Prepared(in_turn(binding.calls()), lambda: None)
 
 
 def _late(module: str, name: str) -> Callable[..., Prepared]:
-    """A function of a module of this room that is loaded at its first use: few ranks run it."""
+    """Return a function of a module of this room that is loaded at first use: few ranks run it."""
 
     def bind(*bound, **scratch) -> Prepared:
         return getattr(import_module(f"{__name__}.{module}"), name)(*bound, **scratch)
@@ -204,7 +204,7 @@ NATIVES = {"native": native, "compiled": _late("compiled", "native")}  # executo
 
 
 def in_turn(calls: Sequence[Callable[[], object]]) -> Callable[[], None]:
-    """One call that makes all of them, in order; one that hangs is named by the monitor."""
+    """Return one call that makes all of `calls` in order; the monitor names the one that hangs."""
     frozen = tuple(calls)
 
     @stepping("frozen", "call", _partners)
@@ -216,7 +216,7 @@ def in_turn(calls: Sequence[Callable[[], object]]) -> Callable[[], None]:
 
 
 def _partners(call: partial) -> Partners | None:
-    """The destination and the source of a bound step; None of another call."""
+    """Return the destination and source of a bound step; None for any other call."""
     if getattr(call.func, "__name__", "") != MPI.Comm.Sendrecv.__name__:
         return None
     arguments = _Sendrecv(*call.args)
@@ -224,12 +224,12 @@ def _partners(call: partial) -> Partners | None:
 
 
 def division(recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> list[Callable[[], object]]:
-    """What makes an average of a sum; no call for any other operation."""
+    """Return the call that divides a sum into an average; no call for other operations."""
     return [partial(np.divide, recvbuf, comm.size, recvbuf)] if op == "avg" else []
 
 
 def _refuse_above_limit(count: int, what: str = "a message of {} elements") -> None:
-    """Raises Unsupported where a count is beyond 32 bits, and the library's functions with larger ones are missing."""
+    """Raise Unsupported if a count exceeds 32 bits and the library lacks the large-count functions of MPI 4."""
     if count > LARGEST_COUNT and MPI.Get_version() < (4, 0):
         mpi = f"{_library()} (MPI {MPI.VERSION}.{MPI.SUBVERSION})"
         raise Unsupported(
@@ -242,7 +242,7 @@ def _library() -> str:
 
 
 class Binding:
-    """Turns the operations of a program into bound calls."""
+    """Binds the operations of a program to buffers and a communicator."""
 
     def __init__(
         self,
@@ -262,11 +262,11 @@ class Binding:
         self.indexed: list[MPI.Datatype] = []  # types of messages of several ranges
 
     def calls(self) -> list[Callable[[], object]]:
-        """One call for each operation, in order."""
+        """Return one call per operation, in order."""
         return [self.call_of(operation) for operation in self.footprint.program.operations]
 
     def close(self) -> None:
-        """Free what MPI holds for the calls."""
+        """Free the MPI objects of the calls."""
         for datatype in self.indexed:
             datatype.Free()
         self.indexed.clear()
@@ -287,12 +287,12 @@ class Binding:
         return partial(self.comm.Sendrecv, *_Sendrecv(send, dest, TAG, recv, source, TAG))
 
     def reduction(self, operation: Reduce) -> Callable[[], object]:
-        """Bind one reduction: short ones by `MPI_Reduce_local`, whose call costs less, and all maxima and minima, whose
-        zeros and NaN are the library's.
+        """Bind one reduction: short ones, and all maxima and minima, by `MPI_Reduce_local`.
 
-        Longer sums and products are numpy's: it adds 2^20 of float32 in 0.6 ms, MPICH 5.0.2 in 1.7 ms. 16-bit elements
-        travel as integers, since no MPI standard has them, and are numpy's, too: it adds 2^20 of float16 in 5.7 ms,
-        where the MPI libraries from PyPI take 18 ms, and knows bfloat16.
+        Its call costs less, and zeros and NaN are then the library's. Longer sums and products are numpy's: it adds
+        2^20 float32 in 0.6 ms, MPICH 5.0.2 in 1.7 ms. 16-bit elements travel as integers, since no MPI standard has
+        them, and are numpy's, too: it adds 2^20 float16 in 5.7 ms, where the MPI libraries from PyPI take 18 ms, and
+        knows bfloat16.
         """
         total = self._array(operation.into)
         if total.size >= self.numpy_from:
@@ -304,7 +304,7 @@ class Binding:
         return self.footprint.buffers[view.buffer][span.start : span.stop]
 
     def message(self, view: View) -> list:
-        """The elements of `view`, in the order of its ranges, as mpi4py takes them: buffer, count, type."""
+        """Return the elements of `view`, in the order of its ranges, as mpi4py takes them: buffer, count, type."""
         _refuse_above_limit(elements(view.ranges))
         if len(view.ranges) == 1:
             array = self._array(view)

@@ -1,9 +1,9 @@
 """The executors `compiled` and `compiled-pipelined`: a program as a table that a kernel runs. Imported only for them.
 
-The kernel is compiled once and kept: see `make_ready`. Results have the same bits as those of the same program from
-Python, but for sums and products of two elements that are both no numbers, whose bits are the processor's choice.
-The greatest and least floats are those of MPI_Reduce_local: Open MPI's treats zeros of both signs, and what is no
-number, by their place in the message, so that there a cut schedule and a whole one may differ, from Python as well.
+The kernel is compiled once and cached: see `make_ready`. Results are bitwise those of the same program from Python,
+except sums and products of two NaN, whose bits are the processor's choice. Maxima and minima of floats are those of
+MPI_Reduce_local: Open MPI's treats signed zeros and NaN by their place in the message, so that there a cut schedule and
+a whole one may differ, from Python as well.
 """
 
 import os
@@ -44,12 +44,12 @@ from .program import floor as floor_program
 
 HOW = {"sum": kernel.SUM, "avg": kernel.SUM, "prod": kernel.PROD, "max": kernel.MAX, "min": kernel.MIN}
 NO_START = kernel.Start(kernel.NO_START, False, 0, 0, kernel.HANDLE.type(0), kernel.HANDLE.type(0))
-LOOK_S, MOST_LOOKS = 0.1, 1800  # at a thread that compiles
+LOOK_S, MOST_LOOKS = 0.1, 1800  # length and number of waits for the thread that compiles
 CACHE = "allreduce-bench"  # the folder of a user's cache
 
 
 class _Call(NamedTuple):
-    """A bound all-reduce, and the arrays at whose addresses it finds what it needs."""
+    """A bound all-reduce, and the arrays whose addresses it holds."""
 
     bound: kernel.Bound
     rows: np.ndarray  # int64 [row, column]
@@ -66,7 +66,7 @@ def compiled(
     op: str,
     scratch: Allocate = PAGES.scratch,
 ) -> Prepared:
-    """Run this rank's `steps` as one blocking `MPI_Sendrecv` each, from compiled code. The rest is as of `sendrecv`.
+    """Bind this rank's `steps` as one blocking `MPI_Sendrecv` each, run by compiled code; the rest as for `sendrecv`.
 
     Raises Unsupported.
     """
@@ -82,9 +82,9 @@ def compiled_pipelined(
     window: int,
     scratch: Allocate = PAGES.scratch,
 ) -> Prepared:
-    """Run this rank's `steps`, cut already, with up to `window` messages posted ahead, from compiled code.
+    """Bind this rank's `steps`, already cut, with up to `window` messages posted ahead, run by compiled code.
 
-    The rest is as of `pipelined`. Raises Unsupported.
+    The rest as for `pipelined`. Raises Unsupported.
     """
     program = pipelined_program(steps, sendbuf.size, window, page_of(sendbuf.dtype))
     return prepare(program, sendbuf, recvbuf, comm, op, scratch)
@@ -98,7 +98,7 @@ def prepare(
     op: str,
     scratch: Allocate = PAGES.scratch,
 ) -> Prepared:
-    """Bind any program of this rank; `scratch` allocates what it needs beside its vectors. Raises Unsupported."""
+    """Bind any program of this rank; `scratch` allocates its scratch. Raises Unsupported."""
     made = table.table_of(program, page_of(sendbuf.dtype))
     call = _bind(made, sendbuf, recvbuf, comm, op, scratch=scratch)
     return _prepared(call)._replace(footprint=partial(_footprint, made, call.buffers))
@@ -109,13 +109,13 @@ def _footprint(made: table.Table, buffers: tuple[np.ndarray, np.ndarray, np.ndar
 
 
 def floor(name: str, sendbuf: np.ndarray, recvbuf: np.ndarray, op: str) -> Prepared:
-    """What is no all-reduce, called from compiled code: see `program.floor`. Raises Unsupported."""
+    """Bind a floor of an all-reduce, called from compiled code: see `program.floor`. Raises Unsupported."""
     reduction = "sum" if op == "avg" else op  # a step does not divide
     return prepare(floor_program(name, sendbuf.size), sendbuf, recvbuf, MPI.COMM_SELF, reduction)
 
 
 def native(sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> Prepared:
-    """The library's own `MPI_Allreduce`, called from compiled code. Raises Unsupported."""
+    """Bind the library's own `MPI_Allreduce`, called from compiled code. Raises Unsupported."""
     datatype = native_datatype(sendbuf.dtype.name)
     if datatype is None:
         raise Unsupported("executing.mpi_py_no_mpi", dtype=sendbuf.dtype.name)
@@ -123,9 +123,9 @@ def native(sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) ->
 
 
 def make_ready(dtype: str) -> None:
-    """Compile the kernel for vectors of `dtype`, or take it from the cache, where compiling has left it.
+    """Compile the kernel for vectors of `dtype`, or load it from the cache of an earlier compilation.
 
-    Compiling takes seconds, taking it half a second. Where several ranks use one cache, one of them goes first. Raises
+    Compiling takes seconds, loading half a second. Where several ranks share a cache, one of them goes first. Raises
     Unsupported.
     """
     kernel.load_symbols()
@@ -138,7 +138,7 @@ def make_ready(dtype: str) -> None:
 
 @doing("compiling", counts="looks")
 def _compile(call: _Call) -> None:
-    """In a thread, for it is watched how long that takes: MOST_LOOKS, then there is no progress."""
+    """Compile in a thread, so that the monitor sees progress, for up to MOST_LOOKS looks."""
     thread = Thread(target=kernel.loop, args=(call.bound, NO_START, 0, 0, 0))
     thread.start()
     for looks in range(MOST_LOOKS):  # noqa: B007 - the monitor reads it
@@ -149,9 +149,9 @@ def _compile(call: _Call) -> None:
 
 
 def cache_folder() -> Path:
-    """Where machine code is kept: beside the package where that can be written, else with the user's cached files.
+    """Return the folder of machine code: beside the package if it is writable, else in the user's cache.
 
-    Other sources have another folder: numba looks at one of them only.
+    Each version of the sources has its own folder: numba checks the age of one source file only.
     """
     here = Path(__file__).parent
     sources = b"".join(Path(module.__file__ or "").read_bytes() for module in (kernel, table))
@@ -166,7 +166,7 @@ def cache_folder() -> Path:
 
 
 def _own_folder(folder: Path) -> Path:
-    """`folder`, which nobody else may write to, for what is in it is run; else a new one of this process."""
+    """Return `folder` if nobody else may write to it, since its contents are run; else a new one of this process."""
     with suppress(OSError):
         folder.mkdir(mode=0o700, exist_ok=True)
         status = folder.lstat()
@@ -184,7 +184,7 @@ def _bind(
     datatype=None,
     scratch: Allocate = PAGES.scratch,
 ) -> _Call:
-    """`datatype`: what carries the elements; None: that of `sendrecv`."""
+    """Bind a table to buffers; `datatype` carries the elements, None: that of `sendrecv`."""
     _refuse_above_limit(made.rows)
     made = table.with_division(made, sendbuf.size) if op == "avg" else made
     dtype, name = sendbuf.dtype, sendbuf.dtype.name
@@ -227,7 +227,7 @@ def _timed_calls(call: _Call, calls: int, start: CommonStart | None, between: Be
 
 
 def _fields(between: Between | None) -> np.ndarray | None:
-    """As of `kernel.Changes`; None: nothing changes. The arrays at these addresses are those of `between`."""
+    """Return the fields of `kernel.Changes`, None if nothing changes; `between` keeps the arrays at these addresses."""
     if between is None:
         return None
     changes = between.changes()

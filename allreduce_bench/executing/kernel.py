@@ -1,8 +1,9 @@
-"""Arithmetic of float16 and bfloat16 by the bits of their elements, for the kernel: what numpy and ml_dtypes compute.
+"""The compiled kernel: arithmetic of 16-bit floats, the MPI functions it calls, and the loop that runs a table.
 
-Both compute in float32 and round the result to nearest, ties to even. Where both operands are no numbers, it is the
-second whose bits come back from a sum or a product, and the first from a quotient, a maximum or a minimum, as in the
-numpy and ml_dtypes from PyPI. All is written without branches, so that loops become vector instructions.
+First float16 and bfloat16 by their bits, as numpy and ml_dtypes compute them: in float32, rounded to nearest, ties to
+even. If both operands are NaN, a sum or a product returns the bits of the second, a quotient, a maximum or a minimum
+those of the first, as in the numpy and ml_dtypes from PyPI. All is branch-free, so that loops become vector
+instructions.
 """
 
 import ctypes
@@ -38,7 +39,7 @@ ONE, THIRTEEN, SIXTEEN = np.uint32(1), np.uint32(13), np.uint32(16)
 
 @njit
 def single_of_half(half):
-    """The float32 of the bits of a float16, exactly; uint32 in."""
+    """Return the float32 equal to a float16; uint32 bits in."""
     scaled = np.uint32((half & MAGNITUDE) << THIRTEEN).view(np.float32) * REBIAS
     bits = np.float32(scaled).view(np.uint32)
     bits = np.uint32(bits | SINGLE_INFINITY) if half & HALF_INFINITY == HALF_INFINITY else bits
@@ -47,7 +48,7 @@ def single_of_half(half):
 
 @njit
 def half_of_single(single):
-    """The bits of the float16 nearest to a float32; uint32 out."""
+    """Return the bits of the float16 nearest to a float32; uint32 out."""
     bits = np.float32(single).view(np.uint32)
     size = np.uint32(bits & SINGLE_MAGNITUDE)
     normal = np.uint32(np.uint32(size + ROUND_HALF + np.uint32((size >> THIRTEEN) & ONE)) >> THIRTEEN)
@@ -60,13 +61,13 @@ def half_of_single(single):
 
 @njit
 def single_of_brain(brain):
-    """The float32 of the bits of a bfloat16; uint32 in."""
+    """Return the float32 equal to a bfloat16; uint32 bits in."""
     return np.uint32(brain << SIXTEEN).view(np.float32)
 
 
 @njit
 def brain_of_single(single):
-    """The bits of the bfloat16 nearest to a float32; uint32 out."""
+    """Return the bits of the bfloat16 nearest to a float32; uint32 out."""
     bits = np.float32(single).view(np.uint32)
     brain = np.uint32(np.uint32(bits + ROUND_BRAIN + np.uint32((bits >> SIXTEEN) & ONE)) >> SIXTEEN)
     nan = np.uint32(BRAIN_NAN | np.uint32((bits >> SIXTEEN) & HALF_SIGN))
@@ -75,36 +76,36 @@ def brain_of_single(single):
 
 @njit
 def quiet_half(half):
-    """The bits that come back for an operand that is no number."""
+    """Return the bits of a float16 NaN as an operation returns it: quiet."""
     return np.uint32(half | HALF_QUIET)
 
 
 @njit
 def quiet_brain(brain):
-    """The same of a bfloat16: its sign alone is kept."""
+    """Return the bits of a bfloat16 NaN as an operation returns it: only its sign is kept."""
     return np.uint32(BRAIN_NAN | np.uint32(brain & HALF_SIGN))
 
 
 @njit
 def total_of(x, y):
-    """x + y."""
+    """Return x + y."""
     return x + y
 
 
 @njit
 def product_of(x, y):
-    """x y."""
+    """Return x y."""
     return x * y
 
 
 @njit(error_model="numpy")
 def quotient_of(x, y):
-    """x / y."""
+    """Return x / y."""
     return x / y
 
 
 def _computing(compute: Callable, single_of: Callable, bits_of: Callable, quiet: Callable, infinity: np.uint32):
-    """A loop over uint16 arrays: total = compute(arrived, total)."""
+    """Return a loop over uint16 arrays: total = compute(arrived, total)."""
 
     @njit
     def loop(arrived, total):
@@ -118,7 +119,7 @@ def _computing(compute: Callable, single_of: Callable, bits_of: Callable, quiet:
 
 
 def _dividing(single_of: Callable, bits_of: Callable, quiet: Callable, infinity: np.uint32):
-    """A loop over a uint16 array: total = total / divisor, which is a number."""
+    """Return a loop over a uint16 array: total = total / divisor, a divisor that is not NaN."""
 
     @njit
     def loop(total, divisor):
@@ -131,7 +132,7 @@ def _dividing(single_of: Callable, bits_of: Callable, quiet: Callable, infinity:
 
 
 def _choosing(takes_first: Callable, single_of: Callable, infinity: np.uint32):
-    """A loop over uint16 arrays: total = arrived where that is no number, or `takes_first` says so."""
+    """Return a loop over uint16 arrays: total = arrived where that is NaN or `takes_first` holds."""
 
     @njit
     def loop(arrived, total):
@@ -148,19 +149,18 @@ BRAIN = single_of_brain, brain_of_single, quiet_brain, BRAIN_INFINITY
 add_halves, multiply_halves = _computing(total_of, *HALF), _computing(product_of, *HALF)
 add_brains, multiply_brains = _computing(total_of, *BRAIN), _computing(product_of, *BRAIN)
 divide_halves, divide_brains = _dividing(*HALF), _dividing(*BRAIN)
-# Of equal ones, the zeros of both signs, numpy takes the first and ml_dtypes the second
+# Of operands that compare equal, the zeros of both signs, numpy takes the first and ml_dtypes the second
 max_halves = _choosing(njit(lambda x, y: x >= y), single_of_half, HALF_INFINITY)
 min_halves = _choosing(njit(lambda x, y: x <= y), single_of_half, HALF_INFINITY)
 max_brains = _choosing(njit(lambda x, y: x > y), single_of_brain, BRAIN_INFINITY)
 min_brains = _choosing(njit(lambda x, y: x < y), single_of_brain, BRAIN_INFINITY)
 
 
-# The MPI functions of this process for compiled code, which calls them by their names.
+# The MPI functions of this process, which compiled code calls by name.
 #
-# Their addresses are those that mpi4py uses itself, found through its own module, whatever library that was linked
-# with. Compiled code that is kept names functions, not addresses, so that a later process may use it. Handles are
-# pointers in Open MPI and integers in MPICH and Intel MPI: the type of the array of them is part of what numba keys its
-# cache by.
+# Their addresses are those that mpi4py itself uses, found through its module, whatever library that was linked with.
+# Cached code names functions, not addresses, so that a later process may use it. Handles are pointers in Open MPI and
+# integers in MPICH and Intel MPI: the type of the array of them is part of the key of numba's cache.
 
 
 HANDLE_NBYTES = {MPI._sizeof(kind) for kind in (MPI.Comm, MPI.Datatype, MPI.Op, MPI.Request)}
@@ -189,7 +189,7 @@ def load_symbols(**instead: str) -> None:
     if HANDLE_NBYTES not in KNOWN_NBYTES:
         found = ", ".join(map(str, sorted(HANDLE_NBYTES)))
         raise Unsupported("executing.compiled_code_cannot_call", found=found)
-    module = ctypes.CDLL(MPI.__file__)  # loaded already; the search goes on in what it was linked with
+    module = ctypes.CDLL(MPI.__file__)  # loaded already; the search continues in the libraries that it was linked with
     for name in SIGNATURES:
         try:
             function = getattr(module, instead.get(name, name))
@@ -199,7 +199,7 @@ def load_symbols(**instead: str) -> None:
 
 
 def handle_of(handle: MPI.Comm | MPI.Datatype | MPI.Op | MPI.Request) -> int:
-    """What C calls an MPI object."""
+    """Return the value of an MPI handle in C."""
     kind = ctypes.c_int32 if HANDLE.itemsize == 4 else ctypes.c_int64
     return kind.from_address(MPI._addressof(handle)).value
 
@@ -215,20 +215,20 @@ clock_gettime: Callable[..., Any] = types.ExternalFunction("clock_gettime", sign
 memcpy: Callable[..., Any] = types.ExternalFunction("memcpy", signature(_POINTER, _POINTER, _POINTER, types.uintp))
 
 
-# The kernel: runs a table of rows and times it, in machine code that numba makes, without the interpreter.
+# The loop: runs a table of rows and times it, in machine code that numba compiles, without the interpreter.
 #
-# Sums and products, and the greatest and least integers, are loops of its own: over 2^20 float32 MPICH 5.0.2's
-# MPI_Reduce_local takes twice as long. The greatest and least floats are left to MPI_Reduce_local, since libraries
-# differ in what they make of zeros of both signs and of what is no number. 16-bit elements: see `sixteen_bits`.
+# Sums and products, and maxima and minima of integers, are loops of its own: over 2^20 float32 MPICH 5.0.2's
+# MPI_Reduce_local takes twice as long. Maxima and minima of floats are left to MPI_Reduce_local, since libraries differ
+# in what they make of signed zeros and NaN. 16-bit elements: see above.
 
 
-BY_LIBRARY, SUM, PROD, MAX, MIN = range(5)  # how to reduce; BY_LIBRARY: MPI_Reduce_local
+BY_LIBRARY, SUM, PROD, MAX, MIN = range(5)  # kinds of reduction; BY_LIBRARY: MPI_Reduce_local
 CALL, ROW = range(2)  # counters: the call, and the row in it
-OUTSIDE = -1  # of all rows: in the common start
+OUTSIDE = -1  # instead of a row: in the common start
 NO_START, BARRIER, ROUND_TIME = range(3)  # the common start of a call
 SLACK, ORIGIN, READING, RATE = range(4)  # see `_begin`
 CLOCK_MONOTONIC = 1  # of Linux: what perf_counter reads
-LOOKS = 10_000_000  # at a clock that stands still: less than a second
+LOOKS = 10_000_000  # most readings of a clock that stands still: less than a second
 TAG = 0
 REQUEST_NBYTES = HANDLE.itemsize
 COLUMNS = len(Row._fields)
@@ -236,14 +236,14 @@ KIND, DEST, BUFFER, OFFSET, LENGTH, SOURCE, INTO, INTO_OFFSET, INTO_LENGTH, REQU
 
 
 class Bound(NamedTuple):
-    """An all-reduce with its buffers, as the kernel takes it: numbers only, handles as of `symbols.HANDLE`.
+    """An all-reduce with its buffers, as the kernel takes it: numbers only, handles as HANDLE.
 
-    Arrays are addresses, since numba counts who uses an array: with ten of them an empty call took 215 ns, not 20.
+    Arrays are passed as addresses, since numba counts references: with ten arrays an empty call took 215 ns, not 20.
     """
 
     rows: int  # of int64 [row, column], see `table`; partners as MPI numbers them
     buffers: int  # of int64 [3]: the addresses of INPUT, OUTPUT, SCRATCH
-    counters: int  # of int64 [2]: CALL and ROW, for who watches
+    counters: int  # of int64 [2]: CALL and ROW, for the monitor
     requests: int  # of handles
     status: int
     timespec: int  # of int64 [2], for clock_gettime
@@ -253,7 +253,7 @@ class Bound(NamedTuple):
     row_count: int
     element_nbytes: int
     divisor: np.generic  # the number of ranks, as an element; of 16-bit elements the bits, uint16
-    how: int  # how to reduce
+    how: int  # kind of reduction
     halves: bool  # of 16-bit elements: they are float16, not bfloat16
 
 
@@ -269,7 +269,7 @@ class Start(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """What changes between calls, as the kernel takes it: addresses, see `executing.Changes`."""
+    """Changes between calls, as the kernel takes them: addresses, see `executing.Changes`."""
 
     lines: int
     length: int  # elements of a line
@@ -287,11 +287,11 @@ class Changes(NamedTuple):
 
 
 def _combine(arrived, total, how, halves):
-    """total = arrived, total combined, of arrays of one type."""
+    """Combine into total, of arrays of one type: total = arrived, total."""
 
 
 def _divide(total, divisor, halves):
-    """total = total / divisor."""
+    """Divide in place: total = total / divisor."""
 
 
 @overload(_combine)
@@ -340,7 +340,7 @@ def _divide_16_bits(total, divisor, halves):
 
 
 def _pointer_at(typing_context, address, like):
-    """A pointer at `address` to values of the type of `like`."""
+    """Return a pointer at `address` to values of the type of `like`."""
 
     def generate(context, builder, signature, arguments):
         return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
@@ -353,7 +353,7 @@ _pointer: Any = intrinsic(_pointer_at)
 
 @njit
 def _elements(bound, buffer, offset, count):
-    """`count` elements of a buffer."""
+    """Return `count` elements of a buffer as an array."""
     address = _int64s(bound.buffers, 3)[buffer] + offset * bound.element_nbytes
     return carray(_pointer(address, bound.divisor), count)
 
@@ -370,7 +370,7 @@ def _float64s(address, count):
 
 @njit
 def _message(row, out, into, bound):
-    """Run a row that is a call of MPI, between two addresses; its error code."""
+    """Run a row that is an MPI call, between two addresses; return its error code."""
     comm, datatype, kind, sent, received = bound.comm, bound.datatype, row[KIND], row[LENGTH], row[INTO_LENGTH]
     dest, source, request = row[DEST], row[SOURCE], bound.requests + row[REQUEST] * REQUEST_NBYTES
     if kind == EXCHANGE:
@@ -388,7 +388,7 @@ def _message(row, out, into, bound):
 
 @njit(error_model="numpy")
 def _run(bound):
-    """One all-reduce; the code of the MPI error that ended it, or 0."""
+    """Run one all-reduce; return the code of the MPI error that ended it, or 0."""
     counters, buffers = _int64s(bound.counters, 2), _int64s(bound.buffers, 3)
     for number in range(bound.row_count):
         counters[ROW] = number
@@ -425,7 +425,7 @@ def _bytes(address, nbytes):
 
 @njit
 def _wrong_of_line(found_address, correct_address, count, nbytes):
-    """How many of `count` elements of `nbytes` have other bits."""
+    """Count those of `count` elements of `nbytes` whose bits differ."""
     found, correct, wrong = _bytes(found_address, count * nbytes), _bytes(correct_address, count * nbytes), 0
     for element in range(count):
         for i in range(element * nbytes, (element + 1) * nbytes):
@@ -443,7 +443,7 @@ def _changes_at(address):
 
 @njit
 def _change(bound, changes, call):
-    """Before a call: give the lines of the input back, and change others."""
+    """Restore the lines of the input, and change others, before a call."""
     lines, nbytes, line_nbytes = changes.lines, bound.element_nbytes, changes.length * bound.element_nbytes
     at, source, vector = _int64s(changes.at, lines), _int64s(changes.source, lines), _int64s(bound.buffers, 3)[INPUT]
     next_at = _int64s(changes.next_at + 8 * call * lines, lines)
@@ -459,7 +459,7 @@ def _change(bound, changes, call):
 
 @njit
 def _look(bound, changes):
-    """After a call: count wrong elements at the lines of the result, and of the input that it may not change."""
+    """Count wrong elements after a call: at the lines of the result, and of the input, which must not change."""
     lines, count, nbytes = changes.lines, changes.length, bound.element_nbytes
     at, source, vectors = _int64s(changes.at, lines), _int64s(changes.source, lines), _int64s(bound.buffers, 3)
     wrong = _int64s(changes.wrong, 1)
@@ -471,7 +471,7 @@ def _look(bound, changes):
 
 @njit
 def _now(bound):
-    """What perf_counter reads, in seconds."""
+    """Return what perf_counter reads, in seconds."""
     clock_gettime(CLOCK_MONOTONIC, bound.timespec)
     read = _int64s(bound.timespec, 2)
     return (read[0] * 1_000_000_000 + read[1]) / 1e9
@@ -479,10 +479,10 @@ def _now(bound):
 
 @njit
 def _begin(bound, start):
-    """Wait for the common start of a call; whether this rank was on time.
+    """Wait for the common start of a call; return whether this rank was on time.
 
-    `start.line`: [SLACK] seconds ahead, named by the rank that leads; at the common time [ORIGIN] the own clock reads
-    [READING], and goes on at [RATE]; a rate of 0: the own clock is of no use.
+    `start.line`: [SLACK] seconds ahead, at which the leading rank sets the start; at the common time [ORIGIN] this
+    rank's clock reads [READING], and advances at [RATE]; a rate of 0: its clock is of no use.
     """
     if start.kind == NO_START:
         return True
@@ -504,10 +504,10 @@ def _begin(bound, start):
 
 @njit(nogil=True, error_model="numpy")
 def loop(bound, start, changes_address, stamps_address, calls):
-    """Make `calls` calls, and fill float64 [3, call] at `stamps_address`: entry, exit, whether it was on time.
+    """Make `calls` calls, and fill float64 [3, call] at `stamps_address`: entry, exit, whether the rank was on time.
 
-    Gives back the code of the MPI error that ended it, or 0. Without a common start only the first entry and the last
-    exit are taken: a look at the clock takes 20 ns. A `changes_address` of 0: nothing changes between calls.
+    Returns the code of the MPI error that ended it, or 0. Without a common start only the first entry and the last exit
+    are taken: reading the clock takes 20 ns. A `changes_address` of 0: nothing changes between calls.
     """
     stamps, counters = carray(_pointer(stamps_address, 0.0), (3, calls)), _int64s(bound.counters, 2)
     for call in range(calls):

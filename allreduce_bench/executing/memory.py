@@ -1,8 +1,8 @@
-"""Where vectors lie: at pages, each kind of buffer at an offset of its own; or where numpy puts them.
+"""Placement of vectors: page-aligned, each kind of buffer at an offset of its own; or wherever numpy puts them.
 
 On some processors `rep movsb`, with which glibc, MPI libraries and the kernel copy, takes 5 to 9 times as long where
-0 < (destination - source) mod 4096 < 32 (glibc bug 30994: AMD Zen 3 and 4). numpy allocates multiples of 16 bytes, so
-that this happens by chance. Buffers at pages, inputs, outputs and scratch a quarter of a page apart, never have such
+0 < (destination - source) mod 4096 < 32 (glibc bug 30994: AMD Zen 3 and 4). numpy aligns to 16 bytes only, so that this
+happens by chance. Inputs, outputs and scratch whose offsets in a page are a quarter of a page apart never have such
 differences, within a rank or between two.
 """
 
@@ -20,7 +20,7 @@ Allocate = Callable[[int, Any], np.ndarray]  # elements, dtype -> an array, not 
 
 
 class Memory(NamedTuple):
-    """How the buffers of an all-reduce are allocated; each makes an array of so many elements of a dtype."""
+    """Allocators of the buffers of an all-reduce; each makes an array of so many elements of a dtype."""
 
     sendbuf: Allocate
     recvbuf: Allocate
@@ -28,7 +28,7 @@ class Memory(NamedTuple):
 
 
 def at_offset(offset: int) -> Allocate:
-    """Allocates at `offset` bytes, a multiple of the element's size, behind the beginning of a page."""
+    """Return an allocator of arrays that begin `offset` bytes, a multiple of the element's size, into a page."""
 
     def allocate(count: int, dtype) -> np.ndarray:
         itemsize = np.dtype(dtype).itemsize
@@ -44,29 +44,29 @@ BY_NUMPY = Memory(np.empty, np.empty, np.empty)
 
 
 def memory_of(placement: str) -> Memory:
-    """How buffers of a placement, as `--placement` names it, are allocated; of runs that knew of none by numpy."""
+    """Return the allocators of a placement as `--placement` names it; numpy's for runs that recorded none."""
     if placement == PAGE:
         return PAGES
     return BY_NUMPY if placement in (NUMPY, UNKNOWN_PLACEMENT) else shifted(int(placement))
 
 
 def shifted(delta: int) -> Memory:
-    """Outputs `delta` bytes behind the offset of inputs, and scratch as far behind that of outputs."""
+    """Return allocators with outputs `delta` bytes behind the offset of inputs, and scratch `delta` behind outputs."""
     return Memory(at_offset(0), at_offset(delta), at_offset(2 * delta))
 
 
 def filled(allocate: Allocate, count: int, dtype, value: object) -> np.ndarray:
-    """A vector that holds `value` everywhere, so that all of its memory is there."""
+    """Return a vector filled with `value`, so that all of its pages are mapped."""
     vector = allocate(count, dtype)
     vector[:] = value
     return vector
 
 
 def offset_of(array: np.ndarray) -> int:
-    """Bytes from the beginning of its page to that of `array`."""
+    """Return the bytes from the beginning of its page to that of `array`."""
     return array.ctypes.data % PAGE_NBYTES
 
 
 def page_of(dtype: np.dtype) -> int:
-    """How many elements of `dtype` a page has."""
+    """Return the number of elements of `dtype` in a page."""
     return PAGE_NBYTES // dtype.itemsize

@@ -1,7 +1,7 @@
-"""What a library's other operations make of an all-reduce, called from Python: mock-ups.
+"""Mock-ups: all-reduces made of the library's other collectives, called from Python.
 
-Those of Hunold and Carpen-Amarie, "Autotuning MPI collectives using performance guidelines" (HPC Asia 2018), whose
-PGMPITuneLib makes them alike, for the guidelines of Träff, Gropp and Thakur (IEEE TPDS 21(5), 2010).
+Those of Hunold and Carpen-Amarie, "Autotuning MPI collectives using performance guidelines" (HPC Asia 2018), as in
+their PGMPITuneLib, for the guidelines of Träff, Gropp and Thakur (IEEE TPDS 21(5), 2010).
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ ROOT = 0
 def mockup(
     name: str, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str, allocate: Allocate = PAGES.scratch
 ) -> Prepared:
-    """The mock-up `name`, one of `cell.MOCKUPS`, of `sendbuf` into `recvbuf`, bound as `native` binds its call.
+    """Bind the mock-up `name`, one of `cell.MOCKUPS`, of `sendbuf` into `recvbuf`, as `native` binds its call.
 
     `allocate` makes its scratch. Raises Unsupported where `native` does.
     """
@@ -32,23 +32,23 @@ def mockup(
 
 
 class _Bound:
-    """Vectors, ranks and operation of an all-reduce."""
+    """The vectors, communicator and operation of an all-reduce."""
 
     def __init__(self, sendbuf, recvbuf, comm: MPI.Comm, op: str, datatype: MPI.Datatype, allocate: Allocate):
         self.sendbuf, self.recvbuf, self.comm = sendbuf, recvbuf, comm
         self.op, self.datatype, self.allocate = OPERATIONS[op], datatype, allocate
 
     def message(self, array: np.ndarray) -> list:
-        """All of `array`, as mpi4py takes it."""
+        """Return all of `array`, as mpi4py takes it."""
         return [MPI.buffer(array), array.size, self.datatype]
 
     def blocks(self, array: np.ndarray) -> list:
-        """The same as a block for each rank: mpi4py then counts the elements of one."""
+        """Return `array` as one block per rank: mpi4py then takes the count of one block."""
         return [MPI.buffer(array), array.size // self.comm.size, self.datatype]
 
 
 def _reduce_bcast(bound: _Bound) -> Calls:
-    """MPI_Reduce to rank 0, MPI_Bcast from there."""
+    """Bind MPI_Reduce to rank 0, then MPI_Bcast from there."""
     recv = bound.message(bound.recvbuf)
     result = recv if bound.comm.rank == ROOT else None
     return [
@@ -58,7 +58,7 @@ def _reduce_bcast(bound: _Bound) -> Calls:
 
 
 def _reduce_scatter_allgatherv(bound: _Bound) -> Calls:
-    """MPI_Reduce_scatter of nearly equal blocks to their places in the result, MPI_Allgatherv in place."""
+    """Bind MPI_Reduce_scatter of nearly equal blocks to their places in the result, then MPI_Allgatherv in place."""
     blocks = split(range(bound.recvbuf.size), bound.comm.size)
     counts, own = [len(block) for block in blocks], blocks[bound.comm.rank]
     block = bound.message(bound.recvbuf[own.start : own.stop])
@@ -70,10 +70,10 @@ def _reduce_scatter_allgatherv(bound: _Bound) -> Calls:
 
 
 def _reduce_scatter_block_allgather(bound: _Bound) -> Calls:
-    """MPI_Reduce_scatter_block to the own block's place in the result, MPI_Allgather in place.
+    """Bind MPI_Reduce_scatter_block to this rank's place in the result, then MPI_Allgather in place.
 
-    Its blocks are equal. Where the ranks do not divide the count, both operations work on a padded copy, and to copy
-    there and back is part of the call.
+    Blocks are equal. Where the number of ranks does not divide the count, both work on a padded copy, and copying there
+    and back is part of the call.
     """
     vector, comm = bound.recvbuf, bound.comm
     length = ceil(vector.size / comm.size)
@@ -84,7 +84,7 @@ def _reduce_scatter_block_allgather(bound: _Bound) -> Calls:
             partial(comm.Allgather, MPI.IN_PLACE, bound.blocks(vector)),
         ]
     padded, own = (bound.allocate(count, vector.dtype) for count in (length * comm.size, length))
-    padded[vector.size :] = 0  # of any operation on zeros zeros come back
+    padded[vector.size :] = 0  # every operation reduces zeros to zeros
     whole, block = bound.blocks(padded), bound.message(own)
     return [
         partial(np.copyto, padded[: vector.size], bound.sendbuf),

@@ -1,16 +1,16 @@
-"""The steps of a rank as messages that are posted ahead: a fixed order of operations, found without MPI.
+"""Pipelining: the steps of a rank as messages posted ahead, and the executor `pipelined` that runs them.
 
-Receives are posted up to a window ahead of the step whose turn it is, and applied in the order of the steps: waited
-for, then reduced or copied. A send is posted in the order of the steps, as soon as the receives that it depends on are
-applied, up to a window ahead too. What orders operations beyond that is read from the ranges: a send follows the
-receives that write what it reads; nothing is written before the sends that read it are over; what lands in the output
-directly is posted once the sends and receives before it that touch its place are over.
+The order of operations is fixed and found without MPI. Receives are posted up to a window ahead of the current step and
+applied in the order of steps: waited for, then reduced or copied. Sends are posted in the order of steps, once the
+receives that they depend on are applied, also up to a window ahead. Other orders follow from the ranges: a send follows
+the receives that write what it reads; nothing is overwritten before the sends that read it are complete; a receive
+directly into the output is posted once the sends and receives before it at its place are complete.
 
-No rank waits for ever, even where every send waits for its receive, if the steps run as blocking exchanges do not.
-At the turn of a step a rank waits only for the messages of this step and of those before it, and it posts the messages
-of a step, at its turn at the latest, after waiting for sends of steps before it only. Take the steps of all ranks in an
-order in which the blocking ones can end. By induction over this order every step ends here: its partners have ended
-the steps before their matching ones, so it is their turn or past it, and the messages of both ends are posted.
+There is no deadlock, even where every send waits for its receive, if the steps run as blocking exchanges have none.
+At its turn a step waits only for its own messages and those of earlier steps, and its messages are posted, at its turn
+at the latest, after waiting for sends of earlier steps only. Take the steps of all ranks in an order in which the
+blocking ones can complete. By induction over this order every step completes here: its partners have completed the
+steps before their matching ones, so it is their turn or past it, and the messages of both ends are posted.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,7 +41,7 @@ NONE = -1  # no step
 
 
 class _Order(NamedTuple):
-    """What a step has to follow, as numbers of steps of the same rank."""
+    """The steps of the same rank that a step has to follow, by number."""
 
     send_after: int  # the last receive that writes what its send reads
     recv_after: int  # the last receive before it at the place of its own
@@ -49,9 +49,9 @@ class _Order(NamedTuple):
 
 
 def pipelined_program(steps: Sequence[Step], count: int, window: int, page: int = 1) -> Program:
-    """`steps` of a vector of `count` elements with up to `window` messages of each direction posted ahead.
+    """Return the program of `steps` on `count` elements with up to `window` messages posted ahead in each direction.
 
-    `steps` are cut already. The scratch holds at most `window` messages, each in a slot of whole pages; `page` as of
+    `steps` are already cut. The scratch holds at most `window` messages, each in a slot of whole pages; `page` as for
     `program.landing`.
     """
     longest = max((landing(step.recv, page) + elements(step.recv) for step in steps if step.reduce), default=0)
@@ -73,7 +73,7 @@ def _lands_in_scratch(local: LocalPart) -> bool:
 
 
 def _orders(steps: Sequence[Step], locals_: Sequence[LocalPart], output: Output) -> list[_Order]:
-    """What follows from the ranges; a send of the input reads nothing that is ever written."""
+    """Derive the order of steps from their ranges; a send from the input depends on nothing."""
     written_by = [NONE] * len(output)  # part -> the last receive into it
     read_by: list[list[int]] = [[] for _ in range(len(output))]  # part -> the sends of it since then
     orders = []
@@ -94,7 +94,7 @@ def _orders(steps: Sequence[Step], locals_: Sequence[LocalPart], output: Output)
 
 
 class _Pipeline:
-    """Makes the operations, the turn of one step after the other."""
+    """Makes the operations, step by step."""
 
     def __init__(
         self, steps: Sequence[Step], locals_: Sequence[LocalPart], orders: Sequence[_Order], window: int
@@ -103,10 +103,10 @@ class _Pipeline:
         self.operations: list[Operation] = []
         self._sends = [number for number, step in enumerate(steps) if step.send]  # steps, in their order
         self._recvs = [number for number, step in enumerate(steps) if step.recv]
-        self._recv_requests = min(window, len(self._recvs))  # the first ones are those of receives
-        self._send_requests = min(2 * window, len(self._sends))  # a window before the turn, and one ahead
+        self._recv_requests = min(window, len(self._recvs))  # requests of receives come first
+        self._send_requests = min(2 * window, len(self._sends))  # a window before the current step, and one ahead
         self.requests = self._recv_requests + self._send_requests
-        self._sent = self._posted = self._applied = self._passed = self._over = 0  # how many of _sends and of _recvs
+        self._sent = self._posted = self._applied = self._passed = self._over = 0  # counts of _sends and of _recvs
         self._open: dict[int, int] = {}  # step -> the request of its send, posted and not waited for
 
     def take_turn(self, turn: int) -> None:
@@ -125,11 +125,11 @@ class _Pipeline:
             self._over += 1
 
     def waits_for_all_sends(self) -> list[Operation]:
-        """At the end."""
+        """Return the waits for all sends still open, for the end of the program."""
         return [Wait(request, step + 1) for step, request in self._open.items()]
 
     def _post_receives(self, turn: int) -> None:
-        """Those that may land already, none more than a window ahead."""
+        """Post the receives whose place is free, at most a window ahead."""
         while self._posted < min(self._applied + self.window, len(self._recvs)):
             number = self._recvs[self._posted]
             order = self.orders[number]
@@ -147,7 +147,7 @@ class _Pipeline:
         self._posted += 1
 
     def _post_sends(self, turn: int) -> None:
-        """Those whose elements are there already, none more than a window ahead."""
+        """Post the sends whose elements are ready, at most a window ahead."""
         while self._sent < min(self._passed + self.window, len(self._sends)):
             number = self._sends[self._sent]
             if self.orders[number].send_after >= turn:
@@ -169,14 +169,14 @@ class _Pipeline:
         self.operations += [*local.before_reduce, *local.after]
 
     def _wait_for_sends(self, numbers: Sequence[int]) -> None:
-        """Of the steps of these numbers, those that are still under way."""
+        """Wait for those of the sends of steps `numbers` that are still open."""
         self.operations += [Wait(self._open.pop(number), number + 1) for number in numbers if number in self._open]
 
 
-# The executor `pipelined`: messages that are posted ahead, each a persistent request that is started in every call.
+# The executor `pipelined`: each message a persistent request that every call starts.
 #
-# A persistent request is bound to its buffer once, and MPI_Start takes no argument: from Python that is cheaper than
-# MPI_Isend and MPI_Irecv, which make a request each time.
+# Its buffer is bound once, and MPI_Start takes no argument: from Python that is cheaper than MPI_Isend and MPI_Irecv,
+# which make a request each time.
 
 
 Call = Callable[[], object]
@@ -191,9 +191,9 @@ def pipelined(
     window: int,
     scratch: Allocate = PAGES.scratch,
 ) -> Prepared:
-    """Run this rank's `steps`, cut already, with up to `window` messages of each direction posted ahead.
+    """Bind this rank's `steps`, already cut, with up to `window` messages posted ahead in each direction.
 
-    The rest is as of `sendrecv`. Raises Unsupported.
+    The rest as for `sendrecv`. Raises Unsupported.
     """
     program = pipelined_program(steps, sendbuf.size, window, page_of(sendbuf.dtype))
     binding = _PipelinedBinding(program, sendbuf, recvbuf, comm, op, scratch)
@@ -202,11 +202,11 @@ def pipelined(
 
 
 def _in_turn(calls: Sequence[Call], partners: Sequence[Partners | None]) -> Callable[[], None]:
-    """`partners`: those of each call; of calls after them there are none."""
+    """Return one call that makes all of `calls`; `partners` are those of the first calls, later ones have none."""
     frozen = tuple(calls)
 
     @stepping("frozen", "call", "waited_for")
-    def run(waited_for: Sequence[Partners | None] = tuple(partners)) -> None:  # whoever watches reads it
+    def run(waited_for: Sequence[Partners | None] = tuple(partners)) -> None:  # the monitor reads it
         for call in frozen:
             call()
 
@@ -214,7 +214,7 @@ def _in_turn(calls: Sequence[Call], partners: Sequence[Partners | None]) -> Call
 
 
 class _PipelinedBinding(Binding):
-    """Also posts messages and waits for them; `partners` are those of each of the calls, once they are made."""
+    """A binding that also posts messages and waits for them; `partners` gets one entry per call as calls are made."""
 
     def __init__(self, *bound) -> None:
         super().__init__(*bound)

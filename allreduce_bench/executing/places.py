@@ -1,4 +1,4 @@
-"""Where the buffers of a call lie on all ranks, and which of its messages and copies join places that are slow.
+"""Offsets of buffers on all ranks, and the number of messages and copies of a call that join slow offsets.
 
 Slow are differences of 1 to 31 bytes modulo a page, on some processors: see `memory`.
 """
@@ -15,14 +15,14 @@ from . import Footprint, Place, Prepared
 from .memory import CLOSE, offset_of
 from .program import Copy, Exchange, PostReceive, PostSend, View
 
-VARIES = "varies"  # of offsets that differ from place to place
-UNKNOWN = -1  # in place of an offset: a message of several ranges, which the MPI library packs and unpacks
+VARIES = "varies"  # offsets that differ between calls
+UNKNOWN = -1  # instead of an offset: a message of several ranges, which the MPI library packs and unpacks
 
 
 class Ends(NamedTuple):
-    """The own ends of a rank's messages: the partner, and where in its page the message begins, in bytes.
+    """This rank's ends of messages: the partner, and the offset in its page at which the message begins, in bytes.
 
-    In the order in which they are posted: between two ranks messages do not overtake each other.
+    In the order of posting: messages between two ranks do not overtake each other.
     """
 
     sent: list[tuple[int, int]]
@@ -31,9 +31,9 @@ class Ends(NamedTuple):
 
 @doing("comparing where vectors lie")
 def places_of(calls: Sequence[Place], comm: MPI.Comm) -> dict:
-    """Columns of CELLS, the same on all ranks of `comm`, which call this together.
+    """Return columns of CELLS, the same on all ranks of `comm`; collective.
 
-    Of calls in several places, as cold ones are, the most of one; `offsets` is then VARIES where they differ.
+    Of calls in several places, as cold ones are, the largest counts; `offsets` is VARIES where they differ.
     """
     of_calls = [_of_call(*place, comm) for place in calls]
     offsets = {offsets for offsets, _, _ in of_calls}
@@ -42,7 +42,7 @@ def places_of(calls: Sequence[Place], comm: MPI.Comm) -> dict:
 
 
 def _of_call(call: Prepared, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm) -> tuple[str, int, int]:
-    """Its offsets rank by rank, and its close and its unknown moves over all ranks; the same on all ranks."""
+    """Return offsets, rank by rank if they differ, and close and unknown moves over all ranks; the same on all."""
     footprint = call.footprint() if call.footprint else None
     buffers = footprint.buffers if footprint else (sendbuf, recvbuf)
     own = "/".join(str(offset_of(buffer)) if buffer.size else "-" for buffer in buffers)
@@ -56,7 +56,7 @@ def _of_call(call: Prepared, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI
 
 
 def ends_of(footprint: Footprint) -> Ends:
-    """The own ends of the messages of a call."""
+    """Return this rank's ends of the messages of a call."""
     ends = Ends([], [])
     for operation in footprint.program.operations:
         if isinstance(operation, Exchange):
@@ -82,7 +82,7 @@ def _offset(view: View, footprint: Footprint) -> int:
 
 
 def begins_by_dest(own: Ends, size: int) -> list[list[int]]:
-    """Of each of `size` ranks where the messages to it begin: what is exchanged to call `close_messages`."""
+    """Return the offsets of the messages to each of `size` ranks: what ranks exchange for `close_messages`."""
     begins: list[list[int]] = [[] for _ in range(size)]
     for dest, offset in own.sent:
         begins[dest].append(offset)
@@ -90,10 +90,10 @@ def begins_by_dest(own: Ends, size: int) -> list[list[int]]:
 
 
 def close_messages(own: Ends, begins_by_source: Sequence[Sequence[int]]) -> tuple[int, int]:
-    """Count the received messages of a call that join slow places, and those of which that is unknown.
+    """Count the received messages of a call that join slow offsets, and those for which that is unknown.
 
-    `begins_by_source`: where each source's messages begin. Unknown: one end has several ranges, or, of steps that
-    nobody verified, nobody sends it.
+    `begins_by_source`: the offsets of each source's messages. Unknown: one end has several ranges, or, in unverified
+    steps, nobody sends it.
     """
     arriving = [iter(begins) for begins in begins_by_source]
     pairs = [(next(arriving[source], UNKNOWN), into) for source, into in own.received]
@@ -102,11 +102,11 @@ def close_messages(own: Ends, begins_by_source: Sequence[Sequence[int]]) -> tupl
 
 
 def close_copies(footprint: Footprint) -> int:
-    """How many local copies of a call join slow places."""
+    """Count the local copies of a call that join slow offsets."""
     copies = [operation for operation in footprint.program.operations if isinstance(operation, Copy)]
     return sum(is_close(_offset(copy.view, footprint), _offset(copy.into, footprint)) for copy in copies)
 
 
 def is_close(source: int, destination: int) -> bool:
-    """Whether the difference of two offsets in their pages is slow on some processors."""
+    """Return whether the difference of two offsets is slow on some processors."""
     return (destination - source) % PAGE_NBYTES in CLOSE

@@ -1,8 +1,8 @@
-"""What a rank does with its buffers to follow its steps: messages, copies and reductions, in order, without MPI.
+"""The operations of a rank that follow from its steps: messages, copies and reductions, in order, without MPI.
 
-Out of place like MPI_Allreduce: the input stays untouched, the output ends right. A range of the output that nothing
-was written to yet is sent straight from the input, and what arrives to be reduced into it lands in it and is reduced
-with the input there, so that no copy of the whole vector is needed.
+Out of place like MPI_Allreduce: the input stays untouched. A range of the output that is not written yet is sent
+straight from the input, and what arrives to be reduced into it is received there and reduced with the input in place,
+so that no copy of the whole vector is needed.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ INPUT, OUTPUT, SCRATCH = range(3)  # the buffers of a rank
 
 
 class View(NamedTuple):
-    """Elements of a buffer."""
+    """Ranges of elements of a buffer."""
 
     buffer: int
     ranges: Ranges
@@ -30,14 +30,14 @@ class Exchange(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """Copy one range onto another one of its length."""
+    """A copy of one range onto another of equal length."""
 
     view: View
     into: View
 
 
 class Reduce(NamedTuple):
-    """Combine one range with another one of its length, and leave the result in that."""
+    """A reduction of one range into another of equal length."""
 
     view: View
     into: View
@@ -70,7 +70,7 @@ Operation = Exchange | Copy | Reduce | PostReceive | PostSend | Wait
 
 
 class Program(NamedTuple):
-    """The operations of a rank, and what they need."""
+    """The operations of a rank, and the scratch and requests they need."""
 
     operations: list[Operation]
     scratch: int  # elements
@@ -78,9 +78,9 @@ class Program(NamedTuple):
 
 
 def floor(name: str, count: int) -> Program:
-    """What is no all-reduce, on a vector of `count` elements; `name` is one of `schema.FLOORS`.
+    """Return the program of a floor of an all-reduce on `count` elements; `name` is one of `schema.FLOORS`.
 
-    null: nothing at all; copy: a local copy of the vector; reduce: its reduction into the output, as a step makes it.
+    null: nothing at all; copy: a local copy of the vector; reduce: its reduction into the output, as in a step.
     """
     views = View(INPUT, (range(count),)), View(OUTPUT, (range(count),))
     operations: dict[str, list[Operation]] = {"null": [], "copy": [Copy(*views)], "reduce": [Reduce(*views)]}
@@ -88,7 +88,7 @@ def floor(name: str, count: int) -> Program:
 
 
 def exchanges(steps: Sequence[Step], count: int, page: int = 1) -> Program:
-    """`steps` of a vector of `count` elements as exactly one blocking exchange each; `page` as of `landing`."""
+    """Return the program of `steps` on `count` elements, one blocking exchange each; `page` as for `landing`."""
     scratch = max((landing(step.recv, page) + elements(step.recv) for step in steps if step.reduce), default=0)
     output, operations = Output(steps, count), list[Operation]()
     for step in steps:
@@ -99,27 +99,26 @@ def exchanges(steps: Sequence[Step], count: int, page: int = 1) -> Program:
 
 
 def landing(ranges: Ranges, page: int) -> int:
-    """The first element of the scratch at which these ranges land: as far behind the beginning of a page of `page`
-    elements as they lie in the vector.
+    """Return the first element of the scratch at which these ranges land: their offset in a page of `page` elements.
 
-    So the difference of a message's two places, modulo a page, is that of the two buffers, wherever in the vector it
-    is: see `memory`.
+    So the two places of a message differ, modulo a page, as the two buffers do, wherever in the vector it is: see
+    `memory`.
     """
     return ranges[0].start % page if ranges else 0
 
 
 class LocalPart(NamedTuple):
-    """What one rank does for one step beside the messages, and the views of these."""
+    """The local operations of a rank for one step, and the views of its messages."""
 
     before_send: list[Operation]
     send: View | None
     before_reduce: list[Operation]
-    recv: View | None  # of the scratch only where `after` reduces it into the output
-    after: list[Operation]  # when the message has come
+    recv: View | None  # in the scratch only if `after` reduces it into the output
+    after: list[Operation]  # once the message has arrived
 
 
 def local_part(step: Step, output: "Output", scratch_from: int = 0) -> LocalPart:
-    """What `step` does, the steps before it being told to `output`; what lands in the scratch lands `scratch_from`."""
+    """Return the local part of `step`, given the `output` of earlier steps; scratch is used from `scratch_from` on."""
     before_send: list[Operation] = []
     before_reduce: list[Operation] = []
     after: list[Operation] = []
@@ -152,7 +151,7 @@ def reductions_of_scratch(ranges: Ranges, start: int) -> list[Operation]:
 
 
 class Output:
-    """Which parts of the output something was written to, while operations are made one after the other."""
+    """The parts of the output that are written so far, while operations are made in order."""
 
     def __init__(self, steps: Sequence[Step], count: int):
         self._parts = Parts([steps], count)
@@ -160,25 +159,25 @@ class Output:
         self.everything: Ranges = (range(count),) if count else ()
 
     def is_unwritten(self, ranges: Ranges) -> bool:
-        """Whether nothing was written to any element of them."""
+        """Return whether no element of `ranges` is written."""
         return not any(self._written[part] for part in self.parts_of(ranges))
 
     def write(self, ranges: Ranges) -> None:
-        """From here on they are written."""
+        """Mark `ranges` as written."""
         for part in self.parts_of(ranges):
             self._written[part] = True
 
     def copies(self, ranges: Ranges) -> list[Operation]:
-        """Copy what of them is unwritten from the input; from here on they are written."""
+        """Copy the unwritten part of `ranges` from the input, and mark them as written."""
         unwritten = [part for part in self.parts_of(ranges) if not self._written[part]]
         self.write(ranges)
         spans = [(self._parts.span(part),) for part in unwritten]
         return [Copy(View(INPUT, span), View(OUTPUT, span)) for span in spans]
 
     def __len__(self) -> int:
-        """The number of parts: elements that every message treats alike are one."""
+        """Return the number of parts: elements that every message treats alike are one part."""
         return len(self._parts)
 
     def parts_of(self, ranges: Ranges) -> list[int]:
-        """The numbers of their parts."""
+        """Return the numbers of the parts of `ranges`."""
         return [part for span in ranges for part in range(*self._parts.of.get(span, (0, len(self._parts))))]

@@ -1,8 +1,7 @@
-"""A program as a table of integers, for a kernel that knows no objects: rows in order, columns of int64.
+"""A program as a table of integers, for a kernel without objects: rows in order, columns of int64.
 
 A row names a buffer and an offset in elements, never an address, so that one table serves any buffers of its shape. A
-message is one range: one of several ranges is copied together in scratch of its own before it is sent, and apart
-after it was received.
+message is one range: several ranges are packed into scratch of their own before sending, and unpacked after receiving.
 """
 
 from collections.abc import Iterator
@@ -29,16 +28,16 @@ from .program import (
 
 EXCHANGE, COPY, REDUCE, POST_RECEIVE, POST_SEND, WAIT, ALL_REDUCE, DIVIDE = range(8)  # kinds of rows
 KIND, DEST, SOURCE, REQUEST, STEP = 0, 1, 5, 9, 10  # columns of Row
-NOBODY = -1  # in place of a partner: MPI_PROC_NULL; its value is the library's
+NOBODY = -1  # instead of a partner: MPI_PROC_NULL, whose value is the library's
 COLUMNS = 11
 
 
 class Row(NamedTuple):
     """The columns: what is read, `length` elements at `offset`, and what is written; in elements.
 
-    dest, buffer, offset, length: the message that is sent, or what is copied or reduced. source, into, into_offset,
-    into_length: the message that is received, or where to copy or reduce to. A WAIT has a request alone; of DIVIDE,
-    only what is written counts; ALL_REDUCE is the library's, of the whole input into the output.
+    dest, buffer, offset, length: the message sent, or what is copied or reduced. source, into, into_offset,
+    into_length: the message received, or where to copy or reduce to. WAIT uses only `request`, DIVIDE only what is
+    written; ALL_REDUCE is the library's, of the whole input into the output.
     """
 
     kind: int
@@ -55,14 +54,14 @@ class Row(NamedTuple):
 
 
 class Table(NamedTuple):
-    """The rows of a rank, and what they need."""
+    """The rows of a rank, and the scratch and requests they need."""
 
     rows: np.ndarray  # int64 [row, column of Row]
     scratch: int  # elements
     requests: int
 
     def with_nobody(self, rank: int) -> np.ndarray:
-        """The rows, with `rank` in place of NOBODY."""
+        """Return the rows, with `rank` in place of NOBODY."""
         rows = self.rows.copy()
         partners = rows[:, [DEST, SOURCE]]
         rows[:, [DEST, SOURCE]] = np.where(partners == NOBODY, rank, partners)
@@ -70,9 +69,9 @@ class Table(NamedTuple):
 
 
 def table_of(program: Program, page: int = 1) -> Table:
-    """The operations of `program` as rows, in their order; each message of several ranges has copies beside it.
+    """Return `program` as rows in order; a message of several ranges has copies beside it.
 
-    `page` as of `program.landing`: such a message begins in the scratch as its first range does in the vector.
+    `page` as for `program.landing`: such a message begins in the scratch as its first range does in the vector.
     """
     maker = _Rows(program, page)
     rows = [row for operation in program.operations for row in maker.rows_of(operation)]
@@ -80,12 +79,12 @@ def table_of(program: Program, page: int = 1) -> Table:
 
 
 def table_of_native(count: int) -> Table:
-    """The library's own all-reduce of `count` elements."""
+    """Return the table of the library's own all-reduce of `count` elements."""
     return Table(_array([Row(ALL_REDUCE, length=count, into_length=count)]), 0, 0)
 
 
 def operations_of(table: Table) -> list[Operation]:
-    """The rows as operations again, each message one range: what the kernel does with memory, its packing included."""
+    """Return the rows as operations, each message one range: what the kernel does with memory, packing included."""
     operations: list[Operation] = []
     for values in table.rows.tolist():
         row = Row(*values)
@@ -105,12 +104,12 @@ def operations_of(table: Table) -> list[Operation]:
 
 
 def with_division(table: Table, count: int) -> Table:
-    """`table`, and at its end the division of all `count` elements of the output by the number of ranks."""
+    """Append the division of all `count` elements of the output by the number of ranks."""
     return table._replace(rows=np.concatenate([table.rows, _array([Row(DIVIDE, into_length=count)])]))
 
 
 def partners(rows: np.ndarray) -> list[Partners | None]:
-    """Of each row that is a step, or waits for a message of one; None of any other."""
+    """Return the partners of each row that is an exchange or a wait; None for other rows."""
     posted: dict[int, tuple[int, int]] = {}
     found: list[Partners | None] = []
     for row in rows.tolist():
@@ -129,7 +128,7 @@ def _array(rows: list[Row]) -> np.ndarray:
 
 
 class _Rows:
-    """Makes rows, and remembers what an open request still has to do when it is waited for."""
+    """Makes rows, and keeps the copies due when an open request is waited for."""
 
     def __init__(self, program: Program, page: int):
         self.scratch, self._page = program.scratch, page
@@ -163,7 +162,7 @@ class _Rows:
         return [*before, Row(EXCHANGE, dest, *sent, source, *received), *after]
 
     def _sent(self, view: View | None, slot: object) -> tuple[list[Row], tuple[int, int, int]]:
-        """The copies before a message goes out, and the buffer, offset and length of what is sent."""
+        """Return the copies before a send, and the buffer, offset and length of what is sent."""
         if view is None or len(view.ranges) <= 1:
             return [], _whole(view, INPUT)
         start = self._packed[slot] + landing(view.ranges, self._page)
@@ -174,7 +173,7 @@ class _Rows:
         return copies, (SCRATCH, start, elements(view.ranges))
 
     def _received(self, view: View | None, slot: object) -> tuple[tuple[int, int, int], list[Row]]:
-        """The buffer, offset and length of what arrives, and the copies after that."""
+        """Return the buffer, offset and length of what arrives, and the copies after it."""
         if view is None or len(view.ranges) <= 1:
             return _whole(view, OUTPUT), []
         start = self._packed[slot] + landing(view.ranges, self._page)
@@ -199,7 +198,7 @@ def _side_by_side(ranges: Ranges, start: int) -> Iterator[tuple[range, int]]:
 
 
 def _longest_in_ranges(program: Program, page: int) -> dict[object, int]:
-    """The room of messages of several ranges, in elements, of each slot: "send", "recv" or the number of a request."""
+    """Return the space for messages of several ranges, in elements, by slot: "send", "recv" or a request's number."""
     most: dict[object, int] = {}
     for operation in program.operations:
         views: list[tuple[object, View | None]] = []

@@ -1,7 +1,7 @@
-"""Which node or link is slower than its peers: rounds of messages between pairs of nodes, or tables of them.
+"""Nodes and links that are slower than their peers, from messages between pairs of nodes, or tables of pairs.
 
 In: hosts, or a table of pairs. Out: nodes and links that are slow, with the evidence. Read in this order: `pair_rounds`
-(which pairs meet when), `rank` (what the ranks of a pair do), `pair_file` (what is kept), `pair_launch` (ranks started
-and lost), `check` (all of a check); `pair_tables` (tables of other tools); `pair_statistics` (the numbers), `judgement`
-(who is slow); `output` and `map` (what people read), `json_schema`, `command`.
+(the rounds of pairs), `rank` (what the ranks of a pair do), `pair_file` (the folder of a check), `check` (launches of
+ranks, and a whole check); `pair_tables` (tables of other tools); `judgement` (statistics of pairs, racks, slow nodes
+and links); `output` and `map` (for people), `json_schema`, `messages`, `command`, `wing`.
 """

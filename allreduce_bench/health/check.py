@@ -1,4 +1,4 @@
-"""The check of nodes in pairs: one launch with a rank per node, begun again without a pair that hangs or fails."""
+"""The check of nodes in pairs: a launch with a rank per node, restarted without a pair that hangs or fails; judged."""
 
 import os
 import shlex
@@ -46,30 +46,30 @@ if TYPE_CHECKING:
 
 PROGRAM = "allreduce_bench.health.rank"
 MOST_RESTARTS = 5  # each may have waited for a timeout
-LAST_LINES = 20  # of what a launcher said
+LAST_LINES = 20  # of the launcher's output
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairCheck:
-    """What the launches of a check have in common."""
+    """The common facts of the launches of a check."""
 
     folder: PairFolder
     asked: Asked
-    nodes: Sequence[str]  # that are there, in the order in which the launcher is told
+    nodes: Sequence[str]  # that respond, in the order given to the launcher
     start: Start
     launcher: Launcher
     timeout_s: float  # for a message
-    warning: WarningFlag  # from then on no launch is started, and the one in progress ends after its round
+    warning: WarningFlag  # once set, no launch is started, and the one in progress ends after its round
     say: Callable[[str], object]
     lost: dict[str, str] = field(default_factory=dict)  # nodes whose rank ended outside of any pair, and why
 
     @property
     def has_two_rounds(self) -> bool:
-        """Whether there are too many nodes for all pairs."""
+        """True if there are too many nodes for all pairs."""
         return len(self.nodes) > MOST_FOR_ALL
 
     def left(self, alone: Sequence[Pair] = ()) -> list[Round]:
-        """The rounds that are left of the check, or of the pairs that are to be measured alone."""
+        """Return the rounds that are left of the check, or of the pairs to be measured alone."""
         rows = [row for row in self.folder.rows() if row.alone == bool(alone)]
         failed = failed_pairs(rows)
         done = {*whole_pairs(rows, self.asked), *failed}
@@ -81,8 +81,8 @@ class PairCheck:
 def measure_pairs(check: PairCheck, alone: Sequence[Pair] = ()) -> None:
     """Measure the pairs that are left, or those of `alone` one after the other.
 
-    A pair that fails is kept as such, and the others go on in a new launch, at most MOST_RESTARTS times. Raises
-    LaunchFailed where no node is to blame, LaunchRefused.
+    A pair that fails is recorded, and the others continue in a new launch, at most MOST_RESTARTS times. Raises
+    LaunchFailed if no node is to blame, LaunchRefused.
     """
     for _ in range(1 + MOST_RESTARTS):
         rounds = check.left(alone)
@@ -109,7 +109,7 @@ class _PairLaunch:
         self.names_dead_rank = False
         self.supervisor = Supervisor(
             len(order.nodes),
-            2 * check.timeout_s,  # the ranks themselves notice a silent partner before
+            2 * check.timeout_s,  # the ranks themselves notice a silent partner earlier
             local=False,
             on_message=self._take_message,
             on_trouble=lambda trouble: self.woken.set(),
@@ -117,7 +117,7 @@ class _PairLaunch:
         )
 
     def measure(self) -> None:
-        """Start it, wait for its end, and keep what failed. Raises LaunchFailed, LaunchRefused."""
+        """Start the launch, wait for its end, and record failures. Raises LaunchFailed, LaunchRefused."""
         check, process = self.check, None
         failed_before = failed_pairs(check.folder.rows())
         self.order.write(check.folder.rounds_json)
@@ -130,12 +130,12 @@ class _PairLaunch:
                 self._await(process, check.timeout_s)
             status = process.poll()
             if status is not None:
-                self.forwarding.join(1)  # the last that was said
+                self.forwarding.join(1)  # its last output
             ended_by_term = ENDED_BY_TERM.get(check.launcher.kind)
             if status and status > 0 and (self.names_dead_rank or status != ended_by_term):
                 self.supervisor.settle()
             self._end(process)
-            if failed_pairs(check.folder.rows()) == failed_before:  # rank 0 has not kept any
+            if failed_pairs(check.folder.rows()) == failed_before:  # rank 0 has not recorded any
                 self._conclude(status)
         finally:
             if process is not None:
@@ -158,7 +158,7 @@ class _PairLaunch:
         return process
 
     def _note(self, process: Popen) -> None:
-        """Keep what mpirun says: it matters only where nobody else knows what failed."""
+        """Keep the output of mpirun: it matters only if nothing else shows what failed."""
         for line in process.stdout or ():
             if match := DEAD_PROCESS.search(line):
                 self.supervisor.patience.suspect(int(match[1]))
@@ -197,7 +197,7 @@ class _PairLaunch:
         end_process(process)
 
     def _conclude(self, status: int | None) -> None:
-        """Keep the pair of a rank that died or hangs. Raises LaunchFailed, LaunchRefused."""
+        """Record the pair of a rank that died or hangs as failed. Raises LaunchFailed, LaunchRefused."""
         patience, trouble = self.supervisor.patience, self.supervisor.trouble
         if patience.refusal:
             raise LaunchRefused("as_said", words=patience.refusal)
@@ -210,7 +210,7 @@ class _PairLaunch:
             raise LaunchFailed(say("health.launch_ranks_failed", node_count=len(self.order.nodes), why=why, said=said))
 
     def _blame(self, rank: Rank, reason: str) -> None:
-        """Keep the pair of this rank in this round as failed; where it has none, its node takes part no more."""
+        """Record the pair of this rank in this round as failed; without a pair, its node is excluded from then on."""
         node = next((name for name in self.order.nodes if name.split(".")[0] == rank.host.split(".")[0]), "")
         node = node or self.order.nodes[rank.rank]
         for source, dest in self.pairs:
@@ -221,9 +221,9 @@ class _PairLaunch:
         self.check.lost[node] = reason
 
 
-# The check that `health` makes: the nodes of a job in pairs, of many nodes the suspects once more alone; judged.
+# The check of `health`: the nodes of a job in pairs; of many nodes the suspects once more, alone; judged.
 #
-# A folder keeps what was measured, so that a check can be continued, and judged again.
+# A folder keeps the times, so that a check can be continued, and judged again.
 
 
 # Virtual hosts share the cores of one machine
@@ -260,7 +260,7 @@ def measured_health(
 
 
 def health_of_rows(asked: Asked, rows: Sequence[PairRow], threshold: float, gone: Mapping[str, str]) -> Health:
-    """Judge the rows of pairs that were measured beside others; `gone`: nodes none of whose pairs works, and why."""
+    """Judge the rows of pairs measured beside others; `gone`: nodes none of whose pairs works, and why."""
     kept = [row for row in rows if not row.alone]
     whole, failed = whole_pairs(kept, asked), failed_pairs(kept)
     present = [name for name in asked.nodes if name not in gone]
@@ -276,7 +276,7 @@ def health_of_rows(asked: Asked, rows: Sequence[PairRow], threshold: float, gone
 
 
 def without_crowded(found: Health, asked: Asked, rows: Sequence[PairRow]) -> Health:
-    """Clear suspects that are not slow when they are measured alone: many pairs may share an uplink."""
+    """Clear suspects that are not slow when measured alone: many pairs may share an uplink."""
     alone = _tables(asked, whole_pairs([row for row in rows if row.alone], asked).values())
     results = tuple(confirmed(result, table, found.threshold) for result, table in zip(found.results, alone))
     before, after = (sum(len(r.slow_nodes) + len(r.slow_links) for r in rs) for rs in (found.results, results))
@@ -303,7 +303,7 @@ def _tables(asked: Asked, whole: Iterable[Sequence[PairRow]]) -> list[PairTable]
 def _prepared(
     hosts: tuple[str, ...] | None, output: Path, repetitions: int, timeout_s: float, start: Start
 ) -> "tuple[PairCheck, dict[str, str]]":
-    """Return the check, and the nodes that do not respond, with the reason of each; nothing is started yet."""
+    """Return the check, and the nodes that do not respond, with reasons; nothing is started yet."""
     from ..launching.find import find_launcher, silent_hosts
 
     if under_launcher(os.environ):
@@ -365,7 +365,7 @@ def nodes_to_check(hosts: tuple[str, ...] | None, output: Path) -> list[str]:
 
 
 def _announce(check: "PairCheck") -> None:
-    """Say what is measured, and about how long it takes, before it begins."""
+    """Print what is measured, and roughly how long it takes, before it begins."""
     rounds = check.left()
     if not rounds:
         return
@@ -390,7 +390,7 @@ def _announce(check: "PairCheck") -> None:
 
 
 def _health_of_check(check: "PairCheck", silent: dict[str, str], threshold: float) -> Health:
-    """Judge what was measured; all pairs of nodes that do not respond, or were lost, have failed."""
+    """Judge the times; all pairs of nodes that do not respond, or were lost, have failed."""
     gone = {name: say("health.host_does_not_respond", name=name, why=why) for name, why in silent.items()} | check.lost
     if check.asked.virtual_rates_bytes_per_s:
         talk(LATENCY_OF_VIRTUAL)
@@ -409,7 +409,7 @@ def _with_suspects_repeated(check: "PairCheck", found: Health) -> Health:
 
 
 def kept_health(path: Path, threshold: float) -> Health:
-    """Judge the check that a folder keeps. Raises OneLineError, RunError."""
+    """Judge the check in a folder. Raises OneLineError, RunError."""
     folder = PairFolder(path)
     if not folder.asked_json.exists():
         raise OneLineError("health.holds_no_check_expected", path=path)

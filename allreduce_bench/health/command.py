@@ -142,7 +142,7 @@ def _columns(names: Sequence[str]) -> str:
 
 
 def _write_figure(found: "Health", output: Path | None) -> None:
-    """Write the figure into the folder, where there is one."""
+    """Write the figure into the folder, if there is one."""
     if output is None:
         return
     from .map import write_health_figure
@@ -153,7 +153,7 @@ def _write_figure(found: "Health", output: Path | None) -> None:
 
 
 def _show(found: "Health", print_exclude: bool, every_link: bool, format_: str) -> None:
-    """Print what was found, on stderr where stdout is for the list of nodes alone."""
+    """Print the findings, on stderr if stdout is for the list of nodes alone."""
     from ..runs.start import compress
     from .output import health_lines, health_sentences, json_text
 

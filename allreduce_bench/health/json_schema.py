@@ -1,4 +1,4 @@
-"""What `health --format json` prints, as a JSON Schema."""
+"""The JSON Schema of `health --format json`."""
 
 from ..runs.json_schema.build import Format, fields, flag, items, number, of_type, or_null, text, whole
 from .judgement import FailingNode, Setting

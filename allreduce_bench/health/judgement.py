@@ -1,13 +1,13 @@
-"""The times of pairs of nodes taken apart: what is a node's, what is a link's, and what is a rack's. Needs numpy only.
+"""Judgement of pairs of nodes: times divided into effects of nodes, links and racks; slow nodes and links named.
 
 The model of a pair: log time(i, j) = overall + node(i) + node(j) + residual(i, j). A slow node raises all its pairs,
-which its effect takes up; a slow link raises one pair, which stays as its residual. Effects are medians, so that fewer
-than half of a node's pairs may be slow without being taken for the node: median polish, Tukey, Exploratory Data
-Analysis, 1977, here of a symmetric table.
+which its effect absorbs; a slow link raises one pair, which remains as its residual. Effects are medians, so that fewer
+than half of a node's pairs may be slow without raising its effect: median polish, Tukey, Exploratory Data Analysis,
+1977, here of a symmetric table. Needs numpy only.
 
 Blocks are groups of nodes (racks, switches) between which all pairs are slower than within. A node of a small rack has
 more far pairs than others, so the median of its pairs is slow though the node is sound. So blocks are found first
-(`find_blocks`), and nodes and links are judged by what the level of their pair of blocks leaves.
+(`find_blocks`), and nodes and links are judged after subtracting the level of their pair of blocks.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -23,20 +23,20 @@ from .pair_file import PairRow
 
 # Median polish and standard deviations
 MOST_SWEEPS, SETTLED = 50, 1e-6  # of the polish; the largest change of an effect, relative
-LEAST_SD = 0.01  # no standard deviation is taken to be smaller: what differs by less is the same
+LEAST_SD = 0.01  # lower bound of standard deviations: smaller differences do not count
 SMALL_SAMPLE = {2: 1.196, 3: 1.495, 4: 1.363, 5: 1.206, 6: 1.200, 7: 1.140, 8: 1.129, 9: 1.107}  # see `robust_sd`
 
 # Blocks of nodes
-FEWEST_FOR_BLOCKS = 8  # of fewer, blocks are not seen
+FEWEST_FOR_BLOCKS = 8  # with fewer, blocks are not looked for
 LEAST_KNOWN = 0.5  # of the pairs, likewise
-LEAST_NEAR = float(np.log(1.1))  # how much faster than far pairs those of a block are
+LEAST_NEAR = float(np.log(1.1))  # least step between near and far pairs, a logarithm
 SEPARATED = 5.0  # robust standard deviations by which the single pair of two nodes is near; of s nodes / sqrt(s - 1)
 MOST_CUTS, SWEEPS = 6, 5  # cuts of the tree that are tried; rounds in which nodes move between the blocks of one
 MARGIN = 0.25  # of the step from near to far, by which a node is nearer to its block than to any other
 
 
 class Polished(NamedTuple):
-    """A table of pairs, taken apart: natural logarithms, NaN where nothing is known."""
+    """A table of pairs after the polish: natural logarithms, NaN where unknown."""
 
     overall: float
     node_effect: np.ndarray  # float64 [node]
@@ -44,15 +44,15 @@ class Polished(NamedTuple):
 
 
 def median_polish(log_matrix: np.ndarray) -> Polished:
-    """Take a table of pairs apart into what is common, what is a node's, and what is left to each pair.
+    """Divide a table of pairs into a common level, an effect of each node, and a residual of each pair.
 
-    `log_matrix`: float64 [node, node], symmetric; NaN where a pair is missing. The median of the effects is 0; the
+    `log_matrix`: float64 [node, node], symmetric; NaN if a pair is missing. The median of the effects is 0; the
     effect of a node without pairs is NaN.
     """
     residual = np.array(log_matrix, dtype=np.float64)
     np.fill_diagonal(residual, np.nan)
     others = [np.flatnonzero(row) for row in ~np.isnan(residual)]
-    # begun from medians of rows: from one median of all, of which half may be slow at 4 nodes, sweeps may get stuck
+    # start from medians of rows: from one median of all, of which half may be slow at 4 nodes, sweeps may get stuck
     middles = np.array([np.median(row[known]) if len(known) else np.nan for row, known in zip(residual, others)])
     overall = float(np.nanmedian(middles)) if not np.isnan(middles).all() else np.nan
     effect = middles - overall
@@ -73,9 +73,9 @@ def median_polish(log_matrix: np.ndarray) -> Polished:
 
 
 def polish_beside(log_matrix: np.ndarray, left_out: Sequence[int]) -> Polished:
-    """Take a table apart without the nodes `left_out`, whose effects are then what their pairs with the others say.
+    """Polish a table without the nodes `left_out`, whose effects then follow from their pairs with the others.
 
-    So nodes that are slow do not hide one that is so by little: the spread of effects is that of the others.
+    So slow nodes do not mask one that is slightly slow: the spread of effects is that of the others.
     """
     table = np.array(log_matrix, dtype=np.float64)
     np.fill_diagonal(table, np.nan)
@@ -89,7 +89,7 @@ def polish_beside(log_matrix: np.ndarray, left_out: Sequence[int]) -> Polished:
 
 
 def least_of_pairs(log_matrix: np.ndarray) -> Polished:
-    """Take a table apart where nodes have too few pairs for a median: a node is as fast as in the fastest of its pairs.
+    """Divide a table whose nodes have too few pairs for a median: a node is as fast as the fastest of its pairs.
 
     So a slow partner does not make a node slow (DLRover, node check: two rounds, the second pairs slow with fast).
     """
@@ -103,7 +103,7 @@ def least_of_pairs(log_matrix: np.ndarray) -> Polished:
 
 
 def robust_sd(values: np.ndarray) -> float:
-    """The standard deviation of normal values by their median absolute deviation; at least LEAST_SD.
+    """Return the standard deviation of normal values by their median absolute deviation; at least LEAST_SD.
 
     Factors for small samples: Croux and Rousseeuw, Time-efficient algorithms for two highly robust estimators of scale,
     1992. NaN are left out; LEAST_SD below two values.
@@ -116,10 +116,10 @@ def robust_sd(values: np.ndarray) -> float:
 
 
 def residual_sd(polished: Polished) -> float:
-    """The standard deviation of the residuals of pairs, at least LEAST_SD.
+    """Return the standard deviation of the residuals of pairs, at least LEAST_SD.
 
-    A median polish makes as many residuals 0 as it has effects; these say nothing, and are left out (as in the scale of
-    regression by least absolute deviations: Rousseeuw and Leroy, Robust Regression and Outlier Detection, 1987).
+    A median polish makes as many residuals 0 as it has effects; these are uninformative, and left out (as in the scale
+    of regression by least absolute deviations: Rousseeuw and Leroy, Robust Regression and Outlier Detection, 1987).
     """
     sizes = np.sort(np.abs(pairs_of(polished.residual)))
     left = sizes[min(len(sizes) // 2, np.count_nonzero(~np.isnan(polished.node_effect))) :]
@@ -127,10 +127,10 @@ def residual_sd(polished: Polished) -> float:
 
 
 def node_z(polished: Polished, left_out: Sequence[int] = ()) -> np.ndarray:
-    """float64 [node]: how many standard deviations a node's effect lies above the others'.
+    """Return a node's effect over those of the others, float64 [node], in standard deviations.
 
-    That of effects is taken from their spread, without that of the nodes `left_out`, but never below what the residuals
-    alone would make of medians of equal nodes: few nodes may agree by chance.
+    The standard deviation is that of the effects, without the nodes `left_out`, but at least that of medians of
+    residuals of equal nodes: few nodes may agree by chance.
     """
     pairs = np.count_nonzero(~np.isnan(polished.residual), axis=1)
     by_chance = np.sqrt(np.pi / 2) * residual_sd(polished) / np.sqrt(np.maximum(pairs, 1))
@@ -138,21 +138,21 @@ def node_z(polished: Polished, left_out: Sequence[int] = ()) -> np.ndarray:
 
 
 def link_z(polished: Polished) -> np.ndarray:
-    """float64 [node, node]: how many standard deviations a pair's residual lies above the others'."""
+    """Return a pair's residual over those of the others, float64 [node, node], in standard deviations."""
     return polished.residual / residual_sd(polished)
 
 
 def pairs_of(matrix: np.ndarray) -> np.ndarray:
-    """Each pair once, those that are missing left out."""
+    """Return each pair once, without missing ones."""
     upper = matrix[np.triu_indices(len(matrix), 1)]
     return upper[~np.isnan(upper)]
 
 
 class Blocks(NamedTuple):
-    """The blocks of the nodes of a table; no members where there are fewer than two blocks."""
+    """The blocks of the nodes of a table; no members if there are fewer than two blocks."""
 
-    members: tuple[tuple[int, ...], ...] = ()  # of each block its nodes, the largest block first
-    alone: tuple[int, ...] = ()  # nodes that are as far from every block
+    members: tuple[tuple[int, ...], ...] = ()  # nodes of each block, the largest block first
+    alone: tuple[int, ...] = ()  # nodes equally far from every block
     far_ratio: float = 1.0  # the median time of pairs between blocks over that within them
 
 
@@ -163,9 +163,9 @@ def find_blocks(log_time: np.ndarray) -> Blocks:
     """Find the blocks of a table of pairs: float64 [node, node], symmetric logarithms of times; NaN: missing.
 
     Nodes are joined by average linkage (Sokal and Michener, Univ. Kansas Sci. Bull. 38, 1958), the logarithms of times
-    being the distances, and cut at the largest steps of its heights. Of each cut, nodes go to the block that they are
-    nearest to, and a block stands that is near by more than noise explains (SEPARATED); the cut whose levels fit best
-    is taken. A node that is as far from every block is alone: behind a switch of its own, or slow. Loads scipy.
+    being the distances, and cut at the largest steps of its heights. For each cut, nodes move to their nearest block,
+    and a block is kept if it is nearer than noise explains (SEPARATED); the cut whose levels fit best is taken. A node
+    equally far from every block is alone: behind a switch of its own, or slow. Loads scipy.
     """
     present = np.flatnonzero(np.count_nonzero(~np.isnan(log_time), axis=1))
     table = log_time[np.ix_(present, present)]
@@ -184,7 +184,7 @@ def find_blocks(log_time: np.ndarray) -> Blocks:
 
 
 def levels(log_time: np.ndarray, blocks: Blocks) -> np.ndarray:
-    """float64 [node, node]: the median of the pairs of both blocks; of a node that is alone, of far pairs."""
+    """Return the median of the pairs of both blocks, float64 [node, node]; of a node that is alone, of far pairs."""
     of_node = np.full(len(log_time), -1)
     for block, members in enumerate(blocks.members):
         of_node[list(members)] = block
@@ -192,11 +192,11 @@ def levels(log_time: np.ndarray, blocks: Blocks) -> np.ndarray:
 
 
 def _cuts(table: np.ndarray) -> list[np.ndarray]:
-    """int [node] each: its block, or -1; the blocks that stand at the largest steps of the heights."""
+    """Return the block of each node, or -1, int [node], for each cut at one of the largest steps of the heights."""
     from scipy.cluster.hierarchy import fcluster, linkage
 
     middles = np.nanmedian(np.where(np.eye(len(table), dtype=bool), np.nan, table), axis=1)
-    expected = np.maximum(middles, middles[:, None])  # of a pair that is missing: as its slower node
+    expected = np.maximum(middles, middles[:, None])  # of a missing pair: as its slower node
     filled = np.where(np.isnan(table), expected, table)
     distances = filled[np.triu_indices(len(table), 1)]
     tree = linkage(distances - distances.min(), "average")
@@ -208,7 +208,7 @@ def _cuts(table: np.ndarray) -> list[np.ndarray]:
 
 
 def _settled(table: np.ndarray, of_node: np.ndarray) -> np.ndarray:
-    """The blocks that stand, each node in the one that it is nearest to."""
+    """Return the blocks that are kept, each node in its nearest one."""
     for _ in range(SWEEPS):
         of_node = _standing(table, _renumbered(of_node))
         moved = _nearest(table, of_node)
@@ -219,14 +219,14 @@ def _settled(table: np.ndarray, of_node: np.ndarray) -> np.ndarray:
 
 
 def _renumbered(of_node: np.ndarray) -> np.ndarray:
-    """Blocks of two nodes or more, from 0; nodes of others are in none."""
+    """Renumber blocks of two nodes or more from 0; nodes of others are in none."""
     kept = [block for block in np.unique(of_node[of_node >= 0]) if np.count_nonzero(of_node == block) > 1]
     number = {block: place for place, block in enumerate(kept)}
     return np.array([number.get(block, -1) for block in of_node])
 
 
 def _standing(table: np.ndarray, of_node: np.ndarray) -> np.ndarray:
-    """Leave out blocks whose pairs are not near by more than noise explains."""
+    """Drop blocks whose pairs are not nearer than noise explains."""
     medians = _block_medians(table, of_node)
     if np.isnan(medians[~np.eye(len(medians), dtype=bool)]).all():  # also of one block, which has no other
         return np.full(len(of_node), -1)
@@ -241,7 +241,7 @@ def _standing(table: np.ndarray, of_node: np.ndarray) -> np.ndarray:
 
 
 def _nearest(table: np.ndarray, of_node: np.ndarray) -> np.ndarray:
-    """int [node]: the block that a node is nearest to by MARGIN; -1: it is as far from another one."""
+    """Return the block that a node is nearest to by MARGIN, int [node]; -1: another is about as near."""
     blocks = of_node.max() + 1
     if blocks < 2:
         return of_node
@@ -252,13 +252,13 @@ def _nearest(table: np.ndarray, of_node: np.ndarray) -> np.ndarray:
 
 
 def _row_medians(values: np.ndarray) -> np.ndarray:
-    """Return the median of each row, NaN left out; NaN of none."""
+    """Return the median of each row, ignoring NaN; NaN if all are."""
     is_empty = np.isnan(values).all(axis=1)
     return np.where(is_empty, np.nan, np.nanmedian(np.where(is_empty[:, None], 0.0, values), axis=1))
 
 
 def _block_medians(table: np.ndarray, of_node: np.ndarray) -> np.ndarray:
-    """float64 [block, block]; NaN where two blocks have no pair."""
+    """Return the medians of blocks, float64 [block, block]; NaN if two blocks have no pair."""
     blocks = of_node.max() + 1
     found = np.full((blocks, blocks), np.nan)
     for one in range(blocks):
@@ -271,19 +271,19 @@ def _block_medians(table: np.ndarray, of_node: np.ndarray) -> np.ndarray:
 
 
 def _levels(table: np.ndarray, of_node: np.ndarray) -> np.ndarray:
-    """float64 [node, node]; of a node in no block the median of its partner's block with others."""
+    """Return levels, float64 [node, node]; of a node in no block the median of its partner's block with others."""
     medians = _block_medians(table, of_node)
     far = medians[~np.eye(len(medians), dtype=bool)]
     all_far = float(np.nanmedian(far))
     far_of = _row_medians(np.where(np.eye(len(medians), dtype=bool), np.nan, medians))
-    padded = np.full((len(medians) + 1,) * 2, all_far)  # the last row, which -1 names, is of nodes in no block
+    padded = np.full((len(medians) + 1,) * 2, all_far)  # the last row, indexed by -1, is of nodes in no block
     padded[:-1, :-1] = np.where(np.isnan(medians), all_far, medians)
     padded[-1, :-1] = padded[:-1, -1] = np.where(np.isnan(far_of), all_far, far_of)
     return padded[np.ix_(of_node, of_node)]
 
 
 def _step(table: np.ndarray, of_node: np.ndarray) -> float:
-    """Return the step from the median of near pairs to that of far ones, a logarithm; NaN: none of either is known."""
+    """Return the step from the median of near pairs to that of far ones, a logarithm; NaN: either has no known pair."""
     is_near = (of_node[:, None] == of_node) & (of_node >= 0)
     is_far = (of_node[:, None] != of_node) & (of_node >= 0) & (of_node[:, None] >= 0)
     far, near = (table[pairs] for pairs in (is_far, is_near & ~np.eye(len(table), dtype=bool)))
@@ -301,27 +301,27 @@ def _misfit(table: np.ndarray, of_node: np.ndarray) -> float:
     return float(np.mean(pairs_of(np.abs(table - _levels(table, of_node)))))
 
 
-# Which node, or which link between two nodes, is slower than its peers, or in more failed pairs than chance explains.
+# Nodes and links that are slower than their peers, or in more failed pairs than chance explains.
 #
-# Every judgement of times is relative, by median polish of their logarithms (`pair_statistics`): a node is slow if its
-# effect is, a link if what the effects of its nodes leave of it is. Both a robust z and the ratio must be large, the
-# ratio also in the fastest repetition of each pair: noise that slows some repetitions names nobody. Latency and
-# bandwidth, and each test of a foreign table, are judged by themselves. Failed pairs are judged by `failing_nodes`.
+# Every judgement of times is relative, by median polish of their logarithms: a node is slow if its effect is, a link if
+# its residual is. Both a robust z and the ratio must be large, the ratio also in the fastest repetition of each pair:
+# noise in some repetitions names no node. Latency and bandwidth, and each test of a foreign table, are judged
+# separately. Failed pairs are judged by `failing_nodes`.
 
 
 # Failed pairs
-FAILURES_LEVEL = 0.05  # of sets of failed pairs without a guilty node: the share in which one is named, at most
+FAILURES_LEVEL = 0.05  # false alarm rate: sets of failed pairs without a guilty node in which one is named, at most
 
-# Slow nodes and links: what it takes to be one
+# Slow nodes and links: limits
 NODE_Z, LINK_Z = 3.5, 4.5
-FALSE_ALARMS = 0.01  # of tables of normal noise that name a node, and a link: where many are judged, z must be larger
+FALSE_ALARMS = 0.01  # of tables of normal noise that name a node, and a link: required z grows with their number
 FEWEST_NODES = 4  # nodes: with three, one slow node or link changes the median itself
-RELIABLE = 8  # nodes: below, a slow node and a slow link are easily taken for each other
-FEW_PAIRS = 4  # of a node: below, its median is none
-NEARLY, NEARLY_Z = 0.75, 2.5  # of the threshold, and a z: from there on a node that is not named is spoken of
+RELIABLE = 8  # nodes: below, a slow node and a slow link are easily confused
+FEW_PAIRS = 4  # of a node: below, its median is not used
+NEARLY, NEARLY_Z = 0.75, 2.5  # of the threshold, and a z: beyond, a node that is not named is mentioned
 
-# Slow nodes and links: how they are sought
-MOST_LEFT_OUT = 0.5  # of the nodes: the others are more
+# Slow nodes and links: the search
+MOST_LEFT_OUT = 0.5  # of the nodes: the others are the majority
 QUARTILE = 0.25  # of the pairs of a node
 MOST_SLOW, LEAST_GROUP = 0.25, 3  # share and number of slow nodes beyond which they are a group
 
@@ -346,14 +346,14 @@ class FailingNode(NamedTuple):
 
 
 def failing_nodes(tried: Iterable[frozenset[str]], failed: Iterable[frozenset[str]]) -> list[FailingNode]:
-    """Name the nodes that are in too many failed pairs, the worst first; `tried` has the failed pairs, too.
+    """Return the nodes that are in too many failed pairs, the worst first; `tried` includes the failed pairs.
 
-    If failed pairs had nothing to do with nodes, those of one node would be a sample of all pairs without replacement:
-    their number is hypergeometric (Fisher, The design of experiments, 1935). The nodes are judged together
-    (Bonferroni). The worst one is named first, and its pairs are taken out before the others are judged: a failed pair
+    If failures were independent of nodes, the pairs of one node would be a sample of all pairs without replacement: the
+    number of failed ones is hypergeometric (Fisher, The design of experiments, 1935). The nodes are judged together
+    (Bonferroni). The worst one is named first, and its pairs are removed before the others are judged: a failed pair
     has two nodes.
 
-    A node all of whose pairs failed is named also where too few pairs were tried for a test, if another pair did not.
+    A node all of whose pairs failed is named also if too few pairs were tried for a test, unless all pairs failed.
     """
     pairs, broken = set(tried), set(failed)
     found: list[FailingNode] = []
@@ -379,13 +379,13 @@ def _failures_of(node: str, pairs: set[frozenset[str]], broken: set[frozenset[st
 
 
 def at_least(number: int, failed: int, own: int, pairs: int) -> float:
-    """The chance that of `own` pairs drawn from `pairs`, of which `failed` failed, `number` or more failed."""
+    """Return the probability that `number` or more of `own` pairs, drawn from `pairs` with `failed` failed, failed."""
     ways = sum(comb(failed, k) * comb(pairs - failed, own - k) for k in range(number, min(failed, own) + 1))
     return ways / comb(pairs, own)
 
 
 def unexplained(failed: Mapping[frozenset[str], str], named: Iterable[FailingNode]) -> dict[frozenset[str], str]:
-    """The failed pairs of nodes that are not named, with their reasons."""
+    """Return the failed pairs of nodes that are not named, with their reasons."""
     nodes = {one.node for one in named}
     return {pair: why for pair, why in failed.items() if not nodes & pair}
 
@@ -396,28 +396,28 @@ class PairTable(NamedTuple):
     name: str  # latency, bandwidth, or what a foreign table calls it
     nodes: tuple[str, ...]
     log_time: np.ndarray  # float64 [source, dest]: natural logarithm of seconds, or of 1 over a rate; NaN: missing
-    unit: str  # of the values that people read: us, GB/s, or that of a foreign table
-    is_rate: bool  # whether those are rates
+    unit: str  # of the values for people: us, GB/s, or that of a foreign table
+    is_rate: bool  # values are rates
     factor: float = 1.0  # from seconds, or a rate, to the unit
-    log_least: np.ndarray | None = None  # as log_time, of the fastest repetition; None: not known
+    log_least: np.ndarray | None = None  # as log_time, of the fastest repetition; None: unknown
 
     @property
     def symmetric(self) -> np.ndarray:
-        """float64 [node, node]: the mean of both directions, or the one that there is."""
+        """Return the mean of both directions, or the only one, float64 [node, node]."""
         return _mean_of_ways(self.log_time)
 
     @property
     def either_way(self) -> np.ndarray:
-        """float64 [source, dest]: a direction that is missing has the time of the other one."""
+        """Return float64 [source, dest]; a missing direction has the time of the other one."""
         return np.where(np.isnan(self.log_time), self.log_time.T, self.log_time)
 
     def value(self, log_time: float) -> float:
-        """A logarithm of the table in the unit."""
+        """Return a logarithm of the table in the unit."""
         return exp(-log_time if self.is_rate else log_time) * self.factor
 
 
 class Judged(NamedTuple):
-    """A table, taken apart and judged; nodes by their number in it."""
+    """A table, polished and judged; nodes by their number in it."""
 
     table: PairTable
     polished: Polished
@@ -425,25 +425,25 @@ class Judged(NamedTuple):
     link_z: np.ndarray  # float64 [node, node]
     slow_nodes: tuple[int, ...] = ()
     slow_links: tuple[tuple[int, int], ...] = ()
-    group: tuple[int, ...] = ()  # nodes that are slow, but so many that they are no single slow nodes
-    nearly: tuple[int, ...] = ()  # nodes that are not named, but slow by little less
-    blocks: Blocks = NO_BLOCKS  # racks or switches: what is far is no slow node
-    is_judged: bool = True  # False: too few nodes, or nobody is to be named
+    group: tuple[int, ...] = ()  # nodes that are slow, but too many for single slow nodes
+    nearly: tuple[int, ...] = ()  # nodes that are not named, but nearly slow
+    blocks: Blocks = NO_BLOCKS  # racks or switches: far pairs make no node slow
+    is_judged: bool = True  # False: too few nodes, or the test is not judged
 
     def node_ratio(self, node: int) -> float:
-        """The times of its pairs over those of the other nodes."""
+        """Return the times of its pairs over those of the other nodes."""
         return exp(self.polished.node_effect[node])
 
     def link_ratio(self, pair: tuple[int, int]) -> float:
-        """Return its time over that which both of its nodes have with others."""
+        """Return its time over the one expected from both of its nodes' other pairs."""
         return exp(self.polished.residual[pair])
 
 
 def judged(table: PairTable, threshold: float) -> Judged:
     """Judge a table; slower by `threshold` at least counts, 0.2 for 20 %. Nothing is named below FEWEST_NODES nodes.
 
-    Where the nodes are in blocks, each pair is judged by the level of its blocks. With an infinite threshold the table
-    is taken apart only.
+    If the nodes are in blocks, each pair is judged relative to the level of its blocks. With an infinite threshold the
+    table is only polished.
     """
     measured = table.symmetric
     known = np.count_nonzero(~np.isnan(measured), axis=1)
@@ -476,7 +476,7 @@ def judged(table: PairTable, threshold: float) -> Judged:
 
 
 class _Parts(NamedTuple):
-    """A table taken apart beside the nodes that are named already."""
+    """A polished table, with the nodes that are named already left out."""
 
     polished: Polished
     of_least: Polished  # of the fastest repetitions
@@ -486,9 +486,9 @@ class _Parts(NamedTuple):
 def _one_after_the_other(
     symmetric: np.ndarray, least: np.ndarray, known: np.ndarray, threshold: float
 ) -> tuple[_Parts, list[int]]:
-    """The slow nodes: those of the whole table, then those that are seen once these are left out, until there is none.
+    """Return the slow nodes: those of the whole table, then those that appear once these are left out, and so on.
 
-    At most so many are left out that the others are more.
+    The nodes left out stay a minority.
     """
     named: list[int] = []
     while True:
@@ -501,7 +501,7 @@ def _one_after_the_other(
 
 
 def _slow(parts: _Parts, known: np.ndarray, threshold: float) -> list[int]:
-    """Nodes whose ratio and z are large enough."""
+    """Return nodes whose ratio and z are large enough."""
     effect = np.fmin(parts.polished.node_effect, parts.of_least.node_effect)
     limit = _limit(NODE_Z, int(np.count_nonzero(known)))
     is_far = node_z(parts.polished, parts.left_out) > limit
@@ -509,7 +509,7 @@ def _slow(parts: _Parts, known: np.ndarray, threshold: float) -> list[int]:
 
 
 def _nearly(result: Judged, of_least: Polished, known: np.ndarray, threshold: float) -> tuple[int, ...]:
-    """Nodes that are not named, and yet slower by the threshold though noise may explain it, or by most of it."""
+    """Return nodes that are not named, but slower by the threshold though noise may explain it, or by most of it."""
     effect = np.fmin(result.polished.node_effect, of_least.node_effect)
     limit = _limit(NODE_Z, int(np.count_nonzero(known)))
     is_slower = (effect > log(1 + threshold)) & (result.node_z > NEARLY_Z)
@@ -519,7 +519,7 @@ def _nearly(result: Judged, of_least: Polished, known: np.ndarray, threshold: fl
 
 
 def _alike(slow: Sequence[int], effect: np.ndarray, threshold: float) -> list[int]:
-    """Return those that are as slow as their median, give or take the threshold: a switch slows its nodes alike."""
+    """Return those that are as slow as their median, within the threshold: a switch slows its nodes alike."""
     middle = float(np.median(effect[list(slow)])) if slow else 0.0
     return [node for node in slow if abs(effect[node] - middle) < log(1 + threshold)]
 
@@ -527,8 +527,8 @@ def _alike(slow: Sequence[int], effect: np.ndarray, threshold: float) -> list[in
 def _slow_half(symmetric: np.ndarray, least: np.ndarray, threshold: float) -> tuple[int, ...]:
     """Find so many slow nodes that most pairs are slow, so that medians do not show them; empty: there are none.
 
-    Told by the quartile of a node's pairs, which is slow only where hardly any partner is fast with it: two levels of
-    quartiles, and pairs of slow nodes with each other as slow as those with fast ones, which those of a rack are not.
+    By the quartile of a node's pairs, which is slow only if hardly any partner is fast with it: two levels of
+    quartiles, and pairs of slow nodes with each other as slow as those with fast ones, unlike those of a rack.
     """
     known = np.count_nonzero(~np.isnan(symmetric), axis=1)
     present = np.flatnonzero(known)
@@ -563,14 +563,14 @@ def _mean_of_ways(logs: np.ndarray) -> np.ndarray:
 
 
 def _limit(least: float, judged_values: int) -> float:
-    """The z that FALSE_ALARMS of tables exceed anywhere; at least `least`."""
+    """Return the z that a share FALSE_ALARMS of tables exceeds anywhere; at least `least`."""
     return max(least, NormalDist().inv_cdf(1 - FALSE_ALARMS / max(judged_values, 1)))
 
 
 def tables_of_rows(nodes: Sequence[str], rows: Sequence[PairRow], sizes: tuple[int, int]) -> list[PairTable]:
-    """The latency and the bandwidth of what was measured: medians over repetitions, by direction.
+    """Return the latency and bandwidth tables of measured rows: medians over repetitions, by direction.
 
-    `sizes`: the small and the large message in bytes; of the latter the rate is its bytes over the time until the
+    `sizes`: the small and the large message in bytes; the rate of the latter is its bytes over the time until the
     answer.
     """
     small, large = sizes
@@ -590,10 +590,10 @@ def tables_of_rows(nodes: Sequence[str], rows: Sequence[PairRow], sizes: tuple[i
 
 
 def pairs_to_repeat(results: Sequence[Judged]) -> list[Pair]:
-    """The pairs to measure alone where suspects were found beside other pairs, which may share uplinks with them.
+    """Return the pairs to measure alone where suspects were measured beside other pairs, which may share uplinks.
 
-    Each slow node with PARTNERS nodes that are none, each slow link, and REFERENCES pairs of other nodes to compare
-    them with; the slowest MOST_REPEATED suspects. None where there is no suspect.
+    Each slow node with PARTNERS other nodes, each slow link, and REFERENCES pairs of other nodes for comparison; the
+    slowest MOST_REPEATED suspects. Empty if there is no suspect.
     """
     nodes = results[0].table.nodes
     slow = {node: max(result.node_z[node], 0.0) for result in results for node in result.slow_nodes}
@@ -610,7 +610,7 @@ def pairs_to_repeat(results: Sequence[Judged]) -> list[Pair]:
 
 
 def confirmed(result: Judged, alone: PairTable, threshold: float) -> Judged:
-    """Clear the suspects that are not slow when they are measured alone; `alone` has the same nodes."""
+    """Clear the suspects that are not slow when measured alone; `alone` has the same nodes."""
     times = alone.symmetric
     touched = {*result.slow_nodes, *(node for pair in result.slow_links for node in pair)}
     sound = [node for node in range(len(times)) if node not in touched]
@@ -647,23 +647,23 @@ class Health(NamedTuple):
 
     @property
     def bad_nodes(self) -> tuple[str, ...]:
-        """The nodes that are slow or in too many failed pairs, each once, in the order of the nodes."""
+        """Return the nodes that are slow or in too many failed pairs, each once, in the order of the nodes."""
         slow = {result.table.nodes[node] for result in self.results for node in result.slow_nodes}
         return tuple(name for name in self.nodes if name in slow | {one.node for one in self.failing})
 
     @property
     def lone_failures(self) -> dict[frozenset[str], str]:
-        """The failed pairs of nodes that are not named for their failures."""
+        """Return the failed pairs of nodes that are not named for their failures."""
         return unexplained(self.failed, self.failing)
 
     @property
     def is_sound(self) -> bool:
-        """Whether no node and no link is slow, and no pair failed."""
+        """True if no node and no link is slow, and no pair failed."""
         return not self.failed and not any(result.slow_nodes or result.slow_links for result in self.results)
 
     @property
     def unknown(self) -> str:
-        """What too few nodes cannot show: a code, or NOTHING."""
+        """Return what too few nodes cannot show: a code, or NOTHING."""
         if len(self.nodes) >= RELIABLE:
             return NOTHING
         return {2: TWO_NODES, 3: THREE_NODES}.get(len(self.nodes), FEW_NODES)
@@ -676,7 +676,7 @@ def health_of(
     threshold: float,
     unjudged: Collection[str] = (),
 ) -> Health:
-    """Judge the tables, but not the `unjudged` ones, and the failed pairs; `tried` has the failed pairs, too."""
+    """Judge the tables, except `unjudged` ones, and the failed pairs; `tried` includes the failed pairs."""
     nodes = tuple(dict.fromkeys(name for table in tables for name in table.nodes))
     nodes = nodes or tuple(sorted({name for pair in tried for name in pair}))
     failing = failing_nodes(tried, failed) if len(nodes) >= FEWEST_NODES - 1 else []

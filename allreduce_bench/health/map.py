@@ -1,6 +1,6 @@
-"""The figure of a check of nodes: of each test what was measured, and beside it the times over the expected ones.
+"""The figure of a check of nodes: for each test the measured values, and beside them the times over expected ones.
 
-The expected time of a pair is that which both of its nodes have with others; what is left is of the link.
+The expected time of a pair follows from the other pairs of both nodes; what is left is due to the link.
 """
 
 import io
@@ -22,7 +22,7 @@ from ..message import say
 from ..runs.files import write_atomically
 from .judgement import Health, Judged
 
-MOST_NAMED = 40  # nodes on an axis; of more only some are named
+MOST_NAMED = 40  # nodes on an axis; of more only some
 LEAST_REACH = 1.2  # the colours of residuals reach at least 20 % to either side
 MOST_SUSPECTS = 3  # in the title
 STEPS = (1.0, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)  # ticks of the times over expected ones
@@ -31,7 +31,7 @@ PANEL_INCHES, DPI = 4.2, 110
 
 
 def health_figure(health: Health) -> Figure:
-    """A row per test: times or rates from row to column (viridis), and times over the expected ones (centred at 1)."""
+    """Draw a row per test: times or rates from row to column (viridis), and times over expected ones (centred at 1)."""
     figure = Figure(figsize=(2 * PANEL_INCHES + 1.2, PANEL_INCHES * max(1, len(health.results))), layout="constrained")
     figure.suptitle(plain(health_title(health)), fontsize=11, wrap=True)
     panels = figure.subplots(max(1, len(health.results)), 2, squeeze=False)
@@ -45,7 +45,7 @@ def health_figure(health: Health) -> Figure:
 
 
 def health_title(health: Health) -> str:
-    """`h3: bandwidth 1.97 times slower`, or that there is no suspect; nodes first, the slowest of each first."""
+    """Format `h3: bandwidth 1.97 times slower`, or `no suspect`; nodes first, each the slowest first."""
     nodes = sorted(
         (-result.node_ratio(node), f"{result.table.nodes[node]}: {result.table.name}")
         for result in health.results
@@ -93,7 +93,7 @@ def _residuals(figure: Figure, axes: Axes, result: Judged, order: list[int]) -> 
 
 
 def round_ticks(low: float, high: float) -> list[float]:
-    """Three round numbers or more between the two, even steps where they are close."""
+    """Return three or more round numbers between the two, in even steps if these are close."""
     if high / low > 6:
         powers = range(floor(log10(low)), ceil(log10(high)) + 1)
         ticks = [float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5)]
@@ -107,14 +107,14 @@ def round_ticks(low: float, high: float) -> list[float]:
 
 
 def _set_ticks(bar: Colorbar, ticks: list[float], words: list[str]) -> None:
-    """Exactly these: a logarithmic scale would add its own."""
+    """Set exactly these ticks: a logarithmic scale would add its own."""
     bar.ax.yaxis.set_major_locator(FixedLocator(ticks))
     bar.ax.yaxis.set_major_formatter(FixedFormatter(words))
     bar.ax.yaxis.set_minor_locator(NullLocator())
 
 
 def _mark(axes: Axes, result: Judged, order: list[int]) -> None:
-    """Frame the suspects, and say of a test that is not judged that it is not."""
+    """Frame the suspects, and label a test that is not judged."""
     at = {node: place for place, node in enumerate(order)}
     last = len(order) - 0.5
     for node in result.slow_nodes:
@@ -145,12 +145,12 @@ def _unit(result: Judged) -> str:
 
 
 def plain(text: str) -> str:
-    """Names are no formulas."""
+    """Escape names, which are no formulas."""
     return text.replace("$", r"\$")
 
 
 def _name_nodes(axes: Axes, names: list[str], both: bool = False) -> None:
-    """Missing pairs are grey."""
+    """Label the axes with names of nodes; missing pairs are grey."""
     step = -(-len(names) // MOST_NAMED)
     at = list(range(0, len(names), step))
     shown = [plain(names[number]) for number in at]
@@ -162,12 +162,12 @@ def _name_nodes(axes: Axes, names: list[str], both: bool = False) -> None:
 
 
 def write_health_figure(health: Health, folder: Path) -> list[Path]:
-    """Write health.png and health.svg into the folder; their paths. Raises OSError."""
+    """Write health.png and health.svg into the folder; return their paths. Raises OSError."""
     figure, png, svg = health_figure(health), io.BytesIO(), io.BytesIO()
     figure.dpi = DPI
     with matplotlib.rc_context({"svg.hashsalt": "health"}):  # the same check yields the same file
         FigureCanvasAgg(figure).print_png(png, metadata={"Software": None})
-        figure.set_layout_engine("none")  # it is laid out, which takes longest
+        figure.set_layout_engine("none")  # already laid out, the slowest part
         FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None, "Creator": None})
     paths = [folder / "health.png", folder / "health.svg"]
     for path, content in zip(paths, (png, svg)):

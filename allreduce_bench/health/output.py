@@ -1,4 +1,4 @@
-"""A check of nodes as sentences, as tables, and as JSON."""
+"""A check of nodes as sentences, tables, and JSON."""
 
 import json
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from .judgement import FEW_NODES, THREE_NODES, TWO_NODES, FailingNode, Health, J
 
 # Sentences
 MOST_IN_GROUP = 8  # groups, and nodes that are nearly slow, in a sentence
-MOST_LINKS = 10  # slow ones, and failed ones, where not all are asked for
+MOST_LINKS = 10  # slow ones, and failed ones, unless all are requested
 OF_TOO_FEW = {
     TWO_NODES: "with two nodes there is nothing to compare their pair with; name four nodes or more, better eight",
     THREE_NODES: "with three nodes a slow node or link cannot be told; name four nodes or more, better eight",
@@ -35,7 +35,7 @@ SCHEMA = "urn:allreduce-bench:health:1"
 
 
 def health_sentences(health: Health, every_link: bool = False) -> list[str]:
-    """Return a summary, then the suspects with the tests in which they are slow, then what is not known.
+    """Return a summary, then the suspects with the tests in which they are slow, then what is unknown.
 
     Of links only the worst MOST_LINKS are named, unless `every_link`.
     """
@@ -56,7 +56,7 @@ def health_sentences(health: Health, every_link: bool = False) -> list[str]:
 
 
 def _summary(health: Health) -> str:
-    """`1 bad node: n3. 7 nodes form a slow group in alltoall_perf, G=8. 30 slow links, 10 failed links`."""
+    """Format `1 bad node: n3. 7 nodes form a slow group in alltoall_perf, G=8. 30 slow links, 10 failed links`."""
     bad, links, failed = health.bad_nodes, len(slow_links(health)), len(health.lone_failures)
     parts = []
     if bad:
@@ -76,7 +76,7 @@ def _summary(health: Health) -> str:
 
 
 def slow_links(health: Health) -> list[tuple[str, list[tuple[Judged, tuple[int, int]]]]]:
-    """(link, the tests in which it is slow, its slowest first) of all slow links, the slowest first."""
+    """Return (link, the tests in which it is slow, its slowest first) of all slow links, the slowest first."""
     found: dict[str, list[tuple[Judged, tuple[int, int]]]] = {}
     for result in health.results:
         for pair in result.slow_links:
@@ -100,7 +100,7 @@ def _counted(number: int, noun: str) -> str:
 
 
 def _slow_nodes(result: Judged) -> list[str]:
-    """`node n3: slow in bandwidth: its pairs take 2.01 times as long as those of the other nodes (z = 69)`."""
+    """Format `node n3: slow in bandwidth: its pairs take 2.01 times as long as those of the other nodes (z = 69)`."""
     return [
         say(
             "health.node_slow_pairs_take",
@@ -114,7 +114,7 @@ def _slow_nodes(result: Judged) -> list[str]:
 
 
 def _slow_links(health: Health) -> list[str]:
-    """`link n1+n4: slow in a: 2.70 times as long as its nodes take with others (z = 98.1)`, and in which tests else."""
+    """Format `link n1+n4: slow in a: 2.70 times as long as its nodes take with others (z = 98.1)`, and other tests."""
     lines = []
     for name, ((first, pair), *further) in slow_links(health):
         where = first.table.name if not further else f"{1 + len(further)} tests"
@@ -139,7 +139,7 @@ def _slow_links(health: Health) -> list[str]:
 
 
 def _one_way(result: Judged, one: int, other: int) -> str:
-    """Return which direction is slow, where only one is."""
+    """Return which direction is slow, if only one is."""
     there, back = (exp(result.table.log_time[pair] - result.table.symmetric[pair]) for pair in _both(one, other))
     if isnan(there) or isnan(back) or max(there, back) < 1.2 * min(there, back):
         return ""
@@ -186,7 +186,7 @@ def _group_sentence(result: Judged) -> str:
 
 
 def _nearly_sentence(result: Judged) -> str:
-    """`also nearly slow in latency, not named: n7 (1.19 times as long, z = 12.0)`."""
+    """Format `also nearly slow in latency, not named: n7 (1.19 times as long, z = 12.0)`."""
     nodes = sorted(result.nearly, key=lambda node: -result.node_ratio(node))
     said = [
         say(
@@ -203,7 +203,7 @@ def _nearly_sentence(result: Judged) -> str:
 
 
 def _block_sentences(health: Health) -> list[str]:
-    """A sentence for each division of the nodes into groups, with all tests that show it, and one for those alone."""
+    """Return a sentence per division of nodes into groups, with all tests that show it, and one for those alone."""
     tests_of: dict[tuple, list[Judged]] = {}
     for result in health.results:
         if result.blocks.members and result.is_judged:
@@ -232,7 +232,7 @@ def _block_sentences(health: Health) -> list[str]:
 
 
 def _setting_sentence(setting: Setting) -> str:
-    """`mtu: pairs with 1500 take 1.40 times as long as those with 9000: a setting, not a node`."""
+    """Format `mtu: pairs with 1500 take 1.40 times as long as those with 9000: a setting, not a node`."""
     common = say("health.pairs", compress=compress(setting.nodes)) if setting.nodes else ""
     return say(
         "health.pairs_take_times_long",
@@ -254,7 +254,7 @@ def _pairs(number: int) -> str:
 
 
 def health_lines(health: Health, screen: Screen = UNBOUNDED) -> list[str]:
-    """Return a table with a row per node and, of few nodes, a matrix of the values of all pairs for each test."""
+    """Return a table with a row per node and, for few nodes, a matrix of the values of all pairs for each test."""
     lines = (
         [*wrapped([TABLE_CAPTION], screen), *_node_table(health, screen)]
         if health.results
@@ -267,7 +267,7 @@ def health_lines(health: Health, screen: Screen = UNBOUNDED) -> list[str]:
 
 
 def _node_table(health: Health, screen: Screen) -> list[str]:
-    """A row per node, the suspects first: of each test ratio and z, and the failed pairs."""
+    """Return a row per node, the suspects first: ratio and z of each test, and the failed pairs."""
     has_failures = bool(health.failed)
     heads = [word for result in health.results for word in (result.table.name, "z")]
     rows = [["node", *heads, *(["failed pairs"] if has_failures else []), "state"]]
@@ -304,7 +304,7 @@ def _states(health: Health, name: str) -> list[str]:
 
 
 def _matrix(result: Judged, screen: Screen) -> list[str]:
-    """The values of pairs in the unit of the table, from row to column; a direction that is missing has the other's."""
+    """Return the values of pairs in the unit of the table, from row to column; a missing direction has the other's."""
     table = result.table
     rows = [["from / to", *table.nodes]]
     for source, name in enumerate(table.nodes):
@@ -314,7 +314,7 @@ def _matrix(result: Judged, screen: Screen) -> list[str]:
 
 
 def json_text(health: Health) -> str:
-    """Return `health --format json`: one object about every node, link and pair; what is not known is null."""
+    """Return `health --format json`: one object about every node, link and pair; unknown values are null."""
     content = {
         "schema": SCHEMA,
         "nodes": list(health.nodes),

@@ -1,7 +1,7 @@
-"""The folder of a check of nodes: what was asked, the times of pairs as they come, and which pairs failed.
+"""The folder of a check of nodes: its settings, the times of pairs as they come, and the pairs that failed.
 
-`health.json` has what was asked and never changes. `pairs.csv` grows by whole rounds: a row per timed message, and one
-per pair that failed. A last line without its end was cut off, and is not there. One process at a time writes: it holds
+`health.json` has the settings and never changes. `pairs.csv` grows by whole rounds: a row per timed message, and one
+per pair that failed. A last line without its end was truncated, and is ignored. One process at a time writes: it holds
 a lock on `.lock`, which ends with it.
 """
 
@@ -24,29 +24,29 @@ from ..runs.typed_json import Natural, Positive, printable, read_as
 
 SCHEMA = "urn:allreduce-bench:health-asked:1"
 FORMER_SCHEMA = "allreduce-bench-health-1"
-LONGEST_FAILURE = 300  # letters
+LONGEST_FAILURE = 300  # characters
 SMALL, LARGE = 8, 4 << 20  # bytes of a message
 
 
 class PairRow(NamedTuple):
     """A message from one node to another, or a pair that failed."""
 
-    round: int  # from 1, over all launches; a round that is begun anew gets a new number
+    round: int  # from 1, over all launches; a repeated round gets a new number
     source: str
     dest: str
     nbytes: int | None = None
     repetition: int | None = None  # from 1
-    time_s: float | None = None  # half of a round trip of a small message; of a large one until it was answered
-    alone: bool = False  # whether no other pair was at work
+    time_s: float | None = None  # half of a round trip of a small message; of a large one until its answer
+    alone: bool = False  # no other pair was measured at the time
     failure: str = ""  # why there is no time
 
 
 class Asked(NamedTuple):
-    """What was asked."""
+    """The settings of a check."""
 
     nodes: tuple[str, ...]
-    small_nbytes: Natural = SMALL  # of the messages whose time is the latency
-    large_nbytes: Natural = LARGE  # of those whose time is that of their bytes
+    small_nbytes: Natural = SMALL  # messages that measure latency
+    large_nbytes: Natural = LARGE  # messages that measure bandwidth
     small_repetitions: Positive = 10
     large_repetitions: Positive = 5  # in each direction
     command: tuple[str, ...] = ()
@@ -65,9 +65,9 @@ class PairFolder:
         self._is_held = False
 
     def begin(self, asked: Asked) -> None:
-        """Make the folder, or go on with the check that is there; no other process can until this object is gone.
+        """Create the folder, or resume the check in it; no other process can until this object is gone.
 
-        Raises RunError where that check was asked otherwise, or is at work.
+        Raises RunError if that check has other settings, or is in progress.
         """
         is_new = not self.asked_json.exists()
         if is_new and self.path.exists() and (not self.path.is_dir() or {*self.path.iterdir()} - {self.lock}):
@@ -86,7 +86,7 @@ class PairFolder:
                 raise RunError("health.holds_check_choose_another", path=self.path, said=said)
 
     def _hold(self) -> None:
-        """Lock the folder. Raises RunError where another has; a file system without locks cannot say so."""
+        """Lock the folder. Raises RunError if another process has; not noticed on a file system without locks."""
         import fcntl  # late: no rank needs it
 
         if self._is_held:
@@ -103,7 +103,7 @@ class PairFolder:
         weakref.finalize(self, os.close, handle)
 
     def asked(self) -> Asked:
-        """Read what was asked. Raises RunError where it is damaged or of another version."""
+        """Read the settings. Raises RunError if they are damaged or of another version."""
         try:
             kept = json.loads(read_kept(self.asked_json))
             if kept.pop("schema") not in (SCHEMA, FORMER_SCHEMA):
@@ -115,7 +115,7 @@ class PairFolder:
             ) from error
 
     def rows(self) -> list[PairRow]:
-        """Return all that was kept, in order. Raises RunError for a line that no check writes."""
+        """Return all rows, in order. Raises RunError for a line that no check writes."""
         if not self.pairs_csv.exists():
             return []
         text = read_kept(self.pairs_csv).decode(errors="replace")
@@ -129,7 +129,7 @@ class PairFolder:
         return [_row(line, f"{self.pairs_csv}, line {number}") for number, line in enumerate(lines[1:], start=2)]
 
     def append(self, rows: Iterable[PairRow]) -> None:
-        """Add rows; they are on the disk then. A line that was cut off goes first. Raises OSError."""
+        """Add rows, synced to the disk. A truncated last line is removed first. Raises OSError."""
         handle = os.open(self.pairs_csv, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
         try:
             os.ftruncate(handle, _whole_nbytes(handle))
@@ -140,7 +140,7 @@ class PairFolder:
 
 
 def whole_pairs(rows: Iterable[PairRow], asked: Asked) -> dict[frozenset[str], list[PairRow]]:
-    """The rows of each pair whose last round has all that was asked; those of other rounds count for nothing."""
+    """Return the rows of each pair whose last round is complete; other rounds are ignored."""
     of_pair: dict[frozenset[str], list[PairRow]] = {}
     for row in rows:
         pair = frozenset((row.source, row.dest))
@@ -158,7 +158,7 @@ def failed_pairs(rows: Iterable[PairRow]) -> dict[frozenset[str], str]:
 
 
 def _whole_nbytes(handle: int) -> int:
-    """The length of a file up to the end of its last whole line."""
+    """Return the length of a file up to the end of its last whole line."""
     size = os.fstat(handle).st_size
     tail = os.pread(handle, 1 << 16, max(0, size - (1 << 16)))
     return size - len(tail) + tail.rfind(b"\n") + 1

@@ -1,9 +1,9 @@
-"""Tables of pairs of nodes that others measured: a CSV with a line per pair, and the pairs that failed.
+"""Tables of pairs of nodes from other tools: a CSV with a line per pair, and the pairs that failed.
 
-The nodes stand in two columns (NODE_COLUMNS), or as a list of two in one (LIST_COLUMNS), such as `n[001,003]`. What is
-higher the better (a rate) or lower the better (a time) is told by the column's name. Each such column is a table of
-its own, and so is each combination of the columns TEST_COLUMNS, and of settings: other columns of few values between
-which times differ. A line without a value is a pair that failed.
+The nodes are in two columns (NODE_COLUMNS), or a list of two in one (LIST_COLUMNS), such as `n[001,003]`. Whether a
+value is a rate (higher is better) or a time (lower is better) follows from the column's name. Each such column is a
+table of its own, and so is each combination of the columns TEST_COLUMNS, and of settings: other columns of few values
+between which times differ. A line without a value is a pair that failed.
 """
 
 import csv
@@ -27,7 +27,7 @@ from .judgement import PairTable, Setting, robust_sd
 
 LONGEST = 64 * 2**20  # bytes
 MOST_NODES = 4096
-MOST_VALUES = 20_000_000  # tests times the square of the nodes: a matrix of each test is held
+MOST_VALUES = 20_000_000  # tests times the square of the nodes: a matrix of each test is held in memory
 SMALLEST, LARGEST = 1e-18, 1e18  # of a value in any unit: exponentials of differences of logarithms stay finite
 NODE_COLUMNS = (
     *(("source", "dest"), ("src", "dst"), ("from", "to"), ("node1", "node2"), ("node_1", "node_2")),
@@ -45,25 +45,25 @@ UNIT = re.compile(
     re.IGNORECASE,
 )
 MOST_SETTINGS = 8  # values of a column that divides the lines
-NO_SETTING = re.compile(  # what repeats, and what comes out
+NO_SETTING = re.compile(  # counters of repetitions, and outcomes
     r"rep|iter|round|trial|run|index|attempt|err|fail|retr|drop|crc|status|state|result|count|warn|loss|lost|ok|time|date",
     re.IGNORECASE,
 )
-LEAST_STEP, CLEARLY = log(1.1), 4.0  # between the medians of two settings, and in standard errors of it
+LEAST_STEP, CLEARLY = log(1.1), 4.0  # between the medians of two settings, and in its standard errors
 NOTHING = ("", "nan", "n/a", "na", "none", "-", "failed")
 FAILED_PAIR = re.compile(r"\(\s*([^\s,()]+)\s*,\s*([^\s,()]+)\s*\)|nodes=([^\s)]+)")
 Pair = tuple[str, str]
-Test = tuple["_Value", tuple[str, ...]]  # the words of its columns
+Test = tuple["_Value", tuple[str, ...]]  # with the words of its columns
 
 
 class PairTables(NamedTuple):
-    """What a file says: a table for each test, and for each pair that failed in some test why."""
+    """The contents of a file: a table for each test, and for each pair that failed in some test the reason."""
 
     tables: list[PairTable]
     tried: frozenset[frozenset[str]]
     failed: dict[frozenset[str], str]
     settings: tuple[Setting, ...] = ()  # that divide the lines into tables
-    without_unit: tuple[str, ...] = ()  # columns of values whose names say none
+    without_unit: tuple[str, ...] = ()  # columns of values whose names lack a unit
     not_judged: tuple[str, ...] = ()  # columns of numbers that are neither values nor settings
 
 
@@ -75,7 +75,7 @@ class _Value(NamedTuple):
 
 
 class _Layout(NamedTuple):
-    """Which columns hold what, by number."""
+    """The columns by their meaning, by number."""
 
     nodes: tuple[int, ...]  # two, or one with a list
     values: tuple[_Value, ...]
@@ -96,11 +96,11 @@ class _Failure(NamedTuple):
 
     test: Test
     line: int
-    why: str  # as the file says it; empty: it has no value
+    why: str  # as in the file; empty: no value
 
 
 def read_pair_tables(path: Path, value: str = "", kind: str = "") -> PairTables:
-    """The tables of a file. `value` names its column of values, `kind` says what they are: rate, time, or not told.
+    """Read the tables of a file; `value` names its column of values, `kind` is rate, time, or empty.
 
     Raises LogError, which names the line; OSError.
     """
@@ -157,7 +157,7 @@ def _test(line: _Line, value: _Value, layout: _Layout) -> Test:
 def _settings(
     lines: Sequence[_Line], head: Sequence[str], layout: _Layout, path: Path
 ) -> tuple[list[Setting], list[int]]:
-    """The columns of few values between which times differ, with what they say, and their numbers."""
+    """Return the columns of few values between which times differ, as settings, and their numbers."""
     taken = {*layout.nodes, *layout.tests, layout.failure, *(value.column for value in layout.values)}
     logs = _logs_over_tests(lines, head, layout, path)
     found, columns = [], []
@@ -176,7 +176,7 @@ def _settings(
 
 
 def _logs_over_tests(lines: Sequence[_Line], head: Sequence[str], layout: _Layout, path: Path) -> np.ndarray:
-    """float64 [line, column of values]: logarithms of times over the median of their test; NaN: failed."""
+    """Return logarithms of times over the median of their test, float64 [line, column of values]; NaN: failed."""
     logs = np.full((len(lines), len(layout.values)), np.nan)
     rows_of: dict[tuple[str, ...], list[int]] = {}
     for row, line in enumerate(lines):
@@ -195,7 +195,7 @@ def _logs_over_tests(lines: Sequence[_Line], head: Sequence[str], layout: _Layou
 
 
 def _largest_step(words: np.ndarray, different: np.ndarray, logs: np.ndarray) -> tuple[str, str, float] | None:
-    """The fastest and the slowest setting that differ clearly in some column of values, and their ratio; else None."""
+    """Return the fastest and slowest setting that differ clearly in some column of values, and their ratio, or None."""
     steps = []
     for of_column in logs.T:
         parts = {word: of_column[(words == word) & ~np.isnan(of_column)] for word in different.tolist()}
@@ -212,7 +212,7 @@ def _largest_step(words: np.ndarray, different: np.ndarray, logs: np.ndarray) ->
 
 
 def _numbers_beside(lines: Sequence[_Line], head: Sequence[str], layout: _Layout) -> list[int]:
-    """Columns of many different numbers whose names tell neither a rate nor a time, nor a statistic of one."""
+    """Return columns of many different numbers whose names suggest neither a rate, a time, nor a statistic of one."""
     taken = {*layout.nodes, *layout.tests, layout.failure}
     return [
         column
@@ -232,7 +232,7 @@ def _is_number(word: str) -> bool:
 
 
 def read_failed_pairs(path: Path, known: Sequence[frozenset[str]] | frozenset[frozenset[str]]) -> dict:
-    """The pairs that a list of failures names, as `(n1, n2)` or `nodes=n[1,2]`, each with the line that names it.
+    """Read a list of failed pairs, as `(n1, n2)` or `nodes=n[1,2]`, each with the line that names it.
 
     `known`: the pairs of the table. Raises LogError for a list without pairs, or of other nodes; OSError.
     """
@@ -282,7 +282,7 @@ def _is_value(name: str) -> bool:
 
 
 def _columns_of_values(head: Sequence[str], free: Sequence[int], path: Path) -> list[int]:
-    """The columns that are rates or times by their names; of several statistics of one thing the first mean."""
+    """Return the columns that are rates or times by their names; of several statistics of one thing the first mean."""
     named = [number for number in free if _is_value(head[number]) and not SPREAD.search(head[number])]
     if not named:
         raise LogError("health.line_no_column_rates", path=path)
@@ -354,9 +354,9 @@ def _tables(
 
 
 def _names_of_tests(tests: Iterable[Test], head: Sequence[str], layout: _Layout) -> dict[Test, str]:
-    """Name each test: the words that differ between tests, then its column of values where there are more.
+    """Name each test: the words that differ between tests, then its column of values if there are several.
 
-    Where nothing differs the column.
+    If nothing differs, the column.
     """
     found = [*tests]
     varying = [at for at in range(len(layout.tests)) if len({words[at] for _, words in found}) > 1]
@@ -369,7 +369,7 @@ def _names_of_tests(tests: Iterable[Test], head: Sequence[str], layout: _Layout)
 
 
 def _reason(failures: Sequence[_Failure], names: Mapping[Test, str]) -> str:
-    """`in alltoall_perf, G=4 (1 of 6 tests), line 140`, of a file of one test `no value, line 2`."""
+    """Format `in alltoall_perf, G=4 (1 of 6 tests), line 140`; for a file of one test `no value, line 2`."""
     first, tests = failures[0], list(dict.fromkeys(names[failure.test] for failure in failures))
     where = f"line {first.line}" + (f" and {len(failures) - 1} more" if len(failures) > 1 else "")
     if len(names) == 1:
@@ -379,6 +379,6 @@ def _reason(failures: Sequence[_Failure], names: Mapping[Test, str]) -> str:
 
 
 def _named(column: str, value: str) -> str:
-    """`sendrecv_perf`, or `G=8`."""
+    """Format `sendrecv_perf`, or `G=8`."""
     value = printable(value)
     return value if re.search(r"[A-Za-z]", value) else f"{column}={value}"

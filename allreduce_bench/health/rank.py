@@ -1,10 +1,11 @@
-"""`python -m allreduce_bench.health.rank FOLDER`: rounds of disjoint pairs of nodes, one rank per node.
+"""The rank of a check: `python -m allreduce_bench.health.rank FOLDER`, rounds of disjoint pairs, one rank per node.
 
-Small messages go to and fro: half a round trip is the time of one (Hockney, "The communication challenge for MPP",
-1994). Large ones go in one direction and then in the other, each timed by its sender until the receiver's empty answer.
+Small messages are exchanged in ping-pong: half a round trip is the time of one (Hockney, "The communication challenge
+for MPP", 1994). Large ones go in one direction, then in the other, timed by the sender until the receiver's empty
+answer.
 
-Rank 0 keeps the rows of a round before the next one begins. No call of MPI blocks: where a partner does not answer
-within the timeout, the pair is kept as failed, and the launch ends, since messages are still under way.
+Rank 0 records the rows of a round before the next one begins. No MPI call blocks: if a partner does not answer within
+the timeout, the pair is recorded as failed, and the launch ends, since messages are still in flight.
 """
 
 import os
@@ -33,15 +34,15 @@ READY, DATA = 1, 2  # between partners
 REPORTING = 3  # to rank 0, after a round
 
 # Waiting
-SPINS = 100  # looks for a message without giving way to other processes
-IDLE_S = 0.001  # between two looks of a rank that has nothing to do
+SPINS = 100  # polls of a message before yielding to other processes
+IDLE_S = 0.001  # between two polls of a rank that has nothing to do
 
 # States of rank 0 after a round
 GO_ON, END, END_BADLY = 0, 1, 2
 
 
 class SilentPartner(RuntimeError):
-    """A message of the partner did not come, or was not taken, within the timeout."""
+    """A message of the partner did not arrive, or was not received, within the timeout."""
 
 
 class Partner:
@@ -51,15 +52,15 @@ class Partner:
         self.comm, self.rank, self.name, self.timeout_s = comm, rank, name, timeout_s
 
     def send(self, message: np.ndarray, tag: int = DATA) -> None:
-        """Raises SilentPartner."""
+        """Send a message. Raises SilentPartner."""
         self.finish(self.comm.Isend([message, MPI.BYTE], self.rank, tag))
 
     def receive(self, message: np.ndarray, tag: int = DATA) -> None:
-        """Raises SilentPartner."""
+        """Receive a message. Raises SilentPartner."""
         self.finish(self.comm.Irecv([message, MPI.BYTE], self.rank, tag))
 
     def finish(self, request: MPI.Request) -> None:
-        """Wait for a message that is under way. Raises SilentPartner."""
+        """Wait for a message in flight. Raises SilentPartner."""
         deadline, spins = perf_counter() + self.timeout_s, 0
         while not request.Test():
             spins += 1
@@ -70,7 +71,7 @@ class Partner:
 
 
 def measure_pair(partner: Partner, is_source: bool, asked: Asked) -> tuple[list[float], list[float]]:
-    """The times of the pair, seconds: of small messages (on the source only), and of the large ones of this rank.
+    """Return the times of the pair, seconds: of small messages (on the source only), and of this rank's large ones.
 
     Both ranks must call it. Raises SilentPartner.
     """
@@ -88,7 +89,7 @@ def measure_pair(partner: Partner, is_source: bool, asked: Asked) -> tuple[list[
 
 
 def ping_pong(partner: Partner, is_source: bool, asked: Asked, repetitions: int) -> list[float]:
-    """Half of a round trip of the small message in each repetition; empty on the other rank."""
+    """Return half of a round trip of the small message for each repetition, seconds; empty on the other rank."""
     message, times_s = filled(PAGES.sendbuf, asked.small_nbytes, np.uint8, 0), []
     for _ in range(WARM_UPS + repetitions):
         begun = perf_counter()
@@ -104,7 +105,7 @@ def ping_pong(partner: Partner, is_source: bool, asked: Asked, repetitions: int)
 
 
 def send_large(partner: Partner, message: np.ndarray) -> float:
-    """Send once the partner is ready; seconds until its answer."""
+    """Send once the partner is ready; return the seconds until its answer."""
     empty = np.zeros(0, np.uint8)
     partner.receive(empty, READY)
     begun = perf_counter()
@@ -114,7 +115,7 @@ def send_large(partner: Partner, message: np.ndarray) -> float:
 
 
 def take_large(partner: Partner, message: np.ndarray) -> None:
-    """The other side of `send_large`: its receive is there before it says that it is ready."""
+    """Receive what `send_large` sends: the receive is posted before this rank reports that it is ready."""
     empty = np.zeros(0, np.uint8)
     request = partner.comm.Irecv([message, MPI.BYTE], partner.rank, DATA)
     partner.send(empty, READY)
@@ -123,7 +124,7 @@ def take_large(partner: Partner, message: np.ndarray) -> None:
 
 
 class Report(NamedTuple):
-    """What a rank says after a round."""
+    """The report of a rank after a round."""
 
     rank: int
     rows: list[PairRow]
@@ -132,9 +133,9 @@ class Report(NamedTuple):
 
 
 def ranks_of_nodes(names: Sequence[str], hosts: Sequence[str]) -> dict[str, int]:
-    """The rank on each of the nodes `names`, by what their hosts call themselves, else in order.
+    """Return the rank on each of the nodes `names`, by the names of their hosts, else in order.
 
-    Raises RunError where there are fewer hosts than names, or two ranks on one.
+    Raises RunError if there are fewer hosts than names, or two ranks on one.
     """
     seen: dict[str, int] = {}
     for rank, name in enumerate(hosts):
@@ -158,7 +159,7 @@ class Check:
         self.name_of = {rank: name for name, rank in rank_of.items()}
 
     def round(self, number: int, pairs: Sequence[tuple[str, str]]) -> Report:
-        """Return what this rank measures in a round; nothing where it rests."""
+        """Measure this rank's pair of a round; the report is empty if it rests."""
         own = self.name_of.get(self.comm.rank, "")
         for source, dest in pairs:
             if own in (source, dest):
@@ -184,7 +185,7 @@ class Check:
 
     @doing("waiting for the reports of the other ranks")
     def collected(self, own: Report, pairs: Sequence[tuple[str, str]]) -> list[Report]:
-        """Collect on rank 0 the reports of all that are at work in a round; a rank that is silent sends none."""
+        """Collect on rank 0 the reports of all ranks of a round; a silent rank gets a failure."""
         silent = {self.rank_of[name] for pair in pairs for name in pair} - {own.rank}
         reports, deadline = [own], perf_counter() + 1.5 * self.order.timeout_s
         while silent - {report.partner for report in reports} and perf_counter() < deadline:
@@ -199,7 +200,7 @@ class Check:
 
     @doing("waiting for the next round")
     def agreed(self, state: int) -> int:
-        """The state of rank 0, on all ranks; whoever waits gives way to those at work."""
+        """Broadcast the state of rank 0; waiting ranks yield to those that measure."""
         word = np.array([state], np.int64)
         request = self.comm.Ibcast(word)
         while not request.Test():
@@ -208,7 +209,7 @@ class Check:
 
 
 def kept_rows(number: int, pairs: Sequence[tuple[str, str]], reports: Sequence[Report], order: Order, rank_of) -> list:
-    """Return what the file gets of a round: the rows of pairs that are whole, and one row for each pair that failed."""
+    """Return the rows of a round for the file: those of complete pairs, and one row for each pair that failed."""
     report_of = {report.rank: report for report in reports}
     rows: list[PairRow] = []
     for source, dest in pairs:
@@ -243,7 +244,7 @@ def run_rounds(check: Check, folder: PairFolder, warning: WarningFlag) -> int:
             if check.watch and warned:
                 check.watch.say("warned")
             if state == END_BADLY:
-                return state  # ranks that wait for a partner hear nothing
+                return state  # ranks that wait for a partner do not take part
         if order.has_second and number == order.first_round:
             rounds = [comm.bcast(second_round(order.nodes, order.rounds[0], rows) if comm.rank == 0 else None)]
         number += 1
@@ -251,7 +252,7 @@ def run_rounds(check: Check, folder: PairFolder, warning: WarningFlag) -> int:
 
 
 def main() -> None:
-    """Measure the rounds of FOLDER/rounds.json; exit status 1 where a pair failed."""
+    """Measure the rounds of FOLDER/rounds.json; exit status 1 if a pair failed."""
     comm, folder, warning = MPI.COMM_WORLD, PairFolder(Path(sys.argv[1])), WarningFlag()
     warning.listen()
     address = os.environ.get(MONITOR_VARIABLE)
@@ -271,7 +272,7 @@ def main() -> None:
 def _give_up(comm: MPI.Comm, watch: Watch | None, why: str, refused: bool) -> None:
     if watch:
         watch.say("failed", why=why, pause_s=0.0, refused=refused)
-        time.sleep(0.2)  # for the words to come before the launcher ends all ranks
+        time.sleep(0.2)  # so that the message arrives before the launcher ends all ranks
     comm.Abort(1)
     os._exit(1)
 

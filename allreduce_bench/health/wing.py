@@ -1,4 +1,4 @@
-"""What the check of nodes and links adds to the core."""
+"""The wing of the check of nodes and links."""
 
 from ..wings import Command, Wing
 

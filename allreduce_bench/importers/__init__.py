@@ -1,9 +1,9 @@
-"""Times that other tools measured, as rows, as points of a fit, or kept as a run folder of ours.
+"""Times that other tools measured, as rows, as points of a fit, or kept as a run folder.
 
-In: logs. Out: rows (`row`), each with its file and line. Read in this order: `reading` (which importer reads a log),
-`importer` (what each declares) and `tools` (a file each, found by scanning; `osu` is
-the one to copy), `lines` (what they share: lines, values, JSON documents), `flux`, `nccl_table`, `columns`,
-`inspector`, `common_ends` (what single ones need), `points`, `keep` (a run folder), `merge` (several runs as one).
+In: logs. Out: rows, each with its file and line. Read in this order: `row` (a row, and the errors of logs), `tools`
+(an importer per file, found by scanning; `osu` is the one to copy), `lines` (what importers share: lines, values, JSON
+documents), `common_ends` (clocks aligned by the common ends of calls), `reading` (any log to its rows, and to points of
+a fit), `keep` (rows to a run folder), `merge` (several runs as one).
 """
 
 from .keep import keep

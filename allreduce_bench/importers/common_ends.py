@@ -1,4 +1,4 @@
-"""Ready times of ranks on one clock, from clocks of which only the common ends of calls are known."""
+"""Alignment of ranks' clocks by the common ends of calls."""
 
 import numpy as np
 
@@ -6,21 +6,20 @@ from ..message import BadValue
 from ..robust import OF_NORMAL, block_medians, median
 
 FEWEST_FOR_DRIFT = 9  # three steps in each third
-STEPS_OF_BLOCK = 10  # as long as a rank must be late at least to be named
+STEPS_OF_BLOCK = 10  # the shortest delay of a rank that is reported, in steps
 
 
 def aligned_by_common_end(ready_s: np.ndarray, end_s: np.ndarray) -> tuple[np.ndarray, float]:
-    """Ready times on one clock, and its error in seconds, from clocks of which only the common ends of calls are known.
+    """Return ready times on one clock, and its error in seconds, from clocks of which only common ends are known.
 
-    `ready_s`, `end_s`: float64 [step, rank], each rank on its own clock, seconds; NaN: not known. All ranks leave a
-    call at nearly the same moment. So the ends of a rank against those of the rank of which most are known say what its
-    clock is off and how it drifts: a line through the medians of the first and the last third (Tukey's resistant line,
-    Exploratory Data Analysis, 1977), and no drift of fewer than FEWEST_FOR_DRIFT ends. A second line does so against
-    the median of all ranks. The error is the spread of the ends around their lines, of the rank of which it is largest,
-    or the largest median of STEPS_OF_BLOCK successive ends off their line, if that is more: a clock that jumped or
-    changed its speed late in a job moves no spread, but these. What all calls of a rank end later than those of others
-    cannot be seen by this.
-    Ready times of a rank without a common end are NaN. Raises ValueError where the shapes differ.
+    `ready_s`, `end_s`: float64 [step, rank], each rank on its own clock, seconds; NaN: unknown. All ranks leave a call
+    at nearly the same moment. So the ends of a rank against those of the rank with the most known ends show the offset
+    and drift of its clock: a line through the medians of the first and the last third (Tukey's resistant line,
+    Exploratory Data Analysis, 1977), without drift below FEWEST_FOR_DRIFT ends. A second line is fitted against the
+    median of all ranks. The error is the largest over ranks of the spread of ends around their line, or the largest
+    median of STEPS_OF_BLOCK successive residuals, if that is more: a clock that jumped or changed its rate late in a
+    job affects the latter, not the spread. A constant lag of the ends of a rank cannot be seen. Ready times of a rank
+    without a common end are NaN. Raises ValueError if the shapes differ.
     """
     if ready_s.shape != end_s.shape or ready_s.ndim != 2:
         raise BadValue("importers.ready_times_ends_not", shape=ready_s.shape, end_s_shape=end_s.shape)
@@ -36,9 +35,9 @@ def aligned_by_common_end(ready_s: np.ndarray, end_s: np.ndarray) -> tuple[np.nd
 
 
 def _error_s(off_s: np.ndarray) -> float:
-    """How far ends lie off their lines, float64 [step, rank], by their spread and by successive ends; 0: not known."""
+    """Return the error of residuals, float64 [step, rank], by their spread and by successive ends; 0: unknown."""
     last = off_s[-STEPS_OF_BLOCK:]
-    half = off_s[STEPS_OF_BLOCK // 2 :]  # blocks that overlap: ten successive ends are most of some block
+    half = off_s[STEPS_OF_BLOCK // 2 :]  # overlapping blocks: ten successive ends are most of some block
     blocks = [
         block_medians(part[: len(part) // STEPS_OF_BLOCK * STEPS_OF_BLOCK], len(part) // STEPS_OF_BLOCK)
         for part in (off_s, half, last)
@@ -49,9 +48,9 @@ def _error_s(off_s: np.ndarray) -> float:
 
 
 def _lines(off_s: np.ndarray, time_s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """float64 [step, rank]: the resistant line of each rank's offsets over the time, at each step; [rank]: its slope.
+    """Return each rank's resistant line of offsets over time at each step, float64 [step, rank], and its slope, [rank].
 
-    At steps without a time the line stands at its level of the nearest step that has one.
+    At steps without a time the line has its value of the nearest step that has one.
     """
     steps = np.arange(len(time_s))
     has_time = ~np.isnan(time_s)

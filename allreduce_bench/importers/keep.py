@@ -1,4 +1,4 @@
-"""Rows of logs as a run folder: the same files as of a run that was measured here, by the same recorder."""
+"""Rows of logs as a run folder: the same files as a run measured here, by the same recorder."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -17,8 +17,8 @@ from ..runs.schema import CACHES, UNKNOWN_PLACEMENT
 from .lines import digest_of, listed
 from .row import Imported, LogError, LogUnread
 
-SAME = ("tool", "system", "dtype", "op", "in_place")  # what one folder has one of
-Cell = tuple  # what tells a cell from the others of its launch
+SAME = ("tool", "system", "dtype", "op", "in_place")  # columns with one value per folder
+Cell = tuple  # the columns that distinguish a cell within its launch
 
 
 def keep(
@@ -28,11 +28,11 @@ def keep(
     said: dict[str, Any],
     unread: Sequence[LogUnread] = (),
 ) -> list[SummaryRow]:
-    """Make a run of the rows of one or more logs, and sum it up; for the record `said`, what options filled in, and
-    which files of folders are `unread`.
+    """Make a run of the rows of one or more logs, and summarise it.
 
-    Raises LogError before anything is written: no ranks, or more than one system, type, operation, or layout of as
-    many ranks; RunError where the folder exists.
+    `said` (what options filled in) and `unread` (files of folders) are recorded. Raises LogError before anything is
+    written: no ranks, or more than one system, type, operation, or layout for one number of ranks; RunError if the
+    folder exists.
     """
     _refuse_missing(rows)
     for name in SAME:
@@ -47,9 +47,9 @@ def keep(
         for launch, rows_of_launch in launches.items():
             _record(folder, launch, rows_of_launch)
         return record_summary(folder)
-    except BaseException as error:  # half an import is none
+    except BaseException as error:  # a partial import is discarded
         discard_run(folder)
-        if isinstance(error, OSError) and not error.filename:  # of a file that was open
+        if isinstance(error, OSError) and not error.filename:  # of an open file
             error.filename = str(folder.path)
         raise
 
@@ -65,7 +65,7 @@ def _refuse_missing(rows: Sequence[Imported]) -> None:
 
 
 def _refuse_several(rows: Sequence[Imported], name: str, where: str = "") -> None:
-    """Raises LogError where rows differ in what one folder has one of."""
+    """Raise LogError if rows differ in a column that has one value per folder."""
     value = attrgetter(name)
     values = _each_once(map(value, rows))
     if len(values) > 1:
@@ -87,13 +87,13 @@ def _refuse_several(rows: Sequence[Imported], name: str, where: str = "") -> Non
 
 
 def _launches(rows: Sequence[Imported]) -> dict[Launch, list[Imported]]:
-    """The rows of each launch: those of as many ranks and of one name, numbered in the order of the logs."""
+    """Return the rows of each launch: those with equal ranks and launch name, numbered in the order of the logs."""
     numbers: dict[int, dict[tuple[str, str], int]] = defaultdict(dict)
     rows_of: dict[Launch, list[Imported]] = defaultdict(list)
     for row in rows:
         ranks = int(row.ranks or 0)
         number_of = numbers[ranks]
-        # a CSV's words for its launches are its own
+        # launch names of a CSV are its own
         number = number_of.setdefault((row.launch, row.file if row.fields else ""), len(number_of) + 1)
         rows_of[Launch(ranks, number)].append(row)
     return dict(rows_of)
@@ -117,7 +117,7 @@ def _imported_plan(rows: Sequence[Imported], launches: Iterable[Launch]) -> Impo
 
 
 def _imported_facts(rows: Sequence[Imported], said: dict[str, Any], unread: Sequence[LogUnread]) -> dict[str, Any]:
-    """What run.json says of the logs."""
+    """Return the facts of the logs for run.json."""
     files = _files(rows)
     versions = sorted({row.version for row in rows if row.version})
     return {
@@ -136,7 +136,7 @@ def _files(rows: Sequence[Imported]) -> list[str]:
 
 
 def _record(folder: RunFolder, launch: Launch, rows: Sequence[Imported]) -> None:
-    """One launch: its facts, then its cells. Rows of one cell are further times of it."""
+    """Record one launch: its facts, then its cells. Rows of one cell are further times of it."""
     nodes = rows[0].nodes
     facts: dict[str, Any] = {"ranks": launch.ranks, "nodes": nodes, "nodes_declared": None}
     if nodes and launch.ranks % nodes == 0:
@@ -156,7 +156,7 @@ def _record(folder: RunFolder, launch: Launch, rows: Sequence[Imported]) -> None
 
 
 def _cell(launch: Launch, rows: Sequence[Imported]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The mark of a cell, and its times: of a row that is done, unless one of them is wrong."""
+    """Return the mark of a cell, and its times: those of rows that are done, none if one is wrong."""
     worst = next((row for row in rows if row.state == "wrong"), None)
     row = worst or next((row for row in rows if row.state == "done"), rows[0])
     timed = [row for row in rows if row.state == "done"] if row.state == "done" else []
@@ -186,7 +186,7 @@ def _cell(launch: Launch, rows: Sequence[Imported]) -> tuple[dict[str, Any], lis
 
 
 def _calls(row: Imported) -> list[dict[str, Any]]:
-    """One dict a time. Only single calls have a number: a mean is no repetition."""
+    """Return one dict per time. Only single calls have a number: a mean is no repetition."""
     return [
         {
             "time_definition": row.time_definition,

@@ -1,8 +1,8 @@
-"""What importers share: the lines of a log, single values of it, and files that are one JSON document.
+"""Shared parts of importers: the lines of a log, its single values, and files that are one JSON document.
 
-Lines are decoded, without what launchers put before each of them, and without one that was cut off. Values are whole
-numbers, times, names of types and operations; refused where they are none. Documents are plain or packed by gzip, and
-told by how they begin. Pickles are never read: whoever unpickles a file runs what it says.
+Lines are decoded, without the prefixes of launchers and without a line that was cut off. Values are whole numbers,
+times, names of types and operations; anything else is refused. Documents are plain or gzip, recognised by their first
+bytes. Pickles are never read: unpickling a file runs its code.
 """
 
 import gzip
@@ -32,8 +32,8 @@ BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf
 PACKED = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
 GZIP = b"\x1f\x8b"
 SQLITE = b"SQLite format 3\0"
-PICKLES = tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6))  # how each protocol since 2 begins
-PEEKED_NBYTES = 100_000  # of a file, to tell what it is
+PICKLES = tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6))  # first bytes of each protocol since 2
+PEEKED_NBYTES = 100_000  # of a file, to recognise it
 
 
 # lines
@@ -44,10 +44,10 @@ PREFIX = re.compile(  # mpirun --tag-output, hydra -l, srun -l
 
 # values
 US = 1e-6  # seconds
-LARGEST = 10**17  # of any whole number in a log: beyond, it is damaged
-SHORTEST_S, LONGEST_S = 1e-12, 1e7  # of any call: a picosecond, 115 days
-NAME_LETTERS = 80  # of a word of a document
-SPELLINGS = {  # other names of types that we know
+LARGEST = 10**17  # of any whole number in a log: above, it is damaged
+SHORTEST_S, LONGEST_S = 1e-12, 1e7  # of any call: 1 ps, 115 days
+NAME_LETTERS = 80  # length of a word of a document
+SPELLINGS = {  # other names of known types
     "float": "float32",
     "single": "float32",
     "fp32": "float32",
@@ -79,25 +79,25 @@ class Log(NamedTuple):
 
     @property
     def file(self) -> str:
-        """Its name, for messages and rows."""
+        """Return its name, for messages and rows."""
         return str(self.path)
 
     @property
     def lines(self) -> "list[LogLine]":
-        """All its lines."""
+        """Return all its lines."""
         return lines_of(self.text)
 
 
 class LogLine(NamedTuple):
-    """One line, its number in the file from 1."""
+    """One line, with its number in the file from 1."""
 
     number: int
-    text: str  # without launchers' prefix and blanks at its end
-    ended: bool  # by a line end; the last one of a file that was cut off is not
+    text: str  # without the launcher's prefix and trailing blanks
+    ended: bool  # by a line end; the last line of a truncated file is not
 
 
 def read_text(path: Path) -> str:
-    """The text of a log. Raises LogError: absent, too long, empty, compressed, or no text."""
+    """Return the text of a log. Raises LogError: absent, too long, empty, compressed, or no text."""
     try:
         content = read_given(path, LONGEST_LOG)
     except OSError as error:
@@ -129,7 +129,7 @@ def read_text(path: Path) -> str:
 
 
 def digest_of(path: Path) -> str | None:
-    """The SHA-256 of a log; None of what is no file or cannot be read, and of a pipe, which can be read but once."""
+    """Return the SHA-256 of a log; None if it is no regular file (a pipe can be read only once) or cannot be read."""
     try:
         return hashlib.sha256(read_given(path)).hexdigest() if path.is_file() else None
     except OSError:
@@ -137,7 +137,7 @@ def digest_of(path: Path) -> str | None:
 
 
 def lines_of(text: str) -> list[LogLine]:
-    """All lines of a text."""
+    """Split a text into its lines."""
     parts = re.split(r"\r\n|\n|\r", text)
     last = len(parts)
     return [
@@ -148,7 +148,7 @@ def lines_of(text: str) -> list[LogLine]:
 
 
 def is_cut(line: LogLine, width: int) -> bool:
-    """Whether the last line of a file is a row that was cut off: it has no end, and is shorter than the row before."""
+    """Return whether the last line of a file is a truncated row: without an end, and shorter than the row before."""
     return not line.ended and len(line.text) < width
 
 
@@ -158,35 +158,35 @@ def dropped(file: str, line: LogLine, why: str) -> None:
 
 
 def shown(text: str) -> str:
-    """`'text'`, short and in one line, for a message."""
+    """Format `'text'`, short and in one line, for a message."""
     line = printable(text.strip())
     return f"'{line[:40]}...'" if len(line) > 40 else f"'{line}'"
 
 
 def printable(text: str) -> str:
-    """The text without what would begin a new line in a file, or steer a terminal."""
+    """Replace characters that would begin a new line in a file, or control a terminal."""
     return text if text.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def listed(names: Iterable[object], most: int = 8) -> str:
-    """`a, b, c`, or the first of them `and 12 more`."""
+    """Format `a, b, c`, or the first of them `and 12 more`."""
     every = [str(name) for name in names]
     more = len(every) - most
     return ", ".join(every[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def is_number(text: str) -> bool:
-    """Whether a field is a number, be it nan or inf."""
+    """Return whether a field is a number, including nan and inf."""
     return NUMBER.fullmatch(text) is not None
 
 
 def is_whole(text: str) -> bool:
-    """Whether a field consists of digits only."""
+    """Return whether a field consists of digits only."""
     return text.isascii() and text.isdigit()
 
 
 def whole(text: str, what: str, place: str, least: int = 0, most: int = LARGEST) -> int:
-    """The whole number of a field. Raises LogError."""
+    """Parse the whole number of a field. Raises LogError."""
     value = int(text.partition(".")[0]) if WHOLE.fullmatch(text) else -1
     if not least <= value <= most:
         raise LogError(
@@ -196,12 +196,12 @@ def whole(text: str, what: str, place: str, least: int = 0, most: int = LARGEST)
 
 
 def ranks_of(text: str, place: str) -> int:
-    """A number of ranks. Raises LogError."""
+    """Parse a number of ranks. Raises LogError."""
     return whole(text, say("importers.number_ranks"), place, 1, MAX_RANKS)
 
 
 def real(text: str, what: str, place: str) -> float:
-    """The number of a field, finite and not negative. Raises LogError."""
+    """Parse the number of a field, finite and not negative. Raises LogError."""
     value = float(text) if is_number(text) else -1.0
     if not isfinite(value) or value < 0:
         raise LogError("importers.expected_number_more", place=place, what=what, text=shown(text))
@@ -209,7 +209,7 @@ def real(text: str, what: str, place: str) -> float:
 
 
 def seconds(text: str, unit_s: float, what: str, place: str) -> float:
-    """The seconds of a field of so many units; 0 where the log says 0. Raises LogError."""
+    """Parse a field in units of `unit_s` to seconds; 0 stays 0. Raises LogError."""
     value = real(text, what, place) * unit_s
     if value and not SHORTEST_S < value < LONGEST_S:
         raise LogError("importers.implausible", place=place, what=what, text=shown(text), value=value)
@@ -218,33 +218,33 @@ def seconds(text: str, unit_s: float, what: str, place: str) -> float:
 
 @lru_cache
 def dtype_of(text: str) -> str | None:
-    """Our name of a type where there is one, else the log's, in small letters without MPI_; None for none."""
+    """Return the name of a type used here, else the log's, in lower case without MPI_; None for none."""
     name = text.strip().strip(".").lower().removeprefix("mpi_").removeprefix("nccl")
     name = re.sub(r"\W", "_", name)[:40]
     return SPELLINGS.get(name, name) or None
 
 
 def itemsize_of(dtype: str | None) -> int:
-    """Bytes of an element; 1 where that is not known."""
+    """Return bytes of an element; 1 if unknown."""
     return ITEMSIZES.get(dtype or "", 1)
 
 
 @lru_cache
 def op_of(text: str) -> str | None:
-    """Our name of an operation where there is one, else the log's; None for none."""
+    """Return the name of an operation used here, else the log's; None for none."""
     name = re.sub(r"\W", "_", text.strip().lower().removeprefix("mpi_"))[:40]
     return None if name in ("", "none", "null", "n_a") else name
 
 
 def timed(time_s: float, printed: str) -> dict[str, object]:
-    """The fields of Imported of a time; of 0 those of a cell without one."""
+    """Return the fields of Imported for a time; for 0 those of a cell without one."""
     if time_s > 0:
         return {"times_s": (time_s,)}
     return {"state": "left out", "reason": say("importers.log_says_too_short", printed=printed)}
 
 
 def wrong_elements(text: str, place: str) -> dict[str, object]:
-    """The fields of Imported of a count of wrong elements, which some logs print as 1e+06. Raises LogError."""
+    """Return the fields of Imported for a count of wrong elements, which some logs print as 1e+06. Raises LogError."""
     count = int(min(real(text, say("importers.number_wrong_elements"), place), LARGEST))
     return {"wrong": count} | (
         {"state": "wrong", "reason": say("importers.log_says_wrong_elements", count=count)} if count else {}
@@ -252,7 +252,7 @@ def wrong_elements(text: str, place: str) -> dict[str, object]:
 
 
 def head_of(path: Path) -> bytes:
-    """How a file begins, unpacked; empty: it is no file, or cannot be read. A pipe, which is read but once, is left."""
+    """Return the first bytes of a file, unpacked; empty if unreadable or no regular file: a pipe is read only once."""
     if not path.is_file():
         return b""
     try:
@@ -263,12 +263,12 @@ def head_of(path: Path) -> bytes:
 
 
 def is_pickle(head: bytes) -> bool:
-    """Whether a file that begins so is a pickle."""
+    """Return whether a file with these first bytes is a pickle."""
     return head.startswith(PICKLES)
 
 
 def document_of(path: Path, most_nbytes: int = MOST_NBYTES) -> Any:
-    """The JSON document of a file. Raises LogError: unreadable, too long, cut off or damaged."""
+    """Return the JSON document of a file. Raises LogError: unreadable, too long, truncated or damaged."""
     try:
         with _unpacked(path) as file:
             content = file.read(most_nbytes + 1)
@@ -290,7 +290,7 @@ def document_of(path: Path, most_nbytes: int = MOST_NBYTES) -> Any:
 
 @contextmanager
 def _unpacked(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for reading, unpacked where it is packed by gzip."""
+    """Open a file for reading, decompressed if it is gzip."""
     with open(path, "rb") as file:
         if file.peek(len(GZIP)).startswith(GZIP):
             with gzip.open(file) as unpacked:
@@ -302,7 +302,7 @@ def _unpacked(path: Path) -> Iterator[IO[bytes]]:
 def whole_of(
     content: Mapping[str, Any], name: str, place: str, least: int = 0, most: int = LARGEST, default: int | None = None
 ) -> int:
-    """A whole number of an object, also one written as text. Raises LogError."""
+    """Return a whole number of an object, also one written as text. Raises LogError."""
     value = content.get(name, default)
     if isinstance(value, str) and value.lstrip("-").isdecimal() and value.isascii() and len(value) < 20:
         value = int(value)
@@ -319,6 +319,6 @@ def whole_of(
 
 
 def text_of(content: Mapping[str, Any], name: str) -> str:
-    """A word of an object in one line; empty: there is none."""
+    """Return a word of an object in one line; empty if absent."""
     value = content.get(name)
     return "" if value is None else printable(str(value))[:NAME_LETTERS]

@@ -1,4 +1,4 @@
-"""Several runs of equal plans, such as those of jobs that were submitted by hand, as one; they stay as they are."""
+"""Merging of runs with equal plans, such as those of jobs submitted by hand, into one; sources stay unchanged."""
 
 import csv
 import hashlib
@@ -23,8 +23,8 @@ from ..runs.schema import CELLS, CHECKED, REPETITIONS, names
 from ..units import in_ranks
 
 ANEW = ("schema_version", "run_crc32", "launch", "attempt", "marks", "last_mark_crc32", "crc32")  # of a launch's copy
-OWN = ("ranks", "seed", "launches")  # what runs of one measurement may say each for itself
-SAME = {  # what launches of as many ranks have in common
+OWN = ("ranks", "seed", "launches")  # fields that may differ between runs of one measurement
+SAME = {  # facts that launches with equal ranks have in common
     "MPI library": lambda fact: fact["mpi"].get("library"),
     "thread level": lambda fact: fact["mpi"].get("thread_level"),
     "number of nodes": lambda fact: fact.get("nodes"),
@@ -39,21 +39,21 @@ class Source:
     name: str
     folder: RunFolder
     plan: Plan
-    renamed: dict[Launch, Launch]  # its launches, as they are called in the new run
+    renamed: dict[Launch, Launch]  # its launches -> those of the new run
 
 
 def merge(folders: Sequence[RunFolder], output: Path, command: Sequence[str]) -> RunFolder:
     """Make the run `output` of all launches of `folders`; those of a name that is taken get the next free number.
 
-    The whole run or nothing. Raises RunError: `output` is there and no empty folder, a folder cannot be read, was
-    imported or holds no cell, or two of them differ in more than ranks, launches and seed.
+    All or nothing. Raises RunError: `output` exists and is no empty folder, a folder cannot be read, was imported or
+    holds no cell, or two of them differ in more than ranks, launches and seed.
     """
     if is_taken(output):
         raise RunError("importers.exists_already_choose_another", output=output)
     _refuse_repeated(folders)
     sources = _numbered(folders, [_plan_of(folder) for folder in folders])
     for source in sources:
-        source.folder.marks()  # which refuses a run without any
+        source.folder.marks()  # refuses a run without any
         _refuse_damaged(source)
     for source in sources[1:]:
         _refuse_other_plan(sources[0], source)
@@ -93,7 +93,7 @@ def _refuse_other_plan(first: Source, other: Source) -> None:
 
 
 def _refuse_damaged(source: Source) -> None:
-    """Raises RunError where something of the run was lost or changed, and was not measured again since."""
+    """Raise RunError if something of the run was lost or changed, and was not measured again since."""
     for damage in source.folder.damages():
         if source.folder.missing(source.plan, damage.launch):
             way = say("importers.measure_again_first_allreduce", folder=source.folder.path)
@@ -110,7 +110,7 @@ def _value_text(value: Any) -> str:
 
 
 def _refuse_other_launches(sources: Sequence[Source]) -> None:
-    """Raises RunError where launches of as many ranks ran differently."""
+    """Raise RunError if launches with equal ranks ran differently."""
     for what, ask in SAME.items():
         first_of: dict[int, tuple[Source, Any]] = {}
         for source in sources:
@@ -128,7 +128,7 @@ def _refuse_other_launches(sources: Sequence[Source]) -> None:
 
 
 def _numbered(folders: Sequence[RunFolder], plans: Sequence[Plan]) -> list[Source]:
-    """The runs with new numbers for launches: their own where it is free, else the lowest that is."""
+    """Renumber the launches of the runs: each keeps its number if it is free, else gets the lowest that is."""
     taken: dict[int, set[int]] = defaultdict(set)
     numbered = []
     for name, folder, plan in zip(run_names(folders), folders, plans):
@@ -144,7 +144,7 @@ def _numbered(folders: Sequence[RunFolder], plans: Sequence[Plan]) -> list[Sourc
 
 
 def _joined(sources: Sequence[Source]) -> Plan:
-    """The plan of all: every rank count, and as many launches as any of them has."""
+    """Return the merged plan: every rank count, and as many launches as any of them has."""
     plans = [source.plan for source in sources]
     used = [launch.number for source in sources for launch in source.renamed.values()]
     ranks = tuple(sorted({ranks for plan in plans for ranks in plan.ranks}))
@@ -152,7 +152,7 @@ def _joined(sources: Sequence[Source]) -> Plan:
 
 
 def _facts(source: Source) -> dict[str, Any]:
-    """What run.json says of a source."""
+    """Return the facts of a source for run.json."""
     launches = {old.name: new.name for old, new in source.renamed.items()}
     return {
         "name": source.name,
@@ -164,7 +164,7 @@ def _facts(source: Source) -> dict[str, Any]:
 
 
 def _digest(folder: RunFolder) -> str:
-    """The fingerprint of all that was measured: of the names and digests of the files."""
+    """Return the fingerprint of all that was measured: of the names and digests of the files."""
     digest = hashlib.sha256()
     for path in [folder.run_json, *sorted(path for path in folder.launches.rglob("*") if not path.is_dir())]:
         content = hashlib.sha256(read_kept(path)).hexdigest()
@@ -173,7 +173,7 @@ def _digest(folder: RunFolder) -> str:
 
 
 def _copy(source: Source, into: RunFolder, seed: int) -> None:
-    """What is whole of all attempts of a source, under their new names. Raises RunError."""
+    """Copy the intact part of all attempts of a source, under their new names. Raises RunError."""
     for attempt in sorted(source.folder.kept(), key=lambda attempt: attempt.number):
         if attempt.facts:
             copy = _copy_attempt if attempt.is_checked else _copy_unchecked
@@ -181,14 +181,14 @@ def _copy(source: Source, into: RunFolder, seed: int) -> None:
 
 
 def _facts_of_copy(source: Source, attempt: Attempt) -> dict[str, Any]:
-    """What the JSON file of the copy says: what its new writer says itself is not taken over."""
+    """Return the JSON facts of the copy, without those that its new writer sets."""
     facts = {name: value for name, value in attempt.facts.items() if name not in ANEW}
     merged_from = {"run": source.name, "launch": attempt.launch.name, "attempt": attempt.number}
     return {**facts, "merged_from": merged_from}
 
 
 def _copy_attempt(source: Source, attempt: Attempt, into: RunFolder, seed: int) -> None:
-    """Without the fingerprints of results where they are of other floats than those of `seed`, the new run's."""
+    """Copy an attempt, without the fingerprints of results if these are of other floats than those of `seed`."""
     new = source.renamed[attempt.launch]
     recorder = Recorder(into, new.name, _facts_of_copy(source, attempt), sync=False)
     for mark in attempt.cells:
@@ -205,7 +205,7 @@ def _copy_attempt(source: Source, attempt: Attempt, into: RunFolder, seed: int) 
 
 
 def _copy_unchecked(source: Source, attempt: Attempt, into: RunFolder, seed: int) -> None:
-    """What `_copy_attempt` does, of a launch without checksums, which stays so."""
+    """Copy an attempt without checksums, as `_copy_attempt` does; the copy has none either."""
     new = source.renamed[attempt.launch]
     copy = attempt._replace(launch=new, launches=into.launches)
     old_stem, new_stem = attempt.path(".stamps").name, copy.path(".stamps").name
@@ -231,7 +231,7 @@ def _copy_unchecked(source: Source, attempt: Attempt, into: RunFolder, seed: int
 
 
 def _copy_rows(old: Path, copy: Path, columns: list[str], changed: Callable[[Block], Block]) -> None:
-    """The whole rows of a file, each block of them changed."""
+    """Copy the intact rows of a file, each block of them through `changed`."""
     with open(copy, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)

@@ -1,4 +1,4 @@
-"""Any log to its rows: told by its content, read by its tool's importer, completed by what the user says."""
+"""Reading of logs: any log to its rows, recognised by content and completed by options, and to the points of a fit."""
 
 import re
 import warnings
@@ -20,8 +20,8 @@ from .tools import Importer, importers, tidy
 from .tools.nccl_inspector import is_of_inspector
 from .tools.tidy import warn_of_ignored
 
-PEEKED = 100_000  # characters of a text, to tell what it is
-OTHERS = (  # texts that may be given for a log of all-reduce times -> their names
+PEEKED = 100_000  # characters of a text, to recognise it
+OTHERS = (  # texts that are mistaken for a log of all-reduce times -> their names
     (re.compile(r"\s*(?:<\?xml[^>]*>\s*)?<algo\b"), "an algorithm of MSCCL, which has no times"),
     (re.compile(r"\s*<(?:\?xml|!doctype|html)\b", re.IGNORECASE), "XML or HTML"),
 )
@@ -33,11 +33,11 @@ WHERE = (  # fields of Imported that --where may name
 
 
 def read(path: Path, asked: Asked = NOTHING, more: Sequence[Path] = ()) -> list[Imported]:
-    """The rows of a log, or of a folder of PICO or NCCL Inspector: its all-reduces only, in the order of the log.
+    """Return the rows of a log, or of a folder of PICO or NCCL Inspector: its all-reduces only, in order.
 
-    `more` are the other parts of it, see `parts_of_logs`. Raises LogError. Warns with LogWarning of what was left out:
-    lines that were cut off, tables of groups. Of a folder of other logs each file is read by itself; those that
-    cannot be read are left out with LogUnread, unless none can.
+    `more` are its other parts, see `parts_of_logs`. Raises LogError. Warns with LogWarning of what was left out:
+    truncated lines, tables of groups. Of a folder of other logs each file is read by itself; unreadable ones are left
+    out with LogUnread, unless all are.
     """
     if path.is_dir() and not _importer_of_folder(path):
         return _read_each(path, asked)
@@ -54,7 +54,7 @@ def read(path: Path, asked: Asked = NOTHING, more: Sequence[Path] = ()) -> list[
 
 
 def _read(path: Path, asked: Asked, more: Sequence[Path]) -> list[Imported]:
-    """The rows as the log has them. Raises LogError for what is no log, and for options that it cannot have."""
+    """Return the rows as the log has them. Raises LogError for an unknown log, and for options that do not fit it."""
     if of_folder := _importer_of_folder(path) if path.is_dir() else None:
         _refuse_options(path, of_folder, asked)
         return of_folder.read(Log(path, ""), asked)
@@ -76,7 +76,7 @@ def _read(path: Path, asked: Asked, more: Sequence[Path]) -> list[Imported]:
 
 
 def _read_each(folder: Path, asked: Asked) -> list[Imported]:
-    """The rows of every log below a folder. Raises LogError where there is none."""
+    """Return the rows of every log below a folder. Raises LogError if there is none."""
     rows: list[Imported] = []
     unread: list[LogUnread] = []
     copied: dict[str, Path] = {}
@@ -96,25 +96,25 @@ def _read_each(folder: Path, asked: Asked) -> list[Imported]:
 
 
 def recognise(text: str) -> str | None:
-    """The name of the importer that reads a text, such as osu; None for no log."""
+    """Return the name of the importer that reads a text, such as osu; None for no log."""
     importer = _importer_of(text)
     return importer.name if importer else None
 
 
 def _importer_of(text: str) -> Importer | None:
-    """Of several that recognise a text the first one with an all-reduce, else the first one."""
+    """Return the first importer that recognises a text and finds an all-reduce, else the first that recognises it."""
     candidates = [importer for importer in importers() if importer.recognises(text)]
     with_allreduce = (importer for importer in candidates if re.search(importer.allreduce, text))
     return next(with_allreduce, candidates[0] if candidates else None)
 
 
 def _importer_of_folder(path: Path) -> Importer | None:
-    """The first one whose results are folders and that has files there; None: each file is a log."""
+    """Return the first importer whose results are folders and that has files there; None: each file is a log."""
     return next((importer for importer in importers() if importer.files_of and importer.files_of(path)), None)
 
 
 def other_text(text: str) -> str:
-    """Return what a text is that no importer reads; empty: nothing that is known."""
+    """Return the kind of a text that no importer reads; empty: unknown."""
     head = text[:PEEKED]
     for described in offered("log_of_job"):
         if description := described(head):
@@ -123,7 +123,7 @@ def other_text(text: str) -> str:
 
 
 def parts_of_logs(paths: Sequence[Path]) -> list[list[Path]]:
-    """The paths, those together that are parts of one log: the files of NCCL Inspector, one a process."""
+    """Group the paths that are parts of one log: the files of NCCL Inspector, one per process."""
     parts = [path for path in paths if is_of_inspector(path)]
     if len(parts) < 2:
         return [[path] for path in paths]
@@ -131,7 +131,7 @@ def parts_of_logs(paths: Sequence[Path]) -> list[list[Path]]:
 
 
 def refuse_copy(file: Path, seen: dict[str, Path]) -> None:
-    """Raises LogError where a file holds the same bytes as one of `seen`, by their digests; else it is one of them.
+    """Raise LogError if a file holds the same bytes as one of `seen`, by digests; else add it there.
 
     Two copies of a log are one launch: taken for two, they would agree perfectly, and so would any interval.
     """
@@ -142,19 +142,19 @@ def refuse_copy(file: Path, seen: dict[str, Path]) -> None:
 
 
 def files_below(folder: Path) -> list[Path]:
-    """The regular files below a folder in the order of their names, without hidden ones and those in hidden folders."""
+    """Return the regular files below a folder, sorted by name, without hidden ones and those in hidden folders."""
     files = (path for path in folder.rglob("*") if path.is_file())
     return sorted(file for file in files if not any(name.startswith(".") for name in file.relative_to(folder).parts))
 
 
 def files_of_folder(folder: Path) -> list[Path]:
-    """The files of a folder that `read` reads."""
+    """Return the files of a folder that `read` reads."""
     of_folder = _importer_of_folder(folder)
     return of_folder.files_of(folder) if of_folder and of_folder.files_of else files_below(folder)
 
 
 def _refuse_options(path: Path, importer: Importer, asked: Asked) -> None:
-    """Raises LogError for options of another tool."""
+    """Raise LogError for options of another tool."""
     said = {
         say("importers.column_names_columns_csv"): asked.columns and not importer.has_columns,
         say("importers.place_chooses_half_nccl"): asked.in_place and not importer.has_halves,
@@ -171,13 +171,13 @@ def _expected() -> str:
 
 
 def _refuse_own(path: Path, text: str) -> None:
-    """Raises LogError for what `run --format` prints: it holds less than the run that it is of."""
+    """Raise LogError for the output of `run --format`, which holds less than its run."""
     if OWN_BANNER.search(text) or tidy.is_summary(text):
         raise LogError("importers.printed_allreduce_bench_whose", path=path)
 
 
 def _refuse_several(path: Path, text: str) -> None:
-    """Raises LogError for all-reduces of two tools in one file: a reader would take the other's rows for its own."""
+    """Raise LogError for all-reduces of two tools in one file: a reader would take the other's rows for its own."""
     candidates = [importer for importer in importers() if importer.allreduce and importer.recognises(text)]
     matches = ((importer.name, re.search(importer.allreduce, text)) for importer in candidates)
     begins = sorted((match.start(), name) for name, match in matches if match)
@@ -188,7 +188,7 @@ def _refuse_several(path: Path, text: str) -> None:
 
 
 def _completed(rows: Sequence[Imported], asked: Asked) -> list[Imported]:
-    """The rows with what the user says where the log says nothing. Raises LogError where it says something else."""
+    """Fill in what the user states and the log does not. Raises LogError if the log states another value."""
     given = {
         "ranks": asked.ranks,
         "nodes": asked.nodes,
@@ -212,7 +212,7 @@ def _completed(rows: Sequence[Imported], asked: Asked) -> list[Imported]:
 
 
 def _with_count(row: Imported) -> Imported:
-    """The row with its number of elements; of an unknown type an element is a byte. Raises LogError."""
+    """Return the row with its number of elements; an element of unknown type counts as a byte. Raises LogError."""
     if row.ranks and row.nodes and row.nodes > row.ranks:
         raise LogError("importers.ranks_nodes_node_least", place=row.place, ranks=row.ranks, nodes=row.nodes)
     if row.count is not None:
@@ -224,7 +224,7 @@ def _with_count(row: Imported) -> Imported:
 
 
 def _chosen(rows: Sequence[Imported], asked: Asked) -> list[Imported]:
-    """The rows that --where names. Raises LogError for a column that they do not have."""
+    """Return the rows that --where selects. Raises LogError for a column that they do not have."""
     chosen = list(rows)
     for name, wanted in asked.where.items():
         columns = list(dict.fromkeys([*rows[0].fields, *WHERE]))
@@ -242,19 +242,19 @@ def _fits(row: Imported, name: str, wanted: str) -> bool:
     return text == wanted or fnmatchcase(text, wanted)
 
 
-# A log as the frame that fits read
+# The points of a log: the frame that fits read.
 
 
-KINDS: dict[str, Any] = {**TYPES, "ranks": "Int64", "nbytes": "Int64"}  # a log may not say its ranks
-UNKNOWN = ("oversubscribed", "placement", "grade")  # what no log says
+KINDS: dict[str, Any] = {**TYPES, "ranks": "Int64", "nbytes": "Int64"}  # a log may lack its ranks
+UNKNOWN = ("oversubscribed", "placement", "grade")  # columns that no log has
 
 
 def points(path: Path, asked: Asked = NOTHING) -> pd.DataFrame:
-    """One row for each row of a log that has a time, in its order: the columns of KINDS; what it does not say is NA.
+    """Return one row for each row of a log with a time, in order: the columns of KINDS; what the log lacks is NA.
 
     `run` is the name of the log; of a CSV with a column of systems, or with several numbers of ranks per node, system
-    and ranks per node: `lumi, 1 rank per node`. `launch` is what tells launches apart: an allocation, a file, a table
-    in it. `calls`: how many calls `time_s` is the mean or median of. Raises LogError; warns of rows without a time.
+    and ranks per node: `lumi, 1 rank per node`. `launch` distinguishes launches: an allocation, a file, a table in it.
+    `calls`: how many calls `time_s` is the mean or median of. Raises LogError; warns of rows without a time.
     """
     every = read(path, asked)
     rows = [row for row in every if row.time_s is not None]
@@ -275,7 +275,7 @@ def points(path: Path, asked: Asked = NOTHING) -> pd.DataFrame:
 
 
 def _each(row: Imported) -> int | None:
-    """Ranks per node, where the nodes are alike."""
+    """Return ranks per node, if all nodes have equally many."""
     return row.ranks // row.nodes if row.ranks and row.nodes and row.ranks % row.nodes == 0 else None
 
 

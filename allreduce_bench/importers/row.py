@@ -1,6 +1,6 @@
-"""What a log of another tool says of one cell, what the user adds to it, and the errors of logs.
+"""Rows of logs: one cell as another tool's log reports it, the user's additions, and the errors of logs.
 
-A row (`Imported`) is a cell in one launch; `Asked` is what the user says beside the logs.
+A row (`Imported`) is a cell in one launch; `Asked` is what the user states beside the logs.
 """
 
 from collections.abc import Mapping
@@ -37,17 +37,17 @@ class LogNote(LogWarning):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the user says beside the logs; None: nothing. What a log says itself goes before it."""
+    """The user's statements beside the logs; None: nothing. The log's own values take precedence."""
 
     ranks: int | None = None
     nodes: int | None = None
     dtype: str | None = None
     op: str | None = None
-    columns: Mapping[str, str] = field(default_factory=dict)  # of a CSV: our name, such as time_us -> the column's name
-    # only rows in which the column has this value; * and ? stand for anything
+    columns: Mapping[str, str] = field(default_factory=dict)  # of a CSV: name here, such as time_us -> the column's
+    # only rows in which the column has this value; * and ? are wildcards
     where: Mapping[str, str] = field(default_factory=dict)
     in_place: bool = False  # of nccl-tests, which times both
-    algorithm: str | None = None  # what to call a library's own all-reduce, such as native:ring
+    algorithm: str | None = None  # name of a library's own all-reduce, such as native:ring
     communicator: str | None = None  # of NCCL Inspector: its id or name
 
 
@@ -56,12 +56,12 @@ NOTHING = Asked()
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """One row of a log: a cell in one launch, with one mean or with the times of its calls. None: it does not say."""
+    """One row of a log: a cell in one launch, with one mean or the times of its calls. None: not in the log."""
 
     file: str
     line: int
     tool: str  # as its authors write it: OSU Micro-Benchmarks
-    launch: str  # what tells its launch from the others: an allocation, a file, a table in it
+    launch: str  # distinguishes its launch: an allocation, a file, a table in it
     nbytes: int
     time_definition: str
     version: str | None = None
@@ -71,7 +71,7 @@ class Imported:
     nodes: int | None = None
     dtype: str | None = None
     op: str | None = None
-    count: int | None = None  # elements; None: to be had from nbytes and dtype
+    count: int | None = None  # elements; None: derived from nbytes and dtype
     segment: int | None = None  # elements
     window: int | None = None  # messages posted ahead
     cache: str = "warm"
@@ -90,24 +90,24 @@ class Imported:
     # float64 [4, call, rank]: begin, ready, entry and exit of each of times_s, seconds on a common clock
     stamps: "np.ndarray | None" = field(default=None, repr=False, compare=False)
     clock_error_s: float | None = None  # of that clock
-    files: tuple[str, ...] = ()  # all that it was read of; empty: `file`
+    files: tuple[str, ...] = ()  # all that it was read from; empty: `file`
     facts: Mapping[str, Any] = field(default_factory=dict)  # of its launch, as in launches/*.json: hosts, mpi, ...
-    fields: Mapping[str, str] = field(default_factory=dict, repr=False)  # of a CSV: the row as it stands there
+    fields: Mapping[str, str] = field(default_factory=dict, repr=False)  # of a CSV: the row as it is
 
     @property
     def place(self) -> str:
-        """`FILE, line 12`."""
+        """Format `FILE, line 12`."""
         return f"{self.file}, line {self.line}"
 
     @property
     def time_s(self) -> float | None:
-        """The median of its timed calls, or its mean; None: it has none."""
+        """Return the median of its timed calls, or its mean; None if it has none."""
         timed = self.times_s[self.warmups :]
         return median(timed) if timed and self.state == "done" else None
 
     @property
     def calls(self) -> int | None:
-        """How many calls its time stands for."""
+        """Return how many calls its time stands for."""
         if self.iterations is None:
             return None
         return self.iterations * len(self.times_s[self.warmups :])

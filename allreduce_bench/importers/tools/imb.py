@@ -46,12 +46,12 @@ COLUMNS = ("t_min[usec]", "t_max[usec]", "t_avg[usec]")
 
 
 def recognises(text: str) -> bool:
-    """Whether this is a log of the Intel MPI Benchmarks."""
+    """Return whether this is a log of the Intel MPI Benchmarks."""
     return BANNER.search(text) is not None or (BENCHMARK.search(text) is not None and "#repetitions" in text)
 
 
 def read(log: Log, asked: Asked) -> list[Imported]:
-    """The rows of the Allreduce tables of a log. Raises LogError: there are none, or a row makes no sense."""
+    """Return the rows of the Allreduce tables of a log. Raises LogError: there are none, or a row makes no sense."""
     reader = _Reader(log.file)
     for line in log.lines:
         reader.take(line)
@@ -73,19 +73,19 @@ IMPORTER = Importer(
 
 
 class _Reader:
-    """What was read so far, line by line."""
+    """The rows read so far, line by line."""
 
     def __init__(self, file: str):
         self.file, self.rows = file, list[Imported]()
         self.benchmarks: list[str] = []
         self.head: dict[str, str] = {}
         self.ranks: int | None = None
-        self.columns: list[str] = []  # of the table that is being read; none: no table of an all-reduce
+        self.columns: list[str] = []  # of the current table; none: no table of an all-reduce
         self.tables = self.width = 0
         self.cold = False
 
     def take(self, line: LogLine) -> None:
-        """Take in one line."""
+        """Read one line."""
         text = line.text
         if match := BANNER.search(text):
             self.head, self.columns = {"version": match[1]}, []
@@ -124,7 +124,7 @@ class _Reader:
             dropped(self.file, line, say("importers.no_whole_row", line=shown(line.text)))
             return
         nbytes = whole(words[0], "the size", place)
-        if reason_at:  # in words why there is no time, behind the size or the number of repetitions
+        if reason_at:  # a reason instead of a time, after the size or the number of repetitions
             reason = " ".join(words[reason_at:])
             state = "left out" if reason.startswith("time-out") else "skipped"
             fields: dict[str, Any] = {"state": state, "reason": f"the log says: {reason}"[:200]}

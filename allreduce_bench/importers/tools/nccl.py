@@ -1,6 +1,7 @@
-"""The tables of nccl-tests as printed, old and current, with and without a header, of whatever collective.
+"""nccl-tests: the importer of all_reduce_perf, and the tables of any collective as printed, old and current.
 
-Also what algbw and busbw say of the ranks: of an all-reduce busbw / algbw is 2(p-1)/p.
+Tables are read with and without a header. The number of ranks follows from algbw and busbw: of an all-reduce busbw /
+algbw is 2(p-1)/p.
 """
 
 import re
@@ -53,11 +54,11 @@ Rates = Iterable[tuple[str, str]]  # algbw and busbw as printed
 
 
 class NcclColumns(NamedTuple):
-    """What a header says."""
+    """The columns of a table, from its header."""
 
     half: int  # number of columns of a half
-    counted: bool  # whether wrong elements are counted, #wrong; older ones have the largest error
-    cpu: bool  # whether the time is that of the CPU
+    counted: bool  # wrong elements are counted, #wrong; older versions print the largest error
+    cpu: bool  # the time is that of the CPU
 
 
 PLAIN = NcclColumns(HALF, True, False)
@@ -84,29 +85,29 @@ class NcclRow(NamedTuple):
 
 
 class NcclTable(NamedTuple):
-    """One table and what stands above it."""
+    """One table and the head above it."""
 
     program: str
     version: str | None
-    hosts: list[str]  # of each rank; empty: not said
+    hosts: list[str]  # of each rank; empty: unknown
     iterations: int | None
     columns: NcclColumns
     rows: list[NcclRow]
-    checked: bool | None  # whether the line below the table says that nothing was out of bounds
+    checked: bool | None  # the line below the table says that nothing was out of bounds
 
 
 def begins_table(text: str) -> bool:
-    """Whether a text has the beginning or the header of a table."""
+    """Return whether a text has the beginning or the header of a table."""
     return "_perf" in text and BEGIN.search(text) is not None or HEADER.search(text) is not None
 
 
 def has_bare_row(text: str) -> bool:
-    """Whether some line without any header can only be a row."""
+    """Return whether some line can only be a row, without any header."""
     return any(ROW.match(line) and parse_row(LogLine(1, line, True), HALF) for line in text.splitlines())
 
 
 def read_tables(file: str, lines: Sequence[LogLine]) -> list[NcclTable]:
-    """The tables of a log in its order; rows that are not whole are dropped with a warning."""
+    """Return the tables of a log in order; truncated rows are dropped with a warning."""
     reader = _Reader(file)
     for line in lines:
         reader.take(line)
@@ -114,7 +115,7 @@ def read_tables(file: str, lines: Sequence[LogLine]) -> list[NcclTable]:
 
 
 class _Reader:
-    """What was read so far, line by line."""
+    """The tables read so far, line by line."""
 
     def __init__(self, file: str):
         self.file, self.tables = file, list[NcclTable]()
@@ -123,10 +124,10 @@ class _Reader:
         self.hosts: list[str] = []
         self.iterations: int | None = None
         self.columns = PLAIN
-        self.fresh, self.width = True, 0  # whether the next row begins a table; the length of the row before
+        self.fresh, self.width = True, 0  # the next row begins a table; length of the previous row
 
     def take(self, line: LogLine) -> None:
-        """Take in one line."""
+        """Read one line."""
         if (line.text.split() or [""])[0].isdigit():
             self._take_row(line)
         elif match := RANK.search(line.text):
@@ -152,7 +153,7 @@ class _Reader:
 
     def _take_row(self, line: LogLine) -> None:
         if not ROW.match(line.text) and line.ended and len(line.text.split()) > 1:
-            return  # words of somebody else that begin with a number
+            return  # foreign output that begins with a number
         row = None if is_cut(line, self.width) else parse_row(line, self.columns.half)
         if row is None:
             dropped(self.file, line, say("importers.no_whole_row", line=shown(line.text)))
@@ -166,7 +167,7 @@ class _Reader:
 
 
 def _columns(header: str) -> NcclColumns:
-    """What the header of a table says."""
+    """Return the columns of a table from its header."""
     names = header.lstrip("# ").split()
     times = [place for place, name in enumerate(names) if name in ("time", "cputime")]
     half = times[1] - times[0] if len(times) > 1 else HALF
@@ -174,9 +175,9 @@ def _columns(header: str) -> NcclColumns:
 
 
 def parse_row(line: LogLine, half: int) -> NcclRow | None:
-    """The fields of a row; None where it is none, or not whole. `half`: columns of a half, see HALF.
+    """Parse the fields of a row; None if it is none, or truncated. `half`: columns of a half, see HALF.
 
-    redop may be blank and root absent, so what stands behind the type is told by its kind and number.
+    redop may be blank and root absent, so fields after the type are recognised by their kind and number.
     """
     words = STAMP.sub("", line.text).split()
     if len(words) < 3 + HALF or not (is_whole(words[0]) and is_whole(words[1])):
@@ -199,7 +200,7 @@ def parse_row(line: LogLine, half: int) -> NcclRow | None:
 
 
 def ranks_of_factors(rates: Rates) -> int | None:
-    """The number of ranks whose 2(p-1)/p is that of every row; None where none or several are."""
+    """Return the number of ranks whose 2(p-1)/p fits every row; None if none or several do."""
     low, high = _factor_bounds(rates)
     if not 0 < low <= high < 2:
         return None
@@ -208,17 +209,17 @@ def ranks_of_factors(rates: Rates) -> int | None:
 
 
 def factor_fits(rates: Rates, ranks: int | None) -> bool:
-    """Whether rows may be those of an all-reduce of so many ranks, of any number for None: yes if they do not say."""
+    """Return whether rows may be those of an all-reduce of so many ranks (None: any); True if unclear."""
     low, high = _factor_bounds(list(rates))
     if low > high or high == inf:
-        return True  # rates that contradict each other, or are too small: they say nothing
+        return True  # contradictory or too small rates are uninformative
     if ranks is None:
         return high >= 1 and low < 2
     return low <= 2 * (ranks - 1) / ranks <= high
 
 
 def _factor_bounds(rates: Rates) -> tuple[float, float]:
-    """Between what busbw / algbw lies, by the digits of every row; (0, inf) where they say nothing."""
+    """Return bounds of busbw / algbw from the digits of every row; (0, inf) if they are uninformative."""
     low, high = 0.0, inf
     for printed in rates:
         if all(is_number(text) for text in printed):
@@ -230,22 +231,22 @@ def _factor_bounds(rates: Rates) -> tuple[float, float]:
     return low, high
 
 
-# nccl-tests: the table of all_reduce_perf, old and current, with and without a header.
+# The importer of all_reduce_perf, old and current, with and without a header.
 #
 # time_s is the time of one half, out of place or in place: that of a loop divided by its length, mean over ranks unless
-# -a said otherwise. A size that comes again (0 bytes, the cycles of -N) belongs to the same launch.
+# -a says otherwise. A size that repeats (0 bytes, the cycles of -N) belongs to the same launch.
 
 
 COUNT = r"[0-9]+(?:\.[0-9]+)?(?:e\+[0-9]+)?"  # of wrong elements; a largest error, 2e-07, is none
 
 
 def recognises(text: str) -> bool:
-    """Whether this is a log of nccl-tests."""
+    """Return whether this is a log of nccl-tests."""
     return begins_table(text) or has_bare_row(text)
 
 
 def read(log: Log, asked: Asked) -> list[Imported]:
-    """The rows of the all-reduce tables of a log, one half of each. Raises LogError."""
+    """Return the rows of the all-reduce tables of a log, one half of each. Raises LogError."""
     file, lines, rows, others = log.file, log.lines, [], []
     for number, table in enumerate(read_tables(file, lines), start=1):
         ranks = _ranks(file, table)
@@ -276,7 +277,7 @@ IMPORTER = Importer(
 
 
 def _rows_of_table(file: str, number: int, table: NcclTable, ranks: int | None, in_place: bool) -> list[Imported]:
-    """One half of the rows of a table; warns where the log says that some result was wrong and not which."""
+    """Return one half of the rows of a table; warn if the log reports a wrong result without naming it."""
     if table.checked is False and not table.columns.counted:
         what = say("importers.results_out_bounds_log")
         warnings.warn(f"{file}, table of line {table.rows[0].line.number}: {what}", LogWarning, stacklevel=2)
@@ -286,7 +287,7 @@ def _rows_of_table(file: str, number: int, table: NcclTable, ranks: int | None, 
 
 
 def _ranks(file: str, table: NcclTable) -> int | None:
-    """The number of ranks: of the lines that name them, else of busbw / algbw = 2(p-1)/p. Raises LogError."""
+    """Return the number of ranks: of the lines that name them, else of busbw / algbw = 2(p-1)/p. Raises LogError."""
     rates = [(half.algbw, half.busbw) for row in table.rows for half in row.halves]
     if table.hosts:
         ranks = len(table.hosts)
@@ -298,7 +299,7 @@ def _ranks(file: str, table: NcclTable) -> int | None:
 
 
 def _is_allreduce(table: NcclTable, ranks: int | None) -> bool:
-    """By the name of the program; without one by the operation, and by the bus bandwidth."""
+    """Return whether a table is of all-reduces, by the program, else by the operation and the bus bandwidth."""
     if table.program:
         return table.program == "all_reduce"
     if {row.op.lower() for row in table.rows} <= {"none"}:
@@ -308,7 +309,7 @@ def _is_allreduce(table: NcclTable, ranks: int | None) -> bool:
 
 
 def _checked(table: NcclTable) -> dict[str, Any]:
-    """An old table has a largest error instead of wrong elements, and below it whether that is too much anywhere."""
+    """Return the check of an old table: a largest error, and below it whether that is too large anywhere."""
     checked = any(half.wrong != "N/A" for row in table.rows for half in row.halves)
     return {"wrong": 0} if table.checked and checked and not table.columns.counted else {}
 
@@ -328,7 +329,7 @@ def _common(table: NcclTable, ranks: int | None) -> dict[str, Any]:
 
 
 def _half_of(file: str, row: NcclRow, columns: NcclColumns, in_place: bool) -> dict[str, Any] | None:
-    """The fields of Imported of one half of a row; None where the row has no such half. Raises LogError."""
+    """Return the fields of Imported for one half of a row; None if the row lacks it. Raises LogError."""
     if len(row.halves) <= in_place:
         return None
     half, place = row.halves[in_place], f"{file}, line {row.line.number}"

@@ -1,17 +1,17 @@
-"""The files of NCCL Inspector: what each rank of each communicator recorded of its calls, joined on a common clock.
+"""NCCL Inspector: the calls that each rank of each communicator recorded, joined on a common clock.
 
-JSON lines, one file a process. Format versions v4.0 to v4.2 say header and metadata in every line; v4.3 says them once,
-in a `dump_stats` line, and says how many lines below it belong to it (NVIDIA/nccl, plugins/profiler/inspector/README.md
-and inspector_json.cc; up to NCCL 2.28 in ext-profiler/inspector). Stamps are `gettimeofday` of the host, in
-microseconds. `coll_start_ts` and `coll_stop_ts` enclose the enqueuing on the CPU, not the call, so what counts are the
-channels of the kernel: a rank is ready where its first channel starts, and its call ends where its last channel stops.
-They are there with NCCL_INSPECTOR_DUMP_VERBOSE=1 only.
+JSON lines, one file per process. Format versions v4.0 to v4.2 have header and metadata in every line; v4.3 has them
+once, in a `dump_stats` line, with the number of lines below that belong to it (NVIDIA/nccl,
+plugins/profiler/inspector/README.md and inspector_json.cc; up to NCCL 2.28 in ext-profiler/inspector). Stamps are
+`gettimeofday` of the host, in microseconds. `coll_start_ts` and `coll_stop_ts` enclose the enqueuing on the CPU, not
+the call, so the channels of the kernel are used: a rank is ready when its first channel starts, and its call ends when
+its last channel stops. They are there with NCCL_INSPECTOR_DUMP_VERBOSE=1 only.
 
-NCCL counts the calls of each collective of a communicator apart (`seqNumber[func]`, NVIDIA/nccl, src/misc/profiler.cc
-and its descendants), so that a call is told from others by its collective and its `coll_sn`.
+NCCL counts the calls of each collective of a communicator separately (`seqNumber[func]`, NVIDIA/nccl,
+src/misc/profiler.cc and its descendants), so that a call is identified by its collective and its `coll_sn`.
 
-Read from the whole to its parts: `chosen_communicator` joins files, `call_table` sets its calls beside each other,
-`stamps_of_calls` puts them on a common clock; `recorded` reads one file.
+Read from the whole to its parts: `chosen_communicator` joins files, `call_table` aligns its calls, `stamps_of_calls`
+puts them on a common clock; `recorded` reads one file; at the end the importer.
 """
 
 import json
@@ -50,12 +50,12 @@ TITLE = "NCCL Inspector"
 ALLREDUCE = "AllReduce"
 MEETING = (ALLREDUCE, "AllGather", "ReduceScatter", "AlltoAll")  # no rank can end before every rank has begun
 VERBOSE = "NCCL_INSPECTOR_DUMP_VERBOSE=1"
-KINDS = ("coll_perf", "p2p_perf", "proxy_trace", "dump_stats")  # what a line is about
+KINDS = ("coll_perf", "p2p_perf", "proxy_trace", "dump_stats")  # kinds of lines
 SUFFIXES = (".log", ".jsonl", ".json")
 
 
 # bounds of what is read
-LONGEST_LINE = 1_000_000  # letters; 64 channels take 13,000
+LONGEST_LINE = 1_000_000  # characters; 64 channels take 13,000
 MOST_DAMAGED = 3  # lines of a file that are named one by one
 MOST_CLAIMED = 10**6  # ranks without a file times calls
 LONGEST_S = 1e6  # of a call: 11 days
@@ -75,19 +75,19 @@ class InspectorCall(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """What one rank recorded of one communicator in one file."""
+    """The records of one rank about one communicator in one file."""
 
     file: str
     id: str
-    name: str  # that the program gave the communicator; empty: none
+    name: str  # given by the program; empty: none
     rank: int
     ranks: int
     nodes: int
     host: str
     pid: int
     version: str
-    calls: dict[tuple[str, int], InspectorCall]  # collective and coll_sn, which counts the calls of each collective
-    lost: list[int]  # calls that were overwritten before they were written, as each dump_stats says; since the first
+    calls: dict[tuple[str, int], InspectorCall]  # by collective and coll_sn, which counts the calls of each collective
+    lost: list[int]  # calls overwritten before they were written, per dump_stats line; since the first
 
     @property
     def place(self) -> str:
@@ -96,7 +96,7 @@ class Recorded(NamedTuple):
 
 
 class Communicator(NamedTuple):
-    """What all files say of one communicator."""
+    """The records of all files about one communicator."""
 
     id: str
     name: str  # empty: none
@@ -106,23 +106,23 @@ class Communicator(NamedTuple):
 
     @property
     def hosts(self) -> list[str]:
-        """Of each rank its host; empty: it has no file."""
+        """Return the host of each rank; empty: it has no file."""
         return [self.of_rank[rank].host if rank in self.of_rank else "" for rank in range(self.ranks)]
 
     @property
     def node_of(self) -> tuple[int, ...]:
-        """Of each rank the number of its host, in the order of their first ranks."""
+        """Return the host number of each rank; hosts are numbered by their first ranks."""
         numbers = {host: number for number, host in enumerate(dict.fromkeys(self.hosts))}
         return tuple(numbers[host] for host in self.hosts)
 
     @property
     def place(self) -> str:
-        """Where its first rank begins."""
+        """Return the place where its first rank begins."""
         return self.of_rank[min(self.of_rank)].place
 
     @property
     def words(self) -> str:
-        """`0x7f8c (DP Group 0), 8 ranks, 1407 calls`."""
+        """Format `0x7f8c (DP Group 0), 8 ranks, 1407 calls`."""
         calls = max(len(part.calls) for part in self.of_rank.values())
         name = f" ({self.name})" if self.name else ""
         return f"{self.id}{name}, {in_ranks([self.ranks])}, {calls} call{'' if calls == 1 else 's'}"
@@ -132,15 +132,15 @@ class CallTable(NamedTuple):
     """The calls of a communicator that every rank with a file recorded, in their order."""
 
     nbytes: np.ndarray  # int64 [call]
-    algorithm: tuple[str, ...]  # of each call; empty: not known, or ranks differ
-    time_s: np.ndarray  # float64 [call, rank]: of each rank; NaN: it has no file
+    algorithm: tuple[str, ...]  # of each call; empty: unknown, or ranks differ
+    time_s: np.ndarray  # float64 [call, rank]; NaN: no file of the rank
     ready_s: np.ndarray  # float64 [call, rank]: by the clock of the rank, since the earliest stamp; NaN: not recorded
     end_s: np.ndarray
     is_next: np.ndarray  # bool [call]: no call that is left out lies between it and the one above
 
     @property
     def has_stamps(self) -> np.ndarray:
-        """bool [call]: whether every rank with a file says when it was ready."""
+        """bool [call]: every rank with a file recorded when it was ready."""
         known = ~np.isnan(self.time_s).all(axis=0)
         return ~np.isnan(self.ready_s[:, known]).any(axis=1)
 
@@ -148,18 +148,18 @@ class CallTable(NamedTuple):
 class CallStamps(NamedTuple):
     """The stamps of all calls on a common clock."""
 
-    times_s: np.ndarray  # float64 [4, call, rank]: STAMPS; begin is the end of the call before; NaN: not known
+    times_s: np.ndarray  # float64 [4, call, rank]: STAMPS; begin is the end of the previous call; NaN: unknown
     clock_error_s: float
 
 
 def files_of(folder: Path) -> list[Path]:
-    """The files of NCCL Inspector below a folder, in the order of their names."""
+    """Return the files of NCCL Inspector below a folder, sorted by name."""
     files = (file for file in folder.rglob("*") if file.suffix in SUFFIXES)
     return sorted(file for file in files if is_of_inspector(file))
 
 
 def is_of_inspector(path: Path) -> bool:
-    """Whether a file begins as one; a pipe, which can be read but once, is not looked at."""
+    """Return whether a file begins as one; a pipe, which can be read only once, is not opened."""
     if not path.is_file():
         return False
     try:
@@ -170,19 +170,19 @@ def is_of_inspector(path: Path) -> bool:
 
 
 def recognises(text: str) -> bool:
-    """Whether this is such a file, or begins like one."""
+    """Return whether this is such a file, or begins like one."""
     head = text.lstrip("\ufeff \t\r\n")
     return head.startswith("{") and '"n_ranks"' in text and any(f'"{kind}"' in text for kind in KINDS)
 
 
 def logs_of(paths: Iterable[Path]) -> list[Log]:
-    """The texts of files, and of those below folders. Raises LogError."""
+    """Return the texts of files, and of those below folders. Raises LogError."""
     files = [file for path in paths for file in (files_of(path) if path.is_dir() else [path])]
     return [Log(file, read_text(file)) for file in files]
 
 
 def chosen_communicator(logs: Sequence[Log], wanted: str | None, collectives: Collection[str]) -> Communicator:
-    """The communicator with this id or name, or the only one of several ranks that called one of the `collectives`.
+    """Return the communicator with this id or name, or the only one of several ranks that called any of `collectives`.
 
     Raises LogError: there is none, or it has to be chosen. Warns of ranks that recorded less than others.
     """
@@ -211,7 +211,7 @@ def _listed(communicators: Sequence[Communicator]) -> str:
 
 
 def _joined(parts: Iterable[Recorded]) -> list[Communicator]:
-    """All communicators. Raises LogError where files contradict each other."""
+    """Join the files to communicators. Raises LogError if files contradict each other."""
     parts_of: dict[str, dict[int, Recorded]] = defaultdict(dict)
     for part in parts:
         of_rank = parts_of[part.id]
@@ -251,13 +251,13 @@ def _add(before: Recorded, part: Recorded) -> None:
 
 
 def _numbers(communicator: Communicator, collectives: Collection[str]) -> list[tuple[str, int]]:
-    """The calls of these collectives that any rank recorded."""
+    """Return the calls of these collectives that any rank recorded."""
     keys = {key for part in communicator.of_rank.values() for key in part.calls if key[0] in collectives}
     return sorted(keys)
 
 
 def _warn(communicator: Communicator, collectives: Collection[str]) -> None:
-    """Say which ranks have no file, or recorded fewer calls than there were."""
+    """Warn of ranks without a file, or with fewer calls than there were."""
     absent = sorted(set(range(communicator.ranks)) - set(communicator.of_rank))
     if absent:
         _say(
@@ -284,10 +284,10 @@ def _say(sentence: str) -> None:
 
 
 def call_table(communicator: Communicator, collectives: Collection[str]) -> CallTable:
-    """Its calls of these collectives beside each other.
+    """Return the calls of these collectives, aligned over ranks.
 
-    Raises LogError: no call is there of every rank with a file, the ranks differ in the length of the vector of one, or
-    far more ranks are claimed than have files.
+    Raises LogError: no call was recorded by every rank with a file, ranks differ in the length of its vector, or far
+    more ranks are claimed than have files.
     """
     parts = communicator.of_rank
     keys = _numbers(communicator, collectives)
@@ -333,7 +333,7 @@ def _is_whole(key: tuple[str, int], parts: Collection[Recorded]) -> bool:
 
 
 def _when(key: tuple[str, int], parts: Collection[Recorded]) -> int:
-    """About when a call ended, by the first rank that says so; where none does, its number."""
+    """Return roughly when a call ended, by the first rank that recorded it; if none did, its number."""
     ends = (part.calls[key].end_us for part in parts if key in part.calls)
     return next((end for end in ends if end), key[1])
 
@@ -354,7 +354,7 @@ def _refuse_other_sizes(communicator: Communicator, key: tuple[str, int], calls:
 
 
 def stamps_of_calls(table: CallTable) -> CallStamps | None:
-    """The stamps of the calls of which every rank with a file has some; None: there is no such call."""
+    """Return the stamps of the calls that every rank with a file has stamps of; None: there is no such call."""
     is_known = table.has_stamps
     if not is_known.any():
         return None
@@ -371,7 +371,7 @@ def stamps_of_calls(table: CallTable) -> CallStamps | None:
 
 
 def recorded(path: Path, text: str) -> list[Recorded]:
-    """What the file says, a `Recorded` for each communicator and rank. Raises LogError for a value that cannot be.
+    """Read a file: a `Recorded` for each communicator and rank. Raises LogError for an impossible value.
 
     Lines that are damaged or too long are left out with a warning.
     """
@@ -384,16 +384,16 @@ def recorded(path: Path, text: str) -> list[Recorded]:
 
 
 class _Reader:
-    """What was read so far of one file."""
+    """The records read so far of one file."""
 
     def __init__(self, file: str):
         self.file, self.found = file, dict[tuple[str, int], Recorded]()
         self.damaged = 0
         self.context: Mapping[str, Any] | None = None  # header and metadata of a dump of v4.3
-        self.of_context = 0  # lines that still belong to it
+        self.of_context = 0  # remaining lines that belong to it
 
     def take(self, line: LogLine) -> None:
-        """Take in one line."""
+        """Read one line."""
         record = self._object(line)
         if record is None:
             self.of_context -= 1
@@ -404,7 +404,7 @@ class _Reader:
             raise LogError("importers.line", file=self.file, number=line.number, damage=damage) from damage
 
     def _object(self, line: LogLine) -> dict[str, Any] | None:
-        """The JSON object of a line; None: there is none, which is said."""
+        """Return the JSON object of a line; None if there is none, with a warning."""
         why = f"longer than {LONGEST_LINE:,} letters"
         if len(line.text) <= LONGEST_LINE:
             try:
@@ -420,7 +420,7 @@ class _Reader:
         return None
 
     def tell_damaged(self) -> None:
-        """Say how many further lines were left out."""
+        """Warn how many further lines were left out."""
         if self.damaged > MOST_DAMAGED:
             more = self.damaged - MOST_DAMAGED
             dropped(
@@ -448,7 +448,7 @@ class _Reader:
             raise _Damage("importers.call_without_header_no")
 
     def _part(self, context: Mapping[str, Any]) -> Recorded:
-        """The part of the file that a line of this header belongs to."""
+        """Return the part of the file that a line with this header belongs to."""
         header, metadata = _mapping(context, "header"), _mapping(context, "metadata")
         ranks = _whole(header, "n_ranks", None, 1, MAX_RANKS)
         rank = _whole(header, "rank", None, 0, ranks - 1)
@@ -488,11 +488,11 @@ class _Reader:
 
 
 class _Damage(Refused, ValueError):
-    """A value that cannot be."""
+    """An impossible value."""
 
 
 def _mapping(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """An object of an object. Raises _Damage."""
+    """Return an object of an object. Raises _Damage."""
     value = content.get(name)
     if not isinstance(value, dict):
         raise _Damage("importers.no_object_expected_lines", name=name)
@@ -500,7 +500,7 @@ def _mapping(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _text(content: Mapping[str, Any], name: str) -> str:
-    """A word in one line; empty: there is none."""
+    """Return a word in one line; empty: absent."""
     value = content.get(name, "")
     return printable(str(value))[:NAME_LETTERS]
 
@@ -524,14 +524,14 @@ def _real(content: Mapping[str, Any], name: str) -> float:
 
 
 def _algorithm(perf: Mapping[str, Any]) -> str:
-    """`ring_ll`; empty where one of both is not known."""
+    """Return `ring_ll`; empty if algorithm or protocol is unknown."""
     words = [_text(perf, name).lower() for name in ("coll_algo", "coll_proto")]
     known = all(words) and "unknown" not in words
     return "_".join("".join(letter if letter.isalnum() else "_" for letter in word) for word in words) if known else ""
 
 
 def _kernel(trace: Any) -> tuple[int, int]:
-    """When the first channel started and the last one stopped, microseconds; 0, 0: missing, or no call."""
+    """Return when the first channel started and the last one stopped, microseconds; 0, 0: missing, or no call."""
     events = trace.get("kernel_events") if isinstance(trace, dict) else None
     if not isinstance(events, list) or not events or not all(isinstance(event, dict) for event in events):
         return 0, 0
@@ -542,21 +542,20 @@ def _kernel(trace: Any) -> tuple[int, int]:
     return (first, last) if first <= last < first + LONGEST_S / US else (0, 0)
 
 
-# NCCL Inspector: the JSON lines of all ranks, a file a process, or a folder of them.
+# The importer: the JSON lines of all ranks, one file per process, or a folder of them.
 #
-# The time of a call is the maximum over ranks of coll_exec_time_us, from the rank's first channel to its last: a rank
-# that waits for another one counts the wait. Where the lines have stamps (NCCL_INSPECTOR_DUMP_VERBOSE=1), those of
-# every rank are kept on a common clock, so that `stragglers` and `report` say who arrives last. Only all-reduces are
-# taken.
+# The time of a call is the maximum over ranks of coll_exec_time_us, from the rank's first channel to its last: it
+# includes waiting for other ranks. If the lines have stamps (NCCL_INSPECTOR_DUMP_VERBOSE=1), those of every rank are
+# kept on a common clock, so that `stragglers` and `report` show who arrives last. Only all-reduces are taken.
 
 
 def read(log: Log, asked: Asked) -> list[Imported]:
-    """The rows of one file, or of a folder. Raises LogError."""
+    """Return the rows of one file, or of a folder. Raises LogError."""
     return read_together([log] if log.text else logs_of([log.path]), asked)
 
 
 def read_together(logs: Sequence[Log], asked: Asked) -> list[Imported]:
-    """A row for each size and algorithm of the communicator that these files have in common. Raises LogError."""
+    """Return a row for each size and algorithm of the communicator that these files share. Raises LogError."""
     communicator = chosen_communicator(logs, asked.communicator, (ALLREDUCE,))
     table = call_table(communicator, (ALLREDUCE,))
     stamps = stamps_of_calls(table)
@@ -579,7 +578,7 @@ IMPORTER = Importer(
 def _row(
     communicator: Communicator, table: CallTable, stamps: CallStamps | None, nbytes: int, algorithm: str
 ) -> Imported:
-    """The calls of one size and algorithm, without those that took no microsecond."""
+    """Return the row of one size and algorithm, without calls of 0 microseconds."""
     longest_s = np.nanmax(table.time_s, axis=1)
     is_of_cell = (table.nbytes == nbytes) & np.array([name == algorithm for name in table.algorithm])
     calls = np.flatnonzero(is_of_cell & (longest_s > 0))

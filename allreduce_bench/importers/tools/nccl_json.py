@@ -1,4 +1,4 @@
-"""nccl-tests: the JSON of -J. The time is that of the text: of -I only the headline is taken, as it stands in both."""
+"""nccl-tests: the JSON of -J. The time is that of the text: of -I only the headline is taken, which both have."""
 
 import json
 from collections.abc import Mapping
@@ -13,12 +13,12 @@ from .nccl import PROGRAM, TOOL
 
 
 def recognises(text: str) -> bool:
-    """Whether this is, or begins like, such a file."""
+    """Return whether this is, or begins like, such a file."""
     return text.lstrip("\ufeff \t\r\n").startswith("{") and '"out_of_place"' in text and '"results"' in text
 
 
 def read(log: Log, asked: Asked) -> list[Imported]:
-    """The rows of one half. Raises LogError: damaged, or of another collective."""
+    """Return the rows of one half. Raises LogError: damaged, or of another collective."""
     file = log.file
     try:
         content = json.loads(log.text.lstrip("\ufeff"))
@@ -62,7 +62,7 @@ def _rows(file: str, content: Mapping[str, Any], half: str) -> list[Imported]:
 
 
 def _common(content: Mapping[str, Any], file: str) -> dict[str, Any]:
-    """What holds for all results. `devices` names the first rank of each process, which has threads and GPUs."""
+    """Return the fields shared by all results. `devices` has the first rank of each process, with threads and GPUs."""
     config = content.get("config") or {}
     hosts = [str(device["hostname"]) for device in config.get("devices") or ()]
     each = prod(whole(str(config.get(name) or 1), name, file, 1) for name in ("nthreads", "ngpus"))
@@ -71,7 +71,7 @@ def _common(content: Mapping[str, Any], file: str) -> dict[str, Any]:
     if "start_time" in content:
         facts["date"] = str(content["start_time"])
     version = content.get("nccl_version")
-    if isinstance(version, int) and version >= 10000:  # earlier ones are counted in another way
+    if isinstance(version, int) and version >= 10000:  # earlier ones are encoded in another way
         facts["mpi"] = {"library": f"NCCL {version // 10000}.{version // 100 % 100}.{version % 100}"}
     return {"ranks": ranks, "nodes": len(set(hosts)) or None, "facts": facts, "version": None}
 

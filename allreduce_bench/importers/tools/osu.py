@@ -1,4 +1,4 @@
-"""Ranks and nodes from the job that Flux appends to its output."""
+"""OSU Micro-Benchmarks, C and Python: osu_allreduce, with ranks and nodes from the job that Flux appends."""
 
 import json
 import re
@@ -28,7 +28,7 @@ from . import Importer
 
 
 class FluxJob(NamedTuple):
-    """What was started."""
+    """A job that Flux started."""
 
     number: int  # of its line
     nodes: int | None
@@ -36,7 +36,7 @@ class FluxJob(NamedTuple):
 
 
 def jobs(lines: Sequence[LogLine]) -> list[FluxJob]:
-    """The jobs of a log in order: a jobspec is one line of JSON with `resources` and `tasks`."""
+    """Return the jobs of a log in order: a jobspec is one line of JSON with `resources` and `tasks`."""
     jobs_of_log = []
     for line in lines:
         text = line.text.lstrip()
@@ -44,7 +44,7 @@ def jobs(lines: Sequence[LogLine]) -> list[FluxJob]:
             try:
                 job = _job_of_spec(line.number, json.loads(text))
             except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
-                continue  # cut off or of another version: it says nothing, and --ranks can
+                continue  # truncated or of another version: --ranks can state it
             if 0 < job.ranks <= MAX_RANKS and (job.nodes is None or 0 < job.nodes <= job.ranks):
                 jobs_of_log.append(job)
     return jobs_of_log
@@ -63,15 +63,15 @@ def _job_of_spec(number: int, spec: dict[str, Any]) -> FluxJob:
 
 
 def job_of(number: int, jobs_of_log: Sequence[FluxJob]) -> FluxJob | None:
-    """The job of a table that begins in line `number`: the first one behind it, else the last one before it."""
+    """Return the job of a table that begins in line `number`: the first one after it, else the last one before it."""
     return next((job for job in jobs_of_log if job.number > number), jobs_of_log[-1] if jobs_of_log else None)
 
 
-# OSU Micro-Benchmarks, C and Python: osu_allreduce with any of its options, several tables in a file.
+# The importer: osu_allreduce with any of its options, several tables in a file.
 #
 # time_s is the column Avg Latency, the mean over ranks of each rank's mean over its calls; the Python one has no
-# barrier between them. Each banner begins a table, and each table is a launch; so is a table whose sizes begin again,
-# as where a script repeats the program.
+# barrier between them. Each banner begins a table, and each table is a launch; so is a table whose sizes restart, as
+# when a script repeats the program.
 
 
 BANNER = re.compile(r"#\s*(OSU|OMB)\s+(.*?)\s*(?:Latency\s+)?Test\b\s*(?:v?([0-9][\w.]*))?")
@@ -103,12 +103,12 @@ class OsuTable(NamedTuple):
 
 
 def recognises(text: str) -> bool:
-    """Whether this is a log of the OSU Micro-Benchmarks."""
+    """Return whether this is a log of the OSU Micro-Benchmarks."""
     return BANNER.search(text) is not None
 
 
 def read(log: Log, asked: Asked) -> list[Imported]:
-    """The rows of the all-reduce tables of a log. Raises LogError: there are none, or a row makes no sense."""
+    """Return the rows of the all-reduce tables of a log. Raises LogError: there are none, or a row makes no sense."""
     lines, rows = log.lines, []
     jobs_of_log = jobs(lines)
     for number, table in enumerate(_tables(log.file, lines), start=1):
@@ -138,7 +138,7 @@ IMPORTER = Importer(
 
 
 def _tables(file: str, lines: Sequence[LogLine]) -> list[OsuTable]:
-    """The tables of all-reduces that have rows. Raises LogError: there are none."""
+    """Return the tables of all-reduces that have rows. Raises LogError: there are none."""
     reader = _Reader()
     for line in lines:
         reader.take(line)
@@ -150,17 +150,17 @@ def _tables(file: str, lines: Sequence[LogLine]) -> list[OsuTable]:
 
 
 class _Reader:
-    """What was read so far, line by line."""
+    """The tables read so far, line by line."""
 
     def __init__(self) -> None:
         self.tables: list[OsuTable] = []  # of all-reduces
         self.others: list[str] = []  # names of other benchmarks
-        self.current: OsuTable | None = None  # the table that the next row belongs to
+        self.current: OsuTable | None = None  # the table of the next row
         self.banner: re.Match | None = None  # of an all-reduce
         self.dtype: str | None = None
 
     def take(self, line: LogLine) -> None:
-        """Take in one line."""
+        """Read one line."""
         if match := BANNER.search(line.text):
             is_allreduce = COLLECTIVE.search(match[2]) is not None
             self.banner, self.current, self.dtype = match if is_allreduce else None, None, None
@@ -180,7 +180,7 @@ class _Reader:
         self.dtype = dtype
         if self.current and self.current.rows:
             self.current = None
-        elif self.current:  # version 7.1 prints it behind the header
+        elif self.current:  # version 7.1 prints it after the header
             self.current = self.tables[-1] = self.current._replace(dtype=dtype)
 
     def _begin(self, banner: re.Match, line: LogLine, columns: tuple[str, ...]) -> None:
@@ -190,13 +190,13 @@ class _Reader:
 
 
 def _begins_again(rows: Sequence[LogLine], line: LogLine) -> bool:
-    """Whether the first size of a table comes again."""
+    """Return whether the first size of a table repeats."""
     words = line.text.split()
     return bool(rows) and len(words) > 1 and rows[0].text.split()[0] == words[0]
 
 
 def _columns(header: str) -> tuple[str, ...]:
-    """What stands in each column of a header: one of FULL, `check`, or its name."""
+    """Return the meaning of each column of a header: one of FULL, `check`, or its name."""
     names = re.split(r"\s{2,}", header.lstrip("# ").strip())
     columns = ["size"]
     for name in names[1:]:
@@ -206,7 +206,7 @@ def _columns(header: str) -> tuple[str, ...]:
 
 
 def _table_fields(file: str, columns: Sequence[str], lines: Sequence[LogLine]) -> Iterator[dict]:
-    """The fields of Imported of each row of a table; rows that were cut off are dropped with a warning."""
+    """Yield the fields of Imported for each row of a table; truncated rows are dropped with a warning."""
     width = 0
     for line in lines:
         words, place = line.text.split(), f"{file}, line {line.number}"
@@ -220,7 +220,7 @@ def _table_fields(file: str, columns: Sequence[str], lines: Sequence[LogLine]) -
 
 
 def _fitting(columns: Sequence[str], words: Sequence[str]) -> Sequence[str]:
-    """The columns of a row: those of the header, or of -f where the row is wider."""
+    """Return the columns of a row: those of the header, or of -f if the row is wider."""
     if len(words) <= len(columns):
         return columns
     return (*FULL, "check") if len(words) >= len(FULL) else FULL[:2]

@@ -1,8 +1,8 @@
 """PICO: a result folder with one CSV for each (count, algorithm, type), named `<count>_<algorithm>_<type>.csv`.
 
-time_s are its calls one by one, column `highest` in ns: the maximum over ranks. The first 20 % of them are warm-ups, as
-PICO's own summary drops them. Its metadata, `<system>_metadata.csv` beside or above the folder, say nodes and ranks of
-each test of an allocation; only all-reduces are taken.
+time_s are single calls, column `highest` in ns: the maximum over ranks. The first 20 % are warm-ups, as PICO's own
+summary drops them. Its metadata, `<system>_metadata.csv` beside or above the folder, give nodes and ranks of each test
+of an allocation; only all-reduces are taken.
 """
 
 import csv
@@ -36,19 +36,19 @@ TOOL = "PICO"
 NAME = re.compile(r"([0-9]{1,15})_(.+)_([^_]+)\.csv", re.ASCII)
 WARMUPS = 0.2  # of the calls of a file
 NS = 1e-9
-ABOVE = 3  # folders above a result in which its metadata are looked for
+ABOVE = 3  # folders above a result that are searched for its metadata
 
 
 def recognises(text: str) -> bool:
-    """Whether this is one of the files with times."""
+    """Return whether this is one of the files with times."""
     first = text.lstrip("\ufeff").partition("\n")[0].strip().lower().split(",")
     return first[0] == "highest" and all(name.startswith("rank") for name in first[1:])
 
 
 def read(log: Log, asked: Asked) -> list[Imported]:
-    """The cells below a folder, or of one of its files. Raises LogError: there is none, or all are damaged.
+    """Return the cells below a folder, or of one of its files. Raises LogError: there is none, or all are damaged.
 
-    Warns with LogUnread of damaged ones beside others.
+    Warns with LogUnread of damaged files among others.
     """
     path = log.path
     files = files_of(path) if path.is_dir() else [path]
@@ -70,7 +70,7 @@ def read(log: Log, asked: Asked) -> list[Imported]:
 
 
 def files_of(folder: Path) -> list[Path]:
-    """The files with times below a folder, in the order of their names."""
+    """Return the files with times below a folder, sorted by name."""
     return sorted(file for file in folder.rglob("*.csv") if NAME.fullmatch(file.name))
 
 
@@ -82,7 +82,7 @@ def _is_allreduce(test: dict[str, str]) -> bool:
 
 
 def _metadata(folder: Path) -> dict[str, str] | None:
-    """The line of the metadata about a folder of times, <allocation>/<test>; None where there is none."""
+    """Return the line of the metadata about a folder of times, <allocation>/<test>; None if there is none."""
     folder = folder.resolve()
     for above in [folder, *folder.parents][: ABOVE + 1]:
         for file in sorted(above.glob("*_metadata.csv")):
@@ -106,7 +106,7 @@ def _read_metadata(file: Path) -> Iterator[dict[str, str]]:
 
 
 def _row_of_file(path: Path, test: dict[str, str]) -> Imported:
-    """The calls of one file."""
+    """Return the row of one file, with its calls."""
     match = NAME.fullmatch(path.name)
     if match is None:
         raise LogError("importers.name_pico_file_says", path=path)
@@ -142,7 +142,7 @@ def _row_of_file(path: Path, test: dict[str, str]) -> Imported:
 
 
 def _times_s(path: Path, lines: list[LogLine], columns: int) -> Iterator[float]:
-    """The first column in seconds; a row that was cut off is dropped with a warning."""
+    """Yield the first column in seconds; a truncated row is dropped with a warning."""
     for line in lines:
         if not line.text.strip():
             continue
@@ -154,7 +154,7 @@ def _times_s(path: Path, lines: list[LogLine], columns: int) -> Iterator[float]:
 
 
 def _layout(path: Path, test: dict[str, str], columns: int) -> dict[str, Any]:
-    """Ranks and nodes: of the metadata, where nodes of a torus are 8x8x8, else of the columns of ranks or alloc.csv."""
+    """Return ranks and nodes: of the metadata, where a torus has nodes 8x8x8, else of columns of ranks or alloc.csv."""
     place = test.get("file", str(path))
     if test.get("nnodes"):
         nodes = 1
@@ -170,7 +170,7 @@ def _layout(path: Path, test: dict[str, str], columns: int) -> dict[str, Any]:
 
 
 def _launch(path: Path, test: dict[str, str]) -> str:
-    """The allocation, and the test in it."""
+    """Return the allocation, and the test in it."""
     if test:
         return f"{test['timestamp']}, test {test['test_id']}"
     return "/".join(path.resolve().parent.parts[-2:])

@@ -1,4 +1,4 @@
-"""Which column of a CSV holds what: by its name, its unit by the end of its name, or as --column says."""
+"""Tidy CSV: one row per cell, columns recognised by name, their units by the end of the name, or as --column says."""
 
 import csv
 import re
@@ -70,14 +70,14 @@ BASES = {"time": TIMES, "busbw": ("busbw",), "algbw": ("algbw",)}  # names witho
 
 
 class LogColumn(NamedTuple):
-    """A column, and what to multiply its numbers by for seconds or bytes/s; 1 for others."""
+    """A column, and the factor from its numbers to seconds or bytes/s; 1 for others."""
 
     name: str
     factor: float = 1.0
 
 
 def recognised_columns(header: Sequence[str], asked: Mapping[str, str], place: str) -> dict[str, LogColumn]:
-    """Our names, and time, busbw and algbw, -> the columns of a header. Raises LogError for what cannot be meant."""
+    """Return names here, and time, busbw, algbw, -> columns of a header. Raises LogError for an impossible --column."""
     given = dict(_asked_columns(header, asked, place))
     lower = {name.strip().lower(): name for name in reversed(header)}
     for field, aliases in ALIASES.items():
@@ -91,7 +91,7 @@ def recognised_columns(header: Sequence[str], asked: Mapping[str, str], place: s
 
 
 def _measured_column(header: Sequence[str], measure: str) -> LogColumn | None:
-    """The column of a time or a bandwidth whose name says its unit; the first one of BASES, and of the header."""
+    """Return the column of a time or bandwidth whose name has a unit; the first one of BASES, and of the header."""
     units, column_of = MEASURES[measure], {}
     for name in reversed(header):
         base, unit = split(name, units)
@@ -101,7 +101,7 @@ def _measured_column(header: Sequence[str], measure: str) -> LogColumn | None:
 
 
 def measure_without_unit(header: Sequence[str]) -> tuple[str, str] | None:
-    """`time_us` and the first column that is called as a time or bandwidth but has no unit; None: there is none."""
+    """Return `time_us` and the first column named as a time or bandwidth without a unit; None: there is none."""
     example = {"time": "time_us", "busbw": "busbw_GBps", "algbw": "algbw_GBps"}
     lower = {name.strip().lower(): name for name in reversed(header)}
     named = ((example[measure], lower[base]) for measure, bases in BASES.items() for base in bases if base in lower)
@@ -109,7 +109,7 @@ def measure_without_unit(header: Sequence[str]) -> tuple[str, str] | None:
 
 
 def split(name: str, units: Mapping[str, float]) -> tuple[str, str]:
-    """`median` and `s` of `median_s`, the base in small letters; no unit for a name that ends in none of `units`."""
+    """Split a name: `median` and `s` of `median_s`, the base in lower case; no unit if it ends in none of `units`."""
     for unit in sorted(units, key=len, reverse=True):
         match = re.fullmatch(rf"(.+?)(?:_|\s*[\[(]){re.escape(unit)}[\])]?", name.strip())
         if match:
@@ -118,7 +118,7 @@ def split(name: str, units: Mapping[str, float]) -> tuple[str, str]:
 
 
 def _asked_columns(header: Sequence[str], asked: Mapping[str, str], place: str):
-    """What --column says."""
+    """Return the columns of --column."""
     for wanted, name in asked.items():
         if name not in header:
             raise LogError(
@@ -146,12 +146,12 @@ def _asked_columns(header: Sequence[str], asked: Mapping[str, str], place: str):
 
 
 def are_columns(header: Sequence[str]) -> bool:
-    """Whether a header has a size, a time or a bandwidth: then a sentence can say what else a CSV needs."""
+    """Return whether a header has a size, a time or a bandwidth, so that an error can name what is missing."""
     return bool({"nbytes", "count", *MEASURES} & set(recognised_columns(header, {}, "")))
 
 
 def warn_of_ignored(rows: Sequence[Imported], asked: Asked) -> None:
-    """Warn of columns that may tell systems apart: of words, with a few values, and read as nothing."""
+    """Warn of columns that may distinguish systems: of words, with few values, and not read."""
     file, header = rows[0].file, list(rows[0].fields)
     columns = recognised_columns(header, asked.columns, file).values()
     read = {column.name for column in columns} | set(asked.where)
@@ -166,37 +166,37 @@ def warn_of_ignored(rows: Sequence[Imported], asked: Asked) -> None:
             )
 
 
-# Tidy CSV: one row a cell, columns told by their names.
+# The importer: one row per cell.
 #
-# time_s is the column of a time (see columns.TIMES for which, where there are several), or what busbw or algbw makes of
-# the size. Launches are told by a column such as launch, allocation, job or source_path.
+# time_s is the column of a time (the first of TIMES if there are several), or derived from busbw or algbw and the size.
+# Launches are distinguished by a column such as launch, allocation, job or source_path.
 
 
 TOOL = "CSV"
-SUMMARY = {"executor", "time_definition"}  # columns that only a CSV of our own has together
+SUMMARY = {"executor", "time_definition"}  # columns that only a CSV of this program has together
 ABSENT = ("", "na", "n/a", "nan", "null", "none", "-")
 Table = dict[str, LogColumn]
 
 
 def recognises(text: str) -> bool:
-    """Whether the first line that is no comment is a header with the columns of a tidy CSV."""
+    """Return whether the first line that is no comment is a header with the columns of a tidy CSV."""
     _, header = _header(text)
     return len(header) > 1 and are_columns(header)
 
 
 def is_summary(text: str) -> bool:
-    """Whether it is a CSV that this program wrote: a summary, or the calls of a launch."""
+    """Return whether this program wrote the CSV: a summary, or the calls of a launch."""
     return set(_header(text)[1]) >= SUMMARY
 
 
 def looks_tidy(text: str) -> bool:
-    """Whether that line may be a header of which --column says the rest."""
+    """Return whether that line may be a header that --column completes."""
     _, header = _header(text)
     return len(header) > 1 and all(name.strip() and not is_number(name.strip()) for name in header)
 
 
 def _header(text: str) -> tuple[int, list[str]]:
-    """The number of lines before the header, and its names."""
+    """Return the number of lines before the header, and its names."""
     for number, line in enumerate(text.lstrip("\ufeff").splitlines()[:1000]):
         if line.strip() and not line.startswith("#"):
             return number, [name.strip() for name in _split(line)]
@@ -215,7 +215,7 @@ def _delimiter(line: str) -> str:
 
 
 def read(log: Log, asked: Asked) -> list[Imported]:
-    """The rows. Raises LogError: a column is missing, or a field is not what its column holds."""
+    """Return the rows. Raises LogError: a column is missing, or a field does not fit its column."""
     file, text = log.file, log.text.lstrip("\ufeff")
     skipped, header = _header(text)
     place = f"{file}, line {skipped + 1}"
@@ -247,7 +247,7 @@ IMPORTER = Importer(name="csv", title="", turn=90, recognises=recognises, read=r
 def _records(
     file: str, text: str, skipped: int, header: list[str], table: Table
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """The number of each line and its fields by name. A last line that may be cut off is dropped with a warning."""
+    """Yield the number of each line and its fields by name. A truncated last line is dropped with a warning."""
     lines = text.splitlines(keepends=True)[skipped:]
     reader = csv.reader(lines, delimiter=_delimiter(lines[0]))
     used = {column.name for column in table.values()}
@@ -279,7 +279,7 @@ def _records(
 
 
 def _get(fields: Mapping[str, str], table: Table, name: str) -> str | None:
-    """The field of one of our names; None where it is absent."""
+    """Return the field of a name here; None if it is absent."""
     if name not in table:
         return None
     value = fields[table[name].name]
@@ -287,7 +287,7 @@ def _get(fields: Mapping[str, str], table: Table, name: str) -> str | None:
 
 
 def _is_allreduce(fields: Mapping[str, str], table: Table) -> bool:
-    """Whether a row is of an all-reduce."""
+    """Return whether a row is of an all-reduce."""
     collective = re.sub(r"\W|_", "", (_get(fields, table, "collective") or "allreduce").lower())
     return collective.removeprefix("mpi") == "allreduce"
 
@@ -335,7 +335,7 @@ def _imported_row(file: str, number: int, fields: dict[str, str], table: Table, 
 
 
 def _nbytes_of(count: int | None, dtype: str | None, place: str) -> int:
-    """The size of so many elements. Raises LogError."""
+    """Return the size of so many elements, bytes. Raises LogError."""
     if count is None:
         raise LogError("importers.no_size_expected_bytes", place=place)
     if dtype is None:
@@ -344,7 +344,7 @@ def _nbytes_of(count: int | None, dtype: str | None, place: str) -> int:
 
 
 def _layout(ranks: int | None, nodes: int | None, per_node: int | None, place: str) -> tuple[int | None, int | None]:
-    """Ranks and nodes, each from the other where it is missing and the ranks per node are known."""
+    """Return ranks and nodes, each derived from the other and the ranks per node if it is missing."""
     if ranks is None and nodes and per_node:
         ranks = ranks_of(str(nodes * per_node), place)
     if nodes is None and ranks and per_node and ranks % per_node == 0:
@@ -355,7 +355,7 @@ def _layout(ranks: int | None, nodes: int | None, per_node: int | None, place: s
 def _time_or_reason(
     fields: Mapping[str, str], table: Table, nbytes: int, ranks: int | None, place: str
 ) -> dict[str, Any]:
-    """Time, definition and state of a row; what has no time says why."""
+    """Return time, definition and state of a row; a row without a time has a reason."""
     state, reason = _get(fields, table, "state"), _get(fields, table, "reason")
     measure = next((name for name in MEASURES if _get(fields, table, name) is not None), None)
     if state in STATES and state != "done":
@@ -372,7 +372,7 @@ def _time_or_reason(
 
 
 def _time_of_rate(measure: str, rate: float, nbytes: int, ranks: int | None, place: str) -> float:
-    """The seconds of a bandwidth in bytes/s; 0 where it says nothing."""
+    """Return the seconds of a bandwidth in bytes/s; 0 if it is uninformative."""
     if measure == "busbw" and ranks is None:
         raise LogError("importers.bus_bandwidth_needs_number", place=place)
     share = 2 * (ranks - 1) / ranks if measure == "busbw" and ranks else 1.0
