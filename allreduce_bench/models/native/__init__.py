@@ -1,3 +1,4 @@
-"""The library's own all-reduce: held against its other operations and against other all-reduces (`comparison`); and
-algorithms whose times it has (`resemblance`, `known`).
+"""Place of models of the library's own all-reduce; they are `models.guidelines`, `models.resemblance` and
+
+`models.known_algorithms`.
 """
