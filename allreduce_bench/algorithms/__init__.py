@@ -51,8 +51,7 @@ def find(words: list[str], also: Sequence[str] = ()) -> dict[str, Algorithm]:
     """Look up algorithms by name or by the path of a user's own file (a word that ends in `.py`).
 
     Raises AlgorithmError for an unknown name (the message suggests one of the known ones or `also`, or lists them), for
-    a
-    name that is taken (by a floor, too), and for a file that is missing, broken, or holds no algorithm.
+    a name that is taken (by a floor, too), and for a file that is missing, broken, or holds no algorithm.
     """
     algorithms: dict[str, Algorithm] = {}
     for word in words:
@@ -93,8 +92,7 @@ def find_planned(names: Iterable[str], files: Sequence[str], digests: Sequence[s
     """Return the algorithms of a plan by name: built-in ones of `names`, and users' in `files`; not the library's.
 
     `digests` are the fingerprints of the files when the plan was made. Raises AlgorithmError for a file that is gone or
-    has
-    changed.
+    has changed.
     """
     for path, digest in zip(files, digests):
         if digest_of(path) != digest:

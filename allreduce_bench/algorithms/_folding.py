@@ -1,9 +1,8 @@
 """Folding to a power of two of ranks, for algorithms that exchange with partners at powers of two.
 
 Of the first 2r ranks, r = p - 2^floor(log2 p), every even one hands its vector to the next odd one and receives the
-result from it in the end; the other ranks, in order, exchange.
-Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", Int. J. High
-Performance Computing Applications 19(1), 2005, section 4.4.
+result from it in the end; the other ranks, in order, exchange. Source: Thakur, Rabenseifner and Gropp, "Optimization of
+collective communication operations in MPICH", Int. J. High Performance Computing Applications 19(1), 2005, section 4.4.
 """
 
 from collections.abc import Iterator

@@ -2,8 +2,8 @@
 
 An edge runs from a child to its parent and has a colour below `colours`. If the edges that leave a rank differ in
 colour, and those that enter it too, every rank does at most one send and one receive per round. Block i of a tree
-crosses an edge `colours` rounds after block i-1, first upwards (reduce), then downwards (broadcast).
-Source: the scheduling argument of Sanders, Speck and Träff, Parallel Computing 35(12), 2009, for any set of trees.
+crosses an edge `colours` rounds after block i-1, first upwards (reduce), then downwards (broadcast). Source: the
+scheduling argument of Sanders, Speck and Träff, Parallel Computing 35(12), 2009, for any set of trees.
 """
 
 from collections.abc import Iterator, Sequence

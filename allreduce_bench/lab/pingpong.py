@@ -1,8 +1,8 @@
 """`python -m allreduce_bench.lab.pingpong`: times of messages between ranks 0 and 1, as JSON from rank 0.
 
-Half a round trip is the time of one message (Hockney, "The communication challenge for MPP", 1994): for a short one
-the latency alpha, for a long one nearly its bytes over the rate. In an exchange both ranks send at once, as in a step
-of an algorithm; where that costs more than one message, compare a model's alpha with the exchange.
+Half a round trip is the time of one message (Hockney, "The communication challenge for MPP", 1994): for a short one the
+latency alpha, for a long one nearly its bytes over the rate. In an exchange both ranks send at once, as in a step of an
+algorithm; where that costs more than one message, compare a model's alpha with the exchange.
 """
 
 import json

@@ -4,5 +4,5 @@ In: a plan with launches that have cells left. Out: commands of mpirun or srun, 
 Read in this order: `supervision` (the launches of a run, each from mpirun's start to its end), `tied_process` (its
 mpirun), `own_program` and `wrapped_rank` (programs of users), `find` (reachable hosts, and the launcher of this MPI),
 `launcher` and `launchers` (one file per launcher), `layout` (ranks per node, schedulers), `staging` (the environment on
-the nodes); `check_mpi` (the lines of `doctor` about MPIs and launchers), `messages` (their sentences).
+the nodes); `check_mpi` (the lines of `doctor` about MPIs and launchers).
 """

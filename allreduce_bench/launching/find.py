@@ -35,8 +35,7 @@ def silent_hosts(start: Start) -> dict[str, str]:
     """Return each host of `start` that does not answer through the remote shell, with the reason.
 
     Asks all hosts at once, except this node and the nodes of a job that need no remote shell. Raises LaunchError if
-    there
-    is no such remote shell.
+    there is no such remote shell.
     """
     names = other_hosts(start)
     if not names or start.remote_shell == SSH and any(job in os.environ for job in JOBS):
@@ -94,8 +93,7 @@ def find_launcher(start: Start = UNASKED) -> Launcher:
     """Find the launcher that `start` asks for; by default the mpirun of the library that mpi4py loads.
 
     Raises LaunchError or InterfaceError before anything is started: no MPI, no such launcher, an option that the
-    launcher
-    does not support, a host that does not answer.
+    launcher does not support, a host that does not answer.
     """
     library = _library()
     if start.launcher == AUTO:

@@ -7,8 +7,8 @@ enter. Nodes that share DIR unpack it once. The ranks are started with the inter
 including an MPI from PyPI, from there, too.
 
 The archive holds everything below sys.prefix, of a virtual environment or one of conda, and this package, wherever it
-is imported from: the folder of an editable install becomes part of site-packages, and the lines of .pth files that
-led there are left out. The base interpreter of a virtual environment stays a link, as on disk.
+is imported from: the folder of an editable install becomes part of site-packages, and the lines of .pth files that led
+there are left out. The base interpreter of a virtual environment stays a link, as on disk.
 
 A shell on each node, reading from this process, holds the folder. When its input ends, for whatever reason, the shell
 removes the folder. If Slurm kills the shell, too, the next staging below DIR on that node removes the folder, because
@@ -182,8 +182,7 @@ def archive_of(packed: PackedEnvironment, folder: Path) -> Archive:
     """Return the archive of the environment in `folder`, packed now unless it exists.
 
     Safe for concurrent processes: each writes a file of its own and renames it when complete. The name contains a
-    digest of
-    the contents and the size, so that a damaged archive is not used. Raises PackError.
+    digest of the contents and the size, so that a damaged archive is not used. Raises PackError.
     """
     stem = f"environment-{packed.digest}"
     path = _trusted_archive(folder, stem)
@@ -324,8 +323,7 @@ class Stage:
         """Return the variables of a staged rank.
 
         They pass the facts of the staging to rank 0, hide this package elsewhere, and point an Open MPI from PyPI,
-        whose
-        mpirun sets its own folder, to the staged copy.
+        whose mpirun sets its own folder, to the staged copy.
         """
         variables = {STAGE_VARIABLE: json.dumps(self.facts)}
         paths = [path for path in environ.get("PYTHONPATH", "").split(os.pathsep) if path]

@@ -132,8 +132,7 @@ def drive(run: SupervisedRun, idle_wait: IdleWait | None = None) -> Driven:
     """Start the pending launches one after the other, even after a failure, while the time or a warning allows.
 
     `idle_wait` waits for a quiet machine before each; that does not count towards `within_s`. Raises LaunchRefused if
-    the
-    ranks of a launch refuse to begin.
+    the ranks of a launch refuse to begin.
     """
     idle_wait = idle_wait or IdleWait(0.0)
     pending = run.folder.pending(run.plan, run.control.skip_hung, run.launches)

@@ -55,8 +55,7 @@ def interrupts_put_off() -> Iterator[None]:
     """Delay signals that interrupt this process until the end of the block.
 
     Python runs functions of its own after a fork and drops their exceptions: a KeyboardInterrupt raised then would be
-    lost,
-    and the run would go on.
+    lost, and the run would go on.
     """
     if threading.current_thread() is not threading.main_thread():  # signals do not interrupt it
         yield

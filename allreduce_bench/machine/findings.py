@@ -22,10 +22,8 @@ def findings(
     """Return the findings of a launch, the worst first. `machines` and `ranks_of_node` have one entry per node.
 
     A machine is a result of `node.node_facts` with `cpus_of_ranks`: the hardware threads that its ranks may use. `mpi`
-    is
-    from `mpi.mpi_facts`; `declared_nodes` is the number of pretended nodes; `virtual_rates` are those of virtual hosts
-    of
-    one machine, bytes/s. Events during the launch are found at its end, by `core_load` and `ports`.
+    is from `mpi.mpi_facts`; `declared_nodes` is the number of pretended nodes; `virtual_rates` are those of virtual
+    hosts of one machine, bytes/s. Events during the launch are found at its end, by `core_load` and `ports`.
     """
     nodes = list(zip(machines, ranks_of_node))
     crowded = _crowded(nodes)

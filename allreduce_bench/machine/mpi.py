@@ -71,8 +71,7 @@ def why_not_compiled() -> str | None:
     """Return what compiled executors lack here, worded to follow their name; None: nothing visible.
 
     Loads numba, which takes half a second. Whether the MPI library has the functions that compiled code calls shows
-    only in
-    ranks: they raise Unsupported.
+    only in ranks: they raise Unsupported.
     """
     if sys.platform != "linux":
         return say("machine.needs_linux_whose_clock", platform=sys.platform)

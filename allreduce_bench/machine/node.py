@@ -208,8 +208,8 @@ def _processor_family() -> str | None:
 def copying() -> dict:
     """Return what determines the speed of copies: C library, `fsrm`, `close_factor`; None: unknown.
 
-    `fsrm`: whether the processor reports that its `rep movsb` is fast for short lengths; `close_factor`:
-    see `close_copy_factor`.
+    `fsrm`: whether the processor reports that its `rep movsb` is fast for short lengths; `close_factor`: see
+    `close_copy_factor`.
     """
     flags, libc = re.search(r"flags\s*:\s*(.+)", kernel.read_lasting("proc/cpuinfo") or ""), None
     with suppress(AttributeError, ValueError, OSError):
@@ -281,8 +281,7 @@ def timer() -> dict:
     """Return seconds of perf_counter: `resolution_s` as declared, `step_s` the smallest seen, `cost_s` per call.
 
     `step_s` is None if the clock did not advance during READINGS calls. The cost is that of the fastest BLOCK, to
-    exclude
-    times in which the process was not scheduled.
+    exclude times in which the process was not scheduled.
     """
     readings = [perf_counter() for _ in range(READINGS)]
     steps = [later - earlier for earlier, later in pairwise(readings) if later > earlier]

@@ -41,8 +41,7 @@ def watch_ports() -> Callable[[], dict]:
     """Start counting; return a function that gives {"ports": facts} since, or {} if the kernel shows none.
 
     Facts are kept of each port or interface that has any: `counted`, counters that grew, by name; `degraded`, in words
-    what
-    is below its capability.
+    what is below its capability.
     """
     before, rates = _counts(), _rates()
 
@@ -169,8 +168,7 @@ def _degraded(former_rates: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return (port, degradation) for ports that were up, and for their devices in their slots.
 
     The kernel does not tell what a port supports. An InfiniBand cable has four lanes, or two if it is split; a single
-    lane
-    means that others failed.
+    lane means that others failed.
     """
     found, rates = [], _rates()
     for port, former in former_rates.items():

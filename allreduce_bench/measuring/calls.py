@@ -183,8 +183,7 @@ class TimedCalls:
         """Return how many timed calls were checked, and the ratio of their median time to that of unchecked ones.
 
         The time is `shortest_s`: a rank that left a call checks its result while others are still in it, which delays
-        those if
-        ranks share cores. The second result is the ratio if it differs from 1 significantly, else None.
+        those if ranks share cores. The second result is the ratio if it differs from 1 significantly, else None.
         """
         looks = np.concatenate([*self._looks, np.zeros(0, np.int64)])[timed] > 0
         if not looks.any():
@@ -246,8 +245,7 @@ def arrivals(entry: np.ndarray, exit: np.ndarray) -> dict[str, np.ndarray]:
     """Return, for every call, from stamps on a common clock: global_s, completion_s, arrival_skew_s, last_rank.
 
     global_s: last exit - first entry, the global run time of ReproMPI (Hunold and Carpen-Amarie, TPDS 2016);
-    completion_s:
-    last exit - last entry; arrival_skew_s: last entry - first entry; last_rank: the last to enter.
+    completion_s: last exit - last entry; arrival_skew_s: last entry - first entry; last_rank: the last to enter.
     """
     first, last, end = entry.min(axis=1), entry.max(axis=1), exit.max(axis=1)
     return {
@@ -377,8 +375,7 @@ def why_impossible(loop_s: float | None, least_s: float, call: Prepared, comm: M
     No rank leaves an all-reduce before the last one has entered it, and that one enters after its exit from the call
     before: so a call of the loop takes at least as long as the last rank to enter spends in one. `least_s`: the least
     exit - entry over timed calls and ranks. If the loop seems too quick, both are timed again, in turn, because the
-    machine
-    may have been busy in one of them only.
+    machine may have been busy in one of them only.
     """
     for _ in range(AGAIN):
         if comm.bcast(loop_s is None or loop_s >= LEAST * least_s):

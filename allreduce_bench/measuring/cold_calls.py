@@ -111,8 +111,7 @@ def _copy(vector: np.ndarray, allocate: Allocate) -> np.ndarray:
     """Copy `vector` to pages of its own.
 
     Allocated one by one, as buffers of warm calls are: numpy requests huge pages for a large block, with which some
-    MPIs
-    communicate several times as fast.
+    MPIs communicate several times as fast.
     """
     copy = allocate(max(vector.size, page_of(vector.dtype)), vector.dtype)[: vector.size]
     copy[:] = vector

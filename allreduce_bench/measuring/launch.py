@@ -53,8 +53,7 @@ def measure_cells(
     """Measure the unfinished cells; only rank 0 has a recorder and reports.
 
     Before each cell rank 0 broadcasts whether it was warned, outside of timed calls. Returns the number of wrong or
-    refused
-    cells.
+    refused cells.
     """
     for comm in (context.comm, context.party.comm):
         comm.allreduce(0)  # mpi4py's first one makes a communicator, while no other thread may run
@@ -170,8 +169,7 @@ def next_set(waiting: Sequence[int], spent_s: Mapping[int, float], left_s: float
     """Return the next of the `waiting` sizes (bytes, in the order of `spread_sizes`), at least one.
 
     `spent_s` holds the seconds of each measured size, all its algorithms together; `left_s` are left. If no size is
-    worth
-    its time, the smallest is returned.
+    worth its time, the smallest is returned.
     """
     chosen: list[int] = []
     expected_s = 0.0

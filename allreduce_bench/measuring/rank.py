@@ -63,8 +63,7 @@ def take_part(task: Task) -> int:
     """Measure one launch with all ranks of COMM_WORLD; the phases are those of `cli.run_from_outside`.
 
     Returns the exit status: 0, 1 after a failed check or if `close_run` names one, 2 if rank 0 could not open the run
-    or
-    the environment differs from the plan.
+    or the environment differs from the plan.
     """
     comm, watch = MPI.COMM_WORLD, task.watch
     try:

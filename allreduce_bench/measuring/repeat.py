@@ -41,8 +41,7 @@ class Changing:
         """Take `check` of the cell's inputs; the numbers of the lines have a seed of their own.
 
         `wait` for all ranks after each call if they share cores: otherwise a rank that checks could occupy a core that
-        another
-        one needs to leave the call.
+        another one needs to leave the call.
         """
         self._wait = wait
         (self._seed,) = splitmix64(check.seed, np.array([-1])).tolist()
@@ -177,8 +176,7 @@ class Checks:
     """Checked calls of a cell: each check has new inputs, and compares every bit of the result.
 
     A random fault of one call in N is missed with probability (1 - 1/N)^c, c the number of checked calls; in vectors up
-    to
-    LONG bytes a fault that recurs within FIRST calls, or timed calls, is always detected. A call that leaves the old
+    to LONG bytes a fault that recurs within FIRST calls, or timed calls, is always detected. A call that leaves the old
     contents is detected only right after new inputs, when the outputs hold what no call leaves: only such calls are
     counted. All checks of a cell of 0.5 s on two busy cores take 0.05 s at 8 B, 0.4 s at 16 MiB, 2 to 4 s at 256 MiB.
 
@@ -314,8 +312,7 @@ class Checks:
         """Decide on rank 0, after a timed call, whether a check comes before `batch`, in a cell with `time_s`.
 
         Vectors up to LONG bytes are checked after each of the first calls, which run one by one; otherwise when it is
-        cheap,
-        and once at random. The call after a check is checked, too. Batches end at random.
+        cheap, and once at random. The call after a check is checked, too. Batches end at random.
         """
         cheap = self._spent_s + self._price_s <= SHARE * time_s
         must = self._pauses <= SINGLE if self._place.sendbuf.nbytes <= LONG else self._pauses == self._drawn
@@ -364,10 +361,8 @@ def repeat(
 
     `turn` returns the call to time, and is called before each start. If no call began on time, a barrier replaces the
     start. `columns`: further columns of every call. `checks`: check the first warm-up, in pauses outside the budget,
-    and
-    the last call; its inputs are set. `loop` makes the calls of `turn` without the interpreter. `approach`: what ranks
-    do
-    before each call; its loop is in Python.
+    and the last call; its inputs are set. `loop` makes the calls of `turn` without the interpreter. `approach`: what
+    ranks do before each call; its loop is in Python.
     """
     clock.compare_if_due()
     between = checks.between if checks else None

@@ -49,8 +49,7 @@ def bits_of_parties(facts_of_ranks: Sequence[dict]) -> dict:
     """Join the facts of several groups, from those of every rank.
 
     An equality holds if it holds for all, a distance is the maximum, and the bits are rank 0's. All groups have the
-    same
-    inputs, and are not compared with each other.
+    same inputs, and are not compared with each other.
     """
     joined = {name: value for facts in reversed(facts_of_ranks) for name, value in facts.items()}
     equal, largest = ("same_bits", "same_bits_calls"), ("max_ulp", "mean_ulp")

@@ -68,8 +68,7 @@ def proof(context: Context, algorithm: Algorithm, cell: Cell) -> ProvedSchedules
     """Prove and price the schedules of all ranks; above PROVED_UP_TO ranks take the declared cost. Rank 0 only.
 
     Groups are proved once per layout; their facts are those of the group that takes most, or promises least. If the
-    steps
-    of one of them may not be cut, none are, and `run_whole` says why.
+    steps of one of them may not be cut, none are, and `run_whole` says why.
     """
     layouts, segment = dict.fromkeys(layout for _, layout in context.parties), cut_at(algorithm, cell)
     proofs = {layout: _proof_for_layout(context, algorithm, cell, layout, segment) for layout in layouts}
@@ -158,8 +157,7 @@ def _loads(context: Context, steps: list[Step]) -> dict[str, int]:
     """Return the load of all ranks' schedules per call, as columns of CELLS.
 
     internode_nbytes, node_nbytes (of the node that sends or receives most), received_nbytes and reduced_nbytes (of the
-    rank
-    with the largest sum of both).
+    rank with the largest sum of both).
     """
     party, itemsize = context.party, context.plan.itemsize
     node_of = party.real.node_of

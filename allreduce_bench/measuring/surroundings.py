@@ -152,11 +152,9 @@ def noise_of(comm: MPI.Comm) -> dict | None:
     """Measure the machine's noise by a fixed work quantum (FWQ), as netgauge does: repeated equal additions.
 
     All ranks repeat them at the same time (Hoefler, Schneider and Lumsdaine, SC 2010). Time of a quantum beyond its
-    rank's
-    shortest was taken by others: interrupts, other processes, the hypervisor. Not visible: what slows every quantum
-    alike,
-    such as a low clock; and the frequency of a source, which fixed work does not measure (Sottile and Minnich, CLUSTER
-    2004).
+    rank's shortest was taken by others: interrupts, other processes, the hypervisor. Not visible: what slows every
+    quantum alike, such as a low clock; and the frequency of a source, which fixed work does not measure (Sottile and
+    Minnich, CLUSTER 2004).
 
     {"additions": of a quantum; "quantum_s": the shortest quantum, median over ranks; "quanta": fewest of a rank;
     "median_s", "p99_s", "p99_9_s", "max_s" of the quanta of a rank, each the maximum over ranks; "lost": the largest

@@ -33,10 +33,8 @@ def asked_transport() -> Iterator[TransportAnswer]:
     """Have the MPI report its transport while the body starts it, by importing mpi4py.MPI or by MPI.Init.
 
     All ranks must enter; only the time is taken for one rank, for more than MOST_RANKS, and if the launcher does not
-    tell
-    their number. Other output of the MPI reaches stdout when the body has ended, stderr at once. Variables set by the
-    user
-    are kept, and the answer is then printed, too.
+    tell their number. Other output of the MPI reaches stdout when the body has ended, stderr at once. Variables set by
+    the user are kept, and the answer is then printed, too.
     """
     answer, size = TransportAnswer(), size_of(os.environ)
     asks = size is not None and 1 < size <= MOST_RANKS

@@ -15,9 +15,9 @@ Concurrent groups have seeds of their own.
 
 RANDOM FLOATS: their sum depends on the order of summation; they are the same for every launch, algorithm and MPI.
 Element i of a rank depends only on the seed of the run, the rank and i mod 65,537, so that any rank can make all
-inputs. It is such a number, split into a random sign, all bits of the type's significand, and one of 16 exponents
-(of 8 in 16 bits): 2^-16 <= |x| < 1. To a product it contributes one of two exponents, 1/2 <= |x| < 2, so that products
-over many ranks neither vanish nor overflow soon.
+inputs. It is such a number, split into a random sign, all bits of the type's significand, and one of 16 exponents (of 8
+in 16 bits): 2^-16 <= |x| < 1. To a product it contributes one of two exponents, 1/2 <= |x| < 2, so that products over
+many ranks neither vanish nor overflow soon.
 
 numpy's own generators would cost every rank their import.
 """

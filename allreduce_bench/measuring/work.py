@@ -2,9 +2,9 @@
 
 `Work` is a phase of work before each call, as in a program: its end shows which rank is late. Ranks are stamped when
 they begin and when they are ready, before the common start of the call, which hides lateness. Work that spins is the
-same number of operations on every rank, so that a slow core takes longer.
-`LateEntry` delays each rank after the common start of a call. For such calls the completion is compared, last exit -
-last entry: the work left when the last rank arrives.
+same number of operations on every rank, so that a slow core takes longer. `LateEntry` delays each rank after the common
+start of a call. For such calls the completion is compared, last exit - last entry: the work left when the last rank
+arrives.
 """
 
 from collections.abc import Callable

@@ -1,10 +1,9 @@
 """Crossings of algorithms: where another one becomes the fastest, over sizes and over numbers of ranks.
 
 Powers of two of ranks are treated separately: algorithms that fold, or need one, are faster there than beside it, and
-would otherwise win and lose at every power.
-Statements never contradict each other, nor `CompetingModels.winner` at the sizes and ranks that a table shows: each
-crossing says up to where it holds, and whether it does at powers of two. Nothing is said where the models do not tell
-the fastest.
+would otherwise win and lose at every power. Statements never contradict each other, nor `CompetingModels.winner` at the
+sizes and ranks that a table shows: each crossing says up to where it holds, and whether it does at powers of two.
+Nothing is said where the models do not tell the fastest.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -108,8 +107,7 @@ def over_ranks(
     """Return the crossings at `nbytes` between two numbers of ranks; the ranks `shown` are evaluated, too.
 
     Skips powers of two and, with several ranks per node, numbers that leave a node partly empty. A power of two right
-    at a
-    crossing belongs to the series that is fastest there.
+    at a crossing belongs to the series that is fastest there.
     """
     step = group.step
     first, last = -(-fewest // step), most // step

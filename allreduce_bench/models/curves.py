@@ -34,8 +34,7 @@ def predicted_at(
     """Predict by `model`; None if an algorithm that it is priced as cannot run.
 
     `nodes`: None if unknown, or links are alike; `segment` in elements, None: as measured. What was not measured is
-    priced
-    by declared costs, as `predict` does. `own`: the algorithms of users' own files.
+    priced by declared costs, as `predict` does. `own`: the algorithms of users' own files.
     """
     algorithms = [own.get(part.priced_as) or builtin()[part.priced_as] for part in model.parts]
     topology = Topology.filled(ranks, ceil(ranks / (nodes or ranks)))
@@ -96,8 +95,7 @@ def lower_bounds(models: Sequence[Model], rows: pd.DataFrame) -> dict[int, Bound
     """Return, by number of ranks of `rows` (of `frames.summary`), the bounds for one byte on the nodes used there.
 
     Bandwidth bounds grow with the bytes. If a number of ranks ran on several numbers of nodes, the least of each
-    counts.
-    Left out where a time is less than BEATEN of the bound: there the models do not hold, or found no price.
+    counts. Left out where a time is less than BEATEN of the bound: there the models do not hold, or found no price.
     """
     least = {}
     for ranks, nodes in layouts(rows).items():
@@ -137,10 +135,9 @@ def choices(rows: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
     """Return the choices of models: columns ranks, nbytes, fastest, tied, chosen, time_s, chosen_s, regret.
 
     `compared` is from `held_against_models(rows)`; the warm cache is used if measured. Only cells with two models or
-    more;
-    the choice is among what was measured there. `fastest` and its `time_s` are the lowest of all that can be ranked
-    there,
-    with a model or without; `tied`: not shown to be the fastest. Regret is the time of the choice over the lowest.
+    more; the choice is among what was measured there. `fastest` and its `time_s` are the lowest of all that can be
+    ranked there, with a model or without; `tied`: not shown to be the fastest. Regret is the time of the choice over
+    the lowest.
     """
     cache = preferred_cache(set(compared["cache"]))
     ranked = rows[(rows["cache"] == cache) & rows["standing"].notna()]

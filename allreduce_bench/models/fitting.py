@@ -89,10 +89,8 @@ def solve(
     """Return the best non-negative theta for `matrix` [cell, parameter], with contention if `log_ranks` is given.
 
     `call`: the first column is that of the call, which contention does not scale. A column that is inseparable from
-    those
-    before it (alpha before beta, see `separable`) gets 0. Starts from the relative least squares and from equal shares
-    of
-    all columns, and takes the better end; `hasty`: a few steps from the first, good enough to compare forms.
+    those before it (alpha before beta, see `separable`) gets 0. Starts from the relative least squares and from equal
+    shares of all columns, and takes the better end; `hasty`: a few steps from the first, good enough to compare forms.
     """
     relative = matrix / np.exp(log_time)[:, None]
     kept = separable(relative)

@@ -144,8 +144,7 @@ class Observations:
 
     `logs` float64 [launch, cell]: log seconds, NaN where a launch did not measure a cell. Launches of different numbers
     of ranks are independent: row i holds the i-th launch of each number of ranks. `paths`: by the name of each
-    algorithm
-    that the series may be priced as; `switches`: it may be priced as several of them, by size.
+    algorithm that the series may be priced as; `switches`: it may be priced as several of them, by size.
     """
 
     def __init__(

@@ -54,7 +54,7 @@ class NativeComparison(NamedTuple):
     against: str  # the alternative
     detail: str  # time of the alternative, in words
     factor: float  # own time over that of the alternative
-    low: float | None  # ends of its interval, see `evaluation.factor`; None: too few common launches
+    low: float | None  # ends of its interval, see `spread.factor_of`; None: too few common launches
     high: float | None
     slower: bool  # significantly
     grade: str = GOOD  # of the times

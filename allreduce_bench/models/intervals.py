@@ -52,8 +52,7 @@ def reach(inside: np.ndarray, outside: np.ndarray) -> Reach:
     """Compute half widths from the log residuals of the fit and of held-out numbers of ranks (both float64 [cell]).
 
     The half width is the held-out residuals' 90 % quantile, but at least that of the fit and at most MOST_OF_INSIDE
-    times
-    it: a single fold is unreliable. Without a fold it is MOST_OF_INSIDE times the fit's.
+    times it: a single fold is unreliable. Without a fold it is MOST_OF_INSIDE times the fit's.
     """
     least = _quantile(inside)
     half = MOST_OF_INSIDE * least if not len(outside) else np.clip(_quantile(outside), least, MOST_OF_INSIDE * least)

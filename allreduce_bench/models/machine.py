@@ -97,8 +97,7 @@ def cut_prices(machine: Machine, source: str) -> CutPrices:
     """Return the prices of a message, a byte and its reduction on `machine`, for long messages between distant ranks.
 
     From the model of the ring if fitted, else of our first algorithm. Gamma is the nominal one if it was not separated
-    from
-    beta. `source` names the file. Raises MachineError if it has no such model.
+    from beta. `source` names the file. Raises MachineError if it has no such model.
     """
     own = [model for model in machine.models if model.executor in ("", *EXECUTORS) and len(model.parts) == 1]
     if not own:

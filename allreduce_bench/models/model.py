@@ -171,10 +171,8 @@ def _unidentified(part: ModelPart, row: np.ndarray, room_s: float, is_far: bool)
     """Return `alpha`, `beta`, `alpha and beta`, or empty: unidentified parameters worth more than `room_s`.
 
     For messages over one kind of link, alpha is identified if an alpha or a jump is, or if a call is, which replaces it
-    near
-    the measured numbers of ranks, not far from them (`is_far`); beta if that of most of the bytes is. A part without
-    any
-    identified beta predicts no size: its beta always counts.
+    near the measured numbers of ranks, not far from them (`is_far`); beta if that of most of the bytes is. A part
+    without any identified beta predicts no size: its beta always counts.
     """
     priced = [(number, one) for number, one in zip(row.tolist(), part.parameters) if number > 0]
     betas = [one for one in part.parameters if one.name == "beta_s_per_byte"]
@@ -242,8 +240,7 @@ def bounds(
     At the least alpha that some model found, and the least identified beta; 0 without any. One port per rank sends and
     receives at the same time, and nothing is reduced in the network (Chan et al., Concurrency and Computation 19(13),
     2007). `nic_bytes_per_s`: the rate of the single port of a node's ranks; None: a port per rank. `at_low_ends`: at
-    the
-    lower ends of the intervals of alpha and beta, instead of their estimates.
+    the lower ends of the intervals of alpha and beta, instead of their estimates.
     """
     candidates, links = list(models), _links(ranks, nodes)
     nodes = nodes or ranks
@@ -278,8 +275,7 @@ def _least(models: list[Model], name: str, link: str, at_low_ends: bool = False)
     `at_low_ends`: the least lower end of an interval of such prices; 0 for one that is not identified.
 
     Jumps at knots only add to the cost of messages; slopes may fall. A beta must be identified; an alpha need not:
-    beside
-    the seconds of a call it rarely is, and the alpha of another model might be no bound.
+    beside the seconds of a call it rarely is, and the alpha of another model might be no bound.
     """
     prices = [
         (_low_end(parameter) if at_low_ends else parameter.value, model)

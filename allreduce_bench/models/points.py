@@ -1,7 +1,7 @@
 """Points that models are fitted to: the median of one launch's calls of one cell, as a pandas frame.
 
-Also which points of a series are usable (`usable_points`), whether they suffice for a model, and which belong to
-cells whose launches are in two states: their median is the time of neither.
+Also which points of a series are usable (`usable_points`), whether they suffice for a model, and which belong to cells
+whose launches are in two states: their median is the time of neither.
 """
 
 from collections import defaultdict
@@ -77,8 +77,7 @@ def points(folders: Sequence[RunFolder], floors: bool = False) -> pd.DataFrame:
     `time_s` is that of `launch_medians` in `summarise`, and a cell without a time there has no point here: unfinished,
     wrong in some launch, no valid call, a median of 0. Excluded are cells of --groups, which are no all-reduce over all
     ranks, of --arrival, of placements beside the first, mock-ups, and, unless `floors`, floors. Raises RunError with
-    the
-    line of a damaged file.
+    the line of a damaged file.
     """
     named = zip(run_names(folders), folders)
     rows = [{"run": name, **point} for name, folder in named for point in _points_of(folder, floors)]
@@ -178,8 +177,7 @@ def in_two_states(points: pd.DataFrame) -> pd.Series:
     """Return for each row of `points` (columns as in POINTS) whether its cell's launches are in two states: bool.
 
     The series of each run are judged together, as in its summary, without floors. All False if there is no column
-    `launch`.
-    `points` has an index without duplicates.
+    `launch`. `points` has an index without duplicates.
     """
     found = pd.Series(False, index=points.index)
     if "launch" not in points:

@@ -53,9 +53,8 @@ class Predicted(NamedTuple):
 
     `limit` is what makes the time longer than in the model alone: `latency` and `bandwidth`, the bounds of all models
     together, to which it was raised; `port`, the bytes of this algorithm through the port of a node, for which its
-    ranks
-    wait. `no_port`: the port counts, but this algorithm's bytes through it are unknown. If `prediction` is None with a
-    limit, the model is below that bound, and the time above it is unknown.
+    ranks wait. `no_port`: the port counts, but this algorithm's bytes through it are unknown. If `prediction` is None
+    with a limit, the model is below that bound, and the time above it is unknown.
     """
 
     series: str
@@ -197,8 +196,7 @@ class CompetingModels:
         """Return the models with the prices that give bounds: the identified ones.
 
         If a model predicts less than these bounds within its measured range, its own prices are lower: then all of them
-        count,
-        identified or not.
+        count, identified or not.
         """
         models = list(self.models.values())
         return [_with_all_prices(model) if self._is_below_at_its_ends(model, models) else model for model in models]
@@ -225,8 +223,7 @@ class CompetingModels:
         """Return the least time of all series, or None if none has one.
 
         Among equals, such as a ring and one on nodes of one rank, the shortest name. `winner` tells whether it is known
-        to be
-        the fastest.
+        to be the fastest.
         """
         every = [self.at(series, ranks, nbytes) for series in self.models]
         possible = [predicted for predicted in every if predicted.prediction]
@@ -250,8 +247,7 @@ class CompetingModels:
         """Return the fastest series, or None if the models do not tell.
 
         They do not if the least time is only a lower bound, if it depends on an unidentified alpha or beta, or if
-        another
-        series may take less for such a one.
+        another series may take less for such a one.
         """
         fastest = self.fastest(ranks, nbytes)
         if fastest is None or fastest.prediction is None:
@@ -363,8 +359,7 @@ def _least_s(series: str, model: Model, prediction: Prediction, ranks: int, nbyt
     """Return a lower bound of the time for any values of unidentified parameters.
 
     At measured points it is the lower end of the interval. With more ranks or bytes it does not fall unless the model
-    says
-    so (four ranks need not fold as three do), and with fewer bytes than measured at most proportionally.
+    says so (four ranks need not fold as three do), and with fewer bytes than measured at most proportionally.
     """
     is_far_below = not model.ranks or not model.nbytes or ranks < min(model.ranks)
     if not prediction.unidentified or is_far_below:
@@ -391,8 +386,7 @@ def _port_waits_s(
     """Return how much longer the ports need for all bytes of the busiest node than the critical path for its own.
 
     0 for a library's own algorithm, whose bytes are unknown: the bound of all algorithms holds. `rate`: of a port, in
-    bytes
-    per second; None: ports are ignored.
+    bytes per second; None: ports are ignored.
     """
     first, own_terms = model.parts[0], part_terms[0]
     if not rate or nodes == 1 or not _is_known_schedule(model):
@@ -407,13 +401,11 @@ def port_share(algorithm: Algorithm, ranks: int, nodes: int) -> float:
     """Return the bytes through the port of the busiest node in one direction, relative to a long vector's.
 
     All ranks of a node share its port, which sends and receives at the same time. A critical path alone ignores that
-    they
-    wait for each other: of eight ranks that exchange halves with another node at the same time it counts one. At least
-    2(N-1)/N, a bound of all algorithms (Patarasuk and Yuan, J. Parallel Distrib. Comput. 69(2), 2009).
+    they wait for each other: of eight ranks that exchange halves with another node at the same time it counts one. At
+    least 2(N-1)/N, a bound of all algorithms (Patarasuk and Yuan, J. Parallel Distrib. Comput. 69(2), 2009).
 
     Nodes are filled one after the other. Of long schedules only some nodes are counted, evenly spread, which may miss
-    the
-    busiest. If a single node has more than ONE_NODE steps, none is counted.
+    the busiest. If a single node has more than ONE_NODE steps, none is counted.
     """
     least = 2 * (nodes - 1) / nodes
     per_node = ceil(ranks / nodes)

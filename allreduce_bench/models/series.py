@@ -138,8 +138,7 @@ def envelopes(observed: Observations, names: Sequence[str], rows: np.ndarray) ->
     """Fit the best pair of algorithms, and the best third beside them, to the cells of `rows` (bool [cell]).
 
     T = min over k of (alpha_k messages_k + beta_k bytes_k): libraries switch algorithms by size and number of ranks
-    without
-    telling.
+    without telling.
     """
     if rows.sum() < 2 * FEWEST + 1:
         return []

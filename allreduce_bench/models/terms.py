@@ -44,9 +44,8 @@ def terms(
     """Return the critical path of `algorithm` for a vector of `nbytes`, elements of `itemsize` bytes.
 
     `nodes` of (nearly) equal size are filled one after the other; None: unknown, all links are alike and count as
-    between
-    nodes. `segment` is in elements; None: the whole vector. Schedules of more than `enumerated` steps are not listed: 0
-    selects declared costs, which take no time.
+    between nodes. `segment` is in elements; None: the whole vector. Schedules of more than `enumerated` steps are not
+    listed: 0 selects declared costs, which take no time.
     """
     count = nbytes // itemsize
     counted = _counted(algorithm, ranks, nodes or ranks, count, min(segment or count, max(count, 1)) or 1, enumerated)
@@ -94,8 +93,7 @@ def _factor(algorithm: Algorithm, ranks: int, nodes: int, count: int, segment: i
     """Return the divisor of `count` and `segment` that scales all blocks down exactly; 1: none.
 
     Segmented vectors are cut into segments, whole or in halves; others by the ranks, by a power of two of them, or by
-    those
-    of a node and then by the nodes.
+    those of a node and then by the nodes.
     """
     if algorithm.segmented:
         equal = segment % 2 == 0 and (count == segment or count % (2 * segment) == 0)

@@ -125,10 +125,8 @@ def subject(
     """Return the proved schedules of algorithm `name` (or of the only one in a user's .py file) on `ranks` ranks.
 
     By default the count cuts into equal blocks, the segment is the whole vector, and nodes are as `_usual_topology`
-    says.
-    Raises AlgorithmError if there is no such algorithm, it cannot run so, or a picture would be too large; Refusal if
-    it is
-    no all-reduce.
+    says. Raises AlgorithmError if there is no such algorithm, it cannot run so, or a picture would be too large;
+    Refusal if it is no all-reduce.
     """
     refuse_many_ranks(ranks)
     chosen = list(find([name]).values())

@@ -63,9 +63,8 @@ def explain(
     """Prove `algorithm` (a name, or the path of your own .py file) on `ranks` ranks, at most 32, and show its rounds.
 
     `count` and `segment` are elements; by default all blocks are equal and a segment is the whole vector. `names` is
-    one of
-    drawing.STYLES. Raises AlgorithmError if it cannot run or is too large, Refusal if it is no all-reduce, KeyError for
-    other names.
+    one of drawing.STYLES. Raises AlgorithmError if it cannot run or is too large, Refusal if it is no all-reduce,
+    KeyError for other names.
     """
     chosen = subject(algorithm, ranks, count, segment, ranks_per_node)
     return Explained(chosen, drawing_of(chosen), rank_names(ranks, names), moving)

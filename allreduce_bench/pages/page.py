@@ -93,8 +93,7 @@ def page(
 
     `algorithms` are names or paths of users' .py files, `names` one of drawing.STYLES. `template` extends
     `explain.html.j2`, with the values of `more` and more `style` (Markup). Raises AlgorithmError, and Refusal if
-    schedules
-    are no all-reduce.
+    schedules are no all-reduce.
     """
     ranks_per_node = ranks_per_node or _shared_nodes(algorithms, ranks)
     cuts, panels = [], []

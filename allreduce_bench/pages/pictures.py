@@ -43,8 +43,8 @@ BEGIN, END = 0.3, 0.78  # preferred position of messages before they leave, and 
 def png(drawing: Drawing, names: Sequence[str]) -> bytes:
     """Draw the PNG of all rounds of `drawing`; `names` stand above the ranks' boxes.
 
-    A panel shows the messages of its round and what every rank holds before them; the last one the end.
-    Raises AlgorithmError if there are too many rounds.
+    A panel shows the messages of its round and what every rank holds before them; the last one the end. Raises
+    AlgorithmError if there are too many rounds.
     """
     if len(drawing.rounds) >= MOST_PANELS:
         raise AlgorithmError(

@@ -164,10 +164,8 @@ def algorithm(
 
     `cost(size, topology, count, segment)` is the critical path in messages, elements moved and elements reduced;
     `exact`: it equals the priced schedule if all blocks (and nodes) are equal, else it is an upper bound. `needs` may
-    hold
-    'power-of-two', 'even' and 'equal-nodes'. `bounded`: its cost grows with p times n, so that it runs on many ranks
-    only
-    when it is named. Raises AlgorithmError for another need.
+    hold 'power-of-two', 'even' and 'equal-nodes'. `bounded`: its cost grows with p times n, so that it runs on many
+    ranks only when it is named. Raises AlgorithmError for another need.
     """
     if unknown := set(needs) - NEEDS:
         raise AlgorithmError(

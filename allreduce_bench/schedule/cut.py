@@ -26,12 +26,9 @@ def cut(steps: Sequence[Step], segment: int) -> Schedule:
     """Cut `steps` of one rank into messages of at most `segment` elements.
 
     A step becomes as many steps as its longer message has pieces; when one side runs out of them, its partner is None.
-    A
-    whole step sends values from before it, but a later piece may send what an earlier one received. And a rank that
-    waits
-    in one piece for a message may block another. So cut schedules need not be an all-reduce, even if the whole ones
-    are:
-    see `cut_schedules`.
+    A whole step sends values from before it, but a later piece may send what an earlier one received. And a rank that
+    waits in one piece for a message may block another. So cut schedules need not be an all-reduce, even if the whole
+    ones are: see `cut_schedules`.
     """
     return [piece for step in steps for piece in _pieces_of_step(step, segment)]
 

@@ -55,8 +55,7 @@ def messages_of_rounds(schedules: Sequence[Schedule]) -> list[list[Sent]]:
     """Return the messages of each round, sorted by source. No rank receives or sends twice in a round.
 
     A message carries what its source holds at the end of the round before: a step sends no element that it receives.
-    Raises
-    Refusal if a rank waits for ever.
+    Raises Refusal if a rank waits for ever.
     """
     began = [[0] for _ in schedules]  # rounds before each rank began each of its steps
     rounds: list[list[Sent]] = []

@@ -10,8 +10,8 @@ contribution. What holds for sets of ranks holds for any data and any commutativ
 
 Elements that every message treats alike are one part, so the size of a proof does not depend on the count. Each value
 is kept as an expression, equal ones as one number; from it follow rank order, whether all ranks get the same bits, and
-how many roundings an element undergoes: with a depth of d the error of a sum of x_i is at most
-((1 + u)^d - 1) * sum |x_i|, u the unit roundoff (Higham, Accuracy and Stability of Numerical Algorithms, 2002, 4.2).
+how many roundings an element undergoes: with a depth of d the error of a sum of x_i is at most ((1 + u)^d - 1) * sum
+|x_i|, u the unit roundoff (Higham, Accuracy and Stability of Numerical Algorithms, 2002, 4.2).
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -18,8 +18,7 @@ def command(launcher: Launcher, ranks: int, start: Start, program: list[str]) ->
     """Return the command that starts `ranks` ranks. Raises LaunchError, InterfaceError.
 
     It passes its whole environment to the ranks. It pins each rank to cores by default, and on virtual hosts each
-    host's
-    first rank to the same ones: there, and if ranks outnumber cores, pinning is turned off.
+    host's first rank to the same ones: there, and if ranks outnumber cores, pinning is turned off.
     """
     refuse(start, ("map_by",), "Intel MPI", say("launching.use_ranks_per_node"))
     before, agent = agent_options(start) if start.hosts else ([], [])

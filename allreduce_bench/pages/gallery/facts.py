@@ -143,12 +143,10 @@ def steps_of(ranks: int = CLAIM_GPUS) -> Steps:
     """Count the steps for a vector so short that it is one segment, and of the ring's blocks.
 
     Checks "a tree of 1,024 GPUs takes 10 communication steps, the ring 1024": a tree has to be climbed and descended,
-    and
-    the ring goes round twice.
+    and the ring goes round twice.
 
     The trees and recursive doubling are proved on all `ranks`. For the ring and Rabenseifner's algorithm only the steps
-    of
-    rank 0 are counted: on hundreds of ranks all schedules are millions of steps, and each rank has as many.
+    of rank 0 are counted: on hundreds of ranks all schedules are millions of steps, and each rank has as many.
     """
     topology = Topology.one_node(ranks)
     whole = {name: _proved(name, topology) for name in ("tree", "two_tree", "recursive_doubling")}

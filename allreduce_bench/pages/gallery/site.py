@@ -138,8 +138,7 @@ def write_site(folder: Path, ranks: int, names: str = "rank") -> Path:
     """Write all pages to a new `folder`, with pictures of `ranks` ranks named as `names`; return the first page.
 
     The folder is complete or absent. Raises SiteError if it exists, OSError if it cannot be written, AlgorithmError if
-    a
-    picture cannot show so many ranks.
+    a picture cannot show so many ranks.
     """
     if folder.exists() or folder.is_symlink():
         raise SiteError("pages.exists_gallery_written_new", folder=folder)
