@@ -1,4 +1,4 @@
-"""The commands `lab run`, `lab shell` and `lab ping`; `ping` measures the latency and the rate of a link."""
+"""Commands `lab run`, `lab shell` and `lab ping`; `ping` measures the latency and the rate of a link."""
 
 import json
 import os

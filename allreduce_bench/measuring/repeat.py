@@ -163,7 +163,7 @@ def _only() -> int:
     return 0
 
 
-# Repetition of one cell: check, warm up and time calls, with checks between them; the result are raw times
+# Repetition of one cell: check, warm up and time calls, with checks between them; gives raw times
 
 
 FIRST, FEWEST = 5, 2  # checked calls before anything is timed: usually, and at least, for long vectors
@@ -289,7 +289,7 @@ class Checks:
         return max(needed, FEWEST, min(FIRST, affordable)) - 1
 
     def pause(self, turn: Turn) -> float:
-        """Check the last timed call, make an untimed call, and set new inputs; return the seconds that took.
+        """Check the last timed call, make an untimed call, and set new inputs; return the seconds taken.
 
         The untimed call precedes the inputs, or it would leave the result that timed calls have to make.
         """

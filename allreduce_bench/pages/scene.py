@@ -250,8 +250,7 @@ def _closest(points: Sequence[Point], widest: float) -> float:
 #
 # The positions are those of the layout above, with y upwards. The box of a rank has its name at the top, and below one
 # row for each block of the vector; with two trees a rank has a box in each, for the tree's blocks. A row has one slot
-# for
-# each rank, filled if the row holds that rank's contribution; a row with all of them has its full colour.
+# for each rank, filled if the row holds that rank's contribution; a row with all of them has its full colour.
 
 
 # Boxes

@@ -1,4 +1,1 @@
-"""Place of models of the library's own all-reduce; they are `models.guidelines`, `models.resemblance` and
-
-`models.known_algorithms`.
-"""
+"""The library's own all-reduce: see `models.guidelines`, `models.resemblance` and `models.known_algorithms`."""
