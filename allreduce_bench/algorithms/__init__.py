@@ -1,9 +1,9 @@
 """The all-reduce algorithms: every file of this folder whose name has no leading underscore, found by scanning.
 
 In: a name, or the path of a user's file. Out: an `Algorithm`: a pure generator `(rank, size, topology, count, segment)
--> Step, Step, …` under the decorator `@algorithm`, with its cost. It knows no buffers, no dtype, no operation, no clock
-and no MPI. To add one, copy `ring.py`. Read in this order: `ring`, `recursive_doubling`, `rabenseifner` (with
-`_folding`), `hierarchical_ring` (with `_ring_phases`), `tree` and `two_tree` (with `_tree_pipeline`).
+-> Step, Step, …` under the decorator `@algorithm`, with its cost. It knows no buffers, dtype, operation, clock or MPI.
+To add one, copy `ring.py`. Read in this order: `ring`, `naive`, `parameter_server`, `recursive_doubling` and
+`rabenseifner` (with `_folding`), `hierarchical_ring`, `tree` and `two_tree` (with `_tree_pipeline`).
 """
 
 import importlib
@@ -28,20 +28,20 @@ __all__ = [
     "find_planned",
     "is_of_library",
 ]
-LONGEST_FILE = 16 * 2**20  # bytes: of a user's own algorithms
-RESERVED = ("null", "copy", "reduce")  # names of what is measured beside the all-reduces, and is none
+LONGEST_FILE = 16 * 2**20  # bytes, of a user's file
+RESERVED = ("null", "copy", "reduce")  # names of reference measurements, not all-reduces
 
 
 def _algorithms_of(module) -> list[Algorithm]:
-    """The algorithms that a module defines itself."""
+    """Return the algorithms that a module defines itself."""
     return [
         value for value in vars(module).values() if isinstance(value, Algorithm) and value.module == module.__name__
     ]
 
 
-@cache  # the folder is read once: ranks ask several times, in thousands
+@cache  # read the folder once: thousands of ranks ask several times
 def builtin() -> dict[str, Algorithm]:
-    """All algorithms of this folder by name, sorted."""
+    """Return all algorithms of this folder by name, sorted."""
     files = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
     modules = [importlib.import_module(f"{__name__}.{name}") for name in files]
     return {own.name: own for module in modules for own in _algorithms_of(module)}
@@ -50,8 +50,8 @@ def builtin() -> dict[str, Algorithm]:
 def find(words: list[str], also: Sequence[str] = ()) -> dict[str, Algorithm]:
     """Look up algorithms by name or by the path of a user's own file (a word that ends in `.py`).
 
-    Raises AlgorithmError for an unknown name (the message says which of the known ones or `also` was meant, or lists
-    them), for a name that is taken (by a floor, too), and for a file that is missing, broken, or holds no algorithm.
+    Raises AlgorithmError for an unknown name (the message suggests one of the known ones or `also`, or lists them), for
+    a name that is taken (by a floor, too), and for a file that is missing, broken, or holds no algorithm.
     """
     algorithms: dict[str, Algorithm] = {}
     for word in words:
@@ -71,7 +71,7 @@ def find(words: list[str], also: Sequence[str] = ()) -> dict[str, Algorithm]:
 
 
 def _unknown(word: str, also: Sequence[str]) -> str:
-    """What is said of the name of no algorithm."""
+    """Return the message for an unknown name."""
     from ..units import unknown_word  # late: only a mistake needs it
 
     own = ", or the path of your own .py file"
@@ -80,7 +80,7 @@ def _unknown(word: str, also: Sequence[str]) -> str:
 
 
 def digest_of(path: str) -> str:
-    """The CRC-32 of a file, eight hexadecimal digits. Raises AlgorithmError where it cannot be read."""
+    """Return the CRC-32 of a file, eight hexadecimal digits. Raises AlgorithmError if it cannot be read."""
     try:
         _refuse_odd(Path(path))
         return f"{crc32(Path(path).read_bytes()):08x}"
@@ -89,10 +89,10 @@ def digest_of(path: str) -> str:
 
 
 def find_planned(names: Iterable[str], files: Sequence[str], digests: Sequence[str]) -> dict[str, Algorithm]:
-    """The algorithms of a plan by name: the built-in ones of `names`, and those of users' `files`; not the library's.
+    """Return the algorithms of a plan by name: built-in ones of `names`, and users' in `files`; not the library's.
 
-    `digests` are the fingerprints of the files when the plan was made. Raises AlgorithmError for a file that is gone
-    or has changed.
+    `digests` are the fingerprints of the files when the plan was made. Raises AlgorithmError for a file that is gone or
+    has changed.
     """
     for path, digest in zip(files, digests):
         if digest_of(path) != digest:
@@ -102,12 +102,12 @@ def find_planned(names: Iterable[str], files: Sequence[str], digests: Sequence[s
 
 
 def is_of_library(name: str) -> bool:
-    """Whether it is the library's own all-reduce, or a mock-up of it: `native`, `native:reduce+bcast`."""
+    """Return whether it is the library's own all-reduce, or a mock-up of it: `native`, `native:reduce+bcast`."""
     return name.split(":")[0] == "native"
 
 
 def _from_module_of_its_name(name: str) -> Algorithm | None:
-    """The algorithm of this folder that is called like its module, so that ranks need not read the others."""
+    """Return the algorithm of this folder named like its module, without reading the other files, or None."""
     if not name.isidentifier() or not Path(__file__).with_name(f"{name}.py").is_file():
         return None
     module = importlib.import_module(f"{__name__}.{name}")
@@ -115,7 +115,7 @@ def _from_module_of_its_name(name: str) -> Algorithm | None:
 
 
 def _refuse_odd(path: Path) -> None:
-    """Raises AlgorithmError for what is no regular file, or one that is longer than any program; OSError: absent."""
+    """Raise AlgorithmError for anything but a regular file of sensible size; OSError if it is absent."""
     status = path.stat()
     if not S_ISREG(status.st_mode):
         raise AlgorithmError("algorithms.no_regular_file_expected", path=path)
@@ -124,7 +124,7 @@ def _refuse_odd(path: Path) -> None:
 
 
 def _from_file(path: Path) -> list[Algorithm]:
-    """The algorithms of a user's own file. Raises AlgorithmError."""
+    """Return the algorithms of a user's own file. Raises AlgorithmError."""
     try:
         _refuse_odd(path)
     except OSError as error:

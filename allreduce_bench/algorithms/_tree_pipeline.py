@@ -1,9 +1,9 @@
 """Pipelined reduce-then-broadcast on one or more trees whose edges are coloured by round parity.
 
-An edge runs from a child to its parent and has a colour below `colours`. Where the edges that leave a rank differ in
-colour, and those that enter it too, every rank does at most one send and one receive a round. Block i of a tree
-crosses an edge `colours` rounds after block i-1, first upwards (reduce), then downwards (broadcast).
-Source: the scheduling argument of Sanders, Speck and Träff, Parallel Computing 35(12), 2009, for any set of trees.
+An edge runs from a child to its parent and has a colour below `colours`. If the edges that leave a rank differ in
+colour, and those that enter it too, every rank does at most one send and one receive per round. Block i of a tree
+crosses an edge `colours` rounds after block i-1, first upwards (reduce), then downwards (broadcast). Source: the
+scheduling argument of Sanders, Speck and Träff, Parallel Computing 35(12), 2009, for any set of trees.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,18 +13,18 @@ from typing import NamedTuple
 from ..schedule import Step, longest_block, split
 from ..schedule.algorithm import Cost, Hops, Topology
 
-NO_EDGE = -1  # in place of a round: the root's
+NO_EDGE = -1  # instead of a round, for the root
 
 
 class Tree(NamedTuple):
-    """A spanning tree of the ranks: `parent[rank]` (None at the root) and the colour of the edge to it."""
+    """Spanning tree of the ranks: `parent[rank]` (None at the root) and the colour of the edge to it."""
 
     parent: Sequence[int | None]
     colour: Sequence[int]
 
 
 class Timetable(NamedTuple):
-    """A tree with the round of its first block on the edge to the parent, upwards and downwards."""
+    """Tree with the round of its first block on the edge to the parent, upwards and downwards."""
 
     parent: Sequence[int | None]
     children: Sequence[Sequence[int]]
@@ -33,14 +33,14 @@ class Timetable(NamedTuple):
 
 
 def timetable(tree: Tree, colours: int) -> Timetable:
-    """The earliest rounds in which the first block can cross each edge of `tree`."""
+    """Compute the earliest rounds in which the first block can cross each edge of `tree`."""
     size = len(tree.parent)
     children: list[list[int]] = [[] for _ in range(size)]
     for rank, parent in enumerate(tree.parent):
         if parent is not None:
             children[parent].append(rank)
     order = [rank for rank, parent in enumerate(tree.parent) if parent is None]
-    for rank in order:  # grows while it is walked: parents come before their children
+    for rank in order:  # grows during iteration: parents come before their children
         order.extend(children[rank])
     up, down, ready = [NO_EDGE] * size, [NO_EDGE] * size, [0] * size
     for rank in reversed(order):
@@ -64,14 +64,14 @@ def pieces(span: range, segment: int) -> tuple[range, ...]:
 
 
 def number_of_pieces(length: int, segment: int) -> int:
-    """How many `pieces` a span of `length` elements is cut into."""
+    """Return how many `pieces` a span of `length` elements is cut into."""
     return max(1, -(-length // segment))
 
 
 def pipelined(
     rank: int, trees: Sequence[Timetable], spans: Sequence[range], segment: int, colours: int
 ) -> Iterator[Step]:
-    """The steps of `rank` when tree number t reduces and broadcasts `spans[t]` in segments."""
+    """Yield the steps of `rank` when tree number t reduces and broadcasts `spans[t]` in segments."""
     blocks = [pieces(span, segment) for span in spans]
     turn = max(max(tree.up) + 1 + colours * (len(block) - 1) for tree, block in zip(trees, blocks))
     sends: dict[int, tuple[int, range]] = {}
@@ -99,7 +99,7 @@ def pipelined(
 
 
 class Starts(NamedTuple):
-    """The rounds in which the first block crosses an edge: any edge, and one between nodes; upwards and downwards."""
+    """Rounds in which the first block crosses an edge: any edge, and one between nodes; upwards and downwards."""
 
     up: frozenset[int]
     down: frozenset[int]
@@ -108,7 +108,7 @@ class Starts(NamedTuple):
 
 
 def starts(trees: Sequence[Timetable], topology: Topology) -> Starts:
-    """The rounds of `trees` on `topology`."""
+    """Return the rounds of `trees` on `topology`."""
     node_of = topology.node_of
     starts_of_kind: tuple[set[int], ...] = (set(), set(), set(), set())  # as the fields of Starts
     for tree in trees:
@@ -122,9 +122,10 @@ def starts(trees: Sequence[Timetable], topology: Topology) -> Starts:
 
 
 def pipeline_cost(first: Starts, spans: Sequence[int], segment: int, colours: int) -> Cost:
-    """The cost of a tree for each of `spans` (their elements) as if ranks kept time: a round in which some block moves
-    takes as long as one of the longest block, between nodes where one of those that move crosses them. Ranks that go
-    ahead are a little faster.
+    """Return the cost of a tree for each of `spans` (in elements), as if all ranks kept to the rounds.
+
+    A round in which some block moves takes as long as the longest block, between nodes if one that moves crosses them.
+    Ranks that run ahead are a little faster.
     """
     numbers = [number_of_pieces(span, segment) for span in spans]
     blocks, length = max(numbers), max(longest_block(span, number) for span, number in zip(spans, numbers))
@@ -135,8 +136,8 @@ def pipeline_cost(first: Starts, spans: Sequence[int], segment: int, colours: in
 
 
 def _busy_rounds(first: frozenset[int], blocks: int, colours: int) -> int:
-    """How many rounds see one of `blocks` that follow each other `colours` rounds apart from the rounds `first` on."""
-    busy, reached = 0, [-colours] * colours  # by parity: up to which round all are counted
+    """Count the rounds in which one of `blocks` moves, `colours` rounds apart, from each of the rounds `first` on."""
+    busy, reached = 0, [-colours] * colours  # by parity: last round counted
     for start in sorted(first):
         begin, end = max(start, reached[start % colours] + colours), start + colours * (blocks - 1)
         busy += (end - begin) // colours + 1

@@ -26,14 +26,14 @@ from collections.abc import Iterator, Sequence
 from allreduce_bench.schedule import Step, longest_block, split
 from allreduce_bench.schedule.algorithm import Cost, Hops, Topology, algorithm
 
-# The two phases of a ring among any members, for algorithms composed of rings.
+# Two phases of a ring among any members, for algorithms composed of rings
 #
-# Member number `place` starts by sending block place-1, so that it owns block `place` after the reduce-scatter. That
-# makes phases nest: what a member owns is what it carries into the next phase.
+# Member number `place` starts by sending block place-1, so that it owns block `place` after the reduce-scatter. So
+# phases nest: what a member owns is what it carries into the next phase.
 
 
 def ring_reduce_scatter(members: Sequence[int], place: int, block: Sequence[range]) -> Iterator[Step]:
-    """Steps of `members[place]` after which it owns `block[place]`, reduced over the members; one block per member."""
+    """Yield steps of `members[place]` that make it own `block[place]`, reduced over the members; one block each."""
     size = len(members)
     right, left = members[(place + 1) % size], members[(place - 1) % size]
     for hop in range(size - 1):
@@ -42,7 +42,7 @@ def ring_reduce_scatter(members: Sequence[int], place: int, block: Sequence[rang
 
 
 def ring_allgather(members: Sequence[int], place: int, block: Sequence[range]) -> Iterator[Step]:
-    """Steps of `members[place]`, owner of `block[place]`, after which every member has every block."""
+    """Yield steps of `members[place]`, owner of `block[place]`, after which every member has every block."""
     size = len(members)
     right, left = members[(place + 1) % size], members[(place - 1) % size]
     for hop in range(size - 1):
@@ -50,20 +50,20 @@ def ring_allgather(members: Sequence[int], place: int, block: Sequence[range]) -
         yield Step(dest=right, send=(send,), source=left, recv=(recv,))
 
 
-Move = tuple[int, int, range]  # from this local rank, to that one, these elements
+Move = tuple[int, int, range]  # source and destination as local ranks, elements
 
 
 def moves_to_rails(owned: Sequence[range], slices: Sequence[range]) -> list[list[Move]]:
-    """Rounds of moves that bring each slice's elements from the local ranks that own them to local rank = slice.
+    """Return rounds of moves that bring each slice's elements from their owners to local rank = slice.
 
     In a round no local rank sends or receives twice. Reversed, the rounds bring everything back.
     """
     rounds: list[list[Move]] = []
-    busy: list[set[tuple[str, int]]] = []  # who sends and who receives in each round
+    busy: list[set[tuple[str, int]]] = []  # senders and receivers of each round
     first = 0
     for source, own in enumerate(owned):
         while first < len(slices) and slices[first].stop <= own.start:
-            first += 1  # both are in order: what ended before this one began is over for the later ones, too
+            first += 1  # both are in order: a slice that ended is over for later owners, too
         for dest in range(first, len(slices)):
             span = range(max(own.start, slices[dest].start), min(own.stop, slices[dest].stop))
             if slices[dest].start >= own.stop:
@@ -81,7 +81,7 @@ def moves_to_rails(owned: Sequence[range], slices: Sequence[range]) -> list[list
 
 
 def redistribute(node: Sequence[int], local: int, rounds: Sequence[Sequence[Move]]) -> Iterator[Step]:
-    """The steps of the node's `local`-th rank in these rounds of moves."""
+    """Yield the steps of the node's `local`-th rank in these rounds of moves."""
     for moves in rounds:
         outgoing = next((move for move in moves if move[0] == local), None)
         incoming = next((move for move in moves if move[1] == local), None)
@@ -94,7 +94,7 @@ def redistribute(node: Sequence[int], local: int, rounds: Sequence[Sequence[Move
 
 
 def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
-    """The slowest node's two phases, its redistribution there and back, and the longest slice's ring between nodes."""
+    """Return the cost of the slowest node's two phases, redistribution both ways, and the longest slice's rail."""
     ranks_of_nodes = Counter(topology.node_of).values()
     nodes, sizes, rails = len(ranks_of_nodes), set(ranks_of_nodes), min(ranks_of_nodes)
     inside = max((local - 1) * longest_block(count, local) for local in sizes)

@@ -21,7 +21,7 @@ from allreduce_bench.schedule.algorithm import Cost, Topology, algorithm
 
 
 def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
-    """p-1 exchanges of the whole vector."""
+    """Return the cost of p-1 exchanges of the whole vector."""
     return Cost(size - 1, (size - 1) * count, (size - 1) * count)
 
 

@@ -28,14 +28,14 @@ from allreduce_bench.schedule.algorithm import Cost, Hops, Topology, algorithm
 
 
 def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
-    """The master's path: p-1 vectors in, p-1 vectors out, some of them within its node."""
+    """Return the cost of the master's path: p-1 vectors in, p-1 vectors out, some of them within its node."""
     beside = topology.node_of.count(topology.node_of[0]) - 1
     hops = [Hops(2 * beside, count), Hops(2 * (size - 1 - beside), count, between=True)]
     return Cost.of([hop for hop in hops if hop.messages], reduced=(size - 1) * count)
 
 
 def sharded_cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
-    """2(p-1) messages of the longest block."""
+    """Return the cost of 2(p-1) messages of the longest block."""
     block = longest_block(count, size)
     return Cost(2 * (size - 1), 2 * (size - 1) * block, (size - 1) * block)
 

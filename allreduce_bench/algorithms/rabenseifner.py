@@ -26,7 +26,7 @@ from allreduce_bench.schedule.algorithm import Cost, Hops, Topology, algorithm
 
 
 def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
-    """Halves of halves there and back, and two messages of the whole vector where ranks are folded."""
+    """Return the cost of halving and doubling, and of two messages of the whole vector if ranks are folded."""
     folding, across = folding_hops(size, topology, count), crossing(size, topology)
     block, longer = divmod(count, exchanging(size))  # the longer ones come first
     numbers = [exchanging(size) >> (j + 1) for j in range(len(across))]
@@ -60,5 +60,5 @@ def rabenseifner(rank: int, size: int, topology: Topology, count: int, segment: 
 
 
 def _elements(block: tuple[range, ...], blocks: range) -> tuple[range, ...]:
-    """The elements of consecutive blocks: one range."""
+    """Return the elements of consecutive blocks as one range."""
     return (range(block[blocks[0]].start, block[blocks[-1]].stop),)

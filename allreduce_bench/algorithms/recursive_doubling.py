@@ -22,7 +22,7 @@ from allreduce_bench.schedule.algorithm import Cost, Hops, Topology, algorithm
 
 
 def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
-    """A message of the whole vector each round, and two where ranks are folded, of which one is reduced."""
+    """Return the cost of a whole vector per round, and of two if ranks are folded, of which one is reduced."""
     folding, across = folding_hops(size, topology, count), crossing(size, topology)
     hops = folding + [Hops(1, count, between) for between in across]
     return Cost.of(hops, reduced=(len(across) + len(folding)) * count)

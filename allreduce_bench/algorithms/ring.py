@@ -22,7 +22,7 @@ from allreduce_bench.schedule.algorithm import Cost, Topology, algorithm
 
 
 def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
-    """The longest block makes 2(p-1) hops and is reduced on p-1 of them."""
+    """Return the cost: the longest block makes 2(p-1) hops and is reduced on p-1 of them."""
     block = longest_block(count, size)
     return Cost(2 * (size - 1), 2 * (size - 1) * block, (size - 1) * block)
 

@@ -32,13 +32,13 @@ from allreduce_bench.schedule.algorithm import Cost, Topology, algorithm
 
 @lru_cache(maxsize=4)
 def heap(size: int) -> Timetable:
-    """The tree of a binary heap; left edges have colour 0, right edges 1."""
+    """Return a complete binary tree, numbered as a heap; left edges have colour 0, right edges 1."""
     parent = [None, *((rank - 1) // 2 for rank in range(1, size))]
     return timetable(Tree(parent, [(rank + 1) % 2 for rank in range(size)]), colours=2)
 
 
 def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
-    """At most 2(h+k-1) rounds up and as many down, each of one segment; k where there is one edge alone."""
+    """Return the cost of at most 2(h+k-1) rounds up and as many down, each of one segment; k for a single edge."""
     return pipeline_cost(_starts(size, topology), [count], segment, colours=min(2, size - 1) or 1)
 
 

@@ -38,10 +38,10 @@ from allreduce_bench.schedule.algorithm import Cost, Topology, algorithm
 
 @lru_cache(maxsize=4)
 def in_order_tree(size: int) -> list[int | None]:
-    """The parent of each rank in the in-order binary tree whose leaves are the even ranks; None at the root."""
+    """Return the parent of each rank in the in-order binary tree whose leaves are the even ranks; None at the root."""
     parents: list[int | None] = [None] * size
     spans: list[tuple[int, int, int | None]] = [(0, size // 2 + 1, None)]  # leaves 2*first to 2*(last-1), their parent
-    for first, last, parent in spans:  # grows while it is walked
+    for first, last, parent in spans:  # grows during iteration
         middle = (first + last + 1) // 2
         rank = 2 * first if last - first == 1 else 2 * middle - 1
         if rank < size:  # an even size has one leaf too many
@@ -52,7 +52,7 @@ def in_order_tree(size: int) -> list[int | None]:
 
 
 def second_tree(size: int) -> list[int | None]:
-    """The first tree mirrored (even `size`) or shifted by one rank (odd): its interior ranks are the first's leaves."""
+    """Mirror the first tree (even `size`) or shift it by one rank (odd): its interior ranks are the first's leaves."""
     first = in_order_tree(size)
     if size % 2 == 0:
         return [None if parent is None else size - 1 - parent for parent in reversed(first)]
@@ -80,7 +80,7 @@ def colour_edges(edges: list[tuple[int, int]]) -> list[int]:
 
 
 def _sharing(ends: list[int]) -> list[int]:
-    """For each of `ends` the number of the other one that is the same rank, or -1."""
+    """Return for each of `ends` the index of the other one with the same rank, or -1."""
     partners, first_of = [-1] * len(ends), dict[int, int]()
     for number, rank in enumerate(ends):
         if rank in first_of:
@@ -91,7 +91,7 @@ def _sharing(ends: list[int]) -> list[int]:
 
 @lru_cache(maxsize=4)
 def two_trees(size: int) -> tuple[Timetable, Timetable]:
-    """Both trees with their timetables; the same on every rank."""
+    """Return both trees with their timetables; the same on every rank."""
     parents = in_order_tree(size), second_tree(size)
     edges = [(rank, parent) for tree in parents for rank, parent in enumerate(tree) if parent is not None]
     colours = iter(colour_edges(edges))
@@ -100,7 +100,7 @@ def two_trees(size: int) -> tuple[Timetable, Timetable]:
 
 
 def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
-    """At most 2(h+k-1) rounds up and as many down, each of one segment of half the vector."""
+    """Return the cost of at most 2(h+k-1) rounds up and as many down, each of one segment of half the vector."""
     halves = [count - count // 2, count // 2]
     return pipeline_cost(_starts(size, topology), halves, segment, colours=min(2, size - 1) or 1)
 

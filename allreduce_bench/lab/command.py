@@ -1,4 +1,4 @@
-"""A ping-pong between two virtual hosts: what the latency of a model is compared with."""
+"""Commands `lab run`, `lab shell` and `lab ping`; `ping` measures the latency and the rate of a link."""
 
 import json
 import os
@@ -32,7 +32,7 @@ PATIENCE_S = 120.0
 
 
 class Ping(NamedTuple):
-    """Half the round trip of a message, and an exchange of short ones in both directions, seconds."""
+    """Times of a ping-pong in seconds: half the round trip of a short and of a long message, and a short exchange."""
 
     short_s: float
     exchange_s: float
@@ -63,7 +63,7 @@ def measure() -> Ping:
 
 
 def ping_sentence(found: Ping, rate_bytes_per_s: float) -> str:
-    """`ping-pong: 8 B take 31.0 us one way, …`; what the link passes at once after a pause is no part of its rate."""
+    """Return `ping-pong: 8 B take 31.0 us one way, …`; the rate excludes the token bucket's initial burst."""
     rate = (found.long_nbytes - bucket_nbytes(rate_bytes_per_s)) / found.long_s
     return say(
         "lab.ping_pong_take_way",
@@ -75,10 +75,10 @@ def ping_sentence(found: Ping, rate_bytes_per_s: float) -> str:
     )
 
 
-# `lab`: commands over virtual hosts in this machine
+# Commands of the lab
 
 
-COMMANDS = ("run", "workload", "health", "doctor", "exec")  # that look at hosts
+COMMANDS = ("run", "workload", "health", "doctor", "exec")  # that use hosts
 
 
 def _host_options(command: Callable) -> Callable:

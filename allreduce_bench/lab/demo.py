@@ -1,4 +1,4 @@
-"""The part of the demo on virtual hosts: links of a known rate, and models that find it."""
+"""Virtual hosts in the demo: links of a known rate, and models that recover it."""
 
 import subprocess
 import sys
@@ -22,9 +22,9 @@ TIME_LIMIT = "80s"
 
 
 def measure_lab(folder: Path) -> RunFolder | None:
-    """Measure ring and native over virtual hosts into `folder`, and print what the links cost beside what models find.
+    """Measure ring and native over virtual hosts into `folder`; print link costs beside those that models find.
 
-    None, with the reason on stderr, where there can be no virtual hosts here.
+    Return None, with the reason on stderr, if no virtual hosts can be made here or the run fails.
     """
     if reason := why_no_lab():
         talk(say("lab.demo_leaves_out_virtual", reason=reason))
@@ -41,12 +41,12 @@ def measure_lab(folder: Path) -> RunFolder | None:
 
 
 def _run(*words: str) -> int:
-    """The exit status of a command of this program."""
+    """Run a command of this program and return its exit status."""
     return subprocess.run([sys.executable, "-m", "allreduce_bench", *words], check=False).returncode
 
 
 def lab_sentences(folders: Sequence[RunFolder], fitted: Sequence[FittedSeries]) -> list[str]:
-    """Say of each run on virtual hosts what its links were set to, and how far each fitted beta is from it."""
+    """Compare, for each run on virtual hosts, each fitted beta with the rate that was set."""
     sentences = []
     for folder in folders:
         rates = folder.plan().start.virtual_rates_bytes_per_s
@@ -73,13 +73,13 @@ def lab_sentences(folders: Sequence[RunFolder], fitted: Sequence[FittedSeries]) 
 
 
 def _name(model: Model) -> str:
-    """`ring pipelined`; `native as tree`, where the data chose the schedule."""
+    """Return `ring pipelined`, or `native as tree` where the data chose the schedule."""
     priced_as = model.parts[0].priced_as
     return series_label(model) + (f" as {priced_as}" if priced_as != model.algorithm else "")
 
 
 def _beta_of_long_messages(model: Model) -> float | None:
-    """Seconds per byte behind the last knot; None: not identified, or several algorithms share the sizes."""
+    """Return the last beta, in s/byte; None if it is not identified or several algorithms share the sizes."""
     if len(model.parts) > 1:
         return None
     betas = [parameter for parameter in model.parts[0].parameters if parameter.name == "beta_s_per_byte"]

@@ -1,4 +1,4 @@
-"""What a lab is: names, rates and processes of its hosts; and how a process finds out that it runs in one."""
+"""Virtual hosts of a lab: detect one around a process, build one from Linux namespaces, run commands inside it."""
 
 import os
 import re
@@ -23,47 +23,47 @@ from ..watching.lifeline import KILL, LAB_VARIABLE, end_with_parent
 INTERFACE = "e0"  # of every host
 MOST_HOSTS = 32
 LEAST_RATE, MOST_RATE = 64e3 / 8, 100e9 / 8  # bytes/s
-TEMPORARY = "/dev/shm"  # each host has its own, which ends with it: nothing of an MPI stays in /tmp
-AGENT = f"{TEMPORARY}/agent"  # on every host: the program that reaches the others, called like ssh
-HOST = re.compile(r"\bh\d+=(\d+):(none|[\d.e+]+)")  # in the variable of the lab
+TEMPORARY = "/dev/shm"  # private to each host and gone with it: MPI leaves nothing in /tmp
+AGENT = f"{TEMPORARY}/agent"  # on every host: a replacement for ssh that reaches the others
+HOST = re.compile(r"\bh\d+=(\d+):(none|[\d.e+]+)")  # as written into the environment variable of the lab
 
 
 class LabError(Refused, RuntimeError):
-    """Error: no such lab, or none on this machine; the sentence says why and what to do."""
+    """Error: a lab is invalid or cannot be made here; the sentence says why and what to do."""
 
 
 class Lab(NamedTuple):
-    """The hosts h1, h2, … with the addresses 10.77.0.1, 10.77.0.2, …"""
+    """Lab with hosts h1, h2, … at the addresses 10.77.0.1, 10.77.0.2, …"""
 
-    rates_bytes_per_s: tuple[float | None, ...]  # of each host's link in either direction; None: unlimited
-    pids: tuple[int, ...]  # the process that holds each host, as numbered inside the lab
+    rates_bytes_per_s: tuple[float | None, ...]  # per host, in either direction; None: unlimited
+    pids: tuple[int, ...]  # the process that holds each host, in the lab's PID namespace
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the hosts."""
+        """Return the names of the hosts."""
         return host_names(len(self.pids))
 
     def variables(self) -> dict[str, str]:
-        """The environment of a command in the lab, for `lab_around` and the agent."""
+        """Return the environment of a command in the lab, for `lab_around` and the agent."""
         hosts = zip(self.names, self.pids, self.rates_bytes_per_s)
         words = [f"{name}={pid}:{'none' if rate is None else repr(rate)}" for name, pid, rate in hosts]
         return {LAB_VARIABLE: " ".join(words), "TMPDIR": TEMPORARY}
 
 
 def host_names(hosts: int) -> tuple[str, ...]:
-    """The names of so many hosts."""
+    """Return the names of `hosts` hosts: h1, h2, …"""
     return tuple(f"h{number + 1}" for number in range(hosts))
 
 
 def lab_around(environ: Mapping[str, str]) -> Lab | None:
-    """The lab in which a process with this environment runs; None: it runs in none."""
+    """Return the lab in which a process with this environment runs, or None."""
     hosts = HOST.findall(environ.get(LAB_VARIABLE, ""))
     rates = tuple(None if rate == "none" else float(rate) for _, rate in hosts)
     return Lab(rates, tuple(int(pid) for pid, _ in hosts)) if hosts else None
 
 
 def rates_of_hosts(hosts: int, rates: Sequence[float]) -> tuple[float, ...]:
-    """The rate of each host's link in bytes/s, from one rate for all of them or one for each. Raises LabError."""
+    """Return each host's link rate in bytes/s, given one rate for all or one per host. Raises LabError."""
     if hosts < 1:
         raise LabError("lab.virtual_hosts_expected_least", hosts=hosts)
     if hosts > MOST_HOSTS:
@@ -77,41 +77,41 @@ def rates_of_hosts(hosts: int, rates: Sequence[float]) -> tuple[float, ...]:
     return tuple(rates) * (hosts if len(rates) == 1 else 1)
 
 
-# The room of a lab: one process whose namespaces hold all hosts. When it ends, the kernel ends what runs inside.
+# Room of a lab: one process whose namespaces hold all hosts. When it ends, the kernel ends everything inside.
 #
-# A shell script makes the hosts and their network inside the room, another one reaches a host. Each rate limits both
-# ends of a link by a token bucket (tbf): on the host's end what it sends, on the bridge's end what it receives. A
-# bucket counts whole Ethernet frames, MTU bytes and 14 bytes of header at most, and gives its content for free after a
-# pause. So it is kept small: one frame, and what comes in while the kernel's timer may be late. (With one frame alone a
-# link of 100 Mbit/s carried 3 % less; with 64 KiB messages of 64 KiB cost nothing.)
+# A shell script makes the hosts and their network; the agent script reaches a host. A token bucket (tbf) limits each
+# link at both ends: the host's end limits what it sends, the bridge's end what it receives. A bucket counts whole
+# Ethernet frames (MTU and 14 bytes of header) and lets its content through at once after a pause. So it is small: one
+# frame, plus what arrives while the kernel's timer may be late. (With one frame alone a link of 100 Mbit/s carried 3 %
+# less; with 64 KiB, messages of 64 KiB cost nothing.)
 
 
 # Links
 IP_AND_TCP = 20 + 20 + 12  # bytes of header; TCP's with time stamps
-PAYLOAD_SHARE = (MTU - IP_AND_TCP) / (MTU + ETHERNET)  # of a link's rate, that is left for messages; 99.3 %
+PAYLOAD_SHARE = (MTU - IP_AND_TCP) / (MTU + ETHERNET)  # share of a link's rate left for messages; 99.3 %
 
 # Options of unshare and nsenter
-HOST_SPACES = ("-n", "-m", "-u", "-i")  # what a host has of its own: network, mounts, name, System V memory
+HOST_SPACES = ("-n", "-m", "-u", "-i")  # each host's own network, mounts, name, System V memory
 ROOM_SPACES = ("-n", "-m", "-p", "-f", "--mount-proc", "--kill-child")  # of the room; its processes end with it
-USER_SPACE = ("-U", "-r")  # a user namespace, in which the user may make the others
+USER_SPACE = ("-U", "-r")  # a user namespace, in which an unprivileged user may make the others
 
 # What a lab needs
-PROGRAMS = {  # and the package of each
+PROGRAMS = {  # program -> package
     **{"bash": "bash", "hostname": "hostname", "mount": "mount"},
     **{"unshare": "util-linux", "nsenter": "util-linux", "ip": "iproute2", "tc": "iproute2"},
 }
-SYSTEM_PATHS = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # where `ip` and `tc` are, also for users
+SYSTEM_PATHS = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # hold `ip` and `tc`, often outside a user's PATH
 BOTH_WAYS_OUT = (
     "virtual hosts need root, or user namespaces: run it as root, or allow them "
     "(sysctl user.max_user_namespaces=15000, and on Debian and Ubuntu kernel.unprivileged_userns_clone=1 or "
     "kernel.apparmor_restrict_unprivileged_userns=0)"
 )
 
-ENDING_S = 1.0  # for the process that holds the room to end after it
+ENDING_S = 1.0  # grace for the holder process to end after the room
 
 
 def bucket(rate_bytes_per_s: float | None, mtu: int = MTU) -> str:
-    """`RATE:BURST` of a link for the script, in bit/s and bytes; `none` where its rate is unlimited."""
+    """Return `RATE:BURST` of a link for the script, in bit/s and bytes; `none` if the rate is unlimited."""
     if rate_bytes_per_s is None:
         return "none"
     return f"{rate_bytes_per_s * 8:.0f}:{bucket_nbytes(rate_bytes_per_s, mtu):.0f}"
@@ -165,21 +165,21 @@ exec cat > /dev/null
 
 
 class Room(NamedTuple):
-    """A lab that is up, as seen from outside."""
+    """Running lab, seen from outside."""
 
     lab: Lab
     pid: int  # the first process of its namespaces
     as_user: bool  # in a user namespace
-    holder: subprocess.Popen  # with which all of it ends
+    holder: subprocess.Popen  # ending it ends the lab
 
     def has_ended(self) -> bool:
-        """Return whether it was ended from outside, with all inside; up to ENDING_S after the first sign of it."""
+        """Return whether the lab was ended from outside; waits up to ENDING_S for its holder."""
         with suppress(subprocess.TimeoutExpired):
             self.holder.wait(ENDING_S)
         return self.holder.returncode is not None
 
     def command(self, number: int, words: Sequence[object]) -> list[str]:
-        """The command line that runs `words` on host `number` (0 is h1), in this folder and environment."""
+        """Return the command line that runs `words` on host `number` (0 is h1), in this folder and environment."""
         user = ["-U", "--preserve-credentials"] if self.as_user else []
         enter = ["nsenter", "-t", str(self.pid), *user, "-n", "-m", "-p"]
         return [
@@ -197,9 +197,9 @@ class Room(NamedTuple):
 
 @contextmanager
 def room(rates_bytes_per_s: Sequence[float | None], mtu: int = MTU) -> Iterator[Room]:
-    """A lab with a host for each rate (bytes/s; None: unlimited). It ends with the context, or with this process.
+    """Make a lab with one host per rate (bytes/s; None: unlimited); it ends with the context or this process.
 
-    Raises LabError: a program is missing, no namespaces, a rate that tc refuses.
+    Raises LabError if a program is missing, namespaces cannot be made, or tc refuses a rate.
     """
     _refuse_missing_programs()
     as_user = _needs_user_namespace()
@@ -218,7 +218,7 @@ def room(rates_bytes_per_s: Sequence[float | None], mtu: int = MTU) -> Iterator[
         [*command, *(bucket(rate, mtu) for rate in rates_bytes_per_s)],
         env=with_system_programs(os.environ),
         preexec_fn=lambda: end_with_parent(KILL),
-        stdin=subprocess.PIPE,  # the room ends when nobody can write to it any more
+        stdin=subprocess.PIPE,  # the room ends when this pipe closes
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,  # Ctrl-C is for the command in the lab
@@ -227,11 +227,11 @@ def room(rates_bytes_per_s: Sequence[float | None], mtu: int = MTU) -> Iterator[
     try:
         yield _built(holder, tuple(rates_bytes_per_s), as_user)
     finally:
-        holder.communicate()  # closes its stdin
+        holder.communicate()  # closes its stdin, which ends the room
 
 
 def why_no_lab() -> str:
-    """Why no lab can be made here, in a sentence; empty: it can."""
+    """Return the reason why no lab can be made here, or an empty string."""
     try:
         with room([None]):
             return ""
@@ -247,7 +247,7 @@ def _refuse_missing_programs() -> None:
 
 
 def _needs_user_namespace() -> bool:
-    """Return whether the namespaces need a user namespace around them. Raises LabError where neither way is open."""
+    """Return whether the namespaces need a user namespace around them. Raises LabError if neither way works."""
     for as_user in (False, True) if os.geteuid() == 0 else (True,):
         command = ["unshare", *(USER_SPACE if as_user else ()), *ROOM_SPACES, "bash", "-c", ":"]
         if (
@@ -259,12 +259,12 @@ def _needs_user_namespace() -> bool:
 
 
 def with_system_programs(environ: Mapping[str, str]) -> dict[str, str]:
-    """`environ` with a PATH in which `ip` and `tc` are found."""
+    """Return `environ` with a PATH in which `ip` and `tc` are found."""
     return {**environ, "PATH": os.pathsep.join([environ.get("PATH", os.defpath), *SYSTEM_PATHS])}
 
 
 def _built(holder: subprocess.Popen, rates: tuple[float | None, ...], as_user: bool) -> Room:
-    """The lab, when its script says so. Raises LabError with the last line that the script said."""
+    """Return the lab once its script reports success. Raises LabError with the cause that the script printed."""
     assert holder.stdin and holder.stdout and holder.stderr
     lines: list[str] = []
     for line in holder.stdout:
@@ -278,18 +278,18 @@ def _built(holder: subprocess.Popen, rates: tuple[float | None, ...], as_user: b
 
 
 def _cause(said: Sequence[str]) -> str:
-    """Return what a program said first: later lines are consequences."""
+    """Return the first line of a program's errors: later ones are consequences."""
     return next((line for line in said if not line.startswith("Usage")), said[0])
 
 
-# Commands inside a lab: what `lab` and `run --virtual-hosts` start there, and the lab around a command.
+# Commands inside a lab: `lab`, `run --virtual-hosts`, and the lab around a command.
 #
-# A command runs on the first host and gets the signals of this process; its exit status is handed on.
+# A command runs on the first host, receives the signals sent to this process, and passes its exit status on.
 
 
 DEFAULT_RATE = "100mbit"  # of each link
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)  # to the command
-TCP_ONLY = {"UCX_TLS": "tcp,self"}  # else UCX finds that the hosts share memory, and leaves the links aside
+TCP_ONLY = {"UCX_TLS": "tcp,self"}  # otherwise UCX sees shared memory, and bypasses the links
 
 
 class LabEnded(LabError):
@@ -302,33 +302,33 @@ class LabEnded(LabError):
 
 
 def run_in_lab(rates_bytes_per_s: Sequence[float], words: Sequence[str], environ: Mapping[str, str]) -> int:
-    """Run `words` on host h1 of a lab of their own; the exit status.
+    """Run `words` on host h1 of a new lab and return the exit status.
 
-    Signals of this process go on to the command. Raises LabError; LabEnded where the command or the lab was killed.
+    Forwards signals of this process. Raises LabError, and LabEnded if the command or the lab was killed.
     """
     with room(rates_bytes_per_s) as made:
         command, variables = made.command(0, words), variables_in(made, environ)
-        # In a group of its own: an interrupt of the terminal comes once, from here
+        # In its own process group: an interrupt from the terminal arrives once, forwarded from here
         process = subprocess.Popen(command, env=variables, preexec_fn=os.setpgrp)
         with _handled(lambda number: _signal_command(process, number)):
             return _exit_status(process.wait(), made)
 
 
 def shell_in_lab(rates_bytes_per_s: Sequence[float], shell: Sequence[str], environ: Mapping[str, str]) -> int:
-    """An interactive shell on host h1 of a lab of its own; its exit status. Raises as `run_in_lab`."""
-    with room(rates_bytes_per_s) as made, _handled(lambda number: None):  # the terminal interrupts the shell, too
+    """Open an interactive shell on host h1 of a new lab and return its exit status. Raises as `run_in_lab`."""
+    with room(rates_bytes_per_s) as made, _handled(lambda number: None):  # the terminal also interrupts the shell
         process = subprocess.Popen(made.command(0, shell), env=variables_in(made, environ))
         return _exit_status(process.wait(), made)
 
 
 def variables_in(made: Room, environ: Mapping[str, str]) -> dict[str, str]:
-    """`environ` with what commands in this lab need."""
+    """Return `environ` extended by what commands in this lab need."""
     return {**TCP_ONLY, **with_system_programs(environ), **made.lab.variables()}
 
 
 @contextmanager
 def _handled(handle: Callable[[int], None]) -> Iterator[None]:
-    """FORWARDED go to `handle` within the context, but those that are ignored, as SIGHUP is behind nohup."""
+    """Call `handle` for FORWARDED signals within the context, except ignored ones (SIGHUP under nohup)."""
     heeded = [number for number in FORWARDED if signal.getsignal(number) is not signal.SIG_IGN]
     former = {number: signal.signal(number, lambda number, frame: handle(number)) for number in heeded}
     try:
@@ -339,7 +339,7 @@ def _handled(handle: Callable[[int], None]) -> Iterator[None]:
 
 
 def _signal_command(process: subprocess.Popen, number: int) -> None:
-    """Send the signal to the command itself: nsenter, which waits for it, does not pass signals on."""
+    """Send a signal to the command itself: nsenter, its parent, does not pass signals on."""
     with suppress(OSError):
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="ascii").split()
         for pid in map(int, children or [str(process.pid)]):
@@ -347,37 +347,37 @@ def _signal_command(process: subprocess.Popen, number: int) -> None:
 
 
 def _exit_status(status: int, made: Room) -> int:
-    """The status of the command in this lab. Raises LabEnded: who is only asked to end has words of its own."""
+    """Return the command's status. Raises LabEnded if a signal killed it, as such a command prints nothing itself."""
     if status < 0:
         raise LabEnded(signal.Signals(-status).name, made.has_ended(), 128 - status)
     return status
 
 
 def run_in_lab_of(options: Mapping[str, Any], words: Sequence[str]) -> int | None:
-    """Run `allreduce-bench WORDS` in the lab that the options of `run` ask for; its exit status.
+    """Run `allreduce-bench WORDS` in the lab that the options of `run` ask for and return its exit status.
 
-    None: they ask for none that is not there yet. Raises LabError, RunError.
+    Return None if they ask for none, or it already runs. Raises LabError, RunError.
     """
     rates = rates_to_enter(options)
     return enter_lab(rates, words) if rates else None
 
 
 def enter_lab(rates_bytes_per_s: Sequence[float], words: Sequence[str]) -> int:
-    """Run `allreduce-bench WORDS` on the first of new virtual hosts; its exit status. Raises LabError."""
+    """Run `allreduce-bench WORDS` on the first of new virtual hosts and return its exit status. Raises LabError."""
     refuse_lab_in_lab()
     return run_in_lab(rates_bytes_per_s, [sys.executable, "-m", "allreduce_bench", *words], os.environ)
 
 
 def refuse_lab_in_lab() -> None:
-    """Raise LabError where this process runs on a virtual host."""
+    """Raise LabError if this process runs on a virtual host."""
     if lab_around(os.environ):
         raise LabError("lab.command_runs_virtual_host")
 
 
 def rates_to_enter(options: Mapping[str, Any]) -> tuple[float, ...]:
-    """The rates of the virtual hosts that `run` needs and that are not there yet; empty: none.
+    """Return the link rates of the virtual hosts that `run` still has to make; empty: none.
 
-    They are those of the options, or of the run that is resumed. Raises LabError, RunError.
+    They come from the options, or from the run to resume. Raises LabError, RunError.
     """
     rates, lab = _rates_asked(options), lab_around(os.environ)
     _refuse_other_hosts(options, rates)
@@ -389,7 +389,7 @@ def rates_to_enter(options: Mapping[str, Any]) -> tuple[float, ...]:
 
 
 def _refuse_other_hosts(options: Mapping[str, Any], rates: tuple[float, ...]) -> None:
-    """Raise LabError where a run is to be continued on other virtual hosts than those that it was measured on."""
+    """Raise LabError if a run would be resumed on other virtual hosts than it was measured on."""
     if options["virtual_rates_bytes_per_s"] is None:
         return
     stored, name = _rates_of_run(options), options["output"]
@@ -399,7 +399,7 @@ def _refuse_other_hosts(options: Mapping[str, Any], rates: tuple[float, ...]) ->
 
 
 def _rates_of_run(options: Mapping[str, Any]) -> tuple[float, ...] | None:
-    """Return the rates of the run to be continued; None: there is none."""
+    """Return the rates of the run to resume, or None if there is none."""
     folder: Path | None = options["output"]
     if options["resume"] and folder and is_taken(folder):
         return RunFolder(folder).plan().start.virtual_rates_bytes_per_s
@@ -417,7 +417,7 @@ def _rates_asked(options: Mapping[str, Any]) -> tuple[float, ...]:
 
 
 def with_lab(start: Start, environ: Mapping[str, str]) -> Start:
-    """`start` on the hosts of the lab in which this process runs; as it is, where there is none. Raises LabError."""
+    """Return `start` on the hosts of the lab around this process, or unchanged outside a lab. Raises LabError."""
     lab = lab_around(environ)
     if lab is None:
         return start

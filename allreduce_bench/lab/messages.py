@@ -1,4 +1,4 @@
-"""The sentences of this wing: a template for each code; see `message`."""
+"""Sentences of this wing: a template for each code; see `message`."""
 
 MESSAGES = {
     "lab.command_runs_virtual_host": "this command runs on a virtual host already; leave the lab to start other virtual hosts",

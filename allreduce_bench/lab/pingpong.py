@@ -1,8 +1,8 @@
-"""`python -m allreduce_bench.lab.pingpong`: the times of messages between ranks 0 and 1, as JSON from rank 0.
+"""`python -m allreduce_bench.lab.pingpong`: times of messages between ranks 0 and 1, as JSON from rank 0.
 
-Half a round trip is the time of one message (Hockney, "The communication challenge for MPP", 1994): of a short one the
-latency alpha, of a long one nearly its bytes over the rate. In an exchange both send at once, as in a step of an
-algorithm; where that costs more than one message, it is the exchange that the alpha of a model has to be held against.
+Half a round trip is the time of one message (Hockney, "The communication challenge for MPP", 1994): for a short one the
+latency alpha, for a long one nearly its bytes over the rate. In an exchange both ranks send at once, as in a step of an
+algorithm; where that costs more than one message, compare a model's alpha with the exchange.
 """
 
 import json
@@ -21,7 +21,7 @@ WARM_UP = 3  # repetitions
 
 
 def half_round_trip(comm: MPI.Comm, nbytes: int) -> float:
-    """The median time of a message of `nbytes` between ranks 0 and 1, seconds; both must call it."""
+    """Return the median one-way time of `nbytes` between ranks 0 and 1, seconds; collective."""
     message = [filled(PAGES.sendbuf, nbytes, np.uint8, 0), MPI.BYTE]
     here, there = (comm.Send, comm.Recv) if comm.rank == 0 else (comm.Recv, comm.Send)
 
@@ -33,7 +33,7 @@ def half_round_trip(comm: MPI.Comm, nbytes: int) -> float:
 
 
 def exchange(comm: MPI.Comm, nbytes: int) -> float:
-    """The median time of `MPI_Sendrecv` of `nbytes` both ways between ranks 0 and 1, seconds; both must call it."""
+    """Return the median time of `MPI_Sendrecv` of `nbytes` both ways between ranks 0 and 1, seconds; collective."""
     sent, received = filled(PAGES.sendbuf, nbytes, np.uint8, 0), filled(PAGES.recvbuf, nbytes, np.uint8, 0)
     other = 1 - comm.rank
     return _median_time(
@@ -42,7 +42,7 @@ def exchange(comm: MPI.Comm, nbytes: int) -> float:
 
 
 def _median_time(act: Callable[[], object], repetitions: int) -> float:
-    """Return the median time without the warm-up, seconds."""
+    """Return the median time after the warm-up, seconds."""
     times_s = []
     for _ in range(WARM_UP + repetitions):
         begun = perf_counter()

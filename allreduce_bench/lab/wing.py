@@ -1,4 +1,4 @@
-"""What virtual hosts add to the core."""
+"""Register of what virtual hosts add to the core."""
 
 from ..wings import Command, Wing
 

@@ -1,10 +1,10 @@
-"""The checks of `doctor` about the MPI and its launchers, run in child processes: an MPI can kill an interpreter.
+"""Checks of `doctor` for the MPI and its launchers, run in child processes: an MPI can kill an interpreter.
 
 `mpi_checks`: the library, its launcher, and two ranks on this node. `launcher_checks`, for `doctor --slurm`, inside a
 job: which launchers start ranks on its nodes, and how long each takes.
 
-A program, too, `python -m allreduce_bench.launching.check_mpi`: what salloc runs. It prints each of `launcher_checks`
-as a line of JSON after CHECK_PREFIX.
+Also a program, `python -m allreduce_bench.launching.check_mpi`, run by salloc. It prints each of `launcher_checks` as a
+line of JSON after CHECK_PREFIX.
 """
 
 import json
@@ -31,8 +31,8 @@ from .launcher import Launcher
 from .launchers.srun import kinds_of_library, kinds_of_srun
 from .layout import idle_scheduler
 
-# of the MPI
-# what a child process runs, to say which library it loads
+# MPI
+# Program of a child process: prints which library it loads
 ASK = """
 import json, mpi4py
 mpi4py.rc.initialize = False
@@ -42,19 +42,19 @@ library, standard = library_name(MPI.Get_library_version()), ".".join(map(str, M
 print(json.dumps({"library": library, "standard": standard, **library_file()}))
 """
 HELLO = [sys.executable, "-m", "allreduce_bench.measuring.hello"]
-PATIENCE_S = 60.0  # for the library to load, and for two ranks
+PATIENCE_S = 60.0  # seconds, for the library to load, and for two ranks
 SLOW_IMPORT_S = 5.0  # of mpi4py
 BY_HAND = "run it by hand to see more: "
 
 
-# of launchers
-CHECK_PREFIX = "allreduce-bench check: "  # begins the line, among whatever else is printed
-WAY_PATIENCE_S = 40.0  # for two ranks by one launcher
-QUICKER = 0.7  # of the time that auto's launcher takes: below, the quicker one is mentioned
+# Launchers
+CHECK_PREFIX = "allreduce-bench check: "  # marks the line among other output
+WAY_PATIENCE_S = 40.0  # seconds, for two ranks by one launcher
+QUICKER = 0.7  # share of auto's time below which a quicker launcher is mentioned
 
 
 class HelloOutcome(NamedTuple):
-    """The result of starting ranks that say hello."""
+    """Result of starting ranks that say hello."""
 
     hellos: list[dict]  # output of hello.py, one for each rank that believes to be rank 0
     why: str = ""  # the reason if there are none
@@ -62,21 +62,21 @@ class HelloOutcome(NamedTuple):
 
 
 class Way(NamedTuple):
-    """A way to start ranks."""
+    """Way to start ranks."""
 
     name: str
     start: Start
 
     @property
     def options(self) -> str:
-        """The options of `run` that select it."""
+        """Return the options of `run` that select it."""
         shown = " ".join(hide_secrets([self.start.launcher_args]))
         more = f" --launcher-args {shlex.quote(shown)}" if shown else ""
         return f"--launcher {self.start.launcher}{more}"
 
 
 def mpi_checks(node: dict, launch: bool) -> Iterator[Check]:
-    """The library, its launcher and, if `launch`, two ranks; `node` is what `checks.node_of_this_process` gives."""
+    """Yield checks of the library, its launcher and, if `launch`, two ranks; `node`: `checks.node_of_this_process`."""
     mpi = library()
     if isinstance(mpi, Check):
         yield mpi
@@ -101,7 +101,7 @@ def mpi_checks(node: dict, launch: bool) -> Iterator[Check]:
 
 
 def library() -> dict | Check:
-    """The library's name and version, or the failed check if it cannot be loaded."""
+    """Return the library's name and version, or the failed check if it cannot be loaded."""
     try:
         child = subprocess.run(
             [sys.executable, "-c", ASK], capture_output=True, text=True, check=False, timeout=PATIENCE_S
@@ -130,7 +130,7 @@ def library_checks(mpi: dict, node: dict) -> Iterator[Check]:
 
 
 def no_launcher(error: LaunchError) -> Check:
-    """The failed check: no launcher can start ranks here."""
+    """Return the failed check: no launcher can start ranks here."""
     return Check("severe", "launcher", error.what, say("launching.no_ranks_started"), error.advice)
 
 
@@ -168,7 +168,7 @@ def _rank_checks(launcher: Launcher, node: dict) -> Iterator[Check]:
 
 
 def _hello_checks(hello: dict) -> Iterator[Check]:
-    """The transport and the times that two ranks said."""
+    """Yield the transport and the times that two ranks reported."""
     transport = hello["transport"] or "an unknown transport"
     yield Check(
         "ok",
@@ -199,7 +199,7 @@ def say_hello(command: list[str], patience_s: float) -> HelloOutcome:
 
 
 def _run_to_end(command: list[str], patience_s: float) -> tuple[int | None, str, str]:
-    """Exit status, stdout and stderr of `command`; the status is None if it was terminated."""
+    """Return exit status, stdout and stderr of `command`; the status is None if it was terminated."""
     pipe = subprocess.PIPE
     with subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True, errors="replace"
@@ -207,7 +207,7 @@ def _run_to_end(command: list[str], patience_s: float) -> tuple[int | None, str,
         try:
             output, errors = process.communicate(timeout=patience_s)
         except subprocess.TimeoutExpired:
-            process.terminate()  # mpirun then ends its ranks, which a kill would leave behind
+            process.terminate()  # lets mpirun end its ranks, which a kill would leave behind
             try:
                 process.communicate(timeout=patience_s)
             except subprocess.TimeoutExpired:
@@ -217,7 +217,7 @@ def _run_to_end(command: list[str], patience_s: float) -> tuple[int | None, str,
 
 
 def launcher_checks() -> Iterator[Check]:
-    """The nodes of the Slurm job that we are in, two ranks on two of them by each launcher, and which to take."""
+    """Check the nodes of this Slurm job, start two ranks by each launcher, and recommend a launcher."""
     nodes, nodelist = int(os.environ.get("SLURM_JOB_NUM_NODES", "1")), os.environ.get("SLURM_JOB_NODELIST", "unknown")
     if nodes > 1:
         yield Check("ok", "nodes", f"job {os.environ['SLURM_JOB_ID']}: {nodelist}")
@@ -241,7 +241,7 @@ def launcher_checks() -> Iterator[Check]:
 
 
 def _ways(library: str) -> list[Way]:
-    """The MPI's own mpirun, then srun in each way that both it and the library know."""
+    """Return the MPI's own mpirun, then srun with each --mpi kind that both srun and the library support."""
     own = next((kind for kind, family in FAMILIES.items() if library.startswith(family)), AUTO)
     if not shutil.which("srun"):
         return [Way("mpirun", Start(launcher=own))]
@@ -252,12 +252,12 @@ def _ways(library: str) -> list[Way]:
 
 
 def _way_name(launcher: Launcher) -> str:
-    """The name of the way by which `launcher` starts ranks."""
+    """Return the name of the way by which `launcher` starts ranks."""
     return " ".join(["srun", *launcher.options]).replace("--mpi=", "") if launcher.kind == "srun" else "mpirun"
 
 
 def _check_of_way(way: Way, nodes: int) -> Check:
-    """Two ranks are started that way, on two nodes where the job has them; one where it has room for one only."""
+    """Start two ranks that way, on two nodes if the job has them; one rank if the job has room for one only."""
     ranks = 2 if nodes > 1 or os.environ.get("SLURM_NTASKS", "1") != "1" else 1
     start = Start(way.start.launcher, way.start.launcher_args, ranks_per_node=1 if nodes > 1 else ranks)
     try:
@@ -293,7 +293,7 @@ def _check_of_way(way: Way, nodes: int) -> Check:
 
 
 def _check_of_choice(taken_by_auto: str, took_s: dict[str, float], ways: dict[str, Way]) -> Check:
-    """Which launcher `auto` takes, and which to take."""
+    """Compare the launcher that `auto` takes with the quickest."""
     if not took_s:
         advice = say("launching.run_command_hand_see")
         return Check(

@@ -1,4 +1,4 @@
-"""Check that the hosts can be reached before anything is started on them."""
+"""Check of the hosts over the remote shell; and the launcher of this MPI, with its command line."""
 
 import os
 import shlex
@@ -20,11 +20,11 @@ from .launchers.srun import options_for
 CONNECT_S, PATIENCE_S = 5, 8
 AT_ONCE = 64
 SHOWN = 3  # hosts in a message
-JOBS = ("SLURM_JOB_ID", "LSB_JOBID")  # inside these, an MPI reaches the nodes without a remote shell
+JOBS = ("SLURM_JOB_ID", "LSB_JOBID")  # jobs in which an MPI reaches the nodes without a remote shell
 
 
 def refuse_silent_hosts(start: Start) -> None:
-    """Raises LaunchError where a host of `start` does not answer through the remote shell."""
+    """Raise LaunchError if a host of `start` does not answer through the remote shell."""
     if reason_of := silent_hosts(start):
         program, reason = Path(shlex.split(start.remote_shell)[0]).name, next(iter(reason_of.values()))
         silent = _silent_hosts(list(reason_of))
@@ -32,10 +32,10 @@ def refuse_silent_hosts(start: Start) -> None:
 
 
 def silent_hosts(start: Start) -> dict[str, str]:
-    """Of each host of `start` that does not answer through the remote shell the reason.
+    """Return each host of `start` that does not answer through the remote shell, with the reason.
 
-    All are asked at the same time; this node is not asked, nor are the nodes of a job that need no remote shell. Raises
-    LaunchError: no such remote shell.
+    Asks all hosts at once, except this node and the nodes of a job that need no remote shell. Raises LaunchError if
+    there is no such remote shell.
     """
     names = other_hosts(start)
     if not names or start.remote_shell == SSH and any(job in os.environ for job in JOBS):
@@ -51,13 +51,13 @@ def silent_hosts(start: Start) -> dict[str, str]:
 
 
 def other_hosts(start: Start) -> list[str]:
-    """The names of the hosts of `start` that are not this node."""
+    """Return the names of the hosts of `start` other than this node."""
     own_names = {host(), host().split(".")[0], "localhost", "127.0.0.1"}
     return [name for name in dict(map(slots_of, start.hosts)) if name not in own_names]
 
 
 def _silent_hosts(names: list[str]) -> str:
-    """`hosts 'a', 'b' do not respond`."""
+    """Return `hosts 'a', 'b' do not respond`."""
     if len(names) == 1:
         return say("launching.host_does_not_respond", names=names[0])
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
@@ -65,7 +65,7 @@ def _silent_hosts(names: list[str]) -> str:
 
 
 def _why_silent(shell: Sequence[str], name: str) -> str:
-    """Why the remote shell does not reach this host; empty: it does."""
+    """Return why the remote shell does not reach this host, or an empty string."""
     try:
         child = subprocess.run(
             [*shell, name, "true"], stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S, check=False
@@ -78,7 +78,7 @@ def _why_silent(shell: Sequence[str], name: str) -> str:
     return lines[-1].strip().removeprefix(f"{Path(shell[0]).name}: ")
 
 
-# Find the launcher of ranks, and write its command line
+# Launcher of ranks, and its command line
 
 
 ASK = "import mpi4py; mpi4py.rc.initialize = False; from mpi4py import MPI; print(MPI.Get_library_version())"
@@ -90,7 +90,7 @@ INSTALL = (
 
 
 def find_launcher(start: Start = UNASKED) -> Launcher:
-    """What starts ranks as `start` asks: by itself the mpirun that belongs to the library that mpi4py loads.
+    """Find the launcher that `start` asks for; by default the mpirun of the library that mpi4py loads.
 
     Raises LaunchError or InterfaceError before anything is started: no MPI, no such launcher, an option that the
     launcher does not support, a host that does not answer.
@@ -110,12 +110,12 @@ def find_launcher(start: Start = UNASKED) -> Launcher:
 
 
 def mpirun_command(launcher: Launcher, ranks: int, start: Start, program: list[str]) -> list[str]:
-    """The command that starts `ranks` ranks of `own_command` as `start` asks. Raises LaunchError, InterfaceError."""
+    """Return the command that starts `ranks` ranks of `program` as `start` asks. Raises LaunchError, InterfaceError."""
     return COMMAND_OF[launcher.kind](launcher, ranks, start, program)
 
 
 def _library() -> str:
-    """The library that mpi4py loads. It is asked in a child, since loading it ends the interpreter on some nodes."""
+    """Return the library that mpi4py loads. Asks a child, since loading it kills the interpreter on some nodes."""
     child = subprocess.run([sys.executable, "-c", ASK], capture_output=True, text=True, check=False)
     if child.returncode != 0 or not child.stdout.strip():
         reason = (child.stderr.strip().splitlines() or [f"exit status {child.returncode}"])[-1]
@@ -148,7 +148,7 @@ def _srun(library: str, start: Start) -> Launcher:
 
 
 def _path_of(program: str) -> str:
-    """The program's path. Raises LaunchError where PATH has no such program."""
+    """Return the program's path. Raises LaunchError if it is not in PATH."""
     path = shutil.which(program)
     if not path:
         raise LaunchError(say("launching.launcher_program_not_found", program=program))
@@ -156,7 +156,7 @@ def _path_of(program: str) -> str:
 
 
 def _mpirun(library: str) -> str:
-    """The mpirun or mpiexec that belongs to `library`."""
+    """Return the mpirun or mpiexec that belongs to `library`. Raises LaunchError if none does."""
     family_of = {program: _family(program) for program in _candidates()}
     fitting = [program for program, family in family_of.items() if family is not None and family in library]
     unknown = [program for program, family in family_of.items() if family is None]
@@ -172,7 +172,7 @@ def _mpirun(library: str) -> str:
 
 
 def _candidates() -> list[str]:
-    """Every mpirun and mpiexec: beside this interpreter first, then along PATH."""
+    """Return every mpirun and mpiexec: beside this interpreter first, then along PATH."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     names = ("mpirun", "mpiexec")
     programs = [shutil.which(name, path=folder) for folder in path.split(os.pathsep) for name in names]
@@ -180,7 +180,7 @@ def _candidates() -> list[str]:
 
 
 def _family(program: str) -> str | None:
-    """`Open MPI`, `MPICH`, `Intel MPI`, or None where the launcher does not say."""
+    """Return `Open MPI`, `MPICH`, `Intel MPI`, or None if the launcher does not say."""
     version = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
     if "Open MPI" in version or "prte" in version.lower():
         return "Open MPI"
@@ -190,11 +190,11 @@ def _family(program: str) -> str | None:
 
 
 def _without_script(program: str, library: str) -> str:
-    """Intel's mpirun is a script, which passes no signal on to the mpiexec beside it: that one then."""
+    """Return the mpiexec beside Intel's mpirun, a script that passes no signals on; other programs unchanged."""
     beside = shutil.which("mpiexec", path=str(Path(program).parent))
     return beside if beside and library.startswith(FAMILIES["intel"]) else program
 
 
 def own_command() -> list[str]:
-    """The command line that starts this program with the same interpreter."""
+    """Return the command line that starts this program with the same interpreter."""
     return [sys.executable, "-m", "allreduce_bench"]

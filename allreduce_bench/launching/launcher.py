@@ -1,4 +1,4 @@
-"""A launcher that was found, and what all of them share: refusals, the remote shell, the network interface.
+"""Launcher of ranks, and what all launchers share: refusals, the remote shell, the network interface.
 
 An interface is chosen by variables of the MPIs and of the libraries below them.
 """
@@ -15,7 +15,7 @@ from ..message import Refused, say
 from ..runs.start import SSH, UNASKED, Start
 from .layout import SCHEDULERS, nodes_for, ranks_a_node
 
-ON_ONE_NODE = ("openmpi", "mpich", "intel")  # kinds that start ranks here unless hosts or a job say more
+ON_ONE_NODE = ("openmpi", "mpich", "intel")  # kinds that start ranks here unless hosts or a job say otherwise
 NETWORKS = Path("/sys/class/net")  # where the kernel shows interfaces
 
 
@@ -32,23 +32,23 @@ class InterfaceError(Refused, ValueError):
 
 
 class Launcher(NamedTuple):
-    """A program that starts ranks, and the library that they load."""
+    """Program that starts ranks, and the library that they load."""
 
     program: str
     library: str  # such as Open MPI 5.0.11
     kind: str  # a key of COMMAND_OF
-    options: tuple[str, ...] = ()  # that it always gets
+    options: tuple[str, ...] = ()  # always passed
 
 
 def on_one_node(launcher: Launcher, ranks: int, start: Start, environ: Mapping[str, str]) -> bool:
-    """Whether all ranks are surely started on this node, so that no other node need reach the supervisor."""
+    """Return whether all ranks certainly start on this node, so that no other node need reach the supervisor."""
     may_be_elsewhere = start.launcher_args or any(name in environ for name in SCHEDULERS.values())
     may_be_elsewhere = may_be_elsewhere or any("hostfile" in name.lower() for name in environ)
     return launcher.kind in ON_ONE_NODE and ranks_a_node(ranks, start) == ranks and not may_be_elsewhere
 
 
 def refuse(start: Start, names: tuple[str, ...], who: str, advice: str) -> None:
-    """Raises LaunchError where `start` asks for one of the fields `names`, naming the option."""
+    """Raise LaunchError if `start` sets one of the fields `names`, naming the option."""
     requested = [name for name in names if getattr(start, name) != getattr(UNASKED, name)]
     if requested:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in requested)
@@ -56,9 +56,9 @@ def refuse(start: Start, names: tuple[str, ...], who: str, advice: str) -> None:
 
 
 def remote_shell(start: Start) -> list[str] | None:
-    """The words of a remote shell other than ssh, its program with its path; None: ssh, as launchers use it anyway.
+    """Return the words of a remote shell other than ssh, with its program's path; None: ssh, the launchers' default.
 
-    Raises LaunchError: no such program.
+    Raises LaunchError if there is no such program.
     """
     if start.remote_shell == SSH:
         return None
@@ -70,7 +70,7 @@ def remote_shell(start: Start) -> list[str] | None:
 
 
 def with_variables(start: Start, program: list[str]) -> list[str]:
-    """`program`, with the variables of the interface set by env: for launchers that have no words for it.
+    """Return `program` with the interface's variables set by env, for launchers without an option for variables.
 
     Raises InterfaceError.
     """
@@ -80,9 +80,9 @@ def with_variables(start: Start, program: list[str]) -> list[str]:
 
 
 def interface_variables(interface: str, environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables that restrict every MPI to `interface` of this node; none if it is empty.
+    """Return the variables that restrict every MPI to `interface` of this node; none if it is empty.
 
-    Raises InterfaceError: no such interface, or `environ` says something else already.
+    Raises InterfaceError if there is no such interface, or `environ` contradicts them.
     """
     if not interface:
         return {}
@@ -100,11 +100,11 @@ def interface_variables(interface: str, environ: Mapping[str, str]) -> dict[str,
 
 
 def variables_of(interface: str, device: str) -> dict[str, str]:
-    """The variable of each library for its interface; `device` is UCX's name of the interface."""
+    """Return the variable of each library for its interface; `device` is UCX's name of the interface."""
     return {
         "OMPI_MCA_btl_tcp_if_include": interface,  # Open MPI's own TCP
-        "OMPI_MCA_oob_tcp_if_include": interface,  # how its daemons talk, up to 4
-        "PRTE_MCA_prte_if_include": interface,  # the same from 5
+        "OMPI_MCA_oob_tcp_if_include": interface,  # its daemons, up to version 4
+        "PRTE_MCA_prte_if_include": interface,  # its daemons from version 5
         "UCX_NET_DEVICES": device,  # UCX, under Open MPI or MPICH
         "FI_TCP_IFACE": interface,  # libfabric
         "FI_SOCKETS_IFACE": interface,
@@ -113,7 +113,7 @@ def variables_of(interface: str, device: str) -> dict[str, str]:
 
 
 def ucx_device(interface: str, networks: Path = NETWORKS) -> str:
-    """The InfiniBand device and port behind an interface, such as `mlx5_0:1`; the interface where there is none."""
+    """Return the InfiniBand device and port of an interface, such as `mlx5_0:1`; the interface itself without one."""
     devices = sorted(path.name for path in (networks / interface / "device" / "infiniband").glob("*"))
     if not devices:
         return interface
@@ -125,7 +125,7 @@ def ucx_device(interface: str, networks: Path = NETWORKS) -> str:
 
 
 def suggested_interface() -> str:
-    """`interfaces here: eth0 10.0.0.1/24: try --interface eth0`, of this node."""
+    """Return `interfaces here: eth0 10.0.0.1/24: try --interface eth0` for this node."""
     from ..machine.interfaces import interfaces, reachable, way_between
 
     node = {"interfaces": [interface._asdict() for interface in interfaces()]}
@@ -139,7 +139,7 @@ def suggested_interface() -> str:
 
 
 def template_command(launcher: Launcher, ranks: int, start: Start, program: list[str]) -> list[str]:
-    """The command that starts `ranks` ranks by the user's own words, with {ranks} and perhaps {nodes} in them.
+    """Return the command that starts `ranks` ranks by the user's template, with {ranks} and perhaps {nodes} in it.
 
     Raises LaunchError, InterfaceError.
     """
@@ -157,7 +157,7 @@ def template_command(launcher: Launcher, ranks: int, start: Start, program: list
 
 
 def plain_command(launcher: Launcher, ranks: int, start: Start, program: list[str]) -> list[str]:
-    """The command that starts `ranks` ranks with an mpirun that gets only their number.
+    """Return the command that starts `ranks` ranks with an mpirun of unknown options except -n.
 
     Raises LaunchError, InterfaceError.
     """

@@ -1,4 +1,4 @@
-"""A program of a user under the watch: its mpirun is started, each rank in a wrapper that says how it ends."""
+"""Program of a user under supervision: starts its mpirun, with each rank in a wrapper that reports how it ends."""
 
 import os
 import re
@@ -20,47 +20,47 @@ from .launcher import Launcher, on_one_node
 from .tied_process import ENDING_S, end_process, how_it_ended, interrupts_put_off, shell_status
 
 LAUNCHER = "the launcher"
-LOOK_S = 5.0  # at most, between two looks at the launcher
+LOOK_S = 5.0  # most seconds between two checks of the launcher
 WRAPPER = "allreduce_bench.launching.wrapped_rank"
-ABORTED = (  # what launchers say of a rank that ends all of them itself, by MPI_Abort
+ABORTED = (  # launchers' messages about a rank that called MPI_Abort
     re.compile(r"MPI_ABORT was invoked on rank (\d+)"),
     re.compile(r"application called MPI_Abort\(.*\) - process (\d+)"),
 )
 
 
 class FirstToEnd(NamedTuple):
-    """The rank that ended badly before all others."""
+    """First rank that ended badly."""
 
     rank: int
     host: str  # empty: unknown
     how: str  # `was killed by SIGKILL`
-    status: int  # of its process, as shells have it
+    status: int  # exit status of its process, in a shell's notation
 
     @property
     def sentence(self) -> str:
-        """`rank 2 on n1 was killed by SIGKILL`."""
+        """Return `rank 2 on n1 was killed by SIGKILL`."""
         return f"rank {self.rank}{f' on {self.host}' if self.host else ''} {self.how}"
 
 
 class Ending(NamedTuple):
-    """How a program ended: the status to hand on, and the reason in words, empty where all is well."""
+    """Exit status of a program, and the reason in words, empty on success."""
 
     status: int
     reason: str
 
 
 class WatchedProgram:
-    """`words`, started on `ranks` ranks by `launcher` as `start` says; its output is that of this process."""
+    """Program `words`, run on `ranks` ranks by `launcher` as `start` says; it shares this process's output."""
 
     def __init__(self, launcher: Launcher, ranks: int, start: Start, words: Sequence[str], timeout_s: float):
-        """It is ended when a rank or the launcher does not respond for `timeout_s`, or is stopped for so long."""
+        """End the program if a rank or the launcher does not respond, or stays stopped, for `timeout_s`."""
         local = on_one_node(launcher, ranks, start, os.environ)
         self._first: FirstToEnd | None = None
         self._aborted: int | None = None  # the rank that called MPI_Abort
         self._woken = threading.Event()
         self._timeout_s = timeout_s
-        self._stopped_since: dict[str, float] = {}  # the launcher and ranks that a signal has stopped; monotonic
-        self._stopped_for_long = ""  # the first of them
+        self._stopped_since: dict[str, float] = {}  # launcher and ranks stopped by a signal -> monotonic seconds
+        self._stopped_for_long = ""  # first of them to exceed the timeout
         wrapped = [sys.executable, "-m", WRAPPER, *words]
         self._command = mpirun_command(launcher, ranks, start, wrapped)
         self._supervisor = Supervisor(
@@ -74,7 +74,7 @@ class WatchedProgram:
 
     @property
     def command(self) -> list[str]:
-        """The command line of the launcher."""
+        """Return the command line of the launcher."""
         return self._command
 
     def run(self) -> Ending:
@@ -93,7 +93,7 @@ class WatchedProgram:
                 threading.Thread(target=self._await_end, args=(process,), daemon=True).start()
             self._wait(process)
             status = self._end_of(process)
-            forwarding.join(1)  # the last that was said
+            forwarding.join(1)  # for the last output
             return self._ending(status)
         finally:
             if process is not None and process.poll() is None:
@@ -101,11 +101,11 @@ class WatchedProgram:
             self._supervisor.close()
 
     def _wait(self, process: subprocess.Popen) -> None:
-        """Until the program ends, or a part of it is stopped for too long."""
+        """Wait until the program ends, or a part of it has been stopped for too long."""
         pause_s, looked = min(LOOK_S, self._timeout_s / 8), time.monotonic()
         while not self._woken.wait(pause_s):
             now = time.monotonic()
-            if now - looked > 2 * pause_s:  # this process was stopped, too, as by Ctrl-Z: nobody waited
+            if now - looked > 2 * pause_s:  # this process was stopped itself, as by Ctrl-Z: restart the clocks
                 self._stopped_since = dict.fromkeys(self._stopped_since, now)
             looked = now
             if is_stopped(process.pid):
@@ -118,7 +118,7 @@ class WatchedProgram:
                     return
 
     def _forward(self, process: subprocess.Popen) -> None:
-        """Pass on what the launcher and the ranks say on stderr, and note who called MPI_Abort."""
+        """Forward stderr of the launcher and the ranks, and record which rank called MPI_Abort."""
         for line in process.stderr or ():
             sys.stderr.buffer.write(line)
             sys.stderr.buffer.flush()
@@ -131,7 +131,7 @@ class WatchedProgram:
         self._woken.set()
 
     def _take_message(self, message: dict) -> None:
-        """In the supervisor's thread: the first rank that ends badly is the one to name; which ranks are stopped."""
+        """Record the first rank that ends badly, and which ranks are stopped; runs in the supervisor's thread."""
         if message["kind"] in ("stopped", "continued"):
             who = f"rank {message['rank']} on {message['host']}"
             self._stopped_since.pop(who, None)
@@ -144,7 +144,7 @@ class WatchedProgram:
             self._woken.set()
 
     def _end_of(self, process: subprocess.Popen) -> int:
-        """The status of the launcher, which ends by itself when it hears that a rank has; else it is ended."""
+        """Return the launcher's status; it is ended unless it ends by itself, as launchers do after a rank has."""
         if self._stopped_for_long or self._supervisor.trouble:
             self._end(process)
         try:

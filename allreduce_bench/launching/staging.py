@@ -1,23 +1,22 @@
 """`run --stage DIR`: the Python environment, unpacked once per node, so that ranks start without a shared file system.
 
-In thousands of ranks the start of Python is a storm of file-system calls (see `measuring.startup`). With --stage this
+With thousands of ranks the start of Python is a storm of file-system calls (see `measuring.startup`). With --stage this
 environment is packed into one archive in `.staged` beside the run folder, where later jobs find it. Each node of the
-Slurm job, or this node where there is no job, unpacks it into DIR/allreduce-bench-UID-JOB-RANDOM, which only its user
-may enter. Nodes for which DIR is the same folder do so once. The ranks are started with the interpreter there; their
-libraries, an MPI from PyPI among them, are read from there, too.
+Slurm job, or this node outside a job, unpacks it into DIR/allreduce-bench-UID-JOB-RANDOM, which only its user may
+enter. Nodes that share DIR unpack it once. The ranks are started with the interpreter there, and read their libraries,
+including an MPI from PyPI, from there, too.
 
-The archive holds all below sys.prefix, whether that is a virtual environment or one of conda, and this package,
-wherever it is imported from: the folder of an editable install becomes a part of site-packages, and the lines of .pth
-files that led there are left out. The base interpreter of a virtual environment is a link in the archive as it is on
-disk.
+The archive holds everything below sys.prefix, of a virtual environment or one of conda, and this package, wherever it
+is imported from: the folder of an editable install becomes part of site-packages, and the lines of .pth files that led
+there are left out. The base interpreter of a virtual environment stays a link, as on disk.
 
-What holds the folder is a shell on each node that reads from this process. When the reading ends, whatever ended this
-process, the shell removes the folder. Slurm may kill the shell, too: then the next staging below DIR on that node does,
-which sees that nobody holds the lock of the folder any more.
+A shell on each node, reading from this process, holds the folder. When its input ends, for whatever reason, the shell
+removes the folder. If Slurm kills the shell, too, the next staging below DIR on that node removes the folder, because
+nobody holds its lock any more.
 
-Left where they are: mpirun and its daemons; the base interpreter of a virtual environment with its standard library (of
-an environment of conda all is staged); what modules of the site added to PYTHONPATH; a user's own algorithm files; and
-the run folder, which only rank 0 touches. Nothing is fetched from a network.
+Not staged: mpirun and its daemons; the base interpreter of a virtual environment with its standard library (of conda
+everything is staged); what modules of the site added to PYTHONPATH; a user's own algorithm files; and the run folder,
+which only rank 0 touches. Nothing is fetched from a network.
 """
 
 import io
@@ -46,19 +45,19 @@ from ..watching.lifeline import STAGE_VARIABLE
 from .find import other_hosts
 from .layout import SCHEDULERS
 
-# the archive
+# Archive
 PACKAGE = Path(__file__).parents[1]
-INSTALLATION_RECORDS = ("*.dist-info", "*.egg-info", "*.pth")  # in site-packages: what is installed, and when it was
-VERSION = "1"  # of what an archive holds; others are not used again
-STORE = ".staged"  # beside the run folder: hidden, since it is no run
+INSTALLATION_RECORDS = ("*.dist-info", "*.egg-info", "*.pth")  # in site-packages: what is installed, and since when
+VERSION = "1"  # of the archive's contents; archives of another version are not reused
+STORE = ".staged"  # beside the run folder; hidden, since it is no run
 
 
-# the nodes
-PATIENCE_S = 900.0  # for the slowest node
-REMOVING_S = 60.0  # for the folder to be removed
-# a colon separates the folders in a variable, env takes a word with = for a variable:
+# Nodes
+PATIENCE_S = 900.0  # seconds, for the slowest node
+REMOVING_S = 60.0  # seconds, for the folder's removal
+# A colon separates the folders in a variable, and env takes a word with = for a variable:
 FORBIDDEN = re.compile(r"[\x00-\x1f\x7f:=]")
-# what holds the folder on a node; its arguments: DIR, the folder's name, the bytes, interpreter and path of the archive
+# Shell that holds the folder on a node; arguments: DIR, folder's name, bytes, interpreter, path of the archive
 HOLD = r"""
 umask 077
 parent=$1 folder=$1/$2 nbytes=$3 need=$(($3 / 1024 + 1)) python=$1/$2/$4 archive=$5
@@ -108,7 +107,7 @@ class StageError(Refused, RuntimeError):
 
 
 class Archive(NamedTuple):
-    """A whole archive, and the seconds that packing it took; None: it was there already."""
+    """Complete archive, and the seconds that packing it took; None: reused."""
 
     path: Path
     nbytes: int
@@ -116,15 +115,15 @@ class Archive(NamedTuple):
 
 
 class PackedEnvironment(NamedTuple):
-    """What is packed: the folder of the environment, and inside it the places of what starts a rank."""
+    """Folder of the environment, and the places inside it of what starts a rank."""
 
     prefix: Path
     python: Path
-    package: Path  # of this package, once it is packed
+    package: Path  # where this package is packed
 
     @property
     def digest(self) -> str:
-        """Changes with the installed packages, the interpreter, and every file of this package."""
+        """Return a hash of the installed packages, the interpreter, and every file of this package."""
         site = self.prefix / self.package.parent
         records = [path for pattern in INSTALLATION_RECORDS for path in site.glob(pattern)]
         records += (self.prefix / "conda-meta").glob("*.json")
@@ -137,7 +136,7 @@ class PackedEnvironment(NamedTuple):
 
 
 def stage(parent: str, run: Path, start: Start) -> "Stage | None":
-    """Unpack this environment below the folder `parent`, for the ranks of the run in the folder `run`; empty: None.
+    """Unpack this environment below the folder `parent` for the ranks of run folder `run`; None if `parent` is empty.
 
     Raises StageError before anything is started on a node, or with nothing left there.
     """
@@ -159,7 +158,7 @@ def stage(parent: str, run: Path, start: Start) -> "Stage | None":
 
 
 def _refuse_other_nodes(start: Start) -> None:
-    """Raises StageError where ranks would start on nodes that only a Slurm job lets us stage."""
+    """Raise StageError if ranks would start on other nodes: only in a Slurm job can those be staged."""
     scheduler = next((name for name in SCHEDULERS.values() if os.environ.get(name)), None)
     if scheduler or other_hosts(start):
         evidence = f"{scheduler} is set" if scheduler else f"--hosts names {other_hosts(start)[0]}"
@@ -167,7 +166,7 @@ def _refuse_other_nodes(start: Start) -> None:
 
 
 def environment() -> PackedEnvironment:
-    """The environment of this interpreter. Raises PackError for one that is a system's, or that lies apart."""
+    """Return this interpreter's environment. Raises PackError if it is the system's, or partly outside its prefix."""
     prefix = Path(sys.prefix)
     if sys.prefix == sys.base_prefix and not (prefix / "conda-meta").is_dir():
         raise PackError("launching.system_python_expected_virtual", prefix=prefix)
@@ -180,10 +179,10 @@ def environment() -> PackedEnvironment:
 
 
 def archive_of(packed: PackedEnvironment, folder: Path) -> Archive:
-    """The archive of the environment below `folder`: the one that is there, else packed now.
+    """Return the archive of the environment in `folder`, packed now unless it exists.
 
-    Several processes may do so at once: each writes a file of its own and puts it in its place when it is whole. Its
-    name says what it holds and its size, so that a damaged one is not used. Raises PackError.
+    Safe for concurrent processes: each writes a file of its own and renames it when complete. The name contains a
+    digest of the contents and the size, so that a damaged archive is not used. Raises PackError.
     """
     stem = f"environment-{packed.digest}"
     path = _trusted_archive(folder, stem)
@@ -208,7 +207,7 @@ def archive_of(packed: PackedEnvironment, folder: Path) -> Archive:
 
 
 def _trusted_archive(folder: Path, stem: str) -> Path | None:
-    """The archive of that name and of the size in its name, which no other user could have put there or changed."""
+    """Return the archive of that name and of the size in its name that only this user could have written, or None."""
     for path in sorted(folder.glob(f"{stem}-*.tar")):
         with suppress(FileNotFoundError):
             status = path.lstat()
@@ -219,18 +218,18 @@ def _trusted_archive(folder: Path, stem: str) -> Path | None:
 
 
 def _pack(packed: PackedEnvironment, path: Path) -> None:
-    """Write the archive, in GNU's format: it keeps whole seconds, as compiled files name the time of their source."""
+    """Write the archive in GNU format: it keeps whole seconds, like the source times in compiled files."""
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         with tarfile.open(fileobj=file, mode="w", format=tarfile.GNU_FORMAT) as archive:
             for source, name in _files(packed):
-                with suppress(FileNotFoundError):  # others may use the environment, and compile, meanwhile
+                with suppress(FileNotFoundError):  # the environment may change meanwhile, e.g. by compiling
                     _add(archive, source, name)
         file.flush()
         os.fsync(file.fileno())
 
 
 def _files(packed: PackedEnvironment) -> Iterator[tuple[Path, Path]]:
-    """Every file, link and folder, and its name in the archive; an installed copy of this package gives way."""
+    """Yield every file, link and folder, and its name in the archive; this package replaces an installed copy."""
     site = packed.package.parent
     for root, folders, names in os.walk(packed.prefix):
         inside = Path(root).relative_to(packed.prefix)
@@ -257,26 +256,26 @@ def _add(archive: tarfile.TarFile, source: Path, name: Path) -> None:
 
 
 def _without_this_package(pth: str) -> str:
-    """A .pth file without the lines that lead to this package where it was installed editable."""
+    """Return a .pth file without the lines that lead to an editable install of this package."""
     checkout = str(PACKAGE.parent)
     lines = pth.splitlines(keepends=True)
     return "".join(line for line in lines if PACKAGE.name not in line and line.strip() != checkout)
 
 
 class Stage:
-    """The environment on every node, until it is closed or this process ends."""
+    """Environment on every node, until it is closed or this process ends."""
 
     def __init__(self, parent: Path, archive: Archive, packed: PackedEnvironment):
         """Unpack the archive below `parent`, an absolute path, on every node of the job. Raises StageError."""
         job = os.environ.get("SLURM_JOB_ID")
-        parts = ["allreduce-bench", os.geteuid(), job or os.getpid(), token_hex(4)]  # a name that nobody can guess
+        parts = ["allreduce-bench", os.geteuid(), job or os.getpid(), token_hex(4)]  # an unguessable name
         self.folder = parent / "-".join(map(str, parts))
         self.packed = packed
         nodes = int(os.environ.get("SLURM_JOB_NUM_NODES", "1")) if job else 1
         arguments = map(str, (parent, self.folder.name, archive.nbytes, packed.python, archive.path.absolute()))
         command = [*(_on_every_node(nodes) if job else []), "sh", "-c", HOLD, "stage", *arguments]
         began = time.perf_counter()
-        self._holder = subprocess.Popen(  # a session of its own: what a user types at a terminal is not meant for it
+        self._holder = subprocess.Popen(  # own session: the terminal's signals do not reach it
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -296,7 +295,7 @@ class Stage:
 
     @property
     def words(self) -> str:
-        """`staged in /tmp/allreduce-bench-0-12-…: 545 MiB, packed in 6.1 s, unpacked in 5.4 s`."""
+        """Return `staged in /tmp/allreduce-bench-0-12-…: 545 MiB, packed in 6.1 s, unpacked in 5.4 s`."""
         packing = "reused archive" if self.facts["pack_s"] is None else f"packed in {self.facts['pack_s']:.1f} s"
         size = format_size(self.facts["archive_nbytes"])
         return say(
@@ -305,7 +304,7 @@ class Stage:
 
     @property
     def program(self) -> list[str]:
-        """The words that start a rank with the interpreter in the folder."""
+        """Return the words that start a rank with the staged interpreter."""
         settings = [f"{name}={value}" for name, value in self._variables(os.environ).items()]
         program = [str(self.folder / self.packed.python), str(self.folder / self.packed.package / "__main__.py")]
         return ["env", *settings, *program]
@@ -321,10 +320,10 @@ class Stage:
             self._holder.wait()
 
     def _variables(self, environ: Mapping[str, str]) -> dict[str, str]:
-        """The variables of a staged rank.
+        """Return the variables of a staged rank.
 
-        Rank 0 tells what is kept of the staging; nothing leads to this package elsewhere; an Open MPI from PyPI, whose
-        mpirun points the ranks at its own folder, is the staged one.
+        They pass the facts of the staging to rank 0, hide this package elsewhere, and point an Open MPI from PyPI,
+        whose mpirun sets its own folder, to the staged copy.
         """
         variables = {STAGE_VARIABLE: json.dumps(self.facts)}
         paths = [path for path in environ.get("PYTHONPATH", "").split(os.pathsep) if path]
@@ -338,7 +337,7 @@ class Stage:
         return variables
 
     def _wait(self, nodes: int) -> None:
-        """Wait until all nodes are ready. Raises StageError, naming the first that is not, or how many are silent."""
+        """Wait until all nodes are ready. Raises StageError with the first failure, or with how many became ready."""
         ready, last_line = 0, ""
         timer = threading.Timer(PATIENCE_S, self._signal, [signal.SIGTERM])
         timer.start()
@@ -366,7 +365,7 @@ class Stage:
 
 
 def _on_every_node(nodes: int) -> list[str]:
-    """The words that start one process on each node of the job, beside whatever else runs there."""
+    """Return the words that start one process on each node of the job, beside other job steps."""
     usage = subprocess.run(["srun", "--help"], capture_output=True, text=True, check=False)
     overlap = ["--overlap"] if "--overlap" in usage.stdout + usage.stderr else []  # before 20.11 steps share by default
     return ["srun", *overlap, f"--nodes={nodes}", f"--ntasks={nodes}", "--ntasks-per-node=1", "--mpi=none"]

@@ -1,4 +1,7 @@
-"""Wait for an idle machine before ranks are started. Only the node of this process is checked."""
+"""Launches of a run: waits for an idle machine, starts mpirun, supervises and ends it.
+
+Idleness is checked on the node of this process only.
+"""
 
 import os
 import re
@@ -30,12 +33,12 @@ from .launcher import Launcher, on_one_node, suggested_interface
 from .layout import START_S, ranks_on_same_cores, start_s
 from .tied_process import ENDING_S, end_process, how_it_ended, interrupts_put_off, start_tied
 
-LOOK_S, SHORT_LOOK_S = 1.0, 0.5  # before the first launch, and before the others, which the run itself has kept quiet
+LOOK_S, SHORT_LOOK_S = 1.0, 0.5  # seconds; shorter before later launches, as the run itself keeps the node quiet
 SAY_AGAIN_S = 10.0
 
 
 class IdleWait:
-    """The time that a run may wait for all its launches together."""
+    """Time budget for waiting, shared by all launches of a run."""
 
     def __init__(
         self,
@@ -43,7 +46,7 @@ class IdleWait:
         say: Callable[[str], None] = print,
         look: Callable[[float], Glance | None] = glance,
     ):
-        """`longest_s`: 0: nobody waits."""
+        """Wait at most `longest_s` in total; 0: never."""
         self.left_s, self.waited_s = longest_s, 0.0
         self._say, self._look, self._look_s = say, look, LOOK_S
 
@@ -76,21 +79,21 @@ class IdleWait:
         self.left_s, self.waited_s = max(0.0, self.left_s - waited_s), self.waited_s + waited_s
 
 
-# The launches of a run: mpirun is started for each, watched through the supervisor, and ended.
+# Launches of a run: each mpirun is started, watched through the supervisor, and ended
 #
-# `drive` does so for every planned launch that has cells left, where no launcher is around this process.
+# `drive` does so for every planned launch with cells left, if this process was not started by a launcher itself.
 
 
-GRACE_S = 1.5  # beyond its time, for the cell in progress
-# Open MPI's words; MPICH names a rank that it killed. Who calls abort may only have lost its connection to the dead one
+GRACE_S = 1.5  # seconds beyond a launch's time, for the cell in progress
+# Matches Open MPI; MPICH names a rank that it killed. A rank that calls abort may only have lost its peer
 DEAD_PROCESS = re.compile(r"process rank \d+ with PID (\d+)(?!.* calling)")
-ENDED_BY_TERM = {"openmpi": 1, "mpich": 15}  # the status of an mpirun that was asked to end, and ended its ranks
-CELL_S = 0.1  # a launch is skipped if less than its start-up and this time per cell is left
-MOST_FAILURES = 2  # of launches of as many ranks: then chance is not the cause, and the rest would fail, too
+ENDED_BY_TERM = {"openmpi": 1, "mpich": 15}  # exit status of an mpirun that ended its ranks on SIGTERM
+CELL_S = 0.1  # seconds; a launch is skipped if less than its start-up and this time per cell is left
+MOST_FAILURES = 2  # failed launches of a rank count until the rest are given up: then it is no chance
 
 
 class LaunchFailed(RuntimeError):
-    """Error: a launch failed; `chance`: another one may not, for ranks of this one were heard of."""
+    """Error: a launch failed; `chance`: a repetition may succeed, because some ranks had reported."""
 
     def __init__(self, sentence: str, chance: bool = True):
         super().__init__(sentence)
@@ -103,33 +106,33 @@ class LaunchRefused(Refused, RuntimeError):
 
 @dataclass(frozen=True, kw_only=True)
 class SupervisedRun:
-    """What the launches of a run have in common."""
+    """Settings common to the launches of a run."""
 
     folder: RunFolder
     plan: Plan
-    launches: Sequence[Launch]  # of the plan, that this process shall see to
+    launches: Sequence[Launch]  # of the plan, assigned to this process
     launcher: Launcher
-    control: Control  # its time is for all launches together, from `started`
+    control: Control  # its time limit covers all launches, from `started`
     started: float  # seconds since the epoch
     show: Callable[[LaunchPosition], ProgressLines]
-    warning: WarningFlag  # from then on no launch is started, and the one in progress ends after its cell
-    program: Sequence[str] = ()  # that starts a rank; empty: this one, see `find.own_command`
+    warning: WarningFlag  # once set, no launch is started, and the current one ends after its cell
+    program: Sequence[str] = ()  # starts a rank; empty: `find.own_command`
 
 
 class Driven(NamedTuple):
-    """What became of the launches of a run that did not do what was planned."""
+    """Launches of a run that did not complete as planned."""
 
-    left_out: list[Launch]  # not started: the time or a warning left none for them
-    in_vain: list[Launch]  # their time was over before a cell of them was measured
-    failed: dict[Launch, str]  # and why, with its name
-    given_up: list[Launch]  # since others of as many ranks had failed
+    left_out: list[Launch]  # not started: time used up, or a warning
+    in_vain: list[Launch]  # time used up before a cell was measured
+    failed: dict[Launch, str]  # -> the reason, with the launch's name
+    given_up: list[Launch]  # after failures with the same number of ranks
 
 
 def drive(run: SupervisedRun, idle_wait: IdleWait | None = None) -> Driven:
-    """Start the pending launches one after the other, also after one that fails, while the time or a warning allows.
+    """Start the pending launches one after the other, even after a failure, while the time or a warning allows.
 
-    `idle_wait` waits for a quiet machine before each of them; that does not count towards `within_s`. Raises
-    LaunchRefused when the ranks of a launch refuse to begin.
+    `idle_wait` waits for a quiet machine before each; that does not count towards `within_s`. Raises LaunchRefused if
+    the ranks of a launch refuse to begin.
     """
     idle_wait = idle_wait or IdleWait(0.0)
     pending = run.folder.pending(run.plan, run.control.skip_hung, run.launches)
@@ -137,7 +140,7 @@ def drive(run: SupervisedRun, idle_wait: IdleWait | None = None) -> Driven:
         idle_wait.wait(lambda: run.warning.is_set)
     launches, left_out = _split_by_time(run, pending, _left_s(run, idle_wait))
     driven = Driven(left_out=[], in_vain=[], failed={}, given_up=[])
-    number, hopeless = 0, set[int]()  # launches that were started; numbers of ranks
+    number, hopeless = 0, set[int]()  # launches started; rank counts given up
     while launches:
         launch, *launches = launches
         if launch.ranks in hopeless:
@@ -171,7 +174,7 @@ def drive(run: SupervisedRun, idle_wait: IdleWait | None = None) -> Driven:
 def _split_by_time(
     run: SupervisedRun, launches: list[Launch], left_s: float | None
 ) -> tuple[list[Launch], list[Launch]]:
-    """The launches worth starting, one for every rank count at least, and the others."""
+    """Return the launches worth starting, at least one for every rank count, and the others."""
     if left_s is None or not launches:
         return launches, []
     rank_counts = {launch.ranks for launch in launches}
@@ -182,13 +185,13 @@ def _split_by_time(
 
 
 def _left_s(run: SupervisedRun, idle_wait: IdleWait) -> float | None:
-    """The rest of `within_s`; None: no limit."""
+    """Return the seconds left of `within_s`, or None without a limit."""
     within_s = run.control.within_s
     return None if within_s is None else run.started + idle_wait.waited_s + within_s - time.time()
 
 
 def _one_of_each(launches: list[Launch]) -> tuple[list[Launch], list[Launch]]:
-    """The first launch of every rank count, for which all time that is left is shared, and the others."""
+    """Return the first launch of every rank count, which share the time left, and the others."""
     first: dict[int, Launch] = {}
     for launch in launches:
         first.setdefault(launch.ranks, launch)
@@ -196,7 +199,7 @@ def _one_of_each(launches: list[Launch]) -> tuple[list[Launch], list[Launch]]:
 
 
 class SupervisedLaunch:
-    """One launch: mpirun, the supervisor that its ranks report to, and what the user sees of it."""
+    """One launch: mpirun, the supervisor that its ranks report to, and its progress lines."""
 
     def __init__(self, run: SupervisedRun, launch: Launch, position: LaunchPosition):
         self.run, self.launch, self.position = run, launch, position
@@ -217,7 +220,7 @@ class SupervisedLaunch:
         self.patience = self.supervisor.patience
 
     def measure(self) -> bool:
-        """Start it, wait for its end; whether any of its cells was measured. Raises LaunchFailed, LaunchRefused."""
+        """Run the launch; return whether any of its cells was measured. Raises LaunchFailed, LaunchRefused."""
         command = self._command()
         if self.position.number <= len({launch.ranks for launch in self.run.launches}):
             self.lines.say(shlex.join(hide_secrets(command)))
@@ -229,11 +232,11 @@ class SupervisedLaunch:
             self._wait(process)
             status = process.poll()
             if status is not None:
-                self.forwarding.join(1)  # the last that was said
+                self.forwarding.join(1)  # for the last output
             if status and self.patience.all_over:
                 self.lines.say(say("launching.warning_ranks_finished_launcher", how_it_ended=how_it_ended(status)))
                 status = 0
-            # below 0, a signal ended mpirun and with it its ranks: no rank died before
+            # a status below 0 means that a signal ended mpirun and thereby its ranks: no rank died before
             if status and status > 0 and (self.names_dead_rank or status != ENDED_BY_TERM.get(self.run.launcher.kind)):
                 self.supervisor.settle()
             self._end(process)
@@ -271,7 +274,7 @@ class SupervisedLaunch:
         return process
 
     def _forward(self, process: subprocess.Popen) -> None:
-        """Pass on what mpirun and the ranks say, until the end is near: then mpirun only complains."""
+        """Forward output of mpirun and the ranks until the launch is being ended: then mpirun only complains."""
         for line in process.stdout or ():
             if match := DEAD_PROCESS.search(line):
                 self.patience.suspect(int(match[1]))
@@ -289,20 +292,20 @@ class SupervisedLaunch:
         elif message["kind"] == "result":
             self.lines.cell(message["done"], message["cells"], message["words"], message["failed"])
         elif message["kind"] == "warned":
-            self.run.warning.is_set = True  # a scheduler told the ranks, and not this process
+            self.run.warning.is_set = True  # a scheduler warned the ranks, but not this process
         elif message["kind"] == "bye" and self.patience.all_over:
             self.woken.set()
 
     def _written_nbytes(self) -> int:
-        """Bytes that rank 0 has written so far: progress even where no rank reaches the supervisor."""
+        """Return the bytes that rank 0 has written so far: progress even if no rank reaches the supervisor."""
         return sum(path.stat().st_size for path in self.run.folder.launches.glob(f"{self.launch.name}.*.csv"))
 
     def _wait(self, process: subprocess.Popen) -> None:
-        """Until mpirun ends, trouble comes up, or the time of the launch is over: a cell in progress has longer."""
+        """Wait until mpirun ends, trouble arises, or the launch's time is over, plus GRACE_S for a cell in progress."""
         deadline = self.position.deadline
         is_over = not self.woken.wait(None if deadline is None else max(0.0, deadline - time.time()))
         if is_over and self.patience.cell and not self.woken.wait(GRACE_S):
-            self.supervisor.ask_now()  # is the cell only long, or does a rank keep it from ending?
+            self.supervisor.ask_now()  # is the cell only long, or does a rank hang?
             self.woken.wait(ANSWER_S + 0.5)
         if self.patience.all_over:
             patience_s = ENDING_S if self.run.warning.is_set else self.run.control.timeout_s
@@ -320,9 +323,9 @@ class SupervisedLaunch:
         end_process(process)
 
     def _conclude(self, status: int | None) -> None:
-        """Keep what is known of cells that did not end.
+        """Record unfinished cells, and raise the cause of a bad end.
 
-        Raises LaunchFailed unless the launch ended well or for its time, LaunchRefused where its ranks refused it.
+        Raises LaunchFailed unless the launch ended well or by its time limit, LaunchRefused if its ranks refused it.
         """
         trouble = self.supervisor.trouble
         if status is not None and status < 0:
@@ -349,20 +352,20 @@ class SupervisedLaunch:
             raise LaunchFailed(f"launch {self.launch.name}: {reason}")
 
     def _missing(self) -> int:
-        """How many cells a launch left that should have left none: some launchers call the loss of a node a success."""
+        """Return the number of cells missing after a reported success: some launchers hide the loss of a node."""
         is_limited = self.position.deadline is not None and not self.patience.first_to_go
         if self.patience.all_over or self.run.warning.is_set or is_limited:
             return 0
         return self.run.folder.missing(self.run.plan, self.launch, self.run.control.skip_hung)
 
     def _suspected_interfaces(self) -> str:
-        """Advice if several nodes did not finish a single cell: often the MPI waits on an unreachable interface."""
+        """Return advice if several nodes finished no cell: often the MPI waits on an unreachable interface."""
         if self.local or self.run.plan.start.interface or self.run.folder.finished(self.launch):
             return ""
         return f"; {suggested_interface()}"
 
     def _mark_left_out(self) -> None:
-        """Mark the cells that are left as left out: the ranks had no time left to say so themselves."""
+        """Mark the remaining cells as left out: the ranks had no time left to do so themselves."""
         facts_of_launch = (self.patience.cell or {}).get("facts")
         if facts_of_launch is None:
             return

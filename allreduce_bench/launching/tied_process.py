@@ -1,4 +1,4 @@
-"""A launcher's process: it ends with the one that started it, no interrupt at its start is lost, and how it ended."""
+"""Process of a launcher: ends with its parent, loses no interrupt at its start, and its end in words."""
 
 import signal
 import subprocess
@@ -8,14 +8,14 @@ from contextlib import contextmanager
 
 from ..watching.lifeline import end_with_parent
 
-ENDING_S = 5.0  # for a launcher to end all ranks when it is told to, or when one has ended badly
+ENDING_S = 5.0  # seconds for a launcher to end all ranks after SIGTERM, or after a rank's bad end
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def start_tied(command: Sequence[str], environ: Mapping[str, str]) -> subprocess.Popen:
-    """Start `command`, whose output comes in one pipe, as text. Raises OSError.
+    """Start `command` without stdin, with stdout and stderr in one pipe, as text. Raises OSError.
 
-    It has no stdin: mpirun would swallow what is meant for others.
+    Without stdin, because mpirun would consume input meant for others.
     """
     return subprocess.Popen(
         command,
@@ -30,7 +30,7 @@ def start_tied(command: Sequence[str], environ: Mapping[str, str]) -> subprocess
 
 
 def end_process(process: subprocess.Popen) -> None:
-    """Tell a launcher to end, and kill it where it has not after ENDING_S."""
+    """Terminate a launcher, and kill it if it still runs after ENDING_S."""
     process.terminate()
     try:
         process.wait(ENDING_S)
@@ -40,7 +40,7 @@ def end_process(process: subprocess.Popen) -> None:
 
 
 def interrupt_when_asked_to_end() -> None:
-    """Take the ends of a job or a connection for interrupts, as Ctrl-C is, from here on; not those that are ignored."""
+    """Turn SIGTERM and SIGHUP into KeyboardInterrupt, as Ctrl-C does, unless they are ignored."""
 
     def interrupt(number: int, frame: object) -> None:
         raise KeyboardInterrupt
@@ -52,10 +52,10 @@ def interrupt_when_asked_to_end() -> None:
 
 @contextmanager
 def interrupts_put_off() -> Iterator[None]:
-    """Let signals that interrupt this process take effect after the block, not in it.
+    """Delay signals that interrupt this process until the end of the block.
 
-    Python runs functions of its own after a fork and drops what they raise: a KeyboardInterrupt of a signal that comes
-    then would be lost, and the run would go on.
+    Python runs functions of its own after a fork and drops their exceptions: a KeyboardInterrupt raised then would be
+    lost, and the run would go on.
     """
     if threading.current_thread() is not threading.main_thread():  # signals do not interrupt it
         yield
@@ -75,7 +75,7 @@ def interrupts_put_off() -> Iterator[None]:
 
 
 def how_it_ended(status: int) -> str:
-    """`was killed by SIGKILL`, or `ended with status 3`."""
+    """Return `was killed by SIGKILL`, or `ended with status 3`."""
     signal_number = -status if status < 0 else status - 128
     try:
         return f"was killed by {signal.Signals(signal_number).name}"
@@ -84,5 +84,5 @@ def how_it_ended(status: int) -> str:
 
 
 def shell_status(status: int) -> int:
-    """The exit status of a process: of one that a signal ended, 128 and its number."""
+    """Return the exit status in a shell's notation: 128 plus the signal's number for a killed process."""
     return status if status >= 0 else 128 - status

@@ -1,8 +1,8 @@
-"""A rank of a program that knows nothing of its watch: starts it, and tells whoever started the ranks how it ended.
+"""Wrapper of one rank of a user's program: starts it, and reports to the supervisor how it ended.
 
     python -m allreduce_bench.launching.wrapped_rank COMMAND …
 
-The program has the environment, the files and the output of this process, and its exit status is handed on.
+The program has the environment, the files and the output of this process, which returns its exit status.
 """
 
 import contextlib
@@ -20,17 +20,17 @@ from ..watching.lifeline import KILL, MONITOR_VARIABLE, end_with_parent
 from ..watching.watch import Watch
 from .tied_process import how_it_ended, shell_status
 
-LAST_WORDS_S = 0.3  # until the launcher hears of the end, and ends the other ranks, which then say nothing
+LAST_WORDS_S = 0.3  # seconds for the report to be read before the launcher notices the end and kills the other ranks
 FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-CANNOT_RUN = 127  # as shells have it
+CANNOT_RUN = 127  # as in shells
 
 
 def run(words: Sequence[str]) -> int:
-    """Run the command `words` as this rank; its exit status, 128 and the number of a signal."""
-    end_with_parent(KILL)  # a rank that was stopped would keep any other signal for later
+    """Run the command `words` as this rank; return its exit status, 128 plus the number of a signal."""
+    end_with_parent(KILL)  # a stopped rank would defer any other signal
     watch = Watch(os.environ[MONITOR_VARIABLE], rank_of(os.environ))
     try:
-        # PMI speaks through inherited files; if this process is killed, the program shall not stay
+        # PMI uses inherited files; the program must not outlive this process
         process = subprocess.Popen(words, close_fds=False, preexec_fn=partial(end_with_parent, KILL))
     except OSError as error:
         return _ended(watch, f"cannot be started: {words[0]}: {error.strerror}", CANNOT_RUN)
@@ -45,7 +45,7 @@ def run(words: Sequence[str]) -> int:
     for number in FORWARDED:
         signal.signal(number, forward)
     if hasattr(os, "waitid"):  # not on macOS before Python 3.13
-        with contextlib.suppress(ChildProcessError):  # a signal that was passed on found that the program had ended
+        with contextlib.suppress(ChildProcessError):  # the program had ended when a signal was forwarded
             _tell_stops(watch, process.pid)
     status = process.wait()
     if status and not asked_to_end:
@@ -55,18 +55,18 @@ def run(words: Sequence[str]) -> int:
 
 
 def _tell_stops(watch: Watch, pid: int) -> None:
-    """Say whenever a signal stops the program, or continues it, until it has ended; its status is left to be read."""
+    """Report every stop and continuation of the program until it ends; leaves its exit status to be read."""
     while True:
         found = os.waitid(os.P_PID, pid, os.WSTOPPED | os.WCONTINUED | os.WEXITED | os.WNOWAIT)
         if found is None or found.si_code not in (os.CLD_STOPPED, os.CLD_CONTINUED):
             return
         kind = "stopped" if found.si_code == os.CLD_STOPPED else "continued"
         watch.say(kind, rank=watch.rank, host=socket.gethostname())
-        os.waitid(os.P_PID, pid, os.WSTOPPED | os.WCONTINUED | os.WNOHANG)  # or it would be found again
+        os.waitid(os.P_PID, pid, os.WSTOPPED | os.WCONTINUED | os.WNOHANG)  # consume it, or it would be reported again
 
 
 def _ended(watch: Watch, how: str, status: int) -> int:
-    """Tell how the program ended; the exit status to hand on."""
+    """Report how the program ended; return its exit status."""
     watch.connected.wait(1)
     watch.say("failed", why=how, pause_s=0.0, status=status)
     time.sleep(LAST_WORDS_S)

@@ -1,4 +1,4 @@
-"""The checks of `doctor` on this node: facts, problems, and unknown facts."""
+"""Checks of `doctor` on this node: facts, problems, and unknown facts."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -10,12 +10,12 @@ from . import node as environment
 from .core_load import Glance, glance
 from .interfaces import bridges, reachable, sent_bytes
 
-LOOK_S = 0.5  # at what is at work
-SLOW_COPY = 1.5  # times as long: what a factor above it does to an all-reduce is seen
+LOOK_S = 0.5  # seconds of watching other processes
+SLOW_COPY = 1.5  # factor above which copies slow an all-reduce visibly
 
 
 class Check(NamedTuple):
-    """One line of `doctor`, with two more lines if it is not ok."""
+    """Line of `doctor`, with two more lines if it is not ok."""
 
     level: str  # ok, missing (unknown on this system), or a level of findings
     name: str
@@ -25,22 +25,22 @@ class Check(NamedTuple):
 
 
 def from_findings(name: str, findings_of_check: list[dict]) -> list[Check]:
-    """The findings as checks."""
+    """Return the findings as checks."""
     fields = ("text", "effect", "advice")
     return [Check(finding["level"], name, *(finding[field] for field in fields)) for finding in findings_of_check]
 
 
 def node_of_this_process() -> dict:
-    """The facts of this node that `findings` takes, for ranks that may use what this process may use.
+    """Return the facts of this node that `findings` takes, for ranks with this process's affinity.
 
-    And `at_work`: what others do on it just now.
+    Adds `at_work`: the current load of other processes.
     """
     cpus = len(environment.affinity() or ()) or None
     return {**environment.node_facts(), "cpus_of_ranks": cpus, "at_work": glance(LOOK_S)}
 
 
 def node_checks(node: dict) -> Iterator[Check]:
-    """Everything but MPI, for as many ranks as `run` starts by default; `node` is what `node_of_this_process` gives."""
+    """Yield all checks except MPI's, for `run`'s default number of ranks; `node` is from `node_of_this_process`."""
     node_findings = findings.findings([node], [max(2, node["cores"])], {}, None)
     checks_of_codes = (
         (("oversubscribed", "hyperthreads", "quota"), _processor_checks),
@@ -73,7 +73,7 @@ def _processor_checks(node: dict) -> Iterator[Check]:
 
 
 def _load_checks(node: dict) -> Iterator[Check]:
-    """Of the cores now, and not of the load average: that holds what this node did a minute ago."""
+    """Check the current load, not the load average, which includes this node's last minutes."""
     at_work: Glance | None = node["at_work"]
     if at_work is None:
         yield Check("missing", "load", say("machine.no_proc_stat_load"))
@@ -153,7 +153,7 @@ def _interface_checks(node: dict) -> Iterator[Check]:
 
 
 def _format_rate_of(interface: dict) -> str:
-    """`(25 GB/s)`, `(virtual)` or `(rate unknown)`."""
+    """Return `(25 GB/s)`, `(virtual)` or `(rate unknown)`."""
     rate = interface["rate_bytes_per_s"]
     if rate is not None:
         return f"({format_rate(rate)})"

@@ -1,11 +1,11 @@
-"""The load of this node's cores: during a launch, and now.
+"""Load of this node's cores: during a launch, and now.
 
-During a launch (`watch_node`) it is split into its own ranks, other processes, CPU steal and throttling. Not a load
-average: that holds the launches before. `worked` is the kernel's user, nice and system time of a core; guests are in
-user. Its time for interrupts is left out: that of messages is the ranks' own, and nobody is charged with it. One rank
-of a node loads this, late: standard library only.
+For a launch (`watch_node`), split into its own ranks, other processes, CPU steal and throttling. Not the load average,
+which includes earlier launches. `worked` is the kernel's user, nice and system time of a core; guests are in user.
+Interrupt time is left out: that of messages belongs to the ranks, and is charged to no process. Loaded late, by one
+rank per node: standard library only.
 
-`glance` says which other processes are busy now. For a launcher, not for ranks.
+`glance` returns which other processes are busy now; for a launcher, not for ranks.
 """
 
 import os
@@ -19,41 +19,39 @@ from ..message import say
 from . import finding, kernel, on_nodes
 from .node import affinity, host
 
-# shares and their limits
-SHORTEST_S = 0.5  # the kernel counts in ticks of 10 ms: over less, one tick of a core is a share of some per cent
+# Shares and their limits
+SHORTEST_S = 0.5  # seconds; the kernel counts ticks of 10 ms: over less, one tick is some per cent of a core
 DISTURBED, OVERRUN = 0.05, 0.25  # shares of the cores, see `evaluation.grade`
-CROWDING_CORES = 0.5  # that others use where ranks leave none: on large nodes a small share, and yet some rank's core
-LOW_CLOCK = 0.5  # of a core's top clock; with all cores at work, wide vector units keep server processors above it
-OWN_VIEW = 0.2  # of the ranks' time that may be missing in the counts; with more, they are of another view than theirs
+CROWDING_CORES = 0.5  # cores used by others while ranks leave none idle: little on large nodes, yet some rank's core
+LOW_CLOCK = 0.5  # of a core's top clock; servers stay above it even with wide vectors on all cores
+OWN_VIEW = 0.2  # share of the ranks' time missing in the counts; more means that the counts exclude the ranks
 MOST_NAMED = 4  # programs in one sentence
-LEAST_SHARE = 0.02  # of a core: a program that takes less is not named
+LEAST_SHARE = 0.02  # of a core; programs below are not named
 
 
-# of the kernel
+# Files of the kernel
 CPUS = "sys/devices/system/cpu"
-THREAD = re.compile(r"cpu(?P<cpu>\d+)(?P<times>( +\d+){3,})", re.ASCII)  # a line of /proc/stat, times in ticks
-USER, SYSTEM, PROCESSOR = 11, 12, 36  # fields of /proc/PID/stat, counted behind the name: times, where it ran last
+THREAD = re.compile(r"cpu(?P<cpu>\d+)(?P<times>( +\d+){3,})", re.ASCII)  # line of /proc/stat, times in ticks
+USER, SYSTEM, PROCESSOR = 11, 12, 36  # fields of /proc/PID/stat after the name: times, last processor
 
 
 class CoreTimes(NamedTuple):
-    """Seconds since the kernel started, of each hardware thread by its number."""
+    """Counters since the kernel started, seconds, by number of the hardware thread."""
 
     worked_s: dict[int, float]
     stolen_s: dict[int, float]  # by the hypervisor
 
 
 class CoreUse(NamedTuple):
-    """Shares of the hardware threads that the ranks may use, while they ran."""
+    """Load on the ranks' hardware threads while they ran, as shares."""
 
     others: float  # load of processes that are not ranks
     stolen: float
-    crowding: bool  # others used the time of half a thread or more, and the ranks left them none
+    crowding: bool  # others used half a thread or more, and the ranks left less idle
 
 
 def watch_node(several: bool) -> Callable[[], dict]:
-    """Begin to count; the result gives the host and what its kernel has counted since. Ports only of one of `several`
-    nodes.
-    """
+    """Start counting; return a function that gives the host and its counts since, ports only for `several` nodes."""
     since = [watch_cores()]
     if several:
         from .ports import watch_ports  # late: inside of one node no message takes a port
@@ -63,7 +61,7 @@ def watch_node(several: bool) -> Callable[[], dict]:
 
 
 def watch_cores() -> Callable[[], dict]:
-    """Begin to count; the result gives the facts of this node's cores since then; see `cores_of_ranks`."""
+    """Start counting; return a function that gives the facts of this node's cores since; see `cores_of_ranks`."""
     begun, before, throttled = perf_counter(), core_times(), _throttle_counts()
 
     def since() -> dict:
@@ -84,20 +82,20 @@ def watch_cores() -> Callable[[], dict]:
 
 
 def core_times() -> CoreTimes | None:
-    """The kernel's counters so far; None: not available."""
+    """Return the kernel's counters so far, or None if not available."""
     tick_s, worked_s, stolen_s = 1 / os.sysconf("SC_CLK_TCK"), {}, {}
     for line in (kernel.read("proc/stat") or "").splitlines():
         if match := THREAD.fullmatch(line.strip()):
             times = [int(field) * tick_s for field in match["times"].split()]
             worked_s[int(match["cpu"])] = sum(times[:3])  # user, nice, system
             stolen_s[int(match["cpu"])] = times[7] if len(times) > 7 else 0.0
-    return CoreTimes(worked_s, stolen_s) if any(worked_s.values()) else None  # only zeros: a kernel of a sandbox
+    return CoreTimes(worked_s, stolen_s) if any(worked_s.values()) else None  # only zeros: the kernel of a sandbox
 
 
 def _throttle_counts() -> dict[str, int]:
-    """How often since the start of the kernel the clocks of each core and of its package were lowered, by its file.
+    """Return how often each core and package was throttled since boot, by its file.
 
-    Empty where the processor does not tell.
+    Empty if the processor does not report it.
     """
     if not kernel.exists(f"{CPUS}/cpu0/thermal_throttle"):
         return {}
@@ -106,9 +104,9 @@ def _throttle_counts() -> dict[str, int]:
 
 
 def _own_clock() -> float | None:
-    """The clock of the core that this process runs on, over its highest; None: unknown.
+    """Return the clock of this process's core over its maximum, or None if unknown.
 
-    Of this one only, since it is at work; the answer about an idle core takes the kernel milliseconds.
+    Only for this busy core: querying an idle one takes the kernel milliseconds.
     """
     if not kernel.exists(f"{CPUS}/cpu0/cpufreq"):
         return None
@@ -119,9 +117,9 @@ def _own_clock() -> float | None:
 
 
 def counts_of_nodes(nodes: Sequence[Sequence[int]], of_ranks: Sequence[dict], one_machine: bool) -> list[dict]:
-    """The facts that a launch keeps of its nodes, given as ranks each, from what every rank counted.
+    """Return the facts that a launch keeps of its nodes (`nodes`: ranks of each), from the counts of every rank.
 
-    Virtual nodes of `one_machine` each count what its whole kernel did: all ranks are their own.
+    Virtual nodes of `one_machine` each count the whole kernel: all ranks count as theirs.
     """
     counts = []
     for ranks in nodes:
@@ -132,9 +130,9 @@ def counts_of_nodes(nodes: Sequence[Sequence[int]], of_ranks: Sequence[dict], on
 
 
 def cores_of_ranks(facts: dict, cpus: Collection[int], own_s: float) -> dict:
-    """Reduce the facts of `watch_cores` to those that a launch keeps of one node. What is not known is absent.
+    """Reduce the facts of `watch_cores` to those that a launch keeps of one node; unknown ones are absent.
 
-    `cpus`: the threads that its ranks may use (none: all); `own_s`: processor time that they took.
+    `cpus`: the threads that its ranks may use (empty: all); `own_s`: processor time that they took.
     """
     threads = facts.pop("threads", {})
     used = [threads[cpu] for cpu in cpus or threads if cpu in threads]
@@ -145,7 +143,7 @@ def cores_of_ranks(facts: dict, cpus: Collection[int], own_s: float) -> dict:
 
 
 def core_use(counted: dict) -> CoreUse | None:
-    """What `cores_of_ranks` kept, as shares; None: not known, too short, or counts that do not hold the ranks."""
+    """Return the counts of `cores_of_ranks` as shares; None if unknown, too short, or without the ranks' time."""
     cpus, elapsed_s = counted.get("cpus"), counted.get("elapsed_s") or 0.0
     if not cpus or elapsed_s < SHORTEST_S:
         return None
@@ -162,12 +160,12 @@ def core_use(counted: dict) -> CoreUse | None:
 
 
 def is_throttled(counted: dict) -> bool:
-    """Whether this node's CPUs were throttled during the launch, or stayed far below their top frequency."""
+    """Return whether CPUs were throttled during the launch, or stayed far below their top frequency."""
     return bool(counted.get("throttled")) or (counted.get("clock") or 1.0) < LOW_CLOCK
 
 
 def findings_of_nodes(counted: Sequence[dict]) -> list[dict]:
-    """The findings about the load of the nodes; `counted`: the facts that a launch keeps of each node."""
+    """Return the findings about the load of the nodes; `counted`: the facts that a launch keeps of each node."""
     findings = [*_loaded(counted), *_stolen(counted), *_throttled(counted)]
     if any(node.get("ports") for node in counted):
         from .ports import port_findings  # late: few launches have any
@@ -238,12 +236,12 @@ def _throttled(counted: Sequence[dict]) -> list[dict]:
 
 
 def _per_cent(share: float) -> str:
-    """Rounded to 5 %, so that similar launches give the same text: `about 35 %`."""
+    """Return a share rounded to 5 %, so that similar launches give the same text: `about 35 %`."""
     return f"about {max(5, 5 * round(20 * share))} %"
 
 
 class Program(NamedTuple):
-    """A process that worked while somebody looked."""
+    """Process that was busy during a glance."""
 
     name: str
     pid: int
@@ -251,20 +249,20 @@ class Program(NamedTuple):
 
 
 class Glance(NamedTuple):
-    """The load of other processes on the cores that this process may use."""
+    """Load of other processes on the cores that this process may use."""
 
     cores: int
-    busy: float  # cores' worth of time
+    busy: float  # time over elapsed time
     programs: tuple[Program, ...]  # the busiest first
 
     @property
     def is_quiet(self) -> bool:
-        """Whether the load is too small to disturb a launch."""
+        """Return whether the load is too small to disturb a launch."""
         return self.busy < min(DISTURBED * self.cores, CROWDING_CORES)
 
     @property
     def words(self) -> str:
-        """`1.8 of 2 cores busy: python (pid 123, 98 %), make (pid 7, 80 %)`."""
+        """Return `1.8 of 2 cores busy: python (pid 123, 98 %), make (pid 7, 80 %)`."""
         words = f"{self.busy:.1f} of {self.cores} core{'' if self.cores == 1 else 's'} busy"
         named = [f"{name} (pid {pid}, {share:.0%})".replace("%", " %") for name, pid, share in self.programs]
         if not named:
@@ -274,7 +272,7 @@ class Glance(NamedTuple):
 
 
 def glance(seconds: float) -> Glance | None:
-    """Observe the cores for `seconds`; None: core usage is not available."""
+    """Observe the cores for `seconds`; return None if core usage is not available."""
     begun, before, own_s, former = time.perf_counter(), core_times(), time.process_time(), _processor_times()
     if before is None:
         return None
@@ -294,11 +292,11 @@ def glance(seconds: float) -> Glance | None:
 class _Times(NamedTuple):
     name: str
     worked_s: float
-    cpu: int  # where it ran last
+    cpu: int  # last processor
 
 
 def _processor_times() -> dict[int, _Times]:
-    """The processor time of every process that is shown, by its number."""
+    """Return the processor time of every visible process, by its number."""
     tick_s, processes = 1 / os.sysconf("SC_CLK_TCK"), {}
     for path in kernel.matching_paths("proc/[0-9]*"):
         head, _, rest = (kernel.read(f"{path}/stat") or "").rpartition(")")  # a name may hold blanks and brackets
@@ -312,14 +310,14 @@ def _processor_times() -> dict[int, _Times]:
 
 
 def _printable(name: str) -> str:
-    """A name without what a terminal would obey: a process may call itself anything."""
+    """Replace control characters in a name: a process may choose any name."""
     return "".join(letter if letter.isprintable() else "?" for letter in name)
 
 
 def _programs(
     former: dict[int, _Times], now: dict[int, _Times], elapsed_s: float, cpus: Collection[int]
 ) -> tuple[Program, ...]:
-    """The processes but this one that worked on the threads `cpus`; one that has begun since counts from its start."""
+    """Return other processes that were busy on the threads `cpus`; new ones count from their start."""
     programs = []
     for pid, times in now.items():
         before = former.get(pid)

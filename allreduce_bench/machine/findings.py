@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from ..units import format_size, three_digits
 from . import LEVELS, finding, first_hosts, on_nodes
 
-SAME_MEMORY = 1.05  # a factor: nodes of one kind differ by what their firmware keeps
-SLOW_CLOCK_S = 1e-6  # to read it, or one of its steps
+SAME_MEMORY = 1.05  # factor within which nodes are alike: firmware reserves some memory
+SLOW_CLOCK_S = 1e-6  # seconds, to read it, or per step
 
 
 def findings(
@@ -19,12 +19,11 @@ def findings(
     declared_nodes: int | None,
     virtual_rates: Sequence[float] = (),
 ) -> list[dict]:
-    """The findings of a launch, the worst first. `machines` and `ranks_of_node` have one entry per node.
+    """Return the findings of a launch, the worst first. `machines` and `ranks_of_node` have one entry per node.
 
-    A machine is what `node.node_facts` gives, `cpus_of_ranks` added: the hardware threads that its ranks may use.
-    `mpi` is what `mpi.mpi_facts` gives; `declared_nodes` are pretended ones; `virtual_rates` are those of virtual hosts
-    of one machine, bytes/s. What happens on the nodes while the launch runs is found at its end, by `core_load` and
-    `ports`.
+    A machine is a result of `node.node_facts` with `cpus_of_ranks`: the hardware threads that its ranks may use. `mpi`
+    is from `mpi.mpi_facts`; `declared_nodes` is the number of pretended nodes; `virtual_rates` are those of virtual
+    hosts of one machine, bytes/s. Events during the launch are found at its end, by `core_load` and `ports`.
     """
     nodes = list(zip(machines, ranks_of_node))
     crowded = _crowded(nodes)
@@ -35,7 +34,7 @@ def findings(
         _governor(machines),
         _timer(machines),
         _pages(machines),
-        None if virtual_rates else _pypi(machines, mpi),  # TCP is what their links are for
+        None if virtual_rates else _pypi(machines, mpi),  # virtual links are meant for TCP
         *(_between(machines) if len(machines) > 1 else []),
         _pretended(declared_nodes),
         *_virtual(machines[0], sum(ranks_of_node), virtual_rates),
@@ -44,7 +43,7 @@ def findings(
 
 
 def oversubscribed(machine: dict, ranks: int) -> bool:
-    """Whether so many ranks are more than the hardware threads that they may use on this node."""
+    """Return whether the ranks outnumber the hardware threads that they may use on this node."""
     return ranks > _ranks_with_a_thread(machine)
 
 
@@ -66,7 +65,7 @@ def _crowded(nodes: list[tuple[dict, int]]) -> dict | None:
 
 
 def _ranks_with_a_thread(machine: dict) -> int:
-    """How many ranks have a hardware thread each on this node."""
+    """Return how many ranks can have a hardware thread each on this node."""
     limits = [machine.get("threads") or machine["cores"], machine.get("cpus_of_ranks")]
     return min(limit for limit in limits if limit)
 
@@ -170,7 +169,7 @@ def _pypi(machines: Sequence[dict], mpi: dict) -> dict | None:
 
 
 def pypi_finding(library: str, where: str, fabric: Sequence[str]) -> dict:
-    """The finding that an MPI from PyPI is used where there is a network, with the devices of its fabric if any."""
+    """Return the finding that an MPI from PyPI is used on a network, with the devices of its fabric if any."""
     beside = f", although the node has {', '.join(fabric)}" if fabric else ""
     return finding(
         "pypi",
@@ -182,7 +181,7 @@ def pypi_finding(library: str, where: str, fabric: Sequence[str]) -> dict:
 
 
 def _between(machines: Sequence[dict]) -> list[dict]:
-    """The findings about several nodes together."""
+    """Return the findings about several nodes together."""
     from .interfaces import same_address, shared_range
 
     return [*mixed_nodes(machines), *same_address(machines), *shared_range(machines)]
@@ -209,7 +208,7 @@ def _virtual(machine: dict, ranks: int, rates_bytes_per_s: Sequence[float]) -> l
 
 
 def singletons(started: int, seen: int) -> list[dict]:
-    """The finding that `started` ranks each believe to be one of only `seen`."""
+    """Return the finding that `started` ranks each believe to be one of only `seen`."""
     if started == seen:
         return []
     return [
@@ -225,9 +224,9 @@ def singletons(started: int, seen: int) -> list[dict]:
 
 
 def entry_finding(way: str, why: str, earlier: str | None) -> dict:
-    """The finding that the ranks of a launch enter its calls by `way`, which is unusual; `why` is half a sentence.
+    """Return the finding that a launch synchronises its ranks by `way`, which is unusual; `why` is half a sentence.
 
-    `earlier`: the launch of as many ranks that chose another way; None: there is none.
+    `earlier`: the launch with as many ranks that chose another way, or None.
     """
     other = f", unlike in launch {earlier}" if earlier else ""
     return finding(
@@ -240,7 +239,7 @@ def entry_finding(way: str, why: str, earlier: str | None) -> dict:
 
 
 def mixed_nodes(machines: Sequence[dict]) -> list[dict]:
-    """The finding that nodes differ in processor, cores, memory or fabric; unknown facts are ignored."""
+    """Return the finding that nodes differ in processor, cores, memory or fabric; unknown facts are ignored."""
     kinds: dict[str, Callable[[dict], str | None]] = {
         "processor": lambda machine: machine.get("processor"),
         "cores": _cores,
@@ -262,7 +261,7 @@ def mixed_nodes(machines: Sequence[dict]) -> list[dict]:
 
 
 def _difference(fact: str, kind_of: Callable[[dict], str | None], machines: Sequence[dict]) -> str:
-    """`memory 64 GiB on n1, n2, 128 GiB on n3`; empty where all are the same."""
+    """Return `memory 64 GiB on n1, n2, 128 GiB on n3`; empty if all are the same."""
     nodes: dict[str, list[dict]] = {}
     for machine in machines:
         if (kind := kind_of(machine)) is not None:
@@ -280,7 +279,7 @@ def _cores(machine: dict) -> str | None:
 
 
 def _memory_of(machines: Sequence[dict]) -> Callable[[dict], str | None]:
-    """A function that gives a node's memory, rounded down to that of the smallest node with nearly as much."""
+    """Return a function that gives a node's memory, rounded down to the smallest node with nearly as much."""
     steps: list[int] = []
     for nbytes in sorted(machine["memory_nbytes"] for machine in machines if machine.get("memory_nbytes")):
         if not steps or nbytes > SAME_MEMORY * steps[-1]:
@@ -294,7 +293,7 @@ def _memory_of(machines: Sequence[dict]) -> Callable[[dict], str | None]:
 
 
 def _fabric(machine: dict) -> str | None:
-    """The ports of the node's fabric with their rates, and the devices without a known rate."""
+    """Return the ports of the node's fabric with their rates, and the devices without a known rate."""
     devices, rates = machine.get("fabric_devices"), machine.get("port_rates_bytes_per_s") or {}
     if devices is None:
         return None
@@ -304,5 +303,5 @@ def _fabric(machine: dict) -> str | None:
 
 
 def _with_noun(number: int, noun: str) -> str:
-    """`1 core`, `2 cores`."""
+    """Return `1 core`, `2 cores`."""
     return f"{number} {noun}" + ("" if number == 1 else "s")

@@ -1,7 +1,7 @@
-"""The network interfaces of nodes: addresses, nominal rates, bytes sent; which one connects nodes, which only seem to.
+"""Network interfaces of nodes: addresses, nominal rates, bytes sent; which one connects nodes, which only seems to.
 
-No program is started to ask for them. Counters see everything: headers, acknowledgements, and what others sent. For
-large vectors that is little.
+No program is started to query them. Counters include headers, acknowledgements, and traffic of others: little for large
+vectors.
 """
 
 import ipaddress
@@ -20,19 +20,19 @@ from . import finding, first_hosts, kernel, on_nodes
 
 LOOPBACK = "lo"
 VIRTUAL_INTERFACE = re.compile(r"lo$|docker|veth|virbr|br-|cni|flannel|cali|tap|tun|wg|ifb|dummy|sit|gre")
-BRIDGE = re.compile(r"docker|virbr|br-|lxcbr|cni|podman")  # what container engines and virtual machines make
+BRIDGE = re.compile(r"docker|virbr|br-|lxcbr|cni|podman")  # made by container engines and virtual machines
 
 
-# of Linux
-GET_FLAGS, GET_ADDRESS, GET_MASK = 0x8913, 0x8915, 0x891B  # SIOCGIFFLAGS, SIOCGIFADDR, SIOCGIFNETMASK of Linux
+# Constants of Linux
+GET_FLAGS, GET_ADDRESS, GET_MASK = 0x8913, 0x8915, 0x891B  # SIOCGIFFLAGS, SIOCGIFADDR, SIOCGIFNETMASK
 IS_UP = 0x1  # IFF_UP
-UNKNOWN_SPEED = 2**31  # and above: -1 as old kernels print it
+UNKNOWN_SPEED = 2**31  # this and above: -1 as old kernels print it
 OVER_INFINIBAND = 32  # ARPHRD_INFINIBAND
 WORD_NBYTES = 4  # InfiniBand counts words
 
 
 class Interface(NamedTuple):
-    """One interface as it is now."""
+    """Current state of an interface."""
 
     name: Annotated[str, "name, such as eth0"]
     address: Annotated[str | None, "IPv4 address; null: it has none"]
@@ -43,7 +43,7 @@ class Interface(NamedTuple):
 
 
 def interfaces() -> list[Interface]:
-    """The interfaces that this process sees, loopback included, in the system's order; none where it tells of none."""
+    """Return the interfaces that this process sees, loopback included, in the system's order; empty if unavailable."""
     with suppress(OSError, AttributeError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as query_socket:
         return [_interface(query_socket, name) for _, name in socket.if_nameindex()]
     return []
@@ -65,7 +65,7 @@ def _interface(query_socket: socket.socket, name: str) -> Interface:
 
 
 def _ioctl_answer(query_socket: socket.socket, name: str, request: int) -> bytes | None:
-    """What follows the name in the answer (struct ifreq); None: no answer."""
+    """Return what follows the name in the answer (struct ifreq), or None without an answer."""
     try:
         return ioctl(query_socket.fileno(), request, struct.pack("16s24x", name.encode()))[16:]
     except OSError:
@@ -73,7 +73,7 @@ def _ioctl_answer(query_socket: socket.socket, name: str, request: int) -> bytes
 
 
 def _has_device(name: str) -> bool:
-    """Whether it is hardware, or a bond, a VLAN or a bridge over some."""
+    """Return whether the interface is hardware, or a bond, a VLAN or a bridge over some."""
     if _is_hardware(kernel.ROOT, name):
         return True
     return any(map(_has_device, _interfaces_below(kernel.ROOT, name)))
@@ -86,7 +86,7 @@ def _is_hardware(root: object, name: str) -> bool:
 
 @cache
 def _interfaces_below(root: object, name: str) -> tuple[str, ...]:
-    """The interfaces that it stands on, as under a bond, a VLAN or a bridge; hardware stands on none."""
+    """Return the interfaces below a bond, a VLAN or a bridge; none for hardware."""
     if _is_hardware(root, name):
         return ()
     return tuple(
@@ -95,7 +95,7 @@ def _interfaces_below(root: object, name: str) -> tuple[str, ...]:
 
 
 def _rate(name: str) -> float | None:
-    """Bytes per second: as the interface says, else as the InfiniBand port under it does."""
+    """Return the rate in bytes/s that the interface reports, else its InfiniBand port; None: unknown."""
     megabits = kernel.read_int(say("machine.sys_class_net_speed", name=name))
     if megabits is not None and 0 < megabits < UNKNOWN_SPEED:
         return megabits * 1e6 / 8
@@ -107,13 +107,13 @@ def _rate(name: str) -> float | None:
 
 
 def _port_rate(path: str) -> float | None:
-    """The rate that a file of an InfiniBand port holds, bytes per second."""
+    """Return the rate in a file of an InfiniBand port, bytes per second."""
     match = re.match(r"([\d.]+) Gb/sec", kernel.read(path) or "")
     return float(match[1]) * 1e9 / 8 if match else None
 
 
 def port_rates() -> dict[str, float]:
-    """Bytes per second of each InfiniBand port, such as `mlx5_0:1`, as far as the ports tell."""
+    """Return bytes per second of each InfiniBand port that reports it, by a name such as `mlx5_0:1`."""
     rates = {}
     for path in kernel.matching_paths("sys/class/infiniband/*/ports/*/rate"):
         rate, parts = _port_rate(path), path.split("/")
@@ -123,19 +123,19 @@ def port_rates() -> dict[str, float]:
 
 
 def fabric_devices() -> list[str]:
-    """The InfiniBand, RoCE and Omni-Path devices of this node, such as `mlx5_0`."""
+    """Return the InfiniBand, RoCE and Omni-Path devices of this node, such as `mlx5_0`."""
     return [path.rsplit("/", 1)[1] for path in kernel.matching_paths("sys/class/infiniband/*")]
 
 
 def sent_bytes() -> dict[str, int]:
-    """Bytes sent so far: of each interface by its name, of each InfiniBand port as `mlx5_0:1`. A few file reads.
+    """Return the bytes sent so far by each interface, and by each InfiniBand port as `mlx5_0:1`. A few file reads.
 
-    Bonds, VLANs, bridges and IP over InfiniBand are left out: what they send is counted by what they stand on.
+    Bonds, VLANs, bridges and IP over InfiniBand are left out: the devices below them count the same bytes.
     """
     sent_nbytes = {}
     for line in (kernel.read("proc/net/dev") or "").splitlines()[2:]:
         name, _, numbers = line.partition(":")
-        sent_nbytes[name.strip()] = int(numbers.split()[8])  # the first of the columns that count what was sent
+        sent_nbytes[name.strip()] = int(numbers.split()[8])  # first of the columns for sent data
     for path in [] if sent_nbytes else kernel.matching_paths("sys/class/net/*/statistics/tx_bytes"):
         sent_nbytes[path.split("/")[3]] = kernel.read_int(path) or 0
     for path in _port_counters(kernel.ROOT):
@@ -147,13 +147,13 @@ def sent_bytes() -> dict[str, int]:
 
 @cache
 def _port_counters(root: object) -> tuple[str, ...]:
-    """The files in which InfiniBand ports count; read once for `root`."""
+    """Return the counter files of InfiniBand ports; read once for `root`."""
     return tuple(kernel.matching_paths("sys/class/infiniband/*/ports/*/counters/port_xmit_data"))
 
 
 @cache
 def _counted_elsewhere(root: object) -> frozenset[str]:
-    """The interfaces whose bytes those below them, or an InfiniBand port, count too; read once for `root`."""
+    """Return the interfaces whose bytes the devices below them count, too; read once for `root`."""
     names = [path.split("/")[3] for path in kernel.matching_paths("sys/class/net/*")]
     over_infiniband = [
         name for name in names if kernel.read_int(say("machine.sys_class_net_type", name=name)) == OVER_INFINIBAND
@@ -162,14 +162,14 @@ def _counted_elsewhere(root: object) -> frozenset[str]:
 
 
 def per_call(before: Mapping[str, int] | None, after: Mapping[str, int] | None, calls: int) -> dict[str, int]:
-    """Bytes that each interface of this node sent in one of `calls` calls; empty where this rank did not look."""
+    """Return the bytes that each interface of this node sent per call; empty if this rank did not read counters."""
     if before is None or after is None or not calls:
         return {}
     return {name: round((after[name] - before[name]) / calls) for name in after if name in before}
 
 
 def total_traffic(nodes: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """The counts of several nodes by interface."""
+    """Return the sum over nodes of the counts of each interface."""
     total: dict[str, int] = {}
     for counts in nodes:
         for name, nbytes in counts.items():
@@ -178,19 +178,19 @@ def total_traffic(nodes: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def format_traffic(counts: Mapping[str, int]) -> str:
-    """`hsn0=8388608 eth0=0`, the busiest first; virtual interfaces that sent nothing are left out."""
+    """Return `hsn0=8388608 eth0=0`, the busiest first; virtual interfaces that sent nothing are left out."""
     names = [name for name, nbytes in counts.items() if nbytes or not VIRTUAL_INTERFACE.match(name)]
     return " ".join(f"{name}={counts[name]}" for name in sorted(names, key=lambda name: (-counts[name], name)))
 
 
 def parse_traffic(text: str | None) -> dict[str, int]:
-    """Read what `format_traffic` wrote; what cannot be read is left out."""
+    """Parse the output of `format_traffic`; unreadable words are left out."""
     pairs = [word.rpartition("=") for word in (text or "").split()]
     return {name: int(nbytes) for name, _, nbytes in pairs if name and nbytes.isdigit()}
 
 
 def way_between(machines: Sequence[dict]) -> str | None:
-    """The fastest interface that lies in one network on all nodes and has another address on each; None: none does."""
+    """Return the fastest interface in one network on all nodes with a different address on each; None: none."""
     of_name: dict[str, list[dict]] = {}
     for machine in machines:
         for interface in reachable(machine):
@@ -205,7 +205,7 @@ def way_between(machines: Sequence[dict]) -> str | None:
 
 
 def reachable(machine: dict) -> list[dict]:
-    """The interfaces that an MPI could mistake for a connection to other nodes."""
+    """Return the interfaces that an MPI could take for a connection to other nodes."""
     return [
         interface
         for interface in machine.get("interfaces") or ()
@@ -215,7 +215,7 @@ def reachable(machine: dict) -> list[dict]:
 
 
 def same_address(machines: Sequence[dict]) -> list[dict]:
-    """Addresses that several nodes share: local bridges, such as docker0, that only look like one network."""
+    """Return the finding that nodes share an address: local bridges, such as docker0, that look like one network."""
     separate = _with_own_networks(machines)
     owners_of: dict[tuple, list[dict]] = {}
     for machine in separate:
@@ -241,13 +241,13 @@ def same_address(machines: Sequence[dict]) -> list[dict]:
 
 
 def _with_own_networks(machines: Sequence[dict]) -> list[dict]:
-    """One machine for each network stack: containers on one host that share its network have all addresses alike."""
+    """Return one machine per network stack: containers that share their host's network have the same addresses."""
     machine_of = {frozenset(way["address"] for way in reachable(machine)): machine for machine in machines}
     return list(machine_of.values())
 
 
 def shared_range(machines: Sequence[dict]) -> list[dict]:
-    """Two interfaces of a node in one address range: either may carry a message."""
+    """Return the finding that two interfaces of a node are in one address range: either may carry a message."""
     if len(machines) < 2:
         return []
     owners_of: dict[tuple, list[dict]] = {}
@@ -275,7 +275,7 @@ def shared_range(machines: Sequence[dict]) -> list[dict]:
 
 
 def bridges(machine: dict) -> list[dict]:
-    """Bridges that every node may have alike, as far as one node shows."""
+    """Return the finding about local bridges that other nodes may have alike, judged from one node."""
     bridge_interfaces = [way for way in reachable(machine) if way["virtual"] and BRIDGE.match(way["name"])]
     if not bridge_interfaces:
         return []

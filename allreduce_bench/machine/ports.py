@@ -1,8 +1,8 @@
-"""The network ports of this node during a launch: errors, waits, and links below their width or rate.
+"""Network ports of this node during a launch: errors, waits, and links below their width or rate.
 
-Counters of InfiniBand and RoCE ports stand below /sys/class/infiniband (sysfs-class-infiniband in the ABI documents of
-Linux; those of `hw_counters` as NVIDIA documents them for mlx5), those of other interfaces in /proc/net/dev. Kept are
-differences that are not 0. Standard library only; one rank of a node loads this, late, in launches on several nodes.
+Counters of InfiniBand and RoCE ports are below /sys/class/infiniband (sysfs-class-infiniband in the ABI documents of
+Linux; those of `hw_counters` as NVIDIA documents them for mlx5), those of other interfaces in /proc/net/dev. Only
+nonzero differences are kept. Standard library only; loaded late, by one rank per node, in launches on several nodes.
 """
 
 import re
@@ -13,7 +13,7 @@ from . import finding, kernel, on_nodes
 from .interfaces import VIRTUAL_INTERFACE
 
 PORTS = "sys/class/infiniband/*/ports/*"
-ERRORS = {  # something was lost or sent again
+ERRORS = {  # packets were lost or resent
     "counters": (
         "symbol_error",
         "link_error_recovery",
@@ -25,23 +25,23 @@ ERRORS = {  # something was lost or sent again
     ),
     "hw_counters": ("rnr_nak_retry_err", "packet_seq_err", "local_ack_timeout_err"),
 }
-WAITS = {  # the network was full, or took several ways: none of these is a fault
+WAITS = {  # the network was congested, or used several paths: no faults
     "counters": ("port_xmit_wait",),
     "hw_counters": ("out_of_sequence", "np_cnp_sent", "rp_cnp_handled"),
 }
 NAMES_OF_WAITS = frozenset(name for names in WAITS.values() for name in names)
-# of /proc/net/dev, received then sent; packets that nobody takes (rx_dropped) are common and say nothing
+# Columns of /proc/net/dev, received then sent; rx_dropped (packets for nobody) is common and no error
 INTERFACE_ERRORS = {"rx_errors": 2, "tx_errors": 10, "tx_dropped": 11}
 RECEIVED, SENT = 0, 8  # bytes, in the same line
-LEAST_NBYTES = 1 << 20  # in and out: an interface that carried less took no part
-Counts = dict[str, dict[str, int]]  # port, such as `mlx5_0:1`, or interface -> name of a counter -> its value
+LEAST_NBYTES = 1 << 20  # in and out; an interface with less was not used
+Counts = dict[str, dict[str, int]]  # port, such as `mlx5_0:1`, or interface -> counter -> value
 
 
 def watch_ports() -> Callable[[], dict]:
-    """From now on: what gives, when it is called, {"ports": facts}; nothing where the kernel shows none.
+    """Start counting; return a function that gives {"ports": facts} since, or {} if the kernel shows none.
 
-    Facts are of each port or interface that has any: `counted`, counters that grew, by their names; `degraded`, what is
-    below what it could be, in words.
+    Facts are kept of each port or interface that has any: `counted`, counters that grew, by name; `degraded`, in words
+    what is below its capability.
     """
     before, rates = _counts(), _rates()
 
@@ -60,12 +60,12 @@ def watch_ports() -> Callable[[], dict]:
 
 
 def has_errors(port: dict) -> bool:
-    """Whether the facts of a port hold errors, and not waits alone."""
+    """Return whether the facts of a port hold errors, and not only waits."""
     return bool(set(port.get("counted") or ()) - NAMES_OF_WAITS)
 
 
 def port_findings(counted: Sequence[dict]) -> list[dict]:
-    """The findings about the ports of the nodes; `counted`: the facts that a launch keeps of each node."""
+    """Return the findings about the ports of the nodes; `counted`: the facts that a launch keeps of each node."""
     errors, waits, degraded = (_chosen(counted, choose) for choose in (_errors_of, _waits_of, _degraded_of))
     findings = []
     if errors:
@@ -110,7 +110,7 @@ def port_findings(counted: Sequence[dict]) -> list[dict]:
 
 
 def _chosen(counted: Sequence[dict], choose: Callable[[str, dict], list[str]]) -> list[tuple[dict, list[str]]]:
-    """The nodes of which `choose` finds something in some port, with it."""
+    """Return the nodes with a port in which `choose` finds something, with the texts."""
     chosen = []
     for node in counted:
         texts = [text for name, port in (node.get("ports") or {}).items() for text in choose(name, port)]
@@ -137,7 +137,7 @@ def _texts(nodes: Iterable[tuple[dict, list[str]]], most: int = 4) -> str:
 
 
 def _counts() -> Counts:
-    """What ports and interfaces have counted so far; of an interface also `nbytes`, which it carried."""
+    """Return all counters of ports and interfaces so far; for an interface also `nbytes`, received and sent."""
     counts: Counts = {}
     for folder in kernel.matching_paths(PORTS):
         of_port = counts.setdefault(_name(folder), {})
@@ -156,7 +156,7 @@ def _counts() -> Counts:
 
 
 def _rates() -> dict[str, str]:
-    """The rate of each port that is up, such as `200 Gb/sec (4X HDR)`."""
+    """Return the rate of each active port, such as `200 Gb/sec (4X HDR)`."""
     return {
         _name(folder): kernel.read(f"{folder}/rate") or ""
         for folder in kernel.matching_paths(PORTS)
@@ -165,10 +165,10 @@ def _rates() -> dict[str, str]:
 
 
 def _degraded(former_rates: Mapping[str, str]) -> list[tuple[str, str]]:
-    """(port, degradation) of ports that were up, and of their devices in their slots.
+    """Return (port, degradation) for ports that were up, and for their devices in their slots.
 
-    The kernel does not say what a port supports. A cable of InfiniBand has four lanes, or two where it is split; one
-    lane is what is left of them.
+    The kernel does not tell what a port supports. An InfiniBand cable has four lanes, or two if it is split; a single
+    lane means that others failed.
     """
     found, rates = [], _rates()
     for port, former in former_rates.items():
@@ -189,12 +189,12 @@ def _degraded(former_rates: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 def _name(folder: str) -> str:
-    """`mlx5_0:1`."""
+    """Return `mlx5_0:1`."""
     parts = folder.split("/")
     return f"{parts[3]}:{parts[5]}"
 
 
 def _number(text: str) -> float:
-    """The number that a text begins with; 0: none."""
+    """Return the number at the start of a text, or 0."""
     match = re.match(r"\d+(\.\d+)?", text, re.ASCII)
     return float(match[0]) if match else 0.0

@@ -1,7 +1,7 @@
-"""How far a result on random floats is from what exact arithmetic gives, computed without MPI on one rank.
+"""Accuracy of a result on random floats, against exact arithmetic, computed without MPI on one rank.
 
-Sums are taken in integers and rounded once to the type, so that nothing is rounded twice on the way. Distances are in
-units in the last place of the exact result (`ulp`).
+Sums are taken in integers and rounded once to the type. Distances are in units in the last place of the exact result
+(`ulp`).
 """
 
 from fractions import Fraction
@@ -15,25 +15,25 @@ from ..runs.dtypes import PRECISION
 from .vectors import random_numbers
 
 SMALLEST = {"float16": -24, "bfloat16": -133, "float32": -149, "float64": -1074}  # exponent of the smallest number > 0
-COMPARED = 1024  # elements at most
+COMPARED = 1024  # most elements
 EXTREME = {"max": np.maximum, "min": np.minimum}
-LOW = 26  # bits of a significand that are summed apart: so 64 bits hold sums over 2^20 ranks
-SLACK = 1 + 1e-9  # for the roundings of the bound itself
+LOW = 26  # low bits of a significand, summed separately: so 64 bits hold sums over 2^20 ranks
+SLACK = 1 + 1e-9  # allows for rounding in the bound itself
 
 
 class Exact(NamedTuple):
-    """What a reduction gives in exact arithmetic: [element]."""
+    """Result of a reduction in exact arithmetic: [element]."""
 
     values: list[Fraction]
-    magnitudes: np.ndarray  # float64: of a sum or an average that of |x|, which bounds its error; else 0
+    magnitudes: np.ndarray  # float64: sum or average of |x|, which bounds the error; 0 for max and min
 
 
 def accuracy(result: np.ndarray, size: int, seed: int, op: str, depth: int) -> dict:
-    """Hold the result of `size` ranks on the random floats of `seed` against the exact one, correctly rounded.
+    """Compare the result of `size` ranks on the random floats of `seed` with the exact one, correctly rounded.
 
-    Gives `max_ulp` and `mean_ulp`; or in `wrong` and `reason` how many elements are none that `depth` additions one
-    after the other can give, in whatever order: their error is at most ((1 + u)^depth - 1) * sum |x| (Higham, Accuracy
-    and Stability of Numerical Algorithms, 2002, 4.2). Nothing for a product, or for a vector without elements.
+    Returns `max_ulp` and `mean_ulp`; or in `wrong` and `reason` how many elements exceed the error bound for `depth`
+    consecutive additions in any order, ((1 + u)^depth - 1) * sum |x| (Higham, Accuracy and Stability of Numerical
+    Algorithms, 2002, 4.2). Empty for a product, or for a vector without elements.
     """
     if op == "prod" or not result.size:
         return {}
@@ -50,14 +50,14 @@ def accuracy(result: np.ndarray, size: int, seed: int, op: str, depth: int) -> d
 
 
 def compared_elements(count: int) -> np.ndarray:
-    """The numbers of the elements that are compared, int64: all, or one of each of COMPARED stretches of the vector."""
+    """Return the indices of the elements to compare, int64: all, or one in each of COMPARED stretches of the vector."""
     stretches = min(count, COMPARED)
     edges = np.arange(stretches + 1) * count // stretches
     return edges[:-1] + (splitmix64(0, np.arange(stretches)) % np.diff(edges).astype(np.uint64)).astype(np.int64)
 
 
 def exact(seed: int, size: int, elements: np.ndarray, dtype: str, op: str) -> Exact:
-    """The sum, avg, max or min over the inputs of `size` ranks at the elements of these numbers."""
+    """Return the exact sum, avg, max or min over the inputs of `size` ranks at these elements."""
     numbers_of_ranks = (random_numbers(seed, rank, elements, dtype, op) for rank in range(size))
     if op in EXTREME:
         extreme = next(numbers_of_ranks).floats()
@@ -77,25 +77,25 @@ def exact(seed: int, size: int, elements: np.ndarray, dtype: str, op: str) -> Ex
 
 
 def error_bounds(magnitudes: np.ndarray, dtype: str, op: str, depth: int) -> np.ndarray:
-    """The largest errors that `depth` additions one after the other can make: float64 [element].
+    """Return the error bounds for `depth` consecutive additions: float64 [element].
 
-    The division of an average is one rounding more, and may end among the numbers below the smallest normal one.
+    The division of an average adds one rounding, and may end among the subnormal numbers.
     """
     roundings, smallest = (depth + 1, ldexp(1.0, SMALLEST[dtype])) if op == "avg" else (depth, 0.0)
     return SLACK * expm1(roundings * log1p(ldexp(1.0, -PRECISION[dtype]))) * magnitudes + smallest
 
 
 def _is_within(number: float, correct: Fraction, bound: float) -> bool:
-    """Whether `number` is finite and at most `bound` from `correct`."""
+    """Return whether `number` is finite and at most `bound` from `correct`."""
     return isfinite(number) and abs(Fraction(number) - correct) <= bound
 
 
 def nearest(value: Fraction, dtype: str) -> float:
-    """The number of the type `dtype` that is nearest to `value`, ties to even: rounded once, whatever its type.
+    """Round `value` to the type `dtype`: once, to nearest, ties to even.
 
-    `value` is within the range of the type: it does not overflow.
+    `value` must be within the range of the type.
     """
-    exponent = abs(value.numerator).bit_length() - value.denominator.bit_length()  # or one more than that of the value
+    exponent = abs(value.numerator).bit_length() - value.denominator.bit_length()  # that of the value, or one more
     if abs(value) < Fraction(2) ** exponent:
         exponent -= 1
     unit = max(exponent + 1 - PRECISION[dtype], SMALLEST[dtype])
@@ -103,9 +103,9 @@ def nearest(value: Fraction, dtype: str) -> float:
 
 
 def distance(number: float, correct: float, dtype: str) -> float:
-    """How far `number` is from `correct`, in units in the last place of `correct`; both are numbers of `dtype`.
+    """Return the distance of `number` from `correct`, in units in the last place of `correct`; both are of `dtype`.
 
-    0 for equal infinities and for two NaN; infinite where only one of them is NaN, or an infinity of its sign.
+    0 for equal infinities and for two NaN; infinite if only one of them is NaN, or an infinity of its sign.
     """
     if number == correct or (isnan(number) and isnan(correct)):
         return 0.0
@@ -115,7 +115,7 @@ def distance(number: float, correct: float, dtype: str) -> float:
 
 
 def ulp(number: float, dtype: str) -> float:
-    """The unit in the last place of `number`, a finite number of the type `dtype`.
+    """Return the unit in the last place of `number`, a finite number of the type `dtype`.
 
     It is 2^(e - precision + 1) for 2^e <= |x| < 2^(e + 1), and below the smallest normal number, zero included, the
     smallest number of the type (Goldberg, What Every Computer Scientist Should Know About Floating-Point Arithmetic,
@@ -123,5 +123,5 @@ def ulp(number: float, dtype: str) -> float:
     """
     if number == 0:
         return ldexp(1.0, SMALLEST[dtype])
-    _, exponent = frexp(number)  # of |number| in [1/2, 1)
+    _, exponent = frexp(number)  # |number| = f * 2^exponent with f in [1/2, 1)
     return ldexp(1.0, max(exponent - PRECISION[dtype], SMALLEST[dtype]))

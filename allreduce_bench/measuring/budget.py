@@ -1,6 +1,6 @@
-"""When a cell is over: its median is known well enough, or its time has run out. Pure; rank 0 asks.
+"""Stopping rule of a cell: its median is precise enough, or its time is used up. Pure functions, called on rank 0.
 
-Whether it may begin says `context`.
+`context` decides whether a cell may begin.
 """
 
 from collections.abc import Sequence
@@ -8,50 +8,50 @@ from typing import NamedTuple
 
 from ..runs.plan import Cell, Plan
 
-MIN_REPETITIONS, MAX_REPETITIONS = 6, 1000  # where neither --iters nor --min-time decides; fewer have no interval
-PRECISE_FROM, PRECISE_FROM_LONG = 20, 6  # valid calls before an interval is believed; of calls too long for so many
-TRIED = 7  # calls of a cell after which a start to which none was on time is given up
-SINGLE = 5  # calls one by one before batches grow: a check may follow each
-BATCH_S = 0.5  # of a batch at most: signals, and the time that is left, are looked at between batches
-MOST_OF_A_BATCH = 10_000  # calls, for each of which it is drawn beforehand what changes
-FLOOR_SHARE = 0.1  # of the time of an all-reduce: what a floor has
+MIN_REPETITIONS, MAX_REPETITIONS = 6, 1000  # without --iters and --min-time; fewer calls have no interval
+PRECISE_FROM, PRECISE_FROM_LONG = 20, 6  # least valid calls for an interval; the second for calls too long for so many
+TRIED = 7  # calls after which a start at which no call was on time is given up
+SINGLE = 5  # calls one by one before batches grow, so that each may be checked
+BATCH_S = 0.5  # longest batch: signals and the time left are checked between batches
+MOST_OF_A_BATCH = 10_000  # calls, whose changes of the input are drawn beforehand
+FLOOR_SHARE = 0.1  # weight of a floor, relative to an all-reduce
 
 
 class Budget(NamedTuple):
-    """What a cell may take."""
+    """Limits of a cell."""
 
     warmups: int
-    iterations: int | None  # exactly so many; None: until `precision` or `time_s`, 6 to 1000
+    iterations: int | None  # exact number; None: until `precision` or `time_s`, 6 to 1000
     time_s: float
-    min_time_s: float = 0.0  # however many calls that takes
-    deadline_s: float | None = None  # on the clock of `now_s`; None: none
-    precision: float = 0.0  # half of the 95 % interval of the median, over the median, at which it is enough
+    min_time_s: float = 0.0  # regardless of the number of calls
+    deadline_s: float | None = None  # reading of `now_s`; None: none
+    precision: float = 0.0  # sufficient ratio of half the 95 % interval of the median to the median
     short: bool = False  # `time_s` is the share that --within left
 
 
 class Sample(NamedTuple):
-    """The calls of a cell since its warm-ups, or since it went on by a barrier."""
+    """Calls of a cell since its warm-ups, or since its fallback to a barrier."""
 
     calls: int
     spent_s: float
-    valid_s: Sequence[float]  # what the valid ones took, in their order
-    late: int = 0  # calls in a row, up to the last, to which some rank was late
-    by_barrier: bool = False  # the last one began after a barrier, to which nobody is late
+    valid_s: Sequence[float]  # times of the valid calls, in order
+    late: int = 0  # consecutive last calls with a late rank
+    by_barrier: bool = False  # the last one began after a barrier, for which nobody is late
 
 
 class Ahead(NamedTuple):
-    """What comes next: so many calls; 0 ends the cell, and `stopped` says why."""
+    """Next calls; 0 ends the cell, and `stopped` says why."""
 
     calls: int
     stopped: str = ""
-    fall_back: bool = False  # from now on by a barrier
-    check: bool = False  # before that: of the last call
+    fall_back: bool = False  # use a barrier from now on
+    check: bool = False  # check the last call first
 
 
 def share(plan: Plan, cell: Cell, cells_left: int, left_s: float | None, now_s: float) -> Budget:
-    """An equal share of the `left_s` seconds that the launch has left, None: no limit, among `cells_left` cells.
+    """Return the budget of a cell: an equal share of `left_s` seconds (None: no limit) among `cells_left` cells.
 
-    At most the plan's time for a cell; a tenth of it for a floor. `now_s` is the reading of a clock.
+    At most the plan's time for a cell; a tenth of it for a floor. `now_s` is the current clock reading.
     """
     weight = FLOOR_SHARE if cell.executor.is_reference else 1.0
     cell_time_s, min_time_s = weight * plan.cell_time_s, weight * plan.min_time_s
@@ -63,12 +63,12 @@ def share(plan: Plan, cell: Cell, cells_left: int, left_s: float | None, now_s: 
 
 
 def warmups_ahead(budget: Budget, done: int, start_s: float, now_s: float) -> int:
-    """After `done` warm-ups since `start_s`, one at least: the next, or 0 where the time of the launch has run out."""
+    """Return the next warm-ups after `done` >= 1 since `start_s`; 0 if the time of the launch is used up."""
     return 0 if _out_of_time(budget, now_s) else min(budget.warmups - done, _calls_of_a_batch((now_s - start_s) / done))
 
 
 def ahead(budget: Budget, sample: Sample, now_s: float) -> Ahead:
-    """What comes after `sample`: further calls, the end, or the same again by a barrier where no call began on time."""
+    """Return what follows `sample`: more calls, the end, or a fallback to a barrier if no call began on time."""
     batch = _next_batch(budget, sample, now_s)
     never_on_time = 0 < sample.calls <= sample.late and not sample.by_barrier
     if never_on_time and (sample.calls >= TRIED or not batch.calls):
@@ -77,7 +77,7 @@ def ahead(budget: Budget, sample: Sample, now_s: float) -> Ahead:
 
 
 def _next_batch(budget: Budget, sample: Sample, now_s: float) -> Ahead:
-    """The next calls. Batches double after SINGLE calls, so that the clock and the interval are looked at seldom."""
+    """Return the next calls. Batches double after SINGLE calls, so that clock and interval are rarely computed."""
     if stopped := _reason_to_stop(budget, sample, now_s):
         return Ahead(0, stopped)
     done, spent_s = sample.calls, sample.spent_s
@@ -97,7 +97,7 @@ def _calls_of_a_batch(call_s: float) -> int:
 
 
 def _reason_to_stop(budget: Budget, sample: Sample, now_s: float) -> str:
-    """The word of the column `stopped`; empty: go on."""
+    """Return the value of the column `stopped`; empty: continue."""
     done, spent_s = sample.calls, sample.spent_s
     if done and _out_of_time(budget, now_s):
         return "within"

@@ -1,7 +1,7 @@
-"""The calls of a cell: made and timed batch by batch, gathered on rank 0, in the end what follows from them.
+"""Timed calls of a cell: made batch by batch, gathered on rank 0, reduced to columns; and loops of calls.
 
-What follows is computed by functions of arrays alone, which ask no clock: `entry` and `exit` are float64 [call, rank],
-in seconds. Differences of one rank's stamps need no common clock; whatever compares ranks does.
+The columns are pure functions of arrays: `entry` and `exit` are float64 [call, rank], in seconds. Differences of one
+rank's stamps need no common clock; comparisons between ranks do.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,37 +19,37 @@ from ..watching.whereabouts import doing
 from .budget import BATCH_S, Sample
 from .sync import Barrier, Clock, ClockLine, Sync
 
-ODD, ODD_SCORE = 1.25, 6.0  # a ratio of times, and standard deviations: chance goes beyond them once in 10^8 cells
-Turn = Callable[[], Callable[[], object]]  # gives the call to time
+ODD, ODD_SCORE = 1.25, 6.0  # ratio of times, and standard score: exceeded by chance once in 10^8 cells
+Turn = Callable[[], Callable[[], object]]  # returns the call to time
 TimedLoop = Callable[[int, CommonStart | None, Between | None], np.ndarray]  # see `executing.Prepared.timed_calls`
 FurtherColumns = Callable[[np.ndarray, np.ndarray], dict[str, np.ndarray]]  # of entry and exit, on rank 0
 
 
 class Approach(Protocol):
-    """What each rank does before it enters a call; see `work`."""
+    """Behaviour of each rank before it enters a call; see `work`."""
 
     is_completion: bool  # whether the time of a call begins with the last entry
-    late_by_s: float | None  # the largest delay that is injected
+    late_by_s: float | None  # largest injected delay
 
     def timed(
         self, turn: Turn, sync: Sync, now: Callable[[], float], calls: int, between: Between | None
     ) -> np.ndarray:
-        """As `Timing.batch` [5, call]: after the rows of plain calls when the rank began, and when it was ready."""
+        """Time calls as `Timing.batch`, [5, call]: the further rows are when the rank began, and when it was ready."""
 
 
 class Timing(NamedTuple):
-    """How calls are timed: each that `turn` gives, or, with a `loop`, by that; by the clock `now`."""
+    """Method of timing: each call from `turn`, or all of them by `loop`, with the clock `now`."""
 
     turn: Turn
     now: Callable[[], float] = perf_counter
     loop: TimedLoop | None = None
-    approach: Approach | None = None  # its loop is Python's
-    between: Between | None = None  # calls
+    approach: Approach | None = None  # its loop is in Python
+    between: Between | None = None  # actions between calls
 
     def batch(self, sync: Sync, calls: int) -> np.ndarray:
-        """Entry, exit (seconds on the own clock) and whether it was on time, of `calls` calls of this rank: [3, call].
+        """Time `calls` calls; return entry, exit (seconds, own clock) and whether the start was on time: [3, call].
 
-        A loop of its own reads the clock of perf_counter only.
+        `loop` reads only the clock of perf_counter.
         """
         if self.approach is not None:
             return self.approach.timed(self.turn, sync, self.now, calls, self.between)
@@ -60,7 +60,7 @@ class Timing(NamedTuple):
 
 @doing("in the common start of a call", counts="call", times=("entry", "exit"))
 def timed(turn: Turn, sync: Sync, now: Callable[[], float], calls: int, between: Between | None = None) -> np.ndarray:
-    """As `Timing.batch`, from Python."""
+    """Time calls as `Timing.batch`, in Python."""
     entries, exits, on_times = [0.0] * calls, [0.0] * calls, [False] * calls
     begin = sync.begin
     for call in range(calls):
@@ -78,59 +78,59 @@ def timed(turn: Turn, sync: Sync, now: Callable[[], float], calls: int, between:
 
 
 def no_columns(entry: np.ndarray, exit: np.ndarray) -> dict[str, np.ndarray]:
-    """No further columns of calls."""
+    """Return no further columns of calls."""
     return {}
 
 
 class CellTimes(NamedTuple):
-    """What came of the calls of a cell, warm-ups first; all but rank 0 know of no call."""
+    """Results of the calls of a cell, warm-ups first; columns on rank 0 only."""
 
-    calls: dict[str, list]  # a column of REPETITIONS -> its value of each call; None: not known
+    calls: dict[str, list]  # column of REPETITIONS -> value per call; None: unknown
     warmups: int
     facts: dict  # columns of CELLS
-    stamps: np.ndarray | None  # float64 [2 or 4, call, rank]: begin and ready where ranks do something before a call,
-    # entry and exit; seconds on the common clock; None: there is none
+    stamps: np.ndarray | None  # float64 [2 or 4, call, rank]: begin and ready (with an approach),
+    # entry and exit; seconds on the common clock, None without one
     findings: list[dict]
-    unusable: str | None  # why no timed call is valid, as all ranks know; None: some are
+    unusable: str | None  # why no timed call is valid, on all ranks; None: some are
 
     @property
     def number(self) -> int:
-        """Calls, warm-ups included."""
+        """Return the number of calls, warm-ups included."""
         return len(self.calls.get("time_s", ()))
 
     @property
     def least_s(self) -> float:
-        """The least of exit - entry of a rank in these calls; 0: there are none."""
+        """Return the least exit - entry of any rank in valid timed calls; 0 without any."""
         pairs = list(zip(self.calls.get("shortest_s", ()), self.calls.get("valid", ())))
         return min((shortest_s for shortest_s, valid in pairs[self.warmups :] if valid), default=0.0)
 
     def valid_s(self) -> list[float]:
-        """`time_s` of the valid calls that are no warm-ups."""
+        """Return `time_s` of the valid calls after the warm-ups."""
         pairs = list(zip(self.calls.get("time_s", ()), self.calls.get("valid", ())))
         return [time_s for time_s, valid in pairs[self.warmups :] if valid]
 
 
 class TimedCalls:
-    """The calls so far: all of them on rank 0; on the others only when the first began and the last ended."""
+    """Calls so far: all of them on rank 0; on other ranks only the first entry and the last exit."""
 
     def __init__(self, comm: MPI.Comm, further_columns: FurtherColumns, approach: Approach | None = None):
-        """`further_columns`: what else is wanted of every call; `approach`: what ranks do before each of them."""
+        """Take `further_columns` to compute from every call, and `approach`, what ranks do before each call."""
         self.comm, self.further_columns, self.warmups = comm, further_columns, 0
         self.is_completion = approach is not None and approach.is_completion  # the time of a call
         self.late_by_s = approach and approach.late_by_s
-        self.span: list[float] = []  # first entry and last exit on the own clock
+        self.span: list[float] = []  # first entry and last exit, own clock
         self._blocks: list[np.ndarray] = []  # [rank, 3 or 5, call] each
-        self._syncs: list[str] = []  # the name of the common start of each call
-        self._looks: list[np.ndarray] = []  # int64 [call] each: 1 where the result was looked at
-        self._valid_s: list[float] = []  # of those that are no warm-ups
-        self._late = 0  # calls in a row, up to the last, to which some rank was late
+        self._syncs: list[str] = []  # name of the common start of each call
+        self._looks: list[np.ndarray] = []  # int64 [call] each: 1 if the result was checked
+        self._valid_s: list[float] = []  # without warm-ups
+        self._late = 0  # consecutive last calls with a late rank
 
     def end_warmups(self) -> None:
-        """From here on calls count."""
+        """End the warm-ups: later calls count."""
         self.warmups, self._valid_s, self._late = len(self._syncs), [], 0
 
     def add(self, block: np.ndarray, sync: Sync, looks: np.ndarray) -> None:
-        """Take in what `Timing.batch` gives on every rank; all ranks must. `looks` [call]: 1 where it was looked at."""
+        """Add the stamps of `Timing.batch`; collective. `looks` [call]: 1 if the result was checked."""
         calls = block.shape[1]
         if calls == 0:
             return
@@ -145,18 +145,18 @@ class TimedCalls:
         entry, exit, on_time, *_ = blocks.transpose(1, 2, 0)
         all_on_time = on_time.all(axis=1)
         valid = all_on_time & ~ran_backwards(entry, exit).any(axis=1)
-        known_now = "shortest_s" if self.is_completion else "time_s"  # that of who came last, without a common clock
+        known_now = "shortest_s" if self.is_completion else "time_s"  # no common clock; completions: the last to enter
         self._valid_s += durations(entry, exit)[known_now][valid].tolist()
         self._late = 0 if all_on_time.any() else self._late + calls
         sync.learn(1 - float(np.count_nonzero(all_on_time)) / calls)
 
     def sample(self, done: int, spent_s: float) -> Sample:
-        """What rank 0 knows of the last `done` calls, which took `spent_s` seconds."""
+        """Return rank 0's view of the last `done` calls, which took `spent_s` seconds."""
         by_barrier = bool(self._syncs) and self._syncs[-1] == Barrier.name
         return Sample(done, spent_s, self._valid_s, self._late, by_barrier)
 
     def times(self, line: ClockLine | None, stopped: str) -> CellTimes:
-        """What follows from all calls; `line`: from this rank's clock to the common one, None where there is none."""
+        """Compute the results of all calls; `line` maps this rank's clock to the common one, None without one."""
         lines = self.comm.gather(line)
         if lines is None:
             return CellTimes({}, self.warmups, {}, None, [], self.comm.bcast(None))
@@ -180,10 +180,10 @@ class TimedCalls:
         return CellTimes(calls, self.warmups, facts, stamps, findings, self.comm.bcast(unusable))
 
     def _looked(self, shortest_s: np.ndarray, timed: np.ndarray) -> tuple[dict, float | None]:
-        """How many timed calls were looked at, and their median time over that of the others that might have been.
+        """Return how many timed calls were checked, and the ratio of their median time to that of unchecked ones.
 
-        The time is `shortest_s`: who left a call looks while others are still in it, which takes them longer where the
-        ranks share cores. The ratio once more where it is far from 1, and not by chance.
+        The time is `shortest_s`: a rank that left a call checks its result while others are still in it, which delays
+        those if ranks share cores. The second result is the ratio if it differs from 1 significantly, else None.
         """
         looks = np.concatenate([*self._looks, np.zeros(0, np.int64)])[timed] > 0
         if not looks.any():
@@ -195,7 +195,7 @@ class TimedCalls:
         return {"looks": int(np.count_nonzero(looks)), "looked_ratio": ratio}, ratio if is_odd else None
 
     def _columns(self, entry: np.ndarray, exit: np.ndarray, stamps: np.ndarray | None) -> dict[str, np.ndarray]:
-        """Columns of REPETITIONS; `stamps` are those of the common clock, where there is one."""
+        """Return columns of REPETITIONS; `stamps` are on the common clock, or None without one."""
         columns = durations(entry, exit) | self.further_columns(entry, exit)
         if stamps is not None and self.comm.size > 1:
             columns |= arrivals(*stamps[-2:])
@@ -207,7 +207,7 @@ class TimedCalls:
     def _doubts(
         self, lines: Sequence[ClockLine | None], backwards: list[int], odd_ratio: float | None, some_valid: bool
     ) -> tuple[list[dict], str | None]:
-        """What a reader must know of how the calls were timed, and why none is valid."""
+        """Return findings about how the calls were timed, and why none is valid, or None."""
         unsteady, fell_back = [rank for rank, line in enumerate(lines) if line is None], len(set(self._syncs)) > 1
         if some_valid and not (backwards or unsteady or fell_back or odd_ratio):
             return [], None
@@ -217,8 +217,9 @@ class TimedCalls:
 
 
 def on_common_clock(lines: Sequence[ClockLine | None], kinds: Sequence[np.ndarray]) -> np.ndarray | None:
-    """float64 [kind, call, rank]: stamps of several kinds, each [call, rank] on the ranks' own clocks, on the common
-    one; None: some rank has no line to it.
+    """Convert stamps of several kinds, each [call, rank], to the common clock: float64 [kind, call, rank].
+
+    Return None if some rank has no line to it.
     """
     known = [line for line in lines if line is not None]
     if len(known) < len(lines):
@@ -227,8 +228,9 @@ def on_common_clock(lines: Sequence[ClockLine | None], kinds: Sequence[np.ndarra
 
 
 def durations(entry: np.ndarray, exit: np.ndarray) -> dict[str, np.ndarray]:
-    """Of every call over its ranks' exit - entry: time_s, the maximum; shortest_s, the minimum; osu_avg_s, the mean;
-    and slowest_rank, whose the maximum was.
+    """Reduce exit - entry over ranks, for every call: time_s, the maximum; shortest_s; osu_avg_s, the mean.
+
+    slowest_rank is the rank of the maximum.
     """
     spent = exit - entry
     return {
@@ -240,9 +242,10 @@ def durations(entry: np.ndarray, exit: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def arrivals(entry: np.ndarray, exit: np.ndarray) -> dict[str, np.ndarray]:
-    """Of every call, from stamps on a common clock: global_s, last exit - first entry, the global run time of ReproMPI
-    (Hunold and Carpen-Amarie, TPDS 2016); completion_s, last exit - last entry; arrival_skew_s, last entry - first
-    entry; and last_rank, who entered last.
+    """Return, for every call, from stamps on a common clock: global_s, completion_s, arrival_skew_s, last_rank.
+
+    global_s: last exit - first entry, the global run time of ReproMPI (Hunold and Carpen-Amarie, TPDS 2016);
+    completion_s: last exit - last entry; arrival_skew_s: last entry - first entry; last_rank: the last to enter.
     """
     first, last, end = entry.min(axis=1), entry.max(axis=1), exit.max(axis=1)
     return {
@@ -254,23 +257,24 @@ def arrivals(entry: np.ndarray, exit: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def completions(entry: np.ndarray, exit: np.ndarray) -> dict[str, np.ndarray]:
-    """What two columns of `durations` are where a call begins with the last entry: time_s, last exit - last entry, and
-    slowest_rank, who left last; from stamps on a common clock.
+    """Return two columns of `durations` for calls that begin with the last entry, from stamps on a common clock.
+
+    time_s: last exit - last entry; slowest_rank: the last to leave.
     """
     return {"time_s": exit.max(axis=1) - entry.max(axis=1), "slowest_rank": exit.argmax(axis=1)}
 
 
 def ran_backwards(entry: np.ndarray, exit: np.ndarray) -> np.ndarray:
-    """bool [call, rank]: whose clock ran backwards in the call or since the one before."""
+    """Return whether a rank's clock ran backwards in the call or since the one before: bool [call, rank]."""
     backwards = exit < entry
     backwards[1:] |= entry[1:] < exit[:-1]
     return backwards
 
 
 def standard_score(some_s: np.ndarray, others_s: np.ndarray) -> float:
-    """How far the rank sum of some times lies from what chance expects, in standard deviations; 0 without times.
+    """Return the standard score of the rank sum of some times among all; 0 without times.
 
-    Mann and Whitney, 1947; equal times have the mean of their ranks, which makes the score smaller.
+    Mann and Whitney, 1947; ties get the mean of their ranks, which makes the score smaller.
     """
     some, others = len(some_s), len(others_s)
     if not some or not others:
@@ -282,12 +286,12 @@ def standard_score(some_s: np.ndarray, others_s: np.ndarray) -> float:
 
 
 def longest_mean(entry: np.ndarray, exit: np.ndarray) -> float | None:
-    """The maximum over ranks of each rank's mean of exit - entry, seconds; None without any call."""
+    """Return the maximum over ranks of the mean of exit - entry, seconds; None without any call."""
     return float((exit - entry).mean(axis=0).max()) if len(entry) else None
 
 
 def why_unusable(backwards_ranks: list[int], unsteady: list[int], is_completion: bool) -> str:
-    """Say why no timed call is valid; `is_completion`: their time needs a common clock."""
+    """Return the reason why no timed call is valid; `is_completion`: their time needs a common clock."""
     if is_completion and unsteady and not backwards_ranks:
         return f"no call is valid: {_ranks(unsteady)} had no common clock, and a completion is told by nothing else"
     cause = f"the clock of {_ranks(backwards_ranks)} ran backwards" if backwards_ranks else "every call had a late rank"
@@ -295,9 +299,9 @@ def why_unusable(backwards_ranks: list[int], unsteady: list[int], is_completion:
 
 
 def findings(unsteady: list[int], backwards: list[int], fell_back: bool, odd_ratio: float | None = None) -> list[dict]:
-    """The findings about how the calls of a cell were timed.
+    """Return the findings about how the calls of a cell were timed.
 
-    `odd_ratio`: the time of calls that were looked at over that of others, where these differ.
+    `odd_ratio`: the time of checked calls over that of others, if they differ significantly.
     """
     found = []
     if odd_ratio is not None:
@@ -345,33 +349,33 @@ def findings(unsteady: list[int], backwards: list[int], fell_back: bool, odd_rat
 
 
 def _ranks(ranks: list[int]) -> str:
-    """`rank 3`, or `ranks 0-2, 5`."""
+    """Return `rank 3`, or `ranks 0-2, 5`."""
     return f"rank{'s' if len(ranks) > 1 else ''} {format_ranges(ranks)}"
 
 
-# A loop of calls without a common start, as nccl-tests times it: few runs ask for it.
+# Loops of calls without a common start, as nccl-tests times them
 #
-# Its input stays the same: it is checked at its ends, and by its rate.
+# Their input stays the same: they are checked at their ends, and by their rate.
 
 
-LEAST = 0.25  # of the time that a rank spends in a call alone: warmer caches explain no more
-AGAIN, SINGLE = 4, 200  # times, and calls each, that a loop is timed again before it is called impossible
+LEAST = 0.25  # of the shortest time of a rank in a single call: warmer caches explain no less
+AGAIN, SINGLE = 4, 200  # repetitions of a loop, of so many calls, before it is called impossible
 
 
 def back_to_back(call: Prepared, comm: MPI.Comm, clock: Clock, calls: int) -> float | None:
-    """Time a loop of `calls` calls without a common start; its mean over ranks, for each call, in seconds on rank 0."""
+    """Time a loop of `calls` calls without a common start; return the mean per call over ranks, seconds, on rank 0."""
     comm.Barrier()
     total_s = comm.reduce(_in_loop(call.timed_calls, calls) if call.timed_calls else _in_python(call.run, clock, calls))
     return None if total_s is None else total_s / comm.size / calls
 
 
 def why_impossible(loop_s: float | None, least_s: float, call: Prepared, comm: MPI.Comm, clock: Clock) -> str:
-    """Why no loop of all-reduces takes `loop_s` seconds a call, as rank 0 finds with all ranks; empty: it may.
+    """Return why no loop of all-reduces takes `loop_s` seconds a call, or an empty string; collective.
 
     No rank leaves an all-reduce before the last one has entered it, and that one enters after its exit from the call
     before: so a call of the loop takes at least as long as the last rank to enter spends in one. `least_s`: the least
-    of exit - entry over timed calls and ranks. Where the loop seems too quick, both are timed again, one after the
-    other: a machine that was busy in one of them only is no fault.
+    exit - entry over timed calls and ranks. If the loop seems too quick, both are timed again, in turn, because the
+    machine may have been busy in one of them only.
     """
     for _ in range(AGAIN):
         if comm.bcast(loop_s is None or loop_s >= LEAST * least_s):
@@ -384,7 +388,7 @@ def why_impossible(loop_s: float | None, least_s: float, call: Prepared, comm: M
 
 
 def _least_s(call: Prepared, comm: MPI.Comm, clock: Clock) -> float:
-    """The least of exit - entry over SINGLE calls, each after a barrier, and over ranks."""
+    """Return the least exit - entry over ranks and SINGLE calls, each after a barrier."""
     if call.timed_calls:
         entry, exit, _ = call.timed_calls(SINGLE, CommonStart(comm), None)
     else:
@@ -404,7 +408,7 @@ def _in_python(run: Callable[[], object], clock: Clock, calls: int) -> float:
 def _in_loop(loop: TimedLoop, calls: int) -> float:
     spent_s, done, batch = 0.0, 0, 1
     while done < calls:
-        stamps = loop(min(batch, calls - done), None, None)  # what is between batches is not counted
+        stamps = loop(min(batch, calls - done), None, None)  # time between batches is excluded
         spent_s += stamps[1, -1] - stamps[0, 0]
         done += stamps.shape[1]
         batch = max(1, int(BATCH_S * done / max(spent_s, 1e-9)))

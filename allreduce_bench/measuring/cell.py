@@ -1,4 +1,4 @@
-"""One cell on all ranks: may it run, is it proved, bind it, check it, measure it."""
+"""One cell on all ranks: decide whether it runs, prove its schedule, bind, check and measure it."""
 
 import time
 from collections.abc import Callable
@@ -30,14 +30,14 @@ Bind = Callable[[np.ndarray, np.ndarray], Prepared]
 
 
 class CellOutcome(NamedTuple):
-    """What became of a cell: facts for its mark, and its times (None: not measured)."""
+    """Outcome of a cell: facts for its mark, and its times (None: not measured)."""
 
     facts: dict
     times: CellTimes | None = None
 
 
 def outcome_of(context: Context, cell: Cell, cells_left: int) -> CellOutcome:
-    """Measure `cell` if it may run and is proved; `cells_left` all-reduces share the time that is left."""
+    """Measure `cell` if it may run and is proved; `cells_left` all-reduces share the time left."""
     if facts_of_skipped := context.comm.bcast(reason_to_skip(context, cell)):
         return CellOutcome(facts_of_skipped)
     if cell.executor.is_reference:
@@ -52,7 +52,7 @@ def outcome_of(context: Context, cell: Cell, cells_left: int) -> CellOutcome:
     if facts.get("state") == "refused":
         return CellOutcome(facts)
     if facts.get("run_whole"):
-        cell = replace(cell, window=1)  # whole messages posted ahead would take as many vectors of scratch
+        cell = replace(cell, window=1)  # posting whole messages ahead would need as many vectors of scratch
     return _outcome_of_all_reduce(context, cell, steps, facts, cells_left)
 
 
@@ -105,12 +105,12 @@ def _outcome_of_all_reduce(
 
 
 def _outcome_of_floor(context: Context, cell: Cell, cells_left: int) -> CellOutcome:
-    """Measure a floor like any cell; it has no schedule to be proved, and no result to be checked."""
+    """Measure a floor like any cell; it has no schedule to prove and no result to check."""
     comm, plan = context.comm, context.plan
     memory = memory_of(cell.placement)
     vectors = memory.sendbuf, memory.recvbuf
-    sendbuf, recvbuf = (filled(allocate, cell.count, plan.dtype, 1) for allocate in vectors)  # products stay 1
-    is_compiled = not {*COMPILED}.isdisjoint(plan.executors) and not _compiled(context)  # the lowest
+    sendbuf, recvbuf = (filled(allocate, cell.count, plan.dtype, 1) for allocate in vectors)  # so that products stay 1
+    is_compiled = not {*COMPILED}.isdisjoint(plan.executors) and not _compiled(context)  # gives the lowest
     bind = partial(_bind_floor, cell.algorithm, plan.op, is_compiled)
     call, unsupported = _bind_or_explain(bind, sendbuf, recvbuf)
     if reasons := [reason for reason in comm.allgather(unsupported) if reason]:
@@ -136,7 +136,7 @@ def _repeated_calls(
 
 
 def _approach(context: Context, cell: Cell) -> Approach | None:
-    """What ranks do before each call of an all-reduce; None: nothing. Raises Unsupported on all ranks."""
+    """Return what ranks do before each call of an all-reduce, or None. Raises Unsupported on all ranks."""
     if context.plan.compute_s:
         from .work import work_of  # late: few runs have a phase of work
 
@@ -149,12 +149,12 @@ def _approach(context: Context, cell: Cell) -> Approach | None:
 
 
 def _seed_of_party(context: Context) -> int:
-    """Of the inputs of its checks: each group has inputs of its own, so that a leak between them is seen."""
+    """Return the seed for checks: each group has its own inputs, so that a leak between groups is detected."""
     return int(splitmix64(context.plan.seed, np.array([context.grouping.number]))[0])
 
 
 def _checked_further(context: Context, checks: repeat.Checks, call: Prepared, sendbuf, recvbuf, depth: int) -> dict:
-    """What further checks before the timing say, on exact inputs and on random floats; `wrong` only where some are."""
+    """Run further checks before the timing, on exact inputs and on random floats; `wrong` only if some elements are."""
     comm, plan = context.comm, context.plan
     left_s = inf if context.deadline is None else max(0.0, context.deadline - time.time())
     for _ in range(comm.bcast(checks.further_calls(min(plan.cell_time_s, repeat.SHARE * left_s)))):
@@ -165,7 +165,7 @@ def _checked_further(context: Context, checks: repeat.Checks, call: Prepared, se
 
 
 def _done_or_skipped(facts: dict, times: CellTimes) -> CellOutcome:
-    """The outcome of a cell without a wrong result: done if any of its calls is valid, else skipped."""
+    """Return the outcome of a cell without a wrong result: done if any of its calls is valid, else skipped."""
     facts = {**facts, **times.facts, "repetitions": times.number - times.warmups}
     if times.unusable:
         return CellOutcome({**facts, "state": "skipped", "reason": times.unusable}, times)
@@ -173,7 +173,7 @@ def _done_or_skipped(facts: dict, times: CellTimes) -> CellOutcome:
 
 
 def _rotation(context: Context, cell: Cell, bind: Bind, memory: Memory, vector: np.ndarray, steps: int):
-    """A context manager of the buffers through which a cold cell of `steps` on this rank rotates; of None if warm."""
+    """Return a context manager of the buffers that a cold cell of `steps` rotates through; of None if it is warm."""
     if cell.cache == "warm":
         return nullcontext()
     from .cold_calls import Rotation, places_for  # late: few runs are cold
@@ -183,7 +183,7 @@ def _rotation(context: Context, cell: Cell, bind: Bind, memory: Memory, vector: 
 
 
 def _compared_bits(context: Context, call: Prepared, sendbuf, recvbuf, depth: int) -> dict:
-    """What random floats show; with --check bits also over repeated calls and against the exact result."""
+    """Compare results on random floats; with --check bits also over repeated calls and with the exact result."""
     comm, seed, op = context.party.comm, context.plan.seed, context.plan.op
     facts = same_bits.same_bits(call.run, sendbuf, recvbuf, comm, seed, op)
     if context.plan.check == "bits":
@@ -193,9 +193,9 @@ def _compared_bits(context: Context, call: Prepared, sendbuf, recvbuf, depth: in
 
 
 def _back_to_back(context: Context, call: Prepared, checks: repeat.Checks, times: CellTimes) -> dict:
-    """`nccl_tests_s`, seconds of a call in a loop without a common start, on rank 0; or how that loop went wrong.
+    """Return `nccl_tests_s`, seconds per call in a loop without a common start, on rank 0; or the loop's error.
 
-    Nothing where nobody asked, or no time is left.
+    Empty if not requested, or if no time is left.
     """
     calls, has_time = context.plan.back_to_back, context.deadline is None or time.time() < context.deadline
     if not calls or not context.comm.bcast(has_time):
@@ -211,7 +211,7 @@ def _back_to_back(context: Context, call: Prepared, checks: repeat.Checks, times
 
 
 def _traffic_per_call(context: Context, before: dict[str, int] | None, calls: int) -> str | None:
-    """What the interfaces of all nodes sent in each of `calls` calls; rank 0 only."""
+    """Return the bytes that the interfaces of all nodes sent per call; rank 0 only."""
     after = context.counters()
     counts = context.comm.gather((before, after))
     if counts is None:
@@ -230,7 +230,7 @@ def _traffic_per_call(context: Context, before: dict[str, int] | None, calls: in
 def _bind(
     cell: Cell, steps, comm: MPI.Comm, op: str, scratch: Allocate, sendbuf: np.ndarray, recvbuf: np.ndarray
 ) -> Prepared:
-    """The call of `cell` bound to its buffers. Raises Unsupported."""
+    """Bind the call of `cell` to its buffers. Raises Unsupported."""
     if cell.executor.is_mockup:
         from ..executing.mockups import mockup  # late: few runs have any
 
@@ -242,7 +242,7 @@ def _bind(
 
 
 def _bind_floor(name: str, op: str, is_compiled: bool, sendbuf: np.ndarray, recvbuf: np.ndarray) -> Prepared:
-    """The call of a floor bound to its buffers. Raises Unsupported."""
+    """Bind the call of a floor to its buffers. Raises Unsupported."""
     if is_compiled:
         from ..executing import compiled  # late: few ranks compile
 
@@ -251,17 +251,17 @@ def _bind_floor(name: str, op: str, is_compiled: bool, sendbuf: np.ndarray, recv
 
 
 def _compiled(context: Context) -> str | None:
-    """Compile what is asked for on one rank, then take it from where that left it; why a rank cannot do either."""
+    """Compile on one rank, then load that on the others; return why a rank cannot, or None."""
     from .compiling import compile_in_turns  # late: few ranks compile
 
     return compile_in_turns(context.comm, context.real, context.plan.dtype)
 
 
 def _bind_or_explain(bind: Bind, sendbuf: np.ndarray, recvbuf: np.ndarray) -> tuple[Prepared, str | None]:
-    """The call bound to its buffers; where this rank's MPI cannot do it, a call of nothing and the reason."""
+    """Bind the call to its buffers; on failure return an empty call and the reason."""
     try:
         return bind(sendbuf, recvbuf), None
     except Unsupported as error:
         return Prepared(lambda: None, lambda: None), str(error)
-    except MemoryError as error:  # of scratch: what the vectors need was asked before
+    except MemoryError as error:  # of scratch: the vectors' memory was checked before
         return Prepared(lambda: None, lambda: None), f"no memory for its scratch: {error}"

@@ -1,9 +1,9 @@
-"""Cold calls: each finds neither its input nor its output in the cache, since the buffers rotate.
+"""Cold calls: the buffers rotate, so that each call finds neither its input nor its output in the cache.
 
-A place is an input and an output on pages of their own, and the all-reduce bound to them. The places are used one after
-the other; before one comes again, the others have taken more room than the cache has. Small vectors would need too many
-places for that: there, a scratch array that fills the cache is read after each turn, and the first place serves only to
-bring back the library and the interpreter, which that drove out too. All this happens outside what is timed.
+A place is an input and an output on pages of their own, and the all-reduce bound to them. Places are used in turn;
+before one is used again, the others have filled more than the cache. Small vectors would need too many places: there, a
+scratch array that fills the cache is read after each round, and the first place serves only to reload the library and
+the interpreter, which that evicted, too. All this happens outside the timed calls.
 """
 
 import gc
@@ -18,13 +18,13 @@ from ..machine import PAGE_NBYTES
 from ..watching.whereabouts import doing
 
 MOST_PLACES = 64
-MOST_STEPS = 100_000  # bound over all places of a rank: beyond, binding takes longer than measuring
-SHARED_TYPES = (type, dict, ModuleType, CodeType)  # objects of these belong to no single call
-VECTORS_OF_A_PLACE = 3  # at most: input, output, and the scratch of a schedule
+MOST_STEPS = 100_000  # over all places of a rank: with more, binding takes longer than measuring
+SHARED_TYPES = (type, dict, ModuleType, CodeType)  # types whose objects do not belong to a single call
+VECTORS_OF_A_PLACE = 3  # at most: input, output, and a schedule's scratch
 
 
 class Rotation:
-    """Takes turns over places; every rank makes one with as many places as the others."""
+    """Rotation over places; every rank makes one with equally many."""
 
     def __init__(
         self,
@@ -34,10 +34,9 @@ class Rotation:
         region_nbytes: int,
         places: int,
     ):
-        """Bind `places` places (see `places_for`) with the contents of `vector`; run each once.
+        """Bind `places` places (see `places_for`) with the contents of `vector`; run each once. Collective.
 
-        So no timed call touches a page, or an address that its MPI does not know, for the first time. The ranks call it
-        together.
+        So no timed call touches a page, or an address unknown to its MPI, for the first time.
         """
         self.places = []
         for _ in range(places):
@@ -50,19 +49,19 @@ class Rotation:
         self._current = places - 1
 
     def turn(self) -> Callable[[], object]:
-        """The call to time next, in a cold place; to be called before the ranks enter it together."""
+        """Return the next call to time, in a cold place; call this before the common start."""
         self._current = (self._current + 1) % len(self.places)
         if self._current == 0 and self._scratch is not None:
             self._scratch.max()
             self.places[0].call.run()
             self._current = 1
-        for _ in self._objects[self._current]:  # to name an object is to touch it
+        for _ in self._objects[self._current]:  # iterating over the objects touches them
             pass
         return self.places[self._current].call.run
 
     @property
     def loop(self) -> Callable[[int, CommonStart | None, Between | None], np.ndarray] | None:
-        """As `Prepared.timed_calls`, call by call, since what is between them is Python's."""
+        """Return a loop like `Prepared.timed_calls`, but call by call, because Python works between them; or None."""
         return self._timed_calls if self.places[0].call.timed_calls else None
 
     @doing("in the common start of a call", counts="call")
@@ -80,39 +79,39 @@ class Rotation:
         return np.hstack(blocks)
 
     def used(self) -> int:
-        """The number of the place of the last call."""
+        """Return the number of the place of the last call."""
         return self._current
 
     def start_over(self) -> None:
-        """The inputs were written, from the first place to the last: the next call is that of a new round."""
+        """Begin a new round, after the inputs were written from the first place to the last."""
         self._current = len(self.places) - 1
 
     def close(self) -> None:
-        """Free what MPI holds for the places."""
+        """Free MPI's resources of the places."""
         for place in self.places:
             place.call.close()
 
 
 def places_for(nbytes: int, region_nbytes: int, steps: int) -> int:
-    """The places of vectors of `nbytes` that it takes to touch `region_nbytes` between two uses of one; at least two.
+    """Return the number of places of `nbytes` vectors that touch `region_nbytes` between two uses of one; at least two.
 
-    At most MOST_PLACES, and no more than make MOST_STEPS of `steps` each.
+    At most MOST_PLACES, and at most MOST_STEPS in total at `steps` each.
     """
     enough = 1 + -(-region_nbytes // (2 * max(1, nbytes)))
     return max(2, min(enough, MOST_PLACES, MOST_STEPS // max(1, steps)))
 
 
 def memory_for(nbytes: int, region_nbytes: int) -> int:
-    """Bytes that the rotation of a rank takes at most."""
+    """Return the most bytes that the rotation of a rank takes."""
     places = places_for(nbytes, region_nbytes, 1)
     return places * VECTORS_OF_A_PLACE * (max(nbytes, PAGE_NBYTES) + 2 * PAGE_NBYTES) + region_nbytes
 
 
 def _copy(vector: np.ndarray, allocate: Allocate) -> np.ndarray:
-    """A copy that shares no page's beginning with another one.
+    """Copy `vector` to pages of its own.
 
-    Allocated one by one as the buffers of warm calls are: numpy asks for huge pages for a large block, with which some
-    MPIs exchange several times as fast.
+    Allocated one by one, as buffers of warm calls are: numpy requests huge pages for a large block, with which some
+    MPIs communicate several times as fast.
     """
     copy = allocate(max(vector.size, page_of(vector.dtype)), vector.dtype)[: vector.size]
     copy[:] = vector
@@ -120,7 +119,7 @@ def _copy(vector: np.ndarray, allocate: Allocate) -> np.ndarray:
 
 
 def _objects_read_by(run: Callable[[], object]) -> list[object]:
-    """What the interpreter reads to make the call `run`: not the vectors, but the objects that name them."""
+    """Return the objects that the interpreter reads to make the call `run`: references to vectors, not their data."""
     objects: dict[int, object] = {}
     fresh: list[object] = [run]
     while fresh:
@@ -131,5 +130,5 @@ def _objects_read_by(run: Callable[[], object]) -> list[object]:
 
 
 def _needs_scratch(nbytes: int, region_nbytes: int, places: int) -> bool:
-    """Whether so many places of vectors of `nbytes` are too few to touch `region_nbytes` between two uses of one."""
+    """Return whether `places` places of `nbytes` vectors touch less than `region_nbytes` between two uses of one."""
     return 2 * nbytes * (places - 1) < region_nbytes

@@ -1,6 +1,6 @@
-"""`python -m allreduce_bench measure …`: what the ranks of a run execute.
+"""Command line of a run's ranks: `python -m allreduce_bench measure …`.
 
-No user types this command, so it is read without click, whose modules would cost every rank 200 file-system calls.
+Users do not type it, so it is parsed without click, whose modules would cost every rank 200 file-system calls.
 """
 
 import os
@@ -15,7 +15,7 @@ from .transport import asked_transport
 
 
 class RankArguments(NamedTuple):
-    """The command line of a rank."""
+    """Command line of a rank."""
 
     folder: Path
     launch: str  # its name
@@ -27,15 +27,15 @@ class RankArguments(NamedTuple):
     skip_hung: bool = False
 
     def words(self) -> list[str]:
-        """The command line that `parse_arguments` reads: options, then `--` and the run folder."""
+        """Return the words that `parse_arguments` reads: options, then `--` and the run folder."""
         launch = ["--launch", self.launch, "--place", f"{self.number}/{self.planned}"]
         options = [*launch, "--started", f"{self.started:.0f}", "--thread-level", self.thread_level]
         options += ["--deadline", f"{self.deadline:.1f}"] if self.deadline is not None else []
-        return [*options, *["--skip-hung"] * self.skip_hung, "--", str(self.folder)]  # which may begin with a dash
+        return [*options, *["--skip-hung"] * self.skip_hung, "--", str(self.folder)]  # the folder may begin with a dash
 
 
 def parse_arguments(words: list[str]) -> RankArguments:
-    """The arguments whose `words` these are. Raises ValueError or KeyError for others."""
+    """Parse the words of a rank's command line. Raises ValueError or KeyError for others."""
     *options, _, folder = words
     skip_hung = "--skip-hung" in options[-1:]
     pairs = options[:-1] if skip_hung else options
@@ -53,16 +53,16 @@ def main() -> None:
     except (ValueError, KeyError):
         print("error: measure is for the ranks that 'allreduce-bench run' starts; use run", file=sys.stderr)
         sys.exit(2)
-    end_with_parent(KILL)  # a rank that was stopped would keep any other signal for later
+    end_with_parent(KILL)  # a stopped rank would defer any other signal
     warning = WarningFlag()
-    warning.listen()  # a scheduler may send it to all processes of a job
+    warning.listen()  # a scheduler may signal all processes of a job
     watch = Watch(os.environ.get(MONITOR_VARIABLE, ""), rank_of(os.environ), on_warning=warning.set)
     status = _take_part(arguments, warning, watch)
-    sys.exit(2 if status == 2 else 0)  # a failed check is in the run: mpirun need not kill the other ranks for it
+    sys.exit(2 if status == 2 else 0)  # a failed check is recorded in the run: mpirun need not kill the other ranks
 
 
 def _take_part(arguments: RankArguments, warning: WarningFlag, watch: Watch) -> int:
-    """Start MPI and measure; the exit status of `rank.take_part`."""
+    """Start MPI and measure; return the exit status of `rank.take_part`."""
     hold_back_mpi()
     from ..runs.folder import RunFolder
     from ..runs.plan import Launch

@@ -1,6 +1,6 @@
-"""The kernel of compiled executors on all ranks: one of them compiles it, the others take it from the cache.
+"""Kernel of compiled executors on all ranks: one of them compiles it, the others load it from the cache.
 
-Of each machine one rank comes before the others, since another processor, or another file system, has another cache.
+One rank per node goes before the others, since another processor or file system has another cache.
 """
 
 from mpi4py import MPI
@@ -9,13 +9,13 @@ from ..executing import Unsupported
 from ..schedule.algorithm import Topology
 from .sync import wait_quietly
 
-_ready: set[str] = set()  # the dtypes of this process
+_ready: set[str] = set()  # dtypes compiled in this process
 
 
 def compile_in_turns(comm: MPI.Comm, real: Topology, dtype: str) -> str | None:
-    """Make the kernel for `dtype` ready on all ranks of `comm`, which call this together; why a rank could not.
+    """Make the kernel for `dtype` ready on all ranks of `comm`; return why a rank could not, or None. Collective.
 
-    `real` are the nodes of these ranks. Those that wait do not take the processor from the one that compiles.
+    `real` are the nodes of these ranks. Waiting ranks leave the processor to the one that compiles.
     """
     if comm.allreduce(dtype in _ready, MPI.LAND):
         return None

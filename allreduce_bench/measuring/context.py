@@ -1,6 +1,6 @@
-"""Where a launch runs: what all its ranks agree on; and whether a cell may run there: ranks, memory, time.
+"""Environment of a launch that all its ranks agree on; and whether a cell may run in it: ranks, memory, time.
 
-When a cell that runs is over says `budget`.
+`budget` decides when a running cell ends.
 """
 
 import time
@@ -18,74 +18,74 @@ from .calls import Approach, FurtherColumns, no_columns
 from .sync import Clock, Sync
 from .vectors import CALLS
 
-VECTORS = 6  # of the cell's size at a rank's peak: input, output, scratch, reference, and two that come and go
-MEMORY_SHARE = 0.5  # of what is free on a node: the rest is the MPI's, and others'
-LONGEST_CALL = 20  # times --cell-time: a call that takes longer is skipped
-LARGEST_SHARE = 0.25  # of the time that a launch has left: no single cell gets more
-CALLS_AFTER_FIRST = 12  # of a cell at least: checks and what follows them, a warm-up, six repetitions
-SCALES_FROM = 64 * 1024  # bytes: from here on, time grows at least about as size does
-MAX_SEGMENTS = 65536  # of one vector: beyond, the schedule takes longer to prove than the call to run
+VECTORS = 6  # of the cell's size at a rank's peak: input, output, scratch, reference, and two temporary ones
+MEMORY_SHARE = 0.5  # of a node's free memory: the rest is for the MPI and others
+LONGEST_CALL = 20  # times --cell-time; cells with longer calls are skipped
+LARGEST_SHARE = 0.25  # of the launch's remaining time, for a single cell
+CALLS_AFTER_FIRST = 12  # at least, in a cell: checks and the calls after them, a warm-up, six repetitions
+SCALES_FROM = 64 * 1024  # bytes; above, time grows at least about as size does
+MAX_SEGMENTS = 65536  # of one vector; with more, the proof takes longer than the call
 
 
 class Grouping(NamedTuple):
-    """The groups of --groups, and this rank among them; without them all ranks all-reduce together."""
+    """Groups of --groups, and this rank's place among them; without groups all ranks all-reduce together."""
 
-    groups: tuple[tuple[int, ...], ...] = ()  # the ranks of each
-    number: int = 0  # of the group that this rank is in
-    layouts: tuple[Topology, ...] = ()  # the declared one of each group
-    ranks: tuple[int, ...] = ()  # within a group: what its ranks are called among all
+    groups: tuple[tuple[int, ...], ...] = ()  # ranks of each
+    number: int = 0  # this rank's group
+    layouts: tuple[Topology, ...] = ()  # declared layout of each group
+    ranks: tuple[int, ...] = ()  # of this group, numbered among all ranks
 
 
 class Node(NamedTuple):
-    """This node, as one of its ranks looks at it for all of them; the others see nothing."""
+    """Facts and counters of this node, on one of its ranks; empty on the others."""
 
     facts: dict | None = None  # see `machine.node`
-    since_start: Callable[[], dict] = dict  # see `surroundings`: processor time, and what the node counted
+    since_start: Callable[[], dict] = dict  # see `surroundings`: processor time, and the node's counts
 
 
 class Context(NamedTuple):
-    """What a rank knows of its launch, the same on all ranks where nothing else is said."""
+    """State of a launch on a rank, the same on all ranks unless noted."""
 
     comm: MPI.Comm
     plan: Plan
     launch: Launch
-    real: Topology  # as MPI says
-    topology: Topology  # the same, or as was declared
+    real: Topology  # nodes as MPI reports them
+    topology: Topology  # the same, or as declared
     algorithms: dict[str, Algorithm]
-    memory_per_rank: int | None  # bytes free on the fullest node, for each of its ranks
+    memory_per_rank: int | None  # bytes free on the fullest node, per rank
     deadline: float | None  # seconds since the epoch; None: none
-    counters: Callable[[], dict[str, int] | None]  # of the interfaces of this node; None on all but one of its ranks
-    first_calls: dict[str, tuple[int, float]]  # competitor -> nbytes and seconds of its first call at the largest size
+    counters: Callable[[], dict[str, int] | None]  # interfaces of this node; None on all but one of its ranks
+    first_calls: dict[str, tuple[int, float]]  # competitor -> bytes and seconds of its first call at the largest size
     clock: Clock  # of all ranks
-    sync: Sync  # how they enter a call together
-    cold_nbytes: int = 0  # what a rank touches between two uses of a buffer, where calls are cold
+    sync: Sync  # common start of calls
+    cold_nbytes: int = 0  # touched by a rank between two uses of a buffer, if calls are cold
     grouping: Grouping = Grouping()
-    group: "Context | None" = None  # that of this rank, as if nobody else had been launched; None: there are none
+    group: "Context | None" = None  # context of this rank's group, as if launched alone; None: no groups
     crowded: bool = False  # ranks share cores
-    further_columns: FurtherColumns = no_columns  # of each call, from the stamps of all ranks
-    approach: Approach | None = None  # what ranks do before each call of the cell; None: nothing
+    further_columns: FurtherColumns = no_columns  # per call, from the stamps of all ranks
+    approach: Approach | None = None  # action of ranks before each call of the cell; None: none
     node: Node = Node()
 
     @property
     def party(self) -> "Context":
-        """Those that all-reduce with this rank: its group, or all."""
+        """Return the context of the ranks that all-reduce with this one: its group, or all."""
         return self.group or self
 
     @property
     def parties(self) -> list[tuple[Sequence[int], Topology]]:
-        """The ranks and the declared layout of each party that all-reduces by itself: of each group, or of all."""
+        """Return ranks and declared layout of each group, or of all ranks without groups."""
         return list(zip(self.grouping.groups, self.grouping.layouts)) or [
             (range(len(self.topology.node_of)), self.topology)
         ]
 
     @property
     def within(self) -> str:
-        """What goes before words that count the ranks of a group from 0: `within ranks 4-7: `; of all nothing."""
+        """Return a prefix for texts that count a group's ranks from 0: `within ranks 4-7: `; empty without groups."""
         return f"within ranks {format_ranges(self.grouping.ranks)}: " if self.grouping.ranks else ""
 
 
 def nodes_of(comm) -> Topology:
-    """Which ranks of the mpi4py communicator share memory, by MPI's own split."""
+    """Return which ranks of the mpi4py communicator share memory, by MPI's own split."""
     node = comm.Split_type(MPI.COMM_TYPE_SHARED)
     leader = node.bcast(comm.rank)
     node.Free()
@@ -93,7 +93,7 @@ def nodes_of(comm) -> Topology:
 
 
 def reason_to_skip(context: Context, cell: Cell) -> dict | None:
-    """Why this cell is not measured, on rank 0's word: its state and its reason; None: it is."""
+    """Return state and reason if this cell is not measured, else None; rank 0 decides."""
     if context.deadline is not None and time.time() > context.deadline:
         return {"state": "left out", "reason": TIME_USED_UP}
     if reason := unfit(context, cell):
@@ -106,7 +106,7 @@ def reason_to_skip(context: Context, cell: Cell) -> dict | None:
 
 
 def unfit(context: Context, cell: Cell) -> str | None:
-    """Why this cell cannot, or shall not, run on these ranks; None: it may."""
+    """Return why this cell cannot or should not run on these ranks, or None."""
     size = context.party.comm.size
     if cell.algorithm in context.plan.bounded and size > BOUNDED_RANKS:
         return f"{cell.algorithm} is limited to {BOUNDED_RANKS} ranks unless named with -a"
@@ -122,7 +122,7 @@ def unfit(context: Context, cell: Cell) -> str | None:
 
 
 def _memory(context: Context, cell: Cell) -> int:
-    """Bytes of buffers of a rank at its peak."""
+    """Return the bytes of a rank's buffers at its peak."""
     nbytes = cell.count * context.plan.itemsize
     scratch = (cell.window or 0) * min(cell.segment or 0, cell.count) * context.plan.itemsize
     if cell.cache == "warm":
@@ -133,7 +133,7 @@ def _memory(context: Context, cell: Cell) -> int:
 
 
 def _too_long(context: Context, call_s: float, estimate: str) -> dict | None:
-    """State and reason of a cell whose calls take `call_s`, if that is too long; `estimate` says how that is known."""
+    """Return state and reason of a cell whose calls of `call_s` are too long, else None; `estimate` tells how known."""
     plan = context.plan
     if context.deadline is not None:
         left_s = max(0.0, context.deadline - time.time())
@@ -147,7 +147,7 @@ def _too_long(context: Context, call_s: float, estimate: str) -> dict | None:
 
 
 def after_first_call(context: Context, cell: Cell, time_s: float) -> dict | None:
-    """State and reason of a cell that is not repeated; its first call, of `time_s`, is noted for larger sizes."""
+    """Record the first call's `time_s` for larger sizes; return state and reason if the cell is not repeated."""
     nbytes = cell.count * context.plan.itemsize
     name = competitor_name(cell.algorithm, cell.executor)
     if nbytes > context.first_calls.get(name, (0, 0.0))[0]:

@@ -1,4 +1,4 @@
-"""What the two ranks of `doctor` do: start MPI, see each other, and say where and what it took in one line of JSON.
+"""Program of the two ranks of `doctor`: start MPI, meet, and report places and times in one line of JSON.
 
 A program of its own, `python -m allreduce_bench.measuring.hello`, so that it loads only what it measures.
 """
@@ -13,17 +13,17 @@ from ..machine.node import host
 from .startup import size_of
 from .transport import asked_transport
 
-MARK = "allreduce-bench hello: "  # begins the line, among whatever else a launcher prints
+MARK = "allreduce-bench hello: "  # marks the line among a launcher's other output
 CALLS, BLOCKS = 200, 20
 
 
 def main() -> None:
-    """Print the line on each process that is rank 0: of ranks that do not see each other, on all."""
+    """Print the line on each process that is rank 0: on all, if ranks do not see each other."""
     with asked_transport() as answer:
         times = [perf_counter()]
         import mpi4py
 
-        mpi4py.rc.initialize = False  # to time it apart from the import
+        mpi4py.rc.initialize = False  # to time it separately from the import
         from mpi4py import MPI
 
         times.append(perf_counter())
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def _seconds_per_call(call: Callable[[], object]) -> float:
-    """Seconds of one call, in the fastest of BLOCKS blocks."""
+    """Return the seconds per call in the fastest of BLOCKS blocks."""
     best = float("inf")
     for _ in range(BLOCKS):
         begun = perf_counter()

@@ -1,6 +1,6 @@
-"""The groups of --groups on every rank: split off once a launch; in turn, one of each layout is measured alone.
+"""Groups of --groups on every rank: split once per launch; one group of each layout is also measured alone, in turn.
 
-Other modules see a party of ranks: a group where there are groups, else all ranks.
+Other modules see a party of ranks: a group, or all ranks without groups.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,12 +18,12 @@ from .cell import CellOutcome, outcome_of
 from .context import Context, Grouping
 from .sync import Barrier, Clock, wait_quietly
 
-ASLEEP_S = 0.01  # between two looks of a rank whose group is silent: it shall not disturb the group at work
+ASLEEP_S = 0.01  # polling interval of a rank whose group is idle, so as not to disturb the active group
 Counters = Callable[[MPI.Comm, Topology], Callable[[], dict[str, int] | None]]
 
 
 def split(context: Context, counters: Counters) -> Context:
-    """`context` with its groups; `counters` makes those of a communicator and its nodes. All ranks must."""
+    """Return `context` with its groups; `counters` makes those of a communicator and its nodes. Collective."""
     comm = context.comm
     groups = groups_of(context.plan.groups, comm.size)
     number = next(number for number, ranks in enumerate(groups) if comm.rank in ranks)
@@ -37,7 +37,7 @@ def split(context: Context, counters: Counters) -> Context:
         counters=counters(own_comm, real),
         first_calls={},
         clock=Clock(own_comm, shared=real.node_of[own_comm.rank] == real.node_of[0]),
-        sync=Barrier(own_comm),  # until that of all ranks is chosen
+        sync=Barrier(own_comm),  # until the start of all ranks is chosen
         grouping=Grouping(number=number, ranks=ranks),
     )
     layouts = tuple(context.topology.of(ranks) for ranks in groups)
@@ -46,14 +46,14 @@ def split(context: Context, counters: Counters) -> Context:
 
 
 def _times_of_groups(groups: Groups, entry: np.ndarray, exit: np.ndarray) -> dict[str, np.ndarray]:
-    """Of every call the maximum of exit - entry over the ranks of each group: a column of calls."""
+    """Return, for every call, the maximum of exit - entry over the ranks of each group, as a column of calls."""
     spent = exit - entry
     times_s = np.column_stack([spent[:, list(ranks)].max(axis=1) for ranks in groups])
     return {"group_times_s": np.array(list(map(format_group_times, times_s)))}
 
 
 def alone_for(context: Context) -> list[int | None]:
-    """For each group the one that is measured alone in its place, None where none is."""
+    """Return for each group the one measured alone in its place, or None."""
     real = [context.real.of(ranks) for ranks in context.grouping.groups]
     return stand_ins(list(zip(context.grouping.layouts, real)))
 
@@ -75,7 +75,7 @@ def outcome_alone(context: Context, cell: Cell, cells_left: int) -> CellOutcome:
 
 
 def _times_among_all_ranks(times: CellTimes, context: Context, turn: int) -> CellTimes:
-    """What rank 0 of a group knows of its calls, with ranks and groups numbered among all ranks."""
+    """Renumber the calls of a group, on its rank 0, to ranks and groups among all ranks."""
     ranks, calls = context.grouping.groups[turn], dict(times.calls)
     for name in ("slowest_rank", "last_rank"):
         if name in calls:
@@ -95,7 +95,7 @@ def _times_among_all_ranks(times: CellTimes, context: Context, turn: int) -> Cel
 
 
 def _joined_outcome(outcomes: Sequence[CellOutcome]) -> CellOutcome:
-    """One cell of what several groups gave alone: warm-ups first, then group by group; or why one of them gave none."""
+    """Join the outcomes of groups measured alone: warm-ups first, then group by group; or return the first failure."""
     failed = next((outcome for outcome in outcomes if outcome.facts["state"] != "done" or outcome.times is None), None)
     if failed is not None or len(outcomes) == 1:
         return failed or outcomes[0]
@@ -109,7 +109,7 @@ def _joined_outcome(outcomes: Sequence[CellOutcome]) -> CellOutcome:
 
 
 def _joined_facts(outcomes: Sequence[CellOutcome]) -> dict:
-    """The facts of the first group, with what all groups counted."""
+    """Return the facts of the first group, with the counts of all groups."""
     facts = dict(outcomes[0].facts)
     for name, join in (("wrong", sum), ("checks", sum), ("looks", sum), ("repetitions", sum), ("clock_error_s", max)):
         if values := [outcome.facts[name] for outcome in outcomes if outcome.facts.get(name) is not None]:
@@ -118,12 +118,12 @@ def _joined_facts(outcomes: Sequence[CellOutcome]) -> dict:
 
 
 def _joined_stamps(stamps_of_groups: Sequence[np.ndarray | None], warmups: Sequence[int]) -> np.ndarray | None:
-    """The stamps [2, call, rank] of all groups, in the order of their calls; None where a group kept none."""
+    """Return the stamps [2, call, rank] of all groups, in the order of their calls; None if a group has none."""
     by_call = [list(np.moveaxis(stamps, 1, 0)) for stamps in stamps_of_groups if stamps is not None]
     return np.stack(_warmups_first(by_call, warmups), axis=1) if len(by_call) == len(stamps_of_groups) else None
 
 
 def _warmups_first(values_of_groups: Sequence[Sequence], warmups: Sequence[int]) -> list:
-    """The calls of several groups in one list: their warm-ups, group by group, then what was timed."""
+    """Join the calls of several groups: their warm-ups, group by group, then the timed calls."""
     first = [value for values, number in zip(values_of_groups, warmups) for value in values[:number]]
     return first + [value for values, number in zip(values_of_groups, warmups) for value in values[number:]]

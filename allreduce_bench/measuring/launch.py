@@ -1,10 +1,10 @@
-"""One launch, on every rank: which cells in which order, each kept before the next begins.
+"""One launch on every rank: the order of its cells, each recorded before the next begins.
 
-Where time may not suffice sizes come in such an order that what is left out in the end hurts least. They are measured
-in sets, one set after the other, and the cells of a set in random order: so a slow drift of the machine does not fall
-upon one size or one algorithm, and time that runs out cuts the sizes of one set only. Whole sizes must be complete, for
-only then can algorithms be compared. The sizes of a set lie in the widest gaps between those before them, but one that
-would take too much of the time that is left waits for cheaper ones.
+With a time limit, sizes are ordered so that leaving out the last ones hurts least. They are measured in sets, one after
+the other, and the cells of a set in random order: so a slow drift of the machine does not bias one size or one
+algorithm, and running out of time cuts the sizes of one set only. Whole sizes must be complete, because only then can
+algorithms be compared. The sizes of a set lie in the widest gaps between earlier ones; one that would take too much of
+the time left waits for cheaper ones.
 """
 
 import time
@@ -26,37 +26,37 @@ doing("writing the rows of a cell", counts="rows")(Recorder.cell)
 doing("waiting for the disk")(Recorder.cell_of_lines)
 
 
-# sets of sizes
-LARGEST_SHARE = 1 / 3  # of the time left: a size that is expected to take more has to wait
-SHARE_OF_SET = 1 / 2  # of the time left: what the sizes of a set are expected to take together, at most
-SCALES_FROM = 4 * 1024  # bytes: from here on the cost of a size grows at most as its bytes do
-ALIKE, FIRST = 64 * 1024, 3  # the first set: so many sizes of at most so many bytes, whose cells cost about the same
+# Sets of sizes
+LARGEST_SHARE = 1 / 3  # of the time left: a size expected to take more waits
+SHARE_OF_SET = 1 / 2  # of the time left: expected for all sizes of a set, at most
+SCALES_FROM = 4 * 1024  # bytes; above, the cost of a size grows at most as its bytes do
+ALIKE, FIRST = 64 * 1024, 3  # the first set: so many sizes of at most so many bytes, at about the same cost
 
 
 class ProgressListener(Protocol):
-    """Whom rank 0 tells how far it is, between cells."""
+    """Receiver of rank 0's progress, between cells."""
 
     def begin(self, label: str, facts: dict) -> None:
-        """A cell begins: what readers call it, and the facts that stand in its row whatever becomes of it."""
+        """Begin a cell: its label, and the facts of its row whatever its outcome."""
 
     def end(self, done: int, cells: int, label: str, failed: bool) -> None:
-        """Cell `done` of `cells` has ended; its label ends with its result."""
+        """End cell `done` of `cells`; its label ends with its result."""
 
     def is_warned(self) -> bool:
-        """Whether no further cell shall begin, although some are left."""
+        """Return whether no further cell may begin, although some are left."""
 
 
 @doing(counts="number")
 def measure_cells(
     context: Context, recorder: Recorder | None, finished: set[CellKey], listener: ProgressListener
 ) -> int:
-    """Measure the cells that are not finished; only rank 0 has a recorder, and tells.
+    """Measure the unfinished cells; only rank 0 has a recorder and reports.
 
-    Before each cell rank 0 says whether it was warned: one broadcast, outside of what is timed. Returns the number of
-    wrong or refused cells.
+    Before each cell rank 0 broadcasts whether it was warned, outside of timed calls. Returns the number of wrong or
+    refused cells.
     """
     for comm in (context.comm, context.party.comm):
-        comm.allreduce(0)  # the first one of mpi4py makes a communicator, and until then no other thread runs
+        comm.allreduce(0)  # mpi4py's first one makes a communicator, while no other thread may run
     cells = context.comm.bcast([cell for cell in context.plan.cells(context.launch) if cell.key not in finished])
     failed: list[bool] = []
     all_reduces_left = sum(not cell.executor.is_reference for cell in cells)
@@ -91,7 +91,7 @@ def _outcome(context: Context, cell: Cell, cells_left: int) -> CellOutcome:
 
 
 def _facts_before(context: Context, cell: Cell) -> dict:
-    """What is known of a cell before it is measured."""
+    """Return the facts of a cell that are known before it is measured."""
     plan = context.plan
     return {
         "algorithm": cell.algorithm,
@@ -113,7 +113,7 @@ def _facts_before(context: Context, cell: Cell) -> dict:
 
 
 def _record(context: Context, recorder: Recorder, facts: dict, times: CellTimes | None) -> None:
-    """Give the cell to the recorder: its findings, the stamps if they are wanted, its facts, and one row per call."""
+    """Record the cell: its findings, stamps if requested, facts, and one row per call."""
     if times is None:
         recorder.cell(facts, [])
         return
@@ -138,15 +138,15 @@ def _format_result(outcome: CellOutcome) -> str:
 
 
 def _median(times: list[float]) -> float:
-    """Without numpy.median, which imports numpy.ma, and without statistics, which imports more."""
+    """Return the median without numpy.median, which imports numpy.ma, or statistics, which imports more."""
     ordered = sorted(times)
     return (ordered[(len(times) - 1) // 2] + ordered[len(times) // 2]) / 2
 
 
 def _in_order(context: Context, cells: list[Cell], size_sets: list[list[int]]) -> Iterator[Cell]:
-    """The cells in their random order; with a deadline set by set of sizes, as rank 0's clock allows.
+    """Yield the cells in their random order; with a deadline set by set of sizes, as rank 0's clock allows.
 
-    The sizes of each set, bytes, are added to `size_sets`.
+    The sizes of each set, bytes, are appended to `size_sets`.
     """
     if context.deadline is None:
         yield from cells
@@ -166,10 +166,10 @@ def _in_order(context: Context, cells: list[Cell], size_sets: list[list[int]]) -
 
 
 def next_set(waiting: Sequence[int], spent_s: Mapping[int, float], left_s: float) -> list[int]:
-    """Those of the `waiting` sizes (bytes, as `spread_sizes` has them) that come next: never none.
+    """Return the next of the `waiting` sizes (bytes, in the order of `spread_sizes`), at least one.
 
-    `spent_s` holds the seconds that each size before took, all its algorithms together; `left_s` are left. Where no
-    size is worth its time, the smallest comes alone.
+    `spent_s` holds the seconds of each measured size, all its algorithms together; `left_s` are left. If no size is
+    worth its time, the smallest is returned.
     """
     chosen: list[int] = []
     expected_s = 0.0
@@ -186,9 +186,9 @@ def next_set(waiting: Sequence[int], spent_s: Mapping[int, float], left_s: float
 
 
 def _expected_s(size: int, spent_s: Mapping[int, float]) -> float:
-    """The seconds that a size is expected to take; 0 where nothing is known.
+    """Return the seconds that a size is expected to take; 0 if nothing is known.
 
-    In proportion to the largest size below it, at most what a larger one took.
+    Proportional to the largest size below it, at most the time of a larger one.
     """
     above = [spent_s[measured] for measured in spent_s if measured >= size]
     below = [measured for measured in spent_s if measured < size]
@@ -199,10 +199,10 @@ def _expected_s(size: int, spent_s: Mapping[int, float]) -> float:
 
 
 def spread_sizes(sizes: Sequence[int]) -> list[int]:
-    """The first of the ascending `sizes`, the middle, the last, the middles of the halves, and so on."""
+    """Return the ascending `sizes` as the first, the middle, the last, the middles of the halves, and so on."""
     order, gaps = [0, (len(sizes) - 1) // 2, len(sizes) - 1], [(0, (len(sizes) - 1) // 2)]
     gaps.append((gaps[0][1], len(sizes) - 1))
-    for low, high in gaps:  # grows while it is read
+    for low, high in gaps:  # grows during iteration
         middle = (low + high) // 2
         if low < middle < high:
             order.append(middle)

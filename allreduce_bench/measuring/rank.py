@@ -1,4 +1,4 @@
-"""The story of a launch as its ranks tell it: plan, folder, launch, cells, table. A rank that fails ends all."""
+"""Course of a launch on its ranks: plan, folder, launch, cells, table. A rank that fails ends all."""
 
 import os
 import sys
@@ -33,41 +33,41 @@ from .surroundings import (
 )
 from .sync import EarlierSync, wait_quietly
 
-ABORT_PAUSE_S = 1.0  # MPI may fail here because another rank has died: its line breaks within that time
-Opened = tuple[RunFolder, Plan, Launch | None]  # None: nothing is left to measure
+ABORT_PAUSE_S = 1.0  # seconds: another rank's death may make MPI fail here; its connection breaks within that time
+Opened = tuple[RunFolder, Plan, Launch | None]  # None: nothing left to measure
 T = TypeVar("T")
 
-doing("starting MPI")(start_mpi)  # not where it stands: the stopwatch of the start there loads nothing first
+doing("starting MPI")(start_mpi)  # not at its definition: the start's stopwatch must load nothing first
 
 
 class TaskRefused(Exception):
-    """This launch must not be measured, in words: the same on all ranks, and before anything of it is written."""
+    """Error: this launch must not be measured; raised on all ranks, before anything of it is written."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What the ranks of one launch are told when they start; only rank 0 calls the functions and touches files."""
+    """Settings of a launch for its ranks; only rank 0 calls the functions and touches files."""
 
     open_run: Callable[[], Opened]
     close_run: Callable[[RunFolder, Plan], object]
     command: str
     position: LaunchPosition
     skip_hung: bool
-    transport: str | None  # as the MPI says; rank 0 only
-    warning: WarningFlag  # the launch ends after the cell in progress; what rank 0 has heard counts
-    watch: Watch | None = None  # None: nobody watches yet, so rank 0 shall
-    timeout_s: float = 0.0  # of a launch that rank 0 watches
+    transport: str | None  # reported by the MPI; rank 0 only
+    warning: WarningFlag  # the launch ends after the current cell; rank 0's flag decides
+    watch: Watch | None = None  # None: rank 0 has to watch
+    timeout_s: float = 0.0  # of a launch watched by rank 0
 
 
 def take_part(task: Task) -> int:
     """Measure one launch with all ranks of COMM_WORLD; the phases are those of `cli.run_from_outside`.
 
-    Returns the exit status: 0, 1 after a failed check or when `close_run` names one, 2 where rank 0 could not open the
-    run or what the ranks saw before measuring was not what was planned.
+    Returns the exit status: 0, 1 after a failed check or if `close_run` names one, 2 if rank 0 could not open the run
+    or the environment differs from the plan.
     """
     comm, watch = MPI.COMM_WORLD, task.watch
     try:
-        # plan and folder, as rank 0 reads them: cli.run_as_rank, or measuring.command where we started the ranks
+        # plan and folder, read by rank 0: cli.run_as_rank, or measuring.command if we started the ranks
         folder, plan, launch = _agreed(comm, lambda: _opened(comm, task.open_run))
         failed = 0
         if launch is not None:
@@ -78,21 +78,21 @@ def take_part(task: Task) -> int:
             # cells: measuring.launch, measuring.cell
             listener = _ProgressReporter(watch, task)
             failed = measure_cells(context, recorder, finished, listener)
-            listener.is_warned()  # in the last cell, perhaps
+            listener.is_warned()  # a warning may have come in the last cell
             end_together(context, recorder)
             if recorder is not None:
                 recorder.seal()
 
-        # table: cli.end_of_run, where nobody started the ranks who prints it
+        # table: cli.end_of_run, if no parent process prints it
         missed = task.close_run(folder, plan) if comm.rank == 0 else None
         if watch is not None:
-            watch.close()  # before the ranks part: whoever hears nothing more shall not take it for an accident
+            watch.close()  # before the ranks part: silence must not look like a failure
         wait_quietly(comm)
         return 1 if comm.bcast(bool(missed)) or failed else 0
     except TaskRefused as refusal:
         _say_refused(comm, task, watch, str(refusal))
         return 2
-    except BaseException as error:  # whatever it is, the other ranks must not wait for this one
+    except BaseException as error:  # any error: the other ranks must not wait for this one
         reason = f"{_one_line(error)}{step_of(error)}"
         pause_s = ABORT_PAUSE_S if isinstance(error, MPI.Exception) else 0.0
         if watch is not None:
@@ -100,11 +100,11 @@ def take_part(task: Task) -> int:
         print(f"error: rank {comm.rank} of {comm.size}: {reason}; finished cells are kept", file=sys.stderr, flush=True)
         time.sleep(pause_s)
         comm.Abort(1)
-        os._exit(1)  # where an Abort returns
+        os._exit(1)  # in case Abort returns
 
 
 def _guarded(comm: MPI.Comm, task: Task, folder: RunFolder, launch: Launch) -> Watch:
-    """The watch of this rank where nobody who started the ranks watches: rank 0 does."""
+    """Start a watch by rank 0, because no parent process watches."""
     from ..watching.unattended import guard  # late: most ranks have a watch
 
     is_one_node = len(nodes_of(comm).nodes) == 1
@@ -112,13 +112,13 @@ def _guarded(comm: MPI.Comm, task: Task, folder: RunFolder, launch: Launch) -> W
 
 
 def _one_line(error: BaseException) -> str:
-    """The type and the last two lines of an error, in one: an MPI library may write many."""
+    """Return the type and the last two lines of an error as one line: an MPI library may write many."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return "interrupted" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {'; '.join(lines[-2:])}"
 
 
 def _say_refused(comm: MPI.Comm, task: Task, watch: Watch | None, reason: str) -> None:
-    """Have the refusal printed once: by the process that started the ranks; where it is not connected, by rank 0."""
+    """Print the refusal once: by the process that started the ranks, or by rank 0 if that is not connected."""
     if task.watch is not None:
         task.watch.say("failed", why=reason, pause_s=0.0, refused=True)
     elif watch is not None:
@@ -128,7 +128,7 @@ def _say_refused(comm: MPI.Comm, task: Task, watch: Watch | None, reason: str) -
 
 
 def _agreed(comm: MPI.Comm, ask: Callable[[], T]) -> T:
-    """What `ask` gives on rank 0, on all ranks. Raises TaskRefused on all of them where it raises for bad input."""
+    """Run `ask` on rank 0 and broadcast its result. Raises TaskRefused on all ranks if it fails for bad input."""
     result: T | TaskRefused | None = None
     if comm.rank == 0:
         try:
@@ -143,14 +143,14 @@ def _agreed(comm: MPI.Comm, ask: Callable[[], T]) -> T:
 
 
 def _opened(comm: MPI.Comm, open_run: Callable[[], Opened]) -> Opened:
-    """The run. Raises what `open_run` does, and RunError where this launch does not belong to it."""
+    """Open the run. Raises what `open_run` does, and RunError if this launch does not belong to it."""
     folder, plan, launch = open_run()
     _refuse_to_mix(comm, folder, plan, launch)
     return folder, plan, launch
 
 
 def _refuse_to_mix(comm: MPI.Comm, folder: RunFolder, plan: Plan, launch: Launch | None) -> None:
-    """Raises RunError where other launches of the run had another MPI, or MPI sees another number of ranks."""
+    """Raise RunError if other launches of the run had another MPI, or MPI sees another number of ranks."""
     find_planned(plan.algorithms, plan.files, plan.file_digests)
     if launch is not None and launch.ranks != comm.size:
         refuse_other_ranks(launch, comm.size)
@@ -165,7 +165,7 @@ def _refuse_to_mix(comm: MPI.Comm, folder: RunFolder, plan: Plan, launch: Launch
 def _entered(
     comm: MPI.Comm, task: Task, folder: RunFolder, plan: Plan, launch: Launch
 ) -> tuple[Context, Recorder | None, set[CellKey]]:
-    """Where the launch runs; on rank 0 also its recorder, and the cells that are finished. Raises TaskRefused."""
+    """Return the launch's context; on rank 0 also its recorder, and the finished cells. Raises TaskRefused."""
     context = enter(comm, plan, launch, task.position.deadline)
     if plan.start.ranks_per_node is not None:
         hosts = comm.gather(host())
@@ -184,7 +184,7 @@ def _entered(
 
 
 def _earlier_sync(comm: MPI.Comm, folder: RunFolder, plan: Plan) -> EarlierSync | None:
-    """How the first launch of as many ranks entered its calls, where that decides; rank 0 only."""
+    """Return the common start of the first launch with as many ranks, if that decides; rank 0 only."""
     if comm.rank or plan.sync != "auto" or comm.size == 1:
         return None
     attempts = folder.attempts(typed=False)
@@ -193,14 +193,14 @@ def _earlier_sync(comm: MPI.Comm, folder: RunFolder, plan: Plan) -> EarlierSync 
 
 
 class _ProgressReporter:
-    """Tells the monitor how far rank 0 is; where no monitor is connected, prints lines to stderr."""
+    """Reporter of rank 0's progress to the monitor, or to stderr if none is connected."""
 
     def __init__(self, watch: Watch, task: Task):
         self.watch, self.lines = watch, ProgressLines(task.position)
         self.is_monitored, self.warning = task.watch is not None, task.warning
 
     def is_warned(self) -> bool:
-        """Whether the warning came; the monitor is told, since it may not have got it itself."""
+        """Return whether a warning came; tells the monitor, which may not have received it."""
         if self.warning.is_set:
             self.watch.say("warned")
         return self.warning.is_set

@@ -1,11 +1,11 @@
-"""What changes in the inputs between the calls of a cell, and which results are looked at.
+"""Repetition of a cell: changing inputs, checked results, and calls until the median is precise.
 
-Calls on one and the same input, of which only the last is looked at, hide an all-reduce that leaves out the others, or
-remembers results, or leaves a part of the vector as it was. So between calls a line in each part of the input gets
-other exact numbers, at a place drawn at random: a quarter of the lines are at the beginning of their part and a quarter
-at its end, where faults are likelier. After calls drawn at random the lines of the result are looked
-at. All this comes between the exit from a call and the common start of the next one. Of a cold cell the lines are those
-of the place that the call used, which then has time to leave the cache.
+Calls on an unchanged input, of which only the last is checked, hide an all-reduce that skips the others, remembers
+results, or leaves a part of the vector unchanged. So between calls a line in each part of the input gets other exact
+numbers, at a random position: a quarter of the lines at the beginning of their part and a quarter at its end, where
+faults are likelier. After random calls the lines of the result are checked. All this happens between the exit from a
+call and the common start of the next one. In a cold cell the lines are those of the place that the call used, which
+then has time to leave the cache.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
     from .cold_calls import Rotation
 
 
-LOOKED, FEW = 2, 8  # one call in so many is looked at, at random; in a batch of fewer calls each is
+LOOKED, FEW = 2, 8  # one call in LOOKED is checked, at random; in a batch of fewer than FEW calls each
 
 
 class Changing:
-    """The lines of all places of a cell, and what is drawn for the calls of a batch: the same on all ranks.
+    """Changing lines in all places of a cell, and the random draws of a batch of calls: the same on all ranks.
 
-    A line is so many elements on end; unsigned integers stand for their bits.
+    A line is a run of consecutive elements; unsigned integers represent their bits.
     """
 
     def __init__(self, check: Check, rank: int, wait: Callable[[], object] | None = None):
-        """`check` as of the inputs of the cell; the numbers of the lines have a seed of their own.
+        """Take `check` of the cell's inputs; the numbers of the lines have a seed of their own.
 
-        `wait` for all ranks after each call, where they share cores: who looks has a core that another one may need to
-        leave the call.
+        `wait` for all ranks after each call if they share cores: otherwise a rank that checks could occupy a core that
+        another one needs to leave the call.
         """
         self._wait = wait
         (self._seed,) = splitmix64(check.seed, np.array([-1])).tolist()
@@ -50,22 +50,22 @@ class Changing:
         self._lines = lines_of(check.size, check.length, operand.itemsize)
         self._span, self._drawn = np.arange(self._lines.length), 0
         self._places, self._used = list[_Place](), _only
-        self._is_new, self._first = True, 0  # no call since `start`; the first call of a batch that lines change before
+        self._is_new, self._first = True, 0  # no call since `start`; first call of a batch with changed lines
         self._wrong = np.zeros(1, np.int64)
         self._next, self.looks = self._draw(0), np.zeros(0, np.int64)
 
     @property
     def wrong(self) -> int:
-        """Elements on this rank that were found wrong at lines: of results, and of inputs that a call changed."""
+        """Return the elements on this rank found wrong in lines: of results, and of inputs that a call changed."""
         return int(self._wrong[0])
 
     def start(self, places: Sequence[Place], used: Callable[[], int] | None = None) -> None:
-        """The inputs of `places` are new, and remain so for one call. `used` numbers the place of the last call."""
+        """Register new inputs of `places`, left unchanged for one call. `used` returns the place of the last call."""
         self._used, self._is_new = used or _only, True
         self._places = [_Place(place, self._lines) for place in places]
 
     def prepare(self, calls: int) -> None:
-        """Draw what a batch of so many calls needs; `looks` [call] is 1 where the result is looked at."""
+        """Draw the changes for a batch of `calls`; `looks` [call] is 1 if the result is to be checked."""
         self._next = self._draw(calls)
         numbers = splitmix64(self._seed, np.arange(self._drawn, self._drawn + calls))
         self.looks = ((numbers % np.uint64(LOOKED) == 0) | (calls < FEW)).astype(np.int64)
@@ -73,7 +73,7 @@ class Changing:
         self.looks[: self._first], self._is_new = 0, False
 
     def before(self, call: int) -> None:
-        """Before a call of the batch: change the lines of the place that the last one used."""
+        """Change the lines of the last call's place before a call of the batch."""
         if call < self._first:
             return
         place = self._places[self._used()]
@@ -85,7 +85,7 @@ class Changing:
         place.sent[place.index] = self._operand[place.known]
 
     def after(self, call: int) -> None:
-        """After the call: look at the lines of its place, if that was drawn."""
+        """Check the lines of the call's place, if that was drawn."""
         if self._wait:
             self._wait()
         place = self._places[self._used()]
@@ -94,16 +94,16 @@ class Changing:
             self._look(place)
 
     def changes(self) -> Changes:
-        """The same for a loop that does it itself, in the only place."""
+        """Return the changes for a loop that applies them itself, in the only place."""
         (place,) = self._places
         place.is_changed |= len(self.looks) > self._first
         known, now = (self._operand, self._result), (place.at, place.source, place.kept)
         return Changes(self._wait is not None, self._first, *known, *now, *self._next, self.looks, self._wrong)
 
     def hide(self, number: int, result: np.ndarray) -> None:
-        """After a call: look at the lines of its place; from then on its input is one period, as that of `result`.
+        """Check the lines of a place after a call; then make its input and result one period again, as in `result`.
 
-        So a whole look finds the period everywhere.
+        So a check of the whole vector finds the period everywhere.
         """
         place = self._places[number]
         if place.is_changed:
@@ -112,7 +112,7 @@ class Changing:
             self.restore(number)
 
     def restore(self, number: int) -> None:
-        """The input of a place is one period again."""
+        """Make the input of a place one period again."""
         place = self._places[number]
         if place.is_changed:
             place.find(self._span)
@@ -135,23 +135,23 @@ class Changing:
 
 
 class _Next(NamedTuple):
-    """Where the lines of the calls of a batch are in the vectors and in the known numbers: int64 [call, line]."""
+    """Positions of a batch's lines in the vectors and in the known numbers: int64 [call, line]."""
 
     at: np.ndarray
     source: np.ndarray
 
 
 class _Place:
-    """Where the lines of one place are now."""
+    """Current positions of the lines of one place."""
 
     def __init__(self, place: Place, lines: Lines):
         self.sent, self.got = _bits(place.sendbuf), _bits(place.recvbuf)
         self.at, self.source, self.is_changed = lines.starts.copy(), np.zeros(len(lines.starts), np.int64), False
         self.find(np.arange(lines.length))
-        self.kept = self.sent[self.index]  # what is there where nothing is changed
+        self.kept = self.sent[self.index]  # original elements at the lines
 
     def find(self, span: np.ndarray) -> None:
-        """The elements of the lines, in vectors and in known numbers: a loop of its own may have moved them."""
+        """Compute the indices of the lines in vectors and in known numbers: a compiled loop may have moved them."""
         self.index, self.known = self.at[:, None] + span, self.source[:, None] + span
 
 
@@ -163,23 +163,24 @@ def _only() -> int:
     return 0
 
 
-# One cell: check it, warm it up, repeat it, with checks between timed calls; raw times come out
+# Repetition of one cell: check, warm up and time calls, with checks between them; gives raw times
 
 
-FIRST, FEWEST = 5, 2  # checked calls in a row before anything is timed, and of long vectors at least
-LONG = 1 << 20  # bytes of vectors beyond which checks come as their price allows
-SHARE = 0.1  # of the time of a cell: what checks between its timed calls may take together, but for those that must be
-BLOCK = 1 << 18  # elements that are compared at a time: no vector is made for that
+FIRST, FEWEST = 5, 2  # checked calls before anything is timed: usually, and at least, for long vectors
+LONG = 1 << 20  # bytes; vectors beyond are checked as often as the time allows
+SHARE = 0.1  # of a cell's time: limit of optional checks between its timed calls
+BLOCK = 1 << 18  # elements compared at a time, so that no vector is allocated
 
 
 class Checks:
-    """The checked calls of a cell: each check has inputs of its own, and looks at every bit of what a call left.
+    """Checked calls of a cell: each check has new inputs, and compares every bit of the result.
 
-    A fault of one call in N, at random, goes unseen with the probability (1 - 1/N)^c, c the number of checked calls; of
-    vectors up to LONG bytes one that comes back within FIRST calls, or timed calls, is always seen. A call that leaves
-    what was there is seen only right after new inputs, where the outputs hold what no call leaves: only such calls are
+    A random fault of one call in N is missed with probability (1 - 1/N)^c, c the number of checked calls; in vectors up
+    to LONG bytes a fault that recurs within FIRST calls, or timed calls, is always detected. A call that leaves the old
+    contents is detected only right after new inputs, when the outputs hold what no call leaves: only such calls are
     counted. All checks of a cell of 0.5 s on two busy cores take 0.05 s at 8 B, 0.4 s at 16 MiB, 2 to 4 s at 256 MiB.
-    Between the other calls lines of the inputs change, see `changes`, whose looks are at these lines only.
+
+    Between the other calls, lines of the inputs change, see `Changing`, which checks these lines only.
     """
 
     def __init__(
@@ -191,27 +192,27 @@ class Checks:
         inputs: str = INPUTS[0],
         wait: Callable[[], object] | None = None,
     ):
-        """`place`: what is checked; `seed`: the same on all ranks of `comm`, another one for those beside them.
+        """Check `place`; `seed` is the same on all ranks of `comm`, and another one in other groups.
 
-        `inputs`: whether they change between calls; one of INPUTS. `wait`: as of Changing.
+        `inputs`: whether they change between calls; one of INPUTS. `wait`: as in Changing.
         """
         self.comm, self.op, self.seed = comm, op, seed
         self._place = place
         self._rotation: Rotation | None = None
-        self._wrong = 0  # elements on this rank, by looks at whole vectors
-        self.calls = 0  # that were looked at and came right after new inputs
-        self.is_fresh = True  # the last call came right after them
+        self._wrong = 0  # elements on this rank, found by checks of whole vectors
+        self.calls = 0  # checked calls right after new inputs
+        self.is_fresh = True  # the last call followed new inputs
         self.untimed = 0  # calls made between the timed ones
         self._number = self._pauses = 0
-        self._spent_s = self._price_s = 0.0  # by all pauses so far; by the last check
-        self._single = False  # the next batch is of one call, on new inputs, and is looked at
+        self._spent_s = self._price_s = 0.0  # of all pauses so far; of the last check
+        self._single = False  # the next batch is one call on new inputs, to be checked
         self._drawn = self._draw() % SINGLE
         self._operand = self._result = place.sendbuf[:0]
         self.between = Changing(self._check(), comm.rank, wait) if inputs == INPUTS[0] else None
 
     @property
     def wrong(self) -> int:
-        """Elements on this rank so far."""
+        """Return the wrong elements on this rank so far."""
         return self._wrong + (self.between.wrong if self.between else 0)
 
     def _check(self) -> Check:
@@ -219,11 +220,11 @@ class Checks:
         return Check(self.comm.size, vector.size, vector.dtype.name, self.op, self.seed, self._number)
 
     def rotate(self, rotation: "Rotation | None") -> None:
-        """From here on the calls take turns over the places of `rotation`; None: over the one that there is."""
+        """Make further calls take turns over the places of `rotation`; None: over the only one."""
         self._rotation = rotation
 
     def renew(self) -> None:
-        """New inputs in every place, and results that no call leaves."""
+        """Set new inputs in every place, and results that no call leaves."""
         self._make_inputs()
         self._set_inputs()
 
@@ -248,7 +249,7 @@ class Checks:
 
     @doing("checking the result")
     def look(self) -> None:
-        """Count the wrong elements that the last call left on this rank, inputs that it changed included."""
+        """Count the wrong elements after the last call on this rank, including inputs that it changed."""
         number = self._rotation.used() if self._rotation else 0
         place = self._places()[number]
         self.calls += self.is_fresh
@@ -258,7 +259,7 @@ class Checks:
 
     @doing("checking the result")
     def look_at_inputs(self) -> None:
-        """Of all places, when nothing comes after: looked at, they are in the cache."""
+        """Check the inputs of all places, at the end, because it brings them into the cache."""
         for number, place in enumerate(self._rotation.places if self._rotation else ()):
             if self.between:
                 self.between.restore(number)
@@ -266,7 +267,7 @@ class Checks:
 
     @doing("checking the result")
     def call(self) -> float:
-        """A call on new inputs, looked at. Its seconds: no measurement, since the others may have entered later."""
+        """Make and check a call on new inputs; return its seconds, not comparable, as others may have entered later."""
         begun = perf_counter()
         self.renew()
         self.comm.Barrier()
@@ -278,16 +279,19 @@ class Checks:
         return time_s
 
     def further_calls(self, most_s: float) -> int:
-        """After the first call so many more: what the inputs need, and FIRST in all, of long vectors in `most_s`."""
+        """Return how many checks follow the first: those that the inputs need, and FIRST in all, if affordable.
+
+        Long vectors may take `most_s` for them.
+        """
         vector = self._place.sendbuf
         needed = calls_for_all(self.comm.size, vector.size, vector.dtype.name, self.op)
         affordable = int(most_s / self._price_s) if vector.nbytes > LONG else FIRST
         return max(needed, FEWEST, min(FIRST, affordable)) - 1
 
     def pause(self, turn: Turn) -> float:
-        """Look at the last timed call, make a call that is not timed, and set new inputs; the seconds of all that.
+        """Check the last timed call, make an untimed call, and set new inputs; return the seconds taken.
 
-        The untimed call comes before the inputs, or it would leave the result that timed calls have to make.
+        The untimed call precedes the inputs, or it would leave the result that timed calls have to make.
         """
         begun = perf_counter()
         self.look()
@@ -300,15 +304,15 @@ class Checks:
 
     @doing("calling between timed calls")
     def call_untimed(self, turn: Turn) -> None:
-        """What the caches and the branches forgot during a check they learn again."""
+        """Re-warm caches and branch predictors."""
         self.untimed += 1
         turn()()
 
     def plan(self, batch: Ahead, time_s: float) -> Ahead:
-        """Rank 0, after a timed call: whether a check comes before `batch`, of a cell that has `time_s`.
+        """Decide on rank 0, after a timed call, whether a check comes before `batch`, in a cell with `time_s`.
 
-        Of vectors that are not long it comes after each of the first calls, which run one by one; else where it is
-        cheap, and once, at random. The call after it is looked at, too. Batches end at random.
+        Vectors up to LONG bytes are checked after each of the first calls, which run one by one; otherwise when it is
+        cheap, and once at random. The call after a check is checked, too. Batches end at random.
         """
         cheap = self._spent_s + self._price_s <= SHARE * time_s
         must = self._pauses <= SINGLE if self._place.sendbuf.nbytes <= LONG else self._pauses == self._drawn
@@ -323,7 +327,7 @@ class Checks:
 
 
 def repeat_into(vector: np.ndarray, period: np.ndarray) -> None:
-    """Fill `vector` with `period`, as often as it goes; no other vector of its length is made."""
+    """Fill `vector` with repetitions of `period`, without another vector of its length."""
     whole = vector.size - vector.size % (period.size or 1)
     if whole:
         vector[:whole].reshape(-1, period.size)[:] = period
@@ -331,7 +335,7 @@ def repeat_into(vector: np.ndarray, period: np.ndarray) -> None:
 
 
 def wrong_elements(vector: np.ndarray, period: np.ndarray) -> int:
-    """How many elements of `vector` have other bits than `period` repeated; negative zeros and NaN are told apart."""
+    """Count the elements of `vector` whose bits differ from `period` repeated; negative zeros and NaN are distinct."""
     found, correct = (array.view(f"u{vector.itemsize}") for array in (vector, period))
     whole = vector.size - vector.size % (period.size or 1)
     wrong = np.count_nonzero(found[whole:] != correct[: vector.size - whole])
@@ -353,12 +357,12 @@ def repeat(
     loop: TimedLoop | None = None,
     approach: Approach | None = None,
 ) -> CellTimes:
-    """Warm up and time calls on all ranks, each after a common start, until rank 0 says that it is enough.
+    """Warm up and time calls on all ranks, each after a common start, until rank 0 decides that it is enough.
 
-    `turn` gives the call to time, and is asked before each start. Where no call began on time it goes on by a barrier.
-    `columns`: what else is wanted of every call. `checks` look at the first warm-up, in pauses that cost the budget no
-    time, and at the last call; its inputs are set. `loop` makes the calls of `turn` without the interpreter.
-    `approach`: what ranks do before each call; its loop is Python's.
+    `turn` returns the call to time, and is called before each start. If no call began on time, a barrier replaces the
+    start. `columns`: further columns of every call. `checks`: check the first warm-up, in pauses outside the budget,
+    and the last call; its inputs are set. `loop` makes the calls of `turn` without the interpreter. `approach`: what
+    ranks do before each call; its loop is in Python.
     """
     clock.compare_if_due()
     between = checks.between if checks else None
@@ -405,7 +409,7 @@ def _warm_up(budget: Budget, sync: Sync, calls: TimedCalls, timing: Timing, chec
 
 
 def _ahead(budget: Budget, calls: TimedCalls, done: int, start: float, checks: Checks | None) -> Ahead | None:
-    """What comes after the `done` calls since `start`; None on all but rank 0, which decides."""
+    """Return what follows the `done` calls since `start`; None on all but rank 0, which decides."""
     if calls.comm.rank:
         return None
     now = perf_counter()

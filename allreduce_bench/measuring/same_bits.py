@@ -1,6 +1,6 @@
-"""The bits of a result on random floats: whether ranks and calls agree on them, and how far they are from exact.
+"""Bits of a result on random floats: whether ranks and calls agree on them, and their distance from exact.
 
-An all-reduce that is free in its order of additions may give other bits to another rank, or in another call.
+An all-reduce with a free order of additions may give other bits to another rank, or in another call.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ def same_bits(run: Callable[[], object], sendbuf, recvbuf, comm: MPI.Comm, seed:
 
 @doing("comparing the bits of repeated calls")
 def same_bits_calls(run: Callable[[], object], recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> bool:
-    """Whether further calls leave on every rank what the first of CALLS left in `recvbuf`. Collective."""
+    """Return whether repeated calls leave on every rank the bits of the first of CALLS, in `recvbuf`. Collective."""
     first = _fingerprint(recvbuf)
     repeated = [_fingerprint_of_call(run, recvbuf, op) for _ in range(CALLS - 1)]
     return comm.allreduce(sum(fingerprint != first for fingerprint in repeated)) == 0
@@ -36,7 +36,7 @@ def same_bits_calls(run: Callable[[], object], recvbuf: np.ndarray, comm: MPI.Co
 
 @doing("comparing with the exact result")
 def accuracy_of_first(recvbuf: np.ndarray, comm: MPI.Comm, seed: int, op: str, depth: int) -> dict:
-    """What `accuracy` says of rank 0's result, on all ranks; `depth`: additions one after the other. Collective."""
+    """Compute `accuracy` of rank 0's result, for all ranks; `depth`: consecutive additions. Collective."""
     facts = None
     if comm.rank == 0:
         from .accuracy import accuracy  # late: rank 0 only, and only if asked for
@@ -46,8 +46,10 @@ def accuracy_of_first(recvbuf: np.ndarray, comm: MPI.Comm, seed: int, op: str, d
 
 
 def bits_of_parties(facts_of_ranks: Sequence[dict]) -> dict:
-    """What several parties give together, from the facts of every rank: an equality holds where none denies it, a
-    distance is the largest, and the bits are those of rank 0. All parties have the same inputs, and are not compared.
+    """Join the facts of several groups, from those of every rank.
+
+    An equality holds if it holds for all, a distance is the maximum, and the bits are rank 0's. All groups have the
+    same inputs, and are not compared with each other.
     """
     joined = {name: value for facts in reversed(facts_of_ranks) for name, value in facts.items()}
     equal, largest = ("same_bits", "same_bits_calls"), ("max_ulp", "mean_ulp")
@@ -58,13 +60,11 @@ def bits_of_parties(facts_of_ranks: Sequence[dict]) -> dict:
 
 
 def _fingerprint_of_call(run: Callable[[], object], recvbuf: np.ndarray, op: str) -> str:
-    recvbuf[:] = poison(
-        recvbuf.dtype.name, op
-    )  # what a call does not write must not look like the result of the last one
+    recvbuf[:] = poison(recvbuf.dtype.name, op)  # elements that a call does not write must not hold the last result
     run()
     return _fingerprint(recvbuf)
 
 
 def _fingerprint(array) -> str:
-    """64 bits: hashlib would have to be imported by every rank, and is slower."""
+    """Return 64 bits as hex: hashlib is slower, and an import on every rank."""
     return f"{crc32(array):08x}{adler32(array):08x}"

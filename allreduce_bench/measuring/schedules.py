@@ -1,4 +1,4 @@
-"""The schedules of a cell: made on every rank, proved and priced on rank 0, held against each other."""
+"""Schedules of a cell: made on every rank, proved and priced on rank 0, compared with each other."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,14 +15,14 @@ from .context import Context
 if TYPE_CHECKING:
     from ..schedule.verify import Proof
 
-LEAST = ("proved", "promised_same_bits", "promised_rank_order")  # of several parties the least counts
-NOMINAL = {"alpha": 5e-6, "beta": 1e-10, "gamma": 1e-11}  # s, s/byte, s/byte: decide between nearly equal paths only
+LEAST = ("proved", "promised_same_bits", "promised_rank_order")  # of several groups the least counts
+NOMINAL = {"alpha": 5e-6, "beta": 1e-10, "gamma": 1e-11}  # s, s/byte, s/byte: only decide between nearly equal paths
 
-exclude(algorithms.__name__, Algorithm.__module__)  # a generator without an end makes no progress
+exclude(algorithms.__name__, Algorithm.__module__)  # so that an endless generator counts as no progress
 
 
 def proved_steps(context: Context, cell: Cell) -> tuple[list[Step], dict]:
-    """The steps of this rank, and what is known of the schedules of all: columns of CELLS; refused: see the reason."""
+    """Return this rank's steps, and facts about the schedules of all: columns of CELLS; refused: see the reason."""
     steps, failure = own_steps(context, cell)
     if failures := [reason for reason in context.comm.allgather(failure) if reason]:
         return steps, {"state": "refused", "reason": failures[0]}
@@ -42,20 +42,20 @@ def proved_steps(context: Context, cell: Cell) -> tuple[list[Step], dict]:
 
 
 class ProvedSchedules(NamedTuple):
-    """What the proof of all schedules gave: facts, and the fingerprint of each rank's steps (none: not proved)."""
+    """Result of the proof of all schedules: facts, and a fingerprint of each rank's steps (empty: not proved)."""
 
     facts: dict
     fingerprints: list[int]
 
 
 def cut_at(algorithm: Algorithm, cell: Cell) -> int | None:
-    """Elements of the segments into which the steps of `cell` are cut; None: they stay as the algorithm makes them."""
+    """Return the elements of the segments into which the steps of `cell` are cut; None: they are not cut."""
     return None if cell.window is None or algorithm.segmented else cell.segment
 
 
 @doing("making its schedule")
 def own_steps(context: Context, cell: Cell) -> tuple[list[Step], str | None]:
-    """The steps of this rank, or why a user's generator gave none."""
+    """Return the steps of this rank, or why a user's generator failed."""
     algorithm, party = context.algorithms[cell.algorithm], context.party
     try:
         return algorithm.schedule(party.comm.rank, party.comm.size, party.topology, cell.count, cell.segment or 1), None
@@ -67,8 +67,8 @@ def own_steps(context: Context, cell: Cell) -> tuple[list[Step], str | None]:
 def proof(context: Context, algorithm: Algorithm, cell: Cell) -> ProvedSchedules:
     """Prove and price the schedules of all ranks; above PROVED_UP_TO ranks take the declared cost. Rank 0 only.
 
-    Of several parties once for each layout; their facts are those of the party that takes most, or promises least.
-    Where the steps of one of them may not be cut, none are, and `run_whole` says why.
+    Groups are proved once per layout; their facts are those of the group that takes most, or promises least. If the
+    steps of one of them may not be cut, none are, and `run_whole` says why.
     """
     layouts, segment = dict.fromkeys(layout for _, layout in context.parties), cut_at(algorithm, cell)
     proofs = {layout: _proof_for_layout(context, algorithm, cell, layout, segment) for layout in layouts}
@@ -77,7 +77,7 @@ def proof(context: Context, algorithm: Algorithm, cell: Cell) -> ProvedSchedules
         proofs = {layout: _proof_for_layout(context, algorithm, cell, layout, None) for layout in layouts}
         for proof in proofs.values():
             proof.facts["run_whole"] = max(reasons)
-    fingerprints: list[tuple[int, int]] = []  # rank, and the fingerprint of its steps
+    fingerprints: list[tuple[int, int]] = []  # rank, fingerprint of its steps
     for ranks, layout in context.parties:
         facts = proofs[layout].facts
         if facts.get("state") == "refused":
@@ -94,7 +94,7 @@ def proof(context: Context, algorithm: Algorithm, cell: Cell) -> ProvedSchedules
 def _proof_for_layout(
     context: Context, algorithm: Algorithm, cell: Cell, layout: Topology, segment: int | None
 ) -> ProvedSchedules:
-    """Prove and price the schedules of ranks of one layout, cut at `segment`, or take the declared cost."""
+    """Prove and price the schedules for one layout, cut at `segment`, or take the declared cost."""
     size, itemsize = len(layout.node_of), context.plan.itemsize
     if size > PROVED_UP_TO:
         cost = algorithm.cost(size, layout, cell.count, cell.segment or 1)
@@ -124,7 +124,7 @@ def _proof_for_layout(
 
 
 def _proved(schedules: list[Schedule], count: int, segment: int | None) -> tuple[Sequence[Schedule], str, "Proof"]:
-    """The schedules that run, why they are not cut where they should be, and their proof. Raises Refusal."""
+    """Return the schedules to run, why they are not cut although asked for, and their proof. Raises Refusal."""
     if segment is None:
         from ..schedule.verify import verify
 
@@ -147,15 +147,17 @@ def _fingerprint(steps: list[Step]) -> int:
 
 
 def ranks_with_other_steps(made: list[int], proved: list[int]) -> str | None:
-    """Which ranks made other steps than those that rank 0 proved in their place: an algorithm must be pure."""
+    """Return which ranks made other steps than rank 0 proved for them: an algorithm must be pure."""
     ranks = ", ".join(str(rank) for rank, (own, of_proof) in enumerate(zip(made, proved)) if own != of_proof)
     reason = "made other steps than were verified for it; an algorithm may use nothing but its arguments"
     return f"rank {ranks} {reason}" if ranks else None
 
 
 def _loads(context: Context, steps: list[Step]) -> dict[str, int]:
-    """What the schedules of all ranks move in one call: the columns of CELLS internode_nbytes, node_nbytes (of the node
-    that sends or receives most), received_nbytes and reduced_nbytes (of the rank that does most of both).
+    """Return the load of all ranks' schedules per call, as columns of CELLS.
+
+    internode_nbytes, node_nbytes (of the node that sends or receives most), received_nbytes and reduced_nbytes (of the
+    rank with the largest sum of both).
     """
     party, itemsize = context.party, context.plan.itemsize
     node_of = party.real.node_of

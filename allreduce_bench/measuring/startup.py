@@ -1,8 +1,8 @@
-"""The start of a rank: what a launcher tells it before MPI may be asked, and a stopwatch of the phases that follow.
+"""Start of a rank: the launcher's variables, readable before MPI_Init, and a stopwatch of the phases.
 
-In thousands of processes the start is a storm of file-system calls and connections that can take longer than what is
-measured. `python_s` ends at the first line of ours, `import_s` where mpi4py, numpy and our modules are imported,
-`init_s` after MPI_Init, `first_collective_s` after the first barrier, which waits for the last rank to come.
+With thousands of processes the start is a storm of file-system calls and connections that can take longer than the
+measurement. `python_s` ends at our first line, `import_s` after the imports of mpi4py, numpy and our modules, `init_s`
+after MPI_Init, `first_collective_s` after the first barrier, which waits for the last rank.
 """
 
 import os
@@ -11,22 +11,22 @@ from collections.abc import Callable, Mapping, Sequence
 
 
 def under_launcher(environ: Mapping[str, str]) -> bool:
-    """Whether some mpirun or srun started this process as one rank of several."""
+    """Return whether an mpirun or srun started this process as one rank of several."""
     if any(name in environ for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PMIX_RANK")):
         return True
-    step = environ.get("SLURM_STEP_ID", "")  # high numbers are batch scripts and interactive shells, as is one task
+    step = environ.get("SLURM_STEP_ID", "")  # high numbers: batch scripts and interactive shells; so is one task
     return step.isdigit() and int(step) < 0xFFFFFFF0 and environ.get("SLURM_STEP_NUM_TASKS", "1") != "1"
 
 
 def watched(environ: Mapping[str, str]) -> bool:
-    """Whether `run` or `exec` started this process and watches it."""
+    """Return whether `run` or `exec` started this process and watches it."""
     from ..watching.lifeline import MONITOR_VARIABLE  # late: the stopwatch starts where this module is loaded
 
     return MONITOR_VARIABLE in environ
 
 
 def size_of(environ: Mapping[str, str]) -> int | None:
-    """How many ranks the launcher started, as its variables say; None: unknown."""
+    """Return the number of ranks from the launcher's variables; None: unknown."""
     for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"):
         if environ.get(name, "").isdigit():
             return int(environ[name])
@@ -34,7 +34,7 @@ def size_of(environ: Mapping[str, str]) -> int | None:
 
 
 def ranks_on_this_node(environ: Mapping[str, str]) -> int | None:
-    """How many ranks the launcher started here, as its variables say before MPI can be asked; None: unknown."""
+    """Return the number of ranks on this node from the launcher's variables, before MPI_Init; None: unknown."""
     for name in ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_TASKS_PER_NODE", "PMI_SIZE"):
         if digits := environ.get(name, "").split("(")[0].split(",")[0]:
             return int(digits) if digits.isdigit() else None
@@ -42,7 +42,7 @@ def ranks_on_this_node(environ: Mapping[str, str]) -> int | None:
 
 
 def rank_of(environ: Mapping[str, str]) -> int:
-    """The rank of this process, as the launcher's variables say before MPI can be asked; 0 where none say."""
+    """Return the rank of this process from the launcher's variables, before MPI_Init; 0 if none is set."""
     for name in ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"):
         if environ.get(name, "").isdigit():
             return int(environ[name])
@@ -50,9 +50,9 @@ def rank_of(environ: Mapping[str, str]) -> int:
 
 
 def thread_level(asked: str, ranks_here: int | None) -> str:
-    """The thread level to initialise MPI with; `auto` is single, and multiple where ranks outnumber cores.
+    """Return the thread level to initialise MPI with; `auto` is single, and multiple if ranks outnumber cores.
 
-    MPI_THREAD_MULTIPLE costs MPICH up to three times the latency, but lets its ranks give way to each other.
+    MPI_THREAD_MULTIPLE costs MPICH up to three times the latency, but lets its ranks yield to each other.
     """
     if asked != "auto":
         return asked
@@ -62,21 +62,21 @@ def thread_level(asked: str, ranks_here: int | None) -> str:
 
 
 class Startup:
-    """A stopwatch that starts when it is made."""
+    """Stopwatch that starts when it is made."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter, before_s: float | None = None):
-        """`before_s`: how long the process was there already, seconds; None: unknown."""
+        """Start; `before_s`: age of the process in seconds; None: unknown."""
         self._clock, self._last = clock, clock()
         self.phases: dict[str, float] = {} if before_s is None else {"python_s": before_s}
 
     def mark(self, phase: str) -> None:
-        """End `phase`, which began where the last one ended."""
+        """End `phase`, which began at the end of the last one."""
         now = self._clock()
         self.phases[phase], self._last = now - self._last, now
 
 
 def age_of_process(stat: str | None = None) -> float | None:
-    """Seconds since this process began, to 10 ms; `stat` is /proc/self/stat; None where the system does not tell."""
+    """Return the age of this process in seconds, to 10 ms, from /proc/self/stat (`stat`); None: unknown."""
     try:
         if stat is None:
             with open("/proc/self/stat", encoding="utf-8", errors="replace") as file:
@@ -88,7 +88,7 @@ def age_of_process(stat: str | None = None) -> float | None:
 
 
 def slowest(phases_of_ranks: Sequence[dict[str, float]]) -> dict:
-    """Every phase's maximum over ranks, seconds, and under `slowest_rank` who that was; phases[rank]."""
+    """Return every phase's maximum over ranks, seconds, and its rank under `slowest_rank`; phases[rank]."""
     names = dict.fromkeys(name for phases in phases_of_ranks for name in phases)
     ranks = {name: _slowest_rank(phases_of_ranks, name) for name in names}
     return {**{name: phases_of_ranks[rank][name] for name, rank in ranks.items()}, "slowest_rank": ranks}
@@ -99,14 +99,14 @@ def _slowest_rank(phases_of_ranks: Sequence[dict[str, float]], name: str) -> int
 
 
 def hold_back_mpi() -> None:
-    """From here on importing mpi4py.MPI initialises nothing, so that its import is timed apart; `start_mpi` does."""
+    """Keep the import of mpi4py.MPI from initialising MPI, to time it separately; `start_mpi` initialises."""
     import mpi4py
 
     mpi4py.rc.initialize, mpi4py.rc.finalize = False, True
 
 
 def start_mpi(thread_level: str) -> None:
-    """Initialise MPI, held back until now, at single, funneled, serialized or multiple; meet all ranks once.
+    """Initialise MPI at single, funneled, serialized or multiple; wait for all ranks once.
 
     Marks `import_s`, `init_s` and `first_collective_s` of STARTUP.
     """

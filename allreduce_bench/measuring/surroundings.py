@@ -1,4 +1,4 @@
-"""What surrounds the cells of a launch: nodes, algorithms and memory before the first one, clocks before and after.
+"""Surroundings of a launch's cells: nodes, algorithms and memory before the first one, clocks before and after.
 
 What cannot be measured is refused before anything is written; the rest is kept in the launch's JSON file.
 """
@@ -29,12 +29,12 @@ from .startup import STARTUP, slowest
 from .sync import Barrier, Clock, EarlierSync, choose, make
 
 MOST_NAMED = 8  # hosts in one sentence
-ADDITIONS = 5000  # the work of a quantum of `noise_of`: about 50 us on a core of 2024, alike in all launches and ranks
-QUANTA, NOISE_S = 1000, 50e-3  # so many quanta at most, and for so long
+ADDITIONS = 5000  # in a quantum of `noise_of`: about 50 us on a core of 2024, the same in all launches and ranks
+QUANTA, NOISE_S = 1000, 50e-3  # at most; total seconds at most
 
 
 def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) -> Context:
-    """Look around: the nodes, the algorithms, the memory. Raises AlgorithmError and DtypeError."""
+    """Collect nodes, algorithms and memory. Raises AlgorithmError and DtypeError."""
     teach_numpy(plan.dtype)
     algorithms = find_planned(plan.algorithms, plan.files, plan.file_digests)
     real = nodes_of(comm)
@@ -69,7 +69,7 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
 
 
 def _cold_region(comm: MPI.Comm, real: Topology) -> int:
-    """What a rank touches between two uses of a buffer: what the fullest node and the largest caches ask for."""
+    """Return the bytes to touch between two uses of a buffer: the maximum over nodes."""
     from ..machine.kernel import caches, cold_region  # late: few runs are cold
 
     region_nbytes = cold_region(caches(), len(real.nodes[real.node_of[comm.rank]])) if _leads(comm, real) else 0
@@ -83,7 +83,7 @@ def _cold_findings() -> list[dict]:
 
 
 def facts_of(comm: MPI.Comm, context: Context, command: str, transport: str | None) -> dict | None:
-    """What the launch's JSON file keeps; on all but rank 0 None."""
+    """Return the facts for the launch's JSON file; None on all but rank 0."""
     real = context.real
     machines, virtual_rates = comm.gather(context.node.facts), context.plan.start.virtual_rates_bytes_per_s
     hosts_and_cpus = comm.gather((node.host(), node.affinity()))
@@ -121,14 +121,14 @@ def facts_of(comm: MPI.Comm, context: Context, command: str, transport: str | No
     }
 
 
-@cache  # where the library lies is looked up in the folder of all packages
+@cache  # finding the library's file reads the folder of all packages
 def own_mpi() -> dict:
-    """The MPI library of this process, see `machine.mpi`."""
+    """Return the MPI library of this process, see `machine.mpi`."""
     return mpi_library.mpi_facts()
 
 
 def _findings_of_rank_0(context: Context) -> list[dict]:
-    """Findings about its arithmetic, and about its caches where calls are cold."""
+    """Return findings about rank 0's arithmetic, and about its caches if calls are cold."""
     return [*arithmetic_findings(context.plan.dtype), *(_cold_findings() if context.cold_nbytes else ())]
 
 
@@ -149,17 +149,19 @@ def _facts_of_groups(context: Context) -> dict:
 
 
 def noise_of(comm: MPI.Comm) -> dict | None:
-    """The machine's noise, by a fixed work quantum (FWQ) as in netgauge (Hoefler, Schneider and Lumsdaine, SC 2010):
-    all ranks do the same additions again and again at the same time, and nothing else.
+    """Measure the machine's noise by a fixed work quantum (FWQ), as netgauge does: repeated equal additions.
 
-    What a quantum takes beyond the shortest of its rank was taken by others: interrupts, other processes, the machine
-    below a virtual one. What takes its share of every quantum, such as a clock that is low all the time, is not seen;
-    nor is how often a source returns, for which fixed work is no measure (Sottile and Minnich, CLUSTER 2004).
+    All ranks repeat them at the same time (Hoefler, Schneider and Lumsdaine, SC 2010). Time of a quantum beyond its
+    rank's shortest was taken by others: interrupts, other processes, the hypervisor. Not visible: what slows every
+    quantum alike, such as a low clock; and the frequency of a source, which fixed work does not measure (Sottile and
+    Minnich, CLUSTER 2004).
 
     {"additions": of a quantum; "quantum_s": the shortest quantum, median over ranks; "quanta": fewest of a rank;
-    "median_s", "p99_s", "p99_9_s", "max_s" of the quanta of a rank, each of the rank where it is largest; "lost": the
-    share of the time of its quanta that the rank lost that lost most, "rank": which that was; "lost_median": that of
-    the median rank}; None on all but rank 0. All ranks must ask, each with a core of its own; it takes about 50 ms.
+    "median_s", "p99_s", "p99_9_s", "max_s" of the quanta of a rank, each the maximum over ranks; "lost": the largest
+    share
+    of time lost by a rank, "rank": that rank; "lost_median": that of the median rank}; None on all but rank 0.
+    Collective,
+    each rank on a core of its own; takes about 50 ms.
     """
     comm.Barrier()
     quanta_s = sorted(_quanta(range(ADDITIONS)))
@@ -182,7 +184,7 @@ def noise_of(comm: MPI.Comm) -> dict | None:
 
 @doing("measuring the noise of the machine")
 def _quanta(numbers: range) -> list[float]:
-    """The time of each quantum, one right behind the other, so that nothing falls between them; seconds, above 0."""
+    """Return the time of each quantum, without gaps between them; seconds, above 0."""
     stamps = [perf_counter()]
     end = stamps[0] + NOISE_S
     while len(stamps) <= QUANTA and stamps[-1] < end:
@@ -192,8 +194,7 @@ def _quanta(numbers: range) -> list[float]:
 
 
 def start_together(context: Context, facts: dict | None, earlier: EarlierSync | None) -> Context:
-    """Choose how ranks enter a call together; rank 0 adds `noise`, `sync`, `clock` and a finding, if any, to its
-    `facts`.
+    """Choose the common start of calls; rank 0 adds `noise`, `sync`, `clock` and a possible finding to `facts`.
 
     `earlier` is known on rank 0 only.
     """
@@ -217,7 +218,7 @@ def start_together(context: Context, facts: dict | None, earlier: EarlierSync | 
 
 
 def _is_crowded(context: Context, facts: dict) -> bool:
-    """Whether ranks share a core: those of a node, or all on virtual hosts of one machine."""
+    """Return whether ranks share a core: those of a node, or all on virtual hosts of one machine."""
     from ..machine.findings import oversubscribed  # late: rank 0 only, which has loaded it
 
     sharing = facts["ranks"] if context.plan.start.virtual_rates_bytes_per_s else 0
@@ -225,7 +226,7 @@ def _is_crowded(context: Context, facts: dict) -> bool:
 
 
 def end_together(context: Context, recorder: Recorder | None) -> None:
-    """Compare the clocks for the last time; keep how far they went apart, and what the nodes did. All ranks must."""
+    """Compare the clocks for the last time; keep their drift, and the counts of the nodes. Collective."""
     context.clock.compare()
     counted = context.comm.gather(context.node.since_start())
     if recorder is not None and counted is not None:
@@ -236,7 +237,7 @@ def end_together(context: Context, recorder: Recorder | None) -> None:
 
 
 def _keep_counted(context: Context, recorder: Recorder, of_ranks: Sequence[dict]) -> None:
-    """Keep what the kernel of each node counted while the launch ran, and what is found in that."""
+    """Keep the kernel's counts of each node during the launch, and the findings about them."""
     from ..machine.core_load import counts_of_nodes, findings_of_nodes  # late: rank 0 only
 
     counted = counts_of_nodes(context.real.nodes, of_ranks, bool(context.plan.start.virtual_rates_bytes_per_s))
@@ -246,7 +247,7 @@ def _keep_counted(context: Context, recorder: Recorder, of_ranks: Sequence[dict]
 
 
 def refuse_other_ranks(launch: Launch, seen: int) -> None:
-    """Raises RunError where MPI sees another number of ranks than the launch has: each rank would work for itself."""
+    """Raise RunError if MPI sees another number of ranks than the launch has: each rank would run alone."""
     from ..machine.findings import singletons  # late: it should never be
 
     for finding in singletons(launch.ranks, seen):
@@ -260,7 +261,7 @@ def refuse_other_ranks(launch: Launch, seen: int) -> None:
 
 
 def refuse_few_nodes(plan: Plan, launch: Launch, real: Topology, hosts: Sequence[str]) -> None:
-    """Raises RunError where the ranks, `hosts[rank]`, share fewer nodes than --ranks-per-node asks for."""
+    """Raise RunError if the ranks, on `hosts[rank]`, share fewer nodes than --ranks-per-node requires."""
     ranks_per_node = plan.start.ranks_per_node
     if ranks_per_node is None or len(real.nodes) >= -(-launch.ranks // ranks_per_node):
         return
@@ -280,12 +281,12 @@ def refuse_few_nodes(plan: Plan, launch: Launch, real: Topology, hosts: Sequence
 
 
 def _leads(comm: MPI.Comm, real: Topology) -> bool:
-    """Whether this is the first rank of its node."""
+    """Return whether this is the first rank of its node."""
     return comm.rank == real.nodes[real.node_of[comm.rank]][0]
 
 
 def _watched(comm: MPI.Comm, real: Topology) -> Callable[[], dict]:
-    """From now on: what gives this rank's processor time, what it may use, and on one rank of a node what that did."""
+    """Start counting; return a function for this rank's processor time and affinity, and its node's counts."""
     watched: Callable[[], dict] = dict
     if _leads(comm, real):
         from ..machine.core_load import watch_node  # late: one rank of a node looks
@@ -300,7 +301,7 @@ def _watched(comm: MPI.Comm, real: Topology) -> Callable[[], dict]:
 
 
 def _counters(comm: MPI.Comm, real: Topology) -> Callable[[], dict[str, int] | None]:
-    """What reads the counters of this node's interfaces, on one rank of it."""
+    """Return a function that reads the counters of this node's interfaces on one of its ranks, None on others."""
     if not _leads(comm, real):
         return lambda: None
     from ..machine.interfaces import sent_bytes  # late: one rank of a node looks

@@ -1,12 +1,11 @@
-"""One clock for all ranks: how far each one's own is from that of rank 0, and how wrong that may be.
+"""Clock and start shared by all ranks: offsets from rank 0's clock with error bounds, and common starts of calls.
 
-In the manner of HCA3 (Hunold and Carpen-Amarie, CLUSTER'18): in ceil(log2 p) rounds each rank asks a parent whose clock
-is common already. A question that left at `asked` and whose answer, the parent's `reading`, came at `answered` proves
-that the offset lay in [reading - answered, reading - asked]; the parent's own error is added. The tightest of several
-such windows is kept. Windows are taken again all through a launch. Those of the last seconds decide which drifts and
-offsets are possible: the straight lines through all of them. Nothing is regressed over a few milliseconds, where the
-windows would give a slope worse than none: drift is taken as 0 until they exclude it, and counts as error until they
-bound it.
+As in HCA3 (Hunold and Carpen-Amarie, CLUSTER'18): in ceil(log2 p) rounds each rank asks a parent whose clock is already
+common. A question sent at `asked`, whose answer, the parent's `reading`, came at `answered`, proves that the offset lay
+in [reading - answered, reading - asked]; the parent's own error is added. The tightest of several such windows is kept.
+Windows are taken throughout a launch. Those of the last seconds bound drift and offset: by the straight lines through
+all of them. There is no regression over a few milliseconds, which would give a slope worse than none: drift is taken as
+0 until the windows exclude it, and counts as error until they bound it.
 """
 
 from collections.abc import Callable
@@ -24,16 +23,16 @@ from ..watching.whereabouts import doing
 
 METHOD = "binomial tree of ping-pong windows, lines through all of them (after HCA3)"
 ONE_CLOCK = "all ranks read the clock of one kernel, confirmed by ping-pongs"
-DRIFT = 1e-3  # seconds a second between two clocks at most: NTP steers a clock by up to 500 ppm
-EXCHANGES, FEWEST, ENOUGH_S = 20, 3, 1e-3  # questions of one comparison, and fewer where they take longer
-DUE_S = 1.0  # after so long a new comparison precedes a cell
-HISTORY_S, MOST_WINDOWS = 10.0, 32  # what is older says less of the drift than the temperature has changed it
-STEPS, READINGS = 10, 100_000  # of a clock, to know its tick
+DRIFT = 1e-3  # most seconds per second between two clocks: NTP steers a clock by up to 500 ppm
+EXCHANGES, FEWEST, ENOUGH_S = 20, 3, 1e-3  # questions per comparison; fewer if they take longer
+DUE_S = 1.0  # seconds since the last comparison after which a cell is preceded by one
+HISTORY_S, MOST_WINDOWS = 10.0, 32  # temperature changes the drift over longer times
+STEPS, READINGS = 10, 100_000  # of a clock, to determine its tick
 TAG = 1  # schedules use 0: a rank may compare while another is in its last step
 
 
 class Window(NamedTuple):
-    """At `time` of the own clock, the clock of rank 0 was ahead by `low` to `high`; seconds."""
+    """Bounds at `time` of the own clock on the lead of rank 0's clock: from `low` to `high`; seconds."""
 
     time: float
     low: float
@@ -41,30 +40,30 @@ class Window(NamedTuple):
 
 
 class ClockLine(NamedTuple):
-    """The common time of a reading of the own clock: reading + offset + slope * (reading - origin); seconds."""
+    """Map from the own clock to common time: reading + offset + slope * (reading - origin); seconds."""
 
     origin: float
     offset: float
     slope: float
-    error_s: float  # at most; of readings in the span that the line was made for
+    error_s: float  # at most, for readings in the span of the line
 
     def common(self, reading):
-        """The common time of a reading, or of an array of them."""
+        """Return the common time of a reading, or of an array of them."""
         return reading + self.offset + self.slope * (reading - self.origin)
 
 
 class Clock:
-    """The common clock of the ranks of `comm`, on each of them; `now` reads the own one, in seconds."""
+    """Common clock of the ranks of `comm`, on each of them; `now` reads the own one, in seconds."""
 
     def __init__(self, comm: MPI.Comm, now: Callable[[], float] = perf_counter, shared: bool = False):
-        """Compare for the first time; all ranks must.
+        """Compare for the first time; collective.
 
-        `shared`: this rank is on the node of rank 0, where one kernel's clock serves both. It is believed as long as no
-        window says otherwise, which those of containers with times of their own do.
+        `shared`: this rank is on the node of rank 0, and both read one kernel's clock. That is assumed until a window
+        contradicts it, as between containers with time namespaces.
         """
         self.comm, self.now, self.shared, self.tick_s = comm, now, shared, tick_of(now)
-        self.round_trip_s, self._beside = inf, shared  # least round trip of a question; on the node of rank 0
-        self.jumps = 0  # times that no straight line led from the windows before to a new one
+        self.round_trip_s, self._beside = inf, shared  # least round trip of a question; on rank 0's node
+        self.jumps = 0  # how often no straight line fitted old and new windows
         self._windows: list[Window] = []
         self._first: Window | None = None
         self._line = ClockLine(now(), 0.0, 0.0, self.tick_s if comm.rank == 0 else nan)
@@ -73,12 +72,12 @@ class Clock:
 
     @property
     def ready(self) -> bool:
-        """Whether this rank knows the common time at all."""
-        return self._line.error_s < inf  # not of nan either
+        """Return whether this rank knows the common time."""
+        return self._line.error_s < inf  # false for nan, too
 
     @doing("comparing clocks")
     def compare(self) -> None:
-        """Take a new window on each rank; all ranks must."""
+        """Take a new window on each rank; collective."""
         rank, size = self.comm.rank, self.comm.size
         if rank:
             self._take(self._ask(rank - (1 << (rank.bit_length() - 1))))
@@ -88,9 +87,9 @@ class Clock:
         self._compared = perf_counter()
 
     def compare_if_due(self) -> None:
-        """Before a cell: the same where the last comparison is long ago by rank 0's clock; all ranks must.
+        """Compare before a cell if rank 0's last comparison is long ago; collective.
 
-        What is old is forgotten here only: of a long cell the windows before it are needed at its end.
+        Old windows are dropped only here: the end of a long cell needs those before it.
         """
         now = self.now()
         self._windows[:-1] = [window for window in self._windows[:-1] if now - window.time < HISTORY_S]
@@ -98,22 +97,22 @@ class Clock:
             self.compare()
 
     def common(self, reading: float) -> float:
-        """The common time of a reading of now, by the last comparison; rank 0's own is the common one."""
+        """Return the common time of a current reading, by the last comparison; rank 0's clock is the common one."""
         return self._line.common(reading)
 
     def reading_at(self, common: float) -> float:
-        """What the own clock will show at a common time."""
+        """Return the reading of the own clock at a common time."""
         line = self._line
         return line.origin + (common - line.origin - line.offset) / (1 + line.slope)
 
     def error_s(self) -> float:
-        """By how much `common` may be wrong now; nan or inf: nothing is known."""
+        """Return the current error bound of `common`; nan or inf: unknown."""
         return self._line.error_s + self._slope_error * abs(self.now() - self._line.origin)
 
     def line(self, first: float, last: float) -> ClockLine | None:
-        """The common time of readings from `first` to `last`, by the windows before, between and after them.
+        """Return the map to common time for readings from `first` to `last`, by the windows before, between and after.
 
-        None where nothing is known. Whether the clock jumped in between, `jumps` tells.
+        None if unknown. `jumps` tells whether the clock jumped in between.
         """
         if self.comm.rank == 0 or self.shared or not self.ready:
             return self._line if self.ready else None
@@ -123,9 +122,11 @@ class Clock:
         return ClockLine(first, offset, (end - offset) / (last - first) if last > first else 0.0, error_s)
 
     def facts(self) -> dict | None:
-        """{"method", "error_s": over all ranks now, "drift_ppm", "drift_error_ppm": of the rank that drifts most since
-        its first window, "round_trip_s": the least of those who ask rank 0, from other nodes if there are some}; None
-        on all but rank 0. What is not known is None. All ranks must ask.
+        """Return facts about the clocks on rank 0, else None; collective.
+
+        {"method", "error_s": maximum over ranks now, "drift_ppm", "drift_error_ppm": of the rank with the largest drift
+        since
+        its first window, "round_trip_s": least of the ranks that ask rank 0, from other nodes if any}; unknown: None.
         """
         own = self.error_s(), self._drift_ppm(), self.shared or self.comm.rank == 0
         facts_of_ranks = self.comm.gather((*own, (self._beside, self.round_trip_s)))
@@ -147,7 +148,7 @@ class Clock:
         return (least + most) / 2 * 1e6, (most - least) / 2 * 1e6
 
     def _ask(self, parent: int) -> Window | None:
-        """The tightest window; None: the own clock or the parent's is of no use."""
+        """Return the tightest window; None if the own clock or the parent's is unusable."""
         now, state = self.now, np.empty(5)
         self.comm.Recv(state, parent, TAG)
         *parent_line, slope_error = state.tolist()
@@ -165,7 +166,7 @@ class Clock:
             reading = answer.item()
             common, error_s = line.common(reading), line.error_s + slope_error * abs(reading - line.origin)
             low, high = common - error_s - answered - self.tick_s, common + error_s - asked
-            if asked <= answered and high - low < width:  # no comparison with nan is true
+            if asked <= answered and high - low < width:  # comparisons with nan are false
                 best, width = Window((asked + answered) / 2, low, high), high - low
             if last:
                 break
@@ -182,13 +183,13 @@ class Clock:
             send()
 
     def _messages(self, partner: int) -> tuple[np.ndarray, np.ndarray, Callable, Callable]:
-        """A number to be sent to `partner`, one to be received from it, and the calls that send and receive."""
+        """Return a buffer to send to `partner`, one to receive into, and the calls that send and receive."""
         outgoing, incoming = np.zeros(1), np.zeros(1)
         send = partial(self.comm.Send, [outgoing, 1, MPI.DOUBLE], partner, TAG)
         return outgoing, incoming, send, partial(self.comm.Recv, [incoming, 1, MPI.DOUBLE], partner, TAG)
 
     def _take(self, window: Window | None) -> None:
-        """Keep a window, drop those to which no straight line leads, and point the line ahead."""
+        """Keep a window, drop those that no straight line connects with it, and extrapolate the line."""
         if window is None:
             self.jumps += 1
             self._windows.clear()
@@ -214,7 +215,7 @@ class Clock:
         self._slope_error = max(most - slope, slope - least)
 
     def _slopes(self) -> tuple[float, float]:
-        """The least and the greatest slope of the lines through all windows; the least is greater: there is none."""
+        """Return the lower and the upper bound on slopes of lines through all windows; lower > upper: none exists."""
         time, low, high = np.array(self._windows).T
         early, late = np.triu_indices(time.size, 1)
         if early.size == 0:
@@ -226,7 +227,7 @@ class Clock:
         return max(-DRIFT, float(least)), min(DRIFT, float(most))
 
     def _bounds(self, reading: float) -> tuple[float, float]:
-        """Between what the offset lies at a reading: no line through all windows is outside."""
+        """Return the bounds of the offset at a reading, over all lines through all windows."""
         time, low, high = np.array(self._windows).T
         least, most = self._slopes()
         distance = reading - time
@@ -236,7 +237,7 @@ class Clock:
 
 
 def tick_of(now: Callable[[], float]) -> float:
-    """The smallest step in which the clock counts, seconds, as far as can be seen; inf: it stands or runs backwards."""
+    """Return the smallest observed step of the clock, seconds; inf: it stands still or runs backwards."""
     steps: list[float] = []
     last = now()
     for _ in range(READINGS):
@@ -251,32 +252,32 @@ def tick_of(now: Callable[[], float]) -> float:
     return min(steps, default=inf)
 
 
-# How the ranks enter a call together: two ways of one shape, and which of them holds here.
+# Common starts of calls: a barrier, or a time on the common clock; and the choice between them
 #
-# `begin` is called right before each timed call; whether this rank was on time is what it gives back.
+# `begin` is called right before each timed call, and returns whether this rank was on time.
 
 
-FIRST_SLACK = 4  # barriers: a broadcast and its spread, generously
-MOST_SLACK_S = 10e-3  # whoever is late by more was not on a processor
-LOOKS = range(1_000_000)  # at a clock that stands still or runs backwards: less than a second, then the start is missed
+FIRST_SLACK = 4  # barriers: a generous estimate of a broadcast and its spread
+MOST_SLACK_S = 10e-3  # a rank that is later was not on a processor
+LOOKS = range(1_000_000)  # readings of a clock that stands still: less than a second, then the start is missed
 TRIALS, CALLS = 5, 20  # of round_time, each with twice the slack of the one before
-LATE, LATE_BEFORE = 0.1, 0.5  # share of late starts: to choose round_time, and to keep what an earlier launch chose
-LARGEST_ERROR = 1.0  # small all-reduces: with a worse clock, nobody knows whether ranks enter together
+LATE, LATE_BEFORE = 0.1, 0.5  # late starts: limit to choose round_time, and to keep an earlier launch's choice
+LARGEST_ERROR = 1.0  # in units of a small all-reduce: with a larger clock error common entry is unknown
 
 
 class Sync(Protocol):
-    """A way to enter a call together."""
+    """Method of entering a call together."""
 
     name: str  # one of schema.SYNCS
 
     def begin(self) -> bool:
-        """Wait for the common start of a call; all ranks must. Whether this rank was there in time."""
+        """Wait for the common start of a call, and return whether this rank was on time; collective."""
 
     def common_start(self) -> CommonStart:
-        """The same for a loop that is not Python's, up to the next comparison of clocks."""
+        """Return the start for a compiled loop, valid until the next comparison of clocks."""
 
     def learn(self, late: float) -> None:
-        """Take in the share of the last calls to which some rank was late; rank 0 only is told."""
+        """Learn the share of the last calls with a late rank; called on rank 0 only."""
 
 
 class Barrier:
@@ -288,23 +289,20 @@ class Barrier:
         self._comm, self._barrier = comm, comm.Barrier
 
     def begin(self) -> bool:
-        """Wait for all ranks; True."""
+        """Wait for all ranks; return True."""
         self._barrier()
         return True
 
     def common_start(self) -> CommonStart:
-        """A barrier."""
+        """Return a barrier."""
         return CommonStart(self._comm)
 
     def learn(self, late: float) -> None:
-        """Nobody is late to a barrier."""
+        """Do nothing: no rank is late to a barrier."""
 
 
 class RoundTime:
-    """After a barrier rank 0 names a time a little ahead, on which all enter by the common clock.
-
-    As in ReproMPI (Hunold and Carpen-Amarie, CLUSTER'18). The slack ahead grows while many are late.
-    """
+    """Common start time: after a barrier rank 0 names a time a little ahead, at which all enter by the common clock."""
 
     name = "round_time"
 
@@ -314,7 +312,7 @@ class RoundTime:
         self._tell = partial(comm.Bcast, [self._start, 1, MPI.DOUBLE], 0)
 
     def begin(self) -> bool:
-        """Spin until the start; False: it was over when this rank heard of it, or its clock is of no use."""
+        """Spin until the start; return False if it had passed when this rank learned it, or its clock is unusable."""
         now = self._now
         self._barrier()
         if self._leads:
@@ -325,13 +323,13 @@ class RoundTime:
         start = self._clock.reading_at(self._start.item())
         if now() >= start:
             return False
-        for _ in LOOKS:  # noqa: SIM110 - a generator would look less often
+        for _ in LOOKS:  # noqa: SIM110 - a generator would read the clock less often
             if now() >= start:
                 return True
         return False
 
     def common_start(self) -> CommonStart:
-        """The slack, and two points of the line from the common clock to the own one."""
+        """Return the slack, and two points of the line from the common clock to the own one."""
         if not self._clock.ready:
             return CommonStart(self._comm, self.slack_s)
         common_s = self._clock.common(self._now())
@@ -340,13 +338,13 @@ class RoundTime:
         return CommonStart(self._comm, self.slack_s, common_s, reading_s, rate)
 
     def learn(self, late: float) -> None:
-        """Twice the slack where too many were late."""
+        """Double the slack if too many were late."""
         if late > LATE:
             self.slack_s = min(2 * self.slack_s, MOST_SLACK_S)
 
 
 class ChosenSync(NamedTuple):
-    """The way of a launch, and why, in a sentence; `unexpected`: one would expect another."""
+    """Chosen start of a launch, with the reason as a sentence; `unexpected`: it is not the usual one."""
 
     sync: Sync
     why: str
@@ -354,7 +352,7 @@ class ChosenSync(NamedTuple):
 
 
 class EarlierSync(NamedTuple):
-    """What an earlier launch of as many ranks chose."""
+    """Choice of an earlier launch with as many ranks."""
 
     launch: str
     way: str
@@ -362,9 +360,9 @@ class EarlierSync(NamedTuple):
 
 @doing("trying common starts")
 def choose(wanted: str, comm: MPI.Comm, clock: Clock, crowded: bool, earlier: EarlierSync | None) -> ChosenSync:
-    """The way that is `wanted`; of `auto` what `earlier` chose if that holds here, else round_time or barrier.
+    """Return the `wanted` start; for `auto` the `earlier` one if usable here, else round_time or barrier.
 
-    All ranks must call it with the same arguments. `crowded`: some node has more ranks than cores.
+    All ranks must pass the same arguments. `crowded`: some node has more ranks than cores.
     """
     if wanted == "auto" and earlier is not None and earlier.way != RoundTime.name:
         return ChosenSync(make(earlier.way, comm, clock), f"as in launch {earlier.launch}")
@@ -396,7 +394,7 @@ def choose(wanted: str, comm: MPI.Comm, clock: Clock, crowded: bool, earlier: Ea
 
 
 def make(way: str, comm: MPI.Comm, clock: Clock) -> Sync:
-    """The way of that name of schema.SYNCS; all ranks must ask for the same."""
+    """Return the start of that name of schema.SYNCS. Collective."""
     if way == RoundTime.name:
         return RoundTime(comm, clock, FIRST_SLACK * _slowest_median_s(comm.Barrier, comm))
     return Barrier(comm)
@@ -404,14 +402,14 @@ def make(way: str, comm: MPI.Comm, clock: Clock) -> Sync:
 
 @doing("waiting for rank 0", polls=True)
 def wait_quietly(comm: MPI.Comm, pause_s: float = 0.001) -> None:
-    """Wait for all ranks without taking the processor away from those at work; waiting in MPI would spin."""
+    """Wait for all ranks without spinning, which would take the processor from ranks at work."""
     request = comm.Ibarrier()
     while not request.Test():
         sleep(pause_s)
 
 
 def _slowest_median_s(collective: Callable[[], object], comm: MPI.Comm) -> float:
-    """The median time of a call on the rank where that is longest, seconds."""
+    """Return the median time of a call on the rank where it is longest, seconds."""
     spent_s = np.empty(CALLS)
     for i in range(CALLS):
         begun = perf_counter()
@@ -422,7 +420,7 @@ def _slowest_median_s(collective: Callable[[], object], comm: MPI.Comm) -> float
 
 
 def _late_share(sync: RoundTime, comm: MPI.Comm) -> float:
-    """The share of late starts when its slack has grown as far as helps; all ranks learn the same."""
+    """Return the share of late starts after the slack has grown as far as it helps; the same on all ranks."""
     late = 1.0
     for _ in range(TRIALS):
         on_time = np.array([sync.begin() for _ in range(CALLS)])

@@ -1,4 +1,4 @@
-"""Which transport the MPI uses, as it says itself while it starts: asked, not guessed from variables."""
+"""Transport that the MPI reports about itself while it starts: asked, not guessed from variables."""
 
 import os
 import re
@@ -9,8 +9,8 @@ from time import perf_counter
 
 from .startup import rank_of, size_of
 
-MOST_RANKS = 512  # Open MPI connects all pairs of nodes for its answer: beyond, that takes longer than it is worth
-# To Open MPI from 5.0 on, MPICH and Intel MPI; each passes over the others'. Open MPI 4 has no answer.
+MOST_RANKS = 512  # Open MPI connects all pairs of nodes for its answer, which takes long for more ranks
+# For Open MPI from 5.0 on, MPICH and Intel MPI; each ignores the others'. Open MPI 4 has no answer.
 QUESTIONS = {"OMPI_MCA_ompi_display_comm": "mpi_init", "MPIR_CVAR_DEBUG_SUMMARY": "1", "I_MPI_DEBUG": "2"}
 OPEN_MPI = re.compile(
     r"^Host 0 \[.*?^Connection summary:[^\n]*\n  on-host: +(?P<on>[^\n]*)\n  off-host: +(?P<off>[^\n]*)\n"
@@ -22,19 +22,19 @@ INTEL = re.compile(r"(?:^\[\d+\] MPI startup\(\): [^\n]*\n)+", re.MULTILINE)
 
 
 class TransportAnswer:
-    """What came of asking; filled in at the end of `asked_transport`."""
+    """Result of asking; complete at the end of `asked_transport`."""
 
-    words: str | None = None  # such as `sm on a node, tcp between nodes`; None: not asked, not rank 0, or no answer
-    init_s: float | None = None  # how long the body took
+    words: str | None = None  # e.g. `sm on a node, tcp between nodes`; None: not asked, not rank 0, or no answer
+    init_s: float | None = None  # duration of the body
 
 
 @contextmanager
 def asked_transport() -> Iterator[TransportAnswer]:
-    """Have the MPI say its transport while the body starts it, by importing mpi4py.MPI or by MPI.Init.
+    """Have the MPI report its transport while the body starts it, by importing mpi4py.MPI or by MPI.Init.
 
-    To be entered by all ranks alike; only takes the time for one rank, for more than MOST_RANKS, and where the launcher
-    does not say how many there are. What else the MPI prints reaches stdout when the body has ended, stderr at once.
-    Variables that the user has set stay as they are, and then the answer is printed too.
+    All ranks must enter; only the time is taken for one rank, for more than MOST_RANKS, and if the launcher does not
+    tell their number. Other output of the MPI reaches stdout when the body has ended, stderr at once. Variables set by
+    the user are kept, and the answer is then printed, too.
     """
     answer, size = TransportAnswer(), size_of(os.environ)
     asks = size is not None and 1 < size <= MOST_RANKS
@@ -55,7 +55,7 @@ def asked_transport() -> Iterator[TransportAnswer]:
 
 
 def split_answer(text: str) -> tuple[str | None, str]:
-    """The transport in a few words, and `text` without the MPI's answer; (None, `text`) where there is no answer."""
+    """Return the transport in a few words, and `text` without the MPI's answer; (None, `text`) without an answer."""
     if match := OPEN_MPI.search(text):
         return _transport_of_open_mpi(match["on"], match["off"]), text[: match.start()] + text[match.end() :]
     if match := MPICH.search(text):
@@ -74,7 +74,7 @@ def _transport_of_open_mpi(on_host: str, off_host: str) -> str | None:
 
 
 def _method(sentence: str) -> str | None:
-    """`sm` of `all connections are sm or self`; None where nothing is connected."""
+    """Return `sm` of `all connections are sm or self`; None if nothing is connected."""
     match = re.fullmatch(r"(all|most) connections are (.*?)(?: or self)?", sentence.strip())
     if not match or match[2] in ("n/a", "self"):
         return None
@@ -92,20 +92,20 @@ def _transport_of_mpich(block: str) -> str | None:
 
 
 def _transport_of_intel(block: str) -> str:
-    """Without a network it has loaded no provider: its ranks share memory."""
+    """Return the transport of Intel MPI: without a network it loads no provider, and its ranks share memory."""
     provider = re.search(r"libfabric provider: (\S+)", block)
     return f"libfabric {provider[1]}" if provider else "shm"
 
 
 class _CapturedStdout:
-    """Everything written to file descriptor 1 between `begin` and `end`, by Python or by a library."""
+    """Output to file descriptor 1 between `begin` and `end`, by Python or by a library."""
 
     def __init__(self, stdout: int, file: int):
         self.stdout, self.file = stdout, file
 
     @classmethod
     def begin(cls) -> "_CapturedStdout | None":
-        """None where there is no standard output to begin with."""
+        """Begin to capture; None if there is no standard output."""
         try:
             _flush()
             stdout = os.dup(1)
@@ -125,7 +125,7 @@ class _CapturedStdout:
 
 
 def _nameless_file() -> int:
-    """A file in memory where the system has such, else a removed one."""
+    """Return a file in memory if the system supports it, else a removed one."""
     with suppress(AttributeError, OSError):
         return os.memfd_create("stdout")
     import tempfile  # late: where there are no files in memory
@@ -136,7 +136,7 @@ def _nameless_file() -> int:
 
 
 def _flush() -> None:
-    """Empty the buffers of Python's and of C's standard output."""
+    """Flush Python's and C's standard output."""
     import ctypes  # late: rank 0 only
 
     if sys.stdout is not None:

@@ -1,25 +1,23 @@
-"""Inputs of all-reduces whose results are known: exact ones, and random floats.
+"""Inputs of all-reduces with known results: exact ones, and random floats.
 
 EXACT: every order of reduction gives the same bits. Element i of a rank is drawn by splitmix64 (Steele, Lea and Flood,
 2014) from the seed, the number of the check, the rank and i modulo a prime, which changes from check to check. It has a
-place in a cycle, through which the checks go. All inputs at its last place are +0: a result of -0 shall be seen, too.
-
-- sum, avg: a rank contributes a digit, 1 to 3, and 8 times a weight of its own times a number of the element. The
-  digits of a rank over the cycle are a code: its number in base 3. 16 bits hold too little for that: there one rank
-  alone, another one at each element, adds such a number, and many ranks contribute digits in groups, at a place each.
+place in a cycle, through which the checks go. All inputs at its last place are +0, to detect a result of -0, too.
+- sum, avg: a rank contributes a digit, 1 to 3, and 8 times its own weight times a number of the element. The digits of
+  a rank over the cycle encode its number in base 3. 16 bits are too few for that: there a single rank, another one at
+  each element, adds such a number, and many ranks contribute digits in groups, at a place each.
 - prod: one rank, another one at each element, contributes a number of many bits, the others 1; the signs are a code.
 - max, min: at each place another rank is the only extreme one, above zero or below it.
+So over a cycle any one or two ranks that are missing, doubled or swapped change the result (doubling one is no fault in
+max and min). A vector shorter than the cycle has as many checks as that takes, up to 64 ranks; beyond, MOST_CALLS of
+them, which detect the fault with the probability `chance`: the seed draws where in the cycle the first one begins.
+Concurrent groups have seeds of their own.
 
-So over a cycle any one or two ranks that are missing, doubled or taken for each other change the result (to double one
-is no fault in max and min). A vector shorter than the cycle has as many checks as that takes up to 64 ranks; beyond,
-MOST_CALLS of them, which see the fault with the probability `chance`: the seed draws where in the cycle the first one
-begins. Parties that all-reduce at the same time have seeds of their own.
-
-RANDOM FLOATS: the sum depends on the order of summation; they are the same for every launch, algorithm and MPI. Element
-i of a rank is made from the seed of the run, the rank and i mod 65,537 alone, so that any rank can make the inputs of
-all. It is such a number, cut into a random sign, all bits of the type's significand, and one of 16 exponents
-(of 8 in 16 bits): 2^-16 <= |x| < 1. To a product it contributes one of two exponents, 1/2 <= |x| < 2, so that products
-over many ranks neither vanish nor overflow soon.
+RANDOM FLOATS: their sum depends on the order of summation; they are the same for every launch, algorithm and MPI.
+Element i of a rank depends only on the seed of the run, the rank and i mod 65,537, so that any rank can make all
+inputs. It is such a number, split into a random sign, all bits of the type's significand, and one of 16 exponents (of 8
+in 16 bits): 2^-16 <= |x| < 1. To a product it contributes one of two exponents, 1/2 <= |x| < 2, so that products over
+many ranks neither vanish nor overflow soon.
 
 numpy's own generators would cost every rank their import.
 """
@@ -33,56 +31,56 @@ from ..runs.cell import splitmix64
 from ..runs.dtypes import DTYPES, PRECISION, is_float, narrow
 
 PERIODS = (4093, 4091, 4079)  # elements, primes, in turn: no two elements have the same place in all checks
-LEAST_CYCLE = 8  # places, so that few of the elements are zero
-MOST_CALLS = 65  # of a vector of one element before it is timed: a cycle of 64 ranks
-UNITS, LOWEST_UNIT = 12, -7  # of floats: the powers of two by which elements differ
-KNOWN = PERIODS[0]  # elements from which the lines that change between calls are taken
-LINE_NBYTES, MOST_LINES = 64, 16  # a cache line; in so many parts of a vector at most
+LEAST_CYCLE = 8  # places, so that few elements are zero
+MOST_CALLS = 65  # of a one-element vector before it is timed: a cycle of 64 ranks
+UNITS, LOWEST_UNIT = 12, -7  # of floats: exponents by which elements differ
+KNOWN = PERIODS[0]  # elements that supply the lines that change between calls
+LINE_NBYTES, MOST_LINES = 64, 16  # a cache line; most parts of a vector
 RANDOM_PERIOD = 65537  # a prime: no block of a vector repeats in the next one
-CALLS = 6  # of an all-reduce on the same floats, with --check bits: those after the first must give its bits again
+CALLS = 6  # of an all-reduce on the same floats, with --check bits: all must give the bits of the first
 EXPONENTS = {"float16": 8, "bfloat16": 8, "float32": 16, "float64": 16}
 
 
 class Check(NamedTuple):
-    """What the inputs of a check come from; the same on all ranks that all-reduce together."""
+    """Parameters of a check's inputs; the same on all ranks that all-reduce together."""
 
-    size: int  # of these ranks
+    size: int  # number of these ranks
     length: int  # elements of a vector
     dtype: str
     op: str
     seed: int = 0
-    number: int = 0  # among the checks of a cell
+    number: int = 0  # index among the checks of a cell
 
 
 class _Elements(NamedTuple):
-    """The elements of a period: int64 [element] each."""
+    """Draws for the elements of a period: int64 [element] each."""
 
     place: np.ndarray  # in the cycle
-    shift: np.ndarray  # 0, 1 or 2, by which the digits of all ranks are rotated
+    shift: np.ndarray  # 0, 1 or 2; rotates the digits of all ranks
     sign: np.ndarray  # -1 or 1
-    unit: np.ndarray  # an exponent of two
-    rank: np.ndarray  # that contributes another number than the others
-    number: np.ndarray  # of up to 48 bits
+    unit: np.ndarray  # exponent of two
+    rank: np.ndarray  # rank that contributes another number than the others
+    number: np.ndarray  # up to 48 bits
 
 
 def cycle(size: int, dtype: str, op: str) -> int:
-    """After how many places the inputs of so many ranks have shown every one or two that are missing or doubled."""
+    """Return the places after which the inputs of `size` ranks show any one or two missing or doubled ranks."""
     places = {"max": size, "min": size, "prod": size.bit_length()}.get(op)
     return max(LEAST_CYCLE, 1 + (places or _groups(size, dtype, op) * _digits(size, dtype, op)))
 
 
 def calls_for_all(size: int, count: int, dtype: str, op: str) -> int:
-    """How many checked calls go through the cycle with vectors of `count` elements, MOST_CALLS at most."""
+    """Return how many checked calls cover the cycle with vectors of `count` elements, MOST_CALLS at most."""
     return min(MOST_CALLS, -(-cycle(size, dtype, op) // max(1, count)))
 
 
 def chance(size: int, count: int, dtype: str, op: str) -> float:
-    """The least probability that so many calls show one or two ranks that are missing, doubled or taken for others."""
+    """Return the least probability that so many calls detect one or two missing, doubled or swapped ranks."""
     return min(1.0, calls_for_all(size, count, dtype, op) * count / cycle(size, dtype, op))
 
 
 class Lines(NamedTuple):
-    """The parts of a vector in each of which a line changes between calls: int64 [line] each."""
+    """Parts of a vector in each of which a line changes between calls: int64 [line] each."""
 
     starts: np.ndarray
     rooms: np.ndarray  # elements of each part
@@ -90,7 +88,7 @@ class Lines(NamedTuple):
 
 
 def lines_of(size: int, count: int, itemsize: int) -> Lines:
-    """A part for each of `size` ranks, two at least and MOST_LINES at most, of a vector of `count` elements."""
+    """Return a part for each of `size` ranks, at least two, at most MOST_LINES, of a vector of `count` elements."""
     lines = min(max(2, min(size, MOST_LINES)), count)
     edges = np.arange(lines + 1) * count // max(1, lines)
     length = max(1, min(LINE_NBYTES // itemsize, count // max(1, lines)))
@@ -98,21 +96,21 @@ def lines_of(size: int, count: int, itemsize: int) -> Lines:
 
 
 class Seen(NamedTuple):
-    """The least probabilities that looks at changed lines show a fault that comes back in every call, by its kind."""
+    """Least probabilities that checks of changed lines detect a fault that recurs in every call, by its kind."""
 
-    left_out: float  # calls, a half of the vector or the part of a rank: what was there is left, or remembered
-    reduction: float  # the contribution of a rank is missing in the part of a rank
-    element: float  # one element, wherever, is wrong or left as it was
+    left_out: float  # calls, half of the vector or a rank's part: old contents are left or remembered
+    reduction: float  # the contribution of a rank is missing in a rank's part
+    element: float  # one element, anywhere, is wrong or left unchanged
 
 
 def seen(looks: int, size: int, count: int, dtype: str, op: str) -> Seen:
-    """What so many looks show of vectors of `count` elements, at least one."""
+    """Return the detection probabilities of `looks` checks of vectors of `count` elements, at least one."""
     _, rooms, length = lines_of(size, count, DTYPES[dtype])
     _, result = exact_inputs(Check(size, KNOWN, dtype, op), 0)
     _, numbers = np.unique(result.view(f"u{result.itemsize}"), return_counts=True)
-    differs = 1 - float((numbers / KNOWN) @ (numbers / KNOWN))  # two of the known numbers
+    differs = 1 - float((numbers / KNOWN) @ (numbers / KNOWN))  # probability that two of the known numbers differ
     room = int(rooms.max())
-    part = 1.0 if min(size, count) <= max(2, len(rooms)) else len(rooms) / size / 2  # a rank has an element at least
+    part = 1.0 if min(size, count) <= max(2, len(rooms)) else len(rooms) / size / 2  # a rank has at least one element
     at_element = 1.0 if room == length else length / room / 2
     of_rank = min(1.0, length / cycle(size, dtype, op))
     hits = differs * part, differs * part * of_rank, differs * at_element
@@ -120,13 +118,13 @@ def seen(looks: int, size: int, count: int, dtype: str, op: str) -> Seen:
 
 
 def exact_inputs(check: Check, rank: int) -> tuple[np.ndarray, np.ndarray]:
-    """The input of `rank`, and what all-reducing those of all ranks must give, without MPI: a period of each."""
+    """Return the input of `rank`, and the result of all-reducing those of all ranks, without MPI: a period of each."""
     elements = _elements(check)
     return _operand(check, elements, rank), _result(check, elements)
 
 
 def poison(dtype: str, op: str) -> float:
-    """No result of `op`, and one that it keeps: marks what an all-reduce failed to write, or should not have read."""
+    """Return a value that `op` preserves and never results in: it marks elements not written, or wrongly read."""
     if is_float(dtype):
         return -np.inf if op == "min" else np.inf
     limits = np.iinfo(dtype)
@@ -134,7 +132,7 @@ def poison(dtype: str, op: str) -> float:
 
 
 def _elements(check: Check) -> _Elements:
-    """Where the elements of a period are in the cycle, and what is drawn for each."""
+    """Draw the elements of a period, and their places in the cycle."""
     places, variant = cycle(check.size, check.dtype, check.op), check.number % len(PERIODS)
     period = PERIODS[variant] if 2 * places < PERIODS[variant] else 2 * (places + variant) + 1
     index = np.arange(min(check.length, period))
@@ -191,24 +189,24 @@ def _result(check: Check, elements: _Elements) -> np.ndarray:
 
 
 def _of_type(values: np.ndarray, unit: np.ndarray, elements: _Elements, check: Check) -> np.ndarray:
-    """int64 values, of floats in these powers of two, as elements of the type; +0 at the last place of the cycle."""
+    """Convert int64 values, scaled by 2^unit for floats, to the type; +0 at the last place of the cycle."""
     values[elements.place == cycle(check.size, check.dtype, check.op) - 1] = 0
     return (np.ldexp(values.astype(float), unit) if is_float(check.dtype) else values).astype(check.dtype)
 
 
 def _capacity(dtype: str, op: str) -> int:
-    """Up to where sums are exact; half of it for averages, so that no two of them are rounded to the same."""
+    """Return the limit of exact sums; half of it for averages, so that no two of them round to the same."""
     return 1 << PRECISION.get(dtype, 30 if dtype == "int32" else 62) - (op == "avg")
 
 
 def _extreme(elements: _Elements, outermost: np.ndarray | bool, numbers: np.ndarray, whole: int) -> np.ndarray:
-    """Of a maximum: those of the outermost rank are above all others, on both sides of zero."""
+    """Return the values of a maximum: the outermost rank's exceed all others, on both sides of zero."""
     far = outermost == (elements.sign > 0)
     return elements.sign * np.where(far, whole // 2 + numbers % (whole // 2), whole // 4 + numbers % (whole // 4))
 
 
 def _weights(check: Check) -> np.ndarray | None:
-    """By which each rank's numbers are multiplied, int64 [rank], 1 to 4; None: one rank alone has a number."""
+    """Return the weight of each rank's numbers, int64 [rank], 1 to 4; None: a single rank has a number."""
     if narrow(check.dtype):
         return None
     (start,) = splitmix64(check.seed, np.array([2 * check.number + 2])).tolist()
@@ -216,19 +214,19 @@ def _weights(check: Check) -> np.ndarray | None:
 
 
 def _numbers(check: Check, weights: np.ndarray | None) -> int:
-    """How many numbers an element may have, so that the sum over all ranks stays exact."""
+    """Return how many numbers an element may have so that the sum over all ranks stays exact."""
     whole = _capacity(check.dtype, check.op)
     left = whole - 3 * min(check.size, whole // 4)
     return left // (8 * (1 if weights is None else int(weights.sum())))
 
 
 def _groups(size: int, dtype: str, op: str) -> int:
-    """Of as many ranks as have room for their digits at a place; one rank in so many is in each."""
+    """Return the number of groups whose digits fit one place each; ranks are dealt to them in turn."""
     return -(-size // (_capacity(dtype, op) // 4))
 
 
 def _digits(size: int, dtype: str, op: str) -> int:
-    """Of the numbers of the ranks within a group, in base 3."""
+    """Return the digits of ranks' numbers within a group, in base 3."""
     digits, largest = 1, -(-size // _groups(size, dtype, op)) - 1
     while 3**digits <= largest:
         digits += 1
@@ -237,50 +235,50 @@ def _digits(size: int, dtype: str, op: str) -> int:
 
 @lru_cache(maxsize=4)
 def _code(size: int, dtype: str, op: str, rank: int) -> np.ndarray:
-    """The digit of `rank` at every place of the cycle, 0 to 2, or -1 where its group has its turn elsewhere."""
+    """Return the digit of `rank` at every place of the cycle, 0 to 2, or -1 where another group has its turn."""
     groups, group, power = _turns(size, dtype, op)
     return np.where(group == rank % groups, rank // groups // power % 3, -1)
 
 
 @lru_cache(maxsize=4)
 def _totals(size: int, dtype: str, op: str) -> np.ndarray:
-    """What the digits of all ranks add up to, int64 [place, shift]."""
+    """Return the sum of the digits of all ranks, int64 [place, shift]."""
     groups, group, power = _turns(size, dtype, op)
     members, unit, digit = ((size - group + groups - 1) // groups)[:, None], power[:, None], np.arange(3)
-    ranks = members // (3 * unit) * unit + np.clip(members % (3 * unit) - digit * unit, 0, unit)  # with each digit
+    ranks = members // (3 * unit) * unit + np.clip(members % (3 * unit) - digit * unit, 0, unit)  # ranks per digit
     return ranks @ (1 + (digit[:, None] + digit) % 3)
 
 
 def _turns(size: int, dtype: str, op: str) -> tuple[int, np.ndarray, np.ndarray]:
-    """The groups; of every place the group whose ranks show a digit there, and the power of 3 that it stands for."""
+    """Return the number of groups, and for every place the group that shows a digit there, and its power of 3."""
     groups = _groups(size, dtype, op)
     place = np.arange(cycle(size, dtype, op)) % (groups * _digits(size, dtype, op))
     return groups, place % groups, 3 ** (place // groups)
 
 
 class RandomNumbers(NamedTuple):
-    """Numbers `sign * significand * 2^(shift + unit)`: int64 [element], and the exponent that they have in common."""
+    """Numbers `sign * significand * 2^(shift + unit)`: int64 [element], with a common exponent `unit`."""
 
     sign: np.ndarray
-    significand: np.ndarray  # of as many bits as the type has
-    shift: np.ndarray  # from 0 up to, not including, the number of exponents
+    significand: np.ndarray  # with the type's number of bits
+    shift: np.ndarray  # 0 up to the number of exponents, exclusive
     unit: int
 
     def floats(self) -> np.ndarray:
-        """The numbers as float64 [element], exactly."""
+        """Return the numbers as float64 [element], exactly."""
         return np.ldexp((self.sign * self.significand).astype(float), self.shift + self.unit)
 
 
 def random_operand(seed: int, rank: int, count: int, dtype: str, op: str) -> np.ndarray:
-    """The input of `rank`: `count` elements of a floating-point type."""
+    """Return the input of `rank`: `count` elements of a floating-point type."""
     period = random_numbers(seed, rank, np.arange(min(count, RANDOM_PERIOD)), dtype, op).floats()
     return np.resize(period.astype(dtype), count)
 
 
 def random_numbers(seed: int, rank: int, elements: np.ndarray, dtype: str, op: str) -> RandomNumbers:
-    """What `rank` contributes to the elements of these numbers, int64 [element]."""
+    """Return what `rank` contributes at these indices, int64 [element]."""
     precision, exponents = PRECISION[dtype], 2 if op == "prod" else EXPONENTS[dtype]
-    start = int(splitmix64(seed, np.array([rank]))[0])  # so that no two ranks have neighbouring numbers
+    start = int(splitmix64(seed, np.array([rank]))[0])  # so that no two ranks have neighbouring sequences
     bits = splitmix64(start, elements % RANDOM_PERIOD)
     return RandomNumbers(
         sign=1 - 2 * (bits & np.uint64(1)).astype(np.int64),

@@ -1,11 +1,10 @@
-"""What ranks do before they enter a call: a phase of work, or a delay by a pattern.
+"""Action of ranks before they enter a call: a phase of work, or an injected delay.
 
-`Work` is a phase of work before each call, as a program has one: its end tells which rank is late to the call. The
-ranks are stamped when they begin and when they are ready, before the common start of the call: after it lateness cannot
-be seen. Work that spins is the same number of operations on every rank, so that a slow core takes longer for it.
-
-`LateEntry` delays ranks after the common start of a call: each waits for its own delay. Of such calls the completion is
-compared, last exit - last entry: what is left to be done when the last rank is there.
+`Work` is a phase of work before each call, as in a program: its end shows which rank is late. Ranks are stamped when
+they begin and when they are ready, before the common start of the call, which hides lateness. Work that spins is the
+same number of operations on every rank, so that a slow core takes longer. `LateEntry` delays each rank after the common
+start of a call. For such calls the completion is compared, last exit - last entry: the work left when the last rank
+arrives.
 """
 
 from collections.abc import Callable
@@ -38,34 +37,34 @@ from .calls import Turn
 from .context import Context
 from .sync import LOOKS, Sync
 
-# work
-ELEMENTS = 2048  # of an operation, float64: two vectors of them stay in the first cache
-TRIALS, TRIAL_S = 5, 1e-3  # how often, and at least how long, operations are timed to know how many fill a phase
+# Work
+ELEMENTS = 2048  # float64 per operation: two vectors stay in the first cache
+TRIALS, TRIAL_S = 5, 1e-3  # repetitions, and least duration, of timing operations to fill a phase
 _rates: list[float] = []  # operations per second of the median rank of this launch
 
 
-# delays
+# Delays
 MEDIAN_OF = 15  # calls of the library's own all-reduce
-SLEEPS_FROM_S, WAKES_BEFORE_S = 1e-3, 5e-4  # a long delay leaves the core to others, but for its end
-DRAWN = 1000  # calls that random delays are drawn for: as many as a cell has that nothing else bounds
+SLEEPS_FROM_S, WAKES_BEFORE_S = 1e-3, 5e-4  # a long delay sleeps, except near its end
+DRAWN = 1000  # calls with random delays before they repeat: as many as an unlimited cell has
 _native_s: dict[int, float] = {}  # nbytes -> median time in this launch
 
 
 class Work:
-    """A phase of work before each call."""
+    """Phase of work before each call."""
 
     is_completion = False
     late_by_s: float | None = None
 
     def __init__(self, phase: Callable[[], None]):
-        """`phase` is the work of this rank."""
+        """Take `phase`, the work of this rank."""
         self._phase = phase
 
     @doing("in the common start of a call", counts="call", times=("entry", "exit"))
     def timed(
         self, turn: Turn, sync: Sync, now: Callable[[], float], calls: int, between: Between | None = None
     ) -> np.ndarray:
-        """Of `calls` calls of this rank float64 [5, call]: entry, exit, on time, begin of the work, ready."""
+        """Time `calls` calls of this rank; return float64 [5, call]: entry, exit, on time, begin of the work, ready."""
         rows = np.zeros((5, calls))
         phase, enter = self._phase, sync.begin
         for call in range(calls):
@@ -86,7 +85,7 @@ class Work:
 
 
 def work_of(comm: MPI.Comm, plan: Plan) -> Work:
-    """The work of this rank before each call; all ranks must ask."""
+    """Return the work of this rank before each call; collective."""
     seconds = plan.compute_s * factor_of(plan.inject_slowdown, comm.rank)
     if plan.work == "sleep":
         return Work(partial(rest, seconds))
@@ -97,13 +96,13 @@ def work_of(comm: MPI.Comm, plan: Plan) -> Work:
 
 @doing("in its phase of work", polls=True)
 def rest(seconds: float) -> None:
-    """Leave the core to others for so long."""
+    """Sleep, leaving the core to others."""
     sleep(seconds)
 
 
 @doing("in its phase of work", polls=True)
 def spin(operation: Callable[[], object], times: int) -> None:
-    """Do the operation so many times."""
+    """Repeat the operation `times` times."""
     for _ in repeat(None, times):
         operation()
 
@@ -114,14 +113,14 @@ def _operation() -> Callable[[], object]:
 
 
 def _median_rate(comm: MPI.Comm) -> float:
-    """Operations per second of the rank in the middle: neither a slow core nor a fast one decides for the others."""
+    """Return operations per second of the median rank, regardless of a slow or a fast core."""
     rates = sorted(comm.allgather(_own_rate()))
     return rates[len(rates) // 2]
 
 
 @doing("finding out how much work fills a phase")
 def _own_rate() -> float:
-    """Operations per second of this rank, in its least disturbed trial."""
+    """Return operations per second of this rank, in its least disturbed trial."""
     operation, times = _operation(), 64
     while _seconds_of(operation, times) < TRIAL_S:
         times *= 2
@@ -135,20 +134,20 @@ def _seconds_of(operation: Callable[[], object], times: int) -> float:
 
 
 class NoPattern(Unsupported):
-    """Why a cell cannot be delayed, in words: the same on all ranks."""
+    """Error: a cell cannot be delayed; raised on all ranks."""
 
 
 class LateEntry:
-    """Delays this rank before each call."""
+    """Delay of this rank before each call."""
 
     def __init__(self, delays_s: np.ndarray, is_completion: bool, late_by_s: float | None = None):
-        """`delays_s` of this rank, float64 [call]: they begin again when they are used up."""
+        """Take `delays_s` of this rank, float64 [call]; they repeat."""
         self.is_completion, self.late_by_s = is_completion, late_by_s
         self._delays_s, self._done = delays_s.tolist(), 0
 
     @doing("in the common start of a call", counts="call", times=("entry", "exit"))
     def timed(self, turn: Turn, sync: Sync, now, calls: int, between: Between | None = None) -> np.ndarray:
-        """Of `calls` calls of this rank float64 [5, call]: entry, exit, on time, the common start, entry."""
+        """Time `calls` calls of this rank; return float64 [5, call]: entry, exit, on time, the common start, entry."""
         rows = np.zeros((5, calls))
         delays_s, enter = self._delays_s, sync.begin
         for call in range(calls):
@@ -181,7 +180,7 @@ def delay(until: float, delay_s: float, now) -> None:
 
 
 def late_entry(context: Context, cell: Cell) -> LateEntry:
-    """How late this rank enters the calls of `cell`; all ranks must ask. Raises NoPattern."""
+    """Return the delays of this rank in the calls of `cell`; collective. Raises NoPattern."""
     comm, plan = context.comm, context.plan
     if not cell.arrival:
         return LateEntry(np.zeros(1), is_completion=False)
@@ -199,7 +198,7 @@ def late_entry(context: Context, cell: Cell) -> LateEntry:
 
 
 def pattern_delays_s(pattern: str, late_by_s: float, size: int, seed: int) -> np.ndarray:
-    """The delay of each rank in each call, seconds, float64 [call, rank]; one call where all are alike."""
+    """Return the delay of each rank in each call, seconds, float64 [call, rank]; one call if all are alike."""
     ranks = np.arange(size)
     if pattern == RANDOM:
         numbers = splitmix64(seed, np.arange(DRAWN * size)) / 2.0**64
@@ -214,7 +213,7 @@ def pattern_delays_s(pattern: str, late_by_s: float, size: int, seed: int) -> np
 
 @doing("timing the library's all-reduce")
 def _median_of_native_s(comm: MPI.Comm, nbytes: int) -> float:
-    """The median over MEDIAN_OF calls of the maximum over ranks, seconds; of float32, which every library has."""
+    """Return the median over MEDIAN_OF calls of the maximum over ranks, seconds; float32, which every MPI supports."""
     if nbytes not in _native_s:
         count = max(1, nbytes // 4)
         send, recv = filled(PAGES.sendbuf, count, np.float32, 0), PAGES.recvbuf(count, np.float32)
@@ -230,7 +229,7 @@ def _median_of_native_s(comm: MPI.Comm, nbytes: int) -> float:
 
 
 def _trace(context: Context, name: str) -> np.ndarray:
-    """The trace of that name in the plan, as rank 0 reads it. Raises NoPattern."""
+    """Read the plan's trace of that name on rank 0 and broadcast it. Raises NoPattern."""
     plan, comm = context.plan, context.comm
     found: np.ndarray | str = ""
     if comm.rank == 0:

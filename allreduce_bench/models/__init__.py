@@ -1,7 +1,8 @@
-"""From measured times to models of them: what a message and a byte cost, and what that predicts.
+"""Models of measured times: the cost of a message and a byte, and what that predicts.
 
 In: rows of `evaluation`, or points of importers. Out: models with intervals, and times they predict. Read in this
-order: `terms` (what a schedule does), `forms` (what each of it costs), `points`, `series` and `joint` (which times are
-fitted), `fitting`, `choice` (of the form), `intervals` and `scores` (how far off), `model`, `description` (in words),
-`machine` (a file of models), `bounds`, `prediction`, `crossings`; `native` is about the library's own all-reduce.
+order: `terms` (messages and bytes of a schedule), `forms` (their cost), `points`, `series` and `joint` (the times to
+fit), `fitting`, `intervals` and `scores` (errors), `model`, `listing` (in words), `machine` (a file of models),
+`json_schema`; `prediction`, `crossings`, `curves`; of other all-reduces `known_algorithms` (names), `resemblance` (to
+known algorithms) and `guidelines` (the library's own against others).
 """

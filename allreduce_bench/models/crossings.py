@@ -1,11 +1,9 @@
-"""Where one algorithm becomes faster than the one that was fastest: over sizes and over numbers of ranks.
+"""Crossings of algorithms: where another one becomes the fastest, over sizes and over numbers of ranks.
 
-Numbers of ranks that are a power of two are looked at by themselves: algorithms that fold, or need one, are faster
-there than beside it, and would else win and lose with every power.
-
-What is said never contradicts itself, nor `CompetingModels.winner` at the sizes and ranks that a table shows: each
-crossing says up to where it holds, and whether it does at powers of two. Where the models do not tell the fastest,
-nothing is said.
+Powers of two of ranks are treated separately: algorithms that fold, or need one, are faster there than beside it, and
+would otherwise win and lose at every power. Statements never contradict each other, nor `CompetingModels.winner` at the
+sizes and ranks that a table shows: each crossing says up to where it holds, and whether it does at powers of two.
+Nothing is said where the models do not tell the fastest.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,11 +14,11 @@ from ..message import say
 from ..units import format_size
 from .prediction import CompetingModels
 
-FINEST = 1000  # a size at which two curves cross is known to one part in so many
+FINEST = 1000  # relative resolution 1/FINEST of a size at which two curves cross
 
 
 class Crossing(NamedTuple):
-    """`faster` is the fastest from just above `above` up to `until`; at `above` `slower` was."""
+    """Change of the fastest: `faster` from just above `above` up to `until`; at `above` it was `slower`."""
 
     faster: Annotated[str, "algorithm that is the fastest from just above `above` up to `until`"]
     slower: Annotated[str, "algorithm that was"]
@@ -38,7 +36,7 @@ class Crossing(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """`two_tree overtakes ring above 240 ranks at 64 MiB`, `a overtakes b from 79 B to 343 B on 64 ranks`."""
+        """Return `two_tree overtakes ring above 240 ranks at 64 MiB`, `… from 79 B to 343 B on 64 ranks`."""
         write, unit = (_size, "") if self.over == "sizes" else (str, " ranks")
         above = f"above {write(self.above)}"
         span = above if self.until is None else f"from {write(self.above)} to {write(self.until)}"
@@ -49,7 +47,7 @@ class Crossing(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """Powers of two of ranks at which another algorithm is fastest than at the numbers of ranks between them."""
+    """Range of powers of two of ranks with another fastest algorithm than the numbers between them."""
 
     fastest: Annotated[str, "algorithm that is fastest at powers of two alone"]
     first: Annotated[int, "first power of two; unit: ranks"]
@@ -60,7 +58,7 @@ class Stretch(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """`rabenseifner is fastest at powers of two from 4 to 16384 ranks at 64 MiB`."""
+        """Return `rabenseifner is fastest at powers of two from 4 to 16384 ranks at 64 MiB`."""
         several = say("models.powers_two_ranks", first=self.first, final=self.final)
         where = several if self.first < self.final else f"{self.first} ranks"
         phrase = say("models.fastest", fastest=self.fastest, where=where, at=_sizes(self.at, self.last))
@@ -71,7 +69,7 @@ Finding = Crossing | Stretch
 
 
 def merged(findings: Sequence[Finding], sizes: Sequence[int]) -> list[Finding]:
-    """What is so at several of `sizes` in a row, said once: `at 8 B to 32 KiB`. `found` is in their order."""
+    """Merge equal findings at consecutive `sizes`: `at 8 B to 32 KiB`. `findings` are in the order of `sizes`."""
     before = dict(zip(sizes[1:], sizes))
     kept: list[Finding] = []
     for finding in findings:
@@ -84,14 +82,14 @@ def merged(findings: Sequence[Finding], sizes: Sequence[int]) -> list[Finding]:
 
 
 def winner_map(group: CompetingModels, ranks: Sequence[int], sizes: Sequence[int]) -> list[list[str | None]]:
-    """The fastest series [ranks, sizes]; None where none can run."""
+    """Return the fastest series [ranks, sizes]; None if none can run."""
     return [[_winner(group, number, nbytes) for nbytes in sizes] for number in ranks]
 
 
 def over_sizes(
     group: CompetingModels, ranks: int, smallest: int, largest: int, shown: Iterable[int] = ()
 ) -> list[Crossing]:
-    """Where the fastest series changes on `ranks` between two sizes in bytes; those `shown` are looked at, too."""
+    """Return the crossings on `ranks` ranks between two sizes in bytes; the sizes `shown` are evaluated, too."""
     grid = {smallest, *(1 << power for power in range(smallest.bit_length(), largest.bit_length())), largest, *shown}
     changes = _changes(lambda nbytes: _winner(group, ranks, nbytes), sorted(grid), _between_sizes)
     return [
@@ -106,10 +104,10 @@ def over_sizes(
 def over_ranks(
     group: CompetingModels, nbytes: int, fewest: int, most: int, shown: Iterable[int] = ()
 ) -> list[Crossing]:
-    """Where the fastest series changes at `nbytes` between two numbers of ranks; those `shown` are looked at, too.
+    """Return the crossings at `nbytes` between two numbers of ranks; the ranks `shown` are evaluated, too.
 
-    Powers of two are passed over, and where nodes have several ranks all numbers that leave one of them half empty. A
-    power of two just where it changes belongs to the series that is the fastest there.
+    Skips powers of two and, with several ranks per node, numbers that leave a node partly empty. A power of two right
+    at a crossing belongs to the series that is fastest there.
     """
     step = group.step
     first, last = -(-fewest // step), most // step
@@ -134,7 +132,7 @@ def over_ranks(
 
 
 def at_powers_of_two(group: CompetingModels, nbytes: int, fewest: int, most: int) -> list[Stretch]:
-    """Powers of two of ranks at which the fastest series is another than at the numbers just below and above."""
+    """Return the powers of two of ranks whose fastest series is not that of the numbers just below or above."""
     stretches: list[Stretch] = []
     for ranks in _powers(max(4, fewest), most):
         winner = _winner(group, ranks, nbytes)
@@ -164,7 +162,7 @@ Winner = Callable[[int], str | None]
 
 
 class Change(NamedTuple):
-    """Between `low` and `high` the fastest becomes another; None: the models do not tell it there."""
+    """Change of the fastest series between `low` and `high`; None: the models do not tell it there."""
 
     low: int
     high: int
@@ -173,7 +171,7 @@ class Change(NamedTuple):
 
 
 class ToldChange(NamedTuple):
-    """A change where the models tell the fastest on both sides."""
+    """Change between two known fastest series."""
 
     low: int
     before: str
@@ -181,7 +179,7 @@ class ToldChange(NamedTuple):
 
 
 def _changes(winner: Winner, grid: Sequence[int], middle: Callable) -> list[Change]:
-    """Every change between neighbours of `grid`, bisected until `middle` finds nothing between two numbers."""
+    """Return every change between neighbours of `grid`, bisected until `middle` finds nothing between two numbers."""
     return [change for low, high in zip(grid, grid[1:]) for change in _bisected(winner, low, high, middle)]
 
 
@@ -198,7 +196,7 @@ def _bisected(winner: Winner, low: int, high: int, middle: Callable) -> Iterator
 
 
 def _told(changes: Sequence[Change]) -> Iterator[tuple[ToldChange, int | None]]:
-    """The changes whose both sides are told, and up to where each holds; None: to the end."""
+    """Yield the changes with both sides known, and up to where each holds; None: to the end."""
     ends = [change.low for change in changes[1:]]
     for change, until in zip_longest(changes, ends):
         if change.before is not None and change.after is not None:
@@ -206,7 +204,7 @@ def _told(changes: Sequence[Change]) -> Iterator[tuple[ToldChange, int | None]]:
 
 
 def _at_its_power(change: Change, winner: Winner, step: int) -> Change:
-    """`change` at the power of two between its ends, where that one belongs to the series before."""
+    """Move `change` to the power of two between its ends, if the former series is still fastest there."""
     for power in _powers(change.low + 1, change.high - 1):
         if power % step == 0 and winner(power) == change.before:
             return change._replace(low=power)
@@ -214,7 +212,7 @@ def _at_its_power(change: Change, winner: Winner, step: int) -> Change:
 
 
 def _powers(fewest: int, most: int) -> Iterator[int]:
-    """The powers of two from `fewest` to `most`."""
+    """Return the powers of two from `fewest` to `most`."""
     return (1 << power for power in range((max(fewest, 1) - 1).bit_length(), most.bit_length()))
 
 
@@ -223,7 +221,7 @@ def _between_sizes(low: int, high: int) -> int | None:
 
 
 def _between_ranks(low: int, high: int, step: int) -> int | None:
-    """A multiple of `step` between two that is no power of two, if there is one."""
+    """Return a multiple of `step` strictly between two numbers that is no power of two, or None."""
     middle = (low + high) // 2 // step * step
     return next((number for number in (middle, middle + step) if low < number < high and not _is_power(number)), None)
 
@@ -237,7 +235,7 @@ def _sizes(first: int, last: int) -> str:
 
 
 def _size(nbytes: int) -> str:
-    """With three digits, as far as it is known."""
+    """Format a size with three digits, its precision."""
     exact = format_size(nbytes)
     number, unit = exact.split()
     return f"{float(number):.3g} {unit}" if unit != "B" and float(number) < 1000 else exact

@@ -1,4 +1,4 @@
-"""What models say at what was measured, and beyond: frames to be drawn, held against times, and written to files."""
+"""Model curves: tables to draw, at measured points compared with times, and extrapolated."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import ceil
@@ -17,8 +17,8 @@ from .terms import ENUMERATED, terms
 SERIES = ["algorithm", "executor", "cache"]
 AT = ["ranks", "nbytes"]
 NO_OWN: Mapping[str, Algorithm] = {}
-BEATEN = 0.9  # of a bound: a time below that is no noise
-REACH = 4  # how far beyond the largest measured number of ranks a curve goes
+BEATEN = 0.9  # of a bound: shorter times are no noise
+REACH = 4  # curves extend to this multiple of the largest measured number of ranks
 HELD = [*SERIES, "ranks", "nbytes", "time_s", "spread_low_s", "spread_high_s", "model_s", "ratio", "standing"]
 CURVE = [*SERIES, "nbytes", "ranks", "model_s", "low_s", "high_s", "measured", "speculative"]
 
@@ -31,10 +31,10 @@ def predicted_at(
     segment: int | None = None,
     own: Mapping[str, Algorithm] = NO_OWN,
 ) -> Prediction | None:
-    """What `model` predicts; None where an algorithm that it is priced as cannot run.
+    """Predict by `model`; None if an algorithm that it is priced as cannot run.
 
-    `nodes`: None where it is not known, or links are alike; `segment` in elements, None: as it was measured. What was
-    not measured is priced by declared costs, as `predict` does. `own`: the algorithms of users' own files.
+    `nodes`: None if unknown, or links are alike; `segment` in elements, None: as measured. What was not measured is
+    priced by declared costs, as `predict` does. `own`: the algorithms of users' own files.
     """
     algorithms = [own.get(part.priced_as) or builtin()[part.priced_as] for part in model.parts]
     topology = Topology.filled(ranks, ceil(ranks / (nodes or ranks)))
@@ -48,7 +48,7 @@ def predicted_at(
 def held_against_models(
     rows: pd.DataFrame, models: Sequence[Model], own: Mapping[str, Algorithm] = NO_OWN
 ) -> pd.DataFrame:
-    """Measured times beside those of the models: the rows of `frames.summary` that have one, and the columns HELD.
+    """Compare measured times with those of models: rows of `frames.summary` that have a model, with columns HELD.
 
     `rows` are those of one run, `models` its models. `ratio` is model_s over time_s. Cells whose launches are in two
     states are left out.
@@ -69,9 +69,10 @@ def held_against_models(
 
 
 def over_ranks(models: Iterable[Model], sizes: Sequence[int], own: Mapping[str, Algorithm] = NO_OWN) -> pd.DataFrame:
-    """The curves of `models` at `sizes` over ranks, from the smallest measured to REACH times the largest: CURVE.
+    """Return the curves of `models` at `sizes` over ranks, from the smallest measured to REACH times the largest.
 
-    At the measured numbers of ranks and at powers of two. `low_s` and `high_s` are the ends of the 90 % interval.
+    Columns: CURVE. At the measured numbers of ranks and at powers of two. `low_s` and `high_s` are the ends of the 90 %
+    interval.
     """
     points = []
     for model in models:
@@ -91,10 +92,10 @@ def over_ranks(models: Iterable[Model], sizes: Sequence[int], own: Mapping[str, 
 
 
 def lower_bounds(models: Sequence[Model], rows: pd.DataFrame) -> dict[int, Bounds]:
-    """By the numbers of ranks of `rows`, those of `frames.summary`, the bounds of one byte on the nodes used there.
+    """Return, by number of ranks of `rows` (of `frames.summary`), the bounds for one byte on the nodes used there.
 
-    Bandwidth bounds grow with the bytes. Where a number of ranks ran on several numbers of nodes, the least of each.
-    Left out where a time is less than BEATEN of the bound: the models do not hold there, or found no price at all.
+    Bandwidth bounds grow with the bytes. If a number of ranks ran on several numbers of nodes, the least of each
+    counts. Left out where a time is less than BEATEN of the bound: there the models do not hold, or found no price.
     """
     least = {}
     for ranks, nodes in layouts(rows).items():
@@ -108,9 +109,9 @@ def lower_bounds(models: Sequence[Model], rows: pd.DataFrame) -> dict[int, Bound
 
 
 def passed_bounds(least: Mapping[int, Bounds], rows: pd.DataFrame) -> frozenset[int]:
-    """The numbers of ranks whose `lower_bounds`, here `least`, some time of `rows` passes, or some launch's median.
+    """Return the numbers of ranks at which some time of `rows`, or some launch's median, is below `lower_bounds`.
 
-    Parameters were fitted to these times: what is passed by one of them is no bound.
+    `least` are those bounds. Their parameters were fitted to these times: what one of them undercuts is no bound.
     """
     passed = set()
     for ranks, bound in least.items():
@@ -122,7 +123,7 @@ def passed_bounds(least: Mapping[int, Bounds], rows: pd.DataFrame) -> frozenset[
 
 
 def layouts(rows: pd.DataFrame) -> dict[int, list[int | None]]:
-    """The numbers of ranks above 1 in `rows`, and the numbers of nodes of each; None: not known."""
+    """Return the numbers of ranks above 1 in `rows`, and the numbers of nodes of each; None: unknown."""
     several = rows[rows["ranks"] > 1]
     return {
         ranks: [*map(_int_or_none, several.loc[several["ranks"] == ranks, "nodes"].unique())]
@@ -131,12 +132,12 @@ def layouts(rows: pd.DataFrame) -> dict[int, list[int | None]]:
 
 
 def choices(rows: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
-    """Whom the models would choose where: columns ranks, nbytes, fastest, tied, chosen, time_s, chosen_s, regret.
+    """Return the choices of models: columns ranks, nbytes, fastest, tied, chosen, time_s, chosen_s, regret.
 
-    `compared` is what `held_against_models` found in `rows`; with a warm cache where that was measured. Only cells with
-    two models or more, and the choice is one of what was measured there. `fastest` and its `time_s` are the lowest time
-    of all that can be ranked there, with a model or without; `tied`: it is not shown to be the fastest. Regret is the
-    time of the choice over the lowest.
+    `compared` is from `held_against_models(rows)`; the warm cache is used if measured. Only cells with two models or
+    more; the choice is among what was measured there. `fastest` and its `time_s` are the lowest of all that can be
+    ranked there, with a model or without; `tied`: not shown to be the fastest. Regret is the time of the choice over
+    the lowest.
     """
     cache = preferred_cache(set(compared["cache"]))
     ranked = rows[(rows["cache"] == cache) & rows["standing"].notna()]

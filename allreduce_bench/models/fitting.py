@@ -1,10 +1,10 @@
-"""Fit one form to the cells of one series: non-negative, robust, in relative errors.
+"""Fit of one form to the cells of one series: non-negative, robust, in relative errors.
 
 Minimises the sum of soft_l1(log(T / measured)), T = crowded matrix @ theta (see `forms`), over theta >= 0: an error of
-10 % counts alike at 8 bytes and at 512 MiB, and beyond about 10 % it counts by its size, not by its square. theta is
-linear and starts at the non-negative least squares of the relative errors (rows / measured); each step is again a
-non-negative least squares, of the problem linearised at the last theta and reweighted (Gauss-Newton; the weights are
-those of soft_l1 in scipy.optimize.least_squares). Parameters written as exp() would stick where they start at 0.
+10 % weighs the same at 8 bytes and at 512 MiB, and beyond about 10 % it counts linearly, not squared. theta is linear
+and starts at the non-negative least squares of the relative errors (rows / measured); each step is again a non-negative
+least squares, of the problem linearised at the last theta and reweighted (Gauss-Newton; the weights are those of
+soft_l1 in scipy.optimize.least_squares). Parameters written as exp() would stick at a start of 0.
 """
 
 from operator import itemgetter
@@ -15,16 +15,16 @@ from scipy.optimize import nnls
 
 from .forms import Form, Observations, crowded, meanings
 
-SOFT = 0.1  # log errors beyond it count by their size
-MOST_CONTENTION = 1.0  # exponent: beyond, the machine has no bisection to speak of
+SOFT = 0.1  # log errors beyond it count linearly
+MOST_CONTENTION = 1.0  # exponent; beyond, the machine would have almost no bisection bandwidth
 STEPS, HASTY_STEPS, CLOSE = 25, 2, 1e-6
-MOST_PIVOTS = 30  # for each parameter
-SEPARATE = 1e-3  # share of a column that the others must leave over, or it cannot be told from them
+MOST_PIVOTS = 30  # per parameter
+SEPARATE = 1e-3  # share of a column not explained by the others, below which it is inseparable from them
 NOTHING = 1e-300
 
 
 class Solution(NamedTuple):
-    """Parameters of one matrix."""
+    """Parameters fitted to one matrix."""
 
     theta: np.ndarray
     contention: float
@@ -32,7 +32,7 @@ class Solution(NamedTuple):
 
 
 class Branch(NamedTuple):
-    """A form with its numbers, for one algorithm's critical path."""
+    """Form with its parameters, for one algorithm's critical path."""
 
     priced_as: str
     form: Form
@@ -40,17 +40,17 @@ class Branch(NamedTuple):
     contention: float = 0.0
 
     def log_time(self, observed: Observations) -> np.ndarray:
-        """float64 [cell]: log seconds of every cell of `observations`, fitted or not."""
+        """Return float64 [cell]: log seconds of every cell of `observed`, fitted or not."""
         return np.log(np.maximum(self.columns(observed) @ self.theta, NOTHING))
 
     def columns(self, observed: Observations) -> np.ndarray:
-        """float64 [cell, parameter]: what stands before each parameter, contention included."""
+        """Return float64 [cell, parameter]: the coefficient of each parameter, contention included."""
         columns = observed.paths[self.priced_as].matrix(self.form)
         return crowded(self.form, columns, observed.log_ranks, self.contention)
 
 
 class Fit(NamedTuple):
-    """The fastest of some branches, as fitted to some cells."""
+    """Fit of some cells: the least time of its branches."""
 
     branches: tuple[Branch, ...]
     loss: float
@@ -58,22 +58,22 @@ class Fit(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The number of parameters, knots included."""
+        """Return the number of parameters, knots included."""
         forms = [branch.form for branch in self.branches]
         return sum(len(meanings(form)) + len(form.knots) + form.contention for form in forms)
 
     def log_time(self, observed: Observations) -> np.ndarray:
-        """float64 [cell]: log seconds by the model."""
+        """Return float64 [cell]: log seconds by the model."""
         return np.min([branch.log_time(observed) for branch in self.branches], axis=0)
 
 
 def soft_l1(residual: np.ndarray) -> np.ndarray:
-    """The loss of log errors: their square where they are small."""
+    """Return the loss of log errors: their square if they are small."""
     return 2 * SOFT**2 * (np.sqrt(1 + (residual / SOFT) ** 2) - 1)
 
 
 def fit_form(observed: Observations, priced_as: str, form: Form, rows: np.ndarray) -> Fit:
-    """Fit `form` to the cells that `rows` (bool [cell]) chooses."""
+    """Fit `form` to the cells selected by `rows` (bool [cell])."""
     columns = observed.paths[priced_as].matrix(form)[rows]
     solution = solve(columns, observed.log_time[rows], observed.log_ranks[rows] if form.contention else None, form.call)
     return Fit((Branch(priced_as, form, solution.theta, solution.contention),), solution.loss, int(rows.sum()))
@@ -86,11 +86,11 @@ def solve(
     call: bool = False,
     hasty: bool = False,
 ) -> Solution:
-    """The best non-negative theta for `matrix` [cell, parameter], and the contention where `log_ranks` is given.
+    """Return the best non-negative theta for `matrix` [cell, parameter], with contention if `log_ranks` is given.
 
-    `call`: the first column is that of the call, which contention leaves alone. A column that cannot be told from those
-    before it (alpha before beta, see `separable`) gets 0. Starts from the relative least squares and from equal shares
-    of all columns, and takes the better end; `hasty`: a few steps from the first, good enough to compare forms.
+    `call`: the first column is that of the call, which contention does not scale. A column that is inseparable from
+    those before it (alpha before beta, see `separable`) gets 0. Starts from the relative least squares and from equal
+    shares of all columns, and takes the better end; `hasty`: a few steps from the first, good enough to compare forms.
     """
     relative = matrix / np.exp(log_time)[:, None]
     kept = separable(relative)
@@ -110,7 +110,7 @@ def solve(
 def _descend(
     matrix: np.ndarray, powers: np.ndarray, log_time: np.ndarray, theta: np.ndarray, steps: int
 ) -> tuple[np.ndarray, float, float]:
-    """Gauss-Newton steps, each halved until the loss falls; theta stays non-negative, since both ends of a step are.
+    """Run Gauss-Newton steps, each halved until the loss falls; theta stays non-negative, as both ends of a step are.
 
     T = (matrix * exp(contention * powers)) @ theta; all but theta are [cell, parameter].
     """
@@ -144,7 +144,7 @@ def _descend(
 
 
 def non_negative(matrix: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """The least squares over non-negative parameters; those of least squares cut at 0 where the search does not end."""
+    """Return the non-negative least squares; if the search does not end, the plain ones, clipped at 0."""
     try:
         return nnls(matrix, wanted, maxiter=MOST_PIVOTS * matrix.shape[1])[0]
     except RuntimeError:
@@ -152,16 +152,16 @@ def non_negative(matrix: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 
 
 def slopes_at(matrix: np.ndarray, powers: np.ndarray, theta: np.ndarray, contention: float) -> np.ndarray:
-    """float64 [cell, parameter and contention]: the derivatives of log T."""
+    """Return float64 [cell, parameter and contention]: the derivatives of log T."""
     grown = matrix * np.exp(contention * powers)
     time_s = grown @ theta
     return np.column_stack([grown, (grown * powers) @ theta]) / time_s[:, None]
 
 
 def separable(relative: np.ndarray) -> np.ndarray:
-    """bool [parameter]: the columns of `relative` [cell, parameter] that can be told from those kept before them.
+    """Return bool [parameter]: the columns of `relative` [cell, parameter] separable from those kept before them.
 
-    One that alone stands for some cells is kept, too: their time would be 0 without it.
+    A column with the only coefficient of some cells is kept, too: their time would be 0 without it.
     """
     kept, covered = np.zeros(relative.shape[1], dtype=bool), np.zeros(len(relative), dtype=bool)
     basis: list[np.ndarray] = []
@@ -179,5 +179,5 @@ def separable(relative: np.ndarray) -> np.ndarray:
 
 
 def plain(observed: Observations, priced_as: str, rows: np.ndarray) -> Fit:
-    """The plain alpha-beta fit, which everything else is held against."""
+    """Fit the plain alpha-beta form, the reference for all others."""
     return fit_form(observed, priced_as, Form(), rows)

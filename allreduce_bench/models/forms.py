@@ -1,4 +1,4 @@
-"""The shapes that a model of a time may have, all linear in their parameters but for one exponent; and what is fitted.
+"""Forms of a model of a time, all linear in their parameters but for one exponent; and the observations to fit.
 
 T = call + (sum over messages of g(bytes of the message) + gamma * bytes reduced) * p^contention, with
 
@@ -7,7 +7,7 @@ T = call + (sum over messages of g(bytes of the message) + gamma * bytes reduced
     g with knots: at each a jump and another    eager and rendezvous, caches: in the size of a message on the wire,
     slope                                       as PLogP has it (Kielmann, Bal and Verstoep, 2000)
 
-`Observations` holds what was measured of one series, as arrays: one row a cell (ranks and size), and what lies on its
+`Observations` holds the measurements of one series, as arrays: one row per cell (ranks and size), and the terms of its
 critical path (`TermColumns`). The time of a cell is the median over its launches of their medians, so that a number of
 ranks with many launches does not outweigh the others, and an outlying launch does not count.
 """
@@ -26,7 +26,7 @@ LINKS = ("within", "between")
 
 
 class Form(NamedTuple):
-    """Which terms a model has."""
+    """Terms of a model."""
 
     call: Annotated[bool, "whether a call costs seconds by itself"] = False
     reduced: Annotated[bool, "whether gamma is apart from beta"] = False
@@ -38,7 +38,7 @@ class Form(NamedTuple):
 
     @property
     def name(self) -> str:
-        """In words: `alpha-beta`, `call + two-level alpha-beta, knots at 8 KiB, p^contention`."""
+        """Return the form in words: `alpha-beta`, `call + two-level alpha-beta, knots at 8 KiB, p^contention`."""
         phrase = ("call + " if self.call else "") + ("two-level " if self.levels == 2 else "")
         phrase += "alpha-beta" + ("-gamma" if self.reduced else "")
         if self.knots:
@@ -47,15 +47,15 @@ class Form(NamedTuple):
 
 
 class Meaning(NamedTuple):
-    """What one parameter of a form is."""
+    """Meaning of one parameter of a form."""
 
     name: str  # with its unit: alpha_s, beta_s_per_byte, gamma_s_per_byte, call_s
-    link: str  # within, between; empty: links are alike
-    above: float  # bytes of a message from which on it counts: jumps and slopes behind a knot
+    link: str  # within, between; empty: all links alike
+    above: float  # least bytes of a message for it to count: jumps and slopes behind a knot
 
 
 def meanings(form: Form) -> list[Meaning]:
-    """The linear parameters in the order of the columns of `matrix`."""
+    """Return the linear parameters in the order of the columns of `matrix`."""
     columns = [Meaning("call_s", "", 0.0)] if form.call else []
     for link in LINKS if form.levels == 2 else ("",):
         for above in (0.0, *form.knots):
@@ -64,13 +64,13 @@ def meanings(form: Form) -> list[Meaning]:
 
 
 def matrix(form: Form, points: Sequence[Terms]) -> np.ndarray:
-    """float64 [point, parameter]: what stands before each linear parameter; times = matrix @ parameters."""
+    """Return float64 [point, parameter]: the coefficient of each linear parameter; times = matrix @ parameters."""
     rows = [_coefficients(form, terms) for terms in points]
     return np.array(rows, dtype=float).reshape(len(points), len(meanings(form)))
 
 
 def _coefficients(form: Form, terms: Terms) -> list[float]:
-    """One row of `matrix`."""
+    """Return one row of `matrix`."""
     row = [1.0] if form.call else []
     edges = (0.0, *form.knots, np.inf)
     for link in LINKS if form.levels == 2 else ("",):
@@ -83,7 +83,7 @@ def _coefficients(form: Form, terms: Terms) -> list[float]:
 
 
 def crowded(form: Form, columns: np.ndarray, log_ranks: np.ndarray, contention: float) -> np.ndarray:
-    """`columns` (as of `matrix`) times p^contention, but for that of the call: that waits for nobody."""
+    """Scale `columns` (as of `matrix`) by p^contention, except the call's: a call waits for nobody."""
     grown = columns * np.exp(contention * log_ranks)[:, None]
     if form.call:
         grown[:, 0] = columns[:, 0]
@@ -91,7 +91,7 @@ def crowded(form: Form, columns: np.ndarray, log_ranks: np.ndarray, contention: 
 
 
 class TermColumns:
-    """The terms of a series under one algorithm, as arrays; its `matrix` is that of all rows, quicker."""
+    """Terms of a series under one algorithm, as arrays; its `matrix` is that of all rows, computed faster."""
 
     def __init__(self, terms: Sequence[Terms]):
         self.terms = tuple(terms)
@@ -108,21 +108,21 @@ class TermColumns:
 
     @cached_property
     def largest(self) -> np.ndarray:
-        """float64 [cell]: bytes of the largest message."""
+        """Return float64 [cell]: bytes of the largest message."""
         return (self.nbytes * (self.number > 0)).max(axis=1, initial=0.0)
 
     @cached_property
     def mixed(self) -> bool:
-        """Whether some messages stay within a node and others do not, and all cells tell.
+        """Return whether some messages stay within a node and others do not, and all cells tell.
 
-        A declared cost that does not tell links apart beside schedules that do would look like two levels.
+        Mixing a declared cost that does not separate links with schedules that do would look like two levels.
         """
         sent = self.number > 0
         across, inside = (self.between & sent).any(axis=1), (~self.between & sent).any(axis=1)
         return bool(across.any() and inside.any() and (self.enumerated | (across & inside)).all())
 
     def matrix(self, form: Form) -> np.ndarray:
-        """float64 [cell, parameter], in the order of `meanings`."""
+        """Return float64 [cell, parameter], in the order of `meanings`."""
         columns = [np.ones(len(self.reduced))] if form.call else []
         for link in LINKS if form.levels == 2 else ("",):
             for low, high in zip((0.0, *form.knots), (*form.knots, np.inf)):
@@ -131,7 +131,7 @@ class TermColumns:
         return np.column_stack(columns + ([self.reduced] if form.reduced else []))
 
     def _above(self, link: str, edge: float) -> tuple[np.ndarray, np.ndarray]:
-        """Messages of at least `edge` bytes, and their bytes beyond it, of each cell."""
+        """Return for each cell the messages of at least `edge` bytes, and their bytes beyond it."""
         if (link, edge) not in self._known:
             number = self.number * (self.between == (link == "between")) if link else self.number
             reaching = (number * (self.nbytes >= edge)).sum(axis=1)
@@ -140,11 +140,11 @@ class TermColumns:
 
 
 class Observations:
-    """The cells of one series.
+    """Cells of one series.
 
     `logs` float64 [launch, cell]: log seconds, NaN where a launch did not measure a cell. Launches of different numbers
-    of ranks have nothing in common: row i holds the i-th launch of each number of ranks. `paths`: by the name of each
-    algorithm that the series may be priced as; `switches`: it may be priced as several of them at the same time.
+    of ranks are independent: row i holds the i-th launch of each number of ranks. `paths`: by the name of each
+    algorithm that the series may be priced as; `switches`: it may be priced as several of them, by size.
     """
 
     def __init__(
@@ -161,15 +161,15 @@ class Observations:
 
     @property
     def counts(self) -> list[int]:
-        """The numbers of ranks, ascending."""
+        """Return the numbers of ranks, ascending."""
         return sorted(set(self.ranks.tolist()))
 
     @cached_property
     def launches(self) -> np.ndarray:
-        """int [cell]: how many launches its number of ranks has."""
+        """Return int [cell]: the number of launches with the cell's number of ranks."""
         number_of = {p: int((~np.isnan(self.logs[:, self.ranks == p])).any(axis=1).sum()) for p in self.counts}
         return np.array([number_of[p] for p in self.ranks.tolist()])
 
     def at(self, counts: Sequence[int]) -> np.ndarray:
-        """bool [cell]: those of these numbers of ranks."""
+        """Return bool [cell]: the cells with these numbers of ranks."""
         return np.isin(self.ranks, list(counts))

@@ -1,7 +1,7 @@
-"""A library's own all-reduce held against something else, launch by launch: shown to be slower or not.
+"""Guidelines for a library's own all-reduce: compared with alternatives, launch by launch, slower or not.
 
-Guidelines (`comparisons`) hold it against the library itself: Träff, Gropp and Thakur, "Self-consistent MPI performance
-guidelines", IEEE TPDS 21(5), 2010: no operation of a library is slower than the same made of its other operations, and
+Guidelines (`comparisons`) compare it with the library itself: Träff, Gropp and Thakur, "Self-consistent MPI performance
+guidelines", IEEE TPDS 21(5), 2010: no operation of a library is slower than an equivalent of its other operations, and
 fewer data do not take longer than more. Here:
 
     all-reduce of n   <=  reduce + broadcast of n                          native:reduce+bcast
@@ -11,14 +11,13 @@ fewer data do not take longer than more. Here:
     all-reduce of kn  <=  k all-reduces of n                               it could cut the vector
 
 The first three need their mock-ups, `cell.MOCKUPS`, measured in the same launches (Hunold and Carpen-Amarie, HPC Asia
-2018). They are called from Python, so native called from Python is what is held against them.
+2018). They are called from Python, so they are compared with native called from Python.
 
 Rivals (`rival_comparisons`) are other all-reduces of the same run. They are no guidelines: they are not made of the
 library's operations, and it need not know them.
 
-Each of the two asks all its comparisons together (`evaluation.spread`, Holm): in at most 5 % of runs of a library that
-is never slower is it called slower anywhere. Times that something speaks against, or that are not reliable, are not
-compared.
+Each of the two tests all its comparisons together (`evaluation.spread`, Holm): for a library that is never slower, at
+most 5 % of runs report any comparison as slower. Doubtful or unreliable times are not compared.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,7 +34,7 @@ from ..runs.cell import MOCKUPS, NATIVE, NATIVES, executor_of
 from ..units import format_size, format_time, in_ranks, three_digits
 from .listing import cache_label
 
-# what is expected
+# Expectations
 MADE = {name: f"no slower than {' + '.join(functions)}" for name, functions in MOCKUPS.items()}
 MONOTONY, SPLIT = "no slower than for more bytes", "no slower than in pieces"
 GUIDELINES = (*MADE.values(), MONOTONY, SPLIT)
@@ -45,44 +44,44 @@ LARGER, SMALLER = "itself at the next larger size", "itself at the next smaller 
 
 
 class NativeComparison(NamedTuple):
-    """The library's own all-reduce at one number of ranks and size, held against something."""
+    """Comparison of the library's own all-reduce at one number of ranks and size with an alternative."""
 
-    expected: str  # of the library: that it is no slower than …
-    algorithm: str  # of the library
+    expected: str  # no slower than …
+    algorithm: str  # name of the library's all-reduce
     cache: str
     ranks: int
     nbytes: int
-    against: str  # what it is held against
-    detail: str  # the time of that, in words
-    factor: float  # its own time over that
-    low: float | None  # ends of its interval, see `evaluation.factor`; None: too few launches in common
+    against: str  # the alternative
+    detail: str  # time of the alternative, in words
+    factor: float  # own time over that of the alternative
+    low: float | None  # ends of its interval, see `spread.factor_of`; None: too few common launches
     high: float | None
-    slower: bool  # is shown
+    slower: bool  # significantly
     grade: str = GOOD  # of the times
 
     @property
     def is_beyond_telling(self) -> bool:
-        """Whether it is not said how many times, since the grade is not good."""
+        """Return whether the factor is withheld, because the grade is not good."""
         return self.factor > MOST_FACTOR and self.grade != GOOD
 
     @property
     def times(self) -> str:
-        """How many times as long it takes, in words."""
+        """Return how many times as long it takes, in words."""
         return f"more than {MOST_FACTOR} times" if self.is_beyond_telling else f"{three_digits(self.factor)} times"
 
 
 class Pair(NamedTuple):
-    """What is held against what."""
+    """Rows to compare."""
 
     expected: str
     own: SummaryRow
     other: SummaryRow
-    name: str  # of the other
+    name: str  # of the alternative
     detail: str
 
 
 def comparisons(rows: Sequence[SummaryRow]) -> list[NativeComparison]:
-    """Every comparison that a guideline asks of the trusted rows of one run."""
+    """Return every comparison of a guideline among the trusted rows of one run."""
     pairs: list[Pair] = []
     for alike in called_alike(rows):
         mockups = {(row["algorithm"], row["nbytes"]): row for row in alike if executor_of(row).is_mockup}
@@ -100,7 +99,7 @@ def _against_mockups(own_rows: Sequence[SummaryRow], mockups: dict[tuple[str, in
 
 
 def _against_itself(own_rows: Sequence[SummaryRow]) -> Iterator[Pair]:
-    """Neighbouring sizes: with all pairs, one slow cell would violate the rule many times."""
+    """Yield pairs of neighbouring sizes: with all pairs, one slow cell would violate the rule many times."""
     for smaller, larger in zip(own_rows, own_rows[1:]):
         smaller_time, larger_time = map(_time_at_size, (smaller, larger))
         yield Pair(MONOTONY, smaller, larger, LARGER, larger_time)
@@ -114,7 +113,7 @@ def _time_at_size(row: SummaryRow) -> str:
 
 
 def _scaled(row: SummaryRow, factor: int) -> SummaryRow:
-    """The row of something that takes `factor` times as long."""
+    """Return a row scaled to `factor` times the time."""
     return {
         **row,
         "time_s": factor * time_of(row),
@@ -125,7 +124,7 @@ def _scaled(row: SummaryRow, factor: int) -> SummaryRow:
 
 
 def rival_comparisons(rows: Sequence[SummaryRow]) -> list[NativeComparison]:
-    """Native against every other all-reduce of its ranks, size and cache, called alike; trusted rows of one run."""
+    """Compare native with every other all-reduce of its ranks, size and cache, called alike; trusted rows only."""
     pairs = [
         Pair(RIVAL, row, rival, competitor_of(rival), format_time(time_of(rival)))
         for alike in called_alike(rows)
@@ -140,9 +139,9 @@ def rival_comparisons(rows: Sequence[SummaryRow]) -> list[NativeComparison]:
 
 
 def called_alike(rows: Sequence[SummaryRow]) -> Iterator[list[SummaryRow]]:
-    """The trusted rows of one run by ranks and cache, mock-ups among them, each by size.
+    """Yield the trusted rows of one run by ranks and cache, mock-ups included, each by size.
 
-    Those called from Python, then those called compiled, since a comparison of both would judge the interpreter.
+    First those called from Python, then those called compiled: a comparison of both would judge the interpreter.
     """
     timed = [row for row in (*competing(rows), *mockups(rows)) if row["time_s"] and row["nbytes"] and row["ranks"] > 1]
     trusted = [row for row in timed if not row.get("doubt") and row.get("grade") != NOT_RELIABLE]
@@ -154,18 +153,18 @@ def called_alike(rows: Sequence[SummaryRow]) -> Iterator[list[SummaryRow]]:
 
 
 def of_library(rows: Sequence[SummaryRow]) -> list[list[SummaryRow]]:
-    """The rows of each of the library's own all-reduces; logs of others may have several."""
+    """Return the rows of each of the library's own all-reduces; imported logs may have several."""
     names = dict.fromkeys(competitor_of(row) for row in rows if is_native(row))
     return [[row for row in rows if competitor_of(row) == name] for name in names]
 
 
 def is_native(row: SummaryRow) -> bool:
-    """Whether it is an all-reduce of the library, called from Python or compiled."""
+    """Return whether it is an all-reduce of the library, called from Python or compiled."""
     return executor_of(row).is_native or competitor_of(row) == NATIVES[1]
 
 
 def told(pairs: Sequence[Pair]) -> list[NativeComparison]:
-    """What the launches show of each pair, all asked together."""
+    """Compare each pair by its launches, with one test of all of them."""
     found = differences([list(launch_ratios(pair.own, pair.other).values()) for pair in pairs])
     slower = significant([difference.p_value if difference and difference.ratio > 1 else 1.0 for difference in found])
     return [_compared(*each) for each in zip(pairs, found, slower)]
@@ -181,7 +180,7 @@ def _compared(pair: Pair, found: Difference | None, is_answered: bool) -> Native
 
 
 def guidelines_sentence(compared: Sequence[NativeComparison]) -> str:
-    """How many of the comparisons violate a guideline, and the worst of them, in one sentence."""
+    """Return a sentence: how many of the comparisons violate a guideline, and the worst of them."""
     violated = [comparison for comparison in compared if comparison.slower]
     if not violated:
         return say("models.native_violates_no_guideline", compared_count=len(compared))
@@ -201,7 +200,7 @@ def guidelines_sentence(compared: Sequence[NativeComparison]) -> str:
 
 
 def rivals_sentence(compared: Sequence[NativeComparison]) -> str:
-    """In how many of the comparisons native is slower, and the worst of them, in one sentence."""
+    """Return a sentence: in how many of the comparisons native is slower, and the worst of them."""
     slower = [comparison for comparison in compared if comparison.slower]
     if not slower:
         return say("models.native_shown_slower_no", compared_count=len(compared))
@@ -218,10 +217,7 @@ def rivals_sentence(compared: Sequence[NativeComparison]) -> str:
 
 
 def slower_lines(compared: Sequence[NativeComparison], order: Sequence[str]) -> list[dict[str, str]]:
-    """Where it is slower, in words, those of one kind together: expected, ranks, algorithm, against, sizes, worst.
-
-    `order`: of what is expected.
-    """
+    """Return rows in words of what is slower, by kind: expected, ranks, algorithm, against, sizes, worst."""
     kind = attrgetter("expected", "ranks", "cache", "algorithm", "against")
     lines = []
     in_order = sorted(compared, key=lambda comparison: (order.index(comparison.expected), kind(comparison)))
@@ -241,7 +237,7 @@ def slower_lines(compared: Sequence[NativeComparison], order: Sequence[str]) -> 
 
 
 def _sizes_in_words(sizes_in_order: Sequence[NativeComparison]) -> str:
-    """`8 B, 64 KiB to 1 MiB`: the sizes at which it is slower, neighbours together."""
+    """Return the sizes at which it is slower, neighbours together: `8 B, 64 KiB to 1 MiB`."""
     spans = []
     for slower, group in groupby(sizes_in_order, lambda comparison: comparison.slower):
         sizes = [format_size(comparison.nbytes) for comparison in group]

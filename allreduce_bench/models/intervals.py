@@ -1,13 +1,13 @@
-"""How far parameters and predictions may be off.
+"""Intervals of parameters and predictions.
 
-Parameters: 95 % intervals, for all parameters of a series at once, by a bootstrap over launches, which are what varies
-(not calls, which follow one another); where a number of ranks has one launch only, over the residuals of the fit. Both
-are expanded by what few launches or few cells make them too narrow (Hesterberg, The American Statistician 69(4), 2015).
-A draw is fitted by one Gauss-Newton step from the fit, its form held; where a simpler form is nearly as good, the
-interval holds that form's, too.
+Parameters: 95 % intervals, simultaneous for all parameters of a series, by a bootstrap over launches, which are the
+source of variation (not calls, which are dependent); with one launch per number of ranks, over the residuals of the
+fit. Both are expanded to correct for few launches or cells (Hesterberg, The American Statistician 69(4), 2015). A draw
+is fitted by one Gauss-Newton step from the fit, with its form fixed; if a simpler form is nearly as good, the interval
+covers that form's, too.
 
-Predictions: 90 % intervals from residuals of numbers of ranks that were held out, not from the parameters' intervals,
-which know nothing of what the form lacks; on published data those cover less than half of what they promise.
+Predictions: 90 % intervals from residuals of held-out numbers of ranks, not from the parameters' intervals, which
+ignore errors of the form; on published data those cover less than half of their nominal level.
 """
 
 from collections.abc import Sequence
@@ -23,9 +23,9 @@ from .model import COVERAGE, ModelPart, Parameter
 
 DRAWS = 199
 TAILS = (0.025, 0.975)
-MOST_OF_INSIDE = 2.0  # held-out residuals count for no more than that many times those of the fit
+MOST_OF_INSIDE = 2.0  # limit of held-out residuals, in multiples of those of the fit
 WIDER_PER_DOUBLING = 0.25  # share of the half width: covers nine tenths at 2 and at 8 times the fitted ranks (LUMI,
-# Fugaku), where no widening covers six tenths at 8 times
+# Fugaku), where without widening six tenths are covered at 8 times
 
 
 class Reach(NamedTuple):
@@ -35,24 +35,24 @@ class Reach(NamedTuple):
     log_per_doubling: float
 
     def at(self, doublings: np.ndarray | float) -> np.ndarray | float:
-        """The half width so many doublings of the ranks away."""
+        """Return the half width at this many doublings of the ranks."""
         return self.log + self.log_per_doubling * doublings
 
 
 class Estimates(NamedTuple):
-    """The parts of a fit with intervals, and how they came about."""
+    """Parts of a fit with intervals, and their method."""
 
     parts: tuple[ModelPart, ...]
     contention: tuple[float, float] | None  # its interval
     method: str
-    condition: float  # number of the columns, each of length 1: 1 is best, beyond 100 or so they are hard to tell apart
+    condition: float  # condition number of the normalised columns: 1 is best, above 100 or so they are hardly separable
 
 
 def reach(inside: np.ndarray, outside: np.ndarray) -> Reach:
-    """From the log residuals of the fit and those of held-out numbers of ranks (both float64 [cell]).
+    """Compute half widths from the log residuals of the fit and of held-out numbers of ranks (both float64 [cell]).
 
     The half width is the held-out residuals' 90 % quantile, but at least that of the fit and at most MOST_OF_INSIDE
-    times it: with one number of ranks left, a fold tells little. Without a fold it is that many times the fit's.
+    times it: a single fold is unreliable. Without a fold it is MOST_OF_INSIDE times the fit's.
     """
     least = _quantile(inside)
     half = MOST_OF_INSIDE * least if not len(outside) else np.clip(_quantile(outside), least, MOST_OF_INSIDE * least)
@@ -60,16 +60,16 @@ def reach(inside: np.ndarray, outside: np.ndarray) -> Reach:
 
 
 def _quantile(residuals: np.ndarray) -> float:
-    """The size that COVERAGE of residuals like these keep within, one more of them included."""
+    """Return the size that COVERAGE of such residuals do not exceed, with one more of them included."""
     sizes = np.sort(np.abs(residuals))
     return float(sizes[min(len(sizes), int(np.ceil((len(sizes) + 1) * COVERAGE))) - 1])
 
 
 def estimates(observed: Observations, fit: Fit, rivals: Sequence[Fit] = (), seed: int = 1) -> Estimates:
-    """The parameters of `fit`, which was fitted to all cells, with their intervals.
+    """Estimate intervals of the parameters of `fit`, which was fitted to all cells.
 
-    `rivals`: simpler fits that are nearly as good (`choice.simpler_rivals`); where they have the same parameter, its
-    interval holds theirs, too.
+    `rivals`: simpler fits that are nearly as good (`series.simpler_rivals`); the interval of a common parameter covers
+    theirs, too.
     """
     estimated = _estimates_of(observed, fit, seed)
     rival_parts = [part for rival in rivals for part in _estimates_of(observed, rival, seed).parts]
@@ -77,7 +77,7 @@ def estimates(observed: Observations, fit: Fit, rivals: Sequence[Fit] = (), seed
 
 
 def _widened(part: ModelPart, others: Sequence[ModelPart]) -> ModelPart:
-    """`part`, the interval of each parameter as wide as to hold those of the same parameter in `others`."""
+    """Widen each parameter's interval in `part` to cover those of the same parameter in `others`."""
     of_rivals: dict[tuple, list[Parameter]] = {}
     for other in others:
         for parameter in other.parameters:
@@ -116,7 +116,7 @@ def _estimates_of(observed: Observations, fit: Fit, seed: int) -> Estimates:
 def _drawn_times(
     observed: Observations, fitted: np.ndarray, size: int, random: np.random.Generator
 ) -> tuple[np.ndarray, int, float, str]:
-    """float64 [draw, cell] of log times, their degrees of freedom, by what to expand their spread, how it was done."""
+    """Return draws of log times, float64 [draw, cell], degrees of freedom, factor of expansion, and the method."""
     launches, cells = observed.launches, len(fitted)
     if launches.min() > 1:
         chosen = np.empty((DRAWS, observed.logs.shape[0], cells), dtype=int)
@@ -138,14 +138,14 @@ def _drawn_times(
 
 
 def _median(logs: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
-    """The median over launches of [draw, launch, cell]; `otherwise` where a draw has no launch of a cell."""
+    """Return the median over launches of [draw, launch, cell]; `otherwise` where a draw has no launch of a cell."""
     none = np.isnan(logs).all(axis=1)
     filled = np.where(none[:, None], otherwise, logs)
     return np.nanmedian(filled, axis=1)
 
 
 def _drawn_parameters(observed: Observations, branch: Branch, own: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-    """float64 [draw, parameter and contention]: one step from the branch towards each draw, of its `own` cells."""
+    """Return float64 [draw, parameter and contention]: one step from the branch towards each draw, on `own` cells."""
     matrix = observed.paths[branch.priced_as].matrix(branch.form)[own]
     fitted = branch.log_time(observed)[own]
     powers = np.repeat(observed.log_ranks[own][:, None], matrix.shape[1], axis=1) * branch.form.contention
@@ -175,7 +175,7 @@ def _part_with_intervals(
             parameters.append(Parameter(*meaning, value, low, high, True))
         else:
             bounds = [_room(matrix[:, index], time_s), *([high] if kept[index] else [])]
-            # noise may push a bound below the value that was fitted: then it says nothing
+            # Noise may push a bound below the fitted value: then it is no bound
             bound = min((room for room in bounds if room > value), default=value)
             parameters.append(Parameter(*meaning, value, None, bound if np.isfinite(bound) else None, False))
     return ModelPart(branch.priced_as, branch.form, tuple(parameters), branch.contention)
@@ -188,12 +188,12 @@ def _condition(relative: np.ndarray) -> float:
 
 
 def _room(column: np.ndarray, time_s: np.ndarray) -> float:
-    """What a parameter is at most, since no term can take longer than the whole; infinite where it stands nowhere."""
+    """Return the largest value that a parameter can have, as no term exceeds the time; infinite if in no term."""
     counts = column > 0
     return float(np.min(time_s[counts] / column[counts])) if counts.any() else inf
 
 
 def _interval(value: float, drawn: np.ndarray, expand: float) -> tuple[float, float]:
-    """The quantiles of the draws around `value`, expanded; never below 0."""
+    """Return the quantiles of the draws around `value`, expanded; never below 0."""
     low, high = np.quantile(drawn - value, TAILS)
     return max(0.0, float(value + expand * min(low, 0.0))), float(value + expand * max(high, 0.0))

@@ -1,8 +1,8 @@
-"""Gamma, the seconds of reducing a byte: it needs what one algorithm cannot give.
+"""Gamma, the seconds to reduce a byte: it needs more than one algorithm.
 
-In any one algorithm the bytes that are reduced grow with those that are moved, so that beta holds both. Two algorithms
-that reduce different shares of what they move (ring: half, recursive doubling: all) tell them apart, if one alpha, one
-beta and one gamma hold for both; or a local reduction that was measured beside them does.
+In any single algorithm the reduced bytes are proportional to the moved ones, so that beta includes both. Two algorithms
+that reduce different shares of what they move (ring: half, recursive doubling: all) separate them, if one alpha, one
+beta and one gamma hold for both; or a local reduction measured beside them does.
 """
 
 from collections.abc import Sequence
@@ -23,11 +23,11 @@ from .terms import Terms
 
 JOINT = "joint"
 MOST_CONDITION = 100.0
-APART = 0.25  # median error beyond which one alpha, beta and gamma do not describe all
+APART = 0.25  # median error above which one alpha, beta and gamma do not describe all
 
 
 class Joint(NamedTuple):
-    """One alpha, beta and gamma of several algorithms of one run and executor."""
+    """Common alpha, beta and gamma of several algorithms of one run and executor."""
 
     run: Annotated[str, "name of the run; empty: one without a name"]
     executor: Annotated[str, "how the steps were run"]
@@ -38,17 +38,17 @@ class Joint(NamedTuple):
 
     @property
     def competitors(self) -> tuple[str, ...]:
-        """What readers call these algorithms, run by this executor."""
+        """Return the display names of these algorithms with this executor."""
         return tuple(competitor_name(name, self.executor) for name in self.algorithms)
 
     @property
     def gamma(self) -> Parameter:
-        """In s/byte."""
+        """Return gamma, in s/byte."""
         return self.parameters[-1]
 
 
 def joints(fitted: Sequence[FittedSeries]) -> tuple[list[Joint], list[str]]:
-    """The joint fits of the runs and executors among `fitted`, and sentences why there is none."""
+    """Return the joint fits of the runs and executors in `fitted`, and sentences about those without one."""
     members_of: dict[tuple, list[FittedSeries]] = {}
     for member in fitted:
         if not member.observed.switches:
@@ -65,9 +65,9 @@ def joints(fitted: Sequence[FittedSeries]) -> tuple[list[Joint], list[str]]:
 
 
 def joint(members: Sequence[FittedSeries]) -> Joint:
-    """Alpha, beta and gamma of series of one run, executor, cache, dtype and operation together.
+    """Fit common alpha, beta and gamma to series of one run, executor, cache, dtype and operation.
 
-    Raises TooFewPoints: one algorithm alone, or algorithms that reduce the same share of what they move.
+    Raises TooFewPoints for a single algorithm, or algorithms that reduce the same share of what they move.
     """
     names = [member.model.competitor for member in members]
     priced = {member.model.parts[0].priced_as for member in members}
@@ -93,9 +93,9 @@ def joint(members: Sequence[FittedSeries]) -> Joint:
 
 
 def local_gamma(nbytes: np.ndarray, time_s: np.ndarray) -> Parameter:
-    """Gamma of local reductions (float64 [point]: bytes, seconds), the slope over their size; its interval is none.
+    """Fit gamma to local reductions (float64 [point]: bytes, seconds), as the slope over size; without an interval.
 
-    Raises TooFewPoints: fewer than three sizes.
+    Raises TooFewPoints for fewer than three sizes.
     """
     usable = (nbytes > 0) & (time_s > 0)
     if len(set(nbytes[usable].tolist())) < 3:
@@ -108,7 +108,7 @@ def local_gamma(nbytes: np.ndarray, time_s: np.ndarray) -> Parameter:
 
 
 class LocalGamma(NamedTuple):
-    """Gamma of the reduce floor of one run: a local reduction, beside which no message is sent."""
+    """Gamma of the reduce floor of one run: a local reduction, without messages."""
 
     run: Annotated[str, "name of the run"]
     ranks: Annotated[int, "ranks that reduced at the same time"]
@@ -116,9 +116,9 @@ class LocalGamma(NamedTuple):
 
 
 def local_gammas(points: pd.DataFrame) -> list[LocalGamma]:
-    """Of each run among `points` (columns as in POINTS, floors among them) with three sizes of the floor or more.
+    """Return gamma of each run in `points` (columns as in POINTS, with floors) that has at least three floor sizes.
 
-    At the fewest ranks that were measured: they share the least of the memory.
+    At the fewest measured ranks, which compete least for memory.
     """
     floors = points[(points["executor"] == FLOOR) & (points["algorithm"] == "reduce") & (points["cache"] == "warm")]
     gammas = []
@@ -134,7 +134,7 @@ def local_gammas(points: pd.DataFrame) -> list[LocalGamma]:
 
 
 def _together(members: Sequence[FittedSeries]) -> Observations:
-    """The cells of all members, each priced as its own algorithm."""
+    """Join the cells of all members, each priced as its own algorithm."""
     launches = max(len(member.observed.logs) for member in members)
     logs: list[np.ndarray] = []
     terms: list[Terms] = []

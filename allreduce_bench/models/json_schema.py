@@ -1,4 +1,4 @@
-"""What `fit` writes for programs, as JSON Schemas: machine files (-o), and --format json."""
+"""JSON Schemas of what `fit` writes for programs: machine files (-o), and --format json."""
 
 from ..runs.json_schema.build import Format, Schema, by_name, fields, fields_of, items, of_type, schema_id, text
 from .joint import Joint, LocalGamma
@@ -19,7 +19,7 @@ FITTED_RUN = fields(
 
 
 def machine_schema() -> Schema:
-    """The schema of a machine file. Named tuples are lists in it: of a part, a form, a parameter, errors."""
+    """Return the schema of a machine file. Named tuples are lists in it: a part, a form, a parameter, errors."""
     machine = of_type(Machine, as_lists=True)
     head = {"kind": text("what the file is", KIND), "schema_version": {"type": "integer", "enum": [MACHINE_VERSION]}}
     machine["properties"]["runs"]["items"] = FITTED_RUN
@@ -27,7 +27,7 @@ def machine_schema() -> Schema:
 
 
 def fit_schema() -> Schema:
-    """The schema of what `fit --format json` prints. A form is in words there."""
+    """Return the schema of `fit --format json`. A form is in words there."""
     model = of_type(Model)
     part = fields_of(ModelPart, without=["form"])
     model["properties"]["parts"]["items"] = fields({**part, "form": text("which terms the model has, in words")})

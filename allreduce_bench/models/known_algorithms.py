@@ -1,15 +1,16 @@
-"""Which of our algorithms a name in someone else's log stands for, so that its critical path is known.
+"""Names of algorithms in other programs' logs, and our algorithms with the same critical path.
 
 PICO writes `ring_over`, `recursive_doubling_mpich`, `default-ring`; NCCL `Ring`, `Tree`. For a power of two of ranks
 Bine and Swing exchange as many and as long messages as recursive doubling (whole vectors) or Rabenseifner's algorithm
 (halves), with other partners, and are priced as those.
+
 Sources of the names: PICO's algorithm catalogues (HLC-Lab/pico), NCCL_ALGO of the NCCL user guide.
 """
 
 import re
 from collections.abc import Iterable
 
-ALIASES = {  # what is left of a name without decorations -> our algorithm
+ALIASES = {  # name without decorations -> our algorithm
     "recdoub_l": "recursive_doubling",
     "recdoub_b_cont": "rabenseifner",
     "ring_b_cont": "ring",
@@ -31,12 +32,12 @@ DECORATIONS = (
     r"^(default|native|nccl|rccl)[-:_]|[-_](over|mpich|ompi|openmpi|cray|impi|nccl|rccl|sendrecv)$|-utofu(-\d+)+$"
 )
 
-AMBIGUOUS = {"tree": ("tree", "two_tree")}  # NCCL's Tree is a double binary tree, that of others a binomial one
+AMBIGUOUS = {"tree": ("tree", "two_tree")}  # NCCL's Tree is a double binary tree, others' a binomial one
 LIBRARY = r"native|(default|auto|non_blocking)([-_](default|mpich|ompi|openmpi|cray|impi|nccl|rccl))?"
 
 
 def known_as(name: str, algorithms: Iterable[str]) -> str | None:
-    """The one of `algorithms` that `name` stands for; None: it is not known."""
+    """Return the one of `algorithms` that `name` stands for, or None."""
     names = set(algorithms)
     bare_name = name.strip().lower()
     while bare_name not in names:
@@ -49,7 +50,7 @@ def known_as(name: str, algorithms: Iterable[str]) -> str | None:
 
 
 def readings(name: str, algorithms: Iterable[str], ran_here: bool) -> tuple[str, ...]:
-    """All that `name` may stand for, to be decided by the times; empty: not known. `ran_here`: by this program."""
+    """Return all that `name` may stand for, for the times to decide; empty: unknown. `ran_here`: by this program."""
     algorithm = known_as(name, algorithms)
     if algorithm is None:
         return ()
@@ -57,5 +58,5 @@ def readings(name: str, algorithms: Iterable[str], ran_here: bool) -> tuple[str,
 
 
 def is_library(name: str) -> bool:
-    """Whether `name` says that a library chose the algorithm itself, and does not show which."""
+    """Return whether `name` means that a library chose the algorithm itself, without telling which."""
     return re.fullmatch(LIBRARY, name.strip().lower()) is not None

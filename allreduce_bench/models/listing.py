@@ -1,4 +1,4 @@
-"""Models in words and as tables: their forms, parameters with intervals, errors, notes and caches."""
+"""Models in words and as tables: forms, parameters with intervals, errors, notes and caches; the output of `fit`."""
 
 import csv
 import dataclasses
@@ -20,9 +20,9 @@ from .model import UNKNOWN, Errors, Model, ModelPart, Parameter, worst
 from .scores import KINDS, LEAVE_LARGEST, pooled
 from .series import FittedSeries, UnfittedSeries
 
-ALL = 3  # from so many series on, a note about every one of them begins with "all"
-WARM, COLD = "warm", "cold"  # caches: warm is the usual one
-SYMBOLS = {  # parameter -> symbol, unit, how many of it are a second
+ALL = 3  # from this many series on, a note about every one of them begins with "all"
+WARM, COLD = "warm", "cold"  # caches: warm is the default
+SYMBOLS = {  # parameter -> symbol, unit, units per second
     "alpha_s": ("α", "us/message", 1e6),
     "beta_s_per_byte": ("β", "ps/byte", 1e12),
     "gamma_s_per_byte": ("γ", "ps/byte reduced", 1e12),
@@ -32,7 +32,7 @@ SCORES = {"in_sample": "in sample", "leave_one_p_out": "one p left out", "leave_
 
 
 def model_lines(models: Iterable[Model]) -> list[dict]:
-    """For each model what a table says of it: series, ranks, parts, errors, plain_errors, notes; all in words."""
+    """Return the table entries of each model in words: series, ranks, parts, errors, plain_errors, notes."""
     return [
         {
             "series": series_label(model),
@@ -47,25 +47,25 @@ def model_lines(models: Iterable[Model]) -> list[dict]:
 
 
 def series_label(model: Model) -> str:
-    """What tells a model from the others of its run: `ring`, `ring, cold cache`."""
+    """Return the label of a model within its run: `ring`, `ring, cold cache`."""
     imported = "" if model.executor in ("", NATIVE, IMPORTED, *EXECUTORS) else f", {model.executor}"
     label = cache_label(model.cache)
     return f"{model.competitor}{imported}{f', {label} cache' if label else ''}"
 
 
 def _part_in_words(part: ModelPart, model: Model) -> dict:
-    """Its form and parameters; whose messages it counts, where the name of the series does not say so."""
+    """Return form and parameters in words, with the priced algorithm if the series has another name."""
     contention = [f"contention: times p^{part.contention:.3g}"] if part.form.contention else []
     lead = "" if part.priced_as == model.algorithm else f"as {part.priced_as}: "
     return {"form": f"{lead}{part.form.name}", "parameters": [*map(parameter_phrase, part.parameters), *contention]}
 
 
 def parameter_phrase(parameter: Parameter) -> str:
-    """`α between nodes = 2.00 us/message [1.90, 2.10]`, `β ≤ 3.00 ps/byte (not identified)`."""
+    """Return `α between nodes = 2.00 us/message [1.90, 2.10]`, `β ≤ 3.00 ps/byte (not identified)`."""
     symbol, unit, factor = SYMBOLS[parameter.name]
     where = f" {parameter.link} nodes" if parameter.link else ""
     above = f" from {format_size(parameter.above)}" if parameter.above else ""
-    if above and parameter.name == "alpha_s":  # a message of that size or more takes so much longer
+    if above and parameter.name == "alpha_s":  # extra time of messages of at least that size
         symbol, above = "jump", f" at {format_size(parameter.above)}"
     if not parameter.identified:
         bound = f" ≤ {three_digits(parameter.high * factor)} {unit}" if parameter.high else ""
@@ -81,7 +81,7 @@ def parameter_phrase(parameter: Parameter) -> str:
 
 
 def _error_in_words(errors: Mapping[str, Errors], name: str) -> str:
-    """`3.1 % (P90 10 %), 92 % covered`."""
+    """Return `3.1 % (P90 10 %), 92 % covered`."""
     if name not in errors:
         return "-"
     error = errors[name]
@@ -90,7 +90,7 @@ def _error_in_words(errors: Mapping[str, Errors], name: str) -> str:
 
 
 def parameter_frame(models: Iterable[Model]) -> pd.DataFrame:
-    """One row a parameter, in SI units: algorithm, executor, cache, priced_as, form, and the fields of Parameter."""
+    """Return one row per parameter, in SI units: algorithm, executor, cache, priced_as, form, fields of Parameter."""
     rows = [
         {"algorithm": model.algorithm, "executor": model.executor, "cache": model.cache, "priced_as": part.priced_as}
         | {"form": part.form.name, **parameter_row._asdict()}
@@ -103,16 +103,16 @@ def parameter_frame(models: Iterable[Model]) -> pd.DataFrame:
 
 
 def _parameters_of(part: ModelPart) -> Sequence[Parameter]:
-    """The parameters of a part, its contention among them where the form has one."""
+    """Return the parameters of a part, including the contention if the form has one."""
     if not part.form.contention:
         return part.parameters
     return *part.parameters, Parameter("contention", "", 0.0, part.contention, None, None, True)
 
 
 def joined_notes(notes_of: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
-    """Join (name of a series, its notes): `ring, tree: 4 ranks are oversubscribed`; in the order of their appearance.
+    """Join (name of a series, its notes): `ring, tree: 4 ranks are oversubscribed`; in order of appearance.
 
-    What holds for all of three series or more begins with `all series`. Notes that differ in a figure stay apart.
+    A note of all of three or more series begins with `all series`. Notes that differ in a figure stay separate.
     """
     names_of: dict[str, list[str]] = {}
     for name, notes in notes_of:
@@ -125,37 +125,37 @@ def joined_notes(notes_of: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
 
 
 def preferred_cache(caches: Collection[str]) -> str:
-    """Of those measured the one that is looked at where one is enough: warm where that was measured."""
+    """Return the measured cache to show if one is enough: warm if measured."""
     return WARM if WARM in caches else COLD
 
 
 def cache_label(cache: str) -> str:
-    """`cold`; empty for the usual one."""
+    """Return `cold`; empty for the default."""
     return COLD if cache == COLD else ""
 
 
-# What `fit` prints: parameters with units and intervals, errors beside those of the plain fit, and what to know
+# Output of `fit`: parameters with units and intervals, errors beside those of the plain fit, and notes
 
 
 UNITS = {name: (name.split("_")[0], unit, factor) for name, (_, unit, factor) in SYMBOLS.items()}  # no Greek letters
 HEADINGS = {"in_sample": "in sample", "leave_one_p_out": "one p out", "leave_largest_p_out": "largest p out"}
 SAME = ("run", "algorithm", "executor", "priced_as", "form")
 SCHEMA = "urn:allreduce-bench:fit:1"  # of `Listing.json`, described in `json_schema`
-SECONDARY, WHOLE = (5, 6), "--format csv"  # columns of parameters that are left out first, and what shows all
+SECONDARY, WHOLE = (5, 6), "--format csv"  # columns of parameters left out first, and the option that shows all
 PARAMETER_COLUMNS = (*SAME, "parameter", "link", "above_bytes", "value", "low", "high", "identified")
 
 
 class Listing(NamedTuple):
-    """All that one call of `fit` found."""
+    """Results of one call of `fit`."""
 
     fitted: Sequence[FittedSeries]
     unfit: Sequence[UnfittedSeries]
     joint: Sequence[Joint] = ()
-    refused: Sequence[str] = ()  # why there is no gamma
+    refused: Sequence[str] = ()  # reasons for a missing gamma
     local: Sequence[LocalGamma] = ()
 
     def table(self, screen: Screen = UNBOUNDED) -> str:
-        """For people."""
+        """Return the tables and sentences for people."""
         parameters, errors = _parameter_rows(self.fitted), _error_rows(self.fitted)
         tables = [
             columns_of(rows, left=range(len(rows[0])), left_out=left_out)
@@ -167,7 +167,7 @@ class Listing(NamedTuple):
         return "\n\n".join("\n".join(lines) for lines in parts) + "\n"
 
     def csv(self) -> str:
-        """One row a parameter, SI units; empty: not known."""
+        """Return one row per parameter as CSV, SI units; empty: unknown."""
         file = io.StringIO()
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(PARAMETER_COLUMNS)
@@ -182,7 +182,7 @@ class Listing(NamedTuple):
         return file.getvalue()
 
     def json(self) -> str:
-        """Everything."""
+        """Return everything as JSON."""
         content = {
             "schema": SCHEMA,
             "models": [_model_values(fitted.model) for fitted in self.fitted],
@@ -196,7 +196,7 @@ class Listing(NamedTuple):
         return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
     def _grade_lines(self) -> list[str]:
-        """The grades of the runs, and where their vectors lay, where that is known."""
+        """Return the grades of the runs, and the placement of their vectors if known."""
         facts: dict[str, tuple[list[str], set[str]]] = {}
         for model in (series.model for series in self.fitted):
             grades, placements = facts.setdefault(model.run, ([], set()))
@@ -236,7 +236,7 @@ class Listing(NamedTuple):
 
     def _notes(self) -> list[str]:
         models = [series.model for series in self.fitted]
-        if len({model.run for model in models}) == 1:  # which the tables above name
+        if len({model.run for model in models}) == 1:  # the tables above name it
             models = [replace(model, run="") for model in models]
         return joined_notes([(_series_label(model), model.notes) for model in models])
 
@@ -244,7 +244,7 @@ class Listing(NamedTuple):
         return [f"not fitted: {f'{one.run}: ' if one.run else ''}{one.competitor}: {one.reason}" for one in self.unfit]
 
     def _pooled_lines(self) -> list[str]:
-        """The errors of all cells together."""
+        """Return the errors of all cells together."""
         chosen, plain = (
             pooled([series.scores for series in self.fitted]),
             pooled([series.plain for series in self.fitted]),
@@ -323,7 +323,7 @@ def _parameter_name(parameter: Parameter) -> str:
 
 
 def _parameter_phrase(parameter: Parameter) -> str:
-    """`beta 3.00 ps/byte (2.90 to 3.10)`."""
+    """Return `beta 3.00 ps/byte (2.90 to 3.10)`."""
     unit = UNITS[parameter.name][1]
     return f"{_parameter_name(parameter)} {_value_text(parameter)} {unit} ({_interval_text(parameter)})"
 
@@ -345,14 +345,14 @@ def _interval_text(parameter: Parameter) -> str:
 
 
 def _rate_text(parameter: Parameter) -> str:
-    """1/beta: bytes per second of one link."""
+    """Return 1/beta, the bandwidth of one link, in GB/s."""
     if parameter.name != "beta_s_per_byte" or not parameter.identified:
         return ""
     return f"{three_digits(1e-9 / parameter.value)} GB/s"
 
 
 def _model_values(model: Model) -> dict[str, Any]:
-    """A model as JSON values with names."""
+    """Return a model as JSON values with names."""
     parts = [
         {"priced_as": part.priced_as, "form": part.form.name, "contention": part.contention}
         | {"parameters": [parameter._asdict() for parameter in part.parameters]}

@@ -1,4 +1,4 @@
-"""A machine as its models: what `fit` found, in a file that `predict` reads; or bare, from alpha and beta alone."""
+"""Machine as a set of models: from `fit`, in a file that `predict` reads; or bare, from alpha and beta alone."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -15,17 +15,17 @@ from .forms import Form, meanings
 from .model import LEVELS, UNKNOWN, Model, ModelPart, Parameter
 
 KIND, MACHINE_VERSION = "allreduce-bench machine", 2
-READ_VERSIONS = (1, 2)  # 1: without grade and placement, and before that without window
-LONGEST_FILE = 16 * 2**20  # bytes: of hundreds of series
+READ_VERSIONS = (1, 2)  # version 1 lacks grade and placement, its early files also window
+LONGEST_FILE = 16 * 2**20  # bytes, for hundreds of series
 
 
 class MachineError(Refused, ValueError):
-    """A file that is no machine file, or one without what is asked of it, in words."""
+    """Error: the file is no machine file, or lacks what is asked of it."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """Models of series, and where they are from."""
+    """Models of series, and their origin."""
 
     models: Annotated[tuple[Model, ...], "the fitted models"]
     program: Annotated[str, "program and version that made the file; empty: not known"] = ""
@@ -35,12 +35,12 @@ class Machine:
     notes: Annotated[tuple[str, ...], "what could not be fitted, and gamma, in sentences"] = field(default=())
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Return the machine as JSON values."""
         return {"kind": KIND, "schema_version": MACHINE_VERSION, **asdict(self)}
 
 
 class Prices(NamedTuple):
-    """What a message and a byte of it cost, in seconds."""
+    """Cost of a message and of a byte, in seconds."""
 
     alpha_s: float
     beta_s_per_byte: float
@@ -49,7 +49,7 @@ class Prices(NamedTuple):
 def bare_machine(
     alpha_s: float, beta_s_per_byte: float, gamma_s_per_byte: float = 0.0, within: Prices | None = None
 ) -> Machine:
-    """Every built-in algorithm at these prices, with others within nodes if there are; none of it was measured."""
+    """Return every built-in algorithm at these prices, optionally with others within nodes; nothing is measured."""
     given = Prices(alpha_s, beta_s_per_byte)
     links = {"": given} if within is None else {"within": within, "between": given}
     prices = [(name, link, value) for link, price in links.items() for name, value in price._asdict().items()]
@@ -61,13 +61,13 @@ def bare_machine(
 
 
 def write_machine(machine: Machine, path: Path) -> None:
-    """Write `machine` as JSON; missing parent folders are made."""
+    """Write `machine` as JSON, and make missing parent folders."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_given(path, json.dumps(machine.to_json(), indent=1, allow_nan=False) + "\n")
 
 
 def read_machine(path: Path) -> Machine:
-    """The machine that `write_machine` wrote. Raises MachineError: absent, no machine file, or of another schema."""
+    """Read a file of `write_machine`. Raises MachineError if it is absent, no machine file, or of another schema."""
     try:
         content = json.loads(read_given_text(path, LONGEST_FILE))
     except OSError as error:
@@ -94,10 +94,10 @@ def read_machine(path: Path) -> Machine:
 
 
 def cut_prices(machine: Machine, source: str) -> CutPrices:
-    """What a message, a byte and its reduction cost on `machine`, for long messages between ranks that are far apart.
+    """Return the prices of a message, a byte and its reduction on `machine`, for long messages between distant ranks.
 
-    Of the ring where it was fitted, else of the first algorithm of ours. Where gamma was not told from beta, it is the
-    nominal one. `source` names the file. Raises MachineError: it has no such model.
+    From the model of the ring if fitted, else of our first algorithm. Gamma is the nominal one if it was not separated
+    from beta. `source` names the file. Raises MachineError if it has no such model.
     """
     own = [model for model in machine.models if model.executor in ("", *EXECUTORS) and len(model.parts) == 1]
     if not own:
@@ -106,17 +106,17 @@ def cut_prices(machine: Machine, source: str) -> CutPrices:
     far = [parameter for parameter in model.parts[0].parameters if parameter.link != "within"]
     alphas, betas = ([one.value for one in far if one.name == name] for name in ("alpha_s", "beta_s_per_byte"))
     gamma = next((one.value for one in far if one.name == "gamma_s_per_byte" and one.identified), 0.0)
-    # a long message pays the jumps at all knots, and nearly all of its bytes the slope behind the last one
+    # A long message pays the jumps at all knots, and the last slope for nearly all of its bytes
     return CutPrices(sum(alphas), betas[-1], gamma or NOMINAL.gamma_s_per_byte, source)
 
 
 def _with_later_fields(model: Any) -> Any:
-    """The JSON of a model with the fields that files of the former version lack."""
+    """Add the fields that files of version 1 lack to the JSON of a model."""
     return {"window": None, "grade": UNKNOWN, "placement": UNKNOWN, **model} if isinstance(model, dict) else model
 
 
 def _refuse_odd_names(model: Model) -> None:
-    """Raises ValueError for a grade or a placement of vectors that is none."""
+    """Raise ValueError for an unknown grade or placement of vectors."""
     if model.grade not in LEVELS:
         raise BadValue("models.grade_found_expected", grade=model.grade, levels=", ".join(LEVELS))
     if model.placement != UNKNOWN and not is_placement(model.placement):
@@ -124,7 +124,7 @@ def _refuse_odd_names(model: Model) -> None:
 
 
 def _refuse_odd(part: ModelPart) -> None:
-    """Raises ValueError for a part that this version cannot price."""
+    """Raise ValueError for a part that this version cannot price."""
     if part.priced_as not in builtin():
         raise BadValue("models.priced_no_algorithm_version", priced_as=part.priced_as)
     if [tuple(parameter[:3]) for parameter in part.parameters] != meanings(part.form):

@@ -1,6 +1,6 @@
-"""A fitted model: its parameters, how far it was off where it was not fitted, and what it predicts.
+"""Fitted model: its parameters, its errors on held-out data, and its predictions; and lower bounds from models.
 
-It is no better than the times behind it, whose grade it bears.
+A model is no better than the times behind it, whose grade it carries.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -21,19 +21,19 @@ from ..schedule.price import bound_path
 from .forms import LINKS, Form, crowded, matrix
 from .terms import Terms
 
-# grades
-UNKNOWN = "unknown"  # of logs of others, and of files from before grades were kept in them
+# Grades
+UNKNOWN = "unknown"  # for imported logs, and files without grades
 LEVELS = (*GRADES, UNKNOWN)
 
 
-# predictions
-FAR = 2.0  # times the measured numbers of ranks, up or down: what lies beyond is speculative
+# Predictions
+FAR = 2.0  # factor to the measured numbers of ranks, up or down, beyond which a prediction is speculative
 COVERAGE = 0.9  # of a prediction interval
-UNKNOWN_SHARE = 0.1  # of a time, that may hang on what is not identified; with more the time depends on it
+UNKNOWN_SHARE = 0.1  # share of a time that may depend on unidentified parameters without a warning
 
 
 class Parameter(NamedTuple):
-    """A parameter with its 95 % interval; see `forms.Meaning` for `link` and `above`."""
+    """Parameter with its 95 % interval; see `forms.Meaning` for `link` and `above`."""
 
     name: Annotated[str, "alpha_s (s per message), beta_s_per_byte, gamma_s_per_byte (s/byte) or call_s (s)"]
     link: Annotated[str, "within or between nodes; empty: links are alike"]
@@ -45,7 +45,7 @@ class Parameter(NamedTuple):
 
 
 class Errors(NamedTuple):
-    """Of |model / measured - 1| over points."""
+    """Relative errors |model / measured - 1| over points."""
 
     median: Annotated[float, "median of |model / measured - 1|"]
     p90: Annotated[float, "90 % of them are not above this"]
@@ -54,7 +54,7 @@ class Errors(NamedTuple):
 
 
 class ModelPart(NamedTuple):
-    """A form with its parameters, for the schedule of one algorithm."""
+    """Form with its parameters, for the schedule of one algorithm."""
 
     priced_as: Annotated[str, "algorithm whose messages and bytes are priced"]
     form: Annotated[Form, "which terms the model has"]
@@ -63,24 +63,24 @@ class ModelPart(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """A predicted time; without an interval where nothing was measured."""
+    """Predicted time; without an interval if nothing was measured."""
 
     time_s: float
     low_s: float | None
     high_s: float | None
     speculative: bool  # beyond FAR times the measured numbers of ranks
-    unidentified: str = ""  # alpha, beta, alpha and beta: this time depends on what the measured times do not tell
-    least_s: float = 0.0  # what it is at least, whatever the values of what is not identified
+    unidentified: str = ""  # alpha, beta, alpha and beta: what the time depends on without being identified
+    least_s: float = 0.0  # lower bound, for any values of unidentified parameters
 
     def changed(self, change: Callable[[float], float]) -> "Prediction":
-        """The same with all its times changed."""
+        """Return the prediction with all its times changed."""
         low_s, high_s = (None if end is None else change(end) for end in (self.low_s, self.high_s))
         return self._replace(time_s=change(self.time_s), low_s=low_s, high_s=high_s, least_s=change(self.least_s))
 
 
 @dataclass(frozen=True)
 class Model:
-    """The model of one series; the time is that of its fastest part: a library that switches has several."""
+    """Model of one series; the time is that of its fastest part: a library that switches has several."""
 
     algorithm: Annotated[str, "name of the algorithm"]
     parts: Annotated[
@@ -118,11 +118,11 @@ class Model:
 
     @property
     def competitor(self) -> str:
-        """What readers call it: its algorithm, and its executor where that is not the usual one."""
+        """Return the display name: the algorithm, and the executor unless it is the default."""
         return competitor_name(self.algorithm, self.executor)
 
     def predict(self, ranks: int, terms_of: Sequence[Terms]) -> Prediction:
-        """The time at `ranks`, from the terms of each part at these ranks and this size."""
+        """Predict the time at `ranks`, from the terms of each part at these ranks and this size."""
         columns = [_columns(part, [terms], [ranks])[0] for part, terms in zip(self.parts, terms_of)]
         times_s = [float(row @ _values(part)) for part, row in zip(self.parts, columns)]
         time_s = min(times_s)
@@ -140,12 +140,12 @@ class Model:
 
 
 def seconds(part: ModelPart, terms: Sequence[Terms], ranks: Sequence[int]) -> np.ndarray:
-    """float64 [point]: the times of a part."""
+    """Return float64 [point]: the times of a part."""
     return _columns(part, terms, ranks) @ _values(part)
 
 
 def bytes_between_s(part: ModelPart, terms: Terms, ranks: int) -> float:
-    """Seconds of the bytes of messages between nodes, without those of the messages themselves."""
+    """Return the seconds for the bytes of messages between nodes, without the cost per message."""
     across = terms._replace(messages=tuple(one for one in terms.messages if one.between), reduced_nbytes=0.0)
     row = _columns(part, [across], [ranks])[0]
     is_beta = np.array([parameter.name == "beta_s_per_byte" for parameter in part.parameters], dtype=bool)
@@ -153,7 +153,7 @@ def bytes_between_s(part: ModelPart, terms: Terms, ranks: int) -> float:
 
 
 def _columns(part: ModelPart, terms: Sequence[Terms], ranks: Sequence[int]) -> np.ndarray:
-    """float64 [point, parameter]: what stands before each parameter, contention included."""
+    """Return float64 [point, parameter]: the coefficient of each parameter, contention included."""
     return crowded(part.form, matrix(part.form, terms), np.log(np.asarray(ranks, dtype=float)), part.contention)
 
 
@@ -162,17 +162,17 @@ def _values(part: ModelPart) -> np.ndarray:
 
 
 def _least_s(part: ModelPart, row: np.ndarray) -> float:
-    """The time with everything at 0 that is not identified; `row` as of `_columns`."""
+    """Return the time with unidentified parameters set to 0; `row` as of `_columns`."""
     known = np.array([parameter.identified for parameter in part.parameters], dtype=bool)
     return float((row * known) @ _values(part))
 
 
 def _unidentified(part: ModelPart, row: np.ndarray, room_s: float, is_far: bool) -> str:
-    """`alpha`, `beta`, `alpha and beta`, or empty: what is not identified and may change the time by over `room_s`.
+    """Return `alpha`, `beta`, `alpha and beta`, or empty: unidentified parameters worth more than `room_s`.
 
-    Of messages over one kind of link alpha is identified where an alpha or a jump is, and where a call is, which takes
-    its place where ranks are about as many as were measured, not far from them (`is_far`); beta where that of most of
-    the bytes is. A part without any identified beta says of no size how long it takes: its beta always counts.
+    For messages over one kind of link, alpha is identified if an alpha or a jump is, or if a call is, which replaces it
+    near the measured numbers of ranks, not far from them (`is_far`); beta if that of most of the bytes is. A part
+    without any identified beta predicts no size: its beta always counts.
     """
     priced = [(number, one) for number, one in zip(row.tolist(), part.parameters) if number > 0]
     betas = [one for one in part.parameters if one.name == "beta_s_per_byte"]
@@ -189,9 +189,9 @@ def _unidentified(part: ModelPart, row: np.ndarray, room_s: float, is_far: bool)
 
 
 def _unknown_s(priced: Sequence[tuple[float, Parameter]]) -> float:
-    """By how much a time grows or shrinks at most where all of these that are not identified have other values.
+    """Return the largest change of a time by other values of its unidentified parameters.
 
-    They may have any from 0 to their upper bounds.
+    These may have any value from 0 to their upper bounds.
     """
     return sum(
         number * (inf if one.high is None else max(one.high - one.value, one.value))
@@ -201,7 +201,7 @@ def _unknown_s(priced: Sequence[tuple[float, Parameter]]) -> float:
 
 
 def with_grades(points: pd.DataFrame, folders: Sequence[RunFolder]) -> pd.DataFrame:
-    """`points` (columns as in POINTS) of runs, each with the `grade` of its number of ranks in its run."""
+    """Return `points` (columns as in POINTS) of runs, with the `grade` of each number of ranks in its run."""
     grades = {
         (name, row["ranks"]): row["grade"]
         for name, folder in zip(run_names(folders), folders)
@@ -212,16 +212,16 @@ def with_grades(points: pd.DataFrame, folders: Sequence[RunFolder]) -> pd.DataFr
 
 
 def worst(grades: Iterable[str]) -> str:
-    """The worst of `grades`, of which an unknown one may be any but `good`; `unknown`: there is none."""
+    """Return the worst of `grades`, where an unknown one may be any but `good`; `unknown` if there is none."""
     found = set(grades)
     return next((level for level in (NOT_RELIABLE, PROVISIONAL, UNKNOWN, GOOD) if level in found), UNKNOWN)
 
 
-# What no all-reduce can beat on the links of these models: one-port, full duplex, without reduction in the network
+# Lower bounds of any all-reduce on the links of these models: one-port, full duplex, no reduction in the network
 
 
 class Bounds(NamedTuple):
-    """Least times in seconds: of all messages that must follow each other, and of all bytes through one port."""
+    """Least times in seconds: of the longest chain of messages, and of all bytes through one port."""
 
     latency_s: float
     bandwidth_s: float
@@ -235,12 +235,12 @@ def bounds(
     nic_bytes_per_s: float | None = None,
     at_low_ends: bool = False,
 ) -> Bounds:
-    """ceil(log2 p) alpha, and 2(p-1)/p n beta or what the ports of a node need for 2(N-1)/N n, if that is more.
+    """Return ceil(log2 p) alpha, and 2(p-1)/p n beta or, if larger, the time of a node's ports for 2(N-1)/N n.
 
-    At the least alpha that some model found, and the least beta that is identified; 0 where none has such. One port a
-    rank sends and receives at the same time, and nothing is reduced in the network (Chan et al., Concurrency and
-    Computation 19(13), 2007). `nic_bytes_per_s`: the rate of the one port that all ranks of a node share; None: a port
-    a rank. `at_low_ends`: at the lower ends of the intervals of alpha and beta, instead of their estimates.
+    At the least alpha that some model found, and the least identified beta; 0 without any. One port per rank sends and
+    receives at the same time, and nothing is reduced in the network (Chan et al., Concurrency and Computation 19(13),
+    2007). `nic_bytes_per_s`: the rate of the single port of a node's ranks; None: a port per rank. `at_low_ends`: at
+    the lower ends of the intervals of alpha and beta, instead of their estimates.
     """
     candidates, links = list(models), _links(ranks, nodes)
     nodes = nodes or ranks
@@ -255,7 +255,7 @@ def bounds(
 
 
 def sources(models: Iterable[Model], ranks: int, nodes: int | None) -> dict[str, list[Model]]:
-    """`alpha_s` and `beta_s_per_byte` -> the models of which `bounds` takes them; none where none of them found any."""
+    """Return `alpha_s` and `beta_s_per_byte` -> the models that `bounds` takes them from; empty if none has any."""
     candidates, links = list(models), _links(ranks, nodes)
     return {
         name: [model for link in links if (model := _least(candidates, name, link)[1])]
@@ -264,17 +264,17 @@ def sources(models: Iterable[Model], ranks: int, nodes: int | None) -> dict[str,
 
 
 def _links(ranks: int, nodes: int | None) -> list[str]:
-    """The kinds of links that so many ranks and nodes use; a rank a node where the nodes are not known."""
+    """Return the kinds of links that so many ranks and nodes use; one rank per node if nodes are unknown."""
     nodes = nodes or ranks
     return [link for link, crossed in (("within", ranks > nodes), ("between", nodes > 1)) if crossed]
 
 
 def _least(models: list[Model], name: str, link: str, at_low_ends: bool = False) -> tuple[float, Model | None]:
-    """The least price over links of one kind, and its model; 0 where there is none.
+    """Return the least price over links of one kind, and its model; 0 if there is none.
 
     `at_low_ends`: the least lower end of an interval of such prices; 0 for one that is not identified.
 
-    Jumps at knots only make messages dearer, slopes may become cheaper. A beta must be identified; an alpha need not:
+    Jumps at knots only add to the cost of messages; slopes may fall. A beta must be identified; an alpha need not:
     beside the seconds of a call it rarely is, and the alpha of another model might be no bound.
     """
     prices = [
@@ -289,7 +289,7 @@ def _least(models: list[Model], name: str, link: str, at_low_ends: bool = False)
 
 
 def _low_end(parameter: Parameter) -> float:
-    """The lower end of its interval; without one 0, or the value where it is identified: a price that was given."""
+    """Return the lower end of its interval; without one the value if identified (a given price), else 0."""
     if parameter.low is None:
         return parameter.value if parameter.identified else 0.0
     return min(parameter.low, parameter.value)

@@ -1,7 +1,7 @@
-"""The points that models are fitted to: the median of one launch's calls of one cell, as a pandas frame.
+"""Points that models are fitted to: the median of one launch's calls of one cell, as a pandas frame.
 
-Also which points of a series say something (`usable_points`), whether they are enough for a model, and which belong to
-cells whose launches are in two states: a median of theirs is the time of neither.
+Also which points of a series are usable (`usable_points`), whether they suffice for a model, and which belong to cells
+whose launches are in two states: their median is the time of neither.
 """
 
 from collections import defaultdict
@@ -22,9 +22,9 @@ from ..stats import median
 from ..units import format_ranges
 from .forms import Observations
 
-# columns
+# Columns
 TYPES = {
-    "run": "string",  # the name of the folder, see `run_names`
+    "run": "string",  # name of the folder, see `run_names`
     "algorithm": "string",
     "executor": "string",
     "cache": "string",
@@ -37,18 +37,18 @@ TYPES = {
     "count": "Int64",  # elements
     "nbytes": "int64",
     "launch": "string",
-    "calls": "Int64",  # timed and valid ones, without warm-ups; of an imported mean those that it is made of
-    "time_s": "float64",  # the median of these calls, above 0
+    "calls": "Int64",  # timed and valid, without warm-ups; for an imported mean the calls behind it
+    "time_s": "float64",  # median of these calls, above 0
     "oversubscribed": "boolean",  # some node had more ranks than cores
     "placement": "string",  # where vectors lie in memory; missing: not known
-    "grade": "string",  # of these ranks in this run, where it was asked for (`model.with_grades`); missing: not known
+    "grade": "string",  # of these ranks in this run, if requested (`model.with_grades`); missing: unknown
 }
 POINTS = tuple(TYPES)
-SAME = (  # taken over from the rows of a cell
+SAME = (  # copied from the rows of a cell
     *("algorithm", "executor", "cache", "dtype", "op", "segment", "window", "ranks", "nodes"),
     *("count", "nbytes", "launch"),
 )
-SERIES = (  # what tells a series from others; its cells differ in size
+SERIES = (  # columns that identify a series, whose cells differ in size
     "algorithm",
     "executor",
     "cache",
@@ -60,24 +60,24 @@ SERIES = (  # what tells a series from others; its cells differ in size
 )
 
 
-# what is enough
-PLAUSIBLE_S = (1e-12, 1e9)  # what lies beyond is no time of a call
-FEWEST_CELLS = 3  # two parameters need more
+# Minimum requirements
+PLAUSIBLE_S = (1e-12, 1e9)  # seconds of a call; others are implausible
+FEWEST_CELLS = 3  # to fit two parameters
 FEWEST_COUNTS = 2  # numbers of ranks
-FEWEST_OF_ONE_SIZE = 3  # numbers of ranks, where there is one size
+FEWEST_OF_ONE_SIZE = 3  # numbers of ranks, if there is one size only
 
 
 class TooFewPoints(Refused, ValueError):
-    """What a series has too little of, in words."""
+    """Error: a series has too few points; says what is lacking."""
 
 
 def points(folders: Sequence[RunFolder], floors: bool = False) -> pd.DataFrame:
-    """One row per launch and cell that has a time: the columns of POINTS, typed as TYPES; what is missing is NA.
+    """Return one row per launch and cell with a time: the columns of POINTS, typed as TYPES; missing values are NA.
 
-    `time_s` is what `summarise` has in `launch_medians`, and a cell without a time there has no point here: unfinished,
-    wrong in some launch, no valid call, a median of 0. Neither have cells of --groups, which are no all-reduce over all
-    ranks, of --arrival, of placements beside the first, or of mock-ups, nor, unless `floors` asks for them, floors.
-    Raises RunError, where a file is damaged with its line.
+    `time_s` is that of `launch_medians` in `summarise`, and a cell without a time there has no point here: unfinished,
+    wrong in some launch, no valid call, a median of 0. Excluded are cells of --groups, which are no all-reduce over all
+    ranks, of --arrival, of placements beside the first, mock-ups, and, unless `floors`, floors. Raises RunError with
+    the line of a damaged file.
     """
     named = zip(run_names(folders), folders)
     rows = [{"run": name, **point} for name, folder in named for point in _points_of(folder, floors)]
@@ -85,7 +85,7 @@ def points(folders: Sequence[RunFolder], floors: bool = False) -> pd.DataFrame:
 
 
 def _points_of(folder: RunFolder, floors: bool) -> Iterator[dict]:
-    """The points of one run, without its name."""
+    """Yield the points of one run, without its name."""
     wrong_cells = {(int(row["ranks"]), key_of(row)) for row in folder.marks() if row["state"] in ("wrong", "refused")}
     is_oversubscribed = {fact["launch"]: fact["oversubscribed"] for fact in folder.attempts()}
     judged = Way(NO_ARRIVAL, folder.plan().placement[0])
@@ -100,17 +100,17 @@ def _points_of(folder: RunFolder, floors: bool) -> Iterator[dict]:
 
 
 def _point(calls: CellCalls) -> dict:
-    """What the calls say of POINTS; what is missing is None."""
+    """Return the columns of POINTS that the calls determine; missing ones are None."""
     cell_values = {name: calls.cell[name] or None for name in SAME}
     numbers = {name: value and int(value) for name, value in cell_values.items() if TYPES[name].lower() == "int64"}
     counted = "" not in calls.iterations
     count = sum(int(iterations) * number for iterations, number in calls.iterations.items()) if counted else None
-    placement = calls.cell.get("placement") or None  # files of before lack it
+    placement = calls.cell.get("placement") or None  # older files lack it
     return {**cell_values, **numbers, "placement": placement, "calls": count, "time_s": median(calls.time_s)}
 
 
 def points_of_summary(rows: Iterable[SummaryRow], attempts: Iterable[dict], run: str) -> pd.DataFrame:
-    """The same of one run whose cells were read already: `rows` as `summarise` gives them, `attempts` of its folder.
+    """Return the points of one run from `rows` of `summarise` and the `attempts` of its folder, without reading it.
 
     `calls` is missing, and each point has the `grade` of its row.
     """
@@ -126,7 +126,7 @@ def points_of_summary(rows: Iterable[SummaryRow], attempts: Iterable[dict], run:
 
 
 def usable_points(points: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """The points that say something, and what was left out."""
+    """Return the usable points, and notes about the others. Raises TooFewPoints if none is usable."""
     time_s, notes = float_column(points["time_s"]), []
     implausible = ~time_s.between(*PLAUSIBLE_S)
     if number := int(implausible.sum()):
@@ -149,7 +149,7 @@ def usable_points(points: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _oversubscription(points: pd.DataFrame) -> list[str]:
-    """A sentence about the points of more ranks than cores, where there are such."""
+    """Return a note about points with more ranks than cores, if any."""
     if "oversubscribed" not in points or not (crowded := points["oversubscribed"].fillna(False).astype(bool)).any():
         return []
     ranks = format_ranges(int(count) for count in points.loc[crowded, "ranks"])
@@ -157,7 +157,7 @@ def _oversubscription(points: pd.DataFrame) -> list[str]:
 
 
 def refuse_too_little(observed: Observations) -> None:
-    """Raises TooFewPoints: the sentence says what is lacking and what to measure."""
+    """Raise TooFewPoints with a sentence that says what is lacking and what to measure."""
     cells, counts, sizes = len(observed.ranks), observed.counts, set(observed.nbytes.tolist())
     if cells == 1:
         raise TooFewPoints("models.point_not_enough_fit")
@@ -174,10 +174,10 @@ def refuse_too_little(observed: Observations) -> None:
 
 
 def in_two_states(points: pd.DataFrame) -> pd.Series:
-    """Say of each row of `points` (columns as in POINTS) whether the launches of its cell are in two states: bool.
+    """Return for each row of `points` (columns as in POINTS) whether its cell's launches are in two states: bool.
 
-    The series of each run are judged together, as in its summary, and floors are none. No launches are told apart where
-    there is no column `launch`. `points` has an index without duplicates.
+    The series of each run are judged together, as in its summary, without floors. All False if there is no column
+    `launch`. `points` has an index without duplicates.
     """
     found = pd.Series(False, index=points.index)
     if "launch" not in points:
@@ -198,12 +198,12 @@ def in_two_states(points: pd.DataFrame) -> pd.Series:
 
 
 def float_column(column: pd.Series) -> pd.Series:
-    """The numbers of a column as float64, NaN where there is none."""
+    """Return the numbers of a column as float64, NaN for others."""
     return pd.Series(pd.to_numeric(column, errors="coerce").to_numpy(float, na_value=np.nan), index=column.index)
 
 
 def itemsize_of(points: pd.DataFrame) -> int:
-    """Bytes of an element; 1 where nothing says so: then a vector has as many elements as bytes."""
+    """Return the bytes of an element; 1 if unknown: then a vector has as many elements as bytes."""
     if "count" in points:
         sizes = (float_column(points["nbytes"]) / float_column(points["count"])).replace(np.inf, np.nan).median()
         if sizes > 0:

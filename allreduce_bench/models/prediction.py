@@ -1,6 +1,6 @@
-"""What the models of a machine say of numbers of ranks and sizes.
+"""Predictions of a machine's models at numbers of ranks and sizes.
 
-From declared costs alone: no schedule is enumerated, but for the bytes that cross the port of a node (`port_share`).
+From declared costs alone: no schedule is enumerated, except for the bytes through the port of a node (`port_share`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,41 +20,41 @@ from .machine import Machine, MachineError
 from .model import UNKNOWN, Bounds, Model, ModelPart, Prediction, bounds, bytes_between_s, seconds, worst
 from .terms import Terms, terms
 
-# limits
-LIMITS = "latency", "bandwidth"  # the bounds, in the order of `Bounds`
+# Limits
+LIMITS = "latency", "bandwidth"  # bounds, in the order of `Bounds`
 PORT = "port"
-NOTED = 0.01  # of a time: a port that makes it longer by less is not named
-ONE_NODE, ALL_NODES = 8_192, 2_048  # steps that are counted, empty ones included: of a node, and of several together
+NOTED = 0.01  # of a time: a port that adds less is not mentioned
+ONE_NODE, ALL_NODES = 8_192, 2_048  # counted steps, empty ones included: of one node, and of several together
 
 
-# segments
-BEST = "best"  # the segment with which the model is fastest
-FINE = 1.03  # between two numbers of pieces so near each other a pipeline's time hardly differs
-TRIED_PIECES = (4, 16, 64)  # at which the time of a pipeline is taken, to find its least
-FREE = 1 << 60  # pieces: more than any vector has
+# Segments
+BEST = "best"  # segment with which the model is fastest
+FINE = 1.03  # ratio of two numbers of pieces below which a pipeline's time hardly differs
+TRIED_PIECES = (4, 16, 64)  # numbers of pieces at which a pipeline's time is evaluated, to find its minimum
+FREE = 1 << 60  # pieces: more than any vector has elements
 
-EQUAL = 1e-9  # relative: sums of the same terms in another order
+EQUAL = 1e-9  # relative difference of sums of the same terms in another order
 
 
 class Layout(NamedTuple):
-    """How ranks lie on nodes and vectors are cut where the models leave it open."""
+    """Layout of ranks on nodes and of segments, where the models leave it open."""
 
-    ranks_per_node: int | None = None  # None: as where it was measured
-    segment: int | str | None = None  # bytes, or BEST; None: as where it was measured, else the default
-    itemsize: int | None = None  # bytes of an element; None: as where it was measured
-    nic_bytes_per_s: float | None = None  # of the one port that all ranks of a node share; None: no port is counted
+    ranks_per_node: int | None = None  # None: as measured
+    segment: int | str | None = None  # bytes, or BEST; None: as measured, else the default
+    itemsize: int | None = None  # bytes of an element; None: as measured
+    nic_bytes_per_s: float | None = None  # rate of a single port per node, shared by its ranks; None: ignored
 
 
 AS_MEASURED = Layout()
 
 
 class Predicted(NamedTuple):
-    """One predicted time; `prediction` is None where there is none, and `cannot` says why.
+    """Predicted time; `prediction` is None if there is none, and `cannot` says why.
 
-    `limit` is what makes the time longer than the model alone has it: `latency` and `bandwidth`, the bounds of all
-    models together, to which it was raised; `port`, the bytes of this algorithm through the port of a node, for which
-    its ranks wait. `no_port`: the port is counted, but nobody knows how many bytes of this algorithm pass it. With
-    `prediction` None the model is below a bound, and nothing tells how far above it the time is.
+    `limit` is what makes the time longer than in the model alone: `latency` and `bandwidth`, the bounds of all models
+    together, to which it was raised; `port`, the bytes of this algorithm through the port of a node, for which its
+    ranks wait. `no_port`: the port counts, but this algorithm's bytes through it are unknown. If `prediction` is None
+    with a limit, the model is below that bound, and the time above it is unknown.
     """
 
     series: str
@@ -78,9 +78,9 @@ def predict(
     segment: int | str | None = None,
     nic_bytes_per_s: float | None = None,
 ) -> list[Predicted]:
-    """The times of all models of `machine`, or those of `algorithms`, at every of `ranks` and `sizes` (bytes).
+    """Predict all models of `machine`, or those of `algorithms`, at each of `ranks` and `sizes` (bytes).
 
-    Raises what `competing_models` and `CompetingModels.at` do.
+    Raises as `competing_models` and `CompetingModels.at`.
     """
     competitors = competing_models(machine, algorithms, Layout(ranks_per_node, segment, itemsize, nic_bytes_per_s))
     return [
@@ -95,10 +95,10 @@ def predict(
 def competing_models(
     machine: Machine, algorithms: Iterable[str] = (), layout: Layout = AS_MEASURED
 ) -> "list[CompetingModels]":
-    """The models of `machine` that compete, those of `algorithms` only where some are named.
+    """Group the models of `machine` that compete, only those of `algorithms` if given.
 
-    A name is ours or the log's. Raises AlgorithmError for a name that nobody knows, MachineError for an algorithm that
-    was not fitted.
+    A name is ours or the log's. Raises AlgorithmError for an unknown name, MachineError for an algorithm that was not
+    fitted.
     """
     names = list(algorithms)
     for name in names:
@@ -137,7 +137,7 @@ def _not_fitted(machine: Machine, name: str) -> ValueError:
 
 
 class CompetingModels:
-    """Models that compete: of one run, cache, dtype, op and placement. Predictions are kept."""
+    """Competing models: of one run, cache, dtype, op and placement. Predictions are cached."""
 
     def __init__(self, models: Sequence[Model], layout: Layout = AS_MEASURED):
         self.models = dict(zip(_labels(models), models))
@@ -147,7 +147,7 @@ class CompetingModels:
 
     @property
     def where(self) -> str:
-        """What its series share: `monday, float32 sum, warm cache`; empty where nothing was measured."""
+        """Return what its series share: `monday, float32 sum, warm cache`; empty if nothing was measured."""
         first = next(iter(self.models.values()))
         cache = f"{first.cache} cache" if first.run else ""
         placement = "" if self.placement in ("", UNKNOWN) else f"placement {self.placement}"
@@ -155,25 +155,25 @@ class CompetingModels:
 
     @property
     def grade(self) -> str:
-        """The worst of the times that were fitted; empty where nothing was measured."""
+        """Return the worst grade of the fitted times; empty if nothing was measured."""
         measured = [model.grade for model in self.models.values() if model.ranks]
         return worst(measured) if measured else ""
 
     @property
     def placement(self) -> str:
-        """Where vectors lay when the times were measured, of all alike; empty where nothing was measured."""
+        """Return where vectors lay when the times were measured, common to all; empty if nothing was measured."""
         first = next(iter(self.models.values()))
         return first.placement if first.ranks else ""
 
     @property
     def step(self) -> int:
-        """Numbers of ranks that fill whole nodes are multiples of this."""
+        """Return the divisor of all numbers of ranks that fill whole nodes."""
         return max(_ranks_per_node(model, self.layout) or 1 for model in self.models.values())
 
     def at(self, series: str, ranks: int, nbytes: int) -> Predicted:
-        """The time of `series` on `ranks` for a vector of `nbytes`, never below a bound.
+        """Predict the time of `series` on `ranks` for a vector of `nbytes`, never below a bound.
 
-        Raises MachineError where the model tells links within nodes from those between and nobody says which is which.
+        Raises MachineError if the model separates links within and between nodes and the ranks per node are unknown.
         """
         key = series, ranks, nbytes
         if key not in self._kept:
@@ -184,25 +184,25 @@ class CompetingModels:
         return self._kept[key]
 
     def bounds(self, ranks: int, nbytes: int, at_low_ends: bool = False) -> Bounds:
-        """What no all-reduce can beat there, by the parameters of all these models and the port of a node.
+        """Return the lower bounds of any all-reduce there, by the parameters of all these models and a node's port.
 
-        At their estimates, or at the lower ends of their intervals, below which no end of a predicted interval is.
+        By estimates, or by the lower ends of their intervals, which limit the lower ends of predicted intervals.
         """
         per_node = _ranks_per_node(next(iter(self.models.values())), self.layout)
         return self._bounds(ranks, ceil(ranks / per_node) if per_node else None, nbytes, at_low_ends)
 
     @cached_property
     def _bounding(self) -> list[Model]:
-        """The models with the prices that bound: those that are identified.
+        """Return the models with the prices that give bounds: the identified ones.
 
-        A model that says less, where it was measured, than these allow shows that its own prices are lower: then they
+        If a model predicts less than these bounds within its measured range, its own prices are lower: then all of them
         count, identified or not.
         """
         models = list(self.models.values())
         return [_with_all_prices(model) if self._is_below_at_its_ends(model, models) else model for model in models]
 
     def _is_below_at_its_ends(self, model: Model, models: list[Model]) -> bool:
-        """Whether, at its fewest or most ranks and its smallest or largest size, `model` is below the bounds."""
+        """Return whether `model` is below the bounds at its extreme ranks and sizes."""
         ends = [(ranks, nbytes) for ranks in _ends(model.ranks) for nbytes in _ends(model.nbytes)]
         alone = [_predicted("", model, ranks, nbytes, self.layout) for ranks, nbytes in ends]
         return any(
@@ -220,8 +220,10 @@ class CompetingModels:
         return Bounds(latency_s, byte_s * nbytes)
 
     def fastest(self, ranks: int, nbytes: int) -> Predicted | None:
-        """The least time of all series; None: none of them has one. Of equals, such as a ring and one on nodes of one
-        rank, the one with the shortest name. See `winner` for whether it is known to be the fastest.
+        """Return the least time of all series, or None if none has one.
+
+        Among equals, such as a ring and one on nodes of one rank, the shortest name. `winner` tells whether it is known
+        to be the fastest.
         """
         every = [self.at(series, ranks, nbytes) for series in self.models]
         possible = [predicted for predicted in every if predicted.prediction]
@@ -230,9 +232,9 @@ class CompetingModels:
         return min(equal, key=lambda predicted: len(predicted.series), default=None)
 
     def is_lower_bound(self, predicted: Predicted) -> bool:
-        """Whether the time is only known to be this or more: it was raised to a bound of all, or lacks the port.
+        """Return whether the time is only a lower bound: raised to a common bound, or without its port's share.
 
-        It lacks the port where that adds to the times of others, and nobody knows what it adds to this one.
+        The port's share is missing if it adds to the times of others, and is unknown for this one.
         """
         if predicted.prediction is None:
             return False
@@ -242,10 +244,10 @@ class CompetingModels:
         )
 
     def winner(self, ranks: int, nbytes: int) -> Predicted | None:
-        """The fastest series; None: the models do not tell.
+        """Return the fastest series, or None if the models do not tell.
 
-        They do not where the least time is only a lower bound, where it depends on an alpha or beta that is not
-        identified, or where another series may take less for such a one.
+        They do not if the least time is only a lower bound, if it depends on an unidentified alpha or beta, or if
+        another series may take less for such a one.
         """
         fastest = self.fastest(ranks, nbytes)
         if fastest is None or fastest.prediction is None:
@@ -257,7 +259,7 @@ class CompetingModels:
 
 
 def _labels(models: Sequence[Model]) -> list[str]:
-    """A name for each: the algorithm, and what else tells it from the others."""
+    """Return a distinct name for each: the algorithm, and what else distinguishes it."""
     labels = [model.competitor for model in models]
     for more in (lambda model: model.executor, lambda model: str(model.segment), lambda model: ""):
         labels = [
@@ -272,7 +274,7 @@ def _ends(numbers: Sequence[int]) -> set[int]:
 
 
 def _with_all_prices(model: Model) -> Model:
-    """`model` as if all its prices above 0 were identified."""
+    """Return `model` with all its prices above 0 marked as identified."""
     parts = [
         part._replace(
             parameters=tuple(
@@ -286,7 +288,7 @@ def _with_all_prices(model: Model) -> Model:
 
 
 def _not_below(predicted: Predicted, least: Bounds, low_end: Bounds) -> Predicted:
-    """`predicted` at the bounds where its model is below them: raised, or without a time where it is not identified.
+    """Raise `predicted` to the bounds if its model is below them, or drop its time if it is not identified.
 
     The bounds `least` are estimates; its interval reaches down to `low_end`, the bounds at the lower ends of theirs.
     """
@@ -310,14 +312,14 @@ def _time_s(predicted: Predicted) -> float:
 
 
 def _may_take_less(rival: Predicted, time_s: float) -> bool:
-    """Whether `rival` may be below `time_s` for what is not identified of its model."""
+    """Return whether `rival` may be below `time_s`, given its unidentified parameters."""
     if rival.prediction is None:
         return bool(rival.limit)
     return bool(rival.prediction.unidentified) and rival.prediction.least_s < time_s
 
 
 def _predicted(series: str, model: Model, ranks: int, nbytes: int, layout: Layout) -> Predicted:
-    """The time of one series alone, below the bounds perhaps. Raises MachineError, as `CompetingModels.at`."""
+    """Predict one series alone, ignoring the bounds. Raises MachineError, as `CompetingModels.at`."""
     per_node = _ranks_per_node(model, layout)
     if per_node is None and any(part.form.levels == 2 for part in model.parts):
         raise MachineError("models.model_distinguishes_links_within", series=series)
@@ -354,11 +356,10 @@ def _declared_terms(
 
 
 def _least_s(series: str, model: Model, prediction: Prediction, ranks: int, nbytes: int, layout: Layout) -> float:
-    """What the time is at least, whatever the values of what is not identified.
+    """Return a lower bound of the time for any values of unidentified parameters.
 
-    What was measured says it there, together with all else: the lower end of the interval. With more ranks or bytes it
-    is no less but where the model says so (four ranks need not fold as three do), and with fewer bytes than the fewest
-    not less by more than their share.
+    At measured points it is the lower end of the interval. With more ranks or bytes it does not fall unless the model
+    says so (four ranks need not fold as three do), and with fewer bytes than measured at most proportionally.
     """
     is_far_below = not model.ranks or not model.nbytes or ranks < min(model.ranks)
     if not prediction.unidentified or is_far_below:
@@ -374,7 +375,7 @@ def _least_s(series: str, model: Model, prediction: Prediction, ranks: int, nbyt
 
 
 def _is_known_schedule(model: Model) -> bool:
-    """Whether the library says which algorithm it runs: else its model is that of the one which fits best."""
+    """Return whether the executed algorithm is known; otherwise its model is that of the best fitting one."""
     first, *others = model.parts
     return not others and first.priced_as == model.algorithm
 
@@ -382,10 +383,10 @@ def _is_known_schedule(model: Model) -> bool:
 def _port_waits_s(
     model: Model, part_terms: Sequence[Terms], ranks: int, nodes: int, nbytes: int, rate: float | None
 ) -> float:
-    """By how much longer the ports need for all bytes of the busiest node than the critical path for its own.
+    """Return how much longer the ports need for all bytes of the busiest node than the critical path for its own.
 
-    Of a library's own algorithm nobody knows the bytes: for it the bound of all algorithms holds. `rate`: of a port, in
-    bytes per second; None: no port is counted.
+    0 for a library's own algorithm, whose bytes are unknown: the bound of all algorithms holds. `rate`: of a port, in
+    bytes per second; None: ports are ignored.
     """
     first, own_terms = model.parts[0], part_terms[0]
     if not rate or nodes == 1 or not _is_known_schedule(model):
@@ -397,20 +398,20 @@ def _port_waits_s(
 
 @lru_cache(maxsize=20_000)
 def port_share(algorithm: Algorithm, ranks: int, nodes: int) -> float:
-    """Bytes that cross the port of the busiest node in one direction, over those of the vector; of long vectors.
+    """Return the bytes through the port of the busiest node in one direction, relative to a long vector's.
 
-    All ranks of a node share its port, which sends and receives at the same time. A critical path alone does not see
-    them wait for each other: of eight ranks that exchange halves with another node at the same time it counts one.
+    All ranks of a node share its port, which sends and receives at the same time. A critical path alone ignores that
+    they wait for each other: of eight ranks that exchange halves with another node at the same time it counts one. At
+    least 2(N-1)/N, a bound of all algorithms (Patarasuk and Yuan, J. Parallel Distrib. Comput. 69(2), 2009).
 
-    At least 2(N-1)/N, which no algorithm goes below (Patarasuk and Yuan, J. Parallel Distrib. Comput. 69(2), 2009).
-    Nodes are filled one after the other. Of long schedules only some nodes are counted, evenly spread: the busiest of
-    them carries no more than the busiest of all. Where a node alone has more than ONE_NODE steps, none is.
+    Nodes are filled one after the other. Of long schedules only some nodes are counted, evenly spread, which may miss
+    the busiest. If a single node has more than ONE_NODE steps, none is counted.
     """
     least = 2 * (nodes - 1) / nodes
     per_node = ceil(ranks / nodes)
     topology = Topology.filled(ranks, per_node)
     ranks_of = topology.nodes
-    parts = lcm(ranks, 1 << ranks.bit_length() - 1, per_node, len(ranks_of[-1]) * len(ranks_of))  # all blocks are equal
+    parts = lcm(ranks, 1 << ranks.bit_length() - 1, per_node, len(ranks_of[-1]) * len(ranks_of))  # for equal blocks
     steps_of_node = per_node * max(_steps(algorithm, rank, ranks, topology, parts) for rank in {0, ranks - 1})
     if steps_of_node > ONE_NODE:
         return least
@@ -420,13 +421,13 @@ def port_share(algorithm: Algorithm, ranks: int, nodes: int) -> float:
 
 
 def _steps(algorithm: Algorithm, rank: int, ranks: int, topology: Topology, count: int) -> int:
-    """The steps of a rank, counted to ONE_NODE and no further."""
+    """Count the steps of a rank, up to ONE_NODE + 1."""
     steps = algorithm.generate(rank, ranks, topology, count, count)
     return sum(1 for _, _ in zip(range(ONE_NODE + 1), steps))
 
 
 def _crossing(algorithm: Algorithm, of_node: tuple[int, ...], topology: Topology, count: int) -> int:
-    """Elements that the ranks `of_node` send to other nodes, or receive from them, if that is more."""
+    """Return the elements that the ranks `of_node` send to other nodes, or receive from them, if that is more."""
     node_of, sent, received = topology.node_of, 0, 0
     node = node_of[of_node[0]]
     for rank in of_node:
@@ -439,7 +440,7 @@ def _crossing(algorithm: Algorithm, of_node: tuple[int, ...], topology: Topology
 def _segment_elements(
     model: Model, parts: list[ModelPart], ranks: int, nodes: int | None, nbytes: int, layout: Layout, itemsize: int
 ) -> int | None:
-    """The elements of a segment; None: nothing is cut into segments."""
+    """Return the elements of a segment, or None if nothing is segmented."""
     segmented = [part for part in parts if builtin()[part.priced_as].segmented]
     if not segmented:
         return None
@@ -450,17 +451,17 @@ def _segment_elements(
 
 
 def _best_segment(part: ModelPart, ranks: int, nodes: int | None, nbytes: int, itemsize: int) -> int:
-    """The elements of a segment with which `part` is fastest.
+    """Return the elements of the segment with which `part` is fastest.
 
-    T(k) = (A + c k) (alpha + n beta / k) is least at k = sqrt(A n beta / (c alpha)) pieces (Sanders, Speck and Träff,
-    2009): the place is told from three values of k, or searched where knots bend T, and then improved step by step.
+    T(k) = (A + c k) (alpha + n beta / k) has its minimum at k = sqrt(A n beta / (c alpha)) pieces (Sanders, Speck and
+    Träff, 2009): the place is computed from three values of k, or searched if knots bend T, and then refined.
     """
     count = max(1, nbytes // itemsize)
 
     @cache
     def cost(pieces: int) -> tuple[float, int]:
         counted = _declared_terms(part, ranks, nodes, nbytes, itemsize, ceil(count / pieces))
-        return float(seconds(part, [counted], [ranks])[0]), -pieces  # of equals the shortest segment
+        return float(seconds(part, [counted], [ranks])[0]), -pieces  # among equals the shortest segment
 
     if part.form.knots or count < TRIED_PIECES[-1]:
         best, factor = min((4**power for power in range(count.bit_length() // 2 + 1)), key=cost), 2.0
@@ -474,10 +475,10 @@ def _best_segment(part: ModelPart, ranks: int, nodes: int | None, nbytes: int, i
 
 
 def _least_place(times: Sequence[float]) -> int:
-    """The whole k >= 1 near to which P + Q k + R / k is least, from its values at TRIED_PIECES."""
+    """Return the integer k >= 1 near the minimum of P + Q k + R / k, from its values at TRIED_PIECES."""
     first_rise, second_rise = times[1] - times[0], times[2] - times[1]
     reciprocal = (second_rise - 4 * first_rise) * 64 / 45  # R
     linear = (first_rise + reciprocal * 3 / 16) / 12  # Q
-    if reciprocal <= 0:  # bytes cost nothing
+    if reciprocal <= 0:  # bytes are free
         return 1
-    return max(1, round(sqrt(reciprocal / linear))) if linear > 0 else FREE  # messages cost nothing
+    return max(1, round(sqrt(reciprocal / linear))) if linear > 0 else FREE  # messages are free

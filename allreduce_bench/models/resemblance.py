@@ -1,15 +1,15 @@
-"""Which of the algorithms of a run the library's own all-reduce most resembles, at each number of ranks and size.
+"""Resemblance of the library's own all-reduce to the algorithms of a run, at each number of ranks and size.
 
-Compared are shapes, since the library's own steps cost less than ours: its times around a point are explained by the
+Shapes are compared, since the library's own steps cost less than ours: its times around a point are explained by the
 messages and bytes on each algorithm's critical path, at prices of their own (alpha, beta, with or without a constant
-for the call, none negative). What tells algorithms apart is how these grow with the ranks and the size, so times at two
-numbers of ranks are needed at least: at one, all of them are a constant plus a multiple of the size.
+for the call, none negative). Algorithms differ in how these grow with ranks and size, so times at two numbers of ranks
+are needed at least: at one, all of them are a constant plus a multiple of the size.
 
-A library changes its algorithm with the size. So the sizes are cut into pieces in every possible way, each piece
-belongs to one algorithm at prices of its own, and all ways are weighed (BIC, and for every cut the choice of its place
-and algorithm): exact Bayesian change points, summed over forward and backward (`weigh`). The times may stray from an
-explanation by the largest of three: the noise between launches, what our own algorithms stray from their own critical
-paths, and what the best explanation leaves. Ranks differ, so each is judged with its neighbours only.
+A library switches algorithms by size. So the sizes are cut into pieces in every possible way, each piece belongs to one
+algorithm at prices of its own, and all ways are weighted (BIC, with a prior on the place and algorithm of every cut):
+exact Bayesian change points, summed over forward and backward (`weigh`). The assumed error of an explanation is the
+largest of three: the noise between launches, the misfit of our own algorithms to their own critical paths, and the
+residual of the best explanation. Ranks differ, so each is judged with its neighbours only.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,30 +32,30 @@ from .known_algorithms import known_as
 from .listing import preferred_cache
 from .terms import terms
 
-FORMS = {2: (1, 2), 3: (0, 1, 2)}  # number of prices -> which: of a call, a message, a byte
-NEIGHBOURS = 3  # numbers of ranks that are explained together
-PIECE = 5  # sizes in which an algorithm of ours is held against its own critical path
-LEAST_NOISE = 0.02  # of a median, relative: nothing is measured better
-LEAST_SIZES = 3  # that native was measured at
-MOST_ROUNDS = 4  # of weighing with what the explanations leave
+FORMS = {2: (1, 2), 3: (0, 1, 2)}  # number of prices -> columns: 0 call, 1 message, 2 byte
+NEIGHBOURS = 3  # numbers of ranks explained together
+PIECE = 5  # sizes over which our algorithms are compared with their own critical paths
+LEAST_NOISE = 0.02  # of a median, relative: no measurement is more precise
+LEAST_SIZES = 3  # measured sizes of native
+MOST_ROUNDS = 4  # of weighting with the residuals of the explanations
 
 
-# names
-SURE = 0.8  # probability from which on an algorithm is named
-FEW = 3  # how many may share it, to be named together
+# Names
+SURE = 0.8  # least probability of a named algorithm
+FEW = 3  # most algorithms named together
 
 
 class Resemblance(NamedTuple):
-    """What the library's all-reduce resembles at one number of ranks and size."""
+    """Resemblance of the library's all-reduce at one number of ranks and size."""
 
     ranks: int
     nbytes: int
-    probability: dict[str, float]  # algorithm -> weight; they sum up to 1
-    stray: float  # relative: by how much times may differ from an explanation
+    probability: dict[str, float]  # algorithm -> weight; the sum is 1
+    stray: float  # assumed relative error of an explanation
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The most probable ones that together are SURE; empty: that would be more than FEW."""
+        """Return the most probable algorithms that together reach SURE; empty if that takes more than FEW."""
         ordered = sorted(self.probability, key=lambda name: -self.probability[name])
         for few in range(1, min(FEW, len(ordered) - 1) + 1):
             if sum(self.probability[name] for name in ordered[:few]) >= SURE:
@@ -64,7 +64,7 @@ class Resemblance(NamedTuple):
 
     @property
     def words(self) -> str:
-        """`ring (97 %)`, `ring or rabenseifner (52 %, 45 %)`, `cannot be told`."""
+        """Return `ring (97 %)`, `ring or rabenseifner (52 %, 45 %)`, or `unknown`."""
         if not self.names:
             return "unknown"
         shares = ", ".join(f"{100 * self.probability[name]:.0f} %" for name in self.names)
@@ -72,13 +72,13 @@ class Resemblance(NamedTuple):
 
 
 class NoResemblance(Refused, ValueError):
-    """Why nothing can be said, a sentence."""
+    """Error: no resemblance can be computed; a sentence says why."""
 
 
 def resemblances_of(rows: Sequence[SummaryRow]) -> list[Resemblance]:
-    """What the rows of `executor` native of one run resemble, of the other algorithms of the run with a known path.
+    """Return the resemblance of a run's native rows to its other algorithms with a known critical path.
 
-    With a warm cache where that was measured, and without cells whose launches are in two states. Raises NoResemblance.
+    With a warm cache if measured, and without cells whose launches are in two states. Raises NoResemblance.
     """
     timed = [row for row in competing(rows) if row["time_s"] and row["nbytes"] and row["ranks"] > 1]
     timed = [row for row in timed if not row.get("launch_states")]
@@ -98,18 +98,18 @@ def resemblances_of(rows: Sequence[SummaryRow]) -> list[Resemblance]:
 
 
 def _is_called(row: SummaryRow, executor: str) -> bool:
-    """Whether the row is of the library's own all-reduce, called by `executor`."""
+    """Return whether the row is of the library's own all-reduce, called by `executor`."""
     return row["executor"] == executor and (executor == NATIVE or row["algorithm"] == NATIVE)
 
 
 def _candidates(timed: Sequence[SummaryRow]) -> dict[str, list[SummaryRow]]:
-    """Our name of each algorithm that was measured beside native -> its rows."""
+    """Return the rows of each algorithm measured beside native, by our name for it."""
     rows_of: dict[str, list[SummaryRow]] = {}
     for row in timed:
         name = known_as(str(row["algorithm"]), builtin()) if not executor_of(row).is_native else None
         if name:
             rows = rows_of.setdefault(name, [row])
-            if rows[0] is not row and rows[0]["executor"] == row["executor"]:  # of several executors one will do
+            if rows[0] is not row and rows[0]["executor"] == row["executor"]:  # one executor per algorithm suffices
                 rows.append(row)
     return rows_of
 
@@ -126,7 +126,7 @@ def _refuse_too_little(native: Mapping, candidates: Mapping, ranks: Sequence[int
 
 
 def _resemblances_at(p: int, neighbours: Sequence[int], native: Mapping, candidates: Mapping) -> list[Resemblance]:
-    """The sizes of native at `p` ranks, judged by the times at the ranks `neighbours`, `p` among them."""
+    """Return the resemblance of native at `p` ranks for each size, using the times at the ranks `neighbours`."""
     sizes = sorted({nbytes for q, nbytes in native if q == p})
     cells = [[native[q, nbytes] for q in neighbours if (q, nbytes) in native] for nbytes in sizes]
     misfits = {name: misfits_of(_paths(name, cells, _segment(rows))) for name, rows in candidates.items()}
@@ -149,13 +149,13 @@ def _segment(rows: Sequence[SummaryRow]) -> int | None:
 
 
 def _noise(row: SummaryRow) -> float:
-    """By how much the median over launches is uncertain, relative; 0 where launches do not tell."""
+    """Return the relative standard error of the median over launches; 0 for a single launch."""
     logs = [log(time_s) for time_s in row["launch_medians"].values()]
     return stdev(logs) / sqrt(len(logs)) if len(logs) > 1 else 0.0
 
 
 def _paths(name: str, cells: Sequence[Sequence[SummaryRow]], segment: int | None) -> list[np.ndarray]:
-    """For each size float64 [cell, 3]: a call, its messages and its bytes on the critical path, over the time."""
+    """Return for each size float64 [cell, 3]: call, messages and bytes of the critical path, over the time."""
     columns_of_sizes = []
     for group in cells:
         columns = []
@@ -171,7 +171,7 @@ def _paths(name: str, cells: Sequence[Sequence[SummaryRow]], segment: int | None
 
 
 def _own_misfit(neighbours: Sequence[int], candidates: Mapping[str, Sequence[SummaryRow]]) -> float:
-    """How far our own algorithms stray from their own critical paths over a few sizes, relative; the median."""
+    """Return the median relative misfit of our algorithms to their own critical paths over a few sizes."""
     misfits = []
     for name, rows in candidates.items():
         row_of = {(row["ranks"], row["nbytes"]): row for row in rows if row["ranks"] in neighbours}
@@ -189,9 +189,9 @@ def _own_misfit(neighbours: Sequence[int], candidates: Mapping[str, Sequence[Sum
 
 
 def misfits_of(paths: Sequence[np.ndarray]) -> dict[int, np.ndarray]:
-    """Number of prices -> float64 [first, last]: the least sum of squared relative errors over a piece of the sizes.
+    """Return by number of prices float64 [first, last]: the least sum of squared relative errors over a piece of sizes.
 
-    The prices are not negative: of the solutions for every choice of those that are not 0, the best one.
+    Prices are non-negative: the best of the solutions for every choice of nonzero ones.
     """
     products = sums_of_pieces(np.array([path.T @ path for path in paths]))
     sums = sums_of_pieces(np.array([path.sum(axis=0) for path in paths]))
@@ -208,7 +208,7 @@ def misfits_of(paths: Sequence[np.ndarray]) -> dict[int, np.ndarray]:
 
 
 def _solved(products: np.ndarray, sums: np.ndarray) -> np.ndarray:
-    """The solution of the normal equations of every piece; columns scaled alike, and those in step kept apart."""
+    """Solve the normal equations of every piece, with columns scaled alike and regularised against collinearity."""
     scale = np.sqrt(np.diagonal(products, axis1=-2, axis2=-1))
     scale = np.where(scale > 0, scale, 1.0)
     scaled = products / scale[..., :, None] / scale[..., None, :] + 1e-10 * np.eye(products.shape[-1])
@@ -216,15 +216,15 @@ def _solved(products: np.ndarray, sums: np.ndarray) -> np.ndarray:
 
 
 def sums_of_pieces(values: np.ndarray) -> np.ndarray:
-    """[first, last, ...]: the sum of `values` from the first to the last size of every piece; later ones only."""
+    """Return [first, last, ...]: the sum of `values` from the first to the last size of every piece; 0 if reversed."""
     sums = np.zeros((len(values), *values.shape))
     for first in range(len(values)):
-        sums[first, first:] = np.cumsum(values[first:], axis=0)  # not as differences: bytes span many decades
+        sums[first, first:] = np.cumsum(values[first:], axis=0)  # not by differences: bytes span many decades
     return sums
 
 
 def weigh(misfits: Mapping[str, dict[int, np.ndarray]], points: np.ndarray, stray: float):
-    """Weigh all ways to cut the sizes: name -> float64 [size], its probability; and the relative error that is left.
+    """Weight all ways to cut the sizes; return name -> float64 [size], its probability, and the residual error.
 
     `misfits` as of `misfits_of`, `points` the number of cells of every piece.
     """
@@ -255,7 +255,7 @@ def weigh(misfits: Mapping[str, dict[int, np.ndarray]], points: np.ndarray, stra
 
 
 def resemblance_sentences(resemblances: Sequence[Resemblance]) -> list[str]:
-    """What native resembles over which sizes, numbers of ranks of which the same is said together."""
+    """Return sentences on what native resembles over which sizes; numbers of ranks with the same text are joined."""
     ranks_of_sentence: dict[str, list[int]] = {}
     for ranks, group in groupby(resemblances, lambda resemblance: resemblance.ranks):
         named: list[str] = []
@@ -273,7 +273,7 @@ def resemblance_sentences(resemblances: Sequence[Resemblance]) -> list[str]:
 
 
 def resemblance_frame(resemblances: Sequence[Resemblance]) -> pd.DataFrame:
-    """One row for each number of ranks, size and algorithm: ranks, nbytes, algorithm, probability, stray."""
+    """Return one row for each number of ranks, size and algorithm: ranks, nbytes, algorithm, probability, stray."""
     rows = [
         (resemblance.ranks, resemblance.nbytes, name, share, resemblance.stray)
         for resemblance in resemblances

@@ -1,11 +1,10 @@
-"""How far a way of fitting is off: at the cells it was fitted to, and at numbers of ranks that it has not seen.
+"""Errors of a way of fitting: at the cells it was fitted to, and at held-out numbers of ranks.
 
-For a held-out number of ranks everything is done anew without it: the choice of the form, its knots and its parameters;
+For a held-out number of ranks everything is redone without it: the choice of the form, its knots and its parameters;
 for the largest, its prediction interval, too. With one p out, the interval comes from the residuals of the other folds,
-whose fits have seen that p: their share of covered cells is a little too good.
+whose fits have seen that p: their coverage is slightly optimistic.
 
-`diagnose` says in sentences what a reader must know of a fit: what was not identified, where it is off, and what noise
-there is.
+`diagnose` gives sentences about a fit: what was not identified, where it is off, and how large the noise is.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,16 +21,16 @@ from .forms import Observations
 from .intervals import Estimates, Reach, reach
 from .model import Errors
 
-# scores
+# Scores
 IN_SAMPLE, LEAVE_ONE, LEAVE_LARGEST = "in_sample", "leave_one_p_out", "leave_largest_p_out"
 KINDS = (IN_SAMPLE, LEAVE_ONE, LEAVE_LARGEST)
-MOST_FOLDS = 6  # of more numbers of ranks so many are held out, evenly spread, the smallest and the largest included
+MOST_FOLDS = 6  # most held-out numbers of ranks, evenly spread, with the smallest and the largest
 
 
-# sentences
-OFF = 0.2  # relative error of a cell that is named
-ONE_SIDED = 0.05  # chance of so many errors of one sign, by luck
-HARD = 10  # condition number of columns that are hard to tell apart
+# Sentences
+OFF = 0.2  # relative error above which a cell is counted as off
+ONE_SIDED = 0.05  # significance level of errors of one sign
+HARD = 10  # condition number of columns that are hard to separate
 
 Fitter = Callable[[Observations, Sequence[int]], Fit]
 
@@ -43,35 +42,35 @@ class Residuals(NamedTuple):
     covered: np.ndarray  # bool [cell]
 
     def errors(self) -> Errors:
-        """In the terms of |model / measured - 1|."""
+        """Return the errors as |model / measured - 1|."""
         off = np.abs(np.expm1(self.log))
         return Errors(float(np.median(off)), float(np.quantile(off, 0.9)), len(off), float(self.covered.mean()))
 
 
 class Scores(NamedTuple):
-    """What a way of fitting is worth for one series."""
+    """Scores of a way of fitting for one series."""
 
     reach: Reach
-    residuals: dict[str, Residuals]  # by KINDS; without those that need more numbers of ranks than there are
+    residuals: dict[str, Residuals]  # by KINDS; without those that need more numbers of ranks
 
     @property
     def errors(self) -> dict[str, Errors]:
-        """By KINDS."""
+        """Return the errors by KINDS."""
         return {kind: residuals.errors() for kind, residuals in self.residuals.items()}
 
 
 def score(observed: Observations, fitter: Fitter) -> Scores:
-    """Hold `fitter` against all cells, and against each number of ranks without those."""
+    """Evaluate `fitter` on all cells, and on each number of ranks when held out."""
     fit_of: dict[tuple[int, ...], Fit] = {}
 
     def off(fitted: Sequence[int], at: Sequence[int]) -> np.ndarray:
-        """Log errors at some numbers of ranks of what was fitted to others."""
+        """Return log errors at the ranks `at` of a fit to the ranks `fitted`."""
         if tuple(fitted) not in fit_of:
             fit_of[tuple(fitted)] = fitter(observed, fitted)
         return (fit_of[tuple(fitted)].log_time(observed) - observed.log_time)[observed.at(at)]
 
     def folds(counts: Sequence[int]) -> dict[int, np.ndarray]:
-        """By held-out number of ranks of `counts`."""
+        """Return log errors by held-out number of ranks of `counts`."""
         if len(counts) < 2:
             return {}
         return {p: off([q for q in counts if q != p], [p]) for p in _held_out(counts)}
@@ -82,7 +81,7 @@ def score(observed: Observations, fitter: Fitter) -> Scores:
     residuals = {IN_SAMPLE: Residuals(inside, np.abs(inside) <= overall.log)}
     if outside:
         within = []
-        for p, log in outside.items():  # its interval: from the fit without it, and from the other folds
+        for p, log in outside.items():  # interval from the fit without it, and from the other folds
             rest = [q for q in counts if q != p]
             own_reach = reach(off(rest, rest), _joined(fold for q, fold in outside.items() if q != p))
             within.append(np.abs(log) <= own_reach.at(doublings_beyond(p, rest)))
@@ -104,12 +103,12 @@ def _joined(arrays) -> np.ndarray:
 
 
 def doublings_beyond(ranks: int, counts: Sequence[int]) -> float:
-    """How many doublings `ranks` lies above the largest or below the smallest of `counts`."""
+    """Return how many doublings `ranks` is above the largest or below the smallest of `counts`."""
     return float(max(0.0, np.log2(ranks / max(counts)), np.log2(min(counts) / ranks)))
 
 
 def pooled(scores: Sequence[Scores]) -> dict[str, Errors]:
-    """The errors of the cells of several series together, by KINDS."""
+    """Return the errors over the cells of several series together, by KINDS."""
     errors = {}
     for kind in KINDS:
         if parts := [of_series.residuals[kind] for of_series in scores if kind in of_series.residuals]:
@@ -119,7 +118,7 @@ def pooled(scores: Sequence[Scores]) -> dict[str, Errors]:
 
 
 def diagnose(observed: Observations, fit: Fit, estimated: Estimates) -> list[str]:
-    """Sentences about a fit to all cells of `observations`."""
+    """Return sentences about a fit to all cells of `observed`."""
     residual = fit.log_time(observed) - observed.log_time
     return [
         *_unidentified(observed, estimated),
@@ -133,7 +132,7 @@ def diagnose(observed: Observations, fit: Fit, estimated: Estimates) -> list[str
 
 
 def _unidentified(observed: Observations, estimated: Estimates) -> list[str]:
-    names: dict[bool, set[str]] = {True: set(), False: set()}  # by whether a parameter of that name is identified
+    names: dict[bool, set[str]] = {True: set(), False: set()}  # identified -> names of parameters
     for part in estimated.parts:
         for parameter in part.parameters:
             names[parameter.identified].add(parameter.name.split("_")[0])
@@ -167,7 +166,7 @@ def _bias(residual: np.ndarray) -> list[str]:
 
 
 def _one_sided(observed: Observations, residual: np.ndarray) -> list[str]:
-    """The sign test, for each number of ranks; the chance is shared among them."""
+    """Apply the sign test to each number of ranks, with Bonferroni correction."""
     counts = observed.counts
     sides = []
     for p in counts:
@@ -189,7 +188,7 @@ def _far_off(residual: np.ndarray) -> list[str]:
 
 
 def _noise(observed: Observations, residual: np.ndarray) -> list[str]:
-    """The median over cells of how far a launch is from its cell's median: no model has to be closer."""
+    """Return sentences on the median deviation of a launch from its cell's median: no model has to be closer."""
     repeated = (~np.isnan(observed.logs)).sum(axis=0) > 1
     if not repeated.any():
         return []

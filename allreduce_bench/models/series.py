@@ -1,12 +1,12 @@
-"""Which form a series has: every candidate is fitted, and that with the least BIC is taken.
+"""Choice of a form for each series by least BIC among fitted candidates, and the fit of many series.
 
-Candidates: alpha-beta always; with the seconds of a call; with two levels where links of both kinds occur; with one or
-two knots; with contention where there are at least four numbers of ranks. A library that shows no schedule is priced as
-each algorithm it may use, and as the fastest of two or three of them (`envelopes`).
+Candidates: alpha-beta always; with the seconds of a call; with two levels if links of both kinds occur; with one or two
+knots; with contention from four numbers of ranks on. A library that shows no schedule is priced as each algorithm it
+may use, and as the fastest of two or three of them (`envelopes`).
 
-BIC = cells * log(mean loss) + parameters * log(cells), knots and exponents being parameters. On the published data of
-LUMI and Fugaku it was no worse than leave-one-p-out for numbers of ranks that it had not seen (the rule was picked on
-those data); it needs no held-out numbers of ranks where there are but two or three, and leaves those for the scores.
+BIC = cells * log(mean loss) + parameters * log(cells), with knots and exponents as parameters. On the published data of
+LUMI and Fugaku it was no worse than leave-one-p-out for unseen numbers of ranks (the rule was chosen on those data); it
+works with two or three numbers of ranks, and leaves held-out ones for the scores.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,63 +38,63 @@ from .terms import terms
 
 # BIC
 STRONG = 6.0  # difference of BIC (Kass and Raftery, J. American Statistical Association 90(430), 1995)
-LEAST_LOSS = 1e-6  # mean, of 0.1 %: closer than that no measurement comes
+LEAST_LOSS = 1e-6  # mean; of 0.1 %: no measurement is more precise
 
 
-# candidates
-CONTENTION_COUNTS = 4  # numbers of ranks, from which on contention is a candidate
+# Candidates
+CONTENTION_COUNTS = 4  # least numbers of ranks for contention as a candidate
 MOST_KNOTS = 2
 EACH_SIDE = 3  # cells of each piece
-MOST_PLACES = 16  # where a knot may be
+MOST_PLACES = 16  # candidate places of a knot
 APART = 2.0  # factor between two knots
 
 
-# envelopes
-SWITCHES = (0.3, 0.5, 0.7)  # shares of the cells below the switch, from where the search starts
-ROUNDS = 6  # of giving cells to branches
+# Envelopes
+SWITCHES = (0.3, 0.5, 0.7)  # shares of the cells below the switch, as starts of the search
+ROUNDS = 6  # of assigning cells to branches
 FEWEST = 3  # cells of a branch
 MOST_BRANCHES = 3
 
 
 def choose(observed: Observations, counts: Sequence[int]) -> Fit:
-    """The best candidate for the cells at these numbers of ranks."""
+    """Return the best candidate for the cells at these numbers of ranks."""
     return ranked(observed, counts)[0]
 
 
 def ranked(observed: Observations, counts: Sequence[int]) -> list[Fit]:
-    """Every candidate for the cells at these numbers of ranks, the best first."""
+    """Return every candidate for the cells at these numbers of ranks, the best first."""
     return sorted(candidates(observed, counts), key=bic)
 
 
 def simpler_rivals(fits: Sequence[Fit]) -> list[Fit]:
-    """Those of `ranked` with fewer parameters than the first that the data do not speak against strongly."""
+    """Return those of `ranked` with fewer parameters than the first whose BIC is not strongly worse."""
     best = fits[0]
     return [fit for fit in fits[1:] if fit.size < best.size and bic(fit) < bic(best) + STRONG]
 
 
 def bic(fit: Fit) -> float:
-    """Bayesian information criterion; infinite where there are hardly more cells than parameters."""
+    """Return the Bayesian information criterion; infinite if cells hardly outnumber parameters."""
     if fit.size > 2 and fit.cells < fit.size + 2:
         return inf
     return fit.cells * log(max(fit.loss / fit.cells, LEAST_LOSS)) + fit.size * log(fit.cells)
 
 
 def candidates(observed: Observations, counts: Sequence[int]) -> list[Fit]:
-    """Every candidate, fitted to the cells at these numbers of ranks."""
+    """Fit every candidate to the cells at these numbers of ranks."""
     rows = observed.at(counts)
     fits = [fit for name in observed.paths for fit in _candidates_of(observed, name, rows, len(set(counts)))]
     return fits + (envelopes(observed, list(observed.paths), rows) if observed.switches else [])
 
 
 def _candidates_of(observed: Observations, name: str, rows: np.ndarray, counts: int) -> Iterator[Fit]:
-    """The candidates priced as one algorithm."""
+    """Fit the candidates priced as one algorithm."""
     columns = observed.paths[name]
     places = knot_places(columns, rows)
     levels = (1, 2) if columns.mixed else (1,)
     for call, level, contention in product((False, True), levels, (False, True)[: 1 + (counts >= CONTENTION_COUNTS)]):
         best = fit_form(observed, name, Form(call=call, levels=level, contention=contention), rows)
         yield best
-        for _ in range(1 if observed.switches else MOST_KNOTS):  # a library that switches has envelopes, too
+        for _ in range(1 if observed.switches else MOST_KNOTS):  # a library that switches also has envelopes
             form = _best_knot(observed, best, places, rows)
             if form is None:
                 break
@@ -103,7 +103,7 @@ def _candidates_of(observed: Observations, name: str, rows: np.ndarray, counts: 
 
 
 def knot_places(columns: TermColumns, rows: np.ndarray) -> list[float]:
-    """Bytes of a message between neighbouring sizes of messages on the wire, at most MOST_PLACES of them."""
+    """Return candidate knots in bytes, between neighbouring sizes of messages; at most MOST_PLACES."""
     sent = columns.number[rows] > 0
     sizes = np.unique(np.round(2 * np.log2(np.maximum(columns.nbytes[rows][sent], 1)))) / 2  # half octaves
     places = [float(place) for place in 2 ** ((sizes[1:] + sizes[:-1]) / 2) if _enough(columns, rows, (float(place),))]
@@ -112,7 +112,7 @@ def knot_places(columns: TermColumns, rows: np.ndarray) -> list[float]:
 
 
 def _best_knot(observed: Observations, fit: Fit, places: Sequence[float], rows: np.ndarray) -> Form | None:
-    """The form of `fit` with one knot more where it helps most, its contention held; None: there is no room."""
+    """Return the form of `fit` with the best additional knot, at fixed contention; None if none fits."""
     (branch,) = fit.branches
     columns, form = observed.paths[branch.priced_as], branch.form
     log_time = observed.log_time[rows]
@@ -127,7 +127,7 @@ def _best_knot(observed: Observations, fit: Fit, places: Sequence[float], rows: 
 
 
 def _enough(columns: TermColumns, rows: np.ndarray, knots: tuple[float, ...]) -> bool:
-    """Whether each piece has EACH_SIDE cells, and the last one, whose slope is a rate, messages of two lengths."""
+    """Return whether each piece has EACH_SIDE cells, and the last one, whose slope is a rate, two message lengths."""
     largest = columns.largest[rows]
     piece = np.digitize(largest, knots)
     longest = largest[piece == len(knots)]
@@ -137,8 +137,8 @@ def _enough(columns: TermColumns, rows: np.ndarray, knots: tuple[float, ...]) ->
 def envelopes(observed: Observations, names: Sequence[str], rows: np.ndarray) -> list[Fit]:
     """Fit the best pair of algorithms, and the best third beside them, to the cells of `rows` (bool [cell]).
 
-    T = min over k of (alpha_k messages_k + beta_k bytes_k): libraries take another algorithm for other sizes and
-    numbers of ranks without saying so.
+    T = min over k of (alpha_k messages_k + beta_k bytes_k): libraries switch algorithms by size and number of ranks
+    without telling.
     """
     if rows.sum() < 2 * FEWEST + 1:
         return []
@@ -158,7 +158,7 @@ def envelopes(observed: Observations, names: Sequence[str], rows: np.ndarray) ->
 
 
 def _search(matrices: list[np.ndarray], log_time: np.ndarray, order: np.ndarray) -> tuple[list[np.ndarray], float]:
-    """Fit each branch to its cells, give each cell to its fastest branch, and so on; from several switches."""
+    """Alternate between fitting branches and assigning cells to the fastest branch, from several switches."""
     best: tuple[list[np.ndarray], float] = ([], np.inf)
     for share in SWITCHES:
         edges = len(order) * (share + (1 - share) * np.arange(len(matrices) - 1) / max(1, len(matrices) - 1))
@@ -181,7 +181,7 @@ def _search(matrices: list[np.ndarray], log_time: np.ndarray, order: np.ndarray)
 def _polish(
     matrices: list[np.ndarray], log_time: np.ndarray, thetas: list[np.ndarray]
 ) -> tuple[list[np.ndarray], float]:
-    """Move all branches together, from where the search ended; factors of its numbers, so that they stay positive."""
+    """Refine all branches together from the search's end, by factors, so that parameters stay non-negative."""
     cuts = np.cumsum([len(theta) for theta in thetas])[:-1]
     scale = np.concatenate(thetas)
 
@@ -196,16 +196,15 @@ def _polish(
 
 
 def _logs(matrices: list[np.ndarray], thetas: Sequence[np.ndarray]) -> np.ndarray:
-    """float64 [branch, cell]: log seconds of each branch."""
+    """Return float64 [branch, cell]: log seconds of each branch."""
     return np.log(np.maximum([matrix @ theta for matrix, theta in zip(matrices, thetas)], NOTHING))
 
 
-# Points of many series -> a model of each, or a sentence that says what is lacking.
+# Fit of many series: points -> a model of each, or a sentence that says what is lacking
 #
 # A series is what may be fitted together: the points of one run, algorithm, executor, cache, dtype, operation, segment,
-# window and placement. Executors, caches and types are never pooled, nor are runs. A pipelined executor may cut the
-# steps of every size in another way; that does not divide a series, since the prices are those of the steps before they
-# are cut.
+# window and placement. Executors, caches, types and runs are never pooled. A pipelined executor may cut the steps of
+# every size differently; that does not divide a series, since prices refer to the steps before they are cut.
 
 
 KEYS = ("run", "algorithm", "executor", "cache", "dtype", "op", "segment", "window", "placement")
@@ -213,7 +212,7 @@ LIBRARY = ("recursive_doubling", "rabenseifner", "ring", "two_tree", "tree")  # 
 
 
 class UnfittedSeries(NamedTuple):
-    """A series without a model, and why."""
+    """Series without a model, and the reason."""
 
     run: Annotated[str, "name of the run"]
     algorithm: Annotated[str, "name of the algorithm"]
@@ -222,12 +221,12 @@ class UnfittedSeries(NamedTuple):
 
     @property
     def competitor(self) -> str:
-        """What readers call it, as of a model."""
+        """Return the display name, as of a model."""
         return competitor_name(self.algorithm, self.executor)
 
 
 class FittedSeries(NamedTuple):
-    """A model, and what it is worth in its cells; `plain`: the alpha-beta fit beside it."""
+    """Model of a series with its scores; `plain`: those of the alpha-beta fit."""
 
     model: Model
     scores: Scores
@@ -236,9 +235,9 @@ class FittedSeries(NamedTuple):
 
 
 def fit_all(points: pd.DataFrame, priced_as: Mapping[str, str] | None = None) -> list[Model]:
-    """The models of all series of `points` (columns as in POINTS) that can be fitted; see `fit_series` for the others.
+    """Return the models of all series of `points` (columns as in POINTS) that can be fitted, see `fit_series`.
 
-    `priced_as`: by a name of `points` the algorithm of ours whose critical path it has.
+    `priced_as`: name in `points` -> our algorithm with the same critical path.
     """
     return [fitted.model for fitted in fit_series(points, priced_as) if isinstance(fitted, FittedSeries)]
 
@@ -248,7 +247,7 @@ def fit_series(
     priced_as: Mapping[str, str] | None = None,
     own: Mapping[str, Algorithm] | None = None,
 ) -> Iterator[FittedSeries | UnfittedSeries]:
-    """Each series of `points` in their order, fitted or not. `own`: algorithms of a user's own files."""
+    """Yield each series of `points` in order, fitted or not. `own`: algorithms of a user's own files."""
     points = _without_cuts(points.reset_index(drop=True))
     undecided = in_two_states(points)
     for key, rows in points.groupby(list(KEYS), sort=False, dropna=False):
@@ -267,16 +266,16 @@ def fit_series(
 
 
 def _without_cuts(points: pd.DataFrame) -> pd.DataFrame:
-    """The points without the segments at which executors cut steps; algorithms keep their own."""
+    """Remove the segments at which executors cut steps; algorithms keep their own."""
     own = points["algorithm"].isin([name for name, algorithm in builtin().items() if algorithm.segmented])
     for name in ("window", "placement", "grade"):
-        if name not in points:  # of a frame that somebody made
+        if name not in points:  # of a frame not made by `points`
             points = points.assign(**{name: pd.Series(pd.NA, index=points.index, dtype=TYPES[name])})
     return points.assign(segment=points["segment"].mask(points["executor"].isin(PIPELINED) & ~own))
 
 
 def _in_one_state(points: pd.DataFrame, undecided: pd.Series) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """The points whose launches are in one state, and a sentence about the others, where there are such."""
+    """Return the points whose launches are in one state, and a note about the others, if any."""
     if not undecided.any():
         return points, ()
     left_out = points[undecided]
@@ -289,7 +288,7 @@ def _in_one_state(points: pd.DataFrame, undecided: pd.Series) -> tuple[pd.DataFr
 
 
 def _fit(values: dict, points: pd.DataFrame, given: str | None, algorithms: Mapping[str, Algorithm]) -> FittedSeries:
-    """`values`: those of KEYS; `given`: the algorithm as which the series is priced, else its name tells."""
+    """Fit one series. `values`: those of KEYS; `given`: the algorithm to price it as, else by its name."""
     candidates = (given,) if given else _candidates(values, algorithms)
     usable, notes = usable_points(points)
     itemsize, segment = itemsize_of(usable), values["segment"]
@@ -333,7 +332,7 @@ def _fit(values: dict, points: pd.DataFrame, given: str | None, algorithms: Mapp
 
 
 def _ranks_per_node(points: pd.DataFrame) -> float | None:
-    """Where it is the same throughout, and known throughout."""
+    """Return the ranks per node if known and constant, else None."""
     if points["nodes"].isna().any():
         return None
     per_node = set(points["ranks"] / points["nodes"])
@@ -345,7 +344,7 @@ def _plain(priced_as: str, observed: Observations, counts: Sequence[int]) -> Fit
 
 
 def _candidates(values: dict, algorithms: Mapping[str, Algorithm]) -> tuple[str, ...]:
-    """The algorithms as which a series may be priced."""
+    """Return the algorithms as which a series may be priced."""
     algorithm, executor = str(values["algorithm"]), values["executor"]
     ran_here = executor not in (None, IMPORTED, NATIVE)
     names_found = (algorithm,) if ran_here and algorithm in algorithms else readings(algorithm, builtin(), ran_here)
@@ -361,7 +360,7 @@ def observe(
     segment: int | None,
     algorithms: Mapping[str, Algorithm] | None = None,
 ) -> Observations:
-    """The cells of usable points of one series, priced as each of `names` of the `known` algorithms [built-in]."""
+    """Return the cells of one series' usable points, priced as each of `names` of the `algorithms` [built-in]."""
     frame = pd.DataFrame({name: float_column(points[name]) for name in ("ranks", "nodes", "nbytes", "time_s")})
     frame["log"] = np.log(frame["time_s"])
     frame["launch"] = points["launch"].astype(object).where(points["launch"].notna(), "") if "launch" in points else ""

@@ -1,6 +1,6 @@
-"""What lies on the critical path of an algorithm: its messages by size and link, and the bytes reduced.
+"""Terms on the critical path of an algorithm: its messages by size and link, and the bytes reduced.
 
-The priced schedule says so where it can be enumerated, the algorithm's declared cost where it is too long.
+From the priced schedule if it can be enumerated, from the algorithm's declared cost if it is too long.
 """
 
 from functools import lru_cache
@@ -11,9 +11,9 @@ from typing import NamedTuple
 from ..schedule.algorithm import Algorithm, AlgorithmError, Cost, Hops, Topology
 from ..schedule.price import LinkPrice, walk
 
-ENUMERATED = 20_000  # steps of all ranks together, empty ones included: a fraction of a second
+ENUMERATED = 20_000  # steps of all ranks together, empty ones included: takes a fraction of a second
 WITHIN, BETWEEN = LinkPrice(1e-6, 5e-11), LinkPrice(5e-6, 1e-10)
-GAMMA = 1e-11  # these three decide which of several paths is the critical one, nothing else
+GAMMA = 1e-11  # nominal prices, which only decide which path is critical
 
 
 class PathMessage(NamedTuple):
@@ -21,15 +21,15 @@ class PathMessage(NamedTuple):
 
     nbytes: float
     number: float
-    between: bool  # nodes
+    between: bool  # between nodes
 
 
 class Terms(NamedTuple):
-    """What an all-reduce does on its critical path."""
+    """Terms on the critical path of an all-reduce."""
 
     messages: tuple[PathMessage, ...]
     reduced_nbytes: float
-    enumerated: bool  # by its schedule; False: as its declared cost says
+    enumerated: bool  # from the schedule; False: from the declared cost
 
 
 def terms(
@@ -41,11 +41,11 @@ def terms(
     segment: int | None = None,
     enumerated: int = ENUMERATED,
 ) -> Terms:
-    """The critical path of `algorithm` for a vector of `nbytes`, elements of `itemsize` bytes, pieces of `segment`.
+    """Return the critical path of `algorithm` for a vector of `nbytes`, elements of `itemsize` bytes.
 
-    `nodes` of equal size, or nearly so, are filled one after the other; None: unknown, all links are alike and count as
+    `nodes` of (nearly) equal size are filled one after the other; None: unknown, all links are alike and count as
     between nodes. `segment` is in elements; None: the whole vector. Schedules of more than `enumerated` steps are not
-    listed: 0 asks for declared costs, which take no time.
+    listed: 0 selects declared costs, which take no time.
     """
     count = nbytes // itemsize
     counted = _counted(algorithm, ranks, nodes or ranks, count, min(segment or count, max(count, 1)) or 1, enumerated)
@@ -61,7 +61,7 @@ class _Counted(NamedTuple):
 
 @lru_cache(maxsize=20_000)
 def _counted(algorithm: Algorithm, ranks: int, nodes: int, count: int, segment: int, enumerated: int) -> _Counted:
-    """The same in elements. Equal blocks of two vectors differ by a factor only: one of them is counted."""
+    """Return the terms in elements. Equal blocks of two vectors differ by a factor only: one of them is counted."""
     topology = _filled(ranks, ceil(ranks / nodes))
     factor = _factor(algorithm, ranks, nodes, count, segment)
     if enumerated and factor > 1:
@@ -82,7 +82,7 @@ def _counted(algorithm: Algorithm, ranks: int, nodes: int, count: int, segment: 
 def _declared(algorithm: Algorithm, ranks: int, topology: Topology, count: int, segment: int) -> Cost:
     try:
         return algorithm.cost(ranks, topology, count, segment)
-    except Exception as error:  # a user's may fail in any way
+    except Exception as error:  # a user's function may fail in any way
         where = f"{ranks} ranks, {count} elements"
         raise AlgorithmError(
             "models.cost_failed", algorithm=algorithm.name, where=where, name=type(error).__name__, error=error
@@ -90,7 +90,7 @@ def _declared(algorithm: Algorithm, ranks: int, topology: Topology, count: int, 
 
 
 def _factor(algorithm: Algorithm, ranks: int, nodes: int, count: int, segment: int) -> int:
-    """By how much `count` and `segment` may be divided so that all blocks become smaller by just that; 1: not at all.
+    """Return the divisor of `count` and `segment` that scales all blocks down exactly; 1: none.
 
     Segmented vectors are cut into segments, whole or in halves; others by the ranks, by a power of two of them, or by
     those of a node and then by the nodes.
@@ -110,9 +110,9 @@ def _filled(ranks: int, ranks_per_node: int) -> Topology:
 
 
 def _is_short(algorithm: Algorithm, ranks: int, topology: Topology, count: int, segment: int, enumerated: int) -> bool:
-    """Whether all steps can be listed; told from the first and the last rank's, of which one has as many as most.
+    """Return whether all steps can be listed, judged from the first and the last rank, one of which has the most.
 
-    Making an empty step takes as long as making another, so they count.
+    Empty steps take as long to generate as others, so they count.
     """
     if ranks > enumerated:
         return False

@@ -19,18 +19,18 @@ from .drawing import STYLES
 if TYPE_CHECKING:
     from .drawing import Drawing
 
-# `explain --all`
-BESIDE_ALL = {"every", "output", "ranks", "names"}  # options that go with it
+# Options of `explain --all`
+BESIDE_ALL = {"every", "output", "ranks", "names"}  # options allowed beside it
 RANKS_OF_GALLERY = 8  # in its pictures, unless -n says otherwise
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What `explain` is asked to show."""
+    """Request to `explain`."""
 
-    algorithms: tuple[str, ...]  # names or paths; one, unless they are compared
+    algorithms: tuple[str, ...]  # names or paths; one, or two to compare
     ranks: int
-    count: int | None  # elements; None: as the kind of output chooses
+    count: int | None  # elements; None: the default of the kind of output
     segment: int | None  # elements
     ranks_per_node: int | None
     names: str  # how ranks are called: one of drawing.STYLES
@@ -80,7 +80,7 @@ def _as_gif(asked: Asked) -> bytes:
 
 
 def _drawing_and_names(asked: Asked) -> tuple["Drawing", tuple[str, ...]]:
-    """Return what a picture shows, and the names of the ranks. Raises AlgorithmError, Refusal."""
+    """Return the drawing for a picture, and the names of the ranks. Raises AlgorithmError, Refusal."""
     from .drawing import drawing, rank_names
 
     (algorithm,) = asked.algorithms
@@ -88,7 +88,7 @@ def _drawing_and_names(asked: Asked) -> tuple["Drawing", tuple[str, ...]]:
     return drawn, rank_names(asked.ranks, asked.names)
 
 
-ENDINGS: dict[str, Callable[[Asked], str | bytes]] = {  # of the name of -o -> what is written
+ENDINGS: dict[str, Callable[[Asked], str | bytes]] = {  # suffix of -o -> renderer
     ".txt": _as_text,
     ".html": _as_page,
     ".png": _as_png,
@@ -97,7 +97,7 @@ ENDINGS: dict[str, Callable[[Asked], str | bytes]] = {  # of the name of -o -> w
 
 
 def _promises_line(proof: Proof) -> str:
-    """Say in a line below the rounds what holds of every result."""
+    """Return the line below the rounds with the promises proved of the result."""
     same, order = ("yes" if kept else "no" for kept in (proof.same_bits, proof.rank_ordered))
     return f"same bits on all ranks: {same}, rank order: {order}, roundings of an input: at most {proof.depth}"
 
@@ -108,7 +108,7 @@ def _refuse_unmet(algorithm: Algorithm, size: int, topology: Topology) -> None:
 
 
 def required_beside_all(context: click.Context, option: click.Parameter, value: Any) -> Any:
-    """The value of an option that only --all can do without. Raises click.MissingParameter."""
+    """Return the value of an option that is required except with --all. Raises click.MissingParameter."""
     if value is None and not context.params.get("every"):
         raise click.MissingParameter(ctx=context, param=option)
     return value
@@ -117,7 +117,7 @@ def required_beside_all(context: click.Context, option: click.Parameter, value: 
 def explain_all(context: click.Context) -> Path:
     """Write the gallery that the options of `explain --all` ask for; return its first page.
 
-    Raises OneLineError for options that do not go with it, and what `write_site` does.
+    Raises OneLineError for options not allowed with --all, and as `write_site`.
     """
     from .gallery.site import write_site
 
@@ -213,7 +213,7 @@ def explain(algorithms, ranks, compare, every, output, **others) -> None:
 
 
 def _refuse_other_number(algorithms: Sequence[str], compare: bool) -> None:
-    """Raise OneLineError unless two algorithms are named to be compared, or a single one to be shown."""
+    """Raise OneLineError unless one algorithm is named, or two with --compare."""
     if compare and len(algorithms) != 2:
         raise OneLineError("pages.compare_takes_two_algorithms", algorithm_count=len(algorithms))
     if not compare and len(algorithms) != 1:

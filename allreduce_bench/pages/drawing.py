@@ -1,4 +1,4 @@
-"""The colours of blocks: the same in a page, a PNG and a GIF, on light and on dark paper."""
+"""Rounds of an algorithm as values for pages and pictures, and the colours of blocks."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -14,16 +14,16 @@ from ..schedule.algorithm import Algorithm, AlgorithmError, Topology
 from ..schedule.draw import Sent, messages_of_rounds
 from ..schedule.verify import Proof, verify
 
-LUMINANCE = 0.165  # 4.8 against white letters on it, 3 and more against white paper and against near-black paper
+LUMINANCE = 0.165  # contrast 4.8 with white letters, at least 3 with white and near-black paper
 SATURATION = 0.62
 
 
 @cache
 def colour_of(index: int, of: int) -> str:
-    """`#1a6fb0`: the colour of block `index` of `of`; white letters on it have a contrast of more than 4.5.
+    """Return the colour of block `index` of `of`, e.g. `#1a6fb0`; white letters on it have a contrast above 4.5.
 
-    The hues go once round the circle. All colours are equally bright (relative luminance of WCAG 2.2), so that they
-    stand out alike on light and on dark paper.
+    The hues go once round the circle. All colours have the same relative luminance (WCAG 2.2), so that they stand out
+    alike on light and on dark paper.
     """
     hue = (0.58 + index / max(of, 1)) % 1.0
     low, high = 0.0, 1.0
@@ -35,14 +35,14 @@ def colour_of(index: int, of: int) -> str:
 
 
 def luminance(colour: str) -> float:
-    """The relative luminance of `#rrggbb`, 0 to 1 (WCAG 2.2, W3C 2023)."""
+    """Return the relative luminance of `#rrggbb`, 0 to 1 (WCAG 2.2, W3C 2023)."""
     channels = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
     red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def contrast(first: str, second: str) -> float:
-    """The contrast of two colours, 1 to 21 (WCAG 2.2)."""
+    """Return the contrast ratio of two colours, 1 to 21 (WCAG 2.2)."""
     darker, lighter = sorted((luminance(first), luminance(second)))
     return (lighter + 0.05) / (darker + 0.05)
 
@@ -51,10 +51,10 @@ def _hex(hue: float, lightness: float) -> str:
     return "#" + "".join(f"{round(channel * 255):02x}" for channel in hls_to_rgb(hue, lightness, SATURATION))
 
 
-# What pages and pictures show of an algorithm: its rounds as values, their natural shape, and the words for both.
+# Rounds, shape and words of an algorithm, for pages, pictures and texts
 #
 # A block is a part of the vector that every message treats as a whole; its content is the set of ranks whose
-# contributions are summed up in it. What draws (a page, a picture, a text) reads a `Drawing` and knows no schedule.
+# contributions are summed up in it. Renderers read a `Drawing` and know no schedule.
 
 
 # Limits of a picture
@@ -62,11 +62,11 @@ MOST_RANKS = 32  # more do not fit side by side
 MOST_BLOCKS = 64
 MOST_MESSAGES = 10_000
 
-# How ranks are called: as MPI does, or as articles about GPUs do
+# Styles of rank names: MPI's, and those of articles about GPUs
 RANK_NAMES = {"rank": ("rank ", 0), "GPU-0": ("GPU-", 0), "GPU1": ("GPU", 1)}  # style -> (word, the first number)
 STYLES = tuple(RANK_NAMES)
 
-# Shapes of an algorithm, found in its messages
+# Shapes of an algorithm, inferred from its messages
 SHAPES = ("ring", "tree", "two_trees", "star", "hypercube", "nodes")
 
 LEGEND = (
@@ -80,7 +80,7 @@ Held = tuple[tuple[frozenset[int], ...], ...]  # held[rank][block]: the ranks wh
 
 @dataclass(frozen=True)
 class Subject:
-    """The proved schedules of one algorithm."""
+    """Proved schedules of one algorithm."""
 
     algorithm: Algorithm
     topology: Topology
@@ -91,24 +91,24 @@ class Subject:
 
 
 class Message(NamedTuple):
-    """One message: the blocks that travel (numbers from 0), and whose contributions each of them carries."""
+    """Message: the blocks sent (numbers from 0), and whose contributions each of them carries."""
 
     source: int
     dest: int
     blocks: tuple[int, ...]
     content: tuple[frozenset[int], ...]  # of each block
-    reduce: bool  # the receiver adds what arrives; otherwise it keeps it in place of its own
+    reduce: bool  # the receiver adds what arrives; otherwise it overwrites its own
 
 
 class Round(NamedTuple):
-    """The messages that travel at the same time, and what every rank holds afterwards."""
+    """Messages that travel at the same time, and what every rank holds afterwards."""
 
     messages: tuple[Message, ...]
     held: Held
 
 
 class Drawing(NamedTuple):
-    """All rounds of one algorithm."""
+    """Rounds of one algorithm."""
 
     algorithm: str
     ranks: int
@@ -116,17 +116,17 @@ class Drawing(NamedTuple):
     nodes: tuple[tuple[int, ...], ...]  # the ranks of each node
     start: Held
     rounds: tuple[Round, ...]
-    shape: str  # one of shape.SHAPES
+    shape: str  # one of SHAPES
 
 
 def subject(
     name: str, ranks: int, count: int | None = None, segment: int | None = None, ranks_per_node: int | None = None
 ) -> Subject:
-    """The schedules of the algorithm `name` (or of the only one in a user's .py file) on `ranks` ranks, proved.
+    """Return the proved schedules of algorithm `name` (or of the only one in a user's .py file) on `ranks` ranks.
 
     By default the count cuts into equal blocks, the segment is the whole vector, and nodes are as `_usual_topology`
-    says. Raises AlgorithmError where there is no such algorithm, where it does not fit, or where a picture would be too
-    large; Refusal where it is no all-reduce.
+    says. Raises AlgorithmError if there is no such algorithm, it cannot run so, or a picture would be too large;
+    Refusal if it is no all-reduce.
     """
     refuse_many_ranks(ranks)
     chosen = list(find([name]).values())
@@ -153,18 +153,18 @@ def subject(
 
 
 def refuse_many_ranks(ranks: int) -> None:
-    """Raise AlgorithmError where a picture cannot show so many ranks."""
+    """Raise AlgorithmError if a picture cannot show so many ranks."""
     if ranks > MOST_RANKS:
         raise AlgorithmError("pages.picture_shows_most_ranks", ranks=ranks, most_ranks=MOST_RANKS)
 
 
 def even_count(ranks: int) -> int:
-    """The elements that every algorithm cuts into equal blocks, and every pipeline into equal segments of 1/32."""
+    """Return a count of elements that cuts into equal blocks in every algorithm, and into equal segments of 1/32."""
     return lcm(ranks, 2 * 32)
 
 
 def _usual_topology(algorithm: Algorithm, ranks: int) -> Topology:
-    """One node; but several of several ranks each, as square as can be, for an algorithm that heeds nodes."""
+    """Return one node, or nodes as square as possible if the algorithm's schedules depend on nodes."""
     count, one_node = even_count(ranks), Topology.one_node(ranks)
     divisors = [number for number in range(2, ranks) if ranks % number == 0 and number * number <= ranks]
     if not divisors:
@@ -183,16 +183,16 @@ def drawing(
     segment: int | None = None,
     ranks_per_node: int | None = None,
 ) -> Drawing:
-    """The rounds of `algorithm` (a name, or the path of a user's .py file) on `ranks` ranks, at most MOST_RANKS.
+    """Return the rounds of `algorithm` (a name, or the path of a user's .py file) on `ranks` ranks, at most MOST_RANKS.
 
     `count` and `segment` are elements. By default all blocks are equal, a segment is the whole vector, and an algorithm
-    that heeds nodes gets some. Raises AlgorithmError, and Refusal where the schedules are no all-reduce.
+    that heeds nodes gets some. Raises AlgorithmError, and Refusal if the schedules are no all-reduce.
     """
     return drawing_of(subject(algorithm, ranks, count, segment, ranks_per_node))
 
 
 def drawing_of(chosen: Subject) -> Drawing:
-    """The rounds of proved schedules. Raises AlgorithmError where there are more blocks than a picture shows."""
+    """Return the rounds of proved schedules. Raises AlgorithmError if there are more blocks than a picture shows."""
     schedules, ranks = chosen.schedules, len(chosen.schedules)
     parts = Parts(schedules, chosen.count)
     if len(parts) > MOST_BLOCKS:
@@ -230,13 +230,13 @@ def _held_after(held: Held, messages: Sequence[Message]) -> Held:
 
 
 def shape_of(ranks: int, nodes: Sequence[Sequence[int]], rounds: Sequence[Sequence[Message]]) -> str:
-    """Return one of SHAPES; a circle of ranks is a `ring`, too, whoever sends to whom on it."""
+    """Return one of SHAPES; messages between neighbours of a circle make a `ring`, in either direction."""
     if len(nodes) > 1:
         return "nodes"
     edges = _edges([message for messages in rounds for message in messages])
     if ranks < 3 or all((second - first) % ranks in (1, ranks - 1) for first, second in edges):
         return "ring"
-    if _exchanged_share(rounds) > 1 / 2:  # the others fold ranks that are too many
+    if _exchanged_share(rounds) > 1 / 2:  # the others fold ranks beyond a power of two
         return "hypercube"
     trees = trees_of(ranks, rounds)
     if len(trees) == 2:
@@ -248,7 +248,7 @@ def shape_of(ranks: int, nodes: Sequence[Sequence[int]], rounds: Sequence[Sequen
 
 
 def trees_of(ranks: int, rounds: Sequence[Sequence[Message]]) -> list[Edges]:
-    """The distinct trees along which blocks travel, in the order of their blocks; empty: some block has no tree."""
+    """Return the distinct trees along which blocks travel, in block order; empty if some block has no tree."""
     by_block: dict[int, list[Message]] = {}
     for messages in rounds:
         for message in messages:
@@ -259,7 +259,7 @@ def trees_of(ranks: int, rounds: Sequence[Sequence[Message]]) -> list[Edges]:
 
 
 def parents_of(edges: Edges, ranks: int, root: int) -> list[int | None]:
-    """The parent of each rank in the tree of these edges; None at the root."""
+    """Return the parent of each rank in the tree of these edges; None for the root."""
     parents: list[int | None] = [None] * ranks
     reached = [root]
     for rank in reached:  # grows while it is walked
@@ -277,7 +277,7 @@ def _edges(messages: Sequence[Message]) -> Edges:
 
 
 def _is_tree(edges: Edges, ranks: int) -> bool:
-    """Return whether the edges connect all ranks without a circle."""
+    """Return whether the edges connect all ranks without a cycle."""
     reached = {0}
     for _ in range(ranks):
         reached |= {rank for edge in edges if reached & {*edge} for rank in edge}
@@ -285,7 +285,7 @@ def _is_tree(edges: Edges, ranks: int) -> bool:
 
 
 def _exchanged_share(rounds: Sequence[Sequence[Message]]) -> float:
-    """The share of the messages that meet one the other way in their round."""
+    """Return the share of messages that cross one in the opposite direction in their round."""
     exchanged = 0
     for messages in rounds:
         pairs = {(message.source, message.dest) for message in messages}
@@ -294,25 +294,25 @@ def _exchanged_share(rounds: Sequence[Sequence[Message]]) -> float:
 
 
 def rank_names(ranks: int, style: str = "rank") -> tuple[str, ...]:
-    """`rank 0`, `rank 1`, …; `GPU-0`, …; or `GPU1`, …. Raises KeyError for a style that is not of STYLES."""
+    """Return `rank 0`, `rank 1`, …; `GPU-0`, …; or `GPU1`, …. Raises KeyError for a style that is not of STYLES."""
     before, first = RANK_NAMES[style]
     return tuple(f"{before}{rank + first}" for rank in range(ranks))
 
 
 def short_names(ranks: int, style: str = "rank") -> tuple[str, ...]:
-    """Return names without the word `rank`, which fit into a node of a picture. Raises KeyError."""
+    """Return the names without the word `rank`, short enough for a node of a picture. Raises KeyError."""
     return tuple(name.removeprefix("rank ") for name in rank_names(ranks, style))
 
 
 def letters(ranks: int) -> tuple[str, ...]:
-    """The letters of the ranks' contributions, as the text writes them: a, b, …, z, and from rank 26 up `26.`."""
+    """Return the letters of the ranks' contributions, as in the text: a, b, …, z, and from rank 26 up `26.`."""
     return tuple(contribution(rank, 0).removesuffix("1") for rank in range(ranks))
 
 
 def word(content: frozenset[int], block: int, names: Sequence[str]) -> str:
-    """Return what a block (number from 0) holds: `d4+a4`, or `S4` for the sum over all ranks, which `names` names.
+    """Return the content of a block (number from 0) as text: `d4+a4`, or `S4` for the sum over all of `names`.
 
-    Ranks stand in ascending order, but a run round the ring begins where it begins: `d4+a4` of four ranks.
+    Ranks ascend, except that a consecutive run round the ring starts at its first rank: `d4+a4` of four ranks.
     """
     ranks = len(names)
     if len(content) == ranks > 1:
@@ -323,14 +323,14 @@ def word(content: frozenset[int], block: int, names: Sequence[str]) -> str:
 
 
 def title(drawing: Drawing) -> str:
-    """`ring on 4 ranks, 6 rounds`."""
+    """Return `ring on 4 ranks, 6 rounds`."""
     ranks = "1 rank" if drawing.ranks == 1 else f"{drawing.ranks} ranks"
     rounds = "1 round" if len(drawing.rounds) == 1 else f"{len(drawing.rounds)} rounds"
     return f"{drawing.algorithm} on {ranks}, {rounds}"
 
 
 def round_sentence(drawing: Drawing, number: int) -> str:
-    """Say what happens in round `number` (from 0); the one after the last is the end."""
+    """Return a sentence for round `number` (from 0); the one after the last is the end."""
     if number == len(drawing.rounds):
         return "end: every rank holds every sum"
     adds = {message.reduce for message in drawing.rounds[number].messages}

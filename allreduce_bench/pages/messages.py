@@ -1,4 +1,4 @@
-"""The sentences of this wing: a template for each code; see `message`."""
+"""Sentences of this wing: a template for each code; see `message`."""
 
 MESSAGES = {
     "pages.blocks_picture_shows_most": "{algorithm}: {part_count} blocks; a picture shows at most {most_blocks}; use a longer --segment, or leave out -o for the text",

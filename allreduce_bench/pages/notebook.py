@@ -1,4 +1,4 @@
-"""`explain("ring", 4)` in a notebook: the result shows itself, as a moving picture with all rounds as text below it."""
+"""`explain("ring", 4)` in a notebook: a moving picture, with all rounds as text below it."""
 
 import base64
 from dataclasses import dataclass
@@ -9,14 +9,12 @@ from ..message import BadValue
 from ..schedule.draw import rounds
 from .drawing import STYLES, Drawing, Subject, drawing_of, rank_names, subject, title
 
-KINDS = {True: "gif", False: "png"}  # whether it moves -> kind of image
+KINDS = {True: "gif", False: "png"}  # moving -> kind of image
 
 
 @dataclass(frozen=True, repr=False)
 class Explained:
-    """An algorithm on so many ranks, proved. As the last value of a notebook's cell it shows itself; `print` gives the
-    text.
-    """
+    """Proved algorithm on some ranks. A notebook displays it as a picture; `print` gives the text."""
 
     subject: Subject
     drawing: Drawing
@@ -24,7 +22,7 @@ class Explained:
     moving: bool
 
     def image(self) -> bytes:
-        """The GIF of the moving rounds, or the PNG of all rounds where it shall not move."""
+        """Return a GIF of the moving rounds, or a PNG of all rounds if `moving` is false."""
         if self.moving:
             from .pictures import gif as draw
         else:
@@ -32,7 +30,7 @@ class Explained:
         return draw(self.drawing, self.names)
 
     def save(self, path: str | Path) -> None:
-        """Write the image to `path`. Raises ValueError for an ending of another kind of image; OSError."""
+        """Write the image to `path`. Raises ValueError if its suffix is of another kind of image; OSError."""
         ending = f".{KINDS[self.moving]}"
         if Path(path).suffix != ending:
             raise BadValue("pages.expected_name_ends_2", path=path, ending=ending)
@@ -65,8 +63,8 @@ def explain(
     """Prove `algorithm` (a name, or the path of your own .py file) on `ranks` ranks, at most 32, and show its rounds.
 
     `count` and `segment` are elements; by default all blocks are equal and a segment is the whole vector. `names` is
-    one of drawing.STYLES. Raises AlgorithmError where it cannot run or is too large, Refusal where it is no
-    all-reduce, KeyError for other names.
+    one of drawing.STYLES. Raises AlgorithmError if it cannot run or is too large, Refusal if it is no all-reduce,
+    KeyError for other names.
     """
     chosen = subject(algorithm, ranks, count, segment, ranks_per_node)
     return Explained(chosen, drawing_of(chosen), rank_names(ranks, names), moving)

@@ -1,4 +1,4 @@
-"""One page about an algorithm, or two in step: one file, no network, complete without its script.
+"""Page about an algorithm, or two in step: one file, no network, complete without its script.
 
 Its script replays the steps of all ranks, with the vector cut into blocks in several ways, and prices them as
 `schedule.price` does, so that its totals are those of the schedules.
@@ -30,21 +30,21 @@ from .drawing import (
 )
 from .scene import Layout, layout_of
 
-# With which a page opens
+# Initial values of the page's controls
 ALPHA_S, BETA_S_PER_BYTE, NBYTES = 5e-6, 8e-11, 2**20  # 5 us, 100 Gbit/s, 1 MiB
 
-# What the script computes with
+# Input of the script
 SCRIPTS = ("replay.js", "prices.js", "picture.js", "charts.js", "player.js")
-PIECES = (1, 2, 4, 8, 16, 32)  # of the vector, into which a pipeline is cut
+PIECES = (1, 2, 4, 8, 16, 32)  # segments of the vector in a pipeline
 REDUCES, SENDS_ORIGINAL = 1, 2  # flags of a message
 
-# The table of rounds
-MOST_CELLS_IN_WORDS = 128  # ranks times blocks: beyond, the table leaves out what a receiver then holds
-MOST_ROWS_OPEN = 200  # of more it is folded
+# Table of rounds
+MOST_CELLS_IN_WORDS = 128  # ranks times blocks; beyond, the table omits what a receiver then holds
+MOST_ROWS_OPEN = 200  # a longer table starts folded
 
 
 class Cut(NamedTuple):
-    """One algorithm with its vector cut into so many blocks."""
+    """Algorithm with its vector cut into a certain number of blocks."""
 
     chosen: Subject
     drawing: Drawing
@@ -52,17 +52,17 @@ class Cut(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One message in the table of rounds."""
+    """Message in the table of rounds."""
 
     source: str
     dest: str
     content: str
     verb: str
-    then: str  # what the receiver holds in these blocks; empty: it is left out
+    then: str  # what the receiver then holds in these blocks; empty: omitted
 
 
 class Panel(NamedTuple):
-    """What a page says of one algorithm."""
+    """Contents of a page about one algorithm."""
 
     number: int
     name: str
@@ -89,10 +89,10 @@ def page(
     style: str = "",
     **more: object,
 ) -> str:
-    """The HTML of a page about one algorithm, or about two in step.
+    """Render a page about one algorithm, or about two in step, as HTML.
 
     `algorithms` are names or paths of users' .py files, `names` one of drawing.STYLES. `template` extends
-    `explain.html.j2`, with the values of `more` and more `style` (Markup). Raises AlgorithmError, and Refusal where
+    `explain.html.j2`, with the values of `more` and more `style` (Markup). Raises AlgorithmError, and Refusal if
     schedules are no all-reduce.
     """
     ranks_per_node = ranks_per_node or _shared_nodes(algorithms, ranks)
@@ -101,7 +101,7 @@ def page(
         chosen = subject(name, ranks, count, segment, ranks_per_node)
         made = cuts_of(chosen, name, ranks_per_node)
         shown = next(one for one in made if one.chosen.segment == chosen.segment)
-        if len(algorithms) > 1 and segment is None:  # each at its best
+        if len(algorithms) > 1 and segment is None:  # compare each at its fastest
             shown = min(made, key=lambda one: path(one.chosen, ALPHA_S, BETA_S_PER_BYTE, NBYTES).time)
         cuts.append(made)
         panels.append(_panel(number, shown, made, names))
@@ -118,7 +118,7 @@ def page(
 
 
 def _shared_nodes(algorithms: Sequence[str], ranks: int) -> int | None:
-    """The ranks of a node where algorithms that are compared have different usual layouts; None: each has its own."""
+    """Return the ranks per node for compared algorithms if one of them uses several nodes by default, else None."""
     if len(algorithms) < 2:
         return None
     nodes = max(len(set(subject(name, ranks).topology.node_of)) for name in algorithms)
@@ -126,15 +126,15 @@ def _shared_nodes(algorithms: Sequence[str], ranks: int) -> int | None:
 
 
 def cut(chosen: Subject) -> Cut:
-    """The picture of proved schedules. Raises AlgorithmError where it would be too large."""
+    """Lay out proved schedules. Raises AlgorithmError if the picture would be too large."""
     drawing = drawing_of(chosen)
     return Cut(chosen, drawing, layout_of(drawing))
 
 
 def cuts_of(chosen: Subject, name: str, ranks_per_node: int | None) -> list[Cut]:
-    """`chosen`, and for a pipelined algorithm other numbers of blocks as well; in the order of these numbers.
+    """Return `chosen`, and for a pipelined algorithm other cuts as well, by ascending number of blocks.
 
-    `name` is what the user called it. Raises AlgorithmError where `chosen` is too large for a picture.
+    `name` is what the user called it. Raises AlgorithmError if `chosen` is too large for a picture.
     """
     cuts = {(first := cut(chosen)).drawing.blocks: first}
     ranks, count = len(chosen.schedules), chosen.count
@@ -149,12 +149,12 @@ def cuts_of(chosen: Subject, name: str, ranks_per_node: int | None) -> list[Cut]
 
 
 def path(chosen: Subject, alpha_s: float, beta_s_per_byte: float, nbytes: float) -> Path:
-    """The critical path of a vector of `nbytes`: its time in seconds, its messages, and its elements of `chosen`'s."""
+    """Return the critical path for a vector of `nbytes`: seconds, messages, and elements of `chosen`'s count."""
     return price(chosen.schedules, alpha_s, beta_s_per_byte * nbytes / chosen.count)
 
 
 def cut_data(made: Cut) -> dict[str, Any]:
-    """One cut for the script: the elements of each block, and for each round a list of numbers a message.
+    """Return one cut for the script: its number of blocks, and for each round a list of numbers per message.
 
     A message is source, its step, dest, its step, flags, elements, then for each run of blocks its first and its last.
     """
@@ -181,14 +181,14 @@ def _messages(chosen: Subject) -> int:
 
 
 def frame(scripts: Sequence[str] = (), more_style: str = "") -> dict[str, object]:
-    """The values that every template of a page needs: its style, its script, their policy and the version."""
+    """Return the values common to all page templates: style, script, content security policy, version."""
     style, script = theme() + asset(__package__, "explain.css") + more_style, asset(__package__, *scripts)
     said = policy([style], [script] if scripts else [])
     return {"style": style, "script": script, "policy": said, "version": __version__}
 
 
 def environment() -> Environment:
-    """The template engine of pages: it escapes all texts, and knows `colour(index, of)`."""
+    """Return the template engine of pages: it escapes all texts, and offers `colour(index, of)`."""
     made = engine(__package__)
     made.globals["colour"] = colour_of
     return made
@@ -215,7 +215,7 @@ def _panel(number: int, shown: Cut, made: Sequence[Cut], names: str) -> Panel:
 
 
 def _rows(drawing: Drawing, names: Sequence[str]) -> list[list[Row]]:
-    """The messages of each round in words."""
+    """Return the messages of each round in words."""
     own, in_words = letters(drawing.ranks), drawing.ranks * drawing.blocks <= MOST_CELLS_IN_WORDS
     rounds = []
     for round_ in drawing.rounds:
@@ -230,7 +230,7 @@ def _rows(drawing: Drawing, names: Sequence[str]) -> list[list[Row]]:
 
 
 def _data(panels: Sequence[Panel], cuts: Sequence[Sequence[Cut]], ranks: int, names: str) -> dict[str, Any]:
-    """Return what the script is told."""
+    """Return the input of the script."""
     return {
         "ranks": ranks,
         "names": rank_names(ranks, names),

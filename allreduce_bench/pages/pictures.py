@@ -1,6 +1,6 @@
-"""All rounds of a drawing as an image: side by side in one PNG, or moving in one GIF.
+"""Rounds of a drawing as an image: side by side in one PNG, or moving in one GIF.
 
-The PNG has a panel for each round, and one for the start. In the GIF the messages of each round travel, then the boxes
+The PNG has a panel for each round, and one for the end. In the GIF the messages of each round travel, then the boxes
 fill up.
 """
 
@@ -21,30 +21,30 @@ from ..schedule.algorithm import AlgorithmError
 from .drawing import LEGEND, Drawing, round_sentence, title
 from .scene import DPI, Scene, Spot, Way, clear_spots, draw_messages, draw_ranks, draw_ways, scene, ways
 
-# The PNG
-PANELS = {4: 420, 8: 560, 32: 640}  # ranks at most -> pixels, width of a panel and height of a tree in it
+# PNG
+PANELS = {4: 420, 8: 560, 32: 640}  # ranks at most -> pixels: width of a panel, and height of a tree in it
 PNG_HEAD, PNG_FOOT, PANEL_HEAD, PANEL_GAP = 46, 44, 26, 34  # pixels
 PNG_NARROWEST = 640  # pixels that the words need
-PNG_SHAPE = 1.6  # width over height of the whole, about
+PNG_SHAPE = 1.6  # target ratio of width to height of the image
 MOST_PANELS = 100
-PNG_SHARE = 0.42  # where messages are best on their ways: not in the middle, where two of an exchange meet
-EMPTY_COST = 1.5  # of a picture with as many empty places as panels, against one that is e times too wide
+PNG_SHARE = 0.42  # preferred position of messages on their ways: off the middle, where those of an exchange meet
+EMPTY_COST = 1.5  # cost if half the places stay empty; a ratio wrong by the factor e costs 1
 
-# The GIF
-WIDTH, HEIGHT, MOST_HEIGHT = 560, 520, 900  # pixels of the ranks, of a few and of many, at most; a tree is so high
+# GIF
+WIDTH, HEIGHT, MOST_HEIGHT = 560, 520, 900  # pixels for the ranks, few and many; per tree for the height
 GIF_HEAD, GIF_FOOT = 58, 40  # pixels
 GIF_NARROWEST = 480  # pixels that the words need
-MOST_FRAMES = 150  # about: of many rounds each has fewer
-FRAME_MS, SEEN_MS, END_MS = 70, 700, 2500  # of a message on its way, before it leaves, and of the end
-COLOURS = 128  # of all its pictures together
-BEGIN, END = 0.3, 0.78  # where messages are best seen before they leave, and where they vanish
+MOST_FRAMES = 150  # approximate; with many rounds each has fewer
+FRAME_MS, SEEN_MS, END_MS = 70, 700, 2500  # message on its way, before it leaves, end of the picture
+COLOURS = 128  # shared by all frames
+BEGIN, END = 0.3, 0.78  # preferred position of messages before they leave, and where they vanish
 
 
 def png(drawing: Drawing, names: Sequence[str]) -> bytes:
     """Draw the PNG of all rounds of `drawing`; `names` stand above the ranks' boxes.
 
-    A panel shows the messages of its round and what every rank holds before them; the last one what all hold then.
-    Raises AlgorithmError where there are too many rounds.
+    A panel shows the messages of its round and what every rank holds before them; the last one the end. Raises
+    AlgorithmError if there are too many rounds.
     """
     if len(drawing.rounds) >= MOST_PANELS:
         raise AlgorithmError(
@@ -87,7 +87,7 @@ def _png_figure(scene: Scene) -> Figure:
 
 
 def _columns(panels: int, shape: float) -> int:
-    """Return how many panels, `shape` times as wide as high, stand in a row: nearly PNG_SHAPE, and few empty places."""
+    """Return the number of columns for panels with width/height `shape`: ratio near PNG_SHAPE, few empty places."""
 
     def cost(columns: int) -> float:
         rows = ceil(panels / columns)
@@ -97,14 +97,14 @@ def _columns(panels: int, shape: float) -> int:
 
 
 class Frame(NamedTuple):
-    """One picture, RGB, and how long it is seen."""
+    """Frame of the GIF, RGB, and its duration."""
 
     pixels: np.ndarray
     duration_ms: int
 
 
 def gif(drawing: Drawing, names: Sequence[str]) -> bytes:
-    """Draw the GIF of all rounds of `drawing`, which begins again after its end; `names` are above the ranks' boxes."""
+    """Draw the looping GIF of all rounds of `drawing`; `names` stand above the ranks' boxes."""
     found = list(frames(drawing, names))
     first, *others = _with_palette([frame.pixels for frame in found])
     durations = [frame.duration_ms for frame in found]
@@ -114,7 +114,7 @@ def gif(drawing: Drawing, names: Sequence[str]) -> bytes:
 
 
 def frames(drawing: Drawing, names: Sequence[str]) -> Iterator[Frame]:
-    """The pictures in their order: for each round what is about to leave, the messages on their way, and the end."""
+    """Yield the frames: for each round what is about to leave and the messages on their way, then the end."""
     side = WIDTH if drawing.ranks <= 8 else MOST_HEIGHT
     placed = scene(drawing, names, side, HEIGHT if drawing.ranks <= 8 else MOST_HEIGHT)
     steps = places_on_way(len(drawing.rounds))
@@ -133,12 +133,12 @@ def frames(drawing: Drawing, names: Sequence[str]) -> Iterator[Frame]:
 
 
 def places_on_way(rounds: int) -> int:
-    """Return at how many places of its way each message is seen: seven, in a long picture fewer."""
+    """Return the number of frames per message: seven, fewer if there are many rounds."""
     return max(2, min(7, MOST_FRAMES // max(rounds, 1)))
 
 
 def _on_their_way(figure: Figure, axes: Axes, scene: Scene, sent: Sequence[Way], steps: int) -> Iterator[Frame]:
-    """The messages of one round at each of `steps` places of their ways; only they are drawn anew."""
+    """Yield the messages of one round at each of `steps` positions; only the messages are redrawn."""
     canvas = figure.canvas
     assert isinstance(canvas, FigureCanvasAgg)
     canvas.draw()
@@ -161,7 +161,7 @@ def _moved(begin: Spot, share: float) -> Spot:
 
 
 def _empty_frame(scene: Scene, number: int) -> tuple[Figure, Axes]:
-    """An empty picture with what is said of round `number`."""
+    """Return a figure with the texts of round `number`, and empty axes."""
     wide, high = scene.size
     width, height = round(max(wide, GIF_NARROWEST)), round(high) + GIF_HEAD + GIF_FOOT
     figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI)
@@ -181,7 +181,7 @@ def _pixels_of(figure: Figure) -> np.ndarray:
 
 
 def _with_palette(pictures: Sequence[np.ndarray]) -> Iterator[Image.Image]:
-    """The pictures in the most frequent of their colours; rarer ones, at the edges of letters, become the nearest."""
+    """Convert pictures to a palette of their most frequent colours; rarer ones, at letters' edges, take the nearest."""
     counts: Counter = Counter()
     for picture in pictures:
         image = Image.fromarray(picture)
@@ -197,5 +197,5 @@ def _with_palette(pictures: Sequence[np.ndarray]) -> Iterator[Image.Image]:
 
 
 def _coded(colours: np.ndarray) -> np.ndarray:
-    """0xrrggbb of each colour."""
+    """Encode each colour as 0xrrggbb."""
     return colours.astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], np.uint32)

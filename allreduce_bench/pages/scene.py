@@ -1,4 +1,7 @@
-"""Where every rank stands in the natural picture of an algorithm, in units of a picture that is WIDTH wide."""
+"""Layout of an algorithm's ranks in its natural shape, and the drawing of one moment in matplotlib.
+
+Units of the layout are those of a picture WIDTH wide.
+"""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -18,19 +21,19 @@ WIDTH = 640.0
 PAGE_MARGIN = 8.0
 FLATNESS = 0.78  # the height of a rank's box, in widths
 WIDEST_BOX_ON_A_PAGE = 96.0
-TILT = 0.42  # of the ranks of a node, so that links between nodes pass beside their boxes
-FREE, CROWDED = 0.78, 0.9  # widths of boxes over those of boxes that touch
-MANY = 20  # ranks: up to here there is room between the boxes for messages
+TILT = 0.42  # radians; turns the ranks of a node, so that links between nodes pass beside their boxes
+FREE, CROWDED = 0.78, 0.9  # width of a box over the width at which boxes touch
+MANY = 20  # ranks; up to here there is room for messages between the boxes
 NODE_RADIUS = 100.0  # of the circle of the ranks of a node
-NODE_HEAD = 13.0  # above them, for the node's name, in a picture one node wide
-NODE_GAP = 0.6  # between nodes, over the width of a box
+NODE_HEAD = 13.0  # above them, for the node's name, in a picture of one column of nodes
+NODE_GAP = 0.6  # between nodes, in widths of a box
 LEVEL = 84.0  # between the rows of a tree
 
 Point = tuple[float, float]
 
 
 class Frame(NamedTuple):
-    """A box round the ranks of one node: its upper left corner, width and height."""
+    """Box around the ranks of one node: its upper left corner, width and height."""
 
     x: float
     y: float
@@ -39,9 +42,9 @@ class Frame(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """The centres of the ranks' boxes, and what stands round them.
+    """Centres of the ranks' boxes, and what surrounds them.
 
-    Of two trees each has its own boxes: `places[tree][rank]`; otherwise there is one. Block b travels in the tree
+    `places[tree][rank]`: each of two trees has its own boxes; other shapes have one list. Block b travels in the tree
     `tree_of_block[b]`.
     """
 
@@ -55,7 +58,7 @@ class Layout(NamedTuple):
 
 
 def layout_of(drawing: Drawing, widest: float = WIDEST_BOX_ON_A_PAGE) -> Layout:
-    """Place the ranks of a drawing; their boxes are as wide as there is room for, about `widest` at most."""
+    """Place the ranks of a drawing; boxes are as wide as fits, about `widest` at most."""
     trees = _trees(drawing)
     tree_of_block = (0,) * drawing.blocks
     frames: list[Frame] = []
@@ -80,7 +83,7 @@ def layout_of(drawing: Drawing, widest: float = WIDEST_BOX_ON_A_PAGE) -> Layout:
 
 
 def _trees(drawing: Drawing) -> list[Edges]:
-    """The edges of each tree; of other shapes all edges at once."""
+    """Return the edges of each tree; for other shapes one set of all edges."""
     rounds = [round_.messages for round_ in drawing.rounds]
     if drawing.shape in ("tree", "two_trees"):
         return trees_of(drawing.ranks, rounds)
@@ -99,7 +102,7 @@ def _tree_of(block: int, drawing: Drawing, trees: Sequence[Edges]) -> int:
 
 
 def _root(drawing: Drawing, block: int) -> int:
-    """The rank that first holds the whole sum of a block."""
+    """Return the rank that first holds the whole sum of a block."""
     for round_ in drawing.rounds:
         for rank, held in enumerate(round_.held):
             if len(held[block]) == drawing.ranks:
@@ -108,7 +111,7 @@ def _root(drawing: Drawing, block: int) -> int:
 
 
 def _tree(edges: Edges, ranks: int, root: int) -> list[Point]:
-    """In-order columns and a row a level, the root on top."""
+    """Place a tree: in-order columns, one row per level, the root on top."""
     parents = parents_of(edges, ranks, root)
     children: list[list[int]] = [[] for _ in range(ranks)]
     for rank, parent in enumerate(parents):
@@ -135,14 +138,14 @@ def _tree(edges: Edges, ranks: int, root: int) -> list[Point]:
 
 
 def _face_to_face(first: list[Point], second: list[Point]) -> list[list[Point]]:
-    """The first tree above, the second upside down below it."""
+    """Place the first tree above, the second upside down below it."""
     middle = max(y for _, y in first) + LEVEL
     depth = max(y for _, y in second)
     return [first, [(x, middle + depth - y) for x, y in second]]
 
 
 def _circle(ranks: int, radius: float = 270.0) -> list[Point]:
-    """Clockwise from the top; of two ranks, from the left."""
+    """Place ranks clockwise from the top; two from the left."""
     quarter = pi / 2 if ranks == 2 else 0.0
     turns = (2 * pi * rank / ranks - quarter for rank in range(ranks))
     return [(radius * sin(turn), -radius * cos(turn)) for turn in turns]
@@ -156,7 +159,7 @@ def _star(ranks: int, edges: Edges) -> list[Point]:
 
 
 def _hypercube(ranks: int, edges: Edges) -> list[Point]:
-    """Cubes side by side; a rank with a single partner, where ranks are no power of two, stands beside it."""
+    """Place cubes side by side; ranks beyond a power of two stand beside their only partner."""
     partners: list[set[int]] = [set() for _ in range(ranks)]
     for first, second in edges:
         partners[first].add(second)
@@ -175,7 +178,7 @@ def _hypercube(ranks: int, edges: Edges) -> list[Point]:
 
 
 def _nodes(nodes: Sequence[Sequence[int]], widest: float) -> tuple[list[Point], list[Frame]]:
-    """A frame a node, in rows that run to and fro; in each its ranks on a circle."""
+    """Place one frame per node, in rows that alternate in direction; in each its ranks on a circle."""
     columns, most = ceil(sqrt(len(nodes))), max(map(len, nodes))
     circles = [_turned(len(ranks), NODE_RADIUS * min(1, most / 3)) for ranks in nodes]
     box, head = min(widest, *(CROWDED * _closest(circle, 2 * widest) for circle in circles)), NODE_HEAD * columns
@@ -194,7 +197,7 @@ def _nodes(nodes: Sequence[Sequence[int]], widest: float) -> tuple[list[Point], 
 
 
 def _turned(ranks: int, radius: float) -> list[Point]:
-    """The circle of the ranks of a node."""
+    """Place the ranks of a node on a circle."""
     turn = pi / 4 - TILT if ranks == 4 else TILT / 2
     angles = [2 * pi * index / ranks - turn for index in range(ranks)]
     return [(radius * sin(angle), -radius * cos(angle)) for angle in angles] if ranks > 1 else [(0.0, 0.0)]
@@ -207,7 +210,7 @@ def _fitted(
     edges: Sequence[tuple],
     widest: float,
 ) -> Layout:
-    """Scale the picture to its width, with boxes as large as do not touch each other."""
+    """Scale the picture to WIDTH, with the largest boxes that do not touch each other."""
     points = [point for points in places for point in points]
     crowded = frames or len(points) > MANY * len(places)
     box = min(widest, (CROWDED if crowded else FREE) * _closest(points, widest))
@@ -238,58 +241,57 @@ def _fitted(
 
 
 def _closest(points: Sequence[Point], widest: float) -> float:
-    """The width of the largest boxes that do not touch each other."""
+    """Return the width at which the closest two boxes would touch."""
     pairs = combinations(points, 2)
     return min((max(abs(a - c), abs(b - d) / FLATNESS) for (a, b), (c, d) in pairs), default=widest)
 
 
-# A drawing in pixels, and one moment of it on matplotlib's axes: what every rank holds, and what is on its way.
+# Drawing of one moment on matplotlib's axes: what every rank holds, and what is on its way
 #
-# The places are those of `layout`, with y upwards. The box of `layout` has the name of its rank above, and what the
-# rank holds below: one row for each block of the vector. Of two trees a rank has a box in each, for the tree's blocks.
-# A row has one slot for each rank; a slot is filled where the row holds the contribution of that rank, and the row has
-# its full colour where it holds all of them.
+# The positions are those of the layout above, with y upwards. The box of a rank has its name at the top, and below one
+# row for each block of the vector; with two trees a rank has a box in each, for the tree's blocks. A row has one slot
+# for each rank, filled if the row holds that rank's contribution; a row with all of them has its full colour.
 
 
 # Boxes
-WIDEST_BOX = 210.0  # there is more in a box than on a page
-WIDEST_OF = {"hypercube": 110.0}  # shape -> where ranks stand near to each other
-LEAST_BOX = 46.0  # pixels of the width of a box, so that names beside each other do not touch
-FILLED = 0.9  # of the width of a box; between boxes are messages
-NAME_SHARE, NAME_PIXELS = 0.2, 13.0  # of the height of a box, and at least
+WIDEST_BOX = 210.0  # wider than on a page, since it shows more
+WIDEST_OF = {"hypercube": 110.0}  # shape -> smaller, where ranks are close together
+LEAST_BOX = 46.0  # pixels; narrower boxes would let names touch
+FILLED = 0.9  # of the width of a box; messages travel between boxes
+NAME_SHARE, NAME_PIXELS = 0.2, 13.0  # height of the name: share of the box, and least pixels
 MARGIN = 4.0  # pixels
 
-# Ways of messages
-BEND = 0.16  # how far the control point of a way lies to its left, over its length: so two opposite ways are apart
-BEND_OF = {"ring": 0.4, "hypercube": 0.3}  # shape -> outwards; two of an exchange are far apart
-LOW_OF = {"tree": 0.6, "two_trees": 0.6}  # shape -> of the room for a box
-WAY_POINTS = 96  # that are drawn of a way
+# Paths of messages
+BEND = 0.16  # distance of the control point to the left, over the length: it separates opposite messages
+BEND_OF = {"ring": 0.4, "hypercube": 0.3}  # shape -> stronger bend, to separate the messages of an exchange
+LOW_OF = {"tree": 0.6, "two_trees": 0.6}  # shape -> share of the box height that is used
+WAY_POINTS = 96  # points drawn of a way
 
-# What is drawn
+# Contents
 DPI = 100
 EMPTY, EDGE, INK, NODE, TREE = "#ececec", "#767676", "#1a1a1a", "#f6f6f6", "#d0d0d0"
-LIGHTER = 0.45  # towards white: a sum that lacks contributions
-LEAST_LETTER, LEAST_ROW = 12.0, 4.0  # pixels that letters in slots, and lines between rows, need
+LIGHTER = 0.45  # mix with white for a sum that lacks contributions
+LEAST_LETTER, LEAST_ROW = 12.0, 4.0  # least pixels for letters in slots, and for lines between rows
 LETTER_WIDTH = 0.74  # of bold letters, over their size
-MOST_WORDS = 8  # ranks: sums of more are drawn as rows, not as words
+MOST_WORDS = 8  # ranks; with more, sums are drawn as rows, not as words
 
-# Spots of messages on their ways that are tried, and what leaving the wished one costs; hiding all of it costs 1
+# Candidate positions of messages on their ways, and the cost of leaving the preferred one; hiding a message costs 1
 SPOT_SHARES = np.linspace(0.2, 0.8, 25)  # of a way
-SPOT_LIFTS = np.linspace(-2, 2, 9)  # up from the way, over the height of what is drawn
+SPOT_LIFTS = np.linspace(-2, 2, 9)  # distance above the way, in heights of the message
 LIFT_COST, SHARE_COST = 0.1, 0.1  # of leaving the way, of leaving the wished share
 
 Held = Sequence[Sequence[frozenset[int]]]
 
 
 class Place(NamedTuple):
-    """A point: x to the right, y upwards."""
+    """Point: x to the right, y upwards."""
 
     x: float
     y: float
 
 
 class Way(NamedTuple):
-    """What travels of a message in one tree, from the middle of a box to that of another."""
+    """Path of a message's blocks in one tree, from the centre of a box to that of another."""
 
     source: Place
     dest: Place
@@ -299,7 +301,7 @@ class Way(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """A drawing with its layout, and the pixels of one unit of the layout."""
+    """Drawing with its layout, and the pixels per unit of the layout."""
 
     drawing: Drawing
     names: tuple[str, ...]  # of the ranks, above what they hold
@@ -308,40 +310,40 @@ class Scene(NamedTuple):
 
     @property
     def places(self) -> tuple[tuple[Place, ...], ...]:
-        """The middle of the box of each rank in each tree."""
+        """Return the centre of each rank's box in each tree."""
         return tuple(tuple(Place(x, -y) for x, y in points) for points in self.layout.places)
 
     @property
     def name_height(self) -> float:
-        """The height of the upper part of a box, for the name."""
+        """Return the height of the upper part of a box, for the name."""
         return max(NAME_SHARE * self.layout.box_height, NAME_PIXELS / self.pixels)
 
     @property
     def width(self) -> float:
-        """Of what a rank holds."""
+        """Return the width of what a rank holds."""
         return self.layout.box_width * FILLED
 
     @property
     def height(self) -> float:
-        """Of what a rank holds; trees leave room to the messages between their levels."""
+        """Return the height of what a rank holds; trees leave room for messages between their levels."""
         low = LOW_OF.get(self.drawing.shape, 1.0)
         return (self.layout.box_height - self.name_height) * low
 
     @property
     def box(self) -> tuple[float, float]:
-        """Width and height of what a rank holds and its name."""
+        """Return width and height of a rank's box, name included."""
         return self.width, self.height + self.name_height
 
     @property
     def limits(self) -> tuple[float, float, float, float]:
-        """Left, right, bottom and top of all that is drawn."""
+        """Return left, right, bottom and top of everything drawn."""
         messages = [message for round_ in self.drawing.rounds for message in round_.messages]
         middles = [along(self, way, 0.5) for way in ways(self, messages)]
         xs, ys = zip(*middles) if middles else zip(*self.places[0])
         across = [x for places in self.places for x, _ in places]
         frames = self.layout.frames
         aside = self.layout.box_width / 2 + MARGIN
-        half = self.layout.box_width * 0.36  # of what a way carries
+        half = self.layout.box_width * 0.36  # half the width of a drawn message
         return (
             min(min(across) - aside, min(xs) - half, *(frame.x - MARGIN for frame in frames)),
             max(max(across) + aside, max(xs) + half, *(frame.x + frame.width + MARGIN for frame in frames)),
@@ -351,22 +353,22 @@ class Scene(NamedTuple):
 
     @property
     def bend(self) -> float:
-        """How far ways leave the straight line."""
+        """Return how far ways bend from the straight line."""
         return BEND_OF.get(self.drawing.shape, BEND) if self.drawing.ranks > 2 else BEND
 
     @property
     def size(self) -> tuple[float, float]:
-        """Width and height in pixels of all that is drawn."""
+        """Return width and height of everything drawn, in pixels."""
         left, right, bottom, top = self.limits
         return (right - left) * self.pixels, (top - bottom) * self.pixels
 
     def in_pixels(self, length: float) -> float:
-        """A length in units of the layout, in pixels."""
+        """Convert a length from units of the layout to pixels."""
         return length * self.pixels
 
 
 class Spot(NamedTuple):
-    """Where on its way a message is drawn, and how far above it, in units of the layout."""
+    """Position of a message: share of its way, and distance above it in units of the layout."""
 
     share: float
     lift: float = 0.0
@@ -375,7 +377,7 @@ class Spot(NamedTuple):
 def scene(drawing: Drawing, names: Sequence[str], width: float, height: float) -> Scene:
     """Place `drawing` so that it fits into `width` pixels, and each tree of it into `height` pixels.
 
-    It is larger where the names of many ranks would touch each other.
+    It is larger if the names of many ranks would touch each other.
     """
     found = Scene(drawing, tuple(names), layout_of(drawing, WIDEST_OF.get(drawing.shape, WIDEST_BOX)), 1.0)
     wide, high = found.size
@@ -384,7 +386,7 @@ def scene(drawing: Drawing, names: Sequence[str], width: float, height: float) -
 
 
 def ways(scene: Scene, messages: Sequence[Message]) -> list[Way]:
-    """The ways of `messages`; one whose blocks belong to two trees travels in both."""
+    """Return the ways of `messages`; one whose blocks belong to two trees gets a way in each."""
     found = []
     for message in messages:
         for tree, places in enumerate(scene.places):
@@ -400,13 +402,13 @@ def ways(scene: Scene, messages: Sequence[Message]) -> list[Way]:
 
 
 def along(scene: Scene, way: Way, share: float) -> Place:
-    """Return where a message is at the share `share` of its way, a quadratic Bézier curve from box to box."""
+    """Return the position at `share` of a way, a quadratic Bézier curve from box to box."""
     x, y = _curve(scene, way, np.array([share]))[0]
     return Place(float(x), float(y))
 
 
 def visible_way(scene: Scene, way: Way) -> np.ndarray:
-    """Points (x, y) of `way` between the boxes of its two ranks, names included; two at least."""
+    """Return points (x, y) of `way` between the boxes of its two ranks, names included; at least two."""
     points = _curve(scene, way, np.linspace(0, 1, WAY_POINTS))
     reach = np.array(scene.box) / 2
     outside = np.all([(np.abs(points - end) > reach).any(axis=1) for end in (way.source, way.dest)], axis=0)
@@ -422,7 +424,7 @@ def _curve(scene: Scene, way: Way, shares: np.ndarray) -> np.ndarray:
 
 
 def draw_ranks(axes: Axes, scene: Scene, held: Held) -> None:
-    """The boxes of all ranks with what they hold."""
+    """Draw the boxes of all ranks with what they hold."""
     left, right, bottom, top = scene.limits
     axes.set(xlim=(left, right), ylim=(bottom, top), aspect="equal")
     axes.set_axis_off()
@@ -444,7 +446,7 @@ def draw_ranks(axes: Axes, scene: Scene, held: Held) -> None:
 
 
 def _name(axes: Axes, scene: Scene, place: Place, name: str) -> None:
-    """The name of a rank in the upper part of its box."""
+    """Draw the name of a rank in the upper part of its box."""
     y = place.y + scene.box[1] / 2 - scene.name_height * 0.78
     size = _points(min(max(scene.in_pixels(scene.name_height) * 0.7, 10), 15))
     style: dict[str, Any] = {"size": size, "color": INK, "ha": "center", "va": "baseline"}
@@ -452,7 +454,7 @@ def _name(axes: Axes, scene: Scene, place: Place, name: str) -> None:
 
 
 def draw_ways(axes: Axes, scene: Scene, ways: Sequence[Way]) -> None:
-    """`ways` as arrows: dashed where the receiver keeps what it gets instead of adding it."""
+    """Draw `ways` as arrows: dashed if the receiver overwrites instead of adding."""
     head = max(4.0, min(11.0, scene.in_pixels(scene.height) / 9)) / scene.pixels
     lines = [visible_way(scene, way) for way in ways]
     colours = [_colour(scene, way) for way in ways]
@@ -464,7 +466,7 @@ def draw_ways(axes: Axes, scene: Scene, ways: Sequence[Way]) -> None:
 
 
 def draw_messages(axes: Axes, scene: Scene, ways: Sequence[Way], spots: Sequence[Spot]) -> list[Artist]:
-    """Draw what travels on `ways`, each at its spot, as words (`a1+b1`) or as rows; returns what was drawn."""
+    """Draw the messages on `ways`, each at its spot, as words (`a1+b1`) or as rows; return the artists."""
     drawn: list[Artist] = []
     for way, spot in zip(ways, spots):
         x, y = along(scene, way, spot.share)
@@ -477,12 +479,12 @@ def draw_messages(axes: Axes, scene: Scene, ways: Sequence[Way], spots: Sequence
 
 
 def says_words(scene: Scene, way: Way) -> bool:
-    """Say whether what travels is drawn as words and not as rows."""
+    """Return whether a message is drawn as words rather than rows."""
     return scene.drawing.ranks <= MOST_WORDS and len(way.blocks) == 1
 
 
 def extent(scene: Scene, way: Way) -> tuple[float, float]:
-    """Width and height, in units of the layout, of what is drawn of a message; of words about."""
+    """Return width and height of a drawn message in units of the layout; approximate for words."""
     if says_words(scene, way):
         words, size = _words_and_size(scene, way)
         return (LETTER_WIDTH * len(words) + 0.8) * size / scene.pixels, 1.8 * size / scene.pixels
@@ -491,7 +493,7 @@ def extent(scene: Scene, way: Way) -> tuple[float, float]:
 
 
 def _words_and_size(scene: Scene, way: Way) -> tuple[str, float]:
-    """The words of a message of one block, and the size of their letters in pixels."""
+    """Return the words of a message of one block, and the size of their letters in pixels."""
     words = word(way.content[0], way.blocks[0], letters(scene.drawing.ranks))
     wide, high = (scene.in_pixels(length) for length in (scene.layout.box_width, scene.layout.box_height))
     size = min(16.0, high / 5.5, 1.1 * wide / len(words))
@@ -520,7 +522,7 @@ def _rows(
     contents: Sequence[frozenset[int]],
     above: int = 0,
 ) -> list[Artist]:
-    """A box of the middle, width and height `where`, with a row for each of `blocks`."""
+    """Draw a box with centre, width and height `where`, with a row for each of `blocks`."""
     place, width, height = where
     left, bottom = place.x - width / 2, place.y - height / 2
     extent = (left, left + width, bottom, bottom + height)
@@ -538,14 +540,14 @@ def _rows(
 
 
 def _slots(scene: Scene, block: int, content: frozenset[int]) -> np.ndarray:
-    """The colours of one row, ranks × RGB."""
+    """Return the colours of one row, ranks × RGB."""
     full = np.array(to_rgb(colour_of(block, scene.drawing.blocks)))
     filled = full if len(content) == scene.drawing.ranks else full + (1 - full) * LIGHTER
     return np.array([filled if rank in content else to_rgb(EMPTY) for rank in range(scene.drawing.ranks)])
 
 
 def _letters(axes: Axes, scene: Scene, place: Place, contents: Sequence[frozenset[int]]) -> None:
-    """The letters of the contributions in their slots, where there is room for them."""
+    """Draw the letters of the contributions in their slots, if there is room."""
     ranks, blocks = scene.drawing.ranks, len(contents)
     room = min(scene.in_pixels(scene.width) / ranks, scene.in_pixels(scene.height) / blocks)
     if room < LEAST_LETTER:
@@ -561,14 +563,14 @@ def _letters(axes: Axes, scene: Scene, place: Place, contents: Sequence[frozense
 
 
 def _node_box(scene: Scene, frame: Frame) -> FancyBboxPatch:
-    """The box of a node."""
+    """Return the box of a node."""
     corner, rounding = (frame.x, -frame.y - frame.height), 8 / scene.pixels
     style = f"round,pad=0,rounding_size={rounding}"
     return FancyBboxPatch(corner, frame.width, frame.height, boxstyle=style, facecolor=NODE, edgecolor=EDGE, zorder=0)
 
 
 def _head(line: np.ndarray, length: float) -> np.ndarray:
-    """The corners of the arrowhead at the end of `line`."""
+    """Return the corners of the arrowhead at the end of `line`."""
     tip = line[-1]
     before = line[np.argmax(np.hypot(*(line - tip).T) <= 1.2 * length)]
     along = (tip - before) / (np.hypot(*(tip - before)) or 1.0)
@@ -577,17 +579,17 @@ def _head(line: np.ndarray, length: float) -> np.ndarray:
 
 
 def _colour(scene: Scene, way: Way) -> str:
-    """Return the colour of the block; grey where several travel together."""
+    """Return the colour of a message's block; grey for several blocks."""
     return colour_of(way.blocks[0], scene.drawing.blocks) if len(way.blocks) == 1 else "#4a4a4a"
 
 
 def _points(pixels: float) -> float:
-    """The size of a font in points."""
+    """Convert a font size from pixels to points."""
     return pixels * 72 / DPI
 
 
 def clear_spots(scene: Scene, ways: Sequence[Way], wished: float) -> list[Spot]:
-    """Find for each way the spot near its share `wished` where its message hides the least of boxes and messages."""
+    """Find the spot near share `wished` of each way where its message covers boxes and other messages least."""
     half = scene.box[0] / 2, scene.box[1] / 2
     taken = [(*place, *half) for places in scene.places for place in places]
     left, right, bottom, top = scene.limits
@@ -607,7 +609,7 @@ def clear_spots(scene: Scene, ways: Sequence[Way], wished: float) -> list[Spot]:
 
 
 def _hidden(middles: np.ndarray, half: tuple[float, float], taken: np.ndarray) -> np.ndarray:
-    """Return the area that what stands at each of `middles` shares with all of `taken` (middles, half sizes)."""
+    """Return the area that boxes of half size `half` at `middles` share with all of `taken` (centres, half sizes)."""
     first = np.maximum(middles[:, None] - half, taken[:, :2] - taken[:, 2:])
     last = np.minimum(middles[:, None] + half, taken[:, :2] + taken[:, 2:])
     return np.clip(last - first, 0, None).prod(axis=2).sum(axis=1)

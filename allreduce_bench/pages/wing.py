@@ -1,4 +1,4 @@
-"""What pages about schedules add to the core."""
+"""Register of what pages about schedules add to the core."""
 
 from ..wings import Command, Wing
 

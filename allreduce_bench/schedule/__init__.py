@@ -1,9 +1,9 @@
-"""What an all-reduce is: a schedule is a list of steps of one rank, and a step is one MPI_Sendrecv.
+"""Schedule of an all-reduce: a list of steps of one rank, where a step is one MPI_Sendrecv.
 
 In: an algorithm, ranks, nodes, a count. Out: steps, proved, priced and drawn without running them; nothing here knows
-MPI, buffers or clocks. Read in this order: this file (`Step`), `topology` (nodes), `algorithm` (what one declares),
-`verify` (schedules proved) with `rendezvous` (nobody waits for ever), `price`, `draw` (which message travels in which
-round); `cut` (steps in segments).
+MPI, buffers or clocks. Read in this order: this file (`Step`), `algorithm` (nodes, and what an algorithm declares),
+`verify` (proofs, and rendezvous: no rank waits for ever), `price` (critical paths), `draw` (messages by round); `cut`
+(steps in segments).
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ Ranges = tuple[range, ...]
 
 
 class Step(NamedTuple):
-    """One `MPI_Sendrecv` of one rank.
+    """Single `MPI_Sendrecv` of one rank.
 
     `send` and `recv` are ranges of element numbers of the vector, mostly one; both ends of a message name the same
     elements in the same order. A partner of `None` is MPI_PROC_NULL, and its ranges are `()`.
@@ -38,18 +38,18 @@ def split(span: range, parts: int) -> tuple[range, ...]:
 
 
 def longest_block(count: int, parts: int) -> int:
-    """Elements in the longest of the blocks that `split` makes of `count` elements."""
+    """Return the elements of the longest block that `split` makes of `count` elements."""
     return -(-count // parts)
 
 
 def drop_empty(steps: Iterable[Step]) -> Iterator[Step]:
-    """Leave out what moves no element: empty ranges, then halves, then whole steps.
+    """Drop what moves no element: empty ranges, then halves, then whole steps.
 
     Both ends of a message compute its size from the same blocks, so both drop the same half.
     """
     for step in steps:
         if step.send and step.recv and all(step.send) and all(step.recv):
-            yield step  # most are whole
+            yield step  # most steps
             continue
         send, recv = tuple(filter(len, step.send)), tuple(filter(len, step.recv))
         if send or recv:
@@ -69,7 +69,7 @@ def elements(ranges: Ranges) -> int:
 
 
 class Parts:
-    """A vector of `count` elements cut wherever some range of `schedules` begins or ends.
+    """Parts of a vector of `count` elements, cut at both ends of every range of `schedules`.
 
     Every range is whole parts: those from `of[range][0]` up to, not including, `of[range][1]`.
     """
@@ -84,12 +84,12 @@ class Parts:
         return len(self.cuts) - 1
 
     def span(self, part: int) -> range:
-        """The elements of part number `part`."""
+        """Return the elements of part number `part`."""
         return range(self.cuts[part], self.cuts[part + 1])
 
 
 def letter(rank: int) -> str:
-    """Name a rank as the classic pictures do: a, b, …, z; from 26 up by its number."""
+    """Name a rank by a letter: a, b, …, z; from 26 up by its number."""
     return chr(ord("a") + rank) if rank < 26 else f"{rank}."
 
 

@@ -1,4 +1,4 @@
-"""Which ranks share a node."""
+"""Algorithm as declared by its decorator; and the topology, which ranks share a node."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -10,7 +10,7 @@ from . import Step, drop_empty
 
 
 class Topology(NamedTuple):
-    """The node of every rank: `node_of[rank]`, numbered from 0 in the order of each node's lowest rank."""
+    """Node of every rank: `node_of[rank]`, numbered from 0 in the order of each node's lowest rank."""
 
     node_of: tuple[int, ...]
 
@@ -22,59 +22,59 @@ class Topology(NamedTuple):
 
     @classmethod
     def one_node(cls, size: int) -> "Topology":
-        """All `size` ranks on one node."""
+        """Place all `size` ranks on one node."""
         return cls((0,) * size)
 
     @classmethod
     def filled(cls, size: int, ranks_per_node: int) -> "Topology":
-        """Consecutive ranks fill node after node; the last node may have fewer."""
+        """Fill node after node with consecutive ranks; the last node may have fewer."""
         return cls(tuple(rank // ranks_per_node for rank in range(size)))
 
     def of(self, ranks) -> "Topology":
-        """The topology of some of the ranks, numbered from 0 in their order; equal where their layouts are."""
+        """Return the topology of some of the ranks, renumbered from 0 in their order; equal layouts compare equal."""
         return Topology.from_labels(self.node_of[rank] for rank in ranks)
 
     @property
     def nodes(self) -> tuple[tuple[int, ...], ...]:
-        """The ranks of each node, ascending."""
+        """Return the ranks of each node, ascending."""
         ranks: list[list[int]] = [[] for _ in range(len(set(self.node_of)))]
         for rank, node in enumerate(self.node_of):
             ranks[node].append(rank)
         return tuple(map(tuple, ranks))
 
     def describe(self) -> str:
-        """The layout in one word: `2x4` for two nodes of four ranks, `4+3+1` for unequal nodes."""
+        """Return the layout in one word: `2x4` for two nodes of four ranks, `4+3+1` for unequal nodes."""
         sizes = [len(node) for node in self.nodes]
         if len(set(sizes)) == 1:
             return f"{len(sizes)}x{sizes[0]}"
         return "+".join(map(str, sizes))
 
 
-# What an algorithm declares beside its steps
+# Declaration of an algorithm
 
 
-MAX_STEPS = 1_000_000  # in one rank: beyond, a schedule is a mistake, or too long to prove and to bind
-PROVED_UP_TO = 256  # ranks: beyond, a proof takes longer than the calls to come
+MAX_STEPS = 1_000_000  # of one rank: a longer schedule is a mistake, or too long to prove and to bind
+PROVED_UP_TO = 256  # ranks; beyond, a proof takes longer than the calls
 
 Generator = Callable[[int, int, Topology, int, int], Iterator[Step]]
 
 
 class AlgorithmError(Refused, ValueError):
-    """An algorithm that does not exist, cannot be loaded, or does not fit the ranks it was asked for."""
+    """Error: an algorithm does not exist, cannot be loaded, or cannot run on these ranks."""
 
 
 class Hops(NamedTuple):
     """Messages of one size on a critical path, over links of one kind."""
 
     messages: int
-    elements: float  # of each of them
+    elements: float  # of each
     between: bool = False  # between nodes, not within one
 
 
 class Cost(NamedTuple):
-    """The critical path of a schedule: T = alpha * messages + beta * elements moved + gamma * elements reduced.
+    """Cost of a critical path: T = alpha * messages + beta * elements moved + gamma * elements reduced.
 
-    `hops` tells its messages apart by size and kind of link; empty: all are alike, between nodes if there are several.
+    `hops` lists messages by size and kind of link; empty: all are alike, between nodes if there are several.
     """
 
     messages: int
@@ -84,7 +84,7 @@ class Cost(NamedTuple):
 
     @classmethod
     def of(cls, hops: Sequence[Hops], reduced: int) -> "Cost":
-        """The cost of these messages, those of one size and link counted together, and of reducing `reduced`."""
+        """Return the cost of these messages, merged by size and link, and of reducing `reduced` elements."""
         messages_of: Counter = Counter()  # (elements, between) -> messages
         for hop in hops:
             messages_of[hop.elements, hop.between] += hop.messages
@@ -94,7 +94,7 @@ class Cost(NamedTuple):
 
 
 class Algorithm(NamedTuple):
-    """An all-reduce algorithm: its generator of steps and what it declares of itself."""
+    """All-reduce algorithm: its generator of steps and its declaration."""
 
     name: str
     generate: Generator
@@ -108,12 +108,12 @@ class Algorithm(NamedTuple):
     summary: str
     doc: str
     module: str
-    file: str = ""  # the path of the user's own that defines it; empty: it is of this package
+    file: str = ""  # path of a user's file; empty: built in
 
     def steps(self, rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
-        """The steps of `rank`, for any `size` >= 1, `count` >= 0 and `segment` >= 1 (elements).
+        """Yield the steps of `rank`, for any `size` >= 1, `count` >= 0 and `segment` >= 1 (elements).
 
-        Raises AlgorithmError where the generator fails: a user's may.
+        Raises AlgorithmError if the generator fails: a user's may.
         """
         try:
             yield from drop_empty(self.generate(rank, size, topology, count, segment))
@@ -124,7 +124,7 @@ class Algorithm(NamedTuple):
             ) from error
 
     def schedule(self, rank: int, size: int, topology: Topology, count: int, segment: int) -> list[Step]:
-        """The steps of `rank` as a list. Raises AlgorithmError where there are more than MAX_STEPS."""
+        """Return the steps of `rank` as a list. Raises AlgorithmError if there are more than MAX_STEPS."""
         steps = list(islice(self.steps(rank, size, topology, count, segment), MAX_STEPS + 1))
         if len(steps) > MAX_STEPS:
             raise AlgorithmError(
@@ -133,11 +133,11 @@ class Algorithm(NamedTuple):
         return steps
 
     def schedules(self, size: int, topology: Topology, count: int, segment: int) -> list[list[Step]]:
-        """The steps of all ranks."""
+        """Return the steps of all ranks."""
         return [self.schedule(rank, size, topology, count, segment) for rank in range(size)]
 
     def unmet(self, size: int, topology: Topology) -> str | None:
-        """Say in words which declared need `size` and `topology` do not meet, or None."""
+        """Return in words which declared need `size` and `topology` do not meet, or None."""
         if "power-of-two" in self.needs and size & (size - 1):
             return f"{self.name} needs a power of two of ranks, not {size}"
         if "even" in self.needs and size % 2:
@@ -163,9 +163,9 @@ def algorithm(
     """Declare the decorated generator an all-reduce algorithm under its own name.
 
     `cost(size, topology, count, segment)` is the critical path in messages, elements moved and elements reduced;
-    `exact` says that it equals the priced schedule where all blocks (and nodes) are equal, else it is an upper bound.
-    `needs` may hold 'power-of-two', 'even' and 'equal-nodes'. `bounded`: its cost grows with p times n, so that it runs
-    on many ranks only when it is named. Raises AlgorithmError for another need.
+    `exact`: it equals the priced schedule if all blocks (and nodes) are equal, else it is an upper bound. `needs` may
+    hold 'power-of-two', 'even' and 'equal-nodes'. `bounded`: its cost grows with p times n, so that it runs on many
+    ranks only when it is named. Raises AlgorithmError for another need.
     """
     if unknown := set(needs) - NEEDS:
         raise AlgorithmError(

@@ -1,4 +1,4 @@
-"""Cuts the steps of a schedule into segments, so that parts of a vector can travel while others are reduced.
+"""Segmentation of schedules: steps in segments, so that parts of a vector travel while others are reduced.
 
 A message is cut by position: its piece k has the elements at positions k * segment up to (k + 1) * segment of its
 ranges, in their order. Both ends of a message name the same elements in the same order, so both cut it alike.
@@ -11,11 +11,11 @@ from typing import NamedTuple
 from . import Ranges, Schedule, Step, elements
 from .verify import Proof, Refusal, verify
 
-MOST_STEPS = 200_000  # of all ranks together: beyond, a cut schedule takes long to prove and to bind
+MOST_STEPS = 200_000  # of all ranks together: longer cut schedules take long to prove and to bind
 
 
 class Cut(NamedTuple):
-    """Schedules that may be run, and why they are not the cut ones (empty: they are)."""
+    """Schedules to run, and why they are not cut (empty: they are)."""
 
     schedules: Sequence[Schedule]
     why_not: str
@@ -23,20 +23,20 @@ class Cut(NamedTuple):
 
 
 def cut(steps: Sequence[Step], segment: int) -> Schedule:
-    """`steps` of one rank with messages of at most `segment` elements.
+    """Cut `steps` of one rank into messages of at most `segment` elements.
 
-    A step becomes as many steps as its longer message has pieces; where one side has no more of them, its partner is
-    None. What is sent by a later piece of a step may be received by an earlier one: a step as a whole sends the value
-    from before, its pieces send the one from after. And a rank that waits in one piece for a message may keep another
-    from sending. So cut schedules need not be an all-reduce, even if the whole ones are: see `cut_schedules`.
+    A step becomes as many steps as its longer message has pieces; when one side runs out of them, its partner is None.
+    A whole step sends values from before it, but a later piece may send what an earlier one received. And a rank that
+    waits in one piece for a message may block another. So cut schedules need not be an all-reduce, even if the whole
+    ones are: see `cut_schedules`.
     """
     return [piece for step in steps for piece in _pieces_of_step(step, segment)]
 
 
 def cut_schedules(schedules: Sequence[Schedule], count: int, segment: int) -> Cut:
-    """The schedules of all ranks, of a vector of `count` elements, cut at `segment` elements where that can be proved.
+    """Cut the schedules of all ranks, for `count` elements, at `segment` elements if that can be proved.
 
-    Else they are the whole ones. Raises Refusal where these are no all-reduce.
+    Otherwise return the whole ones. Raises Refusal if these are no all-reduce.
     """
     number = sum(_number_of_pieces(step, segment) for steps in schedules for step in steps)
     if number > max(MOST_STEPS, sum(map(len, schedules))):

@@ -1,4 +1,4 @@
-"""Show a schedule as text: who sends what to whom in each round, and what each rank then holds.
+"""Text of a schedule: who sends what to whom in each round, and what each rank then holds.
 
 A message takes one round and starts when both ends are ready.
 """
@@ -10,11 +10,11 @@ from ..units import aligned
 from . import Parts, Schedule, contribution, elements, letter
 from .verify import rendezvous
 
-HOLDINGS_UP_TO = 128  # cells of the table rank x part: beyond, only the messages are shown
+HOLDINGS_UP_TO = 128  # cells of the table rank x part; beyond, only messages are shown
 
 
 class Sent(NamedTuple):
-    """One message: `schedules[source][source_step]` sends it, `schedules[dest][dest_step]` receives it."""
+    """Message: `schedules[source][source_step]` sends it, `schedules[dest][dest_step]` receives it."""
 
     source: int
     source_step: int
@@ -23,7 +23,7 @@ class Sent(NamedTuple):
 
 
 class DrawnMessage(NamedTuple):
-    """One message as it is read: what travels, and what the receiver then has in each part."""
+    """Message in letters: what travels, and what the receiver then has in each part."""
 
     sender: int
     receiver: int
@@ -33,7 +33,7 @@ class DrawnMessage(NamedTuple):
 
 
 def rounds(name: str, schedules: Sequence[Schedule], count: int, formula: str) -> str:
-    """The text of `allreduce-bench explain`: all rounds and totals. Raises Refusal where a rank waits for ever."""
+    """Return the text of `allreduce-bench explain`: all rounds and totals. Raises Refusal if a rank waits for ever."""
     size, parts = len(schedules), Parts(schedules, count)
     by_round = _drawn_rounds(schedules, parts)
     shows_holdings = size * len(parts) <= HOLDINGS_UP_TO
@@ -52,12 +52,12 @@ def rounds(name: str, schedules: Sequence[Schedule], count: int, formula: str) -
 
 
 def messages_of_rounds(schedules: Sequence[Schedule]) -> list[list[Sent]]:
-    """The messages of each round, sorted by their source. No rank receives twice in a round, nor sends twice.
+    """Return the messages of each round, sorted by source. No rank receives or sends twice in a round.
 
-    What a message carries is what its source holds at the end of the round before: a step sends no element that it
-    receives. Raises Refusal where a rank waits for ever.
+    A message carries what its source holds at the end of the round before: a step sends no element that it receives.
+    Raises Refusal if a rank waits for ever.
     """
-    began = [[0] for _ in schedules]  # how many rounds had ended when each rank began each of its steps
+    began = [[0] for _ in schedules]  # rounds before each rank began each of its steps
     rounds: list[list[Sent]] = []
     for rank, index, dest_index, source_index in rendezvous(schedules):
         step, end = schedules[rank][index], began[rank][index]
@@ -73,7 +73,7 @@ def messages_of_rounds(schedules: Sequence[Schedule]) -> list[list[Sent]]:
 
 
 def _drawn_rounds(schedules: Sequence[Schedule], parts: Parts) -> list[list[DrawnMessage]]:
-    """The messages of each round. Raises Refusal where a rank waits for ever."""
+    """Return the messages of each round in letters. Raises Refusal if a rank waits for ever."""
     size = len(schedules)
     held = [[contribution(rank, part) for part in range(len(parts))] for rank in range(size)]
     drawn = []
@@ -88,7 +88,7 @@ def _drawn_rounds(schedules: Sequence[Schedule], parts: Parts) -> list[list[Draw
 def _drawn_message(
     sent: Sent, schedules: Sequence[Schedule], parts: Parts, held: Sequence[Sequence[str]]
 ) -> DrawnMessage:
-    """A message as it is read, of ranks that hold `held` before its round."""
+    """Return a message in letters, given what ranks hold before its round."""
     step, source = schedules[sent.dest][sent.dest_step], schedules[sent.source][sent.source_step]
     moved = [part for span in step.recv for part in range(*parts.of[span])]
     own = [contribution(sent.source, part) for part in range(len(parts))] if source.original else held[sent.source]
@@ -141,6 +141,6 @@ def _format_contents(contents: list[str], size: int) -> str:
 
 
 def _format_content(content: str, size: int) -> str:
-    """`S1` for a sum over all ranks of part 1, else the sum as it is: `a1+b1`."""
+    """Return `S1` for a sum over all ranks of part 1, else the sum unchanged: `a1+b1`."""
     terms = content.split("+")
     return f"S{terms[0].lstrip('abcdefghijklmnopqrstuvwxyz').split('.')[-1]}" if len(terms) == size > 1 else content

@@ -1,4 +1,4 @@
-"""Prices schedules: the time of the critical path in the latency/bandwidth model.
+"""Price of schedules: the time of the critical path in the latency/bandwidth model.
 
 A message of m elements takes alpha + m beta once both ends are in the matching step; sending and receiving overlap; a
 reduction takes another m gamma (Hockney, Parallel Computing 20(3), 1994, with a reduction term as in Thakur,
@@ -17,7 +17,7 @@ from .verify import rendezvous
 
 
 class Path(NamedTuple):
-    """A critical path: its time (in the units of alpha) and what lies on it."""
+    """Critical path: its time (in the units of alpha) and its terms."""
 
     time: float
     messages: int
@@ -26,28 +26,28 @@ class Path(NamedTuple):
 
 
 class LinkPrice(NamedTuple):
-    """What a message costs over one kind of link: alpha a message, beta an element moved."""
+    """Cost of a message over one kind of link: alpha per message, beta per element moved."""
 
     alpha: float
     beta: float
 
 
 class Walked(NamedTuple):
-    """A critical path with its messages one by one."""
+    """Critical path with its individual messages."""
 
     path: Path
-    messages: dict[tuple[int, bool], int]  # (elements, whether between nodes) -> how many of them
+    messages: dict[tuple[int, bool], int]  # (elements, between nodes) -> number
 
 
 Reached = tuple[float, int, int, int, Any]  # a Path and its trail: (elements, between, the trail before), or None
 START: Reached = (0.0, 0, 0, 0, None)
-_longer = itemgetter(0, 1, 2, 3)  # of two paths; their trails do not count
+_longer = itemgetter(0, 1, 2, 3)  # compares two paths, ignoring their trails
 
 
 def price(schedules: Sequence[Schedule], alpha: float, beta: float, gamma: float = 0.0) -> Path:
-    """The critical path of `schedules`: alpha per message, beta per element moved, gamma per element reduced.
+    """Return the critical path of `schedules`: alpha per message, beta per element moved, gamma per element reduced.
 
-    Raises Refusal where a rank waits for ever.
+    Raises Refusal if a rank waits for ever.
     """
     link = LinkPrice(alpha, beta)
     return walk(schedules, Topology.one_node(len(schedules)), link, link, gamma).path
@@ -56,12 +56,12 @@ def price(schedules: Sequence[Schedule], alpha: float, beta: float, gamma: float
 def walk(
     schedules: Sequence[Schedule], topology: Topology, within: LinkPrice, between: LinkPrice, gamma: float = 0.0
 ) -> Walked:
-    """The critical path where a message between nodes costs another alpha and beta than one within a node.
+    """Return the critical path with separate alpha and beta for messages within and between nodes.
 
-    Raises Refusal where a rank waits for ever.
+    Raises Refusal if a rank waits for ever.
     """
     node_of, links = topology.node_of, (within, between)
-    began: list[list[Reached]] = [[START] for _ in schedules]  # when each rank began each of its steps
+    began: list[list[Reached]] = [[START] for _ in schedules]  # paths up to the begin of each rank's steps
 
     def arrival(rank: int, own: Reached, partner: int, index: int, moved: int) -> Reached:
         across = node_of[rank] != node_of[partner]
@@ -85,7 +85,7 @@ def walk(
 
 
 def _messages_of_trail(trail: Any) -> dict[tuple[int, bool], int]:
-    """How many messages of each size and kind of link lie on a trail."""
+    """Count the messages of each size and kind of link on a trail."""
     messages: Counter = Counter()
     while trail:
         moved, across, trail = trail
@@ -94,7 +94,7 @@ def _messages_of_trail(trail: Any) -> dict[tuple[int, bool], int]:
 
 
 def bound_path(nbytes, ranks: int):
-    """The fewest messages, and the fewest bytes, on the critical path of any all-reduce of `nbytes` (number or array).
+    """Return the fewest messages and bytes on the critical path of any all-reduce of `nbytes` (number or array).
 
     Each message at most doubles the ranks that know of one value; each rank's bytes have to leave it to be reduced, and
     the result has to come back (Patarasuk and Yuan, J. Parallel Distrib. Comput. 69(2), 2009).

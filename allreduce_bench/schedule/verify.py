@@ -1,17 +1,17 @@
-"""Verify that schedules are an all-reduce, by symbolic execution: nothing is sent.
+"""Proof that schedules are an all-reduce, by symbolic execution and rendezvous: nothing is sent.
 
-What `verify` shows is shown for this number of ranks, this count and these nodes, with sends that wait for their
+The result of `verify` holds for this number of ranks, this count and these nodes, with sends that wait for their
 receives (rendezvous); it is a proof of that case alone. `prove_all` proves algorithms over many such cases, a line of
 text for each.
 
 The value of an element is the set of ranks it contains. An element keeps its place (both ends of a message name the
-same elements), a reduction is a disjoint union, nobody waits for ever, and at the end everyone holds everyone. What
-holds for sets of ranks holds for any data and any commutative and associative operation.
+same elements), a reduction is a disjoint union, no rank waits for ever, and at the end every rank holds every
+contribution. What holds for sets of ranks holds for any data and any commutative and associative operation.
 
 Elements that every message treats alike are one part, so the size of a proof does not depend on the count. Each value
 is kept as an expression, equal ones as one number; from it follow rank order, whether all ranks get the same bits, and
-how many roundings an element meets on its way: with a depth of d the error of a sum of x_i is at most
-((1 + u)^d - 1) * sum |x_i|, u the unit roundoff (Higham, Accuracy and Stability of Numerical Algorithms, 2002, 4.2).
+how many roundings an element undergoes: with a depth of d the error of a sum of x_i is at most ((1 + u)^d - 1) * sum
+|x_i|, u the unit roundoff (Higham, Accuracy and Stability of Numerical Algorithms, 2002, 4.2).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,31 +22,31 @@ from typing import NamedTuple
 from . import Parts, Ranges, Schedule, Step, contribution, elements
 from .algorithm import Algorithm, AlgorithmError, Topology
 
-NAME_WIDTH = 26  # of the first column of an account
+NAME_WIDTH = 26  # first column of the table of proofs
 
 
 class Proof(NamedTuple):
-    """What a proved set of schedules costs and promises."""
+    """Costs and promises of a proved set of schedules."""
 
-    steps: int  # the most in one rank
-    sent: int  # elements, the most by one rank
-    reduced: int  # elements, the most in one rank
-    rank_ordered: bool  # every reduction joins neighbouring runs of ranks: a non-commutative operation would do
-    same_bits: bool  # all ranks evaluate the same expression (given that a+b and b+a are the same bits)
-    depth: int  # the most reductions one after the other on the way of an input into the result: the roundings it meets
+    steps: int  # maximum over ranks
+    sent: int  # elements, maximum over ranks
+    reduced: int  # elements, maximum over ranks
+    rank_ordered: bool  # every reduction joins neighbouring runs of ranks: valid for non-commutative operations
+    same_bits: bool  # all ranks evaluate the same expression (assuming that a+b and b+a have the same bits)
+    depth: int  # most consecutive reductions, i.e. roundings, from an input to the result
 
 
 class _Values:
     """Expressions over the ranks' contributions as small numbers: number r < size is the input of rank r."""
 
     def __init__(self, size: int):
-        self.ranks = [1 << rank for rank in range(size)]  # the set of ranks in each expression, as bits
+        self.ranks = [1 << rank for rank in range(size)]  # set of ranks in each expression, as bits
         self.ordered = [True] * size
-        self.depth = [0] * size  # the height of each expression
-        self.unions: dict[tuple[int, int], int] = {}  # of two expressions
+        self.depth = [0] * size  # height of each expression
+        self.unions: dict[tuple[int, int], int] = {}  # of two expressions -> expression
 
     def union(self, first: int, second: int) -> int | None:
-        """The reduction of two values, or None where they have a rank in common."""
+        """Return the reduction of two values, or None if they have a rank in common."""
         key = (first, second) if first < second else (second, first)
         value = self.unions.get(key)
         if value is None:
@@ -61,14 +61,14 @@ class _Values:
 
 
 def _is_run(ranks: int) -> bool:
-    """Whether the set bits are consecutive."""
+    """Return whether the set bits are consecutive."""
     return (ranks + (ranks & -ranks)) & ranks == 0
 
 
 def verify(schedules: Sequence[Schedule], count: int) -> Proof:
     """Prove that `schedules` (the steps of each rank) all-reduce a vector of `count` elements.
 
-    Raises Refusal, naming round, rank and block, where they do not.
+    Raises Refusal, naming round, rank and block, if they do not.
     """
     for rank, steps in enumerate(schedules):
         for index, step in enumerate(steps):
@@ -87,7 +87,7 @@ def verify(schedules: Sequence[Schedule], count: int) -> Proof:
 
 
 def _malformed(step: Step, rank: int, size: int, count: int) -> str | None:
-    """Say what is wrong with a step by itself, or None."""
+    """Return what is wrong with a single step, or None."""
     if reason := _not_a_step(step):
         return reason
     for partner, ranges, verb in ((step.dest, step.send, "send to"), (step.source, step.recv, "receive from")):
@@ -101,7 +101,7 @@ def _malformed(step: Step, rank: int, size: int, count: int) -> str | None:
 
 
 def _not_a_step(step: Step) -> str | None:
-    """Say which field of a step has a value of another type, or None."""
+    """Return which field of a step has a value of another type, or None."""
     for partner, ranges in ((step.dest, step.send), (step.source, step.recv)):
         if partner is not None and type(partner) is not int:
             return f"names a partner that is no rank: {partner!r}"
@@ -111,7 +111,7 @@ def _not_a_step(step: Step) -> str | None:
 
 
 def _malformed_message(partner: int | None, ranges: Ranges, verb: str, count: int) -> str | None:
-    """Say what is wrong with the elements of one message, or None."""
+    """Return what is wrong with the elements of one message, or None."""
     if (partner is None) != (not ranges):
         return f"names elements without a partner or a partner without elements: {verb} {partner}, {ranges}"
     if any(span.step != 1 or not span or span.start < 0 or span.stop > count for span in ranges):
@@ -126,11 +126,11 @@ def _overlap(ranges: Ranges) -> bool:
 
 
 def _replay(schedules: Sequence[Schedule], parts: Parts) -> tuple[_Values, list[list[int]]]:
-    """Play the schedules on values; return the values and what each rank holds of each part at the end."""
+    """Execute the schedules symbolically; return the values and what each rank holds of each part at the end."""
     size = len(schedules)
     values = _Values(size)
     state = [[rank] * len(parts) for rank in range(size)]
-    in_flight: dict[tuple[int, int], list[int]] = {}  # (sender, index) -> the values when that step began
+    in_flight: dict[tuple[int, int], list[int]] = {}  # (sender, index) -> values at the begin of that step
 
     def begin(rank: int, index: int) -> None:
         if index < len(schedules[rank]) and schedules[rank][index].send:
@@ -170,7 +170,7 @@ def _receive(held, step: Step, index: int, arrived, values: _Values, parts: Part
 
 
 def _refuse_incomplete(schedules, state, values: _Values, parts: Parts) -> None:
-    """Raises Refusal for a rank whose result lacks the contribution of another."""
+    """Raise Refusal for a rank whose result lacks a contribution."""
     everyone = (1 << len(schedules)) - 1
     for rank, held in enumerate(state):
         for part, value in enumerate(held):
@@ -187,7 +187,7 @@ def _format_contribution(rank: int, part: int, parts: Parts) -> str:
 
 @dataclass(frozen=True)
 class Case:
-    """One schedule to prove."""
+    """Case to prove."""
 
     size: int
     topology: Topology
@@ -201,7 +201,7 @@ class Case:
 
 
 class ProofLine(NamedTuple):
-    """One line of the account."""
+    """Line of the table of proofs."""
 
     text: str
     refused: bool
@@ -214,7 +214,7 @@ def prove_all(
     segments: Sequence[int] = (),
     ranks_per_node: int | None = None,
 ) -> Iterator[ProofLine]:
-    """Prove every case; one line per algorithm, or one that names the first refusal."""
+    """Prove every case; yield one line per algorithm, or one that names the first refusal."""
     yield ProofLine(
         f"{'algorithm':<{NAME_WIDTH}}{'schedules':>9}  {'at ranks':>8}  {'steps':>6}  {'max sent':>8}  {'depth':>5}  "
         "rank order  same bits",
@@ -246,14 +246,14 @@ def _proof_line(algorithm: Algorithm, sizes, counts, segments, ranks_per_node) -
 def cases(
     algorithm: Algorithm, size: int, counts: Sequence[int], segments: Sequence[int], ranks_per_node: int | None
 ) -> Iterator[Case]:
-    """The schedules of `algorithm` at `size` ranks that differ; counts around `size` where none are given."""
-    probes = []  # schedules of the layouts before
+    """Yield the distinct cases of `algorithm` at `size` ranks; counts around `size` if none are given."""
+    probes = []  # schedules of earlier layouts
     for topology in layouts(size, ranks_per_node):
         if algorithm.unmet(size, topology):
             continue
         probe = algorithm.schedules(size, topology, size, size)
         if probe in probes:
-            continue  # this layout changes nothing
+            continue  # same schedules as another layout
         probes.append(probe)
         for count in counts or sorted({0, 1, max(size - 1, 0), size, size + 1}):
             segments_of_count = segments or (
@@ -264,7 +264,7 @@ def cases(
 
 
 def layouts(size: int, ranks_per_node: int | None) -> list[Topology]:
-    """One node; nodes of 2 and of 4 (the last may be smaller); and ranks dealt out to three nodes in turn."""
+    """Return one node; nodes of 2 and of 4 (the last may be smaller); and ranks dealt out to three nodes in turn."""
     if ranks_per_node:
         return [Topology.filled(size, ranks_per_node)]
     dealt = Topology.from_labels([rank % 3 for rank in range(size)])
@@ -282,14 +282,14 @@ def _how_often(answers: list[bool]) -> str:
     return "always" if all(answers) else "sometimes" if any(answers) else "never"
 
 
-# Plays the schedules of all ranks as if no message were buffered, step by step, and says who would wait for ever.
+# Rendezvous: execution of all ranks' schedules without buffering, to find ranks that wait for ever
 #
 # A message moves when its sender and its receiver are both inside the matching step, so what completes here completes
 # under any MPI, whatever it buffers. Messages between two ranks keep their order, as MPI guarantees for one tag.
 
 
 class Refusal(ValueError):
-    """A schedule that is not an all-reduce; `round` (from 1) and `rank` say where, the message says why."""
+    """Error: a schedule is not an all-reduce; `round` (from 1) and `rank` say where, the message says why."""
 
     def __init__(self, round_number: int, rank: int, reason: str):
         super().__init__(f"round {round_number}: rank {rank} {reason}")
@@ -297,7 +297,7 @@ class Refusal(ValueError):
 
 
 class Completed(NamedTuple):
-    """A step that ended, `schedules[rank][step_index]`, and the indices of its partners' matching steps."""
+    """Completed step, `schedules[rank][step_index]`, and the indices of its partners' matching steps."""
 
     rank: int
     step_index: int
@@ -306,14 +306,14 @@ class Completed(NamedTuple):
 
 
 def rendezvous(schedules: Sequence[Sequence[Step]]) -> Iterator[Completed]:
-    """Yield every step as it completes, in an order in which they can complete.
+    """Yield every step as it completes, in a possible order of completion.
 
-    Raises Refusal where a rank waits for ever.
+    Raises Refusal if a rank waits for ever.
     """
     size = len(schedules)
     at = [-1] * size
-    dest_of: list[int | None] = [None] * size  # to whom the rank's current step still has to send
-    source_of: list[int | None] = [None] * size  # from whom it still has to receive
+    dest_of: list[int | None] = [None] * size  # pending destination of the rank's current step
+    source_of: list[int | None] = [None] * size  # its pending source
     sent_to: list[int | None] = [None] * size
     received: list[int | None] = [None] * size
     ready = list(range(size))
@@ -344,7 +344,7 @@ def rendezvous(schedules: Sequence[Sequence[Step]]) -> Iterator[Completed]:
 
 
 def _refuse_waiting(schedules, at, dest_of, source_of) -> None:
-    """Raises Refusal for the first rank that has not finished."""
+    """Raise Refusal for the first rank that has not finished."""
     for rank, index in enumerate(at):
         if index == len(schedules[rank]):
             continue

@@ -1,4 +1,9 @@
-"""One page, one file: styles and scripts stand inside, and a policy names them by hash, so that no others run."""
+"""Foundation of all HTML pages: theme, inline assets, a content security policy by hash, safe script data.
+
+In: texts and package files. Out: CSS, a policy, template engines. Colours suit light and dark paper, and print. Each
+page is one file with its styles and scripts inside; the policy names them by hash, so that no other code runs. The
+files are package data beside this one.
+"""
 
 import json
 import re
@@ -15,20 +20,20 @@ SCRIPT_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u
 
 
 def asset(package: str, *names: str) -> Markup:
-    """The text of style or script files of a package, one after the other; it stands in pages as it is."""
+    """Return the joined text of a package's style or script files, to insert unescaped into pages."""
     return Markup("\n".join((files(package) / name).read_text(encoding="utf-8").strip() for name in names))
 
 
 def theme() -> Markup:
-    """The style that all pages share."""
+    """Return the style that all pages share."""
     return asset(__package__, "theme.css")
 
 
 def policy(styles: Sequence[str], scripts: Sequence[str]) -> str:
-    """The content security policy of a page that holds these styles and scripts, each the whole text of its element.
+    """Return the content security policy of a page with these styles and scripts, each its element's whole text.
 
-    Nothing else runs and nothing is loaded from anywhere; pictures may stand in the page as data. `style` attributes
-    in its HTML have no effect.
+    No other code runs and nothing is loaded; pictures may be embedded as data. `style` attributes in its HTML have no
+    effect.
     """
     return "; ".join(
         [
@@ -43,7 +48,7 @@ def policy(styles: Sequence[str], scripts: Sequence[str]) -> str:
 
 
 def engine(package: str) -> Environment:
-    """The template engine for the folder `templates` of a package: it escapes all texts and knows no undefined name."""
+    """Return the template engine for a package's `templates`: it escapes all texts and rejects undefined names."""
     return Environment(
         loader=PackageLoader(package),
         autoescape=True,
@@ -55,21 +60,16 @@ def engine(package: str) -> Environment:
 
 
 def script_data(value: object) -> Markup:
-    """JSON for `<script type="application/json">`: whatever its texts are, they do not end the element."""
+    """Return JSON for `<script type="application/json">`, escaped so that no text can end the element."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     return Markup("".join(SCRIPT_ESCAPES.get(letter, letter) for letter in text))
 
 
 def without_controls(value: object) -> object:
-    """A text from outside without the characters that steer a terminal or turn words round; anything else as it is."""
+    """Replace control characters, for terminals or text direction, in a text from outside; return others unchanged."""
     return type(value)(CONTROLS.sub("\N{REPLACEMENT CHARACTER}", value)) if isinstance(value, str) else value
 
 
 def _hashes(texts: Sequence[str]) -> str:
     hashes = (b64encode(sha256(text.encode()).digest()).decode() for text in texts)
     return " ".join(f"'sha256-{one}'" for one in hashes) or "'none'"
-
-
-# What every page of HTML shares: colours on light and dark paper, print, and a policy that runs no code but its own.
-#
-# In: nothing. Out: CSS, a policy, data that is safe inside a script. Its files are package data beside this one.

@@ -1,6 +1,6 @@
-"""Programs that start ranks: each module translates a `Start` into the command line of one launcher.
+"""Launchers of ranks: each module translates a `Start` into the command line of one launcher.
 
-`command(launcher, ranks, start, program)` gives the whole command line. Unsupported options are refused, never
+`command(launcher, ranks, start, program)` returns the whole command line. Unsupported options are refused, never
 ignored. Variables for the ranks are on the command line, so that the command alone repeats the start.
 """
 

@@ -8,9 +8,9 @@ from ..launcher import Launcher, interface_variables, remote_shell
 
 
 def command(launcher: Launcher, ranks: int, start: Start, program: list[str]) -> list[str]:
-    """The command that starts `ranks` ranks. Raises LaunchError, InterfaceError.
+    """Return the command that starts `ranks` ranks. Raises LaunchError, InterfaceError.
 
-    Hydra takes its whole environment to the ranks, so that nothing need be said about variables.
+    Hydra passes its whole environment to the ranks, so no variables need be named.
     """
     argv = [launcher.program, "-n", str(ranks)]
     if start.hosts:
@@ -28,9 +28,9 @@ def command(launcher: Launcher, ranks: int, start: Start, program: list[str]) ->
 
 
 def agent_options(start: Start) -> tuple[list[str], list[str]]:
-    """The words for a remote shell of one's own: those before the launcher's name, and its options.
+    """Return the words for a remote shell other than ssh: those before the launcher's name, and its options.
 
-    For arguments of the shell Hydra has a variable only. Raises LaunchError.
+    Hydra takes arguments of the shell only from a variable. Raises LaunchError.
     """
     agent = remote_shell(start)
     if agent is None:
@@ -40,7 +40,7 @@ def agent_options(start: Start) -> tuple[list[str], list[str]]:
 
 
 def interface_options(start: Start) -> list[str]:
-    """The options for the interface, with the variables that ranks get, but for Open MPI's. Raises InterfaceError."""
+    """Return the options for the interface and the ranks' variables, except Open MPI's. Raises InterfaceError."""
     variables = interface_variables(start.interface, os.environ)
     settings = [(name, value) for name, value in variables.items() if "_MCA_" not in name]
     words = [word for name, value in settings for word in ("-genv", name, value)]

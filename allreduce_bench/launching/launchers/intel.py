@@ -15,10 +15,10 @@ NO_BINDING = ("none", "off")
 
 
 def command(launcher: Launcher, ranks: int, start: Start, program: list[str]) -> list[str]:
-    """The command that starts `ranks` ranks. Raises LaunchError, InterfaceError.
+    """Return the command that starts `ranks` ranks. Raises LaunchError, InterfaceError.
 
-    It takes its whole environment to the ranks. It pins each rank to cores by itself, and on virtual hosts each host's
-    first rank to the same ones: there, and where ranks outnumber cores, it is told to leave that to the kernel.
+    It passes its whole environment to the ranks. It pins each rank to cores by default, and on virtual hosts each
+    host's first rank to the same ones: there, and if ranks outnumber cores, pinning is turned off.
     """
     refuse(start, ("map_by",), "Intel MPI", say("launching.use_ranks_per_node"))
     before, agent = agent_options(start) if start.hosts else ([], [])
@@ -27,7 +27,7 @@ def command(launcher: Launcher, ranks: int, start: Start, program: list[str]) ->
 
 
 def _pinning(ranks: int, start: Start) -> list[str]:
-    """What --bind-to says; else no pinning where ranks share cores, unless the user's variables or words say more."""
+    """Return options for --bind-to; else for no pinning if ranks share cores, unless the user's settings say more."""
     if start.bind_to:
         is_off = start.bind_to in NO_BINDING
         return ["-genv", PIN, "off"] if is_off else ["-genv", PIN, "on", "-genv", f"{PIN}_DOMAIN", start.bind_to]
@@ -37,9 +37,9 @@ def _pinning(ranks: int, start: Start) -> list[str]:
 
 
 def _where(ranks: int, start: Start, program: list[str]) -> list[str]:
-    """The program, and how many ranks of it each host gets.
+    """Return the program, and how many ranks of it each host gets.
 
-    Its list of hosts has no slots, only a number for all of them; where they differ each host is named with its own.
+    Its list of hosts takes one number of ranks for all; if they differ, each host is named with its own number.
     """
     slots = slots_for(start.hosts, ranks, start.ranks_per_node) if start.hosts else []
     per_host = {number for _, number in slots}

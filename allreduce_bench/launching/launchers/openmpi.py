@@ -12,14 +12,14 @@ from ..launcher import Launcher, LaunchError, interface_variables, remote_shell
 from ..layout import ranks_a_node
 
 NEW_DAEMONS = 5  # the version from which PRRTE starts the ranks
-OWN = ("OMPI_", "PRTE_", "SLURM_", "PBS_", "LSB_")  # what mpirun takes to its ranks, or what concerns it alone
+OWN = ("OMPI_", "PRTE_", "SLURM_", "PBS_", "LSB_")  # passed to ranks by mpirun itself, or only for mpirun
 NEEDED = ("PYTHONPATH", "LD_LIBRARY_PATH", SWITCHES_VARIABLE)
 
 
 def command(launcher: Launcher, ranks: int, start: Start, program: list[str]) -> list[str]:
-    """The command that starts `ranks` ranks. Raises LaunchError, InterfaceError.
+    """Return the command that starts `ranks` ranks. Raises LaunchError, InterfaceError.
 
-    As root it says so, and with more ranks than cores, too, and then lets waiting ranks give way.
+    Allows root, and more ranks than cores; these yield the core while they wait.
     """
     has_new_daemons = _major_version(launcher.library) >= NEW_DAEMONS
     argv = [launcher.program, "-n", str(ranks)]
@@ -42,14 +42,14 @@ def _placement_options(ranks: int, start: Start) -> list[str]:
     map_by, argv = start.map_by, []
     if start.ranks_per_node:
         map_by = f"ppr:{start.ranks_per_node}:node"
-    is_virtual = bool(start.virtual_rates_bytes_per_s)  # then hosts share the cores with each other
+    is_virtual = bool(start.virtual_rates_bytes_per_s)  # then hosts share cores
     if is_virtual or ranks_a_node(ranks, start) > cores():
         argv = ["--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
         if ranks_a_node(ranks, start) < ranks and "map-by" not in start.launcher_args:
             map_by = map_by or "slot"  # its default would put all of them on the first node
     if map_by:
         argv += ["--map-by", map_by]
-    # Each virtual host would bind its first rank to the same core
+    # Otherwise each virtual host would bind its first rank to the same core
     bind_to = start.bind_to or ("none" if is_virtual else "")
     return argv + (["--bind-to", bind_to] if bind_to else [])
 
@@ -68,13 +68,13 @@ def _host_options(ranks: int, start: Start, has_new_daemons: bool) -> list[str]:
 
 
 def _variables_for_remote_ranks() -> list[str]:
-    """The names of variables that ranks on other hosts do not get by themselves."""
+    """Return the names of variables that ranks on other hosts do not inherit."""
     steering = [name for name in allowed_variables(os.environ) if not name.startswith(OWN)]
     return [*steering, *(name for name in NEEDED if name in os.environ), COMMAND_VARIABLE, MONITOR_VARIABLE]
 
 
 def _interface_options(variables: dict[str, str], has_new_daemons: bool) -> list[str]:
-    """The variables of the interface, those of this MPI as parameters, which its daemons hear, too."""
+    """Return options for the interface's variables; those of this MPI as parameters, which its daemons read, too."""
     argv = []
     for name, value in variables.items():
         program, mca, parameter = name.partition("_MCA_")

@@ -9,7 +9,7 @@ from ...runs.start import Start, slots_of
 from ..launcher import Launcher, LaunchError, refuse, with_variables
 from ..layout import nodes_for, ranks_a_node
 
-PREFERRED = {  # how ranks find each other, best first
+PREFERRED = {  # PMI kinds of --mpi per library, best first
     "Open MPI 4": ("pmix", "pmi2"),
     "Open MPI": ("pmix",),
     "MPICH": ("pmi2", "pmix"),
@@ -18,7 +18,7 @@ PATIENCE_S = 60.0
 
 
 def command(launcher: Launcher, ranks: int, start: Start, program: list[str]) -> list[str]:
-    """The command that starts `ranks` ranks. Raises LaunchError, InterfaceError."""
+    """Return the command that starts `ranks` ranks. Raises LaunchError, InterfaceError."""
     refuse(start, ("remote_shell",), "srun", say("launching.leave_out_srun_reaches"))
     argv = [launcher.program, "-n", str(ranks), *launcher.options, "--kill-on-bad-exit=1"]
     if nodes := nodes_for(ranks, start):
@@ -35,9 +35,9 @@ def command(launcher: Launcher, ranks: int, start: Start, program: list[str]) ->
 
 
 def options_for(program: str, library: str, launcher_args: str) -> tuple[str, ...]:
-    """`--mpi=…`, as this srun and the library allow; none for libraries that are not known, or where the user says it.
+    """Return `--mpi=…` for this srun and library; empty if the library is unknown or the user sets it.
 
-    Raises LaunchError where srun has nothing that the library understands.
+    Raises LaunchError if srun supports no kind that the library understands.
     """
     understood = kinds_of_library(library)
     if not understood or "--mpi" in launcher_args:
@@ -58,12 +58,12 @@ def options_for(program: str, library: str, launcher_args: str) -> tuple[str, ..
 
 
 def kinds_of_library(library: str) -> tuple[str, ...]:
-    """The kinds of PREFERRED that the library understands, best first; empty for libraries that are not known."""
+    """Return the kinds of PREFERRED that the library understands, best first; empty if the library is unknown."""
     return next((kinds for name, kinds in PREFERRED.items() if library.startswith(name)), ())
 
 
 def kinds_of_srun(program: str) -> set[str]:
-    """The kinds that this srun says it knows; none where it does not answer."""
+    """Return the kinds that this srun lists; none if it does not answer."""
     try:
         listing = subprocess.run(
             [program, "--mpi=list"], capture_output=True, text=True, check=False, timeout=PATIENCE_S

@@ -1,3 +1,1 @@
-"""The library's own all-reduce: held against its other operations and against other all-reduces (`comparison`); and
-algorithms whose times it has (`resemblance`, `known`).
-"""
+"""The library's own all-reduce: see `models.guidelines`, `models.resemblance` and `models.known_algorithms`."""

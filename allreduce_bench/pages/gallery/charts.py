@@ -1,7 +1,7 @@
-"""The pictures of the gallery, laid out in pixels: maps of winners, and times over ranks.
+"""Charts of the gallery, laid out in pixels: maps of winners, and times over ranks.
 
-Maps show three example machines, and which algorithm wins where on each by the declared costs: nothing of it is
-measured. Pictures are as wide as a phone, so that no letter is below 11 pixels there.
+Maps show three example machines and the fastest algorithm by the declared costs: predictions, not measurements. Charts
+are as wide as a phone, so that no letter is below 11 pixels there.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,22 +14,22 @@ from ...models.prediction import BEST, Layout, competing_models
 from ...units import format_rate, format_size, format_time
 from .facts import PredictedTimes
 
-# What maps show
+# Ranges of the maps
 MAP_SIZES = tuple(8 << power for power in range(0, 28, 3))  # 8 B to 1 GiB
 MAP_RANKS = tuple(sorted([1 << power for power in range(1, 9)] + [3 << power for power in range(8)]))  # 2 to 384
 
-# Pixels of maps: the width, room for numbers of ranks, height of a row and of the sizes below
-CHART_WIDTH = 350  # of a phone, without its margins; of figures, too
+# Layout of maps in pixels: width, left and top margin, height of a row, and of the size labels below
+CHART_WIDTH = 350  # of a phone, without its margins; also of line charts
 MAP_LEFT, MAP_TOP = 42, 6
 MAP_ROW, MAP_LABELS = 22, 34
 
-# Figures with lines
+# Line charts
 PLOT_LEFT, PLOT_RIGHT, PLOT_HEIGHT, PLOT_BOTTOM = 56, 328, 190, 202  # pixels
 NAMED_RANKS = (2, 16, 128, 1024, 16384)  # below the axis
 
 
 class ExampleMachine(NamedTuple):
-    """The prices of a kind of machine, round numbers within what such machines have."""
+    """Prices of a kind of machine, rounded and typical of it."""
 
     title: str
     between: Prices
@@ -39,7 +39,7 @@ class ExampleMachine(NamedTuple):
 
     @property
     def prices_text(self) -> str:
-        """Its prices as a reader knows them: `a message 5.00 us, 100 Gbit/s`."""
+        """Return its prices in familiar units: `a message 5.00 us, 100 Gbit/s`."""
         text = f"a message {format_time(self.between.alpha_s)}, {format_rate(1 / self.between.beta_s_per_byte)}"
         if self.within is None:
             return text
@@ -49,7 +49,7 @@ class ExampleMachine(NamedTuple):
 
 
 class WinnerMap(NamedTuple):
-    """The fastest algorithm of an example machine: `winners[row][column]` at `ranks[row]` and `sizes[column]`."""
+    """Fastest algorithms on an example machine: `winners[row][column]` at `ranks[row]` and `sizes[column]`."""
 
     machine: ExampleMachine
     ranks: tuple[int, ...]
@@ -57,12 +57,12 @@ class WinnerMap(NamedTuple):
     winners: tuple[tuple[str | None, ...], ...]
 
     def cells_of(self, algorithm: str) -> int:
-        """In how many cells `algorithm` is the fastest."""
+        """Return the number of cells in which `algorithm` is the fastest."""
         return sum(row.count(algorithm) for row in self.winners)
 
 
 def _gbit(rate: float) -> float:
-    """Seconds per byte at `rate` Gbit/s."""
+    """Return seconds per byte at `rate` Gbit/s."""
     return 8 / (rate * 1e9)
 
 
@@ -80,9 +80,9 @@ MACHINES = (
 
 
 def winners_on(machine: ExampleMachine, sizes: Sequence[int] = MAP_SIZES) -> WinnerMap:
-    """The fastest of all built-in algorithms at the ranks of `machine` and at `sizes` (bytes).
+    """Return the fastest built-in algorithm at each of the ranks of `machine` and of `sizes` (bytes).
 
-    Trees are cut into the segments with which they are fastest.
+    Trees use the segment with which they are fastest.
     """
     bare = bare_machine(*machine.between, within=machine.within)
     port = 1 / machine.between.beta_s_per_byte if machine.ranks_per_node else None
@@ -92,7 +92,7 @@ def winners_on(machine: ExampleMachine, sizes: Sequence[int] = MAP_SIZES) -> Win
 
 
 class Label(NamedTuple):
-    """A text at a place."""
+    """Text at a position."""
 
     x: float
     y: float
@@ -100,18 +100,18 @@ class Label(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A field of a map."""
+    """Cell of a map."""
 
     x: float
     y: float
     width: float
     height: float
     winner: str
-    text: str  # what a pointer is told
+    text: str  # tooltip
 
 
 class MapChart(NamedTuple):
-    """A map of winners: ranks down, sizes across."""
+    """Map of winners: ranks down, sizes across."""
 
     width: int
     height: int
@@ -121,14 +121,14 @@ class MapChart(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """The line of one algorithm, as the points of an SVG polyline."""
+    """Line of one algorithm, as the points of an SVG polyline."""
 
     name: str
     points: str
 
 
 class LineChart(NamedTuple):
-    """Times over ranks at one size, both logarithmic."""
+    """Times over ranks at one size, on logarithmic axes."""
 
     title: str
     width: int
@@ -181,9 +181,9 @@ def line_chart(title: str, lines: Sequence[PredictedTimes]) -> LineChart:
 
 
 def codes(names: Sequence[str]) -> dict[str, str]:
-    """Two letters or three for each name, to be told apart without colours: `rd` for recursive_doubling, `ri` for ring.
+    """Return a code of two or three characters per name, e.g. `rd` for recursive_doubling, `ri` for ring.
 
-    The initials of several words, the beginning of one; where that is taken, with a number.
+    The initials of several words, or the beginning of one; a number is added where the code is taken.
     """
     code_of: dict[str, str] = {}
     for name in names:
@@ -198,7 +198,7 @@ def codes(names: Sequence[str]) -> dict[str, str]:
 
 
 def short_size(nbytes: int) -> str:
-    """`32K` for 32 KiB: what stands below a narrow column."""
+    """Return `32K` for 32 KiB, to fit a narrow column."""
     number, unit = format_size(nbytes).split()
     return number + unit[0].replace("B", "")
 
@@ -208,11 +208,11 @@ def _told(winner: str | None, ranks: int, nbytes: int) -> str:
 
 
 def _decade(power: int) -> str:
-    """`10 us`, without the digits that a power of ten does not need."""
+    """Return `10 us`, without the digits that a power of ten does not need."""
     number, unit = format_time(10.0**power).split()
     return f"{float(number):g} {unit}"
 
 
 def _scale(low: float, high: float, start: float, stop: float) -> Callable[[float], float]:
-    """Scale values to pixels, where `low` and `high` are the logarithms of the values at `start` and `stop`."""
+    """Return a log scale from values to pixels; `low` and `high` are log10 of the values at `start` and `stop`."""
     return lambda value: start + (log10(value) - low) / ((high - low) or 1) * (stop - start)

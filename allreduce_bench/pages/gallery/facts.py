@@ -1,7 +1,7 @@
-"""What the algorithms cost and promise, counted in verified schedules: the numbers of the gallery's pages.
+"""Costs and promises of algorithms, counted in verified schedules: the numbers of the gallery's pages.
 
-The usual first lesson on all-reduce is held against the same schedules: its transfer table (`transfers`), and two
-sentences of many articles (`steps_of`, `times_over_ranks`).
+The usual first lesson on all-reduce is checked against the same schedules: its transfer table (`transfers`), and two
+claims of many articles (`steps_of`, `times_over_ranks`).
 """
 
 from collections.abc import Callable, Sequence
@@ -15,12 +15,12 @@ from ...schedule.algorithm import Algorithm, Topology
 from ...schedule.price import price
 from ...schedule.verify import Proof, cases, verify
 
-# Schedules that are counted
-PER_NODE = 4  # ranks, in the layouts that are counted
-PIECES = 8  # in which pipelined algorithms cut the vector
-BLOCKS = 2**5 * 3 * 5 * 7  # elements are a multiple of it: so that most numbers of ranks have equal blocks
+# Schedules to count
+PER_NODE = 4  # ranks per node in the layouts
+PIECES = 8  # segments of the vector in pipelined algorithms
+BLOCKS = 2**5 * 3 * 5 * 7  # elements are a multiple of it, so that most numbers of ranks have equal blocks
 
-# Sentences of articles: `steps_of` at CLAIM_GPUS, `times_over_ranks` of the rest
+# Claims of articles: `steps_of` uses CLAIM_GPUS, `times_over_ranks` the rest
 CLAIM_GPUS = 1024
 CLAIM_PRICES = Prices(5e-6, 1 / 12.5e9)  # 5 us a message, bytes over 100 Gbit/s
 CLAIM_SIZES = (1 << 10, 1 << 20, 1 << 30)  # bytes
@@ -29,26 +29,26 @@ CLAIM_ALGORITHMS = ("ring", "two_tree", "rabenseifner", "recursive_doubling")
 
 
 class Facts(NamedTuple):
-    """What one algorithm costs on some ranks; volumes are shares of the vector's n elements."""
+    """Costs of one algorithm on some ranks; volumes are shares of the vector's n elements."""
 
     algorithm: Algorithm
     topology: Topology
     rounds: int  # messages on the critical path
-    steps: int  # the most in one rank
-    sent: float  # the most by one rank
+    steps: int  # maximum over ranks
+    sent: float  # maximum over ranks
     sent_in_all: float
     sent_between_nodes: float
-    peers: int  # the most whom one rank sends to or receives from
-    depth: int  # roundings that an input meets, at most
+    peers: int  # maximum over ranks: partners that one sends to or receives from
+    depth: int  # most roundings of any input
 
     @property
     def ranks(self) -> int:
-        """How many ranks take part."""
+        """Return the number of ranks."""
         return len(self.topology.node_of)
 
 
 class Promises(NamedTuple):
-    """At which of the numbers of ranks that were `tried` every schedule keeps a promise."""
+    """Numbers of ranks, among those `tried`, at which every schedule keeps a promise."""
 
     tried: tuple[int, ...]
     same_bits: tuple[int, ...]
@@ -56,9 +56,9 @@ class Promises(NamedTuple):
 
 
 def facts(algorithm: Algorithm, topology: Topology) -> Facts:
-    """Count what `algorithm` does on `topology` with a vector that its blocks divide, in PIECES where it is segmented.
+    """Count the costs of `algorithm` on `topology` for a vector of equal blocks, in PIECES segments if pipelined.
 
-    Raises AlgorithmError where it has no schedule, Refusal where that is no all-reduce.
+    Raises AlgorithmError if it has no schedule there, Refusal if the schedules are no all-reduce.
     """
     ranks = len(topology.node_of)
     count = ranks * BLOCKS
@@ -79,9 +79,9 @@ def facts(algorithm: Algorithm, topology: Topology) -> Facts:
 
 
 def promises(algorithm: Algorithm, sizes: Sequence[int]) -> Promises:
-    """Prove `algorithm` at `sizes` on all layouts, counts and segments that `verify` tries, and ask what is kept.
+    """Prove `algorithm` at `sizes` on all layouts, counts and segments that `verify` tries; return the promises kept.
 
-    Raises what `facts` raises.
+    Raises as `facts`.
     """
     proofs_at: dict[int, list[Proof]] = {}
     for size in sizes:
@@ -94,12 +94,12 @@ def promises(algorithm: Algorithm, sizes: Sequence[int]) -> Promises:
 
 
 def peers(steps: Schedule) -> set[int]:
-    """The ranks that one rank's steps send to or receive from."""
+    """Return the ranks that one rank's steps send to or receive from."""
     return {peer for step in steps for peer in (step.dest, step.source) if peer is not None}
 
 
 def _sent(schedules: Sequence[Schedule], counts: Callable[[int, int], bool]) -> int:
-    """The elements in all messages that count, by sender and receiver."""
+    """Return the elements in all messages for which `counts(sender, receiver)` is true."""
     return sum(
         elements(step.send)
         for rank, steps in enumerate(schedules)
@@ -113,12 +113,12 @@ def _apart(topology: Topology, first: int, second: int) -> bool:
 
 
 class Steps(NamedTuple):
-    """How many messages follow each other on `ranks`, counted in schedules."""
+    """Number of consecutive messages on `ranks`, counted in schedules."""
 
     ranks: int
     tree_height: int  # edges from the farthest leaf to the root
     tree_levels: int  # edges up to the root and down to the farthest leaf
-    tree_rounds: int  # where a rank receives one message at a time, as over one port
+    tree_rounds: int  # if a rank receives one message at a time, as over one port
     two_tree_rounds: int
     doubling_rounds: int
     halving_rounds: int  # of Rabenseifner's algorithm
@@ -126,7 +126,7 @@ class Steps(NamedTuple):
 
 
 class PredictedTimes(NamedTuple):
-    """The predicted times of one algorithm at one size."""
+    """Predicted times of one algorithm at one size."""
 
     algorithm: str
     nbytes: int
@@ -134,19 +134,19 @@ class PredictedTimes(NamedTuple):
     times_s: tuple[float, ...]
 
     def growth(self, fewest: int, most: int) -> float:
-        """Return how many times as long it takes on `most` ranks as on `fewest`; both are among `ranks`."""
+        """Return the ratio of the time on `most` ranks to that on `fewest`; both are among `ranks`."""
         time_of = dict(zip(self.ranks, self.times_s))
         return time_of[most] / time_of[fewest]
 
 
 def steps_of(ranks: int = CLAIM_GPUS) -> Steps:
-    """Count the steps of a short vector, which is one segment, and of the ring's blocks.
+    """Count the steps for a vector so short that it is one segment, and of the ring's blocks.
 
-    Held against "a tree of 1,024 GPUs takes 10 communication steps, the ring 1024": a tree has to be climbed and
-    descended, and the ring goes round twice.
+    Checks "a tree of 1,024 GPUs takes 10 communication steps, the ring 1024": a tree has to be climbed and descended,
+    and the ring goes round twice.
 
-    The trees and recursive doubling are proved on all `ranks`. Of the ring and of Rabenseifner's algorithm the steps of
-    rank 0 are counted: on hundreds of ranks all schedules are millions of steps, and each rank has as many.
+    The trees and recursive doubling are proved on all `ranks`. For the ring and Rabenseifner's algorithm only the steps
+    of rank 0 are counted: on hundreds of ranks all schedules are millions of steps, and each rank has as many.
     """
     topology = Topology.one_node(ranks)
     whole = {name: _proved(name, topology) for name in ("tree", "two_tree", "recursive_doubling")}
@@ -168,8 +168,7 @@ def steps_of(ranks: int = CLAIM_GPUS) -> Steps:
 def times_over_ranks(sizes: Sequence[int] = CLAIM_SIZES, ranks: Sequence[int] = CLAIM_RANKS) -> list[PredictedTimes]:
     """Predict CLAIM_ALGORITHMS at each of `sizes` (bytes) over `ranks`, by the declared costs at CLAIM_PRICES.
 
-    Held against "the time of a ring is nearly independent of the number of GPUs": of its bytes that is so, of its
-    messages not.
+    Checks "the time of a ring is nearly independent of the number of GPUs": true of its bytes, not of its messages.
     """
     (group,) = competing_models(bare_machine(*CLAIM_PRICES), CLAIM_ALGORITHMS, Layout(segment=BEST))
     lines = []
@@ -182,14 +181,14 @@ def times_over_ranks(sizes: Sequence[int] = CLAIM_SIZES, ranks: Sequence[int] = 
 
 
 def _proved(name: str, topology: Topology) -> list[Schedule]:
-    """The schedules of a vector of two elements, the fewest of which each tree of the two has one."""
+    """Return the proved schedules for two elements, the least that gives each of the two trees one."""
     schedules = builtin()[name].schedules(len(topology.node_of), topology, 2, 2)
     verify(schedules, 2)
     return schedules
 
 
 def _height(schedules: Sequence[Schedule]) -> int:
-    """The most edges between a rank and the root of a tree: the sender of a reduction is the child of its receiver."""
+    """Return the most edges from a rank to the root of a tree; a reduction's sender is the child of its receiver."""
     parents = {step.source: rank for rank, steps in enumerate(schedules) for step in steps if step.reduce}
     return max((_edges_above(rank, parents) for rank in range(len(schedules))), default=0)
 
@@ -202,7 +201,7 @@ def _edges_above(rank: int, parents: dict[int | None, int]) -> int:
 
 
 class Scheme(NamedTuple):
-    """A row of the transfer table of the usual first lesson, where G ranks add up vectors of N elements.
+    """Row of the transfer table of the usual first lesson, where G ranks add up vectors of N elements.
 
     The ring's numbers are those of Patarasuk and Yuan, J. Parallel Distrib. Comput. 69(2), 2009.
     """
@@ -216,7 +215,7 @@ class Scheme(NamedTuple):
 
 
 class Transfer(NamedTuple):
-    """What the schedules of one scheme move, in elements."""
+    """Elements that the schedules of one scheme move."""
 
     scheme: Scheme
     in_all: int
@@ -240,7 +239,7 @@ SCHEMES = (
 def transfers(ranks: int, count: int) -> list[Transfer]:
     """Count the elements that each of SCHEMES moves on `ranks` for vectors of `count` elements.
 
-    Raises Refusal where a schedule is no all-reduce.
+    Raises Refusal if a schedule is no all-reduce.
     """
     return [_transfer(scheme, ranks, count) for scheme in SCHEMES]
 

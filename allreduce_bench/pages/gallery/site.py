@@ -1,4 +1,4 @@
-"""The glossary of the documentation as values, so that a page can be made of it."""
+"""Glossary of the documentation as values, and the pages and folder of the gallery."""
 
 import re
 import site
@@ -39,14 +39,14 @@ CODE = re.compile(r"`([^`]+)`")
 
 
 class Piece(NamedTuple):
-    """A stretch of a sentence; `code`: what a user types or reads on the screen."""
+    """Part of a sentence; `code`: what a user types or reads on the screen."""
 
     text: str
     code: bool
 
 
 class Term(NamedTuple):
-    """A term and what it means, in pieces; `anchor` is its place on a page."""
+    """Term and its meaning, in pieces; `anchor` is its place on a page."""
 
     anchor: str
     term: tuple[Piece, ...]
@@ -54,18 +54,18 @@ class Term(NamedTuple):
 
 
 class Section(NamedTuple):
-    """The terms of one field."""
+    """Terms of one field."""
 
     title: str
     terms: tuple[Term, ...]
 
 
 class GlossaryError(Refused, ValueError):
-    """The glossary is not where the package keeps it."""
+    """Error: the glossary is not where the package keeps it."""
 
 
 def glossary_text() -> str:
-    """The Markdown of the glossary, from the checkout or as installed. Raises GlossaryError where it is missing."""
+    """Return the Markdown of the glossary, from the checkout or as installed. Raises GlossaryError if it is missing."""
     places = [Path(__file__).parents[3] / "docs"]
     installed = [sysconfig.get_path("data"), site.getuserbase()]
     places += [Path(data) / "share" / "allreduce-bench" / "docs" for data in installed]
@@ -76,7 +76,7 @@ def glossary_text() -> str:
 
 
 def sections(text: str) -> list[Section]:
-    """The tables below the second-level headings of `text`; links lose their targets, which are not in the gallery."""
+    """Return the tables below the second-level headings of `text`, without link targets, absent from the gallery."""
     found, anchors = [], set[str]()
     for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
         title, _, table = part.partition("\n")
@@ -91,12 +91,12 @@ def sections(text: str) -> list[Section]:
 
 
 def pieces(text: str) -> tuple[Piece, ...]:
-    """`text` cut where code between backticks begins and ends."""
+    """Split `text` into code between backticks and the rest."""
     return tuple(Piece(part, number % 2 == 1) for number, part in enumerate(CODE.split(text)) if part)
 
 
 def _anchor(term: str, taken: set[str]) -> str:
-    """A name for the place of `term` that none of those `taken` has; it is then one of them."""
+    """Return an anchor for `term` that is not in `taken`, and add it there."""
     name = anchor = re.sub(r"[^a-z0-9]+", "-", term.lower()).strip("-") or "term"
     number = 2
     while anchor in taken:
@@ -105,29 +105,29 @@ def _anchor(term: str, taken: set[str]) -> str:
     return anchor
 
 
-# The pages of the gallery, their words and numbers, and the folder that they are written to
+# Pages of the gallery, their words and numbers, and their folder
 
 
 # Pages
-PAGES_PACKAGE = "allreduce_bench.pages"  # which has the templates and styles
+PAGES_PACKAGE = "allreduce_bench.pages"  # holds the templates and styles
 FIRST_PAGES = {"index.html": "All algorithms", "lesson.html": "First lesson", "maps.html": "Who wins where"}
 LAST_PAGES = {"glossary.html": "Glossary"}
 DASHES = ("", "8 3", "2 3", "10 3 2 3")  # of the lines of CLAIM_ALGORITHMS
 
-# What they show
-COMPARED_RANKS = (16, 24)  # a power of two, and none
+# Contents
+COMPARED_RANKS = (16, 24)  # one power of two, one not
 GROWTH_RANKS = (2, 3, 4, 6, 8, 12, 16, 24, 32)
-TRIED_RANKS = range(2, 17)  # at which promises are tried
+TRIED_RANKS = range(2, 17)  # ranks at which promises are proved
 LESSON_RANKS, ELEMENTS = (2, 4, 8, 16, 32), 1 << 20
-GROWTH_FROM, GROWTH_TO = 16, 1024  # ranks between which a growth is told
+GROWTH_FROM, GROWTH_TO = 16, 1024  # ranks whose times are compared
 
 
 class SiteError(Refused, ValueError):
-    """The folder that was asked for cannot be written."""
+    """Error: the folder for the gallery cannot be written."""
 
 
 class Look(NamedTuple):
-    """What tells algorithms apart in pictures: colour, letters, and dashes of lines."""
+    """Marks that distinguish algorithms in pictures: colours, letters, and dashes of lines."""
 
     colours: Mapping[str, str]
     codes: Mapping[str, str]
@@ -135,10 +135,10 @@ class Look(NamedTuple):
 
 
 def write_site(folder: Path, ranks: int, names: str = "rank") -> Path:
-    """Write all pages to a new `folder`, with pictures of `ranks` ranks, called as in `names`; return the first page.
+    """Write all pages to a new `folder`, with pictures of `ranks` ranks named as `names`; return the first page.
 
-    The folder is whole or absent. Raises SiteError where it exists, OSError where it cannot be written, AlgorithmError
-    where a picture cannot show so many ranks.
+    The folder is complete or absent. Raises SiteError if it exists, OSError if it cannot be written, AlgorithmError if
+    a picture cannot show so many ranks.
     """
     if folder.exists() or folder.is_symlink():
         raise SiteError("pages.exists_gallery_written_new", folder=folder)
@@ -153,15 +153,15 @@ def write_site(folder: Path, ranks: int, names: str = "rank") -> Path:
     except BaseException as error:
         rmtree(beside, ignore_errors=True)
         if isinstance(error, OSError):
-            error.filename = str(folder)  # whose name the user knows
+            error.filename = str(folder)  # the path that the user gave, not the temporary one
         raise
     return folder / "index.html"
 
 
 def pages(ranks: int, names: str) -> Iterator[tuple[str, str]]:
-    """The name and the text of every file of the gallery; `ranks` and `names` as in `pages.page`.
+    """Yield the name and the text of every file of the gallery; `ranks` and `names` as in `pages.page`.
 
-    Raises AlgorithmError where a picture cannot show so many ranks.
+    Raises AlgorithmError if a picture cannot show so many ranks.
     """
     own = builtin()
     kept = {name: promises(algorithm, TRIED_RANKS) for name, algorithm in own.items()}
@@ -187,19 +187,19 @@ def pages(ranks: int, names: str) -> Iterator[tuple[str, str]]:
 
 
 def _counted(algorithm: Algorithm) -> list[Facts]:
-    """The facts of `algorithm` at those of GROWTH_RANKS on which it can run."""
+    """Return the facts of `algorithm` at those of GROWTH_RANKS on which it can run."""
     layouts = [Topology.filled(ranks, PER_NODE) for ranks in GROWTH_RANKS]
     return [facts(algorithm, layout) for layout in layouts if not algorithm.unmet(len(layout.node_of), layout)]
 
 
 def _compared(counted: Mapping[str, list[Facts]], ranks: int) -> list[Facts]:
-    """The facts of all algorithms that can run on `ranks`, the fewest rounds first."""
+    """Return the facts of all algorithms that can run on `ranks`, the fewest rounds first."""
     rows = [row for of_one in counted.values() for row in of_one if row.ranks == ranks]
     return sorted(rows, key=lambda row: (row.rounds, row.sent))
 
 
 def _growth(algorithm: Algorithm, counted: list[Facts]) -> dict[str, Any]:
-    """The facts of `algorithm` over ranks, and the numbers of ranks on which it cannot run."""
+    """Return the facts of `algorithm` over ranks, and the numbers of ranks on which it cannot run."""
     missing = [str(ranks) for ranks in GROWTH_RANKS if ranks not in {row.ranks for row in counted}]
     return {
         "growth": counted,
@@ -208,7 +208,7 @@ def _growth(algorithm: Algorithm, counted: list[Facts]) -> dict[str, Any]:
 
 
 def _winners(maps: list[WinnerMap]) -> dict[str, Any]:
-    """Return who wins somewhere, who nowhere, and a command that shows the last map in a terminal."""
+    """Return who wins somewhere, who nowhere, and a command that prints the second machine's map in a terminal."""
     won = {name: sum(one.cells_of(name) for one in maps) for name in builtin()}
     machine = MACHINES[1].between
     rate = format_rate(1 / machine.beta_s_per_byte).replace(" ", "").removesuffix("/s")
@@ -221,7 +221,7 @@ def _winners(maps: list[WinnerMap]) -> dict[str, Any]:
 
 
 def _lesson() -> dict[str, Any]:
-    """Return what the page of the first lesson shows."""
+    """Return the values of the page of the first lesson."""
     lines = times_over_ranks()
     growths = [(nbytes, [line for line in lines if line.nbytes == nbytes]) for nbytes in CLAIM_SIZES]
     return {
@@ -239,12 +239,12 @@ def _lesson() -> dict[str, Any]:
 
 
 def share(value: float) -> str:
-    """A volume as a share of the vector: `1.875 n`, `15 n`, `0`."""
+    """Return a volume as a share of the vector: `1.875 n`, `15 n`, `0`."""
     return f"{value:.4g} n" if value else "0"
 
 
 def kept_at(kept: Sequence[int], tried: Sequence[int]) -> str:
-    """Say at which `tried` numbers of ranks a promise is kept: `yes`, `no`, `2 ranks only`, `even p, and p = 3`."""
+    """Return at which `tried` ranks a promise is kept: `yes`, `no`, `2 ranks only`, `even p, and p = 3`."""
     if set(kept) == set(tried):
         return "yes"
     if not kept:
@@ -257,13 +257,13 @@ def kept_at(kept: Sequence[int], tried: Sequence[int]) -> str:
 
 
 def layout_text(row: Facts) -> str:
-    """Say where the facts of a table were counted."""
+    """Return the layout on which the facts of a table were counted."""
     layout = f"{row.ranks} ranks on {len(row.topology.nodes)} nodes of {PER_NODE}"
     return f"{layout}; trees cut the vector into {PIECES} segments"
 
 
 def times_as_long(factor: float) -> str:
-    """`1.13 times`, `34 times`."""
+    """Return `1.13 times`, `34 times`."""
     return f"{factor:.3g} times" if factor < 10 else f"{factor:.0f} times"
 
 
@@ -279,14 +279,14 @@ TEMPLATE_WORDS = (share, kept_at, pieces, layout_text, times_as_long, format_siz
 
 
 def render(template: str, title: str, **values: Any) -> str:
-    """The page of a template, with no script. `values` are what it shows."""
+    """Render a page without script from a template and `values`."""
     made = environment().get_template(f"gallery_{template}.html.j2")
     shown = shared(f"{template}.html", title) | values
     return made.render(shown | frame(more_style=asset(PAGES_PACKAGE, "gallery.css")))
 
 
 def render_algorithm(name: str, ranks: int, names: str, **values: Any) -> str:
-    """The page of an algorithm with its moving picture of `ranks`, or of the most below on which it can run."""
+    """Render an algorithm's page with its moving picture on `ranks`, or on the most ranks below on which it can run."""
     own = builtin()[name]
     ranks = next(number for number in range(ranks, 0, -1) if not own.unmet(number, Topology.one_node(number)))
     shown = shared(f"{name}.html", name) | values
@@ -295,7 +295,7 @@ def render_algorithm(name: str, ranks: int, names: str, **values: Any) -> str:
 
 
 def shared(file: str, title: str) -> dict[str, Any]:
-    """Return what the templates of all pages of the gallery are told, the page in `file` among them."""
+    """Return the values common to all templates of the gallery; `file` is the page rendered."""
     names = list(builtin())
     colours = {name: colour_of(place, len(names)) for place, name in enumerate(names)}
     return {word.__name__: word for word in TEMPLATE_WORDS} | {

@@ -1,25 +1,25 @@
-"""What the docstring of an algorithm's file tells its readers, taken apart: idea, cost, when it is best, source."""
+"""Docstring of an algorithm's file in parts: idea, cost, when it is best, source."""
 
 import re
 from typing import NamedTuple
 
 from ...schedule.algorithm import Algorithm
 
-SECTION = re.compile(r"`(\w+)`: ")  # begins what is said of one of several algorithms in a file
+SECTION = re.compile(r"`(\w+)`: ")  # starts a paragraph about one of several algorithms in a file
 BEST = re.compile(r"\bBest: (.+?\.)(?= |$)")
 SOURCE = re.compile(r"\bSource: (.+)$")
-COST = ("Cost of n bytes", "Steps:", "Sent")  # begin sentences of the cost
+COST = ("Cost of n bytes", "Steps:", "Sent")  # starts of sentences about the cost
 
 
 class Paragraph(NamedTuple):
-    """A paragraph of a docstring; `drawn`: its lines stand below each other, as in a table of rounds."""
+    """Paragraph of a docstring; `drawn`: its line breaks count, as in a table of rounds."""
 
     text: str
     drawn: bool
 
 
 class Telling(NamedTuple):
-    """The docstring of an algorithm in parts; what it does not have is empty."""
+    """Docstring of an algorithm in parts; missing ones are empty."""
 
     title: str
     idea: tuple[Paragraph, ...]
@@ -29,9 +29,9 @@ class Telling(NamedTuple):
 
 
 def telling(algorithm: Algorithm) -> Telling:
-    """Return what the file of `algorithm` says of it.
+    """Split the docstring of `algorithm`'s file into parts.
 
-    Of a file with several, the paragraphs of the others are left out.
+    Paragraphs about other algorithms in the same file are left out.
     """
     title, *rest = [part for part in re.split(r"\n\s*\n", algorithm.doc.strip("\n")) if part.strip()] or [""]
     idea: list[Paragraph] = []
@@ -63,7 +63,7 @@ def _unindented(lines: str) -> str:
 
 
 def _cut(pattern: re.Pattern[str], text: str, otherwise: str) -> tuple[str, str]:
-    """`text` without what the pattern finds, and that; or `text` as it is, and `otherwise`."""
+    """Return `text` without the pattern's match, and the matched group; or `text` unchanged, and `otherwise`."""
     found = pattern.search(text)
     if not found:
         return text, otherwise
