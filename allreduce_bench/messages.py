@@ -481,6 +481,7 @@ MESSAGES = {
     "measuring.launch": "launch {launch}: {text}: {effect}; {advice}",
     "measuring.launch_expected_nodes_ranks": "launch {launch}: expected {expected} nodes of {each} (--ranks-per-node), found {nodes}: {named}; start it on enough nodes, or check how the launcher places ranks",
     "measuring.measured_begin_new_run": "{folder}: was measured with {other}, but this is {mpi}; begin a new run",
+    "measuring.single_rank_cannot_be_late": "a single rank waits for nobody, so that it cannot be late",
     # models
     "models.algorithm_unknown": "the algorithm is unknown {unnamed}",
     "models.alpha_beta_gamma_do": "one alpha, beta and gamma do not describe {names} together: half of the cells are off by {median:.0%} or more",

@@ -22,8 +22,8 @@ RESULTS = Path("results")
 def status(sweep: Path | None) -> None:
     """Show the state and the progress of the jobs of SWEEP, why jobs failed, and the next step.
 
-    SWEEP is the newest one in results/ by default. If Slurm does not answer, the states are taken from the files of
-    wrote of themselves.
+    SWEEP is the newest one in results/ by default. If Slurm does not answer, the states are those that the jobs
+    wrote down themselves.
     """
     from ..slurm.sweep import next_step, read_sweep, status_lines, status_text
 

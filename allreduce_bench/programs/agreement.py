@@ -11,7 +11,7 @@ from mpi4py import MPI
 
 from ..executing import OPERATIONS
 from ..measuring.startup import watched
-from ..message import BadValue, say
+from ..message import BadValue, Refused, say
 from ..runs.dtypes import DTYPES
 from ..units import format_ranges
 
@@ -85,10 +85,10 @@ def refuse_different_arguments(comm: MPI.Comm, arguments: str) -> None:
         raise BadValue("programs.allreduce_ranks_prepare_different", asked=asked)
 
 
-def refuse_together(comm: MPI.Comm, kind: type[ValueError], reason: str) -> None:
+def refuse_together(comm: MPI.Comm, kind: type[Refused], reason: str) -> None:
     """Raise `kind` on all ranks where one of them has a reason to refuse; an empty one is none."""
     if reasons := [reason for reason in comm.allgather(reason) if reason]:
-        raise kind(reasons[0])
+        raise kind("as_said", words=reasons[0])
 
 
 def _comes(request: MPI.Request, patience_s: float) -> bool:

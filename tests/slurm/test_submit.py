@@ -65,7 +65,7 @@ def submitted(slurm: SlurmPrograms) -> int:
 
 def test_where_sbatch_does_not_answer_nobody_says_that_nothing_was_submitted(slurm, monkeypatch):
     def late(script, arguments):
-        raise submit.NoAnswer("sbatch: no response within 60 s; if 'squeue --me' shows a held job for it")
+        raise submit.NoAnswer("slurm.squeue_me_shows_held", error="sbatch: no response within 60 s")
 
     monkeypatch.setattr(submit.commands, "submit", late)
     said = fails(*WORDS, "-o", "sweep")

@@ -5,7 +5,8 @@ import importlib.util
 import pytest
 
 from allreduce_bench.stragglers.monitor.step_monitor import StepMonitor
-from allreduce_bench.stragglers.monitor.transport_of_comm import Alone, StepMonitorError, transport_of
+from allreduce_bench.stragglers.monitor.transport import StepMonitorError
+from allreduce_bench.stragglers.monitor.transport_of_comm import Alone, transport_of
 
 
 @pytest.mark.parametrize("comm", [0, "world", object()])

@@ -11,9 +11,9 @@ from interpreters import interpreters
 from made_results import of, tables_of
 from page_readers import osu_latency, superbench
 
-from allreduce_bench.cli import options
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.report.formats import FORMATS, nccl, osu
+from allreduce_bench.runs import control
 from allreduce_bench.runs.dtypes import DTYPES
 from allreduce_bench.runs.folder import RunFolder
 
@@ -26,7 +26,7 @@ OSU_HEADER = "# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  
 
 
 def test_the_command_line_offers_every_format():
-    assert set(options.FORMATS) == set(FORMATS)
+    assert set(control.FORMATS) == set(FORMATS)
 
 
 def test_the_two_layouts_name_every_type():
