@@ -80,7 +80,9 @@ def _key() -> int:
 
 
 def _freed(comm: MPI.Comm, keyval: int, prepared_of: dict) -> None:
-    """Close what was prepared for a communicator that is being freed, on all ranks; at the end of MPI, only forget it."""
+    """Close what was prepared for a communicator that is being freed, on all ranks;
+    at the end of MPI, only forget it.
+    """
     for prepared in prepared_of.values():
         prepared.end_with_communicator()
     prepared_of.clear()

@@ -180,7 +180,9 @@ def _vector(given: Any, name: str) -> np.ndarray | None:
 
 
 def _elements(buffer: Any, dtype: np.dtype | None, name: str) -> np.ndarray | None:
-    """Return the memory of `buffer` as a 1-d array of `dtype`, or of its own type; None if numpy cannot represent it."""
+    """Return the memory of `buffer` as a 1-d array of `dtype`, or of its own type;
+    None if numpy cannot represent it.
+    """
     if dtype is not None and (buffer is None or buffer is MPI.BOTTOM):
         return np.empty(0, dtype)
     array = _array(buffer, name)

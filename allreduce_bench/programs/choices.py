@@ -298,7 +298,9 @@ def _of_machine(path: Path) -> Lookup:
 
 
 class ChoiceFile:
-    """The file that a program names as `choice`. All ranks construct and query it together; all raise the same errors."""
+    """The file that a program names as `choice`. All ranks construct and query it together;
+    all raise the same errors.
+    """
 
     def __init__(self, comm: MPI.Comm, path: Path, own: Mapping[str, OwnFile]):
         """Read the file; `own`: the files of algorithms that the program names. Raises ValueError."""

@@ -228,7 +228,9 @@ class PreparedAllreduces:
         ]
 
     def _placement(self, shape: Shape, candidate: Candidate) -> str:
-        """Return where vectors lay when the candidate was chosen: as in the file, if it comes from there, else PROGRAM."""
+        """Return where vectors lay when the candidate was chosen: as in the file, if it comes from there, else
+        PROGRAM.
+        """
         chosen = self._from_file.get(shape)
         return chosen.placement if chosen and chosen.candidate == candidate else PROGRAM
 
@@ -249,7 +251,9 @@ class PreparedAllreduces:
                 leave(self.around)
 
     def end_with_communicator(self) -> None:
-        """Close when the communicator is being freed, through any object of its handle; later calls raise ValueError."""
+        """Close when the communicator is being freed, through any object of its handle;
+        later calls raise ValueError.
+        """
         self.around = MPI.COMM_NULL
         self.close()
 
@@ -324,7 +328,9 @@ class PreparedAllreduces:
         return self._is_spread and shape.nbytes >= LONG_NBYTES and self._words == [AUTO]
 
     def _by_price(self, found: list[Candidate], shape: Shape, links: Links) -> list[Candidate]:
-        """Sort by the predicted time, pipelined before whole messages; native, which the model does not cover, second."""
+        """Sort by the predicted time, pipelined before whole messages;
+        native, which the model does not cover, second.
+        """
 
         def price(one: Candidate) -> float:
             if one.executor == NATIVE:

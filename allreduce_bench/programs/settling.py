@@ -511,7 +511,9 @@ class Settling:
             self._take(self._bound[trial.best])
 
     def _goes_on(self, trial: Trial) -> bool:
-        """Return whether the next calls belong to the trial, its candidates prepared; False if the budget forbids it."""
+        """Return whether the next calls belong to the trial, its candidates prepared;
+        False if the budget forbids it.
+        """
         coming = [one for one in dict.fromkeys(trial.coming) if one not in self._bound]
         budget, best_s = self._home.budget, trial.typical_s(trial.best)
         if best_s < inf and not self._may_spend(trial.loss_s + len(coming) * budget.preparing_s):
@@ -567,7 +569,9 @@ class Settling:
         self._untimed = self._band.untimed
 
     def _look_at_band(self, band: Band, times: np.ndarray) -> None:
-        """Check the band at the end of a window, by the minimum of each call over ranks: the time of the last to come."""
+        """Check the band at the end of a window, by the minimum of each call over ranks: the time of the last to
+        come.
+        """
         self._home.around.Allreduce(MPI.IN_PLACE, times, MPI.MIN)
         is_left, budget = band.is_left(times), self._home.budget
         budget.earn(band.typical_s * band.window)

@@ -187,7 +187,7 @@ def _perhaps_row_of(columns: list[str], line: bytes) -> Row | None:
 
 
 def _was_whole(line: bytes) -> bool:
-    """Whether a line that does not fit its checksum was not just cut off, or filled up after a power cut."""
+    """Return whether a line that does not fit its checksum was not just cut off, or filled up after a power cut."""
     return line.endswith(b"\n") and bool(line.strip(b"\0\n"))
 
 
@@ -199,7 +199,7 @@ def phrase(error: Exception) -> str:
 
 
 def first_line(path: Path) -> bytes:
-    """The first line of a file with its end; empty where there is none."""
+    """Return the first line of a file with its end; empty where there is none."""
     try:
         with open_kept(path) as file:
             return file.readline(MOST_HEADER_NBYTES)
@@ -279,7 +279,9 @@ def _beginning(line: bytes, fields: int) -> bytes:
 
 
 def _surplus_nbytes(attempt: Attempt, cells: list[Row], begin: int, end: int) -> int:
-    """Return the number of bytes that no cell accounts for, not counting those after the last mark of a killed attempt."""
+    """Return the number of bytes that no cell accounts for, not counting those after the last mark of a killed
+    attempt.
+    """
     surplus, position = 0, begin
     for mark in sorted(cells, key=lambda mark: int(mark["rows_begin_nbytes"])):
         first, length = int(mark["rows_begin_nbytes"]), int(mark["rows_nbytes"])

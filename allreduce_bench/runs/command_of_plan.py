@@ -28,7 +28,9 @@ def _words(plan: Plan) -> Iterator[list[str]]:
 
 
 def _words_of(option: Option, value: Any) -> Iterator[list[str]]:
-    """Yield the option with its value, once per item of a repeatable tuple; nothing if the option no longer takes it."""
+    """Yield the option with its value, once per item of a repeatable tuple;
+    nothing if the option no longer takes it.
+    """
     exact = option.of.exact if isinstance(option.of, Words) else comma_separated
     if isinstance(value, bool):
         yield [option.name.split("/")[not value]]

@@ -180,7 +180,9 @@ def _mode(path: Path) -> int:
 
 
 def _opened(path: Path) -> int:
-    """Return a handle for writing to a stream. Raises OSError, also for a FIFO without a reader, instead of blocking."""
+    """Return a handle for writing to a stream. Raises OSError, also for a FIFO without a reader, instead of
+    blocking.
+    """
     if STREAM.fullmatch(str(path)):
         name = path.name
         try:

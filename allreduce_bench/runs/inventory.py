@@ -43,9 +43,7 @@ class Progress(NamedTuple):
 
     done: int
     planned: int
-    grades: tuple[
-        str, ...
-    ] = ()  # of its numbers of ranks, without duplicates; empty: there is no summary of all its times
+    grades: tuple[str, ...] = ()  # of its numbers of ranks, without duplicates; empty: no summary of all its times
 
 
 def kept_runs(folder: Path) -> list[KeptRun]:

@@ -24,7 +24,7 @@ def parse_only(text: str) -> dict[str, Choice]:
 
 
 def chosen_launches(plan: Plan, text: str) -> list[Launch]:
-    """The planned launches that `text` chooses, in the plan's order; empty text chooses all.
+    """Return the planned launches that `text` chooses, in the plan's order; empty text chooses all.
 
     Raises PlanError for a word that chooses none.
     """

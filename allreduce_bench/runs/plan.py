@@ -725,7 +725,9 @@ def given_cuts(plan: Plan, segment_nbytes: int) -> tuple[Cut, ...]:
 
 
 def chosen_cuts(plan: Plan, prices: CutPrices) -> tuple[Cut, ...]:
-    """Return the cuts of every size and number of ranks of the plan by these prices; messages without one stay whole."""
+    """Return the cuts of every size and number of ranks of the plan by these prices;
+    messages without one stay whole.
+    """
     cuts = []
     for ranks in plan.ranks:
         for nbytes in plan.sizes:

@@ -39,7 +39,9 @@ def parse_executors(text: str) -> tuple[str, ...]:
 
 
 def dtype_named(text: str) -> str:
-    """Return our name of an element type of C, MPI or nccl-tests, such as `float` or `MPI_DOUBLE`; else `text` itself."""
+    """Return our name of an element type of C, MPI or nccl-tests, such as `float` or `MPI_DOUBLE`;
+    else `text` itself.
+    """
     name = text.strip().lower().removeprefix("mpi_")
     name = _ELEMENT_TYPES.get(name, name)
     return name if name in DTYPES else text

@@ -56,7 +56,9 @@ class _Sentence(ProgressColumn):
         super().__init__(Column(no_wrap=True, overflow="ellipsis"))
 
     def render(self, task: Task) -> Text:
-        """Return `launch 2/3  1:12 elapsed, about 0:46 remaining  now ring 8 B`; no estimate before a cell has ended."""
+        """Return `launch 2/3  1:12 elapsed, about 0:46 remaining  now ring 8 B`;
+        no estimate before a cell has ended.
+        """
         done, cells = self.live.cells_ended
         elapsed = f"{format_duration(time.time() - self.live.position.started)} elapsed"
         times = self.live.times(done, cells) if done else elapsed

@@ -48,7 +48,9 @@ class ProgressLines:
         return f"launch {self.position.number}/{self.position.planned} ({ranks})"
 
     def times(self, done: int, cells: int) -> str:
-        """Return `1:12 elapsed, about 0:46 remaining`; the remaining time is estimated from the cells of this launch."""
+        """Return `1:12 elapsed, about 0:46 remaining`;
+        the remaining time is estimated from the cells of this launch.
+        """
         now = time.time()
         cell_s = (now - (self.began or now)) / done
         this_s, others_s = (

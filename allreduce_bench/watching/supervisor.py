@@ -161,7 +161,9 @@ class Supervisor:
         self._listen(len(self._strangers) < self._most_strangers)
 
     def _listen(self, on: bool) -> None:
-        """Accept connections, or leave them to the kernel's backlog; an unserved listener would keep waking the thread."""
+        """Accept connections, or leave them to the kernel's backlog;
+        an unserved listener would keep waking the thread.
+        """
         if on is not self._listens:
             self._listens = on
             (self._selector.register if on else self._selector.unregister)(self._listener, *[selectors.EVENT_READ] * on)
@@ -252,7 +254,9 @@ def is_stopped(pid: int) -> bool:
 
 
 def names_of_this_node() -> list[str]:
-    """Return names by which other nodes may reach this one: its addresses, those of hardware first, and its host name."""
+    """Return names by which other nodes may reach this one: its addresses, those of hardware first, and its host
+    name.
+    """
     hardware_first = sorted(interfaces(), key=lambda port: port.virtual)
     addresses = [port.address for port in hardware_first if port.up and port.address]
     return [*(address for address in addresses if not address.startswith("127.")), socket.gethostname()]

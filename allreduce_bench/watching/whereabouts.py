@@ -141,7 +141,9 @@ def _doing_text(outside: Sequence[FrameType], inner: FrameType | None) -> str:
 
 
 def step_of(error: BaseException) -> str:
-    """Return ` in step 3 (to 4, from 2)`: the step of an all-reduce in which `error` was raised; empty outside of one."""
+    """Return ` in step 3 (to 4, from 2)`: the step of an all-reduce in which `error` was raised;
+    empty outside of one.
+    """
     trace = error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code in _stepping:

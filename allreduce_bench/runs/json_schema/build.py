@@ -54,7 +54,9 @@ def schema_id(name: str, version: int) -> str:
 
 
 def kept_file(required: Mapping[str, Schema], optional: Mapping[str, Schema]) -> Schema:
-    """Return the schema of a JSON file of a run folder: with its layout, and from version 4 on a checksum at its end."""
+    """Return the schema of a JSON file of a run folder: with its layout, and from version 4 on a checksum at its
+    end.
+    """
     layout = whole("version of the layout of run folders") | {"enum": list(LAYOUTS)}
     end = {"crc32": crc32("CRC-32 of all bytes of the file before this value; absent: layout 3")}
     return {

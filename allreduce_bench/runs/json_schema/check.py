@@ -74,7 +74,9 @@ def folder_violations(formats: tuple[Format, ...], folder: Path) -> Iterator[tup
 
 
 def format_of(formats: Sequence[Format], path: Path, content: bytes) -> Format | None:
-    """Return the format of a file: by its place in a run folder, its `schema` or `kind`, or its columns; None: unknown."""
+    """Return the format of a file: by its place in a run folder, its `schema` or `kind`, or its columns;
+    None: unknown.
+    """
     by_place = [format_ for format_ in formats if any(path.absolute().match(pattern) for pattern in format_.files)]
     if by_place:
         return by_place[0]
