@@ -226,7 +226,7 @@ def noise_sentence(noise: Noise) -> str:
 
 
 def noise_of_all(rows: Iterable[SummaryRow]) -> str:
-    """Return the same of the rank count that lost most, with that: for a page; empty: none was measured."""
+    """Return the sentence of the rank count that lost most, and that count: for a page; empty: none was measured."""
     noises = {row["ranks"]: noise for row in rows if (noise := row["grading"].noise)}
     if not noises:
         return ""
