@@ -28,7 +28,7 @@ COLUMNS = (
 
 
 class Forecast(NamedTuple):
-    """What to predict: the machine, the ranks and the sizes (bytes)."""
+    """The subject of a prediction: the machine, the ranks and the sizes (bytes)."""
 
     machine: Machine
     source: str  # of the parameters, as text

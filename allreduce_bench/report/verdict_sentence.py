@@ -251,7 +251,7 @@ def grade_lines(rows: Iterable[SummaryRow]) -> list[GradeLine]:
 
 
 def reason_words(reason: Reason) -> tuple[str, str]:
-    """What was found, and what to do."""
+    """Return the finding and the advice."""
     say, advice = WORDS[reason.code]
     return say(reason), advice(reason) if callable(advice) else advice
 

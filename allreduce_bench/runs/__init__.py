@@ -1,4 +1,4 @@
-"""What is planned, and what is kept of it: plans, run folders, their files.
+"""Plans, run folders and their files: what is planned, and what is kept of it.
 
 In: choices of a user. Out: a run folder, and its rows, read back without pandas. Read in this order: `cell`, `option`
 and `words` (how a choice is declared, and typed), `plan` (every choice, launches, cells; sizes and cuts), `start`

@@ -192,7 +192,7 @@ def _was_whole(line: bytes) -> bool:
 
 
 def phrase(error: Exception) -> str:
-    """What an error says, without the path."""
+    """Describe an error without the path."""
     if isinstance(error, FileNotFoundError):
         return say("runs.file_missing")
     return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)

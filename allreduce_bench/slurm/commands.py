@@ -408,6 +408,6 @@ def _run(command: list[str], patience_s: float = PATIENCE_S) -> subprocess.Compl
 
 
 def _complaint_sentence(printed: str) -> str:
-    """What a command complained of, in one line and without its name before each sentence."""
+    """Return the errors that a command printed, in one line and without its name before each sentence."""
     lines = [PREFIX.sub("", PREFIX.sub("", line.strip())) for line in printed.splitlines()]
     return "; ".join(dict.fromkeys(line for line in lines if line and not line.startswith("**")))  # nor a banner

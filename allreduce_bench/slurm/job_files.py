@@ -1,4 +1,4 @@
-"""What is kept of the jobs of a sweep: submissions, and the records that its jobs write of themselves.
+"""Kept files about the jobs of a sweep: submissions, and the records that its jobs write of themselves.
 
 The record of a job start stands in its run, RUN/jobs/job-ID.RESTART.json, and is written at the start and at the end. A
 record without an end is of a job that is at work, or ended without a word: SIGKILL, or its node is gone.

@@ -69,7 +69,7 @@ class JobTask:
 
     @property
     def restarts(self) -> int:
-        """How often it was requeued and began again."""
+        """Number of times it was requeued and began again."""
         return max((record.restart for record in self.records), default=0)
 
     def covers(self, launch: Launch) -> bool:

@@ -82,7 +82,10 @@ def narrow_elements(model: Model, dtype: str) -> int:
 
 
 class BatchRule(NamedTuple):
-    """The batch of all ranks, and the factor of the learning rate by the linear rule."""
+    """The batch of all ranks, and the factor on the learning rate of one rank's batch by the linear rule.
+
+    When the batch is multiplied by k, so is the learning rate, after a warm-up (Goyal et al., arXiv:1706.02677, 2017).
+    """
 
     effective_batch: Annotated[Positive, "samples of all ranks in a step"]
     learning_rate_factor: Annotated[

@@ -37,7 +37,7 @@ class Gradient(NamedTuple):
 
 
 class Transformer(NamedTuple):
-    """Where the layers of a transformer are: each has two blocks, attention and a feed-forward network."""
+    """The places of the layers of a transformer: each has two blocks, attention and a feed-forward network."""
 
     hidden: int  # the width of its activations
     tokens: int  # of a sequence

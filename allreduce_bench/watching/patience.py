@@ -25,7 +25,7 @@ ABSENCES = (  # state, predicate for one rank, for several
 
 
 class Trouble(NamedTuple):
-    """Why a launch cannot continue."""
+    """A reason why a launch cannot continue."""
 
     where: str  # ring 4 KiB, 2 ranks
     reason: str

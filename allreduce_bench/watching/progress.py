@@ -8,7 +8,7 @@ from ..units import format_duration
 
 
 class LaunchPosition(NamedTuple):
-    """Where a launch stands in its run."""
+    """The position of a launch in its run."""
 
     number: int
     planned: int

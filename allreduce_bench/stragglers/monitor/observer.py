@@ -67,7 +67,7 @@ class Observer:
                 warn(sentence)
             self._write(block, has_ready, alerts)
         for alert in alerts if self.on_alert else ():
-            self.on_alert(alert)  # not None here
+            self.on_alert(alert)  # type: ignore[misc]  # not None here
 
     def tell(self, fact: Stall | Unasked) -> None:
         """Report a fact of a watchdog, in its thread; an exception of `on_alert` is reported in one line."""
