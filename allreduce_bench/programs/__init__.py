@@ -1,7 +1,7 @@
 """All-reduces in programs of one's own: `Allreduce`, `PreparedAllreduces`, and a hook for PyTorch.
 
 In: buffers and a communicator of the program around. Out: results in these buffers. Read in this order: `allreduce`
-(the call, and `wrap`), `prepared` (what is kept for one communicator), `buffers`, `agreement` (what ranks compare),
-`candidates` (what is worth a trial), `choices` and `choice_file` (what a file says instead), `bound` (a candidate ready
-to run), `own_comm`, `settling` (trials and what is settled), `budget` (what trials may cost), `torch_hook`.
+(the call, and `wrap`), `prepared` (the state of one communicator), `buffers`, `agreement` (comparisons across ranks),
+`candidates` (algorithms worth a trial), `choices` (choices read from a file), `bound` (a candidate ready to run),
+`own_comm` (the private communicator), `settling` (budget, trials and the final choice), `torch_hook`, `messages`.
 """

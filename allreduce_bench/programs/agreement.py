@@ -1,4 +1,4 @@
-"""What ranks compare with each other before they prepare an all-reduce together, and how a failed rank ends at once."""
+"""Consistency checks across ranks before they prepare an all-reduce together, and immediate exit of a failed rank."""
 
 import os
 import sys
@@ -17,14 +17,14 @@ from ..units import format_ranges
 
 EXIT_FAILED = 1
 
-# Waiting for other ranks: at first without a pause
+# Polling for other ranks: busy for SPIN_S seconds, then with pauses
 SPIN_S, PAUSE_S = 1e-3, 1e-3
 PATIENCE_S = 60.0
 
 
 @dataclass(frozen=True, order=True)
 class Shape:
-    """What one all-reduce is prepared for."""
+    """Length, type and operation that an all-reduce is prepared for."""
 
     count: int  # elements
     dtype: str  # a name of DTYPES
@@ -37,14 +37,14 @@ class Shape:
 
     @property
     def words(self) -> str:
-        """`1000 float32 sum`."""
+        """Format as `1000 float32 sum`."""
         return f"{self.count} {self.dtype} {self.op}"
 
 
 class NotTogether(RuntimeError):
-    """Ranks did not come to prepare what this one prepares.
+    """Not all ranks came to prepare this shape.
 
-    `pending` is what MPI may still write to: to be kept until the end of the process, and its communicator too.
+    `pending` is memory that MPI may still write to: keep it, and its communicator, until the end of the process.
     """
 
     def __init__(self, sentence: str, pending: tuple[object, ...]):
@@ -55,8 +55,8 @@ class NotTogether(RuntimeError):
 def refuse_different(comm: MPI.Comm, shape: Shape, patience_s: float = PATIENCE_S) -> None:
     """Compare `shape` over all ranks of `comm`, which carries nothing else: one all-reduce of 48 bytes.
 
-    Raises ValueError on all ranks where they differ, naming them; NotTogether where not all ranks come within
-    `patience_s`: then others are elsewhere, perhaps in a call of another shape, which was prepared before.
+    Raises ValueError on all ranks where they differ, naming them; NotTogether if not all ranks come within
+    `patience_s`: the others are elsewhere, perhaps in a call of another shape, which was prepared before.
     """
     numbers = np.array([shape.count, [*DTYPES].index(shape.dtype), [*OPERATIONS].index(shape.op)], np.int64)
     extremes, agreed = np.concatenate([numbers, -numbers]), np.empty(6, np.int64)
@@ -76,7 +76,7 @@ def refuse_different(comm: MPI.Comm, shape: Shape, patience_s: float = PATIENCE_
 
 
 def refuse_different_arguments(comm: MPI.Comm, arguments: str) -> None:
-    """Compare the arguments of all ranks, in words. Raises ValueError on all ranks where they differ, naming them."""
+    """Compare the arguments, in words, of all ranks. Raises ValueError on all ranks if they differ, naming them."""
     ranks_of: dict[str, list[int]] = {}
     for rank, other in enumerate(comm.allgather(arguments)):
         ranks_of.setdefault(other, []).append(rank)
@@ -86,13 +86,13 @@ def refuse_different_arguments(comm: MPI.Comm, arguments: str) -> None:
 
 
 def refuse_together(comm: MPI.Comm, kind: type[Refused], reason: str) -> None:
-    """Raise `kind` on all ranks where one of them has a reason to refuse; an empty one is none."""
+    """Raise `kind` on all ranks if any of them gives a non-empty `reason`."""
     if reasons := [reason for reason in comm.allgather(reason) if reason]:
         raise kind("as_said", words=reasons[0])
 
 
 def _comes(request: MPI.Request, patience_s: float) -> bool:
-    """Wait without taking the processor from ranks that are still at work; whether it was over in time."""
+    """Poll until `request` completes, leaving the processor to other ranks; return False after `patience_s`."""
     begun = time.monotonic()
     while not request.Test():
         waited_s = time.monotonic() - begun

@@ -15,12 +15,12 @@ from mpi4py import MPI
 from .candidates import AUTO, words_of
 from .prepared import PreparedAllreduces, kind_of, usable
 
-# What is kept
+# State
 _kept: "WeakSet[PreparedAllreduces]" = WeakSet()  # of all communicators
-_recent: list[Any] = [(None, None, None)]  # communicator, way to call it, what is kept for both: of the last call
-_keyval: list[int] = []  # of the attribute, once there is one
+_recent: list[Any] = [(None, None, None)]  # of the last call: communicator, arguments, prepared
+_keyval: list[int] = []  # of the attribute of communicators; empty until created
 
-OF_OWN_KIND = ("Clone", "Dup", "Dup_with_info", "Idup", "Idup_with_info")  # methods that make others of the class
+OF_OWN_KIND = ("Clone", "Dup", "Dup_with_info", "Idup", "Idup_with_info")  # methods that copy the class
 
 
 def Allreduce(
@@ -80,14 +80,16 @@ def _key() -> int:
 
 
 def _freed(comm: MPI.Comm, keyval: int, prepared_of: dict) -> None:
-    """The communicator is being freed, on all ranks; at the end of MPI nothing is left to be freed."""
+    """Close what was prepared for a communicator that is being freed, on all ranks;
+    at the end of MPI, only forget it.
+    """
     for prepared in prepared_of.values():
         prepared.end_with_communicator()
     prepared_of.clear()
 
 
 def _let_go() -> None:
-    """Free what can be freed at the end of the program without waiting for other ranks, which may be elsewhere."""
+    """Free at the end of the program what needs no other ranks, which may be elsewhere."""
     for prepared in list(_kept):
         prepared.let_go()
 
@@ -102,11 +104,11 @@ def wrap(
 ) -> Any:
     """Return `comm` as an instance of a subclass of its class, whose `Allreduce` is that of this package.
 
-    It has the handle of `comm`: messages, attributes and ranks are the same, and the one is freed with the other. What
-    is made of it by `Dup`, `Split` and the like are plain communicators.
+    It shares the handle of `comm`: messages, attributes and ranks are the same, and freeing one frees the other.
+    Communicators derived from it by `Dup`, `Split` and the like are plain.
 
-    All ranks of `comm` wrap it together, with the same arguments, which are as of PreparedAllreduces. Raises as it:
-    TypeError for what is no communicator, ValueError for one that was freed, or is between groups.
+    All ranks of `comm` wrap it together, with the same arguments, those of PreparedAllreduces. Raises as it does:
+    TypeError for what is no communicator, ValueError for one that was freed, or is an intercommunicator.
     """
     prepared = kept_for(comm, algorithm, executor, choice, check)
     wrapped = _class_for(kind_of(comm))(comm)
@@ -115,7 +117,7 @@ def wrap(
 
 
 class Wrapped(MPI.Intracomm):
-    """An intracommunicator with an `Allreduce` of ours."""
+    """An intracommunicator with the `Allreduce` of this package."""
 
     plain: MPI.Comm  # of mpi4py, with the same handle
     prepared: PreparedAllreduces
@@ -125,13 +127,13 @@ class Wrapped(MPI.Intracomm):
         self.prepared(sendbuf, recvbuf, op)
 
     def __reduce__(self) -> Any:
-        """Pickled as a plain one, where mpi4py pickles it."""
+        """Pickle as a plain communicator, if mpi4py pickles it."""
         return kind_of(self), (self.plain,)
 
 
 @cache
 def _class_for(kind: Any) -> type[Wrapped]:
-    """`Wrapped` with the methods of `kind`, of which those that copy the class give plain ones."""
+    """Return `Wrapped` with the methods of `kind`, where those that copy the class return plain communicators."""
     bases = (Wrapped,) if kind is MPI.Intracomm else (Wrapped, kind)
     methods = {name: _of_plain(kind, name) for name in OF_OWN_KIND}
     return type(f"Wrapped{kind.__name__}", bases, methods)

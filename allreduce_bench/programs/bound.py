@@ -1,7 +1,7 @@
-"""One candidate at a shape: proved, and bound to the buffers of calls.
+"""A candidate at one shape: proved, and bound to the buffers of calls.
 
-Short vectors are copied through buffers of our own, to which it is bound once. Longer ones are bound where they lie,
-and the last places are kept in the workspace, so that a program that calls with the same buffers binds nothing anew.
+Short vectors are copied through private buffers, to which it is bound once. Longer ones are bound in place, and the
+most recent bindings are cached in the workspace, so that a program that reuses its buffers binds nothing anew.
 """
 
 from collections import OrderedDict
@@ -24,9 +24,9 @@ from .candidates import Candidate
 
 COPIED_NBYTES = 16 * 1024  # copying so much twice costs less than a message
 
-# Limits of what is bound
-MOST_STEPS = 8192  # of all of it; a step takes about 2 KiB
-STEPS_OF_EACH = 16  # steps: what a bound all-reduce takes beside its own
+# Limits of the cache of bindings
+MOST_STEPS = 8192  # of all bindings; a step takes about 2 KiB
+STEPS_OF_EACH = 16  # overhead of a binding, in steps
 
 
 class _Kept(NamedTuple):
@@ -35,11 +35,11 @@ class _Kept(NamedTuple):
 
 
 class Workspace:
-    """All memory of ours for one communicator: twice the longest vector that was prepared, and what is bound.
+    """All private memory for one communicator: twice the longest vector prepared so far, and a cache of bindings.
 
-    One all-reduce runs at a time, so all of them share one copy of an input and one scratch, which grow to what the
-    longest needs. Buffers of the program are bound by address: nothing of theirs is kept alive, and what is bound
-    serves whatever lies there when it is called. What is bound is bounded by the number of its steps.
+    One all-reduce runs at a time, so all share one copy of an input and one scratch buffer, which grow to the longest.
+    Buffers of the program are bound by address: nothing of theirs is kept alive, and a binding serves whatever lies
+    there when it is called. The cache is bounded by its total number of steps.
     """
 
     def __init__(self) -> None:
@@ -49,13 +49,13 @@ class Workspace:
         self._weight = 0
 
     def scratch(self, count: int, dtype: Any) -> np.ndarray:
-        """Return scratch as an executor asks for it. All that is bound to a former one that was too short is let go."""
+        """Return scratch memory as an executor asks for it. Growing it drops all bindings to the former block."""
         if self._scratch.is_too_short(count, dtype):
             self.clear()
         return self._scratch.of(count, dtype)
 
     def input_of(self, vector: np.ndarray) -> np.ndarray:
-        """A copy of the input of a call in place."""
+        """Return a copy of `vector`, the input of an in-place call."""
         if self._input.is_too_short(vector.size, vector.dtype):
             self.clear()
         copied = self._input.of(vector.size, vector.dtype)
@@ -63,12 +63,12 @@ class Workspace:
         return copied
 
     def short(self, count: int, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Input and output of vectors up to COPIED_NBYTES, at the same places always."""
+        """Return the input and output buffers, at fixed addresses, of vectors up to COPIED_NBYTES."""
         send, recv = self._short
         return send.of(count, dtype), recv.of(count, dtype)
 
     def find(self, key: Hashable) -> Prepared | None:
-        """Return what is bound under this key, which is now the last one used."""
+        """Return the binding under this key, and mark it as used last; None if there is none."""
         kept = self._bound.get(key)
         if kept is None:
             return None
@@ -76,25 +76,25 @@ class Workspace:
         return kept.call
 
     def keep(self, key: Hashable, call: Prepared, steps: int) -> None:
-        """Keep what was bound; what was not used for longest goes where there are too many steps."""
+        """Cache a binding; evict the least recently used while there are too many steps."""
         self._bound[key] = _Kept(call, steps + STEPS_OF_EACH)
         self._weight += steps + STEPS_OF_EACH
         while self._weight > MOST_STEPS and len(self._bound) > 1:
             self.drop(next(iter(self._bound)))
 
     def drop(self, key: Hashable) -> None:
-        """Free what MPI holds for this one, if it is there."""
+        """Drop the binding under `key`, if any, and free what MPI holds for it."""
         if kept := self._bound.pop(key, None):
             self._weight -= kept.weight
             kept.call.close()
 
     def drop_of(self, owner: object) -> None:
-        """Drop what is bound under all keys that begin with `owner`."""
+        """Drop the bindings under all keys that begin with `owner`."""
         for key in [key for key in self._bound if isinstance(key, tuple) and key[0] is owner]:
             self.drop(key)
 
     def clear(self) -> None:
-        """Drop all that is bound."""
+        """Drop all bindings."""
         for kept in self._bound.values():
             kept.call.close()
         self._bound.clear()
@@ -102,7 +102,7 @@ class Workspace:
 
 
 class _Pool:
-    """One block that grows to what is asked for."""
+    """A block of memory that grows on demand."""
 
     def __init__(self, allocate: Allocate, nbytes: int = 0):
         self._allocate = allocate
@@ -112,7 +112,7 @@ class _Pool:
         return count * np.dtype(dtype).itemsize > self._block.nbytes
 
     def of(self, count: int, dtype: Any) -> np.ndarray:
-        """Return its beginning, as so many elements."""
+        """Return its first `count` elements as `dtype`, growing it if needed."""
         nbytes = count * np.dtype(dtype).itemsize
         if nbytes > self._block.nbytes:
             self._block = self._allocate(nbytes, np.uint8)
@@ -126,14 +126,14 @@ def by_address(address: int, vector: np.ndarray) -> np.ndarray:
 
 
 class Site(NamedTuple):
-    """Where all calls run: a communicator of its own, and its nodes."""
+    """The private communicator on which all calls run, and its nodes."""
 
     comm: MPI.Comm
     topology: Topology
 
 
 class _Proved(NamedTuple):
-    """What rank 0 found of a candidate: why it does not run, or the fingerprints of the steps of all ranks."""
+    """The proof of a candidate on rank 0: why it does not run, or the fingerprints of the steps of all ranks."""
 
     reason: str = ""
     is_cut: bool = False
@@ -147,13 +147,13 @@ class Native:
     steps = digest = 0
 
     def __init__(self, comm: MPI.Comm, shape: Shape):
-        """`shape` has a type that the library knows."""
+        """Bind to `comm` the type and operation of `shape`; the library has the type."""
         self._allreduce, self._op = comm.Allreduce, OPERATIONS[shape.op]
         self._size = comm.size if shape.op == "avg" else 0
         self._datatype = native_datatype(shape.dtype)
 
     def run(self, send: np.ndarray, recv: np.ndarray) -> None:
-        """All-reduce once; in place both are the same."""
+        """All-reduce once; in place, `send` is `recv`."""
         datatype = self._datatype
         sendbuf = MPI.IN_PLACE if send is recv else [send, datatype]
         self._allreduce(sendbuf, [recv, datatype], self._op)
@@ -161,11 +161,11 @@ class Native:
             np.divide(recv, self._size, recv)
 
     def close(self) -> None:
-        """There is nothing to free."""
+        """Do nothing: there is nothing to free."""
 
 
 class Bound:
-    """A candidate that runs on any buffers of its shape; all ranks make it together. Raises AlgorithmError."""
+    """A candidate that runs on any buffers of its shape; constructed on all ranks together. Raises AlgorithmError."""
 
     def __init__(
         self,
@@ -176,14 +176,14 @@ class Bound:
         shape: Shape,
         needs_bits: bool,
     ):
-        """`needs_bits`: refuse a schedule that does not give all ranks the same bits."""
+        """Prove and bind; `needs_bits`: refuse a schedule that does not give all ranks the same bits."""
         self.candidate, self._site, self._workspace, self._shape = candidate, site, workspace, shape
         self._steps, self.digest = list[Step](), 0  # of the steps of all ranks; 0: unknown
         if algorithm is not None:
             self._steps, self.digest = _steps(site, candidate, algorithm, shape, needs_bits)
         is_short = shape.nbytes <= COPIED_NBYTES
         self._short = workspace.short(shape.count, shape.dtype) if is_short else None
-        self._key = (self,)  # of what is bound to that
+        self._key = (self,)  # of the binding to the short buffers
         reason = ""
         try:
             self._bind(np.empty(shape.count, shape.dtype), np.empty(shape.count, shape.dtype)).close()
@@ -197,7 +197,7 @@ class Bound:
         self.steps: int = max(lengths)  # of a rank
 
     def run(self, send: np.ndarray, recv: np.ndarray) -> None:
-        """All-reduce once; in place both are the same."""
+        """All-reduce once; in place, `send` is `recv`."""
         if self._short is not None:
             own_send, own_recv = self._short
             own_send[:] = send
@@ -231,7 +231,7 @@ class Bound:
 
 
 def refuse_without_compiler(site: Site, executors: Sequence[str], dtype: str) -> str | None:
-    """Make compiled code ready for `dtype` on all ranks; why that cannot be, if any of the executors needs it."""
+    """Compile for `dtype` on all ranks, if an executor needs it; return why that fails, else None."""
     if not any(executor in COMPILED for executor in executors):
         return None
     from ..measuring.compiling import compile_in_turns  # late: it takes a second
@@ -242,7 +242,9 @@ def refuse_without_compiler(site: Site, executors: Sequence[str], dtype: str) ->
 def _steps(
     site: Site, candidate: Candidate, algorithm: Algorithm, shape: Shape, needs_bits: bool
 ) -> tuple[list[Step], int]:
-    """The steps of this rank, and the digest of those of all, proved on rank 0. Raises AlgorithmError on all ranks."""
+    """Return the steps of this rank, and the digest of those of all, proved on rank 0. Raises AlgorithmError on all
+    ranks.
+    """
     comm, size, segment = site.comm, site.comm.size, candidate.segment or 1
     steps, failure = list[Step](), ""
     try:
@@ -262,7 +264,7 @@ def _steps(
 
 
 def _proof(site: Site, candidate: Candidate, algorithm: Algorithm, shape: Shape, needs_bits: bool) -> _Proved:
-    """Prove the schedules of all ranks, cut where the candidate is; rank 0 only."""
+    """Prove the schedules of all ranks, cut if the candidate is cut; rank 0 only."""
     from ..schedule.cut import cut_schedules  # late, as the next: rank 0 only
     from ..schedule.verify import Refusal, verify
 

@@ -1,8 +1,9 @@
-"""Buffers as mpi4py takes them, made vectors of the types that are ours; the others are left to mpi4py.
+"""Conversion of mpi4py's buffer arguments to vectors of the supported types; other types are left to mpi4py.
 
-A buffer is an array, what has the buffer protocol, a tensor of PyTorch or of another producer of DLPack, or a list:
-[buffer, type], [buffer, count], [buffer, count, type], [buffer, count, displacement, type]. Whose a call is depends on
-its type and operation alone, which MPI demands to be the same on all ranks, and not on the kinds of objects.
+A buffer is an array, an object with the buffer protocol, a tensor of PyTorch or of another producer of DLPack, or a
+list: [buffer, type], [buffer, count], [buffer, count, type], [buffer, count, displacement, type]. Whether this package
+or mpi4py handles a call depends on type and operation alone, which MPI demands to be the same on all ranks, and not on
+the kinds of objects.
 """
 
 import ctypes
@@ -20,14 +21,14 @@ from ..runs.dtypes import DTYPES, DtypeError, teach_numpy
 
 # Types and operations
 PLAIN_DTYPES = frozenset(map(np.dtype, ("float32", "float64", "int32", "int64", "float16")))
-NAME_OF_ID = {id(MPI.SUM): "sum", id(MPI.PROD): "prod", id(MPI.MAX): "max", id(MPI.MIN): "min"}  # they live for ever
+NAME_OF_ID = {id(MPI.SUM): "sum", id(MPI.PROD): "prod", id(MPI.MAX): "max", id(MPI.MIN): "min"}  # never freed
 FLOATS = "FLOAT DOUBLE FLOAT16_T REAL DOUBLE_PRECISION REAL2 REAL4 REAL8"  # of C and Fortran
 INTEGERS = "INT LONG LONG_LONG INT32_T INT64_T INTEGER INTEGER4 INTEGER8"
 OF_MPI4PY = frozenset(["bool", "int8", "uint8", "int16", "uint16", "uint32", "uint64", "complex64", "complex128"])
 
 # DLPack (dlpack.h)
-ON_PROCESSOR = (1, 3, 11, 13)  # devices: the processor, and memory of others that it reaches
-DLPACK_KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}  # by the code of a type
+ON_PROCESSOR = (1, 3, 11, 13)  # devices: host memory, and host-accessible memory of others
+DLPACK_KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}  # by type code
 DLPACK_OFFSETS = {b"dltensor": 20, b"dltensor_versioned": 52}  # bytes before the code
 _name_of = ctypes.pythonapi.PyCapsule_GetName
 _pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
@@ -37,14 +38,14 @@ _pointer_of.restype, _pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, 
 
 
 def dtype_of_dlpack(producer: Any, name: str) -> str | None:
-    """Return the name in DTYPES of the elements of `producer`; None: of another type, left to mpi4py.
+    """Return the name in DTYPES of the elements of `producer`; None for another type, left to mpi4py.
 
-    Its memory is not taken over: mpi4py then takes it as it does itself. Its capsule points to a DLTensor { void *data;
-    int32 device_type, device_id, ndim; uint8 code, bits; uint16 lanes; … }, which since version 1 stands behind
-    { uint32 major, minor; void *context, *deleter; uint64 flags }.
+    The memory is not taken over here: mpi4py does that itself. The capsule points to a DLTensor { void *data; int32
+    device_type, device_id, ndim; uint8 code, bits; uint16 lanes; … }, which since version 1 follows { uint32 major,
+    minor; void *context, *deleter; uint64 flags }.
 
-    Raises ValueError for memory on a device, or that is not given away; TypeError for a type that mpi4py takes for
-    bytes. `name` is that of the argument.
+    Raises ValueError for memory on a device, or that is not exported; TypeError for a type that mpi4py takes for bytes.
+    `name` is that of the argument.
     """
     try:
         device, number = producer.__dlpack_device__()
@@ -52,7 +53,7 @@ def dtype_of_dlpack(producer: Any, name: str) -> str | None:
             raise on_device(name, f"device {int(device)}:{number} of DLPack")
         try:
             capsule = producer.__dlpack__(max_version=(1, 0), copy=False)
-        except TypeError:  # of before version 1
+        except TypeError:  # before version 1
             capsule = producer.__dlpack__()
     except BufferError as error:
         raise ValueError(f"Allreduce: {name}: {str(error).splitlines()[0]}") from None
@@ -64,19 +65,19 @@ def dtype_of_dlpack(producer: Any, name: str) -> str | None:
 
 
 def on_device(name: str, device: str) -> ValueError:
-    """The error for an argument that is on a device."""
+    """Return the error for an argument on a device."""
     return ValueError(say("programs.allreduce_expected_memory_processor", name=name, device=device))
 
 
 class Vectors(NamedTuple):
-    """What a rank reduces: 1-d arrays of one length and dtype; both are the same where it reduces in place."""
+    """The operands of a rank: 1-d arrays of one length and dtype; the same array if it reduces in place."""
 
     send: np.ndarray
     recv: np.ndarray
 
 
 class _Message(NamedTuple):
-    """The parts of a buffer as mpi4py takes it; None: not said."""
+    """The parts of a buffer argument of mpi4py; None: not given."""
 
     buffer: Any
     elements: int | None = None
@@ -85,10 +86,10 @@ class _Message(NamedTuple):
 
 
 def vectors_of(sendbuf: Any, recvbuf: Any) -> Vectors | None:
-    """The vectors of a call; they share the memory of its buffers. None: a type of theirs is left to mpi4py.
+    """Return the vectors of a call, sharing memory with its buffers; None if their type is left to mpi4py.
 
-    Raises TypeError for what is no buffer, ValueError for buffers of different lengths or types, that overlap, are not
-    contiguous, cannot be written or are on a device.
+    Raises TypeError for what is no buffer; ValueError for buffers that differ in length or type, overlap, are not
+    contiguous, not writable, or on a device.
     """
     if type(sendbuf) is np.ndarray is type(recvbuf) and _is_plain(sendbuf, recvbuf):
         return Vectors(sendbuf, recvbuf)
@@ -108,7 +109,7 @@ def vectors_of(sendbuf: Any, recvbuf: Any) -> Vectors | None:
 
 
 def operation_of(op: Any) -> str | None:
-    """The name of an operation: a key of OPERATIONS. None: another one of MPI. Raises ValueError for what is none."""
+    """Return the key of `op` in OPERATIONS; None for another operation of MPI. Raises ValueError for anything else."""
     if name := NAME_OF_ID.get(id(op)):
         return name
     if isinstance(op, str) and op in OPERATIONS:
@@ -119,7 +120,7 @@ def operation_of(op: Any) -> str | None:
 
 
 def _names_of_handles() -> dict[int, str]:
-    """The handles of MPI's own types whose elements are ours, and their names in DTYPES."""
+    """Return handle -> name in DTYPES, for MPI's predefined types that are supported."""
     found: dict[int, str] = {}
     for kind, names in (("float", FLOATS), ("bfloat", "BFLOAT16_T"), ("int", INTEGERS)):
         for datatype in (getattr(MPI, name, MPI.DATATYPE_NULL) for name in names.split()):
@@ -132,7 +133,7 @@ NAME_OF_HANDLE = _names_of_handles()
 
 
 def _is_plain(send: np.ndarray, recv: np.ndarray) -> bool:
-    """Return whether they can be reduced as they are: at a few bytes each further question would be seen."""
+    """Return whether both can be reduced as they are; kept cheap: at a few bytes each further test is measurable."""
     sent, received = send.flags, recv.flags
     return (
         send.ndim == 1 == recv.ndim
@@ -153,7 +154,7 @@ def _writeable(recv: np.ndarray) -> np.ndarray:
 
 
 def _vector(given: Any, name: str) -> np.ndarray | None:
-    """1-d, of one of DTYPES; None: of another type."""
+    """Return a 1-d array of one of DTYPES; None for another type."""
     is_list = isinstance(given, (list, tuple))
     buffer, count, displacement, datatype = _message(given, name) if is_list else _Message(given)
     dtype = None
@@ -162,7 +163,7 @@ def _vector(given: Any, name: str) -> np.ndarray | None:
     array = _elements(buffer, dtype, name)
     if array is None or (array.dtype not in PLAIN_DTYPES and array.dtype.name not in DTYPES):
         return None
-    if not array.dtype.isnative:  # numpy gives it the same name, MPI would add other numbers
+    if not array.dtype.isnative:  # numpy names it alike, MPI would add wrong numbers
         raise BadType("programs.allreduce_another_byte_order", name=name, dtype=array.dtype.name)
     if not 0 <= displacement <= array.size:
         raise BadValue(
@@ -179,7 +180,9 @@ def _vector(given: Any, name: str) -> np.ndarray | None:
 
 
 def _elements(buffer: Any, dtype: np.dtype | None, name: str) -> np.ndarray | None:
-    """The memory of `buffer` as a 1-d array of `dtype`, or of its own; None: numpy cannot have it."""
+    """Return the memory of `buffer` as a 1-d array of `dtype`, or of its own type;
+    None if numpy cannot represent it.
+    """
     if dtype is not None and (buffer is None or buffer is MPI.BOTTOM):
         return np.empty(0, dtype)
     array = _array(buffer, name)
@@ -189,7 +192,7 @@ def _elements(buffer: Any, dtype: np.dtype | None, name: str) -> np.ndarray | No
 
 
 def _message(given: "list | tuple", name: str) -> _Message:
-    """The parts of a list such as [array, count, type], which mpi4py reads so."""
+    """Split a list such as [array, count, type] as mpi4py does."""
     if not 2 <= len(given) <= 4:
         raise BadType("programs.allreduce_list_no_buffer", name=name)
     buffer, *others = given
@@ -210,7 +213,7 @@ def _message(given: "list | tuple", name: str) -> _Message:
 
 
 def _dtype(datatype: Any, name: str) -> np.dtype | None:
-    """The type of elements that MPI's `datatype` says; None: none of ours."""
+    """Return the element type of MPI's `datatype`; None if it is not supported."""
     try:
         known = datatype if isinstance(datatype, MPI.Datatype) else MPI.Datatype.fromcode(datatype)
     except (TypeError, ValueError):
@@ -229,10 +232,10 @@ def _known_to_numpy(dtype: str) -> np.dtype:
 
 
 def _array(buffer: Any, name: str) -> np.ndarray | None:
-    """The memory of `buffer` as a 1-d array; None: of elements that numpy does not know."""
+    """Return the memory of `buffer` as a 1-d array; None if numpy does not know its elements."""
     array: np.ndarray | None
     if isinstance(buffer, np.ndarray):
-        array = np.asarray(buffer)  # of a subclass the memory: a masked array would keep what is masked
+        array = np.asarray(buffer)  # the memory of a subclass: a masked array would keep masked elements
     elif (tensor := _tensor_type()) is not None and isinstance(buffer, tensor):
         array = _of_tensor(buffer, name)
     elif hasattr(buffer, "__array_interface__") or hasattr(buffer, "__array__"):
@@ -253,7 +256,7 @@ def _array(buffer: Any, name: str) -> np.ndarray | None:
 
 
 def _of_memory(buffer: Any, name: str) -> np.ndarray | None:
-    """Return the memory of a buffer; None: of elements that numpy does not know, or at addresses of a device."""
+    """Return the memory of a buffer; None if numpy does not know its elements, or it is on a device."""
     try:
         memory = memoryview(buffer)
     except (TypeError, BufferError):
@@ -268,14 +271,14 @@ def _of_memory(buffer: Any, name: str) -> np.ndarray | None:
 
 
 def _tensor_type() -> Any:
-    """PyTorch's, which is loaded where a program has tensors."""
+    """Return PyTorch's tensor class; None if PyTorch is not imported, so that no tensors exist."""
     return getattr(sys.modules.get("torch"), "Tensor", None)
 
 
 def _of_tensor(tensor: Any, name: str) -> np.ndarray | None:
-    """Return the memory of a tensor of PyTorch; None: of elements that are not ours.
+    """Return the memory of a tensor of PyTorch; None if its elements are not supported.
 
-    Raises ValueError: no dense one of the processor.
+    Raises ValueError unless it is dense and in host memory.
     """
     if tensor.device.type != "cpu":
         raise on_device(name, tensor.device.type)
@@ -288,13 +291,13 @@ def _of_tensor(tensor: Any, name: str) -> np.ndarray | None:
         if dtype != "bfloat16":
             return tensor.numpy()
         return tensor.view(sys.modules["torch"].int16).numpy().view(_known_to_numpy(dtype))
-    except (RuntimeError, TypeError) as error:  # sparse, negated as a view, or part of a graph of gradients
+    except (RuntimeError, TypeError) as error:  # sparse, lazily negated, or part of a graph of gradients
         reason = str(error).splitlines()[0]
         raise BadValue("programs.allreduce_expected_dense_detached", name=name, reason=reason) from None
 
 
 def _as_type(array: np.ndarray | None, dtype: np.dtype, buffer: Any, name: str) -> np.ndarray:
-    """The memory of `buffer` as elements of `dtype`; `array` is what numpy makes of it, None: nothing."""
+    """Return the memory of `buffer` as elements of `dtype`; `array` is numpy's view of it, or None."""
     try:
         if array is None:
             array = np.asarray(MPI.buffer.frombuffer(buffer, readonly=name == "sendbuf"))
@@ -305,9 +308,9 @@ def _as_type(array: np.ndarray | None, dtype: np.dtype, buffer: Any, name: str) 
 
 
 def pass_on(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, op: Any, vectors: Vectors | None) -> None:
-    """Call mpi4py's own `comm.Allreduce`, with its results and errors; `vectors`: the buffers are of a type of ours.
+    """Call mpi4py's own `comm.Allreduce`, with its results and errors; `vectors`: not None if their type is supported.
 
-    Raises TypeError, in one sentence, for a type that neither side has, and for 'avg', which mpi4py does not have.
+    Raises TypeError, in one sentence, for a type that neither side supports, and for 'avg', which mpi4py does not have.
     """
     if vectors is not None and vectors.recv.dtype.name == "bfloat16":
         raise BadType("programs.allreduce_bfloat_sum_prod")
@@ -315,7 +318,7 @@ def pass_on(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, op: Any, vectors: Vector
         raise BadType("programs.allreduce_avg_types_floating")
     operation = OPERATIONS[op] if isinstance(op, str) else op
     try:
-        MPI.Comm.Allreduce(comm, sendbuf, recvbuf, operation)  # not that of a subclass, which may lead here
+        MPI.Comm.Allreduce(comm, sendbuf, recvbuf, operation)  # not that of a subclass, which may call this
     except (KeyError, BufferError) as error:  # before anything is sent
         reason = str(error.args[0] if error.args else error).splitlines()[0]
         raise BadType("programs.allreduce_neither_package_nor", reason=reason) from error

@@ -1,4 +1,4 @@
-"""Which all-reduces are worth a trial at a shape: few, since each of them costs calls of the program around."""
+"""Candidate all-reduces worth a trial at a shape: few, since each trial costs calls of the program around."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.util import find_spec
@@ -25,9 +25,9 @@ from .agreement import Shape
 
 AUTO = "auto"
 PYTHON = ("sendrecv", "pipelined")  # executors that need no compiler
-SHORT_NBYTES = 64 * 1024  # of longer vectors the same steps take as long from Python as compiled, or longer
-MESSAGE_NBYTES = (512, 128 * 1024)  # what a message costs, in bytes: on a slow Ethernet, on a fast network
-DEARER, MOST = 2.0, 4  # times the cheapest; algorithms beside native and those of several nodes
+SHORT_NBYTES = 64 * 1024  # for longer vectors the same steps from Python take as long as compiled, or less
+MESSAGE_NBYTES = (512, 128 * 1024)  # latency as bytes: of a slow Ethernet, of a fast network
+DEARER, MOST = 2.0, 4  # times the cheapest; algorithms beside native and hierarchical ones
 OF_NODES = ("hierarchical_ring",)
 
 
@@ -35,18 +35,18 @@ class Candidate(NamedTuple):
     """One way to all-reduce a shape."""
 
     algorithm: str
-    executor: str  # one of EXECUTORS; of the library's own all-reduce NATIVE
+    executor: str  # one of EXECUTORS, or NATIVE for the library's own all-reduce
     segment: int | None = None  # elements
     window: int | None = None  # messages posted ahead
 
     @property
     def name(self) -> str:
-        """What readers call it: `ring pipelined`."""
+        """Name for readers: `ring pipelined`."""
         return competitor_name(self.algorithm, self.executor)
 
 
 def words_of(algorithm: Any) -> list[str]:
-    """The names and paths that a program asked for, by one or by several. Raises TypeError, ValueError."""
+    """Return the names and paths that a program asked for, as one or several. Raises TypeError, ValueError."""
     if isinstance(algorithm, (str, PurePath)):
         return [str(algorithm)]
     try:
@@ -59,9 +59,9 @@ def words_of(algorithm: Any) -> list[str]:
 
 
 def algorithms_of(words: Sequence[str]) -> dict[str, Algorithm]:
-    """The algorithms that `words` name, by name or by the path of a user's file; AUTO: all that are not bounded, too.
+    """Return the algorithms that `words` name, by name or path of a user's file; AUTO adds all that are not bounded.
 
-    Native is none of them. Raises AlgorithmError.
+    NATIVE is never among them. Raises AlgorithmError.
     """
     named = find([word for word in words if word not in (AUTO, NATIVE)], also=[AUTO, NATIVE])
     if AUTO not in words:
@@ -70,7 +70,7 @@ def algorithms_of(words: Sequence[str]) -> dict[str, Algorithm]:
 
 
 def executors_here(comm: MPI.Comm, wanted: str) -> tuple[str, ...]:
-    """The executors to try, the same on all ranks: those `wanted`, or for AUTO the compiled ones where numba is there.
+    """Return the executors to try, the same on all ranks: `wanted`, or for AUTO the compiled ones if numba is there.
 
     Raises ValueError for an unknown one.
     """
@@ -92,7 +92,7 @@ def candidates(
     topology: Topology,
     over_slow_links: bool = False,
 ) -> list[Candidate]:
-    """Return those worth a trial, in an order that is the same on all ranks; native is the first.
+    """Return the candidates worth a trial, in the same order on all ranks; native is the first.
 
     With one rank or no element there is nothing to try. Named algorithms are tried wherever these ranks allow them.
     Over slow links messages are cut into short segments: see `runs.plan`.
@@ -115,7 +115,7 @@ def candidates(
 def _ways(
     algorithm: Algorithm, executors: Sequence[str], shape: Shape, size: int, over_slow_links: bool
 ) -> Iterator[Candidate]:
-    """One for each executor; a pipelined one only where its messages are cut, unless it is the only one."""
+    """Yield a candidate per executor; a pipelined one only if its messages are cut, or it is the only one."""
     itemsize = DTYPES[shape.dtype]
     cut_nbytes = chosen_segment_nbytes(shape.nbytes / size, NOMINAL)
     own_nbytes = DEFAULT_SEGMENT_NBYTES
@@ -136,14 +136,14 @@ def _ways(
 
 
 def _promising(algorithms: Sequence[Algorithm], shape: Shape, topology: Topology) -> list[Algorithm]:
-    """Return those that may be the fastest on a network of any usual kind, by their declared costs; MOST of them.
+    """Return at most MOST that may be the fastest on some usual network, by their declared costs.
 
-    Those that use the nodes are tried where there are several, whatever they cost on equal links.
+    Hierarchical ones are tried on several nodes, whatever they cost on equal links.
     """
     size, segment = len(topology.node_of), DEFAULT_SEGMENT_NBYTES // DTYPES[shape.dtype]
     with_nodes = [algorithm for algorithm in algorithms if algorithm.name in OF_NODES and len(topology.nodes) > 1]
     others = [algorithm for algorithm in algorithms if algorithm.name not in OF_NODES]
-    least: dict[str, float] = {}  # name -> its cost over that of the cheapest, where that is best for it
+    least: dict[str, float] = {}  # name -> its least cost relative to the cheapest
     for nbytes_of_message in MESSAGE_NBYTES:
         costs = [algorithm.cost(size, topology, shape.count, segment) for algorithm in others]
         prices = [cost.messages * nbytes_of_message + cost.elements * DTYPES[shape.dtype] for cost in costs]

@@ -1,7 +1,7 @@
-"""Which candidate a file says: choices that were saved, a run, or a machine file of `fit`. Read on rank 0 only.
+"""Choices read from a file: saved choices, a run, or a machine file of `fit`; read on rank 0 only.
 
-A file names algorithms and runs none: it may be anybody's. One of a user's own file is taken only where the program
-itself names that file, with the content that it had when the choices were saved.
+Files are untrusted: they name algorithms, and none of their code runs. An algorithm of a user's own file is taken only
+if the program itself names that file, and its content is unchanged since the choices were saved.
 """
 
 import json
@@ -35,7 +35,7 @@ KIND, VERSION = "allreduce-bench choices", 3
 READ_VERSIONS = (1, 2, 3)  # 1: without placement, 2: without the files of own algorithms
 UNKNOWN, PROGRAM = "unknown", "program"  # PROGRAM: `Allreduce` tried it on the arrays of its calls
 LONGEST_FILE = 16 * 2**20  # bytes
-MOST_RANKS, MOST_ELEMENTS = 2**31, 2**48  # beyond what there is
+MOST_RANKS, MOST_ELEMENTS = 2**31, 2**48  # above any realistic value
 MOST_AHEAD = 2**20  # messages posted
 EXPECTED = "expected saved choices, a machine file or a run folder"
 Elements = Annotated[int, at_least(1, MOST_ELEMENTS)]
@@ -43,7 +43,7 @@ Placement = Annotated[str, Rule(lambda text: text in (UNKNOWN, PROGRAM) or is_pl
 
 
 class ChoiceError(Refused, ValueError):
-    """A file that says no choices, in words."""
+    """A file that holds no valid choices; the message says why."""
 
 
 class OwnFile(NamedTuple):
@@ -58,18 +58,18 @@ OwnFiles = Mapping[str, OwnFile]  # by the names of the algorithms
 
 
 class Chosen(NamedTuple):
-    """What a file says of a shape."""
+    """The choice of a file for a shape."""
 
     candidate: Candidate
     placement: str = UNKNOWN  # of the vectors that were measured
 
 
-Lookup = Callable[[Shape, Topology], Chosen | None]  # None: nothing is known of so many ranks
+Lookup = Callable[[Shape, Topology], Chosen | None]  # None: no choice for so many ranks
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen for one shape on ranks that lie on nodes so."""
+    """The choice for one shape on ranks with one layout on nodes."""
 
     ranks: Annotated[int, at_least(1, MOST_RANKS)]
     layout: str  # of the ranks on nodes: 2x4
@@ -91,13 +91,13 @@ class Choice:
 
     @property
     def candidate(self) -> Candidate:
-        """What runs."""
+        """The candidate to run."""
         return Candidate(self.algorithm, self.executor, self.segment, self.window)
 
 
 @dataclass(frozen=True)
 class Choices:
-    """What a file of choices holds."""
+    """The content of a file of choices."""
 
     choices: tuple[Choice, ...]
 
@@ -109,7 +109,7 @@ def write_choices(path: Path, choices: Iterable[Choice]) -> None:
 
 
 def own_files(algorithms: Iterable[Algorithm]) -> dict[str, OwnFile]:
-    """Return by the names of algorithms the users' files that define them. Raises ChoiceError: one cannot be read."""
+    """Return name of algorithm -> the user's file that defines it. Raises ChoiceError if one cannot be read."""
     found: dict[str, OwnFile] = {}
     for one in algorithms:
         if one.file:
@@ -123,7 +123,7 @@ def own_files(algorithms: Iterable[Algorithm]) -> dict[str, OwnFile]:
 
 
 def lookup_of(path: Path, own: OwnFiles | None = None) -> Lookup:
-    """Return what the file, or the folder of a run, says; `own`: the files of algorithms that the program itself names.
+    """Return the lookup of a file or run folder; `own`: the files of algorithms that the program itself names.
 
     Raises ChoiceError, RunError, MachineError or OSError.
     """
@@ -160,7 +160,7 @@ def _read_choices(path: Path, content: dict[str, Any], own: OwnFiles) -> list[Ch
 
 
 def _checked(path: Path, content: dict[str, Any]) -> list[Choice]:
-    """The choices of parsed JSON. Raises ChoiceError where one of them says what none can say."""
+    """Return the choices of parsed JSON. Raises ChoiceError for impossible values."""
     try:
         return _not_odd(list(read_as(Choices, content, exact=True).choices))
     except ValueError as error:
@@ -174,7 +174,7 @@ def _not_odd(choices: list[Choice]) -> list[Choice]:
 
 
 def _refuse_odd(choice: Choice) -> None:
-    """Raise JsonError where the values of fields contradict each other."""
+    """Raise JsonError if values of fields contradict each other."""
     if (choice.algorithm == NATIVE) != (choice.executor == NATIVE):
         raise JsonError("programs.algorithm_executor", algorithm=choice.algorithm, executor=choice.executor)
     if (choice.window is not None) != (choice.executor in PIPELINED):
@@ -185,7 +185,7 @@ def _refuse_odd(choice: Choice) -> None:
 
 
 def _refuse_code(path: Path, choice: Choice, own: OwnFiles) -> None:
-    """Raise ChoiceError for an algorithm of neither this package nor a file that the program names, unchanged."""
+    """Raise ChoiceError unless the algorithm is of this package, or of a file that the program names, unchanged."""
     name, file = choice.algorithm, own.get(choice.algorithm)
     if file is None and (name == NATIVE or name in builtin()):
         return
@@ -199,7 +199,7 @@ def _refuse_code(path: Path, choice: Choice, own: OwnFiles) -> None:
 
 
 def _choices_of_run(path: Path) -> list[Choice]:
-    """The fastest of each size, of those that are in this version. Raises RunError, ChoiceError."""
+    """Return the fastest of each size that this version has. Raises RunError, ChoiceError."""
     from ..evaluation.cell_times import by_size  # late, all: few programs choose by a run
     from ..evaluation.summary import summarise
     from ..runs.folder import RunFolder
@@ -233,7 +233,7 @@ def _choices_of_run(path: Path) -> list[Choice]:
 
 
 def _tell_losses(folder: "RunFolder") -> None:
-    """Say on stderr that something of the run is damaged, or was not measured: other cells may be the fastest."""
+    """Warn on stderr if cells of the run are damaged or missing: others might be the fastest."""
     plan, damages = folder.plan(), len(folder.damages())
     missing = sum(folder.missing(plan, launch) for launch in plan.planned_launches())
     found = [say("programs.cells_not_measured", missing=missing)] * bool(missing) + [f"{damages} damages"] * bool(
@@ -245,12 +245,12 @@ def _tell_losses(folder: "RunFolder") -> None:
 
 
 def _layout(ranks: int, nodes: int | None) -> str:
-    """Describe the nodes as `Topology.describe` does, where nodes are filled evenly; a run does not say more."""
+    """Describe nodes filled evenly as `Topology.describe` does; a run records no more."""
     return f"{nodes}x{ranks // nodes}" if nodes and ranks % nodes == 0 else ""
 
 
 def _nearest(choices: list[Choice]) -> Lookup:
-    """Find the choice of the nearest size for these ranks on nodes like these, of the same type if there is."""
+    """Return a lookup by nearest size, for the same ranks and layout, of the same type if possible."""
 
     def lookup(shape: Shape, topology: Topology) -> Chosen | None:
         size = len(topology.node_of)
@@ -267,7 +267,7 @@ def _distance(choice: Choice, shape: Shape) -> tuple[float, bool, bool]:
 
 
 def _of_machine(path: Path) -> Lookup:
-    """The fastest by the models, among which those of the same type come first. Raises MachineError."""
+    """Return a lookup of the fastest by the models, preferring those of the same type. Raises MachineError."""
     from ..models.machine import read_machine  # late, both: scipy and pandas
     from ..models.prediction import Layout, competing_models
 
@@ -294,24 +294,26 @@ def _of_machine(path: Path) -> Lookup:
     return lookup
 
 
-# A file of choices for all ranks: rank 0 reads it and is asked, the others hear what it found, or why it failed
+# A file of choices for all ranks: rank 0 reads and queries it, and broadcasts the result or the error
 
 
 class ChoiceFile:
-    """What a program names as `choice`. All ranks make it and ask it together; all raise the same errors."""
+    """The file that a program names as `choice`. All ranks construct and query it together;
+    all raise the same errors.
+    """
 
     def __init__(self, comm: MPI.Comm, path: Path, own: Mapping[str, OwnFile]):
-        """`own`: the files of algorithms that the program names. Raises ValueError."""
+        """Read the file; `own`: the files of algorithms that the program names. Raises ValueError."""
         self.path, self._lookup = path, list[Lookup]()
         _on_rank_0(comm, path, lambda: self._lookup.append(lookup_of(path, own)))
 
     def chosen(self, comm: MPI.Comm, shape: Shape, topology: Topology) -> Chosen | None:
-        """Return what it says of a shape; None: nothing of so many ranks. Raises ValueError."""
+        """Return its choice for a shape; None if it has none for so many ranks. Raises ValueError."""
         return _on_rank_0(comm, self.path, lambda: self._lookup[0](shape, topology))
 
 
 def _on_rank_0(comm: MPI.Comm, path: Path, work: Callable[[], Any]) -> Any:
-    """Run `work` on rank 0 and broadcast its result. Raises ValueError on all ranks, whatever it raises there."""
+    """Run `work` on rank 0 and broadcast its result. Raises ValueError on all ranks if it raises there."""
     found, refusal = None, ""
     if comm.rank == 0:
         try:

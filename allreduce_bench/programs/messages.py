@@ -1,4 +1,4 @@
-"""The sentences of this wing: a template for each code; see `message`."""
+"""Message templates of this wing, by code; see `message`."""
 
 MESSAGES = {
     "programs.algorithm_executor": "algorithm {algorithm!r:.40} with the executor {executor}",

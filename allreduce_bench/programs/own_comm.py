@@ -1,11 +1,11 @@
-"""The communicator of ours that belongs to one of the program's, and what messages cost on it.
+"""The private communicator beside each of the program's, and the cost of messages on it.
 
-There is one beside each of the program's, however many ways there are to call it. A library has some thousand
-communicators, and each takes memory. So ours is made where the first all-reduce is prepared, not before; what native
-runs takes none. It is freed with the program's, or with the last that uses it.
+There is one for each of the program's, however many ways there are to call it. A library has some thousand
+communicators, and each takes memory: it is made when the first all-reduce is prepared; native needs none. It is freed
+with the program's, or with its last user.
 
-Over slow links one call of an algorithm that does not fit costs more than all that is gained later. So where ranks lie
-on several nodes, the first long call goes by a model: alpha for each message, beta for each byte, from a few exchanges.
+Over slow links one call of an unsuitable algorithm costs more than all later gains. So where ranks lie on several
+nodes, the first long call goes by a model: alpha for each message, beta for each byte, from a few exchanges.
 """
 
 import time
@@ -20,44 +20,44 @@ from ..measuring.context import nodes_of
 from ..schedule.algorithm import Cost
 from .bound import Site
 
-# Links: how they are measured, and which are slow
-LONG_NBYTES = 256 * 1024  # a vector: of shorter ones a wrong guess costs less than the exchanges
+# Thresholds of links
+LONG_NBYTES = 256 * 1024  # for shorter vectors a wrong guess costs less than the exchanges
 PROBE_NBYTES = 64 * 1024
 PROBE_TAG = 1
-SLOW_LINK_S_PER_BYTE = 1e-9  # a link of less than 1 GB/s: what is sent over it is cut into short segments
+SLOW_LINK_S_PER_BYTE = 1e-9  # less than 1 GB/s: messages over it are cut into short segments
 
-# Attributes of a communicator, once there are any
-_comm_keyval: list[int] = []  # ours beside it
-_watch_keyval: list[int] = []  # those that `watch` it
+# Keys of attributes of communicators; empty until created
+_comm_keyval: list[int] = []  # the private communicator
+_watch_keyval: list[int] = []  # the objects that `watch` it
 
 
 class Links(NamedTuple):
-    """What a message costs on the slowest link, the same on all ranks."""
+    """Cost of a message on the slowest link, the same on all ranks."""
 
     alpha_s: float
     s_per_byte: float
 
     @property
     def are_slow(self) -> bool:
-        """Whether the bytes are what takes the time."""
+        """Whether bandwidth dominates the time."""
         return self.s_per_byte > SLOW_LINK_S_PER_BYTE
 
 
 class OwnComm:
-    """Ours beside one of the program's, and its nodes; `site` None: MPI could not make one, or it was freed."""
+    """The private communicator and its nodes; `site` is None if MPI could not make one, or it was freed."""
 
     def __init__(self, site: Site | None):
         self.site = site
-        self.users = 0  # that did not leave; the same on all ranks
+        self.users = 0  # the same on all ranks
         self._held_by: WeakSet[Any] = WeakSet()
 
     def join(self, user: Any) -> None:
-        """`user` has a `let_go`, which frees what it holds."""
+        """Register a user; its `let_go` frees what it holds."""
         self.users += 1
         self._held_by.add(user)
 
     def free(self) -> None:
-        """Free it, all ranks together: what its users hold goes first."""
+        """Free it, on all ranks together, after what its users hold."""
         for user in list(self._held_by):
             user.let_go()
         if self.site is not None and not MPI.Is_finalized():
@@ -66,10 +66,10 @@ class OwnComm:
 
 
 def own_comm(around: MPI.Comm) -> OwnComm:
-    """Return what is kept with `around`; make it, on all ranks together, where one of them has nothing.
+    """Return the private communicator of `around`; create it, on all ranks together, if any rank has none.
 
-    A rank that left by an exception did not count itself out, and still has what the others freed. Where MPI has no
-    communicators left, which its ranks find together, there is none from then on.
+    A rank that left by an exception did not deregister, and still has what the others freed. If MPI has no
+    communicators left, which its ranks detect together, `site` is None from then on.
     """
     kept: Any = around.Get_attr(_key())
     is_kept = np.array([kept is not None], np.int32)
@@ -94,7 +94,7 @@ def watch(around: MPI.Comm, user: Any) -> None:
 
 
 def leave(around: MPI.Comm) -> None:
-    """Leave it, all ranks together: one that joined needs it no longer; the last one frees it."""
+    """Deregister one user, on all ranks together; the last one frees it."""
     kept: Any = around.Get_attr(_key()) if around else None
     if kept is None:
         return
@@ -112,7 +112,7 @@ def _duplicate(around: MPI.Comm) -> Site | None:
     around.Allreduce(MPI.IN_PLACE, is_made, MPI.MIN)
     if is_made[0]:
         return made
-    if own is not None:  # the last one that there was: to look at the nodes takes another one
+    if own is not None:  # it was the last available: `nodes_of` needs one more
         own.Free()
     return None
 
@@ -129,7 +129,7 @@ def _end(comm: MPI.Comm, keyval: int, users: "WeakSet[Any]") -> None:
 
 
 def _freed(comm: MPI.Comm, keyval: int, kept: OwnComm) -> None:
-    """The program's communicator is being freed, on all ranks; at the end of MPI nothing is left to be freed."""
+    """Free the private one when the program's is being freed, on all ranks; a no-op after MPI_Finalize."""
     kept.free()
 
 
@@ -149,5 +149,5 @@ def measured_links(comm: MPI.Comm) -> Links:
 
 
 def price_s(cost: Cost, itemsize: int, links: Links) -> float:
-    """Predict the seconds of what an algorithm declares: its messages one after the other."""
+    """Predict seconds by the declared cost of an algorithm: its messages one after the other."""
     return cost.messages * links.alpha_s + cost.elements * itemsize * links.s_per_byte

@@ -1,4 +1,4 @@
-"""What is kept for one communicator: of each shape what runs, the choice, and what trials may cost."""
+"""The state of one communicator: for each shape the bound candidate, its choice, and the budget of trials."""
 
 import socket
 import sys
@@ -38,28 +38,28 @@ from .settling import SHARE, Budget, Octave, Settling
 FREED = "Allreduce: the communicator was freed"
 NO_COMM = "this MPI has no communicator left to prepare anything on"
 
-# Limits of what is kept, and what the compiler takes
-MOST_SHAPES = 1024  # of which something is known; beyond, what was not called for longest is forgotten
-MOST_STEPS = 16384  # of one rank, of all shapes that are prepared: a step takes about 300 bytes
-COMPILER_S = 1.0  # to load numba and what it has compiled before
+# Limits of the cache of shapes, and the time to load the compiler
+MOST_SHAPES = 1024  # shapes known; beyond, the least recently used is forgotten
+MOST_STEPS = 16384  # of one rank, over all prepared shapes: a step takes about 300 bytes
+COMPILER_S = 1.0  # to load numba and its cached code
 
-IN_PLACE = MPI.IN_PLACE  # found sooner
+IN_PLACE = MPI.IN_PLACE  # a module global is found sooner
 
 
 class _Call(NamedTuple):
-    """The last call: one with the same arrays need not be looked at again. It keeps none of them alive."""
+    """The last call: one with the same arrays skips the checks. It keeps none of them alive."""
 
-    sent: "ref[np.ndarray]"  # in place recvbuf
+    sent: "ref[np.ndarray]"  # in place: recvbuf
     recvbuf: "ref[np.ndarray]"
     in_place: bool
     op: Any
     settling: Settling
-    shape: tuple[int, ...]  # and type, as they were: numpy can change an array in place
+    shape: tuple[int, ...]  # copied, as is dtype: numpy can change an array in place
     dtype: np.dtype
 
 
 def usable(comm: Any) -> MPI.Comm:
-    """`comm`, if all-reduces can be prepared for it; the plain one, where `Allreduce` of its class may lead here.
+    """Return `comm`, if all-reduces can be prepared for it; the plain one, if its class overrides `Allreduce`.
 
     Raises TypeError, ValueError.
     """
@@ -76,12 +76,12 @@ def usable(comm: Any) -> MPI.Comm:
 
 
 def kind_of(comm: MPI.Comm) -> Any:
-    """The class of mpi4py: of a communicator with a topology its own."""
+    """Return the mpi4py class of `comm`; one with a topology has its own class."""
     return next(kind for kind in type(comm).__mro__ if kind.__module__ == MPI.__name__)
 
 
 def _arguments(words: Sequence[str], executor: str, choice: "str | Path | None", check: bool) -> str:
-    """Return what all ranks have to ask for alike; of those that are not the default, too."""
+    """Format the arguments that all ranks must share; `choice` and `check` only if not the default."""
     named = f"algorithm={','.join(words)} executor={executor}"
     return f"{named}{'' if choice is None else f' choice={choice}'}{' check=True' if check else ''}"
 
@@ -89,9 +89,9 @@ def _arguments(words: Sequence[str], executor: str, choice: "str | Path | None",
 class PreparedAllreduces:
     """All-reduces on one communicator, called as mpi4py's: `allreduce(sendbuf, recvbuf, op)`.
 
-    All ranks make it together, with the same arguments, and close it together; it is for one thread, in which the
-    communicator is used, too. `algorithm` is AUTO, a name, the path of a file, or a list of these, which are tried.
-    See docs/allreduce.md for the cost.
+    All ranks construct it together, with the same arguments, and close it together; it is for the one thread in which
+    the communicator is used. `algorithm` is AUTO, a name, the path of a file, or a list of these, which are tried. See
+    docs/allreduce.md for the cost.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class PreparedAllreduces:
         patience_s: float = PATIENCE_S,
         trial_share: float = SHARE,
     ):
-        """`choice` names what the choices are taken from: saved ones, a machine file, the folder of a run.
+        """Check the arguments; `choice` names the source of choices: saved ones, a machine file, the folder of a run.
 
         `check` compares lengths, types and operations of all ranks at every call. `trial_share` is the share of the
         time of all-reduces that trials may cost; `math.inf`: each shape is tried from its first call on, whatever that
@@ -117,7 +117,7 @@ class PreparedAllreduces:
         self.budget = Budget(trial_share)
         self._words, self._wanted = words_of(algorithm), executor
         refuse_different_arguments(around, _arguments(self._words, executor, choice, check))
-        self._algorithms: dict[str, Algorithm] | None = None  # None: not needed so far
+        self._algorithms: dict[str, Algorithm] | None = None  # None: not loaded yet
         self._own_files: dict[str, OwnFile] = {}
         if self._words != [AUTO]:
             self._algorithms = self._found(self._words)
@@ -127,7 +127,7 @@ class PreparedAllreduces:
             self._say(say("programs.takes_algorithms", choice=choice))
         self._from_file: dict[Shape, Chosen] = {}
         self._nodes_by_name = Topology.from_labels(around.allgather(socket.gethostname()))
-        self._own: OwnComm | None = None  # None: not needed so far
+        self._own: OwnComm | None = None  # None: not created yet
         self._links: Links | None = None
         self._workspace = Workspace()
         self._compiled: set[str] = set()  # types
@@ -140,18 +140,18 @@ class PreparedAllreduces:
         )  # by length, numpy's type and operation; last used last
         self._is_open = True
         watch(around, self)
-        self._pending: tuple[object, ...] = ()  # what MPI may still write to after a comparison that never ended
+        self._pending: tuple[object, ...] = ()  # memory that MPI may still write to after a comparison that never ended
 
     def __call__(self, sendbuf: Any, recvbuf: Any, op: Any = MPI.SUM) -> None:
         """All-reduce as `comm.Allreduce` does. `sendbuf` may be MPI.IN_PLACE; `op` may be 'avg'.
 
-        Types and operations that are not ours are passed on to mpi4py, with its errors. Raises ValueError or TypeError
-        where buffers, operation or communicator are not fit; ValueError on all ranks where they come with different
-        shapes; NotTogether where a shape is prepared and not all ranks come.
+        Unsupported types and operations are passed on to mpi4py, with its errors. Raises ValueError or TypeError for
+        unfit buffers, operation or communicator; ValueError on all ranks if their shapes differ; NotTogether if a shape
+        is prepared and not all ranks come.
         """
         last, in_place = self._last, sendbuf is IN_PLACE
         if last is not None and op is last.op and self.around:
-            recv, sent = last.recvbuf(), last.sent()  # None: dead
+            recv, sent = last.recvbuf(), last.sent()  # None: garbage-collected
             if recv is recvbuf and recv is not None and sent is (recv if in_place else sendbuf) and sent is not None:
                 is_as_before = recv.shape == last.shape == sent.shape and recv.dtype is last.dtype is sent.dtype
                 if is_as_before and in_place is last.in_place and recv.flags.writeable:
@@ -175,7 +175,7 @@ class PreparedAllreduces:
         settling.call(send, recv)
 
     def _checked(self, key: tuple[int, np.dtype, str]) -> Settling:
-        """Return what is kept for a shape, compared over all ranks where that is wanted; new if there is nothing.
+        """Return the state of a shape, created if new; with `check`, compare the shape over all ranks first.
 
         Raises as `__call__`.
         """
@@ -190,7 +190,8 @@ class PreparedAllreduces:
         return self._known[key]
 
     def meets(self, shape: Shape) -> bool:
-        """Compare `shape` over all ranks; whether anything can be prepared: False where MPI has no communicators left.
+        """Compare `shape` over all ranks; return False if MPI has no communicators left, so that nothing can be
+        prepared.
 
         Raises ValueError on all ranks where they differ, NotTogether where not all ranks come.
         """
@@ -211,7 +212,7 @@ class PreparedAllreduces:
             raise BadValue("programs.make_new", reason=reason)
 
     def choices(self) -> list[Choice]:
-        """Return what is settled so far, by size; the same on all ranks."""
+        """Return the choices settled so far, by size; the same on all ranks."""
         settled = sorted((one.shape, one.settled) for one in self._known.values() if one.settled is not None)
         site, ranks = self._own.site if self._own else None, self.around.size
         layout = (site.topology if site else self._nodes_by_name).describe()
@@ -227,12 +228,14 @@ class PreparedAllreduces:
         ]
 
     def _placement(self, shape: Shape, candidate: Candidate) -> str:
-        """Say where vectors lay when the candidate was chosen: as the file says, from which it is."""
+        """Return where vectors lay when the candidate was chosen: as in the file, if it comes from there, else
+        PROGRAM.
+        """
         chosen = self._from_file.get(shape)
         return chosen.placement if chosen and chosen.candidate == candidate else PROGRAM
 
     def calls_of_trials(self) -> dict[Shape, int]:
-        """Return for each shape the calls that were part of a trial so far, later ones included."""
+        """Return for each shape the number of calls so far that were part of a trial, repeated trials included."""
         return {settling.shape: settling.trial_calls for settling in self._known.values()}
 
     def save(self, path: "str | Path") -> None:
@@ -248,7 +251,9 @@ class PreparedAllreduces:
                 leave(self.around)
 
     def end_with_communicator(self) -> None:
-        """The communicator is being freed, by an object of its handle: close, and say so in later calls."""
+        """Close when the communicator is being freed, through any object of its handle;
+        later calls raise ValueError.
+        """
         self.around = MPI.COMM_NULL
         self.close()
 
@@ -269,11 +274,11 @@ class PreparedAllreduces:
             self.let_go()
 
     def octave_of(self, shape: Shape) -> Octave:
-        """Return what the lengths of the octave of `shape` share."""
+        """Return the state shared by the lengths of the octave of `shape`."""
         return self._octaves.setdefault((shape.nbytes.bit_length(), shape.dtype, shape.op), Octave())
 
     def candidates_of(self, shape: Shape) -> list[Candidate]:
-        """Return those worth a trial, on all ranks; the most promising first, where the links say which that is."""
+        """Return the candidates worth a trial, on all ranks; the most promising first, if links were measured."""
         if self._algorithms is None:
             self._algorithms = self._found(self._words)
         if self.budget.is_endless:
@@ -292,7 +297,7 @@ class PreparedAllreduces:
         return self._by_price(found, shape, self._links)
 
     def bind(self, shape: Shape, candidate: Candidate, needs_bits: bool) -> "Bound | Native":
-        """A candidate, ready to run, on all ranks. Raises AlgorithmError, ValueError."""
+        """Return a candidate ready to run, on all ranks. Raises AlgorithmError, ValueError."""
         if candidate.executor == NATIVE and native_datatype(shape.dtype) is not None:
             return self._native(shape)
         if reason := self._why_not_compiled([candidate.executor], shape.dtype):
@@ -302,7 +307,7 @@ class PreparedAllreduces:
         return Bound(self._site(), self._workspace, candidate, algorithm, shape, needs_bits)
 
     def load_compiler(self) -> None:
-        """Try compiled executors from now on, where the program left the choice, and the budget pays for them."""
+        """Try compiled executors from now on, if the program left the choice and the budget allows it."""
         if self._wanted == AUTO and self.executors == PYTHON and self.budget.allows(COMPILER_S):
             self.executors = executors_here(self.around, AUTO)
             if self.executors == PYTHON:
@@ -311,7 +316,7 @@ class PreparedAllreduces:
                 self.budget.spend(COMPILER_S)
 
     def _why_not_compiled(self, executors: Sequence[str], dtype: str) -> str | None:
-        """Make compiled code ready, once for each type; why that cannot be, if any of the executors needs it."""
+        """Compile once for each type, if an executor needs it; return why that fails, else None."""
         if dtype in self._compiled or {*COMPILED}.isdisjoint(executors):
             return None
         if (reason := refuse_without_compiler(self._site(), executors, dtype)) is None:
@@ -319,11 +324,13 @@ class PreparedAllreduces:
         return reason
 
     def _goes_by_model(self, shape: Shape) -> bool:
-        """Return whether a wrong guess at the first call could cost more than to look at the links."""
+        """Return whether a wrong guess at the first call could cost more than measuring the links."""
         return self._is_spread and shape.nbytes >= LONG_NBYTES and self._words == [AUTO]
 
     def _by_price(self, found: list[Candidate], shape: Shape, links: Links) -> list[Candidate]:
-        """Ordered by what the model says, pipelined before whole messages; native, of which it says nothing, second."""
+        """Sort by the predicted time, pipelined before whole messages;
+        native, which the model does not cover, second.
+        """
 
         def price(one: Candidate) -> float:
             if one.executor == NATIVE:
@@ -336,7 +343,7 @@ class PreparedAllreduces:
         return [*ordered[:1], *ordered[-1:], *ordered[1:-1]]
 
     def _new(self, shape: Shape) -> Settling:
-        """Return what a shape runs at first. Raises ValueError where nothing can run."""
+        """Return the initial state of a shape. Raises ValueError if nothing can run."""
         if shape.op == "avg" and not is_float(shape.dtype):
             raise BadValue("programs.allreduce_avg_expected_type", dtype=shape.dtype)
         teach_numpy(shape.dtype)
@@ -370,14 +377,14 @@ class PreparedAllreduces:
         raise ValueError(f"Allreduce of {shape.words}: {refusals[-1]}{by_whom}")
 
     def _native(self, shape: Shape) -> Native:
-        """One for all lengths."""
+        """Return the native all-reduce, one for all lengths of a type and operation."""
         key = shape.dtype, shape.op
         if key not in self._natives:
             self._natives[key] = Native(self.around, shape)
         return self._natives[key]
 
     def _make_room(self) -> None:
-        """Forget what is prepared for the shapes that were not called for longest, where it is too much."""
+        """Forget the least recently used shapes while too many steps are prepared."""
         steps = sum(one.steps for one in self._known.values())
         for key in list(self._known)[:-1]:
             if steps <= MOST_STEPS:
@@ -399,7 +406,7 @@ class PreparedAllreduces:
         return site
 
     def _chosen(self, shape: Shape) -> Candidate | None:
-        """Return what the file says; None: it says nothing of these ranks, which rank 0 says, or there is none."""
+        """Return the choice of the file; None if no file exists, or it has no entry for these ranks (rank 0 warns)."""
         if self._choice_file is None:
             return None
         topology = self._site().topology
@@ -412,11 +419,11 @@ class PreparedAllreduces:
         return chosen.candidate
 
     def _algorithm(self, candidate: Candidate) -> Algorithm:
-        """One that the program names, or a built-in one: a file of choices names no others."""
+        """Return an algorithm that the program names, or a built-in one: a file of choices names no others."""
         return (self._algorithms or {}).get(candidate.algorithm) or builtin()[candidate.algorithm]
 
     def _found(self, words: Sequence[str]) -> dict[str, Algorithm]:
-        """The algorithms that `words` name, which may be files that some nodes do not have."""
+        """Return the algorithms that `words` name; some nodes may lack their files."""
         found, reason = dict[str, Algorithm](), ""
         try:
             found = algorithms_of(words)

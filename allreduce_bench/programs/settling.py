@@ -1,7 +1,8 @@
-"""What trials may cost: a share of the time that all-reduces took so far, and a little to begin with. Pure.
+"""Selection of a candidate per shape by trials during the program's calls: budget, bands of times, halving.
 
-Times come in that all ranks agree on, so that all ranks get the same answers. A trial has to pay where it takes place,
-too: what it costs is held against the time of the all-reduces of its own octave of lengths (`Octave`).
+The budget of trials (`Budget`, pure) is a share of the time of all-reduces so far, and a small initial allowance. All
+its inputs are agreed on by all ranks, so that all get the same answers. A trial must also pay off locally: its cost is
+compared with the time of the all-reduces of its own octave of lengths (`Octave`).
 """
 
 import sys
@@ -20,52 +21,52 @@ from .bound import Bound, Native
 from .candidates import Candidate
 
 # Of a communicator, of an octave, and of one candidate
-SHARE, BEGIN_S = 0.02, 0.01  # of the time of all-reduces; and seconds without any
+SHARE, BEGIN_S = 0.02, 0.01  # of the time of all-reduces; initial allowance in seconds
 SHARE_OF_OCTAVE = 0.1  # of the time that its octave took so far
-PREPARED_S = 20e-3  # to prepare one candidate, with what is loaded for the first of them, until it is known
-STALE_CALLS = 64  # calls of the octave without one of the length that is on trial: another one may try
+PREPARED_S = 20e-3  # initial estimate of the time to prepare one candidate, with loading for the first of them
+STALE_CALLS = 64  # calls of the octave without one of the length on trial: another may start a trial
 
 
 class Budget:
-    """The account of one communicator; `share` of the time of its all-reduces may be spent, inf: without end."""
+    """The trial budget of one communicator: `share` of the time of its all-reduces, inf: unlimited."""
 
     def __init__(self, share: float = SHARE):
         self.share = share
         self.spent_s = 0.0
-        self.untimed_s = 0.0  # of this rank's calls that are not agreed on yet, since the first one
+        self.untimed_s = 0.0  # of this rank's calls since the first one, not agreed on yet
         self._agreed_s = self._counted_s = 0.0
         self._prepared, self._preparing_s = 1, PREPARED_S
 
     @property
     def time_s(self) -> float:
-        """The time of all all-reduces so far that all ranks know of."""
+        """Time of all all-reduces so far that all ranks know of."""
         return self._agreed_s + self._counted_s
 
     @property
     def preparing_s(self) -> float:
-        """What it takes to prepare one candidate."""
+        """Mean time to prepare one candidate."""
         return self._preparing_s / self._prepared
 
     @property
     def is_endless(self) -> bool:
-        """Whether trials may cost what they will."""
+        """Whether trials are unlimited."""
         return self.share == inf
 
     def agree(self, untimed_s: float) -> None:
-        """Note that all ranks took at least so long for the calls whose times each noted for itself."""
+        """Set the time agreed on for calls that each rank timed alone: the minimum over ranks."""
         self._agreed_s = untimed_s
 
     def earn(self, time_s: float) -> None:
-        """Calls were made that took so long, as all ranks know."""
+        """Add the time of calls that all ranks know."""
         self._counted_s += time_s
 
     def spend(self, time_s: float, prepared: int = 0, preparing_s: float = 0.0) -> None:
-        """A trial cost so much more than the calls would have taken; so many candidates were prepared in it."""
+        """Charge a trial: its time beyond that of ordinary calls, and the number of candidates prepared in it."""
         self.spent_s += max(0.0, time_s)
         self._prepared, self._preparing_s = self._prepared + prepared, self._preparing_s + preparing_s
 
     def allows(self, cost_s: float) -> bool:
-        """Return whether so much may be spent now."""
+        """Return whether `cost_s` may be spent now."""
         return self.is_endless or self.spent_s + cost_s <= BEGIN_S + self.share * self.time_s
 
 
@@ -76,9 +77,9 @@ class Octave:
     They share the choice, and the one trial that finds it.
     """
 
-    choice: Candidate | None = None  # None: nobody has settled yet
-    executors: tuple[str, ...] = ()  # among which it was found
-    untimed_s: float = 0.0  # of this rank's calls that are not agreed on yet, since the first one
+    choice: Candidate | None = None  # None: nothing is settled yet
+    executors: tuple[str, ...] = ()  # those tried for it
+    untimed_s: float = 0.0  # of this rank's calls since the first one, not agreed on yet
     agreed_s: float = 0.0  # the same, as all ranks know
     counted_s: float = 0.0  # of calls whose time all ranks know
     calls: int = 0
@@ -86,7 +87,7 @@ class Octave:
     _tried_at: int = 0
 
     def can_pay(self, cost_s: float) -> bool:
-        """Return whether what a trial costs is little beside the time that these lengths took so far."""
+        """Return whether the cost of a trial is small relative to the time of these lengths so far."""
         return cost_s <= SHARE_OF_OCTAVE * (self.agreed_s + self.counted_s)
 
     def may_try(self, who: Hashable) -> bool:
@@ -94,55 +95,55 @@ class Octave:
         return self._trying in (None, who) or self.calls > self._tried_at + STALE_CALLS
 
     def tries(self, who: Hashable) -> None:
-        """A call of the length that is on trial."""
+        """Record a call of the length on trial."""
         self._trying, self._tried_at = who, self.calls
 
     def settle(self, choice: Candidate, executors: tuple[str, ...]) -> None:
-        """The trial is over."""
+        """End the trial with `choice`."""
         self.choice, self.executors, self._trying = choice, executors, None
 
 
-# What one shape runs: the first candidate at first, others on trial where the budget allows it, then what is settled.
+# The state of one shape: the first candidate runs until the budget allows trials, then the settled choice.
 #
-# A length that comes back is looked at now and then: is it worth a trial (`Trial`), or has another length of its octave
-# settled already? What is settled is tried anew when its times leave their band (`Band`). Every decision rests on what
-# all ranks know. `Band` and `Trial` are pure: times in, decisions out.
+# A length that recurs is reviewed now and then: is it worth a trial (`Trial`), or has another length of its octave
+# settled already? A settled choice is tried anew when its times leave their band (`Band`). Every decision rests on
+# values that all ranks know. `Band` and `Trial` are pure: times in, decisions out.
 
 
 # Band
-# Calls of a window, of calls shorter than so many seconds: looking costs them 1 %
+# Window in calls, for calls shorter than so many seconds: timing costs them 1 %
 WINDOWS = ((1e-5, 1024), (1e-4, 256), (1e-3, 64))
-TIMED_CALLS = 16  # calls of a window: its last ones; of longer calls all
-# Of the median, up or down: half the width of the band at least and at most. Twice the time is always outside
+TIMED_CALLS = 16  # timed calls of a window: the last ones; of longer calls all
+# Half width of the band relative to the median, at least and at most; twice the time is always outside
 BAND_FACTOR, MOST_BAND_FACTOR = 1.5, 1.8
-PATIENCE, MOST_PATIENCE = 2, 16  # windows in a row outside of it
+PATIENCE, MOST_PATIENCE = 2, 16  # consecutive windows outside of it
 
-# Trial: limits and what leaves a candidate out
-LONG_S = 1e-3  # a call that takes as long is a long one
+# Trial: limits and thresholds of elimination
+LONG_S = 1e-3  # calls from this time on are long
 LAST_CANDIDATES = 2  # candidates in the last round
 CLEARLY_SLOWER, CLEARLY_SLOWER_AT_FIRST = (
     2.0,
     4.0,
 )  # times the best: whoever takes longer is no longer tried; two times may be luck
 LONG_SLOWER, LONG_SLOWER_AT_FIRST = 1.3, 1.6  # likewise of long calls, whose times vary less
-TIE_SHARE = 0.02  # relative: of those as near as this the one that was named first
-EXPECTED_UNTRIED = 2.0  # times the best: what is expected of a candidate that was not tried
+TIE_SHARE = 0.02  # relative: among those so close, the one named first wins
+EXPECTED_UNTRIED = 2.0  # times the best: expected of an untried candidate
 
-# When a shape is looked at
-IN_VAIN = 1.1  # times the new choice: a trial that finds the former one as near as this was in vain
+# Reviews of a shape
+IN_VAIN = 1.1  # times the new choice: a trial in vain if the former one is as close as this
 FIRST_LOOK, FIRST_LOOK_LONG, FIRST_LOOK_LONG_NBYTES = 8, 4, 2**20  # calls of a length, and of one of so many bytes
 MOST_BETWEEN = 1024  # calls between two looks
 FOR_EVER = sys.maxsize  # calls
 
 
 class Band:
-    """The band of one choice whose calls take about `call_s`; its first window says where the band lies.
+    """The band of times of one choice whose calls take about `call_s`; its first window sets the limits.
 
-    A rank's own time holds its waiting for ranks that come later. The last one to come waits for nobody: the least of
-    the times of one call over all ranks is free of that, and the ranks need to exchange it only once a window. Of a
-    window of short calls only the last ones are timed: to read a clock would be seen.
+    A rank's own time includes waiting for later ranks. The last one to come waits for nobody: the minimum over ranks of
+    the times of one call is free of that, and needs exchanging only once a window. Of a window of short calls only the
+    last ones are timed: reading a clock would cost too much.
 
-    `patience`: after so many windows outside of the band the choice is to be tried anew.
+    `patience`: the choice is tried anew after so many windows outside of the band.
     """
 
     def __init__(self, call_s: float, patience: int = PATIENCE):
@@ -156,11 +157,11 @@ class Band:
 
     @property
     def most_calls(self) -> int:
-        """Within so many calls after a change it is noticed: the window in which it happens may hide it."""
+        """Most calls until a change is noticed: the window in which it happens may hide it."""
         return (self.patience + 1) * self.window
 
     def take(self, time_s: float) -> np.ndarray | None:
-        """Note the time of a timed call on this rank, seconds; at the end of a window its times [call]."""
+        """Record the time of a timed call on this rank, seconds; at the end of a window return its times [call]."""
         self._taken.append(time_s)
         if len(self._taken) < TIMED_CALLS:
             return None
@@ -168,7 +169,7 @@ class Band:
         return times
 
     def is_left(self, times: np.ndarray) -> bool:
-        """Return whether to try the choice anew, by the least times over all ranks of a window, seconds [call]."""
+        """Return whether to try the choice anew, given the minima over ranks of a window's times, seconds [call]."""
         ordered = sorted(times.tolist())  # quicker than numpy for so few
         low, typical, high = (ordered[len(ordered) * quarter // 4] for quarter in (1, 2, 3))
         self.typical_s = typical
@@ -183,14 +184,14 @@ class Band:
 
 
 class Round(NamedTuple):
-    """What each candidate that is left gets in a round."""
+    """The calls of each remaining candidate in a round."""
 
-    calls: int  # of a turn, one after the other
+    calls: int  # consecutive, of one turn
     turns: int = 1
 
     @property
     def both(self) -> int:
-        """All calls of a candidate."""
+        """Calls of a candidate in the round."""
         return self.calls * self.turns
 
 
@@ -204,7 +205,7 @@ LONG_ROUNDS = (Round(1), Round(1, 4), Round(1, 6), Round(1, 12))
 
 
 def most_calls(candidates: int, rounds: Iterable[Round] = SHORT_ROUNDS) -> int:
-    """The number of calls after which a trial of so many candidates is over at the latest."""
+    """Return the maximum number of calls of a trial of so many candidates."""
     total = 0
     for number, one in enumerate(rounds if candidates > 1 else ()):
         total += one.both * candidates
@@ -217,17 +218,18 @@ def _half(candidates: int) -> int:
 
 
 class Trial:
-    """A trial of candidates 0, 1, … by successive halving; the same on all ranks, if all tell `decide` the same times.
+    """A trial of candidates 0, 1, … by successive halving; the same on all ranks, if all pass the same times to
+    `decide`.
 
-    The candidates take turns, so that what changes in the meantime meets all of them. The first round leaves out those
-    that took four times as long as the best; each later one the worse half, too (Jamieson and Talwalkar, AISTATS 2016,
-    for the halving; the numbers of calls are ours). Where a turn has several calls, the first one is not counted: it
-    opens connections, and finds the caches as another candidate left them.
+    The candidates take turns, so that a change in the meantime affects all of them. The first round drops those that
+    took four times as long as the best; each later one the worse half, too (Jamieson and Talwalkar, AISTATS 2016, for
+    the halving; the numbers of calls are ours). In a turn of several calls the first one is not counted: it opens
+    connections, and runs with the caches of another candidate.
 
-    Times of short calls are exchanged once a round. Those of long ones are exchanged at each call: whoever is clearly
-    behind is given up after the call that shows it.
+    Times of short calls are exchanged once a round. Those of long ones are exchanged at each call: a clearly slower
+    candidate is dropped after the call that shows it.
 
-    `guesses_s` are times that are known without a trial, candidate -> seconds; they only say what a turn may cost.
+    `guesses_s` are times known without a trial, candidate -> seconds; they only predict the cost of a turn.
     """
 
     def __init__(self, candidates: int, is_long: bool = False, guesses_s: Mapping[int, float] | None = None):
@@ -235,13 +237,13 @@ class Trial:
         self.calls = 0  # so far, in all rounds
         self._rounds, self._number, self._is_long = LONG_ROUNDS if is_long else SHORT_ROUNDS, 0, is_long
         self._guesses_s = dict(guesses_s or {})
-        self._times: list[list[float]] = [[] for _ in range(candidates)]  # that count
-        self._turns = self._turns_of_round()  # candidates, of the turns that are to come
+        self._times: list[list[float]] = [[] for _ in range(candidates)]  # counted ones
+        self._turns = self._turns_of_round()  # candidates of the remaining turns
         self._taken: list[tuple[int, float]] = []  # candidate, seconds; not exchanged yet
 
     @property
     def winner(self) -> int | None:
-        """The candidate that is taken; None: it is not known yet."""
+        """The winning candidate; None: not known yet."""
         return self.left[0] if len(self.left) == 1 else None
 
     @property
@@ -251,22 +253,22 @@ class Trial:
 
     @property
     def is_between(self) -> bool:
-        """Whether all times are exchanged: the next call begins what is exchanged together."""
+        """Whether all times are exchanged, so that the next call begins a new exchange."""
         return not self._taken
 
     @property
     def best(self) -> int:
-        """The fastest so far, of those that are left."""
+        """The fastest so far among the remaining candidates."""
         return min(self.left, key=self.typical_s)
 
     @property
     def coming(self) -> list[int]:
-        """The candidates of the calls until times are exchanged the next time."""
+        """The candidates of the calls until the next exchange of times."""
         return self._turns[: 1 if self._is_long else None]
 
     @property
     def loss_s(self) -> float:
-        """What these calls are expected to take longer than the best would; 0 where no time is known at all."""
+        """Expected time of these calls beyond that of the best; 0 if no time is known at all."""
         best_s = self.typical_s(self.best)
         if best_s == inf:
             return 0.0
@@ -275,14 +277,14 @@ class Trial:
         return sum(max(0.0, time_s - best_s) for time_s in expected) * self._calls_of_turn
 
     def take(self, time_s: float) -> np.ndarray | None:
-        """Note the time of a call on this rank, seconds; where times are to be exchanged, those of the last calls."""
+        """Record the time of a call on this rank, seconds; return the times since the last exchange, if one is due."""
         self._taken.append((self.turn, time_s))
         self.calls += 1
         is_over = len(self._taken) == len(self.coming) * self._calls_of_turn
         return np.array([time_s for _, time_s in self._taken]) if is_over else None
 
     def decide(self, times: np.ndarray) -> None:
-        """Return who is left, by the times of the last calls over all ranks, seconds [call]."""
+        """Drop candidates, given the times of the last calls over all ranks, seconds [call]."""
         for call, ((one, _), time_s) in enumerate(zip(self._taken, times.tolist())):
             if self._calls_of_turn == 1 or call % self._calls_of_turn:
                 self._times[one].append(time_s)
@@ -295,14 +297,14 @@ class Trial:
             self._end_round()
 
     def drop(self, candidate: int) -> None:
-        """It is no longer tried."""
+        """Drop a candidate."""
         self.left.remove(candidate)
         self._turns = [one for one in self._turns if one != candidate]
         if not self._turns and len(self.left) > 1:
             self._end_round()
 
     def typical_s(self, candidate: int) -> float:
-        """The lower median of the times that count: one disturbed call does not move it; inf: none is known."""
+        """Return the lower median of the counted times, robust to one disturbed call; inf if none is known."""
         times = sorted(self._times[candidate])
         return times[(len(times) - 1) // 2] if times else self._guesses_s.get(candidate, inf)
 
@@ -328,7 +330,7 @@ class Trial:
 
 
 class Home(Protocol):
-    """What the shapes of one communicator have in common; all of it is called on all ranks together."""
+    """The communicator-wide state shared by its shapes; all of it is called on all ranks together."""
 
     budget: Budget
 
@@ -338,26 +340,26 @@ class Home(Protocol):
 
     @property
     def executors(self) -> tuple[str, ...]:
-        """Those to try: more of them once the budget pays for the compiler."""
+        """Executors to try: more of them once the budget allows the compiler."""
 
     def octave_of(self, shape: Shape) -> Octave:
-        """Return what its lengths share."""
+        """Return the state shared by the lengths of the octave."""
 
     def meets(self, shape: Shape) -> bool:
-        """Compare `shape` over all ranks; whether anything can be prepared. Raises ValueError, NotTogether."""
+        """Compare `shape` over all ranks; return whether anything can be prepared. Raises ValueError, NotTogether."""
 
     def candidates_of(self, shape: Shape) -> list[Candidate]:
-        """Return those worth a trial; the most promising first."""
+        """Return the candidates worth a trial; the most promising first."""
 
     def bind(self, shape: Shape, candidate: Candidate, needs_bits: bool) -> Bound | Native:
-        """A candidate, ready to run. Raises AlgorithmError."""
+        """Return a candidate ready to run. Raises AlgorithmError."""
 
     def load_compiler(self) -> None:
-        """Load the compiler, once the budget pays for it."""
+        """Load the compiler, once the budget allows it."""
 
 
 class Settling:
-    """The calls of one shape, on all ranks; `first` runs as long as nothing else is known.
+    """The calls of one shape, on all ranks; `first` runs until more is known.
 
     `is_fixed`: nothing else is ever tried.
     """
@@ -366,7 +368,7 @@ class Settling:
         self.trial_calls = 0
         self._home, self.shape, self._octave = home, shape, home.octave_of(shape)
         self._chosen, self._run = first, first.run
-        self._untimed = FOR_EVER if is_fixed else 0  # calls, until the next one that is looked at
+        self._untimed = FOR_EVER if is_fixed else 0  # calls until the next timed one
         self._is_settled = is_fixed
         self._calls, self._own_s = 0, 0.0  # until it is prepared
         self._next_look = FIRST_LOOK if shape.nbytes < FIRST_LOOK_LONG_NBYTES else FIRST_LOOK_LONG
@@ -374,24 +376,24 @@ class Settling:
             self._next_look = 1
         self._trial: Trial | None = None
         self._candidates: list[Candidate] = []  # on trial
-        self._former = 0  # of these, what ran before the trial
-        self._bound: dict[int, Bound | Native] = {}  # of these, what is prepared
-        self._executors: tuple[str, ...] = ()  # among which it was tried
+        self._former = 0  # index of the one that ran before the trial
+        self._bound: dict[int, Bound | Native] = {}  # prepared ones, by index
+        self._executors: tuple[str, ...] = ()  # those tried
         self._band: Band | None = None
         self._patience = PATIENCE
 
     @property
     def settled(self) -> Candidate | None:
-        """What is called from now on; None: it is not known yet."""
+        """The settled choice; None: not known yet."""
         return self._chosen.candidate if self._is_settled else None
 
     @property
     def steps(self) -> int:
-        """Of one rank, of all that is prepared; the same on all ranks."""
+        """Steps of one rank in everything prepared; the same on all ranks."""
         return self._chosen.steps + sum(bound.steps for bound in self._bound.values())
 
     def call(self, send: np.ndarray, recv: np.ndarray) -> None:
-        """Call it once, on all ranks; in place both are the same."""
+        """All-reduce once, on all ranks; in place, `send` is `recv`."""
         if self._untimed > 0:
             self._untimed -= 1
             self._run(send, recv)
@@ -406,7 +408,7 @@ class Settling:
                 self._look_at_band(self._band, times)
 
     def begin_trial(self, candidates: Sequence[Candidate], is_long: bool, guess_s: float | None = None) -> None:
-        """Begin at the next call; `guess_s` is what a call of the present choice takes, if that is known."""
+        """Begin a trial at the next call; `guess_s` is the time of a call of the present choice, if known."""
         self._candidates, self._executors = list(candidates), self._home.executors
         if self._chosen.candidate not in self._candidates:
             self._candidates.append(self._chosen.candidate)
@@ -424,7 +426,7 @@ class Settling:
             bound.close()
 
     def _call_unknown(self, send: np.ndarray, recv: np.ndarray) -> None:
-        """Call while nothing is settled; the time is this rank's own until the next look."""
+        """Call while nothing is settled; only this rank knows the time until the next review."""
         begun = perf_counter()
         self._run(send, recv)
         time_s = perf_counter() - begun
@@ -437,7 +439,7 @@ class Settling:
             self._look()
 
     def _look(self) -> None:
-        """Return whether to prepare something: by the least times over all ranks, which hold no waiting for others."""
+        """Begin a trial if it pays, by the minimum times over all ranks, which hold no waiting for others."""
         budget, octave = self._home.budget, self._octave
         self._next_look += min(max(FIRST_LOOK_LONG, self._calls // 2), MOST_BETWEEN)
         times = np.array([self._own_s / self._calls, octave.untimed_s, budget.untimed_s])
@@ -453,7 +455,7 @@ class Settling:
             self.begin_trial(candidates, typical_s >= LONG_S, typical_s)
 
     def _take_over(self, choice: Candidate, typical_s: float) -> None:
-        """Take over what another length of the octave has settled on."""
+        """Adopt the choice that another length of the octave has settled on."""
         if choice.executor != self._chosen.candidate.executor or choice.algorithm != self._chosen.candidate.algorithm:
             if not self._may_spend(self._home.budget.preparing_s) or not self._home.meets(self.shape):
                 return
@@ -461,7 +463,7 @@ class Settling:
             begun = perf_counter()
             try:
                 self._take(self._home.bind(self.shape, (alike or [choice])[0], True))
-            except AlgorithmError:  # it does not fit this length: what runs stays
+            except AlgorithmError:  # it does not fit this length: keep the present one
                 self._octave.choice = None
             self._spend(perf_counter() - begun, 1)
         self._hold(typical_s)
@@ -471,13 +473,13 @@ class Settling:
         return budget.is_endless or (self._octave.can_pay(cost_s) and budget.allows(cost_s))
 
     def _spend(self, time_s: float, prepared: int = 0) -> None:
-        """The longest over all ranks."""
+        """Charge the budget with the maximum time over all ranks."""
         longest = np.array([time_s])
         self._home.around.Allreduce(MPI.IN_PLACE, longest, MPI.MAX)
         self._home.budget.spend(longest[0], prepared, longest[0] if prepared else 0.0)
 
     def _call_on_trial(self, trial: Trial, send: np.ndarray, recv: np.ndarray) -> None:
-        """A barrier frees the time from the lateness of others; what counts is that of the slowest rank."""
+        """Time a call after a barrier, which excludes the lateness of others; the slowest rank's time counts."""
         self._octave.calls += 1
         if trial.is_between and not self._goes_on(trial):
             self._run(send, recv)
@@ -509,7 +511,9 @@ class Settling:
             self._take(self._bound[trial.best])
 
     def _goes_on(self, trial: Trial) -> bool:
-        """Return whether the next calls may be part of the trial; prepare its candidates then, else run the best."""
+        """Return whether the next calls belong to the trial, its candidates prepared;
+        False if the budget forbids it.
+        """
         coming = [one for one in dict.fromkeys(trial.coming) if one not in self._bound]
         budget, best_s = self._home.budget, trial.typical_s(trial.best)
         if best_s < inf and not self._may_spend(trial.loss_s + len(coming) * budget.preparing_s):
@@ -523,7 +527,7 @@ class Settling:
         return True
 
     def _prepare(self, trial: Trial) -> None:
-        """The candidates of the next calls; those that do not run, or run what another one runs, are dropped."""
+        """Bind the candidates of the next calls; drop those that fail, or duplicate another one's steps."""
         begun, prepared = perf_counter(), 0
         while trial.winner is None and (coming := [one for one in trial.coming if one not in self._bound]):
             prepared += 1
@@ -558,14 +562,16 @@ class Settling:
         self._hold(typical_s)
 
     def _hold(self, typical_s: float) -> None:
-        """Hold what runs: from now on only the band is looked at."""
+        """Settle on the present choice: from now on only the band is watched."""
         self._run, self._is_settled = self._chosen.run, True
         self._executors = self._octave.executors or self._executors
         self._band = Band(typical_s, self._patience)
         self._untimed = self._band.untimed
 
     def _look_at_band(self, band: Band, times: np.ndarray) -> None:
-        """At the end of a window: the least time over all ranks of each call is that of who came last."""
+        """Check the band at the end of a window, by the minimum of each call over ranks: the time of the last to
+        come.
+        """
         self._home.around.Allreduce(MPI.IN_PLACE, times, MPI.MIN)
         is_left, budget = band.is_left(times), self._home.budget
         budget.earn(band.typical_s * band.window)
@@ -580,6 +586,6 @@ class Settling:
 
 
 def _what_runs(bound: "Bound | Native") -> tuple:
-    """Two with the same run the same."""
+    """Return a key that is equal for candidates that run the same steps."""
     candidate = bound.candidate
     return candidate.executor, candidate.window, bound.digest or candidate.algorithm

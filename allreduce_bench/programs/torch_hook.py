@@ -30,13 +30,13 @@ START = "start the program with mpirun or 'allreduce-bench exec -n N -- python â
 
 
 class HookError(Refused, RuntimeError):
-    """Where the hook would be wrong, in words."""
+    """A use of the hook that would give wrong results, in words."""
 
 
 class MPIHook:
-    """The state of the hook: a communicator, what is prepared for it, and the thread that reduces.
+    """The state of the hook: a communicator, its prepared all-reduces, and the thread that reduces.
 
-    All processes make it together. The rest is as of PreparedAllreduces.
+    All processes construct it together. The arguments are those of PreparedAllreduces.
     """
 
     def __init__(
@@ -47,7 +47,9 @@ class MPIHook:
         executor: str = AUTO,
         choice: Any = None,
     ):
-        """`process_group` is torch's, None: its default. Raises HookError where torch's and MPI's worlds differ."""
+        """Start the thread; `process_group` is torch's, None: its default. Raises HookError if torch's and MPI's worlds
+        differ.
+        """
         end_with_errors()
         around = MPI.COMM_WORLD if comm is None else comm
         _refuse_other_worlds(process_group, around)
@@ -85,13 +87,13 @@ class MPIHook:
             vector, tensor, future = bucket
             try:
                 self.prepared(MPI.IN_PLACE, vector, MPI.SUM)
-            except Exception as error:  # it belongs to whoever waits
+            except Exception as error:  # re-raised to whoever waits
                 future.set_exception(error)
             else:
                 future.set_result(tensor)
 
 
-_default: list[MPIHook] = []  # the state of those who register the hook with None, once there is one
+_default: list[MPIHook] = []  # the state of those who register the hook with None; empty until made
 
 
 def mpi_allreduce_hook(
@@ -100,7 +102,7 @@ def mpi_allreduce_hook(
     """Average a bucket of gradients over all processes: the hook for `register_comm_hook` of DDP.
 
     `state` None: one on COMM_WORLD, made at the first bucket. Raises HookError where the result would be wrong: FSDP
-    hands over tensors, `of_shards` among them, and takes a sum that is not awaited.
+    passes further tensors, `of_shards` among them, and reads a sum without waiting for it.
     """
     if state is not None and not isinstance(state, MPIHook):
         raise HookError("programs.state_hook_type_register", name=type(state).__name__)
@@ -114,7 +116,7 @@ def mpi_allreduce_hook(
 
 
 def _refuse_other_worlds(process_group: Any, comm: MPI.Comm) -> None:
-    """Raise HookError, on all processes, where MPI's ranks are not torch's, or MPI allows no thread."""
+    """Raise HookError, on all processes, if MPI's ranks are not torch's, or MPI allows no threads."""
     if not dist.is_initialized():
         raise HookError("programs.torch_distributed_not_initialised")
     if comm == MPI.COMM_NULL or dist.get_rank(process_group) < 0:
@@ -136,7 +138,7 @@ def _processes(number: int) -> str:
 
 
 def _vector(tensor: torch.Tensor) -> np.ndarray:
-    """The memory of a tensor. Raises HookError for one that is not in the memory of the processor."""
+    """Return the memory of a tensor as an array. Raises HookError if it is not in host memory."""
     if tensor.device.type != "cpu":
         raise HookError("programs.gradients_hook_reduces_tensors", type=tensor.device.type)
     if tensor.layout != torch.strided:

@@ -1,4 +1,4 @@
-"""All-reduces inside of other programs: they add nothing to the core, and are imported by those programs."""
+"""The wing of all-reduces inside other programs: it adds nothing to the core, and is imported by those programs."""
 
 from ..wings import Wing
 

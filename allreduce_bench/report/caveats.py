@@ -1,7 +1,7 @@
-"""The caveats of a run: what limits how far its times can be trusted, and the cells that have no time. Texts.
+"""The caveats of a run: what limits the trust in its times, damaged files, launches in two states, missing cells.
 
-`find_caveats` gathers them: findings of launches, failed checks, results that do not agree, times that are doubted or
-below their limit. All functions return text about one run, made from its summary rows and the facts of its launches.
+`find_caveats` gathers them: findings of launches, failed checks, differing results, doubtful times, times below their
+limit. All functions return text about one run, made from its summary rows and the facts of its launches.
 """
 
 import os
@@ -72,14 +72,14 @@ SEVERE = ("oversubscribed", "pretended")  # for runs that do not store the level
 
 # times
 STRONG_LAG1, SLIGHT_DRIFT = 0.5, 1.1  # a correlation; a factor
-FLOORS = {  # column -> what a reference time is of
+FLOORS = {  # column -> what a reference time measures
     "call_floor_s": "no call at all",
     "copy_floor_s": "a local copy of the vector",
 }
 
 
 # times below their limit
-CODE = "limit"  # of the findings
+CODE = "limit"  # code of the findings
 FASTER = {  # what sets the limit -> what a shorter time is faster than
     LINKS: "the link allows",
     LATENCY: "the measured latency between nodes allows",
@@ -101,7 +101,7 @@ ADVICE = {  # what sets the limit -> what to do
 
 
 class Note(NamedTuple):
-    """One thing that was found; an empty field is not printed."""
+    """One finding; an empty field is not printed."""
 
     text: str
     effect: str = ""  # on the numbers
@@ -109,7 +109,7 @@ class Note(NamedTuple):
 
 
 class Caveat(NamedTuple):
-    """Something that limits how far the times can be trusted."""
+    """A limit on how far the times can be trusted."""
 
     level: str  # good, info, caution, severe (the times do not mean what they seem to), bad (wrong results)
     badge: str  # a few words
@@ -117,7 +117,7 @@ class Caveat(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Cells of one algorithm that have no time, for one reason."""
+    """Cells of one algorithm without a time, for one reason."""
 
     state: str
     ranks: int
@@ -127,18 +127,18 @@ class Gap(NamedTuple):
 
 
 class Remark(NamedTuple):
-    """One caveat that the calls of measured cells can give about their times."""
+    """A kind of caveat about the times of cells, derived from their calls."""
 
     level: str  # caution: the cells are not ranked; info: their intervals account for it
     badge: str
     holds: Callable[[SummaryRow], bool]
-    text: str  # follows the number of them
+    text: str  # follows their number
     effect: str
     advice: str
 
 
 def find_caveats(rows: Sequence[SummaryRow], attempts: Sequence[dict], missing: Sequence[str] = ()) -> list[Caveat]:
-    """The caveats of the launches and the summary, then the good news; plain information comes last.
+    """Return the caveats of the launches and the summary, then the good news; plain information comes last.
 
     `missing`: sentences about the cells that jobs should have measured and did not.
     """
@@ -158,7 +158,7 @@ def find_caveats(rows: Sequence[SummaryRow], attempts: Sequence[dict], missing: 
 
 
 def _of_launches(attempts: Sequence[dict]) -> list[Caveat]:
-    """The findings of the launches, each kind with its rank counts; the severe ones first."""
+    """Return the findings of the launches, each kind with its rank counts; the severe ones first."""
     launches_of: dict[tuple[str, str], dict[Note, set[int]]] = {}
     for fact in attempts:
         for one in fact.get("findings", []):
@@ -210,7 +210,9 @@ def _of_clusters(rows: Sequence[SummaryRow]) -> list[Caveat]:
 
 
 def cluster_sentences(rows: Iterable[SummaryRow]) -> list[str]:
-    """A sentence for each value where wrong results cluster: `16 of 31 wrong results at n/p = 1 MiB exactly, ...`."""
+    """Return a sentence for each value where wrong results cluster: `16 of 31 wrong results at n/p = 1 MiB exactly,
+    ...`.
+    """
     return [_sentence(cluster) for cluster in wrong_clusters(rows)]
 
 
@@ -325,7 +327,7 @@ def _of_jobs(missing: Sequence[str]) -> list[Caveat]:
 
 
 def gaps(rows: Sequence[SummaryRow]) -> list[Gap]:
-    """The cells without a time, those that failed a check first."""
+    """Return the cells without a time, those that failed a check first."""
     sizes: dict[tuple, list[str]] = {}
     for row in rows:
         if row["state"] != "done":
@@ -339,13 +341,13 @@ def gaps(rows: Sequence[SummaryRow]) -> list[Gap]:
 
 
 def cell_size(row: SummaryRow) -> str:
-    """`8 B`, or `8 B cold`, `8 B alone`, `8 B one-late`."""
+    """Return `8 B`, or `8 B cold`, `8 B alone`, `8 B one-late`."""
     unusual = qualifiers(row["cache"], row["groups"], row.get("arrival"), row.get("placement"))
     return " ".join([format_size(row["nbytes"]), *unusual])
 
 
 def cells_text(rows: Sequence[SummaryRow]) -> str:
-    """`ring (8 B, 1 KiB), two_tree (8 B) at 2 ranks; ...`."""
+    """Return `ring (8 B, 1 KiB), two_tree (8 B) at 2 ranks; ...`."""
     sizes: dict[int, dict[str, list[str]]] = {}
     for row in rows:
         cell_sizes = sizes.setdefault(row["ranks"], {}).setdefault(competitor_of(row), [])
@@ -358,7 +360,7 @@ def cells_text(rows: Sequence[SummaryRow]) -> str:
 
 
 def find_time_caveats(rows: Sequence[SummaryRow]) -> list[Caveat]:
-    """The caveats that the rows of a summary give about their times."""
+    """Return the caveats that the rows of a summary give about their times."""
     done = [row for row in rows if row["time_s"] is not None]
     return [*_of_intervals(rows), *_of_states(done), *_of_floors(done), *_of_limits(rows), *_of_calls(done)]
 
@@ -413,7 +415,7 @@ def _of_limits(rows: Sequence[SummaryRow]) -> list[Caveat]:
 
 
 def _of_calls(done: Sequence[SummaryRow]) -> list[Caveat]:
-    """The caveats that the calls of the measured cells give about their times."""
+    """Return the caveats that the calls of the measured cells give about their times."""
     findings = []
     for remark in REMARKS:
         if rows := [row for row in done if remark.holds(row)]:
@@ -431,12 +433,12 @@ def _drifts_slightly(row: SummaryRow) -> bool:
 
 
 def _is_imprecise(row: SummaryRow) -> bool:
-    """Whether something else than --precision ended it in some launch."""
+    """Return whether anything but --precision ended it in some launch."""
     return bool({"time", "calls", "within"} & set(split_values(row.get("stopped"))))
 
 
 def _depends_on_previous(row: SummaryRow) -> bool:
-    """Whether lag-1 is strong, and too strong for chance in a launch of so many calls (95 %)."""
+    """Return whether lag-1 is strong, and significant (95 %) for the number of calls in a launch."""
     calls = row["repetitions"] / row["launches"]
     return row["lag1"] is not None and row["lag1"] > max(STRONG_LAG1, 2 / calls**0.5)
 
@@ -510,9 +512,9 @@ REMARKS = (
 
 
 def limit_findings(rows: Sequence[SummaryRow]) -> list[dict]:
-    """The findings about times below their limit, with their `ranks`: one for every number of ranks and kind of limit.
+    """Return the findings about times below their limit: one for every number of ranks and kind of limit.
 
-    As `machine.finding` makes them.
+    As `machine.finding` makes them, with their `ranks`.
     """
     findings = []
     for ranks in sorted({row["ranks"] for row in rows}):
@@ -524,13 +526,15 @@ def limit_findings(rows: Sequence[SummaryRow]) -> list[dict]:
 
 
 def faster_than(row: SummaryRow) -> str:
-    """`faster than the link allows (hsn0, 40 Gbit/s from --link-rate)`, of a row whose time is below its limit."""
+    """Return `faster than the link allows (hsn0, 40 Gbit/s from --link-rate)`, of a row whose time is below its
+    limit.
+    """
     kind = row.get("limit_by") or LINKS
     return f"faster than {FASTER[kind]}" + (f" ({row.get('link')})" if kind == LINKS else "")
 
 
 def _finding(kind: str, passing: Sequence[SummaryRow]) -> dict:
-    """The finding about rows of one number of ranks; all have times below the limit, and there is at least one."""
+    """Return the finding about rows of one number of ranks, at least one, all with times below the limit."""
     most = max((row["limit_s"] or 0.0) / time_of(row) for row in passing)
     cells = cells_text(passing)
     text = f"{faster_than(passing[0])}, up to {three_digits(most)} times: {cells}"
@@ -544,23 +548,23 @@ def _finding(kind: str, passing: Sequence[SummaryRow]) -> dict:
     return finding(CODE, "caution", text, effect, ADVICE[kind])
 
 
-# Damaged and missing parts of a run, with advice: sentences and warnings. Reads the run's files
+# Damaged and missing parts of a run, with advice: sentences and warnings, from the run's files
 
 
-MOST_DAMAGES = 8  # damages, one by one
+MOST_DAMAGES = 8  # listed individually
 UNCHECKED = "written by layout 3, which holds no checksums: changes cannot be detected"
 
 
 class DamageReport(NamedTuple):
-    """Of one run."""
+    """The damages of one run."""
 
-    damages: list[str]  # a sentence each; the last may count those that are not named
+    damages: list[str]  # a sentence each; the last may count those not listed
     unchecked: str  # a sentence; empty: all its files hold checksums
     missing: str  # a sentence about planned cells that no attempt ended; empty: there are none
 
 
 def damage_report(folder: RunFolder) -> DamageReport:
-    """The damages in the files of the run; empty if the run cannot be read at all, which other code reports."""
+    """Return the damages in the files of the run; empty if the run cannot be read at all, which other code reports."""
     try:
         damages, launches = folder.damages(), folder.unchecked()
         missing = _missing_cells(folder)
@@ -576,7 +580,7 @@ def damage_report(folder: RunFolder) -> DamageReport:
 
 
 def damage_caveats(report: DamageReport) -> list[Caveat]:
-    """The same as warnings of the page."""
+    """Return the same as warnings of the page."""
     caveats = []
     if report.damages:
         effect = say("report.affected_cells_count_missing") if report.missing else ""
@@ -587,7 +591,7 @@ def damage_caveats(report: DamageReport) -> list[Caveat]:
 
 
 def _missing_cells(folder: RunFolder) -> dict[Launch, int]:
-    """The number of cells of each launch that no attempt has ended; imported logs have none. Raises RunError."""
+    """Return the number of cells of each launch that no attempt has ended; imported logs have none. Raises RunError."""
     plan = folder.plan()
     if isinstance(plan, ImportedPlan):
         return {}
@@ -596,7 +600,7 @@ def _missing_cells(folder: RunFolder) -> dict[Launch, int]:
 
 
 def _is_begun(folder: RunFolder, missing: Mapping[Launch, int]) -> bool:
-    """Whether any planned cell has ended; other code refuses a run without one."""
+    """Return whether any planned cell has ended; other code refuses a run without one."""
     plan = folder.plan()
     return any(missing.get(launch, 0) < len(plan.cells(launch)) for launch in plan.planned_launches())
 
@@ -614,7 +618,7 @@ def _missing_sentence(folder: RunFolder, missing: Mapping[Launch, int]) -> str:
 
 
 def _found(damage: Damage) -> str:
-    """`results/a/launches/2r-1.1.csv: ring 1 KiB: the rows of this cell were changed`."""
+    """Return `results/a/launches/2r-1.1.csv: ring 1 KiB: the rows of this cell were changed`."""
     cell = f"{_cell_text(damage.cell)}: " if damage.cell else ""
     return f"{damage.path}: damaged: {cell}{damage.found}"
 
@@ -630,7 +634,7 @@ def _cell_text(mark: Row) -> str:
 
 
 def _advice(folder: RunFolder, damage: Damage, missing: Mapping[Launch, int]) -> str:
-    """How to replace the cells that the damage lost, or the sentence that none is missing."""
+    """Return how to replace the cells that the damage lost, or the sentence that none is missing."""
     if folder.imported():
         return say("report.import_logs_again")
     if damage.launch not in missing:
@@ -642,10 +646,10 @@ def _resume(folder: RunFolder) -> str:
     return say("report.allreduce_bench_run_resume", fspath=shlex.quote(os.fspath(folder.path)))
 
 
-# Sentences about launches in two states: which, where, how often, and how the gap behaves
+# Launches in two states: sentences on which, where, how often, and how the gap behaves
 
 
-ALIKE = 1.15  # times that differ by less are printed as one
+ALIKE = 1.15  # times whose ratio is less are printed as one
 MOST_LAUNCHES = 5  # launches
 MOST_CAUSES, MOST_VALUES, WIDEST = 4, 3, 60  # named; values of each; letters of a value
 TIMER, BANDWIDTH, NEITHER = (
@@ -656,12 +660,12 @@ TIMER, BANDWIDTH, NEITHER = (
 
 
 def told_sentences(rows: Sequence[SummaryRow]) -> list[str]:
-    """A sentence for each series of a run whose launches are in two states."""
+    """Return a sentence for each series of a run whose launches are in two states."""
     return [_told(series) for series in series_in_states(rows) if not series.suspected]
 
 
 def suspicion_sentences(rows: Sequence[SummaryRow]) -> list[str]:
-    """A sentence for each series that looks like it but has too few launches to decide."""
+    """Return a sentence for each series that may be in two states, but has too few launches to decide."""
     return [_suspected(series) for series in series_in_states(rows) if series.suspected]
 
 
@@ -694,14 +698,14 @@ def _suspected(series: StatesOfSeries) -> str:
 
 
 def _series_text(series: StatesOfSeries) -> str:
-    """`ring at 352 ranks`, `ring cold at 2 ranks`."""
+    """Return `ring at 352 ranks`, `ring cold at 2 ranks`."""
     row = series.rows[0]
     unusual = qualifiers(row["cache"], row["groups"], row.get("arrival"), row.get("placement"))
     return f"{' '.join([competitor_of(row), *unusual])} at {in_ranks([row['ranks']])}"
 
 
 def _sizes_text(series: StatesOfSeries) -> str:
-    """`from 4 KiB to 1 MiB`, `at 8 B, 64 B`; `except` names the sizes in between that are not in two states."""
+    """Return `from 4 KiB to 1 MiB`, `at 8 B, 64 B`; `except` names the sizes in between that are not in two states."""
     sizes = [row["nbytes"] for row in series.rows]
     if len(sizes) <= 2:
         return f"at {', '.join(map(format_size, sizes))}"
@@ -711,13 +715,13 @@ def _sizes_text(series: StatesOfSeries) -> str:
 
 
 def _times_text(times_s: Sequence[float]) -> str:
-    """`9.77 ms`, or `0.39 ms to 1.55 ms` where the times of the sizes differ."""
+    """Return `9.77 ms`, or `0.39 ms to 1.55 ms` where the times of the sizes differ."""
     low_s, high_s = min(times_s), max(times_s)
     return format_time(median(times_s)) if high_s < ALIKE * low_s else f"{format_time(low_s)} to {format_time(high_s)}"
 
 
 def _launches_texts(states: Sequence[LaunchStates]) -> tuple[str, str]:
-    """`1 of 5 launches: 4` and `4 of 5`; `2 to 3 of 5 launches` where the sizes differ."""
+    """Return `1 of 5 launches: 4` and `4 of 5`; `2 to 3 of 5 launches` where the sizes differ."""
     all_of = [len(each.low_launches) + len(each.high_launches) for each in states]
     met = {"low": [len(each.low_launches) for each in states], "high": [len(each.high_launches) for each in states]}
     rarer = "low" if sum(met["low"]) < sum(met["high"]) else "high"
@@ -738,9 +742,10 @@ def _span_text(counts: Sequence[int]) -> str:
 
 
 def _gap_text(series: StatesOfSeries, states: Sequence[LaunchStates]) -> str:
-    """How the gap depends on the size, and what causes it: what differs between the launches, else what such gaps say.
+    """Describe how the gap depends on the size, and its cause: what differs between the launches, else the typical
+    cause.
 
-    So no timer is suspected where the launches of both states were made in another way.
+    So no timer is suspected if launches of the two states were set up differently.
     """
     ratios = [each.high_s / each.low_s for each in states]
     later_s = median(each.high_s - each.low_s for each in states)
@@ -763,16 +768,16 @@ def _gap_text(series: StatesOfSeries, states: Sequence[LaunchStates]) -> str:
 
 
 def common_causes(states: Sequence[LaunchStates]) -> list[LaunchDifference]:
-    """What differs between the launches of both states at all of these sizes."""
+    """Return what differs between the launches of both states at all of these sizes."""
     first, *others = (each.differences for each in states)
     labels = [{difference.label for difference in each} for each in others]
     return [difference for difference in first if all(difference.label in each for each in labels)]
 
 
 def _causes_text(causes: Sequence[LaunchDifference]) -> str:
-    """`the likely cause is that the launches of both states differ in MPI library: A (fast) and B (slow)`.
+    """Return `the likely cause is that the launches of both states differ in MPI library: A (fast) and B (slow)`.
 
-    A log is named where nothing else is known: it may be of one launch alone.
+    A log is named only if nothing else is known: it may be of one launch alone.
     """
     told = [cause for cause in causes if cause.label != LOGS.label]
     said = [

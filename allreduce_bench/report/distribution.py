@@ -1,4 +1,4 @@
-"""How the calls of each cell are distributed: what the median alone does not show.
+"""The distribution of the calls of each cell, beyond the median, and the table of times of a rank count.
 
 `tables` are tables of text; `call_distributions` are the calls themselves, for readers who ask a page for those of one
 cell.
@@ -25,7 +25,7 @@ from .live_chart import cell_id
 MOST_CALLS = 60_000  # in a page: about 400 KB
 LEAST_KEPT = 9  # of a launch
 DIGITS = 4  # of the microseconds of a call
-Words = Callable[[SummaryRow], str]  # of one row; empty: it has none
+Words = Callable[[SummaryRow], str]  # of one row; empty: not available
 
 
 class DistributionColumn(NamedTuple):
@@ -37,10 +37,10 @@ class DistributionColumn(NamedTuple):
 
 
 def tables(rows: Sequence[SummaryRow]) -> list[dict[str, Any]]:
-    """Two tables of the measured cells of `rows`: of their calls, and of their times by other methods; or none.
+    """Return two tables of the measured cells of `rows`: of their calls, and of their times by other methods; or none.
 
-    Each has `groups` {title: its columns}, only those that some cell has words for, and `lines`, each the words of a
-    cell {title: words of each column}, and `cells` the `cell_id` of each line.
+    Each has `groups` {title: its columns}, only those that some cell has words for, `lines`, each the words of a cell
+    {title: words of each column}, and `cells`, the `cell_id` of each line.
     """
     done = [row for row in rows if row["time_s"] is not None]
     return [_filled_table(groups, done) for groups in (CALLS, DEFINITIONS)] if done else []
@@ -82,7 +82,7 @@ def _first_call(row: SummaryRow) -> str:
 
 
 def _beyond_local(row: SummaryRow) -> str:
-    """By how much the global run time is above `time_s`; of completions there is no such difference."""
+    """Return by how much the global run time exceeds `time_s`; not defined for completions."""
     global_s, time_s = row.get("global_s"), row["time_s"]
     if global_s is None or time_s is None or row.get("arrival"):
         return ""
@@ -95,7 +95,7 @@ def _interval(row: SummaryRow) -> str:
     return f"{_microseconds('time_low_s')(row)} to {_microseconds('time_high_s')(row)}"
 
 
-# the columns: what names a cell, what is said of its calls, its times by other methods
+# the columns: the cell, its calls, its times by other methods
 CELL = (
     DistributionColumn("size", lambda row: format_size(row["nbytes"])),
     DistributionColumn("algorithm", competitor_of, "text"),
@@ -146,12 +146,11 @@ DEFINITIONS: dict[str, tuple[DistributionColumn, ...]] = {
 def call_distributions(
     folder: RunFolder, rows: Iterable[SummaryRow], most: int = MOST_CALLS
 ) -> dict[str, dict[str, Any]]:
-    """The calls of each cell of `rows` that has a time, by its `cell_id`.
+    """Return the calls of each cell of `rows` that has a time, by its `cell_id`.
 
-    Of each its title, the microseconds of its calls by launch, and whether these are all. Without warm-ups and invalid
-    calls, and without cells of groups, of ranks that are delayed, and of placements beside the first. Of cells with
-    more calls than `most` allows each, some are kept, evenly spaced in ascending order, with the shortest and the
-    longest. Raises RunError.
+    Each has its title, the microseconds of its calls by launch, and whether these are all. Excluded are warm-ups and
+    invalid calls, and cells of groups, of delayed ranks, and of placements beside the first. Cells with more calls than
+    `most` allows each are thinned evenly in ascending order, keeping the shortest and the longest. Raises RunError.
     """
     titles = {
         _id(row): f"{competitor_of(row)}, {in_ranks([row['ranks']])}, {format_size(row['nbytes'])}"
@@ -176,7 +175,7 @@ def _id(row: SummaryRow) -> str:
 
 
 def _calls(folder: RunFolder, titles: Mapping[str, str], placement: str) -> dict[str, dict[str, array]]:
-    """Seconds by cell and launch, of the vectors that lay so."""
+    """Return seconds by cell and launch, of vectors with this placement."""
     found: dict[str, dict[str, array]] = {}
     for block in folder.blocks():
         first = {column: values[0] for column, values in block.items()}
@@ -192,7 +191,7 @@ def _calls(folder: RunFolder, titles: Mapping[str, str], placement: str) -> dict
 
 
 def _kept(times: Sequence[float], most: int) -> list[float]:
-    """At most `most` of them, in their order, in microseconds."""
+    """Return at most `most` of them, in their order, in microseconds."""
     places = range(len(times))
     if len(times) > most:
         ascending = sorted(places, key=times.__getitem__)
@@ -200,11 +199,11 @@ def _kept(times: Sequence[float], most: int) -> list[float]:
     return [float(f"{times[place] * 1e6:.{DIGITS}g}") for place in places]
 
 
-# The times of one rank count as a page shows them: a line for each size, with limits, statistics and groups
+# The times of one rank count on a page: a line for each size, with limits, statistics and groups
 
 
-MODELLED = ("modelled latency", "modelled bandwidth")  # of which a limit is made that is no measured one
-NONE, ABOVE = "-", "above 100 %"  # no limit is known, or the time is below it
+MODELLED = ("modelled latency", "modelled bandwidth")  # limits that are modelled, not measured
+NONE, ABOVE = "-", "above 100 %"  # no known limit; the time is below it
 
 
 class LimitLine(NamedTuple):
@@ -217,7 +216,9 @@ class LimitLine(NamedTuple):
 
 
 def time_table(plan: Plan, ranks: int, cache: str, rows: Sequence[SummaryRow], least: Bounds | None) -> dict[str, Any]:
-    """The times of one rank count and cache: a line for each size, in it a row of the summary for each algorithm."""
+    """Return the times of one rank count and cache: a line for each size, with a row of the summary for each
+    algorithm.
+    """
     lines = []
     for nbytes in sorted({row["nbytes"] for row in rows}):
         row_of = {competitor_of(row): row for row in competing(rows) if row["nbytes"] == nbytes}
@@ -240,10 +241,10 @@ def time_table(plan: Plan, ranks: int, cache: str, rows: Sequence[SummaryRow], l
 
 
 def limit_lines(rows: Sequence[SummaryRow], least: Bounds | None = None) -> list[LimitLine]:
-    """A line for each size at which a limit is known, of rows of one rank count and cache.
+    """Return a line for each size with a known limit, of rows of one rank count and cache.
 
-    `least`: the bounds of one byte by the run's models; where no measured figure gives a limit, they do, and its name
-    says so.
+    `least`: the bounds of one byte by the run's models, used where no measured figure gives a limit; its name then says
+    so.
     """
     lines: dict[int, LimitLine] = {}
     for row in sorted(competing(rows), key=lambda row: row["nbytes"]):
@@ -255,7 +256,7 @@ def limit_lines(rows: Sequence[SummaryRow], least: Bounds | None = None) -> list
 
 
 def _with_modelled_limit(row: SummaryRow, least: Bounds | None) -> SummaryRow:
-    """The row with the limit by models, if there is one and it has a time."""
+    """Return the row with the limit by models, if there is one and it has a time."""
     if least is None or not row["time_s"] or not row["nbytes"]:
         return row
     limit_s, kind = max(zip((least.latency_s, least.bandwidth_s * row["nbytes"]), MODELLED))
@@ -263,7 +264,7 @@ def _with_modelled_limit(row: SummaryRow, least: Bounds | None) -> SummaryRow:
 
 
 def shares_text(row: SummaryRow) -> str:
-    """What share of its limit a measured time reached, and in brackets of that of its own schedule if it is higher."""
+    """Return the share of its limit that a measured time reached, and in brackets that of its schedule's, if higher."""
     limit_s, own_s = row.get("limit_s"), row.get("own_limit_s")
     if not limit_s:
         return NONE

@@ -1,6 +1,6 @@
-"""What a figure of the report declares, what it is drawn from, and the lower bound of the times as figures draw it.
+"""The declaration of a figure of the report, its data, and the lower bound of times that figures draw.
 
-The bound is made of fitted parameters: where a measured time is below it, it is not a bound and is called a fit.
+The bound comes from fitted parameters: if a measured time is below it, it is no bound and is called a fit.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -23,7 +23,7 @@ from ..units import in_ranks
 from .live_chart import NO_SWITCHES, LiveChart, Switch
 
 # figures
-TIMES, MODELS, RUNS = "times", "models", "runs"  # what was measured, the models, several runs over each other
+TIMES, MODELS, RUNS = "times", "models", "runs"  # measurements, models, several runs overlaid
 CELL = ["ranks", "algorithm", "executor", "cache", "nbytes"]  # columns that name a cell
 
 
@@ -49,33 +49,33 @@ class FigureData:
 
     @cached_property
     def least(self) -> dict[int, Bounds]:
-        """The lower bounds of each number of ranks at which the models hold."""
+        """Lower bounds for each number of ranks at which the models hold."""
         return lower_bounds(self.models, self.frame)
 
     @cached_property
     def passed(self) -> frozenset[int]:
-        """The numbers of ranks at which measured times are below their supposed lower bound."""
+        """Numbers of ranks at which measured times are below their supposed lower bound."""
         return passed_bounds(self.least, self.frame)
 
     @cached_property
     def limits(self) -> pd.DataFrame:
-        """The `bound_curves` over the measured sizes; there is at least one size."""
+        """`bound_curves` over the measured sizes; there is at least one size."""
         sizes = self.frame.loc[self.frame["time_s"].notna() & (self.frame["nbytes"] > 0), "nbytes"]
         return bound_curves(self.least, sizes.min(), sizes.max(), self.passed)
 
     @cached_property
     def bounded(self) -> pd.DataFrame:
-        """The rows with their bounds."""
+        """Rows with their bounds."""
         return with_bounds(self.frame, self.least, self.passed)
 
     @cached_property
     def compared(self) -> pd.DataFrame:
-        """The measured cells with the times of their models: see `models.curves.held_against_models`."""
+        """Measured cells with the times of their models: see `models.curves.held_against_models`."""
         return held_against_models(self.frame, self.models, self.own)
 
     @property
     def bound_sentence(self) -> str:
-        """The models that the bound comes from; starts with a blank."""
+        """Sentence on the models that give the bound; starts with a blank."""
         return bound_sentence(self.frame, self.models, self.least, self.passed)
 
     @property
@@ -85,7 +85,7 @@ class FigureData:
 
     @property
     def warm_sentence(self) -> str:
-        """The sentence in the caption of a figure that shows warm cells only; starts with a blank."""
+        """Sentence in the caption of a figure that shows warm cells only; starts with a blank."""
         return " Warm cache." if self.has_both_caches else ""
 
 
@@ -95,7 +95,7 @@ class Drawing(NamedTuple):
     figure: Figure
     caption: str
     numbers: pd.DataFrame  # what is drawn, in SI units
-    live: LiveChart | None = None  # the same for readers with a script; None: the picture is all there is
+    live: LiveChart | None = None  # interactive version; None: only the picture
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -103,19 +103,19 @@ class ReportFigure:
     """One figure of the page."""
 
     stem: str  # of its files
-    section: str  # TIMES, which is drawn where a vector with elements has a time, MODELS, or RUNS
-    turn: int  # its place in the section: those with a low turn come first
+    section: str  # TIMES, drawn if a non-empty vector has a time, MODELS, or RUNS
+    turn: int  # its position in the section, ascending
     draw: Callable[[FigureData], Drawing | None]  # None: there is nothing to draw
-    why_not: Callable[[FigureData], str] | None = None  # what the page says where it is not drawn
+    why_not: Callable[[FigureData], str] | None = None  # the page's text if it is not drawn
 
 
 def bound_curves(
     least: Mapping[int, Bounds], smallest: float, largest: float, passed: Collection[int] = ()
 ) -> pd.DataFrame:
-    """The bounds of `curves.lower_bounds` from `smallest` to `largest` bytes, both above 0.
+    """Return the bounds of `curves.lower_bounds` from `smallest` to `largest` bytes, both above 0.
 
-    Columns: ranks, nbytes, time_s, busbw_bytes_per_s; NaN where there is no bound; passed: whether measured times are
-    below it at these ranks, which are `passed` as `curves.passed_bounds` gives them.
+    Columns: ranks, nbytes, time_s, busbw_bytes_per_s, NaN without a bound; passed: whether measured times are below it
+    at these ranks, which are `passed` as `curves.passed_bounds` returns them.
     """
     nbytes = np.geomspace(smallest, largest, CURVE_POINTS)
     curves = [pd.DataFrame({"ranks": ranks, "nbytes": nbytes}) for ranks in least]
@@ -126,9 +126,9 @@ def bound_curves(
 
 
 def with_bounds(frame: pd.DataFrame, least: Mapping[int, Bounds], passed: Collection[int] = ()) -> pd.DataFrame:
-    """`frame` with the lower bound of its times and the upper bound of its bus bandwidths, as the figures draw them.
+    """Return `frame` with the lower bound of its times and the upper bound of its bus bandwidths.
 
-    At the `passed` numbers of ranks both stand in the columns of the fit instead, which are NaN elsewhere.
+    At the `passed` numbers of ranks both are in the columns of the fit instead, which are NaN elsewhere.
     """
     none = Bounds(0.0, 0.0)
     bound_s = [
@@ -146,7 +146,7 @@ def with_bounds(frame: pd.DataFrame, least: Mapping[int, Bounds], passed: Collec
 def bound_sentence(
     frame: pd.DataFrame, models: Sequence[Model], least: Mapping[int, Bounds], passed: Collection[int] = ()
 ) -> str:
-    """The models that the bound comes from, where times undercut it, and where nothing is drawn."""
+    """Name the models that give the bound, where times undercut it, and where nothing is drawn."""
     if not models:
         return NO_BOUND
     nodes_of = layouts(frame)

@@ -19,7 +19,7 @@ from .grid import in_two_lines
 
 MANY_RANKS = 8  # with more rank counts, only the first and the last get their crossings over sizes
 SCHEMA = "urn:allreduce-bench:predict:2"  # of `as_json`, described in `formats.json_schema`
-WHOLE = "--format csv"  # what shows all of a table
+WHOLE = "--format csv"  # option that shows all of a table
 COLUMNS = (
     *("group", "algorithm", "ranks", "nodes", "nbytes", "segment_nbytes", "time_s", "low_s", "high_s"),
     *("speculative", "fastest", "latency_bound_s", "bandwidth_bound_s", "cannot", "limit", "unidentified"),
@@ -28,17 +28,17 @@ COLUMNS = (
 
 
 class Forecast(NamedTuple):
-    """What to predict: the machine, the ranks and the sizes (bytes)."""
+    """The subject of a prediction: the machine, the ranks and the sizes (bytes)."""
 
     machine: Machine
-    source: str  # where the parameters are from, as text
+    source: str  # of the parameters, as text
     groups: Sequence[CompetingModels]
     ranks: Sequence[int]
     sizes: Sequence[int]
 
 
 def rows(forecast: Forecast) -> list[dict[str, Any]]:
-    """One for every series, number of ranks and size, with the COLUMNS; missing is None."""
+    """Return one row for every series, number of ranks and size, with the COLUMNS; missing is None."""
     return [
         _row_of_cell(group, predicted, group.winner(ranks, nbytes), group.bounds(ranks, nbytes))
         for group in forecast.groups
@@ -65,7 +65,7 @@ def _row_of_cell(
 
 
 def as_csv(forecast: Forecast) -> str:
-    """The rows as CSV; True is 1, missing is empty."""
+    """Return the rows as CSV; True is 1, missing is empty."""
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -75,7 +75,7 @@ def as_csv(forecast: Forecast) -> str:
 
 
 def as_json(forecast: Forecast) -> str:
-    """One object: the source, the rows, and the crossings with their sentences."""
+    """Return one object: the source, the rows, and the crossings with their sentences."""
     crossings = [
         {"group": group.where, "sentence": crossing.sentence, **crossing._asdict()}
         for group in forecast.groups
@@ -88,12 +88,12 @@ def as_json(forecast: Forecast) -> str:
 
 
 def as_tables(forecast: Forecast, screen: Screen = UNBOUNDED) -> str:
-    """For every group a table per rank count, and below them the crossings."""
+    """Return for every group a table per rank count, and below them the crossings."""
     return _text(forecast, _table_lines, screen)
 
 
 def as_map(forecast: Forecast, screen: Screen = UNBOUNDED) -> str:
-    """For every group the fastest algorithm, ranks down and sizes across."""
+    """Return for every group the fastest algorithm, ranks down and sizes across."""
     return _text(forecast, _map_lines, screen)
 
 
@@ -102,7 +102,7 @@ def _fit_notes(group: CompetingModels) -> list[str]:
 
 
 def crossings_of(forecast: Forecast, group: CompetingModels) -> list[Finding]:
-    """Over sizes at the numbers of ranks, and at the sizes over the numbers of ranks from the fewest to the most."""
+    """Find crossings over sizes at the numbers of ranks, and over ranks, from fewest to most, at the sizes."""
     ranks, sizes = forecast.ranks, forecast.sizes
     rank_counts = ranks if len(ranks) <= MANY_RANKS else (ranks[0], ranks[-1])
     changing: list[Finding] = [
@@ -171,7 +171,7 @@ def _all_predicted(forecast: Forecast, group: CompetingModels) -> list[Predicted
 
 
 def _speculative_ranks(cells: Sequence[Predicted]) -> list[int]:
-    """The numbers of ranks at which a prediction is speculative."""
+    """Return the numbers of ranks at which a prediction is speculative."""
     return sorted({cell.ranks for cell in cells if cell.prediction and cell.prediction.speculative})
 
 
@@ -218,7 +218,7 @@ def _map_lines(forecast: Forecast, group: CompetingModels, screen: Screen) -> li
 
 
 def _reader_notes(forecast: Forecast, group: CompetingModels) -> list[str]:
-    """Notes on these numbers: bounds, extrapolation, algorithms that cannot run, and segments."""
+    """Return notes on these numbers: bounds, extrapolation, algorithms that cannot run, and segments."""
     cells = _all_predicted(forecast, group)
     notes = [*_port_notes(group), *_limit_notes(cells), *_no_port_notes(group, cells), *_identification_notes(cells)]
     notes += _distance_notes(cells, group) + _size_notes(forecast, group)
@@ -231,7 +231,7 @@ def _reader_notes(forecast: Forecast, group: CompetingModels) -> list[str]:
 
 
 def _port_notes(group: CompetingModels) -> list[str]:
-    """Whether the ranks of a node share its port, where a node has several."""
+    """Note whether the ranks of a node share its port, if a node has several."""
     rate, per_node = group.layout.nic_bytes_per_s, group.step
     if rate:
         return [say("report.port_full_duplex_no", port_in_words=port_in_words(rate, per_node))]
@@ -241,7 +241,7 @@ def _port_notes(group: CompetingModels) -> list[str]:
 
 
 def _limit_notes(cells: Sequence[Predicted]) -> list[str]:
-    """Whose times were raised, and to what."""
+    """Note whose times were raised, and to what."""
     raised = [cell for cell in cells if cell.prediction and cell.limit]
     notes = []
     if names := _series_of(cell for cell in raised if cell.limit == PORT):
@@ -253,14 +253,14 @@ def _limit_notes(cells: Sequence[Predicted]) -> list[str]:
 
 
 def _no_port_notes(group: CompetingModels, cells: Sequence[Predicted]) -> list[str]:
-    """Whose times lack the port that adds to those of others."""
+    """Note whose times lack the port that others include."""
     lacking = _series_of(cell for cell in cells if cell.no_port and group.is_lower_bound(cell))
     what = say("report.bytes_through_port_node")
     return [say("report.port_adds_times_others", lacking=lacking, what=what)] if lacking else []
 
 
 def _identification_notes(cells: Sequence[Predicted]) -> list[str]:
-    """Whose times depend on a parameter that is not identified, and what follows."""
+    """Note whose times depend on an unidentified parameter, and the consequence."""
     modelled = [cell for cell in cells if cell.prediction]
     names = dict.fromkeys(cell.prediction.unidentified for cell in modelled if cell.prediction)
     notes = [
@@ -281,7 +281,7 @@ def _series_of(cells: Iterable[Predicted]) -> str:
 
 
 def _distance_notes(cells: Sequence[Predicted], group: CompetingModels) -> list[str]:
-    """The rank counts that are far from the measured ones."""
+    """Return the rank counts that are far from the measured ones."""
     counts, notes = [ranks for model in group.models.values() for ranks in model.ranks], []
     if above := [ranks for ranks in _speculative_ranks(cells) if ranks > max(counts)]:
         above_text = say("report.ranks_more_times_largest", above=format_ranges(above), far=FAR)
@@ -293,7 +293,7 @@ def _distance_notes(cells: Sequence[Predicted], group: CompetingModels) -> list[
 
 
 def _size_notes(forecast: Forecast, group: CompetingModels) -> list[str]:
-    """The sizes outside the measured range."""
+    """Return the sizes outside the measured range."""
     notes = []
     measured = [model.nbytes for model in group.models.values() if model.nbytes]
     if measured and forecast.sizes[-1] > max(map(max, measured)):
@@ -312,12 +312,12 @@ def _segments_text(group: CompetingModels, cells: Sequence[Predicted]) -> str:
 
 
 def source_of(machine: Machine, name: str) -> str:
-    """The source of the models of a machine file, as text."""
+    """Return the source of the models of a machine file, as text."""
     return f"{name}, fitted to {', '.join(str(run.get('run', '?')) for run in machine.runs) or 'unnamed runs'}"
 
 
 def port_in_words(nic_bytes_per_s: float, ranks_per_node: int) -> str:
-    """`the 4 ranks of a node share its port of 25 Gbit/s`."""
+    """Return `the 4 ranks of a node share its port of 25 Gbit/s`."""
     whose = (
         say("report.ranks_node_share_port", ranks_per_node=ranks_per_node)
         if ranks_per_node > 1
@@ -327,5 +327,5 @@ def port_in_words(nic_bytes_per_s: float, ranks_per_node: int) -> str:
 
 
 def prices_in_words(alpha_s: float, beta_s_per_byte: float) -> str:
-    """`alpha 5.00 us per message, 100 Gbit/s`."""
+    """Return `alpha 5.00 us per message, 100 Gbit/s`."""
     return f"alpha {format_time(alpha_s)} per message, {format_rate(1 / beta_s_per_byte)}"

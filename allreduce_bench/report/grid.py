@@ -18,12 +18,12 @@ NO_MARK = "  "
 STYLE_OF = {FASTEST: "best", EQUAL: "equal"}
 LEGEND = f"* fastest   = equal to the lowest within {MARGIN}   ? cannot be distinguished from it (95 %)"
 WHOLE = "show RUN --format long"
-INTERVALS, LOCAL_LIMIT, WRONG, ALGBW = 1, 2, 3, 4  # the order in which they are left out
+INTERVALS, LOCAL_LIMIT, WRONG, ALGBW = 1, 2, 3, 4  # the order in which they are omitted
 LIMIT = "of limit"
 
 
 def grid(rows: Sequence[SummaryRow], screen: Screen) -> list[Column]:
-    """The columns of rows of one rank count and cache; intervals only on a screen, and only if they fit."""
+    """Return the columns of rows of one rank count and cache; intervals only on a screen with room for them."""
     rows_of: dict[int, dict[str, SummaryRow]] = {}
     for row in rows:
         rows_of.setdefault(row["nbytes"], {})[competitor_of(row)] = row
@@ -36,14 +36,14 @@ def grid(rows: Sequence[SummaryRow], screen: Screen) -> list[Column]:
 
 
 def interval_legend(columns: Sequence[Column], rows: Sequence[SummaryRow], screen: Screen) -> str:
-    """`   ± half of the 94 % interval over launches` if the table shows intervals, else nothing."""
+    """Return `   ± half of the 94 % interval over launches` if the table shows intervals, else nothing."""
     if not any(column.left_out == INTERVALS for column in shown(columns, screen)):
         return ""
     return f"   ± half of the {' or '.join(interval_words(rows))}"
 
 
 def interval_words(rows: Iterable[SummaryRow]) -> list[str]:
-    """What the intervals of the times are: `94 % interval over launches`; the least sure first."""
+    """Describe the intervals of the times: `94 % interval over launches`; the least confident first."""
     timed = [row for row in rows if row["time_s"] is not None]
     launches = sorted({row["launches"] for row in timed if row["interval"] == "launches"})
     over_launches = dict.fromkeys(f"{confidence(count)} interval over launches" for count in launches)
@@ -52,7 +52,7 @@ def interval_words(rows: Iterable[SummaryRow]) -> list[str]:
 
 
 def _times(name: str, rows: Sequence[SummaryRow | None], with_intervals: bool) -> Column:
-    """The times of one algorithm; with intervals, if there are any, and without them instead.
+    """Return the times of one algorithm, with and without intervals.
 
     None: logs of other tools may lack the algorithm at a size.
     """
@@ -78,7 +78,7 @@ def _time_text(row: SummaryRow | None, interval: str = "") -> str:
 
 
 def _interval_text(row: SummaryRow | None) -> str:
-    """`±3%`: half of the interval as a share of the time, `±>99%` if it is wider; empty: there is none."""
+    """Return `±3%`: half of the interval as a share of the time, `±>99%` if it is wider; empty: there is none."""
     if row is None or row["time_s"] is None or row["interval"] == "range":
         return ""
     share = (row["time_high_s"] - row["time_low_s"]) / 2 / row["time_s"]
@@ -86,7 +86,7 @@ def _interval_text(row: SummaryRow | None) -> str:
 
 
 def _style(row: SummaryRow | None) -> str:
-    """The style of a time: wrong, not ranked, or its standing."""
+    """Return the style of a time: wrong, not ranked, or its standing."""
     if row is None:
         return ""
     if row["state"] in FAILED or row.get("wrong"):
@@ -97,7 +97,9 @@ def _style(row: SummaryRow | None) -> str:
 
 
 def _results(lines: Sequence[dict[str, SummaryRow]]) -> list[Column]:
-    """The fastest algorithm of each size, the bandwidths of the lowest time, its share of the limit, wrong elements."""
+    """Return columns of the fastest algorithm, bandwidths of the lowest time, its share of the limit, wrong
+    elements.
+    """
     lowest = [lowest_of(line.values()) for line in lines]
     best = tuple(Field(winner_of(row) if row else "-") for row in lowest)
     algbw = tuple(Field(_gigabytes(row["algbw_bytes_per_s"]) if row else "-") for row in lowest)
@@ -122,18 +124,18 @@ def _wrong(line: dict[str, SummaryRow]) -> Field:
 
 
 def lowest_of(rows: Iterable[SummaryRow]) -> SummaryRow | None:
-    """The row with the lowest time without a doubt, of the rows of one size; None: there is none."""
+    """Return the row with the lowest undoubted time, of the rows of one size; None if there is none."""
     return min((row for row in rows if row["time_s"] and not row.get("doubt")), key=time_of, default=None)
 
 
 def winner_of(lowest: SummaryRow) -> str:
-    """Its algorithm if it is the fastest, else the mark of its standing."""
+    """Return its algorithm if it is the fastest, else the mark of its standing."""
     standing = lowest.get("standing")
     return competitor_of(lowest) if standing == FASTEST else MARK.get(standing or "", "-").strip()
 
 
 def in_two_lines(name: str) -> tuple[str, str]:
-    """An algorithm over its executor; a long name cut at the underscore nearest to its middle, a short one below."""
+    """Split an algorithm and its executor; a long name at the underscore nearest to its middle, a short one below."""
     if parts_of(name)[1]:
         return parts_of(name)
     cuts = [i + 1 for i, letter in enumerate(name) if letter == "_"] if len(name) > 12 else []

@@ -1,4 +1,4 @@
-"""How a run was measured, and on which machines, as text.
+"""How, when and where a run was measured, as text: by this program, or by another tool as far as its logs tell.
 
 All functions return text about one run, made from its plan, its summary rows and the facts of its launches.
 """
@@ -39,7 +39,7 @@ LARGE = 1024**2  # bytes of a vector: below, other traffic distorts the counters
 
 
 def method(plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> list[tuple[str, str]]:
-    """How it was measured: (label, text)."""
+    """Return how it was measured: (label, text)."""
     done = [row for row in rows if row["time_s"] is not None]
     calls, launches = _range_text(row["repetitions"] for row in done), _range_text(row["launches"] for row in done)
     return [
@@ -77,7 +77,7 @@ def _definition(attempts: Sequence[dict]) -> str:
 
 
 def _common_start(attempts: Sequence[dict]) -> str:
-    """What the first launch of every rank count chose, and why; and how many launches chose another method."""
+    """Name the method that the first launch of every rank count chose, and why; and how many launches chose another."""
     synchronised = [fact for fact in attempts if "sync" in fact]
     first_of = {fact["ranks"]: fact for fact in reversed(synchronised)}
     changed = sum(fact["sync"]["way"] != first_of[fact["ranks"]]["sync"]["way"] for fact in synchronised)
@@ -90,7 +90,7 @@ def _common_start(attempts: Sequence[dict]) -> str:
 
 
 def _common_clock(attempts: Sequence[dict]) -> str:
-    """How it was made and its largest error over the launches; empty where there was none."""
+    """Describe the common clock and its largest error over the launches; empty without one."""
     known_clocks = [fact["clock"] for fact in attempts if fact["ranks"] > 1 and "clock" in fact]
     clocks = [clock for clock in known_clocks if clock.get("error_start_s") is not None]
     if not clocks:
@@ -116,7 +116,7 @@ def _drift_text(clock: Mapping) -> str:
 
 
 def _end_rule(plan: Plan, done: Sequence[SummaryRow]) -> str:
-    """When the timing of a cell stops, and how often each condition applied."""
+    """Describe when the timing of a cell stops, and how often each condition applied."""
     if plan.iters is not None:
         rule = say("report.after_calls_per_launch", iters=plan.iters)
     else:
@@ -139,7 +139,7 @@ def _interval_text(done: Sequence[SummaryRow]) -> str:
 
 
 def _cache_text(plan: Plan, attempts: Sequence[dict]) -> str:
-    """The state of the cache at the calls of a cell."""
+    """Return the state of the cache at the calls of a cell."""
     nbytes_touched = _values_text(
         attempts, lambda fact: [format_size(fact["cold_nbytes"])] if fact.get("cold_nbytes") else []
     )
@@ -151,7 +151,7 @@ def _cache_text(plan: Plan, attempts: Sequence[dict]) -> str:
 
 
 def _placement_text(plan: Plan) -> str:
-    """Where vectors lay."""
+    """Describe the placement of vectors."""
     text_of = {
         PAGE: say("report.pages_inputs_outputs_scratch", stagger=STAGGER),
         NUMPY: say("report.numpy_puts"),
@@ -167,7 +167,7 @@ def _groups_text(plan: Plan) -> str:
 
 
 def _lateness_text(plan: Plan) -> str:
-    """Whether the run shows which rank is late, and what was injected."""
+    """Say whether the run shows which rank is late, and what was injected."""
     if plan.arrival:
         unit = say("report.times_median_library_own") if plan.late_by.endswith("x") else ""
         return say(
@@ -184,11 +184,11 @@ def _lateness_text(plan: Plan) -> str:
 
 
 def _checks_text(plan: Plan, rows: Sequence[SummaryRow]) -> str:
-    """What was checked, and the probability of detecting ranks that are missing, doubled or mixed up."""
+    """Describe the checks, and the probability of detecting ranks that are missing, doubled or mixed up."""
     wrong = [row["wrong"] for row in rows if row.get("wrong") is not None]
     found = f"{len(wrong)} cells, {sum(int(str(count)) for count in wrong)} wrong elements"
     checks = sum(row.get("checks") or 0 for row in rows)
-    if not checks:  # a run from before checks were counted
+    if not checks:  # a run older than the counting of checks
         return say("report.exact_vectors_before_after", found=found)
     counts = [nbytes // plan.itemsize for nbytes in plan.sizes if nbytes]
     sizes = set(map(plan.group_size, plan.ranks))
@@ -198,7 +198,7 @@ def _checks_text(plan: Plan, rows: Sequence[SummaryRow]) -> str:
 
 
 def _inputs_text(plan: Plan, rows: Sequence[SummaryRow]) -> str:
-    """Whether inputs changed between calls, and the least probabilities that faults of timed calls were seen."""
+    """Say whether inputs changed between calls, and the least probabilities of detecting faults of timed calls."""
     if plan.inputs == "same":
         return say("report.same_consecutive_calls_calls")
     measured = [row for row in rows if row.get("looks") and row.get("count")]
@@ -223,7 +223,7 @@ def _seen(plan: Plan, row: SummaryRow) -> Seen:
 
 
 def _percent_down(probability: float) -> str:
-    """`99.9%`, never more than it is."""
+    """Format as `99.9%`, rounded down."""
     return f"{floor(probability * 1000) / 10:g}%"
 
 
@@ -237,7 +237,7 @@ def _bits_text(plan: Plan) -> str:
 
 
 def _order_text(plan: Plan, attempts: Sequence[dict]) -> str:
-    """How the cells of a launch followed each other; launches of before, and cut ones, do not say their sets."""
+    """Describe the order of the cells of a launch; old and shortened launches do not record their sets."""
     limited = [fact.get("size_sets") for fact in attempts if fact.get("in_haste")]
     most: list[list[int]] = max((sets for sets in limited if sets), key=len, default=[])
     if len(most) > 1:
@@ -249,7 +249,7 @@ def _order_text(plan: Plan, attempts: Sequence[dict]) -> str:
 
 
 def carried(rows: Sequence[SummaryRow]) -> list[tuple[str, str]]:
-    """The bytes on the network, and the links that the times are compared with: (label, sentence)."""
+    """Return the bytes on the network, and the links that the times are compared with: (label, sentence)."""
     ranks_of: dict[tuple[str, str], list[int]] = {}
     for ranks in sorted({row["ranks"] for row in rows}):
         rows_of_ranks = [row for row in rows if row["ranks"] == ranks]
@@ -264,10 +264,10 @@ def carried(rows: Sequence[SummaryRow]) -> list[tuple[str, str]]:
 
 
 def traffic_sentence(rows: Iterable[Mapping]) -> str | None:
-    """Which networks carried the schedules' bytes, from summary rows of one rank count; None where not counted.
+    """Name the networks that carried the schedules' bytes, from summary rows of one rank count; None if not counted.
 
-    Only rows of known schedules and of at least LARGE bytes count. What bypasses the kernel has no counter here: bytes
-    that no interface carried are said to be not counted, not to be 0.
+    Only rows of known schedules and of at least LARGE bytes count. Traffic that bypasses the kernel has no counter:
+    bytes that no interface carried are called not counted, not 0.
     """
     counted = [
         row for row in rows if row.get("wire") and row.get("internode_nbytes") is not None and row["nbytes"] >= LARGE
@@ -301,7 +301,7 @@ def _ratio_text(ratio: float) -> str:
 
 
 def environment(attempts: Sequence[dict]) -> list[tuple[str, str]]:
-    """The environment of the launches: (label, text), every value, with its rank counts if they differ."""
+    """Return the environment of the launches: (label, text), every value, with its rank counts if they differ."""
     facts = environment_facts.environment(attempts)
     values = [
         (field.label, format_values(facts[field.key], field.text))
@@ -312,7 +312,7 @@ def environment(attempts: Sequence[dict]) -> list[tuple[str, str]]:
 
 
 def _start_times(attempts: Sequence[dict]) -> list[tuple[str, str]]:
-    """The start-up time of the slowest rank of the slowest launch, phase by phase."""
+    """Return the start-up time of the slowest rank of the slowest launch, phase by phase."""
     phases = {"python_s": "Python", "import_s": "imports", "init_s": "MPI_Init", "first_collective_s": "first barrier"}
     longest = {
         text: max(times_s)
@@ -329,17 +329,17 @@ def _range_text(values: Iterable) -> str:
 
 
 def _values_text(attempts: Sequence[Mapping], ask: Callable[[Mapping], Iterable]) -> str:
-    """Every value that `ask` finds, with the rank counts where launches differ."""
+    """Return every value that `ask` finds, with the rank counts if launches differ."""
     return format_values(values_of(attempts, ask))
 
 
-# When, where and how a run was measured, as a page says it.
+# When, where and how a run was measured, for a page.
 #
-# Of a run of ours `how_measured` says it. Of an imported run it is said here: the tool, its logs, what they state and
-# what they leave out, from `RunFolder.imported`, the summary rows and the launches.
+# For our own runs from `method`; for imported ones the tool, its logs, their content and omissions, from
+# `RunFolder.imported`, the summary rows and the launches.
 
 
-CSV = "csv_"  # the name of a column follows
+CSV = "csv_"  # followed by the name of a column
 MOST_FILES = 20  # listed by name
 DEFINITIONS = {  # the timing method of each tool
     "osu_avg": "mean over ranks of each rank's mean over its calls (osu_allreduce, Avg Latency)",
@@ -349,14 +349,14 @@ DEFINITIONS = {  # the timing method of each tool
     "nccl_tests_cputime": "CPU time of a loop of calls, divided by its length (nccl-tests -C)",
     "nccl_inspector": "maximum over ranks of the time of a call on the GPU, waits included (coll_exec_time_us)",
     "pico_highest": "maximum over ranks of each call after an MPI_Barrier (PICO); the first 20 % are warm-ups",
-    # of runs that were imported from what `run` printed
+    # of runs imported from the output of `run`
     "max_local": "the maximum over ranks of exit - entry after a common start, median of calls and launches",
     "none": "unknown: no cell has a time",
 }
 
 
 def origin(folder: RunFolder, plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> dict[str, Any]:
-    """When, where and how the run was measured, and the command that repeats it. Raises RunError."""
+    """Return when, where and how the run was measured, and the command that repeats it. Raises RunError."""
     run, imported = folder.open(), folder.imported()
     libraries = (library for fact in attempts if (library := fact.get("mpi", {}).get("library")))
     return {
@@ -373,7 +373,7 @@ def origin(folder: RunFolder, plan: Plan, rows: Sequence[SummaryRow], attempts: 
 def _how_measured(
     plan: Plan, imported: dict | None, rows: Sequence[SummaryRow], attempts: Sequence[dict], merged: Sequence[dict]
 ) -> dict[str, Any]:
-    """What was measured and how: by this program, or by another tool as far as its logs state it."""
+    """Return what was measured and how: by this program, or by another tool as far as its logs tell."""
     if imported:
         done = [row for row in rows if row["time_s"] is not None]
         return {
@@ -391,7 +391,7 @@ def _how_measured(
 
 
 def source(imported: Mapping[str, Any]) -> str:
-    """`OSU Micro-Benchmarks 7.4, osu.txt`."""
+    """Return `OSU Micro-Benchmarks 7.4, osu.txt`."""
     names = [str(file["name"]) for file in imported["files"]]
     return f"{_tool_and_version(imported)}, {names[0]}" + (
         f" and {len(names) - 1} more files" if len(names) > 1 else ""
@@ -399,12 +399,12 @@ def source(imported: Mapping[str, Any]) -> str:
 
 
 def _tool_and_version(imported: Mapping[str, Any]) -> str:
-    """`OSU Micro-Benchmarks 7.4`."""
+    """Return `OSU Micro-Benchmarks 7.4`."""
     return " ".join(filter(None, (imported["tool"], imported.get("version"))))
 
 
 def operation(plan: Plan, imported: Mapping[str, Any]) -> str:
-    """`float32 sum, in place`; what the logs do not state is `unknown`."""
+    """Return `float32 sum, in place`; `unknown` for what the logs omit."""
     place = {None: say("report.place_out_place_unknown"), True: "in place", False: "out of place"}
     return f"{plan.dtype or 'type unknown'}, {plan.op or 'operation unknown'}, {place[imported.get('in_place')]}"
 
@@ -412,7 +412,7 @@ def operation(plan: Plan, imported: Mapping[str, Any]) -> str:
 def imported_method(
     plan: Plan, imported: Mapping[str, Any], rows: Sequence[SummaryRow], attempts: Sequence[Mapping]
 ) -> list[tuple[str, str]]:
-    """How an imported run was measured, as far as the logs state it: (label, text)."""
+    """Return how an imported run was measured, as far as the logs state it: (label, text)."""
     tool, files = _tool_and_version(imported), imported["files"]
     done = [row for row in rows if row["time_s"] is not None]
     checked = sum(row.get("wrong") is not None for row in rows)
@@ -447,18 +447,18 @@ def imported_method(
 
 
 def _file_in_words(file: Mapping[str, Any]) -> str:
-    """Its name, and the digest of what can be read again."""
+    """Return its name, and the digest if it can be read again."""
     return f"{file['name']} (sha256 {str(file['sha256'])[:16]})" if file.get("sha256") else str(file["name"])
 
 
 def _unread(files: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """The files of a folder of logs that could not be read, with the reasons."""
+    """Return the unreadable files of a folder of logs, with the reasons."""
     more = say("report.more_see_run_json_2", file_count=len(files) - MOST_FILES) if len(files) > MOST_FILES else ""
     return [("not read", "; ".join(str(file["reason"]) for file in files[:MOST_FILES]) + more)] if files else []
 
 
 def _origins(imported: Mapping[str, Any], attempts: Sequence[Mapping]) -> list[tuple[str, str]]:
-    """The source of the rank counts, the dates of the logs, and what options stated; only what is known."""
+    """Return the source of the rank counts, the dates of the logs, and values of options; only what is known."""
     dates = list(dict.fromkeys(str(fact["date"]) for fact in attempts if fact.get("date")))[:MOST_FILES]
     rank_sources = [fact["ranks_from"] for fact in attempts if fact.get("ranks_from")]
     options = "; ".join(f"{name} {_option_text(value)}" for name, value in imported["said"].items())
@@ -471,7 +471,7 @@ def _origins(imported: Mapping[str, Any], attempts: Sequence[Mapping]) -> list[t
 
 
 def definition(done: Sequence[SummaryRow]) -> str:
-    """The timing methods: the names in time_definition, with their text where they are known."""
+    """Return the timing methods: the names in time_definition, with their text if known."""
     names = sorted({name for row in done for name in split_values(row["time_definition"])}) or ["none"]
     return "; ".join(f"{name}: {_definition_of(name)}" for name in names)
 
@@ -491,7 +491,7 @@ def _option_text(value: Any) -> str:
 def _missing(
     plan: Plan, imported: Mapping[str, Any], rows: Sequence[SummaryRow], attempts: Sequence[Mapping]
 ) -> list[str]:
-    """What a measured run records and this one does not."""
+    """List what measured runs record and this one does not."""
     absent = {
         say("report.type_elements"): not plan.dtype,
         "operation": not plan.op,

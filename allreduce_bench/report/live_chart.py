@@ -12,7 +12,7 @@ from matplotlib.colors import to_hex, to_rgb
 
 Style = dict[str, Any]  # keywords of matplotlib
 LEAST_LIGHT = 0.25  # relative luminance of a line on a dark page: a contrast of 5 to it
-STEP = 0.05  # of white, that is added at once
+STEP = 0.05  # amount of white added per step
 MOST_DIGITS = 6  # of a number in the page
 
 
@@ -25,7 +25,7 @@ class Axis(NamedTuple):
 
 
 class LiveSeries(NamedTuple):
-    """One line of a panel; sequences of equal length, an entry each value."""
+    """A line of a panel; sequences of equal length, an entry per value."""
 
     name: str  # one of the looks
     x: Sequence[float]
@@ -37,7 +37,7 @@ class LiveSeries(NamedTuple):
 
 
 class LiveLine(NamedTuple):
-    """A line without values to ask for: a bound."""
+    """A line without values to query: a bound."""
 
     name: str
     kind: str  # its look: `limit`, `fit`, `one`
@@ -58,10 +58,10 @@ NO_SWITCHES: Mapping[int, Sequence[Switch]] = {}  # ranks -> switch points
 
 
 class LivePanel(NamedTuple):
-    """One small picture of a chart."""
+    """A panel of a chart."""
 
     title: str
-    tags: tuple[str, ...]  # what hides it: one of every facet of the chart
+    tags: tuple[str, ...]  # hides it: one of every facet of the chart
     series: Sequence[LiveSeries]
     lines: Sequence[LiveLine] = ()
     marks: Sequence[Switch] = ()
@@ -76,17 +76,17 @@ class LiveChart(NamedTuple):
     names: Mapping[Any, str]  # value on the x axis, a number, ascending -> its name
     panels: Sequence[LivePanel]
     looks: Mapping[str, Style]  # series -> keywords of matplotlib
-    facets: Sequence[Sequence[str]] = ()  # tags that are chosen among
-    hidden: Sequence[str] = ()  # tags that are not shown at first
+    facets: Sequence[Sequence[str]] = ()  # tags to choose among
+    hidden: Sequence[str] = ()  # tags hidden at first
 
 
 def cell_id(ranks: int, competitor: str, cache: str, nbytes: int) -> str:
-    """What names a cell in a page: `4 ranks ring warm 1024`."""
+    """Return the id of a cell in a page: `4 ranks ring warm 1024`."""
     return f"{ranks} ranks {competitor} {cache} {nbytes}"
 
 
 def chart_json(chart: LiveChart) -> dict[str, Any]:
-    """The chart as the script reads it: dicts, lists, text and finite numbers."""
+    """Return the chart as the script reads it: dicts, lists, text and finite numbers."""
     return {
         "title": chart.title,
         "x": {
@@ -126,7 +126,7 @@ def _look_json(style: Style) -> dict[str, Any]:
 
 
 def lightened(colour: str) -> str:
-    """`colour` with as much white as it needs on a dark page; black becomes nearly white."""
+    """Return `colour` with as much white as it needs on a dark page; black becomes nearly white."""
     red, green, blue = to_rgb(colour)
     if max(red, green, blue) == 0:
         return "#f2f2f2"
@@ -144,7 +144,7 @@ def _luminance(*colour: float) -> float:
 
 
 def numbers(values: Iterable[Any]) -> list[float | None]:
-    """`values` with few digits; None where there is no finite number."""
+    """Return `values` with few digits; None where there is no finite number."""
     return [
         float(f"{float(value):.{MOST_DIGITS}g}") if value is not None and isfinite(value) else None for value in values
     ]

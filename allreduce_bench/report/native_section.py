@@ -1,4 +1,4 @@
-"""Native beside the mock-ups of the library's other operations: their times, and native's time over each."""
+"""Native and its mock-ups compared: their times, native's time over each, and the page's section about native."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -38,9 +38,9 @@ LEGEND = (
 def guideline_lines(
     rows: Sequence[SummaryRow], compared: Sequence[NativeComparison], screen: Screen = UNBOUNDED
 ) -> list[str]:
-    """The table of rows of one number of ranks and cache with what is violated there, no line wider than the screen.
+    """Return the table of rows of one number of ranks and cache, with the violations there, fitted to the screen.
 
-    `compared`: of all rows of the run. No lines: no mock-up was measured.
+    `compared`: of all rows of the run. Empty: no mock-up was measured.
     """
     made = mockups(rows)
     if not made:
@@ -67,7 +67,7 @@ def guideline_lines(
 def guideline_tables(
     rows: Sequence[SummaryRow], compared: Sequence[NativeComparison]
 ) -> list[tuple[str, list[list[str]]]]:
-    """(title, words with the header first) of each number of ranks and cache that has mock-ups."""
+    """Return (title, words with the header first) of each number of ranks and cache that has mock-ups."""
     keys = dict.fromkeys((row["ranks"], row["cache"]) for row in mockups(rows))
     return [
         (
@@ -79,7 +79,7 @@ def guideline_tables(
 
 
 def guideline_rows(rows: Sequence[SummaryRow], compared: Sequence[NativeComparison]) -> list[list[str]]:
-    """The words of the table of one number of ranks and cache, the header first."""
+    """Return the words of the table of one number of ranks and cache, the header first."""
     natives = {row["nbytes"]: row for row in competing(rows) if row["algorithm"] == row["executor"] == NATIVE}
     made = {(row["nbytes"], row["algorithm"]): row for row in mockups(rows)}
     names = [name for name in MOCKUPS if any(name == key[1] for key in made)]
@@ -93,7 +93,7 @@ def guideline_rows(rows: Sequence[SummaryRow], compared: Sequence[NativeComparis
 
 
 def _time_words(native: SummaryRow | None, row: SummaryRow | None, slower: set[tuple]) -> str:
-    """`9.81 x1.40 !`: the time of a mock-up, native's time over it, and whether native is shown to be slower."""
+    """Return `9.81 x1.40 !`: the time of a mock-up, native's time over it, and whether native is shown to be slower."""
     if row is None or row["time_s"] is None or native is None or native["time_s"] is None:
         return _time_text(row)
     mark = MARK if (row["ranks"], row["cache"], row["nbytes"], row["algorithm"]) in slower else ""
@@ -109,7 +109,7 @@ def _time_text(row: SummaryRow | None) -> str:
 
 
 def _column(name: str, words: Sequence[str]) -> Column:
-    """The column of native, or that of a mock-up under the functions that it calls, with room for marks."""
+    """Return the column of native, or that of a mock-up under the functions it calls, with room for marks."""
     first, plus, second = name.partition(" + ")
     if not plus:
         return Column(("", first), tuple(map(Field, words)))
@@ -117,11 +117,11 @@ def _column(name: str, words: Sequence[str]) -> Column:
     return Column((first + NO_MARK, f"+ {second}{NO_MARK}"), fields)
 
 
-# What a page says of native: which algorithm it resembles, which guidelines it violates, who is faster
+# Native on a page: the algorithm it resembles, the guidelines it violates, its faster rivals
 
 
 def native_section(plan: Plan, rows: Sequence[SummaryRow]) -> dict[str, Any]:
-    """The page's values about native: what it resembles, which guidelines it violates, and which rivals are faster."""
+    """Return the page's values about native: its resemblance, the guidelines it violates, and faster rivals."""
     files: dict[str, pd.DataFrame] = {}
     likeness: dict[str, Any] = {"why": "", "sentences": [], "lines": {}, "ranks": {}}
     try:

@@ -1,5 +1,5 @@
-"""The first lines of a page: who is the fastest at the size that most people ask for, whether to believe it, and what
-to do next. One sentence each.
+"""The HTML page about finished runs, and its first lines: the fastest algorithm at the most common size, whether to
+trust it, and what to do next.
 """
 
 import hashlib
@@ -69,13 +69,13 @@ from .verdict_sentence import (
 )
 from .winners_elsewhere_table import arrival_tables, placement_tables
 
-ASKED_NBYTES = 1 << 20  # where the measured sizes do not reach it: the nearest of them
+ASKED_NBYTES = 1 << 20  # if not measured, the nearest size
 
 
 class Answer(NamedTuple):
-    """What the first screen says of a run."""
+    """The first screen about a run."""
 
-    sentence: str  # who is the fastest, and by how much
+    sentence: str  # the fastest, and by how much
     level: str  # the worst grade of the rank counts
     advice: str  # what to do next
 
@@ -83,9 +83,9 @@ class Answer(NamedTuple):
 def answer(
     rows: Sequence[SummaryRow], verdicts: Sequence[Verdict], attempts: Sequence[Mapping[str, Any]] = ()
 ) -> Answer | None:
-    """The answer of the largest rank count that has a verdict; None: no rank count has one.
+    """Return the answer of the largest rank count that has a verdict; None if none has.
 
-    Of a single algorithm it is what its times say alone; `attempts`, the facts of its launches, name the logs.
+    Of a single algorithm it describes its times alone; `attempts`, the facts of its launches, name the logs.
     """
     if not verdicts:
         return None
@@ -106,7 +106,7 @@ def answer(
 
 
 def switches(verdicts: Sequence[Verdict]) -> dict[int, list[Switch]]:
-    """The switch points of each rank count, for the figures over size."""
+    """Return the switch points of each rank count, for the figures over size."""
     found: dict[int, list[Switch]] = {}
     for verdict in verdicts:
         words = [str(line) for line in lines(verdict) if line.lead == SWITCH_POINT]
@@ -127,7 +127,7 @@ def _who(verdict: Verdict, stretch: Stretch | None) -> str:
 
 
 def _at_this_size(stretch: Stretch | None, at_size: Sequence[SummaryRow]) -> str:
-    """` (127 ms, 1.96 times faster than native)`: the winner at the size itself."""
+    """Return ` (127 ms, 1.96 times faster than native)`: the winner at the size itself."""
     row = next((row for row in at_size if stretch and competitor_of(row) == stretch.leaders[0]), None)
     if not (stretch and stretch.is_won and row and row["time_s"]):
         return ""
@@ -156,7 +156,7 @@ def _how_much(verdict: Verdict, stretch: Stretch | None, at_size: Sequence[Summa
 
 
 def _names(leaders: Sequence[str]) -> str:
-    """`native, ring and two_tree`."""
+    """Return `native, ring and two_tree`."""
     return (
         f"{', '.join(leaders[:-1])} and {leaders[-1]}" if len(leaders) <= MOST_NAMED else f"{len(leaders)} algorithms"
     )
@@ -167,7 +167,7 @@ def _relation(is_equal: bool) -> str:
 
 
 def _advice(verdict: Verdict, stretch: Stretch | None, reasons: Sequence) -> str:
-    """What to do next: mend what spoils the times, else use the winner."""
+    """Return what to do next: fix what spoils the times, else use the winner."""
     if verdict.grade != GOOD and reasons:
         found, mend = reason_words(reasons[0])
         return say("report.measure_again_before_you", found=found, mend=mend)
@@ -180,35 +180,35 @@ def _advice(verdict: Verdict, stretch: Stretch | None, reasons: Sequence) -> str
     return say("report.keep_native_measure_again")
 
 
-# One self-contained HTML page about finished runs: answer, figures, times, how they were measured, statistics.
+# One self-contained HTML page about finished runs: answer, figures, times, how they were measured, statistics
 #
-# The page holds its figures, its style and its script, and needs no network. It is complete without the script, which
-# makes figures answer and tables sort. The template engine escapes all text from outside (host names, commands, file
-# names, reasons), and the policy of the page lets nothing but its own script run: see `web.document`. Sections are
-# folded where their errors are large, and begin with a line that says so.
+# The page holds its figures, style and script, and needs no network. It is complete without the script, which makes
+# figures interactive and tables sortable. The template engine escapes all text from outside (host names, commands, file
+# names, reasons), and the page's content security policy runs only its own script: see `web.document`. Sections with
+# large errors are folded, and begin with a line that says so.
 #
-# Where no name is given (`default_page`) a page never takes the place of a page about other runs. One about one run
-# stands in its folder, one about several runs in the working folder: beside the runs its folder of figures would be
-# taken for one of them. Each page names its runs in its head, by fingerprints of their run.json, which never changes.
+# A default name (`default_page`) never replaces a page about other runs. A page about one run is in its folder, one
+# about several runs in the working folder: beside the runs its folder of figures would be taken for one of them. Each
+# page names its runs in its head, by fingerprints of their run.json, which never changes.
 
 
 # names of pages
-HEAD_NBYTES = 1 << 16  # of a page: how far its runs are looked for
+HEAD_NBYTES = 1 << 16  # of a page: searched for its runs
 NAMED_RUNS = re.compile(rb'<meta name="runs" content="([0-9a-f ]*)">')
 
 
 # sections
-SCRIPTS = ("chart", "tables", "calls", "start")  # of the page: in this order, as one
-NOT_OF_A_PLAN = ("seed", "launches", "file_digests")  # runs that differ in these alone are of one plan
+SCRIPTS = ("chart", "tables", "calls", "start")  # of the page, joined in this order
+NOT_OF_A_PLAN = ("seed", "launches", "file_digests")  # runs that differ only in these share a plan
 LARGE_ERROR = 0.25  # error of a model, tolerance of a resemblance; relative
 OUTSIDE, INSIDE = "leave_one_p_out", "in_sample"  # errors of models, the more telling first
 
 
 class Folding(NamedTuple):
-    """How a section of the page begins."""
+    """The initial state of a section of the page."""
 
     is_open: bool
-    line: str  # what a reader learns without opening it
+    line: str  # its message when folded
 
 
 def write_report(
@@ -253,7 +253,7 @@ def write_report(
 def _section(
     folder: RunFolder, name: str, missing: Sequence[MissingCell], own: Mapping[str, Algorithm]
 ) -> dict[str, Any]:
-    """The template's values for one run. Raises RunError."""
+    """Return the template's values for one run. Raises RunError."""
     plan, attempts = folder.plan(), folder.attempts()
     rows = explain_rows(summarise(folder), missing)
     frame = summary_frame(competing(rows), name)
@@ -295,14 +295,14 @@ def _section(
 
 
 def _verdict_values(rows: Sequence[SummaryRow], of_run: Sequence[Verdict], attempts: Sequence[dict]) -> dict[str, Any]:
-    """The answer, the grades and the verdicts of one run, in words."""
+    """Return the answer, the grades and the verdicts of one run, in words."""
     lines = [(verdict.ranks, verdict.cache, verdict_sentence.lines(verdict)) for verdict in of_run]
     grades = {"grades": grade_lines(rows), "noise": noise_of_all(rows)}
     return {"answer": answer(rows, of_run, attempts), **grades, "verdicts": lines}
 
 
 def _models(points: pd.DataFrame, own: Mapping[str, Algorithm]) -> tuple[list[Model], list[tuple[str, str]]]:
-    """The models of the series of a run, and (series, reason) for each series without a model."""
+    """Return the models of the series of a run, and (series, reason) for each series without a model."""
     fits = list(fit_series(points, own=own))
     unfit = [(fit.competitor, fit.reason) for fit in fits if isinstance(fit, UnfittedSeries)]
     return [fit.model for fit in fits if isinstance(fit, FittedSeries)], unfit
@@ -311,7 +311,7 @@ def _models(points: pd.DataFrame, own: Mapping[str, Algorithm]) -> tuple[list[Mo
 def _models_section(
     frame: pd.DataFrame, models: Sequence[Model], unfit: Sequence[tuple[str, str]], own: Mapping[str, Algorithm]
 ) -> dict[str, Any]:
-    """The page's values about the models of a run; `own`: algorithms from a user's own files."""
+    """Return the page's values about the models of a run; `own`: algorithms from a user's own files."""
     if frame["groups"].notna().any():  # they have no points
         unfit = [("all series", say("report.several_groups_share_links_same"))]
     pictures, reasons = model_pictures(frame, models, own)
@@ -322,7 +322,7 @@ def _models_section(
 
 
 def _foldings(rows: Sequence[SummaryRow], native: Mapping[str, Any], models: Sequence[Model]) -> dict[str, Folding]:
-    """How the sections that rest on fits and tests begin."""
+    """Return the initial state of the sections that rest on fits and tests."""
     worst = max((row["grade"] for row in rows), key=GRADES.index, default=NOT_RELIABLE)
     return {
         "models": of_models(models),
@@ -333,7 +333,7 @@ def _foldings(rows: Sequence[SummaryRow], native: Mapping[str, Any], models: Seq
 
 
 def _tables(plan: Plan, rows: Sequence[SummaryRow], least: Mapping[int, Bounds]) -> list[dict[str, Any]]:
-    """A table of times for each rank count and cache that has rows."""
+    """Return a table of times for each rank count and cache that has rows."""
     return [
         time_table(plan, ranks, cache, of, least.get(ranks))
         for ranks, cache in product(plan.ranks, plan.caches)
@@ -342,14 +342,14 @@ def _tables(plan: Plan, rows: Sequence[SummaryRow], least: Mapping[int, Bounds])
 
 
 def _bits(plan: Plan, rows: Sequence[SummaryRow]) -> dict[str, Any]:
-    """Which results agree bit by bit, where that was asked, or why they were not compared."""
+    """Return which results agree bit by bit, if checked, or why they were not compared."""
     asked = plan.check == "bits"
     why_not = agreement.why_not_compared(plan) if asked and not is_float(plan.dtype) else ""
     return {"bits": agreement.agreements(rows) if asked else [], "no_bits": why_not}
 
 
 def _sections_of_wings(folder: RunFolder) -> dict[str, Any]:
-    """What wings add to the values of a run. Raises RunError."""
+    """Return the values of a run that wings add. Raises RunError."""
     values = {"stragglers": [], "stragglers_first": False, "straggler_pictures": []}
     for section in offered("section"):
         values |= section(folder)
@@ -357,7 +357,7 @@ def _sections_of_wings(folder: RunFolder) -> dict[str, Any]:
 
 
 def common_frame(folders: Sequence[RunFolder], frames: Sequence[pd.DataFrame]) -> pd.DataFrame | None:
-    """The rows of all runs in one frame, the oldest run first; None: a single run. Raises RunError.
+    """Return the rows of all runs in one frame, the oldest run first; None for a single run. Raises RunError.
 
     Further columns are created, text, and plan, a number for each different plan.
     """
@@ -375,13 +375,13 @@ def common_frame(folders: Sequence[RunFolder], frames: Sequence[pd.DataFrame]) -
 
 
 def _plan_key(plan: Plan) -> dict:
-    """What of a plan decides which cells are measured and how, as JSON has it."""
+    """Return the part of a plan that decides which cells are measured and how, as JSON values."""
     kept = {name: value for name, value in asdict(plan).items() if name not in NOT_OF_A_PLAN}
     return json.loads(json.dumps(kept, default=str))
 
 
 def of_models(models: Sequence[Model]) -> Folding:
-    """Folded where the models miss times by more than LARGE_ERROR, median over the series."""
+    """Fold if the models miss times by more than LARGE_ERROR, median over the series."""
     for name, where in ((OUTSIDE, say("report.rank_counts_left_out")), (INSIDE, say("report.fitted_times"))):
         errors = [model.errors[name].median for model in models if name in model.errors]
         if errors:
@@ -395,7 +395,7 @@ def of_models(models: Sequence[Model]) -> Folding:
 
 
 def of_resemblance(likeness: dict[str, Any]) -> Folding:
-    """Folded where nothing is known, where few sizes name an algorithm, or where the tolerance is above LARGE_ERROR."""
+    """Fold if nothing is known, if few sizes name an algorithm, or if the tolerance is above LARGE_ERROR."""
     if likeness["why"]:
         return Folding(False, f"unknown: {likeness['why']}")
     guesses = [guess for cells in likeness["lines"].values() for guess in cells.values()]
@@ -407,7 +407,7 @@ def of_resemblance(likeness: dict[str, Any]) -> Folding:
 
 
 def of_guidelines(guidelines: dict[str, Any], level: str) -> Folding:
-    """Folded where nothing was compared or violated, or where the times are not reliable."""
+    """Fold if nothing was compared or violated, or if the times are not reliable."""
     if not guidelines["compared"]:
         return Folding(False, say("report.none_could_checked"))
     lines = len(guidelines["lines"])
@@ -415,7 +415,7 @@ def of_guidelines(guidelines: dict[str, Any], level: str) -> Folding:
 
 
 def of_rivals(rivals: dict[str, Any], level: str) -> Folding:
-    """Folded where nothing was compared, where native is nowhere slower, or where the times are not reliable."""
+    """Fold if nothing was compared, if native is nowhere slower, or if the times are not reliable."""
     if not rivals["compared"]:
         return Folding(False, say("report.none_could_compared"))
     lines = len(rivals["lines"])
@@ -434,7 +434,7 @@ def _per_cent(share: float) -> str:
 
 
 def _rendered(**values: Any) -> str:
-    """The page; its policy names its script and its style by their hashes."""
+    """Render the page; its policy names its script and its style by their hashes."""
     style = theme() + asset(__package__, "web/report.css")
     script = asset(__package__, *(f"web/{name}.js" for name in SCRIPTS))
     template = _engine().get_template("report.html.j2")
@@ -449,16 +449,16 @@ def _engine() -> Environment:
 
 
 def _charts_of(pictures: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """What the script draws, by the stems of the pictures."""
+    """Return the charts for the script, by the stems of the pictures."""
     return {picture["stem"]: picture["live"] for picture in pictures if picture["live"]}
 
 
 def default_page(folders: Sequence[RunFolder]) -> Path:
-    """The page about `folders` where no name is given: `report.html`, or the first free one of `report-2.html`, ...
+    """Return the default path of the page about `folders`: `report.html`, or the first free `report-2.html`, ...
 
-    It stands in the folder of a single run, or in the working folder for several. A name is free where there is no file
-    or a page about the same runs; in the folder of a single run also where a file does not say what it is about. Raises
-    OSError: a run.json, or what stands at such a name, cannot be read.
+    It is in the folder of a single run, or in the working folder for several. A name is free if there is no file, or a
+    page about the same runs; in the folder of a single run also if a file does not name its runs. Raises OSError: a
+    run.json, or the file at such a name, cannot be read.
     """
     runs, place = fingerprints(folders), folders[0].path if len(folders) == 1 else Path()
     free = {None, runs, ""} if len(folders) == 1 else {None, runs}
@@ -467,12 +467,12 @@ def default_page(folders: Sequence[RunFolder]) -> Path:
 
 
 def fingerprints(folders: Sequence[RunFolder]) -> str:
-    """What the head of a page about `folders` names: one word for each run, sorted. Raises OSError."""
+    """Return the fingerprints in the head of a page about `folders`: a word for each run, sorted. Raises OSError."""
     return " ".join(sorted(hashlib.sha256(read_kept(folder.run_json)).hexdigest()[:16] for folder in folders))
 
 
 def _runs_of_page(path: Path) -> str | None:
-    """The fingerprints that a page names; empty: it names none; None: there is no file. Raises OSError."""
+    """Return the fingerprints that a page names, possibly none; None if there is no file. Raises OSError."""
     if not os.path.lexists(path):
         return None
     with open_kept(path) as file:
@@ -481,12 +481,12 @@ def _runs_of_page(path: Path) -> str | None:
 
 
 def refuse_no_folder(path: Path) -> None:
-    """Raises OSError where `path` is a link, which could lead anywhere, or a file."""
+    """Raise OSError if `path` is a link, which could lead anywhere, or a file."""
     if path.is_symlink() or (path.exists() and not path.is_dir()):
         raise OSError(EEXIST, say("report.no_folder_figures_need"), str(path))
 
 
 def links(folder: RunFolder, start: Path) -> list[tuple[str, str]]:
-    """(name, relative address) of the run's files that exist and are worth a link."""
+    """Return (name, relative address) of the run's files that exist and are worth a link."""
     paths = [path for path in (folder.summary_csv, folder.run_json) if path.is_file()]
     return [(path.name, quote(Path(os.path.relpath(path, start)).as_posix())) for path in paths]

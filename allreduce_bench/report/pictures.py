@@ -1,4 +1,4 @@
-"""The figures of a run, how their times were measured, and the files of each: PNG, SVG, and its numbers as CSV."""
+"""The figures of a run, the caption about their measurement, and their files: PNG, SVG, and numbers as CSV."""
 
 import base64
 import io
@@ -52,7 +52,7 @@ class Picture(NamedTuple):
 
 
 def measured_caption(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> str:
-    """How the times in a figure were measured, in one sentence."""
+    """Return one sentence on how the times in a figure were measured."""
     done = [row for row in rows if row["time_s"] is not None]
     if not done:
         return ""
@@ -76,7 +76,7 @@ def measured_caption(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> st
 
 
 def _starts_and_definitions(done: Sequence[SummaryRow]) -> tuple[list[str], list[str]]:
-    """The common starts of our own times, and the definitions of all times as a caption names them."""
+    """Return the common starts of our own times, and the definitions of all times for a caption."""
     names = {definition for row in done for definition in split_values(row["time_definition"])}
     starts = sorted(start for name in names if (start := common_start(name)))
     own = [say("report.maximum_over_ranks_common", starts=", ".join(starts))] if starts else []
@@ -86,7 +86,7 @@ def _starts_and_definitions(done: Sequence[SummaryRow]) -> tuple[list[str], list
 def time_pictures(
     frame: pd.DataFrame, models: Sequence[Model], switches: Mapping[int, Sequence[Switch]] = NO_SWITCHES
 ) -> list[Picture]:
-    """The figures of the measurements; the models of the run give the bounds, `switches` its switch points by ranks."""
+    """Return the figures of the measurements; the models give the bounds, `switches` the switch points by ranks."""
     if not (frame["time_s"].notna() & (frame["nbytes"] > 0)).any():
         return []
     pictures, _ = _pictures(TIMES, FigureData(frame, models, NO_OWN, switches))
@@ -94,19 +94,19 @@ def time_pictures(
 
 
 def run_pictures(frame: pd.DataFrame) -> list[Picture]:
-    """The figures of several runs over each other, from a frame of `page.common_frame`."""
+    """Return the figures of several runs overlaid, from a frame of `page.common_frame`."""
     return _pictures(RUNS, FigureData(frame, [], NO_OWN))[0]
 
 
 def model_pictures(
     frame: pd.DataFrame, models: Sequence[Model], own: Mapping[str, Algorithm]
 ) -> tuple[list[Picture], list[str]]:
-    """The figures of the models of a run, and why others are not drawn, sentences."""
+    """Return the figures of the models of a run, and the reasons, in sentences, why others are not drawn."""
     return _pictures(MODELS, FigureData(frame, models, own))
 
 
 def _pictures(section: str, data: FigureData) -> tuple[list[Picture], list[str]]:
-    """The figures of a section, and why others are not drawn."""
+    """Return the figures of a section, and the reasons why others are not drawn."""
     pictures, reasons = [], []
     for figure in report_figures(section):
         if drawing := figure.draw(data):
@@ -117,7 +117,7 @@ def _pictures(section: str, data: FigureData) -> tuple[list[Picture], list[str]]
 
 
 def _range(values: Iterable[int]) -> str:
-    """`3`, or `3 to 5`."""
+    """Return `3`, or `3 to 5`."""
     numbers = set(values)
     return str(*numbers) if len(numbers) == 1 else f"{min(numbers)} to {max(numbers)}"
 
@@ -126,7 +126,7 @@ def write_pictures(picture: Picture, beside: Path, prefix: str) -> dict[str, Any
     """Write the PNG, SVG and CSV files of `picture` into `beside`; return what the page needs.
 
     That is its caption, the SVG as a data: URI and its width and height in the page, the relative addresses of its
-    files, and what the script draws of it: see `live_chart.chart_json`; None: nothing.
+    files, and its chart for the script: see `live_chart.chart_json`; None: nothing.
     """
     paths = {kind: beside / f"{prefix}{picture.stem}.{kind}" for kind in ("png", "svg", "csv")}
     picture.figure.dpi = PNG_DPI
@@ -134,7 +134,7 @@ def write_pictures(picture: Picture, beside: Path, prefix: str) -> dict[str, Any
     with matplotlib.rc_context({"svg.hashsalt": picture.stem}):  # the same run yields the same page
         # not by savefig, which draws everything twice
         FigureCanvasAgg(picture.figure).print_png(png, metadata={"Software": None})
-        picture.figure.set_layout_engine("none")  # it is laid out, which takes longest
+        picture.figure.set_layout_engine("none")  # the layout is done, which takes longest
         FigureCanvasSVG(picture.figure).print_svg(svg, metadata={"Date": None, "Creator": None})
     write_atomically(paths["png"], png.getvalue())
     write_atomically(paths["svg"], svg.getvalue())

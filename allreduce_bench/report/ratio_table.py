@@ -1,4 +1,4 @@
-"""The history of `make ratios` as a part of the page: the latest of each ratio, and what it was before."""
+"""The history of `make ratios` for the page: the latest of each ratio, and earlier values."""
 
 import csv
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ class RatioLine(NamedTuple):
 
 
 def read_ratios(path: Path) -> list[Ratio]:
-    """The rows of a history, in the order of the file. Raises RunError."""
+    """Return the rows of a history, in the order of the file. Raises RunError."""
     try:
         with open_kept(path) as file:
             lines = list(csv.reader(file.read().decode(errors="replace").splitlines()))
@@ -55,9 +55,9 @@ def read_ratios(path: Path) -> list[Ratio]:
 
 
 def ratio_lines(ratios: Sequence[Ratio]) -> list[RatioLine]:
-    """A line for each ratio on each machine, MPI and placement, in the order in which they came first.
+    """Return a line for each ratio on each machine, MPI and placement, in order of first appearance.
 
-    Vectors elsewhere make another time: rows of unknown placement stand by themselves.
+    The placement of vectors affects times: rows of unknown placement are separate.
     """
     rows_of: dict[tuple[str, ...], list[Ratio]] = {}
     for row in ratios:
@@ -68,7 +68,7 @@ def ratio_lines(ratios: Sequence[Ratio]) -> list[RatioLine]:
 
 
 def _ratio(path: Path, number: int, columns: Sequence[str], fields: Sequence[str]) -> Ratio:
-    """One row. Raises RunError."""
+    """Return one row. Raises RunError."""
     row = {"placement": UNKNOWN, "estimator": FORMER_ESTIMATOR, **dict(zip(columns, fields))}
     try:
         if len(fields) != len(columns) or row["met"] not in ("", "0", "1"):

@@ -1,4 +1,4 @@
-"""The runs of a folder for the eye: a line a run, and how far it is."""
+"""The list of runs in a folder: a line a run, with its progress."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,14 +12,14 @@ from ..units import format_size
 
 HEADER = ("run", "created", "hosts", "ranks", "nodes", "MPI", "algorithms", "sizes", "cells", "grade")
 TO_THE_LEFT = (0, 1, 2, 5, 6, 7, 9)
-LEFT_OUT = (4, 7, 5, 6, 2, 1)  # in this order, where the line is too long
+LEFT_OUT = (4, 7, 5, 6, 2, 1)  # in this order, if the line is too long
 DAMAGED = "damaged"
 WHOLE = "COLUMNS=200 allreduce-bench runs"
 MOST_NAMED = 2  # algorithms
 
 
 def run_lines(runs: Sequence[KeptRun], folder: Path, screen: Screen = UNBOUNDED) -> list[str]:
-    """The table of runs in `folder`; a line is cut nowhere, columns that do not fit are left out."""
+    """Return the table of runs in `folder`; columns that do not fit are left out, none is cut."""
     rows = [HEADER, *(_fields(run, folder) for run in runs)]
     return fitted(columns_of(rows, left=TO_THE_LEFT, left_out=LEFT_OUT, styles={DAMAGED: "bad"}), screen, WHOLE)
 
@@ -48,7 +48,7 @@ def _fields(run: KeptRun, folder: Path) -> Sequence[str]:
 
 
 def _few(names: Sequence[str], most: int) -> str:
-    """`native, ring +2`."""
+    """Return `native, ring +2`."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" +{more}" if more > 0 else "") or "-"
 

@@ -19,7 +19,7 @@ from .grid import LEGEND, LIMIT, WHOLE, grid, interval_legend
 from .verdict_sentence import contrast_sentences
 
 MOST_NAMED = 12  # cells in one note
-WORDS_OF = {BELOW_FLOOR: "shorter than a reference time"}  # doubt -> words, where they differ
+WORDS_OF = {BELOW_FLOOR: "shorter than a reference time"}  # doubt -> words, if different
 
 
 def table(
@@ -29,8 +29,10 @@ def table(
     screen: Screen = UNBOUNDED,
     attempts: Sequence[Mapping[str, Any]] = (),
 ) -> str:
-    """The table of every rank count and cache with its verdict, the missing cells and their reasons; no line is wider
-    than the screen. `attempts`: the facts of the launches, of which imported ones say their logs."""
+    """Return the table of every rank count and cache with its verdict, the missing cells and their reasons.
+
+    No line is wider than the screen. `attempts`: the facts of the launches, in which imported ones name their logs.
+    """
     rows_of_tables = [
         [row for row in rows if (row["ranks"], row["cache"]) == (ranks, cache)]
         for ranks in plan.ranks
@@ -45,7 +47,7 @@ def table(
 
 
 def _guideline_lines(rows: Sequence[SummaryRow], rows_of_table: Sequence[SummaryRow], screen: Screen) -> list[str]:
-    """Native against mock-ups of it, where any were measured; what is violated is asked of all rows together."""
+    """Compare native with mock-ups of it, if measured; violations are tested on all rows together."""
     if not mockups(rows_of_table):
         return []
     from ..models.guidelines import comparisons  # late, both: few runs have mock-ups
@@ -107,7 +109,7 @@ def _placement_sentences(rows: Sequence[SummaryRow]) -> list[str]:
 
 
 def _headlines(plan: Plan, rows: Sequence[SummaryRow], library: str) -> list[str]:
-    """The measured operation and its place, and the definition of a time."""
+    """Return the measured operation and its place, and the definition of a time."""
     if isinstance(plan, ImportedPlan):
         from .how_measured import definition  # late: not of what is measured
 
@@ -128,7 +130,7 @@ def _group_losses(rows: Sequence[SummaryRow]) -> list[str]:
 
 
 def _limit_legend(rows: Sequence[SummaryRow]) -> list[str]:
-    """What the least times are made of that the lowest times are held against."""
+    """Describe the limits that the lowest times are compared with."""
     made_of = {
         LINKS: say("report.bytes_nodes_over", link=rows[0].get("link")),
         LATENCY: say("report.log_messages_half_measured"),
@@ -148,7 +150,7 @@ def _limit_notes(rows: Sequence[SummaryRow]) -> list[str]:
 
 
 def where(rows: Sequence[SummaryRow]) -> str:
-    """The ranks and nodes of rows of one rank count, with their warnings: `4 ranks on 1 node`."""
+    """Return the ranks and nodes of rows of one rank count, with their warnings: `4 ranks on 1 node`."""
     first = rows[0]
     nodes = next((row["nodes"] for row in rows if row.get("nodes")), None)
     declared = next((row["nodes_declared"] for row in rows if row.get("nodes_declared")), None)
@@ -167,7 +169,7 @@ def where(rows: Sequence[SummaryRow]) -> str:
 
 
 def _unranked_note(rows: Sequence[SummaryRow]) -> list[str]:
-    """The times that are not ranked, with the reason."""
+    """Return the times that are not ranked, with the reason."""
     cells: dict[str, list[str]] = {}
     for row in rows:
         if doubt := row.get("doubt"):
@@ -181,7 +183,7 @@ def _few(names: Sequence[str]) -> str:
 
 
 def _reference_line(rows: Sequence[SummaryRow]) -> list[str]:
-    """The reference times: an empty call, a local copy and a local reduction, both of the largest size; in one line."""
+    """Return the reference times in one line: an empty call, a local copy and a local reduction of the largest size."""
     floors = [
         (row["nbytes"], copy_s, reduce_s)
         for row in rows
@@ -212,13 +214,13 @@ def _cell_name(row: SummaryRow) -> str:
 
 
 def _algorithm_of(row: SummaryRow) -> str:
-    """`ring`, or `ring alone`, `ring one-late`, `ring numpy`."""
+    """Return `ring`, or `ring alone`, `ring one-late`, `ring numpy`."""
     unusual = qualifiers("", row["groups"], row.get("arrival"), row.get("placement"))
     return " ".join([competitor_of(row), *unusual])
 
 
 def _cells_text(sizes: dict[int, list[str]], algorithms: int) -> str:
-    """`all at 16 B, 32 B`, `ring 8 B`: cells that share a reason; sizes at which all `algorithms` are missing first."""
+    """Return `all at 16 B, 32 B`, `ring 8 B`: cells that share a reason; sizes that lack all `algorithms` first."""
     complete_sizes = [format_size(nbytes) for nbytes, names in sizes.items() if len(names) == algorithms > 1]
     other_cells = [
         (name, nbytes) for nbytes, names in sizes.items() for name in names if not len(names) == algorithms > 1
@@ -229,7 +231,7 @@ def _cells_text(sizes: dict[int, list[str]], algorithms: int) -> str:
 
 
 def _whole_notes(rows: Sequence[SummaryRow]) -> list[str]:
-    """Which steps were not cut although a pipelined executor ran them, and why."""
+    """Say which steps were not cut although a pipelined executor ran them, and why."""
     cells_of: dict[str, list[str]] = {}
     for row in rows:
         if why := row.get("run_whole"):
@@ -238,7 +240,9 @@ def _whole_notes(rows: Sequence[SummaryRow]) -> list[str]:
 
 
 def _notes(rows: Sequence[SummaryRow]) -> list[str]:
-    """The reasons why cells are missing, each once, and the algorithms with different bits on different ranks."""
+    """Return the reasons why cells are missing, without duplicates, and the algorithms with bits that differ by
+    rank.
+    """
     algorithms = {_algorithm_of(row) for row in rows}
     reasons: dict[tuple, dict[int, list[str]]] = {}
     for row in rows:

@@ -1,4 +1,4 @@
-"""A verdict in sentences; and what the times of one algorithm say by themselves, where there is no other."""
+"""Sentences of verdicts and grades; for a single algorithm, about its times alone."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import log2
@@ -42,14 +42,14 @@ REASONS = {
     DOUBTED: "an algorithm that is not ranked may be the fastest",
     NOISE: "the difference between launches exceeds that between algorithms; use more launches (--launches)",
 }
-MOST_OF_LATENCY = 4096  # bytes: the time of a larger size is mostly that of its bytes, so it is called no latency
+MOST_OF_LATENCY = 4096  # bytes: the time of a larger size is mostly bandwidth, not latency
 
 
 class Line(NamedTuple):
     """A sentence of a verdict."""
 
     sizes: str  # the sizes it is about; empty: all
-    lead: str  # the words that a page sets in bold
+    lead: str  # set in bold by a page
     rest: str = ""
 
     def __str__(self) -> str:
@@ -57,7 +57,7 @@ class Line(NamedTuple):
 
 
 def lines(verdict: Verdict) -> list[Line]:
-    """`8 B: ring, 2.00 times faster than native [1.81, 2.21] (94 %), 10.0 us at 8 B`, and so on."""
+    """Return `8 B: ring, 2.00 times faster than native [1.81, 2.21] (94 %), 10.0 us at 8 B`, and so on."""
     together = [_together_line(verdict.together, verdict.grade)] if verdict.together else []
     if verdict.alone:
         return [Line("", verdict.alone.algorithm, f": {performance_words(verdict.alone)}")]
@@ -92,7 +92,7 @@ def _stretch_line(stretch: Stretch, grade: str) -> Line:
 
 
 def _together_line(stretch: Stretch, grade: str) -> Line:
-    """The winner that only all sizes together show."""
+    """Return the line of the winner that only all sizes together show."""
     ratio = advantage_words(stretch.advantage, grade)
     fastest = say("report.geometric_mean_over_sizes", leaders=stretch.leaders[0])
     return Line(span_words(stretch), "", f"no single size shows a winner; {fastest}{ratio}")
@@ -104,7 +104,7 @@ def _hand_over_line(over: HandOver, before: Stretch, after: Stretch) -> Line:
 
 
 def advantage_words(advantage: Advantage | None, grade: str, is_second: bool = False) -> str:
-    """`, 2.00 times faster than native [1.81, 2.21] (94 %, geometric mean of 4 sizes)`; empty: there is no rival.
+    """Return `, 2.00 times faster than native [1.81, 2.21] (94 %, geometric mean of 4 sizes)`; empty without a rival.
 
     `is_second`: the rival is the second fastest, and is called so.
     """
@@ -121,27 +121,27 @@ def advantage_words(advantage: Advantage | None, grade: str, is_second: bool = F
 
 
 def printed_factor(*times_s: tuple[float, float]) -> float:
-    """How many times longer the first of two times takes than the second; of several sizes the geometric mean.
+    """Return how many times longer the first of two times takes than the second; of several sizes the geometric mean.
 
-    Made of the times as tables print them, so that whoever divides those gets it to the last digit.
+    Computed from the times as tables print them, so that readers get the same digits.
     """
     return geometric_mean([as_printed(slower_s) / as_printed(faster_s) for slower_s, faster_s in times_s])
 
 
 def confidence(launches: int) -> str:
-    """How sure an interval over launches is: `94 %` of 5."""
+    """Return the confidence of an interval over launches: `94 %` of 5."""
     return f"{launch_confidence(launches):.0%}".replace("%", " %")
 
 
 def span_words(stretch: Stretch) -> str:
-    """`8 B`, `32 B to 4 KiB except 1 KiB`."""
+    """Return `8 B`, `32 B to 4 KiB except 1 KiB`."""
     low, high = format_size(stretch.low), format_size(stretch.high)
     but = f" except {', '.join(map(format_size, stretch.exceptions))}" if stretch.exceptions else ""
     return low if low == high else f"{low} to {high}{but}"
 
 
 def leaders_words(stretch: Stretch) -> str:
-    """The winner; of several leaders `ring or tree`, of many `others`."""
+    """Return the winner; of several leaders `ring or tree`, of many `others`."""
     if stretch.is_won:
         return stretch.leaders[0]
     return " or ".join(stretch.leaders) if len(stretch.leaders) <= MOST_NAMED else "others"
@@ -153,13 +153,13 @@ def _few(names: Sequence[str]) -> str:
 
 
 def _rounded_size(nbytes: float) -> str:
-    """`13 KiB`: two digits, since it is known no better."""
+    """Format `13 KiB`: two digits, as precise as it is known."""
     unit = 1024 ** (int(log2(nbytes)) // 10)
     return format_size(unit * (round(nbytes / unit) if nbytes >= 10 * unit else round(nbytes / unit, 1)))
 
 
 def performance_words(found: Performance) -> str:
-    """`latency 17.9 us at 8 B, peak bus bandwidth 123 GB/s at 128 MiB`."""
+    """Return `latency 17.9 us at 8 B, peak bus bandwidth 123 GB/s at 128 MiB`."""
     time = f"{format_time(found.latency_s)} at {format_size(found.latency_nbytes)}"
     latency = f"latency {time}" if found.latency_nbytes <= MOST_OF_LATENCY else time
     rate = f"{three_digits(found.peak_busbw_bytes_per_s / 1e9)} GB/s"
@@ -175,18 +175,18 @@ def performance_words(found: Performance) -> str:
 
 
 def contrast_sentences(rows: Sequence[SummaryRow], attempts: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A sentence for each contrast of the rows; `attempts`: the facts of the launches."""
+    """Return a sentence for each contrast of the rows; `attempts`: the facts of the launches."""
     return list(map(_contrast_sentence, contrasts(rows, sources_of(attempts))))
 
 
 def _contrast_sentence(contrast: Contrast) -> str:
-    """`new.log compared with old.log: 25 of 25 slower, 1.6 to 25 times (most: 32 MiB); no interval`."""
+    """Return `new.log compared with old.log: 25 of 25 slower, 1.6 to 25 times (most: 32 MiB); no interval`."""
     words = directions_words(contrast.directions, NEGLIGIBLE - 1)
     return say("report.compared_no_interval", other=contrast.other, base=contrast.base, words=words)
 
 
 def sources_of(attempts: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Of each launch of an imported run the name of its log; where logs share names, what tells its launch."""
+    """Return launch -> name of its log, of an imported run; if logs share names, what identifies the launch."""
     sources = {fact["launch"]: fact["source"] for fact in attempts if fact.get("source")}
     names = {launch: Path(str(source["files"][0])).name for launch, source in sources.items() if source.get("files")}
     if len(set(names.values())) < len(sources):
@@ -205,12 +205,12 @@ LOOKED_AT = "have the cables, the cards and the switch checked"
 
 
 def sentence(grade: Grade) -> str:
-    """`grade: provisional: 1 launch (use 5 launches or more); other processes used 8 % of the cores (...)`."""
+    """Return `grade: provisional: 1 launch (use 5 launches or more); other processes used 8 % of the cores (...)`."""
     return f"grade: {grade.level}{reasons_words(grade)}"
 
 
 def reasons_words(grade: Grade) -> str:
-    """`: 1 launch (use 5 launches or more); and 2 further reasons`; empty: no reason."""
+    """Return `: 1 launch (use 5 launches or more); and 2 further reasons`; empty: no reason."""
     parts = [f"{text} ({advice})" for text, advice in map(reason_words, grade.reasons[:MOST_REASONS])]
     if (more := len(grade.reasons) - MOST_REASONS) > 0:
         parts.append(f"and {_count(more, 'further reason')}")
@@ -219,14 +219,14 @@ def reasons_words(grade: Grade) -> str:
 
 
 def noise_sentence(noise: Noise) -> str:
-    """`noise: other activity took 1.2 % of the time of a test loop; a step of 50.1 us took up to 3.10 ms`."""
+    """Return `noise: other activity took 1.2 % of the time of a test loop; a step of 50.1 us took up to 3.10 ms`."""
     quantum, longest = format_time(noise.quantum_s), format_time(noise.max_s)
     took = say("report.other_activity_took_time", lost=100 * noise.lost)
     return say("report.noise_step_took_up", took=took, quantum=quantum, longest=longest)
 
 
 def noise_of_all(rows: Iterable[SummaryRow]) -> str:
-    """The same of the rank count that lost most, with that: for a page; empty: none was measured."""
+    """Return the sentence of the rank count that lost most, and that count: for a page; empty: none was measured."""
     noises = {row["ranks"]: noise for row in rows if (noise := row["grading"].noise)}
     if not noises:
         return ""
@@ -243,7 +243,7 @@ class GradeLine(NamedTuple):
 
 
 def grade_lines(rows: Iterable[SummaryRow]) -> list[GradeLine]:
-    """A line for every grade with its reasons, in the order of the rank counts."""
+    """Return a line for every grade with its reasons, in the order of the rank counts."""
     ranks_of: dict[tuple[str, str], list[int]] = {}
     for ranks, grade in {row["ranks"]: row["grading"] for row in rows}.items():
         ranks_of.setdefault((grade.level, reasons_words(grade)), []).append(ranks)
@@ -251,13 +251,13 @@ def grade_lines(rows: Iterable[SummaryRow]) -> list[GradeLine]:
 
 
 def reason_words(reason: Reason) -> tuple[str, str]:
-    """What was found, and what to do."""
+    """Return the finding and the advice."""
     say, advice = WORDS[reason.code]
     return say(reason), advice(reason) if callable(advice) else advice
 
 
 def _count(number: float, noun: str) -> str:
-    """`1 launch`, `2 launches`."""
+    """Return `1 launch`, `2 launches`."""
     plural = f"{noun}es" if noun.endswith("ch") else f"{noun}s"
     return f"{number:g} {noun if number == 1 else plural}"
 

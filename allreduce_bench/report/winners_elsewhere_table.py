@@ -27,7 +27,9 @@ ARRIVAL_LEGEND = (
 
 
 def arrival_lines(rows: Sequence[SummaryRow], screen: Screen = UNBOUNDED) -> list[str]:
-    """The table of rows of one number of ranks and cache, no line wider than the screen; none: nobody was delayed."""
+    """Return the table of rows of one number of ranks and cache, no line wider than the screen; none: nobody was
+    delayed.
+    """
     cells = arrival_rows(rows)
     if not cells:
         return []
@@ -40,7 +42,7 @@ def arrival_lines(rows: Sequence[SummaryRow], screen: Screen = UNBOUNDED) -> lis
 
 
 def arrival_rows(rows: Sequence[SummaryRow]) -> list[list[str]]:
-    """The words of the table, the header first; empty: nobody was delayed."""
+    """Return the words of the table, the header first; empty: nobody was delayed."""
     lines = arrival_winners(rows)
     if not lines:
         return []
@@ -50,7 +52,7 @@ def arrival_rows(rows: Sequence[SummaryRow]) -> list[list[str]]:
 
 
 def arrival_tables(rows: Sequence[SummaryRow]) -> list[tuple[str, list[list[str]]]]:
-    """(title, words with the header first) of each number of ranks and cache."""
+    """Return (title, words with the header first) of each number of ranks and cache."""
     keys = dict.fromkeys((row["ranks"], row["cache"]) for row in rows)
     tables = [
         (
@@ -71,7 +73,7 @@ def _arrival_words(line: PatternLine, names: Sequence[str]) -> list[str]:
 
 
 def _arrival_time_words(time: PatternTime | None) -> str:
-    """`512 x1.40`, with the mark of its standing."""
+    """Return `512 x1.40`, with the mark of its standing."""
     if time is None:
         return "-"
     ratio = f" x{printed_factor((time.completion_s, time.usual_s)):.2f}" if time.usual_s else ""
@@ -87,7 +89,9 @@ PLACEMENT_LEGEND = (
 
 
 def placement_lines(rows: Sequence[SummaryRow], screen: Screen = UNBOUNDED) -> list[str]:
-    """The table of rows of one number of ranks and cache, no line wider than the screen; none: one placement only."""
+    """Return the table of rows of one number of ranks and cache, no line wider than the screen; none: one placement
+    only.
+    """
     cells = placement_rows(rows)
     if not cells:
         return []
@@ -100,7 +104,7 @@ def placement_lines(rows: Sequence[SummaryRow], screen: Screen = UNBOUNDED) -> l
 
 
 def placement_rows(rows: Sequence[SummaryRow]) -> list[list[str]]:
-    """The words of the table, the header first; empty: one placement only."""
+    """Return the words of the table, the header first; empty: one placement only."""
     lines = placement_winners(rows)
     if not lines:
         return []
@@ -110,7 +114,7 @@ def placement_rows(rows: Sequence[SummaryRow]) -> list[list[str]]:
 
 
 def placement_tables(rows: Sequence[SummaryRow]) -> list[tuple[str, list[list[str]]]]:
-    """(title, words with the header first) of each number of ranks and cache."""
+    """Return (title, words with the header first) of each number of ranks and cache."""
     keys = dict.fromkeys((row["ranks"], row["cache"]) for row in rows)
     tables = [
         (
@@ -155,7 +159,7 @@ def _placement_words(line: PlacementLine, names: Sequence[str]) -> list[str]:
 
 
 def _placed_time_words(time: PlacedTime | None) -> str:
-    """`105 x2.28`, with the mark of its standing."""
+    """Return `105 x2.28`, with the mark of its standing."""
     if time is None:
         return "-"
     ratio = f" x{three_digits(printed_factor((time.time_s, time.usual_s)))}" if time.usual_s else ""

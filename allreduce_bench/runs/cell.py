@@ -1,7 +1,7 @@
-"""What a launch measures, the launch, and how both are called in plans, files and tables.
+"""Cells and launches: what a launch measures, and the names of both in plans, files and tables.
 
-Also the generator of numbers that orders cells and draws random floats, and the placements of vectors as `--placement`
-says them: at pages, where numpy puts them, or a number of bytes apart.
+Also the random number generator that orders cells and draws random floats, and the placements of vectors as
+`--placement` gives them: at pages, as numpy allocates, or a number of bytes apart.
 """
 
 import re
@@ -18,7 +18,7 @@ from .typed_json import Natural, NotNegative, Positive
 
 
 class Executor(str):
-    """What runs a cell, by the text that files have, and which kind of it that is."""
+    """The executor of a cell, a text as in files, with predicates for its kinds."""
 
     __slots__ = ()
 
@@ -29,7 +29,7 @@ class Executor(str):
 
     @property
     def is_pipelined(self) -> bool:
-        """Whether it cuts steps, and posts messages ahead."""
+        """Whether it cuts steps into segments, and posts messages ahead."""
         return self in PIPELINED
 
     @property
@@ -44,12 +44,12 @@ class Executor(str):
 
     @property
     def is_mockup(self) -> bool:
-        """Whether it calls other operations of the library that together are an all-reduce."""
+        """Whether it composes an all-reduce of other operations of the library."""
         return self == MOCKUP
 
     @property
     def is_reference(self) -> bool:
-        """Whether it measures a reference time, beside the all-reduces, and is none."""
+        """Whether it measures a reference time instead of an all-reduce."""
         return self == FLOOR
 
     @property
@@ -59,7 +59,7 @@ class Executor(str):
 
 
 def executor_of(row: Mapping[str, Any]) -> Executor:
-    """The executor of a row, a mark or a point; empty where it says none."""
+    """Return the executor of a row, a mark or a point; empty if it names none."""
     return Executor(row.get("executor") or "")
 
 
@@ -76,7 +76,7 @@ MOCKUPS = {  # algorithm -> the MPI functions, in order
     "native:reduce_scatter_block+allgather": ("MPI_Reduce_scatter_block", "MPI_Allgather"),
     "native:reduce_scatter+allgatherv": ("MPI_Reduce_scatter", "MPI_Allgatherv"),
 }
-GUIDELINES = "guidelines"  # the word for native and all of these
+GUIDELINES = "guidelines"  # the word for native and all mock-ups
 
 
 # texts
@@ -86,7 +86,7 @@ EXPECTED_PLACEMENT = f"expected page, numpy, or a difference in bytes below {PAG
 
 @dataclass(frozen=True)
 class Cell:
-    """What is measured within a launch; the launch adds the ranks and the nodes."""
+    """The unit of measurement within a launch; the launch adds the ranks and the nodes."""
 
     algorithm: str
     executor: Executor
@@ -95,7 +95,7 @@ class Cell:
     cache: str = "warm"  # or cold
     groups: str = ""  # or together, alone
     window: int | None = None  # messages posted ahead; None: the executor has no window
-    arrival: str = ""  # the pattern by which ranks enter late; empty: nobody is delayed
+    arrival: str = ""  # the pattern by which ranks enter late; empty: none is delayed
     placement: str = PAGE  # where its vectors lie
 
     def __post_init__(self) -> None:
@@ -103,14 +103,14 @@ class Cell:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What tells the cell from the others of its launch, as it stands in files; see `folder.key_of`."""
+        """The identity of the cell within its launch, as in files; see `folder.key_of`."""
         segment, window = ("" if value is None else str(value) for value in (self.segment, self.window))
         way = self.cache, self.groups, self.arrival, self.placement
         return self.algorithm, self.executor, str(self.count), segment, window, *way
 
     @classmethod
     def from_key(cls, key: tuple[str, ...]) -> "Cell":
-        """The cell whose `key` this is."""
+        """Return the cell with this `key`."""
         algorithm, executor, count, *numbers, cache, groups, arrival, placement = key
         segment, window = (int(text) if text else None for text in numbers)
         return cls(algorithm, Executor(executor), int(count), segment, cache, groups, window, arrival, placement)
@@ -124,12 +124,12 @@ class Launch(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name in files and columns: `4r-2`."""
+        """Name in files and columns: `4r-2`."""
         return f"{self.ranks}r-{self.number}"
 
     @classmethod
     def named(cls, text: str) -> "Launch":
-        """The launch whose `name` this is. Raises ValueError for any other text."""
+        """Return the launch with this `name`. Raises ValueError for any other text."""
         match = LAUNCH_NAME.fullmatch(text)
         if match is None:
             raise BadValue("runs.not_name_launch_expected", text=text)
@@ -138,7 +138,7 @@ class Launch(NamedTuple):
 
 @dataclass(frozen=True)
 class Cut:
-    """Where pipelined executors cut the steps of one size at one number of ranks."""
+    """The segment size into which pipelined executors cut steps, at one size and number of ranks."""
 
     ranks: Positive
     nbytes: Natural  # of the vector
@@ -147,7 +147,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class CutPrices:
-    """The prices by which cuts were chosen, and where they came from."""
+    """The prices by which cuts were chosen, and their source."""
 
     alpha_s: NotNegative
     beta_s_per_byte: NotNegative
@@ -156,23 +156,23 @@ class CutPrices:
 
 
 def competitor_name(algorithm: str, executor: str | None) -> str:
-    """What readers call an algorithm run one way: `ring`, `ring pipelined`, `native`, `native compiled`."""
+    """Return the name for readers: `ring`, `ring pipelined`, `native`, `native compiled`."""
     return f"{algorithm} {executor}" if executor in EXECUTORS[1:] else algorithm
 
 
 def parts_of(competitor: str) -> tuple[str, str]:
-    """The algorithm of a `competitor_name`, and its executor where the name says it."""
+    """Split a `competitor_name` into the algorithm and the executor; empty if the name holds none."""
     algorithm, _, executor = competitor.rpartition(" ")
     return (algorithm, executor) if algorithm and executor in EXECUTORS[1:] else (competitor, "")
 
 
 def native_beside(executor: str | None) -> str:
-    """The native that is called like `executor`, from Python or compiled: what a speed-up of it is held against."""
+    """Return the native called like `executor`, from Python or compiled: the baseline of its speed-up."""
     return NATIVES[Executor(executor or "").is_compiled]
 
 
 def parse_placements(text: str) -> tuple[str, ...]:
-    """The placements of `page,numpy,16`, each once. Raises ValueError for what is none."""
+    """Return the placements of `page,numpy,16`, without duplicates. Raises ValueError for an invalid one."""
     words = [word.strip() for word in text.split(",")]
     if unknown := [word for word in words if word not in (PAGE, NUMPY) and not (word.isascii() and word.isdigit())]:
         raise BadValue("runs.no_placement", unknown=unknown[0], expected_placement=EXPECTED_PLACEMENT)
@@ -183,7 +183,7 @@ def parse_placements(text: str) -> tuple[str, ...]:
 
 
 def is_placement(word: str) -> bool:
-    """Whether it is one, written as `parse_placements` gives it."""
+    """Return whether it is a placement, written as `parse_placements` returns it."""
     try:
         return parse_placements(word) == (word,)
     except ValueError:
@@ -191,13 +191,13 @@ def is_placement(word: str) -> bool:
 
 
 def refuse_odd_differences(placements: Sequence[str], itemsize: int) -> None:
-    """Raises ValueError for a difference at which elements of `itemsize` bytes would not be aligned."""
+    """Raise ValueError for a difference that misaligns elements of `itemsize` bytes."""
     if odd := [name for name in placements if name.isdigit() and int(name) % itemsize]:
         raise BadValue("runs.placement_elements_bytes_would", odd=odd[0], itemsize=itemsize)
 
 
 def splitmix64(start: int, places: np.ndarray) -> np.ndarray:
-    """The numbers at `places`, int64, of the generator that begins at `start`: uint64 [place]."""
+    """Return the numbers at `places`, int64, of the generator (SplitMix64) that begins at `start`: uint64 [place]."""
     bits = np.uint64(start) + (places + 1).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     bits = (bits ^ bits >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ bits >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)

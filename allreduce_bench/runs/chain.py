@@ -1,7 +1,7 @@
-"""An attempt as it is read: its marks and the rows of its cells, held against their checksums.
+"""Marks and raw times of an attempt, verified against their checksums.
 
-A mark is a line about one cell; it holds the checksum of its own line, of the mark that it follows, and of the rows of
-its cell. So what was changed, lost or moved is found, and who was killed leaves no damage behind.
+A mark is a line about one cell; it holds the checksum of its own line, of the preceding mark, and of the rows of its
+cell. So changed, lost or moved data is detected, while a killed process leaves no damage behind.
 """
 
 import csv
@@ -21,26 +21,26 @@ from .plan import Launch
 from .rows import Block, Row, RunError, blocks_of, checked_header, checked_row, csv_bytes
 from .schema import CELLS, CHECKED, REPETITIONS, UNCHECKED_VERSION, UNFINISHED, checksum, first_link, names
 
-# bounds of what is read
+# limits of what is read
 MOST_HEADER_NBYTES = 65536
-MOST_LINES = 64  # of one mark: a reason may have several
+MOST_LINES = 64  # of one mark: its reason may span several
 PIECE_NBYTES = 2**20  # read at once
 
-# columns with which rows and marks both begin
+# leading columns that rows and marks share
 COMMON = [row.name for row, _ in takewhile(lambda pair: pair[0] == pair[1], zip(REPETITIONS, CELLS))]
 
 
 class Damage(NamedTuple):
-    """Something of a run that is not as it was written; the cells that it is about count as missing."""
+    """A part of a run that is not as it was written; the cells concerned count as missing."""
 
     path: Path  # the file
     found: str  # what is wrong with it, a phrase
     launch: Launch
-    cell: Row | None = None  # the mark of the cell; None: of several, or of one that is not known
+    cell: Row | None = None  # the mark of the cell; None: several, or unknown
 
 
 class Attempt(NamedTuple):
-    """One start of a launch as its files have it."""
+    """The files of one start of a launch."""
 
     launch: Launch
     number: int
@@ -50,7 +50,7 @@ class Attempt(NamedTuple):
     damages: list[Damage]
 
     def path(self, ending: str) -> Path:
-        """Of its file that ends so."""
+        """Return the path of its file with this ending."""
         return self.launches / f"{self.launch.name}.{self.number}{ending}"
 
     @property
@@ -60,27 +60,27 @@ class Attempt(NamedTuple):
 
     @property
     def is_sealed(self) -> bool:
-        """Whether it came to its end and said so."""
+        """Whether it ended properly and recorded that."""
         return "last_mark_crc32" in self.facts
 
     def without(self, ending: str, found: str) -> "Attempt":
-        """The attempt without its cells, since one of its files is damaged."""
+        """Return the attempt without its cells, because one of its files is damaged."""
         return self._replace(cells=[], damages=[*self.damages, Damage(self.path(ending), found, self.launch)])
 
 
 class Marks(NamedTuple):
-    """What the lines of an attempt's cells say."""
+    """The marks read from the lines of an attempt."""
 
-    cells: list[Row]  # of the lines that are whole
-    damages: list[tuple[str, Row | None]]  # what was found, and the cell where it is known
+    cells: list[Row]  # of the intact lines
+    damages: list[tuple[str, Row | None]]  # what was found, and the cell if known
 
 
 class EndOfMarks(NamedTuple):
-    """What a further mark must know of an attempt."""
+    """The state of an attempt that a further mark needs."""
 
     columns: list[str]  # of the file
-    last_crc32: str | None  # that it follows; None: the file holds no checksums
-    rows_end_nbytes: int  # of the rows that are accounted for
+    last_crc32: str | None  # of the mark it follows; None: the file holds no checksums
+    rows_end_nbytes: int  # of the rows accounted for
     is_torn: bool  # the last line was cut off
 
 
@@ -90,10 +90,10 @@ class _Line(NamedTuple):
 
 
 def whole_marks(columns: list[str], body: bytes, first: str | None, last: str | None, run_crc32: str) -> Marks:
-    """The marks in `body`, the lines after the header, and what is wrong with them.
+    """Return the marks in `body`, the lines after the header, and the damages found.
 
-    `first`: what the first of them follows, None: not known. `last`: the checksum of the last one where the attempt
-    came to its end; then also lines that were cut off are damage, which who was killed leaves behind.
+    `first`: the link of the first mark, None: not known. `last`: the checksum of the last mark if the attempt was
+    sealed; then cut-off lines are damage, too, which otherwise a killed process leaves behind.
     """
     lines = list(_lines_of(body, run_crc32))
     cells: list[Row] = []
@@ -116,9 +116,9 @@ def whole_marks(columns: list[str], body: bytes, first: str | None, last: str | 
             if not unfit and row["follows"] not in known:
                 damages.append((say("runs.more_rows_before_cell"), row))
             is_moved |= row["follows"] in known
-        unfit = []  # where none is missed, the lines between were cut off: nobody followed them
+        unfit = []  # if none is missing, the lines between were cut off: no mark follows them
         seen.add(link)
-        possible = {*possible, link} if row["state"] in UNFINISHED else {link}  # who watches writes, too
+        possible = {*possible, link} if row["state"] in UNFINISHED else {link}  # the supervisor writes marks, too
         cells.append(row)
     damages += [(say("runs.row_changed"), _perhaps_row_of(columns, line)) for line in unfit if last or _was_whole(line)]
     if is_moved:
@@ -129,9 +129,9 @@ def whole_marks(columns: list[str], body: bytes, first: str | None, last: str | 
 
 
 def end_of_marks(cells: Path, rows: Path, run_crc32: str) -> EndOfMarks | None:
-    """What follows the last mark in the file `cells`; None: its ranks were killed before they wrote its header.
+    """Return the state after the last mark in `cells`; None if its ranks were killed before they wrote its header.
 
-    None, too, where the header is damaged. `rows`: the file of its raw times. Raises OSError, RunError.
+    None, too, if the header is damaged. `rows`: the file of its raw times. Raises OSError, RunError.
     """
     try:
         content = read_kept(cells)
@@ -156,7 +156,7 @@ def end_of_marks(cells: Path, rows: Path, run_crc32: str) -> EndOfMarks | None:
 
 
 def _lines_of(body: bytes, run_crc32: str) -> Iterator[_Line]:
-    """The lines of marks; quoted text may go over several lines of the file."""
+    """Yield the lines of marks; quoted text may span several lines of the file."""
     parts, i = io.BytesIO(body).readlines(), 0
     while i < len(parts):
         for number in range(1, MOST_LINES + 1 if b'"' in parts[i] else 2):
@@ -171,7 +171,7 @@ def _lines_of(body: bytes, run_crc32: str) -> Iterator[_Line]:
 
 
 def _row_of(columns: list[str], line: bytes) -> Row:
-    """The values of a line. Raises RunError where they are not what their columns say."""
+    """Return the values of a line. Raises RunError if they do not fit their columns."""
     try:
         (fields,) = csv.reader([line.decode()])
     except (ValueError, csv.Error) as error:
@@ -180,35 +180,35 @@ def _row_of(columns: list[str], line: bytes) -> Row:
 
 
 def _perhaps_row_of(columns: list[str], line: bytes) -> Row | None:
-    """The values of a line that was changed, where they could be those of a cell."""
+    """Return the values of a changed line, if they could be those of a cell."""
     with suppress(RunError):
         return _row_of(columns, line)
     return None
 
 
 def _was_whole(line: bytes) -> bool:
-    """Whether a line that does not fit its checksum was not just cut off, or filled up after a power cut."""
+    """Return whether a line that does not fit its checksum was not just cut off, or filled up after a power cut."""
     return line.endswith(b"\n") and bool(line.strip(b"\0\n"))
 
 
 def phrase(error: Exception) -> str:
-    """What an error says, without the path."""
+    """Describe an error without the path."""
     if isinstance(error, FileNotFoundError):
         return say("runs.file_missing")
     return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
 
 
 def first_line(path: Path) -> bytes:
-    """The first line of a file with its end; empty where there is none."""
+    """Return the first line of a file with its end; empty where there is none."""
     try:
         with open_kept(path) as file:
             return file.readline(MOST_HEADER_NBYTES)
     except OSError:
-        return b""  # it is said when the rows are read
+        return b""  # reported when the rows are read
 
 
 def without_damaged(attempt: Attempt) -> Attempt:
-    """The attempt without the cells whose raw times or stamps are not as they were written, and what was found."""
+    """Return the attempt without the cells whose raw times or stamps are damaged, with the damages."""
     if any(mark["rows"] != "0" for mark in attempt.cells):
         try:
             attempt = _with_whole_rows(attempt)
@@ -220,7 +220,7 @@ def without_damaged(attempt: Attempt) -> Attempt:
 
 
 def _with_whole_rows(attempt: Attempt) -> Attempt:
-    """The attempt with the cells whose rows are whole, wherever they stand now. Raises RunError, OSError."""
+    """Return the attempt with the cells whose rows are intact, wherever they are now. Raises RunError, OSError."""
     path = attempt.path(".csv")
     cells: list[Row] = []
     damages: list[Damage] = []
@@ -230,7 +230,7 @@ def _with_whole_rows(attempt: Attempt) -> Attempt:
         common = [name for name in COMMON if name in present]
         if not attempt.is_checked:
             return attempt
-        begins: dict[bytes, int] | None = None  # of the rows of each cell
+        begins: dict[bytes, int] | None = None  # offsets of the rows of each cell
         for mark in attempt.cells:
             if not _is_whole(file, mark, int(mark["rows_begin_nbytes"])):
                 begins = _begins(file, len(common)) if begins is None else begins
@@ -242,19 +242,19 @@ def _with_whole_rows(attempt: Attempt) -> Attempt:
                 mark = {**mark, "rows_begin_nbytes": str(begin)}
             cells.append(mark)
         surplus_nbytes = _surplus_nbytes(attempt, cells, len(header), os.fstat(file.fileno()).st_size)
-    if surplus_nbytes and not damages and not attempt.damages:  # which it would be a part of
+    if surplus_nbytes and not damages and not attempt.damages:  # else they are part of that damage
         damages.append(Damage(path, say("runs.bytes_do_not_belong", surplus_nbytes=surplus_nbytes), attempt.launch))
     return attempt._replace(cells=cells, damages=[*attempt.damages, *damages])
 
 
 def _is_whole(file: BufferedReader, mark: Row, begin: int) -> bool:
-    """Whether the rows that stand there are those of the mark."""
+    """Return whether the rows at `begin` match the checksum of the mark."""
     file.seek(begin)
     return _checksum(file, int(mark["rows_nbytes"])) == mark["rows_crc32"]
 
 
 def _checksum(file: BufferedReader, nbytes: int) -> str:
-    """The checksum of the next bytes; where there are fewer, of these."""
+    """Return the checksum of the next `nbytes` bytes, or of all that are left."""
     value = 0
     while nbytes > 0 and (piece := file.read(min(nbytes, PIECE_NBYTES))):
         value = crc32(piece, value)
@@ -263,7 +263,7 @@ def _checksum(file: BufferedReader, nbytes: int) -> str:
 
 
 def _begins(file: BufferedReader, fields: int) -> dict[bytes, int]:
-    """Where the rows of each cell begin, by the first `fields` of its rows."""
+    """Return the offset of the rows of each cell, by the first `fields` of its rows."""
     begins: dict[bytes, int] = {}
     position = 0
     file.seek(0)
@@ -274,12 +274,14 @@ def _begins(file: BufferedReader, fields: int) -> dict[bytes, int]:
 
 
 def _beginning(line: bytes, fields: int) -> bytes:
-    """The first `fields` of a row, which tell a cell from the others."""
+    """Return the first `fields` of a row, which identify its cell."""
     return b",".join(line.split(b",", fields)[:fields])
 
 
 def _surplus_nbytes(attempt: Attempt, cells: list[Row], begin: int, end: int) -> int:
-    """How many bytes no cell accounts for; what follows the last mark of an attempt that was killed is not counted."""
+    """Return the number of bytes that no cell accounts for, not counting those after the last mark of a killed
+    attempt.
+    """
     surplus, position = 0, begin
     for mark in sorted(cells, key=lambda mark: int(mark["rows_begin_nbytes"])):
         first, length = int(mark["rows_begin_nbytes"]), int(mark["rows_nbytes"])
@@ -289,7 +291,7 @@ def _surplus_nbytes(attempt: Attempt, cells: list[Row], begin: int, end: int) ->
 
 
 def _with_whole_stamps(attempt: Attempt) -> Attempt:
-    """The attempt with the cells whose stamps are whole."""
+    """Return the attempt with the cells whose stamps are intact."""
     cells: list[Row] = []
     damages: list[Damage] = []
     for mark in attempt.cells:
@@ -311,7 +313,7 @@ def _with_whole_stamps(attempt: Attempt) -> Attempt:
 
 
 def blocks_of_cell(attempt: Attempt, mark: Row) -> Iterator[Block]:
-    """The rows of a whole cell, at most BLOCK_ROWS at once. Raises OSError, RunError."""
+    """Yield the rows of a whole cell, at most BLOCK_ROWS at once. Raises OSError, RunError."""
     path, columns = attempt.path(".csv"), names(REPETITIONS)
     place = f"{path}, {mark['algorithm']} {mark['nbytes']} B, row"
     with open_kept(path) as file:
@@ -325,7 +327,7 @@ def _header(file: BufferedReader) -> bytes:
 
 
 def _lines(file: BufferedReader, nbytes: int) -> Iterator[str]:
-    """The lines in the next `nbytes` bytes, as text."""
+    """Yield the lines in the next `nbytes` bytes, as text."""
     while nbytes > 0 and (line := file.readline(nbytes)):
         nbytes -= len(line)
         yield line.decode(errors="replace")

@@ -13,12 +13,12 @@ from .start import Start
 
 
 def repeat_command(plan: Plan) -> list[str]:
-    """The command that measures this plan again, with all its choices; it starts mpirun itself."""
+    """Return the command that measures this plan again, with all its choices; it starts mpirun itself."""
     return ["allreduce-bench", "run", *chain.from_iterable(_words(plan))]
 
 
 def _words(plan: Plan) -> Iterator[list[str]]:
-    """The words of each option; those that only repeat a default are left out, but where `Option.always`."""
+    """Yield the words of each option; omit defaults, except those with `Option.always`."""
     values = {**vars(plan), **vars(plan.start), **_said_otherwise(plan)}
     defaults = {each.name: each.default for kind in (Plan, Start) for each in fields(kind)}
     for name, option in in_help_order(options_of(Plan, Start)).items():
@@ -28,7 +28,9 @@ def _words(plan: Plan) -> Iterator[list[str]]:
 
 
 def _words_of(option: Option, value: Any) -> Iterator[list[str]]:
-    """The option with its value, once for each value of a tuple that is said so; nothing that it no longer takes."""
+    """Yield the option with its value, once per item of a repeatable tuple;
+    nothing if the option no longer takes it.
+    """
     exact = option.of.exact if isinstance(option.of, Words) else comma_separated
     if isinstance(value, bool):
         yield [option.name.split("/")[not value]]
@@ -37,7 +39,7 @@ def _words_of(option: Option, value: Any) -> Iterator[list[str]]:
 
 
 def _said_otherwise(plan: Plan) -> dict[str, Any]:
-    """The fields that the command says in other words than those of the plan; None: it does not say them."""
+    """Return the fields whose option takes other words than the plan's value; None: not on the command line."""
     prices, virtual = plan.cut_prices, plan.start.virtual_rates_bytes_per_s
     names = [name for name in plan.algorithms if name in (NATIVE, *MOCKUPS) or name in builtin()]
     by_default = plan.bounded and set(names) == {NATIVE, *builtin()}  # to name them would lift their bound
@@ -45,8 +47,8 @@ def _said_otherwise(plan: Plan) -> dict[str, Any]:
     of_hosts = {"hosts": None, "remote_shell": None, "interface": None, "virtual_rates_bytes_per_s": len(virtual)}
     return {
         "algorithms": None if by_default else (*names, *plan.files),
-        "segment_nbytes": None if prices else plan.segment_nbytes,  # it is chosen again
+        "segment_nbytes": None if prices else plan.segment_nbytes,  # chosen again
         "cut_prices": prices.source if prices and prices != NOMINAL else None,
         "link_rate_bytes_per_s": link_rates if all(link_rates) else None,
-        **(of_hosts if virtual else {}),  # virtual ones have their own names, shell and interface
+        **(of_hosts if virtual else {}),  # virtual hosts have their own names, shell and interface
     }

@@ -1,4 +1,4 @@
-"""What a run is asked for beside its plan: how far it goes, how it is watched, and what comes of it. Never kept."""
+"""Options of a run beside its plan: its limits, how it is watched, and its outputs. Never kept."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +13,7 @@ ONE_LAUNCH = "these ranks are only one launch of the job; use it with a run that
 
 @dataclass(frozen=True, kw_only=True)
 class Control:
-    """How far a run goes and what comes of it: what is asked for beside its plan."""
+    """Limits and outputs of a run: its options beside its plan."""
 
     output: Path | None = field(  # None: a new folder below results
         default=None,
@@ -40,7 +40,7 @@ class Control:
             of=DURATION,
         ),
     )
-    wait_idle_s: float | None = field(  # at most, for a quiet machine before the launches; None: nobody waits
+    wait_idle_s: float | None = field(  # at most, for a quiet machine before the launches; None: do not wait
         default=None,
         metadata=option(
             "--wait-idle",
@@ -97,7 +97,7 @@ class Control:
             help="Measure the missing cells of the run in -o; start a new run if there is none.",
         ),
     )
-    timeout_s: float = field(  # without any move, until a launch is ended
+    timeout_s: float = field(  # without progress, until a launch is ended
         default=60.0,
         metadata=option(
             "--timeout",

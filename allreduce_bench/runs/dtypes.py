@@ -1,4 +1,4 @@
-"""The types of elements, their size, what to know before measuring with them; the operations. Standard library only."""
+"""Element types: their sizes, and caveats before measuring with them; the operations. Standard library only."""
 
 from importlib import import_module
 
@@ -7,28 +7,29 @@ from ..message import Refused, say
 DTYPES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8, "int32": 4, "int64": 8}  # bytes of an element
 OPS = ("sum", "avg", "prod", "max", "min")
 PRECISION = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}  # significant bits, the hidden one included
-PACKAGE_OF = {"bfloat16": "ml_dtypes"}  # what teaches numpy the types that it does not have
-# How many ranks' sums stay exact in any order, with the vectors of `measuring.vectors`; avg: 16 bits hold p up to here.
+PACKAGE_OF = {"bfloat16": "ml_dtypes"}  # packages that teach numpy the types it lacks
+# Ranks up to which sums are exact in any order, with the vectors of `measuring.vectors`; avg: 16 bits hold p up to
+# here.
 MOST_RANKS = {("float16", "sum"): 16384, ("float16", "avg"): 2048, ("bfloat16", "sum"): 1024, ("bfloat16", "avg"): 256}
 MOST_RANKS |= {("float32", "sum"): 15000, ("float32", "avg"): 15000}
 
 
 class DtypeError(Refused, ValueError):
-    """A type that this environment does not have, in words."""
+    """An element type that this environment does not have, in words."""
 
 
 def is_float(dtype: str) -> bool:
-    """Whether results depend on the order of summation."""
+    """Return whether results depend on the order of summation."""
     return "float" in dtype
 
 
 def narrow(dtype: str) -> bool:
-    """Whether it is one of the 16-bit types, which a processor adds slowly."""
+    """Return whether it is a 16-bit type, which a processor adds slowly."""
     return DTYPES.get(dtype) == 2
 
 
 def teach_numpy(dtype: str) -> None:
-    """Import what numpy needs to know `dtype` by its name. Raises DtypeError where that is not installed."""
+    """Import the package that teaches numpy `dtype`. Raises DtypeError if it is not installed."""
     if dtype not in PACKAGE_OF:
         return
     try:
@@ -41,7 +42,7 @@ def teach_numpy(dtype: str) -> None:
 
 
 def arithmetic_note(dtype: str) -> str | None:
-    """What to know of sums of 16-bit elements in one sentence; None for wider types."""
+    """Return the caveat about sums of 16-bit elements in one sentence; None for wider types."""
     if not narrow(dtype):
         return None
     adder = say("runs.numpy_mpi_own_code") if dtype == "float16" else say("runs.numpy_mpi_no_such")
@@ -49,7 +50,7 @@ def arithmetic_note(dtype: str) -> str | None:
 
 
 def arithmetic_findings(dtype: str) -> list[dict]:
-    """The finding that labels a launch with 16-bit elements; empty for wider types."""
+    """Return the finding that labels a launch with 16-bit elements; empty for wider types."""
     if (note := arithmetic_note(dtype)) is None:
         return []
     return [

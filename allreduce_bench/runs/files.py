@@ -1,8 +1,8 @@
-"""Files of runs and files that users name: what is read is bounded, what is written is whole or absent.
+"""Safe file access, for files of runs and files that users name: reads are bounded, writes are whole or absent.
 
-Read: of a run folder only regular files, of those that a user names a bounded part. A FIFO would be waited on for ever,
-a link inside of a folder leads out of it, and /dev/zero has no end. Written: a full disk or an interrupt never leaves
-half of a file in place, and what is there and is no regular file is never replaced: a device, a FIFO, a link, a folder.
+Read: of a run folder only regular files, of those that a user names a bounded part. A FIFO would block for ever, a link
+may lead out of the folder, and /dev/zero has no end. Written: a full disk or an interrupt never leaves half a file in
+place, and existing non-regular files are never replaced: a device, a FIFO, a link, a folder.
 """
 
 import os
@@ -25,11 +25,11 @@ KINDS = (
     (stat.S_ISCHR, "a character device"),
     (stat.S_ISBLK, "a block device"),
 )
-STREAM = re.compile(r"/dev/(?:stdout|stderr|fd/\d{1,9})|/proc/self/fd/\d{1,9}")  # what this process has open
+STREAM = re.compile(r"/dev/(?:stdout|stderr|fd/\d{1,9})|/proc/self/fd/\d{1,9}")  # file descriptors of this process
 
 
 def kind_of_file(mode: int) -> str:
-    """What `st_mode` says that a file is, in words; empty for a regular file."""
+    """Return in words what kind of file `st_mode` is; empty for a regular file."""
     return next((kind for holds, kind in KINDS if holds(mode)), "")
 
 
@@ -50,31 +50,33 @@ def open_kept(path: Path) -> BufferedReader:
 
 
 def _refuse_to_read(path: Path, mode: int) -> None:
-    """Raises OSError where `mode` is not that of a regular file."""
+    """Raise OSError unless `mode` is that of a regular file."""
     if kind := kind_of_file(mode):
         number = ELOOP if stat.S_ISLNK(mode) else EINVAL
         raise OSError(number, say("runs.run_folder_holds_regular", kind=kind), str(path))
 
 
 def read_kept(path: Path, most_nbytes: int = MOST_NBYTES) -> bytes:
-    """The content of a file of a run folder. Raises OSError, also where it is longer than `most_nbytes`."""
+    """Return the content of a file of a run folder. Raises OSError, also if it is longer than `most_nbytes`."""
     with open_kept(path) as file:
         return _at_most(file, path, most_nbytes)
 
 
 def read_given(path: Path, most_nbytes: int = MOST_NBYTES) -> bytes:
-    """The content of a file that a user names, also of a pipe or a link. Raises OSError: longer than `most_nbytes`."""
+    """Return the content of a file that a user names, pipes and links included. Raises OSError: longer than
+    `most_nbytes`.
+    """
     with open(path, "rb") as file:
         return _at_most(file, path, most_nbytes)
 
 
 def read_given_text(path: Path, most_nbytes: int) -> str:
-    """The same as text in UTF-8, its line ends as newlines. Raises OSError, UnicodeDecodeError."""
+    """Return the same as text in UTF-8, with newlines as line ends. Raises OSError, UnicodeDecodeError."""
     return read_given(path, most_nbytes).decode().replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _at_most(file: BufferedReader, path: Path, most_nbytes: int) -> bytes:
-    """The content of an open file. Raises OSError where it is longer than `most_nbytes`."""
+    """Return the content of an open file. Raises OSError if it is longer than `most_nbytes`."""
     content = file.read(most_nbytes + 1)
     if len(content) > most_nbytes:
         raise OSError(EFBIG, say("runs.more_bytes_largest_size", most_nbytes=most_nbytes), str(path))
@@ -82,9 +84,10 @@ def _at_most(file: BufferedReader, path: Path, most_nbytes: int) -> bytes:
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write `content`, text in UTF-8, beside `path`, then put it in its place. Raises OSError; what was there stays.
+    """Write `content`, text in UTF-8, to a temporary file and rename it to `path`. Raises OSError; `path` is then
+    unchanged.
 
-    Several processes, on several nodes, may write the same file at once: the last one stands.
+    Several processes, on several nodes, may write the same file at once: the last one wins.
     """
     refuse_special(path)
     temporary = path.with_name(f"{path.name}.{unique_name()}.tmp")
@@ -96,18 +99,18 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         with suppress(OSError):
             temporary.unlink()
         if isinstance(error, OSError):
-            error.filename = str(path)  # whose name the user knows
+            error.filename = str(path)  # the name that the user knows
         raise
 
 
 @contextmanager
 def written_together(folder: Path) -> Iterator[Path]:
-    """A new hidden folder beside `folder`; when the block ends well, its files go to their places.
+    """Yield a new hidden folder beside `folder`; when the block succeeds, move its files to their places.
 
-    Those in its folder of the same name go into `folder`, the others beside that. Else nothing of it stays, and an
-    OSError names `folder` where it would name the hidden one. Raises OSError where a place is no regular file's.
+    Those in its subfolder of the same name go into `folder`, the others beside that. Otherwise all is removed, and an
+    OSError names `folder` instead of the hidden one. Raises OSError if a place holds anything but a regular file.
     """
-    from shutil import rmtree  # late: who writes one file needs it not
+    from shutil import rmtree  # late: not needed for single files
 
     hidden = folder.with_name(f".{folder.name}.{unique_name()}.tmp")
     try:
@@ -128,9 +131,9 @@ def written_together(folder: Path) -> Iterator[Path]:
 
 
 def write_given(path: Path, text: str) -> None:
-    """Write one text to what a user names: a regular file atomically; through a device or a FIFO, which stay.
+    """Write text to a path that a user names: a regular file atomically; through a device or a FIFO, which stay.
 
-    /dev/stdout and /dev/fd/N are what this process has open, also where that is a file. Raises OSError.
+    /dev/stdout and /dev/fd/N are descriptors of this process, even if they are files. Raises OSError.
     """
     if is_stream(path):
         with open(_opened(path), "w", encoding="utf-8") as file:
@@ -140,36 +143,36 @@ def write_given(path: Path, text: str) -> None:
 
 
 def is_stream(path: Path) -> bool:
-    """Whether text is written through `path`, which then needs no name of a kind of file. Raises OSError."""
+    """Return whether text is written through `path`, which then needs no file extension. Raises OSError."""
     mode = _mode(path)
     return bool(STREAM.fullmatch(str(path))) or stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
 
 
 def refuse_given(path: Path) -> None:
-    """Raises OSError where `write_given` would refuse `path`: to be asked before the work."""
+    """Raise OSError if `write_given` would refuse `path`: to be called before the work."""
     if not is_stream(path):
         refuse_special(path)
 
 
 def refuse_special(path: Path) -> None:
-    """Raises OSError where something is at `path` that is no regular file."""
+    """Raise OSError if `path` exists and is no regular file."""
     if kind := kind_of_file(_mode(path)):
         number = EISDIR if kind == "a folder" else EEXIST
         raise OSError(number, say("runs.never_replaced_name_new", kind=kind), str(path))
 
 
 def unique_name() -> str:
-    """What no other process that writes to a shared file system at this time is called."""
+    """Return a name unique among the processes that now write to a shared file system."""
     return f"{os.uname().nodename}-{os.getpid()}"
 
 
 def _no_link(path: str, flags: int) -> int:
-    """An opener that follows no link: others may write to the folder, too."""
+    """Open without following links: others may write to the folder, too."""
     return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 
 
 def _mode(path: Path) -> int:
-    """The mode of what is there, of a link its own; 0: nothing is there."""
+    """Return the mode of the file, of a link its own; 0 if it does not exist."""
     try:
         return os.lstat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -177,7 +180,9 @@ def _mode(path: Path) -> int:
 
 
 def _opened(path: Path) -> int:
-    """A handle for writing to a stream. Raises OSError, also for a FIFO that nobody reads: it would be waited for."""
+    """Return a handle for writing to a stream. Raises OSError, also for a FIFO without a reader, instead of
+    blocking.
+    """
     if STREAM.fullmatch(str(path)):
         name = path.name
         try:

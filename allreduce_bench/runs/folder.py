@@ -1,4 +1,4 @@
-"""Where a run keeps what, and reading it back without pandas; only what was finished is handed out."""
+"""The layout of a run folder, and reading it back without pandas; only finished cells are returned."""
 
 import os
 import re
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 CellKey = tuple[str, ...]  # the values of KEY, as written
-# what tells a cell from the others of its launch
+# columns that identify a cell within its launch
 KEY = ("algorithm", "executor", "count", "segment", "window", "cache", "groups", "arrival", "placement")
 KEPT = (*UNFINISHED, "wrong")  # states that count in every attempt
 FILE_NAME = re.compile(r"([^.]+)\.([1-9][0-9]{0,8})(?:\.json|\.csv|\.cells\.csv)")  # launch and attempt
@@ -34,10 +34,10 @@ class RunFolder:
         self.run_json = path / "run.json"
         self.launches = path / "launches"
         self.summary_csv = path / "summary.csv"
-        self._run_crc32: str | None = None  # until it is asked for
+        self._run_crc32: str | None = None  # None: not read yet
 
     def open(self) -> dict:
-        """The content of run.json. Raises RunError: absent, damaged, or of another schema version."""
+        """Return the content of run.json. Raises RunError: absent, damaged, or of another schema version."""
         from .kept import read_json  # late: rank 0 only
 
         try:
@@ -74,13 +74,13 @@ class RunFolder:
 
     @property
     def run_crc32(self) -> str:
-        """The checksum of run.json, which tells the files of this run from others'; empty: it has none. RunError."""
+        """Checksum of run.json, which identifies the files of this run; empty: it has none. Raises RunError."""
         if self._run_crc32 is None:
             self.open()
         return self._run_crc32 or ""
 
     def plan(self) -> Plan:
-        """The plan of the run. Raises RunError."""
+        """Return the plan of the run. Raises RunError."""
         run = self.open()
         try:
             return (ImportedPlan if run.get("imported") else Plan).from_json(run.get("plan"))
@@ -88,7 +88,8 @@ class RunFolder:
             raise RunError("runs.damaged_restore_measure_again", run_json=self.run_json, error=error) from error
 
     def imported(self) -> dict | None:
-        """Where the times come from: tool, version, files with name and sha256, and what options said of them (`said`).
+        """Return the source of imported times: tool, version, files with name and sha256, and words of options
+        (`said`).
 
         None: they were measured here. Raises RunError.
         """
@@ -101,7 +102,7 @@ class RunFolder:
     def kept(
         self, wanted: Callable[[Launch], bool] = lambda launch: True, with_rows: bool = True, typed: bool = True
     ) -> "list[Attempt]":
-        """Every attempt of the wanted launches with what is whole of it, see `kept.read_attempt`."""
+        """Return every attempt of the wanted launches with its intact cells, see `kept.read_attempt`."""
         from .kept import read_attempt  # late, too
 
         found = [(launch, number) for launch, numbers in self.attempt_numbers().items() for number in numbers]
@@ -113,15 +114,15 @@ class RunFolder:
         ]
 
     def attempts(self, typed: bool = True) -> list[dict]:
-        """The facts of every attempt that finished a cell, in the order in which they started. Raises RunError.
+        """Return the facts of every attempt that finished a cell, in the order in which they started. Raises RunError.
 
-        Not `typed`: those with a checksum are believed, by who looks at little of them.
+        Not `typed`: skip the type check of facts with a checksum, for readers of few of them.
         """
         facts = [attempt.facts for attempt in self.kept(with_rows=False, typed=typed) if attempt.cells]
         return sorted(facts, key=lambda fact: (fact["started"], fact["launch"]))
 
     def damages(self) -> "list[Damage]":
-        """What is not as it was written; what it is about counts as missing, see `kept.Damage`."""
+        """Return the damages of the run; the cells concerned count as missing, see `chain.Damage`."""
         from .kept import lost_attempts
 
         return [
@@ -130,7 +131,7 @@ class RunFolder:
         ]
 
     def _imported_launches(self) -> list[Launch]:
-        """Of an imported run the launches that were kept; where it does not say, one of each number of ranks."""
+        """Return the launches kept in an imported run; if it does not list them, one of each number of ranks."""
         imported = self.imported()
         if not imported:
             return []
@@ -141,12 +142,12 @@ class RunFolder:
             raise RunError("runs.damaged_launches_import_logs", run_json=self.run_json, kept=kept) from error
 
     def unchecked(self) -> list[str]:
-        """The launches with files of UNCHECKED_VERSION, whose changes cannot be noticed."""
+        """Return the launches with files of UNCHECKED_VERSION, whose changes cannot be detected."""
         kept = [attempt for attempt in self.kept(with_rows=False) if attempt.facts and not attempt.is_checked]
         return list(dict.fromkeys(attempt.launch.name for attempt in kept))
 
     def attempt_numbers(self) -> dict[Launch, list[int]]:
-        """The attempts of every launch that was begun, in no order; files of other names do not count."""
+        """Return the attempt numbers of every launch that was begun, unordered; files of other names do not count."""
         attempts_of: dict[Launch, dict[int, None]] = defaultdict(dict)
         names_there: list[str] = []
         with suppress(FileNotFoundError):
@@ -158,24 +159,24 @@ class RunFolder:
         return {launch: list(numbers) for launch, numbers in attempts_of.items()}
 
     def marks(self) -> list[Row]:
-        """One row per cell that ended in an attempt, as in CELLS. Raises RunError where there is none at all.
+        """Return one row per cell that ended in an attempt, as in CELLS. Raises RunError if there is none at all.
 
-        A cell that two attempts have finished counts once: a job that was requeued may have been at work before its
-        first start was dead. The first attempt stands, but a failed check is never hidden by it.
+        A cell that two attempts finished counts once: a requeued job may have started before its first start was dead.
+        The first attempt wins, but never hides a failed check.
         """
         self.open()
         return self._counted(self.kept())
 
     def to_continue(self, only: str = "") -> str:
-        """`to continue: ...`, the command that measures the missing cells, with or without mpirun or srun.
+        """Return `to continue: ...`, the command that measures the missing cells, with or without mpirun or srun.
 
-        `only`: of the launches that --only chose.
+        `only`: restricts it to the launches that --only chose.
         """
         chosen = f" --only {shlex.quote(only)}" if only else ""
         return say("runs.continue_allreduce_bench_run", path=shlex.quote(str(self.path)), chosen=chosen)
 
     def _counted(self, kept: "list[Attempt]") -> list[Row]:
-        """What `marks` returns of these attempts. Raises RunError."""
+        """Return the rows of `marks`, of these attempts. Raises RunError."""
         rows = [row for attempt in kept for row in attempt.cells]
         if not rows:
             way = say("runs.continue_run_resume", path=self.path)
@@ -190,15 +191,15 @@ class RunFolder:
         return [row for row in rows if row["state"] in KEPT or _is_first_finished(row, first_attempts)]
 
     def repetitions(self) -> Iterator[Row]:
-        """The timed calls of finished cells, as in REPETITIONS; the rest of an interrupted cell is left out."""
+        """Yield the timed calls of finished cells, as in REPETITIONS, without the rest of an interrupted cell."""
         for block in self.blocks():
             for fields in zip(*block.values()):
                 yield dict(zip(block, fields))
 
     def blocks(self) -> Iterator[Block]:
-        """What `repetitions` gives, several times as fast: all rows of a block are of one cell and attempt.
+        """Yield the rows of `repetitions` in blocks, several times as fast; a block is of one cell and attempt.
 
-        A cell may come in several blocks. Raises RunError.
+        A cell may span several blocks. Raises RunError.
         """
         from .chain import blocks_of_cell  # late: only who reads times
 
@@ -215,18 +216,19 @@ class RunFolder:
                     yield from blocks_of_cell(attempt, row)
 
     def pending(self, plan: Plan, skip_hung: bool = False, among: Sequence[Launch] | None = None) -> list[Launch]:
-        """The planned launches that have cells left, or those of them that are `among` these. Raises RunError."""
+        """Return the planned launches with cells left, restricted to `among` if given. Raises RunError."""
         launches = plan.planned_launches() if among is None else among
         return [launch for launch in launches if self.missing(plan, launch, skip_hung)]
 
     def missing(self, plan: Plan, launch: Launch, skip_hung: bool = False) -> int:
-        """How many cells of the planned launch are left. Raises RunError."""
+        """Return the number of cells left in the planned launch. Raises RunError."""
         return len({cell.key for cell in plan.cells(launch)} - self.finished(launch, skip_hung))
 
     def finished(self, launch: Launch, skip_hung: bool = False) -> set[CellKey]:
-        """The cells of the planned launch that need no further attempt: all but those that hung or had no time left.
+        """Return the cells of the planned launch that need no further attempt: all but those that hung or had no time
+        left.
 
-        With `skip_hung` also those that hung, in whichever launch of as many ranks.
+        With `skip_hung` also those that hung, in any launch of as many ranks.
         """
         rows = self._cells(lambda other: other == launch)
         done = {key_of(row) for row in rows if row["state"] not in UNFINISHED}
@@ -238,12 +240,12 @@ class RunFolder:
 
 
 def _is_first_finished(row: Row, first_attempts: dict[tuple[str, ...], int]) -> bool:
-    """Whether its attempt is the first one that finished this cell of its launch."""
+    """Return whether its attempt is the first one that finished this cell of its launch."""
     return first_attempts[(row["launch"], *key_of(row))] == int(row["attempt"] or 0)
 
 
 def _unchecked_blocks(attempt: "Attempt", done: set[tuple[str, ...]]) -> Iterator[Block]:
-    """The rows of these cells, which (launch, attempt, *key) tells apart. Raises RunError."""
+    """Yield the rows of these cells, identified by (launch, attempt, *key). Raises RunError."""
     for block in read_blocks(attempt.path(".csv"), names(REPETITIONS)):
         start = 0
         for cell, rows in groupby(zip(*(block[name] for name in ("launch", "attempt", *KEY)))):
@@ -254,19 +256,19 @@ def _unchecked_blocks(attempt: "Attempt", done: set[tuple[str, ...]]) -> Iterato
 
 
 def key_of(row: Row) -> CellKey:
-    """The values of KEY."""
+    """Return the values of KEY."""
     return tuple(row[name] for name in KEY)
 
 
 def run_names(folders: Sequence[RunFolder]) -> list[str]:
-    """A name for each folder that tells it from the others: its own, or its path where two are called the same."""
+    """Return a unique name for each folder: its own, or its path if several share that."""
     paths = [folder.path.resolve() for folder in folders]
     own = [path.name for path in paths]
     return [str(path) if own.count(path.name) > 1 else path.name for path in paths]
 
 
 def merged_sources(folder: RunFolder) -> list[dict[str, Any]]:
-    """The sources of a merged run: name, sha256, seed and {their launch: ours}; none of any other. Raises RunError."""
+    """Return the sources of a merged run: name, sha256, seed and {their launch: ours}; else none. Raises RunError."""
     merged = folder.open().get("merged", [])
     kinds = {"name": str, "sha256": str, "seed": int, "launches": dict}
     if isinstance(merged, list) and all(
@@ -278,7 +280,7 @@ def merged_sources(folder: RunFolder) -> list[dict[str, Any]]:
 
 
 def merged_sources_sentence(merged: Sequence[dict[str, Any]]) -> str:
-    """`a (sha256 0123456789abcdef, seed 1); b (sha256 ..., seed 2, 8r-1 as 8r-6)` of what `merged_sources` gave."""
+    """Format as `a (sha256 0123456789abcdef, seed 1); b (sha256 ..., seed 2, 8r-1 as 8r-6)`."""
     descriptions = []
     for source in merged:
         renamed = [f"{old} as {new}" for old, new in source["launches"].items() if old != new]

@@ -1,4 +1,4 @@
-"""Which ranks all-reduce among themselves where several groups do at the same time, as `--groups` says.
+"""Groups of ranks that all-reduce among themselves at the same time, as `--groups` defines them.
 
 `2` makes two groups of consecutive ranks; `div:8` groups of 8 consecutive ranks, as tensor-parallel ranks are laid out;
 `mod:8` 8 groups of every 8th rank, as data-parallel ones are. The words are those of nccl-tests' NCCL_TESTS_SPLIT.
@@ -10,14 +10,14 @@ from collections.abc import Hashable, Iterable, Sequence
 from ..message import BadValue
 from .schema import NO_GROUPS
 
-MOST_GROUPS = 256  # whose times are kept one by one
-MOST_ALONE = 4  # groups that are measured alone: one of each of the layouts that most groups have
+MOST_GROUPS = 256  # whose times are kept individually
+MOST_ALONE = 4  # groups measured alone: one of each of the most frequent layouts
 SILENT = "-"
 Groups = tuple[tuple[int, ...], ...]  # the ranks of each group
 
 
 def parse_groups(text: str) -> str:
-    """`text` as it is kept: `2`, `div:8` or `mod:8`. Raises ValueError."""
+    """Normalise `text` for the plan: `2`, `div:8` or `mod:8`. Raises ValueError."""
     match = re.fullmatch(r"(?:(div|mod):)?0*([1-9]\d{0,6})", text.strip().lower())
     if not match:
         raise BadValue("runs.not_grouping_expected_number", text=text)
@@ -25,10 +25,10 @@ def parse_groups(text: str) -> str:
 
 
 def groups_of(groups: str, size: int) -> Groups:
-    """The ranks of each group, ascending, the group of rank 0 first; NO_GROUPS makes one of all `size` ranks.
+    """Return the ranks of each group, ascending, the group of rank 0 first; NO_GROUPS makes one of all `size` ranks.
 
-    Raises ValueError where that makes a single group, groups of one rank, or groups of different sizes, since a loss
-    against one group alone could then not be told.
+    Raises ValueError for a single group, groups of one rank, or groups of different sizes, whose loss against one group
+    alone would be undefined.
     """
     if groups == NO_GROUPS:
         return (tuple(range(size)),)
@@ -49,15 +49,15 @@ def groups_of(groups: str, size: int) -> Groups:
 
 
 def describe(groups: str, size: int) -> str:
-    """`2 groups of 4 ranks (div:4)`. Raises as `groups_of`."""
+    """Format as `2 groups of 4 ranks (div:4)`. Raises as `groups_of`."""
     members = groups_of(groups, size)
     return f"{len(members)} groups of {len(members[0])} ranks ({groups if ':' in groups else 'consecutive'})"
 
 
 def stand_ins(layouts: Sequence[Hashable]) -> list[int | None]:
-    """For each group the one that is measured alone in its place: the first of the same layout.
+    """Return for each group the one measured alone in its place: the first of the same layout.
 
-    None where its layout is not among the MOST_ALONE that most groups have.
+    None if its layout is not among the MOST_ALONE most frequent ones.
     """
     first: dict[Hashable, int] = {}
     for number, layout in enumerate(layouts):
@@ -67,10 +67,10 @@ def stand_ins(layouts: Sequence[Hashable]) -> list[int | None]:
 
 
 def format_group_times(times_s: Iterable[float | None]) -> str:
-    """The times of the groups as they stand in a column, seconds: `1.234e-05 1.4e-05`; who was silent has `-`."""
+    """Format the times of the groups for a column, seconds: `1.234e-05 1.4e-05`; `-` for silent ones."""
     return " ".join(SILENT if time_s is None else f"{time_s:.4g}" for time_s in times_s)
 
 
 def parse_group_times(text: str) -> list[float | None]:
-    """What `format_group_times` wrote."""
+    """Parse the output of `format_group_times`."""
     return [None if word == SILENT else float(word) for word in text.split()]

@@ -1,4 +1,4 @@
-"""What the ranks of a run do before they enter a call: a phase of work, and delays that are injected.
+"""Injected work and delays of ranks before they enter a call, and traces of arrivals.
 
 `run --compute` gives every rank a phase of work before each call, `--inject-slowdown 5:12%` makes it 12 % longer on
 rank 5. `run --arrival` delays ranks after the common start of a call by a pattern, of which s is the largest delay:
@@ -6,13 +6,13 @@ rank 5. `run --arrival` delays ranks after the common start of a call by a patte
 * one-late: the last rank by s (Faraj, Patarasuk and Yuan, "A study of process arrival patterns for MPI collective
   operations", ICS 2006; "last delayed" of Salimi Beni, Cosenza and Hunold, CLUSTER 2024)
 * ramp: rank r of p by s r / (p - 1)
-* random: each rank in each call by a number drawn evenly from 0 to s, the same numbers for all algorithms
+* random: each rank in each call by a number drawn uniformly from 0 to s, the same numbers for all algorithms
 * half-late: the upper half of the ranks by s
-* the path of a trace of arrivals: its delays as they are, its steps one after the other and again
+* the path of a trace of arrivals: its delays, step by step, cyclically
 
-s is what `--late-by` says: a time, or a multiple of the median time of the library's own all-reduce of that size.
+s is the value of `--late-by`: a time, or a multiple of the median time of the library's own all-reduce of that size.
 
-A trace says how late each rank was ready in each step of a job: a CSV with the header `step,rank,late_s` and one line
+A trace holds how late each rank was ready in each step of a job: a CSV with the header `step,rank,late_s` and one line
 per step and rank; `late_s` counts from the step's first rank.
 """
 
@@ -35,21 +35,21 @@ PATTERNS = (ONE_LATE, RAMP, RANDOM, HALF_LATE)
 
 
 # traces
-TRACE = ".csv"  # how the name of a trace ends
+TRACE = ".csv"  # file extension of a trace
 HEADER = ["step", "rank", "late_s"]
 LARGEST_NBYTES = 64 * 2**20
 LONGEST_S = 3600.0  # of a delay
 
 
 class Slowdown(NamedTuple):
-    """One rank whose phase of work takes longer."""
+    """A rank whose phase of work takes longer."""
 
     rank: int
-    share: float  # of the phase, by which it is longer
+    share: float  # of the phase, added to it
 
 
 class LateBy(NamedTuple):
-    """The largest delay of a pattern: one of the two."""
+    """The largest delay of a pattern, as a factor or in seconds."""
 
     factor: float | None = None  # of the median time of the library's own all-reduce
     seconds: float | None = None
@@ -60,14 +60,14 @@ class TraceError(Refused, ValueError):
 
 
 def parse_phase(text: str) -> float:
-    """Seconds of a duration with its unit, such as `20ms`. Raises ValueError, also for a number alone."""
+    """Return the seconds of a duration with its unit, such as `20ms`. Raises ValueError, also for a number alone."""
     if re.fullmatch(r"\s*\d+(\.\d+)?\s*", text) and float(text):
         raise BadValue("runs.no_unit_expected_such", text=text, text_2=text.strip())
     return parse_duration(text)
 
 
 def parse_slowdown(text: str) -> str:
-    """`text` as it is kept: `5:12%`. Raises ValueError."""
+    """Normalise `text` for the plan: `5:12%`. Raises ValueError."""
     match = re.fullmatch(r"\s*0*(\d{1,8})\s*:\s*(\d{1,6}(?:\.\d{1,6})?)\s*%\s*", text)
     if not match or not float(match[2]):
         raise BadValue("runs.not_slowdown_expected_rank", text=text)
@@ -75,23 +75,23 @@ def parse_slowdown(text: str) -> str:
 
 
 def slowdown_of(word: str) -> Slowdown:
-    """The slowdown that `parse_slowdown` wrote."""
+    """Parse the output of `parse_slowdown`."""
     rank, share = word.removesuffix("%").split(":")
     return Slowdown(int(rank), float(share) / 100)
 
 
 def factor_of(slowdowns: Sequence[str], rank: int) -> float:
-    """How many times as long the phase of work of `rank` takes as that of a rank without a slowdown."""
+    """Return the ratio of the phase of work of `rank` to that of a rank without a slowdown."""
     return 1.0 + sum(slowdown.share for slowdown in map(slowdown_of, slowdowns) if slowdown.rank == rank)
 
 
 def longest_phase_s(compute_s: float, slowdowns: Sequence[str]) -> float:
-    """The phase of work of the slowest rank, seconds."""
+    """Return the phase of work of the slowest rank, seconds."""
     return compute_s * (1 + max((slowdown_of(word).share for word in slowdowns), default=0.0))
 
 
 def refuse_slowdowns(compute_s: float, slowdowns: Sequence[str], ranks: Sequence[int]) -> None:
-    """Raises ValueError where a slowdown has no phase of work, or no such rank in a launch of so many `ranks`."""
+    """Raise ValueError if a slowdown has no phase of work, or its rank is missing in a launch of so many `ranks`."""
     if not slowdowns:
         return
     if not compute_s:
@@ -111,7 +111,7 @@ def refuse_slowdowns(compute_s: float, slowdowns: Sequence[str], ranks: Sequence
 
 
 def parse_arrivals(text: str) -> tuple[str, ...]:
-    """The patterns and absolute paths of traces in `none,one-late,steps.csv`, each once; nobody is delayed anyway.
+    """Return the patterns and absolute paths of traces in `none,one-late,steps.csv`, without duplicates and `none`.
 
     Raises ValueError.
     """
@@ -127,7 +127,7 @@ def parse_arrivals(text: str) -> tuple[str, ...]:
 
 
 def parse_late_by(text: str) -> str:
-    """`text` as it is kept: `1x`, or seconds such as `0.001s`. Raises ValueError."""
+    """Normalise `text` for the plan: `1x`, or seconds such as `0.001s`. Raises ValueError."""
     match = re.fullmatch(r"\s*(\d{1,6}(?:\.\d{1,6})?)\s*x\s*", text)
     is_number = re.fullmatch(r"\s*[\d.]+\s*", text)
     try:
@@ -140,12 +140,12 @@ def parse_late_by(text: str) -> str:
 
 
 def late_by_of(word: str) -> LateBy:
-    """What `parse_late_by` wrote."""
+    """Parse the output of `parse_late_by`."""
     return LateBy(factor=float(word[:-1])) if word.endswith("x") else LateBy(seconds=float(word[:-1]))
 
 
 def refuse_arrivals(compute_s: float, arrivals: Sequence[str], late_by: str) -> None:
-    """Raises ValueError where patterns have nothing to delay, no name of their own, or work that makes ranks late."""
+    """Raise ValueError if patterns have nothing to delay, ambiguous names, or work that makes ranks late."""
     if not arrivals:
         if late_by != "1x":
             raise BadValue("runs.late_how_late_patterns")
@@ -158,17 +158,17 @@ def refuse_arrivals(compute_s: float, arrivals: Sequence[str], late_by: str) -> 
 
 
 def longest_delay_s(arrivals: Sequence[str], late_by: str) -> float:
-    """The largest delay that a pattern injects, as far as that is known before the run, seconds."""
+    """Return the largest delay that a pattern injects, as far as known before the run, seconds."""
     return (late_by_of(late_by).seconds or 0.0) if set(arrivals) & {*PATTERNS} else 0.0
 
 
 def traces_of(arrivals: Sequence[str]) -> list[str]:
-    """The paths of the traces among the patterns of a plan."""
+    """Return the paths of the traces among the patterns of a plan."""
     return [name for name in arrivals if name.endswith(TRACE)]
 
 
 def refuse_traces(arrivals: Sequence[str], digests: Sequence[str], ranks: Sequence[int]) -> float:
-    """The largest delay of the traces among `arrivals`, seconds; 0: there is none.
+    """Return the largest delay of the traces among `arrivals`, seconds; 0 without traces.
 
     Raises TraceError for one that cannot be replayed by a launch of each of `ranks`.
     """
@@ -177,7 +177,7 @@ def refuse_traces(arrivals: Sequence[str], digests: Sequence[str], ranks: Sequen
 
 
 def trace_for(path: str, digest: str, ranks: Sequence[int]) -> np.ndarray:
-    """The trace, which must be what it was when the run was planned, of as many ranks as each of `ranks`.
+    """Return the trace, unchanged since the run was planned, of as many ranks as each of `ranks`.
 
     Raises TraceError.
     """
@@ -190,12 +190,12 @@ def trace_for(path: str, digest: str, ranks: Sequence[int]) -> np.ndarray:
 
 
 def digest_of_trace(path: str) -> str:
-    """SHA-256 of its content. Raises TraceError."""
+    """Return the SHA-256 of its content. Raises TraceError."""
     return sha256(_content(Path(path))).hexdigest()
 
 
 def read_trace(path: Path) -> np.ndarray:
-    """float64 [step, rank]: seconds by which each rank is late, steps in the order of their numbers. TraceError."""
+    """Return float64 [step, rank]: seconds by which each rank is late, steps in ascending order. Raises TraceError."""
     rows = list(csv.reader(_content(path).decode(errors="replace").splitlines()))
     if not rows or [word.strip() for word in rows[0]] != HEADER:
         raise TraceError(
@@ -217,7 +217,7 @@ def read_trace(path: Path) -> np.ndarray:
 
 
 def _content(path: Path) -> bytes:
-    """The bytes of a trace. Raises TraceError."""
+    """Return the bytes of a trace. Raises TraceError."""
     try:
         with open(path, "rb") as file:
             content = file.read(LARGEST_NBYTES + 1)
@@ -230,7 +230,7 @@ def _content(path: Path) -> bytes:
 
 
 def _fields(path: Path, line: int, fields: Sequence[str]) -> tuple[int, int, float]:
-    """Step, rank and seconds of one line. Raises TraceError."""
+    """Parse step, rank and seconds of one line. Raises TraceError."""
     try:
         (step, rank), late_s = map(int, fields[:2]), float(fields[2])
         is_time = isfinite(late_s) and 0 <= late_s <= LONGEST_S

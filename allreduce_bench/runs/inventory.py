@@ -1,4 +1,4 @@
-"""Which runs a folder holds, the newest first, and how far each is, without reading its rows of times."""
+"""The runs in a folder, newest first, with their progress, without reading their rows of times."""
 
 import csv
 from collections import Counter
@@ -22,14 +22,14 @@ COPIED_S = 60.0  # within which a copy or a checkout has written all files of a 
 
 
 class KeptRun(NamedTuple):
-    """A folder with a run.json."""
+    """A folder with a run.json, or one that lost it."""
 
     folder: RunFolder
     created_s: float  # since 1970; of a damaged one when the folder was last changed
-    plan: Plan | None  # None: it is damaged
+    plan: Plan | None  # None: damaged
 
     def is_like(self, other: "KeptRun") -> bool:
-        """Whether both measured the same kind of cell: type, operation, cache and groups; and some cells of both."""
+        """Return whether both measured the same type, operation, cache and groups, and share some cells."""
         if not self.plan or not other.plan:
             return False
         own, others = self.plan, other.plan
@@ -39,15 +39,15 @@ class KeptRun(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far a run is: cells of all its launches, floors left out."""
+    """Progress of a run in cells of all its launches, without floors."""
 
     done: int
     planned: int
-    grades: tuple[str, ...] = ()  # of its numbers of ranks, each once; empty: there is no summary of all its times
+    grades: tuple[str, ...] = ()  # of its numbers of ranks, without duplicates; empty: no summary of all its times
 
 
 def kept_runs(folder: Path) -> list[KeptRun]:
-    """The runs in `folder` and in those of its folders that are none, the newest first; a run is its own only one.
+    """Return the runs in `folder` and its subfolders, newest first; for a run itself, only that one.
 
     Raises OSError.
     """
@@ -61,19 +61,19 @@ def kept_runs(folder: Path) -> list[KeptRun]:
 
 
 def newest_first(folder: Path) -> list[KeptRun]:
-    """The runs that can be read, in the order of `kept_runs`. Raises OSError."""
+    """Return the readable runs, in the order of `kept_runs`. Raises OSError."""
     return [run for run in kept_runs(folder) if run.plan] if folder.is_dir() else []
 
 
 def progress(run: KeptRun) -> Progress | None:
-    """How far the run is. None: its files are damaged."""
+    """Return the progress of the run; None if its files are damaged."""
     with suppress(OSError, ValueError, csv.Error):  # RunError is a ValueError
         return _of_summary(run) or _of_marks(run)
     return None
 
 
 def launch_facts(run: KeptRun) -> dict:
-    """What one of its launches says of itself; empty where none was begun, or its file is damaged."""
+    """Return the facts of one of its launches; empty if none was begun, or its file is damaged."""
     with suppress(OSError, RunError):
         if path := min(run.folder.launches.glob("*.json"), default=None):
             return read_json(path) if path.is_file() else {}
@@ -81,7 +81,7 @@ def launch_facts(run: KeptRun) -> dict:
 
 
 def _folders(folder: Path) -> list[Path]:
-    """The folders in a folder; hidden ones are being made. Raises OSError."""
+    """Return the subfolders; hidden ones are unfinished. Raises OSError."""
     return [path for path in sorted(folder.iterdir()) if path.is_dir() and not path.name.startswith(".")]
 
 
@@ -91,7 +91,7 @@ def _readable(folder: Path) -> Iterator[Path]:
 
 
 def _may_be_run(path: Path) -> bool:
-    """Whether it holds a run.json, of whatever kind, or lost it."""
+    """Return whether it holds a run.json of any kind, or lost it."""
     try:
         return (path / "run.json").exists() or any((path / "launches").glob("*.json"))
     except OSError:
@@ -109,7 +109,7 @@ def _kept_run(path: Path) -> KeptRun:
 
 
 def _of_summary(run: KeptRun) -> Progress | None:
-    """As the summary has it; None where there is none, something was measured after it, or a launch is gone since."""
+    """Return the progress by the summary; None if there is none, or it is out of date."""
     path = run.folder.summary_csv
     if run.plan is None or not path.is_file():
         return None
@@ -133,7 +133,7 @@ def _of_summary(run: KeptRun) -> Progress | None:
 
 
 def _of_marks(run: KeptRun) -> Progress:
-    """As the completion marks have it. Raises RunError."""
+    """Return the progress by the completion marks. Raises RunError."""
     if run.plan is None:
         raise RunError("runs.damaged", folder=run.folder.path)
     planned = sum(

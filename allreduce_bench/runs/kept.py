@@ -1,8 +1,8 @@
-"""What is kept of one attempt of a launch, held against its checksums: the cells that are whole, and what is damaged.
+"""An attempt of a launch read from its files, verified against their checksums: intact cells, and damages.
 
 Files are read in the order JSON, cells, raw times, in which a later one holds at least what an earlier one counts: so
-an attempt that is at work is never taken for a damaged one. The facts in the JSON file are checked field by field: of
-an older layout no checksum vouches for them.
+an attempt in progress is never taken for a damaged one. The facts in the JSON file are checked field by field, because
+older layouts have no checksum of them.
 """
 
 import json
@@ -23,15 +23,15 @@ from .rows import LONGEST_S, RunError, checked_header, read_rows
 from .schema import CELLS, CHECKED, REPETITIONS, SCHEMA_VERSION, UNCHECKED_VERSION, first_link, names
 from .typed_json import JsonError, Natural, NotNegative, Positive, at_least, is_json_whole, read_as, refusal
 
-LOOK_AGAIN_S = (0.01, 0.1, 0.5)  # at a file that was replaced
+LOOK_AGAIN_S = (0.01, 0.1, 0.5)  # pauses before rereading a replaced file
 
 
 def read_attempt(
     launches: Path, launch: Launch, number: int, run_crc32: str, with_rows: bool = True, typed: bool = True
 ) -> Attempt:
-    """The attempt; without `with_rows` its marks are believed: neither its raw times nor its stamps are read.
+    """Return the attempt; without `with_rows` raw times and stamps are not read, and the marks trusted.
 
-    Not `typed`: nor is looked at the types of its facts where a checksum vouches for them.
+    Not `typed`: skip the type check of facts with a checksum.
     """
     attempt = Attempt(launch, number, launches, {}, [], [])
     try:
@@ -49,7 +49,7 @@ def read_attempt(
 
 
 def _facts(attempt: Attempt, run_crc32: str, typed: bool) -> dict:
-    """The content of its JSON file. Raises RunError, OSError."""
+    """Return the content of its JSON file. Raises RunError, OSError."""
     facts = _object_in(attempt.path(".json"))
     if typed or "crc32" not in facts:
         check_facts(facts)
@@ -63,7 +63,7 @@ def _facts(attempt: Attempt, run_crc32: str, typed: bool) -> dict:
 
 
 def _with_marks(attempt: Attempt, run_crc32: str, with_rows: bool) -> Attempt:
-    """The attempt with its marks. Raises RunError, OSError."""
+    """Return the attempt with its marks. Raises RunError, OSError."""
     path, rows_path = attempt.path(".cells.csv"), attempt.path(".csv")
     content = b""
     with suppress(FileNotFoundError):
@@ -78,7 +78,7 @@ def _with_marks(attempt: Attempt, run_crc32: str, with_rows: bool) -> Attempt:
         return attempt._replace(cells=read_rows(path, names(CELLS)))
     start = None
     if with_rows:
-        with suppress(RunError):  # it is said when the rows are read
+        with suppress(RunError):  # reported when the rows are read
             header_of_rows = first_line(rows_path)
             checked_header(header_of_rows[:-1], names(REPETITIONS))
             start = first_link(header_of_rows + header + newline, attempt.launch.name, attempt.number, run_crc32)
@@ -89,7 +89,7 @@ def _with_marks(attempt: Attempt, run_crc32: str, with_rows: bool) -> Attempt:
 
 
 def _size(path: Path) -> int:
-    """The size of a file in bytes; 0 where there is no such file."""
+    """Return the size of a file in bytes; 0 if it does not exist."""
     try:
         return os.lstat(path).st_size
     except FileNotFoundError:
@@ -99,7 +99,7 @@ def _size(path: Path) -> int:
 def lost_attempts(
     launches: Path, attempts_of: Mapping[Launch, Sequence[int]], imported: Sequence[Launch] = ()
 ) -> list[Damage]:
-    """The launches of which a later attempt is there, and no file of an earlier one; or none, although it was kept.
+    """Return the damages of launches with a later attempt but no file of an earlier one, or with no files at all.
 
     `imported`: launches that must be there, since nobody measures them again.
     """
@@ -115,7 +115,7 @@ def lost_attempts(
 
 
 def read_json(path: Path) -> dict:
-    """The object in a JSON file, which is as it was written if it holds a checksum. Raises RunError."""
+    """Return the object in a JSON file, verified if it holds a checksum. Raises RunError."""
     try:
         return _object_in(path)
     except (OSError, RunError) as error:
@@ -123,7 +123,7 @@ def read_json(path: Path) -> dict:
 
 
 def _object_in(path: Path) -> dict:
-    """What `read_json` returns. Raises OSError, and RunError without the path."""
+    """Return the object, as `read_json`. Raises OSError, and RunError without the path."""
     content = _read(path)
     try:
         value = json.loads(content)
@@ -137,7 +137,7 @@ def _object_in(path: Path) -> dict:
 
 
 def _read(path: Path) -> bytes:
-    """A whole file; one that another node has just replaced may be gone under its old handle: look again."""
+    """Read a whole file, retrying: one replaced by another node may be gone under its old handle."""
     for pause_s in LOOK_AGAIN_S:
         try:
             return read_kept(path)
@@ -149,7 +149,7 @@ def _read(path: Path) -> bytes:
 
 
 def check_facts(facts: dict[str, Any]) -> None:
-    """Raises RunError where a field that is read is not what it must be; what it does not know stays as it is."""
+    """Raise RunError for a field of a wrong type or value; ignore unknown fields."""
     try:
         read_as(_LaunchFacts, facts)
     except JsonError as error:
@@ -169,7 +169,7 @@ def _shown(value: Any) -> Any:
     return value
 
 
-# what the facts of a launch must be like where they are read
+# types of the launch facts that are read
 Shown = Annotated[Any, _shown]
 Seconds = Annotated[float, at_least(-LONGEST_S, LONGEST_S)]
 

@@ -1,15 +1,15 @@
-"""`--only`: some of the launches of a plan, as several jobs share a run among them."""
+"""`--only`: a subset of the launches of a plan, so that several jobs can share a run."""
 
 import re
 
 from .plan import Launch, Plan, PlanError
 
 WORD = re.compile(r"(?:(\d{1,9})r)?(?:-(\d{1,9}))?")
-Choice = tuple[int | None, int | None]  # ranks and number of launches; None: whichever
+Choice = tuple[int | None, int | None]  # ranks and number of launches; None: any
 
 
 def parse_only(text: str) -> dict[str, Choice]:
-    """Each word and what it chooses: `8r` all launches with 8 ranks, `8r-2` one, `-2` number 2 of every rank count.
+    """Return word -> choice: `8r` all launches with 8 ranks, `8r-2` one, `-2` number 2 of every rank count.
 
     Words are separated by commas; empty text has none. Raises PlanError.
     """
@@ -24,7 +24,7 @@ def parse_only(text: str) -> dict[str, Choice]:
 
 
 def chosen_launches(plan: Plan, text: str) -> list[Launch]:
-    """The planned launches that `text` chooses, in the plan's order; empty text chooses all.
+    """Return the planned launches that `text` chooses, in the plan's order; empty text chooses all.
 
     Raises PlanError for a word that chooses none.
     """
@@ -38,7 +38,7 @@ def chosen_launches(plan: Plan, text: str) -> list[Launch]:
 
 
 def is_launch_chosen(text: str, launch: Launch) -> bool:
-    """Whether `text` chooses the launch. Raises PlanError."""
+    """Return whether `text` chooses the launch. Raises PlanError."""
     choices = parse_only(text)
     return not choices or any(_is_chosen(launch, choice) for choice in choices.values())
 

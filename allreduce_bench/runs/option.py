@@ -1,4 +1,4 @@
-"""What is declared beside a field of a plan, its start or its control: the option of `run` that says it, its meaning.
+"""Options of `run` and meanings, declared as metadata of the fields of a plan, its start or its control.
 
 The command line, the check of --resume, the command that repeats a run, and the JSON Schema of run.json follow from it.
 """
@@ -12,7 +12,7 @@ STARTED = "the ranks are already started; use options of mpirun or srun"
 
 
 class Section(Enum):
-    """The title of a section of the help, in the order of the help."""
+    """Titles of the sections of the help, in order."""
 
     JOBS = "Jobs"
     MEASURED = "What is measured"
@@ -26,19 +26,19 @@ class Section(Enum):
 
 
 def comma_separated(value: object) -> str:
-    """A value as options take it: of a tuple all, with commas between them."""
+    """Format a value as options take it: tuples joined by commas."""
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def all_digits(number: float) -> str:
-    """All digits of a number, without an exponent."""
-    from decimal import Decimal  # late: no rank says a number
+    """Return all digits of a number, without an exponent."""
+    from decimal import Decimal  # late: no rank needs it
 
     return format(Decimal(repr(number)), "f")
 
 
 class Words:  # no tuple, which is a choice of words, and no dataclass, which takes longer to make: ranks import this
-    """How a value is said on the command line."""
+    """The text form of a value on the command line."""
 
     def __init__(
         self,
@@ -47,22 +47,22 @@ class Words:  # no tuple, which is a choice of words, and no dataclass, which ta
         exact: Callable[[Any], str] = comma_separated,
         short: Callable[[Any], str] | None = None,
     ):
-        """`name` of the kind of value, as the help has it; `parse` raises ValueError.
+        """Store the conversions; `name` is the kind of value, as in the help; `parse` raises ValueError.
 
-        `exact` says what `parse` makes this very value of, `short` a default, for the help; None: as `exact`.
+        `exact` is the inverse of `parse`, `short` formats a default for the help; None: as `exact`.
         """
         self.name, self.parse, self.exact, self.short = name, parse, exact, short or exact
 
 
 class Whole:
-    """A whole number from `least` to `most`; None: no limit."""
+    """A range of integers from `least` to `most`; None: no limit."""
 
     def __init__(self, least: int, most: int | None = None):
         self.least, self.most = least, most
 
 
 class Option(NamedTuple):
-    """An option of `run`; all but its names, section and help follow from the field where they are not given."""
+    """An option of `run`; all but its names, section and help follow from the field unless given."""
 
     names: tuple[str, ...]
     section: Section
@@ -77,7 +77,7 @@ class Option(NamedTuple):
 
     @property
     def name(self) -> str:
-        """`--ranks`: the first of its long names."""
+        """Name, the first long one: `--ranks`."""
         return next(name for name in self.names if name.startswith("--"))
 
 
@@ -98,26 +98,26 @@ def option(
     too_late: str = "",
     **more: Any,
 ) -> dict[str, Any]:
-    """The metadata of a field that an option of `run` decides; see `Option`, and `meant` for the others."""
+    """Return the metadata of a field that an option of `run` sets; see `Option`, and `meant` for the others."""
     said = Option(names, section, help, of, metavar, after, repeated, always, decides, too_late)
     return {OPTION: said, **meant(meaning, **more)}
 
 
 def meant(meaning: str, **more: Any) -> dict[str, Any]:
-    """The metadata of a field: what it is, with its unit.
+    """Return the metadata of a field: its meaning, with its unit.
 
-    `earlier`: its value in files that were written before there was this field.
+    `earlier`: its value in files written before the field existed.
     """
     return {MEANING: meaning, **more}
 
 
 def options_of(*kinds: Any) -> dict[str, Option]:
-    """The options of dataclasses, by the names of their fields."""
+    """Return the options of dataclasses, by the names of their fields."""
     return {each.name: each.metadata[OPTION] for kind in kinds for each in fields(kind) if OPTION in each.metadata}
 
 
 def in_help_order(options: Mapping[str, Option]) -> dict[str, Option]:
-    """The options as the help shows them: by section, and those with an `after` behind that one."""
+    """Return the options in the order of the help: by section, and those with an `after` behind that one."""
     names = [name for section in Section for name, each in options.items() if each.section is section]
     waiting = [name for name in names if options[name].after in options]
     names = [name for name in names if name not in waiting]
@@ -129,10 +129,10 @@ def in_help_order(options: Mapping[str, Option]) -> dict[str, Option]:
 
 
 def meanings_of(kind: Any) -> dict[str, str]:
-    """The meaning of each field of a dataclass, by names such as `Plan.sizes`."""
+    """Return the meaning of each field of a dataclass, by names such as `Plan.sizes`."""
     return {f"{kind.__name__}.{each.name}": each.metadata[MEANING] for each in fields(kind)}
 
 
 def earlier_values(kind: Any) -> dict[str, Any]:
-    """The fields that files may lack, as they were written before these fields, and what that means."""
+    """Return the fields that older files lack, with the values that these files imply."""
     return {each.name: each.metadata[EARLIER] for each in fields(kind) if EARLIER in each.metadata}

@@ -1,15 +1,13 @@
-"""What a run shall measure: decided once, written to run.json, never changed.
+"""The plan of a run: its choices, made once, written to run.json, never changed; sizes of a sweep, and cuts of steps.
 
-Beside the plan, for those who make one: the sizes of a sweep, and where the pipelined executors cut steps.
-
-A cut is as asked for, or by what a message, a byte and its reduction cost. A message of m bytes is cut into pieces of g
-bytes, so that the next piece is received while the last one is reduced. That takes about max(beta, gamma) m for the
-longer of the two activities, min(beta, gamma) g for the piece that nothing overlaps with, and alpha for each of m / g
-pieces. The sum is smallest at g = sqrt(m alpha / min(beta, gamma)): the optimum of a pipeline with two stages, as in
+A cut is as requested, or by the costs of a message, a byte and its reduction. A message of m bytes is cut into pieces
+of g bytes, so that the next piece is received while the last one is reduced. That takes about max(beta, gamma) m for
+the longer of the two activities, min(beta, gamma) g for the piece that nothing overlaps with, and alpha for each of m /
+g pieces. The sum is smallest at g = sqrt(m alpha / min(beta, gamma)): the optimum of a pipeline with two stages, as in
 Chan, Heimlich, Purkayastha and van de Geijn, "Collective communication: theory, practice, and experience" (2007), for
 pipelined trees. m is the block of a rank, 1/p of the vector.
 
-Over a link whose rate is named a segment is short (OVER_A_LINK_NBYTES): both MPIs send up to 64 KiB over TCP at once,
+Over a link whose rate is given a segment is short (OVER_A_LINK_NBYTES): both MPIs send up to 64 KiB over TCP at once,
 but ask the receiver of a longer message first, and the answer waits behind other messages. On four virtual hosts at 100
 Mbit/s, with 8 MiB and Open MPI, ring reached 90 % of the limit with the segment of the formula, 98 % with 60 KiB;
 two_tree 63 % of its own limit with 128 KiB, 97 % with 16 KiB.
@@ -82,29 +80,29 @@ from .words import (
 # choices
 DEFAULT_SEGMENT_NBYTES = 128 * 1024  # of pipelined algorithms
 DEFAULT_WINDOW = 4  # messages
-BOUNDED_RANKS = 64  # beyond, algorithms whose cost grows with p times n run only when they are named
+BOUNDED_RANKS = 64  # beyond, algorithms whose cost grows with p times n run only if named
 INPUTS = ("changing", "same")  # of consecutive calls
 LEVELS = ("auto", "single", "funneled", "serialized", "multiple")  # of MPI's threads
 LARGEST_SEED = 2**31
 MOST_PLANNED_RANKS, MOST_LAUNCHES = 10_000_000, 1_000_000
 MAX_SIZES = 1000  # of a geometric sweep
-TIME_USED_UP = "the time of --within was used up"  # the reason of a cell that had no time left
+TIME_USED_UP = "the time of --within was used up"  # the reason of a cell without time left
 
 
 # cuts
 SHORTEST_NBYTES, LONGEST_NBYTES = 64 * 1024, 4 * 1024 * 1024  # of a chosen segment: below, messages cost too much
-FEWEST_PIECES = 2  # of a message; with fewer it goes whole
-OVER_A_LINK_NBYTES = 16 * 1024  # of a segment, where the rate of a link is named
-STEP_NBYTES = 1024  # a chosen segment is a whole number of these, so that it holds whole elements of every type
+FEWEST_PIECES = 2  # of a message; with fewer it stays whole
+OVER_A_LINK_NBYTES = 16 * 1024  # of a segment, if the rate of a link is given
+STEP_NBYTES = 1024  # a chosen segment is a multiple, so that it holds whole elements of every type
 NOMINAL = CutPrices(2e-6, 1e-10, 1e-10, "nominal")  # two ranks on one node: 2 us, 10 GB/s both ways
 
 
 class PlanError(Refused, ValueError):
-    """A plan that makes no sense, in words."""
+    """An invalid plan, in words."""
 
 
 def random_seed() -> int:
-    """A seed for a plan that is given none."""
+    """Return a seed for a plan without one."""
     from random import randrange  # late: ranks read theirs
 
     return randrange(LARGEST_SEED)
@@ -112,7 +110,7 @@ def random_seed() -> int:
 
 @dataclass(frozen=True)
 class Plan:
-    """Every choice that decides what is measured; times in seconds, sizes in bytes."""
+    """All choices of a measurement; times in seconds, sizes in bytes."""
 
     algorithms: tuple[str, ...] = field(
         metadata=option(
@@ -578,7 +576,7 @@ class Plan:
             raise PlanError("as_said", words=str(error)) from error
 
     def group_size(self, ranks: int) -> int:
-        """How many of `ranks` ranks all-reduce together."""
+        """Return how many of `ranks` ranks all-reduce together."""
         if not self.groups:
             return ranks
         from .groups import groups_of  # late: few runs have groups
@@ -597,21 +595,22 @@ class Plan:
 
     @property
     def group_kinds(self) -> tuple[str, ...]:
-        """What a cell may say of groups; the first is what competes."""
+        """Values of `Cell.groups`; the first one competes."""
         return (TOGETHER, ALONE) if self.groups else (NO_GROUPS,)
 
     @property
     def arrivals(self) -> tuple[str, ...]:
-        """The arrival patterns with which each cell is measured, by their names in cells; that of nobody is first."""
+        """The arrival patterns of each cell, by their names in cells; no delay is first."""
         return (NO_ARRIVAL, *(name.rpartition("/")[2] for name in self.arrival))
 
     @property
     def pipelined(self) -> tuple[str, ...]:
-        """Those of the executors that post messages ahead."""
+        """The executors that post messages ahead."""
         return tuple(name for name in self.executors if Executor(name).is_pipelined)
 
     def executors_of(self, algorithm: str) -> tuple[Executor, ...]:
-        """What runs `algorithm`; the library's own is called from Python, compiled, or both, as the others are.
+        """Return the executors of `algorithm`; the library's own is called from Python, compiled, or both, as the
+        others are.
 
         Mock-ups are called from Python, and native is then, too, since they are compared with it.
         """
@@ -625,18 +624,18 @@ class Plan:
 
     @property
     def competitors(self) -> list[str]:
-        """What readers call the algorithms, each run by each of its executors, in the plan's order."""
+        """Names for readers of the algorithms with each of their executors, in the plan's order."""
         return [competitor_name(name, executor) for name in self.algorithms for executor in self.executors_of(name)]
 
     def planned_launches(self) -> list[Launch]:
-        """All launches; the rank counts take turns, so that a drift of the machine touches all of them."""
+        """Return all launches; the rank counts take turns, so that a drift of the machine affects all of them."""
         return [Launch(ranks, number) for number in range(1, self.launches + 1) for ranks in self.ranks]
 
     def cells(self, launch: Launch) -> list[Cell]:
-        """The cells in the order in which `launch` measures them: random, but the same for the same seed.
+        """Return the cells in the order in which `launch` measures them: random, but the same for the same seed.
 
-        Mock-ups are measured as what competes without delays, since they are compared with that. Among them the floors;
-        the one of no call does not depend on the size: it has one, the smallest.
+        Mock-ups are measured like the competing groups without delays, which they are compared with. The floors are
+        included; the one of no call does not depend on the size: it has one, the smallest.
         """
         cells, counts = [], [nbytes // self.itemsize for nbytes in self.sizes]
         ways = [(name, executor) for name in self.algorithms for executor in self.executors_of(name)]
@@ -666,17 +665,17 @@ class Plan:
         return [cells[index] for index in random_numbers.argsort()]
 
     def floor(self, name: str, count: int, cache: str) -> Cell:
-        """The cell of a reference time; its vectors lie at pages, since a slow copy would be none to hold against."""
+        """Return the cell of a reference time; its vectors lie at pages: a slow copy would be no reference."""
         placement = UNKNOWN_PLACEMENT if self.placement == (UNKNOWN_PLACEMENT,) else PAGE
         return Cell(name, Executor(FLOOR), count, None, cache, self.group_kinds[0], placement=placement)
 
     def to_json(self) -> dict:
-        """The plan as JSON values."""
+        """Return the plan as JSON values."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, values: object) -> "Plan":
-        """The plan that `to_json` gave. Raises PlanError for missing, unknown or odd fields."""
+        """Return the plan of `to_json`. Raises PlanError for missing, unknown or invalid fields."""
         try:
             return read_as(cls, {**LATER_FIELDS, **values} if isinstance(values, dict) else values, exact=True)
         except JsonError as error:
@@ -690,20 +689,20 @@ class ImportedPlan(Plan):
     """The plan of imported logs. Logs are ragged: its cells are those of the marks, and none is planned."""
 
     def _refuse_arithmetic(self) -> None:
-        """Type and operation are what the logs say; empty where they do not."""
+        """Accept any type and operation, as in the logs; empty if they give none."""
 
     @property
     def itemsize(self) -> int:
-        """Bytes of an element; 1 where that is not known."""
+        """Bytes of an element; 1 if not known."""
         return DTYPES.get(self.dtype, 1)
 
     def cells(self, launch: Launch) -> list[Cell]:
-        """None: nothing is left to be measured."""
+        """Return an empty list: nothing is left to be measured."""
         return []
 
 
 def geometric_sizes(first: int, last: int, factor: float, itemsize: int = 1) -> tuple[int, ...]:
-    """Sizes in bytes from `first` up to `last`, each `factor` times the one before, in whole elements.
+    """Return sizes in bytes from `first` up to `last`, each `factor` times the one before, in whole elements.
 
     Raises PlanError.
     """
@@ -721,12 +720,14 @@ def geometric_sizes(first: int, last: int, factor: float, itemsize: int = 1) -> 
 
 
 def given_cuts(plan: Plan, segment_nbytes: int) -> tuple[Cut, ...]:
-    """The same segment at every size and number of ranks of the plan."""
+    """Return the same segment at every size and number of ranks of the plan."""
     return tuple(Cut(ranks, nbytes, segment_nbytes) for ranks in plan.ranks for nbytes in plan.sizes)
 
 
 def chosen_cuts(plan: Plan, prices: CutPrices) -> tuple[Cut, ...]:
-    """The cuts of every size and number of ranks of the plan by these prices; messages without one go whole."""
+    """Return the cuts of every size and number of ranks of the plan by these prices;
+    messages without one stay whole.
+    """
     cuts = []
     for ranks in plan.ranks:
         for nbytes in plan.sizes:
@@ -736,7 +737,9 @@ def chosen_cuts(plan: Plan, prices: CutPrices) -> tuple[Cut, ...]:
 
 
 def chosen_segment_nbytes(message_nbytes: float, prices: CutPrices) -> int | None:
-    """Bytes of a segment of messages of `message_nbytes`; None: they go whole, fewer than FEWEST_PIECES are best."""
+    """Return the segment size for messages of `message_nbytes`; None if they stay whole: fewer than FEWEST_PIECES are
+    best.
+    """
     per_byte = min(prices.beta_s_per_byte, prices.gamma_s_per_byte)
     best = sqrt(message_nbytes * prices.alpha_s / per_byte) if per_byte > 0 else inf
     nbytes = int(min(max(best, SHORTEST_NBYTES), LONGEST_NBYTES))

@@ -1,8 +1,8 @@
-"""Writes a run: the folder and its plan, an attempt while it is measured, and what is written of it afterwards.
+"""Writing a run: the folder and its plan, an attempt while it is measured, and later additions.
 
-While a launch is measured: rank 0 only, standard library only, one writer per file, flushed cell by cell. Afterwards:
-why ranks that are gone did not finish a cell, said by those who watched them; and summary.csv, which is derived from
-the rest and made anew whenever that changes.
+While a launch is measured: rank 0 only, standard library only, one writer per file, flushed cell by cell. Later: why
+dead ranks did not finish a cell, as their supervisor reports; and summary.csv, which is derived from the rest and
+rewritten whenever that changes.
 """
 
 import io
@@ -23,16 +23,16 @@ from .rows import RunError, csv_bytes
 from .schema import CELLS, REPETITIONS, SCHEMA_VERSION, SUMMARY, Column, checksum, first_link, names
 from .typed_json import checked_json
 
-NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC  # of open: fails where one is there
+NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC  # flags of open: fail if the file exists
 
 
 def create_run(
     folder: RunFolder, plan: Plan, command: Sequence[str], imported: dict | None = None, merged: list | None = None
 ) -> None:
-    """Make the folder with its run.json, for logs with what `RunFolder.imported` returns, for runs with their names.
+    """Create the folder with its run.json, for logs with what `RunFolder.imported` returns, for runs with their names.
 
-    It appears at once and whole: of several jobs that begin the same run at the same time one succeeds. It may take the
-    place of an empty folder. Raises RunError where something else is there already.
+    It appears atomically: of several jobs that begin the same run at the same time one succeeds. It may replace an
+    empty folder. Raises RunError if anything else exists there.
     """
     from .files import unique_name  # late: no rank needs it
 
@@ -40,7 +40,7 @@ def create_run(
         "schema_version": SCHEMA_VERSION,
         "program": f"allreduce-bench {__version__}",
         "created": now(),
-        "id": os.urandom(8).hex(),  # two runs of one second differ, too
+        "id": os.urandom(8).hex(),  # unique even for two runs of one second
         "command": list(command),
         **({"imported": imported} if imported else {}),
         **({"merged": merged} if merged else {}),
@@ -55,18 +55,18 @@ def create_run(
         if is_taken(folder.path):
             raise FileExistsError(EEXIST, "exists", str(folder.path))
         draft.path.rename(folder.path)
-        for place in (folder.path, *above):  # the name of a new folder is on disk when the folder around it is
+        for place in (folder.path, *above):  # the name of a new folder is on disk once its parent is synced
             sync_folder(place.parent)
     except OSError as error:  # a full disk must not leave half a run behind
         discard_run(draft)
-        error.filename = str(folder.path)  # whose name the user knows
+        error.filename = str(folder.path)  # the name that the user knows
         if error.errno not in (EEXIST, ENOTEMPTY, ENOTDIR):
             raise
         raise RunError("runs.import_exists" if imported else "runs.run_exists", path=folder.path) from None
 
 
 def is_taken(path: Path) -> bool:
-    """Whether something is at `path` in whose place no run can appear; an empty folder gives way to one."""
+    """Return whether `path` is occupied for a new run; an empty folder is not."""
     if path.is_symlink() or not path.is_dir() or path.resolve() == Path.cwd():
         return path.is_symlink() or path.exists()
     return any(path.iterdir())
@@ -76,7 +76,7 @@ def discard_run(folder: RunFolder) -> None:
     """Remove a run in which nothing was measured."""
     if not folder.path.exists():
         return
-    for path in sorted(folder.path.rglob("*"), reverse=True):  # what is inside a folder before the folder
+    for path in sorted(folder.path.rglob("*"), reverse=True):  # contents before their folder
         path.rmdir() if path.is_dir() else path.unlink()
     folder.path.rmdir()
 
@@ -87,7 +87,7 @@ class Recorder:
     def __init__(self, folder: RunFolder, launch: str, facts: dict, sync: bool = True):
         """Open a new attempt of `launch`; `facts` goes to its JSON file. Never touches an earlier attempt.
 
-        Without `sync` nobody waits for the disk: for what can be made again at any time.
+        Without `sync` do not wait for the disk: for what can be made again at any time.
         """
         self.launch, self.attempt, self._sync, self._run_crc32 = launch, 1, sync, folder.run_crc32
         self._kept_stamps, self._stamps_crc32 = 0, ""
@@ -103,7 +103,7 @@ class Recorder:
         self._last_crc32 = first_link(b"".join(headers), launch, self.attempt, folder.run_crc32)
 
     def _claim(self, stem: Path) -> bool:
-        """Make the files of an attempt; whether none of them was there: several processes may try at once."""
+        """Create the files of an attempt; return False if any exists: several processes may try at once."""
         try:
             os.close(os.open(f"{stem}.json", NEW_FILE, 0o666))
         except FileExistsError:
@@ -129,7 +129,7 @@ class Recorder:
         self.cell_of_lines(common, b"".join(lines), rows)
 
     def cell_of_lines(self, facts: dict, content: bytes, rows: int) -> None:
-        """What `cell` does, of so many lines of raw times that are written already."""
+        """Write a cell as `cell` does, from `rows` lines of raw times that are formatted already."""
         common = {"launch": self.launch, "attempt": self.attempt, **facts}
         common |= {"stamps_crc32": self._stamps_crc32} if facts.get("stamps") else {}
         if rows:
@@ -142,16 +142,16 @@ class Recorder:
         self._mark_count += 1
 
     def seal(self) -> None:
-        """Say how many cells have ended: the last that is kept of the attempt. A mark that is lost is then noticed."""
+        """Write the number of ended cells, as the last act of the attempt. A lost mark is then detected."""
         self.keep(marks=self._mark_count, last_mark_crc32=self._last_crc32)
         self._write_facts()
         os.close(self._repetitions)
         os.close(self._cells)
 
     def stamps(self, stamps) -> str:
-        """Keep entry and exit of every rank and call of the cell that comes next, float64 [2, call, rank] in seconds.
+        """Write entry and exit of every rank and call of the next cell, float64 [2, call, rank] in seconds.
 
-        Returns where, relative to the folder of the launches.
+        Returns the path, relative to the folder of the launches.
         """
         from numpy import save  # late: few runs keep them
 
@@ -160,7 +160,7 @@ class Recorder:
         return self.keep_stamps(content.getvalue())
 
     def keep_stamps(self, content: bytes) -> str:
-        """What `stamps` does, of a file that was made before."""
+        """Write stamps as `stamps` does, from the content of a file."""
         self._kept_stamps += 1
         path = Path(f"{self._stem}.stamps", f"{self._kept_stamps:04}.npy")
         path.parent.mkdir(exist_ok=True)
@@ -171,7 +171,7 @@ class Recorder:
         return f"{path.parent.name}/{path.name}"
 
     def found(self, finding: dict) -> None:
-        """Say a finding and add it to the launch's facts, unless it is there."""
+        """Print a finding and add it to the launch's facts, unless it is there."""
         findings = self._facts.setdefault("findings", [])
         if finding not in findings:
             findings.append(finding)
@@ -179,7 +179,7 @@ class Recorder:
             self._write_facts()
 
     def warn(self, finding: dict) -> None:
-        """Say a finding on stderr."""
+        """Print a finding on stderr."""
         print(f"warning: {finding['text']}; {finding['effect']}", file=sys.stderr, flush=True)
 
     def keep(self, **facts) -> None:
@@ -191,15 +191,15 @@ class Recorder:
         self._facts[name] = {**self._facts.get(name, {}), **facts}
 
     def _write_facts(self) -> None:
-        """All at once: others may read them at any time."""
+        """Write the facts atomically: others may read them at any time."""
         write_whole(Path(f"{self._stem}.json"), checked_json(self._facts), self._sync)
 
 
 def mark_unfinished_cell(folder: RunFolder, launch: Launch, facts: dict) -> None:
-    """Add a row about a cell that nobody finished to the attempt that `facts` name, else to the newest one of `launch`.
+    """Add a row about an unfinished cell to the attempt that `facts` name, else to the newest one of `launch`.
 
-    Its ranks are gone; another job may be at work on a newer attempt. Where no attempt came as far as writing there is
-    nothing to add to, and a cell that has ended after all stays so.
+    Its ranks are gone; another job may be at work on a newer attempt. Nothing is added if no attempt got as far as
+    writing, or if the cell has ended after all.
     """
     attempts = folder.attempt_numbers().get(launch, [])
     if not attempts or _has_ended(folder, launch, facts):
@@ -223,36 +223,36 @@ def mark_unfinished_cell(folder: RunFolder, launch: Launch, facts: dict) -> None
 
 
 def _has_ended(folder: RunFolder, launch: Launch, facts: dict) -> bool:
-    """Whether the cell that `facts` describe needs no further attempt."""
+    """Return whether the cell that `facts` describe needs no further attempt."""
     key = tuple("" if facts.get(name) is None else str(facts[name]) for name in KEY)
     return key in folder.finished(launch)
 
 
 def mark_line(mark: Mapping[str, object], run_crc32: str, columns: Iterable[Column] = CELLS) -> tuple[bytes, str]:
-    """A line of CELLS, or of those of its `columns` that a file has, and the checksum at its end."""
+    """Return a line of CELLS, or of the `columns` that a file has, and the checksum at its end."""
     content = csv_bytes([field_values(columns, {**mark, "crc32": ""})]).removesuffix(b"\n")
     crc32 = checksum(content, run_crc32)
     return content + f"{crc32}\n".encode(), crc32
 
 
 def field_values(columns: Iterable[Column], row: Mapping[str, object]) -> list:
-    """The values in the order of `columns`; what is missing stays empty, yes and no become 1 and 0."""
+    """Return the values in the order of `columns`; missing ones are empty, booleans 1 and 0."""
     values = (row.get(column.name) for column in columns)
     return ["" if value is None else int(value) if isinstance(value, bool) else value for value in values]
 
 
 def write_summary(folder: RunFolder, rows: Iterable[Mapping[str, object]]) -> None:
-    """Write summary.csv anew, all at once. Raises OSError."""
+    """Rewrite summary.csv atomically. Raises OSError."""
     write_atomically(folder.summary_csv, csv_bytes(summary_lines(rows)).decode())
 
 
 def summary_lines(rows: Iterable[Mapping[str, object]]) -> list[list]:
-    """The lines of summary.csv: the names of SUMMARY, then the values of each row."""
+    """Return the lines of summary.csv: the names of SUMMARY, then the values of each row."""
     return [names(SUMMARY), *(field_values(SUMMARY, row) for row in rows)]
 
 
 def write_whole(path: Path, content: bytes, sync: bool = True) -> None:
-    """Put a file in its place at once; with `sync` it, and its place, are on disk then. One process at a time."""
+    """Replace a file atomically; with `sync` wait until it and its name are on disk. One process at a time."""
     temporary = path.with_name(f"{path.name}.tmp")
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
     try:
@@ -265,8 +265,8 @@ def write_whole(path: Path, content: bytes, sync: bool = True) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Wait until the names in a folder are on disk, where the file system has such a wish."""
-    with suppress(OSError):  # some file systems keep no order to ask for, some folders may not be opened
+    """Wait until the names in a folder are on disk, if the file system supports it."""
+    with suppress(OSError):  # some file systems do not support it, some folders cannot be opened
         handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(handle)
@@ -275,7 +275,7 @@ def sync_folder(path: Path) -> None:
 
 
 def append_to(handle: int, content: bytes, sync: bool = True) -> None:
-    """Write all of it to an open file; with `sync` wait until it is on disk."""
+    """Write all of `content` to an open file; with `sync` wait until it is on disk."""
     left = memoryview(content)
     while left:
         left = left[os.write(handle, left) :]
@@ -284,5 +284,5 @@ def append_to(handle: int, content: bytes, sync: bool = True) -> None:
 
 
 def now() -> str:
-    """The time with its zone, ISO 8601."""
+    """Return the time with its zone, ISO 8601."""
     return datetime.now(timezone.utc).isoformat(timespec="seconds")

@@ -1,4 +1,4 @@
-"""The rows of a run's CSV files, read back and held against what their columns say."""
+"""Rows of a run's CSV files, read back and validated against their columns."""
 
 import csv
 import io
@@ -13,7 +13,7 @@ from .typed_json import LARGEST
 
 Row = dict[str, str]
 Block = dict[str, tuple[str, ...]]  # consecutive rows, column by column
-LONGEST_S, SHORTEST_S = 1e9, 1e-12  # times beyond these are none, unless 0: what is computed of them must be finite
+LONGEST_S, SHORTEST_S = 1e9, 1e-12  # limits of valid times, except 0: values computed of them must be finite
 BLOCK_ROWS = 512  # read at once: enough to handle them by columns, few enough to stay in the caches
 
 
@@ -22,15 +22,15 @@ class RunError(Refused, ValueError):
 
 
 def read_rows(path: Path, columns: list[str]) -> list[Row]:
-    """The rows of a CSV file; a last line that was cut off is left out. Raises RunError for other columns.
+    """Return the rows of a CSV file, without a last line that was cut off. Raises RunError for other columns.
 
-    A column that came later is empty where the file lacks it.
+    A later column that the file lacks is empty.
     """
     return [dict(zip(block, fields)) for block in read_blocks(path, columns) for fields in zip(*block.values())]
 
 
 def read_blocks(path: Path, columns: list[str]) -> Iterator[Block]:
-    """What `read_rows` gives, at most BLOCK_ROWS rows at once. Raises RunError."""
+    """Yield the rows of `read_rows`, at most BLOCK_ROWS at once. Raises RunError."""
     from .files import open_kept  # late: most ranks read nothing
 
     with open_kept(path) as file:
@@ -46,7 +46,7 @@ def read_blocks(path: Path, columns: list[str]) -> Iterator[Block]:
 
 
 def checked_header(header: bytes, columns: list[str], needed: Collection[str] = ()) -> list[str]:
-    """Those of `columns` that a file has, as its first line says. Raises RunError for others.
+    """Return those of `columns` in the first line of a file. Raises RunError for others.
 
     It may lack those that came LATER, unless they are `needed`.
     """
@@ -60,9 +60,9 @@ def checked_header(header: bytes, columns: list[str], needed: Collection[str] = 
 def blocks_of(
     place: str, columns: list[str], present: list[str], lines: Iterable[str], first_line: int = 0
 ) -> Iterator[Block]:
-    """The rows in `lines`, at most BLOCK_ROWS at once; what is not `present` of the columns is empty.
+    """Yield the rows in `lines`, at most BLOCK_ROWS at once; columns not `present` are empty.
 
-    Raises RunError with `place` and the number of the line, of which `first_line` came before.
+    Raises RunError with `place` and the line number, which counts from `first_line`.
     """
     reader = csv.reader(lines)
     try:
@@ -74,7 +74,7 @@ def blocks_of(
 
 
 def checked_row(columns: list[str], fields: list[str]) -> Row:
-    """The row of these fields. Raises RunError where one does not hold what its column says."""
+    """Return the row of these fields. Raises RunError if one does not fit its column."""
     if len(fields) != len(columns):
         raise RunError("runs.fields_expected", field_count=len(fields), column_count=len(columns))
     row = dict(zip(columns, fields))
@@ -86,7 +86,7 @@ def checked_row(columns: list[str], fields: list[str]) -> Row:
 
 
 def _block(place: str, columns: list[str], rows: list[tuple[int, list[str]]]) -> Block:
-    """Rows, each after the number of its last line, column by column. Raises RunError."""
+    """Return rows, each given with the number of its last line, column by column. Raises RunError."""
     block = dict(zip(columns, map(_as_one_object, zip(*(fields for _, fields in rows)))))
     complete = {len(fields) for _, fields in rows} == {len(columns)}
     if not complete or not all(_all_fit(name, values) for name, values in block.items()):
@@ -99,12 +99,12 @@ def _block(place: str, columns: list[str], rows: list[tuple[int, list[str]]]) ->
 
 
 def _as_one_object(values: tuple[str, ...]) -> tuple[str, ...]:
-    """`values`, as one object where they are all equal, as most columns are: compared and kept for less."""
+    """Return `values`, sharing one object if they are all equal, as in most columns: cheaper to compare and keep."""
     return values[:1] * len(values) if values.count(values[0]) == len(values) else values
 
 
 def _all_fit(name: str, values: tuple[str, ...]) -> bool:
-    """Whether surely all values of a column hold what it says: the same question as `_fits`, answered at once."""
+    """Return True only if all values fit the column: `_fits` for a whole column at once."""
     if KINDS[name] != "real":
         return all(_fits(name, value, False) for value in set(values))
     if name in NEEDED and not all(values):
@@ -121,7 +121,7 @@ def _all_fit(name: str, values: tuple[str, ...]) -> bool:
 
 
 def _fits(name: str, value: str, signed: bool) -> bool:
-    """Whether a field holds what its column says; most may be empty. Times are negative only where `signed`."""
+    """Return whether a field fits its column; most may be empty. Times are negative only if `signed`."""
     if name == "state":
         return value in STATES
     if not value:
@@ -146,7 +146,7 @@ def _is_real(name: str, number: float, signed: bool) -> bool:
 
 
 def csv_bytes(rows: Iterable[Sequence]) -> bytes:
-    """The lines of a CSV file."""
+    """Return the lines of a CSV file."""
     buffer = io.StringIO()
     csv.writer(buffer, lineterminator="\n").writerows(rows)
     return buffer.getvalue().encode()

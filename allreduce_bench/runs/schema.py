@@ -1,4 +1,4 @@
-"""The columns of what is kept: name, unit, kind, meaning; and the version of the layout.
+"""The columns of the files of a run: name, unit, kind, meaning; the version of the layout, and checksums.
 
 History of SCHEMA_VERSION: 1, the first; 2, how the ranks were started, bytes between nodes, state hung; 3, entry and
 exit on a common clock, why a cell stopped, bits, floors, cache, groups; 4, checksums of the rows and stamps of a cell,
@@ -11,56 +11,58 @@ from zlib import crc32
 from ..message import say
 
 SCHEMA_VERSION = 5
-UNCHECKED_VERSION = 3  # is read, too; its files hold no checksums
+UNCHECKED_VERSION = 3  # still read; its files hold no checksums
 SYNCS = ("barrier", "round_time")  # how ranks enter a call together
-FORMER_SYNCS = ("dissemination",)  # of runs that can be read, but not gone on with
-FLOOR = "floor"  # the executor of what is measured beside the all-reduces, and is none:
+FORMER_SYNCS = ("dissemination",)  # of runs that can be read, but not continued
+FLOOR = "floor"  # the executor of reference times
 FLOORS = {"null": "empty call", "copy": "local copy", "reduce": "local reduction"}  # reference times, in words
 CACHES = ("warm", "cold")
-PLAIN_STAMPS = ("entry", "exit")  # what the stamps of a cell hold
-STAMPS = ("begin", "ready", *PLAIN_STAMPS)  # where ranks do something before they enter a call
+PLAIN_STAMPS = ("entry", "exit")  # content of the stamps of a cell
+STAMPS = ("begin", "ready", *PLAIN_STAMPS)  # with work or delays before ranks enter a call
 WORKS = ("spin", "sleep")  # what a phase of work does
 NO_GROUPS, TOGETHER, ALONE = "", "together", "alone"  # all groups at the same time; one of them, the others wait
-NO_ARRIVAL = ""  # nobody is delayed; else the pattern of --arrival
+NO_ARRIVAL = ""  # none is delayed; else the pattern of --arrival
 PAGE, NUMPY, UNKNOWN_PLACEMENT = "page", "numpy", ""  # where vectors lie; else a difference in bytes, in digits
 STAGGER = 1024  # bytes between the offsets of inputs, outputs and scratch at pages
-AFTER_START, AFTER_LAST = "_max_local", "_completion"  # how names of definitions end that begin with the common start
+AFTER_START, AFTER_LAST = "_max_local", "_completion"  # suffixes of names of time definitions with a common start
 STATES = ("done", "wrong", "refused", "hung", "skipped", "left out")
-FAILED = ("wrong", "refused", "hung")  # those of an all-reduce that does not do what it should
+FAILED = ("wrong", "refused", "hung")  # of an all-reduce that does not work as it should
 UNFINISHED = ("hung", "left out")  # those of a cell that a further attempt may still measure
 MISSING = "missing"  # state in a summary of a cell that no launch reported on
-INTERVALS = ("launches", "repetitions", "range")  # what the interval of a time is of
+INTERVALS = ("launches", "repetitions", "range")  # the population of the interval of a time
 FASTEST = "fastest"
 EQUAL = "equal"  # within 5 % of the lowest time; the lowest too, where another one is
-UNCLEAR = "unclear"  # it cannot be distinguished from the lowest time; the lowest too, if there is no fastest
+UNCLEAR = "unclear"  # indistinguishable from the lowest time; the lowest too, if there is no fastest
 SLOWER = "slower"
 STANDINGS = (FASTEST, EQUAL, UNCLEAR, SLOWER)  # `evaluation.verdict` finds them
-GRADES = GOOD, PROVISIONAL, NOT_RELIABLE = "good", "provisional", "not reliable"  # of times, the better first
+GRADES = GOOD, PROVISIONAL, NOT_RELIABLE = "good", "provisional", "not reliable"  # of times, best first
 Quantile = Literal["p5_s", "p25_s", "p75_s", "p95_s", "p99_s", "p99_9_s"]
-# column -> per cent of the calls that are no slower
+# column -> percentile of the calls
 QUANTILES: dict[Quantile, float] = {"p5_s": 5, "p25_s": 25, "p75_s": 75, "p95_s": 95, "p99_s": 99, "p99_9_s": 99.9}
 
 
 def time_definition(sync: str, is_completion: bool = False) -> str:
-    """The name of what `time_s` is where ranks enter a call by `sync`; a completion begins with the last entry."""
+    """Return the name of the definition of `time_s` for ranks synchronised by `sync`; a completion begins at the last
+    entry.
+    """
     return f"{sync}{AFTER_LAST if is_completion else AFTER_START}"
 
 
 def common_start(definition: str) -> str | None:
-    """The `sync` of which `time_definition` made this name; None: it is of another tool."""
+    """Return the `sync` of a name of `time_definition`; None if it is of another tool."""
     return next((definition.removesuffix(end) for end in (AFTER_START, AFTER_LAST) if definition.endswith(end)), None)
 
 
 class Column(NamedTuple):
-    """One column of a file, which the type and the name of its key complete."""
+    """A column of a file, completed by the type and the name of its key."""
 
     meaning: str
     unit: str = ""
     kind: str = ""  # text, whole, real, or flag: 0 or 1; all but flag follow from the type
     name: str = ""
-    words: tuple[str, ...] = ()  # all that it may say; none: any text
+    words: tuple[str, ...] = ()  # all valid values; none: any text
     never_empty: bool = False
-    later: bool = False  # files of this layout may lack it, which were written before it was invented
+    later: bool = False  # files of this layout may lack it, if they are older than the column
     signed: bool = False  # may be below 0 in every row
 
 
@@ -95,14 +97,14 @@ _ArrivalSkew = Annotated[float | None, Column("last entry - first entry on the c
 
 
 class _LaunchColumns(TypedDict, total=False):
-    """Which launch a row is of."""
+    """The columns that identify a launch."""
 
     launch: Annotated[str, Column("the planned launch (one mpirun): ranks and number, such as 4r-2")]
     attempt: Annotated[int, Column("1, or more after --resume: each start of a launch writes files of its own")]
 
 
 class _CellColumns(TypedDict, total=False):
-    """Which cell a row is of."""
+    """The columns that identify a cell."""
 
     algorithm: Annotated[str, Column("name of the algorithm; native is the library's MPI_Allreduce, native:reduce+bcast and the like are mock-ups of it; reference times: null, copy, reduce")]
     executor: Annotated[str, Column("what runs the steps: sendrecv, one blocking MPI_Sendrecv per step; pipelined, the steps cut into segments, messages posted ahead; compiled and compiled-pipelined, the same without the interpreter; native, the library; mockup, other operations of the library that together are an all-reduce; floor, a reference time without steps; imported, another program")]
@@ -185,7 +187,7 @@ class _MarkColumns(_LaunchColumns, _CellColumns, total=False):
 
 
 class _Checksums(TypedDict, total=False):
-    """What tells whether the bytes of a cell are as they were written."""
+    """Checksums of the rows and stamps of a cell."""
 
     rows: Annotated[int, Column("rows of the cell in the raw times", later=True)]
     rows_begin_nbytes: Annotated[int, Column("offset of these rows in the file of the raw times", "bytes", later=True)]
@@ -281,7 +283,7 @@ class SummaryColumns(_CellColumns, total=False):
 
 
 def columns_of(table: type) -> tuple[Column, ...]:
-    """The columns that a table declares, in order."""
+    """Return the columns that a table declares, in order."""
     return tuple(_column(name, *get_args(hint)) for name, hint in get_type_hints(table, include_extras=True).items())
 
 
@@ -300,17 +302,18 @@ CHECKED = frozenset(_Checksums.__annotations__)  # columns that files of UNCHECK
 
 
 def names(columns: tuple[Column, ...]) -> list[str]:
-    """The names of `columns` in order."""
+    """Return the names of `columns` in order."""
     return [column.name for column in columns]
 
 
 def checksum(content: bytes, run_crc32: str = "") -> str:
-    """Its CRC-32 (IEEE 802.3), as eight hexadecimal digits: of bit errors in fewer than 32 neighbouring bits it misses
-    none, of other damages one in 2**32. With `run_crc32`, that of run.json, it continues it: of another run it differs.
+    """Return the CRC-32 (IEEE 802.3) as eight hexadecimal digits; `run_crc32`, that of run.json, is its initial value.
+
+    It misses no burst of bit errors shorter than 32 bits, and one in 2**32 of other damages.
     """
     return f"{crc32(content, int(run_crc32 or '0', 16)):08x}"
 
 
 def first_link(headers: bytes, launch: str, attempt: int, run_crc32: str) -> str:
-    """What the first mark of an attempt follows; `headers`: the first lines of its raw times and of its cells."""
+    """Return the link of the first mark of an attempt; `headers`: the first lines of its raw times and of its cells."""
     return checksum(headers + f"{launch},{attempt}\n".encode(), run_crc32)

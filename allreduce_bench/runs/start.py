@@ -1,7 +1,7 @@
-"""How the ranks of a run are started: decided once, kept with the plan.
+"""How the ranks of a run are started, chosen once and kept with the plan; hosts, slots and Slurm's node lists.
 
-With it the hosts, as users write them on the command line and in host files, how ranks fill them, and Slurm's lists of
-nodes: `n[1-3,7],gpu-[01-02]` and the names that it stands for.
+Hosts are as users write them on the command line and in host files, with how ranks fill them; Slurm's lists of nodes
+are `n[1-3,7],gpu-[01-02]` and the names that they stand for.
 """
 
 import re
@@ -30,18 +30,18 @@ LONGEST_HOSTFILE = 16 * 2**20  # bytes
 
 
 # lists of nodes
-MOST_NODES = 100_000  # no cluster has as many; a longer list is damaged, or meant to do harm
+MOST_NODES = 100_000  # no cluster has as many; a longer list is damaged or malicious
 LAST_NUMBER = re.compile(r"(.*?)(\d{1,9})(\D*)")
 PART = re.compile(r"\[([^\][]*)\]|([^\][,]+)")
 
 
 class StartError(Refused, ValueError):
-    """A way to start ranks that makes no sense."""
+    """An invalid way to start ranks."""
 
 
 @dataclass(frozen=True)
 class Start:
-    """Launcher, hosts, mapping and binding as they were asked for; empty: left to the launcher. Raises StartError."""
+    """Launcher, hosts, mapping and binding as requested; empty: left to the launcher. Raises StartError."""
 
     launcher: str = field(
         default=AUTO,
@@ -198,24 +198,24 @@ def _check_template(template: str) -> None:
 
 
 def _shown(text: str) -> str:
-    """What a user gave, without possible secrets."""
+    """Return a user's text without possible secrets."""
     from ..machine.node import hide_secrets  # late, as above
 
     return hide_secrets([text])[0]
 
 
 def parse_hosts(text: str) -> tuple[str, ...]:
-    """The hosts of `n1,n2` or `n1:8,n2:8`, each as `name` or `name:slots`. Raises ValueError."""
+    """Return the hosts of `n1,n2` or `n1:8,n2:8`, each as `name` or `name:slots`. Raises ValueError."""
     return _unique_hosts(_checked_host(word.strip(), f"'{text}'") for word in text.split(","))
 
 
 def read_hostfile(path: Path) -> tuple[str, ...]:
-    """The hosts of a file with lines `n1`, `n1:8` or `n1 slots=8`; empty lines and comments (#) are left out.
+    """Return the hosts of a file with lines `n1`, `n1:8` or `n1 slots=8`; empty lines and comments (#) are skipped.
 
     Raises ValueError, naming the line; OSError.
     """
     hosts = []
-    from .files import read_given  # late: a rank is told its hosts
+    from .files import read_given  # late: ranks do not read host files
 
     text = read_given(path, LONGEST_HOSTFILE).decode(errors="replace")
     for number, line in enumerate(text.splitlines(), start=1):
@@ -235,7 +235,7 @@ def _checked_host(word: str, source: str) -> str:
 
 
 def _unique_hosts(hosts: Iterable[str]) -> tuple[str, ...]:
-    """Each host once: batch systems name a host as often as it has slots."""
+    """Merge duplicates: batch systems name a host as often as it has slots."""
     slots: dict[str, int | None] = {}
     for name, number in map(slots_of, hosts):
         slots[name] = number if name not in slots else (slots[name] or 1) + (number or 1)
@@ -243,13 +243,13 @@ def _unique_hosts(hosts: Iterable[str]) -> tuple[str, ...]:
 
 
 def slots_of(host: str) -> tuple[str, int | None]:
-    """(name, slots) of a host as `parse_hosts` gives it; None: not said."""
+    """Return (name, slots) of a host of `parse_hosts`; None: not given."""
     name, _, slots = host.partition(":")
     return name, int(slots) if slots else None
 
 
 def slots_for(hosts: Sequence[str], ranks: int, ranks_per_node: int | None = None) -> list[tuple[str, int]]:
-    """(name, slots) of every host; those that say no slots get `ranks_per_node`, or share evenly what is left."""
+    """Return (name, slots) of every host; those without slots get `ranks_per_node`, or share the rest evenly."""
     named_slots = [slots_of(host) for host in hosts]
     without_slots = [name for name, slots in named_slots if slots is None]
     ranks_left = max(0, ranks - sum(slots or 0 for _, slots in named_slots))
@@ -258,14 +258,14 @@ def slots_for(hosts: Sequence[str], ranks: int, ranks_per_node: int | None = Non
 
 
 def share_evenly(ranks: int, places: int) -> list[int]:
-    """`ranks` shared by so many places as evenly as it goes, the first ones getting one more."""
+    """Distribute `ranks` over `places` as evenly as possible, the first ones getting one more."""
     return [ranks // places + (index < ranks % places) for index in range(places)]
 
 
 def fill_slots(slots: Iterable[int], ranks: int) -> list[int]:
-    """The ranks on each host when they fill one host's slots after the other; what is left over goes round.
+    """Return the ranks on each host when they fill one host's slots after the other; the rest goes round-robin.
 
-    No hosts: none.
+    Without hosts: empty.
     """
     ranks_left, counts = ranks, []
     for number in slots:
@@ -275,7 +275,7 @@ def fill_slots(slots: Iterable[int], ranks: int) -> list[int]:
 
 
 def expand(text: str) -> list[str]:
-    """The names that a list of nodes stands for, in order. Raises ValueError for what is none."""
+    """Return the names that a list of nodes stands for, in order. Raises ValueError for an invalid list."""
     names = [name for word in _split_words(text.strip()) for name in _of_word(word, text)]
     if len(names) > MOST_NODES:
         raise _refusal(text)
@@ -283,12 +283,12 @@ def expand(text: str) -> list[str]:
 
 
 def _split_words(text: str) -> Iterator[str]:
-    """The parts between commas outside of brackets."""
+    """Yield the parts between commas outside of brackets."""
     return (word for word in re.split(r",(?![^\[]*\])", text) if word)
 
 
 def _of_word(word: str, text: str) -> list[str]:
-    """The names that one word of the list `text` stands for. Raises ValueError."""
+    """Return the names that one word of the list `text` stands for. Raises ValueError."""
     if PART.sub("", word) or not word:
         raise _refusal(text)
     choices = [_numbers_of(match[1], text) if match[2] is None else [match[2]] for match in PART.finditer(word)]
@@ -298,7 +298,7 @@ def _of_word(word: str, text: str) -> list[str]:
 
 
 def _numbers_of(inside: str, text: str) -> list[str]:
-    """The numbers of `1-3,07`, with as many digits as the first of each span."""
+    """Return the numbers of `1-3,07`, with as many digits as the first of each span."""
     numbers: list[str] = []
     for span in inside.split(","):
         match = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", span.strip())
@@ -316,11 +316,11 @@ def _refusal(text: str) -> ValueError:
 
 
 def compress(names: Iterable[str]) -> str:
-    """A list that stands for the names, sorted: those that differ in their last number share brackets: `n[01-03,07]`.
+    """Return a sorted list of nodes; names that differ only in their last number share brackets: `n[01-03,07]`.
 
-    `expand` gives the names back.
+    `expand` is the inverse.
     """
-    numbers_of: dict[tuple[str, int, str], set[int]] = {}  # with as many digits, so that no zero is lost
+    numbers_of: dict[tuple[str, int, str], set[int]] = {}  # by number of digits, so that no zero is lost
     for name in sorted(set(names)):
         match = LAST_NUMBER.fullmatch(name)
         stem, digits, tail = match.groups() if match else (name, "", "")
@@ -329,7 +329,7 @@ def compress(names: Iterable[str]) -> str:
 
 
 def _word(stem: str, width: int, tail: str, numbers: set[int]) -> str:
-    """`n[01-03,07]-ib`, or `n07-ib` of one number, or a name without any."""
+    """Format `n[01-03,07]-ib`, or `n07-ib` of one number, or a name without any."""
     ends = [(f"{first:0{width}}", f"{last:0{width}}") for first, last in spans(numbers)]
     words = [first if first == last else f"{first}-{last}" for first, last in ends]
     inside = ",".join(words)

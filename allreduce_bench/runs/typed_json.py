@@ -1,4 +1,4 @@
-"""Parsed JSON read as typed objects: a file says of each field what its annotation allows, or is refused in words.
+"""Typed reading of parsed JSON, validated by annotations, with refusals in words; JSON files with a checksum.
 
 Annotations may be text, bool, int, float, `X | None`, `tuple[X, ...]`, `dict[str, X]`, dataclasses, named tuples (also
 written as lists), and `Annotated[X, rule, "meaning"]` with rules such as `at_least(1)`; the meaning is for the schemas
@@ -17,36 +17,36 @@ from .schema import checksum
 
 JSON_END = '"\n}\n'  # of a JSON file, after its checksum
 MOST_ITEMS = 1_000_000  # of a list
-LATER: dict[str, Any] = {"later": True}  # metadata of a field that files written before it was invented lack
+LATER: dict[str, Any] = {"later": True}  # metadata of a field that older files lack
 LARGEST = 2**63  # magnitude of a number; what is computed from less fits into a float
 SCALARS: dict[type, str] = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
 Kind = TypeVar("Kind")
-_short = reprlib.Repr()  # goes three lists deep, so that no file makes it recurse
+_short = reprlib.Repr()  # three levels deep, so that no file makes it recurse
 _short.maxlevel, _short.maxstring, _short.maxother = 3, 60, 60
 
 
 class JsonError(Refused, ValueError):
-    """Where in the JSON, what it says there, what was expected; one printable line."""
+    """The place in the JSON, the value there, what was expected; one printable line."""
 
     def __str__(self) -> str:
         return printable(super().__str__())
 
 
 def printable(text: str) -> str:
-    """The text with spaces for what would move the cursor of a terminal."""
+    """Replace by spaces what would move the cursor of a terminal."""
     return "".join(char if char.isprintable() else " " for char in text)
 
 
 def refusal(value: Any, expected: str) -> JsonError:
-    """The error for a value that is not what was `expected`."""
+    """Return the error for a value that is not `expected`."""
     return JsonError("runs.found_expected", value=_short.repr(value), expected=expected)
 
 
 class Rule:
-    """What a value must be: called, it gives the value back, or raises JsonError."""
+    """A constraint: called, it returns the value, or raises JsonError."""
 
     def __init__(self, holds: Callable[[Any], bool], expected: str, **keywords: Any):
-        """`expected` says it in words, `keywords` in those of JSON Schema."""
+        """Store the test; `expected` describes it in words, `keywords` in those of JSON Schema."""
         self.holds, self.expected, self.keywords = holds, expected, keywords
 
     def __call__(self, value: Any) -> Any:
@@ -56,14 +56,14 @@ class Rule:
 
 
 def at_least(least: float, most: float = LARGEST) -> Rule:
-    """The rule that a number is from `least` to `most`."""
+    """Return the rule that a number is from `least` to `most`."""
     limit = f" and at most {most:,.0f}" if most < LARGEST else ""
     keywords = {"minimum": least, **({"maximum": most} if limit else {})}
     return Rule(lambda value: least <= value <= most, f"{least:g} or more{limit}", **keywords)
 
 
 def one_of(*choices: str) -> Rule:
-    """The rule that a text is one of `choices`."""
+    """Return the rule that a text is one of `choices`."""
     expected = " or ".join(filter(None, [", ".join(choices[:-1]), choices[-1]]))
     return Rule(lambda value: value in choices, expected, enum=list(choices))
 
@@ -75,10 +75,10 @@ NotNegative = Annotated[float, at_least(0)]
 
 
 def read_as(kind: type[Kind], value: Any, exact: bool = False) -> Kind:
-    """The parsed JSON `value` as `kind`.
+    """Return the parsed JSON `value` as `kind`.
 
-    Objects may lack fields with a default and may have unknown ones, which are left out; `exact` ones may not, but for
-    dataclass fields with the metadata LATER. Raises JsonError, or the ValueError of the outermost object itself.
+    Objects may lack fields with a default, and unknown fields are ignored; `exact` objects allow neither, except to
+    lack dataclass fields with the metadata LATER. Raises JsonError, or the ValueError of the outermost object itself.
     """
     return _read(kind, value, exact)
 
@@ -106,7 +106,7 @@ def _read(hint: Any, value: Any, exact: bool) -> Any:
 
 
 def _read_scalar(kind: type, value: Any) -> Any:
-    """A whole number is a number, too; true is none, nor is what is not finite. A class of texts is text."""
+    """Read a scalar: an int is a float, too; true is no number, nor is what is not finite. A class of texts is text."""
     if type(value) is not kind and not (kind is float and type(value) is int or kind is str and isinstance(value, str)):
         raise refusal(value, SCALARS[kind])
     if isinstance(value, int | float) and not -LARGEST < value < LARGEST:
@@ -129,14 +129,14 @@ def _read_object(kind: Any, value: Any, exact: bool) -> Any:
 
 
 def later_names(kind: Any) -> set[str]:
-    """The fields of a dataclass that files written before them lack; of a named tuple none."""
+    """Return the fields of a dataclass that older files lack; of a named tuple none."""
     return (
         {each.name for each in fields(kind) if LATER.items() <= each.metadata.items()} if is_dataclass(kind) else set()
     )
 
 
 def field_names(kind: Any) -> tuple[list[str], list[str]]:
-    """All fields of a dataclass or a named tuple, and those without a default."""
+    """Return all fields of a dataclass or a named tuple, and those without a default."""
     if is_dataclass(kind):
         all_fields = fields(kind)
         required = [each.name for each in all_fields if each.default is MISSING and each.default_factory is MISSING]
@@ -152,13 +152,13 @@ def _read_field(name: str, hint: Any, value: Any, exact: bool) -> Any:
 
 
 def checked_json(values: Mapping[str, Any]) -> bytes:
-    """A JSON file whose last key, crc32, is the CRC-32 of all bytes before its value."""
+    """Return a JSON file whose last key, crc32, is the CRC-32 of all bytes before its value."""
     others = {name: value for name, value in values.items() if name != "crc32"}
     head = json.dumps({**others, "crc32": ""}, indent=1).removesuffix('"\n}')
     return f"{head}{checksum(head.encode())}{JSON_END}".encode()
 
 
 def is_json_whole(content: bytes) -> bool:
-    """Whether a file is as `checked_json` made it."""
+    """Return whether a file is as `checked_json` made it."""
     head, end = content[: -len(JSON_END) - 8], content[-len(JSON_END) - 8 :]
     return head.endswith(b'"crc32": "') and end == f"{checksum(head)}{JSON_END}".encode()

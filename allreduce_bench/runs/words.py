@@ -1,6 +1,6 @@
-"""How values of a plan are said on the command line; what users of other tools type for them is understood, too.
+"""Command-line forms of the values of a plan; also those of other tools.
 
-What few ranks need is imported late: a rank that was started by us is given a plan.
+What few ranks need is imported late: a rank that this program started is given a plan.
 """
 
 import re
@@ -11,7 +11,7 @@ from .cell import EXECUTORS, parse_placements
 from .dtypes import DTYPES, OPS
 from .option import Words, all_digits
 
-AUTO = "auto"  # the executor that is decided before the plan is made
+AUTO = "auto"  # resolved before the plan is made
 
 # other tools
 _ELEMENT_TYPES = {
@@ -23,7 +23,7 @@ _NUMBER = r"\d+(?:\.\d+)?\s*[KMGkmg]?(?:i?B)?"
 
 
 def parse_names(text: str) -> tuple[str, ...]:
-    """The names of `ring,./mine.py`. Raises ValueError where there is none."""
+    """Return the names of `ring,./mine.py`. Raises ValueError if there is none."""
     names = tuple(word.strip() for word in text.split(",") if word.strip())
     if not names:
         raise BadValue("runs.expected_names_algorithms", text=text)
@@ -31,7 +31,7 @@ def parse_names(text: str) -> tuple[str, ...]:
 
 
 def parse_executors(text: str) -> tuple[str, ...]:
-    """The executors of `sendrecv,pipelined`, or AUTO. Raises ValueError."""
+    """Return the executors of `sendrecv,pipelined`, or AUTO. Raises ValueError."""
     names = tuple(word.strip() for word in text.split(","))
     if unknown := [name for name in names if name not in (*EXECUTORS, AUTO)]:
         raise ValueError(unknown_word("executor", unknown[0], (*EXECUTORS, AUTO)))
@@ -39,20 +39,22 @@ def parse_executors(text: str) -> tuple[str, ...]:
 
 
 def dtype_named(text: str) -> str:
-    """Our name of an element type of C, MPI or nccl-tests, such as `float` or `MPI_DOUBLE`; else `text` itself."""
+    """Return our name of an element type of C, MPI or nccl-tests, such as `float` or `MPI_DOUBLE`;
+    else `text` itself.
+    """
     name = text.strip().lower().removeprefix("mpi_")
     name = _ELEMENT_TYPES.get(name, name)
     return name if name in DTYPES else text
 
 
 def op_named(text: str) -> str:
-    """Our name of an operation of MPI, such as `MPI_SUM`; else `text` itself."""
+    """Return our name of an operation of MPI, such as `MPI_SUM`; else `text` itself."""
     name = text.strip().lower().removeprefix("mpi_")
     return name if name in OPS else text
 
 
 def size_habit(text: str) -> str:
-    """The refusal of a size that other tools accept, such as `8:1M` or `1e6`; empty: no other tool does."""
+    """Return the refusal of a size that other tools accept, such as `8:1M` or `1e6`; empty if none does."""
     if match := re.fullmatch(say("runs.number_number", number=_NUMBER), text):
         bounds = f"-b {match[1]} -e {match[2]}"
         return say("runs.range_expected_single_sizes", text=text, bounds=bounds)
@@ -69,7 +71,7 @@ def _parse_size(text: str) -> int:
 
 
 def _short_size(nbytes: int) -> str:
-    """`16M`, the inverse of `parse_size` for sizes of few digits."""
+    """Format as `16M`, the inverse of `parse_size` for sizes of few digits."""
     shift = next(shift for shift in (30, 20, 10, 0) if nbytes % (1 << shift) == 0)
     return f"{nbytes >> shift}{dict(zip((30, 20, 10, 0), 'GMK '))[shift]}".strip()
 

@@ -25,15 +25,15 @@ ANSWER_S = 15.0  # of the controller
 WAIT_S = 60.0  # for nodes
 QUIET_S = 150.0  # between two checks on the nodes: a launcher that hangs, and its end
 LIMIT = "4"  # minutes, of the job
-MOST_PARTITIONS = 12  # that get a line each
+MOST_PARTITIONS = 12  # listed individually
 UNUSABLE = re.compile(r"down|drain|fail|unk|maint|reboot|power(ed|ing)_down|.*\*$")
 UNKNOWN = "which launcher works is unknown"
 
 
 def checks_of_slurm(arguments: Sequence[str], launch: bool, node: dict) -> Iterator[Check]:
-    """The site and, if `launch`, each launcher on two nodes: of the job that we are in, else of what salloc gives.
+    """Yield checks of the site and, if `launch`, of each launcher on two nodes: of the present job, else from salloc.
 
-    `arguments` are those of the user for salloc; `node` is what `checks.node_of_this_process` gives.
+    `arguments` are those of the user for salloc; `node` is what `checks.node_of_this_process` returns.
     """
     try:
         yield Check("ok", "Slurm", commands.version(ANSWER_S))
@@ -93,7 +93,7 @@ def _of_topology(nodes: list[str]) -> Check:
 
 
 def _of_kinds(mpi: str) -> Check:
-    """Whether srun and the library have a common PMI."""
+    """Check whether srun and the library have a common PMI."""
     known_kinds, understood_kinds = sorted(kinds_of_srun("srun") - {"none"}), kinds_of_library(mpi)
     wanted = " or ".join(understood_kinds) or "unknown ones"
     text = f"srun offers {', '.join(known_kinds) or 'none'}; {mpi} supports {wanted}"
@@ -103,7 +103,7 @@ def _of_kinds(mpi: str) -> Check:
 
 
 def _of_allocation(arguments: Sequence[str], nodes: int) -> Iterator[Check]:
-    """The launchers on two nodes from salloc, or on the only node."""
+    """Check the launchers on two nodes from salloc, or on the only node."""
     size = ["-N", "2", "--ntasks-per-node=1"] if nodes > 1 else ["-N", "1", "--ntasks-per-node=2"]
     salloc = ["salloc", *size, "-t", LIMIT, *arguments]
     yield Check("info", "nodes", say("slurm.waiting_nodes_most", wait_s=WAIT_S, salloc=shlex.join(salloc)))
@@ -127,7 +127,7 @@ def _of_allocation(arguments: Sequence[str], nodes: int) -> Iterator[Check]:
 
 @contextmanager
 def _running(command: list[str]) -> Iterator[tuple[queue.Queue, IO[str]]]:
-    """What `command` prints, line by line, None at its end, and what it complains of. With the context it ends."""
+    """Run `command` in a context; give its output line by line, None at its end, and its stderr."""
     lines: queue.Queue = queue.Queue()
     with tempfile.TemporaryFile("w+", errors="replace") as complaints:
         none, pipe = subprocess.DEVNULL, subprocess.PIPE
@@ -157,7 +157,7 @@ def _queue_lines(stdout: IO[str], lines: queue.Queue) -> None:
 
 
 def _job_number(complaints: IO[str]) -> str:
-    """The number of the job that salloc asked for, or nothing."""
+    """Return the number of the job that salloc requested, or nothing."""
     complaints.seek(0)
     match = re.search(r"job allocation (\d+)", complaints.read())
     return match[1] if match else ""

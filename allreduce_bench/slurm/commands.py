@@ -1,4 +1,4 @@
-"""Parse the output of Slurm's commands: text in, values out. Tested with Slurm 22.05."""
+"""Slurm's commands and their output: parses text into values, and runs the commands. Tested with Slurm 22.05."""
 
 import os
 import pwd
@@ -15,16 +15,16 @@ from ..runs.plan import Launch, Plan
 from ..runs.rows import RunError
 from ..runs.start import expand
 
-SQUEUE_FORMAT = "%i|%T|%N|%M|%l|%r"  # what of_squeue reads; nothing in it is anybody's free text
+SQUEUE_FORMAT = "%i|%T|%N|%M|%l|%r"  # for of_squeue; no field is free text
 SACCT_FIELDS = "JobID,State,NodeList,ElapsedRaw,TimelimitRaw,ExitCode,Reason"
-SINFO_FORMAT = "%P|%a|%l|%s|%D|%T|%N"  # what of_sinfo reads: a line for each state in each partition
+SINFO_FORMAT = "%P|%a|%l|%s|%D|%T|%N"  # for of_sinfo: a line for each state in each partition
 QUEUED = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT")
 RUNNING = ("RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING")
 DAYS = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)(?:\.\d+)?")  # 1-02:03:04, 03:04
 
 
 class SlurmJob(NamedTuple):
-    """What Slurm says of one job, or of one task of a job array."""
+    """A job, or a task of a job array, as Slurm reports it."""
 
     id: Annotated[str, "number of the job, such as 12 or 12_3"]
     state: Annotated[str, "as Slurm calls it, such as COMPLETED or NODE_FAIL"]
@@ -47,7 +47,7 @@ class SlurmJob(NamedTuple):
 
 
 class Partition(NamedTuple):
-    """What Slurm says of one partition."""
+    """A partition as Slurm reports it."""
 
     name: str
     default: bool
@@ -63,7 +63,7 @@ class Partition(NamedTuple):
 
 
 def job_id(text: str) -> str:
-    """The id in what `sbatch --parsable` printed: `12`, or `12;cluster`. Raises ValueError."""
+    """Return the id in what `sbatch --parsable` printed: `12`, or `12;cluster`. Raises ValueError."""
     match = re.search(r"^(\d+)(?:;\S+)?$", text.strip(), re.MULTILINE)
     if not match:
         raise BadValue("slurm.sbatch_printed_expected_job", text=text.strip()[:80])
@@ -71,7 +71,7 @@ def job_id(text: str) -> str:
 
 
 def of_squeue(text: str) -> list[SlurmJob]:
-    """The jobs that `squeue --noheader --array --format SQUEUE_FORMAT` printed."""
+    """Return the jobs that `squeue --noheader --array --format SQUEUE_FORMAT` printed."""
     rows = (line.split("|", 5) for line in text.splitlines())
     jobs = (
         SlurmJob(number, state, _word_or_empty(reason), _word_or_empty(nodes), seconds(elapsed), seconds(limit))
@@ -81,7 +81,7 @@ def of_squeue(text: str) -> list[SlurmJob]:
 
 
 def of_sacct(text: str) -> list[SlurmJob]:
-    """The jobs that `sacct --allocations --noheader --parsable2 --format SACCT_FIELDS` printed."""
+    """Return the jobs that `sacct --allocations --noheader --parsable2 --format SACCT_FIELDS` printed."""
     rows = (line.split("|", 6) for line in text.splitlines())
     jobs = (
         SlurmJob(
@@ -100,7 +100,7 @@ def of_sacct(text: str) -> list[SlurmJob]:
 
 
 def of_scontrol(text: str) -> list[SlurmJob]:
-    """The jobs that `scontrol --oneliner show job` printed."""
+    """Return the jobs that `scontrol --oneliner show job` printed."""
     return [task for line in text.splitlines() if line.startswith("JobId=") for task in _tasks(_job_of_line(line))]
 
 
@@ -121,23 +121,25 @@ def _job_of_line(line: str) -> SlurmJob:
 
 
 def id_parts(job_id: str) -> tuple[str, str]:
-    """The number of a job, or of the array that a task belongs to, and the task's own: `12` and `3` of `12_3`."""
+    """Return the number of a job, or of the array that a task belongs to, and the task's own: `12` and `3` of
+    `12_3`.
+    """
     job, _, task = job_id.partition("_")
     return job, task
 
 
 def _tasks(job: SlurmJob) -> list[SlurmJob]:
-    """Of the tasks of an array that wait together as `12_[3-5%2]` or `12_3-5` each one; any other job itself."""
+    """Return the tasks of an array that wait together as `12_[3-5%2]` or `12_3-5`; any other job itself."""
     number, tasks = id_parts(job.id)
     try:
         names = expand(f"{number}_[{re.sub('%.*', '', tasks.strip('[]'))}]") if tasks else [number]
-    except ValueError:  # a long list is cut short
+    except ValueError:  # a long list is truncated
         return [job]
     return [job._replace(id=name) for name in names]
 
 
 def of_sinfo(text: str) -> list[Partition]:
-    """The partitions that `sinfo --noheader --format SINFO_FORMAT` printed. Raises ValueError for odd nodes."""
+    """Return the partitions that `sinfo --noheader --format SINFO_FORMAT` printed. Raises ValueError for odd nodes."""
     partition_of: dict[str, Partition] = {}
     for line in text.splitlines():
         columns = line.split("|")
@@ -150,7 +152,7 @@ def of_sinfo(text: str) -> list[Partition]:
 
 
 def switches(text: str) -> Iterator[tuple[str, str, str]]:
-    """(name, level, list of nodes) of each switch in what `scontrol --oneliner show topology` printed."""
+    """Yield (name, level, list of nodes) of each switch in what `scontrol --oneliner show topology` printed."""
     for line in text.splitlines():
         fields = dict(re.findall(r"(\S+?)=(\S*)", line))
         if "SwitchName" in fields:
@@ -158,7 +160,7 @@ def switches(text: str) -> Iterator[tuple[str, str, str]]:
 
 
 def seconds(text: str) -> float | None:
-    """A duration as Slurm prints it: 1-02:03:04, 02:03:04 or 03:04; None for UNLIMITED and other words."""
+    """Parse a duration as Slurm prints it: 1-02:03:04, 02:03:04 or 03:04; None for UNLIMITED and other words."""
     match = DAYS.fullmatch(text.strip())
     if not match:
         return None
@@ -167,7 +169,7 @@ def seconds(text: str) -> float | None:
 
 
 def duration(time_s: float) -> str:
-    """The same back: 1-02:03:04, 2:03:04 or 3:04."""
+    """Format a duration, the inverse of `seconds`: 1-02:03:04, 2:03:04 or 3:04."""
     minutes, rest = divmod(max(0, round(time_s)), 60)
     days, hours = divmod(minutes // 60, 24)
     if days:
@@ -176,17 +178,17 @@ def duration(time_s: float) -> str:
 
 
 def _word_or_empty(text: str) -> str:
-    """Empty for the words by which Slurm says nothing."""
+    """Return the word, or an empty text for Slurm's words for nothing."""
     return "" if text.strip() in ("None", "(null)", "N/A", "None assigned", "Unknown") else text.strip()
 
 
 def _first_word(text: str) -> str:
-    """The state alone of `CANCELLED by 1000`."""
+    """Return the state alone of `CANCELLED by 1000`."""
     return (text.split() or [""])[0].rstrip("+")
 
 
 def _canceller(text: str) -> str:
-    """The user of `CANCELLED by 1000`."""
+    """Return the user of `CANCELLED by 1000`."""
     return text.partition(" by ")[2].strip()
 
 
@@ -198,12 +200,12 @@ def _seconds_of_minutes(text: str) -> float | None:
     return 60.0 * int(text) if text.strip().isdigit() else None
 
 
-# Slurm's commands (the only module that runs them; `parsing` reads their output), and the job of this process
+# Running Slurm's commands (nothing else runs them), and the job of this process
 
 
-PATIENCE_S = 60.0  # a controller that is only busy answers within that
-INHERITED = re.compile(r"SBATCH_|SQUEUE_|SACCT_|SLURM_(?!CONF|JWT|CLUSTERS)")  # what a shell or an outer job slips in
-PREFIX = re.compile(  # of a complaint: which command speaks
+PATIENCE_S = 60.0  # a busy controller answers within that
+INHERITED = re.compile(r"SBATCH_|SQUEUE_|SACCT_|SLURM_(?!CONF|JWT|CLUSTERS)")  # inherited from a shell or an outer job
+PREFIX = re.compile(  # of an error message: the command that prints it
     r"^(?:sbatch|squeue|scontrol|scancel|sacct|sinfo|salloc|slurm_load_\w+)(?:: (?:error|fatal|info))?: "
 )
 
@@ -217,9 +219,9 @@ class NoAnswer(SlurmError):
 
 
 class Allocation(NamedTuple):
-    """A job, or a task of a job array, and this start of it."""
+    """A job, or a task of a job array, and its present start."""
 
-    number: str  # of this job alone: what scontrol is told
+    number: str  # of this job alone, for scontrol
     job: str  # of an array: that of the array
     task: str | None  # of an array
     restart: int  # how often it was requeued
@@ -233,7 +235,7 @@ class Allocation(NamedTuple):
 
 
 def allocation(environ: Mapping[str, str]) -> Allocation | None:
-    """The job that these environment variables tell of; None: no job."""
+    """Return the job that these environment variables describe; None outside of a job."""
     number, task = _digits(environ, "SLURM_JOB_ID"), _digits(environ, "SLURM_ARRAY_TASK_ID")
     if number is None:
         return None
@@ -253,13 +255,13 @@ def allocation(environ: Mapping[str, str]) -> Allocation | None:
 
 
 def _digits(environ: Mapping[str, str], name: str) -> str | None:
-    """The value of a variable that is a whole number; None: it is none, or there is none."""
+    """Return the value of a variable if it is an integer, else None."""
     value = environ.get(name, "")
     return value if value.isascii() and value.isdigit() else None
 
 
 def refuse_few_nodes(job: Allocation | None, plan: Plan, launches: Iterable[Launch]) -> None:
-    """Raises RunError where the job has fewer nodes than one of the launches needs at --ranks-per-node."""
+    """Raise RunError if the job has fewer nodes than one of the launches needs at --ranks-per-node."""
     ranks_per_node = plan.start.ranks_per_node
     if job is None or job.node_count is None or ranks_per_node is None:
         return
@@ -278,17 +280,17 @@ def refuse_few_nodes(job: Allocation | None, plan: Plan, launches: Iterable[Laun
 
 
 def version(patience_s: float = PATIENCE_S) -> str:
-    """Which Slurm this is, in its words. Raises SlurmError."""
+    """Return Slurm's version, in its words. Raises SlurmError."""
     return _stdout_of(["sinfo", "--version"], patience_s).strip()
 
 
 def ping(patience_s: float = PATIENCE_S) -> str:
-    """What `scontrol ping` says of the controller. Raises SlurmError: no Slurm, or it does not answer."""
+    """Return the output of `scontrol ping`. Raises SlurmError: no Slurm, or it does not answer."""
     return _stdout_of(["scontrol", "ping"], patience_s=patience_s).strip()
 
 
 def partitions(patience_s: float = PATIENCE_S) -> list[Partition]:
-    """The partitions that we may see. Raises SlurmError."""
+    """Return the visible partitions. Raises SlurmError."""
     return of_sinfo(_stdout_of(["sinfo", "--noheader", f"--format={SINFO_FORMAT}"], patience_s))
 
 
@@ -298,7 +300,7 @@ def test_only(script: Path, arguments: Sequence[str] = ()) -> str:
 
 
 def submit(script: Path, arguments: Sequence[str] = ()) -> str:
-    """Submit the script; the number of its job. Raises SlurmError; NoAnswer: the job may be in the queue anyway."""
+    """Submit the script; return the number of its job. Raises SlurmError; NoAnswer: the job may be queued anyway."""
     try:
         printed = _stdout_of(["sbatch", "--parsable", *arguments, str(script)])
     except NoAnswer as error:
@@ -326,10 +328,9 @@ def requeue(number: str) -> None:
 
 
 def jobs(numbers: Sequence[str]) -> dict[str, SlurmJob]:
-    """By id what Slurm knows of these jobs; job arrays task by task. Those that it has forgotten are absent.
+    """Return the jobs that Slurm knows, by id; job arrays task by task. Forgotten ones are absent.
 
-    Asked are the accounting, where there is one, the queue, and of what both have not the controller's memory.
-    Raises SlurmError.
+    Queried are the accounting, if there is one, the queue, and for the rest the controller's memory.
     """
     ping()  # the commands below also fail for jobs that nobody knows any more
     job_of = {job.id: job for job in _jobs_of_accounting(numbers)}
@@ -350,7 +351,7 @@ def _jobs_of_accounting(numbers: Sequence[str]) -> list[SlurmJob]:
 
 
 def _user_name(user: str) -> str:
-    """The name of a user's number, where it has one here."""
+    """Return the name of a user's number, where it has one here."""
     with suppress(KeyError, ValueError):
         return pwd.getpwuid(int(user)).pw_name
     return user
@@ -372,7 +373,7 @@ def _jobs_of_controller(numbers: Sequence[str]) -> list[SlurmJob]:
 
 
 def switches_of_nodes(names: Iterable[str]) -> dict[str, str]:
-    """The switches above each of these nodes, topmost first: `s0/s1`; empty where Slurm knows no topology."""
+    """Return the switches above each of these nodes, topmost first: `s0/s1`; empty where Slurm knows no topology."""
     with suppress(SlurmError, ValueError):
         by_level = [
             (int(level), name, set(expand(nodes)))
@@ -407,6 +408,6 @@ def _run(command: list[str], patience_s: float = PATIENCE_S) -> subprocess.Compl
 
 
 def _complaint_sentence(printed: str) -> str:
-    """What a command complained of, in one line and without its name before each sentence."""
+    """Return the errors that a command printed, in one line and without its name before each sentence."""
     lines = [PREFIX.sub("", PREFIX.sub("", line.strip())) for line in printed.splitlines()]
     return "; ".join(dict.fromkeys(line for line in lines if line and not line.startswith("**")))  # nor a banner

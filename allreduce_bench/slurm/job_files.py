@@ -1,4 +1,4 @@
-"""What is kept of the jobs of a sweep: submissions, and the records that its jobs write of themselves.
+"""Kept files about the jobs of a sweep: submissions, and the records that its jobs write of themselves.
 
 The record of a job start stands in its run, RUN/jobs/job-ID.RESTART.json, and is written at the start and at the end. A
 record without an end is of a job that is at work, or ended without a word: SIGKILL, or its node is gone.
@@ -62,7 +62,7 @@ class JobRecord:
                 write_atomically(self._path, self._text())
 
     def end(self, end: str, why: str | None, requeued: bool = False) -> None:
-        """How this start ended: done, warned, stopped or refused; and why, in a sentence."""
+        """Write how this start ended: done, warned, stopped or refused; and why, in a sentence."""
         self.add(ended=now(), end=end, why=why, requeued=requeued)
 
     def _text(self) -> str:
@@ -70,7 +70,7 @@ class JobRecord:
 
 
 def _created(folder: Path, stem: str, text: str) -> Path:
-    """Make a file that nobody had before, named after `stem`."""
+    """Create a new file, named after `stem`."""
     for number in count(1):
         path = folder / (f"{stem}.json" if number == 1 else f"{stem}.{number}.json")
         with suppress(FileExistsError), open(path, "x", encoding="utf-8") as file:
@@ -106,7 +106,7 @@ class SubmittedJob:
 
 @dataclass(frozen=True)
 class SubmissionChoices:
-    """What was chosen for a submission and is not in the plan of its runs: `submit --resume` need not be told again."""
+    """Choices of a submission beside the plans of its runs, which `submit --resume` takes over."""
 
     system: Annotated[Text, "path of the file of the system"]
     job_name: Annotated[Text, "name of the jobs"]
@@ -134,7 +134,7 @@ class Submission:
 
 @dataclass(frozen=True)
 class StartRecord:
-    """What one start of a job, or of a task of a job array, wrote of itself."""
+    """The record that one start of a job, or of a task of a job array, wrote."""
 
     job: Annotated[Text, "number of the job, or of its array"]
     restart: Annotated[int, "how often the job was requeued before"]
@@ -149,12 +149,12 @@ class StartRecord:
 
     @property
     def id(self) -> str:
-        """As Slurm writes it: 12, or 12_3."""
+        """Id as Slurm writes it: 12, or 12_3."""
         return self.job if self.task is None else f"{self.job}_{self.task}"
 
 
 def runs_of(folder: Path) -> list[RunFolder]:
-    """The runs of a sweep: the folder itself, or those in it. Raises RunError where there is none."""
+    """Return the runs of a sweep: the folder itself, or those in it. Raises RunError if there is none."""
     if (folder / "run.json").is_file():
         return [RunFolder(folder)]
     paths = folder.glob("[!.]*/run.json")  # a hidden one is being made
@@ -166,19 +166,19 @@ def runs_of(folder: Path) -> list[RunFolder]:
 
 
 def _run_order(path: Path) -> tuple[int, str]:
-    """2-per-node before 10-per-node."""
+    """Return a sort key that puts 2-per-node before 10-per-node."""
     number = path.parent.name.partition("-")[0]
     return int(number) if number.isdecimal() else 0, path.parent.name
 
 
 def read_submissions(folder: Path) -> list[Submission]:
-    """All that were made for the sweep in `folder`, in order; none where it has none. Raises RunError."""
+    """Return all submissions of the sweep in `folder`, in order. Raises RunError."""
     paths = [path for path in (folder / JOBS).glob(f"*/{SUBMISSION}") if path.parent.name.isdecimal()]
     return [_read_submission(path) for path in sorted(paths, key=lambda path: int(path.parent.name))]
 
 
 def _read_submission(path: Path) -> Submission:
-    """The submission of one file. Raises RunError."""
+    """Return the submission of one file. Raises RunError."""
     submission = _typed(Submission, {**read_json(path), "number": int(path.parent.name)}, path)
     for job in submission.jobs:
         try:
@@ -189,7 +189,7 @@ def _read_submission(path: Path) -> Submission:
 
 
 def read_records(run: RunFolder) -> list[StartRecord]:
-    """Those of all starts of all jobs that wrote into the run, in order. Raises RunError."""
+    """Return the records of all starts of all jobs that wrote into the run, in order. Raises RunError."""
     paths = (run.path / JOBS).glob("job-*.json")
     whole = [path for path in paths if read_kept(path).rstrip().endswith(b"}")]  # half: being written, or cut off
     records = [_typed(StartRecord, read_json(path), path) for path in whole]
@@ -197,7 +197,7 @@ def read_records(run: RunFolder) -> list[StartRecord]:
 
 
 def _typed(kind: type[Kind], values: dict[str, Any], path: Path) -> Kind:
-    """The dataclass of what a file holds; what it does not know is left out. Raises RunError."""
+    """Return the dataclass of a file's content; unknown fields are ignored. Raises RunError."""
     try:
         return read_as(kind, values)
     except ValueError as error:

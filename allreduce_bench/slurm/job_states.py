@@ -1,9 +1,9 @@
-"""What became of the jobs of a sweep, and so why planned cells have no time.
+"""The outcome of the jobs of a sweep, and so why planned cells have no time.
 
-Slurm is asked for the states of jobs, and what it has forgotten was kept (`ask_states`). Jobs and tasks of job arrays
-are as they were submitted, and as they wrote of themselves (`tasks_of`). Both together say where a job stands
-(`ending`), and that says of a cell without a report why it has no time (`missing`). Only `ask_states`, `kept_states`
-and `keep_states` look at anything outside of this process.
+Slurm is queried for the states of jobs, and what it has forgotten was kept (`ask_states`). Jobs and tasks of job arrays
+come from submissions and their own records (`tasks_of`). Both together give the outcome of a job (`ending`), and that
+the reason why a cell without a report has no time (`missing`). Only `ask_states`, `kept_states` and `keep_states`
+access anything outside of this process.
 """
 
 import json
@@ -27,15 +27,15 @@ from .commands import SlurmJob, duration, id_parts
 from .job_files import JOBS, StartRecord, Submission
 
 FORGOTTEN = "FORGOTTEN"  # state of a job that Slurm does not know (any more): it is over
-BY_HAND = 0  # number of no submission
+BY_HAND = 0  # the submission number of jobs submitted by hand
 QUEUED, RUNNING, DONE, ENDED, UNSURE = "queued", "running", "done", "ended", "unsure"  # kinds of endings
 
 
 class JobStates(NamedTuple):
-    """What is known of jobs."""
+    """The known states of jobs."""
 
     jobs: Mapping[str, SlurmJob]  # by id
-    silence: str = ""  # why Slurm could not be asked; empty: it was
+    silence: str = ""  # why Slurm could not be queried; empty: it was
 
 
 @dataclass(frozen=True)
@@ -53,32 +53,32 @@ class JobTask:
 
     @property
     def name(self) -> str:
-        """The job's own, for a task of an array that we submitted with its number."""
+        """Name of the job, with its number for a task of an array that we submitted."""
         task = id_parts(self.id)[1]
         return f"{self.job_name}-{task}" if task and self.submission != BY_HAND else self.job_name
 
     @property
     def record(self) -> StartRecord | None:
-        """What the last start wrote of itself."""
+        """Record of the last start."""
         return self.records[-1] if self.records else None
 
     @property
     def output_file(self) -> str:
-        """The file in the sweep that takes the output of the job; empty: submitted by hand, so it may be anywhere."""
+        """File in the sweep with the output of the job; empty: submitted by hand, so it may be anywhere."""
         return f"{JOBS}/{self.submission}/{self.job_name}-{self.id}.out" if self.submission != BY_HAND else ""
 
     @property
     def restarts(self) -> int:
-        """How often it was requeued and began again."""
+        """Number of times it was requeued and began again."""
         return max((record.restart for record in self.records), default=0)
 
     def covers(self, launch: Launch) -> bool:
-        """Whether it is to measure the launch. Raises PlanError where what it wrote is damaged."""
+        """Return whether it is to measure the launch. Raises PlanError if its record is damaged."""
         return is_launch_chosen(self.only, launch)
 
 
 class Ending(NamedTuple):
-    """Where a job stands."""
+    """The outcome of a job so far."""
 
     kind: str  # QUEUED, RUNNING, DONE, ENDED otherwise, or UNSURE
     event: str  # hit its time limit of 30:00
@@ -86,17 +86,17 @@ class Ending(NamedTuple):
 
     @property
     def phrase(self) -> str:
-        """The text for a table: was stopped: rank 3 died."""
+        """Text for a table: was stopped: rank 3 died."""
         return f"{self.event}: {self.reported}" if self.reported else self.event
 
     @property
     def sentence(self) -> str:
-        """The predicate after the name of the job: is still queued (Resources)."""
+        """Predicate after the name of the job: is still queued (Resources)."""
         return f"is still {self.phrase}" if self.active else self.phrase
 
     @property
     def reason(self) -> str:
-        """The reason why a cell of the job has no time; follows the name of the job."""
+        """Reason why a cell of the job has no time; follows the name of the job."""
         return self._replace(event=say("slurm.ended_without_measuring")).phrase if self.kind == DONE else self.sentence
 
     @property
@@ -106,7 +106,7 @@ class Ending(NamedTuple):
 
 
 def ask_states(numbers: Iterable[str], sweep: Path) -> JobStates:
-    """Ask Slurm for these jobs; of what it has forgotten there is what it told earlier. Raises RunError."""
+    """Ask Slurm for these jobs; use kept states for those it has forgotten. Raises RunError."""
     job_ids, kept = list(numbers), kept_states(sweep)
     if not job_ids:
         return JobStates(kept)
@@ -119,7 +119,7 @@ def ask_states(numbers: Iterable[str], sweep: Path) -> JobStates:
 
 
 def kept_states(sweep: Path) -> dict[str, SlurmJob]:
-    """By id the jobs of which `keep_states` has kept how they ended. Raises RunError."""
+    """Return by id the jobs whose end `keep_states` has kept. Raises RunError."""
     path = _path(sweep)
     values = read_json(path) if path.is_file() else {}
     try:
@@ -129,7 +129,7 @@ def kept_states(sweep: Path) -> dict[str, SlurmJob]:
 
 
 def keep_states(states: JobStates, sweep: Path) -> None:
-    """Keep beside the sweep's jobs how they ended: Slurm forgets, and reports are read elsewhere. Raises OSError."""
+    """Keep the ends of jobs beside the sweep: Slurm forgets, and reports are read elsewhere. Raises OSError."""
     ended = {number: job._asdict() for number, job in states.jobs.items() if not (job.queued or job.running)}
     if ended:
         _path(sweep).parent.mkdir(exist_ok=True)  # a folder of runs by hand has none
@@ -137,14 +137,14 @@ def keep_states(states: JobStates, sweep: Path) -> None:
 
 
 def _path(sweep: Path) -> Path:
-    """The file that keeps how jobs ended."""
+    """Return the file that keeps how jobs ended."""
     return sweep / JOBS / "ended.json"
 
 
 def tasks_of(submissions: Sequence[Submission], records: Mapping[str, Sequence[StartRecord]]) -> list[JobTask]:
-    """The jobs of all submissions, and those that were submitted by hand, oldest first.
+    """Return the jobs of all submissions, and those submitted by hand, oldest first.
 
-    `records`: those that stand in each run, by its name.
+    `records`: those in each run, by its name.
     """
     starts: dict[tuple[str, str], list[StartRecord]] = {}
     for run, records_of_run in records.items():
@@ -169,13 +169,13 @@ def _by_restart(records: Sequence[StartRecord]) -> tuple[StartRecord, ...]:
 
 
 def _age(number: str) -> tuple[int, int]:
-    """Slurm counts upwards, so ids of jobs sort by age."""
+    """Return a sort key by age: Slurm counts ids upwards."""
     job, task = id_parts(number)
     return int(job) if job.isdecimal() else 0, int(task) if task.isdecimal() else 0
 
 
 def ending(task: JobTask, states: JobStates) -> Ending:
-    """The outcome of a job or of a task of a job array."""
+    """Return the outcome of a job or of a task of a job array."""
     job = states.jobs.get(task.id)
     limit_s = job.limit_s if job and job.limit_s else task.limit_s
     if job is not None and (slurm_ending := by_slurm(job, limit_s)):
@@ -198,7 +198,7 @@ def ending(task: JobTask, states: JobStates) -> Ending:
 
 
 def by_slurm(job: SlurmJob, limit_s: float | None = None) -> Ending | None:
-    """What a state of Slurm says that nobody knows better; None: the job itself knows better how it ended."""
+    """Return the outcome that only Slurm knows; None: the job's own record is better."""
     if job.queued:
         return Ending(QUEUED, f"queued ({job.reason})" if job.reason else "queued")
     if job.running:
@@ -218,7 +218,7 @@ def by_slurm(job: SlurmJob, limit_s: float | None = None) -> Ending | None:
 
 
 def _without_record(task: JobTask, job: SlurmJob | None) -> Ending:
-    """The outcome of a job that wrote nothing of itself."""
+    """Return the outcome of a job without a record."""
     if job is None:
         return Ending(UNSURE, say("slurm.not_started_measure"))
     if job.state == FORGOTTEN:
@@ -229,7 +229,7 @@ def _without_record(task: JobTask, job: SlurmJob | None) -> Ending:
 
 
 def _status_phrase(job: SlurmJob) -> str:
-    """How the script of a job ended, if it failed."""
+    """Describe how the script of a job ended, if it failed."""
     status, _, number = job.exit_code.partition(":")
     if number.isdecimal() and int(number):
         try:
@@ -240,12 +240,12 @@ def _status_phrase(job: SlurmJob) -> str:
 
 
 def _of_limit(limit_s: float | None) -> str:
-    """` of 30:00`; empty where it is not known."""
+    """Format as ` of 30:00`; empty if unknown."""
     return f" of {duration(limit_s)}" if limit_s else ""
 
 
 def missing(plan: Plan, marks: Iterable[Row], tasks: Sequence[JobTask], states: JobStates) -> list[MissingCell]:
-    """The cells that are not done, in the order of the launches; not those that were skipped on purpose.
+    """Return the cells that are not done, in the order of the launches, except those skipped on purpose.
 
     `marks` and `tasks` are those of the run.
     """
@@ -262,7 +262,7 @@ def missing(plan: Plan, marks: Iterable[Row], tasks: Sequence[JobTask], states: 
 
 
 def _outcomes(marks: Iterable[Row]) -> dict[tuple[str, CellKey], tuple[str, str]]:
-    """(launch, cell) -> state and reason: of the attempt that ended it, else of the last one."""
+    """Return (launch, cell) -> state and reason, of the attempt that ended it, else of the last one."""
     outcome_of: dict[tuple[str, CellKey], tuple[str, str]] = {}
     for mark in sorted(marks, key=lambda mark: int(mark["attempt"])):
         cell = mark["launch"], key_of(mark)
@@ -273,7 +273,7 @@ def _outcomes(marks: Iterable[Row]) -> dict[tuple[str, CellKey], tuple[str, str]
 
 
 def _fate(launch: Launch, tasks: Sequence[JobTask], states: JobStates) -> tuple[str, bool]:
-    """Why a launch did not measure a cell, and whether it still may."""
+    """Return why a launch did not measure a cell, and whether it still may."""
     if not tasks:
         return say("evaluation.launch_not_finished"), False
     task_endings = [(task, ending(task, states)) for task in tasks if task.covers(launch)]

@@ -1,4 +1,4 @@
-"""The jobs of a sweep: one per run and number of nodes, for what is left to be measured there.
+"""The jobs of a sweep: one per run and number of nodes, for the remaining cells.
 
 With their expected duration, estimated from the plan, and their time limit.
 """
@@ -19,16 +19,19 @@ from ..units import format_ranges, parse_duration
 HERE = "."  # the folder of the sweep is itself the run
 
 
-# what a launch takes
+# cost of a launch
 START_S, START_OF_NODE_S = 10.0, 0.1  # of a launch: Python and MPI on every node, and the clocks compared
-CALL_S, BYTES_PER_S = 1e-4, 1e9  # of a slow all-reduce: its start, and how fast long vectors come through
-LEAST_CALLS = 6  # timed however long they take; see budget.py
-CHECK_S, CHECKED_BYTES_PER_S = 0.05, 2e8  # of a cell: vectors are made, and compared before, in and after its timing
-CHECK_CALLS = 8  # of long vectors: what is called for checks alone
+CALL_S, BYTES_PER_S = 1e-4, 1e9  # of a slow all-reduce: its latency, and bandwidth of long vectors
+LEAST_CALLS = 6  # timed however long they take; see `measuring.budget`
+CHECK_S, CHECKED_BYTES_PER_S = (
+    0.05,
+    2e8,
+)  # of a cell: vectors are made, and compared before, during and after its timing
+CHECK_CALLS = 8  # of long vectors: calls only for checks
 
 
 # time limits
-MARGIN = 2.0  # of a limit over what is expected
+MARGIN = 2.0  # of a limit over the expected duration
 STEP_S, LEAST_LIMIT_S = 300.0, 600.0  # limits are whole steps
 LONGEST_LIMIT_S = 366 * 86400.0
 FORMS = (  # of sbatch --time
@@ -56,7 +59,7 @@ class SweepJob(NamedTuple):
 
     @property
     def label(self) -> str:
-        """What tells it from all others of the sweep, also in names of files: 8n, or 8n-4-per-node."""
+        """Unique name within the sweep, also in file names: 8n, or 8n-4-per-node."""
         return self.name if self.run == HERE else f"{self.name}-{self.run}"
 
     @property
@@ -66,11 +69,11 @@ class SweepJob(NamedTuple):
 
     @property
     def tasks(self) -> int:
-        """How many jobs Slurm makes of it."""
+        """Number of jobs that Slurm makes of it."""
         return len(self.launches) if self.array else 1
 
     def node_hours(self, time_s: float) -> float:
-        """What it takes if each of its tasks takes so long."""
+        """Return the node-hours if each of its tasks takes `time_s`."""
         return self.nodes * self.tasks * time_s / 3600
 
 
@@ -81,9 +84,9 @@ def jobs_of(
     skip_hung: bool = False,
     within_s: float | None = None,
 ) -> list[SweepJob]:
-    """The jobs that measure what is left of the runs, each within a time; with `array` a launch is a task of its own.
+    """Return the jobs that measure the rest of the runs, each within a time; with `array` each launch is a task.
 
-    None: nothing is left. Raises PlanError for a run that does not say how many ranks its nodes have.
+    Empty: nothing is left. Raises PlanError for a run that does not say how many ranks its nodes have.
     """
     return [
         job if within_s is None else job._replace(expected_s=min(job.expected_s, START_S + within_s))
@@ -119,7 +122,7 @@ def _job_of(sweep: Path, folder: RunFolder, plan: Plan, ranks: int, array: bool,
 
 
 def _nodes_for(folder: RunFolder, plan: Plan, ranks: int) -> int:
-    """How many nodes so many ranks fill. Raises PlanError where that is no whole number."""
+    """Return how many nodes so many ranks fill. Raises PlanError if that is no integer."""
     ranks_per_node = plan.start.ranks_per_node
     if not ranks_per_node or ranks % ranks_per_node:
         per_node = f"{ranks_per_node} on each node"
@@ -129,17 +132,19 @@ def _nodes_for(folder: RunFolder, plan: Plan, ranks: int) -> int:
 
 
 def name_of_run(ranks_per_node: int, several: bool) -> str:
-    """Where in the sweep's folder the run with so many ranks per node lies; a single one is the sweep itself."""
+    """Return the place in the sweep's folder of the run with so many ranks per node; a single one is the sweep
+    itself.
+    """
     return f"{ranks_per_node}-per-node" if several else HERE
 
 
 def launch_s(plan: Plan, nodes: int, cells: Iterable[Cell]) -> float:
-    """Seconds of one launch on so many nodes that measures these cells, none of which is done before its time."""
+    """Return the seconds of one launch on so many nodes that measures these cells in full."""
     return START_S + START_OF_NODE_S * nodes + sum(_cell_s(plan, cell) for cell in cells)
 
 
 def _cell_s(plan: Plan, cell: Cell) -> float:
-    """Seconds of one cell in one launch."""
+    """Return the seconds of one cell in one launch."""
     nbytes = cell.count * plan.itemsize
     plain_s = CALL_S + nbytes / BYTES_PER_S
     call_s = plain_s + longest_phase_s(plan.compute_s, plan.inject_slowdown)
@@ -149,12 +154,12 @@ def _cell_s(plan: Plan, cell: Cell) -> float:
 
 
 def limit_for(expected_s: float) -> float:
-    """The time limit of a job that takes `expected_s`: twice that, in whole five minutes, ten at least."""
+    """Return the time limit of a job that takes `expected_s`: twice that, in whole five minutes, ten at least."""
     return max(LEAST_LIMIT_S, ceil(MARGIN * expected_s / STEP_S) * STEP_S)
 
 
 def parse_limit(text: str) -> float:
-    """Seconds of a time limit as sbatch takes it (30, 1:30:00, 2-12), or with units (90m, 2h); in whole minutes.
+    """Parse a time limit as sbatch takes it (30, 1:30:00, 2-12), or with units (90m, 2h); seconds, in whole minutes.
 
     Raises ValueError.
     """
@@ -170,12 +175,12 @@ def parse_limit(text: str) -> float:
 
 
 def format_limit(limit_s: float) -> str:
-    """As sbatch takes it: `00:30:00`, `1-02:00:00`."""
+    """Format for sbatch: `00:30:00`, `1-02:00:00`."""
     days, rest = divmod(round(limit_s), 86400)
     return f"{f'{days}-' if days else ''}{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}"
 
 
 def warning_for(signal: str, limit_s: float) -> str:
-    """What --signal says, such as B:USR1@120, made to fit into a short limit: Slurm may warn a minute too early."""
+    """Return the value of --signal, such as B:USR1@120, fitted to a short limit: Slurm may warn a minute too early."""
     warning_s = SHORT_WARNING_S if limit_s > 60 else SHORT_WARNING_S - 5
     return SIGNAL_AT.sub(f"@{warning_s}", signal) if limit_s < SHORT_LIMIT_S else signal

@@ -1,4 +1,4 @@
-"""What jobs leave in a run folder, and what submissions leave in a sweep, as JSON Schemas."""
+"""JSON Schemas of the files of jobs in a run folder, and of submissions in a sweep."""
 
 from ..runs.json_schema.build import Format, by_name, fields, fields_of, or_null, schema_id, text
 from ..runs.json_schema.launch import STAGE

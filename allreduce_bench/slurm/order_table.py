@@ -16,25 +16,25 @@ HEADS = ("", "job", "nodes", "ranks", "cells", "limit")  # of the table
 
 
 def node_hours(rendering: Rendering, jobs: Sequence[SweepJob]) -> tuple[float, float]:
-    """What the jobs are expected to take, and what they take if each takes all of its time once."""
+    """Return the node-hours expected, and those if each job takes all of its time once."""
     longest = sum(job.node_hours(rendering.limit_s(job.expected_s)) for job in jobs)
     return sum(job.node_hours(job.expected_s) for job in jobs), longest + rendering.collecting_limit_s(jobs) / 3600
 
 
 def node_hours_sentence(rendering: Rendering, jobs: Sequence[SweepJob]) -> str:
-    """The node-hours in a sentence."""
+    """Return the node-hours in a sentence."""
     expected, longest = map(three_digits, node_hours(rendering, jobs))
     return say("slurm.node_hours_expected_every", expected=expected, longest=longest)
 
 
 def overrun_sentence(rendering: Rendering, jobs: Sequence[SweepJob]) -> str:
-    """Which jobs will hardly end within their limit, in a sentence; empty: none."""
+    """Name the jobs that will hardly end within their limit, in a sentence; empty: none."""
     names = [job.label for job in jobs if job.expected_s > rendering.limit_s(job.expected_s)]
     return say("slurm.may_exceed_time_limit", names=", ".join(names)) if names else ""
 
 
 def order_rows(rendering: Rendering, jobs: Sequence[SweepJob], ids: Sequence[str]) -> list[tuple[str, ...]]:
-    """The table: HEADS, then every job, the collecting one last; an id each, or none at all."""
+    """Return the table: HEADS, then every job, the collecting one last; an id each, or none at all."""
     limits = [format_limit(rendering.limit_s(job.expected_s)) for job in jobs]
     measuring = [
         (job.label, str(job.nodes), str(job.ranks), str(job.cells), f"{job.tasks} x {limit}" if job.array else limit)
@@ -45,7 +45,7 @@ def order_rows(rendering: Rendering, jobs: Sequence[SweepJob], ids: Sequence[str
 
 
 def commands_of(order: SubmissionOrder) -> list[str]:
-    """The command lines that would submit it."""
+    """Return the command lines that would submit it."""
     number = next_number(order.sweep)
     folder = order.sweep / JOBS / str(number)
     scripts = [(script, ()) for script in order.scripts] + [(order.collecting, [s.name for s in order.scripts])]
@@ -63,7 +63,7 @@ def submission_facts(
     ids: Sequence[str],
     collect: str,
 ) -> dict[str, Any]:
-    """What submission.json keeps: what was asked for, and of every job what it shall do."""
+    """Return the content of submission.json: the choices, and the task of every job."""
     return {
         "submitted": submitted,
         "command": list(rendering.command),

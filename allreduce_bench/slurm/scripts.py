@@ -1,7 +1,8 @@
-"""Job scripts: a template is a valid script with defaults, and rendering replaces its values. Text in, text out.
+"""Job scripts: templates, the settings of systems, and the rendered scripts of a sweep. Text in, text out.
 
-A template's lines that can be replaced are `#SBATCH --name=value`, `NAME=${NAME:-default}` and `NAME=(words)`, each at
-the beginning of its line and with or without a comment, and `# module load ...` and `# export ...`. All else stays.
+A template is a valid script with defaults, and rendering replaces its values. Its lines that can be replaced are
+`#SBATCH --name=value`, `NAME=${NAME:-default}` and `NAME=(words)`, each at the beginning of its line and with or
+without a comment, and `# module load ...` and `# export ...`. All else stays.
 """
 
 import configparser
@@ -38,18 +39,18 @@ PLACEHOLDERS = {"modules": "# module load NAME", "exports": "# export NAME=VALUE
 # values
 JOB_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+=@-]{0,99}")
 MODULE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+=@:/-]*")
-VARIABLE = re.compile(r"(?!(?:BASH_ENV|ENV|PS4)$)[A-Za-z_][A-Za-z0-9_]*")  # shells execute what stands in those three
+VARIABLE = re.compile(r"(?!(?:BASH_ENV|ENV|PS4)$)[A-Za-z_][A-Za-z0-9_]*")  # shells execute the values of those three
 DIRECTIVE = re.compile(r"[a-z][a-z0-9-]+")
-BARE = re.compile(r"[A-Za-z0-9._+=@:/,%*\[\]-]+")  # what sbatch reads as it stands; other values are put into quotes
+BARE = re.compile(r"[A-Za-z0-9._+=@:/,%*\[\]-]+")  # valid for sbatch without quotes
 
 
 class ScriptError(Refused, ValueError):
-    """Error: a template that cannot be rendered, or a value that a script cannot hold."""
+    """A template that cannot be rendered, or a value that a script cannot hold."""
 
 
 @dataclass(frozen=True)
 class Template:
-    """A job script whose values can be replaced; `name` is what errors call it. Raises ScriptError."""
+    """A job script whose values can be replaced; `name` appears in errors. Raises ScriptError."""
 
     name: str
     text: str
@@ -68,7 +69,7 @@ class Template:
 
     @classmethod
     def read(cls, path: Path) -> "Template":
-        """The template of a file. Raises OSError, ScriptError."""
+        """Read the template of a file. Raises OSError, ScriptError."""
         try:
             return cls(str(path), read_given_text(path, LONGEST_FILE))
         except UnicodeDecodeError as error:
@@ -76,12 +77,12 @@ class Template:
 
     @property
     def directives(self) -> dict[str, str]:
-        """The values of the #SBATCH lines by name; empty for those that have none, such as `exclusive`."""
+        """Values of the #SBATCH lines by name; empty for those without one, such as `exclusive`."""
         return {match["directive"]: (match["value"] or "").strip('"') for match in self._pieces() if match["directive"]}
 
     @property
     def assignments(self) -> tuple[str, ...]:
-        """The names of the variables that can be set."""
+        """Names of the variables that can be set."""
         return tuple(match["name"] for match in self._pieces() if match["name"])
 
     def render(
@@ -94,8 +95,7 @@ class Template:
         """Put values into the script: directives, variables, modules to load and variables to export.
 
         A directive without a value is empty, one that is left out None; a variable is a list or tuple where the
-        template has one. Raises ScriptError where the template has no place for them, or a value could be read as
-        something else.
+        template has one. Raises ScriptError if the template has no place for them, or a value could be misread.
         """
         directives, assignments = dict(directives or {}), dict(assignments or {})
         lines = {"modules": _module_lines(modules), "exports": _export_lines(exports or {})}
@@ -133,14 +133,14 @@ class Template:
 
 
 def check_job_name(name: str) -> str:
-    """`name`, which also goes into the names of files. Raises ScriptError."""
+    """Return `name`, which also goes into file names. Raises ScriptError if invalid."""
     if not JOB_NAME.fullmatch(name):
         raise ScriptError("slurm.job_name_expected_letters", name=name)
     return name
 
 
 def check_values(directives: Mapping[str, object], modules: Sequence[str], exports: Mapping[str, str]) -> None:
-    """Raises ScriptError where one of them has no place in any script, as `Template.render` does."""
+    """Raise ScriptError if a value has no place in any script, as `Template.render` does."""
     _module_lines(modules)
     _export_lines(exports)
     for name, value in directives.items():
@@ -148,7 +148,7 @@ def check_values(directives: Mapping[str, object], modules: Sequence[str], expor
 
 
 def _directive_line(name: str, value: object, comment: str = "") -> str:
-    """The #SBATCH line; sbatch knows quotes, backslashes and comments there. Empty for the value None."""
+    """Return the #SBATCH line; sbatch interprets quotes, backslashes and comments there. Empty for the value None."""
     if not DIRECTIVE.fullmatch(name):
         raise ScriptError("slurm.directive_expected_long_name", name=name)
     if value is None:
@@ -193,7 +193,7 @@ def _one_line(label: str, text: str) -> str:
     return text
 
 
-# The location of the job templates, and the settings of a system to run them: small files such as generic.cfg
+# Locations of the job templates, and the settings of a system to run them: small files such as generic.cfg
 
 
 FOLDER = "allreduce-bench"
@@ -204,16 +204,16 @@ SUBMITS = ("job-name", "nodes", "ntasks", "ntasks-per-node", "array", "output", 
 
 
 class SystemFileError(Refused, ValueError):
-    """Error: no such system, or a file that does not describe one."""
+    """An unknown system, or a file that does not describe one."""
 
 
 @dataclass(frozen=True)
 class System:
-    """What jobs on one system need; empty: the template's own default."""
+    """The settings of jobs on one system; empty: the template's own default."""
 
     name: str
     path: Path
-    sbatch: Mapping[str, str | None] = field(default_factory=dict)  # None leaves out the template's
+    sbatch: Mapping[str, str | None] = field(default_factory=dict)  # None removes the template's
     modules: tuple[str, ...] = ()
     launcher: str = ""
     launcher_args: str = ""
@@ -225,7 +225,7 @@ class System:
 
 
 def jobs_folder() -> Path:
-    """The folder of the shipped templates, in the checkout or installed. Raises SystemFileError where it is missing."""
+    """Return the folder of the shipped templates, in the checkout or installed. Raises SystemFileError if missing."""
     places = [Path(__file__).parents[2] / "jobs"]
     installed = [sysconfig.get_path("data"), site.getuserbase()]
     places += [Path(data) / "share" / FOLDER / "jobs" for data in installed]
@@ -236,7 +236,7 @@ def jobs_folder() -> Path:
 
 
 def known_systems() -> dict[str, Path]:
-    """The files of all systems that are found, by name; of two with the same name the one in the place named first."""
+    """Return the files of all systems found, by name; of duplicates the one in the first place."""
     path_of: dict[str, Path] = {}
     for place in _places():
         for path in sorted(place.glob("*.cfg")):
@@ -246,7 +246,7 @@ def known_systems() -> dict[str, Path]:
 
 
 def find_system(name: str) -> System:
-    """The system with this name, or in the file with this path (with a / or .cfg in it).
+    """Return the system with this name, or in the file with this path (with a / or .cfg in it).
 
     Raises SystemFileError: unknown, or no description of a system; OSError.
     """
@@ -262,7 +262,7 @@ def find_system(name: str) -> System:
 
 
 def read_system(path: Path) -> System:
-    """The system that a file describes. Raises SystemFileError, naming what is wrong in it; OSError."""
+    """Read the system that a file describes. Raises SystemFileError, naming the error in it; OSError."""
     parser = configparser.ConfigParser(interpolation=None, default_section="", delimiters=("=",))
     parser.optionxform = str  # type: ignore[assignment,method-assign]  # variables have capitals
     try:
@@ -296,7 +296,7 @@ def read_system(path: Path) -> System:
 
 
 def _places() -> Iterator[Path]:
-    """Where the file of a system may lie, in the order of asking."""
+    """Yield the places of system files, in search order."""
     yield from (Path("jobs") / "systems", Path("."))
     own = environ.get("XDG_CONFIG_HOME", "")
     yield (Path(own) if own else Path.home() / ".config") / FOLDER / "systems"
@@ -304,7 +304,7 @@ def _places() -> Iterator[Path]:
 
 
 def _is_system(path: Path) -> bool:
-    """Whether the file describes a system: in the working folder other programs have .cfg files, too."""
+    """Return whether the file describes a system: in the working folder other programs have .cfg files, too."""
     try:
         read_system(path)
     except (SystemFileError, OSError):
@@ -326,11 +326,11 @@ def _ranks_per_node(path: Path, text: str) -> int | None:
 
 
 def _split_words(text: str) -> tuple[str, ...]:
-    """The words of `a, b`, also over several lines."""
+    """Return the words of `a, b`, also over several lines."""
     return tuple(word for word in re.split(r"[\s,]+", text) if word)
 
 
-# The scripts of a sweep: what every job of a submission shares, and the text of each of them. Text in, text out
+# The scripts of a sweep: values shared by all jobs of a submission, and the text of each script
 
 
 COLLECT = "collect"
@@ -340,7 +340,7 @@ LEFT_OUT = ("", "auto")  # defaults: a user's template need not have a variable 
 
 @dataclass(frozen=True, kw_only=True)
 class Rendering:
-    """What the scripts of one submission have in common. Raises ScriptError."""
+    """The values shared by the scripts of one submission. Raises ScriptError."""
 
     sweep: Path  # absolute
     job_name: str  # without -8n
@@ -358,7 +358,7 @@ class Rendering:
         self.limit_s(0.0)
 
     def limit_s(self, expected_s: float) -> float:
-        """The limit of a job that takes so long: the one asked for, the system's own, or twice that."""
+        """Return the limit of a job of this duration: the requested one, the system's own, or twice the duration."""
         if self.time_s is not None:
             return self.time_s
         try:
@@ -368,7 +368,7 @@ class Rendering:
             raise ScriptError("slurm.sbatch_time", system=self.system.path, error=error) from error
 
     def script(self, job: SweepJob) -> Script:
-        """The script that submits the job. Raises ScriptError."""
+        """Return the script of the job. Raises ScriptError."""
         limit_s = self.limit_s(job.expected_s)
         signal = self.system.sbatch.get("signal", self.template.directives.get("signal"))
         directives = {
@@ -391,18 +391,18 @@ class Rendering:
         assignments: dict[str, str | Sequence[str]] = {
             name: value for name, value in start_values.items() if name in settable or value not in LEFT_OUT
         }
-        assignments |= {"VENV": self.venv} if "VENV" in settable else {}  # else it brings one of its own
+        assignments |= {"VENV": self.venv} if "VENV" in settable else {}  # else it brings its own
         assignments |= {"RUN": str(run), "ONLY": job.only, "WHAT": list(self.steering)}
         output = f"{job.label}-%A_%a.out" if job.array else f"{job.label}-%j.out"
         return Script(job.label, self._rendered(self.template, directives, assignments), output)
 
     def collecting_limit_s(self, jobs: Sequence[SweepJob]) -> float:
-        """The limit of the job behind these: the template's, but not longer than theirs, or than five minutes."""
+        """Return the limit of the collecting job: the template's, but at most theirs, and at most five minutes."""
         longest_s = max(self.limit_s(job.expected_s) for job in jobs)
         return min(parse_limit(self.collecting.directives["time"]), max(SHORT_LIMIT_S, longest_s))
 
     def collect_script(self, jobs: Sequence[SweepJob]) -> Script:
-        """The script that submits the job that collects behind these. Raises ScriptError."""
+        """Return the script of the job that collects behind these. Raises ScriptError."""
         site_directives = {name: value for name, value in self.system.sbatch.items() if name not in NOT_FOR_COLLECTING}
         directives = {**site_directives, "job-name": f"{self.job_name}-{COLLECT}"}
         directives |= {"time": format_limit(self.collecting_limit_s(jobs))}
@@ -417,5 +417,5 @@ class Rendering:
 
 
 def _comment_text(text: str) -> str:
-    """Put any text into one line: what cannot be printed is written as Python does."""
+    """Return the text in one line, with unprintable characters escaped as in Python."""
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)

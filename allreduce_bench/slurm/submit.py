@@ -1,6 +1,6 @@
-"""Submit scripts as a transaction: either all jobs are queued, or none, and nothing is left on disk.
+"""Submission of scripts as a transaction: either all jobs are queued, or none, and nothing is left on disk.
 
-Options of the user for sbatch may be everything that submit does not set itself (`check_sbatch_words`).
+The user may give any option of sbatch that submit does not set itself (`check_sbatch_words`).
 """
 
 import json
@@ -33,7 +33,7 @@ NOTHING = "nothing was submitted"
 BEFORE_DASHES = "put it before the --"
 BY_SUBMIT = "submit sets it itself"
 ONE_CLUSTER = "submit on a login node of that cluster"
-DECIDED = {  # options of sbatch that would undo what the scripts say -> what to do instead
+DECIDED = {  # options of sbatch that would override the scripts -> what to do instead
     "nodes": f"{BEFORE_DASHES}: --nodes",
     "ntasks": "ranks are nodes x ranks per node: --nodes, --ranks-per-node",
     "ntasks-per-node": f"{BEFORE_DASHES}: --ranks-per-node",
@@ -56,7 +56,7 @@ SHORT = {"N": "nodes", "n": "ntasks", "J": "job-name", "t": "time", "a": "array"
 SHORT |= {"W": "wait", "h": "help", "V": "version", "M": "clusters", "Q": "quiet"}
 FLAGS = {"contiguous", "exclusive", "get-user-env", "nice", "no-kill", "no-requeue", "overcommit", "oversubscribe"}
 FLAGS |= {"propagate", "reboot", "requeue", "share", "spread-job", "use-min-nodes", "verbose"}
-SHORT_FLAGS = ("-k", "-O", "-s", "-v")  # behind either no value stands: sbatch would take it for the script
+SHORT_FLAGS = ("-k", "-O", "-s", "-v")  # without a value: sbatch would take it for the script
 
 
 class Script(NamedTuple):
@@ -64,40 +64,40 @@ class Script(NamedTuple):
 
     name: str  # of the job in the sweep, and of its file without .sbatch
     text: str
-    output: str  # name of the file that takes what it says, in sbatch's words
+    output: str  # file name of its output, in sbatch's words
 
     @property
     def file(self) -> str:
-        """The name of its file."""
+        """File name."""
         return f"{self.name}.sbatch"
 
 
 class SubmissionOrder(NamedTuple):
-    """What is submitted together."""
+    """The jobs of one submission."""
 
     sweep: Path  # absolute
-    new: Sequence[tuple[RunFolder, Plan]]  # the runs to be made; none: the sweep is there
+    new: Sequence[tuple[RunFolder, Plan]]  # the runs to create; empty: the sweep exists
     scripts: Sequence[Script]  # of the jobs that measure
-    collecting: Script  # of the job behind all of them
+    collecting: Script  # of the job that runs after all of them
     arguments: Sequence[str]  # for sbatch, in the user's words
     command: Sequence[str]  # that was called
 
     def sbatch_arguments(self, script: Script, number: int, behind: Sequence[str] = ()) -> list[str]:
-        """The arguments of sbatch for the script of the submission with this number, behind the jobs with these."""
+        """Return the arguments of sbatch for the script in submission `number`, depending on the jobs `behind`."""
         folder = str(self.sweep / JOBS / str(number)).replace("%", "%%")
         dependency = [f"--dependency=afterany:{':'.join(behind)}"] if behind else []
         return [*self.user_arguments(script), "--hold", f"--output={folder}/{script.output}", *dependency]
 
     def user_arguments(self, script: Script) -> Sequence[str]:
-        """The words of the user for the script."""
+        """Return the words of the user for the script."""
         return for_collecting(self.arguments) if script is self.collecting else self.arguments
 
 
 def submit_all(order: SubmissionOrder, facts: Callable[[list[str], str], dict]) -> tuple[list[str], str]:
-    """Make the new runs, submit all scripts, let them start; the ids of the jobs, and of the one that collects.
+    """Create the new runs, submit all scripts, release them; return the ids of the jobs, and of the collecting one.
 
-    `facts` of these ids is kept as submission.json. Whatever fails, KeyboardInterrupt included: what was submitted is
-    cancelled, what was made is removed. Raises SlurmError, RunError, OSError.
+    `facts` of these ids is kept as submission.json. On any failure, KeyboardInterrupt included, submitted jobs are
+    cancelled and created files removed. Raises SlurmError, RunError, OSError.
     """
     made: list[Path] = []
     ids: list[str] = []
@@ -120,9 +120,9 @@ def submit_all(order: SubmissionOrder, facts: Callable[[list[str], str], dict]) 
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Put off signals that would end this process, or the commands that it waits for: KeyboardInterrupt afterwards.
+    """Defer signals that would end this process, or the commands that it waits for; then raise KeyboardInterrupt.
 
-    They are held back here and by handlers, since other threads of this process (numpy's) do not hold them back.
+    They are blocked and handled, since other threads of this process (numpy's) do not block them.
     """
     received: list[int] = []
     before = {number: signal.getsignal(number) for number in ENDING}
@@ -142,7 +142,7 @@ def undisturbed() -> Iterator[None]:
 
 @contextmanager
 def _ended_by_interrupt() -> Iterator[None]:
-    """Take the end of a session, or of the job that this runs in, for an interrupt: it undoes as much as Ctrl-C."""
+    """Turn the end of a session, or of the job that this runs in, into an interrupt, to be undone like Ctrl-C."""
     before = {number: signal.getsignal(number) for number in ENDING[1:]}
     changed = {number: handler for number, handler in before.items() if handler is signal.SIG_DFL}
     try:
@@ -159,13 +159,13 @@ def _interrupt(number: int, frame: object) -> None:
 
 
 def _make_runs(order: SubmissionOrder, made: list[Path]) -> None:
-    """Make the new runs; each folder is in `made` as soon as it is ours, one that somebody else made never is."""
+    """Create the new runs; each folder is in `made` as soon as it is ours, never one that another process made."""
     sweep = order.sweep
     if any(run.path != sweep for run, _ in order.new):
         sweep.parent.mkdir(parents=True, exist_ok=True)
         with undisturbed():
             with suppress(OSError):
-                sweep.rmdir()  # an empty one, in whose place is ours
+                sweep.rmdir()  # an empty one, which ours replaces
             try:
                 sweep.mkdir()
             except FileExistsError:
@@ -178,7 +178,7 @@ def _make_runs(order: SubmissionOrder, made: list[Path]) -> None:
 
 
 def _make_folder(sweep: Path, made: list[Path]) -> Path:
-    """Make the folder of the submission."""
+    """Create the folder of the submission."""
     (sweep / JOBS).mkdir(exist_ok=True)
     while True:
         folder = sweep / JOBS / str(next_number(sweep))
@@ -223,7 +223,7 @@ def _submit_held(
 
 
 def _write_json(path: Path, facts: dict) -> None:
-    """Write a file that is on disk, and whole: others may look for it at any time."""
+    """Write a file atomically and durably: others may look for it at any time."""
     temporary = path.with_suffix(".tmp")
     with open(temporary, "x", encoding="utf-8") as file:
         json.dump(facts, file, indent=1)
@@ -233,7 +233,7 @@ def _write_json(path: Path, facts: dict) -> None:
 
 
 def _cancel_and_remove(ids: Sequence[str], made: Sequence[Path], error: BaseException) -> None:
-    """Undo a submission that failed with `error`. Raises RuntimeError where its jobs cannot be cancelled."""
+    """Undo a submission that failed with `error`. Raises RuntimeError if its jobs cannot be cancelled."""
     try:
         commands.cancel(ids)
     except SlurmError as refused:
@@ -244,7 +244,7 @@ def _cancel_and_remove(ids: Sequence[str], made: Sequence[Path], error: BaseExce
 
 
 def check_folder(path: Path) -> Path:
-    """`path`, below which sbatch shall write. Raises ValueError for names that it would take for something else."""
+    """Return `path`, below which sbatch shall write. Raises ValueError for names that it would misread."""
     odd = next((letter for letter in str(path) if letter == "\\" or not letter.isprintable()), None)
     if odd is not None:
         raise BadValue("slurm.sbatch_cannot_write_folder", path=str(path), ascii=ascii(odd))
@@ -252,13 +252,13 @@ def check_folder(path: Path) -> Path:
 
 
 def next_number(sweep: Path) -> int:
-    """The number of the next submission: 1, 2, ..."""
+    """Return the number of the next submission: 1, 2, ..."""
     numbers = [int(path.name) for path in (sweep / JOBS).glob("*") if path.name.isdecimal()]
     return max(numbers, default=0) + 1
 
 
 def check_sbatch_words(words: Sequence[str]) -> tuple[str, ...]:
-    """The words if sbatch takes them for its options. Raises ValueError for those that submit says itself."""
+    """Return the words if sbatch takes them for its options. Raises ValueError for those that submit sets itself."""
     for previous, word in zip(("", *words), words):
         if not word.isprintable():
             raise BadValue("slurm.after_contains_control_character", word=word)
@@ -270,18 +270,20 @@ def check_sbatch_words(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _takes_value(word: str) -> bool:
-    """Whether the word behind this one is its value."""
+    """Return whether the next word is the value of this one."""
     return word.startswith("-") and "=" not in word and word not in SHORT_FLAGS and word[2:] not in FLAGS
 
 
 def for_collecting(words: Sequence[str]) -> tuple[str, ...]:
-    """Of words that `check_sbatch_words` took, those for the job that collects: it takes any one node."""
+    """Return those of the checked words that suit the collecting job: it takes any one node."""
     pairs = zip(("", *words), words)
     return tuple(word for previous, word in pairs if not (_names_nodes(word) or _names_nodes_next(previous, word)))
 
 
 def _names_nodes(word: str) -> bool:
-    """Whether it is an option that chooses nodes, shortened perhaps: no other begins with --nodel or --nodef."""
+    """Return whether it is an option, perhaps abbreviated, that chooses nodes: no other begins with --nodel or
+    --nodef.
+    """
     if not word.startswith("--"):
         return word.startswith(("-w", "-F"))
     name = word.partition("=")[0]
@@ -289,13 +291,13 @@ def _names_nodes(word: str) -> bool:
 
 
 def _names_nodes_next(previous: str, word: str) -> bool:
-    """Whether it is the value of such an option."""
+    """Return whether it is the value of such an option."""
     is_alone = previous in ("-w", "-F") or (previous.startswith("--") and "=" not in previous)
     return is_alone and _names_nodes(previous) and not word.startswith("-")
 
 
 def _decided_option(word: str) -> str:
-    """Which of DECIDED the word says, shortened perhaps, as sbatch allows; empty: none."""
+    """Return the one of DECIDED that the word names, perhaps abbreviated, as sbatch allows; empty: none."""
     if not word.startswith("--"):
         return SHORT.get(word[1:2], "") if word.startswith("-") else ""
     name = word[2:].partition("=")[0]

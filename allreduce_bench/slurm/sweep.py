@@ -1,4 +1,4 @@
-"""A sweep from its folder and from Slurm: its runs, its jobs, missing cells; and what `status` and `collect` print."""
+"""A sweep read from its folder and from Slurm: runs, jobs, missing cells; and the output of `status` and `collect`."""
 
 import shlex
 from collections.abc import Iterable, Sequence
@@ -43,7 +43,7 @@ TIMES = {1: "once", 2: "twice"}
 
 @dataclass(frozen=True)
 class SweepRun:
-    """A run of a sweep, and what was finished of it."""
+    """A run of a sweep, with its finished cells."""
 
     name: str  # relative to the sweep; `.` where it is the sweep
     folder: RunFolder
@@ -52,7 +52,7 @@ class SweepRun:
     finished: dict[Launch, set[CellKey]]  # of each planned launch
 
     def progress(self, launches: Iterable[Launch]) -> tuple[int, int]:
-        """Of these launches the number of cells that need no further attempt, and of all cells."""
+        """Return the number of cells of these launches that need no further attempt, and of all cells."""
         keys = {launch: {cell.key for cell in self.plan.cells(launch)} for launch in launches}
         done = sum(len(planned & self.finished[launch]) for launch, planned in keys.items())
         return done, sum(map(len, keys.values()))
@@ -69,35 +69,35 @@ class Overview:
     told: JobStates
 
     def tasks_of(self, run: SweepRun) -> list[JobTask]:
-        """The jobs that measure the run."""
+        """Return the jobs that measure the run."""
         return [task for task in self.tasks if task.run == run.name]
 
     def missing(self, run: SweepRun) -> list[MissingCell]:
-        """What of the run has no time although it should."""
+        """Return the cells of the run that lack a time, but should have one."""
         return job_states.missing(run.plan, run.marks, self.tasks_of(run), self.told)
 
     def launches(self, task: JobTask) -> list[Launch]:
-        """The planned launches that a job measures."""
+        """Return the planned launches that a job measures."""
         plans = [run.plan for run in self.runs if run.name == task.run]
         return [launch for plan in plans for launch in plan.planned_launches() if task.covers(launch)]
 
     def ending(self, task: JobTask) -> Ending:
-        """Where a job stands."""
+        """Return the outcome of a job so far."""
         return ending(task, self.told)
 
     def active(self) -> list[JobTask]:
-        """The jobs that may still measure something."""
+        """Jobs that may still measure something."""
         return [task for task in self.tasks if self.ending(task).active]
 
     @property
     def progress(self) -> tuple[int, int]:
-        """The number of cells that need no further attempt, and of all cells."""
+        """Number of cells that need no further attempt, and of all cells."""
         each = [run.progress(run.finished) for run in self.runs]
         return sum(done for done, _ in each), sum(cells for _, cells in each)
 
 
 def read_sweep(path: Path, ask_slurm: bool = True) -> Overview:
-    """The sweep in `path`, or a single run of one. Without `ask_slurm` from files alone. Raises RunError."""
+    """Read the sweep in `path`, or a single run of one; without `ask_slurm` from files alone. Raises RunError."""
     folders = runs_of(path)
     sweep = _sweep_of(path)
     runs = tuple(_read_run(folder, sweep) for folder in folders)
@@ -113,18 +113,18 @@ def read_sweep(path: Path, ask_slurm: bool = True) -> Overview:
 
 
 def _read_run(folder: RunFolder, sweep: Path) -> SweepRun:
-    """A run of the sweep. Raises RunError."""
+    """Read a run of the sweep. Raises RunError."""
     if imported := folder.imported():
         raise RunError("slurm.imported_no_jobs", folder=folder.path, tool=imported["tool"])
     plan = folder.plan()
-    marks = folder.marks() if folder.attempts() else []  # where nothing was finished yet there are none to be read
+    marks = folder.marks() if folder.attempts() else []  # an unfinished run has none
     finished = {launch: folder.finished(launch) for launch in plan.planned_launches()}
     name = folder.path.resolve().relative_to(sweep.resolve()).as_posix()
     return SweepRun(name, folder, plan, tuple(marks), finished)
 
 
 def _sweep_of(path: Path) -> Path:
-    """The folder itself, or the one around it where its jobs were submitted for several runs."""
+    """Return the folder itself, or its parent if its jobs were submitted for several runs."""
     parent = path.resolve().parent
     runs_of_parent = [job.run for submission in read_submissions(parent) for job in submission.jobs]
     if path.resolve().name not in runs_of_parent:
@@ -133,7 +133,9 @@ def _sweep_of(path: Path) -> Path:
 
 
 def missing_of_run(folder: RunFolder) -> list[MissingCell]:
-    """What a run that jobs measured lacks, from files alone; of any other run nothing. Raises RunError."""
+    """Return the missing cells of a run measured by jobs, from files alone; empty for any other run. Raises
+    RunError.
+    """
     if folder.imported() or not ((folder.path / JOBS).is_dir() or _sweep_of(folder.path) != folder.path):
         return []
     overview = read_sweep(folder.path, ask_slurm=False)
@@ -152,7 +154,7 @@ class StatusLine(NamedTuple):
 
 
 def status_lines(overview: Overview) -> list[StatusLine]:
-    """The jobs of the newest submission, and of what was before it those that have not ended."""
+    """Return lines of the jobs of the newest submission, and of earlier jobs that have not ended."""
     newest = max((submission.number for submission in overview.submissions), default=0)
     shown = [task for task in overview.tasks if task.submission == newest or overview.ending(task).active]
     collecting = [_collecting_line(overview, submission, newest) for submission in overview.submissions]
@@ -180,7 +182,7 @@ def _state_phrase(overview: Overview, task: JobTask) -> str:
 
 
 def _collecting_line(overview: Overview, submission: Submission, newest: int) -> StatusLine | None:
-    """The job that collects, of the newest submission or where it has not ended."""
+    """Return the line of the collecting job, of the newest submission or if it has not ended."""
     job = overview.told.jobs.get(submission.collect or "")
     if submission.collect is None or (submission.number != newest and not (job and (job.queued or job.running))):
         return None
@@ -194,13 +196,13 @@ def _collecting_line(overview: Overview, submission: Submission, newest: int) ->
 
 
 def status_text(lines_of_jobs: Sequence[StatusLine], screen: Screen = UNBOUNDED) -> str:
-    """The table in aligned columns, with its header; long states wrap where the screen ends."""
+    """Return the table in aligned columns, with its header; long states wrap at the screen's end."""
     columns = columns_of([HEADER, *lines_of_jobs], left=range(len(HEADER)), text=len(HEADER) - 1)
     return "\n".join(fitted(columns, screen)) + "\n"
 
 
 def next_step(overview: Overview, collected: bool) -> str:
-    """`74 of 240 cells done; next: ...`; `collected`: there is a report of all of them."""
+    """Return `74 of 240 cells done; next: ...`; `collected`: a report covers all of them."""
     done, cells = overview.progress
     sweep = shlex.quote(str(overview.sweep))
     progress = f"{done} of {cells} cells done"
@@ -220,13 +222,15 @@ def next_step(overview: Overview, collected: bool) -> str:
 
 
 def _collecting_job(overview: Overview) -> SlurmJob | None:
-    """The job that collects, while it waits or runs."""
+    """Return the collecting job, while it waits or runs."""
     jobs = [overview.told.jobs.get(submission.collect or "") for submission in overview.submissions]
     return next((job for job in jobs if job and (job.queued or job.running)), None)
 
 
 def account_lines(overview: Overview, missing: Sequence[Sequence[MissingCell]]) -> list[str]:
-    """The lines that `collect` prints; `missing`: what of each run has no time although it should."""
+    """Return the lines that `collect` prints; `missing`: of each run the cells that lack a time, but should have
+    one.
+    """
     sentences = []
     for run, cells in zip(overview.runs, missing):
         prefix = "" if len(overview.runs) == 1 else f"{run.name}: "
@@ -235,7 +239,7 @@ def account_lines(overview: Overview, missing: Sequence[Sequence[MissingCell]]) 
 
 
 def _count_sentence(overview: Overview, missing: int) -> str:
-    """`286 of 300 cells measured, 4 skipped as planned`."""
+    """Return `286 of 300 cells measured, 4 skipped as planned`."""
     cells = overview.progress[1]
     skipped = sum(map(_skipped_cells, overview.runs))
     sentence = f"{cells - missing} of {cells} cells complete" if missing else f"all {cells} cells complete"
@@ -247,7 +251,7 @@ def _skipped_cells(run: SweepRun) -> int:
 
 
 def _next_commands(overview: Overview, missing: Sequence[Sequence[MissingCell]]) -> list[str]:
-    """The one command that measures the missing cells; none if another attempt cannot help."""
+    """Return the one command that measures the missing cells; none if another attempt cannot help."""
     runs = [run for run, cells in zip(overview.runs, missing) if any(cell.state not in FINAL for cell in cells)]
     if active := overview.active():
         jobs = ", ".join(task.id for task in active)

@@ -87,7 +87,7 @@ def stragglers(sources, communicator, step, trace, fail, format_, no_limit) -> N
 def _named(
     sources: tuple[Path, ...], communicator: str | None, step_s: float | None
 ) -> "tuple[list[Named], list[Progress]]":
-    """Judge the arrivals of all sources, and their counts of calls; say on stderr what was left out of them."""
+    """Judge the arrivals of all sources, and their counts of calls; report omissions on stderr."""
     from ..importers import LogNote, LogWarning
     from .document import Named
     from .sentences import judged
@@ -102,7 +102,7 @@ def _named(
 
 
 def _write_trace(named: "list[Named]", path: Path) -> None:
-    """Write how late each rank was. Raises OneLineError where there are several sources."""
+    """Write how late each rank was. Raises OneLineError if there are several sources."""
     from ..runs.files import write_given
     from .sources import trace_text
 

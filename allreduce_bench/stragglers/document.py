@@ -1,4 +1,4 @@
-"""`stragglers --format json`: what arrivals and counts of calls say of every rank, and its JSON Schema."""
+"""`stragglers --format json`: the results for every rank from arrivals and counts of calls, and their JSON Schema."""
 
 import json
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from .progress import Count, Held, Missing, Progress
 from .progress_sentences import progress_sentences
 from .sentences import Judged, name_of, verdict_sentences
 
-# Of arrivals: fields of a report, of all and of each rank
+# Arrivals: fields of a report, of all and of each rank
 SCHEMA = "urn:allreduce-bench:stragglers:2"
 SECONDS = ("step_s", "undisturbed_s", "idle_rank_s", "saved_s")
 SHARES = (
@@ -19,7 +19,7 @@ SHARES = (
 )
 OF_RANKS = ("p_value", "slower_by", "z", "caused_s", "suffered_s")
 
-# Of counts of calls: JSON Schema
+# Counts of calls: JSON Schema
 RANK_NUMBERS = items(whole(), "numbers of ranks")
 COUNT = fields(
     {
@@ -51,7 +51,7 @@ PROGRESS = fields(
 
 
 class Named(NamedTuple):
-    """Arrivals with what they say, and where they are from."""
+    """Arrivals with their report and source."""
 
     path: str
     kind: str
@@ -112,7 +112,7 @@ def _number_or_null(value: Any) -> float | None:
 
 
 def progress_object(progress: Progress) -> dict[str, Any]:
-    """One group, as PROGRESS describes it."""
+    """Return one group, as PROGRESS describes it."""
     return {
         "path": progress.path,
         "kind": progress.kind,

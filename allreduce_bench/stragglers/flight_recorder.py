@@ -1,10 +1,10 @@
-"""The records of PyTorch's Flight Recorder as JSON, one file a rank: which collective calls a rank entered and left.
+"""Records of PyTorch's Flight Recorder as JSON, one file a rank: the collective calls that a rank entered and left.
 
 `torch._C._distributed_c10d._dump_fr_trace_json` writes them for Gloo, `_dump_nccl_trace_json` for NCCL, which has not
-been seen here. The usual dump is a pickle, which is refused. A record holds the last calls only, and numbers them by
-`collective_seq_id` in each process group; `pg_status` says the last call that was entered and left. Calls of Gloo stay
-`scheduled`, and are `retired` when they are done. `time_created_ns` is of the clock of a host that is not named, and no
-common end is recorded, so nothing is said of arrivals.
+been tested here. The usual dump is a pickle, which is refused. A record holds the last calls only, numbered by
+`collective_seq_id` in each process group; `pg_status` holds the last call that was entered and left. Calls of Gloo stay
+`scheduled`, and are `retired` when they are done. `time_created_ns` is of the clock of an unnamed host, and no common
+end is recorded, so arrivals are unknown.
 """
 
 import json
@@ -24,8 +24,8 @@ from .progress import NO_RECORD, Count, Held, Missing, Progress, Unlike
 
 TITLE = "flight-recorder"
 DEFAULT_GROUP = "default_pg"
-STARTED, COMPLETED = "started", "completed"  # of `state`; `scheduled` is entered by the host alone
-MOST_HELD = 5  # calls that are told of each kind of oddity
+STARTED, COMPLETED = "started", "completed"  # of `state`; `scheduled`: only the host has entered
+MOST_HELD = 5  # calls reported of each kind of inconsistency
 AS_JSON = """python -c "import json, pickle, sys; json.dump(pickle.load(open(sys.argv[1], 'rb')), sys.stdout)" """
 NUMBER_OF_RANK = re.compile(r"(\d{1,7})(?:\.\w+)*$", re.ASCII)
 
@@ -40,7 +40,7 @@ class RecordedCall(NamedTuple):
 
 
 class RecordedGroup(NamedTuple):
-    """What one rank recorded of one process group."""
+    """One process group in the record of one rank."""
 
     calls: dict[int, RecordedCall]
     entered: int
@@ -48,13 +48,13 @@ class RecordedGroup(NamedTuple):
 
 
 class RecordedRank(NamedTuple):
-    """What the file of one rank says."""
+    """The content of the file of one rank."""
 
     file: str
     rank: int
     groups: dict[tuple[str, str], RecordedGroup]  # by name and description
     ids: dict[tuple[str, str], str]  # of the same groups: what pg_status calls them
-    status: dict[str, tuple[int, int]]  # by that: the last call that was entered, and the last that was left
+    status: dict[str, tuple[int, int]]  # by that id: the last calls entered and left
     members: dict[str, frozenset[int]]  # of process groups by name
 
 
@@ -66,7 +66,7 @@ def recognises(head: str) -> bool:
 
 
 def refuse_pickle(path: Path) -> LogError:
-    """The error of a record that is a pickle, with the command that makes it JSON."""
+    """Return the error for a record that is a pickle, with the command that converts it to JSON."""
     return LogError(
         "stragglers.pickle_flight_recorder_writes",
         path=path,
@@ -77,7 +77,7 @@ def refuse_pickle(path: Path) -> LogError:
 
 
 def progress_of_records(paths: Sequence[Path]) -> list[Progress]:
-    """Return how far the ranks of each process group have come. Raises LogError."""
+    """Return the progress of the ranks of each process group. Raises LogError."""
     of_rank: dict[int, RecordedRank] = {}
     for path in paths:
         part = recorded(path)
@@ -92,9 +92,9 @@ def progress_of_records(paths: Sequence[Path]) -> list[Progress]:
 
 
 def recorded(path: Path) -> RecordedRank:
-    """Return what a file says.
+    """Read a file.
 
-    Raises LogError: it is no such record, does not say its rank, or holds what cannot be.
+    Raises LogError: it is no such record, does not name its rank, or holds impossible values.
     """
     document = document_of(path)
     entries = document.get("entries", []) if isinstance(document, dict) else None
@@ -109,12 +109,12 @@ def recorded(path: Path) -> RecordedRank:
     ids: dict[tuple[str, str], str] = {}
     for place, entry in enumerate(entries):
         if entry.get("is_p2p"):
-            continue  # numbered apart
+            continue  # numbered separately
         where = f"{path}, entry {place}"
         group = _group_of(entry, where)
         ids[group] = str(entry.get("pg_id"))
         calls[group][whole_of(entry, "collective_seq_id", where)] = _call(entry)
-    mixed = any(entry.get("is_p2p") for entry in entries)  # pg_status does not tell their numbers from others
+    mixed = any(entry.get("is_p2p") for entry in entries)  # pg_status does not distinguish their numbers
     status = {} if mixed else _status(document.get("pg_status"), f"{path}, pg_status")
     return RecordedRank(
         file=str(path),
@@ -143,7 +143,7 @@ def _call(entry: Mapping[str, Any]) -> RecordedCall:
 
 
 def _nbytes(entry: Mapping[str, Any]) -> int | None:
-    """Bytes of what a rank gives; None: not said."""
+    """Return the bytes of a rank's input; None: not recorded."""
     sizes, dtypes = entry.get("input_sizes"), entry.get("input_dtypes")
     if not isinstance(sizes, list) or not isinstance(dtypes, list) or len(sizes) != len(dtypes) or not sizes:
         return None
@@ -156,7 +156,7 @@ def _nbytes(entry: Mapping[str, Any]) -> int | None:
 
 
 def _status(status: Any, where: str) -> dict[str, tuple[int, int]]:
-    """Return each process group's last call that was entered and left, also where the record no longer holds it."""
+    """Return each process group's last calls entered and left, even if no longer recorded."""
     names = "last_enqueued_collective", "last_completed_collective"
     groups = status.items() if isinstance(status, dict) else ()
     return {
@@ -172,7 +172,7 @@ def _group(calls: dict[int, RecordedCall], entered: int, left: int) -> RecordedG
 
 
 def _members(config: Any, file: str) -> dict[str, frozenset[int]]:
-    """The ranks of process groups by name; of Gloo the name is empty."""
+    """Return the ranks of process groups by name; of Gloo the name is empty."""
     found = {}
     for name, group in config.items() if isinstance(config, dict) else ():
         ranks = group.get("ranks") if isinstance(group, dict) else None
@@ -193,7 +193,7 @@ def _progress(parts: Sequence[RecordedRank], group: tuple[str, str]) -> Progress
         members |= {part.rank for part in parts}.union(*(part.members.get("", ()) for part in parts))
     recorded_ranks = {part.rank for part in parts}
     known_as = next(part.ids[group] for part in parts if group in part.ids)
-    for part in parts:  # none of its calls are recorded any more, or it has entered none
+    for part in parts:  # its calls are no longer recorded, or it entered none
         if part.rank in members - set(own):
             own[part.rank] = RecordedGroup({}, *part.status.get(known_as, (0, 0)))
     return Progress(
@@ -216,7 +216,7 @@ def _progress(parts: Sequence[RecordedRank], group: tuple[str, str]) -> Progress
 
 
 def _held(own: Mapping[int, RecordedGroup]) -> list[Held]:
-    """The calls that some entered and not all left."""
+    """Return the calls that some ranks entered and not all left."""
     numbers = sorted({number for part in own.values() for number, call in part.calls.items() if _waits(part, number)})
     found = []
     for number in numbers[:MOST_HELD]:
@@ -233,7 +233,7 @@ def _waits(part: RecordedGroup, number: int) -> bool:
 
 
 def _unlike(own: Mapping[int, RecordedGroup]) -> list[Unlike]:
-    """The calls in which ranks do different things, as far as they are still recorded."""
+    """Return the calls in which ranks differ, as far as still recorded."""
     done: dict[int, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for rank, part in own.items():
         for number, call in part.calls.items():

@@ -1,4 +1,4 @@
-"""What `stragglers --format json` prints, as a JSON Schema."""
+"""The JSON Schema of the output of `stragglers --format json`."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def _seconds(meaning: str) -> Schema:
 
 
 def _known_numbers(kind: Any) -> dict[str, Schema]:
-    """The fields of a named tuple; a real number is null where it is not known."""
+    """Return the fields of a named tuple; a real number is null if not known."""
     schemas = fields_of(kind)
     for name, schema in schemas.items():
         if schema["type"] == "number":

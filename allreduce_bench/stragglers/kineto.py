@@ -1,15 +1,15 @@
 """Traces of torch.profiler, one file a rank: when each rank of a job entered each collective call, on a common clock.
 
-What `export_chrome_trace` writes by Kineto: `traceEvents` with `ts` and `dur` in microseconds, `ts` since
+`export_chrome_trace` writes them by Kineto: `traceEvents` with `ts` and `dur` in microseconds, `ts` since
 `baseTimeNanoseconds` of the wall clock; `distributedInfo` with `rank` and `world_size`; `host_name`. The fields of
 `record_param_comms`, which calls of NCCL have, are those of pytorch, torch/csrc/profiler/util.h; such a trace has not
-been seen here. A kernel of a GPU waits in its stream and is no entry of the host; when it begins says how far its host
+been tested here. A kernel of a GPU waits in its stream and is no entry of the host; its start shows how far its host
 runs ahead.
 
 A call of Gloo is an event from its begin to its end, and all ranks end it at about the same time: that is the common
-clock (`importers.common_ends`). Where no end is known, as of NCCL, whose events end when the host has handed the call
-on, files of one host share the clock of that host, and others have one if they hold clock_sync events of the Chrome
-trace format with the same ids. Other files of several hosts are refused.
+clock (`importers.common_ends`). Without known ends, as of NCCL, whose events end when the host has queued the call,
+files of one host share the clock of that host, and others have one if they hold clock_sync events of the Chrome trace
+format with the same ids. Other files of several hosts are refused.
 """
 
 import re
@@ -31,7 +31,7 @@ from ..units import MAX_RANKS, format_ranges, format_time, in_ranks
 from .arrivals import Arrivals
 
 # Collective calls that no rank can leave before every rank has entered
-OUR_NAMES = {  # how the letters of PyTorch's name begin -> our name
+OUR_NAMES = {  # prefix of PyTorch's name, letters only -> our name
     "allreduce": "all_reduce",
     "allgather": "all_gather",
     "reducescatter": "reduce_scatter",
@@ -42,15 +42,15 @@ SYMMETRIC = ("all_reduce",)  # every rank gives a vector of the same length
 
 # Events
 COMMS, OP, GLOO, NCCL = "record_param_comms", "c10d::", "gloo:", "nccl:"
-EVENT_KINDS = (COMMS, OP, GLOO, NCCL)  # of events that are an entry of the host, the one that says most first
+EVENT_KINDS = (COMMS, OP, GLOO, NCCL)  # kinds of events that are an entry of the host, the most informative first
 HOST_CATEGORIES = ("cpu_op", "user_annotation")  # categories; gpu_user_annotation is of a GPU
 KERNEL = "kernel"  # a category, and the kind of its calls
 NCCL_KERNEL = re.compile(r"nccl(?:Dev)?Kernel_(\w+)")
 
 # Clocks
 HOST_CLOCK_ERROR_S = 20e-6  # Kineto's stamps of 240 calls lay 12 to 30 us before those of the wall clock of the host
-FEWEST_SYNCS = 2  # one says nothing of its error, nor of drift
-MOST_AHEAD = 0.05  # of a step that hosts may run ahead of their GPUs
+FEWEST_SYNCS = 2  # one determines neither its error nor drift
+MOST_AHEAD = 0.05  # of a step, by which hosts may run ahead of their GPUs
 
 # Refusals
 ONLY_KERNELS = (
@@ -59,20 +59,22 @@ ONLY_KERNELS = (
 )
 NO_CALL = "no collective call that all ranks meet in; record steps with their all-reduces"
 
-Key = tuple[int, int]  # number of a call, and which of several of that number
+Key = tuple[int, int]  # number of a call, and its index among those of that number
 
 
 def meeting_of(name: str) -> str:
-    """Return `all_reduce` for `c10d::allreduce_` or `ALLREDUCE_coalesced`; empty: ranks do not all meet in it."""
+    """Return `all_reduce` for `c10d::allreduce_` or `ALLREDUCE_coalesced`; empty if it does not synchronise all
+    ranks.
+    """
     letters = name.rpartition(":")[2].lower().replace("_", "")
     return next((ours for beginning, ours in OUR_NAMES.items() if letters.startswith(beginning)), "")
 
 
 class TracedCall(NamedTuple):
-    """One collective call, as one rank recorded it."""
+    """One collective call in the trace of one rank."""
 
     collective: str  # of `collectives`
-    size: str  # what was said of its vector; empty: nothing
+    size: str  # of its vector; empty: not recorded
     group: str  # name of its process group; empty: not said
     number: int | None  # that counts the calls of the group; None: not said
     entry_us: float  # since the base of its file
@@ -80,7 +82,7 @@ class TracedCall(NamedTuple):
 
 
 class TracedRank(NamedTuple):
-    """What the file of one rank says."""
+    """The content of the file of one rank."""
 
     file: str
     rank: int
@@ -88,11 +90,11 @@ class TracedRank(NamedTuple):
     host: str  # empty: not said
     base_ns: int  # since 1970, what the times of its events are relative to
     calls: dict[str, list[TracedCall]]  # of each of EVENT_KINDS and of KERNEL, in their order
-    syncs_us: dict[str, float]  # when it recorded each clock_sync event, by sync_id
+    syncs_us: dict[str, float]  # time of each clock_sync event, by sync_id
 
 
 class Matched(NamedTuple):
-    """Calls of several ranks beside each other."""
+    """The calls of several ranks, matched."""
 
     collectives: tuple[str, ...]  # of each call
     entry_us: np.ndarray  # float64 [call, rank with a file]
@@ -108,9 +110,9 @@ def recognises(head: str) -> bool:
 
 
 def traced(path: Path) -> TracedRank:
-    """Return what a file says.
+    """Read a file.
 
-    Raises LogError: it is no such trace, does not say its rank, or holds no collective call.
+    Raises LogError: it is no such trace, does not name its rank, or holds no collective call.
     """
     document = document_of(path)
     events = document.get("traceEvents") if isinstance(document, dict) else None
@@ -135,7 +137,7 @@ def traced(path: Path) -> TracedRank:
 
 
 def _syncs(events: Iterable[Any]) -> dict[str, float]:
-    """The clock_sync events of the Chrome trace format: one moment that several files record."""
+    """Return the clock_sync events of the Chrome trace format: moments recorded in several files."""
     found = {}
     for event in events:
         if isinstance(event, dict) and event.get("ph") == "c" and isinstance(event.get("args"), dict):
@@ -173,7 +175,7 @@ def _calls(path: Path, events: Iterable[Any]) -> dict[str, list[TracedCall]]:
 
 
 def _call(place: str, kind: str, event: Mapping[str, Any], arguments: Mapping[str, Any]) -> TracedCall | None:
-    """The call of an event; None: of a collective that ranks do not all meet in."""
+    """Return the call of an event; None for a collective that does not synchronise all ranks."""
     is_comms, name = kind == COMMS, event["name"]
     if kind == KERNEL:
         name = (NCCL_KERNEL.match(name) or [""] * 2)[1]
@@ -197,10 +199,10 @@ def _call(place: str, kind: str, event: Mapping[str, Any], arguments: Mapping[st
 
 
 def arrivals_of_traces(paths: Sequence[Path], group: str | None = None) -> tuple[str, Arrivals]:
-    """The arrivals of the traces of a job, a file a rank, and in words what they are of.
+    """Return the arrivals of the traces of a job, a file a rank, and a description in words.
 
-    `group`: name of a process group, where the traces name several. Raises LogError where the files are not of one job,
-    or have no common clock. Warns of ranks without a file and of calls that not every rank recorded.
+    `group`: name of a process group, if the traces name several. Raises LogError if the files are not of one job, or
+    have no common clock. Warns of ranks without a file and of calls that not every rank recorded.
     """
     parts = _one_job([traced(path) for path in paths])
     kind = _kind(parts)
@@ -237,7 +239,7 @@ def arrivals_of_traces(paths: Sequence[Path], group: str | None = None) -> tuple
 
 
 def _one_job(parts: Sequence[TracedRank]) -> list[TracedRank]:
-    """The files by rank. Raises LogError where they contradict each other or are too few."""
+    """Return the files by rank. Raises LogError if they contradict each other or are too few."""
     of_rank: dict[int, TracedRank] = {}
     for part in parts:
         first = parts[0]
@@ -269,7 +271,7 @@ def _warn_of_absent(parts: Sequence[TracedRank]) -> None:
 
 
 def _kind(parts: Sequence[TracedRank]) -> str:
-    """The events that are taken as entries: of all ranks the same, and such that ends are known if they can be."""
+    """Return the kind of events taken as entries: the same for all ranks, with known ends if possible."""
     present = [kind for kind in EVENT_KINDS if all(part.calls[kind] for part in parts)]
     if not present:
         raise LogError("stragglers.ranks_recorded_different_events", file=parts[0].file)
@@ -284,7 +286,7 @@ def _are_the_same(part: TracedRank) -> bool:
 
 
 def _chosen_group(parts: Sequence[TracedRank], kind: str, wanted: str | None) -> str:
-    """The process group whose calls are judged; empty: events do not name theirs. Raises LogError: none, or several."""
+    """Return the process group to judge; empty: events do not name theirs. Raises LogError: none, or several."""
     ranks_of = Counter(group for part in parts for group in dict.fromkeys(call.group for call in part.calls[kind]))
     several = [group for group, ranks in ranks_of.items() if ranks > 1]
     candidates = [group for group in several if wanted in (None, group)]
@@ -306,7 +308,7 @@ def _chosen_group(parts: Sequence[TracedRank], kind: str, wanted: str | None) ->
 
 
 def _matched(parts: Sequence[TracedRank], kind: str, group: str) -> Matched:
-    """The calls beside each other, by their numbers, else by their order. Raises LogError where that cannot be."""
+    """Match the calls by their numbers, else by their order. Raises LogError if that is impossible."""
     of_rank = [[call for call in part.calls[kind] if call.group == group] for part in parts]
     if all(call.number is not None for calls in of_rank for call in calls):
         keyed = [dict(zip(_keys(calls), calls)) for calls in of_rank]
@@ -322,7 +324,7 @@ def _matched(parts: Sequence[TracedRank], kind: str, group: str) -> Matched:
 
 
 def _keys(calls: Iterable[TracedCall]) -> list[Key]:
-    """Return of each call its number, and how many of that number were before it: a group of calls shares one."""
+    """Return for each call its number and its index within that number, which a group of calls shares."""
     seen: Counter[int] = Counter()
     keys = []
     for call in calls:
@@ -342,7 +344,7 @@ def _warn_of_fewer(parts: Sequence[TracedRank], keyed: Sequence[dict[Key, Traced
 
 
 def _refuse_unlike(parts: Sequence[TracedRank], of_rank: Sequence[Sequence[TracedCall]]) -> None:
-    """Raise LogError where the ranks did not record the same calls in the same order."""
+    """Raise LogError unless the ranks recorded the same calls in the same order."""
     for part, calls in zip(parts[1:], of_rank[1:]):
         if len(calls) != len(of_rank[0]):
             raise LogError(
@@ -380,7 +382,7 @@ def _ends_us(part: TracedRank, kind: str, calls: Sequence[TracedCall]) -> list[f
 
 
 def _absolute(parts: Sequence[TracedRank], times_us: np.ndarray) -> np.ndarray:
-    """Seconds since the least base of all files, float64 [call, rank], each by the clock of its host."""
+    """Return seconds since the least base of all files, float64 [call, rank], each by the clock of its host."""
     first_ns = min(part.base_ns for part in parts)
     return times_us * US + np.array([(part.base_ns - first_ns) * 1e-9 for part in parts])
 
@@ -388,10 +390,10 @@ def _absolute(parts: Sequence[TracedRank], times_us: np.ndarray) -> np.ndarray:
 def _on_one_clock(
     parts: Sequence[TracedRank], entry_s: np.ndarray, end_s: np.ndarray, is_last: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Entries and ends on one clock, and its error. Raises LogError: there is none, or clocks do not agree.
+    """Return entries and ends on one clock, and its error. Raises LogError: there is none, or clocks disagree.
 
-    `is_last`: bool [call], of the calls that end a step. Where no end is known, the last entry stands for the end: no
-    rank can leave before it.
+    `is_last`: bool [call], of the calls that end a step. Without known ends the last entry stands for the end: no rank
+    can leave before it.
     """
     hosts = {part.host for part in parts}
     is_one_host = len(hosts) == 1 and "" not in hosts
@@ -415,9 +417,9 @@ def _on_one_clock(
 
 
 def _synced(parts: Sequence[TracedRank]) -> tuple[np.ndarray, float]:
-    """Return how far each clock is ahead of the first rank's, by clock_sync events of all, seconds; and the error.
+    """Return the offset of each clock from the first rank's, by common clock_sync events, seconds; and the error.
 
-    The error is how far a single event lies off their mean, so of one event it is not known: infinite.
+    The error is the largest deviation of an event from their mean, so infinite for a single event.
     """
     common = [name for name in parts[0].syncs_us if all(name in part.syncs_us for part in parts)]
     if len(common) < FEWEST_SYNCS:
@@ -428,17 +430,17 @@ def _synced(parts: Sequence[TracedRank]) -> tuple[np.ndarray, float]:
 
 
 def _is_last(entry_s: np.ndarray, end_s: np.ndarray) -> np.ndarray:
-    """Return of each call whether it ends a step, bool [call]: whether the next one is entered after it has ended.
+    """Return for each call whether it ends a step, bool [call]: whether the next one is entered after its end.
 
-    Buckets of gradients are summed while ranks go on computing, and waited for together: the last of them is what ranks
-    come late to. By the clock of each rank; what most ranks do counts. Where no end is known, every call is a step.
+    Buckets of gradients are reduced while ranks go on computing, and awaited together: ranks come late to the last of
+    them. Decided by the clock of each rank, and the majority of ranks. Without known ends every call is a step.
     """
     overlaps = np.median(entry_s[1:] - end_s[:-1], axis=1) < 0
     return np.concatenate([~overlaps, [True]])
 
 
 def _refuse_disagreement(parts: Sequence[TracedRank], apart_s: float, leave_s: np.ndarray) -> None:
-    """Raise LogError where the same calls end further apart than half a step takes."""
+    """Raise LogError if the ends of the same calls differ by more than half a step."""
     ends_s = np.maximum.accumulate(leave_s.max(axis=1))
     step_s = float(np.median(np.diff(ends_s))) if len(ends_s) > 1 else np.inf
     if apart_s > step_s / 2:
@@ -451,7 +453,7 @@ def _refuse_disagreement(parts: Sequence[TracedRank], apart_s: float, leave_s: n
 
 
 def _refuse_other_times(parts: Sequence[TracedRank], entry_s: np.ndarray) -> None:
-    """Raise LogError where files of one host are not of the same time by its clock."""
+    """Raise LogError if files of one host are not of the same time by its clock."""
     late = int(entry_s[0].argmax())
     early = int(entry_s[-1].argmin())
     if entry_s[0, late] > entry_s[-1, early]:
@@ -467,7 +469,9 @@ def _refuse_other_times(parts: Sequence[TracedRank], entry_s: np.ndarray) -> Non
 
 
 def _refuse_hosts_ahead(parts: Sequence[TracedRank], matched: Matched, group: str) -> None:
-    """Raise LogError where hosts enter calls long before their GPUs begin them: then ranks are ready later."""
+    """Raise LogError if hosts enter calls long before their GPUs begin them: ranks are then ready later than
+    recorded.
+    """
     begin_us = [[one.entry_us for one in part.calls[KERNEL] if one.group in ("", group)] for part in parts]
     if any(len(of_rank) != len(matched.entry_us) for of_rank in begin_us):
         return
@@ -483,7 +487,7 @@ def _refuse_hosts_ahead(parts: Sequence[TracedRank], matched: Matched, group: st
 
 
 def _whole_job(parts: Sequence[TracedRank], ready_s: np.ndarray) -> np.ndarray:
-    """Give ready times a column for each rank of the job; NaN: it has no file, or is not of the group."""
+    """Give ready times a column for each rank of the job; NaN: no file, or not in the group."""
     whole = np.full((len(ready_s), parts[0].ranks), np.nan)
     whole[:, [part.rank for part in parts]] = ready_s
     return whole

@@ -1,7 +1,7 @@
-"""Who is late, and what steps would have taken without: a rank, its node, or a whole group of ranks.
+"""Localisation of lateness, and steps without it: a rank, its node, or a whole group of ranks.
 
-A step ends when the last rank is ready and the call is made: nobody carries a delay past the common end. So the
-duration of a step changes by as much as its last arrival, and each step is replayed by itself with other arrivals.
+A step ends when the last rank is ready and the call is made: no delay outlasts the common end. So the duration of a
+step changes by as much as its last arrival, and each step is replayed by itself with other arrivals.
 """
 
 from collections.abc import Iterable
@@ -21,51 +21,51 @@ from .slow_units import (
     two_groups,
 )
 
-# Kinds of what is late
+# Kinds of late units
 RANK, NODE, GROUP = "rank", "node", "group"
 
-# Together or alone
-ALIKE = 0.5  # of the lateness of a node: as near to it are ranks that are late with their node
-MOST_ALONE = 3  # nodes or ranks that are late alike and named one by one; more, or half of all, are a group
+# A node or its ranks
+ALIKE = 0.5  # of the lateness of a node: ranks within this distance are late with their node
+MOST_ALONE = 3  # late nodes or ranks named individually; more, or half of all, are a group
 
 
 class Lateness(NamedTuple):
-    """Some ranks, later than the others by as much in each step of a period, or in some of its steps."""
+    """Ranks that are equally later than the others in each step of a period, or in some of its steps."""
 
     ranks: tuple[int, ...]
     from_step: int
     to_step: int
     late_s: float
-    at: np.ndarray | None = None  # bool [step], of all steps: in which of the period; None: in each
+    at: np.ndarray | None = None  # bool [step], of all steps: the late ones; None: all of the period
 
     def steps(self, number: int) -> np.ndarray:
-        """bool [step], of `number` steps in all: in which they are late."""
+        """Return the steps, of `number` in all, in which they are late: bool [step]."""
         steps = np.zeros(number, dtype=bool)
         steps[self.from_step : self.to_step] = True
         return steps if self.at is None else steps & self.at
 
 
 class Late(NamedTuple):
-    """A group, a node whose ranks are late alike, or a rank."""
+    """A group, a node whose ranks are equally late, or a rank."""
 
     kind: str  # RANK, NODE or GROUP
     node: int  # -1: of several nodes
     z: float
     period: Lateness
     stands_out: bool  # from the differences that ranks have anyway
-    expected: float  # how many ranks are so late by these differences
-    share: float = 1.0  # of the steps of its period: in which it is late
+    expected: float  # expected number of ranks as late by these differences
+    share: float = 1.0  # of the steps of its period that are late
     every: int = 0  # distance of its late steps where they are regular
 
 
 def localise(
     ready_s: np.ndarray, node_of: tuple[int, ...], undisturbed_s: float, clock_error_s: float
 ) -> tuple[Standing, list[Late]]:
-    """Return how each rank stands against all others, and who is late. Arguments as of `slow_units.standing`.
+    """Return the standing of each rank, and who is late. Arguments as of `slow_units.standing`.
 
-    A node is late instead of its ranks where it is slow, as the median of its ranks, and more than half of its ranks,
-    two or more, are late alike. Many ranks that are late alike are a group. A rank that is slower than its late node
-    or group is named beside it. Last come ranks that are late in some of their steps.
+    A node is late instead of its ranks if it is slow, as the median of its ranks, and more than half of its ranks, two
+    or more, are equally late. Many equally late ranks are a group. A rank that is slower than its late node or group is
+    named separately. Ranks that are late in some of their steps come last.
     """
     of_ranks = standing(ready_s, undisturbed_s, clock_error_s)
     group = _late_group(ready_s, node_of, of_ranks, undisturbed_s, clock_error_s)
@@ -88,7 +88,7 @@ def _late(kind: str, node: int, ranks: tuple[int, ...], slow: SlowUnit) -> Late:
 def _late_group(
     ready_s: np.ndarray, node_of: tuple[int, ...], of_ranks: Standing, undisturbed_s: float, clock_error_s: float
 ) -> list[Late]:
-    """The slower one of two groups; none where it is one node, or so few nodes or ranks that each is named."""
+    """Return the slower of two groups; empty if it is one node, or so few nodes or ranks that each is named."""
     if len(ready_s) < FEWEST_WORTH * of_ranks.alike_steps:
         return []
     apart_s = median(ready_s - median(ready_s, axis=1)[:, None], axis=0)
@@ -107,7 +107,7 @@ def _late_group(
 
 
 def nodes_of(ranks: tuple[int, ...], node_of: tuple[int, ...]) -> tuple[int, ...]:
-    """The nodes whose ranks these are, all of them and no others; empty: these ranks are not whole nodes."""
+    """Return the nodes that consist of exactly these ranks; empty if the ranks are not whole nodes."""
     inside = {node_of[rank] for rank in ranks}
     return tuple(sorted(inside)) if sum(node in inside for node in node_of) == len(ranks) else ()
 
@@ -153,7 +153,7 @@ def _late_nodes(ready_s: np.ndarray, node_of: np.ndarray, undisturbed_s: float, 
 
 
 def _medians_of_nodes(ready_s: np.ndarray, node_of: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """float64 [step, node]: the median ready time of each node's ranks."""
+    """Return the median ready time of each node's ranks, float64 [step, node]."""
     node_ready_s = np.full((len(ready_s), len(sizes)), np.nan)
     order = np.argsort(node_of, kind="stable")
     for node, ranks in enumerate(np.split(order, np.cumsum(sizes)[:-1])):  # nodes may be of very different sizes
@@ -163,7 +163,7 @@ def _medians_of_nodes(ready_s: np.ndarray, node_of: np.ndarray, sizes: np.ndarra
 
 
 def moved_earlier(ready_s: np.ndarray, periods: Iterable[Lateness]) -> np.ndarray:
-    """Return the arrivals as they would be without the named lateness; what noise adds to each step stays.
+    """Return the arrivals without the named lateness; the noise of each step stays.
 
     `ready_s`: float64 [step, rank], seconds; NaN: not known.
     """
@@ -174,9 +174,9 @@ def moved_earlier(ready_s: np.ndarray, periods: Iterable[Lateness]) -> np.ndarra
 
 
 def replaced(ready_s: np.ndarray, periods: Iterable[Lateness]) -> np.ndarray:
-    """Replace the arrivals of the named ranks by the median of all ranks that are not named in the step.
+    """Replace the arrivals of the named ranks by the median of the others in the step.
 
-    Where nobody else is known in a step they stay.
+    They stay in steps where no other rank is known.
     """
     is_named = np.zeros(ready_s.shape, dtype=bool)
     for period in periods:
@@ -186,23 +186,23 @@ def replaced(ready_s: np.ndarray, periods: Iterable[Lateness]) -> np.ndarray:
 
 
 def saved_s(ready_s: np.ndarray, instead_s: np.ndarray) -> float:
-    """Return by how much earlier all steps together end with other arrivals, seconds; both float64 [step, rank]."""
+    """Return by how much all steps together end earlier with other arrivals, seconds; both float64 [step, rank]."""
     return float(earlier_s(ready_s, instead_s).sum())
 
 
 def earlier_s(ready_s: np.ndarray, instead_s: np.ndarray) -> np.ndarray:
-    """float64 [step]: by how much earlier each step ends with other arrivals, seconds."""
+    """Return by how much each step ends earlier with other arrivals, float64 [step], seconds."""
     return _last(ready_s) - _last(instead_s)
 
 
 def mean_wait_s(ready_s: np.ndarray) -> float:
-    """The mean over ranks of their waits, summed over all steps, seconds."""
+    """Return the mean over ranks of their waits, summed over all steps, seconds."""
     known = ~np.isnan(ready_s)
     ranks = np.maximum(known.sum(axis=1), 1)
     return float((_last(ready_s) - np.sum(ready_s, axis=1, where=known) / ranks).sum())
 
 
 def _last(ready_s: np.ndarray) -> np.ndarray:
-    """float64 [step]; 0 where nobody is known."""
+    """Return the last arrival of each step, float64 [step]; 0 if none is known."""
     latest = np.max(ready_s, axis=1, initial=-np.inf, where=~np.isnan(ready_s))
     return np.where(np.isinf(latest), 0.0, latest)

@@ -1,4 +1,4 @@
-"""The sentences of this wing: a template for each code; see `message`."""
+"""Message templates of this wing, by code; see `message`."""
 
 MESSAGES = {
     "stragglers.about_steps_would_tell": ", and about {steps_needed:,} steps would tell",

@@ -1,4 +1,4 @@
-"""The JSON lines that `StepMonitor` writes of a program's steps, as arrivals; see `monitor`."""
+"""The JSON lines that `StepMonitor` writes about a program's steps, read as arrivals; see `monitor`."""
 
 import json
 import warnings
@@ -16,7 +16,7 @@ from .arrivals import Arrivals
 from .monitor.observer import SCHEMA
 
 LONGEST_S = 1e6  # of a step, or of a lateness: 11 days
-MOST_CLAIMED = 10**7  # ranks times steps of which a file says nothing but their number
+MOST_CLAIMED = 10**7  # ranks times steps of which a file gives only the number
 
 
 def recognises(text: str) -> bool:
@@ -25,10 +25,10 @@ def recognises(text: str) -> bool:
 
 
 def sessions(path: Path, text: str) -> list[Arrivals]:
-    """The arrivals of every start of the program that the file is of and that has steps. Raises LogError.
+    """Return the arrivals of every start of the program in the file that has steps. Raises LogError.
 
-    The origin of `ready_s` is the earliest rank of each step. A line that was cut off is left out with a warning. Lines
-    belong to the start with the same `job`; lines without, as older versions wrote them, to the last start above.
+    The origin of `ready_s` is the earliest rank of each step. A truncated line is skipped with a warning. Lines belong
+    to the start with the same `job`; lines without, of older versions, to the last start above.
     """
     found: list[_Session] = []
     is_mixed = False
@@ -75,7 +75,7 @@ def sessions(path: Path, text: str) -> list[Arrivals]:
 
 
 def _session_of(record: Mapping[str, Any], found: "list[_Session]") -> "_Session | None":
-    """The start that a line belongs to; None: it is not there."""
+    """Return the start that a line belongs to; None if missing."""
     job = record.get("job")
     if job is None:
         return found[-1] if found else None
@@ -87,7 +87,7 @@ def _say(sentence: str) -> None:
 
 
 def _records(path: Path, text: str) -> Iterator[tuple[LogLine, Mapping[str, Any]]]:
-    """Every line that is an object."""
+    """Yield every line that is an object."""
     for line in lines_of(text):
         if not line.text.strip():
             continue
@@ -101,7 +101,7 @@ def _records(path: Path, text: str) -> Iterator[tuple[LogLine, Mapping[str, Any]
 
 
 class _Session:
-    """What one start of a program says."""
+    """One start of a program."""
 
     def __init__(self, start: Mapping[str, Any]):
         self.ranks, self.job = start["ranks"], start.get("job")
@@ -122,9 +122,9 @@ class _Session:
         self.claimed = 0
 
     def take(self, record: Mapping[str, Any]) -> int | None:
-        """Take in a block of steps; the step that was expected, if it begins with another one. Raises ValueError."""
+        """Take in a block of steps; return the expected step if it begins with another. Raises ValueError."""
         step_s = _times("step_s", record["step_s"])
-        if record["late_s"] is None:  # the program said nowhere that it was ready
+        if record["late_s"] is None:  # the program never called ready()
             self.claimed += self.ranks * step_s.size
             if self.claimed > MOST_CLAIMED:
                 raise BadValue("stragglers.ranks_claimed_no_line", ranks=self.ranks)
@@ -153,7 +153,7 @@ class _Session:
 
 
 def _times(name: str, values: Any) -> np.ndarray:
-    """Seconds; null is NaN. Raises ValueError."""
+    """Return seconds; null is NaN. Raises ValueError."""
     times_s = np.array(values, dtype=float)
     if times_s.ndim and not (np.isnan(times_s) | ((times_s >= 0) & (times_s <= LONGEST_S))).all():
         raise BadValue("stragglers.not_everywhere", name=name, longest_s=LONGEST_S)

@@ -1,7 +1,7 @@
-"""What NCCL RAS says of a job (`ncclras -f json`, since NCCL 2.28.7): collective calls of each rank, who is missing.
+"""The output of NCCL RAS (`ncclras -f json`, since NCCL 2.28.7): collective calls of each rank, missing ranks.
 
 The fields are those of NVIDIA/nccl, src/ras/client_support.cc, and of the example of its manual, Troubleshooting, RAS;
-an output of a job has not been seen here. `collective_counts` counts the calls of each kind that a rank has begun.
+untested with the output of a job. `collective_counts` counts the calls of each kind that a rank has begun.
 """
 
 from collections.abc import Mapping
@@ -29,12 +29,12 @@ ABORTED = "communicator aborted"
 
 
 def recognises(head: str) -> bool:
-    """Return whether a file begins as the answer of RAS."""
+    """Return whether a file begins as the output of RAS."""
     return head.lstrip("\ufeff \t\r\n").startswith("{") and '"nccl_version"' in head and '"communicators' in head
 
 
 def progress_of_ras(path: Path) -> list[Progress]:
-    """Return how far the ranks of each communicator have come. Raises LogError: it is no such answer, or holds none."""
+    """Return the progress of the ranks of each communicator. Raises LogError: it is no such output, or holds none."""
     document = document_of(path)
     communicators = document.get("communicators") if isinstance(document, dict) else None
     if not isinstance(communicators, list):
@@ -105,7 +105,7 @@ def _why(one: Mapping[str, Any]) -> str:
 
 
 def _error(one: Mapping[str, Any], where: str) -> str:
-    """The error that a rank reports; empty: none."""
+    """Return the error that a rank reports; empty if none."""
     for name in ("async_error", "init_state"):
         code = whole_of(_status(one), name, where, -1, default=0)
         if code not in (0, IN_PROGRESS):

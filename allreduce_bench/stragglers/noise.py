@@ -1,8 +1,8 @@
-"""What chance and noise do to the lateness of ranks: how often, how far, for how long. Pure numbers.
+"""Statistics of the lateness of ranks: chance, slow periods, correlation, outliers, noise. Pure numbers.
 
-`chance_of_at_least`: how often chance alone makes a rank the last one. `slow_between`: from which step to which a rank
-was slow. `correlation_time`: how many independent steps the steps of a job are worth. `standing_out`: which of unlike
-units differ from the others. `BlockNoise`: how much a mean over blocks of steps varies.
+`chance_of_at_least`: the probability that chance alone makes a rank the last one so often. `slow_between`: first and
+last step of a slow period. `correlation_time`: how many steps are worth an independent one. `standing_out`: outliers
+among units that differ. `BlockNoise`: the variance of a mean over blocks of steps.
 """
 
 from math import erfc, sqrt
@@ -13,35 +13,35 @@ import numpy as np
 from ..robust import EFFICIENCY, OF_NORMAL, deviation, deviations, median
 
 # Edges of a slow period
-EVIDENCE = 8.0  # logarithm of the likelihood ratio that an edge needs: e^-8 of edges are found where there are none
-MOST_OF_A_STEP = 1.0  # of that logarithm: so an edge needs 8 steps or more, however clear each of them is
+EVIDENCE = 8.0  # log likelihood ratio required of an edge: the false positive rate of edges is e^-8
+MOST_OF_A_STEP = 1.0  # of that logarithm: so an edge needs at least 8 steps, however clear
 
 # Correlation time
 FEWEST_BATCHES = 4
-LARGEST = 3.0  # standard deviations: further out, a step says no more about how steps depend on each other
-LONGEST = 10.0  # jobs: a longer correlation time is not told
-FEWEST_TO_POOL = 4  # units; of fewer, one that changes its speed moves what the others are compared with
+LARGEST = 3.0  # standard deviations: steps further out are clipped
+LONGEST = 10.0  # jobs: upper limit of the correlation time
+FEWEST_TO_POOL = 4  # units; with fewer, a unit that changes its speed shifts the reference
 
-# Unlike units
-SPREAD = 0.015  # of a step: standard deviation between ranks that is likely before anything was measured
+# Units that differ
+SPREAD = 0.015  # of a step: prior standard deviation between ranks
 PRIOR_FREEDOM = 4
-FEWEST_UNLIKE = 4  # units; of fewer nobody can say how much units differ: noise alone is the measure
-FASTEST = 3.0  # robust deviations below the median: a unit that is faster still is taken for so fast only
+FEWEST_UNLIKE = 4  # units; with fewer the spread is unknown: noise alone is the scale
+FASTEST = 3.0  # robust deviations below the median: faster units are clipped there
 
 # Noise of blocks
 SCALES = 10  # means over 1, 2, 4, ... 512 blocks
 UNSEEN = 3
-FIRST_FALL = 0.75  # from V(1) to V(2), where nothing is known: between independent noise and noise that drifts
+FIRST_FALL = 0.75  # prior ratio V(2) / V(1): between independent and drifting noise
 MEMORY = 500  # differences over which a variance is averaged
-MOST_TIMES = 3.0  # a difference counts up to so many deviations: a rank that becomes slow is not taken for a noisy one
-PRIOR, PRIOR_OF_RANK = 8, 30  # differences that what shorter scales let expect counts like: of all ranks; of one
+MOST_TIMES = 3.0  # deviations at which a difference is clipped: a rank that becomes slow is not taken for a noisy one
+PRIOR, PRIOR_OF_RANK = 8, 30  # weights, in differences, of the prior from shorter scales: of all ranks; of one
 
 
 def chance_of_at_least(counts: np.ndarray, trials: int, chance: float) -> np.ndarray:
-    """The probability that of `trials` independent trials as many or more succeed. float64, of the shape of `counts`.
+    """Return the probability of at least `counts` successes in `trials` trials. float64, of the shape of `counts`.
 
     `counts`: integers of 0 to `trials`; `chance`: of each trial, 0 to 1. Exact: the upper tail of the binomial
-    distribution. Steps that depend on each other say less than their number.
+    distribution. It assumes independent trials.
     """
     if not 0 < chance < 1:
         return np.where(np.asarray(counts) > 0, float(chance >= 1), 1.0)
@@ -53,16 +53,16 @@ def chance_of_at_least(counts: np.ndarray, trials: int, chance: float) -> np.nda
 
 
 def slow_between(late: np.ndarray, slower_by: float, noise: float) -> tuple[int, int]:
-    """The first step of the slow period, and the step after its last one; 0 and the number of steps: always.
+    """Return the first step of the slow period, and the step after its last one; 0 and the number of steps: always.
 
     `late`: float64 [step], NaN: not known; `slower_by` > 0: how late the rank is while it is slow; `noise` > 0:
-    standard deviation of a step that takes the dependence of steps into account. All in the same unit. A rank that is
-    slow in several periods gives the one that weighs most.
+    standard deviation of a step, corrected for the correlation of steps. All in the same unit. Of several slow periods
+    the one with the most evidence counts.
 
-    Each step weighs for one of two levels, 0 or `slower_by`, by the logarithm of the ratio of their likelihoods under
-    normal noise; the period is the stretch of the largest sum. Single steps weigh little (MOST_OF_A_STEP), so that
-    spikes make no period. An end of the steps is cut off only where it says clearly (EVIDENCE) that the rank was not
-    slow: a sum of logarithms that drifts the other way exceeds h in e^-h of cases (Wald, Sequential Analysis, 1947).
+    Each step contributes the log likelihood ratio of the two levels, `slower_by` and 0, under normal noise; the period
+    is the stretch with the largest sum. Single steps are clipped (MOST_OF_A_STEP), so that spikes make no period. An
+    end of the steps is cut off only with clear evidence (EVIDENCE) that the rank was not slow: a sum of log likelihood
+    ratios that drifts the other way exceeds h in e^-h of cases (Wald, Sequential Analysis, 1947).
     """
     weights = slower_by * (late - slower_by / 2) / noise**2
     weights = np.nan_to_num(np.clip(weights, -MOST_OF_A_STEP, MOST_OF_A_STEP))
@@ -78,16 +78,16 @@ def slow_between(late: np.ndarray, slower_by: float, noise: float) -> tuple[int,
 
 
 def correlation_time(late: np.ndarray) -> float:
-    """Return how many steps are worth an independent one, 1 or more: of the median unit. `late`: float64 [step, unit].
+    """Return the median unit's number of steps worth an independent one, at least 1. `late`: float64 [step, unit].
 
     A rank that is late in a step is often late in the next one, too: it is hot, or shares its node for a while. The
     mean over n such steps is as uncertain as that over n / tau independent ones. tau, the integrated correlation time,
-    is 1 + 2 times the sum of all autocorrelations; of an autoregressive process of lag-1 correlation r it is
-    (1 + r) / (1 - r). It is measured by batch means (Law and Kelton, Oper. Res. 32, 1984): of the means of batches of
-    several lengths, how much more they vary than those of independent steps would.
+    is 1 + 2 times the sum of all autocorrelations; of an autoregressive process of lag-1 correlation r it is (1 + r) /
+    (1 - r). It is measured by batch means (Law and Kelton, Oper. Res. 32, 1984): the variance of the means of batches
+    of several lengths, relative to independent steps.
 
-    What is not known is NaN. Of few units each is taken without its largest change of level, so that a rank which
-    changes its speed once is not taken for noise that lasts.
+    NaN: not known. With few units each is taken without its largest change of level, so that a rank which changes its
+    speed once is not taken for lasting noise.
     """
     if late.shape[1] < FEWEST_TO_POOL:
         late = _without_a_change(late)
@@ -105,7 +105,7 @@ def correlation_time(late: np.ndarray) -> float:
 
 
 def _without_a_change(late: np.ndarray) -> np.ndarray:
-    """Return lateness about its mean before and after the step that divides it best (least squares)."""
+    """Return lateness relative to its mean before and after the best change point (least squares)."""
     known = np.maximum((~np.isnan(late)).sum(axis=0), 1)
     centred = np.nan_to_num(late - np.nansum(late, axis=0) / known)
     before = np.arange(1, len(late))[:, None]
@@ -118,10 +118,10 @@ def _without_a_change(late: np.ndarray) -> np.ndarray:
 
 
 def _time_of_ratio(ratio: float, steps: int, length: int) -> float:
-    """The correlation time of the autoregressive process whose batches vary so much more about their common mean.
+    """Return the correlation time of the autoregressive process with this variance ratio of batch means.
 
-    Batches of a job that is not long against this time share much of their lateness, so that they vary less about
-    their own mean than about the true one. Lateness that wanders for ever gives LONGEST jobs.
+    Batches of a job that is short relative to this time share much of their lateness, so that they vary less about
+    their own mean than about the true one. A random walk gives LONGEST jobs.
     """
     times = np.geomspace(1.0, LONGEST * steps, 400)
     lag1 = (times - 1) / (times + 1)
@@ -148,39 +148,38 @@ def correlation_time_of_events(happens: np.ndarray) -> float:
 
 
 def _lengths(steps: int) -> list[int]:
-    """2, 5, 10, 20, 50, ...: as long as there are FEWEST_BATCHES batches."""
+    """Return batch lengths 2, 5, 10, 20, 50, ... that leave at least FEWEST_BATCHES batches."""
     lengths = [digit * 10**power for power in range(7) for digit in (1, 2, 5)]
     return [length for length in lengths if 1 < length <= steps // FEWEST_BATCHES]
 
 
 def _ratios(values: np.ndarray, length: int) -> np.ndarray:
-    """float64 [unit]: variance of a batch mean over that of the mean of as many independent steps."""
+    """Return the variance of a batch mean relative to independent steps, float64 [unit]."""
     means = _batch_means(values, length)
     return length * np.nanvar(means, axis=0, ddof=1) / np.nanvar(values, axis=0, ddof=1)
 
 
 def _batch_means(values: np.ndarray, length: int) -> np.ndarray:
-    """float64 [batch, unit]; the last steps may be left out, and what is not known counts as the unit's median."""
+    """Return float64 [batch, unit]; trailing steps may be dropped, unknown values count as the unit's median."""
     batches = len(values) // length
     return np.nan_to_num(values[: batches * length]).reshape(batches, length, -1).mean(axis=1)
 
 
 def _typical(ratios: np.ndarray, freedom: int) -> float:
-    """The median, corrected for the bias of the median of variances (Wilson and Hilferty, as in `robust`)."""
+    """Return the median, corrected for the bias of the median of variances (Wilson and Hilferty, as in `robust`)."""
     return float(np.median(ratios)) / (1 - 2 / (9 * max(freedom, 1))) ** 3
 
 
 def standing_out(values: np.ndarray, prior: np.ndarray | float) -> np.ndarray:
-    """Return how far each unit stands out from those below it, as a normal z, float64 as `values`; -inf: unknown.
+    """Return how far each unit is above those below it, as a normal z, float64 as `values`; -inf: unknown.
 
-    Ranks that nothing is wrong with differ, too, lastingly: by some per cent. Whether one stands out from the others is
-    asked of the units below it, so that slow ones do not hide each other (the generalised test of Rosner, Technometrics
-    25, 1983, on one side). Few units say little about how much units differ. So their variance is put together with one
-    that is likely beforehand, SPREAD, which weighs as much as PRIOR_FREEDOM units (moderated t, Smyth, Stat. Appl.
-    Genet. Mol. Biol. 3, 2004), and the less the more they differ.
+    Healthy ranks differ lastingly, too, by some per cent. Each unit is tested against the units below it, so that slow
+    ones do not mask each other (the generalised test of Rosner, Technometrics 25, 1983, one-sided). Few units determine
+    their variance poorly. So it is pooled with a prior, SPREAD, which weighs as much as PRIOR_FREEDOM units (moderated
+    t, Smyth, Stat. Appl. Genet. Mol. Biol. 3, 2004), and less the more they differ.
 
-    `values`: NaN where a unit is not known; `prior`: standard deviation that is likely beforehand, one or [row, 1]. The
-    units that are asked are the upper half; one that is higher stands out at least as far as those below it.
+    `values`: NaN for unknown units; `prior`: prior standard deviation, a scalar or [row, 1]. The upper half of the
+    units is tested; a higher one stands out at least as far as those below it.
     """
     rows, units = values.shape
     order = np.argsort(-np.where(np.isnan(values), -np.inf, values), axis=1)
@@ -206,58 +205,58 @@ def standing_out(values: np.ndarray, prior: np.ndarray | float) -> np.ndarray:
 
 
 def _below(ordered: np.ndarray, most: int) -> np.ndarray:
-    """float64 [row, place]: the sum of all that stands behind each of the first places."""
+    """Return for each of the first places the sum of all behind it, float64 [row, place]."""
     sums = np.cumsum(ordered[:, ::-1], axis=1)[:, ::-1]
     return np.concatenate([sums[:, 1:], np.zeros((len(sums), 1))], axis=1)[:, :most]
 
 
 def normal_of_t(t: np.ndarray, freedom: np.ndarray | float) -> np.ndarray:
-    """The normal value that is exceeded as often as `t` of Student's distribution with so many degrees of freedom.
+    """Return the normal quantile with the tail probability of `t` under Student's distribution with so many degrees of
+    freedom.
 
-    By Wallace's formula (Ann. Math. Stat. 30, 1959), which is good to a few per cent far out, where it matters.
+    By Wallace's formula (Ann. Math. Stat. 30, 1959), accurate to a few per cent in the far tail, where it matters.
     """
     size = np.sqrt(freedom * np.log1p(np.square(t) / freedom))
     return np.sign(t) * size * (8 * freedom + 1) / (8 * freedom + 3)
 
 
 def expected_beyond(z: float, units: int) -> float:
-    """Return how many of so many units that differ by chance stand out as far."""
+    """Return the expected number of `units` beyond `z` by chance."""
     return units * 0.5 * erfc(z / sqrt(2))
 
 
 class Noise(NamedTuple):
-    """Of means over so many blocks."""
+    """The noise of means over so many blocks."""
 
-    deviation: np.ndarray  # float64 [column]; none is below that of the median column
-    number: int  # of differences that it comes from
-    between: float  # deviation of what columns differ by for good
+    deviation: np.ndarray  # float64 [column]; at least that of the median column
+    number: int  # number of differences behind it
+    between: float  # deviation of lasting differences between columns
 
 
 class BlockNoise:
-    """Of each column of a series of blocks; keeps some rows a scale, however long the series is.
+    """The noise of each column of a series of blocks; keeps some rows a scale, however long the series is.
 
-    A mean over w independent blocks varies by the deviation of one over sqrt(w); where what delays a rank lasts longer
-    than a block, by far more. So no correlation is assumed: of all ranks the means over 1, 2, 4, ... blocks are kept,
-    and half the mean square of the difference of neighbouring ones, V(w), the Allan variance (Allan, Proc. IEEE 54,
-    1966; with w = 1 von Neumann's estimate). Since the mean over 2 w blocks and half the difference of its halves are
-    orthogonal, a mean over w blocks varies around its expectation by
+    A mean over w independent blocks has the deviation of one over sqrt(w); if delays last longer than a block, far
+    more. So no correlation is assumed: the means over 1, 2, 4, ... blocks are kept of all ranks, and half the mean
+    square of the difference of neighbouring ones, V(w), the Allan variance (Allan, Proc. IEEE 54, 1966; with w = 1 von
+    Neumann's estimate). Since the mean over 2 w blocks and half the difference of its halves are orthogonal, a mean
+    over w blocks varies around its expectation by
 
         var(w) = V(w) / 2 + V(2 w) / 2 + V(4 w) / 2 + ...
 
-    for every stationary noise (Percival, Biometrika 82, 1995). What no two blocks so long have shown yet is taken to be
-    as large as on the longest scale that is known for UNSEEN scales more, as noise is that drifts, and falls from there
-    on.
+    for every stationary noise (Percival, Biometrika 82, 1995). V of longer scales than observed is extrapolated:
+    constant for UNSEEN scales, as for drifting noise, then falling.
     """
 
     def __init__(self, columns: int) -> None:
         self._columns = columns
-        self._means = np.zeros((SCALES, columns))  # the newest one over 2 ** scale blocks
+        self._means = np.zeros((SCALES, columns))  # the newest mean over 2 ** scale blocks
         self._variances = np.zeros((SCALES, columns))  # V
         self._counts = np.zeros(SCALES, dtype=int)  # of such means so far
         self._between = np.zeros(SCALES)  # mean square of their deviation between columns
 
     def take(self, values: np.ndarray) -> None:
-        """The next block: float64 [column], NaN: not known."""
+        """Add the next block: float64 [column], NaN: not known."""
         mean = values
         for scale in range(SCALES):
             before = self._means[scale].copy()
@@ -268,11 +267,11 @@ class BlockNoise:
             if self._counts[scale] > 1:
                 self._count(scale, 0.5 * np.square(mean - before), min(int(self._counts[scale]) - 1, MEMORY))
             if self._counts[scale] % 2:
-                break  # the other half of a mean over twice as many is to come
+                break  # the other half of a mean over twice as many is yet to come
             mean = 0.5 * (before + mean)
 
     def of_means(self, scale: int) -> Noise:
-        """The noise of means over 2 ** scale blocks. Zeros where there is no difference yet."""
+        """Return the noise of means over 2 ** scale blocks. Zeros without any difference."""
         if self._counts[0] < 2:
             return Noise(np.zeros(self._columns), 0, 0.0)
         known = int((self._counts > 1).sum())
@@ -288,7 +287,7 @@ class BlockNoise:
             number = min(int(self._counts[each]) - 1, MEMORY)
             squares = np.square(deviations(self._variances[each], number))
             of_all[each], of_each[each] = squares.min(), squares
-            if each:  # few differences say little: they are joined to what the shorter scale lets expect
+            if each:  # few differences are pooled with the extrapolation from the shorter scale
                 share = PRIOR / (PRIOR + number * max(1.0, EFFICIENCY * (self._columns - 1)))
                 of_all[each] += share * (fall * of_all[each - 1] - of_all[each])
                 expected = of_each[each - 1] * of_all[each] / max(of_all[each - 1], 1e-300)

@@ -1,7 +1,7 @@
-"""When the ranks of a run were ready for its calls, by the stamps of --compute and --arrival, and what their nodes did.
+"""Arrivals of the ranks of a run at its calls, from the stamps of --compute and --arrival, and the state of its nodes.
 
-Cells and launches are joined where the ranks and what is injected are the same. What the kernels of the nodes counted
-meanwhile (throttling, clocks, other processes) is that of `machine.core_load`.
+Cells and launches with the same ranks and injected delays are joined. The counters of the nodes' kernels (throttling,
+clocks, other processes) are those of `machine.core_load`.
 """
 
 from collections import defaultdict
@@ -21,7 +21,7 @@ from .arrivals import Arrivals
 
 
 class NodeState(NamedTuple):
-    """The worst of all launches of one node."""
+    """The worst state of one node over all launches."""
 
     throttled: int = 0  # how often clocks were lowered for heat or power, the most of a core
     clock: float = 1.0  # of a busy core, over its highest
@@ -30,7 +30,7 @@ class NodeState(NamedTuple):
 
     @property
     def is_noteworthy(self) -> bool:
-        """Whether some of it explains slow ranks."""
+        """Whether it explains slow ranks."""
         return bool(self.throttled) or self.clock < LOW_CLOCK or max(self.others, self.stolen) >= DISTURBED
 
 
@@ -43,7 +43,7 @@ class RunArrivals(NamedTuple):
 
 
 class Injected(NamedTuple):
-    """What a run made late on purpose."""
+    """The delays that a run injected."""
 
     slowdowns: tuple[Slowdown, ...] = ()  # ranks whose phase of work was longer
     compute_s: float = 0.0  # the phase of work of the others
@@ -51,9 +51,9 @@ class Injected(NamedTuple):
 
 
 class JoinedArrivals(NamedTuple):
-    """Cells and launches with the same ranks and the same pattern."""
+    """Cells and launches with the same ranks and pattern, joined."""
 
-    what: str  # of what they are: `8 ranks`, `8 ranks, --arrival ramp`
+    what: str  # description: `8 ranks`, `8 ranks, --arrival ramp`
     arrivals: Arrivals
     machines: tuple[NodeState, ...]  # of each node
     injected: Injected = Injected()
@@ -82,9 +82,9 @@ def of_run(folder: RunFolder) -> list[JoinedArrivals]:
 
 
 def joined(parts: Sequence[RunArrivals]) -> Arrivals:
-    """Join the steps of cells, launch by launch, in the order of their beginnings; each launch has a clock of its own.
+    """Join the steps of cells, launch by launch, in the order of their beginnings; each launch has its own clock.
 
-    A step whose length is not known is left out.
+    Steps of unknown length are left out.
     """
     first = parts[0].arrivals
     of_launch: dict[str, list[Arrivals]] = defaultdict(list)
@@ -107,7 +107,7 @@ def joined(parts: Sequence[RunArrivals]) -> Arrivals:
 
 
 def _of_launch(cells: Sequence[Arrivals]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Ready times, lengths and beginnings of the steps of a launch, in order."""
+    """Return ready times, lengths and beginnings of the steps of a launch, in order."""
     ready_s, step_s = np.concatenate([one.ready_s for one in cells]), np.concatenate([one.step_s for one in cells])
     begin_s = np.concatenate([*_begins(cells)])
     known = np.isfinite(step_s) & np.isfinite(begin_s)
@@ -121,7 +121,7 @@ def _begins(cells: Sequence[Arrivals]) -> Iterator[np.ndarray]:
 
 
 def arrivals_of_run(folder: RunFolder) -> list[RunArrivals]:
-    """The arrivals of all finished cells that have them, launch by launch, in the order in which they were measured.
+    """Return the arrivals of all finished cells that have them, launch by launch, in the order of measurement.
 
     A step is one timed call; it begins when the first rank begins its work and ends when the last rank leaves the call,
     since between calls the ranks check results and decide how to go on. Empty for a run without --compute and
@@ -140,7 +140,7 @@ def arrivals_of_run(folder: RunFolder) -> list[RunArrivals]:
 
 
 def _arrivals(stamps: np.ndarray, mark: Row, facts: Mapping) -> Arrivals:
-    """The arrivals at the timed calls of `stamps`, float64 [4, call, rank], in a launch of these facts."""
+    """Return the arrivals at the timed calls of `stamps`, float64 [4, call, rank], in a launch of these facts."""
     warmups = stamps.shape[1] - int(mark["repetitions"] or 0)
     begin, ready, _, exit = stamps[:, warmups:]
     node_of, nodes = nodes_of_ranks(facts, stamps.shape[2])

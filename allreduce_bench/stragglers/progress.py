@@ -1,7 +1,7 @@
-"""How far the ranks of a group have come in their collective calls, at one moment: who is behind, who is missing.
+"""Progress of the ranks of a group in their collective calls, at one moment: who is behind, who is missing.
 
-Counts say who has not entered a call that others wait in. They say nothing of time: not by how much a rank is slower,
-and of one moment alone not whether it hangs. A second look tells: whoever has not moved hangs.
+Counts show who has not entered a call that others wait in. They say nothing of time: not by how much a rank is slower,
+nor, from one moment, whether it hangs. A second record shows that: a rank that has not moved hangs.
 """
 
 from collections.abc import Mapping
@@ -14,14 +14,14 @@ RankNumbers = tuple[Natural, ...]
 
 
 class Missing(NamedTuple):
-    """A rank of the group of which nothing is known."""
+    """A rank of the group without any record."""
 
     rank: Annotated[Natural, "its number"]
     why: Annotated[str, one_of(*REASONS), "why"]
 
 
 class Count(NamedTuple):
-    """How many calls of a kind each rank has made."""
+    """The number of calls of a kind that each rank has made."""
 
     collective: str  # AllReduce; empty: one count for all collective calls of the group
     entered: Mapping[int, int]  # of each rank: the last call that it has entered
@@ -29,7 +29,7 @@ class Count(NamedTuple):
 
     @property
     def behind(self) -> dict[int, int]:
-        """Of each rank that has entered fewer calls than another: how many fewer."""
+        """Rank -> number of calls that it is behind the first."""
         most = max(self.entered.values(), default=0)
         return {rank: most - count for rank, count in self.entered.items() if count < most}
 
@@ -46,14 +46,14 @@ class Held(NamedTuple):
 
 
 class Unlike(NamedTuple):
-    """A call in which the ranks do not do the same."""
+    """A call in which ranks differ."""
 
     number: int
     done: Mapping[str, tuple[int, ...]]  # what is done -> by whom; what most do first
 
 
 class Progress(NamedTuple):
-    """What is known of the ranks of one group."""
+    """The state of the ranks of one group."""
 
     path: str  # where it is from: the first file
     kind: str  # what that is
@@ -68,7 +68,7 @@ class Progress(NamedTuple):
 
     @property
     def behind(self) -> dict[int, int]:
-        """Of each rank that is behind in some kind of call: by how many calls at most."""
+        """Rank -> the most calls by which it is behind in any kind of call."""
         most: dict[int, int] = {}
         for count in self.counts:
             for rank, fewer in count.behind.items():

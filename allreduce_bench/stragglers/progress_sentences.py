@@ -1,4 +1,4 @@
-"""How far ranks have come in their collective calls, in sentences and as a table: who is behind, who is missing."""
+"""Progress of ranks in their collective calls, in sentences and as a table: who is behind, who is missing."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -24,7 +24,7 @@ NO_TIMES = "who arrives late is not known: counts of calls do not say when a ran
 
 
 def progress_sentences(progress: Progress) -> list[str]:
-    """Say what is known of a group, one sentence each, what matters most first."""
+    """Describe a group, one sentence per fact, the most important first."""
     told = [
         *map(_unlike_sentence, progress.unlike[:MOST_TOLD]),
         *(_held_sentence(call, progress) for call in progress.held[:MOST_TOLD]),
@@ -36,13 +36,13 @@ def progress_sentences(progress: Progress) -> list[str]:
 
 
 def _ranks(ranks: Iterable[int]) -> str:
-    """`rank 2`, `ranks 0-1,3`."""
+    """Return `rank 2`, `ranks 0-1,3`."""
     every = list(ranks)
     return f"rank{'s' * (len(every) > 1)} {format_ranges(every)}"
 
 
 def _error_sentences(progress: Progress) -> list[str]:
-    """One for each error, with all ranks that report it."""
+    """Return one sentence for each error, with all ranks that report it."""
     by_error: dict[str, list[int]] = {}
     for rank, error in progress.failed.items():
         by_error.setdefault(error, []).append(rank)
@@ -53,7 +53,7 @@ def _error_sentences(progress: Progress) -> list[str]:
 
 
 def _on(ranks: Sequence[int], progress: Progress) -> str:
-    """` on n2`; empty of many ranks, and where no host is known."""
+    """Return ` on n2`; empty for many ranks, or without known hosts."""
     hosts = dict.fromkeys(progress.hosts[rank] for rank in ranks if rank in progress.hosts)
     return f" on {', '.join(hosts)}" if hosts and len(ranks) <= MOST_TOLD else ""
 
@@ -78,7 +78,7 @@ def _held_sentence(call: Held, progress: Progress) -> str:
 
 
 def _behind_sentences(progress: Progress) -> list[str]:
-    """Whoever has made fewer calls, where no call that is recorded says so already."""
+    """Name the ranks with fewer calls, unless a recorded call shows it already."""
     if any(call.absent for call in progress.held):
         return []
     return [
@@ -132,7 +132,7 @@ def _calls_words(count: Count) -> str:
 
 
 def progress_table(progress: Progress, screen: Screen) -> list[str]:
-    """The ranks as a table fitted to the screen: whoever is missing or behind first."""
+    """Return the ranks as a table fitted to the screen: missing ones and those behind first."""
     behind, gone = progress.behind, {one.rank: WHY[one.why] for one in progress.missing}
     order = sorted(progress.members, key=lambda rank: (rank not in gone, -behind.get(rank, 0), rank))
     named = bool(progress.hosts)

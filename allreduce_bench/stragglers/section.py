@@ -1,6 +1,6 @@
-"""What a page says of who arrives late: sentences, the ranks as a table, and a figure.
+"""The section of a page on late ranks: sentences, the ranks as a table, and a figure.
 
-The figure has the skew over the steps, and how late each rank is in each step as a map.
+The figure has the skew over the steps, and a map of the lateness of each rank in each step.
 """
 
 from typing import Any
@@ -24,22 +24,22 @@ from .sentences import Judged, judged, left_words, rank_rows, table_head, verdic
 from .verdict import StragglerReport
 
 # The page
-MOST_PARTS = 8  # of a run, such as numbers of ranks and patterns, that are shown
+MOST_PARTS = 8  # of a run, such as numbers of ranks and patterns
 FIGURE_STEM = "arrivals"  # of the names of its files
 
 # The figure
-MOST_ROWS, MOST_COLUMNS = 128, 400  # of the map: beyond, ranks and steps are put together
+MOST_ROWS, MOST_COLUMNS = 128, 400  # of the map: beyond, ranks and steps are binned
 FIGURE_INCHES = 5.6  # its height
 LATE_COLOURS = LinearSegmentedColormap.from_list("late", ["#ffffff", "#fde3a7", "#D55E00", "#5c1a00"])
 UNKNOWN_COLOUR = "#d9d9d9"
-DARKEST_PERCENTILE = 99  # of the lateness; what is later has the darkest colour, too
+DARKEST_PERCENTILE = 99  # of the lateness; the colour scale ends there
 
 
 def straggler_section(folder: RunFolder) -> dict[str, Any]:
-    """The page's values: `stragglers`, a part for each number of ranks and each pattern, and their pictures in order.
+    """Return the page's values: `stragglers`, a part for each number of ranks and each pattern, and their pictures.
 
-    `stragglers_first`: one algorithm was measured, so that who is late is the first question.
-    Empty for a run that was measured without --compute and --arrival. Raises RunError.
+    `stragglers_first`: one algorithm was measured, so that lateness is the first question. Empty for a run that was
+    measured without --compute and --arrival. Raises RunError.
     """
     parts = [judged(*part) for part in of_run(folder)[:MOST_PARTS]]
     pictures = [picture for number, part in enumerate(parts, start=1) if (picture := _picture(part, number))]
@@ -74,7 +74,7 @@ def _stem(number: int) -> str:
 
 
 def draw_arrivals(arrivals: Arrivals, report: StragglerReport) -> Drawing | None:
-    """Skew over time above, the map of ranks and steps below; None where no step is known of two ranks."""
+    """Draw skew over time above, the map of ranks and steps below; None if no step is known of two ranks."""
     late_s = lateness(arrivals)
     known = np.isfinite(late_s).sum(axis=1) > 1
     if not known.any():
@@ -90,30 +90,32 @@ def draw_arrivals(arrivals: Arrivals, report: StragglerReport) -> Drawing | None
 
 
 def lateness(arrivals: Arrivals) -> np.ndarray:
-    """float64 [step, rank]: how late each rank was behind the earliest of its step, seconds; NaN: not known."""
+    """Return the lateness of each rank behind the earliest of its step, float64 [step, rank], seconds; NaN: not
+    known.
+    """
     with np.errstate(invalid="ignore"):
         return arrivals.ready_s - np.fmin.reduce(arrivals.ready_s, axis=1, keepdims=True)
 
 
 def binned(late_s: np.ndarray, rows: int = MOST_ROWS, columns: int = MOST_COLUMNS) -> np.ndarray:
-    """float64 [rank, step], neighbours put together, as many in each place: of steps the median, of ranks the last."""
+    """Return float64 [rank, step], neighbours binned equally: the median of steps, the maximum of ranks."""
     medians = np.array([_quiet(np.nanmedian, part) for part in _pieces(late_s, columns)]).T
     return np.array([_quiet(np.nanmax, part) for part in _pieces(medians, rows)])
 
 
 def _piece_length(count: int, most: int) -> int:
-    """Return how many neighbours stand in one place of at most so many."""
+    """Return the size of bins, at most `most` of them."""
     return -(-count // most)
 
 
 def _pieces(values: np.ndarray, most: int) -> list[np.ndarray]:
-    """Pieces of equal length, but for the last one."""
+    """Return bins of equal length, except the last one."""
     length = _piece_length(len(values), most)
     return [values[start : start + length] for start in range(0, len(values), length)]
 
 
 def _quiet(function, part: np.ndarray) -> np.ndarray:
-    """`function` over the first axis; NaN where nothing is known."""
+    """Apply `function` along the first axis; NaN where nothing is known."""
     unknown = np.isnan(part).all(axis=0)
     return np.where(unknown, np.nan, function(np.where(unknown, 0.0, part), axis=0))
 
@@ -186,7 +188,7 @@ def _caption(arrivals: Arrivals, late_s: np.ndarray) -> str:
 
 
 def _numbers(steps: np.ndarray, late_s: np.ndarray) -> pd.DataFrame:
-    """Columns step, rank, late_s, as in the map."""
+    """Return the map as a frame: columns step, rank, late_s."""
     shown = binned(late_s)
     rows, columns = np.indices(shown.shape)
     first_rank = np.arange(0, late_s.shape[1], _piece_length(late_s.shape[1], MOST_ROWS))

@@ -1,4 +1,4 @@
-"""What arrivals say, in sentences and as a table of ranks: who is slow, what it costs, since when; or why nobody is."""
+"""Sentences and a table on the arrivals of ranks: who is slow, the cost, since when; or why nobody is named."""
 
 from collections.abc import Callable, Sequence
 from math import ceil, exp, isfinite, log10
@@ -35,17 +35,17 @@ from .verdict import (
 )
 
 # Who is named
-MOST_SUSPECTS = 4  # that have sentences of their own
+MOST_SUSPECTS = 4  # with sentences of their own
 MOST_NAMED = 5  # suspects that are named in all
 MOST_NODES = 4  # of a group that are named
-LEAST_P = 1e-9  # a smaller p-value is not told apart
+LEAST_P = 1e-9  # smaller p-values are printed as less than this
 MINUTE_S, HOUR_S = 60.0, 3600.0
 
-# Why nobody is
-MOST_Z = 1000  # beyond, there is no noise
-MOST_OFTEN = 4  # ranks that are named as often last
-MUCH_ALIKE = 5.0  # steps that are worth one, from which on that is said: a lag-1 correlation of 2/3
-MOST_STEPS = 1e6  # beyond, more steps are no advice
+# Why nobody is named
+MOST_Z = 1000  # beyond, the data have no noise
+MOST_OFTEN = 4  # ranks named as often last
+MUCH_ALIKE = 5.0  # steps worth one, reported from here on: a lag-1 correlation of 2/3
+MOST_STEPS = 1e6  # beyond, more steps are no useful advice
 HOW_TO_MEASURE = (
     "a run says who arrives late only if ranks work before each call and are stamped before the common start: measure"
     " one with --compute 20ms, or inject lateness with --arrival one-late"
@@ -61,37 +61,37 @@ NOT_INJECTED = Injected()
 
 
 class Judged(NamedTuple):
-    """Arrivals with what they say."""
+    """Arrivals with their report."""
 
-    what: str  # of what: `ring, 1 MiB, 8 ranks`; empty: all that there is
+    what: str  # description: `ring, 1 MiB, 8 ranks`; empty: everything
     arrivals: Arrivals
     report: StragglerReport
     machines: tuple[NodeState, ...] = ()  # of each node; empty: not known
-    injected: Injected = NOT_INJECTED  # what the run made late on purpose
+    injected: Injected = NOT_INJECTED  # what the run delayed on purpose
 
 
 def judged(
     what: str, arrivals: Arrivals, machines: tuple[NodeState, ...] = (), injected: Injected = NOT_INJECTED
 ) -> Judged:
-    """The arrivals with their report."""
+    """Return the arrivals with their report."""
     return Judged(what, arrivals, straggler_report(arrivals), machines, injected)
 
 
 def sentences_of_run(folder: RunFolder) -> list[str]:
-    """Return who arrived late in a run, or why nobody is named: the first sentences of each part. Raises RunError."""
+    """Return the first sentences of each part of a run: who arrived late, or why nobody is named. Raises RunError."""
     parts = [judged(*part) for part in of_run(folder)]
     told = [(part, verdict_sentences(part)[: 1 + len(injected_sentences(part))]) for part in parts]
     return [f"{part.what}: {sentence}" for part, sentences in told for sentence in sentences]
 
 
 def verdict_sentences(judged: Judged) -> list[str]:
-    """The verdict, what was injected, its reasons and its price; one sentence each, the verdict first."""
+    """Return the verdict, what was injected, its reasons and its price; one sentence each, the verdict first."""
     first, *rest = _found_sentences(judged)
     return [first, *injected_sentences(judged), *rest]
 
 
 def silence_sentences(arrivals: Arrivals, report: StragglerReport) -> list[str]:
-    """Why nobody is named. A step that makes most of the waiting is told first: it is what the table shows."""
+    """Return why nobody is named, after a single step that dominates the waiting, which the table shows."""
     why = SILENCE[report.silence](arrivals, report)
     if report.stall and report.silence in (SMALL_WAIT, BELOW_NOISE, NO_SINGLE_CAUSE):
         return [
@@ -102,7 +102,7 @@ def silence_sentences(arrivals: Arrivals, report: StragglerReport) -> list[str]:
 
 
 def stall_words(stall: Stall) -> str:
-    """`rank 2 held up step 50 once, for 9.0 s: 99 % of all waiting`."""
+    """Return `rank 2 held up step 50 once, for 9.0 s: 99 % of all waiting`."""
     return say(
         "stragglers.rank_held_up_step",
         rank=stall.rank,
@@ -113,7 +113,7 @@ def stall_words(stall: Stall) -> str:
 
 
 def percent(share: float) -> str:
-    """`11.8 %`; below 1 % with one digit that counts."""
+    """Format `11.8 %`; below 1 % with one significant digit."""
     value = 100 * share
     if not isfinite(value):
         return "an unknown share"
@@ -121,7 +121,7 @@ def percent(share: float) -> str:
 
 
 def z_words(z: float, digits: str = ".3g") -> str:
-    """`29.6`; of data without noise `>1000`."""
+    """Return `29.6`; of data without noise `>1000`."""
     return f"{z:{digits}}" if abs(z) <= MOST_Z else f">{MOST_Z}" if z > 0 else f"<-{MOST_Z}"
 
 
@@ -173,7 +173,9 @@ def _too_alike(arrivals: Arrivals, report: StragglerReport) -> str:
 
 
 def _worth_words(report: StragglerReport) -> str:
-    """Say what the steps are worth, and how many would do, where they depend on each other much; else empty."""
+    """Say how many independent steps the steps are worth, and how many are needed, if strongly correlated; else
+    empty.
+    """
     if not report.worth_steps * MUCH_ALIKE < report.steps:
         return ""
     worth = say("stragglers.say_much_independent_ones", steps=report.steps, worth_steps=report.worth_steps)
@@ -183,7 +185,7 @@ def _worth_words(report: StragglerReport) -> str:
 
 
 def _needed_words(report: StragglerReport) -> str:
-    """`, and about 1,200 steps would tell`; empty where no number of steps would."""
+    """Return `, and about 1,200 steps would tell`; empty if no number of steps would."""
     if not report.steps_needed <= MOST_STEPS:
         return ""
     digits = max(0, len(str(int(report.steps_needed))) - 2)
@@ -204,7 +206,7 @@ def _no_single_cause(arrivals: Arrivals, report: StragglerReport) -> str:
 
 
 def _often_words(report: StragglerReport) -> str:
-    """`ranks 2 and 3 arrive last often (54 % and 45 % of steps, p < 1e-09)`; empty where nobody does."""
+    """Return `ranks 2 and 3 arrive last often (54 % and 45 % of steps, p < 1e-09)`; empty where nobody does."""
     ranks = report.often_last[:MOST_OFTEN]
     if not ranks:
         return ""
@@ -221,7 +223,7 @@ def _listed(words: list[str]) -> str:
 
 
 def _latest_words(report: StragglerReport) -> str:
-    """The rank that is the latest, and what would have to be exceeded."""
+    """Name the latest rank, and the threshold."""
     late = [value if isfinite(value) else -1.0 for value in report.slower_by.tolist()]
     latest, most = max(enumerate(late), key=itemgetter(1), default=(0, -1.0))
     if most <= 0:
@@ -248,7 +250,7 @@ SILENCE: dict[str, Callable[[Arrivals, StragglerReport], str]] = {  # code -> wh
 
 
 def injected_sentences(judged: Judged) -> list[str]:
-    """Say what the run made late on purpose, and whether it is found; nothing where it did not."""
+    """Say what the run injected, and whether it was found; empty without injection."""
     injected, report = judged.injected, judged.report
     if injected.pattern:
         return [say("stragglers.delays_injected_arrival", pattern=injected.pattern)]
@@ -286,7 +288,7 @@ def _found_sentences(judged: Judged) -> list[str]:
 
 
 def _other_sentences(judged: Judged, others: Sequence[Suspect]) -> list[str]:
-    """The suspects that have no sentences of their own."""
+    """Name the suspects without sentences of their own."""
     if not others:
         return []
     late_s = [each.slower_by * judged.report.undisturbed_s for each in others]
@@ -297,7 +299,7 @@ def _other_sentences(judged: Judged, others: Sequence[Suspect]) -> list[str]:
 
 
 def _half_sentences(report: StragglerReport) -> list[str]:
-    """Say that the reference is late itself, so that nobody can say which half is slow."""
+    """Say that the reference is late itself, so that the slow half is unknown."""
     late = {rank for suspect in report.suspects if suspect.kind == RANK for rank in suspect.ranks}
     if report.ranks < 3 or 2 * len(late) < report.ranks:
         return []
@@ -305,7 +307,7 @@ def _half_sentences(report: StragglerReport) -> list[str]:
 
 
 def _why_no_cause(report: StragglerReport) -> str:
-    """Why suspects are not called a cause."""
+    """Say why suspects are not called a cause."""
     if not any(suspect.stands_out for suspect in report.suspects):
         unlike = say(
             "stragglers.ranks_differ_anyway_standard", ranks=report.ranks, percent=percent(report.spread_share)
@@ -328,7 +330,7 @@ def _why_no_cause(report: StragglerReport) -> str:
 
 
 def name_of(suspect: Suspect, arrivals: Arrivals) -> str:
-    """`rank 5 on node n3`, `node n3 (ranks 4-7)`; of a group `ranks 0-7`, `nodes n0, n1 (ranks 0-7)`."""
+    """Return `rank 5 on node n3`, `node n3 (ranks 4-7)`; of a group `ranks 0-7`, `nodes n0, n1 (ranks 0-7)`."""
     if suspect.kind == GROUP:
         return group_words(suspect.ranks, arrivals)
     node = arrivals.nodes[suspect.node] if arrivals.nodes else str(suspect.node)
@@ -339,7 +341,7 @@ def name_of(suspect: Suspect, arrivals: Arrivals) -> str:
 
 
 def group_words(ranks: Sequence[int], arrivals: Arrivals) -> str:
-    """`ranks 0-7`; where these are all ranks of some nodes `nodes n0, n1 (ranks 0-7)`."""
+    """Return `ranks 0-7`; where these are all ranks of some nodes `nodes n0, n1 (ranks 0-7)`."""
     nodes = nodes_of(tuple(ranks), arrivals.node_of)
     if not nodes or len(set(arrivals.node_of)) == 1:
         return _ranks(ranks)
@@ -350,7 +352,7 @@ def group_words(ranks: Sequence[int], arrivals: Arrivals) -> str:
 
 
 def often_words(suspect: Suspect) -> str:
-    """`in every 10th step`, `in 33 % of steps`; empty where it is late in all of them."""
+    """Return `in every 10th step`, `in 33 % of steps`; empty where it is late in all of them."""
     if suspect.every:
         return f"in every {_ordinal(suspect.every)} step"
     return f"in {percent(suspect.late_share)} of steps" if suspect.late_share < 1 else ""
@@ -362,7 +364,7 @@ def _ordinal(number: int) -> str:
 
 
 def since_words(suspect: Suspect, judged: Judged) -> str:
-    """`since step 420, minute 7.0`, `from step 420 to step 460`; empty where it was always so."""
+    """Return `since step 420, minute 7.0`, `from step 420 to step 460`; empty if always."""
     begins, ends = suspect.from_step > 0, suspect.to_step < judged.report.steps
     first, last = _moment(suspect.from_step, judged.arrivals), _moment(suspect.to_step, judged.arrivals)
     if begins and ends:
@@ -371,12 +373,12 @@ def since_words(suspect: Suspect, judged: Judged) -> str:
 
 
 def p_words(p_value: float) -> str:
-    """`p < 1e-09`, `p = 0.0032`."""
+    """Return `p < 1e-09`, `p = 0.0032`."""
     return f"p < {LEAST_P:.0e}" if p_value < LEAST_P else f"p = {p_value:.2g}"
 
 
 def idle_words(idle_rank_s: float) -> str:
-    """`12.4 rank-hours`, or seconds of ranks where that is little."""
+    """Format `12.4 rank-hours`, or rank-seconds if little."""
     if idle_rank_s >= HOUR_S:
         return f"{three_digits(idle_rank_s / HOUR_S)} rank-hours"
     return f"{three_digits(idle_rank_s)} rank-seconds"
@@ -402,7 +404,7 @@ def _cost_words(suspect: Suspect, without: str, these: str) -> str:
 
 
 def _group_sentences(suspect: Suspect, judged: Judged) -> list[str]:
-    """Two groups: who is in the slower one, by how much, and what it costs."""
+    """Describe two groups: the slower one, by how much, and its cost."""
     report, arrivals = judged.report, judged.arrivals
     late_s, others = suspect.slower_by * report.undisturbed_s, len(judged.arrivals.node_of) - len(suspect.ranks)
     fast = [rank for rank in range(report.ranks) if rank not in set(suspect.ranks)]
@@ -427,7 +429,7 @@ def _group_sentences(suspect: Suspect, judged: Judged) -> list[str]:
 
 
 def _at_times_sentences(suspect: Suspect, judged: Judged) -> list[str]:
-    """A rank that is late in some of its steps."""
+    """Describe a rank that is late in some of its steps."""
     report = judged.report
     late_s = suspect.slower_by * report.undisturbed_s
     regular = f", {percent(suspect.late_share)} of all," * bool(suspect.every)
@@ -468,7 +470,7 @@ def _steady_sentences(suspect: Suspect, judged: Judged) -> list[str]:
 
 
 def _machine_sentences(suspect: Suspect, judged: Judged) -> list[str]:
-    """Say what the kernel of its node counted, where that stands out."""
+    """Describe noteworthy counters of the kernel of its node."""
     state = judged.machines[suspect.node] if suspect.node < len(judged.machines) else NodeState()
     if judged.injected.pattern or not state.is_noteworthy:
         return []
@@ -496,7 +498,7 @@ def _wait_sentences(report: StragglerReport) -> list[str]:
 
 
 def _rest_sentences(report: StragglerReport, named: int) -> list[str]:
-    """Say what has no cause."""
+    """Describe the waiting without a cause."""
     by_chance = report.wait_share - report.lasting_share
     rest = [stall_words(report.stall)] if report.stall else []
     if report.unexplained_share >= 0.005:
@@ -509,7 +511,7 @@ def _rest_sentences(report: StragglerReport, named: int) -> list[str]:
 
 
 def _moment(step: int, arrivals: Arrivals) -> str:
-    """`step 420, minute 7.0`; without a clock of the steps `step 420`."""
+    """Return `step 420, minute 7.0`; without a clock of the steps `step 420`."""
     if arrivals.begin_s is None or not 0 <= step < len(arrivals.begin_s):
         return f"step {step}"
     after_s = float(arrivals.begin_s[step] - arrivals.begin_s[0])
@@ -539,7 +541,7 @@ class RankOrder:
 
 
 def table_head(judged: Judged) -> tuple[str, ...]:
-    """The names of the columns."""
+    """Return the names of the columns."""
     return (
         (*TABLE_HEAD, SINCE_COLUMN)
         if any(when_words(suspect, judged) for suspect in judged.report.suspects)
@@ -553,7 +555,7 @@ def when_words(suspect: Suspect, judged: Judged) -> str:
 
 
 def rank_rows(judged: Judged, most: int = MOST_TABLE_RANKS) -> tuple[list[list[str]], int]:
-    """The rows below `table_head`, and how many ranks are left out; none where nobody says when it is ready."""
+    """Return the rows below `table_head`, and the number of ranks left out; empty without ready times."""
     if judged.report.silence == NO_READY_TIMES:
         return [], 0
     order = RankOrder(judged)
@@ -566,7 +568,7 @@ def rank_rows(judged: Judged, most: int = MOST_TABLE_RANKS) -> tuple[list[list[s
 
 
 def _row(judged: Judged, rank: int, suspect: Suspect | None) -> list[str]:
-    """Return what is known of a rank in all steps; of a rank that is a suspect the figures of its sentence."""
+    """Return the row of a rank over all steps; of a suspect with the figures of its sentence."""
     report, arrivals = judged.report, judged.arrivals
     node = arrivals.node_of[rank]
     late, z = (suspect.slower_by, suspect.z) if suspect else (float(report.slower_by[rank]), float(report.z[rank]))
@@ -595,12 +597,12 @@ def _signed_time(time_s: float) -> str:
 
 
 def left_words(judged: Judged, left: int) -> str:
-    """Say of ranks that have no row: `48 ranks more, all less late`; those of a group may be as late."""
+    """Describe the ranks without a row: `48 ranks more, all less late`; those of a group may be as late."""
     return f"{left} ranks more" + ", all less late" * (not judged.report.groups)
 
 
 def rank_table(judged: Judged, screen: Screen) -> list[str]:
-    """The lines of the table, fitted to the screen."""
+    """Return the lines of the table, fitted to the screen."""
     rows, left = rank_rows(judged)
     if not rows:
         return []

@@ -1,22 +1,21 @@
-"""Which ranks, or which nodes, are later than the others: always, for a while, as a group, or in some of their steps.
+"""Slow ranks or nodes: later than the others always, for a while, as a group, or in some of their steps.
 
 The rule of `standing`, the test behind the straggler report. The lateness of a unit in a step is its ready time behind
-the median of all other units in that step, so that neither the length of a step nor a slow unit moves the scale. A unit
-is slow where its mean lateness
+the median of all other units in that step, so that neither the length of a step nor a slow unit shifts the scale. A
+unit is slow if its mean lateness
 
-* is not chance: it is `critical_z` standard deviations of what the noise of the steps does to a mean, or more. The
-  noise is that of blocks of steps, or what single steps and the time over which they depend on each other give
-  (`noise.correlation_time`), whichever is more. Steps that are worth fewer than FEWEST_WORTH independent ones name
-  nobody;
-* stands out: from the differences that units have anyway, and those of a stretch in the same stretch
-  (`noise.standing_out`). Or it is CLEARLY_SLOWER, and one or none of so many units is expected so far out by these
-  differences: then it is slow, but not known to be more than the last of a wide field. Of two or three units the others
-  are the reference; where half of more are late alike, nobody stands out (`two_groups`);
-* matters: LEAST_SLOWER of the undisturbed step or more, and CLOCK_ERRORS times the error of the clocks.
+* is significant: at least `critical_z` standard deviations of a mean under the noise of the steps. The noise is the
+  larger of that of blocks of steps, and that of single steps with their correlation time (`noise.correlation_time`).
+  Nobody is named if the steps are worth fewer than FEWEST_WORTH independent ones;
+* stands out: from the lasting differences between units, and for a stretch from those in the same stretch
+  (`noise.standing_out`). Or it is CLEARLY_SLOWER, and at most one of so many units is expected so far out by these
+  differences: then it is slow, but perhaps only the last of a wide field. With two or three units the others are the
+  reference; if half of more are equally late, nobody stands out (`two_groups`);
+* matters: at least LEAST_SLOWER of the undisturbed step, and CLOCK_ERRORS times the error of the clocks.
 
-So is a unit that is slow for a while: all stretches of blocks of steps are tried, with a critical value for so many
-stretches; the edges come from `noise.slow_between`. A set of arrivals without slow units gives one in FALSE_ALARMS of
-cases, at most; tests/studies/operating_curve.py and false_causes.py measure that and how often a slow one is found.
+So is a unit that is slow for a while: all stretches of blocks of steps are tried, with a critical value corrected for
+their number; the edges come from `noise.slow_between`. At most FALSE_ALARMS of arrivals without slow units give one;
+tests/studies/operating_curve.py and false_causes.py measure that and the power of detection.
 """
 
 from math import sqrt
@@ -39,57 +38,59 @@ from .noise import (
 )
 
 # Slow units
-FALSE_ALARMS = 0.005  # share of jobs without slow units of which noise alone names one, at most
-FALSE_ALARMS_OF_UNLIKE = 0.002  # the same of units that differ normally, beyond these differences
-LEAST_SLOWER = 0.05  # of the undisturbed step: what is worth a name; half of what is worth an alarm
-CLEARLY_SLOWER = 0.08  # of the undisturbed step: what is worth a name among units that differ
-BEYOND_NOISE = 3.0  # deviations of the noise that come on top of it
-LEAST_APART = 2.0  # deviations between units, and so far that one or none of so many is expected there
+FALSE_ALARMS = 0.005  # largest share of jobs without slow units in which noise alone names one
+FALSE_ALARMS_OF_UNLIKE = 0.002  # the same for units with normal differences, beyond these
+LEAST_SLOWER = 0.05  # of the undisturbed step: the least reported; half the threshold of an alarm
+CLEARLY_SLOWER = 0.08  # of the undisturbed step: the least reported among units that differ
+BEYOND_NOISE = 3.0  # additional deviations of the noise
+LEAST_APART = 2.0  # deviations between units, beyond which at most one of so many is expected
 MOST_EXPECTED = 1.5
 CLOCK_ERRORS = 3  # no smaller lateness is claimed
-CARE = 1.15  # times the deviation of a block: neighbouring blocks depend on each other a little, and noise is skewed
+CARE = 1.15  # factor on the deviation of a block: neighbouring blocks are slightly correlated, and noise is skewed
 
 # Steps and blocks of them
 FEWEST_STEPS = 10
-FEWEST_WORTH = 5  # independent steps; a stretch must be worth as many
-FEWEST_WORTH_AMONG_UNLIKE = 30  # to name what does not stand out: of fewer, ranks that drift look like unlike ones
-FEWEST_BLOCKS, MOST_BLOCKS, STEPS_OF_BLOCK = 5, 50, 10  # blocks are longer than this only where there are many steps
+FEWEST_WORTH = 5  # independent steps, also of a stretch
+FEWEST_WORTH_AMONG_UNLIKE = (
+    30  # to name a unit that does not stand out: with fewer, drift looks like lasting differences
+)
+FEWEST_BLOCKS, MOST_BLOCKS, STEPS_OF_BLOCK = 5, 50, 10  # longer blocks only with many steps
 
 # Two groups
-SMALLEST_GROUP = 8  # it has one of so many ranks or more, and two or more
+SMALLEST_GROUP = 8  # inverse share of the ranks, at least two
 LEAST_DISTANCE = 6.0  # deviations within groups, of many ranks
-FEW_RANKS = 2  # with so many ranks it is twice that
+FEW_RANKS = 2  # with so many ranks it is doubled
 
 # Late at times
-FALSE_ALARMS_AT_TIMES = 0.005  # share of jobs of which chance alone makes a rank late at times, at most
+FALSE_ALARMS_AT_TIMES = 0.005  # largest share of jobs in which chance alone makes a rank late at times
 THRESHOLDS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)  # of the undisturbed step
 FEWEST_LATE = 3  # steps
 MOST_LATE = 0.5  # of the steps: a rank that is late in more is slow
-REGULAR = 0.8  # of the late steps lie at equal distances, and of these places as many are late steps
-ONLY_ONE = 3  # times the late steps of any other rank: then their regularity says something
+REGULAR = 0.8  # share of the late steps at equal distances, and of these places that are late steps
+ONLY_ONE = 3  # times the late steps of any other rank, for regularity to count
 
 
 class SlowUnit(NamedTuple):
-    """A unit that is slow."""
+    """A slow unit."""
 
     unit: int
     late_s: float  # median over the steps of its period
-    z: float  # of the noise
+    z: float  # relative to the noise
     from_step: int
     to_step: int
     stands_out: bool  # from the differences that units have anyway
-    expected: float  # how many of so many units are so late by these differences
+    expected: float  # expected number of units as late by these differences
 
 
 class Standing(NamedTuple):
-    """How all units stand, and which are slow."""
+    """The lateness of all units, and the slow ones."""
 
     late_s: np.ndarray  # float64 [unit]: median lateness over all steps, seconds; NaN: not known
     z: np.ndarray  # float64 [unit]: the same, in standard deviations
     deviation_s: float  # of the mean lateness of the median unit, by noise
-    noise_s: float  # the least lateness of the median unit that noise lets tell
+    noise_s: float  # the smallest detectable lateness of the median unit
     slow: tuple[SlowUnit, ...]
-    alike_steps: float  # so many steps are worth an independent one; NaN: not known
+    alike_steps: float  # steps worth an independent one; NaN: not known
     spread_s: float  # standard deviation between units, robust
 
 
@@ -97,15 +98,17 @@ class _Noise(NamedTuple):
     blocks: np.ndarray  # float64 [block, unit]: medians of the lateness
     length: int  # steps of a block
     of_block_s: np.ndarray  # float64 [unit]: standard deviation of the noise of one block
-    likely_s: float  # standard deviation between units that is likely beforehand
-    fewest: int  # blocks of a stretch
+    likely_s: float  # prior standard deviation between units
+    fewest: int  # least number of blocks of a stretch
 
     def of_mean_s(self, blocks: float | np.ndarray) -> np.ndarray:
-        """float64 [unit]: standard deviation of a mean over so many blocks, and of the median over their steps."""
+        """Return the standard deviation of a mean over so many blocks, and of the median over their steps, float64
+        [unit].
+        """
         return np.maximum(self.of_block_s / np.sqrt(blocks), 1e-15)
 
     def beyond_others(self, means_s: np.ndarray, blocks: float) -> np.ndarray:
-        """float64 [row, unit]: how far means over so many blocks stand out from those of the other units, as a z."""
+        """Return how far means over so many blocks are above those of the other units, as a z: float64 [row, unit]."""
         if means_s.shape[1] < FEWEST_UNLIKE:
             return np.full(means_s.shape, np.inf)
         return standing_out(means_s, float(np.hypot(self.likely_s, np.median(self.of_mean_s(blocks)))))
@@ -131,7 +134,10 @@ class LateAtTimes(NamedTuple):
 
 
 def standing(ready_s: np.ndarray, undisturbed_s: float, clock_error_s: float) -> Standing:
-    """`ready_s`: float64 [step, unit], seconds, NaN: not known, FEWEST_STEPS steps or more; two units or more."""
+    """Return the standing of the units.
+
+    `ready_s`: float64 [step, unit], seconds, NaN: not known, at least FEWEST_STEPS steps and two units.
+    """
     steps, units = ready_s.shape
     every_late_s = ready_s - median_of_others(ready_s)
     late_s = median(every_late_s, axis=0)
@@ -172,17 +178,17 @@ def standing(ready_s: np.ndarray, undisturbed_s: float, clock_error_s: float) ->
 
 
 def nobody(units: int) -> Standing:
-    """Return the standing of too few units, or of too few steps, to compare."""
+    """Return the standing if there are too few units or steps to compare."""
     return Standing(np.full(units, np.nan), np.full(units, np.nan), np.nan, np.nan, (), np.nan, np.nan)
 
 
 def number_of_blocks(steps: int) -> int:
-    """Into how many blocks so many steps are cut."""
+    """Return the number of blocks for so many steps."""
     return min(max(round(steps / STEPS_OF_BLOCK), FEWEST_BLOCKS), MOST_BLOCKS)
 
 
 def _noise(late_s: np.ndarray, count: int, alike: float, likely_s: float) -> _Noise:
-    """`alike`: so many steps are worth an independent one."""
+    """Return the noise of `count` blocks; `alike`: steps worth an independent one."""
     length, medians = len(late_s) // count, block_medians(late_s, count)
     of_block_s = spread_of_blocks(medians)
     of_step_s = OF_NORMAL * median(np.abs(late_s - median(late_s, axis=0)), axis=0)
@@ -194,11 +200,11 @@ def _noise(late_s: np.ndarray, count: int, alike: float, likely_s: float) -> _No
 
 
 class _Stretches(NamedTuple):
-    level_s: np.ndarray  # float64 [unit]: mean of the stretch that stands out most; 0: none does
+    level_s: np.ndarray  # float64 [unit]: mean of the most significant stretch; 0: none
 
 
 def _stretches(noise: _Noise, least_s: float, critical: float) -> _Stretches:
-    """Find the stretch of blocks in which each unit is late most clearly, among those that matter and stand out."""
+    """Find the most significant stretch of blocks for each unit, among those that matter and stand out."""
     count, units = noise.blocks.shape
     sums = np.concatenate([np.zeros((1, units)), np.cumsum(np.nan_to_num(noise.blocks), axis=0)])
     best, level_s = np.zeros(units), np.zeros(units)
@@ -237,16 +243,17 @@ def _slow_unit(
 
 
 def two_groups(late_s: np.ndarray, undisturbed_s: float, noise_s: float) -> TwoGroups | None:
-    """Cut ranks into two groups of which one is slower: half of the nodes, a third, or all but a few; None: not so.
+    """Split ranks into two groups of which one is slower: half of the nodes, a third, or all but a few; None if they
+    are one.
 
-    Where many ranks are late alike nobody stands out from the others, and the median rank may be one of the slow ones.
-    So the ranks are ordered by their lateness and cut where the means of the two sides lie furthest apart, in standard
-    deviations within the sides (the largest likelihood of two normal distributions of one width). That the ranks of one
-    distribution are cut in two gives a distance, too: 3 to 4 deviations of many ranks, more of few. `critical_distance`
-    lies beyond what normal, uniform and heavy-tailed differences give; tests/studies/false_causes.py measures it.
+    If many ranks are equally late nobody stands out, and the median rank may be a slow one. So the ranks are ordered by
+    their lateness and split where the means of the two sides are furthest apart, in standard deviations within the
+    sides (the maximum likelihood of two normal distributions of one width). Splitting a single distribution gives a
+    distance, too: 3 to 4 deviations for many ranks, more for few. `critical_distance` lies beyond that of normal,
+    uniform and heavy-tailed differences; tests/studies/false_causes.py measures it.
 
-    `late_s`: float64 [unit], lateness over all steps against any reference; NaN: not known.
-    `noise_s`: standard deviation of these by the noise of steps.
+    `late_s`: float64 [unit], lateness over all steps against any reference; NaN: not known. `noise_s`: standard
+    deviation of these by the noise of steps.
     """
     units = np.flatnonzero(~np.isnan(late_s))
     least = max(2, -(-len(units) // SMALLEST_GROUP))
@@ -271,21 +278,21 @@ def two_groups(late_s: np.ndarray, undisturbed_s: float, noise_s: float) -> TwoG
 
 
 def critical_distance(units: int) -> float:
-    """Return how far apart two groups of so many units are at least."""
+    """Return the least distance that separates two groups of so many units."""
     return LEAST_DISTANCE * (1 + FEW_RANKS / units)
 
 
 def late_at_times(ready_s: np.ndarray, undisturbed_s: float, clock_s: float, left_out: np.ndarray) -> list[LateAtTimes]:
     """Find ranks that are late in some of their steps: now and then, or in every tenth one.
 
-    Such a rank hardly moves its median. So its late steps are counted, those in which it is behind its own usual
-    lateness by more than a threshold, and held against those of the others: a rank is late at times where it has more
-    of all late steps than chance gives it (binomial: Przyborowski and Wilenski, Biometrika 31, 1940), and stands out
-    from the others, which may be late now and then, too. All THRESHOLDS are tried, with a critical value for so many.
-    Late steps in a row are no sign of it: they are a slowness that lasts for a while, and count as one. Late steps at
-    equal distances are a sign of their own, where no other rank has such.
+    Such a rank hardly shifts its median. So its late steps are counted, those in which it exceeds its own usual
+    lateness by a threshold, and compared with the others': a rank is late at times if it has significantly many of all
+    late steps (binomial: Przyborowski and Wilenski, Biometrika 31, 1940), and stands out from the others, which may be
+    late now and then, too. All THRESHOLDS are tried, with a critical value corrected for their number. Consecutive late
+    steps are one event: a slowness that lasts for a while. Late steps at equal distances are further evidence, if no
+    other rank has them.
 
-    `ready_s`: float64 [step, unit]; `clock_s`: no less is claimed; `left_out`: bool [unit], not asked.
+    `ready_s`: float64 [step, unit]; `clock_s`: the least lateness claimed; `left_out`: bool [unit], not tested.
     """
     late_s = ready_s - median_of_others(ready_s)
     late_s = late_s - median(late_s, axis=0)
@@ -302,7 +309,7 @@ def late_at_times(ready_s: np.ndarray, undisturbed_s: float, clock_s: float, lef
 
 
 def _p_values(is_late: np.ndarray, known: np.ndarray, most: float) -> np.ndarray:
-    """float64 [unit]: that chance alone makes it late so often; 1 where that is above `most`, or not asked."""
+    """Return p-values of the numbers of late steps, float64 [unit]; 1 if above `most`, or not tested."""
     counts, trials = is_late.sum(axis=0), known.sum(axis=0)
     p_values = np.ones(len(counts))
     asked = (counts >= FEWEST_LATE) & (counts <= MOST_LATE * trials)
@@ -325,9 +332,9 @@ def _p_values(is_late: np.ndarray, known: np.ndarray, most: float) -> np.ndarray
 
 
 def _by_spread(counts: np.ndarray, trials: np.ndarray, alike: float) -> np.ndarray:
-    """float64 [unit]: that its share stands out as far from the others' by chance; 0: too few units to say.
+    """Return p-values of each unit's share relative to the spread of the others', float64 [unit]; 0: too few units.
 
-    Of the angle of each share, whose deviation by chance is the same for all shares: 1 over the root of the trials.
+    Of the angle of each share (arcsine transform), whose deviation by chance is the same for all: 1 / sqrt(trials).
     """
     if (trials > 0).sum() < FEWEST_UNLIKE:
         return np.zeros(len(counts))
@@ -338,7 +345,7 @@ def _by_spread(counts: np.ndarray, trials: np.ndarray, alike: float) -> np.ndarr
 
 
 def period_of(is_late: np.ndarray) -> int:
-    """The distance of late steps that are regular; 0: they are not. `is_late`: bool [step]."""
+    """Return the distance of regular late steps; 0 if irregular. `is_late`: bool [step]."""
     late = np.flatnonzero(is_late)
     if len(late) < FEWEST_LATE:
         return 0
@@ -352,10 +359,10 @@ def period_of(is_late: np.ndarray) -> int:
 
 
 def _chance_of_regular(is_late: np.ndarray, others_are: np.ndarray) -> float:
-    """Return the chance that so many random steps lie at equal distances from first to last; 1: these do not.
+    """Return the probability that so many random steps are equally spaced from first to last; 1 if these are not.
 
-    `others_are`: bool [step], that another unit is late. Where one is at the places that this one misses, what is
-    regular comes to one unit or another.
+    `others_are`: bool [step], that another unit is late. If one is late at the places that this one misses, the cause
+    is shared by several units.
     """
     period, steps, late = period_of(is_late), len(is_late), int(is_late.sum())
     if not period:
@@ -363,12 +370,12 @@ def _chance_of_regular(is_late: np.ndarray, others_are: np.ndarray) -> float:
     phase = int(np.bincount(np.flatnonzero(is_late) % period).argmax())
     if (others_are & ~is_late)[phase::period].any():
         return 1.0
-    # The second of them may lie anywhere; each further one meets its place once in about `steps / late`.
+    # The second of them is free; each further one falls on its place with probability of about `late / steps`
     return float(min(1.0, (late / steps) ** (REGULAR * (late - 2))))
 
 
 def _described(unit: int, late_s: np.ndarray, p_value: float, threshold_s: float) -> LateAtTimes:
-    """Late is what lies beyond half of the typical late step, so that noise beyond a low threshold is not counted."""
+    """Describe a unit; late steps exceed half of the typical late step, which excludes noise beyond a low threshold."""
     half_s = max(threshold_s, 0.5 * float(np.median(late_s[late_s > threshold_s])))
     steps = late_s > half_s
     known = int((~np.isnan(late_s)).sum())

@@ -1,7 +1,7 @@
-"""Arrivals of whatever has some: runs, NCCL Inspector, torch.profiler, StepMonitor, arrival traces.
+"""Sources of arrivals: runs, NCCL Inspector, torch.profiler, StepMonitor, arrival traces.
 
-Files of PyTorch and NCCL are told by their content. Those that count calls and have no times that can be compared
-(Flight Recorder, NCCL RAS) say which rank is behind instead.
+Files of PyTorch and NCCL are recognised by their content. Those that count calls and have no comparable times (Flight
+Recorder, NCCL RAS) show which rank is behind instead.
 """
 
 import csv
@@ -40,7 +40,7 @@ from .nccl_ras import progress_of_ras
 from .of_run import Injected, NodeState, of_run
 from .progress import Progress
 
-# Kinds of files, told by content
+# Kinds of files, recognised by content
 KINETO, FLIGHT_RECORDER, RAS, PICKLE = "kineto", "flight-recorder", "nccl-ras", "pickle"
 RECOGNISERS = {
     KINETO: kineto.recognises,
@@ -53,7 +53,7 @@ TITLES = {
     RAS: "a report of NCCL RAS",
 }
 
-# Kinds of what has arrivals
+# Kinds of sources
 RUN, INSPECTOR, MONITOR, TRACE = "run", "nccl-inspector", "step-monitor", "trace"
 
 EXPECTED = (
@@ -64,28 +64,28 @@ EXPECTED = (
 
 
 class Source(NamedTuple):
-    """Arrivals and where they are from."""
+    """Arrivals and their source."""
 
     path: str  # the first of its files
     kind: str
-    what: str  # of what they are: a cell of a run, a communicator; empty: all that there is
+    what: str  # description: a cell of a run, a communicator; empty: everything
     arrivals: Arrivals
     machines: tuple[NodeState, ...] = ()  # of each node; empty: not known
     injected: Injected = Injected()
 
 
 class Found(NamedTuple):
-    """What files say of the ranks of a job."""
+    """The content of files about the ranks of a job."""
 
     sources: list[Source]
-    progress: list[Progress]  # of records that count calls and have no times that can be compared
+    progress: list[Progress]  # of records that count calls and have no comparable times
 
 
 def found_in(paths: Sequence[Path], communicator: str | None = None, step_s: float | None = None) -> Found:
-    """Read what all paths say, in order; the files of NCCL Inspector are parts of one job, so are traces, and records.
+    """Read all paths, in order; the files of NCCL Inspector are parts of one job, so are traces, and records.
 
-    `communicator`: of Inspector, or a process group of traces. `step_s`: how long a step takes, which an arrival trace
-    does not say. Raises LogError, RunError.
+    `communicator`: of Inspector, or a process group of traces. `step_s`: the duration of a step, which an arrival trace
+    lacks. Raises LogError, RunError.
     """
     parts = [path for path in paths if _is_of_inspector(path)]
     kinds = kinds_of(path for path in paths if path not in parts)
@@ -113,7 +113,7 @@ def found_in(paths: Sequence[Path], communicator: str | None = None, step_s: flo
 
 
 def sources_of(paths: Sequence[Path], communicator: str | None = None, step_s: float | None = None) -> list[Source]:
-    """The arrivals of all paths in order, as `found_in` finds them. Raises LogError, RunError."""
+    """Return the arrivals of all paths in order, as `found_in` finds them. Raises LogError, RunError."""
     return found_in(paths, communicator, step_s).sources
 
 
@@ -124,7 +124,7 @@ def _is_of_inspector(path: Path) -> bool:
 
 
 def _of_folder(path: Path) -> list[Source]:
-    """The arrivals of a run. Raises LogError: it is none; RunError."""
+    """Return the arrivals of a run. Raises LogError: it is none; RunError."""
     if not (path / "run.json").exists():
         raise LogError("stragglers.no_run_no_files", path=path, expected=EXPECTED)
     return [Source(str(path), RUN, *part) for part in of_run(RunFolder(path))]
@@ -147,7 +147,7 @@ def _of_file(path: Path, step_s: float | None) -> list[Source]:
 
 
 def kinds_of(paths: Iterable[Path]) -> list[tuple[Path, str]]:
-    """Each path with its kind; a folder of such files gives way to them. Pickles of a folder with others are left."""
+    """Return each path with its kind; a folder is replaced by such files in it. Pickles beside others are skipped."""
     found = []
     for path in paths:
         below = (
@@ -173,7 +173,7 @@ def kind_of(path: Path) -> str:
 
 
 def description_of(head: str) -> str:
-    """Return what a text that begins so is, and which command reads it; empty: none of these."""
+    """Describe a text that begins so, and name the command that reads it; empty if unknown."""
     kind = next((kind for kind, recognises in RECOGNISERS.items() if recognises(head)), "")
     return say("stragglers.give_allreduce_bench_stragglers", titles=TITLES[kind]) if kind else ""
 
@@ -185,9 +185,9 @@ def is_arrival_trace(text: str) -> bool:
 
 
 def trace_text(arrivals: Arrivals) -> str:
-    """Write arrivals as a trace (`runs.injected`), in steps from 0; a step in which some rank is not known is left out.
+    """Format arrivals as a trace (`runs.injected`), in steps from 0, without steps with unknown ranks.
 
-    Raises LogError: there is no step of which every rank is known.
+    Raises LogError if no step is known of every rank.
     """
     whole_steps = ~np.isnan(arrivals.ready_s).any(axis=1)
     late_s = arrivals.ready_s[whole_steps]
@@ -203,7 +203,7 @@ def trace_text(arrivals: Arrivals) -> str:
 
 
 def arrivals_of_logs(paths: Sequence[Path], communicator: str | None) -> tuple[Communicator, Arrivals]:
-    """The arrivals of files of NCCL Inspector, and the communicator that they are of. Raises LogError."""
+    """Return the arrivals of files of NCCL Inspector, and their communicator. Raises LogError."""
     chosen = chosen_communicator(logs_of(paths), communicator, MEETING)
     stamps = stamps_of_calls(call_table(chosen, MEETING))
     if stamps is None:

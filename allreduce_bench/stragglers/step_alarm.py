@@ -1,26 +1,25 @@
-"""Says while steps go on that a rank has become slow, or has recovered, or that the ranks are two groups.
+"""Online alarm: a rank has become slow, or has recovered, or the ranks are two groups.
 
-The rule. Steps are taken in blocks of STEPS_OF_BLOCK. Of each rank and block the median lateness behind the median of
-the others that are not slow counts, as a share of their undisturbed step: single spikes do not. A rank is slow where
-the mean over its last 1, 2, 4, ... MOST_BLOCKS blocks
+The rule. Steps are taken in blocks of STEPS_OF_BLOCK. The statistic of each rank and block is the median lateness
+behind the median of the others that are not slow, as a share of their undisturbed step, robust to single spikes. A rank
+is slow if the mean over its last 1, 2, 4, ... MOST_BLOCKS blocks
 
 * is LEAST_SLOWER or more, and CLOCK_ERRORS times the error of the clocks;
 * lasts: most of the blocks, or nearly all steps of the only one, are at least half as late as that;
-* stands out of the noise of such means, by so many standard deviations that noise alone gives less than one alert in
-  STEPS_OF_A_DAY steps, of all ranks together; LEAST_Z of them at least;
-* stands out likewise of what ranks differ by anyway (the robust deviation between them), or of its own earlier blocks,
-  in which it was not late: then its own steps have become longer, too.
+* exceeds the noise of such means by so many standard deviations that noise alone gives less than one alert in
+  STEPS_OF_A_DAY steps, of all ranks together; at least LEAST_Z;
+* likewise exceeds the lasting differences between ranks (their robust deviation), or its own earlier blocks, in which
+  it was not late: then its own steps have become longer, too.
 
-Where half of the ranks or more are later than the rest, the others cannot say who is slow. The ranks are two groups
-where the widest gap between them, with a SMALLER_GROUP of them or more below it, stands out of the noise and is half of
-what the groups differ by, or more. Ranks above a gap that their earlier blocks do not have, because their steps became
-longer, are slow; of other gaps it is said once that there are two groups, whoever is to blame.
+If at least half of the ranks are later than the rest, the others are no reference. The ranks are two groups if the
+widest gap between them, with at least a SMALLER_GROUP below it, exceeds the noise and half of the difference of the
+groups. Ranks above a gap that their earlier blocks lack, because their steps became longer, are slow; other gaps are
+reported once as two groups, without blame.
 
-A rank has recovered where such a mean is below half of LEAST_SLOWER, and below LEAST_SLOWER beyond doubt. The noise of
-means is measured, as it is correlated (`noise.BlockNoise`), of the blocks before, so that a few ranks have to be
-watched for some ten steps first, and more where noise is large or lasts: `too_little` says what could be told.
-tests/studies/operating_curve.py measures how soon which lateness is found, tests/studies/monitor_alerts.py how many
-alerts there are without one.
+A rank has recovered if such a mean is below half of LEAST_SLOWER, and significantly below LEAST_SLOWER. The noise of
+means is measured, with its correlation (`noise.BlockNoise`), from earlier blocks, so that a few ranks need some ten
+steps first, and more if noise is large or lasting: `too_little` returns what is detectable.
+tests/studies/operating_curve.py measures the delay of detection, tests/studies/monitor_alerts.py the false alerts.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,52 +36,52 @@ from .slow_units import CARE, CLOCK_ERRORS
 SLOW, RECOVERED, GROUPS = "slow", "recovered", "groups"  # kinds of alerts
 LEAST_SLOWER = 0.1  # of the undisturbed step
 STEPS_OF_BLOCK = 10
-MOST_BLOCKS = 32  # that are kept
+MOST_BLOCKS = 32  # kept blocks
 FEWEST_BLOCKS = 3
 WINDOWS = (1, 2, 4, 8, 16, MOST_BLOCKS)  # blocks; 2 ** index
 STEPS_OF_A_DAY = 86_400  # of one second
-TAILS = 1.25  # times the deviations that normal noise exceeds as rarely: steps with the tails of Student's t of 3
+TAILS = 1.25  # factor on the normal deviations of that rarity: steps with the tails of Student's t of 3
 MOST = 0.6  # of the blocks
-FEW_STEPS = 1  # of a block, in which a rank that is slow may not be late
-FALSE_JOBS = 100  # jobs whose ranks differ for good, of one of which a rank is named for that
-CLOSED = 8  # blocks, after which two groups are none any more
-SMALLER_GROUP = 0.25  # of the ranks: fewer that are early are no group
+FEW_STEPS = 1  # steps of a block in which a slow rank may not be late
+FALSE_JOBS = 100  # jobs with lasting differences for one false alert by them
+CLOSED = 8  # blocks after which two groups no longer exist
+SMALLER_GROUP = 0.25  # of the ranks: fewer early ones are no group
 
 
 class Alert(NamedTuple):
     """A rank became slow, or has recovered; or the ranks are two groups."""
 
     kind: str  # SLOW, RECOVERED or GROUPS
-    rank: int  # of GROUPS the first one of the later group
-    step: int  # how many steps have been seen
-    slower_by: float  # how much longer its steps are than those of the middle one of the others, as a share of these
+    rank: int  # for GROUPS the first of the later group
+    step: int  # number of steps seen
+    slower_by: float  # how much longer its steps are than those of the median of the others, as a share
     z: float  # the same, in standard deviations (robust)
-    since_step: int  # the first step (from 0) in which it was so, of the blocks that are kept
-    node: int = -1  # its node, where more than half of the ranks of the node, two or more, are slow; -1: the rank alone
+    since_step: int  # first step (from 0) of the condition, within the kept blocks
+    node: int = -1  # its node, if at least two, and more than half, of its ranks are slow; -1: the rank alone
     ranks: tuple[int, ...] = ()  # of GROUPS: all of the later group
-    host: str = ""  # that the rank runs on, and its device, where they are known
+    host: str = ""  # of the rank, and its device, if known
     device: str = ""
 
 
 class TooLittle(NamedTuple):
-    """What is known of a job, where that may be too little to find a slow rank."""
+    """The limits of detection of a job that may miss a slow rank."""
 
     ranks: int
     steps: int
-    least_told: float | None  # the least share of a step by which a rank is told to be slow; None: none is
-    by_clocks: bool = False  # because the clocks agree no better, not because of the noise
+    least_told: float | None  # the smallest detectable slowness, as a share of a step; None: none is
+    by_clocks: bool = False  # limited by the clocks, not the noise
 
 
 class LateBlock(NamedTuple):
     """Medians over the steps of a block, float64 [rank], seconds; NaN: not known."""
 
     late_s: np.ndarray  # behind the others that are not slow
-    most_late_s: np.ndarray  # the same, no median, but exceeded in all steps but FEW_STEPS
-    own_s: np.ndarray  # how long the steps would be if this rank were the last one
+    most_late_s: np.ndarray  # the lateness exceeded in all steps but FEW_STEPS
+    own_s: np.ndarray  # the duration of the steps if this rank were the last one
 
 
 class _Gap(NamedTuple):
-    """The ranks in two groups, over some blocks."""
+    """Two groups of ranks, over some blocks."""
 
     low: np.ndarray  # ranks
     high: np.ndarray
@@ -91,19 +90,19 @@ class _Gap(NamedTuple):
 
 
 class StepAlarm:
-    """Watches the steps of one job. Keeps some MOST_BLOCKS numbers a rank, however long the job is."""
+    """The online alarm of one job. Keeps some MOST_BLOCKS numbers a rank, however long the job is."""
 
     def __init__(self, ranks: int, node_of: Sequence[int], clock_error_s: float = 0.0) -> None:
-        """`node_of`: of each rank the number of its node; `clock_error_s`: as of `Arrivals`.
+        """Start; `node_of`: the node number of each rank; `clock_error_s`: as of `Arrivals`.
 
-        Raises ValueError where `node_of` is not of so many ranks.
+        Raises ValueError if `node_of` does not have so many ranks.
         """
         if len(node_of) != ranks:
             raise BadValue("stragglers.ranks_nodes", ranks=ranks, node_of_count=len(node_of))
         self.clock_error_s = clock_error_s
         self.steps = 0  # seen in whole blocks
         self.slow: set[int] = set()  # ranks that are slow now
-        self._told: set[int] = set()  # ranks that stood out once; the same lateness is not told again
+        self._told: set[int] = set()  # ranks that stood out once; the same lateness is not reported again
         self._node_of = np.array(node_of, dtype=int)
         self._ready_s, self._step_s = np.empty((0, ranks)), np.empty(0)  # not yet a block
         self._late = np.full((MOST_BLOCKS, ranks), np.nan)  # the last blocks, as shares of a step, the newest last
@@ -112,13 +111,13 @@ class StepAlarm:
             (MOST_BLOCKS, ranks), np.nan
         )  # likewise how long a step takes where this rank is the last
         self._noise = BlockNoise(ranks)  # of `_late`
-        self._groups: _Gap | None = None  # that was told and is still so
+        self._groups: _Gap | None = None  # reported and still present
         self._blocks, self._changed_at = 0, np.zeros(ranks, dtype=int)  # blocks seen, now and at each rank's last alert
 
     def update(self, ready_s: np.ndarray, step_s: np.ndarray) -> list[Alert]:
         """Take the next steps. `ready_s`: float64 [step, rank], NaN: not known; `step_s`: float64 [step]; seconds.
 
-        Steps that do not fill a block wait for the next ones. Raises ValueError where the shapes do not fit.
+        Steps that do not fill a block wait for the next ones. Raises ValueError if the shapes do not fit.
         """
         steps, ranks = len(step_s), len(self._node_of)
         if ready_s.shape != (steps, ranks):
@@ -141,7 +140,7 @@ class StepAlarm:
         return alerts
 
     def too_little(self, steps: int) -> TooLittle:
-        """Return how much could be told now, of so many steps in all."""
+        """Return the limits of detection now, with so many steps in all."""
         ranks = len(self._node_of)
         if ranks < 2 or self._blocks < FEWEST_BLOCKS:
             return TooLittle(ranks, steps, None)
@@ -172,14 +171,14 @@ class StepAlarm:
         return [self._with_node(alert) for alert in alerts]
 
     def _means(self) -> Iterator[tuple[int, np.ndarray]]:
-        """Numbers of blocks, and float64 [rank]: the means over so many, NaN since whose last alert there are fewer."""
+        """Yield numbers of blocks, and means over them, float64 [rank]; NaN if fewer since the rank's last alert."""
         sums = np.cumsum(np.nan_to_num(self._late[::-1]), axis=0)
         for blocks in WINDOWS:
             if blocks <= self._blocks:
                 yield blocks, np.where(self._blocks - self._changed_at >= blocks, sums[blocks - 1] / blocks, np.nan)
 
     def _well(self, late: np.ndarray) -> np.ndarray:
-        """The newest block without what becoming slow and recovering does to it, which is no noise."""
+        """Return the newest block without the jumps of becoming slow and recovering, which are no noise."""
         if len(late) - len(self.slow) < 2:  # a rank alone has no noise
             return late
         well = late.copy()
@@ -191,13 +190,13 @@ class StepAlarm:
         return noise._replace(deviation=np.maximum(CARE * noise.deviation, 1e-12))
 
     def _critical(self, noise: Noise) -> float:
-        """Return how many deviations count: more than of normal noise, since that of jobs has heavier tails."""
+        """Return the critical z: above the normal one, since noise of jobs has heavier tails."""
         ranks = len(self._node_of)
         z = critical_z(ranks * len(WINDOWS) * STEPS_OF_A_DAY / STEPS_OF_BLOCK, noise.number + 1, ranks)
         return TAILS * z
 
     def _is_lasting(self, blocks: int, means: np.ndarray) -> np.ndarray:
-        """Bool [rank]: half as late as that in most of so many blocks, or in nearly all steps of the only one.
+        """Return whether most of so many blocks, or nearly all steps of the only one, are half as late: bool [rank].
 
         A burst does not last.
         """
@@ -212,19 +211,19 @@ class StepAlarm:
             if is_candidate.any():
                 is_candidate &= self._is_lasting(blocks, means)
             is_candidate[list(self.slow)] = False
-            early = int((means <= -least / (1 + least)).sum())  # behind half of the ranks or more, these are none
+            early = int((means <= -least / (1 + least)).sum())  # behind at least half of the ranks, these are none
             if ranks > 2 and early >= SMALLER_GROUP * ranks:
                 yield from self._of_gap(blocks, least)
             if is_candidate.any():  # as hardly ever
                 yield from self._of_ranks(blocks, means, np.flatnonzero(is_candidate), least)
 
     def _of_ranks(self, blocks: int, means: np.ndarray, candidates: np.ndarray, least: float) -> Iterator[Alert]:
-        """Ranks that stand out of the others, or of their own past."""
+        """Yield ranks that stand out from the others, or from their own past."""
         noise = self._noise_of(blocks)
         critical = self._critical(noise)
         rest = np.delete(means, list(self.slow))
         middle = max(float(median(rest, axis=0)), 0.0)
-        few = critical_z(FALSE_JOBS * len(means), 2, len(means)) / critical  # what few ranks differ by is little known
+        few = critical_z(FALSE_JOBS * len(means), 2, len(means)) / critical  # the spread of few ranks is uncertain
         between = max(deviation(rest), few * noise.between, 1e-12)
         for rank in candidates.tolist():
             if rank in self.slow:
@@ -241,9 +240,9 @@ class StepAlarm:
                 yield self._alert(SLOW, rank, float(means[rank]), min(z, among), self._late[:, rank])
 
     def _rise_of(self, rank: int, blocks: int, mean: float, least: float) -> float:
-        """Return how much later the rank is than in its earlier blocks, as a share, for a deviation of one mean.
+        """Return the increase of lateness over the earlier blocks, as a share, scaled to the deviation of one mean.
 
-        0 where these are too few, and where it is no later than then because its own steps became longer.
+        0 if these are too few, or if its own steps did not become longer.
         """
         kept = min(MOST_BLOCKS, self._blocks - int(self._changed_at[rank]))
         earlier = kept - blocks
@@ -255,7 +254,7 @@ class StepAlarm:
         return rise / sqrt(1 + blocks / earlier) if is_own and rise >= least else 0.0
 
     def _of_gap(self, blocks: int, least: float) -> Iterator[Alert]:
-        """Two groups, of which the later one is half of the ranks or more."""
+        """Yield alerts of two groups, of which the later one has at least half of the ranks."""
         gap = self._gap(blocks, least)
         if gap is None or self.slow.issuperset(gap.high.tolist()):
             return
@@ -274,7 +273,7 @@ class StepAlarm:
             yield alert._replace(ranks=tuple(sorted(gap.high.tolist())))
 
     def _gap(self, blocks: int, least: float) -> _Gap | None:
-        """The widest gap between ranks, with half of them or more above it; None: none that stands out."""
+        """Return the widest gap between ranks, with at least half of them above it; None if none stands out."""
         own_s = self._own_s[-blocks:].mean(axis=0)
         order = np.argsort(own_s)[: int((~np.isnan(own_s)).sum())]
         fewest = max(1, int(np.ceil(SMALLER_GROUP * len(order))))
@@ -293,7 +292,7 @@ class StepAlarm:
         return _Gap(order[:low], order[low:], float(high_s / low_s - 1), z)
 
     def _apart(self, gap: _Gap) -> np.ndarray:
-        """Float64 [block]: how much longer the steps of the later group are, as a share."""
+        """Return how much longer the steps of the later group are, as a share, float64 [block]."""
         return median(self._own_s[:, gap.high], axis=1) / median(self._own_s[:, gap.low], axis=1) - 1
 
     def _is_new(self, gap: _Gap, series: np.ndarray, blocks: int, least: float) -> bool:
@@ -318,7 +317,7 @@ class StepAlarm:
                     yield self._alert(RECOVERED, rank, mean, mean / float(noise.deviation[rank]), self._late[:, rank])
 
     def _alert(self, kind: str, rank: int, mean: float, z: float, series: np.ndarray) -> Alert:
-        """It was so since the blocks of the series differ in sum most from the middle between slow and not slow."""
+        """Return an alert; `since_step` is the change point: the largest cumulative deviation from the midpoint."""
         kept = min(MOST_BLOCKS, self._blocks - int(self._changed_at[rank]))
         apart = np.nan_to_num(series[-kept:] - (LEAST_SLOWER if kind == RECOVERED else mean) / 2)
         sums = np.cumsum((-apart if kind == RECOVERED else apart)[::-1])
@@ -336,10 +335,10 @@ class StepAlarm:
 def lateness_of_blocks(
     ready_s: np.ndarray, step_s: np.ndarray, slow: Sequence[int] | set[int] = ()
 ) -> Iterator[LateBlock]:
-    """The blocks of STEPS_OF_BLOCK steps, where so many ranks are `slow`.
+    """Yield the blocks of STEPS_OF_BLOCK steps, excluding the `slow` ranks from the reference.
 
-    `ready_s`, `step_s` as of `StepAlarm.update`, whole blocks; for all blocks at once, since numpy's calls take longer
-    than its arithmetic where ranks are few.
+    `ready_s`, `step_s` as of `StepAlarm.update`, whole blocks; all blocks at once, since numpy's call overhead
+    dominates with few ranks.
     """
     shape = len(step_s) // STEPS_OF_BLOCK, STEPS_OF_BLOCK, ready_s.shape[1]
     own_s = ready_s + (step_s - np.fmax.reduce(ready_s, axis=1))[:, None]
@@ -349,7 +348,7 @@ def lateness_of_blocks(
 
 
 def _others(ready_s: np.ndarray, slow: Sequence[int] | set[int]) -> np.ndarray:
-    """Return of each rank the median of the others that are not slow, or of all others where no other one is left."""
+    """Return for each rank the median of the others that are not slow, or of all others if none is left."""
     of_all = median_of_others(ready_s)
     if not slow:
         return of_all
@@ -361,6 +360,6 @@ def _others(ready_s: np.ndarray, slow: Sequence[int] | set[int]) -> np.ndarray:
 
 
 def _mean(values: np.ndarray) -> float:
-    """The mean of what is known; NaN where nothing is."""
+    """Return the mean of the known values; NaN if none is."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else np.nan

@@ -1,4 +1,4 @@
-"""Arrivals of known truth: noise, spikes, and slower ranks. For rehearsals and for the error rates of rules."""
+"""Synthetic arrivals of known truth: noise, spikes, and slower ranks, for rehearsals and error rates of rules."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -30,7 +30,7 @@ def synthetic_arrivals(
     call_s: float = 0.0,
     ranks_per_node: int = 1,
 ) -> Arrivals:
-    """Steps of `work_s` seconds of work and a call of `call_s` seconds, from a moment 0 on, on an exact common clock.
+    """Return steps of `work_s` seconds of work and a call of `call_s` seconds, from time 0, on an exact common clock.
 
     `noise`: standard deviation of the logarithm of the work, `lag1`: its correlation from one step of a rank to the
     next (an autoregressive process), `spikes`: share of the steps of a rank that take `spike` times `work_s` longer.
@@ -44,9 +44,9 @@ def synthetic_arrivals(
 
 
 def correlated(values: np.ndarray, lag1: float) -> np.ndarray:
-    """An autoregressive process of each rank with the given correlation of neighbours, of the same variance.
+    """Return an autoregressive process of each rank with lag-1 correlation `lag1`, of the same variance.
 
-    `values`: float64 [step, rank], independent; changed.
+    `values`: float64 [step, rank], independent; changed in place.
     """
     values[1:] *= np.sqrt(1 - lag1**2)
     for step in range(1, len(values)):
@@ -55,7 +55,7 @@ def correlated(values: np.ndarray, lag1: float) -> np.ndarray:
 
 
 def arrivals_of(work_s: np.ndarray, call_s: float = 0.0, ranks_per_node: int = 1) -> Arrivals:
-    """The arrivals of work that is known: float64 [step, rank], seconds, each step with a call of `call_s` seconds."""
+    """Return the arrivals of known work: float64 [step, rank], seconds, each step with a call of `call_s` seconds."""
     steps, ranks = work_s.shape
     step_s = work_s.max(axis=1, initial=0.0) + call_s
     begin_s = np.concatenate([[0.0], np.cumsum(step_s)[:-1]])[:steps]

@@ -1,9 +1,9 @@
-"""Which ranks or nodes are slow, what waiting for them costs, and silence where nobody is.
+"""The straggler report: slow ranks or nodes, the cost of waiting for them, or the reason why nobody is named.
 
-Ranks that are all alike wait, too: each step is as long as its slowest rank, by chance now this one and now that one.
-Of 1,024 ranks with 5 % of noise the last one is 16 % late, later than a rank that is 12 % slower. So the wait is
-divided by replaying the steps: without what the suspects are late, then without all other lasting differences between
-ranks. What is left after both is chance. A single step in which one rank held up all others is told apart (`Stall`).
+Equal ranks wait, too: each step is as long as its slowest rank, by chance another one each time. Of 1,024 ranks with 5
+% of noise the last one is 16 % late, later than a rank that is 12 % slower. So the wait is decomposed by replaying the
+steps: without the lateness of the suspects, then without all other lasting differences between ranks. The rest is
+chance. A single step in which one rank held up all others is separate (`Stall`).
 """
 
 from collections.abc import Sequence
@@ -42,25 +42,25 @@ from .slow_units import (
 )
 
 # Why nobody is named
-ONE_RANK = "one rank"  # nobody to compare with
+ONE_RANK = "one rank"  # no comparison
 NO_READY_TIMES = "no ready times"  # only the durations of steps are known
 TOO_FEW_STEPS = "too few steps"
-BELOW_CLOCK = "below clock"  # the clocks of the ranks cannot be compared well enough
+BELOW_CLOCK = "below clock"  # the clocks of the ranks are not comparable well enough
 SMALL_WAIT = "small wait"  # ranks wait too little to look for a cause
-TOO_ALIKE = "too alike"  # steps depend on each other for so long that they are worth too few independent ones
-BELOW_NOISE = "below noise"  # ranks wait by chance, now for one and now for another
+TOO_ALIKE = "too alike"  # steps are correlated for so long that they are worth too few independent ones
+BELOW_NOISE = "below noise"  # ranks wait by chance
 NO_SINGLE_CAUSE = "no single cause"  # ranks differ lastingly or arrive last too often for chance, and none stands out
 
-# What it takes to be a cause
-LEAST_WAIT = 0.1  # of the steps of a suspect: what those who wait must wait, in the mean, before it is called the cause
+# Criteria of a cause
+LEAST_WAIT = 0.1  # of the steps of a suspect: least mean wait of those who wait
 LEAST_LASTING = 0.01  # of the time of these steps: the part of the wait that lasts
 LEAST_EXPLAINED = 0.8  # of the lasting wait
-LEAST_COST = 0.01  # of the time of all steps: what a cause costs, and what a rank costs that is late at times
+LEAST_COST = 0.01  # of the time of all steps: least cost of a cause, and of a rank that is late at times
 SELDOM_BY_CHANCE = 1e-6  # a rank with a smaller p-value arrives last more often than chance
 
-# What it takes to be a stall
-STALL_LEAST_SHARE = 0.5  # of all waiting: less of it is not one step's
-STALL_LEAST_OF_STEP = 0.1  # of the median step: a shorter wait is not worth a word
+# Criteria of a stall
+STALL_LEAST_SHARE = 0.5  # of all waiting
+STALL_LEAST_OF_STEP = 0.1  # of the median step
 
 ALL_STEPS = slice(None)
 
@@ -80,22 +80,22 @@ class Job(NamedTuple):
 
     @property
     def ranks(self) -> int:
-        """Those of the job, known or not."""
+        """Number of ranks of the job, known or not."""
         return self.ready_s.shape[1]
 
     @property
     def steps(self) -> int:
-        """Those that are used."""
+        """Number of used steps."""
         return int(self.used.sum())
 
     @property
     def is_too_small(self) -> bool:
-        """Whether nobody can be compared with anybody."""
+        """Whether there is too little to compare."""
         return self.ranks < 2 or self.steps < FEWEST_STEPS
 
     @property
     def last_count(self) -> np.ndarray:
-        """int64 [rank]: in how many steps it arrived last, alone."""
+        """int64 [rank]: steps in which it arrived last, alone."""
         return np.bincount(self.waiting.last[self.waiting.last >= 0], minlength=self.ranks)
 
     @property
@@ -105,20 +105,20 @@ class Job(NamedTuple):
         return np.bincount(self.waiting.last[is_someone], self.waiting.caused_s[is_someone], minlength=self.ranks)
 
     def waiting_share(self, steps: slice | np.ndarray = ALL_STEPS) -> float:
-        """Mean over `steps`, and over the ranks of a step but the last, of the wait; share of the steps' time."""
+        """Return the mean wait over `steps`, and over all ranks but the last; share of the steps' time."""
         others = np.maximum((~np.isnan(self.ready_s[steps])).sum(axis=1) - 1, 1)
         waited_s = float((self.waiting.suffered_s[steps].sum(axis=1) / others).sum())
         return waited_s / float(self.step_s[steps].sum()) if self.used[steps].any() else np.nan
 
     @property
     def last_alike_steps(self) -> float:
-        """So many steps say as much as an independent one of who is last: often who was it in the step before."""
+        """Correlation time of being last, in steps: often the same rank is last in consecutive steps."""
         return correlation_time_of_events(self.waiting.last[self.used, None] == np.arange(self.ranks))
 
     def p_values(self) -> np.ndarray:
-        """float64 [rank]: that chance alone makes it last so often; NaN: never known.
+        """Return p-values of being last so often by chance, float64 [rank]; NaN: never known.
 
-        With as many trials as the steps are worth independent ones.
+        The number of trials is that of independent steps.
         """
         known = ~np.isnan(self.ready_s)
         chances = known / np.maximum(known.sum(axis=1, keepdims=True), 1)
@@ -141,20 +141,20 @@ class Stall(NamedTuple):
 
 
 class Attribution(NamedTuple):
-    """Who explains the waiting. Waits are means over ranks, summed over all steps."""
+    """The decomposition of the waiting by suspect. Waits are means over ranks, summed over all steps."""
 
     wait_s: float
-    lasting_s: float  # without lasting differences between ranks it would be less by this; the rest is chance
+    lasting_s: float  # its reduction without lasting differences between ranks; the rest is chance
     explained: tuple[float, ...]  # by each suspect: share of `lasting_s`
     saved_s: tuple[
         float, ...
     ]  # by replacing the arrivals of each suspect alone: all steps together end earlier by this
-    all_saved_s: float  # by replacing those of all suspects
-    credited_s: tuple[float, ...]  # of each: mean of `saved_s` and of what is lost of `all_saved_s` without it
+    all_saved_s: float  # the same for all suspects together
+    credited_s: tuple[float, ...]  # of each: mean of `saved_s` and of the loss of `all_saved_s` without it
 
     @property
     def unexplained(self) -> float:
-        """The share of `lasting_s` that no suspect explains; 0 where nothing lasts."""
+        """Share of `lasting_s` that no suspect explains; 0 if nothing lasts."""
         return max(0.0, 1 - sum(self.explained)) if self.lasting_s > 0 else 0.0
 
 
@@ -201,16 +201,16 @@ class Suspect(NamedTuple):
 
 
 class StragglerReport(NamedTuple):
-    """What the arrivals of one job say. Shares are of the time of all steps, where nothing else is said."""
+    """The results for the arrivals of one job. Shares are of the time of all steps, unless noted."""
 
-    steps: int  # that were used: those in which two ranks or more are known
+    steps: int  # used ones, with at least two known ranks
     ranks: int
     last_count: np.ndarray  # int64 [rank]: steps in which it arrived last, alone
-    p_value: np.ndarray  # float64 [rank]: that it is last so often by chance (binomial)
-    caused_s: np.ndarray  # float64 [rank]: sum over the steps in which it was last of the distance to the second last
+    p_value: np.ndarray  # of being last so often by chance (binomial)
+    caused_s: np.ndarray  # sum of last minus second last over the steps in which it was last
     suffered_s: np.ndarray  # float64 [rank]: sum over steps of its wait for the last
     skew_s: np.ndarray  # float64 [step]: last minus first
-    slower_by: np.ndarray  # float64 [rank]: as of suspects, of everyone; NaN: not known
+    slower_by: np.ndarray  # as of suspects, for every rank; NaN: not known
     z: np.ndarray  # float64 [rank]
     step_s: float  # median step
     undisturbed_s: float  # median step as it would be were nobody later than the median rank: `slower_by` is its share;
@@ -219,39 +219,39 @@ class StragglerReport(NamedTuple):
     waiting_share: float  # the same over those who wait: all ranks but the last of each step
     lasting_share: float  # part of `wait_share` due to lasting differences between ranks; the rest is chance
     idle_rank_s: float  # sum of all waits
-    suspects: tuple[Suspect, ...]  # the one that explains most first
-    unexplained_share: float  # of the lasting wait: what the suspects together do not explain
-    cost_share: float  # what is saved where the arrivals of all suspects are replaced
+    suspects: tuple[Suspect, ...]  # in descending order of explanation
+    unexplained_share: float  # of the lasting wait, by no suspect
+    cost_share: float  # time saved by replacing the arrivals of all suspects
     saved_s: float  # the same in seconds
-    silence: str  # a code of above; empty where there are suspects
+    silence: str  # a code from above; empty with suspects
     clock_share: float  # three clock errors, of `undisturbed_s`: no smaller lateness is claimed
-    noise_share: float  # the least lateness that noise lets tell, of `undisturbed_s`
+    noise_share: float  # the smallest detectable lateness, of `undisturbed_s`
     spread_share: float  # standard deviation between ranks (robust), of `undisturbed_s`
-    worth_steps: float  # so many independent steps say as much, since steps depend on each other; NaN: not known
+    worth_steps: float  # number of equivalent independent steps; NaN: not known
     steps_needed: float  # to tell the latest rank from noise, if it is late by LEAST_SLOWER, or else a rank that is
-    stall: Stall | None  # one step that makes most of the waiting
+    stall: Stall | None  # one step that dominates the waiting
 
     @property
     def often_last(self) -> tuple[int, ...]:
-        """The ranks that arrive last more often than chance lets them, the most frequent first."""
+        """Ranks that are last significantly often, the most frequent first."""
         too_often = np.flatnonzero(np.nan_to_num(self.p_value, nan=1.0) < SELDOM_BY_CHANCE)
         return tuple(sorted(too_often.tolist(), key=lambda rank: -int(self.last_count[rank])))
 
     @property
     def groups(self) -> tuple[Suspect, ...]:
-        """The suspects that are groups of ranks."""
+        """Suspects that are groups of ranks."""
         return tuple(suspect for suspect in self.suspects if suspect.kind == GROUP)
 
     @property
     def causes(self) -> tuple[Suspect, ...]:
-        """The suspects that are causes."""
+        """Suspects that are causes."""
         return tuple(suspect for suspect in self.suspects if suspect.is_cause)
 
 
 def straggler_report(arrivals: Arrivals) -> StragglerReport:
-    """Return who is slow, and what it costs. Raises ValueError where the shapes of the arrivals do not fit.
+    """Return who is slow, and the cost. Raises ValueError if the shapes of the arrivals do not fit.
 
-    Steps of which the duration or all ranks but one are not known are left out.
+    Steps of unknown duration, or with fewer than two known ranks, are left out.
     """
     job = job_of(arrivals)
     late: list[Late] = []
@@ -297,7 +297,7 @@ def _costs_enough(job: Job, late: Late) -> bool:
 
 
 def _against_fast_group(job: Job, late: list[Late]) -> Job:
-    """The job with the undisturbed step of the faster one of two groups, where there are two."""
+    """Return the job with the undisturbed step of the faster of two groups, if there are two."""
     groups = [each.period for each in late if each.kind == GROUP]
     if not groups:
         return job
@@ -308,7 +308,7 @@ def _against_fast_group(job: Job, late: list[Late]) -> Job:
 
 
 def _steps_needed(job: Job, stands: Standing) -> float:
-    """Noise falls with the root of the steps. NaN: not known."""
+    """Return the number of steps needed: noise falls with their square root. NaN: not known."""
     if not np.isfinite(stands.noise_s):
         return np.nan
     latest_s = float(np.max(stands.late_s, initial=0.0, where=~np.isnan(stands.late_s)))
@@ -317,7 +317,7 @@ def _steps_needed(job: Job, stands: Standing) -> float:
 
 
 def _suspects(job: Job, late: list[Late], weighed: Attribution) -> tuple[Suspect, ...]:
-    """Return those who explain most first."""
+    """Return the suspects in descending order of explanation."""
     do_explain = sum(weighed.explained) >= LEAST_EXPLAINED
     suspects, explained = [], 0.0
     for number in sorted(range(len(late)), key=lambda number: -weighed.explained[number]):
@@ -368,7 +368,7 @@ def _suspect(job: Job, late: Late, weighed: Attribution, number: int) -> Suspect
 
 
 def _silence(report: StragglerReport, has_ready_times: bool) -> str:
-    """Why nobody is named; empty where there are suspects."""
+    """Return the reason why nobody is named; empty with suspects."""
     if report.suspects:
         return ""
     if report.ranks < 2:
@@ -388,23 +388,24 @@ def _silence(report: StragglerReport, has_ready_times: bool) -> str:
 
 
 def worth(counts: np.ndarray, trials: int, alike_steps: float) -> tuple[np.ndarray, int]:
-    """Counts and trials of which so many steps are worth one, in whole numbers that do not exaggerate."""
+    """Return counts and trials divided by the correlation time, conservatively rounded to integers."""
     independent = max(1, round(trials / alike_steps))
     return np.minimum((np.asarray(counts) / alike_steps).astype(int), independent), independent
 
 
 def undisturbed(step_s: np.ndarray, ready_s: np.ndarray) -> float:
-    """Median of the steps without their wait for what comes later than the median rank, or the other of two; seconds.
+    """Return the median duration of steps without the wait for arrivals beyond the median rank, or the other of two;
+    seconds.
 
-    `step_s`: float64 [step], above 0; `ready_s`: float64 [step, rank]. Below 0 where steps do not hold their own
-    ready times.
+    `step_s`: float64 [step], above 0; `ready_s`: float64 [step, rank]. Negative if steps do not contain their own ready
+    times.
     """
     others_s = np.fmin.reduce if ready_s.shape[1] == 2 else median  # of two ranks the other one is the reference
     return float(np.median(step_s - (np.fmax.reduce(ready_s, axis=1) - others_s(ready_s, axis=1))))
 
 
 def job_of(arrivals: Arrivals) -> Job:
-    """Take the steps of arrivals that can be compared. Raises ValueError where the shapes do not fit."""
+    """Return the comparable steps of arrivals. Raises ValueError if the shapes do not fit."""
     ready_s, step_s = np.array(arrivals.ready_s, dtype=float), np.array(arrivals.step_s, dtype=float)
     if ready_s.shape != (len(step_s), len(arrivals.node_of)):
         raise BadValue(
@@ -426,9 +427,9 @@ def job_of(arrivals: Arrivals) -> Job:
 
 
 def single_stall(job: Job) -> Stall | None:
-    """Return the step that holds STALL_LEAST_SHARE of all waiting, if one rank alone made it; None: there is none.
+    """Return the step with at least STALL_LEAST_SHARE of all waiting, if one rank alone caused it; else None.
 
-    Of fewer steps than can be judged there is none: one of two steps always holds half.
+    None for fewer steps than can be judged: one of two steps always has half.
     """
     waits_s = job.waiting.suffered_s.sum(axis=1)
     all_s = float(waits_s.sum())
@@ -442,13 +443,13 @@ def single_stall(job: Job) -> Stall | None:
 
 
 def attribution(ready_s: np.ndarray, suspects: Sequence[Lateness], alike_steps: float = 1.0) -> Attribution:
-    """`ready_s`: float64 [step, rank], seconds; NaN: not known; enough steps for `slow_units.standing`.
+    """Attribute the waiting of `ready_s`: float64 [step, rank], seconds; NaN: not known; enough steps for
+    `slow_units.standing`.
 
-    `alike_steps`: so many steps are worth an independent one.
+    `alike_steps`: steps worth an independent one.
 
-    Of several suspects each is credited with the mean of two replays: how much is gained without it alone, and how much
-    is lost with it alone (of two suspects that is Shapley's value); scaled so that they add up to what is gained
-    without all of them.
+    Each of several suspects is credited with the mean of two replays: the gain without it alone, and the loss with it
+    alone (Shapley's value for two suspects); scaled so that they add up to the gain without all of them.
     """
     wait_s, without_s = mean_wait_s(ready_s), moved_earlier(ready_s, suspects)
     left_s = mean_wait_s(without_s)
@@ -482,9 +483,9 @@ def _credit(ready_s: np.ndarray, suspects: Sequence[Lateness], number: int, wait
 
 
 def lasting_differences(ready_s: np.ndarray, alike_steps: float = 1.0) -> np.ndarray:
-    """float64 [rank]: median distance of each rank from the median rank of a step; 0 where noise explains it.
+    """Return the median distance of each rank from the median rank of a step, float64 [rank]; 0 if noise explains it.
 
-    `alike_steps`: so many steps are worth an independent one.
+    `alike_steps`: steps worth an independent one.
     """
     apart_s = ready_s - median(ready_s, axis=1)[:, None]
     blocks = number_of_blocks(len(ready_s))

@@ -1,4 +1,4 @@
-"""What finding stragglers adds to the core."""
+"""The wing of stragglers: its command, and what it offers to the core."""
 
 from ..wings import Command, Wing
 

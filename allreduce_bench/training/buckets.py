@@ -1,4 +1,4 @@
-"""Which gradients one all-reduce carries: buckets of PyTorch's DistributedDataParallel, or fusion by Horovod.
+"""Packing of gradients into all-reduces: buckets of PyTorch's DistributedDataParallel, or fusion by Horovod.
 
 DDP (Li et al., VLDB 13(12), 2020): the rules are those of `compute_bucket_assignment_by_size` and
 `Reducer::rebuild_buckets` in torch's reducer.cpp, and of `_ddp_init_helper` in torch/nn/parallel/distributed.py. A
@@ -7,7 +7,7 @@ the order of registration; after it they are rebuilt, once, in the order in whic
 
 Horovod (Sergeev and Del Balso, arXiv:1802.05799, 2018): the rules are those of the background loop in its
 operations.cc. Each cycle takes the gradients that are ready on all ranks, and fuses them by the rule that measured
-ranks have, too (`measuring.request.fuse`).
+ranks share (`measuring.request.fuse`).
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ FUSION_NBYTES, CYCLE_S = 128 * MIB, 1e-3  # since 0.22; before: 64 MiB, 5 ms
 
 
 class Bucket(NamedTuple):
-    """What one all-reduce carries: gradients by their index in the model, of one type."""
+    """The gradients of one all-reduce, by their index in the model, of one type."""
 
     gradients: tuple[int, ...]
     nbytes: int
@@ -36,7 +36,7 @@ class Bucket(NamedTuple):
 
 
 class Caps(NamedTuple):
-    """When buckets are closed, bytes, and whose rules hold; None: what this version does by itself."""
+    """The caps of buckets, bytes, and the version of the rules; None: the version's default."""
 
     cap_nbytes: int | None = None
     first_nbytes: int | None = None
@@ -45,7 +45,7 @@ class Caps(NamedTuple):
 
     @property
     def limits(self) -> tuple[int, int]:
-        """The cap of the first bucket and that of the others."""
+        """Caps of the first bucket and of the others."""
         cap = self.cap_nbytes or CAP_NBYTES
         follows = self.cap_nbytes is not None and self.torch >= OWN_FIRST_CAP_SINCE
         return self.first_nbytes or (cap if follows else FIRST_CAP_NBYTES), cap
@@ -54,11 +54,11 @@ class Caps(NamedTuple):
 def assign_by_size(
     sizes: Sequence[tuple[int, str]], limits: Sequence[int], indices: Sequence[int] | None = None
 ) -> list[tuple[int, ...]]:
-    """The indices of tensors, given as (bytes, type), in buckets of one type each.
+    """Return the indices of tensors, given as (bytes, type), in buckets of one type each.
 
     A type's first bucket is closed at the first limit, its second at the second, all further ones at the last. Without
-    `indices` the buckets are sorted by their least index; with them, which stand for the places in `sizes`, they keep
-    the order in which they were closed. Where buckets of several types stay open, torch has them in the order of a hash
+    `indices` the buckets are sorted by their least index; with them, which replace the places in `sizes`, they stay in
+    the order in which they were closed. If buckets of several types stay open, torch has them in the order of a hash
     table; here in that of their first tensors.
     """
     open_buckets: dict[str, list[int]] = {}
@@ -82,7 +82,7 @@ BY_DEFAULT = Caps()
 def ddp_buckets(
     model: Model, caps: Caps = BY_DEFAULT, stage: str = REBUILT, dtype: str = DEFAULT_DTYPE
 ) -> list[Bucket]:
-    """The buckets of a stage, FIRST or REBUILT, in the order in which they are reduced.
+    """Return the buckets of a stage, FIRST or REBUILT, in the order in which they are reduced.
 
     From torch 1.12 on the first step has one bucket for each type; with `finds_unused` it has the capped ones of the
     order of registration, and nothing is rebuilt.
@@ -108,7 +108,7 @@ class Fusion(NamedTuple):
 
 
 class Fused(NamedTuple):
-    """A fused all-reduce and when it runs, seconds from the beginning of the step."""
+    """A fused all-reduce and its times, seconds from the beginning of the step."""
 
     bucket: Bucket
     ready_s: float
@@ -117,7 +117,7 @@ class Fused(NamedTuple):
 
 
 def fused_buckets(tensors: Sequence[tuple[int, int, str]], buffer_nbytes: int) -> list[Bucket]:
-    """The buckets of tensors, given as (index, bytes, type), that one cycle has found ready."""
+    """Return the buckets of tensors, given as (index, bytes, type), that one cycle has found ready."""
     known = {index: (nbytes, dtype) for index, nbytes, dtype in tensors}
     return [
         Bucket(members, sum(known[index][0] for index in members), known[members[0]][1])
@@ -128,7 +128,8 @@ def fused_buckets(tensors: Sequence[tuple[int, int, str]], buffer_nbytes: int) -
 def fused_transfers(
     tensors: Sequence[tuple[int, int, str]], ready_s: Sequence[float], fusion: Fusion, cost: Callable[[int], float]
 ) -> list[Fused]:
-    """The all-reduces of a step whose tensor i, given as (index, bytes, type), is ready at `ready_s[i]`, ascending.
+    """Return the all-reduces of a step whose tensor i, given as (index, bytes, type), is ready at `ready_s[i]`,
+    ascending.
 
     A cycle begins `cycle_s` after the former one did, or when its all-reduces have ended; they run one by one.
     `cost(bytes)` is the time of one, seconds.
@@ -136,7 +137,7 @@ def fused_transfers(
     fused: list[Fused] = []
     taken, cycle, now = 0, 0.0, 0.0
     while taken < len(tensors):
-        if ready_s[taken] > cycle:  # cycles without a tensor pass
+        if ready_s[taken] > cycle:  # skip cycles without a tensor
             cycle += -(-(ready_s[taken] - cycle) // fusion.cycle_s) * fusion.cycle_s
         now, first = cycle, taken
         while taken < len(tensors) and ready_s[taken] <= cycle:

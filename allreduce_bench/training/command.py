@@ -125,7 +125,7 @@ def workload(buckets, measure, layout, outputs, **options) -> None:
 
 
 def _write(path: Path, result) -> None:
-    """The trace or the figure, by the suffix of the path."""
+    """Write the trace or the figure, by the suffix of the path."""
     from ..units import in_ranks
 
     titles = {one.ranks: f"{result.title}, {in_ranks([one.ranks])}" for one in result.outcomes}

@@ -1,6 +1,6 @@
-"""What an all-reduce of so many bytes takes: by models of a machine, or from all-reduces that were timed before.
+"""The time of an all-reduce by its bytes: by models of a machine, or from timed all-reduces.
 
-`doubts_of` says which all-reduces of a step have speculative times, and why; `any_lower_bound`, whether some have but a
+`doubts_of` lists the all-reduces of a step with speculative times, and why; `any_lower_bound`, whether some have only a
 lower bound.
 """
 
@@ -17,11 +17,11 @@ from ..models.prediction import BEST, CompetingModels, Layout, competing_models
 from ..units import format_size
 from .time_line import Transfer
 
-FASTEST = "fastest"  # for each bucket the algorithm that is fastest at its size
+FASTEST = "fastest"  # for each bucket the fastest algorithm at its size
 
 
 class CostError(Refused, ValueError):
-    """An all-reduce whose time nobody can tell, in words."""
+    """An all-reduce of unknown time, in words."""
 
 
 class Costs(Protocol):
@@ -29,19 +29,21 @@ class Costs(Protocol):
 
     @property
     def algorithms(self) -> tuple[str, ...]:
-        """Their names."""
+        """Names of the algorithms."""
 
     def time_s(self, algorithm: str, ranks: int, nbytes: int) -> float | None:
-        """Seconds; None: see `cannot`. Raises CostError, MachineError where nobody knows."""
+        """Return seconds; None: see `cannot`. Raises CostError, MachineError if unknown."""
 
     def cannot(self, algorithm: str, ranks: int, nbytes: int) -> str:
-        """Why there is no time, with the name of the algorithm before it."""
+        """Return why there is no time, to follow the name of the algorithm."""
 
     def is_lower_bound(self, algorithm: str, ranks: int, nbytes: int) -> bool:
-        """Return whether this time is only known to be that or more."""
+        """Return whether the time is only a lower bound."""
 
     def doubt(self, algorithm: str, ranks: int, nbytes: int) -> str:
-        """Why this time is speculative, behind `are`; empty: it lies near what was measured, or nothing was."""
+        """Return why the time is speculative, to follow `are`; empty: near the measurements, or nothing was
+        measured.
+        """
 
 
 class Choice(NamedTuple):
@@ -52,9 +54,9 @@ class Choice(NamedTuple):
 
 
 def choose(costs: Costs, ranks: int, nbytes: int, algorithm: str = FASTEST) -> Choice:
-    """The time of `algorithm`, or the fastest of all. Raises CostError: none has a time.
+    """Return the time of `algorithm`, or the fastest of all. Raises CostError: none has a time.
 
-    What is only known to take so long or more is no rival of an algorithm whose time is known.
+    A lower bound does not compete with a known time.
     """
     names = costs.algorithms if algorithm == FASTEST else (algorithm,)
     timed = [(costs.time_s(name, ranks, nbytes), name) for name in names]
@@ -66,25 +68,27 @@ def choose(costs: Costs, ranks: int, nbytes: int, algorithm: str = FASTEST) -> C
 
 
 class ModelledCosts:
-    """By models that were fitted, or by alpha and beta alone. One rank needs no all-reduce."""
+    """Costs by fitted models, or by alpha and beta alone. One rank needs no all-reduce."""
 
     def __init__(self, models: CompetingModels):
         self.models = models
 
     @property
     def algorithms(self) -> tuple[str, ...]:
-        """As the models name them."""
+        """Names of the algorithms in the models."""
         return tuple(self.models.models)
 
     def time_s(self, algorithm: str, ranks: int, nbytes: int) -> float | None:
-        """Seconds; None: the algorithm cannot run on so many ranks, or its model does not tell. Raises MachineError."""
+        """Return seconds; None: the algorithm cannot run on so many ranks, or its model lacks a price. Raises
+        MachineError.
+        """
         if ranks == 1:
             return 0.0
         prediction = self.models.at(algorithm, ranks, nbytes).prediction
         return prediction.time_s if prediction else None
 
     def cannot(self, algorithm: str, ranks: int, nbytes: int) -> str:
-        """Return what the algorithm needs, or what its model does not tell."""
+        """Return what the algorithm needs, or what its model lacks."""
         return self.models.at(algorithm, ranks, nbytes).cannot
 
     def is_lower_bound(self, algorithm: str, ranks: int, nbytes: int) -> bool:
@@ -92,7 +96,7 @@ class ModelledCosts:
         return ranks > 1 and self.models.is_lower_bound(self.models.at(algorithm, ranks, nbytes))
 
     def doubt(self, algorithm: str, ranks: int, nbytes: int) -> str:
-        """Many more or many fewer ranks than were measured, or much longer; a model that does not tell its price."""
+        """Return the doubt: far more or fewer ranks than measured, or much longer; or a model without a price."""
         if ranks == 1:
             return ""
         model, prediction = self.models.models[algorithm], self.models.at(algorithm, ranks, nbytes).prediction
@@ -113,10 +117,10 @@ def modelled_costs(
     itemsize: int = 4,
     nic_bytes_per_s: float | None = None,
 ) -> ModelledCosts:
-    """The first of the competing models of `machine`; segments are best where nothing was measured.
+    """Return the first of the competing models of `machine`; with the best segments if nothing was measured.
 
-    `nic_bytes_per_s`: of the port that the ranks of a node share; None: no port is counted.
-    Raises AlgorithmError, MachineError.
+    `nic_bytes_per_s`: of the port that the ranks of a node share; None: no port is counted. Raises AlgorithmError,
+    MachineError.
     """
     layout = Layout(ranks_per_node, BEST if machine.bare else None, itemsize, nic_bytes_per_s)
     groups = competing_models(machine, algorithms, layout)
@@ -127,7 +131,7 @@ def modelled_costs(
 
 
 class Timed(NamedTuple):
-    """An all-reduce that was timed."""
+    """A timed all-reduce."""
 
     algorithm: str
     ranks: int
@@ -136,13 +140,13 @@ class Timed(NamedTuple):
 
 
 class LoggedCosts:
-    """From timed all-reduces: the median of each size, straight lines between sizes.
+    """Costs by timed all-reduces: the median of each size, linear interpolation between sizes.
 
-    Below the smallest size its time counts; above the largest its rate.
+    Below the smallest size its time is constant; above the largest its rate.
     """
 
     def __init__(self, points: Iterable[Timed], source: str):
-        """`source` names the log in errors. Raises CostError: there is no point."""
+        """Return `source` names the log in errors. Raises CostError: there is no point."""
         times: dict[tuple[str, int], dict[int, list[float]]] = {}
         for point in points:
             cells = times.setdefault((point.algorithm, point.ranks), {})
@@ -156,7 +160,7 @@ class LoggedCosts:
 
     @property
     def algorithms(self) -> tuple[str, ...]:
-        """As the log names them."""
+        """Names of the algorithms in the log."""
         return tuple(dict.fromkeys(algorithm for algorithm, _ in self._lines))
 
     @property
@@ -165,19 +169,19 @@ class LoggedCosts:
         return sorted({ranks for _, ranks in self._lines})
 
     def cannot(self, algorithm: str, ranks: int, nbytes: int) -> str:
-        """It was not timed on so many ranks."""
+        """Return that it was not timed on so many ranks."""
         return say("training.not_timed_ranks", algorithm=algorithm, ranks=ranks)
 
     def is_lower_bound(self, algorithm: str, ranks: int, nbytes: int) -> bool:
-        """Never: it was timed."""
+        """Return False: it was timed."""
         return False
 
     def doubt(self, algorithm: str, ranks: int, nbytes: int) -> str:
-        """Much longer than what was timed."""
+        """Return the doubt if it is much longer than what was timed."""
         return _too_long(nbytes, self._lines[algorithm, ranks][-1][0]) if ranks > 1 else ""
 
     def time_s(self, algorithm: str, ranks: int, nbytes: int) -> float | None:
-        """Seconds; None: this algorithm was not timed on so many ranks. Raises CostError: no algorithm was."""
+        """Return seconds; None: this algorithm was not timed on so many ranks. Raises CostError: none was."""
         if ranks == 1:
             return 0.0
         if ranks not in self.ranks:
@@ -188,13 +192,13 @@ class LoggedCosts:
 
 
 def _too_long(nbytes: int, longest: int) -> str:
-    """The doubt about a time at `nbytes`, where the longest all-reduce that was measured had `longest`."""
+    """Return the doubt about a time at `nbytes`, if the longest measured all-reduce had `longest`."""
     words = say("training.more_times_long_longest", far=FAR, longest=format_size(longest))
     return words if nbytes > FAR * longest else ""
 
 
 def interpolated(line: Sequence[tuple[int, float]], nbytes: int) -> float:
-    """The time at `nbytes` on straight lines between (bytes, seconds), which ascend."""
+    """Return the time at `nbytes`, interpolated linearly between ascending (bytes, seconds)."""
     place = bisect_left(line, (nbytes, 0.0))
     if place == 0:
         return line[0][1]
@@ -206,9 +210,9 @@ def interpolated(line: Sequence[tuple[int, float]], nbytes: int) -> float:
 
 
 def doubts_of(costs: "Costs", ranks: int, transfers: tuple[Transfer, ...]) -> tuple[str, ...]:
-    """`3 of 5 all-reduces are more than 2 times as long as …`, a sentence's beginning for each reason.
+    """Return `3 of 5 all-reduces are more than 2 times as long as …`, a sentence's beginning for each reason.
 
-    `transfers` have the names of their algorithms, and times that `costs` says of `ranks`.
+    `transfers` have the names of their algorithms, and times by `costs` on `ranks`.
     """
     reasons = Counter(costs.doubt(one.algorithm, ranks, one.nbytes) for one in transfers) if ranks > 1 else Counter()
     return tuple(
@@ -219,5 +223,5 @@ def doubts_of(costs: "Costs", ranks: int, transfers: tuple[Transfer, ...]) -> tu
 
 
 def any_lower_bound(costs: "Costs", ranks: int, transfers: tuple[Transfer, ...]) -> bool:
-    """Return whether one of `transfers` is only known to take its time or more; see `doubts_of`."""
+    """Return whether the time of one of `transfers` is only a lower bound; see `doubts_of`."""
     return any(costs.is_lower_bound(one.algorithm, ranks, one.nbytes) for one in transfers if ranks > 1)

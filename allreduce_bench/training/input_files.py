@@ -1,8 +1,8 @@
-"""The tensors of a user's own model: a line each, `name shape`, `name,shape,dtype,ready`, or JSON.
+"""Input files of a user: the tensors of a model, and recorded all-reduces.
 
-A shape is its lengths with an x between them, such as 64x3x7x7; empty, or in JSON [], is a scalar. `dtype` and `ready`,
-the tensor's place among those that become ready, may be left out. JSON is a list of objects with these names, or an
-object of shapes by name. Nothing in a file is run.
+Tensors are a line each, `name shape`, `name,shape,dtype,ready`, or JSON. A shape is its lengths with an x between them,
+such as 64x3x7x7; empty, or in JSON [], is a scalar. `dtype` and `ready`, the tensor's place in the order of readiness,
+are optional. JSON is a list of objects with these names, or an object of shapes by name. Nothing in a file is run.
 """
 
 import csv
@@ -27,7 +27,7 @@ EXPECTED_SHAPES = "expected NAME SHAPE, such as 'conv1.weight 64x3x7x7'"
 
 
 class Row(NamedTuple):
-    """A tensor as the file has it."""
+    """A tensor as in the file."""
 
     name: str
     shape: tuple[int, ...]
@@ -36,7 +36,7 @@ class Row(NamedTuple):
 
 
 def read_shapes(path: Path) -> Model:
-    """The model whose tensors `path` has, in the order of the file, which is that of registration.
+    """Return the model with the tensors of `path`, in the order of the file, which is that of registration.
 
     Raises ModelError: no shapes, with the line; OSError.
     """
@@ -81,7 +81,7 @@ def _of_json(text: str, path: Path) -> Iterator[Row]:
 
 
 def _row(place: str, name: Any, lengths: list[Any], dtype: Any, ready: Any) -> Row:
-    """Raise ModelError for lengths that are no whole numbers above 0, and for a type that is unknown."""
+    """Return the tensor. Raises ModelError for lengths that are no positive integers, and for an unknown type."""
     numbers = [str(length) for length in lengths]
     if not all(re.fullmatch(r"[1-9]\d{0,14}", number, re.ASCII) for number in numbers):
         raise ModelError(
@@ -99,7 +99,7 @@ def _row(place: str, name: Any, lengths: list[Any], dtype: Any, ready: Any) -> R
 
 
 def _ready_order(rows: list[Row], path: Path) -> tuple[int, ...]:
-    """The indices in the order in which the tensors become ready; empty: no row says it. Raises ModelError: some do."""
+    """Return the indices in order of readiness; empty: no row gives it. Raises ModelError: only some do."""
     known = [row.ready for row in rows if row.ready is not None]
     if not known:
         return ()
@@ -108,10 +108,10 @@ def _ready_order(rows: list[Row], path: Path) -> tuple[int, ...]:
     return tuple(sorted(range(len(rows)), key=lambda index: rows[index].ready or 0))
 
 
-# The all-reduces that a program made, recorded by whatever tool: size, type and the gap before each.
+# The all-reduces of a program, recorded by any tool: size, type and the gap before each.
 #
-# A CSV with the columns `size` (of the vector, such as 4194304 or 4M), `dtype` (may be left out) and `gap` (between the
-# end of the former call and the beginning of this one, such as 0.004 s or 4ms). Nothing overlaps: a call blocks.
+# A CSV with the columns `size` (of the vector, such as 4194304 or 4M), `dtype` (optional) and `gap` (between the end of
+# the former call and the beginning of this one, such as 0.004 s or 4ms). Nothing overlaps: a call blocks.
 
 
 LONGEST_CALL_FILE = 16 * 2**20  # bytes: of half a million calls
@@ -127,12 +127,12 @@ class Call(NamedTuple):
     """A recorded all-reduce."""
 
     nbytes: int
-    gap_s: float  # what the program did before it
+    gap_s: float  # time of the program before it
     dtype: str = ""
 
 
 def read_calls(path: Path) -> list[Call]:
-    """The calls of `path` in order. Raises CallError with the line, OSError."""
+    """Return the calls of `path` in order. Raises CallError with the line, OSError."""
     try:
         text = read_given_text(path, LONGEST_CALL_FILE)
     except UnicodeDecodeError as error:
@@ -148,7 +148,7 @@ def read_calls(path: Path) -> list[Call]:
 
 
 def _call(row: dict, place: str) -> Call:
-    """Raises CallError."""
+    """Return the call of a row. Raises CallError."""
     dtype = (row.get("dtype") or "").strip()
     if dtype and dtype not in DTYPES:
         raise CallError("training.unknown_dtype_known", place=place, known=dtype[:40], dtypes=", ".join(DTYPES))
@@ -162,7 +162,9 @@ def _call(row: dict, place: str) -> Call:
 
 
 def replayed(calls: Sequence[Call], cost: Callable[[int], float]) -> TimeLine:
-    """The calls one after the other, each behind its gap, where an all-reduce of n bytes takes `cost(n)` seconds."""
+    """Return the calls one after the other, each behind its gap, if an all-reduce of n bytes takes `cost(n)`
+    seconds.
+    """
     phases, transfers, now = [], [], 0.0
     for call in calls:
         phases.append(Phase(COMPUTE, now, now + call.gap_s))

@@ -1,4 +1,4 @@
-"""What `workload --format json` prints, as a JSON Schema."""
+"""The JSON Schema of the output of `workload --format json`."""
 
 from ..models.model import LEVELS
 from ..runs.json_schema.build import (
@@ -23,7 +23,7 @@ NBYTES = whole("unit: bytes")
 
 
 def seconds(meaning: str) -> Schema:
-    """A time."""
+    """Return the schema of a time."""
     return number(f"{meaning}; unit: s", 0)
 
 
@@ -134,7 +134,7 @@ REPLAY = fields(
 
 
 def workload_schema() -> Schema:
-    """The schema of the document."""
+    """Return the schema of the document."""
     return fields(
         {
             "schema": text("name and version of this schema", SCHEMA),

@@ -1,4 +1,4 @@
-"""`workload --measure`: what was modelled, measured on ranks that this command starts."""
+"""`workload --measure`: measures the modelled step on ranks that this command starts."""
 
 import json
 import os
@@ -32,7 +32,7 @@ MOST_CALLS = 100_000  # whose events are kept for the time line
 
 
 class Replay(NamedTuple):
-    """What was measured, and the model of it from its computation alone and its all-reduces alone."""
+    """A measurement, and its model from computation alone and all-reduces alone."""
 
     modelled: "Result"
     measured: "Measured"
@@ -81,7 +81,7 @@ def replay_calls(path: "Path", options: dict[str, Any]) -> Replay:
 
 
 class _Measuring(NamedTuple):
-    """Options that were checked: the ranks, how they measure, and the algorithm with its executor."""
+    """Checked options: the ranks, how they measure, and the algorithm with its executor."""
 
     ranks: int
     request: dict[str, Any]
@@ -93,7 +93,7 @@ class _Measuring(NamedTuple):
 
 
 def _measuring(options: dict[str, Any], overlap: str) -> _Measuring:
-    """Raises OneLineError."""
+    """Return the checked options. Raises OneLineError."""
     ranks, algorithm = _ranks(options), _algorithm(options)
     executor = _executor(options, algorithm)
     if overlap == IALLREDUCE and (algorithm != NATIVE or executor in COMPILED):
@@ -132,7 +132,7 @@ def _executor(options: dict[str, Any], algorithm: str) -> str:
 
 
 def _refuse_too_much(elements: int, asked: dict[str, Any], options: dict[str, Any], less: str, shorter: str) -> None:
-    """Raise OneLineError for what does not fit a machine, or takes too long by its computation alone."""
+    """Raise OneLineError for what exceeds a machine's memory, or takes too long by its computation alone."""
     if elements > MOST_ELEMENTS and not options["no_limit"]:
         raise OneLineError("training.elements_rank_limit_no", elements=elements, most_elements=MOST_ELEMENTS, less=less)
     once_s, turns = sum(time_s for _, time_s in asked["actions"]), 1 + asked["steps"]
@@ -188,7 +188,7 @@ def _finished(command: list[str], environ: dict[str, str]) -> subprocess.Complet
 
 
 def _reason_of_failure(done: subprocess.CompletedProcess[str]) -> str:
-    """Return the last error of Python among what the launcher printed, else its last words, else the exit status."""
+    """Return the last error of Python in the launcher's output, else its last words, else the exit status."""
     words = [line.strip() for line in done.stderr.splitlines() if line.strip(" -*=")]
     errors = [line for line in words if re.match(r"[\w.]*(Error|Exception): ", line)]
     return [f"exit status {done.returncode}", *words[-1:], *errors[-1:]][-1]

@@ -1,4 +1,4 @@
-"""Measured steps as values: what ranks are asked, what they found, and the model that its parts make."""
+"""Measured steps as values: the request to ranks, their results, and the model from its parts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, islice
@@ -16,7 +16,7 @@ from .measuring.request import BUCKET, TENSOR
 from .step import Outcome, Setup, buckets_of, outcome
 from .time_line import COMPUTE, Phase, TimeLine, Transfer, phases_of, ready_shares
 
-ALONE_SOURCE = "the all-reduces alone"  # what the times of the model are from, in words
+ALONE_SOURCE = "the all-reduces alone"  # the source of the model's times, in words
 
 
 def handed_over(setup: Setup) -> list[Bucket]:
@@ -48,7 +48,7 @@ def step_request(setup: Setup) -> dict[str, Any]:
 
 
 def alone_nbytes(setup: Setup) -> list[int]:
-    """The lengths of what is all-reduced alone: each bucket; with Horovod lengths between which times are interpolated.
+    """Return the lengths all-reduced alone: each bucket; with Horovod lengths for interpolation.
 
     These go in steps of 2 from the shortest gradient to the longest all-reduce that fusion can make. Gradients have one
     type.
@@ -91,7 +91,7 @@ def _one_type(dtypes: Iterable[str], what: str) -> str:
 
 
 def _actions(setup: Setup, buckets: Sequence[Bucket]) -> list[tuple[str, float]]:
-    """List what a rank does in turn: computes for so many seconds, hands a bucket over, adds activations."""
+    """List the actions of a rank in order: compute for so many seconds, hand a bucket over, add activations."""
     tensor = setup.tensor
     phases = phases_of(setup.compute_s, setup.backward_share, setup.accumulate)
     actions: list[tuple[str, float]] = []
@@ -111,8 +111,8 @@ def _actions(setup: Setup, buckets: Sequence[Bucket]) -> list[tuple[str, float]]
 def _moments(setup: Setup, buckets: Sequence[Bucket]) -> list[tuple[float, float]]:
     """Return when each bucket is handed over: the share of the backward pass, and the place within it.
 
-    Horovod's cycles run all the time: where all-reduces are to begin behind the backward pass, all gradients are handed
-    over there.
+    Horovod's cycles run all the time: if all-reduces shall begin after the backward pass, all gradients are handed over
+    there.
     """
     if isinstance(setup.packing, Fusion) and not setup.overlapped:
         return [(1.0, inf)] * len(buckets)
@@ -135,7 +135,7 @@ class Cycles(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """Steps that were measured, medians over them; each the most over all ranks."""
+    """Measured steps: medians over them, of the maximum over all ranks."""
 
     ranks: int
     algorithm: str
@@ -153,44 +153,47 @@ class Measured(NamedTuple):
 
     @property
     def data_exposed_s(self) -> float:
-        """What the step waits for gradients; may be below 0 by noise."""
+        """Wait of the step for gradients; may be negative by noise."""
         return self.exposed_s - self.tensor_beside_s
 
     @property
     def exposed_s(self) -> float:
-        """What the step takes longer than the computation alone; may be below 0 by noise."""
+        """Time of the step beyond the computation alone; may be negative by noise."""
         return self.step_s - self.compute_alone_s
 
     @property
     def overlap_share(self) -> float | None:
-        """(computation + communication - both) / the shorter one, from 0 to 1, as Intel MPI Benchmarks define it.
+        """Overlap: (computation + communication - both) / the shorter one, from 0 to 1, as Intel MPI Benchmarks define
+        it.
 
-        The all-reduces of tensor parallelism count as computation, which they stop, with the time that they take in the
-        step, as in `data_exposed_s`. None: one of them took no time.
+        The all-reduces of tensor parallelism count as computation, which they stop, with their time in the step, as in
+        `data_exposed_s`. None: one of them took no time.
         """
         return overlap_share(self.compute_alone_s + self.tensor_beside_s, self.communication_alone_s, self.step_s)
 
     @property
     def slowdown(self) -> float | None:
-        """By what share communication beside it slows the computation; None: there is none."""
+        """Relative slowdown of the computation by communication beside it; None without computation."""
         return self.compute_beside_s / self.compute_alone_s - 1 if self.compute_alone_s else None
 
 
 def overlap_share(compute_s: float, communication_s: float, step_s: float) -> float | None:
-    """(compute_s + communication_s - step_s) over the shorter of the two, from 0 to 1; None: one of them is 0."""
+    """Return (compute_s + communication_s - step_s) over the shorter of the two, from 0 to 1; None: one of them is
+    0.
+    """
     shorter = min(compute_s, communication_s)
     return min(1.0, max(0.0, (compute_s + communication_s - step_s) / shorter)) if shorter else None
 
 
 class Part(NamedTuple):
-    """What was handed over at once: its length, and how many gradients it has."""
+    """A unit of handover: its length, and its number of gradients."""
 
     nbytes: int
     tensors: int = 1
 
 
 def measured_of(found: Mapping[str, Any], setup: Setup, ranks: int, algorithm: str) -> Measured:
-    """Read what rank 0 printed of a training step."""
+    """Parse the output of rank 0 about a training step."""
     parts = [Part(bucket.nbytes, len(bucket.gradients)) for bucket in handed_over(setup)]
     nbytes = setup.tensor.nbytes(setup.dtype) if setup.tensor else 0
     one = _measured(found, parts, alone_nbytes(setup), (ranks, algorithm), nbytes)
@@ -202,7 +205,7 @@ def measured_of(found: Mapping[str, Any], setup: Setup, ranks: int, algorithm: s
 
 
 def measured_calls(found: Mapping[str, Any], calls: Sequence[Call], ranks: int, algorithm: str) -> Measured:
-    """Read what rank 0 printed of recorded calls. Without gaps there is no computation."""
+    """Parse the output of rank 0 about recorded calls. Without gaps there is no computation."""
     lengths = [call.nbytes for call in calls]
     one = _measured(found, [*map(Part, lengths)], lengths, (ranks, algorithm))
     return one if any(call.gap_s for call in calls) else one._replace(compute_alone_s=0.0)
@@ -211,7 +214,7 @@ def measured_calls(found: Mapping[str, Any], calls: Sequence[Call], ranks: int, 
 def _measured(
     found: Mapping[str, Any], parts: Sequence[Part], alone: Sequence[int], whose: tuple[int, str], nbytes: int = 0
 ) -> Measured:
-    """`alone` are the bytes of what was timed alone, `nbytes` those of an all-reduce of activations."""
+    """Return the measured steps; `alone`: bytes of those timed alone, `nbytes` of an all-reduce of activations."""
     steps = sorted(found["steps"], key=lambda step: step["step_s"])
     return Measured(
         *whose,
@@ -227,7 +230,7 @@ def _measured(
 
 
 def _time_line(step: Mapping[str, Any], parts: Sequence[Part], algorithm: str, nbytes: int) -> TimeLine:
-    """The events of a step; an all-reduce has the next of `parts`, as many as went together."""
+    """Return the events of a step; an all-reduce takes the next of `parts`, as many as were fused."""
     phases = tuple(Phase(kind, start, end) for kind, start, end in step["phases"])
     transfers = []
     for (ready, start, end, _), own in zip(step["transfers"], _bytes_sent(step, parts)):
@@ -237,20 +240,20 @@ def _time_line(step: Mapping[str, Any], parts: Sequence[Part], algorithm: str, n
 
 
 def _bytes_sent(step: Mapping[str, Any], parts: Sequence[Part]) -> list[Part]:
-    """Return what each all-reduce of a step carried."""
+    """Return the content of each all-reduce of a step."""
     waiting = iter(parts)
     taken = [[*islice(waiting, number)] for *_, number in step["transfers"]]
     return [Part(sum(one.nbytes for one in own), sum(one.tensors for one in own)) for own in taken]
 
 
 def _tensor_alone_s(times_s: Sequence[Sequence[float]], setup: Setup) -> float:
-    """Go from the times of some of them to that of all of a step."""
+    """Extrapolate from the times of some of them to all of a step."""
     calls = setup.tensor.calls * setup.accumulate if setup.tensor else 0
     return calls * median(time_s for times in times_s for time_s in times) if calls else 0.0
 
 
 def _in_cycles(one: Measured, steps: Sequence[Mapping[str, Any]], parts: Sequence[Part]) -> Measured:
-    """Alone a step of Horovod takes what its own all-reduces take, whose lengths are those of no other step."""
+    """Estimate the time alone of Horovod's own all-reduces, whose lengths differ by step."""
     timed = [*zip(one.alone_nbytes, one.alone_s)]
     alone_s = [sum(interpolated(timed, sent.nbytes) for sent in _bytes_sent(step, parts)) for step in steps]
     numbers = zip(*(step["cycles"] for step in steps))
@@ -259,7 +262,7 @@ def _in_cycles(one: Measured, steps: Sequence[Mapping[str, Any]], parts: Sequenc
 
 
 def modelled_of(measured: Measured, setup: Setup) -> Outcome:
-    """The model of a measured step: made of its computation alone and its all-reduces alone."""
+    """Return the model of a measured step, from its computation alone and its all-reduces alone."""
     ranks = setup.data_ranks(measured.ranks)
     within = None
     if tensor := setup.tensor:
@@ -283,6 +286,6 @@ def modelled_calls(measured: Measured, calls: Sequence[Call]) -> Outcome:
 
 
 def _costs(measured: Measured, ranks: int) -> LoggedCosts:
-    """Return what all-reduces among so many ranks take alone."""
+    """Return the costs of all-reduces alone among so many ranks."""
     timed = zip(measured.alone_nbytes, measured.alone_s)
     return LoggedCosts([Timed(measured.algorithm, ranks, nbytes, time_s) for nbytes, time_s in timed], ALONE_SOURCE)

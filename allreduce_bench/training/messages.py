@@ -1,4 +1,4 @@
-"""The sentences of this wing: a template for each code; see `message`."""
+"""Message templates of this wing, by code; see `message`."""
 
 MESSAGES = {
     "training.alpha_bandwidth_both_needed": "--alpha and --bandwidth: both are needed, such as --alpha 20us --bandwidth 10Gbit",

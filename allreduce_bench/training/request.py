@@ -1,6 +1,6 @@
-"""From the options of `workload` to the step that is modelled: which tensors, which packing, which costs, which groups.
+"""The options of `workload` turned into the modelled step: tensors, packing, costs, groups.
 
-Options that would change nothing beside others are refused: whoever gives one expects an effect.
+Options without effect beside others are refused: whoever gives one expects an effect.
 """
 
 import re
@@ -28,7 +28,7 @@ DEFAULT_RANKS = (2, 4, 8)
 LEAST_CAP_NBYTES = 1024  # below, a unit was probably forgotten
 COMPUTATION_OF_PASSES = 3  # over that of a forward pass: a backward pass has twice as many operations
 
-# Options that have a meaning with some others only
+# Options that need others
 MEASURING_OPTIONS = ("work", "overlap", "executor", "steps")
 COST_OPTIONS = ("alpha", "bandwidth", "gamma", "alpha_within", "bandwidth_within", "machine", "logs", "nic_bandwidth")
 STEP_OPTIONS = (
@@ -45,7 +45,7 @@ OTHER_NAMES = {"logs": "log"}
 
 
 class SourcedCosts(NamedTuple):
-    """What an all-reduce costs, and where that is from: a sentence, and words for the middle of one.
+    """The costs of all-reduces and their source: a sentence, and a phrase.
 
     `grade` and `placement` of the times that models were fitted to; None: no models of measured times.
     """
@@ -58,13 +58,13 @@ class SourcedCosts(NamedTuple):
 
 
 class Request(NamedTuple):
-    """What was asked for: options that were checked, and the model where there is one."""
+    """Checked options, and the model if there is one."""
 
     options: dict[str, Any]
     model: "Model | None"
 
     def setup(self) -> "Setup":
-        """The step. Raises OneLineError where the time of its computation is unknown, or the groups do not fit."""
+        """Return the step. Raises OneLineError if the time of its computation is unknown, or the groups do not fit."""
         from .step import Setup
 
         asked = self.options
@@ -86,7 +86,7 @@ class Request(NamedTuple):
         )
 
     def _compute_s(self) -> float:
-        """Seconds of a forward and backward pass; 0: only the buckets are asked for."""
+        """Return the seconds of a forward and backward pass; 0: only the buckets are requested."""
         assert self.model is not None
         compute_s, rate = self.options["compute"], self.options["flop_rate"]
         if rate is None:
@@ -96,7 +96,7 @@ class Request(NamedTuple):
         return COMPUTATION_OF_PASSES * self.model.flops * self.options["batch"] / rate
 
     def result(self) -> "Result":
-        """The steps on all numbers of ranks. Raises OneLineError, CostError, MachineError, LogError."""
+        """Return the steps on all numbers of ranks. Raises OneLineError, CostError, MachineError, LogError."""
         setup = self.setup() if self.model else None
         costs = costs_of(options_of_data(self.options))
         ranks = _ranks(self.options, costs.costs)
@@ -104,7 +104,7 @@ class Request(NamedTuple):
 
 
 def request_of(options: dict[str, Any], only_buckets: bool) -> Request:
-    """Check the options. Raises OneLineError, ModelError: what is asked for is unclear, or contradicts itself."""
+    """Check the options. Raises OneLineError, ModelError: they are ambiguous, or contradict each other."""
     from .tensors import DEFAULT_DTYPE
 
     given = [name for name in ("model", "shapes", "calls") if options[name] is not None]
@@ -160,7 +160,7 @@ def _refuse_packing(options: dict[str, Any]) -> None:
 
 
 def _packing(options: dict[str, Any]):
-    """The rules of the framework; caps shrink with the scale."""
+    """Return the rules of the framework; caps shrink with the scale."""
     from .buckets import CYCLE_S, FUSION_NBYTES, NEWEST, Caps, Fusion
 
     scale = options["scale"]
@@ -208,7 +208,7 @@ def _of_model(asked: dict[str, Any], setup: "Setup", sourced: SourcedCosts, rank
 
 
 def _of_calls(options: dict[str, Any], sourced: SourcedCosts, ranks: Sequence[int]) -> "Result":
-    """The recorded calls on each number of ranks."""
+    """Return the recorded calls on each number of ranks."""
     from .cost import any_lower_bound, choose, doubts_of
     from .input_files import read_calls, replayed
     from .result import Result
@@ -231,7 +231,7 @@ def _of_calls(options: dict[str, Any], sourced: SourcedCosts, ranks: Sequence[in
 
 
 def flop_rate(text: str) -> float:
-    """FLOP/s of `15T`, `312TFLOPS`, `900G`. Raises ValueError."""
+    """Parse FLOP/s of `15T`, `312TFLOPS`, `900G`. Raises ValueError."""
     match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*([GTP])(?:flops?(?:/s)?)?", text.strip(), re.IGNORECASE)
     if not match or float(match[1]) == 0:
         raise BadValue("training.not_rate_operations_expected", text=text)
@@ -239,7 +239,7 @@ def flop_rate(text: str) -> float:
 
 
 def scale_of(text: str) -> float:
-    """0.015625 for `1/64` or `0.015625`. Raises ValueError: not above 0, or above 1."""
+    """Parse a scale: 0.015625 for `1/64` or `0.015625`. Raises ValueError: not above 0, or above 1."""
     match = re.fullmatch(r"\d{1,9}(?:\.\d{1,12}|/0*[1-9]\d{0,8})?", text.strip())
     scale = float(Fraction(text.strip())) if match else 0.0
     if not 0 < scale <= 1:
@@ -248,7 +248,9 @@ def scale_of(text: str) -> float:
 
 
 def torch_version(text: str) -> tuple[int, int]:
-    """(2, 3) for `2.3` or `2.3.1`. Raises ValueError, below 1.7, too, which does not rebuild buckets."""
+    """Parse a version: (2, 3) for `2.3` or `2.3.1`. Raises ValueError, also below 1.7, which does not rebuild
+    buckets.
+    """
     match = re.fullmatch(r"(\d{1,3})\.(\d{1,3})(?:\.\d+)?(?:\+\w+)?", text.strip())
     version = (int(match[1]), int(match[2])) if match else (0, 0)
     if version < (1, 7):
@@ -338,7 +340,9 @@ def _costs_of_logs(options: dict[str, Any]) -> SourcedCosts:
 
 
 def timed_of(path: Path, ranks: Sequence[int] | None) -> "Iterator[Timed]":
-    """The timed all-reduces of a run folder or a log; of one that does not say its ranks, the one of `ranks`."""
+    """Yield the timed all-reduces of a run folder or a log; if it does not give its ranks, they are the one of
+    `ranks`.
+    """
     from .cost import Timed
 
     if (path / "run.json").exists():
@@ -386,7 +390,7 @@ def _group_ranks(options: dict[str, Any]) -> int:
 
 
 def options_of_tensor(options: dict[str, Any]) -> dict[str, Any]:
-    """The options by which all-reduces within a tensor-parallel group cost: the node has some ranks of the group."""
+    """Return the options for the costs of all-reduces within a tensor-parallel group, with its ranks on a node."""
     return _on_nodes(options, groups_of(options["groups"], options["ranks"][0]))
 
 
@@ -398,7 +402,7 @@ def options_of_data(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _on_nodes(options: dict[str, Any], groups: Groups) -> dict[str, Any]:
-    """A log that does not state its number of ranks is refused, since there are two numbers.
+    """Return the options for `groups`; a log without its number of ranks is refused, since there are two numbers.
 
     `groups_of_node`: how many groups all-reduce at the same time through the port of a node.
     """

@@ -1,4 +1,4 @@
-"""What `workload` found, as one value, as the JSON of `--format json`, and as a trace of its time lines."""
+"""The result of `workload`: as a value, as the JSON of `--format json`, and as a trace of its time lines."""
 
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, NamedTuple
@@ -22,7 +22,7 @@ WIDE_NBYTES = 4  # of a float32
 SCHEMA = "urn:allreduce-bench:workload:2"
 MODELLED, MEASURED = "modelled", "measured"
 
-# Trace: threads; Perfetto takes one with the number of its process for the main one
+# Trace: threads; Perfetto takes one with the number of its process as the main one
 COMPUTATION_THREAD, COMMUNICATION_THREAD, TENSOR_THREAD = 1001, 1002, 1003
 US = 1e6  # in a second
 
@@ -33,8 +33,8 @@ class Result(NamedTuple):
     """A step on several numbers of ranks; `setup` None: the recorded calls of a program."""
 
     title: str
-    source: str  # what the times of all-reduces are from, in words
-    network: str  # the same for the middle of a sentence: `10 Gbit/s`
+    source: str  # source of the times of all-reduces, in words
+    network: str  # the same as a phrase: `10 Gbit/s`
     outcomes: tuple[Outcome, ...]
     setup: Setup | None = None
     variants: tuple[Variant, ...] = ()  # on the largest number of ranks
@@ -58,14 +58,15 @@ class Memory(NamedTuple):
 
     @property
     def total_nbytes(self) -> int:
-        """All of it; activations are not known here."""
+        """All of it, without activations, which are not known here."""
         return sum(self)
 
 
 def memory_of(
     model: Model, dtype: str, optimizer: str, has_views: bool = False, buffer_nbytes: int | None = None
 ) -> Memory:
-    """The memory of a rank; 16-bit parameters have a float32 copy with the optimizer (Rajbhandari et al., SC 2020).
+    """Return the memory of a rank; 16-bit parameters have a float32 copy with the optimizer (Rajbhandari et al., SC
+    2020).
 
     `has_views`: DistributedDataParallel(gradient_as_bucket_view=True). `buffer_nbytes`: of Horovod; None: DDP.
     """
@@ -76,12 +77,12 @@ def memory_of(
 
 
 def narrow_elements(model: Model, dtype: str) -> int:
-    """The parameters that have a float32 copy."""
+    """Return the number of parameters with a float32 copy."""
     return sum(gradient.elements for gradient in model.gradients if DTYPES[gradient.dtype or dtype] < WIDE_NBYTES)
 
 
 class BatchRule(NamedTuple):
-    """The batch of all ranks, and by what the linear rule multiplies the learning rate of one rank's batch.
+    """The batch of all ranks, and the factor on the learning rate of one rank's batch by the linear rule.
 
     When the batch is multiplied by k, so is the learning rate, after a warm-up (Goyal et al., arXiv:1706.02677, 2017).
     """
@@ -98,7 +99,7 @@ def batch_rule(batch: int, ranks: int, accumulate: int = 1) -> BatchRule:
 
 
 def document(result: Result) -> dict[str, Any]:
-    """The values of a result: see `json_schema`."""
+    """Return the values of a result: see `json_schema`."""
     setup = result.setup
     own: dict[str, Any] = {"model": None, "packing": None, "buckets": [], "memory": None}
     if setup:
@@ -120,12 +121,12 @@ def document(result: Result) -> dict[str, Any]:
 
 
 def measured_result(title: str, modelled: Outcome, setup: Setup | None = None) -> Result:
-    """The model of what was measured; `setup` None: recorded calls."""
+    """Return the model of what was measured; `setup` None: recorded calls."""
     return Result(title, ALONE_SOURCE, "", (modelled,), setup)
 
 
 def replay_document(modelled: Result, measured: Measured, how: tuple[str, str]) -> dict[str, Any]:
-    """The values of a measured step beside its model; `how` is the kind of computation, and of overlap."""
+    """Return the values of a measured step beside its model; `how` is the kind of computation, and of overlap."""
     own = ("step_s", "compute_alone_s", "compute_beside_s", "communication_alone_s", "exposed_s", "overlap_share")
     facts: dict[str, Any] = {name: getattr(measured, name) for name in (*own, "slowdown", "steps", "ranks")}
     facts |= {"algorithm": measured.algorithm, "alone_s": list(measured.alone_s)}
@@ -140,7 +141,7 @@ def replay_document(modelled: Result, measured: Measured, how: tuple[str, str]) 
 
 
 def model_facts(setup: Setup) -> dict[str, Any]:
-    """The model of a step."""
+    """Return the model of a step."""
     model = setup.model
     return {
         "name": model.name,
@@ -164,14 +165,14 @@ def packing_facts(setup: Setup) -> dict[str, Any]:
 
 
 def bucket_facts(setup: Setup, bucket: Bucket) -> dict[str, Any]:
-    """A bucket with the names of its first and last gradient."""
+    """Return a bucket with the names of its first and last gradient."""
     names = [setup.model.gradients[index].name for index in (bucket.gradients[0], bucket.gradients[-1])]
     numbers = {"nbytes": bucket.nbytes, "dtype": bucket.dtype, "tensors": len(bucket.gradients)}
     return {**numbers, "first": names[0], "last": names[1]}
 
 
 def step_facts(result: Result, outcome: Outcome) -> dict[str, Any]:
-    """The times of a step on so many ranks."""
+    """Return the times of a step on so many ranks."""
     line = outcome.time_line
     facts: dict[str, Any] = {"ranks": outcome.ranks, "algorithms": list(outcome.algorithms)}
     for name in ("step_s", "compute_s", "communication_s", "exposed_s", "overlapped_s", "overlap_share"):
@@ -194,7 +195,7 @@ def _transfers(transfers: Iterable[Transfer]) -> list[dict[str, Any]]:
 
 
 def tensor_facts(setup: Setup) -> dict[str, Any]:
-    """The all-reduces of tensor parallelism; empty without groups."""
+    """Return the all-reduces of tensor parallelism; empty without groups."""
     if not (tensor := setup.tensor):
         return {}
     numbers = {"ranks": tensor.ranks, "nbytes": tensor.nbytes(setup.dtype), "calls": tensor.calls}
@@ -214,7 +215,7 @@ def trace(lines: Mapping[str, TimeLine], about: Mapping[str, str]) -> dict[str, 
 
 
 def events_of(line: TimeLine, pid: int, name: str) -> Iterable[Event]:
-    """The events of one time line."""
+    """Yield the events of one time line."""
     yield _metadata("process_name", pid, 0, name)
     threads = {COMPUTATION_THREAD: "computation", COMMUNICATION_THREAD: "all-reduces"}
     if line.tensor_transfers:

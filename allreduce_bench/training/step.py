@@ -1,10 +1,11 @@
-"""Tensor parallelism as Megatron-LM has it: ranks of a group divide the matrices of each layer, and add activations.
+"""A training step on ranks: its buckets and time line; tensor parallelism as in Megatron-LM.
 
 Shoeybi et al., "Megatron-LM: training multi-billion parameter language models using model parallelism",
-arXiv:1909.08053, 2019, section 3. Each layer has two blocks, attention and a feed-forward network. A block divides its
-first matrix by columns and its last one by rows, so that the ranks add its output in the forward pass, and the gradient
-of its input in the backward pass: four all-reduces of batch x sequence x hidden elements a layer, for which the
-computation stops. The all-reduces of the embedding and of the loss are not counted.
+arXiv:1909.08053, 2019, section 3: ranks of a group divide the matrices of each layer, and add activations. Each layer
+has two blocks, attention and a feed-forward network. A block divides its first matrix by columns and its last one by
+rows, so that the ranks add its output in the forward pass, and the gradient of its input in the backward pass: four
+all-reduces of batch x sequence x hidden elements a layer, for which the computation stops. The all-reduces of the
+embedding and of the loss are not counted.
 """
 
 from bisect import bisect_right
@@ -49,11 +50,11 @@ class TensorParallel(NamedTuple):
 
     @property
     def calls(self) -> int:
-        """All-reduces of a forward and a backward pass."""
+        """Number of all-reduces of a forward and a backward pass."""
         return len(self.forward) + len(self.backward)
 
     def nbytes(self, dtype: str = DEFAULT_DTYPE) -> int:
-        """The length of an all-reduce of activations of this type."""
+        """Return the bytes of an all-reduce of activations of this type."""
         return self.elements * DTYPES[dtype]
 
     def shares(self, kind: str) -> tuple[float, ...]:
@@ -62,14 +63,14 @@ class TensorParallel(NamedTuple):
 
 
 class Divided(NamedTuple):
-    """The part of a model that a rank of a group has, and what the group adds."""
+    """The part of a model on a rank of a group, and the group's all-reduces."""
 
     model: Model
     tensor: TensorParallel
 
 
 def divide(model: Model, groups: str, ranks: int, batch: int, proxy: str, scale: float = 1.0) -> Divided:
-    """`model` on groups of `ranks`, `batch` samples each; `proxy` as for the gradients. Raises ModelError.
+    """Divide `model` among groups of `ranks`, `batch` samples each; `proxy` as for the gradients. Raises ModelError.
 
     `scale` multiplies the elements of the part and of the activations.
     """
@@ -93,7 +94,7 @@ class Stalled(NamedTuple):
 
 
 def stalled(phases: Sequence[Phase], tensor: TensorParallel, one: Transfer, shares: Sequence[float]) -> Stalled:
-    """The phases cut where the ranks of a group add activations, which takes as long as `one`.
+    """Return the phases cut where the ranks of a group add activations, which takes as long as `one`.
 
     `shares` are those of the last backward pass after which the gradients are ready, by their index.
     """
@@ -116,7 +117,7 @@ def stalled(phases: Sequence[Phase], tensor: TensorParallel, one: Transfer, shar
     return Stalled(tuple(pieces), tuple(transfers), tuple(ready))
 
 
-# A training step as a whole: its buckets, its time line on each number of ranks, and what a change would bring
+# A training step as a whole: its buckets, its time line on each number of ranks, and variants
 
 
 NOTHING = Choice("", 0.0)  # where nothing is sent
@@ -153,18 +154,18 @@ class Setup(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The step on so many ranks."""
+    """The step on a number of ranks."""
 
     ranks: int
     time_line: TimeLine
     algorithms: tuple[str, ...]  # that its buckets use, the most frequent first
     compute_alone_s: float
     doubts: tuple[str, ...] = ()  # why times of its all-reduces are speculative, beginnings of sentences
-    is_lower_bound: bool = False  # an all-reduce is only known to take its time or more, and so is the step
+    is_lower_bound: bool = False  # the time of an all-reduce, and so of the step, is only a lower bound
 
     @property
     def efficiency(self) -> float:
-        """Weak scaling: the step of one rank, which sends nothing, over this one."""
+        """Weak scaling efficiency: the step of one rank, which sends nothing, over this one."""
         return self.compute_alone_s / self.time_line.step_s
 
 
@@ -185,14 +186,14 @@ class Variant(NamedTuple):
 
 
 def buckets_of(setup: Setup) -> list[Bucket]:
-    """Return what is sent in one all-reduce each; of Horovod where all gradients are ready at once."""
+    """Return the all-reduces of the step; with Horovod as if all gradients were ready at once."""
     if isinstance(setup.packing, Caps):
         return ddp_buckets(setup.model, setup.packing, setup.stage, setup.dtype)
     return fused_buckets(_tensors(setup), setup.packing.buffer_nbytes)
 
 
 def _tensors(setup: Setup) -> list[tuple[int, int, str]]:
-    """(index, bytes, type) of the gradients in the order in which they become ready."""
+    """Return (index, bytes, type) of the gradients in order of readiness."""
     gradients = setup.model.gradients
     return [
         (index, gradients[index].nbytes(setup.dtype), gradients[index].dtype or setup.dtype)
@@ -201,9 +202,9 @@ def _tensors(setup: Setup) -> list[tuple[int, int, str]]:
 
 
 def time_line(setup: Setup, cost: Callable[[int], float], activations: Choice = NOTHING) -> TimeLine:
-    """The events of the step where an all-reduce of n bytes of gradients takes `cost(n)` seconds.
+    """Return the events of the step if an all-reduce of n bytes of gradients takes `cost(n)` seconds.
 
-    `activations`: how those of tensor parallelism are made, where the setup has such.
+    `activations`: algorithm and time of those of tensor parallelism, if any.
     """
     phases = phases_of(setup.compute_s, setup.backward_share, setup.accumulate)
     shares = ready_shares(setup.model, setup.proxy_used, setup.dtype)
@@ -224,9 +225,9 @@ def time_line(setup: Setup, cost: Callable[[int], float], activations: Choice = 
 
 
 def outcome(setup: Setup, costs: Costs, ranks: int, algorithm: str = FASTEST, within: Costs | None = None) -> Outcome:
-    """The step on `ranks`. Raises CostError, MachineError where an all-reduce has no time.
+    """Return the step on `ranks`. Raises CostError, MachineError if an all-reduce has no time.
 
-    `within`: what all-reduces in a tensor-parallel group cost; None: as all others.
+    `within`: costs of all-reduces in a tensor-parallel group; None: as all others.
     """
     known: dict[int, Choice] = {}
     number = setup.data_ranks(ranks)
@@ -255,7 +256,7 @@ def outcome(setup: Setup, costs: Costs, ranks: int, algorithm: str = FASTEST, wi
 def variants(
     setup: Setup, costs: Costs, ranks: int, caps_nbytes: Sequence[int], within: Costs | None = None
 ) -> Iterable[Variant]:
-    """The step with each algorithm and each cap (of the fusion buffer with Horovod), the fastest choice first.
+    """Yield the step with each algorithm and each cap (of the fusion buffer with Horovod), the fastest choice first.
 
     `within` as for `outcome`.
     """
@@ -271,7 +272,7 @@ def variants(
 
 
 def _outcome_of(setup: Setup, costs: Costs, ranks: int, algorithm: str, within: Costs) -> Outcome | None:
-    """Return the outcome; None: the algorithm cannot run, or nothing tells its time."""
+    """Return the outcome; None: the algorithm cannot run, or its time is unknown."""
     try:
         return outcome(setup, costs, ranks, algorithm, within)
     except CostError:
@@ -279,7 +280,7 @@ def _outcome_of(setup: Setup, costs: Costs, ranks: int, algorithm: str, within: 
 
 
 def _with_cap(setup: Setup, cap_nbytes: int) -> Caps | Fusion:
-    """The cap of all buckets but the first, which keeps its own unless one bucket holds all gradients."""
+    """Return the cap of all buckets but the first, which keeps its own unless one bucket holds all gradients."""
     if isinstance(setup.packing, Fusion):
         return setup.packing._replace(buffer_nbytes=cap_nbytes)
     whole = cap_nbytes >= setup.model.nbytes(setup.dtype)
@@ -288,7 +289,7 @@ def _with_cap(setup: Setup, cap_nbytes: int) -> Caps | Fusion:
 
 
 def tried_caps(setup: Setup) -> list[int]:
-    """The caps that `variants` is asked about: TRIED_CAPS below the length of all gradients, the step's own, all."""
+    """Return the caps for `variants`: TRIED_CAPS below the length of all gradients, the step's own, all."""
     whole = setup.model.nbytes(setup.dtype)
     own = setup.packing.limits[1] if isinstance(setup.packing, Caps) else setup.packing.buffer_nbytes
     tried = {max(1, int(cap * setup.model.scale)) for cap in TRIED_CAPS}

@@ -29,7 +29,7 @@ Span = tuple[float, float]  # beginning and length, in units of the axis
 
 
 def step_picture(lines: Mapping[str, TimeLine]) -> bytes:
-    """The PNG of steps by their titles, over each other on one axis of time; the last MOST_PANELS."""
+    """Return the PNG of steps by their titles, stacked on one axis of time; the last MOST_PANELS."""
     shown = dict([*lines.items()][-MOST_PANELS:])
     height = PANEL_HEIGHT * (1.35 if any(line.tensor_transfers for line in shown.values()) else 1)
     figure = Figure(figsize=(WIDTH, HEAD_HEIGHT + height * len(shown)), layout="constrained", dpi=DPI)
@@ -57,12 +57,12 @@ def step_picture(lines: Mapping[str, TimeLine]) -> bytes:
 
 
 def _unit(step_s: float) -> tuple[float, str]:
-    """Return by what seconds are multiplied, and the unit of the axis."""
+    """Return the factor on seconds, and the unit of the axis."""
     return next(((factor, unit) for factor, unit in ((1e6, "us"), (1e3, "ms")) if step_s * factor < 1e3), (1.0, "s"))
 
 
 def _draw(axes: Axes, line: TimeLine, factor: float, end: float) -> None:
-    """The phases, the all-reduces and when their buckets are ready."""
+    """Draw the phases, the all-reduces and the readiness of their buckets."""
     lanes = TENSOR_LANES if line.tensor_transfers else LANES
     bars: dict[tuple[float, str], list[Span]] = {}  # by lane and fill
     for phase in _drawn_phases(line, end / factor):
@@ -93,7 +93,7 @@ def _draw(axes: Axes, line: TimeLine, factor: float, end: float) -> None:
 
 
 def _drawn_phases(line: TimeLine, end_s: float) -> Iterable[Phase]:
-    """The phases, those of a kind as one whose distance would not be seen: the parts between which gradients are ready.
+    """Return the phases, merged if of one kind and their gaps are invisible: the parts between ready gradients.
 
     `end_s` is the end of the axis.
     """
@@ -113,7 +113,7 @@ def _computed_s(line: TimeLine) -> float:
 
 
 def _bars(axes: Axes, spans: Sequence[Span], lane: float, fill: str) -> None:
-    """A white edge tells neighbours apart; it would hide a bar as narrow as itself."""
+    """Draw bars; a white edge separates neighbours, but would hide a bar as narrow as itself."""
     least = LEAST_EDGED * axes.get_xlim()[1]
     edges = ["white" if length > least else fill for _, length in spans]
     axes.broken_barh(spans, (lane - BAR / 2, BAR), facecolor=fill, edgecolor=edges, linewidth=0.7)

@@ -1,4 +1,4 @@
-"""Training steps and recorded calls in words: as they are modelled, and as they were measured beside their model."""
+"""Training steps and recorded calls in words: as modelled, and as measured beside their model."""
 
 from ..evaluation.grade import GOOD
 from ..message import say
@@ -13,10 +13,10 @@ from .time_line import TimeLine
 # Numbers and tables
 GIB = 1 << 30
 ABSENT = "-"  # instead of a number
-WHOLE_TABLE = "--format json"  # what shows all of a table
+WHOLE_TABLE = "--format json"  # option that shows all of a table
 HEADS, TENSOR_HEADS = ("all-reduces", "exposed"), ("tensor-parallel", "data-parallel", "of it exposed")
 
-# Times that are but lower bounds
+# Lower bounds of times
 OR_MORE = " ^"  # behind a time
 OR_MORE_NOTE = (
     "^ or more (bound): of some all-reduces no time is known but one that they cannot go below, such as the bound of "
@@ -37,7 +37,7 @@ OVERLAP_OF_CYCLES = {
 
 
 def bucket_text(setup: Setup, screen: Screen = UNBOUNDED) -> str:
-    """The buckets of a step, one a row."""
+    """Return the buckets of a step, one a row."""
     buckets = buckets_of(setup)
     rows = [["bucket", "MiB", "tensors", "dtype", "first gradient", "last gradient"]]
     rows += [_bucket_row(setup, number, bucket) for number, bucket in enumerate(buckets)]
@@ -51,7 +51,7 @@ def _bucket_row(setup: Setup, number: int, bucket: Bucket) -> list[str]:
 
 
 def model_sentence(setup: Setup) -> str:
-    """`ResNet-50: 25,557,032 parameters in 161 tensors, 97.49 MiB of float32 gradients`."""
+    """Return `ResNet-50: 25,557,032 parameters in 161 tensors, 97.49 MiB of float32 gradients`."""
     model = setup.model
     whose = say("training.part_rank", label=model.label) if setup.tensor else model.label
     dtypes = " and ".join(model.dtypes(setup.dtype))
@@ -92,7 +92,7 @@ def packing_sentence(setup: Setup) -> str:
 
 
 def result_text(result: Result, screen: Screen = UNBOUNDED) -> str:
-    """The whole answer: it begins with what it is of and ends with the sentence that matters."""
+    """Return the whole answer: its subject first, the main sentence last."""
     setup = result.setup
     head = [say("training.modelled_nothing_measured", result=result.title)]
     if setup:
@@ -149,7 +149,7 @@ def _step_rows(result: Result) -> list[list[str]]:
 
 
 def _names(outcome: Outcome) -> str:
-    """The algorithm of most buckets; before it that of tensor parallelism."""
+    """Return the algorithm of most buckets, after that of tensor parallelism."""
     algorithms = outcome.algorithms
     name = algorithms[0] + (f" +{len(algorithms) - 1}" if len(algorithms) > 1 else "") if algorithms else ABSENT
     within = [transfer.algorithm for transfer in outcome.time_line.tensor_transfers[:1]]
@@ -203,7 +203,7 @@ def _variant_text(variant: Variant) -> str:
 
 
 def answer(result: Result, outcome: Outcome) -> str:
-    """`ResNet-50 on 4 ranks: a step takes 123 ms, 23.4 ms of it wait for all-reduces; …`."""
+    """Return `ResNet-50 on 4 ranks: a step takes 123 ms, 23.4 ms of it wait for all-reduces; …`."""
     line = outcome.time_line
     title = f"{result.title} on {in_ranks([outcome.ranks])} with {result.network}"
     subject = "a step takes" if result.setup else say("training.calls_gaps_take")
@@ -226,7 +226,7 @@ def answer(result: Result, outcome: Outcome) -> str:
 
 
 def _tensor_answer(line: TimeLine) -> str:
-    """Both kinds of all-reduces apart."""
+    """Describe both kinds of all-reduces separately."""
     within, waits = format_time(line.tensor_s), format_time(line.data_exposed_s)
     return say(
         "training.tensor_parallel_reduces_exposed",
@@ -240,7 +240,7 @@ def _tensor_answer(line: TimeLine) -> str:
 
 
 def measured_text(modelled: Result, measured: Measured, how: tuple[str, str], screen: Screen = UNBOUNDED) -> str:
-    """The whole answer; `how` is the kind of computation, and how all-reduces run beside it."""
+    """Return the whole answer; `how` is the kind of computation, and how all-reduces run beside it."""
     (work, overlap), (outcome,), setup = how, modelled.outcomes, modelled.setup
     assert setup is not None
     where = (OVERLAP_OF_CYCLES if measured.cycles else OVERLAP)[overlap]
@@ -263,12 +263,14 @@ def measured_text(modelled: Result, measured: Measured, how: tuple[str, str], sc
 
 
 def repetitions(number: int, what: str) -> str:
-    """`medians of 5 steps`."""
+    """Return `medians of 5 steps`."""
     return f"one {what}" if number == 1 else f"medians of {number} {what}s"
 
 
 def _measured_rows(setup: Setup, measured: Measured, modelled: Outcome, blocks: bool) -> list[list[str]]:
-    """The measured step above its model; both kinds of all-reduces apart. Where it `blocks`, nothing overlaps."""
+    """Return the measured step above its model, both kinds of all-reduces separately. If it `blocks`, nothing
+    overlaps.
+    """
     line = modelled.time_line
     alone = [measured.step_s, measured.compute_alone_s, measured.communication_alone_s, measured.exposed_s]
     predicted = [line.step_s, line.compute_s, line.communication_s, line.exposed_s]
@@ -285,7 +287,7 @@ def _measured_rows(setup: Setup, measured: Measured, modelled: Outcome, blocks: 
 
 
 def signed_time(time_s: float) -> str:
-    """`-1.20 ms`: a difference of two times, which may be below 0 by noise."""
+    """Return `-1.20 ms`: a difference of two times, which may be below 0 by noise."""
     return format_time(time_s) if time_s >= 0 else f"-{format_time(-time_s)}"
 
 
@@ -294,7 +296,7 @@ def _share_text(share: float | None) -> str:
 
 
 def signed_share(share: float) -> str:
-    """`+14%`."""
+    """Return `+14%`."""
     return f"{round(share, 2) + 0:+.0%}"  # no -0%
 
 
@@ -345,20 +347,20 @@ def cycles_sentence(setup: Setup, cycles: Cycles, modelled: Outcome) -> str:
 
 
 def line_sentence(measured: Measured) -> str:
-    """Say what the time line of one step says of the overlap."""
+    """Describe the overlap in the time line of one step."""
     share = measured.time_line.overlap_share
     kind = "data-parallel " if measured.time_line.tensor_transfers else ""
     return say("training.time_line_median_step", share=_share_text(share), kind=kind)
 
 
 def difference_sentence(measured: Measured, modelled: Outcome, what: str = "step") -> str:
-    """Say how far the model is off."""
+    """Describe the error of the model."""
     off = modelled.time_line.step_s / measured.step_s - 1
     return say("training.model_computation_reduces_alone", what=what, signed_share=signed_share(off))
 
 
 def measured_calls_text(modelled: Result, measured: Measured, how: tuple[str, str], screen: Screen = UNBOUNDED) -> str:
-    """The whole answer; `how` begins with the kind of computation."""
+    """Return the whole answer; `how` begins with the kind of computation."""
     (outcome,) = modelled.outcomes
     head = [
         f"{modelled.title} on {in_ranks([measured.ranks])}, measured: {repetitions(measured.steps, 'replay')}",
@@ -380,7 +382,7 @@ def measured_calls_text(modelled: Result, measured: Measured, how: tuple[str, st
 
 
 def sizes_sentence(measured: Measured) -> str:
-    """`12 MiB in lengths from 4 KiB to 4 MiB, 3 different ones`."""
+    """Return `12 MiB in lengths from 4 KiB to 4 MiB, 3 different ones`."""
     lengths = measured.alone_nbytes
     least, most, number = min(lengths), max(lengths), len({*lengths})
     span = f"{number} lengths from {format_size(least)} to {format_size(most)}" if number > 1 else "one length"
@@ -388,7 +390,7 @@ def sizes_sentence(measured: Measured) -> str:
 
 
 def beside_sentence(measured: Measured) -> str:
-    """Say what the calls take where they are replayed, beside what they take one after the other."""
+    """Compare the time of the calls when replayed with their time one after the other."""
     alone, replayed_s = measured.communication_alone_s, measured.time_line.communication_s
     more = f": {signed_share(replayed_s / alone - 1)}" if alone else ""
     return say(

@@ -10,7 +10,7 @@ DEFAULT_DTYPE = "float32"
 
 
 class ModelError(Refused, ValueError):
-    """A model that is unknown, or shapes that are none, in words."""
+    """An unknown model, or invalid shapes, in words."""
 
 
 class Gradient(NamedTuple):
@@ -28,7 +28,7 @@ class Gradient(NamedTuple):
 
     @property
     def elements(self) -> int:
-        """Its elements."""
+        """Number of elements."""
         return prod(self.shape)
 
     def nbytes(self, dtype: str = DEFAULT_DTYPE) -> int:
@@ -37,7 +37,7 @@ class Gradient(NamedTuple):
 
 
 class Transformer(NamedTuple):
-    """Where the layers of a transformer are: each has two blocks, attention and a feed-forward network."""
+    """The places of the layers of a transformer: each has two blocks, attention and a feed-forward network."""
 
     hidden: int  # the width of its activations
     tokens: int  # of a sequence
@@ -59,11 +59,11 @@ class Model(NamedTuple):
     flops_without_gradient: float = 0.0
     ready: tuple[int, ...] = ()  # indices in the order in which gradients become ready; empty: backwards
     scale: float = 1.0
-    transformer: Transformer | None = None  # None: it is none
+    transformer: Transformer | None = None  # None for other models
 
     @property
     def label(self) -> str:
-        """The title, with the scale of a model that was scaled."""
+        """Title, with the scale of a scaled model."""
         return self.title if self.scale == 1 else f"{self.title} scaled by {self.scale:.3g}"
 
     @property
@@ -73,7 +73,7 @@ class Model(NamedTuple):
 
     @property
     def flops(self) -> float:
-        """Of a forward pass, per sample; 0: unknown."""
+        """Operations of a forward pass, per sample; 0: unknown."""
         return self.flops_without_gradient + sum(gradient.flops for gradient in self.gradients)
 
     @property
@@ -82,7 +82,7 @@ class Model(NamedTuple):
         return self.ready or tuple(reversed(range(len(self.gradients))))
 
     def dtypes(self, dtype: str = DEFAULT_DTYPE) -> tuple[str, ...]:
-        """The types of the gradients in a step of `dtype`, that of most bytes first."""
+        """Return the types of the gradients in a step of `dtype`, that of most bytes first."""
         nbytes: dict[str, int] = {}
         for gradient in self.gradients:
             own = gradient.dtype or dtype
@@ -90,18 +90,18 @@ class Model(NamedTuple):
         return tuple(sorted(nbytes, key=lambda name: -nbytes[name]))
 
     def nbytes(self, dtype: str = DEFAULT_DTYPE) -> int:
-        """The length of all gradients in a step of `dtype`."""
+        """Return the length of all gradients in a step of `dtype`."""
         return sum(gradient.nbytes(dtype) for gradient in self.gradients)
 
     def scaled(self, scale: float) -> "Model":
-        """The model with tensors of `scale` times the elements, at least one each; shapes become flat."""
+        """Return the model with tensors of `scale` times the elements, at least one each; shapes become flat."""
         if scale == 1:
             return self
         shrunk = tuple(gradient._replace(shape=(ceil(gradient.elements * scale),)) for gradient in self.gradients)
         return self._replace(gradients=shrunk, scale=self.scale * scale)
 
     def divided(self, parts: int) -> "Model":
-        """Return what a rank holds and computes where `parts` ranks divide the matrices; vectors stay whole on each."""
+        """Return the part of a rank if `parts` ranks divide the matrices; vectors stay whole on each."""
         of_a_rank = tuple(
             gradient._replace(shape=(ceil(gradient.elements / parts),), flops=gradient.flops / parts)
             if gradient.is_matrix
@@ -112,7 +112,7 @@ class Model(NamedTuple):
 
 
 def transformer(model: Model, hidden: int, tokens: int, first: tuple[str, ...], last: tuple[str, ...]) -> Model:
-    """`model` with its blocks, which begin and end with the matrices whose names end so."""
+    """Return `model` with its blocks, which begin and end with the matrices of these name suffixes."""
 
     def places(ends: tuple[str, ...]) -> tuple[int, ...]:
         return tuple(index for index, gradient in enumerate(model.gradients) if gradient.name.endswith(ends))

@@ -1,7 +1,7 @@
-"""The events of a step: when the gradients are ready, when their all-reduces run, and what of it the step waits for.
+"""The events of a step: when the gradients are ready, when their all-reduces run, and the exposed part.
 
 The forward pass, then the backward pass, which makes one gradient after the other; an all-reduce begins when all of its
-gradients are there and the former one has ended, as on one stream. The share of the backward pass after which a
+gradients are ready and the former one has ended, as on one stream. The share of the backward pass after which a
 gradient is ready is that of the floating-point operations until then, or that of the bytes: a proxy, which is named.
 Overlap is computation beside communication over communication (as HolisticTraceAnalysis defines it).
 """
@@ -51,22 +51,22 @@ class TimeLine(NamedTuple):
 
     @property
     def step_s(self) -> float:
-        """From the beginning to the end of the last event."""
+        """Time from the beginning to the end of the last event."""
         return max(event.end_s for events in self for event in events)
 
     @property
     def compute_s(self) -> float:
-        """All computation."""
+        """Total computation."""
         return sum(phase.end_s - phase.start_s for phase in self.phases)
 
     @property
     def communication_s(self) -> float:
-        """All all-reduces of gradients."""
+        """Total time of all-reduces of gradients."""
         return sum(transfer.end_s - transfer.start_s for transfer in self.transfers)
 
     @property
     def tensor_s(self) -> float:
-        """All all-reduces of tensor parallelism; the step waits for each of them."""
+        """Total time of all-reduces of tensor parallelism; the step waits for each of them."""
         return sum(transfer.end_s - transfer.start_s for transfer in self.tensor_transfers)
 
     @property
@@ -76,17 +76,17 @@ class TimeLine(NamedTuple):
 
     @property
     def exposed_s(self) -> float:
-        """What the step takes longer than its computation."""
+        """Time of the step beyond its computation."""
         return max(0.0, self.step_s - self.compute_s)
 
     @property
     def data_exposed_s(self) -> float:
-        """What of it the step waits for gradients."""
+        """Part of it that the step waits for gradients."""
         return max(0.0, self.exposed_s - self.tensor_s)
 
     @property
     def overlapped_s(self) -> float:
-        """How long computation and communication run at the same time."""
+        """Time in which computation and communication overlap."""
         ends, overlapped_s = [phase.end_s for phase in self.phases], 0.0
         for transfer in self.transfers:
             for number in range(bisect_right(ends, transfer.start_s), len(ends)):
@@ -98,7 +98,7 @@ class TimeLine(NamedTuple):
 
     @property
     def overlap_share(self) -> float | None:
-        """Of the communication; None: there is none."""
+        """Overlapped share of the communication; None without communication."""
         return self.overlapped_s / self.communication_s if self.communication_s else None
 
 
@@ -116,7 +116,7 @@ def ready_shares(model: Model, proxy: str, dtype: str = DEFAULT_DTYPE) -> list[f
 
 
 def phases_of(compute_s: float, backward_share: float = BACKWARD_SHARE, passes: int = 1) -> tuple[Phase, ...]:
-    """`passes` forward and backward passes of `compute_s` seconds together each."""
+    """Return `passes` forward and backward passes of `compute_s` seconds together each."""
     phases: list[Phase] = []
     for number in range(passes):
         begin, end = number * compute_s, (number + 1) * compute_s
@@ -133,7 +133,8 @@ def ready_times(shares: Sequence[float], backward: Phase) -> list[float]:
 def in_order(
     buckets: Iterable[Bucket], ready_s: Sequence[float], cost: Callable[[int], float], earliest_s: float = 0.0
 ) -> tuple[Transfer, ...]:
-    """The all-reduces of buckets, one after the other, each when its gradients are ready, none before `earliest_s`.
+    """Return the all-reduces of buckets, one after the other, each when its gradients are ready, none before
+    `earliest_s`.
 
     `ready_s` is that of each gradient, `cost(bytes)` the time of an all-reduce, seconds.
     """

@@ -1,4 +1,4 @@
-"""What training steps add to the core."""
+"""The wing of training steps: its command, and what it offers to the core."""
 
 from ..wings import Command, Wing
 

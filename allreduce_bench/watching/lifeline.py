@@ -28,8 +28,8 @@ MOST_NBYTES = 100_000  # of the 128 KiB that Linux lets a variable have
 
 
 def switch_variables(switches: Mapping[str, str]) -> dict[str, str]:
-    """The environment that tells rank 0 of `switches`, node -> path such as `s0/s1`; none where there is nothing to
-    tell, or more than fits.
+    """Return the environment that tells rank 0 of `switches`, node -> path such as `s0/s1`; empty if there are none, or
+    more than fits.
     """
     nodes_below: dict[str, list[str]] = {}
     for node, path in switches.items():
@@ -39,7 +39,7 @@ def switch_variables(switches: Mapping[str, str]) -> dict[str, str]:
 
 
 def switches_of_hosts(value: str, hosts: Iterable[str]) -> dict[str, str]:
-    """Host -> path, for those `hosts` that are in the variable's `value`, with their domain or without."""
+    """Return host -> path for those `hosts` in the variable's `value`, with or without their domain."""
     try:
         paths = {node: path for path, nodes in json.loads(value).items() for node in nodes.split()}
     except (ValueError, AttributeError):  # set by another program
@@ -49,24 +49,26 @@ def switches_of_hosts(value: str, hosts: Iterable[str]) -> dict[str, str]:
 
 
 class WarningFlag:
-    """Whether the warning came. A plain flag, so that a signal may raise it in the middle of anything."""
+    """A flag for the scheduler's warning; plain, so that a signal handler may set it at any point."""
 
     def __init__(self) -> None:
         self.is_set = False
         self._listener: Callable[[], object] | None = None
 
     def listen(self) -> None:
-        """From here on SIGUSR1, which would end this process, is the warning; in the main thread only."""
+        """Take SIGUSR1, which would end this process, as the warning from now on; main thread only."""
         signal.signal(signal.SIGUSR1, lambda number, frame: self.set())
 
     def set(self) -> None:
-        """The warning came; the function of `forward_to` is called every time."""
+        """Record the warning; call the listener every time."""
         self.is_set = True
         if self._listener is not None:
             self._listener()
 
     def forward_to(self, listener: Callable[[], object] | None) -> None:
-        """Call `listener` when the warning comes, at once if it came before; None: nothing. It may run in a signal."""
+        """Call `listener` when the warning comes, at once if it came before; None: nothing. It may run in a signal
+        handler.
+        """
         self._listener = listener
         if self.is_set and listener is not None:
             listener()

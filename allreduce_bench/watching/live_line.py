@@ -32,7 +32,7 @@ class LiveLine(ProgressLines):
         self.progress.update(self.task, now=cell)
 
     def cell(self, done: int, cells: int, result: str, failed: bool) -> None:
-        """Move the line on; a failed check stays on the screen."""
+        """Advance the line; keep a failed check on the screen."""
         self.cells_ended = done, cells
         planned_cells, cells_before = cells * self.position.planned, cells * (self.position.number - 1)
         self.progress.update(self.task, total=planned_cells, completed=cells_before + done, result=result)
@@ -56,7 +56,9 @@ class _Sentence(ProgressColumn):
         super().__init__(Column(no_wrap=True, overflow="ellipsis"))
 
     def render(self, task: Task) -> Text:
-        """`launch 2/3  1:12 elapsed, about 0:46 remaining  now ring 8 B`; no estimate before a cell has ended."""
+        """Return `launch 2/3  1:12 elapsed, about 0:46 remaining  now ring 8 B`;
+        no estimate before a cell has ended.
+        """
         done, cells = self.live.cells_ended
         elapsed = f"{format_duration(time.time() - self.live.position.started)} elapsed"
         times = self.live.times(done, cells) if done else elapsed

@@ -1,7 +1,8 @@
-"""Whether a launch still gets on: detects trouble, names its cause, and says when to query the ranks. Pure: no sockets.
+"""Progress of a launch: detects hangs and deaths, names their cause, and says when to query the ranks. Pure: no
+sockets.
 
-Times are seconds of one monotonic clock, which the caller reads. Ranks are queried after half of the timeout, and
-again at its end; a change between two answers is progress, as is every unsolicited message of a rank. `blame` makes one
+Times are seconds of one monotonic clock, which the caller reads. Ranks are queried after half of the timeout, and again
+at its end; a change between two answers is progress, as is every unsolicited message of a rank. `blame` makes one
 sentence of the positions of all ranks: which of them blocks the all-reduce.
 """
 
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 from ..message import say
 from .watch import START_FACTOR
 
-ANSWER_S = 3.0  # for an answer to come; also for a launcher to end the ranks that one that died leaves behind
+ANSWER_S = 3.0  # until an answer arrives; also until a launcher ends the ranks left behind by a death
 AHEAD = [["~"]]  # the place of a rank that has ended: after every other
 MOST_NAMED = 6  # ranks or waits in one sentence
 ABSENCES = (  # state, predicate for one rank, for several
@@ -24,7 +25,7 @@ ABSENCES = (  # state, predicate for one rank, for several
 
 
 class Trouble(NamedTuple):
-    """Why a launch cannot continue."""
+    """A reason why a launch cannot continue."""
 
     where: str  # ring 4 KiB, 2 ranks
     reason: str
@@ -32,38 +33,38 @@ class Trouble(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """Both, as it is printed."""
+        """Place and reason, as printed."""
         return f"{self.where}: {self.reason}"
 
     @property
     def row(self) -> dict | None:
-        """What `recorder.mark` is to keep of the hung cell; None: no cell hung."""
+        """Facts of the hung cell for `recorder.mark`; None: no cell hung."""
         return {**self.hung["facts"], "state": "hung", "reason": self.reason} if self.hung else None
 
 
 class Question(NamedTuple):
-    """All ranks must be asked for their position."""
+    """A request to ask all ranks for their position."""
 
     number: int
 
 
 @dataclass(eq=False)
 class Rank:
-    """What is known of one rank."""
+    """The state of one rank."""
 
     rank: int
     host: str
     pid: int
     starting: bool = False  # in MPI_Init, which holds Python's lock: it cannot answer
-    ended: bool = False  # it said that it ends
+    ended: bool = False  # it announced its end
     failure: str | None = None  # and why
     died: bool = False
-    answered: int = 0  # number of the question
+    answered: int = 0  # number of the last question it answered
     answer: dict[str, Any] = field(default_factory=dict)
 
 
 class Report(NamedTuple):
-    """What is known of one rank."""
+    """The position of one rank, as input of `blame`."""
 
     host: str | None  # None: it never connected
     state: str  # there (it answered), silent, died, absent
@@ -73,10 +74,10 @@ class Report(NamedTuple):
 
 
 class Patience:
-    """What `size` ranks have said since `now`, and whether they are still waited for.
+    """The messages of `size` ranks since `now`, and whether to go on waiting for them.
 
-    A broken line is taken for a death only `grace_s` after it. The start of ranks that share cores may go without news
-    for `start_s` longer than that of others. With `only_answers` ranks need not get on, but respond. `pulse()` returns
+    A broken connection counts as a death only `grace_s` later. The start of ranks that share cores may stay silent
+    `start_s` longer than that of others. With `only_answers` ranks need not progress, only respond. `pulse()` returns
     another value after every progress that ranks cannot report; `is_stopped(rank)` says whether a signal is known to
     have stopped its process.
     """
@@ -96,37 +97,37 @@ class Patience:
         self.size, self.timeout_s, self.grace_s = size, timeout_s, grace_s
         self.start_s, self.only_answers = start_s, only_answers
         self.pulse, self.is_stopped, self._last_pulse = pulse, is_stopped, pulse()
-        self.ranks: list[Rank] = []  # that were heard of
+        self.ranks: list[Rank] = []  # those heard of
         self.cell: dict[str, Any] | None = None  # the last that rank 0 named
-        self.refusal: str | None = None  # why the ranks would not measure this launch
+        self.refusal: str | None = None  # why the ranks declined this launch
         self._last_news = now
         self._last_question = 0  # number of the last question
-        self._open_questions: list[int] = []  # questions since there was news
+        self._open_questions: list[int] = []  # questions since the last news
         self._hurried = False
-        self._asked_in_hurry: float | None = None  # when all were asked last, because of the hurry
-        self._first_broken: Rank | None = None  # the rank whose line broke first
+        self._asked_in_hurry: float | None = None  # when all were last asked because of `hurry`
+        self._first_broken: Rank | None = None  # the rank whose connection broke first
         self._broken_at = 0.0  # and when
-        self._aborting_at = inf  # when a rank that failed ends the others: from then on broken lines say nothing
+        self._aborting_at = inf  # when a failed rank ends the others: broken connections mean nothing after
         self._suspect_pid: int | None = None
 
     @property
     def all_over(self) -> bool:
-        """Whether every rank has said that it ends well."""
+        """Whether every rank has announced a normal end."""
         return len(self.ranks) >= self.size and all(rank.ended and not rank.failure for rank in self.ranks)
 
     @property
     def all_gone(self) -> bool:
-        """Whether every rank that was heard of has ended or died."""
+        """Whether every rank heard of has ended or died."""
         return all(rank.ended or rank.died for rank in self.ranks)
 
     @property
     def failure(self) -> str | None:
-        """What a rank said that ended for a reason of its own."""
+        """The reason that a rank gave for its own end."""
         return next((f"rank {rank.rank}: {rank.failure}" for rank in self.ranks if rank.failure), None)
 
     @property
     def first_to_go(self) -> str | None:
-        """`rank 2 on n1`: whose line broke first."""
+        """The rank whose connection broke first, as `rank 2 on n1`."""
         return f"rank {self._first_broken.rank} on {self._first_broken.host}" if self._first_broken else None
 
     @property
@@ -137,24 +138,26 @@ class Patience:
 
     @property
     def pause_s(self) -> float:
-        """How long `judge` need not be called while ranks say nothing."""
+        """Longest interval between calls of `judge` while ranks are silent."""
         return 0.2 if self._first_broken or self._open_questions or self._hurried else min(5.0, self.timeout_s / 8)
 
     def suspect(self, pid: int) -> None:
-        """The launcher says that this process died first; it kills the others, and their lines may break before."""
+        """Record the process that the launcher says died first; it kills the others, whose connections may break
+        before.
+        """
         self._suspect_pid = self._suspect_pid or pid
 
     def hurry(self) -> None:
-        """From now on a rank that does not answer within ANSWER_S is trouble, unless it or others send news."""
+        """Report trouble if a rank does not answer within ANSWER_S from now, unless it or others send news."""
         self._hurried = True
 
     def enter(self, rank: Rank, now: float) -> None:
-        """A rank is heard of."""
+        """Add a rank that connected."""
         self.ranks.append(rank)
         self._note_news(now)
 
     def hear(self, rank: Rank, message: dict[str, Any], now: float) -> None:
-        """A message that is no answer. Raises KeyError, TypeError or ValueError for one that no rank sends."""
+        """Process a message other than an answer. Raises KeyError, TypeError or ValueError for an invalid one."""
         kind = message["kind"]
         self._note_news(now)
         rank.starting = kind == "starting"
@@ -168,21 +171,21 @@ class Patience:
             self.cell = message
 
     def take_answer(self, rank: Rank, message: dict[str, Any], now: float) -> None:
-        """Where a rank is: news where it was elsewhere when it answered before. Raises KeyError for no answer."""
+        """Process an answer: news if the rank has moved since its last one. Raises KeyError for an invalid one."""
         moved = message["at"] != rank.answer.get("at") and rank.answered in self._open_questions
         rank.answered, rank.answer = message["question"], message
         if moved:
             self._note_news(now)
 
     def lose(self, rank: Rank, now: float) -> None:
-        """The line of a rank broke."""
+        """Record that the connection of a rank broke."""
         if not rank.ended:
             rank.died = True
             if self._first_broken is None and now < self._aborting_at:
                 self._first_broken, self._broken_at = rank, now
 
     def judge(self, now: float) -> Question | Trouble | None:
-        """What is to be done now; None: go on waiting."""
+        """Return the action due now; None: go on waiting."""
         if self.all_over:
             return None
         if self._first_broken and now - self._broken_at > self.grace_s:
@@ -203,11 +206,11 @@ class Patience:
         return None
 
     def death(self) -> Trouble | None:
-        """That a rank died; None: none is known to."""
+        """Return the trouble that a rank died; None if none is known to."""
         return self._trouble(blame(self._reports())) if self._first_broken or self._confirmed_suspect() else None
 
     def _judge_answers(self, now: float) -> Question | Trouble | None:
-        """Whether the ranks that were heard of respond: how far they are is the business of their program."""
+        """Return trouble if a rank does not respond; progress is up to their program."""
         silence_s = now - self._last_news
         if not self._open_questions:
             return self._question() if silence_s > self.timeout_s / 2 else None
@@ -223,7 +226,7 @@ class Patience:
         return f"{START_FACTOR} times --timeout{more}"
 
     def _judge_hurried(self, now: float) -> Question | Trouble | None:
-        """Silence since the last news is a hang; ranks that still come, or say something, only lack time."""
+        """Judge silence since the last news as a hang; ranks that still connect or send messages only lack time."""
         if self._asked_in_hurry is None or self._last_news > self._asked_in_hurry:
             self._asked_in_hurry = now
             self._open_questions.clear()
@@ -254,7 +257,7 @@ class Patience:
         return Trouble(f"{self.cell['words']}, {ranks}" if self.cell else f"start of {ranks}", reason)
 
     def _confirmed_suspect(self) -> Rank | None:
-        """The rank that the launcher named, where its line did break."""
+        """Return the rank that the launcher named, if its connection did break; else None."""
         return next((rank for rank in self.ranks if rank.died and rank.pid == self._suspect_pid), None)
 
     def _reports(self) -> dict[int, Report]:
@@ -286,7 +289,7 @@ def blame(reports: Mapping[int, Report]) -> str:
 
 
 def _blame_in_calls(reports: Mapping[int, Report], inside: Mapping[int, Report]) -> str:
-    """The cause of the wait of the ranks `inside` an all-reduce: a missing rank, one that left, or a deadlock."""
+    """Name the cause of the wait of the ranks `inside` an all-reduce: a missing rank, one that left, or a deadlock."""
     furthest = max(report.place for report in inside.values())
     late = [rank for rank, report in reports.items() if rank not in inside and report.place < furthest]
     if late:
@@ -302,7 +305,7 @@ def _blame_in_calls(reports: Mapping[int, Report], inside: Mapping[int, Report])
 
 
 def _blame_outside_calls(reports: Mapping[int, Report]) -> str:
-    """No rank is in the all-reduce: the ranks furthest behind block the others."""
+    """Name the ranks furthest behind, which block the others; no rank is in the all-reduce."""
     earliest = min(report.place for report in reports.values())
     behind = [rank for rank, report in reports.items() if report.place == earliest]
     if len(behind) == len(reports):
@@ -312,13 +315,13 @@ def _blame_outside_calls(reports: Mapping[int, Report]) -> str:
 
 
 def _accusation(reports: Mapping[int, Report], guilty: list[int], predicate: str) -> str:
-    """`rank 3 on n09 died; 4 waits for 3 in step 1`."""
+    """Format `rank 3 on n09 died; 4 waits for 3 in step 1`."""
     chain = _format_chain(reports, _partners_waited_for(reports), guilty)
     return f"{_format_ranks(reports, guilty)} {predicate}" + (f"; {chain}" if chain else "")
 
 
 def _partners_waited_for(reports: Mapping[int, Report]) -> dict[int, int]:
-    """rank -> the rank that it waits for, of those in a step."""
+    """Return rank -> the rank that it waits for, of those in a step."""
     partner_of = {}
     for rank, report in reports.items():
         if report.call is not None and report.call["step"]:
@@ -329,7 +332,7 @@ def _partners_waited_for(reports: Mapping[int, Report]) -> dict[int, int]:
 
 
 def _missing_partner(reports: Mapping[int, Report], rank: int, call: dict[str, Any]) -> int | None:
-    """The partner whose half of this step's messages is missing; where both came, the one it receives from."""
+    """Return the partner that has not sent or received this step's messages; if both have, the one it receives from."""
     for partner, own_side, partner_side in ((call["source"], "received", "sent"), (call["dest"], "sent", "received")):
         if partner is not None:
             other = reports[partner].call
@@ -340,7 +343,7 @@ def _missing_partner(reports: Mapping[int, Report], rank: int, call: dict[str, A
 
 
 def _end_of_chain(waits: dict[int, int], rank: int) -> int:
-    """The rank at the end of the chain of waits, or some rank of its cycle."""
+    """Return the rank at the end of the chain of waits, or some rank of its cycle."""
     seen = set()
     while rank in waits and rank not in seen:
         seen.add(rank)
@@ -349,14 +352,14 @@ def _end_of_chain(waits: dict[int, int], rank: int) -> int:
 
 
 def _format_ranks(reports: Mapping[int, Report], ranks: list[int]) -> str:
-    """`rank 3 on n09`, or `ranks 3 on n09, 7 on n11 and 5 more`."""
+    """Format `rank 3 on n09`, or `ranks 3 on n09, 7 on n11 and 5 more`."""
     named = [f"{rank} on {reports[rank].host}" if reports[rank].host else str(rank) for rank in ranks[:MOST_NAMED]]
     more = f" and {len(ranks) - MOST_NAMED} more" if len(ranks) > MOST_NAMED else ""
     return f"rank{'s' if len(ranks) > 1 else ''} {', '.join(named)}{more}"
 
 
 def _format_chain(reports: Mapping[int, Report], waits: dict[int, int], first: list[int]) -> str:
-    """`4 waits for 3 in step 1, 0 for 4, …`, nearest to the ranks of `first` before the others."""
+    """Format `4 waits for 3 in step 1, 0 for 4, …`, those nearest to the ranks of `first` first."""
     order, remaining = list(first), dict(waits)
     links: list[str] = []
     while remaining:

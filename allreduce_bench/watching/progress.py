@@ -8,7 +8,7 @@ from ..units import format_duration
 
 
 class LaunchPosition(NamedTuple):
-    """Where a launch stands in its run."""
+    """The position of a launch in its run."""
 
     number: int
     planned: int
@@ -26,11 +26,11 @@ class ProgressLines:
         self.printed = 0.0  # the last line, seconds since the epoch
 
     def begin(self, cell: str) -> None:
-        """A cell begins; with the first of them the clock starts by which the time left is estimated."""
+        """Note that a cell begins; the first one starts the clock of the estimated remaining time."""
         self.began = self.began or time.time()
 
     def cell(self, done: int, cells: int, result: str, failed: bool) -> None:
-        """Cell `done` of `cells` has ended with `result`."""
+        """Print that cell `done` of `cells` has ended with `result`."""
         if time.time() - self.printed >= 1 or done == cells or failed:
             self.printed = time.time()
             self.say(f"{self.where()}  cell {done}/{cells}  {self.times(done, cells)}  {result}")
@@ -40,15 +40,17 @@ class ProgressLines:
         print(line, file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        """The launch has ended."""
+        """Do nothing at the end of the launch."""
 
     def where(self) -> str:
-        """`launch 2/3 (4 ranks)`."""
+        """Return `launch 2/3 (4 ranks)`."""
         ranks = "1 rank" if self.position.ranks == 1 else f"{self.position.ranks} ranks"
         return f"launch {self.position.number}/{self.position.planned} ({ranks})"
 
     def times(self, done: int, cells: int) -> str:
-        """`1:12 elapsed, about 0:46 remaining`; the remaining time is estimated from the cells of this launch."""
+        """Return `1:12 elapsed, about 0:46 remaining`;
+        the remaining time is estimated from the cells of this launch.
+        """
         now = time.time()
         cell_s = (now - (self.began or now)) / done
         this_s, others_s = (

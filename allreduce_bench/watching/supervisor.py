@@ -1,4 +1,4 @@
-"""Listens to all ranks of a launch: sockets and messages; `patience` judges the messages.
+"""The supervisor of a launch, connected to all its ranks: sockets and messages; `patience` judges the messages.
 
 It runs in a thread: of the process that starts mpirun, or of rank 0 if another program started the ranks. It sends no
 queries while cells make progress. Ranks send JSON of bounded length, authenticated by the launch's token.
@@ -23,12 +23,12 @@ from ..machine.interfaces import interfaces
 from .patience import ANSWER_S, Patience, Question, Rank, Trouble
 
 LONGEST_LINE = 1 << 20  # bytes
-SILENT_S = 10.0  # of a connection that does not say which rank it is of; ranks say it at once, and come again
-CROWDED_S, MOST_STRANGERS = 1.0, 256  # the same where there are more such connections, beside one of each rank
+SILENT_S = 10.0  # of an unidentified connection; ranks identify themselves at once, and reconnect
+CROWDED_S, MOST_STRANGERS = 1.0, 256  # the same if there are more such connections, beside one for each rank
 
 
 class _Peer:
-    """A connection, and the rank that it is of once that has said so with the token."""
+    """A connection, and its rank once identified with the token."""
 
     def __init__(self, connection: socket.socket):
         self.connection, self.received = connection, b""
@@ -37,12 +37,11 @@ class _Peer:
 
 
 class Supervisor:
-    """Watches `size` ranks; `on_message(message)` is called in the thread for every message that is no answer.
+    """A thread that watches `size` ranks; it calls `on_message(message)` for every message that is no answer.
 
-    `pulse()` returns another value after every progress that ranks without a connection cannot report.
-    `trouble` is None until something went wrong; then `on_trouble` is called once, in the thread. `in_rank_0` it also
-    tells the ranks regularly that it lives. `start_s` and `only_answers` are as in Patience.
-    What the ranks have said is in `patience`.
+    `pulse()` returns another value after every progress that ranks without a connection cannot report. `trouble` is
+    None until something went wrong; then `on_trouble` is called once, in the thread. `in_rank_0` it also sends the
+    ranks regular keep-alives. `start_s` and `only_answers` are as in Patience. The state of the ranks is in `patience`.
     """
 
     def __init__(
@@ -77,8 +76,8 @@ class Supervisor:
         self._listener = socket.create_server(("127.0.0.1" if local else "", 0), backlog=4096)
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._listener, selectors.EVENT_READ)
-        self._peers: list[_Peer] = []  # that are ranks
-        self._strangers: dict[_Peer, None] = {}  # that have not said so, in the order in which they came
+        self._peers: list[_Peer] = []  # identified ranks
+        self._strangers: dict[_Peer, None] = {}  # unidentified, in order of arrival
         self._most_strangers, self._listens, self._deaf_until = size + MOST_STRANGERS, True, 0.0
         self._alive_sent = 0.0  # time of the last keep-alive to the ranks
         self._closing = threading.Event()
@@ -89,18 +88,18 @@ class Supervisor:
         self._thread.start()
 
     def address(self, hosts: Sequence[str]) -> str:
-        """What a Watch needs to come here; `hosts` are the names of this node."""
+        """Return the address that a Watch connects to; `hosts` are the names of this node."""
         port = self._listener.getsockname()[1]
         names = ["127.0.0.1"] if self._local else hosts
         return f"{self.token}@{','.join(f'{name}:{port}' for name in names)}"
 
     def ask_now(self) -> None:
-        """Ask all ranks at once, although no patience is over: `trouble` comes up within ANSWER_S if one is silent."""
+        """Query all ranks at once, before the timeout: `trouble` is set within ANSWER_S if one is silent."""
         self.patience.hurry()
         self._waker.send(b"!")
 
     def warn(self) -> None:
-        """Tell all ranks, those that are still to come included, to end after the cell in progress; also in a signal.
+        """Tell all ranks, later ones included, to end after the cell in progress; safe in a signal handler.
 
         Ranks without a connection hear nothing: the scheduler that sent the warning ends them when their time is over.
         """
@@ -109,11 +108,11 @@ class Supervisor:
             self._waker.send(b"!")
 
     def end_ranks(self) -> None:
-        """Have all ranks that listen end at once, with status 1."""
+        """End all connected ranks at once, with status 1."""
         self._tell_all(kind="end")
 
     def settle(self) -> None:
-        """After the launcher has ended: wait, a moment at most, until what the ranks said last was read, and judge."""
+        """Wait after the launcher's end, at most 1 s, until the last messages were read, and judge."""
         deadline = time.monotonic() + 1
         while self.trouble is None and time.monotonic() < deadline and not self.patience.all_gone:
             time.sleep(0.01)
@@ -133,7 +132,7 @@ class Supervisor:
             events = self._selector.select(min(self.patience.pause_s, math.inf if is_calm else CROWDED_S / 2))
             if self.in_rank_0 and time.monotonic() - asleep_since > self.timeout_s:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-                break  # rank 0 was stopped: the others have said so, and ended; rank 0 says nothing more
+                break  # rank 0 was stopped: the others have reported it, and ended
             for key, _ in events:
                 if key.fileobj is self._waked:
                     self._waked.recv(1)
@@ -151,7 +150,7 @@ class Supervisor:
     def _accept(self) -> None:
         try:
             connection, _ = self._listener.accept()
-        except OSError:  # it is gone again, or there are no files left
+        except OSError:  # it disconnected, or there are no file descriptors left
             self._deaf_until = time.monotonic() + CROWDED_S
             self._listen(False)
             return
@@ -162,13 +161,15 @@ class Supervisor:
         self._listen(len(self._strangers) < self._most_strangers)
 
     def _listen(self, on: bool) -> None:
-        """Accept connections, or let them wait in the kernel; a listener that nobody asks would wake the thread."""
+        """Accept connections, or leave them to the kernel's backlog;
+        an unserved listener would keep waking the thread.
+        """
         if on is not self._listens:
             self._listens = on
             (self._selector.register if on else self._selector.unregister)(self._listener, *[selectors.EVENT_READ] * on)
 
     def _turn_away(self, now: float) -> None:
-        """Drop connections that have said nothing for too long: what ranks said was read before."""
+        """Drop connections that stayed unidentified for too long; messages of ranks were read before."""
         patience_s = SILENT_S if self._listens else CROWDED_S
         for peer in [stranger for stranger in self._strangers if now - stranger.began > patience_s]:
             self._drop(peer)
@@ -242,18 +243,20 @@ class Supervisor:
 
 
 def is_stopped_here(rank: Rank) -> bool:
-    """Whether it is a process of this node that a signal has stopped."""
+    """Return whether `rank` is a process of this node that a signal has stopped."""
     return rank.host == socket.gethostname() and is_stopped(rank.pid)
 
 
 def is_stopped(pid: int) -> bool:
-    """Whether a signal has stopped this process of this node."""
+    """Return whether a signal has stopped this process of this node."""
     stat = kernel.read(f"proc/{pid}/stat")
     return bool(stat) and str(stat).rpartition(")")[2].split()[0] in ("T", "t")
 
 
 def names_of_this_node() -> list[str]:
-    """Names by which other nodes may reach this one: its addresses, those of hardware first, and its host name."""
+    """Return names by which other nodes may reach this one: its addresses, those of hardware first, and its host
+    name.
+    """
     hardware_first = sorted(interfaces(), key=lambda port: port.virtual)
     addresses = [port.address for port in hardware_first if port.up and port.address]
     return [*(address for address in addresses if not address.startswith("127.")), socket.gethostname()]

@@ -16,7 +16,7 @@ from ..runs.plan import Launch
 from .watch import LAST_WORDS_S, START_FACTOR, Watch, print_error
 
 if TYPE_CHECKING:
-    from mpi4py import MPI  # the import would start MPI, which `fuse` comes before
+    from mpi4py import MPI  # importing it would start MPI, before `fuse`
 
 
 def fuse(timeout_s: float, rank: int) -> Callable[[], object]:

@@ -18,18 +18,18 @@ from typing import Any
 from .whereabouts import where
 
 HIGH_NUMBER = 900  # of a file; the usual limit is 1024
-CALLS = 10  # at the supervisor, until it says welcome
+CALLS = 10  # attempts to be welcomed by the supervisor
 CONNECT_S = 5.0  # for each address of the supervisor
 START_FACTOR = 5  # the start of many ranks may take longer than a cell
 LAST_WORDS_S = 3.0  # for the rank that prints the error, before the launcher terminates it
 
 
 class Watch:
-    """Connects to the supervisor at `address` (`TOKEN@HOST:PORT,HOST:PORT`) in a thread of its own.
+    """The connection to the supervisor at `address` (`TOKEN@HOST:PORT,HOST:PORT`), in a thread of its own.
 
-    `on_loss` is called in that thread when the supervisor is gone or, where it promised to be heard, silent; after it
-    the process ends with status 1, as it does when the supervisor says so. `on_warning` is called there when the
-    supervisor says that the launch shall end after the cell in progress.
+    `on_loss` is called in that thread when the supervisor is gone or, if it promised keep-alives, silent; then the
+    process ends with status 1, as it does at the supervisor's command. `on_warning` is called there when the supervisor
+    says that the launch shall end after the cell in progress.
     """
 
     def __init__(
@@ -50,11 +50,11 @@ class Watch:
         threading.Thread(target=self._attend, daemon=True).start()
 
     def say(self, kind: str, **facts: Any) -> None:
-        """Send a message; what is sent before the supervisor was reached goes out later, or never."""
+        """Send a message; those from before the connection go out later, or never."""
         line = json.dumps({"kind": kind, **facts}).encode() + b"\n"
         with self._lock:
             if not self._welcomed:
-                self._unsent.append(line)  # also what is sent, until it is known to be heard
+                self._unsent.append(line)  # sent ones too, until welcomed
             if self._socket is not None:
                 with contextlib.suppress(OSError):
                     self._socket.sendall(line)
@@ -73,7 +73,7 @@ class Watch:
             "pid": os.getpid(),
         }
         reason = ""
-        for _ in range(CALLS):  # a supervisor that is crowded drops who is slow to say its name
+        for _ in range(CALLS):  # a crowded supervisor drops those slow to identify themselves
             if self._welcomed or self._has_ended or (connection := self._connect()) is None:
                 break
             reason = "closed its connection"
@@ -113,7 +113,7 @@ class Watch:
                 elif message["kind"] == "warned":
                     self.on_warning()
                 elif message["kind"] == "end":
-                    time.sleep(0.1)  # for the launcher, which else reports the first to go
+                    time.sleep(0.1)  # so that the launcher reports the first failure, not this exit
                     os._exit(1)
         except TimeoutError:
             return "does not respond"
@@ -121,10 +121,10 @@ class Watch:
 
 
 def _with_high_number(connection: socket.socket) -> socket.socket:
-    """The same connection under a high number, so that it breaks first when this process dies.
+    """Duplicate the connection under a high descriptor, so that it breaks first when this process dies.
 
     Linux closes the files of a dying process from the highest number down. The launcher learns of the death from one of
-    them, too, and ends the other ranks: their lines must not break before this one.
+    them, too, and ends the other ranks: their connections must not break before this one.
     """
     try:
         number = fcntl(connection.fileno(), F_DUPFD_CLOEXEC, HIGH_NUMBER)

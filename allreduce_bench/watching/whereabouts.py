@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable, Sequence
 from types import CodeType, FrameType
 from typing import Any, NamedTuple, TypeVar
 
-PACKAGE = __name__.partition(".")[0]  # frames of other packages are in no place
+PACKAGE = __name__.partition(".")[0]  # frames of other packages are ignored
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Partners(NamedTuple):
-    """Of a call that moves messages, or waits for one; negative: none."""
+    """The ranks a call sends to and receives from, or waits for; negative: none."""
 
     dest: int
     source: int
@@ -26,7 +26,7 @@ class Partners(NamedTuple):
 
 
 class _Activity(NamedTuple):
-    """What a function does, and which of its variables tell how far it is."""
+    """Words for what a function does, and the variables that show its progress."""
 
     text: str = ""  # empty: not reported
     counts: str = ""  # the counter of its loop
@@ -40,13 +40,13 @@ class _Stepping(NamedTuple):
     calls: str
     current: str  # of compiled code, its counters: the number of the all-reduce, and of the row in it
     partners: str | Callable[[Any], Any]
-    is_compiled: bool = False  # then the calls are rows, and `partners` are asked of all of them
+    is_compiled: bool = False  # the calls are rows, and `partners` takes all of them
 
 
 _activities: dict[CodeType, _Activity] = {}
 _stepping: dict[CodeType, _Stepping] = {}
 _excluded: set[str] = set()  # names of modules and packages
-_group_ranks: Sequence[int] = ()  # the ranks of this rank's group among all; empty: the same numbers
+_group_ranks: Sequence[int] = ()  # world ranks of this rank's group; empty: identity
 
 
 def doing(
@@ -99,21 +99,21 @@ def counting(counters: str, rows: str, partners: Callable[[Any], Any]) -> Callab
 
 
 def exclude(*modules: str) -> None:
-    """From now on the frames of these modules and packages are in no place: a loop without an end is no progress."""
+    """Ignore frames of these modules and packages from now on: an endless loop there is no progress."""
     _excluded.update(modules)
 
 
 def set_group_ranks(ranks: Sequence[int]) -> None:
-    """From now on the partners of steps are ranks of a group, and these are their numbers among all ranks."""
+    """Map the partners of steps, ranks of a group from now on, to `ranks` among all."""
     global _group_ranks
     _group_ranks = ranks
 
 
 def where() -> dict[str, Any]:
-    """The place of the main thread and what it does there, as JSON values.
+    """Return the place of the main thread and its activity, as JSON values.
 
-    `place` is [[function, count of its loop, line], ...] without the call itself; `at` changes whenever there was
-    progress; `doing` says it in words; `call` is None outside an all-reduce, else see `_current_step`.
+    `place` is [[function, count of its loop, line], ...] without the call itself; `at` changes with every progress;
+    `doing` says it in words; `call` is None outside an all-reduce, else see `_current_step`.
     """
     stack = _stack(sys._current_frames().get(threading.main_thread().ident or 0))
     call = next((frame for frame in stack if frame.f_code in _stepping and _position(frame) is not None), None)
@@ -132,7 +132,7 @@ def where() -> dict[str, Any]:
 
 
 def _doing_text(outside: Sequence[FrameType], inner: FrameType | None) -> str:
-    """What the innermost of our functions says that it does, else its name."""
+    """Return the declared activity of the innermost of our functions, else its name."""
     activities = [activity.text for activity in map(_activity, outside) if activity.text]
     if activities:
         return activities[-1]
@@ -141,7 +141,9 @@ def _doing_text(outside: Sequence[FrameType], inner: FrameType | None) -> str:
 
 
 def step_of(error: BaseException) -> str:
-    """` in step 3 (to 4, from 2)`: the step of an all-reduce in which `error` was raised; empty outside of one."""
+    """Return ` in step 3 (to 4, from 2)`: the step of an all-reduce in which `error` was raised;
+    empty outside of one.
+    """
     trace = error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code in _stepping:
@@ -152,7 +154,7 @@ def step_of(error: BaseException) -> str:
 
 
 def _refuse_unknown(function: Callable[..., Any], names: Iterable[str]) -> None:
-    """Raises NameError for a name that is no variable of `function`."""
+    """Raise NameError for a name that is no variable of `function`."""
     code = function.__code__
     for name in names:
         if name not in {*code.co_varnames, *code.co_cellvars, *code.co_freevars}:
@@ -160,7 +162,7 @@ def _refuse_unknown(function: Callable[..., Any], names: Iterable[str]) -> None:
 
 
 def _stack(frame: FrameType | None) -> list[FrameType]:
-    """Our own frames, outermost first."""
+    """Return our own frames, outermost first."""
     frames = []
     while frame is not None:
         if _counts_in_place(frame.f_globals):
@@ -170,7 +172,7 @@ def _stack(frame: FrameType | None) -> list[FrameType]:
 
 
 def _counts_in_place(module_globals: dict[str, Any]) -> bool:
-    """Whether the module of these globals counts in a place; `__package__` also of a module that is run as a script."""
+    """Return whether frames with these globals count in a place; `__package__` also covers a module run as a script."""
     package, module = (f"{module_globals.get(name) or ''}." for name in ("__package__", "__name__"))
     if not package.startswith(f"{PACKAGE}.") or module_globals is globals():
         return False
@@ -182,7 +184,7 @@ def _activity(frame: FrameType) -> _Activity:
 
 
 def _is_timing(frame: FrameType) -> bool:
-    """Whether the function that times calls has entered one and not left it: the library's own has no frame."""
+    """Return whether a timed call is in progress, by the clock variables: the library's own all-reduce has no frame."""
     times = _activity(frame).times
     if times is None:
         return False
@@ -191,7 +193,7 @@ def _is_timing(frame: FrameType) -> bool:
 
 
 def _position(frame: FrameType) -> int | None:
-    """The number of the current call or row of a bound all-reduce; None: compiled code is between two all-reduces."""
+    """Return the index of the current call or row of a bound all-reduce; None if compiled code is between two."""
     values, stepping_of = frame.f_locals, _stepping[frame.f_code]
     current = values.get(stepping_of.current)
     if not stepping_of.is_compiled:
@@ -209,10 +211,10 @@ def _place_entry(frame: FrameType) -> list:
 
 
 def _current_step(frame: FrameType) -> dict[str, Any]:
-    """The step that this rank is in: its number from 1, its partners, and how many messages each was sent so far.
+    """Describe the step of this rank: its number from 1, its partners, and the messages to and from each rank so far.
 
-    `sent` and `received` count the messages to and from each rank, the current step included: that tells a rank which
-    keeps others waiting from those that wait for it. Of the library's own all-reduce no step is known.
+    `sent` and `received` count the messages by rank, the current step included: they tell a rank that blocks others
+    from those that wait for it. No step is known of the library's own all-reduce.
     """
     partners = _partners(frame)
     so_far = [call for call in partners[: (_position(frame) or 0) + 1] if call] if partners else []

@@ -33,7 +33,7 @@ __all__ = [
 
 @cache
 def report_figures(section: str) -> tuple[ReportFigure, ...]:
-    """The figures of one section of the page, in their order there."""
+    """Return the figures of one section of the page, in order."""
     files = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
     modules = [import_module(f"{__name__}.{name}") for name in files]
     figures = [thing for module in modules for thing in vars(module).values() if isinstance(thing, ReportFigure)]

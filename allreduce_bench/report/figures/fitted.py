@@ -18,7 +18,7 @@ from .looks import COLUMNS, GRID, LEGEND_WIDTH, MARKERS, PANELS_WIDTH, size_axis
 
 TIMES_HEIGHT, RESIDUALS_HEIGHT = 2.6, 1.35  # inches
 BAND = 1.1  # of model over measured, either way
-RATIOS = {1.5: (0.8, 0.9, 1, 1.1, 1.25), 3: (0.5, 0.8, 1, 1.25, 2), 20: (0.1, 0.3, 1, 3, 10)}  # reach -> what is named
+RATIOS = {1.5: (0.8, 0.9, 1, 1.1, 1.25), 3: (0.5, 0.8, 1, 1.25, 2), 20: (0.1, 0.3, 1, 3, 10)}  # reach -> ticks
 FURTHER = (1e-9, 1e-6, 1e-3, 1, 1e3, 1e6, 1e9)
 BAND_COLOUR, NOISE_COLOUR = "#dddddd", "#9fc5e8"
 CAPTION = (
@@ -29,7 +29,7 @@ CAPTION = (
 
 
 def draw(data: FigureData) -> Drawing | None:
-    """The panels of `fitted`."""
+    """Draw the panels of `fitted`."""
     figure = fitted(data.compared)
     return None if figure is None else Drawing(figure, CAPTION, data.compared)
 
@@ -38,8 +38,10 @@ FITTED = ReportFigure(stem="models", section=MODELS, turn=10, draw=draw)
 
 
 def fitted(compared: pd.DataFrame) -> Figure | None:
-    """A pair of panels for each series of `models.curves.held`: time over size, points measured and lines modelled,
-    and model / measured with the band of 10 % and the band of the spread between launches.
+    """Draw a pair of panels for each series of `models.curves.held`.
+
+    Time over size, points measured and lines modelled; and model / measured with the band of 10 % and the band of the
+    spread between launches.
     """
     series = list(compared.groupby([competitors(compared), "cache"], sort=False))
     if not series:
@@ -119,7 +121,7 @@ def _draw_residuals(axes: Axes, rows: pd.DataFrame, looks: dict[int, dict], edge
 
 
 def _edge(ratios: pd.Series) -> float:
-    """How far the panels of residuals reach from 1: the same for all, so that algorithms can be compared."""
+    """Return the range of the panels of residuals around 1, shared so that algorithms can be compared."""
     return float(max(1.35, 1.1 * np.exp(np.abs(np.log(ratios)).max())))
 
 

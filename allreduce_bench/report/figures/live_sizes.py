@@ -22,7 +22,7 @@ Lines = Callable[[pd.DataFrame, int], list[LiveLine]]  # of the rows of a rank c
 
 
 def live_times(frame: pd.DataFrame, bounds: pd.DataFrame, switches: Mapping[int, Sequence[Switch]]) -> LiveChart | None:
-    """Time over size; bars are the spread of the launches."""
+    """Chart time over size; bars are the spread of the launches."""
 
     def lines(rows: pd.DataFrame, ranks: int) -> list[LiveLine]:
         named = {"limit_s": (say("report.least_time_measured_figures"), "limit")}
@@ -37,7 +37,7 @@ def live_times(frame: pd.DataFrame, bounds: pd.DataFrame, switches: Mapping[int,
 
 
 def live_bandwidth(frame: pd.DataFrame, bounds: pd.DataFrame) -> LiveChart | None:
-    """Bus bandwidth over size."""
+    """Chart bus bandwidth over size."""
 
     def lines(rows: pd.DataFrame, ranks: int) -> list[LiveLine]:
         curve = _thinned(bounds[bounds["ranks"] == ranks])
@@ -55,7 +55,7 @@ def live_bandwidth(frame: pd.DataFrame, bounds: pd.DataFrame) -> LiveChart | Non
 
 
 def live_speedup(frame: pd.DataFrame, switches: Mapping[int, Sequence[Switch]]) -> LiveChart | None:
-    """Speed-up over native; a line at 1."""
+    """Chart speed-up over native; a line at 1."""
 
     def one(rows: pd.DataFrame, ranks: int) -> list[LiveLine]:
         sizes = sorted(rows["nbytes"].unique())
@@ -67,9 +67,9 @@ def live_speedup(frame: pd.DataFrame, switches: Mapping[int, Sequence[Switch]]) 
 
 
 def busbw_of_links(rows: pd.DataFrame) -> float | None:
-    """The bus bandwidth at which the links between the nodes are full, bytes/s; None: their rate is not known.
+    """Return the bus bandwidth at which the links between the nodes are saturated, bytes/s; None: unknown rate.
 
-    The limit of short messages leaves out what a link passes at once after a pause, so that the least counts.
+    The limit of short messages omits the burst that a link passes after a pause, so the minimum counts.
     """
     limited = rows[(rows["limit_by"] == LINKS).fillna(False)]
     full = (limited["busbw_bytes_per_s"] * limited["time_s"] / limited["limit_s"]).dropna()
@@ -77,7 +77,7 @@ def busbw_of_links(rows: pd.DataFrame) -> float | None:
 
 
 def _line_of(rows: pd.DataFrame, column: str, label: str, kind: str) -> LiveLine:
-    """Times of a column that all algorithms share, us."""
+    """Return times of a column that all algorithms share, us, as a line."""
     known = of_one_cache(rows).dropna(subset=[column]).drop_duplicates("nbytes").sort_values("nbytes")
     return LiveLine(label, kind, [*known["nbytes"]], [*known[column] * 1e6])
 
@@ -90,7 +90,7 @@ def _over_sizes(
     words: Callable[[dict], str],
     switches: Mapping[int, Sequence[Switch]],
 ) -> LiveChart | None:
-    """`frame` has the columns y, low and high beside those of a summary. None: nothing was measured.
+    """Return a chart of `frame`, a summary with the columns y, low and high; None: nothing was measured.
 
     Sizes without a value stay, so that lines are broken there.
     """
@@ -131,7 +131,7 @@ def _series(label: str, name: str, line: pd.DataFrame, words: Callable[[dict], s
 
 
 def measured_words(row: dict) -> str:
-    """`12.3 us [12.0, 12.6], 5 launches of 15 calls`: a time, its interval, what it is made of."""
+    """Return `12.3 us [12.0, 12.6], 5 launches of 15 calls`: a time, its interval, its sample."""
     ends = f" [{three_digits(row['time_low_s'] * 1e6)}, {three_digits(row['time_high_s'] * 1e6)}]"
     has_interval = row["interval"] != "range" and pd.notna(row["time_low_s"])
     launches, calls = int(row["launches"]), row.get("repetitions")
@@ -155,6 +155,6 @@ def _speedup_words(row: dict) -> str:
 
 
 def _thinned(curve: pd.DataFrame) -> pd.DataFrame:
-    """Every tenth point of a smooth curve, which is enough for straight lines between them."""
+    """Return every tenth point of a smooth curve, enough for straight lines between them."""
     timed = curve[curve["time_s"].notna()]
     return timed.iloc[::10] if len(timed) else timed

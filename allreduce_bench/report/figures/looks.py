@@ -37,7 +37,7 @@ NATIVE: Style = {
     "zorder": 3,
 }
 BOUND: Style = {"color": "#555555", "linestyle": (0, (5, 2)), "linewidth": 1.2}
-FIT: Style = {"color": "#555555", "linestyle": (0, (6, 2, 1, 2, 1, 2)), "linewidth": 1.2}  # what times pass
+FIT: Style = {"color": "#555555", "linestyle": (0, (6, 2, 1, 2, 1, 2)), "linewidth": 1.2}  # a bound that times undercut
 LINK: Style = {"color": "#555555", "linestyle": (0, (1, 2)), "linewidth": 1.4}
 COLD: Style = {"linestyle": (0, (3, 1.5)), "markerfacecolor": "white", "linewidth": 1.0}  # beside warm ones
 NOTE: Style = {"fontsize": 8.5, "color": "#555555"}
@@ -48,7 +48,7 @@ TICKS = 6  # spaces between sizes named on an axis, at most
 
 
 def styles(competitors: Iterable[str]) -> dict[str, Style]:
-    """Colour, marker and line of each competitor; no two algorithms share their marker, up to twelve beside native.
+    """Return colour, marker and line of each competitor; markers are unique for up to twelve algorithms beside native.
 
     An algorithm has one colour and marker, and another line for every executor.
     """
@@ -66,16 +66,16 @@ def styles(competitors: Iterable[str]) -> dict[str, Style]:
 
 
 def _shade(colour: str, turn: int) -> str:
-    """`colour`, at the second turn through all colours darker, at the third lighter: in a map nothing else differs."""
+    """Return `colour`, darker at its second use, lighter at the third: in a map nothing else differs."""
     other, share = {0: (0.0, 0.0), 1: (0.0, 0.45), 2: (1.0, 0.55)}[turn % 3]
     red, green, blue = (channel + (other - channel) * share for channel in to_rgb(colour))
     return to_hex((red, green, blue)) if share else colour
 
 
 def grid(panels: int, label: str, logarithmic: bool, shared: bool | None = None) -> tuple[Figure, list[Axes]]:
-    """An empty figure with `panels` axes in rows of equal length where that is possible, at most COLUMNS a row.
+    """Return an empty figure with `panels` axes in rows of equal length if possible, at most COLUMNS a row.
 
-    `shared`: their y axis; None: where it is logarithmic.
+    `shared`: their y axis; None: if it is logarithmic.
     """
     panel_rows = ceil(panels / COLUMNS)
     columns = ceil(panels / panel_rows)
@@ -102,16 +102,16 @@ def grid(panels: int, label: str, logarithmic: bool, shared: bool | None = None)
 
 
 def draw_line(axes: Axes, x, y, low, high, style: Style) -> None:
-    """Markers and line, broken where a size is missing, and the intervals from `low` to `high` where they are given."""
+    """Draw markers and line, broken where a size is missing, and the intervals from `low` to `high` if given."""
     axes.plot(x, y, **{"linewidth": 1.4, "markersize": 4.5, **style})
     if low is not None:
-        # around the middle of the interval: the median need not lie there, and may lie outside
+        # centred on the interval, which need not contain the median
         middle, reach = (low + high) / 2, (high - low) / 2
         axes.errorbar(x, middle, yerr=reach, fmt="none", ecolor=style["color"], elinewidth=0.8, capsize=2, alpha=0.6)
 
 
 def size_axis(axes: Axes, sizes: list[int]) -> None:
-    """A logarithmic axis that names measured sizes in KiB and MiB, as many as have room."""
+    """Make the axis logarithmic, with as many measured sizes in KiB and MiB as fit."""
     named = sizes[:1]
     for size in sizes[1:]:
         if log2(size / named[-1]) >= log2(sizes[-1] / sizes[0]) / TICKS:
@@ -124,12 +124,12 @@ def size_axis(axes: Axes, sizes: list[int]) -> None:
 
 
 def of_one_cache(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the warm cache, where that was measured; else all, which are of the cold one."""
+    """Return the rows of the warm cache if measured, else all, which are of the cold one."""
     return rows[rows["cache"] == ("warm" if "warm" in set(rows["cache"]) else "cold")]
 
 
 def panel_title(rows: pd.DataFrame) -> str:
-    """`4 ranks`, and what a reader must know of them before looking at the lines."""
+    """Return `4 ranks`, with warnings that readers need first."""
     ranks, declared = rows["ranks"].iloc[0], rows["nodes_declared"].dropna()
     parts = [f"{ranks} ranks" if ranks > 1 else "1 rank"]
     groups = rows["group_ranks"].dropna()
@@ -145,7 +145,7 @@ def panel_title(rows: pd.DataFrame) -> str:
 
 
 def legend(figure: Figure, styled: dict[str, Style]) -> None:
-    """One legend to the right of all panels."""
+    """Draw one legend to the right of all panels."""
     handles = [Line2D([], [], **{"markersize": 5, **style}) for style in styled.values()]
     labels = [name.replace("$", r"\$") for name in styled]  # a name is no formula
     figure.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8.5)

@@ -1,4 +1,4 @@
-"""Several runs over each other, and their times over dates where three or more are of one plan."""
+"""Several runs overlaid, and their times over dates if three or more are of one plan."""
 
 from datetime import datetime, timezone
 from math import nan
@@ -16,14 +16,14 @@ from ..live_chart import Axis, LiveChart, LivePanel, LiveSeries
 from .live_sizes import SIZE, measured_words
 from .looks import GRID, MARKERS, Style, draw_line, grid, legend, size_axis, styles
 
-LEAST_DATES = 3  # runs of one plan, from which on a trend is drawn
+LEAST_DATES = 3  # runs of one plan that make a trend
 DARKEST = 0.85  # end of the colour map that runs take
 OVERLAY = "Time against vector size, a panel for each algorithm and a line for each run, at the largest rank count that"
 TREND = "Time against the date of the run, a panel for each size, of the runs with one plan. Bars: lowest to highest"
 
 
 def draw_overlay(data: FigureData) -> Drawing | None:
-    """The runs over each other at the largest common rank count; live: at every one."""
+    """Draw the runs overlaid at the largest common rank count; live: at every one."""
     rows = _timed(data.frame)
     shared = _in_several_runs(rows, ["ranks", "competitor"])
     if shared.empty:
@@ -44,7 +44,7 @@ def draw_overlay(data: FigureData) -> Drawing | None:
 
 
 def draw_trend(data: FigureData) -> Drawing | None:
-    """Times at three sizes over the dates of the runs whose plan most of them have."""
+    """Draw times at three sizes over the dates of the runs that share the most frequent plan."""
     rows = _timed(data.frame).dropna(subset=["at_s"])
     counts = rows.groupby("plan")["run"].nunique() if len(rows) else pd.Series(dtype=int)
     if counts.empty or counts.max() < LEAST_DATES:
@@ -71,7 +71,7 @@ OVER_DATES = ReportFigure(stem="trend", section=RUNS, turn=20, draw=draw_trend)
 
 
 def _timed(frame: pd.DataFrame) -> pd.DataFrame:
-    """The cells that can be drawn, with the columns competitor and at_s, seconds since 1970."""
+    """Return the cells that can be drawn, with the columns competitor and at_s, seconds since 1970."""
     rows = frame[frame["time_s"].notna() & (frame["nbytes"] > 0) & frame["groups"].isna() & frame["arrival"].isna()]
     rows = rows[rows["cache"] == ("warm" if "warm" in set(rows["cache"]) else "cold")]
     return rows.assign(competitor=competitors(rows), at_s=rows["created"].map(_seconds))
@@ -81,7 +81,7 @@ def _seconds(created: str) -> float:
     try:
         at = datetime.fromisoformat(created)
     except ValueError:
-        return nan  # a run that does not say when it was made
+        return nan  # a run without a date
     return (at if at.tzinfo else at.replace(tzinfo=timezone.utc)).timestamp()
 
 
@@ -114,7 +114,7 @@ def _name_dates(axes: Axes, rows: pd.DataFrame) -> None:
 
 
 def _live(rows: pd.DataFrame) -> LiveChart:
-    """A panel for each algorithm and rank count, a series for each run."""
+    """Chart a panel for each algorithm and rank count, a series for each run."""
     looks = _looks_of_runs(list(dict.fromkeys(rows["run"])))
     names, counts = list(dict.fromkeys(rows["competitor"])), sorted(set(rows["ranks"]))
     panels = []
@@ -129,7 +129,7 @@ def _live(rows: pd.DataFrame) -> LiveChart:
 
 
 def _live_trend(rows: pd.DataFrame, looks: dict[str, Style]) -> LiveChart:
-    """A panel for each size and rank count, a series for each algorithm."""
+    """Chart a panel for each size and rank count, a series for each algorithm."""
     panels = []
     for (ranks, nbytes), group in rows.groupby(["ranks", "nbytes"]):
         tags = (format_size(int(str(nbytes))), in_ranks([int(str(ranks))]))

@@ -13,7 +13,7 @@ from ..figure import CELL, MODELS, Drawing, FigureData, ReportFigure
 from .looks import GRID, NOTE, Style, draw_line, grid, legend, styles
 
 BEYOND: Style = {"color": "#555555", "linestyle": (0, (4, 2)), "linewidth": 1.4}
-FAR = 2  # times the largest measured number of ranks: what lies beyond is speculative
+FAR = 2  # times the largest measured number of ranks: speculative beyond
 CAPTION = (
     "Time against ranks at the smallest, the middle and the largest size. Points: measured; bars: lowest to"
     " highest launch median; lines: models. Dashed: extrapolation beyond the measured rank counts, up to"
@@ -23,7 +23,7 @@ CAPTION = (
 
 
 def draw(data: FigureData) -> Drawing | None:
-    """The panels of `over_ranks`."""
+    """Draw the panels of `over_ranks`."""
     curves = model_curves.over_ranks(data.models, some_sizes(data.frame), data.own)
     figure = over_ranks(data.frame, curves)
     if figure is None:
@@ -32,7 +32,7 @@ def draw(data: FigureData) -> Drawing | None:
 
 
 def why_not(data: FigureData) -> str:
-    """The numbers of ranks that have times."""
+    """Return a sentence on the numbers of ranks that have times."""
     ranks = data.frame.loc[data.frame["time_s"].notna(), "ranks"]
     measured = in_ranks(ranks) if len(ranks) else "none"
     return say("report.time_against_ranks_not", measured=measured)
@@ -42,7 +42,7 @@ SCALING = ReportFigure(stem="ranks", section=MODELS, turn=30, draw=draw, why_not
 
 
 def _with_measured(curves: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
-    """`curves` with the measured times at the same sizes, which may have no model."""
+    """Return `curves` with the measured times at the same sizes, which may have no model."""
     sizes = some_sizes(frame)
     timed = frame.loc[frame["time_s"].notna() & frame["nbytes"].isin(sizes) & (frame["ranks"] > 1)]
     columns = [*CELL, "time_s", "spread_low_s", "spread_high_s"]
@@ -50,7 +50,9 @@ def _with_measured(curves: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def some_sizes(rows: pd.DataFrame) -> list[int]:
-    """The smallest, the middle and the largest size in bytes that were measured at two numbers of ranks or more."""
+    """Return the smallest, the middle and the largest size in bytes that were measured at two numbers of ranks or
+    more.
+    """
     timed = rows[rows["time_s"].notna() & (rows["nbytes"] > 0) & (rows["ranks"] > 1)]
     rank_counts = timed.groupby("nbytes")["ranks"].nunique()
     sizes = sorted(rank_counts.index[rank_counts > 1])
@@ -58,8 +60,9 @@ def some_sizes(rows: pd.DataFrame) -> list[int]:
 
 
 def over_ranks(rows: pd.DataFrame, curves: pd.DataFrame) -> Figure | None:
-    """A panel for each of `some_sizes` of `rows` with `curves` of `models.curves.over_ranks` at these sizes; None where
-    no size was measured at two numbers of ranks. Only the warm cache where that was measured.
+    """Draw a panel for each of `some_sizes` of `rows` with `curves` of `models.curves.over_ranks` at these sizes.
+
+    None if no size was measured at two numbers of ranks. Only the warm cache if that was measured.
     """
     sizes, styled = some_sizes(rows), styles(competitors(rows))
     if not sizes:
@@ -85,7 +88,7 @@ def over_ranks(rows: pd.DataFrame, curves: pd.DataFrame) -> Figure | None:
 
 
 def _draw_size(axes: Axes, rows: pd.DataFrame, curves: pd.DataFrame, styled: dict[str, Style]) -> None:
-    """One size: points with their spread, the models' lines, and what lies beyond."""
+    """Draw one size: points with their spread, the models' lines, and the extrapolation."""
     rows = rows.sort_values("ranks")
     for name, group in rows.groupby(competitors(rows), sort=False):
         style = styled[str(name)]
@@ -109,7 +112,7 @@ def _draw_size(axes: Axes, rows: pd.DataFrame, curves: pd.DataFrame, styled: dic
 
 
 def _name_ranks(axes: Axes, least: int, most: int) -> None:
-    """A logarithmic axis that names powers of two."""
+    """Label powers of two on a logarithmic axis."""
     powers = [1 << n for n in range(64) if least <= 1 << n <= most]
     axes.set_xscale("log", base=2)
     axes.set_xlim(least / 1.15, most * 1.15)

@@ -1,7 +1,7 @@
 """Time, bus bandwidth and speed-up over size, a panel for each rank count.
 
-Every function takes rows of one run as `frames.summary` gives them and returns a Figure that belongs to no window, or
-None where there is nothing to draw. Sizes of 0 bytes have no place on a logarithmic axis and are left out.
+Every function takes rows of one run of `frames.summary` and returns a Figure without a window, or None if there is
+nothing to draw. Sizes of 0 bytes have no place on a logarithmic axis and are left out.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,7 +41,7 @@ FLOORS: dict[str, Style] = {  # column -> how it is drawn
     "reduce_floor_s": {"linestyle": "-."},
 }
 FLOOR: Style = {"color": "#9a9a9a", "linewidth": 0.8, "zorder": 1}
-HEADROOM = 1.5  # how far above the measured bandwidths a bound may stretch the axis before it is named instead
+HEADROOM = 1.5  # how far above the measured bandwidths a bound may stretch the axis; else only named
 BARS = "Bars: lowest to highest launch median (with one launch, the interval of its median)."
 LIMIT_SENTENCE = " Dotted line: the limit by measured figures, see Limits."
 NO_PLACE = " 0 B has no place on a logarithmic axis; its times are in the tables."
@@ -53,7 +53,7 @@ INTERVAL = ("time_low_s", "time_high_s", "spread_low_s", "spread_high_s", "inter
 
 
 def draw_latency(data: FigureData) -> Drawing | None:
-    """Time over size, with the reference times and bounds that exist."""
+    """Draw time over size, with the reference times and bounds that exist."""
     floors = FLOORS_SENTENCE if data.frame[[*FLOORS]].notna().any(axis=None) else ""
     limit = LIMIT_SENTENCE if data.frame["limit_s"].notna().any() else ""
     empty = NO_PLACE if (data.frame["nbytes"] == 0).any() else ""
@@ -72,7 +72,7 @@ def draw_latency(data: FigureData) -> Drawing | None:
 
 
 def draw_bandwidth(data: FigureData) -> Drawing | None:
-    """Bus bandwidth over size, with its bound."""
+    """Draw bus bandwidth over size, with its bound."""
     links = LINKS_SENTENCE if (data.frame["limit_by"] == LINKS).fillna(False).any() else ""
     links += PASSING if _passed_links(data.frame).any() else ""
     what = say("report.bus_bandwidth_against_vector")
@@ -84,7 +84,7 @@ def draw_bandwidth(data: FigureData) -> Drawing | None:
 
 
 def draw_speedup(data: FigureData) -> Drawing | None:
-    """Speed-up over native, over size."""
+    """Draw speed-up over native, over size."""
     caption = say("report.speed_up_time_native")
     caption += SWITCH_SENTENCE if any(data.switches.values()) else ""
     caption += _beside_sentence(data) + _cold_sentence(data)
@@ -110,12 +110,12 @@ def _cold_sentence(data: FigureData) -> str:
 def _drawing(
     data: FigureData, figure: Figure | None, caption: str, columns: list[str], live: LiveChart | None
 ) -> Drawing | None:
-    """A figure with its caption and the named columns of its numbers."""
+    """Return a figure with its caption and the named columns of its numbers."""
     return None if figure is None else Drawing(figure, caption, data.bounded[[*CELL, *columns]], live)
 
 
 def latency(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
-    """Time over size, both logarithmic, with the spread of launches, reference times, and `bound_curves`."""
+    """Draw time over size, both logarithmic, with the spread of launches, reference times, and `bound_curves`."""
 
     def draw(axes: Axes, rows: pd.DataFrame, style: Style) -> None:
         low, high = rows["spread_low_s"] * 1e6, rows["spread_high_s"] * 1e6
@@ -124,7 +124,7 @@ def latency(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
     def limit(axes: Axes, rows: pd.DataFrame, curve: pd.DataFrame) -> None:
         floors = of_one_cache(rows).drop_duplicates("nbytes").sort_values("nbytes")
         for name, style in FLOORS.items():
-            marker = "." if len(floors) == 1 else ""  # a line of one point is none
+            marker = "." if len(floors) == 1 else ""  # a single point has no line
             axes.plot(floors["nbytes"], floors[name] * 1e6, marker=marker, **FLOOR, **style)
         least = of_one_cache(rows).dropna(subset=["limit_s"]).drop_duplicates("nbytes").sort_values("nbytes")
         axes.plot(least["nbytes"], least["limit_s"] * 1e6, **LINK)
@@ -137,7 +137,7 @@ def latency(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
 
 
 def bandwidth(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
-    """Bus bandwidth over size, n/t * 2(p-1)/p, with what `bound_curves` allows; at most 1/beta."""
+    """Draw bus bandwidth over size, n/t * 2(p-1)/p, with the bounds of `bound_curves`; at most 1/beta."""
 
     def draw(axes: Axes, rows: pd.DataFrame, style: Style) -> None:
         rate = rows["busbw_bytes_per_s"] / 1e9
@@ -166,12 +166,12 @@ def bandwidth(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
 
 
 def _passed_links(frame: pd.DataFrame) -> pd.Series:
-    """Which times are below what the links between the nodes allow."""
+    """Return which times are below the limit of the links between the nodes."""
     return (frame["time_s"] < frame["limit_s"]) & (frame["limit_by"] == LINKS).fillna(False)
 
 
 def _draw_link(axes: Axes, rows: pd.DataFrame) -> None:
-    """The bus bandwidth at which the links between the nodes are saturated, where their rate is known."""
+    """Draw the bus bandwidth at which the links between the nodes are saturated, if their rate is known."""
     busbw = busbw_of_links(rows)
     if busbw is None:
         return
@@ -182,7 +182,7 @@ def _draw_link(axes: Axes, rows: pd.DataFrame) -> None:
 
 
 def speedup(rows: pd.DataFrame, switches: Mapping[int, Sequence[Switch]] = NO_SWITCHES) -> Figure | None:
-    """Time of native over time of each algorithm; logarithmic, so that twice and half lie equally far from 1."""
+    """Draw time of native over time of each algorithm; logarithmic, so that twice and half are equally far from 1."""
 
     def draw(axes: Axes, rows: pd.DataFrame, style: Style) -> None:
         if rows["algorithm"].iloc[0] != "native":
@@ -215,10 +215,10 @@ def _panels(
     logarithmic: bool = True,
     more: dict[str, Style] | None = None,
 ) -> Figure | None:
-    """A panel for each rank count of `rows`: its algorithms, then its limit; and one legend for all, with `more`.
+    """Draw a panel for each rank count of `rows`: its algorithms, then its limit; and one legend for all, with `more`.
 
-    `note`: what the line of `bounds` is called where it is a bound, and what it is made of.
-    Logarithmic panels share their y axis; linear ones have their own, so that large rank counts are not flat at 0.
+    `note`: the label of the line of `bounds` if it is a bound, and its composition. Logarithmic panels share their y
+    axis; linear ones have their own, so that large rank counts are not flat at 0.
     """
     styled = styles(competitors(rows))
     rows = rows[rows["nbytes"] > 0].groupby("ranks").filter(lambda group: group["time_s"].notna().any())
@@ -243,7 +243,9 @@ def _panels(
 
 
 def _lines_of_bounds(bounds: pd.DataFrame | None, note: tuple[str, str] | None) -> dict[str, Style]:
-    """The label and look of each kind of line that `bounds` draws: bounds, and fits that measured times undercut."""
+    """Return the label and look of each kind of line that `bounds` draws: bounds, and fits that measured times
+    undercut.
+    """
     if bounds is None or note is None:
         return {}
     kind, made_of = note

@@ -20,14 +20,14 @@ from ..verdict_sentence import printed_factor
 from .looks import HATCHES, LEGEND_WIDTH, PANELS_WIDTH, of_one_cache, styles
 
 ROW_HEIGHT, MARGIN = 0.42, 1.0  # inches
-MOST_WORDS = 26  # columns of one map that have room for a number in each
+MOST_WORDS = 26  # columns of a map with room for a number in each cell
 GREY = "#d9d9d9"
 UNTOLD = {EQUAL: "=", UNCLEAR: "?"}  # standing of the lowest time -> text of the cell without a winner
 NAMED = 13  # sizes named on the axis, at most
 
 
 class Look(NamedTuple):
-    """What a map shows of its cells: columns of a frame."""
+    """The columns of a frame that a map shows."""
 
     title: str
     winner: str  # empty: none
@@ -35,14 +35,14 @@ class Look(NamedTuple):
 
 
 def draw_winners(data: FigureData) -> Drawing | None:
-    """The map of the fastest algorithm."""
+    """Draw the map of the fastest algorithm."""
     won = winners(data.frame)
     figure = winner_map(data.frame, won)
     return None if figure is None else Drawing(figure, f"{_caption_of_winners(won)}{data.warm_sentence}", won)
 
 
 def draw_choices(data: FigureData) -> Drawing | None:
-    """The maps of the fastest algorithm and of the models' choice."""
+    """Draw the maps of the fastest algorithm and of the models' choice."""
     chosen = choices(data.frame, data.compared)
     figure = choice_map(data.frame, chosen)
     return None if figure is None else Drawing(figure, f"{_caption_of_choices(chosen)}{data.warm_sentence}", chosen)
@@ -69,13 +69,13 @@ def _caption_of_choices(chosen: pd.DataFrame) -> str:
 
 
 def winners(rows: pd.DataFrame) -> pd.DataFrame:
-    """The fastest algorithm at each rank count and size: columns ranks, nbytes, winner, lowest, standing, time_s, over,
-    over_s, speedup.
+    """Return the fastest algorithm at each rank count and size.
 
-    `rows` are those of one run from `frames.summary`. Only where two algorithms or more can be ranked; with a warm
-    cache where that was measured. `lowest` has the lowest time, `time_s`; `standing` is whether it is shown to be the
-    fastest, and `winner` is empty where it is not. `over` is native, or the second where native is the lowest or was
-    not ranked, `over_s` its time, and `speedup` that over the lowest.
+    Columns: ranks, nbytes, winner, lowest, standing, time_s, over, over_s, speedup. `rows` are those of one run from
+    `frames.summary`. Only where two algorithms or more can be ranked; with a warm cache if that was measured. `lowest`
+    has the lowest time, `time_s`; `standing` is whether it is shown to be the fastest, and `winner` is empty if not.
+    `over` is native, or the second if native is the lowest or not ranked, `over_s` its time, and `speedup` that over
+    the lowest.
     """
     ranked = rows[rows["standing"].notna() & (rows["ranks"] > 1)]
     lines = []
@@ -100,7 +100,7 @@ def _name_of(row: dict) -> str:
 
 
 def winner_map(rows: pd.DataFrame, won: pd.DataFrame) -> Figure | None:
-    """The map of `winners`; `rows` are those it was made of, whose algorithms decide the colours."""
+    """Draw the map of `winners`; `rows` are its source, whose algorithms decide the colours."""
     look = Look(say("report.measured_fastest_algorithm_speed"), "winner", "text")
     is_won = won["winner"] != ""
     factors = [printed_factor(times_s) for times_s in zip(won["over_s"], won["time_s"])]
@@ -109,7 +109,9 @@ def winner_map(rows: pd.DataFrame, won: pd.DataFrame) -> Figure | None:
 
 
 def choice_map(rows: pd.DataFrame, chosen: pd.DataFrame) -> Figure | None:
-    """The fastest algorithm beside the models' choice, and the regret of that choice; see `models.curves.choices`."""
+    """Draw the fastest algorithm beside the models' choice, and the regret of that choice; see
+    `models.curves.choices`.
+    """
     looks = [
         Look("measured: fastest", "winner", "mark"),
         Look(say("report.models_choice_regret"), "chosen", "text"),

@@ -1,4 +1,4 @@
-"""The result of a run as text: one function per format, from the summary to what stands on stdout."""
+"""The result of a run as text for stdout: one function per format, from its summary."""
 
 from . import document, nccl, osu, tidy
 from .result import Result, closing_table

@@ -1,4 +1,4 @@
-"""`json`: the whole result as one object; of the environment nothing but the MPI and the hosts' names."""
+"""`json`: the whole result as one object; of the environment only the MPI and the hosts' names."""
 
 import json
 from typing import Any
@@ -16,10 +16,10 @@ SCHEMA = "urn:allreduce-bench:result:2"  # of `json_text`, described in `json_sc
 
 
 def json_text(result: Result) -> str:
-    """An object with schema, schema_version, program, command, grades, plan, mpi, hosts, findings and results; of a
-    single algorithm also single_algorithm and contrasts, which are empty where there are several.
+    """Return an object with schema, schema_version, program, command, grades, plan, mpi, hosts, findings and results.
 
-    Each of `results` has the columns of SUMMARY; numbers are numbers, yes is 1 and no 0, a missing value is null.
+    Of a single algorithm also single_algorithm and contrasts, which are empty otherwise. Each of `results` has the
+    columns of SUMMARY; numbers are numbers, flags 1 and 0, a missing value is null.
     """
     content = {
         "schema": SCHEMA,
@@ -37,7 +37,7 @@ def json_text(result: Result) -> str:
 
 
 def _grades(result: Result) -> list[dict[str, Any]]:
-    """The grade of each rank count, its reasons with what was found and what to do, and what is not known."""
+    """Return the grade of each rank count, its reasons with the finding and advice, and what is not known."""
     grading = {row["ranks"]: row["grading"] for row in result.rows}
     return [
         {
@@ -54,20 +54,20 @@ def _grades(result: Result) -> list[dict[str, Any]]:
 
 
 def _contrasts(result: Result) -> list[dict[str, Any]]:
-    """Where the times of rank counts, or of two logs, of a single algorithm differ."""
+    """Return where the times of rank counts, or of two logs, of a single algorithm differ."""
     found = contrasts(competing(result.rows), sources_of(result.launches))
     return [{**one._asdict(), "directions": [each._asdict() for each in one.directions]} for one in found]
 
 
 def _mpi_facts(result: Result) -> dict[str, Any]:
-    """The library, and the thread level of each rank count: `auto` may choose another one for more ranks."""
+    """Return the library, and the thread level of each rank count: `auto` may choose another one for more ranks."""
     first = result.launches[0]["mpi"]
     levels = {str(launch["ranks"]): launch["mpi"].get("thread_level") for launch in result.launches}
     return {"library": first.get("library"), "mpi_standard": first.get("mpi_standard"), "thread_level_of_ranks": levels}
 
 
 def _findings(result: Result) -> list[dict[str, Any]]:
-    """What launches of each rank count found, each finding once; and times that the links should not allow."""
+    """Return the findings of each rank count without duplicates; and times that the links should not allow."""
     findings = limit_findings(result.rows)
     for launch in result.launches:
         findings += [{"ranks": launch["ranks"], **finding} for finding in launch["findings"]]

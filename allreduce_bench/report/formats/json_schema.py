@@ -1,4 +1,4 @@
-"""The result of a run as `--format json` prints it, and what `predict --format json` prints, as JSON Schemas."""
+"""JSON Schemas of the output of `--format json`, of a run and of `predict`."""
 
 from ...evaluation.grade import CRITERIA, GRADES
 from ...evaluation.single_algorithm import Contrast, Direction, Performance

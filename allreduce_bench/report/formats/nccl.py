@@ -26,7 +26,7 @@ HEADER = (
 
 
 def nccl(result: Result) -> str:
-    """One table per rank count and algorithm; sizes in bytes, times in microseconds, GB/s = 10^9 bytes/s."""
+    """Return one table per rank count and algorithm; sizes in bytes, times in microseconds, GB/s = 10^9 bytes/s."""
     plan = result.plan
     lines = [
         say("report.layout_nccl_tests_reduce", program=result.run["program"]),
@@ -66,13 +66,13 @@ def _row_line(row: SummaryRow, plan: Plan) -> str:
 
 
 def _microseconds(time_s: float) -> str:
-    """Microseconds with as many decimals as nccl-tests gives them."""
+    """Return microseconds with as many decimals as nccl-tests."""
     us = time_s * 1e6
     return f"{us:.{0 if us >= 10000 else 1 if us >= 100 else 2}f}"
 
 
 def _out_of_bounds(table: ResultTable) -> str:
-    """Wrong elements over all cells, those without a time included; a cell that was refused fails without a count."""
+    """Return the wrong elements over all cells, those without a time included; a refused cell fails without a count."""
     wrong = [count for row in table.rows if (count := row.get("wrong")) is not None]
     if any(row["state"] in FAILED for row in table.rows):
         return f"{sum(wrong)} FAILED"
@@ -80,6 +80,6 @@ def _out_of_bounds(table: ResultTable) -> str:
 
 
 def _mean_busbw(table: ResultTable) -> str:
-    """GB/s: the mean over the rows, as nccl-tests has it."""
+    """Return GB/s: the mean over the rows, as in nccl-tests."""
     values = [row["busbw_bytes_per_s"] / 1e9 for row in table.measured]
     return f"{sum(values) / len(values):.6g}" if values else "N/A"

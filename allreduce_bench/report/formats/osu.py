@@ -1,8 +1,8 @@
-"""`osu`: the layout of `osu_allreduce -f`, for expressions that were written for it.
+"""`osu`: the layout of `osu_allreduce -f`, for patterns written for it.
 
-The columns are OSU's, what stands in them is ours: OSU prints the mean over ranks of each rank's mean, and the least
-and the greatest of these means. Of each repetition we keep the maximum over ranks only, so its figures cannot be had
-from our data; the comment lines say so. Cells without a time are comment lines, never a number.
+The columns are OSU's, their values are ours: OSU prints the mean over ranks of each rank's mean, and the minimum and
+maximum of these means. Of each repetition only the maximum over ranks is kept here, so OSU's figures cannot be derived;
+the comment lines say so. Cells without a time are comment lines, never a number.
 """
 
 from ...evaluation.summary_row import time_of
@@ -14,7 +14,7 @@ DATATYPES |= {"float16": "float16", "bfloat16": "bfloat16"}  # no MPI standard h
 
 
 def osu(result: Result) -> str:
-    """One table per rank count and algorithm; sizes in bytes, times in microseconds."""
+    """Return one table per rank count and algorithm; sizes in bytes, times in microseconds."""
     lines = [
         say("report.layout_osu_allreduce", program=result.run["program"]),
         say("report.avg_latency_holds_median"),
@@ -28,7 +28,7 @@ def osu(result: Result) -> str:
 
 
 def _table_lines(table: ResultTable, datatype: str) -> list[str]:
-    """Expressions look for the banner at the start of a line: it begins a sentence that is true."""
+    """Return the lines of a table; patterns look for the banner at the start of a line: it begins a true sentence."""
     return [
         "#",
         f"# {table.title}",

@@ -1,4 +1,4 @@
-"""What all formats are made from, and the tables of the two that know one algorithm and one rank count at a time."""
+"""The input of all formats, and the tables of the two that hold one algorithm and one rank count at a time."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -15,31 +15,31 @@ from ..table import table, where
 
 
 class Result(NamedTuple):
-    """A run that was measured and summarised."""
+    """A measured and summarised run."""
 
     plan: Plan
     rows: Sequence[SummaryRow]  # of `summarise`
     run: dict[str, Any]  # run.json
-    launches: Sequence[dict[str, Any]]  # what every launch says of itself
+    launches: Sequence[dict[str, Any]]  # the facts of every launch
 
     @classmethod
     def of(cls, folder: RunFolder, rows: Sequence[SummaryRow]) -> "Result":
-        """The result in `folder`, whose summary is `rows`. Raises RunError."""
+        """Return the result in `folder`, whose summary is `rows`. Raises RunError."""
         return cls(folder.plan(), rows, folder.open(), folder.attempts())
 
     @property
     def library(self) -> str:
-        """The MPI library that was measured with; a run has one, but logs of other tools may not say which."""
+        """MPI library of the run; logs of other tools may not name it."""
         return self.launches[0]["mpi"].get("library") or say("report.mpi_library_not_known")
 
     @property
     def hosts(self) -> list[str]:
-        """The hosts of all launches, each once, in the order of their ranks."""
+        """Hosts of all launches, without duplicates, in the order of their ranks."""
         return list(dict.fromkeys(host for launch in self.launches for host in launch.get("hosts", ())))
 
 
 class ResultTable(NamedTuple):
-    """One algorithm, run one way, at one rank count, with one state of the cache."""
+    """One algorithm and executor, at one rank count, with one state of the cache."""
 
     title: str
     rows: list[SummaryRow]  # all cells
@@ -48,9 +48,10 @@ class ResultTable(NamedTuple):
 
 
 def tables(result: Result) -> list[ResultTable]:
-    """The tables in the plan's order: all algorithms of the first rank count, warm before cold, then of the next.
+    """Return the tables in the plan's order: all algorithms of the first rank count, warm before cold, then of the
+    next.
 
-    Mock-ups come last. Of groups that ran at the same time; one alone is no result.
+    Mock-ups come last. Of groups only those that ran together: one alone is no result.
     """
     rows_of: dict[tuple, list[SummaryRow]] = {}
     for row in (*competing(result.rows), *mockups(result.rows)):
@@ -74,5 +75,5 @@ def _missing_text(row: SummaryRow) -> str:
 
 
 def closing_table(result: Result, screen: Screen = UNBOUNDED) -> str:
-    """The table that people read: sizes down, algorithms across."""
+    """Return the table for people: sizes down, algorithms across."""
     return table(result.plan, result.rows, result.library, screen, result.launches) + "\n"

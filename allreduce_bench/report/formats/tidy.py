@@ -1,4 +1,4 @@
-"""One row a cell: `csv`, which is summary.csv, and `long`, the same for the eye."""
+"""One row a cell: `csv`, which is summary.csv, and `long`, the same for readers."""
 
 import csv
 import io
@@ -13,16 +13,18 @@ ABSENT = "-"
 
 
 def csv_text(result: Result) -> str:
-    """The summary as CSV, exactly as summary.csv holds it: names as in SUMMARY, missing values empty."""
+    """Return the summary as CSV, exactly as in summary.csv: names as in SUMMARY, missing values empty."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(summary_lines(result.rows))
     return text.getvalue()
 
 
 def long(result: Result) -> str:
-    """Aligned columns with their units in the header, one row a cell; missing values are `-`, the reason comes last."""
+    """Return aligned columns with units in the header, one row a cell; missing values are `-`, the reason comes
+    last.
+    """
     lines = [list(COLUMNS), *([_field_text(row, read) for read in COLUMNS.values()] for row in result.rows)]
-    text_columns = (0, 1, len(COLUMNS) - 2, len(COLUMNS) - 1)  # not numbers: to the left
+    text_columns = (0, 1, len(COLUMNS) - 2, len(COLUMNS) - 1)  # not numbers: left-aligned
     return "".join(f"{line}\n" for line in aligned(lines, left=text_columns))
 
 

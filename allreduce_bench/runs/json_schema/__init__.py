@@ -1,4 +1,4 @@
-"""What is written for programs, as JSON Schemas: the parts that they are made of, those of a run folder, the check.
+"""JSON Schemas of the files written for programs: building blocks, those of a run folder, the check.
 
 In: the columns and the dataclasses that write and read the files. Out: a `Format` for each file. Read in this order:
 `build`, `rows` (CSV), `launch`, `run`, `check`. No rank loads any of it. Other rooms describe what they write.

@@ -1,4 +1,4 @@
-"""Parts of JSON Schemas, written by hand or made of the types that the program itself reads with.
+"""Building blocks of JSON Schemas, written by hand or derived from the types that the program itself reads with.
 
 Only keywords of draft 2020-12 (https://json-schema.org/draft/2020-12). Objects stay open: see PROMISE.
 """
@@ -19,12 +19,12 @@ PROMISE = (
 )
 TYPES = {str: "string", bool: "boolean", int: "integer", float: "number"}
 Schema = dict[str, Any]
-Meanings = Mapping[str, str]  # `Plan.sizes` -> what it is
+Meanings = Mapping[str, str]  # `Plan.sizes` -> its meaning
 NO_MEANINGS: Meanings = {}
 
 
 class Format(NamedTuple):
-    """A file, or what a command prints, and its schema."""
+    """A file, or the output of a command, and its schema."""
 
     id: str  # of `schema_id`
     title: str  # one line
@@ -34,27 +34,29 @@ class Format(NamedTuple):
 
     @property
     def name(self) -> str:
-        """`run`."""
+        """Name, such as `run`."""
         return self.id.split(":")[-2]
 
     @property
     def version(self) -> int:
-        """Its version."""
+        """Version of the format."""
         return int(self.id.split(":")[-1])
 
     def document(self) -> Schema:
-        """The schema with its name, version and promise."""
+        """Return the schema with its name, version and promise."""
         head = {"$schema": DIALECT, "$id": self.id, "title": self.title, "$comment": PROMISE}
         return {**head, **self.schema}
 
 
 def schema_id(name: str, version: int) -> str:
-    """`urn:allreduce-bench:run:3`."""
+    """Return `urn:allreduce-bench:run:3`."""
     return f"urn:allreduce-bench:{name}:{version}"
 
 
 def kept_file(required: Mapping[str, Schema], optional: Mapping[str, Schema]) -> Schema:
-    """The schema of a JSON file of a run folder: it says its layout, and from version 4 on ends with a checksum."""
+    """Return the schema of a JSON file of a run folder: with its layout, and from version 4 on a checksum at its
+    end.
+    """
     layout = whole("version of the layout of run folders") | {"enum": list(LAYOUTS)}
     end = {"crc32": crc32("CRC-32 of all bytes of the file before this value; absent: layout 3")}
     return {
@@ -65,48 +67,48 @@ def kept_file(required: Mapping[str, Schema], optional: Mapping[str, Schema]) ->
 
 
 def crc32(meaning: str) -> Schema:
-    """A CRC-32 (IEEE 802.3) as text."""
+    """Return the schema of a CRC-32 (IEEE 802.3) as text."""
     return text(f"{meaning}; eight hexadecimal digits") | {"pattern": "^[0-9a-f]{8}$"}
 
 
 def text(meaning: str = "", *among: str) -> Schema:
-    """A text, one of those `among` where there are any."""
+    """Return the schema of a text, one of those `among` if given."""
     return _described({"type": "string", **({"enum": list(among)} if among else {})}, meaning)
 
 
 def whole(meaning: str = "", least: int | None = 0) -> Schema:
-    """A whole number."""
+    """Return the schema of an integer."""
     return _described({"type": "integer", **({} if least is None else {"minimum": least})}, meaning)
 
 
 def number(meaning: str = "", least: float | None = None) -> Schema:
-    """A number."""
+    """Return the schema of a number."""
     return _described({"type": "number", **({} if least is None else {"minimum": least})}, meaning)
 
 
 def flag(meaning: str = "") -> Schema:
-    """true or false."""
+    """Return the schema of true or false."""
     return _described({"type": "boolean"}, meaning)
 
 
 def items(of: Schema, meaning: str = "") -> Schema:
-    """A list."""
+    """Return the schema of a list."""
     return _described({"type": "array", "items": of}, meaning)
 
 
 def by_name(of: Schema, meaning: str = "") -> Schema:
-    """An object whose names are data: hosts, variables, numbers of ranks."""
+    """Return the schema of an object whose names are data: hosts, variables, numbers of ranks."""
     return _described({"type": "object", "additionalProperties": of}, meaning)
 
 
 def fields(required: Mapping[str, Schema], optional: Mapping[str, Schema] | None = None, meaning: str = "") -> Schema:
-    """An object with these fields and perhaps others."""
+    """Return the schema of an object with these fields and perhaps others."""
     content = {"type": "object", "required": list(required), "properties": {**required, **(optional or {})}}
     return _described(content, meaning)
 
 
 def or_null(schema: Schema) -> Schema:
-    """The same, or null: not known, or there is none."""
+    """Return the schema extended by null: not known, or none."""
     changed = {**schema, "type": [schema["type"], "null"]}
     return {**changed, "enum": [*schema["enum"], None]} if "enum" in schema else changed
 
@@ -116,7 +118,7 @@ def _described(schema: Schema, meaning: str) -> Schema:
 
 
 def of_type(hint: Any, meanings: Meanings = NO_MEANINGS, as_lists: bool = False) -> Schema:
-    """The schema of what `runs.typed_json` reads as `hint`, and `dataclasses.asdict` writes of it.
+    """Return the schema of what `runs.typed_json` reads as `hint`, and `dataclasses.asdict` writes of it.
 
     Every field of every dataclass and named tuple in it has a meaning: a text in its `Annotated`, or one of `meanings`.
     Named tuples are objects, or lists of their values (`as_lists`), as json writes them. Raises KeyError for a field
@@ -152,7 +154,7 @@ def _of_class(kind: Any, meanings: Meanings, as_lists: bool) -> Schema:
 def fields_of(
     kind: Any, meanings: Meanings = NO_MEANINGS, as_lists: bool = False, without: Collection[str] = ()
 ) -> dict[str, Schema]:
-    """The schemas of the fields of a dataclass or a named tuple by name, but for those left out: see `of_type`."""
+    """Return the schemas of the fields of a dataclass or a named tuple by name, except `without`: see `of_type`."""
     hints, (names, _) = get_type_hints(kind, include_extras=True), field_names(kind)
     schemas = {name: of_type(hints[name], meanings, as_lists) for name in names if name not in without}
     return {

@@ -1,4 +1,4 @@
-"""Holds files against schemas; needs the package jsonschema (extra `schema`)."""
+"""Validation of files against schemas; needs the package jsonschema (extra `schema`)."""
 
 import csv
 import io
@@ -15,8 +15,8 @@ from ..typed_json import printable
 from .build import Format, Schema
 from .rows import typed_row
 
-MOST = 100  # violations of one file that are named
-MOST_LETTERS = 60  # of a value that is shown
+MOST = 100  # violations reported per file
+MOST_LETTERS = 60  # of a displayed value
 WORDS = {
     "null": "null",
     "string": "text",
@@ -29,11 +29,11 @@ WORDS = {
 
 
 class CheckError(Refused, RuntimeError):
-    """Nothing can be checked here, in words."""
+    """A check that is impossible, in words."""
 
 
 class Violation(NamedTuple):
-    """A place that is not as the schema says."""
+    """A place that violates the schema."""
 
     file: str
     place: str  # `plan.sizes[0]`, `line 5, time_s`; empty: the whole document
@@ -46,7 +46,7 @@ class Violation(NamedTuple):
 
 
 def document_violations(format_: Format, content: bytes, file: str) -> Iterator[Violation]:
-    """What is not as `format_` says in the content of a file, MOST at most. Raises CheckError: no jsonschema."""
+    """Yield the violations of `format_` in the content of a file, MOST at most. Raises CheckError: no jsonschema."""
     validator = _validator(format_.document())
     try:
         text = content.decode()
@@ -60,21 +60,23 @@ def document_violations(format_: Format, content: bytes, file: str) -> Iterator[
 
 
 def _format_of_columns(formats: Sequence[Format], content: bytes) -> Format | None:
-    """The format of rows whose columns the header has, as `--format csv` prints them; None: none."""
+    """Return the format of rows with the columns of the header, as `--format csv` prints them; None if unknown."""
     header = {*next(csv.reader([content.partition(b"\n")[0].decode(errors="replace")]), [])}
     rows = (format_ for format_ in formats if format_.is_csv)
     return next((format_ for format_ in rows if {*format_.schema["required"]} <= header), None)
 
 
 def folder_violations(formats: tuple[Format, ...], folder: Path) -> Iterator[tuple[Path, list[Violation]]]:
-    """Each file of a run folder that some format describes, and what is not as it says. Raises OSError, CheckError."""
+    """Yield each file of a run folder that some format describes, with its violations. Raises OSError, CheckError."""
     for format_ in formats:
         for path in sorted(path for pattern in format_.files for path in folder.glob(pattern)):
             yield path, list(document_violations(format_, read_kept(path), str(path)))
 
 
 def format_of(formats: Sequence[Format], path: Path, content: bytes) -> Format | None:
-    """The format of a file: by its place in a run folder, its `schema` or `kind`, or its columns; None: unknown."""
+    """Return the format of a file: by its place in a run folder, its `schema` or `kind`, or its columns;
+    None: unknown.
+    """
     by_place = [format_ for format_ in formats if any(path.absolute().match(pattern) for pattern in format_.files)]
     if by_place:
         return by_place[0]
@@ -107,7 +109,7 @@ def _refuse(constant: str) -> Any:
 
 
 def _rows_violations(validator: Any, text: str, file: str) -> Iterator[Violation]:
-    """Row by row; a last line that was cut off is left out, as by every reader."""
+    """Yield violations row by row; a last line that was cut off is left out, as by every reader."""
     reader = csv.reader(line for line in io.StringIO(text, newline="\n") if line.endswith("\n"))
     names = next(reader, [])
     if missing := [name for name in validator.schema["required"] if name not in names]:
@@ -126,9 +128,9 @@ def _rows_violations(validator: Any, text: str, file: str) -> Iterator[Violation
 
 
 def _all_hold(validator: Any, rows: Sequence[dict[str, Any]]) -> bool:
-    """Whether surely all rows are as the schema says: asked column by column, ten times as fast as row by row.
+    """Return True only if all rows are valid: tested column by column, ten times as fast as row by row.
 
-    Columns of numbers have no other rule than a range, so that the least and the greatest stand for all.
+    Columns of numbers have no other rule than a range, so that minimum and maximum stand for all.
     """
     otherwise = validator.schema.get("else", {}).get("properties", {})
     for name, schema in validator.schema["properties"].items():
@@ -142,20 +144,20 @@ def _all_hold(validator: Any, rows: Sequence[dict[str, Any]]) -> bool:
 
 
 def _value_violations(validator: Any, value: Any, file: str, place: str) -> Iterator[Violation]:
-    if validator.is_valid(value):  # several times as fast as looking for errors
+    if validator.is_valid(value):  # several times as fast as collecting errors
         return
     for path, what in sorted({(_path(error.absolute_path), _what(error)) for error in validator.iter_errors(value)}):
         yield Violation(file, (place + path).removesuffix(", "), *what)
 
 
 def _path(parts: Any) -> str:
-    """`plan.sizes[0]`."""
+    """Format as `plan.sizes[0]`."""
     joined = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
     return joined.removeprefix(".")
 
 
 def _what(error: Any) -> tuple[str, str]:
-    """What was expected, and what was found."""
+    """Return what was expected, and what was found."""
     rule, keyword, value = error.validator_value, error.validator, error.instance
     if keyword == "required":
         missing = [name for name in rule if name not in value]

@@ -1,7 +1,7 @@
-"""launches/*.json: where and how a launch ran, and what was found there.
+"""The schema of launches/*.json: where and how a launch ran, and the findings there.
 
-Required is what every launch says, also one that was imported from a log; the others are there in each launch that was
-measured here, but for those that say when.
+Required are the fields of every launch, imported ones included; the others are in each launch that was measured here,
+unless they say otherwise.
 """
 
 from ...machine import LEVELS

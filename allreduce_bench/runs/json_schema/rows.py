@@ -1,6 +1,6 @@
-"""The CSV files of a run folder: a row as an object, its columns as `runs.schema` has them.
+"""The schemas of the CSV files of a run folder: a row as an object, with the columns of `runs.schema`.
 
-A field of the CSV that is empty is null; a flag is 0 or 1.
+An empty field of the CSV is null; a flag is 0 or 1.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from .build import Format, Schema, fields, number, or_null, schema_id, text, who
 
 
 def row_schema(columns: Sequence[Column], later_needed: bool = False) -> Schema:
-    """The schema of a row with these columns; those that came later may be absent, unless they are needed."""
+    """Return the schema of a row with these columns; later ones may be absent, unless `later_needed`."""
     required = {column.name: _column_schema(column) for column in columns}
     later = [] if later_needed else [column.name for column in columns if column.later]
     optional = {name: required.pop(name) for name in later}
@@ -32,7 +32,7 @@ def _column_schema(column: Column) -> Schema:
 
 
 def _signed(schema: Schema) -> Schema:
-    """The schema of calls: where a clock ran backwards, `valid` is 0 and times may be below 0."""
+    """Return the schema of calls that allows negative times if `valid` is 0: a clock ran backwards."""
     names = [column.name for column in REPETITIONS if column.kind == "real"]
     properties = {name: {k: v for k, v in schema["properties"][name].items() if k != "minimum"} for name in names}
     valid = {"properties": {"valid": {"const": 0}}}
@@ -41,9 +41,9 @@ def _signed(schema: Schema) -> Schema:
 
 
 def typed_row(row: dict[str, str]) -> dict[str, Any]:
-    """The values of a row of a CSV: numbers where their column says so, None for an empty field.
+    """Return the values of a row of a CSV: numbers in columns of numbers, None for an empty field.
 
-    What is no number stays text, as does what stands in a column that is not known.
+    Invalid numbers, and values of unknown columns, stay text.
     """
     return {name: _typed(KINDS.get(name, "text"), value) for name, value in row.items()}
 

@@ -1,4 +1,4 @@
-"""run.json: what was planned, by which command, and where imported and merged times are from."""
+"""The schema of run.json: the plan, its command, and the sources of imported and merged times."""
 
 from ..dtypes import OPS
 from ..option import meanings_of

@@ -1,7 +1,7 @@
-"""One clock for the ranks of a program, and the blocks of steps that they tell each other, on that clock.
+"""A common clock for the ranks of a program, and the blocks of steps that they exchange on it.
 
 Every k steps each rank sends a row: its clock (a `Line`), the start of its first step, and the ready times and ends of
-k steps by its own clock; NaN where there is none. The rows of all ranks are the same block of steps on all of them.
+k steps by its own clock; NaN if missing. The rows of all ranks make the same block of steps on every rank.
 """
 
 from collections import deque
@@ -16,12 +16,12 @@ import numpy as np
 from .transport import Transport
 
 # Clocks
-DRIFT = 1e-3  # seconds a second between two clocks at most: NTP steers a clock by up to 500 ppm
+DRIFT = 1e-3  # seconds a second between two clocks at most: NTP adjusts a clock by up to 500 ppm
 EXCHANGES, MOST_WINDOWS = 10, 16
 
 
 class Line(NamedTuple):
-    """The common time of a reading of a clock: reading + offset + slope * (reading - origin); seconds."""
+    """The common time as a linear function of a clock: reading + offset + slope * (reading - origin); seconds."""
 
     origin: float = 0.0
     offset: float = 0.0
@@ -30,16 +30,16 @@ class Line(NamedTuple):
     slope_error: float = 0.0  # seconds a second, at most
 
     def common(self, reading: float) -> float:
-        """The common time of a reading."""
+        """Return the common time of a reading."""
         return reading + self.offset + self.slope * (reading - self.origin)
 
     def error_at(self, reading: float) -> float:
-        """Return by how much `common` may be wrong, seconds."""
+        """Return the error bound of `common`, seconds."""
         return self.error_s + self.slope_error * abs(reading - self.origin)
 
 
 class Window(NamedTuple):
-    """At `time` of the own clock, the common clock was ahead by `low` to `high`; seconds."""
+    """Bounds `low` and `high` of the lead of the common clock at `time` of the own clock; seconds."""
 
     time: float
     low: float
@@ -47,25 +47,26 @@ class Window(NamedTuple):
 
 
 class CommonClock:
-    """The line of this rank's clock: how far it is from that of rank 0, and how wrong that may be.
+    """The line of this rank's clock: its offset from that of rank 0, and the error bound.
 
-    Ranks that read the clock of one kernel need one comparison: the first of them, its leader, makes it. The leaders
-    ask each other in a binomial tree (after HCA3, Hunold and Carpen-Amarie, CLUSTER'18): a question that left at
-    `asked` and whose answer, a common time, came at `answered` proves that the offset lay in [common - answered,
-    common - asked], give or take the error of whoever answered. The tightest of EXCHANGES such windows is kept; windows
-    of different moments bound the drift.
+    Ranks that read the clock of one kernel need one comparison, made by the first of them, its leader. The leaders
+    query each other in a binomial tree (after HCA3, Hunold and Carpen-Amarie, CLUSTER'18): a question sent at `asked`
+    whose answer, a common time, came at `answered` proves that the offset lay in [common - answered, common - asked],
+    up to the error of the answering rank. The tightest of EXCHANGES such windows is kept; windows of different moments
+    bound the drift.
 
-    `leaders` are the ranks that compare, rank 0 first. Others keep a line of none."""
+    `leaders` are the ranks that compare, rank 0 first. Other ranks keep an identity line.
+    """
 
     def __init__(self, transport: Transport, leaders: Sequence[int], now: Callable[[], float] = perf_counter):
-        """Compare for the first time; all ranks must."""
+        """Compare for the first time; called on all ranks."""
         self.transport, self.leaders, self.now = transport, leaders, now
         self.line = Line()
         self._windows: deque[Window] = deque(maxlen=MOST_WINDOWS)
         self.compare()
 
     def compare(self) -> None:
-        """Take a new window on each leader; all leaders must."""
+        """Take a new window on each leader; called on all leaders."""
         if self.transport.rank not in self.leaders:
             return
         index = self.leaders.index(self.transport.rank)
@@ -76,7 +77,7 @@ class CommonClock:
                 self._answer(self.leaders[index + (1 << bit)])
 
     def _ask(self, parent: int) -> Window:
-        """The tightest window."""
+        """Return the tightest window."""
         question, answer = np.zeros(1), np.zeros(2)
         best, width = Window(self.now(), -inf, inf), inf
         for _ in range(EXCHANGES):
@@ -99,7 +100,7 @@ class CommonClock:
             self.transport.send(answer, child)
 
     def _take(self, window: Window) -> None:
-        """Point the line ahead from a new window; earlier ones that allow no straight line to it are forgotten."""
+        """Update the line by a new window; drop earlier windows that no straight line connects to it."""
         least, most = self._slopes(window)
         if least > most:  # a clock jumped
             self._windows.clear()
@@ -110,7 +111,7 @@ class CommonClock:
         self.line = Line(window.time, middle, slope, half, max(most - slope, slope - least))
 
     def _slopes(self, window: Window) -> tuple[float, float]:
-        """The least and the greatest drift that the earlier windows and this one allow."""
+        """Return the least and the greatest drift compatible with the earlier windows and this one."""
         spans = [(window.time - time, low, high) for time, low, high in self._windows if window.time > time]
         least = max([(window.low - high) / span for span, _, high in spans], default=-DRIFT)
         most = min([(window.high - low) / span for span, low, _ in spans], default=DRIFT)
@@ -118,7 +119,7 @@ class CommonClock:
 
 
 def error_of_two(leader_of: Sequence[int], errors_s: Sequence[float]) -> float:
-    """Return the largest error of two ranks' times to each other; ranks with one leader read one clock."""
+    """Return the largest error between two ranks' times; ranks with one leader share a clock."""
     error_of: dict[int, float] = {}
     for leader, error_s in zip(leader_of, errors_s):
         error_of[leader] = max(error_s, error_of.get(leader, 0.0))
@@ -130,7 +131,7 @@ HEAD = START + 1
 
 
 class Block(NamedTuple):
-    """Some consecutive steps of all ranks, on the common clock."""
+    """Consecutive steps of all ranks, on the common clock."""
 
     first_step: int  # counted from 0
     ready_s: np.ndarray  # float64 [step, rank]; NaN: that rank does not say when it is ready
@@ -140,25 +141,25 @@ class Block(NamedTuple):
 
     @property
     def late_s(self) -> np.ndarray:
-        """Float64 [step, rank]: ready, after the first rank that was; NaN where it is not known."""
+        """Float64 [step, rank]: ready time behind the first rank's; NaN if not known."""
         return self.ready_s - np.fmin.reduce(self.ready_s, axis=1, keepdims=True)
 
     @property
     def median_step_s(self) -> float:
-        """Seconds of a step; for a few values quicker than numpy."""
+        """Median seconds of a step; quicker than numpy for few values."""
         return median(self.step_s.tolist())
 
 
 def empty_row(every: int) -> np.ndarray:
-    """A row for so many steps."""
+    """Return an empty row for so many steps."""
     return np.full(HEAD + 2 * every, nan)
 
 
 def block_of(rows: np.ndarray, leader_of: Sequence[int], first_step: int, last_end_s: float) -> Block:
-    """The block that the rows of all ranks are; `leader_of` is the rank that compares clocks for each.
+    """Return the block of the rows of all ranks; `leader_of`: for each rank the one that compares clocks.
 
-    `rows`: float64 [rank, value]; `last_end_s`: the common end of the step before, NaN: there is none. Steps that
-    some rank has not ended are left out.
+    `rows`: float64 [rank, value]; `last_end_s`: the common end of the step before, NaN: none. Steps that some rank has
+    not ended are left out.
     """
     origin, offset, slope, error_s, slope_error = rows[list(leader_of), :START].T
     readings = rows[:, START:]

@@ -9,24 +9,24 @@ from .transport import StepMonitorError
 
 
 class MpiGathering:
-    """An MPI_Iallgather that is under way."""
+    """An MPI_Iallgather in progress."""
 
     def __init__(self, comm: MPI.Comm, row: np.ndarray):
-        self._row, self._rows = row, np.empty((comm.size, len(row)))  # kept: MPI reads and writes them
+        self._row, self._rows = row, np.empty((comm.size, len(row)))  # kept alive: MPI reads and writes them
         self._request = comm.Iallgather([row, MPI.DOUBLE], [self._rows, MPI.DOUBLE])
 
     def is_done(self) -> bool:
-        """Return whether `rows` returns at once; also moves the messages on."""
+        """Return whether `rows` returns at once; also drives progress."""
         return self._request.Test()
 
     def rows(self) -> np.ndarray:
-        """Float64 [rank, value]; waits."""
+        """Wait; return float64 [rank, value]."""
         self._request.Wait()
         return self._rows
 
 
 class MpiTransport:
-    """See `Transport`. Raises StepMonitorError where the communicator is of no use; all its ranks must make one."""
+    """See `Transport`. Raises StepMonitorError for an unusable communicator; constructed on all its ranks."""
 
     def __init__(self, comm: MPI.Comm):
         if not MPI.Is_initialized() or MPI.Is_finalized():
@@ -39,11 +39,11 @@ class MpiTransport:
         self.rank, self.size = self._comm.rank, self._comm.size
 
     def exchange(self, value: Any) -> list:
-        """A small Python value of each rank; all ranks must call it."""
+        """Allgather a small Python value; called on all ranks."""
         return self._comm.allgather(value)
 
     def send(self, values: np.ndarray, partner: int) -> None:
-        """Send float64 values; returns when they may be changed again."""
+        """Send float64 values; they may be reused on return."""
         self._comm.Send([values, MPI.DOUBLE], partner)
 
     def receive(self, values: np.ndarray, partner: int) -> None:
@@ -51,14 +51,14 @@ class MpiTransport:
         self._comm.Recv([values, MPI.DOUBLE], partner)
 
     def gather(self, row: np.ndarray) -> MpiGathering:
-        """Begin an allgather of a float64 row; all ranks must, in the same order. The row must not change."""
+        """Begin an allgather of a float64 row, on all ranks, in the same order. The row must not change."""
         return MpiGathering(self._comm, row)
 
     def is_usable(self) -> bool:
-        """False once the program has freed its communicator or has called MPI.Finalize()."""
+        """Return False once the program has freed its communicator or has called MPI.Finalize()."""
         return self._of_program != MPI.COMM_NULL and not MPI.Is_finalized()
 
     def free(self) -> None:
-        """Free the duplicate; only after all that was begun has ended, on all ranks."""
+        """Free the duplicate; only after all operations have ended, on all ranks."""
         if not MPI.Is_finalized():
             self._comm.Free()

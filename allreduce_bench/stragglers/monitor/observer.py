@@ -1,4 +1,4 @@
-"""What is made of the steps: alerts, the same on all ranks that want them; files and sentences on rank 0."""
+"""Evaluation of the steps: alerts, the same on all ranks that want them; files and sentences on rank 0."""
 
 from collections import deque
 from collections.abc import Callable
@@ -16,23 +16,25 @@ from .output import Metrics, Output, now, warn
 from .watchdog import Stall, Unasked
 
 SCHEMA = "allreduce-bench-steps-1"
-TOLD = 0.2  # of a step: where no smaller lateness could be told, that is said at the end
-SHARE_BLOCKS = 10  # of so many last blocks the metrics say who came last
+TOLD = 0.2  # of a step: if no smaller lateness was detectable, that is reported at the end
+SHARE_BLOCKS = 10  # last blocks by which the metrics name the last rank
 
 
 class Job(NamedTuple):
-    """The ranks of a program, as all of them know them."""
+    """The ranks of a program, as known to all of them."""
 
     rank: int
     node_of: tuple[int, ...]  # of each rank the number of its node, in order of first rank
     nodes: tuple[str, ...]  # names
     every: int | None  # steps of a block, as the user says
     clock_error_s: float = 0.0  # of two ranks at the start
-    devices: tuple[str, ...] = ()  # of each rank, empty where it is not known; none: of no rank
+    devices: tuple[str, ...] = ()  # of each rank, empty if not known; no entries: not known of any rank
 
 
 class Observer:
-    """`on_alert(fact)` gets each Alert on all ranks, in the program's thread; each Stall on rank 0, in another."""
+    """The consumer of blocks; calls `on_alert` with each Alert on all ranks, and with each Stall in a thread of
+    rank 0.
+    """
 
     def __init__(self, job: Job, log: Path | None, textfile: Path | None, on_alert: Callable[..., object] | None):
         self.job, self.on_alert = job, on_alert
@@ -48,12 +50,12 @@ class Observer:
             self._output.line(kind="start", schema=SCHEMA, **facts, clock_error_s=job.clock_error_s, time=now())
 
     def take(self, block: Block) -> None:
-        """The next block, on all ranks. Raises what `on_alert` raises."""
+        """Process the next block, on all ranks. Raises what `on_alert` raises."""
         if not len(block.step_s):
             return
         has_ready = not np.isnan(block.ready_s).all()
         alerts: list[Alert] = []
-        if has_ready and len(self.job.node_of) > 1 and (self.job.rank == 0 or self.on_alert):  # else nobody asks
+        if has_ready and len(self.job.node_of) > 1 and (self.job.rank == 0 or self.on_alert):  # else nobody needs it
             self.alarm.clock_error_s = block.clock_error_s
             alerts = [self._placed(alert) for alert in self.alarm.update(block.ready_s, block.step_s)]
         if self.job.rank == 0:
@@ -65,10 +67,10 @@ class Observer:
                 warn(sentence)
             self._write(block, has_ready, alerts)
         for alert in alerts if self.on_alert else ():
-            self.on_alert(alert)  # type: ignore[misc]  # it is no None here
+            self.on_alert(alert)  # type: ignore[misc]  # not None here
 
     def tell(self, fact: Stall | Unasked) -> None:
-        """Tell what a watchdog says, in its thread; an `on_alert` that raises is told in one line."""
+        """Report a fact of a watchdog, in its thread; an exception of `on_alert` is reported in one line."""
         if isinstance(fact, Unasked):
             return warn(output.unasked_sentence(fact, self.name))
         warn(output.stall_sentence(fact, self.name))
@@ -80,11 +82,11 @@ class Observer:
         try:
             if self.on_alert:
                 self.on_alert(fact)
-        except Exception as error:  # of the program's own function; a thread has nobody else to tell
+        except Exception as error:  # of the program's own function; a thread has no caller
             warn(f"on_alert raised {type(error).__name__}: {error}")
 
     def close(self, *, complete: bool, raised: str) -> None:
-        """The end. `complete`: all steps of all ranks are known; `raised`: the name of an exception, or nothing."""
+        """Finish. `complete`: all steps of all ranks are known; `raised`: the name of an exception, or empty."""
         if self.job.rank == 0 and not complete and not raised:
             warn(output.UNFINISHED)
         little = self._too_little() if self.job.rank == 0 and complete else None
@@ -109,7 +111,9 @@ class Observer:
         return alert._replace(host=self.job.nodes[self.job.node_of[alert.rank]], device=device)
 
     def _too_little(self) -> TooLittle | None:
-        """Why a rank that is slow might not have been told; None: it would have been, or no times say it."""
+        """Return why a slow rank might have been missed; None if it would have been detected, or without ready
+        times.
+        """
         is_judged = self._says_ready or len(self.job.node_of) == 1
         little = self.alarm.too_little(self.metrics.steps) if self.metrics.steps and is_judged else None
         return little if little and (little.least_told or inf) > TOLD else None

@@ -1,4 +1,4 @@
-"""What StepMonitor says, one plain sentence each. Ranks, nodes and times come in as values."""
+"""The output of StepMonitor: plain sentences on stderr, and files. Ranks, nodes and times come in as values."""
 
 import contextlib
 import json
@@ -22,7 +22,7 @@ from ..step_alarm import FEWEST_BLOCKS, GROUPS, RECOVERED, STEPS_OF_BLOCK, Alert
 from .watchdog import Stall, Unasked
 
 MOST_NAMED = 8  # ranks in one sentence
-MOST_ALONE = 4  # alerts of a block that have sentences of their own
+MOST_ALONE = 4  # alerts of a block with sentences of their own
 
 NO_READY = (
     "no rank calls ready(), so that nobody knows who is late; the times of steps are kept. "
@@ -32,7 +32,7 @@ UNFINISHED = "the last steps are not known: not all ranks have come to the end o
 
 
 def namer(node_of: Sequence[int], nodes: Sequence[str], devices: Sequence[str] = ()) -> Callable[[int], str]:
-    """`rank 5 on node n3 (CUDA 1)` of a rank; without the node where there is one only, and without unknown devices."""
+    """Return a formatter of ranks as `rank 5 on node n3 (CUDA 1)`; without the only node, and unknown devices."""
 
     def name(rank: int) -> str:
         node = f" on node {nodes[node_of[rank]]}" if len(nodes) > 1 else ""
@@ -43,7 +43,7 @@ def namer(node_of: Sequence[int], nodes: Sequence[str], devices: Sequence[str] =
 
 
 def alert_sentences(alerts: Sequence[Alert], name: Callable[[int], str]) -> list[str]:
-    """One of each alert; one of all ranks that became slow, or recovered, at once where these are many."""
+    """Return one sentence per alert, or one for all ranks that became slow, or recovered, at once if these are many."""
     told: list[str] = []
     for kind in dict.fromkeys(alert.kind for alert in alerts):
         alike = [alert for alert in alerts if alert.kind == kind]
@@ -52,7 +52,7 @@ def alert_sentences(alerts: Sequence[Alert], name: Callable[[int], str]) -> list
 
 
 def alert_sentence(alert: Alert, name: Callable[[int], str]) -> str:
-    """A rank became slow, or is not slow any more; or the ranks are two groups."""
+    """Say that a rank became or is no longer slow; or that the ranks are two groups."""
     since, share = f"since step {alert.since_step}", f"{alert.slower_by * 100:.0f} %"
     if alert.kind == GROUPS:
         return say(
@@ -84,7 +84,7 @@ def _joint_sentence(alerts: Sequence[Alert], name: Callable[[int], str]) -> str:
 
 
 def too_little_sentence(little: TooLittle) -> str:
-    """Why a rank that is slow might not have been told."""
+    """Say why a slow rank might have been missed."""
     if little.ranks == 1:
         return say("stragglers.rank_no_other_could")
     begin = f"{little.steps} steps of {little.ranks} ranks"
@@ -97,7 +97,7 @@ def too_little_sentence(little: TooLittle) -> str:
 
 
 def stall_sentence(stall: Stall, name: Callable[[int], str]) -> str:
-    """No step ends, and who is behind; or a step has ended again."""
+    """Say that no step ends, and who is behind; or that a step has ended again."""
     if stall.is_over:
         return say("stragglers.step_ended_after_stall", step=stall.step, stall_s=stall.stall_s)
     causes = []
@@ -133,12 +133,12 @@ def unasked_sentence(unasked: Unasked, name: Callable[[int], str]) -> str:
 
 
 def twice_sentence(step: int, rank: int) -> str:
-    """One rank calls ready() several times in a step; said once."""
+    """Say that a rank calls ready() several times in a step; reported once."""
     return say("stragglers.step_rank_called_ready", step=step, rank=rank)
 
 
 def unwritten_sentence(path: object, error: OSError) -> str:
-    """A file cannot be written; said once."""
+    """Say that a file cannot be written; reported once."""
     return say("stragglers.cannot_write_program_goes", path=path, strerror=error.strerror or error)
 
 
@@ -163,27 +163,27 @@ def _listed(ranks: Sequence[int], name: Callable[[int], str]) -> str:
     return " and ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
 
 
-# The files that rank 0 writes, in a thread: a slow file system does not delay the steps.
+# The files of rank 0, written in a thread: a slow file system does not delay the steps
 #
-# Lines of JSON are appended whole, one write each. The textfile for Prometheus is written beside its place and renamed,
-# so that a collector never reads half of one. What cannot be written is told once, and the program goes on.
+# Lines of JSON are appended whole, one write each. The textfile for Prometheus is replaced atomically, so that a
+# collector never reads half of one. A write error is reported once, and the program goes on.
 
 
 # The textfile
-TEXTFILE_S = 1.0  # between two writes: collectors come every 15 s
-MOST_RANKS = 64  # in it; of more, those that are late most
+TEXTFILE_S = 1.0  # between two writes: collectors poll every 15 s
+MOST_RANKS = 64  # in it; if more, the latest ones
 METRIC_PREFIX = "allreduce_bench_"
 
 # Lines of JSON
-MOST_WAITING = 10_000  # lines; more are left out, or a file system that hangs would fill the memory
-DIGITS = 7  # of seconds, behind the point
+MOST_WAITING = 10_000  # lines; further ones are dropped, or a hanging file system would fill the memory
+DIGITS = 7  # of seconds, after the point
 
-CLOSE_S = 5.0  # how long the end of a program waits for a slow file system
+CLOSE_S = 5.0  # longest wait for a slow file system at the end of a program
 
 
 @dataclass
 class Metrics:
-    """The figures as they are now. What costs time is computed when the file is written, in the thread that does."""
+    """The current figures. Expensive ones are computed when the file is written, in the writing thread."""
 
     names_of_nodes: tuple[str, ...]  # of each rank
     late_s: deque[np.ndarray]  # float64 [step, rank]: the last blocks that are known, the longest ago first
@@ -196,7 +196,7 @@ class Metrics:
 
 
 class Output(threading.Thread):
-    """Both files; None: none of this kind. `metrics` are read whenever the textfile is written."""
+    """The writer thread of both files; None: not written. `metrics` are read whenever the textfile is written."""
 
     def __init__(self, log: Path | None, textfile: Path | None, metrics: Metrics):
         super().__init__(name="StepMonitor output", daemon=True)
@@ -208,21 +208,21 @@ class Output(threading.Thread):
         self.start()
 
     def line(self, **values: Any) -> None:
-        """Append a line of these values; may be called from any thread."""
+        """Append a line of these values; thread-safe."""
         if self._log is not None and self._lines.qsize() < MOST_WAITING:
             self._lines.put({**values, "job": self._job})
 
     def news(self) -> None:
-        """The metrics have changed."""
+        """Note that the metrics have changed."""
         self._has_news = True
 
     def close(self) -> None:
-        """Write what waits, for a moment at most."""
+        """Write pending lines, for at most CLOSE_S."""
         self._lines.put(None)
         self.join(CLOSE_S)
 
     def run(self) -> None:
-        """Until `close`."""
+        """Write until `close`."""
         values: Mapping[str, Any] | None = {}
         while values is not None:
             values = {}
@@ -236,19 +236,19 @@ class Output(threading.Thread):
 
 
 def now() -> str:
-    """The time as the lines have it."""
+    """Return the time in the format of the lines."""
     return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
 
 
 def warn(sentence: str) -> None:
-    """One line on stderr, in one write: those of other ranks stay apart."""
-    with contextlib.suppress(OSError, ValueError):  # stderr is closed: nobody listens
+    """Print one line on stderr in one write, so that lines of ranks do not mix."""
+    with contextlib.suppress(OSError, ValueError):  # stderr is closed
         sys.stderr.write(f"StepMonitor: {sentence}\n")
         sys.stderr.flush()
 
 
 def metrics_text(metrics: Metrics) -> str:
-    """Return what a textfile collector reads: the text exposition format 0.0.4, without times of its own.
+    """Return the content of the textfile: the text exposition format 0.0.4, without timestamps.
 
     https://prometheus.io/docs/instrumenting/exposition_formats
     """
@@ -280,7 +280,7 @@ def metrics_text(metrics: Metrics) -> str:
 
 
 def escaped(label: str) -> str:
-    """A label's value as the format wants it."""
+    """Escape a label's value for the format."""
     return label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
@@ -290,7 +290,7 @@ def _family(name: str, kind: str, words: str, values: Iterable[tuple[str, float]
 
 
 def json_line(values: Mapping[str, Any]) -> str:
-    """One line of JSON: arrays as lists, seconds with DIGITS digits, null for what is not known."""
+    """Return one line of JSON: arrays as lists, seconds with DIGITS digits, null if not known."""
     return json.dumps({key: _plain(value) for key, value in values.items()}, allow_nan=False) + "\n"
 
 
@@ -305,7 +305,7 @@ def _plain(value: Any) -> Any:
 
 
 def _tried(write: Callable[[Path, str], None], path: Path | None, text: str) -> Path | None:
-    """The path, or None once it cannot be written."""
+    """Write; return the path, or None once it cannot be written."""
     if path is None:
         return None
     try:

@@ -1,7 +1,7 @@
-"""`StepMonitor`: who is late in the steps of a program of one's own, told while it runs.
+"""`StepMonitor`: names late ranks in the steps of a program of one's own, while it runs.
 
-Its arguments are checked: what has no meaning is refused in one sentence. On which device a rank computes is told as
-far as its environment and torch say without being asked to load anything.
+Its arguments are checked: invalid ones are refused in one sentence. The device of a rank is reported as far as its
+environment and torch tell without loading anything.
 """
 
 import os
@@ -28,25 +28,25 @@ from .transport import Gathering, StepMonitorError, Transport
 from .transport_of_comm import transport_of
 from .watchdog import Progress, watchdog_of
 
-# Blocks where the user does not say their steps: as many steps as take so long
+# Blocks of unspecified length: as many steps as take so long
 FEWEST_OF_BLOCK, MOST_OF_BLOCK, BLOCK_S = 10, 100, 1.0
-MOST_EVERY = 10_000  # steps of a block, where the user says them
-TAKEN_AFTER = 1  # steps after which the rows are taken that were sent: each step's all-reduce has moved them on
+MOST_EVERY = 10_000  # steps of a block, if specified
+TAKEN_AFTER = 1  # steps after which sent rows are taken: each step's all-reduce has driven their progress
 
-# Comparisons of clocks, in seconds between two; sooner where the error is so much of a step
+# Intervals between comparisons of clocks, seconds; sooner if the error reaches this share of a step
 CLOCK_S, LATEST_CLOCK_S, CLOCK_SHARE = 1.0, 60.0, 0.01
 
-# The end: how long it waits for ranks that have not come to it
+# The end: wait for late ranks
 CLOSE_S, POLL_S = 10.0, 0.001
 
 # Devices
 VISIBLE_DEVICES = {"CUDA": "CUDA_VISIBLE_DEVICES", "ROCm": "ROCR_VISIBLE_DEVICES", "HIP": "HIP_VISIBLE_DEVICES"}
-LOCAL_RANK = "LOCAL_RANK"  # of torchrun: by custom the number of the device among those that are visible
+LOCAL_RANK = "LOCAL_RANK"  # of torchrun: by convention the index among the visible devices
 LONGEST_NAME = 64  # characters that are kept of a name
 
 
 class _Rank(NamedTuple):
-    """What each rank tells the others at the start."""
+    """The facts that ranks exchange at the start."""
 
     host: str
     kernel: str  # whose clock it reads; empty: not known
@@ -55,16 +55,17 @@ class _Rank(NamedTuple):
 
 
 class StepMonitor:
-    """Watches the steps of a program: `with StepMonitor(comm) as step:`, in each step `step.ready()`, then `step()`.
+    """A monitor of the steps of a program: `with StepMonitor(comm) as step:`, in each step `step.ready()`, then
+    `step()`.
 
     `comm`: a communicator of mpi4py; a process group of torch.distributed, None for its default one. All its ranks
     enter the `with` together and call `step()` equally often. Every `every` steps, else after about a second, each
-    rank's times go to all ranks in a non-blocking allgather; `stragglers.step_alarm` judges them. Rank 0 says what it
-    finds on stderr, in `log` (lines of JSON) and in `textfile` (for Prometheus' node_exporter); `on_alert` is called
-    with each Alert on all ranks, and with each Stall on rank 0, from another thread. `stall_after`: seconds or `90s`;
-    else ten medians of the steps so far, 60 s at least, 300 s for the first step.
+    rank's times go to all ranks in a non-blocking allgather; `stragglers.step_alarm` judges them. Rank 0 reports on
+    stderr, in `log` (lines of JSON) and in `textfile` (for Prometheus' node_exporter); `on_alert` is called with each
+    Alert on all ranks, and with each Stall on rank 0, from another thread. `stall_after`: seconds or `90s`; else ten
+    medians of the steps so far, 60 s at least, 300 s for the first step.
 
-    Raises ValueError and TypeError for such arguments, StepMonitorError for calls that have no meaning.
+    Raises ValueError and TypeError for invalid arguments, StepMonitorError for invalid calls.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class StepMonitor:
         self._log, self._textfile = checked_path("log", log), checked_path("textfile", textfile, ".prom")
         self._progress = Progress(checked_duration(stall_after))
         self._transport: Transport | None = None
-        self._ended = ""  # the code of why `step` has no meaning any more
+        self._ended = ""  # the code of the reason why `step` is no longer valid
         self._is_twice_told = False
         self._one_at_a_time = Lock()  # of step()
         self._count = 0  # steps of this rank in the row
@@ -89,7 +90,7 @@ class StepMonitor:
         self._first_step, self._end_s, self._compared = 0, nan, 0.0
 
     def __enter__(self) -> "StepMonitor":
-        """Meet the other ranks; all must enter."""
+        """Set up with the other ranks; all must enter."""
         if self._transport or self._ended:
             raise StepMonitorError("stragglers.stepmonitor_entered_once_make")
         transport = transport_of(self._comm)
@@ -117,7 +118,7 @@ class StepMonitor:
         return self
 
     def ready(self) -> None:
-        """This rank is ready for the collective call of this step; called again, the last call counts."""
+        """Stamp that this rank is ready for the collective call of this step; of several calls the last counts."""
         now = perf_counter()
         if self._transport is None:
             self._refuse()
@@ -131,7 +132,7 @@ class StepMonitor:
         self._row[HEAD + self._count] = now
 
     def __call__(self) -> None:
-        """The step has ended. Every so many steps the ranks exchange their times."""
+        """End the step. Every so many steps the ranks exchange their times."""
         now = perf_counter()
         if self._transport is None or not self._transport.is_usable():
             self._refuse()
@@ -157,7 +158,7 @@ class StepMonitor:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End. After an exception nothing is asked of the other ranks, which may be elsewhere."""
+        """Finish. After an exception nothing is expected of the other ranks, which may be elsewhere."""
         transport, self._transport = self._transport, None
         self._ended = "stragglers.stepmonitor_ended"
         if transport is None:
@@ -179,7 +180,7 @@ class StepMonitor:
         raise StepMonitorError("stragglers.communicator_stepmonitor_freed_end")
 
     def _exchange(self) -> None:
-        """Send the row on its way to all ranks."""
+        """Send the row to all ranks."""
         assert self._transport is not None
         self._post(self._transport)
         if self._first_step and self._is_clock_due():
@@ -187,7 +188,7 @@ class StepMonitor:
             self._clock.compare()
 
     def _take_pending(self) -> None:
-        """The rows that were sent before; on all ranks after the same step."""
+        """Take the rows sent before, on all ranks after the same step."""
         pending, self._pending = self._pending, None
         if pending is not None:
             self._take(pending.rows())
@@ -198,7 +199,7 @@ class StepMonitor:
         self._new_row()
 
     def _new_row(self) -> None:
-        """Begin a row, by what all ranks know: their rows must be of one length."""
+        """Begin a row, of a length that all ranks agree on."""
         median_s = self._progress.median_step_s
         fitting = min(MOST_OF_BLOCK, max(FEWEST_OF_BLOCK, int(BLOCK_S / median_s))) if median_s else FEWEST_OF_BLOCK
         self._every, self._count = self._given_every or fitting, 0
@@ -213,13 +214,13 @@ class StepMonitor:
         self._observer.take(block)
 
     def _is_clock_due(self) -> bool:
-        """Return whether the leaders compare clocks again: the same on all ranks, by the block that all have."""
+        """Return whether the leaders compare clocks again: the same on all ranks, by their common block."""
         since_s = self._end_s - self._compared
         wide = self._block.clock_error_s > CLOCK_SHARE * self._progress.median_step_s
         return len(set(self._leader_of)) > 1 and since_s > (CLOCK_S if wide else LATEST_CLOCK_S)
 
     def _exchange_rest(self, transport: Transport) -> bool:
-        """The steps since the last exchange; False where some rank has not come to the end within a while."""
+        """Exchange the steps since the last exchange; return False if some rank has not finished within CLOSE_S."""
         if not transport.is_usable():
             return False
         deadline = monotonic() + CLOSE_S
@@ -236,7 +237,7 @@ class StepMonitor:
 
 
 def _kernel() -> str:
-    """Name what processes share that read the same clock: the running kernel, and the namespace of its time."""
+    """Identify the clock that processes share: the running kernel, and its time namespace."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         time_of = Path("/proc/self/timens_offsets")
@@ -246,7 +247,7 @@ def _kernel() -> str:
 
 
 def checked_every(every: int | None) -> int | None:
-    """Steps of a block. Raises ValueError."""
+    """Return the validated steps of a block. Raises ValueError."""
     if every is None:
         return None
     if isinstance(every, bool) or not isinstance(every, int) or not 1 <= every <= MOST_EVERY:
@@ -255,7 +256,7 @@ def checked_every(every: int | None) -> int | None:
 
 
 def checked_path(name: str, path: str | PathLike | None, suffix: str = "") -> Path | None:
-    """The absolute path: the program may change its working directory. Raises ValueError."""
+    """Return the absolute path: the program may change its working directory. Raises ValueError."""
     if path is None:
         return None
     if not Path(path).name:
@@ -268,14 +269,14 @@ def checked_path(name: str, path: str | PathLike | None, suffix: str = "") -> Pa
 
 
 def checked_function(on_alert: Callable[..., object] | None) -> Callable[..., object] | None:
-    """Check what is called with alerts. Raises TypeError."""
+    """Return the validated callback. Raises TypeError."""
     if on_alert is not None and not callable(on_alert):
         raise BadType("stragglers.stepmonitor_alert_expected_function", on_alert=on_alert)
     return on_alert
 
 
 def checked_duration(stall_after: str | float | None) -> float | None:
-    """Seconds. Raises ValueError."""
+    """Return seconds. Raises ValueError."""
     if stall_after is None:
         return None
     if isinstance(stall_after, bool):
@@ -287,10 +288,10 @@ def checked_duration(stall_after: str | float | None) -> float | None:
 
 
 def device_of(environ: Mapping[str, str], modules: Mapping[str, Any] = sys.modules) -> str:
-    """Such as `CUDA 3`, `cuda:0 5fd4...`, `ROCm GPU-ab12...`; empty: nothing says it.
+    """Return a device such as `CUDA 3`, `cuda:0 5fd4...`, `ROCm GPU-ab12...`; empty if unknown.
 
-    The device that torch has already begun to use comes first; then the visible device that LOCAL_RANK counts to. Of
-    the environment no more than these variables are read.
+    A device that torch already uses comes first; then the visible device with index LOCAL_RANK. Of the environment only
+    these variables are read.
     """
     if found := _of_torch(modules.get("torch")):
         return found
@@ -305,7 +306,7 @@ def device_of(environ: Mapping[str, str], modules: Mapping[str, Any] = sys.modul
 
 
 def printable(text: str) -> str:
-    """One short line that every terminal shows."""
+    """Return one short line that every terminal shows."""
     return "".join(letter if letter.isprintable() else "?" for letter in text[:LONGEST_NAME])
 
 
@@ -317,5 +318,5 @@ def _of_torch(torch: Any) -> str:
         index = cuda.current_device()
         identity = getattr(cuda.get_device_properties(index), "uuid", "")
         return printable(f"cuda:{index} {identity}".strip())
-    except (AttributeError, RuntimeError, AssertionError):  # another torch, or a device that does not answer
+    except (AttributeError, RuntimeError, AssertionError):  # another torch, or an unresponsive device
         return ""

@@ -8,7 +8,7 @@ from .transport import StepMonitorError
 
 
 class TorchGathering:
-    """An all_gather that is under way."""
+    """An all_gather in progress."""
 
     def __init__(self, group: Any, size: int, row: np.ndarray):
         import torch
@@ -22,13 +22,13 @@ class TorchGathering:
         return self._work.is_completed()
 
     def rows(self) -> np.ndarray:
-        """Float64 [rank, value]; waits."""
+        """Wait; return float64 [rank, value]."""
         self._work.wait()
         return self._rows.numpy()
 
 
 class TorchTransport:
-    """See `Transport`; `group` None is the default group. Raises StepMonitorError; all ranks of it must make one."""
+    """See `Transport`; `group` None is the default group. Raises StepMonitorError; constructed on all its ranks."""
 
     def __init__(self, group: Any = None):
         try:
@@ -45,13 +45,13 @@ class TorchTransport:
         self.rank, self.size = distributed.get_rank(self._group), len(self._ranks)
 
     def exchange(self, value: Any) -> list:
-        """A small Python value of each rank; all ranks must call it."""
+        """Gather a small Python value of each rank; called on all ranks."""
         values = [None] * self.size
         self._distributed.all_gather_object(values, value, group=self._group)
         return values
 
     def send(self, values: np.ndarray, partner: int) -> None:
-        """Send float64 values; returns when they may be changed again."""
+        """Send float64 values; they may be reused on return."""
         self._distributed.send(_tensor(values), self._ranks[partner], group=self._group)
 
     def receive(self, values: np.ndarray, partner: int) -> None:
@@ -59,15 +59,15 @@ class TorchTransport:
         self._distributed.recv(_tensor(values), self._ranks[partner], group=self._group)
 
     def gather(self, row: np.ndarray) -> TorchGathering:
-        """Begin an allgather of a float64 row; all ranks must, in the same order. The row must not change."""
+        """Begin an allgather of a float64 row, on all ranks, in the same order. The row must not change."""
         return TorchGathering(self._group, self.size, row)
 
     def is_usable(self) -> bool:
-        """False once the program has called destroy_process_group()."""
+        """Return False once the program has called destroy_process_group()."""
         return self._distributed.is_initialized()
 
     def free(self) -> None:
-        """Destroy the group; only after all that was begun has ended, on all ranks."""
+        """Destroy the group; only after all operations have ended, on all ranks."""
         if self._distributed.is_initialized():
             self._distributed.destroy_process_group(self._group)
 

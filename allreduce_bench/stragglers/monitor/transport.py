@@ -1,4 +1,4 @@
-"""What StepMonitor needs from whatever carries messages between the ranks."""
+"""The interface of StepMonitor to the libraries that carry messages between the ranks."""
 
 from typing import Any, Protocol
 
@@ -8,39 +8,39 @@ from ...message import Refused
 
 
 class StepMonitorError(Refused, RuntimeError):
-    """StepMonitor was used in a way that has no meaning; one sentence."""
+    """An invalid use of StepMonitor; one sentence."""
 
 
 class Gathering(Protocol):
-    """A row of each rank, on its way to all ranks."""
+    """An allgather of rows in progress."""
 
     def is_done(self) -> bool:
-        """Return whether `rows` returns at once; also moves the messages on."""
+        """Return whether `rows` returns at once; also drives progress."""
 
     def rows(self) -> np.ndarray:
-        """Float64 [rank, value]; waits."""
+        """Wait; return float64 [rank, value]."""
 
 
 class Transport(Protocol):
-    """The ranks of one communicator, whose messages never meet those of the program."""
+    """The ranks of one communicator, with messages separate from those of the program."""
 
     rank: int
     size: int
 
     def exchange(self, value: Any) -> list:
-        """A small Python value of each rank; all ranks must call it."""
+        """Gather a small Python value of each rank; called on all ranks."""
 
     def send(self, values: np.ndarray, partner: int) -> None:
-        """Send float64 values; returns when they may be changed again."""
+        """Send float64 values; they may be reused on return."""
 
     def receive(self, values: np.ndarray, partner: int) -> None:
         """Receive as many float64 values as `partner` sends."""
 
     def gather(self, row: np.ndarray) -> Gathering:
-        """Begin an allgather of a float64 row; all ranks must, in the same order. The row must not change."""
+        """Begin an allgather of a float64 row, on all ranks, in the same order. The row must not change."""
 
     def is_usable(self) -> bool:
-        """False once the program has freed the communicator or has shut the library down."""
+        """Return False once the program has freed the communicator or has shut the library down."""
 
     def free(self) -> None:
-        """Give back what was made for the monitor; only after all that was begun has ended, on all ranks."""
+        """Free the monitor's resources; only after all operations have ended, on all ranks."""

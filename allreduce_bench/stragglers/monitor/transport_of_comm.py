@@ -1,4 +1,4 @@
-"""The transport that belongs to a program's communicator: over mpi4py, over torch, or of one process alone.
+"""The transport for a program's communicator: over mpi4py, over torch, or of one process alone.
 
 Neither mpi4py nor torch is loaded for the other one.
 """
@@ -18,45 +18,45 @@ class OwnRow(NamedTuple):
     row: np.ndarray
 
     def is_done(self) -> bool:
-        """At once."""
+        """Return True."""
         return True
 
     def rows(self) -> np.ndarray:
-        """Float64 [1, value]."""
+        """Return float64 [1, value]."""
         return self.row[None]
 
 
 class Alone:
-    """The transport of one process that torchrun did not start: the times of its steps are kept, nobody is late."""
+    """The transport of a single process not started by torchrun: its step times are kept, nobody is late."""
 
     rank, size = 0, 1
 
     def exchange(self, value: Any) -> list:
-        """The value of the only rank."""
+        """Return the value of the only rank."""
         return [value]
 
     def send(self, values: np.ndarray, partner: int) -> None:
-        """There is nobody."""
+        """Do nothing: there is no partner."""
 
     def receive(self, values: np.ndarray, partner: int) -> None:
-        """There is nobody."""
+        """Do nothing: there is no partner."""
 
     def gather(self, row: np.ndarray) -> OwnRow:
         """See `Transport`."""
         return OwnRow(row)
 
     def is_usable(self) -> bool:
-        """Always."""
+        """Return True."""
         return True
 
     def free(self) -> None:
-        """Free nothing: nothing was made."""
+        """Do nothing."""
 
 
 def transport_of(comm: Any) -> Transport:
     """Return the transport of a communicator of mpi4py, or of a process group of torch (None: the default one).
 
-    All ranks of it must call this. Raises StepMonitorError and TypeError, with one sentence.
+    Called on all its ranks. Raises StepMonitorError and TypeError, with one sentence.
     """
     origins = {base.__module__.partition(".")[0] for base in type(comm).__mro__}
     if comm is None and _is_alone():
@@ -74,7 +74,7 @@ def transport_of(comm: Any) -> Transport:
 
 
 def _is_alone() -> bool:
-    """Return whether torch is there, no process group is, and nothing says that there will be other processes."""
+    """Return whether torch is there without a process group, and nothing indicates further processes."""
     try:
         from torch import distributed
     except ImportError:

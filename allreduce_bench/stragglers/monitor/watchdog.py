@@ -1,8 +1,8 @@
-"""Where no step ends: a thread of each rank notices it; that of rank 0 asks all others where they stand.
+"""Stall detection: a thread of each rank notices when no step ends; that of rank 0 queries all others.
 
-Nothing here makes an MPI call: messages are UDP, beside MPI, so that a rank that is stuck can be asked. Other ranks say
-hello until rank 0 has welcomed them; from then on rank 0 can ask them. A rank that waits for long and is not asked says
-so itself. Nothing here ends a program.
+Nothing here makes an MPI call: messages are UDP, so that a stuck rank can be queried. Other ranks send hellos until
+rank 0 has welcomed them; from then on rank 0 can query them. A rank that waits for long and is not queried reports that
+itself. Nothing here ends a program.
 """
 
 import hmac
@@ -26,43 +26,43 @@ HASH_NBYTES = 16
 LOOPBACK = "127.0.0.1"
 
 # Times of the threads
-LOOK_S = 1.0  # how often the thread looks
-ANSWER_S, ASK_AGAIN_S = 2.0, 0.5  # how long rank 0 waits for answers, and how often it asks meanwhile
-LATER_S = 2 * ANSWER_S  # after rank 0 should have asked, a rank speaks for itself
-MOST_AT_ONCE = 10_000  # messages between two looks
-HELLO_S, LAST_HELLO_S = 1.0, 30.0  # the first and the longest pause between two hellos
-LEAST_STALL_S, FIRST_STEP_S, STALL_MEDIANS = 60.0, 300.0, 10.0  # what counts as a stall where the user does not say it
+LOOK_S = 1.0  # interval of the thread's checks
+ANSWER_S, ASK_AGAIN_S = 2.0, 0.5  # time for answers, and interval of repeated queries
+LATER_S = 2 * ANSWER_S  # after rank 0 should have queried it, a rank reports for itself
+MOST_AT_ONCE = 10_000  # messages between two checks
+HELLO_S, LAST_HELLO_S = 1.0, 30.0  # initial and maximum interval of hellos
+LEAST_STALL_S, FIRST_STEP_S, STALL_MEDIANS = 60.0, 300.0, 10.0  # default criterion of a stall
 
 
 class State(NamedTuple):
-    """Where a rank stands."""
+    """The progress of a rank."""
 
     steps: int  # that it has ended
-    is_ready: bool  # for the collective call of the step that it is in
+    is_ready: bool  # for the collective call of its current step
     says_ready: bool  # whether the program calls `ready` at all
     since_s: float  # seconds since its last step ended
 
 
 class Stall(NamedTuple):
-    """No step has ended for long, or, once `is_over`, one has again."""
+    """A long time without the end of a step, or, once `is_over`, its end."""
 
-    step: int  # that does not end, counted from 0
+    step: int  # the unfinished step, counted from 0
     stall_s: float  # seconds since the last end of a step
-    behind: tuple[int, ...] = ()  # ranks that answer and are not as far as others
+    behind: tuple[int, ...] = ()  # responding ranks behind the others
     silent: tuple[int, ...] = ()  # ranks that answered before and do not now
-    unreached: tuple[int, ...] = ()  # ranks that never answered: they cannot be asked
-    all_ready: bool = False  # every rank that answers is ready
+    unreached: tuple[int, ...] = ()  # ranks that never answered: they cannot be queried
+    all_ready: bool = False  # every responding rank is ready
     says_ready: bool = True  # whether the program calls `ready`
     is_over: bool = False
 
     @property
     def blamed(self) -> tuple[tuple[int, ...], ...]:
-        """What a second look may find changed."""
+        """The ranks that a second query may find changed."""
         return self.behind, self.silent, self.unreached
 
 
 def stall_of(states: Mapping[int, State], size: int, reached: Collection[int]) -> Stall:
-    """Return what the states of the ranks that answer say; rank 0, who asks, is one of them.
+    """Return the stall by the states of the responding ranks, including rank 0.
 
     `reached`: the ranks that have ever answered.
     """
@@ -81,7 +81,7 @@ def stall_of(states: Mapping[int, State], size: int, reached: Collection[int]) -
 
 
 class Address(NamedTuple):
-    """Where rank 0 listens, and the key of the messages."""
+    """The addresses where rank 0 listens, and the key of the messages."""
 
     hosts: tuple[str, ...]  # numeric addresses, the likeliest first
     port: int
@@ -89,18 +89,18 @@ class Address(NamedTuple):
 
 
 class Message(NamedTuple):
-    """What one rank tells another."""
+    """A message from one rank to another."""
 
     kind: int  # HELLO, WELCOME, QUESTION or ANSWER
-    rank: int  # who says it
+    rank: int  # of the sender
     state: State = State(0, False, False, 0.0)
 
 
 class SideLine:
-    """A socket for messages that have the key. Raises OSError where there is none to be had.
+    """A UDP socket for authenticated messages. Raises OSError if none can be opened.
 
-    Each message has the same few bytes and carries a keyed hash of them (HMAC-SHA256), whose key rank 0 has drawn and
-    the setup has told the ranks; everything else that arrives is ignored. On one node nothing listens outside of it.
+    Each message is a few bytes with a keyed hash of them (HMAC-SHA256), whose key rank 0 draws and the setup
+    distributes; everything else that arrives is ignored. On one node it listens on the loopback interface only.
     """
 
     def __init__(self, rank: int, key: bytes, *, local: bool):
@@ -109,17 +109,17 @@ class SideLine:
         self.socket.bind((LOOPBACK if local else "", 0))
 
     def address(self, local: bool) -> Address:
-        """Return where others reach it: on this node only, or by the addresses of its interfaces."""
+        """Return its address: for this node only, or the addresses of its interfaces."""
         return Address((LOOPBACK,) if local else own_addresses(), self.socket.getsockname()[1], self._key)
 
     def send(self, message: Message, to: tuple[str, int]) -> None:
-        """Send a message; one that cannot be sent is lost, as one on its way may be."""
+        """Send a message; failures are ignored, since UDP may lose it anyway."""
         body = MESSAGE.pack(message.kind, message.rank, *message.state)
         with suppress(OSError):
             self.socket.sendto(self._hash(body) + body, to)
 
     def receive(self, patience_s: float) -> tuple[Message, tuple[str, int]] | None:
-        """The next message that has the key, and where it came from; None: none within the time, or a stranger's."""
+        """Return the next authentic message and its source; None after `patience_s`, or for a foreign message."""
         self.socket.settimeout(patience_s)
         try:
             data, source = self.socket.recvfrom(HASH_NBYTES + MESSAGE.size + 1)
@@ -132,12 +132,12 @@ class SideLine:
         return Message(kind, rank, State(*state)), source
 
     def wake(self) -> None:
-        """Have `receive`, in another thread, return at once."""
+        """Make `receive`, in another thread, return at once."""
         with suppress(OSError):
             self.socket.sendto(b"", (LOOPBACK, self.socket.getsockname()[1]))
 
     def close(self) -> None:
-        """Give the socket back."""
+        """Close the socket."""
         self.socket.close()
 
     def _hash(self, body: bytes) -> bytes:
@@ -145,12 +145,12 @@ class SideLine:
 
 
 def new_key() -> bytes:
-    """A key that nobody can guess."""
+    """Return a random key."""
     return secrets.token_bytes(32)
 
 
 def own_addresses() -> tuple[str, ...]:
-    """The numeric addresses of this node, those of hardware first; loopback only where there is no other."""
+    """Return the numeric addresses of this node, those of hardware first; loopback only if there is no other."""
     from ...machine.interfaces import interfaces  # late: one node needs none
 
     ordered = sorted(interfaces(), key=lambda port: port.virtual)
@@ -160,9 +160,9 @@ def own_addresses() -> tuple[str, ...]:
 
 @dataclass
 class Progress:
-    """Where the program is: written by its thread, read by the watchdog. Each value is stored at once."""
+    """The progress of the program: written by its thread, read by the watchdog. Each value is stored atomically."""
 
-    stall_after_s: float | None = None  # as the user says; None: by the steps seen so far
+    stall_after_s: float | None = None  # as given by the user; None: by the steps seen so far
     steps: int = 0  # that have ended
     is_ready: bool = False
     says_ready: bool = False
@@ -170,27 +170,27 @@ class Progress:
     since: float = field(default_factory=monotonic)  # when the step in progress began
 
     def next_step(self) -> None:
-        """A step has ended."""
+        """Note that a step has ended."""
         self.since = monotonic()
         self.steps, self.is_ready = self.steps + 1, False
 
     def end(self) -> None:
-        """There are no more steps: that none ends is no stall."""
+        """Note that there are no more steps, so no stalls."""
         self.stall_after_s = inf
 
     def state(self) -> State:
-        """Return the state as another rank may be told."""
+        """Return the state for other ranks."""
         return State(self.steps, self.is_ready, self.says_ready, monotonic() - self.since)
 
     def limit_s(self) -> float:
-        """Return how long no step may end: a first one may compile, load and allocate."""
+        """Return the time without the end of a step that is a stall; a first step may compile, load and allocate."""
         if self.stall_after_s is not None:
             return self.stall_after_s
         return max(LEAST_STALL_S if self.steps else FIRST_STEP_S, STALL_MEDIANS * self.median_step_s)
 
 
 class Unasked(NamedTuple):
-    """A rank in which no step has ended for long, and which rank 0 did not ask; once `is_over`, one has again."""
+    """A rank without the end of a step for long, not queried by rank 0; once `is_over`, a step has ended."""
 
     rank: int
     step: int
@@ -199,9 +199,9 @@ class Unasked(NamedTuple):
 
 
 class Watchdog(threading.Thread):
-    """What the threads of all ranks share; `tell(fact)` is called in the thread, with a Stall or an Unasked.
+    """The common part of the threads of all ranks; `tell(fact)` is called in the thread, with a Stall or an Unasked.
 
-    `line` None: no rank can be asked.
+    `line` None: no rank can be queried.
     """
 
     def __init__(self, line: SideLine | None, progress: Progress, tell: Callable[[Stall | Unasked], object]):
@@ -209,21 +209,21 @@ class Watchdog(threading.Thread):
         self.line, self.progress, self.tell = line, progress, tell
         self._closing = threading.Event()
         self._told: Stall | Unasked | None = None
-        self._stalled_at = 0, 0.0  # of what was told: steps ended, and since when
+        self._stalled_at = 0, 0.0  # of the reported stall: steps ended, and since when
 
     def run(self) -> None:
-        """Until `close`."""
+        """Run until `close`."""
         while not self._closing.is_set():
             self.look(monotonic())
             found = self._receive(LOOK_S)
-            for _ in range(MOST_AT_ONCE):  # all that waits: a process that was stopped has first to hear what was asked
+            for _ in range(MOST_AT_ONCE):  # a process that was stopped must first read pending queries
                 if found is None:
                     break
                 self.hear(*found)
                 found = self._receive(0.0)
 
     def close(self) -> None:
-        """End the thread; a stall that has just ended is told."""
+        """End the thread; report a stall that has just ended."""
         self._closing.set()
         if self.line is not None:
             self.line.wake()
@@ -234,10 +234,10 @@ class Watchdog(threading.Thread):
             self.line.close()
 
     def hear(self, message: Message, source: tuple[str, int]) -> None:
-        """Hear what another rank says."""
+        """Process a message of another rank."""
 
     def look(self, now: float) -> None:
-        """Do what is to be done once in a while, at `now` of the monotonic clock."""
+        """Do periodic work, at `now` of the monotonic clock."""
 
     def _receive(self, patience_s: float) -> tuple[Message, tuple[str, int]] | None:
         if self.line is None:
@@ -252,7 +252,7 @@ class Watchdog(threading.Thread):
         self.tell(told)
 
     def _tell_end(self) -> None:
-        """Say that a stall is over where a step has ended since it was told."""
+        """Report the end of a stall if a step has ended since."""
         steps, since = self._stalled_at
         if self._told is not None and self.progress.steps > steps:
             over = self._told._replace(step=steps, stall_s=self.progress.since - since, is_over=True)
@@ -261,7 +261,7 @@ class Watchdog(threading.Thread):
 
 
 class Asker(Watchdog):
-    """The watchdog of rank 0, of so many ranks."""
+    """The watchdog of rank 0, for `size` ranks."""
 
     def __init__(self, line: SideLine | None, size: int, progress: Progress, tell: Callable[[Stall | Unasked], object]):
         super().__init__(line, progress, tell)
@@ -271,7 +271,7 @@ class Asker(Watchdog):
         self._next_s = 0.0
 
     def hear(self, message: Message, source: tuple[str, int]) -> None:
-        """A hello or an answer."""
+        """Process a hello or an answer."""
         if not 0 < message.rank < self.size or self.line is None:
             return
         if message.kind == HELLO:
@@ -281,7 +281,7 @@ class Asker(Watchdog):
             self._answers[message.rank] = message.state
 
     def look(self, now: float) -> None:
-        """Ask all ranks where no step ends, and again after a while; tell what is new."""
+        """Query all ranks during a stall, repeatedly; report news."""
         self._tell_end()
         state, limit_s = self.progress.state(), self.progress.limit_s()
         if state.since_s <= limit_s or (self._told is not None and now < self._next_s):
@@ -324,7 +324,7 @@ class Answerer(Watchdog):
         self._asked_at = -1.0
 
     def hear(self, message: Message, source: tuple[str, int]) -> None:
-        """A welcome or a question of rank 0."""
+        """Process a welcome or a query of rank 0."""
         if message.rank or self.line is None:
             return
         self._is_welcome |= message.kind == WELCOME
@@ -333,7 +333,7 @@ class Answerer(Watchdog):
             self.line.send(Message(ANSWER, self.rank, self.progress.state()), source)
 
     def look(self, now: float) -> None:
-        """Say hello until it was heard; tell a stall that rank 0 does not ask about."""
+        """Send hellos until welcomed; report a stall that rank 0 does not query."""
         if self.line is not None and self.address and not self._is_welcome and now >= self._hello_at:
             for host in self.address.hosts:
                 self.line.send(Message(HELLO, self.rank), (host, self.address.port))
@@ -348,9 +348,9 @@ class Answerer(Watchdog):
 def watchdog_of(
     transport: Transport, local: bool, progress: Progress, tell: Callable[[Stall | Unasked], object]
 ) -> Watchdog:
-    """The thread of this rank; all ranks must make theirs, where rank 0 tells where it listens. `local`: one node."""
+    """Return the thread of this rank; called on all ranks, since rank 0 distributes its address. `local`: one node."""
     rank, line = transport.rank, None
-    with suppress(OSError):  # no sockets here: each rank speaks for itself
+    with suppress(OSError):  # no sockets here: each rank reports for itself
         line = SideLine(0, new_key(), local=local) if rank == 0 and transport.size > 1 else None
     told = transport.exchange(tuple(line.address(local)) if line else None)[0]
     if rank == 0:

@@ -1,4 +1,4 @@
-"""The models that are known by name, derived from their architectures: a module for each family."""
+"""Models known by name, derived from their architectures: a module for each family."""
 
 from collections.abc import Callable
 
@@ -19,9 +19,9 @@ ARCHITECTURES: dict[str, Callable[..., Model]] = {
 
 
 def known_model(name: str, tokens: int | None = None) -> Model:
-    """The model of this name; hyphens, underscores, dots and capitals do not matter. Raises ModelError.
+    """Return the model of this name, ignoring hyphens, underscores, dots and case. Raises ModelError.
 
-    `tokens` are those of a sequence; None: as many as the model was made for.
+    `tokens` per sequence; None: the model's own.
     """
     for known, build in ARCHITECTURES.items():
         if _plain(name) == _plain(known):

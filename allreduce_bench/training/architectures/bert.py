@@ -13,17 +13,17 @@ TOKENS = 512  # of a sequence
 
 
 def base(tokens: int = TOKENS) -> Model:
-    """109,482,240 parameters in 199 tensors."""
+    """Return the model: 109,482,240 parameters in 199 tensors."""
     return _bert(Model("bert-base", "BERT-base", tuple(_tensors(768, 12, tokens))), 768, tokens)
 
 
 def large(tokens: int = TOKENS) -> Model:
-    """335,141,888 parameters in 391 tensors."""
+    """Return the model: 335,141,888 parameters in 391 tensors."""
     return _bert(Model("bert-large", "BERT-large", tuple(_tensors(1024, 24, tokens))), 1024, tokens)
 
 
 def _bert(model: Model, hidden: int, tokens: int) -> Model:
-    """Raises ModelError: there are fewer positions than tokens."""
+    """Complete the model. Raises ModelError: there are fewer positions than tokens."""
     if tokens > POSITIONS:
         raise ModelError("training.positions_expected_sequence_most", model=model.title, positions=POSITIONS)
     model = model._replace(sample=f"sequences of {tokens} tokens")
@@ -42,7 +42,7 @@ def _tensors(hidden: int, layers: int, tokens: int) -> Iterator[Gradient]:
 
 
 def _layer(name: str, hidden: int, tokens: int) -> Iterator[Gradient]:
-    """Self-attention and a feed-forward layer of four times the width: 12 H^2 + 13 H parameters."""
+    """Yield self-attention and a feed-forward layer of four times the width: 12 H^2 + 13 H parameters."""
     attention = 2 * 2.0 * tokens**2 * hidden  # scores and their sums, per sample; there is no tensor of their own
     for number, part in enumerate(("query", "key", "value")):
         yield from _linear(f"{name}.attention.self.{part}", hidden, hidden, tokens, 0 if number else attention)

@@ -16,12 +16,12 @@ VGG_HIDDEN, VGG_POOLED = 4096, 7
 
 
 def resnet50() -> Model:
-    """25,557,032 parameters in 161 tensors."""
+    """Return the model: 25,557,032 parameters in 161 tensors."""
     return Model("resnet50", "ResNet-50", tuple(_resnet()), "images")
 
 
 def vgg16() -> Model:
-    """138,357,544 parameters in 32 tensors."""
+    """Return the model: 138,357,544 parameters in 32 tensors."""
     return Model("vgg16", "VGG-16", tuple(_vgg()), "images")
 
 
@@ -40,7 +40,7 @@ def _resnet() -> Iterator[Gradient]:
 
 
 def _bottleneck(name: str, channels: int, width: int, side: int, stride: int) -> Iterator[Gradient]:
-    """Convolutions of 1, 3 and 1, each with its normalisation; `side` is that of the input, in pixels."""
+    """Yield convolutions of 1, 3 and 1, each with its normalisation; `side` is that of the input, in pixels."""
     out, end = width * EXPANSION, side // stride
     for number, (inner, outer, kernel, pixels) in enumerate(
         [(channels, width, 1, side), (width, width, 3, end), (width, out, 1, end)], 1
@@ -66,7 +66,9 @@ def _vgg() -> Iterator[Gradient]:
 
 
 def _convolution(name: str, channels: int, out: int, kernel: int, side: int) -> Gradient:
-    """A kernel over an output of `side` x `side` pixels: a multiplication and an addition for each weight and pixel."""
+    """Return a kernel over an output of `side` x `side` pixels: a multiplication and an addition for each weight and
+    pixel.
+    """
     shape = (out, channels, kernel, kernel)
     return Gradient(name, shape, 2.0 * out * channels * kernel**2 * side**2)
 

@@ -12,17 +12,17 @@ TOKENS = 1024  # of a sequence
 
 
 def small(tokens: int = TOKENS) -> Model:
-    """124,439,808 parameters in 148 tensors."""
+    """Return the model: 124,439,808 parameters in 148 tensors."""
     return _gpt2(Model("gpt2", "GPT-2", tuple(_tensors(768, 12, tokens))), 768, tokens)
 
 
 def xl(tokens: int = TOKENS) -> Model:
-    """1,557,611,200 parameters in 580 tensors."""
+    """Return the model: 1,557,611,200 parameters in 580 tensors."""
     return _gpt2(Model("gpt2-xl", "GPT-2 XL", tuple(_tensors(1600, 48, tokens))), 1600, tokens)
 
 
 def _gpt2(model: Model, hidden: int, tokens: int) -> Model:
-    """Raises ModelError: there are fewer positions than tokens."""
+    """Complete the model. Raises ModelError: there are fewer positions than tokens."""
     if tokens > POSITIONS:
         raise ModelError("training.positions_expected_sequence_most", model=model.title, positions=POSITIONS)
     head = 2.0 * WORDS * hidden * tokens  # of the shared weights, whose gradient waits for the embedding
@@ -39,7 +39,7 @@ def _tensors(hidden: int, layers: int, tokens: int) -> Iterator[Gradient]:
 
 
 def _layer(name: str, hidden: int, tokens: int) -> Iterator[Gradient]:
-    """Self-attention and a feed-forward layer of four times the width: 12 H^2 + 13 H parameters."""
+    """Yield self-attention and a feed-forward layer of four times the width: 12 H^2 + 13 H parameters."""
     attention = 2 * 2.0 * tokens**2 * hidden  # scores and their sums, per sample; there is no tensor of their own
     yield from _layer_norm(f"{name}.ln_1", hidden)
     yield from _linear(f"{name}.attn.c_attn", hidden, 3 * hidden, tokens, attention)
@@ -50,7 +50,7 @@ def _layer(name: str, hidden: int, tokens: int) -> Iterator[Gradient]:
 
 
 def _linear(name: str, inner: int, out: int, tokens: int, more: float = 0.0) -> Iterator[Gradient]:
-    """Weights stand input by output here, as in the original program."""
+    """Yield weights, input by output as in the original program."""
     yield Gradient(f"{name}.weight", (inner, out), 2.0 * inner * out * tokens + more)
     yield Gradient(f"{name}.bias", (out,))
 

@@ -11,7 +11,7 @@ from ..tensors import Gradient, Model, transformer
 
 
 class Sizes(NamedTuple):
-    """What tells one Llama from another."""
+    """The sizes of a Llama model."""
 
     words: int
     hidden: int
@@ -22,12 +22,12 @@ class Sizes(NamedTuple):
 
 
 def llama2_7b(tokens: int = 4096) -> Model:
-    """6,738,415,616 parameters in 291 tensors."""
+    """Return the model: 6,738,415,616 parameters in 291 tensors."""
     return _llama("llama2-7b", "Llama-2-7B", Sizes(32000, 4096, 32, 4096, 11008, tokens))
 
 
 def llama3_8b(tokens: int = 8192) -> Model:
-    """8,030,261,248 parameters in 291 tensors."""
+    """Return the model: 8,030,261,248 parameters in 291 tensors."""
     return _llama("llama3-8b", "Llama-3-8B", Sizes(128256, 4096, 32, 1024, 14336, tokens))
 
 
@@ -46,7 +46,7 @@ def _tensors(sizes: Sizes) -> Iterator[Gradient]:
 
 
 def _layer(name: str, sizes: Sizes) -> Iterator[Gradient]:
-    """2 H^2 + 2 H K + 3 H F + 2 H parameters, K the width of keys, F of the feed-forward layer."""
+    """Yield a layer: 2 H^2 + 2 H K + 3 H F + 2 H parameters, K the width of keys, F of the feed-forward layer."""
     attention = 2 * 2.0 * sizes.tokens**2 * sizes.hidden  # scores and their sums; there is no tensor of their own
     widths = {"q": (sizes.hidden, sizes.hidden), "k": (sizes.hidden, sizes.keys)}
     widths |= {"v": (sizes.hidden, sizes.keys), "o": (sizes.hidden, sizes.hidden)}

@@ -1,4 +1,6 @@
-"""The all-reduces of a training step, one at a time as on one stream: behind the computation, beside it, between it."""
+"""The all-reduces of a training step, one at a time as on one stream: after the computation, beside it, between it; and
+their vectors.
+"""
 
 import queue
 import threading
@@ -20,7 +22,7 @@ from .request import AVERAGE, BETWEEN, BLOCKING, IALLREDUCE, NATIVE, THREAD, Req
 
 
 class Span(NamedTuple):
-    """An all-reduce, as perf_counter reads it; it carries what was handed over up to `last`, so many vectors."""
+    """An all-reduce, by perf_counter; it carries so many vectors, up to the one numbered `last`."""
 
     start: float
     end: float
@@ -29,11 +31,11 @@ class Span(NamedTuple):
 
 
 class Cycles(NamedTuple):
-    """What Horovod's cycles of a step were, and the time that they took beside the all-reduces."""
+    """Horovod's cycles of a step, and their time beside the all-reduces."""
 
     number: int
-    agreement_s: float  # to find out what is ready everywhere
-    binding_s: float  # of all-reduces of lengths that are new
+    agreement_s: float  # to agree on the ready gradients
+    binding_s: float  # of all-reduces of new lengths
 
 
 class Bound(NamedTuple):
@@ -45,14 +47,14 @@ class Bound(NamedTuple):
 
 
 class Stream:
-    """All-reduces that run one by one; `spans` has each of them, in the order in which they ran."""
+    """All-reduces that run one by one; `spans` has each of them, in order of execution."""
 
     def __init__(self) -> None:
         self.spans: list[Span] = []
         self.cycles: Cycles | None = None
 
     def post(self, number: int) -> None:
-        """The gradients of a bucket are ready."""
+        """Note that the gradients of a bucket are ready."""
         raise NotImplementedError
 
     def poke(self) -> None:
@@ -63,29 +65,29 @@ class Stream:
 
 
 class BoundStream(Stream):
-    """A stream of buckets, each of which is bound."""
+    """A stream of bound buckets."""
 
     def __init__(self, bound: Sequence[Bound]):
         super().__init__()
         self.bound = bound
 
     def run(self, number: int) -> None:
-        """Do one all-reduce here and now."""
+        """Run one all-reduce in this thread."""
         begun = perf_counter()
         self.bound[number].call.run()
         self.spans.append(Span(begun, perf_counter(), number))
 
 
 class BetweenStream(BoundStream):
-    """All-reduces at once, while the computation stops."""
+    """All-reduces that interrupt the computation."""
 
     def post(self, number: int) -> None:
-        """Do it."""
+        """Run it."""
         self.run(number)
 
 
 class BlockingStream(BoundStream):
-    """All-reduces behind the computation."""
+    """All-reduces after the computation."""
 
     def __init__(self, bound: Sequence[Bound]):
         super().__init__(bound)
@@ -96,13 +98,13 @@ class BlockingStream(BoundStream):
         self.posted.append(number)
 
     def wait(self) -> None:
-        """Do all of them."""
+        """Run all of them."""
         for number in self.posted:
             self.run(number)
 
 
 class ThreadStream(BoundStream):
-    """All-reduces in a thread of their own."""
+    """All-reduces in a separate thread."""
 
     def __init__(self, bound: Sequence[Bound]):
         super().__init__(bound)
@@ -115,11 +117,11 @@ class ThreadStream(BoundStream):
             self.run(number)
 
     def post(self, number: int) -> None:
-        """Hand it over."""
+        """Queue it."""
         self.posted.put(number)
 
     def wait(self) -> None:
-        """End the thread when it has done all of them."""
+        """End the thread when it has run all of them."""
         self.posted.put(None)
         self.thread.join()
 
@@ -134,7 +136,7 @@ class IallreduceStream(BoundStream):
         self.begun = 0.0
 
     def post(self, number: int) -> None:
-        """Post it, or keep it until the one before has ended."""
+        """Post it, or keep it until the previous one has ended."""
         self.posted.append(number)
         self.poke()
 
@@ -156,7 +158,7 @@ class IallreduceStream(BoundStream):
         self.active = None
 
     def wait(self) -> None:
-        """Wait for one after the other."""
+        """Wait for them one by one."""
         while self.posted:
             self.poke()
 
@@ -169,21 +171,19 @@ STREAMS: dict[str, Callable[[Sequence[Bound]], Stream]] = {
 }
 
 
-# The all-reduces of a training step on a rank: bound to their vectors, and, with Horovod, made in its cycles
+# The vectors of the all-reduces of a training step on a rank, and Horovod's cycles
 
 
 # Horovod
-MOST_KEPT = 8  # times the elements of all gradients, in all-reduces that are kept
-PATTERN = 5  # elements of a gradient differ in turn, so that one at a wrong place is seen
+MOST_KEPT = 8  # limit on bound all-reduces, in elements, relative to all gradients
+PATTERN = 5  # period of the element values of a gradient, which detects misplaced elements
 
 
 def bind(request: Request, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> Prepared:
     """Bind an all-reduce to its vectors, by `request`: the library's own, or the steps of an algorithm.
 
-    No rank waits for another one here.
-
-    Steps are cut and posted ahead by executors that do so where the cut steps are proved. Raises Unsupported,
-    AlgorithmError.
+    Local: no rank waits for another one. Executors that cut steps and post ahead do so if the cut steps are proved.
+    Raises Unsupported, AlgorithmError.
     """
     if request.algorithm == NATIVE:
         return NATIVES[request.executor](sendbuf, recvbuf, comm, op)
@@ -199,7 +199,7 @@ def bind(request: Request, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.C
 
 
 def make_ready(request: Request, comm: MPI.Comm) -> None:
-    """Compile what is compiled before it is timed. Raises Unsupported."""
+    """Compile before timing. Raises Unsupported."""
     if request.executor in COMPILED:
         from ...measuring.compiling import compile_in_turns  # late: few ranks compile
 
@@ -211,7 +211,7 @@ class Bucket:
     """A vector of `count` elements, to which rank r contributes r + 1, and its all-reduce."""
 
     def __init__(self, request: Request, count: int, comm: MPI.Comm, op: str):
-        """Raises Unsupported, AlgorithmError."""
+        """Bind the all-reduce. Raises Unsupported, AlgorithmError."""
         self.recvbuf, self.expected = filled(PAGES.recvbuf, count, request.dtype, 0), result_of_ranks(op, comm.size)
         sendbuf = filled(PAGES.sendbuf, count, request.dtype, comm.rank + 1)
         self.bound = Bound(bind(request, sendbuf, self.recvbuf, comm, op), None)
@@ -223,20 +223,20 @@ class Bucket:
 
     @property
     def call(self) -> Prepared:
-        """The blocking all-reduce."""
+        """Blocking all-reduce."""
         return self.bound.call
 
     @property
     def is_wrong(self) -> bool:
-        """Whether the result is another one than it must be."""
+        """Whether the result is wrong."""
         return bool(np.any(self.recvbuf != self.expected))
 
 
 class Buckets:
-    """All that a step hands over. Each bucket has vectors of its own; recorded calls of one length share them."""
+    """The buckets of a step. Each has vectors of its own; recorded calls of one length share them."""
 
     def __init__(self, request: Request, comm: MPI.Comm):
-        """Raises Unsupported, AlgorithmError."""
+        """Bind the buckets. Raises Unsupported, AlgorithmError."""
         shared = request.overlap == BETWEEN
         keys = request.counts if shared else [*range(len(request.counts))]
         self.stream_type = STREAMS[request.overlap]
@@ -245,17 +245,17 @@ class Buckets:
         self.alone = [one.call.run for one in self.bound]
 
     def prepare(self) -> None:
-        """Forget the results of the former step."""
+        """Clear the results of the former step."""
         for bucket in self.buckets.values():
             bucket.recvbuf.fill(0)
 
     def stream(self) -> Stream:
-        """Return what a step hands its buckets over to."""
+        """Return the stream that a step hands its buckets to."""
         return self.stream_type(self.bound)
 
     @property
     def wrong(self) -> int:
-        """How many results of the last step are wrong."""
+        """Return the number of wrong results of the last step."""
         return sum(bucket.is_wrong for bucket in self.buckets.values())
 
     def close(self) -> None:
@@ -265,14 +265,14 @@ class Buckets:
 
 
 class Averaged(Protocol):
-    """Gradients in the order in which they become ready."""
+    """Gradients in order of readiness."""
 
     @property
     def sizes(self) -> Sequence[tuple[int, int, str]]:
-        """(index, bytes, type) of each."""
+        """Return (index, bytes, type) of each."""
 
     def bound(self, members: Sequence[int]) -> Callable[[], object]:
-        """The all-reduce of these gradients."""
+        """Return the all-reduce of these gradients."""
 
 
 class CycleStream(Stream):
@@ -281,7 +281,7 @@ class CycleStream(Stream):
     As in `RunLoopOnce` of Horovod's operations.cc a cycle begins a cycle time after the former one did, or when its
     all-reduces have ended. With all responses cached Horovod's ranks agree by one all-reduce of a bit for each tensor,
     in every cycle (`CoordinateCacheAndState` in controller.cc). Here gradients become ready in the same order on all
-    ranks, so that the least number of them says as much; the ranks agree on it by `agreement`.
+    ranks, so that the minimum of their numbers suffices; the ranks agree on it by `agreement`.
     """
 
     def __init__(self, gradients: Averaged, agreement: MPI.Comm, cycle_s: float, buffer_nbytes: int):
@@ -300,7 +300,7 @@ class CycleStream(Stream):
         self.ready[0] = number + 1
 
     def wait(self) -> None:
-        """Return when all gradients are averaged. Raises what the thread has raised."""
+        """Return when all gradients are averaged. Raises the exception of the thread."""
         self.thread.join()
         self.cycles = Cycles(self.number, self.agreement_s, self.binding_s)
         if self.failure:
@@ -342,16 +342,16 @@ class CycleStream(Stream):
 
 
 class Gradients:
-    """The gradients of a step with Horovod: each a tensor of its own, averaged together in a fusion buffer.
+    """The gradients of a step with Horovod: each a separate tensor, averaged together in a fusion buffer.
 
     As in Horovod's mpi_operations.cc gradients are copied into the buffer, all-reduced and copied back, all of which
-    counts as the all-reduce; here a gradient that goes alone is copied, too. How many go together depends on the time.
-    So all-reduces are bound at the first use of their length, and kept. Rank r contributes r + 1, to which the place of
+    counts as the all-reduce; here a single gradient is copied, too. How many are fused depends on timing. So
+    all-reduces are bound at the first use of their length, and cached. Rank r contributes r + 1, to which the place of
     an element adds 0 to PATTERN - 1.
     """
 
     def __init__(self, request: Request, comm: MPI.Comm):
-        """Raises Unsupported, AlgorithmError."""
+        """Allocate the tensors and bind a ladder of lengths. Raises Unsupported, AlgorithmError."""
         if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
             raise Unsupported("training.horovod_background_thread_needs")
         self.request, self.comm = request, comm
@@ -363,28 +363,28 @@ class Gradients:
         self.sent = filled(PAGES.sendbuf, longest, request.dtype, 0)
         self.received = filled(PAGES.recvbuf, longest, request.dtype, 0)
         self.pattern = (np.arange(max(request.counts) + PATTERN) % PATTERN).astype(request.dtype)
-        self.kept: dict[int, Prepared] = {}  # by elements, the one used last at the end
+        self.kept: dict[int, Prepared] = {}  # by elements, last used last
         self.ladder = [self._bind(count) for count in rungs]
         self.alone = [partial(self.average, self._first(n), call) for n, call in zip(rungs, self.ladder)]
         self.agreement = comm.Dup()
 
     def prepare(self) -> None:
-        """The gradients of this rank, as a backward pass leaves them."""
+        """Fill the gradients of this rank, as a backward pass does."""
         for index, gradient in enumerate(self.gradients):
             np.add(self._pattern_of(index), self._of_type(self.comm.rank + 1), out=gradient)
 
     def stream(self) -> CycleStream:
-        """Return what a step hands its gradients over to."""
+        """Return the stream that a step hands its gradients to."""
         return CycleStream(self, self.agreement, self.request.cycle_s, self.request.buffer_nbytes)
 
     @property
     def wrong(self) -> int:
-        """How many gradients of the last step are no averages."""
+        """Return the number of gradients of the last step that are no averages."""
         mean = self._of_type(result_of_ranks(AVERAGE, self.comm.size))
         return sum(bool(np.any(one != self._pattern_of(i) + mean)) for i, one in enumerate(self.gradients))
 
     def bound(self, members: Sequence[int]) -> partial:
-        """The all-reduce of these gradients. Raises Unsupported, AlgorithmError."""
+        """Return the all-reduce of these gradients. Raises Unsupported, AlgorithmError."""
         count = sum(self.gradients[index].size for index in members)
         call = self.kept.pop(count, None)
         if call is None:
@@ -395,7 +395,7 @@ class Gradients:
         return partial(self.average, [self.gradients[index] for index in members], call)
 
     def average(self, vectors: Sequence[np.ndarray], call: Prepared) -> None:
-        """Copy vectors into the buffer, all-reduce as many elements as they have together, copy them back."""
+        """Copy vectors into the buffer, all-reduce their total length, copy them back."""
         count = sum(vector.size for vector in vectors)
         np.concatenate(vectors, out=self.sent[:count])
         call.run()
@@ -414,7 +414,7 @@ class Gradients:
         return bind(self.request, self.sent[:count], self.received[:count], self.comm, AVERAGE)
 
     def _first(self, count: int) -> list[np.ndarray]:
-        """The first gradients that have `count` elements together, the last one of them cut."""
+        """Return the first gradients that have `count` elements together, the last one of them cut."""
         vectors: list[np.ndarray] = []
         for gradient in self.gradients:
             if count > 0:

@@ -1,4 +1,6 @@
-"""What the ranks of a training step are asked for, and which gradients go together. Without MPI: who asks reads it."""
+"""The request to the ranks of a training step, and the fusion of gradients. Without MPI: the requesting process reads
+it.
+"""
 
 from collections import deque
 from collections.abc import Sequence
@@ -18,9 +20,9 @@ BLOCKING, THREAD, IALLREDUCE, BETWEEN = "blocking", "thread", "iallreduce", "bet
 
 
 class Request(NamedTuple):
-    """What is measured. Seconds are those of the computation, which every rank does."""
+    """A measurement. Seconds are those of the computation, the same on every rank."""
 
-    counts: list[int]  # elements of what is handed over in turn: buckets, with Horovod gradients, or recorded calls
+    counts: list[int]  # elements of the units handed over in order: buckets, with Horovod gradients, or recorded calls
     actions: list[tuple[str, float]]  # compute for so long; bucket: hand the next one over; tensor: add activations
     dtype: str = "float32"
     algorithm: str = NATIVE
@@ -33,13 +35,13 @@ class Request(NamedTuple):
     steps: int = 5
     groups: str = NO_GROUPS  # of tensor parallelism, as `runs.groups` has it
     tensor_count: int = 0  # elements of its all-reduces
-    cycle_s: float = 0.0  # of Horovod; 0: what is handed over goes as it is
+    cycle_s: float = 0.0  # of Horovod; 0: no fusion
     buffer_nbytes: int = 0  # Horovod's fusion buffer
-    alone: list[int] | None = None  # elements of what Horovod all-reduces alone
+    alone: list[int] | None = None  # elements of Horovod's all-reduces measured alone
 
 
 def result_of_ranks(op: str, size: int) -> float:
-    """The sum or the average over `size` ranks, of which rank r contributes r + 1."""
+    """Return the sum or the average over `size` ranks, of which rank r contributes r + 1."""
     return (size + 1) / 2 * (1 if op == AVERAGE else size)
 
 

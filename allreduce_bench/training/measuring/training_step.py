@@ -1,11 +1,11 @@
-"""`python -m allreduce_bench.training.measuring.training_step FILE`: steps of a training, measured; JSON from rank 0.
+"""`python -m allreduce_bench.training.measuring.training_step FILE`: measures steps of a training; JSON from rank 0.
 
 FILE has the JSON of a `Request`; rank 0 reads it. A step computes (calibrated spinning, a matrix product, or sleep),
-and all-reduces what is handed over: each bucket as soon as the computation before it has ended, behind the computation,
-beside it in a thread, or beside it by MPI_Iallreduce with an MPI_Test from time to time; or gradients in Horovod's
-cycles; or recorded calls, for which the computation stops. In turn with the steps the computation and the all-reduces
-are measured alone. Where ranks are in tensor-parallel groups, the computation stops for the all-reduces of activations
-within each group, and gradients are averaged over the ranks that have the same place in all groups.
+and all-reduces: each bucket as soon as the computation before it has ended, after the computation, beside it in a
+thread, or beside it by MPI_Iallreduce with an MPI_Test from time to time; or gradients in Horovod's cycles; or recorded
+calls, for which the computation stops. Alternating with the steps the computation and the all-reduces are measured
+alone. With tensor-parallel groups, the computation stops for the all-reduces of activations within each group, and
+gradients are averaged over the ranks that have the same place in all groups.
 """
 
 import json
@@ -30,8 +30,8 @@ from .request import BUCKET, TENSOR, Request
 # Units of computation, and how long one takes
 SPIN_ELEMENTS, MATRIX = 16384, 64  # 64 KiB stay in a cache; a product of this size has one thread in every BLAS
 CALIBRATION_S, BATCHES = 0.02, 5
-SLICE_S = 5e-4  # between two calls of what is done beside it, and of a sleep
-SLEEPS = 20  # that are tried
+SLICE_S = 5e-4  # between two calls of `poke`, and of a sleep
+SLEEPS = 20  # tried for calibration
 
 MOST_ALONE = 20  # all-reduces of activations that are timed alone in each turn
 
@@ -39,7 +39,7 @@ MOST_ALONE = 20  # all-reduces of activations that are timed alone in each turn
 class Work:
     """Computation of so many seconds as it takes alone: the same amount on every rank, however long it then takes.
 
-    A step is cut into many short parts; what is too short to be computed by itself comes with the next part.
+    A step is cut into many short parts; parts below the granularity are carried over to the next.
     """
 
     def __init__(self, kind: str, comm: MPI.Comm):
@@ -48,7 +48,7 @@ class Work:
         self.owed_s = 0.0
 
     def do(self, time_s: float, poke: Callable[[], object] | None = None) -> None:
-        """Compute; `poke` is called about every SLICE_S."""
+        """Compute; call `poke` about every SLICE_S."""
         self.owed_s += time_s
         if self.unit is None:
             self._sleep(poke)
@@ -56,7 +56,7 @@ class Work:
             self._spin(self.unit, poke)
 
     def _sleep(self, poke: Callable[[], object] | None) -> None:
-        """A sleep is ordered as much too short as it is known to end too late."""
+        """Sleep, shortened by the known overrun of sleeps."""
         if self.owed_s <= self.unit_s:
             return
         end, self.owed_s = perf_counter() + self.owed_s, 0.0
@@ -77,7 +77,7 @@ class Work:
 
 
 class Step(NamedTuple):
-    """What one rank saw of a step, seconds from its beginning."""
+    """The events of a step on one rank, seconds from its beginning."""
 
     step_s: float
     phases: list[tuple[str, float, float]]
@@ -87,12 +87,12 @@ class Step(NamedTuple):
 
     @property
     def compute_s(self) -> float:
-        """How long its computation took."""
+        """Time of its computation."""
         return sum(end - start for _, start, end in self.phases)
 
 
 class Communicators(NamedTuple):
-    """Of the ranks that average a gradient, and of those that add activations."""
+    """The communicators of the ranks that average a gradient, and of those that add activations."""
 
     data: MPI.Comm
     tensor: MPI.Comm
@@ -101,7 +101,7 @@ class Communicators(NamedTuple):
 def one_step(
     actions: Sequence[tuple[str, float]], work: Work, stream: Stream | None = None, tensor: Prepared | None = None
 ) -> Step:
-    """One step of this rank; without a stream and `tensor` its computation alone."""
+    """Run one step of this rank; without a stream and `tensor` its computation alone."""
     begun = perf_counter()
     phases: list[tuple[str, float, float]] = []
     stalls: list[tuple[float, float]] = []
@@ -128,7 +128,7 @@ def one_step(
 
 
 def alone(calls: Iterable[Callable[[], object]]) -> list[float]:
-    """The times of the all-reduces without any computation, one by one."""
+    """Return the times of the all-reduces without any computation, one by one."""
     times_s = []
     for call in calls:
         begun = perf_counter()
@@ -138,7 +138,7 @@ def alone(calls: Iterable[Callable[[], object]]) -> list[float]:
 
 
 def _unit(kind: str) -> Callable[[], object]:
-    """A few microseconds of arithmetic, in which other threads of Python may run."""
+    """Return a unit of computation: microseconds of arithmetic that releases the GIL in between."""
     if kind == "matmul":
         left, right, out = (np.ones((MATRIX, MATRIX), np.float32) for _ in range(3))
         return lambda: np.matmul(left, right, out)
@@ -147,7 +147,7 @@ def _unit(kind: str) -> Callable[[], object]:
 
 
 def _calibrated(unit: Callable[[], object]) -> float:
-    """Seconds of a unit: the median of batches."""
+    """Return the seconds of a unit: the median of batches."""
     times_s = []
     for _ in range(BATCHES):
         begun, units = perf_counter(), 0
@@ -159,7 +159,7 @@ def _calibrated(unit: Callable[[], object]) -> float:
 
 
 def _lateness_s() -> float:
-    """Return by how much a sleep ends too late at least."""
+    """Return the least overrun of a sleep."""
     late_s = []
     for _ in range(SLEEPS):
         end = perf_counter() + SLICE_S
@@ -169,7 +169,7 @@ def _lateness_s() -> float:
 
 
 def communicators(request: Request, comm: MPI.Comm) -> Communicators:
-    """Divide the ranks; without groups all of them average gradients. Raises ValueError for groups that do not fit."""
+    """Split the ranks; without groups all of them average gradients. Raises ValueError for groups that do not fit."""
     groups = groups_of(request.groups, comm.size)
     if len(groups) == 1:
         return Communicators(comm, MPI.COMM_SELF)
@@ -178,7 +178,7 @@ def communicators(request: Request, comm: MPI.Comm) -> Communicators:
 
 
 def measured(request: Request, comm: MPI.Comm) -> dict[str, Any]:
-    """The steps: see `main`. Raises Unsupported, for wrong results, too, AlgorithmError, DtypeError."""
+    """Return the steps: see `main`. Raises Unsupported, for wrong results, too, AlgorithmError, DtypeError."""
     teach_numpy(request.dtype)
     make_ready(request, comm)
     data, tensor = communicators(request, comm)
@@ -209,19 +209,19 @@ def measured(request: Request, comm: MPI.Comm) -> dict[str, Any]:
 
 
 def _together(comm: MPI.Comm, act: Callable[[], Any]) -> list[Any]:
-    """Run `act` on all ranks, begun together, and gather its results on rank 0; elsewhere empty."""
+    """Run `act` on all ranks after a barrier, and gather its results on rank 0; elsewhere empty."""
     comm.Barrier()
     return comm.gather(act()) or []
 
 
 def _refuse_wrong(comm: MPI.Comm, wrong: int) -> None:
-    """Raise Unsupported on all ranks where one of them has wrong results."""
+    """Raise Unsupported on all ranks if any has wrong results."""
     if wrong := comm.allreduce(wrong):
         raise Unsupported("training.vectors_ranks_wrong_results", wrong=wrong)
 
 
 def _slowest(steps: list[Step]) -> dict[str, Any]:
-    """The step of the rank that took longest, with the most that any rank computed."""
+    """Return the step of the rank that took longest, with the maximum of the computation over ranks."""
     slowest = max(steps, key=lambda step: step.step_s)
     return {**slowest._asdict(), "compute_s": max(step.compute_s for step in steps)}
 
@@ -230,7 +230,7 @@ def main() -> None:
     """Print `{"compute_alone_s": [...], "alone_s": [[...]], "tensor_alone_s": [[...]], "steps": [...]}`.
 
     Else `{"refused": reason}`. Of each turn: the computation alone, each all-reduce alone, some of those of activations
-    alone, the most over all ranks; the step of the rank that took longest, with the most that any rank computed.
+    alone, as maxima over ranks; the step of the rank that took longest, with the maximum of the computation over ranks.
     """
     comm = MPI.COMM_WORLD.Dup()
     try:
