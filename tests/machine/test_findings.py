@@ -72,7 +72,7 @@ def test_figures_are_those_of_the_worst_node_and_affinity_is_named():
     worst = findings(nodes, [2, 6], {}, None)[0]
     assert worst["code"] == "oversubscribed" and re.findall(r"\d+ \w+", worst["text"]) == ["6 ranks", "2 cores"]
     limited = found(node(cpus_of_ranks=1))[0]
-    assert limited["code"] == "oversubscribed" and "(limited by their affinity)" in limited["text"]
+    assert limited["code"] == "oversubscribed" and "their affinity)" in limited["text"]
     assert re.findall(r"\d+ \w+", limited["text"]) == ["2 ranks", "1 hardware", "4 cores"]
 
 
