@@ -3,6 +3,8 @@
 import pytest
 from browser import BrowserError
 
+NOT_DEFINED = "{} is not defined"  # as browsers say it
+
 FAULTY = """<!DOCTYPE html>
 <html lang="en"><head><title>faulty</title>
 <style>body { background: #fff } @media (prefers-color-scheme: dark) { body { background: #000 } }</style></head>
@@ -34,7 +36,7 @@ def clean(tmp_path):
 def test_the_console(faulty):
     faulty.wait("document.images[0].complete")
     said = "\n".join(faulty.console())
-    assert "wrong 7" in said and "undefinedName is not defined" in said
+    assert "wrong 7" in said and NOT_DEFINED.format("undefinedName") in said
 
 
 def test_requests(faulty):
@@ -79,7 +81,7 @@ def test_what_is_printed_and_drawn(faulty, words_of_pdf):
 
 
 def test_faults_of_scripts_are_errors(faulty):
-    with pytest.raises(BrowserError, match="ReferenceError: missing is not defined"):
+    with pytest.raises(BrowserError, match="ReferenceError: " + NOT_DEFINED.format("missing")):
         faulty.evaluate("missing + 1")
     with pytest.raises(BrowserError, match="waited for 1 > 2: .*too late"):
         faulty.wait("1 > 2", longest_s=0.05)

@@ -14,6 +14,8 @@ from places import ROOT
 
 from allreduce_bench.lab.lab import Lab, LabEnded, lab_around, run_in_lab, shell_in_lab
 
+LEFT = "a process of the lab is left"
+
 pytestmark = pytest.mark.usefixtures("needs_lab")
 RATE = 12.5e6
 ENTER = """import os, sys
@@ -90,7 +92,7 @@ def test_a_killed_command_leaves_nothing_that_runs_in_the_lab():
     process.stdout.read()  # until the last of them is gone that could write
     deadline = time.time() + 20
     while subprocess.run(["pgrep", "-f", r"^sleep 1234\.5"], capture_output=True).returncode == 0:
-        assert time.time() < deadline, "a process of the lab is left"
+        assert time.time() < deadline, LEFT
         time.sleep(0.02)
 
 

@@ -6,6 +6,8 @@ from has_message import message_pattern
 from allreduce_bench.launching.launcher import Launcher, LaunchError, on_one_node, refuse, remote_shell, with_variables
 from allreduce_bench.runs.start import Start
 
+SRUN, ADVICE = "srun", "advice"
+
 HYDRA = Launcher("mpirun", "MPICH 5.0.2", "mpich")
 
 
@@ -33,10 +35,10 @@ def test_without_an_interface_the_program_is_started_as_it_is():
 
 
 def test_what_is_asked_for_in_vain_is_refused_by_its_options():
-    refuse(Start(map_by="core"), ("hosts", "bind_to"), "srun", "advice")
-    with pytest.raises(LaunchError, match="^--bind-to: not supported with srun; advice$") as refusal:
-        refuse(Start(bind_to="core"), ("hosts", "bind_to"), "srun", "advice")
-    assert refusal.value.advice == "advice"
+    refuse(Start(map_by="core"), ("hosts", "bind_to"), SRUN, ADVICE)
+    with pytest.raises(LaunchError, match=f"^--bind-to: not supported with {SRUN}; {ADVICE}$") as refusal:
+        refuse(Start(bind_to="core"), ("hosts", "bind_to"), SRUN, ADVICE)
+    assert refusal.value.advice == ADVICE
 
 
 def test_another_remote_shell_has_its_whole_path():

@@ -2,16 +2,20 @@
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
-from has_message import has_message
+from has_message import has_message, message_pattern
 from interpreters import in_turn, interpreters
 from places import ROOT
 from virtual_hosts import INTERFACE, VirtualHosts, virtual_hosts
 
+from allreduce_bench.lab.lab import AGENT_SCRIPT
 from allreduce_bench.message import say
+
+UNRESOLVED = re.search(r'echo "(.*)\$1"', AGENT_SCRIPT)[1]
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 NBYTES = 1 << 20
@@ -93,7 +97,10 @@ def test_a_host_that_does_not_answer_is_named_before_anything_is_written(hosts, 
     words = ["-n", 2, "--sizes", 8, "-o", tmp_path / "run", "--hosts", "h1,h2,nobody"]
     result = run_on(hosts, interpreters()[0], *words)
     assert result.returncode == 2 and result.stderr.count("\n") == 1
-    assert "error: host 'nobody' does not respond (agent: could not resolve host nobody)" in result.stderr
+    assert re.search(
+        "error: " + message_pattern("launching.host_does_not_respond", names="nobody") + rf" \({UNRESOLVED}nobody\)",
+        result.stderr,
+    )
     assert not (tmp_path / "run").exists()
 
 

@@ -15,6 +15,8 @@ from places import RANK_PROGRAMS
 
 from allreduce_bench.launching import wrapped_rank
 
+OTHERS_WAITED_FOR = "the others were waited for"
+
 
 def executed(python, *words: object) -> tuple[int, str, str]:
     """Exit status, stdout and stderr of `exec` with these words."""
@@ -41,7 +43,7 @@ def test_the_rank_that_ends_badly_is_named_and_its_status_handed_on(python, how)
     assert re.search(sentence, err.strip().splitlines()[-1]), err
     assert found == status, err
     assert ("nobody catches this" in err) == (how == "raise")
-    assert time.monotonic() - begun < 60, "the others were waited for"
+    assert time.monotonic() - begun < 60, OTHERS_WAITED_FOR
 
 
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)

@@ -40,7 +40,8 @@ def test_the_busiest_come_first_and_only_what_grew_counts(kernel_of):
     after = {5: ("old hand", 700 + TICKS // 2, 0), 6: ("python", TICKS, 1), 7: ("idle", 9, 1)}
     seen = kernel_of(((100, 100), before), ((100 + TICKS // 2, 100 + TICKS), after))
     assert (seen.cores, seen.busy, seen.is_quiet) == (2, pytest.approx(1.5), False)
-    assert seen.words == "1.5 of 2 cores busy: python (pid 6, 100 %), old hand (pid 5, 50 %)"
+    load, _, programs = seen.words.partition(": ")
+    assert (load, programs) == ("1.5 of 2 cores busy", "python (pid 6, 100 %), old hand (pid 5, 50 %)")
 
 
 def test_a_process_that_begins_meanwhile_is_seen_and_one_on_other_cores_is_not(kernel_of):
@@ -57,7 +58,8 @@ def test_a_name_commands_no_terminal(kernel_of):
 def test_a_quiet_machine_and_one_whose_processes_are_hidden(kernel_of):
     quiet = kernel_of(((5, 5), {}), ((5 + TICKS // 50, 5), {}))
     assert quiet.is_quiet and quiet.words == "0.0 of 2 cores busy"
-    assert kernel_of(((5, 5), {}), ((5 + TICKS, 5), {})).words == "1.0 of 2 cores busy by unknown processes"
+    load, _, programs = kernel_of(((5, 5), {}), ((5 + TICKS, 5), {})).words.partition(" by ")
+    assert (load, programs) == ("1.0 of 2 cores busy", "unknown processes")
 
 
 def test_a_kernel_that_shows_nothing_is_unknown(root):

@@ -29,7 +29,9 @@ def test_a_numba_that_does_not_load_is_quoted(monkeypatch, tmp_path):
     (tmp_path / "numba.py").write_text("raise OSError('its library is gone')")
     monkeypatch.delitem(sys.modules, "numba", raising=False)
     monkeypatch.syspath_prepend(tmp_path)
-    assert why_not_compiled() == f"needs numba, which does not load (OSError: its library is gone): {INSTALL}"
+    assert why_not_compiled() == say(
+        "machine.needs_numba_does_not", name="OSError", error="its library is gone", install=INSTALL
+    )
 
 
 def test_a_numba_without_the_function_that_is_needed_is_named(monkeypatch):

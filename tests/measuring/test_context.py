@@ -61,7 +61,7 @@ def test_half_of_the_free_memory_is_the_most(context):
     need = 6 << 20
     assert reason(context._replace(memory_per_rank=2 * need), MIB) is None
     state, words = reason(context._replace(memory_per_rank=2 * need - 2), MIB)
-    assert state == "skipped" and words.startswith("needs 6 MiB of buffers a rank, more than half of the 12 MiB")
+    assert state == "skipped" and words.startswith("needs 6 MiB of buffers") and "half of the 12 MiB" in words
 
 
 def test_messages_posted_ahead_count_as_memory(context):
@@ -77,10 +77,9 @@ def test_a_call_that_is_predicted_to_take_too_long_is_skipped(context):
     context.first_calls["ring"] = (1 << 16, 1.0)
     state, words = reason(context, MIB)
     assert state == "skipped"
-    assert words == (
-        "a call would take about 16.0 s by 64 KiB, more than 20 times --cell-time 0.5s; "
-        "increase --cell-time to measure it"
-    )
+    estimate, limit, advice = words.replace("; ", ", ").split(", ")
+    assert estimate.endswith("would take about 16.0 s by 64 KiB")
+    assert (limit, advice) == ("more than 20 times --cell-time 0.5s", "increase --cell-time to measure it")
     context.first_calls["ring"] = (1 << 16, 0.5)
     assert reason(context, MIB) is None
     context.first_calls["ring"] = (64, 0.5)  # so small a size says nothing of large ones
@@ -108,4 +107,5 @@ def test_the_first_call_counts_too_and_is_remembered(context):
 
     assert after_first_call(context, MIB, 0.5) is None and context.first_calls == {"ring": (1 << 20, 0.5)}
     refused = after_first_call(context, MIB, 11.0)
-    assert refused["state"] == "skipped" and refused["reason"].startswith("its first call took 11.0 s, more than 20")
+    assert refused["state"] == "skipped" and refused["reason"].partition(" took ")[0] == "its first call"
+    assert refused["reason"].partition(" took ")[2].startswith("11.0 s, more than 20")

@@ -4,6 +4,7 @@ import csv
 import os
 import subprocess
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -21,11 +22,13 @@ from allreduce_bench.evaluation.acceptance import AcceptanceLimit, judge
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.evaluation.verdict import verdicts
 from allreduce_bench.measuring.budget import share
+from allreduce_bench.message import say
 from allreduce_bench.models.curves import lower_bounds, predicted_at
 from allreduce_bench.models.points import points
 from allreduce_bench.models.series import fit_all
-from allreduce_bench.report import figures
+from allreduce_bench.report import caveats, figures
 from allreduce_bench.report.caveats import find_caveats, gaps
+from allreduce_bench.report.figures.sizes import FLOORS_SENTENCE
 from allreduce_bench.report.formats import FORMATS, Result
 from allreduce_bench.report.page import write_report
 from allreduce_bench.report.pictures import bound_curves
@@ -33,6 +36,8 @@ from allreduce_bench.report.table import table
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.plan import Cell, Launch, Plan
 from allreduce_bench.runs.schema import FLOORS
+
+REFERENCE_TIMES, COLD_CACHE = "reference times: ", "cold cache"
 
 needs_mpi = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 FULL = bool(os.environ.get("ALLREDUCE_BENCH_FULL"))
@@ -87,9 +92,9 @@ def test_the_closing_table_shows_cold_cells_apart_and_floors_in_one_line(folder,
     titles = [line for line in text.splitlines() if line.startswith("allreduce, ")]
     assert ["cold cache" in title for title in titles] == [False, True, False, True]
     assert text.count("15 of 15 cells done") == 4
-    lines = [line for line in text.splitlines() if line.startswith("reference times: ")]
+    lines = [line for line in text.splitlines() if line.startswith(REFERENCE_TIMES)]
     assert len(lines) == 4 and max(map(len, lines)) <= 100
-    assert lines[0].startswith("reference times: empty call 0.0") and "local copy of 4 MiB" in lines[0]
+    assert lines[0].removeprefix(REFERENCE_TIMES).startswith("empty call 0.0") and "local copy of 4 MiB" in lines[0]
 
 
 def test_the_verdict_is_about_a_warm_cache_unless_only_a_cold_one_was_measured(tmp_path, rows):
@@ -131,8 +136,10 @@ def test_the_report_has_floors_beside_the_times_and_a_table_for_each_state(folde
     assert times.count("<h3>4 ranks (oversubscribed)</h3>") == 1
     verdict_table = page.split('<table class="verdict">')[1].split("</table>")[0]
     assert verdict_table.count("<th ") == 2  # one for each rank count, of the warm cache
-    assert "Thin grey lines: reference times" in page and "Hollow and dashed: cold cache" in page
-    assert "warm: every call uses the same buffers; cold: between two uses" in page
+    assert FLOORS_SENTENCE.strip() in page and say("report.hollow_dashed_cold_cache").strip() in page
+    assert has_message(page, "report.warm_every_call_uses") and has_message(
+        unescape(page), "report.cold_between_two_uses"
+    )
 
 
 def test_the_figure_of_times_has_floors_and_cold_lines_in_its_legend(folder):
@@ -147,8 +154,8 @@ def test_the_figure_of_times_has_floors_and_cold_lines_in_its_legend(folder):
     assert not any("floor" in text.get_text() or "cold" in text.get_text() for text in legend.get_texts())
     cold = frame[frame["cache"] == "cold"]
     assert [axes.get_title() for axes in figures.bandwidth(cold, curves).axes] == [
-        "2 ranks (cold cache)",
-        "4 ranks (cold cache) (oversubscribed)",
+        f"2 ranks ({COLD_CACHE})",
+        f"4 ranks ({COLD_CACHE}) (oversubscribed)",
     ]
 
 
@@ -156,16 +163,20 @@ def test_a_time_below_a_floor_is_said(rows):
     def badges(found):
         return [finding.badge for finding in find_caveats(found, [])]
 
-    assert "times below a reference time" not in badges(rows)
+    assert say("report.times_below_reference_time") not in badges(rows)
     short = [{**row} for row in rows if row["nbytes"] in (8, 1 << 20) and row["ranks"] == 2]
     for row in short:
         row |= {"time_s": 5e-8, "time_high_s": 5e-8}
     notes = next(
-        finding for finding in find_caveats(short, []) if finding.badge == "times below a reference time"
+        finding for finding in find_caveats(short, []) if finding.badge == say("report.times_below_reference_time")
     ).notes
     assert len(notes) == 3 * 2 * 3  # no call at both sizes, the copy at 1 MiB only
-    assert sum("8 B, 2 ranks, took 0.0500 us, no call at all 0.0" in note.text for note in notes) == 3
-    assert any("native 1 MiB cold, 2 ranks, took 0.0500 us, a local copy of the vector" in note.text for note in notes)
+    assert (
+        sum(f"8 B, 2 ranks, took 0.0500 us, {caveats.FLOORS['call_floor_s']} 0.0" in note.text for note in notes) == 3
+    )
+    assert any(
+        f"native 1 MiB cold, 2 ranks, took 0.0500 us, {caveats.FLOORS['copy_floor_s']}" in note.text for note in notes
+    )
 
 
 def test_what_is_missing_says_whether_it_was_cold(tmp_path):
@@ -239,7 +250,7 @@ def test_a_run_measures_floors_and_both_states_of_the_cache(python, tmp_path):
     result = bench(python, "run", *words, "--warmups", 1, "--cache", "both", "-o", tmp_path / "run")
     assert result.returncode == 0, result.stderr
     assert result.stdout.count("6 of 6 cells done, 0 wrong elements.") == 2 * len(numbers)
-    assert result.stdout.count("reference times: empty call ") == 2 * len(numbers)
+    assert result.stdout.count(f"{REFERENCE_TIMES}empty call ") == 2 * len(numbers)
     found = marks(tmp_path / "run")
     assert len(found) == len(numbers) * 2 * (2 * 3 + 1 + 3 + 3) and {mark["state"] for mark in found} == {"done"}
     for mark in found:
@@ -304,4 +315,5 @@ def test_cold_buffers_count_as_memory():
     context = Context(Comm(), plan, Launch(2, 1), real, real, {}, *known)
     warm, cold = (Cell("native", "native", 1 << 18, None, cache) for cache in ("warm", "cold"))
     assert unfit(context, warm) is None
-    assert unfit(context, cold).startswith("needs 89.4 MiB of buffers a rank, more than half of the 13 MiB")
+    reason = unfit(context, cold)
+    assert reason.startswith("needs 89.4 MiB of buffers") and "half of the 13 MiB" in reason

@@ -135,7 +135,7 @@ def test_together_competes_and_alone_is_what_it_is_held_against(python, tmp_path
     text = page.read_text()
     assert (
         "<h2>Groups</h2>" in text
-        and "the models do not cover that" in text
+        and has_message(text, "report.several_groups_share_links_same")
         and "2 groups of 2 ranks (consecutive)" in text
     )
 

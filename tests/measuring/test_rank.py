@@ -3,6 +3,10 @@
 import pytest
 from interpreters import interpreters
 
+NO_TYPE = "no such type"
+LAST_LINES = ("known error", "not in list")
+MPI_ERROR = "MPI_ERR_OTHER\n\n  {}\n  {}\n".format(*LAST_LINES)
+
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 
 
@@ -10,7 +14,5 @@ def test_an_error_is_said_in_one_line():
     from allreduce_bench.measuring.rank import _one_line
 
     assert _one_line(KeyboardInterrupt()) == "interrupted"
-    assert _one_line(ValueError("no such type")) == "ValueError: no such type"
-    assert _one_line(RuntimeError("MPI_ERR_OTHER\n\n  known error\n  not in list\n")) == (
-        "RuntimeError: known error; not in list"
-    )
+    assert _one_line(ValueError(NO_TYPE)) == f"ValueError: {NO_TYPE}"
+    assert _one_line(RuntimeError(MPI_ERROR)) == f"RuntimeError: {'; '.join(LAST_LINES)}"

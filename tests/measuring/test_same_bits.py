@@ -8,6 +8,7 @@ import pytest
 from has_message import has_message
 from interpreters import FULL, in_turn, interpreters
 
+from allreduce_bench.evaluation.agreement import BETWEEN, BUG
 from allreduce_bench.message import say
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
@@ -113,7 +114,7 @@ def test_what_a_schedule_promises_is_measured(python, tmp_path, dtype):
     rounded = [row for row in done if int(row["ranks"]) > 2 and int(row["count"]) > 100]
     assert all(0 < float(row["mean_ulp"]) < float(row["max_ulp"]) for row in rounded if row["algorithm"] != "native")
     assert ("bits: " + say("evaluation.every_compared_result", exact="exactly rounded sum")) in result.stdout
-    assert "direct differs between ranks at" in result.stdout
+    assert f"direct differs between {BETWEEN['same_bits']} at" in result.stdout
 
 
 def test_launches_and_algorithms_are_compared(python, tmp_path):
@@ -124,7 +125,7 @@ def test_launches_and_algorithms_are_compared(python, tmp_path):
     rows = {row["algorithm"]: row for row in rows_of(folder / "summary.csv")}
     assert all(row["same_bits_launches"] == "1" and row["bits"] for row in rows.values())
     assert rows["ring"]["bits"] != rows["tree"]["bits"] != rows["parameter_server"]["bits"] != rows["ring"]["bits"]
-    assert "equal on all ranks, calls and launches" in result.stdout
+    assert "equal on all {}, {} and {}".format(*BETWEEN.values()) in result.stdout
 
 
 @pytest.mark.parametrize("op", ["avg", "max", "prod"])
@@ -163,22 +164,22 @@ def test_without_it_calls_are_not_repeated_and_nothing_is_said(python, tmp_path)
 
 
 @pytest.mark.parametrize(
-    "fault, column, words",
+    "fault, column, code",
     [
         (
             "if comm.rank == 1: recvbuf[0] = np.nextafter(recvbuf[0], np.float32(99))",
             "same_bits",
-            "the schedule guarantees equal bits on all ranks, but the bits differ",
+            "evaluation.schedule_guarantees_equal_bits",
         ),
         (
             "if calls[0] == 3: recvbuf[0] = np.nextafter(recvbuf[0], np.float32(99))",
             "same_bits_calls",
-            "the schedule fixes the order of reduction, but repeated calls gave different bits",
+            "evaluation.schedule_fixes_order_reduction",
         ),
     ],
     ids=["ranks", "calls"],
 )
-def test_a_broken_promise_is_a_failed_check(python, tmp_path, fault, column, words):
+def test_a_broken_promise_is_a_failed_check(python, tmp_path, fault, column, code):
     in_turn(column == "same_bits", python)
     mine, folder = tmp_path / "mine.py", tmp_path / "run"
     mine.write_text(HEAD + BROKEN.replace("FAULT", fault))
@@ -188,9 +189,7 @@ def test_a_broken_promise_is_a_failed_check(python, tmp_path, fault, column, wor
         has_message(result.stderr, "cli.bits_differ_although_schedule", broken="doubling")
         and "Traceback" not in result.stderr
     )
-    assert (
-        f"BROKEN PROMISE: doubling: {words}: a bug in the executor or in the MPI, or a hardware fault" in result.stdout
-    )
+    assert f"BROKEN PROMISE: doubling: {say(code)}: {BUG}" in result.stdout
     (row,) = rows_of(folder / "summary.csv")
     assert row["state"] == "done" and row[column] == "0" and row["bits"] == "" and float(row["time_s"]) > 0
     page = tmp_path / "page.html"

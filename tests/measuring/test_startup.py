@@ -25,6 +25,8 @@ from allreduce_bench.measuring.startup import (
     under_launcher,
 )
 
+CUT_STAT = "1 (a name) with (blanks) S 1"
+
 PHASES = ("python_s", "import_s", "init_s", "first_collective_s")
 FILECALLS = STUDIES / "filecalls.py"
 TRACEABLE = shutil.which("strace") and not subprocess.run(["strace", "-o", os.devnull, "true"], check=False).returncode
@@ -82,7 +84,7 @@ def test_the_age_of_a_process_is_told_by_the_kernel():
 
 
 def test_an_age_that_cannot_be_told_is_none():
-    assert age_of_process("1 (a name) with (blanks) S 1") is None
+    assert age_of_process(CUT_STAT) is None
     assert age_of_process("") is None
 
 

@@ -23,6 +23,9 @@ from allreduce_bench.measuring.vectors import (
 from allreduce_bench.runs.cell import splitmix64
 from allreduce_bench.runs.dtypes import DTYPES, MOST_RANKS, PRECISION, is_float, narrow, teach_numpy
 
+NOT_MISSED = "who is missing is seen: at some element nobody else has the result"
+TOGETHER = "missing or doubled together"
+
 FULL = bool(os.environ.get("ALLREDUCE_BENCH_FULL"))
 teach_numpy("bfloat16")
 KINDS = [(op, dtype) for op in ("sum", "prod", "max", "min", "avg") for dtype in DTYPES]
@@ -80,7 +83,7 @@ def test_any_one_or_two_ranks_that_are_missing_doubled_or_swapped_change_a_resul
         if op in ("max", "min"):
             extreme = wide == results.astype(wide.dtype)
             alone = extreme[:, extreme.sum(axis=0) == 1]
-            assert alone.any(axis=1).all(), (size, "who is missing is seen: at some element nobody else has the result")
+            assert alone.any(axis=1).all(), (size, NOT_MISSED)
             continue
         if op == "avg":
             sums = wide.sum(axis=0)
@@ -101,7 +104,7 @@ def test_any_one_or_two_ranks_that_are_missing_doubled_or_swapped_change_a_resul
         for rank in range(size):
             others = np.arange(size) != rank
             assert (shown != shown[rank]).any(axis=1)[others].all(), (size, rank, "taken for another")
-            assert (inverse != shown[rank]).any(axis=1)[others].all(), (size, rank, "missing or doubled together")
+            assert (inverse != shown[rank]).any(axis=1)[others].all(), (size, rank, TOGETHER)
 
 
 @pytest.mark.parametrize("op, dtype, size", [("max", "int32", 90), ("min", "float16", 130), ("sum", "bfloat16", 1000)])

@@ -68,9 +68,8 @@ def test_the_sentences():
     assert one.sentence == f"two_tree overtakes ring above {one.above} ranks at 64 MiB"
     (one,) = over_sizes(of("recursive_doubling", "rabenseifner"), 16, 8, M)
     assert one.sentence == "rabenseifner overtakes recursive_doubling above 115 KiB on 16 ranks"
-    assert Crossing("a", "b", "ranks", 9, 8, 4 * K, True).sentence == (
-        "a overtakes b above 9 ranks at 8 B to 4 KiB (speculative)"
-    )
+    one = Crossing("a", "b", "ranks", 9, 8, 4 * K, True)
+    assert one.sentence == f"{one.faster} overtakes {one.slower} above 9 ranks at 8 B to 4 KiB (speculative)"
     assert Stretch("a", 4, 16, 8, 8).sentence == say(
         "models.fastest", fastest="a", where="powers of two from 4 to 16 ranks", at="8 B"
     )
@@ -162,15 +161,15 @@ def wobbling(ranks, n):
 def test_crossings_of_one_pair_do_not_contradict_each_other():
     curves = Drawn(a=lambda ranks, n: n, b=wobbling)
     found = over_sizes(curves, 4, 8, 65536)
-    assert [(one.faster, one.above, one.until) for one in found] == [
-        ("b", 99, 999),
-        ("a", 999, 19984),
-        ("b", 19984, None),
+    assert [(one.faster, one.slower, one.above, one.until) for one in found] == [
+        ("b", "a", 99, 999),
+        ("a", "b", 999, 19984),
+        ("b", "a", 19984, None),
     ]
-    assert [one.sentence for one in found] == [
-        "b overtakes a from 99 B to 999 B on 4 ranks",
-        "a overtakes b from 999 B to 19.5 KiB on 4 ranks",
-        "b overtakes a above 19.5 KiB on 4 ranks",
+    assert [one.sentence.removeprefix(f"{one.faster} overtakes {one.slower} ") for one in found] == [
+        "from 99 B to 999 B on 4 ranks",
+        "from 999 B to 19.5 KiB on 4 ranks",
+        "above 19.5 KiB on 4 ranks",
     ]
 
 
@@ -183,7 +182,8 @@ def test_a_power_of_two_where_it_changes_belongs_to_whom_it_is_the_fastest():
 def test_powers_of_two_that_others_win_are_set_aside():
     curves = Drawn(a=lambda ranks, n: ranks, b=lambda ranks, n: 6.5, c=lambda ranks, n: 1 if ranks == 16 else None)
     (one,) = over_ranks(curves, 8, 2, 64)
-    assert one.no_powers and one.sentence == "b overtakes a above 6 ranks at 8 B, powers of two aside"
+    assert one.no_powers and (one.faster, one.slower) == ("b", "a")
+    assert one.sentence == f"{one.faster} overtakes {one.slower} above 6 ranks at 8 B" + say("models.powers_two_aside")
     assert at_powers_of_two(curves, 8, 2, 64) == [Stretch("c", 16, 16, 8, 8)]
 
 

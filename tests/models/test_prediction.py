@@ -12,6 +12,7 @@ from allreduce_bench.models.forms import Form
 from allreduce_bench.models.machine import Machine, MachineError, Prices, bare_machine, read_machine
 from allreduce_bench.models.model import Model, ModelPart, Parameter, bounds
 from allreduce_bench.models.prediction import BEST, CompetingModels, Layout, competing_models, predict
+from allreduce_bench.schedule.algorithm import Topology
 
 ALPHA_S, BETA_S_PER_BYTE = 5e-6, 8e-11
 BARE = bare_machine(ALPHA_S, BETA_S_PER_BYTE)
@@ -193,7 +194,8 @@ def test_what_an_algorithm_needs_is_respected(monkeypatch):
     monkeypatch.setitem(builtin(), "ring", choosy)
     group = CompetingModels([RING, replace(RING, algorithm="naive", parts=(part("naive"),))])
     assert group.at("ring", 6, 64 * K).prediction is None
-    assert group.at("ring", 6, 64 * K).cannot == "ring needs a power of two of ranks, not 6"
+    cannot = group.at("ring", 6, 64 * K).cannot
+    assert cannot and cannot == choosy.unmet(6, Topology.one_node(6))
     assert [group.fastest(ranks, M).series for ranks in (6, 8)] == ["naive", "ring"]
 
 

@@ -62,5 +62,5 @@ def test_torchrun_is_refused(python):
 def test_without_torch_it_says_so_in_one_sentence(mpi, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.delitem(sys.modules, "allreduce_bench.programs.torch_hook", raising=False)
-    with pytest.raises(ImportError, match="the hook needs PyTorch .*; install it: pip install torch$"):
+    with pytest.raises(ImportError, match="hook needs PyTorch .*; .*: pip install torch$"):
         import allreduce_bench.programs.torch_hook  # noqa: F401

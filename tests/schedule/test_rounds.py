@@ -30,5 +30,6 @@ def test_a_message_waits_for_the_later_end():
 
 
 def test_who_waits_for_ever_is_refused():
-    with pytest.raises(Refusal, match="round 1: rank 0 waits forever to receive from rank 1"):
+    with pytest.raises(Refusal, match="waits forever .*receive from rank 1") as refused:
         messages_of_rounds([[Step(None, (), 1, (range(1),))], []])
+    assert (refused.value.round, refused.value.rank) == (1, 0)

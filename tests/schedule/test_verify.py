@@ -446,5 +446,6 @@ def test_a_ring_that_sends_before_it_receives_waits_for_ever(size):
     """It would work as long as MPI buffers the messages, and then no more."""
     schedules, count = schedules_of("ring", size)
     split_up = [[half for step in own for half in (*without_recv(step), *without_send(step))] for own in schedules]
-    with pytest.raises(Refusal, match="round 1: rank 0 waits forever to send to rank 1, which is in round 1"):
+    with pytest.raises(Refusal, match="waits forever .*send to rank 1, .*in round 1$") as refused:
         verify(split_up, count)
+    assert (refused.value.round, refused.value.rank) == (1, 0)

@@ -12,6 +12,8 @@ from allreduce_bench.machine.checks import Check
 from allreduce_bench.message import say
 from allreduce_bench.slurm import check_site, commands
 
+UNLIMITED = "infinite"  # as Slurm says it
+
 NODE = {"interfaces": [], "fabric_devices": []}
 LIBRARY = {"library": "MPICH 4.2.0", "standard": "4.1", "path": "/opt/mpich/lib/libmpi.so", "from_pypi": False}
 SINFO = """\
@@ -71,7 +73,7 @@ def test_the_site_in_lines(slurm):
         ("ok", "controller", "Slurmctld(primary) at c1 is UP"),
         ("ok", "partition", "batch (default): up, 3 idle, 1 down*, time limit 1-00:00:00"),
         ("ok", "partition", "debug: up, 2 mixed, time limit 30:00, nodes per job 1-2"),
-        ("info", "partition", "gpu: drain, 2 idle, time limit infinite"),
+        ("info", "partition", f"gpu: drain, 2 idle, time limit {UNLIMITED}"),
         (
             "ok",
             "topology",
@@ -94,7 +96,8 @@ def test_a_site_in_disorder(slurm, monkeypatch):
     assert named(found, "topology") == [
         ("info", say("slurm.slurm_no_topology_switches")),
     ]
-    assert named(found, "PMI") == [("info", "srun offers none; MPICH 4.2.0 supports pmi2 or pmix")]
+    ((level, text),) = named(found, "PMI")
+    assert (level, text.split("; ")) == ("info", ["srun offers none", "MPICH 4.2.0 supports pmi2 or pmix"])
 
 
 def test_no_slurm(monkeypatch, tmp_path):
@@ -125,7 +128,9 @@ def test_two_nodes_are_asked_of_salloc_in_its_words(slurm):
     (call,) = slurm.calls("salloc")
     assert call[:8] == ["-N", "2", "--ntasks-per-node=1", "-t", "4", "-p", "de bug", "-A$(touch x)"]
     assert call[8:] == [sys.executable, "-m", "allreduce_bench.launching.check_mpi"]
-    assert found[-1] == given and found[-2].text.startswith("waiting for nodes, at most 60 s: salloc -N 2")
+    assert found[-1] == given and found[-2].text.startswith(
+        say("slurm.waiting_nodes_most", wait_s=60, salloc="salloc -N 2")
+    )
     assert not slurm.calls("scancel")
 
 

@@ -9,6 +9,10 @@ from slurm_programs import SlurmPrograms
 from allreduce_bench.slurm import commands
 from allreduce_bench.slurm.commands import SlurmError
 
+OUTER = "of an outer job"
+INVALID = "invalid partition specified: gold"  # as Slurm says it
+FAILED = "Batch job submission failed: Invalid partition name specified"
+
 
 @pytest.fixture
 def slurm(tmp_path, monkeypatch):
@@ -17,25 +21,22 @@ def slurm(tmp_path, monkeypatch):
 
 def test_a_script_is_submitted_with_its_words_unchanged_and_nothing_inherited(slurm, monkeypatch):
     for name in ("SBATCH_PARTITION", "SLURM_NTASKS", "SQUEUE_FORMAT"):
-        monkeypatch.setenv(name, "of an outer job")
+        monkeypatch.setenv(name, OUTER)
     monkeypatch.setenv("SLURM_CONF", "/somewhere/slurm.conf")
     assert commands.submit(Path("a b.sbatch"), ["--output=x y;$(z)", "-C", "hbm"]) == "101"
     assert slurm.calls("sbatch") == [["--parsable", "--output=x y;$(z)", "-C", "hbm", "a b.sbatch"]]
-    assert "of an outer job" not in slurm.environment("sbatch")
+    assert OUTER not in slurm.environment("sbatch")
     assert "SLURM_CONF=/somewhere/slurm.conf" in slurm.environment("sbatch")
 
 
 def test_slurms_own_words_in_one_line(slurm):
     slurm.answer(
         "sbatch",
-        "echo 'sbatch: error: invalid partition specified: gold' >&2; "
-        "echo 'sbatch: error: Batch job submission failed: Invalid partition name specified' >&2; exit 1",
+        f"echo 'sbatch: error: {INVALID}' >&2; echo 'sbatch: error: {FAILED}' >&2; exit 1",
     )
     with pytest.raises(SlurmError) as caught:
         commands.test_only(Path("x.sbatch"))
-    assert str(caught.value) == (
-        "sbatch: invalid partition specified: gold; Batch job submission failed: Invalid partition name specified"
-    )
+    assert str(caught.value) == f"sbatch: {INVALID}; {FAILED}"
 
 
 def test_without_slurm_it_says_so(monkeypatch, tmp_path):

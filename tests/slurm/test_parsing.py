@@ -15,6 +15,11 @@ from allreduce_bench.slurm.commands import (
     switches,
 )
 
+NO_JOB = "slurm_load_jobs error: Invalid job id specified\n\n"  # as Slurm says it
+NO_ACCOUNTING = "Slurm accounting storage is disabled\n"
+NO_JOBS = "No jobs in the system\n"
+NO_TOPOLOGY = "scontrol: No topology information available\n"
+
 SQUEUE = """\
 12|RUNNING|n[1-2]|0:14|10:00|None
 13|PENDING||0:00|1:00:00|Resources
@@ -65,9 +70,9 @@ def test_the_controllers_memory_where_the_name_of_a_job_looks_like_its_state():
 
 
 def test_lines_of_other_things_are_left_out():
-    assert of_squeue("slurm_load_jobs error: Invalid job id specified\n\n") == []
-    assert of_sacct("Slurm accounting storage is disabled\n") == []
-    assert of_scontrol("No jobs in the system\n") == []
+    assert of_squeue(NO_JOB) == []
+    assert of_sacct(NO_ACCOUNTING) == []
+    assert of_scontrol(NO_JOBS) == []
 
 
 @pytest.mark.parametrize("tasks", ["[3-5]", "[3-5%2]", "[3,4-5]", "3-5", "3-5%1"])
@@ -84,7 +89,7 @@ def test_a_list_of_tasks_that_was_cut_short_stays_one():
 
 def test_the_switches():
     assert list(switches(TOPOLOGY)) == [("s0", "1", "n[1-4]"), ("s1", "0", "n[1-2]")]
-    assert list(switches("scontrol: No topology information available\n")) == []
+    assert list(switches(NO_TOPOLOGY)) == []
 
 
 @pytest.mark.parametrize(("text", "number"), [("12\n", "12"), ("12;lumi\n", "12"), ("a word of the site\n34\n", "34")])

@@ -17,11 +17,14 @@ from allreduce_bench.cli import main
 from allreduce_bench.message import say
 from allreduce_bench.runs.start import Start
 from allreduce_bench.slurm import submit
+from allreduce_bench.slurm.submit import NOTHING
 
 WORDS = ("--nodes", "1,2", "--ranks-per-node", "2", "--sizes", "8", "-a", "native,ring", "--launches", "2")
 SEVERAL = ("--nodes", "1,2", "--ranks-per-node", "1,2", *WORDS[4:])
 THIRD = 'n=$(cat n 2> /dev/null || echo 100); [ "$n" = 102 ] && '  # sbatch is called for the third time
-DOWN = """echo 'Slurmctld(primary) at head is DOWN'
+HEAD_DOWN, HELD = "Slurmctld(primary) at head is DOWN", "Job is in held state"  # as Slurm says it
+NO_SPACE, READ_ONLY = "no space left on device", "read-only file system"  # as the system says it
+DOWN = f"""echo '{HEAD_DOWN}'
 echo '*****************************************'
 echo '** RESTORE SLURMCTLD DAEMON TO SERVICE **'
 echo '*****************************************'
@@ -82,7 +85,7 @@ def test_no_slurm_on_the_machine(tmp_path, monkeypatch):
 def test_a_controller_that_is_down(slurm):
     slurm.answer("scontrol", DOWN)
     said = fails(*WORDS, "-o", "sweep")
-    assert said == "error: scontrol: Slurmctld(primary) at head is DOWN"
+    assert said == f"error: scontrol: {HEAD_DOWN}"
     assert untouched() and not slurm.calls("sbatch")
 
 
@@ -130,9 +133,9 @@ def test_a_job_that_is_not_taken_cancels_those_before_it(slurm, words):
 
 
 def test_jobs_that_cannot_be_released_are_cancelled(slurm):
-    slurm.answer("scontrol", "[ $1 = ping ] || { echo 'Job is in held state' >&2; exit 1; }")
+    slurm.answer("scontrol", "[ $1 = ping ] || { echo '" + HELD + "' >&2; exit 1; }")
     said = fails(*WORDS, "-o", "sweep")
-    assert said == "error: scontrol: Job is in held state; nothing was submitted"
+    assert said == f"error: scontrol: {HELD}; {NOTHING}"
     assert slurm.calls("scancel") == [["101", "102", "103"]] and untouched()
 
 
@@ -162,7 +165,7 @@ def test_a_disk_that_fills_up_when_all_is_submitted_cancels_it(slurm, monkeypatc
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    assert "sweep: no space left on device; nothing was submitted" in fails(*WORDS, "-o", "sweep")
+    assert f"sweep: {NO_SPACE}; {NOTHING}" in fails(*WORDS, "-o", "sweep")
     assert slurm.calls("scancel") == [["101", "102", "103"]] and untouched()
 
 
@@ -186,9 +189,7 @@ def mounted(tmp_path):
 @pytest.mark.parametrize("pages", [1, 2, 3, 4])
 def test_a_full_disk_is_one_sentence_and_nothing_is_submitted(slurm, mounted, pages):
     folder = mounted(f"size={pages * 4}k")
-    assert re.search(
-        r"(disk|run\.json|sbatch)\S*: no space left on device; nothing was", fails(*WORDS, "-o", folder / "s")
-    )
+    assert re.search(rf"(disk|run\.json|sbatch)\S*: {NO_SPACE}; {NOTHING}", fails(*WORDS, "-o", folder / "s"))
     assert not any(folder.iterdir())
     assert not submitted(slurm) or slurm.calls("scancel") == [
         ["101", "102", "103"]
@@ -198,7 +199,7 @@ def test_a_full_disk_is_one_sentence_and_nothing_is_submitted(slurm, mounted, pa
 @pytest.mark.parametrize("words", [WORDS, SEVERAL])
 def test_a_read_only_disk_is_one_sentence_and_nothing_is_submitted(slurm, mounted, words):
     folder = mounted("ro")
-    assert f"{folder}/s: read-only file system; nothing was submitted" in fails(*words, "-o", folder / "s")
+    assert f"{folder}/s: {READ_ONLY}; {NOTHING}" in fails(*words, "-o", folder / "s")
     assert not slurm.calls("sbatch")
 
 

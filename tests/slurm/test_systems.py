@@ -18,6 +18,7 @@ from allreduce_bench.slurm.scripts import (
     known_systems,
     read_system,
 )
+from allreduce_bench.units import unknown_word
 
 SHIPPED = ("generic", "one_machine", "workstation")
 WHOLE = """\
@@ -136,7 +137,7 @@ def test_other_programs_files_are_no_systems(places):
 
 def test_an_unknown_one_names_the_known_and_the_places(places):
     said = refusal(find_system, "frontier")
-    assert said.startswith("unknown system 'frontier'; known: generic, one_machine, workstation; ")
+    assert said.startswith(unknown_word("system", "frontier", SHIPPED) + "; ")
     assert "jobs/systems, ., " in said and str(places / "config") in said
 
 

@@ -7,13 +7,33 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from has_message import message_pattern
+from has_message import has_message, message_pattern
 from hostile import HOSTILE
 from job_scripts import NAMES, make_program, run_script
 from places import JOBS
 
+from allreduce_bench.message import say
 from allreduce_bench.slurm.scripts import ScriptError, Template, check_job_name
 
+RENDERED = """\
+#!/bin/bash
+# A small one.
+#SBATCH --job-name=small
+#SBATCH --nodes=8   # two
+#SBATCH --comment="it's # ours"
+#SBATCH --partition=batch
+#SBATCH --hold
+
+module load gcc/13 || exit
+module load openmpi || exit
+export UCX_TLS='rc self'
+RUN='/a b/c'   # where to, e.g. {this}
+ONLY=${ONLY:-}
+WHAT=(--sizes 8 -a 'my ring')   # what
+
+PROGRAM=$RUN
+exec echo "$RUN" "${WHAT[@]}"
+"""
 SMALL = """\
 #!/bin/bash
 # A small one.
@@ -92,33 +112,12 @@ def test_values_are_replaced_and_nothing_else():
         modules=["gcc/13", "openmpi"],
         exports={"UCX_TLS": "rc self"},
     )
-    assert (
-        text
-        == """\
-#!/bin/bash
-# A small one.
-#SBATCH --job-name=small
-#SBATCH --nodes=8   # two
-#SBATCH --comment="it's # ours"
-#SBATCH --partition=batch
-#SBATCH --hold
-
-module load gcc/13 || exit
-module load openmpi || exit
-export UCX_TLS='rc self'
-RUN='/a b/c'   # where to, e.g. {this}
-ONLY=${ONLY:-}
-WHAT=(--sizes 8 -a 'my ring')   # what
-
-PROGRAM=$RUN
-exec echo "$RUN" "${WHAT[@]}"
-"""
-    )
+    assert text == RENDERED
 
 
 def test_what_the_template_has_no_place_for_is_refused_naming_what_it_has():
-    assert refusal(TEMPLATE.render, assignments={"PROGRAM": "x"}) == (
-        "small: has no variable 'PROGRAM' to set; valid: RUN, ONLY, WHAT"
+    assert refusal(TEMPLATE.render, assignments={"PROGRAM": "x"}) == say(
+        "slurm.no_variable_set_valid", name="small", unknown="PROGRAM", valid="RUN, ONLY, WHAT"
     )
     bare = Template("bare", "#!/bin/sh\ntrue\n")
     assert "valid: none" in refusal(bare.render, assignments={"RUN": "x"})
@@ -128,8 +127,11 @@ def test_what_the_template_has_no_place_for_is_refused_naming_what_it_has():
 
 
 def test_a_list_is_no_text_and_a_text_no_list():
-    assert refusal(TEMPLATE.render, assignments={"WHAT": "a b"}) == "WHAT: expected a list of words, found 'a b'"
-    assert "ONLY: expected one text" in refusal(TEMPLATE.render, assignments={"ONLY": ["8r"]})
+    words, text = (
+        refusal(TEMPLATE.render, assignments={name: value}) for name, value in (("WHAT", "a b"), ("ONLY", ["8r"]))
+    )
+    assert words == say("slurm.expected_found", name="WHAT", either="a list of words", value="a b")
+    assert has_message(text, "slurm.expected_found", name="ONLY", either="one text")
 
 
 @pytest.mark.parametrize(

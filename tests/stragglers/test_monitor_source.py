@@ -9,6 +9,7 @@ from has_message import message_pattern
 from made_arrivals import arrivals, write_steps
 
 from allreduce_bench.importers import LogError, LogNote, LogWarning
+from allreduce_bench.message import say
 from allreduce_bench.stragglers.monitor_log import recognises, sessions
 
 
@@ -98,7 +99,7 @@ def test_two_jobs_in_one_file_are_read_apart(tmp_path):
         mixed = sessions(tmp_path / "mixed.jsonl", text)
     for session, file in zip(mixed, files):
         assert np.array_equal(session.ready_s, read(file)[0].ready_s) and session.begin_s is not None
-    with pytest.warns(LogWarning, match="line 2: the start of its job is not in this file"):
+    with pytest.warns(LogWarning, match="line 2: " + say("stragglers.start_job_not_file")):
         sessions(tmp_path / "cut.jsonl", "\n".join(map(json.dumps, [jobs[0][0], jobs[1][1], *jobs[0][1:]])))
 
 

@@ -8,10 +8,13 @@ from allreduce_bench.stragglers.progress_sentences import (
     MOST_RANKS,
     NO_TIMES,
     SNAPSHOT,
+    WHY,
     progress_sentences,
     progress_table,
 )
 from allreduce_bench.tables import UNBOUNDED, Screen
+
+ABORTED, SYSTEM_ERROR = "aborted", "system error"
 
 
 def made(entered, left=None, **others):
@@ -22,24 +25,24 @@ def made(entered, left=None, **others):
 
 def test_who_has_not_entered_a_call_that_others_wait_in():
     one = made({0: 7, 1: 6, 2: 7}, {0: 6, 1: 6, 2: 6}, held=(Held(7, "all_reduce", 4000, (0, 2), (1,)),))
-    assert progress_sentences(one) == [
-        "rank 1 has not entered call 7, all_reduce of 4,000 bytes; ranks 0,2 have entered it and wait",
-        SNAPSHOT,
-    ]
+    held, last = progress_sentences(one)
+    behind, waiting = held.split("; ")
+    assert behind.startswith("rank 1 has not ") and behind.endswith("entered call 7, all_reduce of 4,000 bytes")
+    assert waiting.startswith("ranks 0,2 have entered") and waiting.endswith("and wait") and last == SNAPSHOT
     assert progress_table(one, UNBOUNDED)[1].split() == ["1", "6", "6", "1"]
 
 
 def test_a_call_that_everybody_entered_and_nobody_left():
     held = (Held(7, "barrier", None, (0,), ()),)
-    assert progress_sentences(made({0: 7, 1: 7}, {0: 6, 1: 7}, held=held))[0] == (
-        "rank 0 has entered call 7, barrier, and not left it; every rank has entered it"
-    )
+    told, others = progress_sentences(made({0: 7, 1: 7}, {0: 6, 1: 7}, held=held))[0].split("; ")
+    assert told.startswith("rank 0 has entered call 7, barrier, ") and told.endswith(" not left it")
+    assert others == say("stragglers.every_rank_entered")
     begun = made({0: 7, 1: 7}, {0: 6, 1: 7}, held=(held[0]._replace(started=(0,)),))
     assert progress_sentences(begun)[0].endswith(
         say("stragglers.every_rank_entered") + say("stragglers.gpu_begun", started="rank 0")
     )
     gone = made({0: 7}, {0: 6}, ranks=2, held=held, missing=(Missing(1, NO_RECORD),))
-    assert progress_sentences(gone)[0].endswith("and not left it; nothing is known of rank 1")
+    assert progress_sentences(gone)[0].endswith(" not left it; " + say("stragglers.nothing_known", silent="rank 1"))
     assert progress_sentences(gone)[1] == "rank 1: no file"
 
 
@@ -52,10 +55,10 @@ def test_counts_alone_say_who_is_behind():
 
 
 def test_an_error_of_many_ranks_is_one_sentence():
-    one = made(dict.fromkeys(range(9), 7), ranks=9, failed={**dict.fromkeys(range(8), "aborted"), 8: "system error"})
+    one = made(dict.fromkeys(range(9), 7), ranks=9, failed={**dict.fromkeys(range(8), ABORTED), 8: SYSTEM_ERROR})
     assert progress_sentences(one)[:2] == [
-        "ranks 0-7 report an error: aborted",
-        "rank 8 reports an error: system error",
+        f"ranks 0-7 report an error: {ABORTED}",
+        f"rank 8 reports an error: {SYSTEM_ERROR}",
     ]
 
 
@@ -66,12 +69,12 @@ def test_ranks_that_do_not_do_the_same_dead_ones_and_errors():
         hosts={2: "n2"},
         unlike=(Unlike(7, {"all_reduce of 8 bytes": (0,), "broadcast": (1,)}),),
         missing=(Missing(2, DEAD),),
-        failed={1: "system error"},
+        failed={1: SYSTEM_ERROR},
     )
     assert progress_sentences(one) == [
         say("stragglers.call_ranks_do_not", number=7, done="rank 0: all_reduce of 8 bytes; rank 1: broadcast"),
-        "RAS considers dead rank 2 (on n2)",
-        "rank 1 reports an error: system error",
+        f"{WHY[DEAD]} rank 2 (on n2)",
+        f"rank 1 reports an error: {SYSTEM_ERROR}",
         SNAPSHOT,
     ]
 

@@ -25,7 +25,7 @@ from allreduce_bench.stragglers.synthetic import Slow, synthetic_arrivals
 
 def test_a_slow_rank_is_named_with_its_price():
     said = verdict_sentences(judgement())
-    assert said[0].startswith("rank 5 on node n1 arrives last in 100 % of steps and costs 8")
+    assert said[0].startswith(f"rank 5 on node n1 {say('stragglers.arrives_last_steps', percent='100 %')} and costs 8")
     assert has_message(
         said[0], "stragglers.costs_time_steps_without", without="it", without_s="1.02 s", with_s="1.12 s"
     )
@@ -126,11 +126,14 @@ def test_why_suspects_are_no_cause():
     one = judgement(by=0.07, noise=0.01)
     suspects = tuple(suspect._replace(waiting_share=0.5) for suspect in one.report.suspects)
     chance = one._replace(report=one.report._replace(suspects=suspects))
-    assert any("all lasting waits are" in sentence for sentence in verdict_sentences(chance))
+    assert any(has_message(sentence, "stragglers.not_called_cause_lasting") for sentence in verdict_sentences(chance))
     partly = one._replace(report=chance.report._replace(unexplained_share=0.5))
     said = verdict_sentences(partly)
-    assert any("all suspects explain 50 % of the lasting wait, and 80 % is the least" in sentence for sentence in said)
-    assert "50 % of the lasting wait is unexplained" in said
+    explain = say("stragglers.suspects_explain_lasting_wait", percent="50 %")
+    assert any(
+        has_message(sentence, "stragglers.no_cause_named_least", all_explain=explain, least="80 %") for sentence in said
+    )
+    assert say("stragglers.lasting_wait_unexplained", percent="50 %") in said
 
 
 def test_what_was_injected_is_told_and_whether_it_is_found():
@@ -138,8 +141,11 @@ def test_what_was_injected_is_told_and_whether_it_is_found():
     made = judgement()._replace(injected=injected, machines=(NodeState(others=0.86), NodeState()))
     first, found, missed, *_ = verdict_sentences(made)
     assert first.startswith("rank 5") and found.startswith("injected: rank 5 by 120 ms, 1")
-    assert found.endswith(" % of a step; found")
-    assert missed.endswith(" % of a step; not found: other processes used 86 % of the cores")
+    late, outcome = found.split("; ")
+    assert late.endswith(" % of a step") and outcome == "found"
+    late, outcome = missed.split("; ")
+    others = say("stragglers.other_processes_used_cores", percent="86 %")
+    assert late.endswith(" % of a step") and outcome == f"not found{others}"
 
 
 def test_injected_delays_are_not_blamed_on_other_processes():
@@ -208,11 +214,11 @@ def test_a_rank_that_is_late_at_times_is_told_as_such():
     made.ready_s[9::10, 5] += 0.3
     one = judged("", made._replace(step_s=(made.ready_s - made.begin_s[:, None]).max(axis=1)))
     said = verdict_sentences(one)
-    assert said[0].startswith("rank 5 on node n1 is late in every 10th step and costs 2 % of") and has_message(
+    (suspect,) = one.report.suspects
+    assert said[0].startswith(f"rank 5 on node n1 is late {often_words(suspect)} and costs 2 % of") and has_message(
         said[0], "stragglers.costs_time_steps_without"
     )
     assert has_message(said[1], "stragglers.steps_ready_later_usual", regular=", 9.67 % of all,", late_s="285 ms")
-    (suspect,) = one.report.suspects
     assert (
         often_words(suspect._replace(every=0)) == "in 9.67 % of steps"
         and often_words(suspect._replace(late_share=1, every=0)) == ""
@@ -232,10 +238,8 @@ def test_the_last_of_a_wide_field_is_told_as_such():
         suspects=(suspect._replace(stands_out=False, expected=0.2, is_cause=False),), spread_share=0.05
     )
     said = verdict_sentences(one._replace(report=wide))
-    assert (
-        "it is not called a cause: the 8 ranks differ by 5 % anyway (standard deviation), and one of so many is so late"
-        " by chance in 18.1 % of jobs"
-    ) in said
+    unlike = say("stragglers.ranks_differ_anyway_standard", ranks=8, percent="5 %")
+    assert say("stragglers.not_called_cause_many", unlike=unlike, chance="18.1 %") in said
 
 
 def test_a_suspect_that_costs_less_than_one_per_cent_is_no_cause():

@@ -4,6 +4,7 @@ import pytest
 
 from allreduce_bench.training.architectures import ARCHITECTURES, known_model
 from allreduce_bench.training.tensors import ModelError
+from allreduce_bench.units import unknown_word
 
 
 @pytest.mark.parametrize(
@@ -18,5 +19,5 @@ def test_every_model_bears_its_name():
 
 
 def test_an_unknown_name_gets_the_list():
-    with pytest.raises(ModelError, match="unknown model 'alexnet'; known: resnet50, vgg16, bert-base"):
+    with pytest.raises(ModelError, match=unknown_word("model", "alexnet", ("resnet50", "vgg16", "bert-base"))):
         known_model("alexnet")

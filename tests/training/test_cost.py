@@ -47,7 +47,7 @@ def test_beyond_the_log_its_ends_count():
 def test_far_beyond_what_was_measured_a_time_is_doubtful():
     costs = LoggedCosts(LOG, "x.log")
     assert not costs.doubt("native", 4, 6000) and not costs.doubt("native", 1, 1 << 30)
-    assert costs.doubt("native", 4, 6001) == "more than 2 times as long as the longest that was measured (2.93 KiB)"
+    assert costs.doubt("native", 4, 6001) == say("training.more_times_long_longest", far=2, longest="2.93 KiB")
     assert not modelled_costs(BARE).doubt("ring", 1024, 1 << 30)  # nothing was measured
 
 

@@ -24,7 +24,7 @@ def text_of(measured: Measured, calls: list[Call], screen: Screen = UNBOUNDED) -
 def test_the_replay_stands_beside_its_model():
     text = text_of(MEASURED, CALLS)
     lines = text.splitlines()
-    assert lines[0] == "x.csv, 3 calls on 3 ranks, measured: medians of 4 replays"
+    assert lines[0].split(": ") == ["x.csv, 3 calls on 3 ranks, measured", "medians of 4 replays"]
     assert lines[1] == say(
         "training.rank_reduced_calls", lengths="1.953 KiB", length_count=3, span="2 lengths from 400 B to 1.172 KiB"
     )

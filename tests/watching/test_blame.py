@@ -3,6 +3,8 @@
 from allreduce_bench.message import say
 from allreduce_bench.watching.patience import Report, blame
 
+IN_BARRIER, MAKING, BETWEEN_CALLS = "in the barrier before a call", "making its schedule", "between calls"
+
 BEFORE, CALL, AFTER = [["repeat", 3, 10]], [["repeat", 3, 12]], [["repeat", 4, 10]]
 
 
@@ -44,8 +46,10 @@ def test_a_rank_that_does_not_answer_is_named_before_everything_else():
 
 
 def test_a_rank_that_left_too_early_is_named():
-    reports = ring(3, {0: 2, 1: 3}) | {2: Report("n2", "there", AFTER, "in the barrier before a call")}
-    assert blame(reports).startswith("rank 2 on n2 left the all-reduce early; 0 waits for 2 in step 2")
+    reports = ring(3, {0: 2, 1: 3}) | {2: Report("n2", "there", AFTER, IN_BARRIER)}
+    assert blame(reports).startswith(
+        f"rank 2 on n2 {say('watching.left_reduce_early')}; " + say("watching.waits_step", rank=0, partner=2, step=2)
+    )
 
 
 def test_a_circle_of_waits_names_all_of_them():
@@ -72,10 +76,10 @@ def test_a_rank_whose_message_has_come_waits_for_the_one_that_shall_take_its_own
 
 
 def test_outside_the_call_whoever_is_furthest_behind_is_named():
-    reports = {rank: Report("n", "there", AFTER, "in the barrier before a call") for rank in range(3)}
-    assert blame(reports) == "all ranks are in the barrier before a call"
-    reports[1] = Report("n", "there", BEFORE, "making its schedule")
-    assert blame(reports) == "rank 1 on n is behind (making its schedule)"
+    reports = {rank: Report("n", "there", AFTER, IN_BARRIER) for rank in range(3)}
+    assert blame(reports) == f"all ranks are {IN_BARRIER}"
+    reports[1] = Report("n", "there", BEFORE, MAKING)
+    assert blame(reports) == f"rank 1 on {reports[1].host} is behind ({MAKING})"
 
 
 def test_ranks_that_were_never_heard_of_are_named_a_few_of_them():
@@ -87,5 +91,5 @@ def test_in_the_library_s_own_all_reduce_no_step_is_known():
     call = {"step": 0, "of": 0, "dest": None, "source": None, "sent": {}, "received": {}}
     reports = {rank: Report("n", "there", CALL, "between calls", call) for rank in range(3)}
     assert blame(reports) == say("watching.library_reduce_steps_not", subject="all ranks are")
-    reports[2] = Report("n", "there", BEFORE, "between calls")
-    assert blame(reports) == "rank 2 on n never entered (between calls)"
+    reports[2] = Report("n", "there", BEFORE, BETWEEN_CALLS)
+    assert blame(reports) == f"rank 2 on {reports[2].host} never entered ({BETWEEN_CALLS})"

@@ -9,10 +9,16 @@ import time
 from pathlib import Path
 
 import pytest
+from has_message import message_pattern
 from interpreters import interpreters
 from measured_runs import LONG_RUN, bench, done, mpirun, ranks, wait_for_cells, wait_until_nobody_measures
 
+from allreduce_bench.message import say
 from allreduce_bench.watching.lifeline import WarningFlag, switch_variables, switches_of_hosts
+
+TO_CONTINUE = (
+    message_pattern("cli.job_near_time_limit") + "; left: 2r-1; " + message_pattern("runs.continue_allreduce_bench_run")
+)
 
 MINE = """import sys
 from pathlib import Path
@@ -100,7 +106,7 @@ def test_a_warning_while_mpi_starts_counts(python, tmp_path):
         assert said
     process.send_signal(signal.SIGUSR1)
     _, said = process.communicate(timeout=60)
-    assert process.returncode == 1 and "error: the job is near its time limit: 24 of 24 cells left" in said, said
+    assert process.returncode == 1 and f"error: {say('cli.job_near_time_limit')}: 24 of 24 cells left" in said, said
     assert done(folder) == [] and "Traceback" not in said and not list(folder.glob("launches/2r-2*"))
     wait_until_nobody_measures(folder)
 
@@ -156,7 +162,7 @@ def test_ranks_under_mpirun_end_after_their_cell(python, tmp_path):
     table, said = process.communicate(timeout=60)
     kept = done(folder)
     assert process.returncode == 1 and 2 <= len(kept) < 12 and "cells done" in table, said
-    assert said.count("the job is near its time limit; left: 2r-1; to continue: allreduce-bench run --resume") == 1
+    assert len(re.findall(TO_CONTINUE, said)) == 1
     again = subprocess.run(mpirun(python, 2, "run", "--resume", "-o", folder), capture_output=True, text=True)
     assert again.returncode == 0, again.stderr
     assert len(done(folder)) == len(set(done(folder))) == 12 and set(kept) <= set(done(folder))

@@ -2,8 +2,12 @@
 
 import pytest
 
-from allreduce_bench.watching.patience import ANSWER_S, Patience, Question, Rank, Trouble
+from allreduce_bench.message import say
+from allreduce_bench.watching.patience import ABSENCES, ANSWER_S, Patience, Question, Rank, Trouble
 from allreduce_bench.watching.watch import START_FACTOR
+
+BETWEEN_CALLS = "between calls"
+SILENT = next(one for state, one, _ in ABSENCES if state == "silent")
 
 CELL = {"kind": "cell", "words": "ring 4 KiB", "facts": {"algorithm": "ring", "attempt": 1}}
 TIMEOUT_S = 10.0
@@ -20,7 +24,7 @@ def watched(size: int, cell: bool = True, **options) -> Patience:
 
 
 def answer(patience: Patience, rank: int, question: Question, at: list, now: float) -> None:
-    said = {"at": at, "question": question.number, "place": [["repeat", 0, 9]], "doing": "between calls", "call": None}
+    said = {"at": at, "question": question.number, "place": [["repeat", 0, 9]], "doing": BETWEEN_CALLS, "call": None}
     patience.take_answer(patience.ranks[rank], said, now)
 
 
@@ -50,7 +54,7 @@ def test_when_all_have_answered_nobody_waits_for_more_answers():
     patience = watched(1)
     for now in (5.1, 10.1):
         answer(patience, 0, ask(patience, now), [1], now)
-    assert "all ranks are between calls" in patience.judge(10.2).reason
+    assert f"all ranks are {BETWEEN_CALLS}" in patience.judge(10.2).reason
 
 
 def test_the_start_of_ranks_has_more_patience_and_no_cell_that_hung():
@@ -68,7 +72,7 @@ def test_the_start_of_ranks_that_share_cores_may_be_silent_for_longer():
     assert patience.judge((START_FACTOR * TIMEOUT_S + 64.0) / 2 - 0.1) is None
     ask(patience, 60.0)
     ask(patience, 115.0)
-    assert "(5 times --timeout and 64 s, as ranks share cores)" in patience.judge(118.0).reason
+    assert f"(5 times --timeout{say('watching.ranks_share_cores', start_s=64)})" in patience.judge(118.0).reason
 
 
 def test_a_rank_that_moved_between_two_answers_is_news():
@@ -108,9 +112,7 @@ def test_where_only_answers_count_ranks_need_not_get_on():
     question = ask(patience, 10.4)
     answer(patience, 0, question, [1], 10.5)
     assert patience.judge(15.2) is None
-    assert patience.judge(15.4).reason == (
-        "rank 1 on n1 does not respond (stopped, or its node failed) for 10 s (--timeout)"
-    )
+    assert patience.judge(15.4).reason == f"rank 1 on n1 {SILENT} for 10 s (--timeout)"
 
 
 def test_in_a_hurry_only_silence_is_trouble():
@@ -183,9 +185,9 @@ def test_one_that_was_never_heard_of_keeps_the_others():
     patience.enter(Rank(0, "n0", 100), 0.0)
     questions = [ask(patience, 25.1), ask(patience, 50.1)]
     answer(patience, 0, questions[1], [1], 50.2)
-    assert patience.judge(50.3).sentence == "start of 2 ranks: no progress for 50 s (5 times --timeout); " + (
-        "rank 1 never connected"
-    )
+    trouble = patience.judge(50.3)
+    assert trouble.where == "start of 2 ranks"
+    assert trouble.reason == "no progress for 50 s (5 times --timeout); rank 1 never connected"
     assert not patience.all_over
 
 

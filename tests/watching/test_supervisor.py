@@ -15,6 +15,8 @@ from allreduce_bench.watching import patience
 from allreduce_bench.watching import supervisor as of_supervisor
 from allreduce_bench.watching.supervisor import LONGEST_LINE, is_stopped_here, names_of_this_node
 
+BETWEEN_CALLS = "between calls"
+
 
 def answer(rank: Rank, at, **more) -> None:
     message = rank.hear()
@@ -24,7 +26,7 @@ def answer(rank: Rank, at, **more) -> None:
         question=message["question"],
         at=at,
         place=[["repeat", 0, 9]],
-        doing="between calls",
+        doing=BETWEEN_CALLS,
         call=None,
         **more,
     )
@@ -50,8 +52,8 @@ def test_a_rank_that_does_not_answer_is_named_after_the_timeout_and_the_cell_is_
     answer(ranks[0], [1])
     answer(ranks[0], [1])
     until(lambda: supervisor.trouble)
-    sentence = supervisor.trouble.sentence
-    assert sentence.startswith("ring 4 KiB, 2 ranks: no progress for 0.4 s (--timeout); rank 1 on n1 does not respond")
+    assert supervisor.trouble.where == "ring 4 KiB, 2 ranks"
+    assert supervisor.trouble.reason.startswith("no progress for 0.4 s (--timeout); rank 1 on n1 does not respond")
     assert supervisor.trouble.hung["facts"] == {"algorithm": "ring"} and alarms == [supervisor.trouble]
 
 
@@ -65,7 +67,7 @@ def test_a_rank_that_moves_is_progress(supervise):
     for _ in range(2):
         answer(rank, ["stuck"])
     until(lambda: supervisor.trouble)
-    assert "all ranks are between calls" in supervisor.trouble.sentence
+    assert f"all ranks are {BETWEEN_CALLS}" in supervisor.trouble.sentence
 
 
 def test_progress_that_no_rank_can_tell_of_counts(supervise):
@@ -75,9 +77,8 @@ def test_progress_that_no_rank_can_tell_of_counts(supervise):
     assert unreached.trouble is None
     stuck = supervise(1, timeout_s=0.1, pulse=lambda: 7)
     until(lambda: stuck.trouble)
-    assert stuck.trouble.sentence == (
-        "start of 1 rank: no progress for 0.5 s (5 times --timeout); rank 0 never connected"
-    )
+    assert stuck.trouble.where == "start of 1 rank"
+    assert stuck.trouble.reason == "no progress for 0.5 s (5 times --timeout); rank 0 never connected"
 
 
 def test_the_first_line_that_breaks_is_the_rank_that_died(supervise):
