@@ -144,6 +144,12 @@ def test_a_node_that_is_slow_by_little_less_is_said_and_not_named():
 def test_a_setting_is_said_with_the_nodes_of_all_its_pairs():
     found = health(table(8))._replace(settings=(Setting("mtu", "1500", "9000", 1.4, ("n5",)),))
     assert health_sentences(found)[1] == (
-        "mtu: pairs with 1500 take 1.40 times as long as those with 9000 (all are pairs of n5): a setting, not nodes; "
-        "pairs are judged within each"
+        say(
+            "health.pairs_take_times_long",
+            column="mtu",
+            slow="1500",
+            fast="9000",
+            ratio=1.4,
+            common=" (all are pairs of n5)",
+        )
     )

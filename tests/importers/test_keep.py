@@ -342,7 +342,7 @@ def test_a_run_without_any_time_has_a_report(tmp_path):
 
 def test_ranks_that_follow_from_the_rates_are_said_to(tmp_path):
     run("import", LOGS / "nccl_msccl_leaderboard_headerless.txt", "-o", tmp_path / "run")
-    assert "from busbw / algbw of the rows" in page(tmp_path / "run")
+    assert has_message(page(tmp_path / "run"), "importers.busbw_algbw_rows")
 
 
 def test_the_command_of_the_page_imports_the_same_again(tmp_path, monkeypatch):
