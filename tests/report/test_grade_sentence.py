@@ -37,7 +37,7 @@ def test_the_two_main_reasons_are_said_with_what_to_do():
         "1 launch (use 5 launches or more); and 1 further reason"
     )
     assert sentence(Grade(PROVISIONAL, (CROWDED,))) == (
-        "grade: provisional: 4 ranks on 2 hardware threads (start at most 2 per node)"
+        "grade: provisional: 4 ranks on 2 hardware threads (" + say("report.start_most_per_node", limit=2) + ")"
     )
 
 
