@@ -245,7 +245,9 @@ def test_a_folder_without_any_log_is_one_line(tmp_path):
 def test_an_imported_run_cannot_be_resumed(tmp_path):
     run("import", FLUX, "-o", tmp_path / "run")
     said = run("run", "--resume", "-o", tmp_path / "run", status=2)
-    assert "imported from OSU Micro-Benchmarks" in said and said.count("\n") == 1
+    assert (
+        has_message(said, "cli.imported_cannot_continued") and "OSU Micro-Benchmarks" in said and said.count("\n") == 1
+    )
 
 
 def test_a_run_made_here_is_not_imported(tmp_path):

@@ -16,6 +16,7 @@ def test_ways_are_a_list_each_once():
 def test_what_is_no_placement_is_refused_with_what_is_one(text):
     with pytest.raises(ValueError, match=EXPECTED_PLACEMENT):
         parse_placements(text)
+    assert "below 4096" in EXPECTED_PLACEMENT
 
 
 def test_a_plan_refuses_differences_at_which_elements_are_not_aligned():
