@@ -19,6 +19,7 @@ from allreduce_bench.message import say
 from allreduce_bench.runs.folder import RunFolder
 
 ABSENT = "not planned"  # by a side
+NO_MEMORY = "no memory"  # why a cell was skipped
 
 KIB = 1024
 SMALL = {"algorithms": ("native", "ring"), "sizes": (8, 64 * KIB), "ranks": (2,), "launches": 5}
@@ -339,7 +340,7 @@ def test_other_dtypes_and_sizes_have_no_cell_in_common(base, tmp_path):
 
 def test_cells_of_one_side_are_listed_and_not_judged(tmp_path):
     def skipped(launch, cell):
-        return {"state": "skipped", "reason": "no memory"} if (cell.algorithm, cell.count) == ("ring", 2) else {}
+        return {"state": "skipped", "reason": NO_MEMORY} if (cell.algorithm, cell.count) == ("ring", 2) else {}
 
     base = run_of(tmp_path / "base", 1, algorithms=("native", "ring", "two_tree")).path
     new = run_of(tmp_path / "new", 2, sizes=(8, 16, 64 * KIB), outcome=skipped).path
@@ -347,7 +348,7 @@ def test_cells_of_one_side_are_listed_and_not_judged(tmp_path):
     assert result.exit_code == 0
     lines = [line for line in result.stdout.splitlines() if line.startswith("only ")]
     assert lines == [
-        f"{say('comparison.baseline')}: ring 8 B, 2 ranks (new: skipped, no memory)",
+        f"{say('comparison.baseline')}: ring 8 B, 2 ranks (new: skipped, {NO_MEMORY})",
         f"{say('comparison.baseline')}: two_tree 8 B, 2 ranks (new: {ABSENT})",
         f"{say('comparison.baseline')}: two_tree 64 KiB, 2 ranks (new: {ABSENT})",
         f"only new: native 16 B, 2 ranks (baseline: {ABSENT})",
