@@ -24,9 +24,10 @@ def cost(size, topology, count, segment):
 
 '''
 DECLARE = '@algorithm(cost=cost, exact=True, formula="2(p-1) (alpha + n beta)")\n'
+SUMMARY = "The vector goes up a chain of ranks and comes down again."
 CHAIN = '''
 def chain(rank, size, topology, count, segment):
-    """The vector goes up a chain of ranks and comes down again."""
+    """@SUMMARY@"""
     whole = (range(count),)
     if rank > 0:
         yield Step(rank - 1, whole, None, ()) if rank == size - 1 else Step(None, (), rank + 1, whole, reduce=True)
@@ -38,7 +39,7 @@ def chain(rank, size, topology, count, segment):
         yield Step(None, (), rank - 1, whole)
     if rank < size - 1:
         yield Step(rank + 1, whole, None, ())
-'''
+'''.replace("@SUMMARY@", SUMMARY)
 
 
 def bench(*words) -> Result:
@@ -80,7 +81,7 @@ def test_my_own_algorithm_stands_beside_the_built_in_ones(mine):
     result = bench("verify", path, "ring", "-n", "4")
     assert [line.split()[0] for line in result.stdout.splitlines()[1:]] == ["chain", "ring"]
     assert "chain" not in builtin()
-    assert find([str(path)])["chain"].summary == "The vector goes up a chain of ranks and comes down again."
+    assert find([str(path)])["chain"].summary == SUMMARY
 
 
 def test_a_file_may_hold_several_algorithms_and_import_others(mine):

@@ -14,6 +14,7 @@ from made_runs import build_run
 from measured_runs import LONG_RUN, done, one_line_error, wait_for_cells
 from slurm_programs import SlurmPrograms
 
+from allreduce_bench.message import say
 from allreduce_bench.runs.folder import RunFolder
 
 JOB = {"SLURM_JOB_ID": "12", "SLURM_JOB_NUM_NODES": "2", "SLURM_JOB_NODELIST": "n[1-2]"}
@@ -144,7 +145,7 @@ def test_a_job_that_finished_nothing_is_not_requeued(slurm, tmp_path):
     why += "; to continue: "
     command = f"allreduce-bench run --resume -o {folder} --only 2r-1,2r-2"
     assert result.returncode == 1
-    assert result.stderr.splitlines()[-1] == f"error: the job is near its time limit: {why}{command}"
+    assert result.stderr.splitlines()[-1] == f"error: {say('cli.job_near_time_limit')}: {why}{command}"
     assert record(folder)["end"] == "warned" and record(folder)["why"].endswith(command)
     assert not record(folder)["requeued"] and not [call for call in slurm.calls("scontrol") if "requeue" in call]
 
@@ -203,7 +204,7 @@ def test_outside_of_a_job_there_is_no_record_and_no_requeue(slurm, tmp_path):
     wait_for_cells(process, folder, 1)
     process.send_signal(signal.SIGUSR1)
     result = ended(process)
-    assert result.returncode == 1 and "not requeued: not inside a Slurm job; to continue" in result.stderr
+    assert result.returncode == 1 and f"not requeued: {say('cli.not_inside_slurm_job')}; to continue" in result.stderr
     assert not (folder / "jobs").exists() and slurm.calls("scontrol") == []
 
 

@@ -12,6 +12,7 @@ from made_runs import build_run
 
 from allreduce_bench.cli import main
 from allreduce_bench.cli.log_options import is_log
+from allreduce_bench.message import say
 
 
 @pytest.fixture(autouse=True)
@@ -79,7 +80,7 @@ def test_logs_of_enough_launches_get_verdicts():
 def test_a_run_beside_a_log_that_says_neither_ranks_nor_type():
     build_run(Path("run"), algorithms=("native", "ring"), sizes=(8, 16), ranks=(2,), launches=3)
     osu = log("osu.txt", OSU)
-    assert "the number of ranks is not in the log; add --ranks N" in refusal("run", osu)
+    assert has_message(refusal("run", osu), "importers.number_ranks_not_log")
     assert "timing method" in refusal("run", osu, "-n", 2) and "--despite time" in refusal("run", osu, "-n", 2)
     found = judged("run", osu, "-n", 2, "--despite", "time")
     assert [(cell["algorithm"], cell["count"], cell["dtype"]) for cell in found["cells"]] == [
@@ -87,7 +88,8 @@ def test_a_run_beside_a_log_that_says_neither_ranks_nor_type():
         ("native", 4, "float32"),
     ]
     assert [cell["new_s"] for cell in found["cells"]] == pytest.approx([2.5e-6, 3.5e-6])
-    assert "osu.txt does not say the type of the elements: taken to be float32, as on the other side" in found["notes"]
+    note = say("comparison.does_not_say_taken", run="osu.txt", what=say("report.type_elements"), value="float32")
+    assert note in found["notes"]
     assert [
         len(judged("run", osu, "-n", 2, "--despite", "time", *more)["cells"]) for more in ([], ["-d", "float32"])
     ] == [

@@ -18,6 +18,8 @@ from allreduce_bench.models.machine import Machine, write_machine
 from allreduce_bench.models.model import Model, ModelPart, Parameter
 from allreduce_bench.report.forecast import COLUMNS
 
+MONDAY = "monday, float32 sum, warm cache"  # the run that a machine was fitted to
+
 PRICES = ("--alpha", "5us", "--bandwidth", "100Gbit")
 
 
@@ -73,7 +75,8 @@ def test_a_table_says_what_it_is_and_who_is_fastest():
     assert "two_tree overtakes rabenseifner above 7.09 MiB on 24576 ranks\n" in text
     assert " ranks at " not in text  # of other numbers of ranks nobody asked
     wider = printed("-n", "2,24576", "--sizes", "8,64M", *PRICES)
-    assert re.search(r"^two_tree overtakes ring above 23\d ranks at 64 MiB, powers of two aside$", wider, re.MULTILINE)
+    aside = message_pattern("models.powers_two_aside")
+    assert re.search(rf"^two_tree overtakes ring above 23\d ranks at 64 MiB{aside}$", wider, re.MULTILINE)
     assert "tree and two_tree" in text and has_message(text, "report.best_segment_size")
 
 
@@ -118,12 +121,13 @@ def test_the_map_of_winners():
 
 def test_a_machine_file_gives_intervals_and_marks_what_is_far(machine):
     text = printed(machine, "-n", "4,64", "--sizes", "64,1M,16M")
-    assert f"not measured: {machine}, fitted to monday\nmonday, float32 sum, warm cache\n" in text
+    assert f"not measured: {machine}, fitted to monday\n{MONDAY}\n" in text
     near, far = text.split("\n64 ranks\n")
     assert re.search(r"64 B +6\.01 \* +12\.0 +ring +5\.44 to 6\.64 ", near) and "?" not in near.split("4 ranks\n")[1]
     assert re.search(r"64 B +126 \? +\S+ \*\? +two_tree ", far)
-    assert "speculative: 64 ranks are more than 2 times the largest measured rank count (8)" in text
-    assert "sizes above 1 MiB were not measured" in text and "sizes below" not in text
+    above = say("report.ranks_more_times_largest", above=64, far=2)
+    assert f"speculative: {above} (8)" in text
+    assert has_message(text, "report.sizes_above_not_measured", measured="1 MiB") and "sizes below" not in text
     assert re.search(r"two_tree overtakes ring above \d+ ranks at 64 B( \(speculative\))?\n", text)
     assert "two_tree: segments of 16 KiB" in text
 
@@ -231,7 +235,7 @@ def test_an_algorithm_that_was_not_fitted_is_refused(machine):
 
 
 def test_a_machine_file_that_is_a_folder_is_refused(tmp_path):
-    assert "expected a machine file" in refused(str(tmp_path), "-n", "4")
+    assert has_message(refused(str(tmp_path), "-n", "4"), "models.expected_machine_file_allreduce", path=tmp_path)
 
 
 def test_what_fit_said_of_its_models_stands_below_their_predictions(tmp_path):

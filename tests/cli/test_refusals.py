@@ -15,6 +15,8 @@ from measured_runs import LONG_RUN, bench, done, mpirun, with_package
 from allreduce_bench.cli import main
 from allreduce_bench.cli.refusals import habit_of, say_refusal
 
+ERROR = "half a file"
+
 
 @pytest.mark.parametrize(
     ("words", "line"),
@@ -40,9 +42,9 @@ def test_habits_end_at_the_words_for_others():
 
 
 def test_an_error_after_an_interrupt_ends_with_its_status(capsys):
-    assert say_refusal(click.ClickException("half a file"), is_interrupted=True) == 130
-    assert say_refusal(click.ClickException("half a file"), is_interrupted=False) == 1
-    assert capsys.readouterr().err == 2 * "error: half a file\n"
+    assert say_refusal(click.ClickException(ERROR), is_interrupted=True) == 130
+    assert say_refusal(click.ClickException(ERROR), is_interrupted=False) == 1
+    assert capsys.readouterr().err == 2 * f"error: {ERROR}\n"
 
 
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")

@@ -6,7 +6,11 @@ from has_message import message_pattern
 
 from allreduce_bench.comparison.matching import match_cells
 from allreduce_bench.evaluation.summary_row import Accident
+from allreduce_bench.message import say
 from allreduce_bench.runs.rows import RunError
+
+ABSENT = "not planned"  # by a side
+WRONG = "3 wrong elements"
 
 BASE = compared_run("base", row(FASTER), row(FASTER, algorithm="native", executor="native"))
 
@@ -21,14 +25,15 @@ def test_cells_are_matched_and_named():
     assert [cell.name for cell in cells] == ["ring 8 B, 2 ranks", "native 8 B, 2 ranks", "ring 64 B, 2 ranks"]
     assert [cell.is_common for cell in cells] == [True, False, False]
     assert cells[0].medians_s == ([list(FASTER)], [list(SLOWER)]) and cells[0].is_measured
-    assert [str(cell.unjudged) for cell in cells[1:]] == [
-        "only in the baseline: native 8 B, 2 ranks (new: not planned)",
-        "only new: ring 64 B, 2 ranks (baseline: not planned)",
+    assert [cell.unjudged for cell in cells[1:]] == [
+        (say("comparison.baseline"), f"native 8 B, 2 ranks (new: {ABSENT})"),
+        ("only new", f"ring 64 B, 2 ranks (baseline: {ABSENT})"),
     ]
+    assert str(cells[1].unjudged) == ": ".join(cells[1].unjudged)
 
 
 def test_a_cell_that_no_side_measured_is_on_neither():
-    assert str(match_one(row(), row()).unjudged) == "on neither side: ring 8 B, 2 ranks (skipped, no memory)"
+    assert match_one(row(), row()).unjudged == ("on neither side", "ring 8 B, 2 ranks (skipped, no memory)")
 
 
 def test_the_unusual_is_in_the_name():
@@ -49,8 +54,8 @@ def test_segments_are_named_where_nothing_else_differs():
 
 
 def test_a_failure_counts_on_the_new_side_alone():
-    wrong, hung = row(state="wrong", reason="3 wrong elements"), row(FASTER, accidents=[Accident("2r-1", "late")])
-    assert match_one(row(FASTER), wrong).failure == "wrong (3 wrong elements) in new"
+    wrong, hung = row(state="wrong", reason=WRONG), row(FASTER, accidents=[Accident("2r-1", "late")])
+    assert match_one(row(FASTER), wrong).failure == f"wrong ({WRONG}) in new"
     assert match_one(row(FASTER), hung).failure == "hung (in launch 2r-1: late) in new"
     assert not match_one(wrong, hung).failure and not match_one(wrong, row(FASTER)).failure
 

@@ -108,9 +108,7 @@ def test_without_hosts_the_nodes_are_those_that_the_folder_asked_for(tmp_path, m
 
 def test_a_kept_check_is_judged_again_and_another_folder_is_refused(tmp_path):
     result = CliRunner().invoke(main, ["health", "--from", str(tmp_path)])
-    assert (
-        result.exit_code == 2 and "holds no check; expected the folder of a check, or a CSV of pairs" in result.output
-    )
+    assert result.exit_code == 2 and has_message(result.output, "health.holds_no_check_expected")
     PairFolder(tmp_path / "kept").begin(Asked(("n1", "n2", "n3", "n4")))
     result = CliRunner().invoke(main, ["health", "--from", str(tmp_path / "kept")])
     assert result.exit_code == 0 and "6 pairs are not measured" in result.stdout, result.output

@@ -25,12 +25,19 @@ def health(*tables, failed=None):
     return health_of(tables, tried, {frozenset(pair): why for pair, why in (failed or {}).items()}, 0.2)
 
 
+def slow_link(name, where, ratio, z, back, which="", others=""):
+    """Return the line of a link that is slow, and `back` times as slow from its first node to the second as back."""
+    first, second = name.split("+")
+    one_way = say("health.times_long_back", ratio=back, nodes=first, nodes_2=second)
+    values = {"where": where, "link_ratio": ratio, "which": which, "link_z": z, "first": one_way, "others": others}
+    return say("health.link_slow_times_long", name=name, **values)
+
+
 def test_a_slow_node_and_a_link_that_is_slow_one_way():
     assert health_sentences(health(table(9, slow=4, link=np.log(4)))) == [
         "1 bad node: n4. 1 slow link",
-        "node n4: slow in bandwidth: its pairs take 2.00 times as long as those of the other nodes (z = 69.3)",
-        "link n0+n1: slow in bandwidth: 2.00 times as long as its nodes take with others (z = 69.3), "
-        "4.00 times as long from n0 to n1 as back",
+        say("health.node_slow_pairs_take", nodes="n4", table="bandwidth", node_ratio=2, node_z=69.3),
+        slow_link("n0+n1", "bandwidth", 2, 69.3, 4),
     ]
 
 
@@ -88,10 +95,8 @@ def test_a_link_is_one_line_with_all_tests_in_which_it_is_slow_and_the_worst_com
     second.log_time[5, 6] = np.log(16)
     assert health_sentences(health(first, second))[:3] == [
         "2 slow links",
-        "link n5+n6: slow in b: 4.00 times as long as its nodes take with others (z = 138.6), 16.00 times as long "
-        "from n5 to n6 as back",
-        "link n0+n1: slow in 2 tests: 3.00 times as long as its nodes take with others in b (z = 109.9), 9.00 times as "
-        "long from n0 to n1 as back; 2.00 times in a (z = 69.3)",
+        slow_link("n5+n6", "b", 4, 138.6, 16),
+        slow_link("n0+n1", "2 tests", 3, 109.9, 9, which=" in b", others="; 2.00 times in a (z = 69.3)"),
     ]
 
 
@@ -144,6 +149,12 @@ def test_a_node_that_is_slow_by_little_less_is_said_and_not_named():
 def test_a_setting_is_said_with_the_nodes_of_all_its_pairs():
     found = health(table(8))._replace(settings=(Setting("mtu", "1500", "9000", 1.4, ("n5",)),))
     assert health_sentences(found)[1] == (
-        "mtu: pairs with 1500 take 1.40 times as long as those with 9000 (all are pairs of n5): a setting, not nodes; "
-        "pairs are judged within each"
+        say(
+            "health.pairs_take_times_long",
+            column="mtu",
+            slow="1500",
+            fast="9000",
+            ratio=1.4,
+            common=" (all are pairs of n5)",
+        )
     )

@@ -7,6 +7,8 @@ import pytest
 from allreduce_bench.importers import LogError, LogWarning
 from allreduce_bench.importers.lines import Log, dropped, is_cut, lines_of, read_text
 
+SHORT = "too short"
+
 
 def test_lines_have_their_numbers_and_no_prefix_of_a_launcher():
     log = Log(Path("a.log"), "[1,0]<stdout>: one  \r\n3: two\nthree")
@@ -21,8 +23,8 @@ def test_lines_have_their_numbers_and_no_prefix_of_a_launcher():
 def test_only_a_last_line_without_an_end_can_be_cut():
     ended, open_line = lines_of("1234\n12")
     assert is_cut(open_line, 4) and not is_cut(open_line, 2) and not is_cut(ended, 9)
-    with pytest.warns(LogWarning, match="a.log, line 2: too short; left out"):
-        dropped("a.log", open_line, "too short")
+    with pytest.warns(LogWarning, match=f"a.log, line 2: {SHORT}; left out"):
+        dropped("a.log", open_line, SHORT)
 
 
 @pytest.mark.parametrize("content, words", [(b"\x1f\x8b\x08", "gzip"), (b" \n", "empty"), (b"a\n\0", "line 2: binary")])

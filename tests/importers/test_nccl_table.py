@@ -3,6 +3,8 @@
 from allreduce_bench.importers.lines import LogLine, lines_of
 from allreduce_bench.importers.tools.nccl import HALF, begins_table, has_bare_row, parse_row, read_tables
 
+WORDS = "8 2 words that begin with numbers"
+
 ROW = "8 2 float sum -1 10.5 0.01 0.02 0 11.5 0.03 0.04 N/A"
 
 
@@ -14,7 +16,7 @@ def test_a_row_has_two_halves():
 
 def test_what_is_shorter_is_no_row():
     assert parse_row(LogLine(1, "8 2 float sum", True), HALF) is None
-    assert has_bare_row(ROW) and not has_bare_row("8 2 words that begin with numbers")
+    assert has_bare_row(ROW) and not has_bare_row(WORDS)
     assert begins_table("# nThread 1\n# all_reduce_perf") and not begins_table(ROW)
 
 

@@ -63,7 +63,7 @@ def test_a_line_that_times_pass_is_a_fit_and_no_bound(tmp_path, launches):
     latency, bandwidth = over_sizes(rows, models)
     for picture, bound, fit in zip((latency, bandwidth), *zip(*FIT_OF_BOUND.items())):
         assert "Dashed line: bound (one-port, full duplex, without reduction in the network) or fit" in picture.caption
-        assert "At 2 ranks it is not a bound: some measured times are shorter." in picture.caption
+        assert has_message(picture.caption, "report.not_bound_some_measured", in_ranks="2 ranks")
         at_2, at_4 = (picture.numbers[picture.numbers["ranks"] == ranks] for ranks in (2, 4))
         assert at_2[bound].isna().all() and at_2[fit].notna().all()
         assert at_4[bound].notna().all() and at_4[fit].isna().all()

@@ -39,7 +39,8 @@ def test_a_resemblance_is_folded_where_few_sizes_or_a_wide_tolerance_carry_it(na
 
 
 def test_an_unknown_resemblance_says_why():
-    assert of_resemblance({"why": "native was not measured"}) == (False, "unknown: native was not measured")
+    why = say("models.native_not_measured")
+    assert of_resemblance({"why": why}) == (False, f"unknown: {why}")
 
 
 def test_violated_guidelines_are_open_where_times_are_reliable():

@@ -6,6 +6,7 @@ from allreduce_bench.evaluation.grade import CRITERIA, GOOD, NOT_RELIABLE, PROVI
 from allreduce_bench.evaluation.summary_row import Noise
 from allreduce_bench.message import say
 from allreduce_bench.report.verdict_sentence import (
+    UNKNOWN,
     WORDS,
     grade_lines,
     noise_of_all,
@@ -37,7 +38,7 @@ def test_the_two_main_reasons_are_said_with_what_to_do():
         "1 launch (use 5 launches or more); and 1 further reason"
     )
     assert sentence(Grade(PROVISIONAL, (CROWDED,))) == (
-        "grade: provisional: 4 ranks on 2 hardware threads (start at most 2 per node)"
+        "grade: provisional: 4 ranks on 2 hardware threads (" + say("report.start_most_per_node", limit=2) + ")"
     )
 
 
@@ -52,8 +53,8 @@ def test_cells_that_lack_launches_are_told_from_a_run_of_few():
 
 def test_a_good_grade_is_short_and_what_is_not_known_is_said():
     assert sentence(Grade(GOOD, ())) == "grade: good"
-    assert sentence(Grade(GOOD, (), ("load",))) == "grade: good: load unknown"
-    assert sentence(Grade(GOOD, (), ("ports",))) == "grade: good: port counters unknown"
+    assert sentence(Grade(GOOD, (), ("load",))) == f"grade: good: {UNKNOWN['load']}"
+    assert sentence(Grade(GOOD, (), ("ports",))) == f"grade: good: {UNKNOWN['ports']}"
 
 
 def test_noise_is_said_with_its_quantum_and_its_longest():

@@ -43,7 +43,9 @@ def test_launches_that_chose_otherwise_are_counted(tmp_path):
 
 def test_a_drift_that_was_seen_is_told_and_what_is_not_known_is_not(tmp_path):
     words = told(tmp_path / "run", {"clock": {**CLOCK, "drift_ppm": -8.0, "error_end_s": None}})
-    assert words["common clock"] == "a tree, error at most 1.00 us at the start, drift up to 8 ppm"
+    assert words["common clock"] == ", ".join(
+        ["a tree", say("report.error_most_start", clocks="1.00 us"), say("report.drift_up_ppm", drift=8)]
+    )
     words = told(tmp_path / "other", {"clock": {**CLOCK, "error_start_s": None}})
     assert "common clock" not in words and "common start" not in words
 
@@ -58,12 +60,11 @@ def test_what_checks_show_is_told_of_runs_that_counted_them():
     rows = [{"wrong": 0, "checks": 20, "time_s": None}, {"wrong": 2, "checks": 3, "time_s": None}]
     few, many = (Plan(("ring",), (4, 64), ranks, op="max") for ranks in ((2, 64), (1300,)))
     assert _checks_text(few, rows) == (
-        "every bit of 23 calls on exact vectors, before, between and after the timed calls of 2 cells, 2 wrong elements"
-        "; one or two ranks that are missing, doubled or mixed up are detected always"
+        say("report.every_bit_calls_exact", checks=23, found="2 cells, 2 wrong elements", seen="always")
     )
-    assert _checks_text(many, rows).endswith("are detected with a probability of at least 5%")
+    assert _checks_text(many, rows).endswith("are detected " + say("report.probability_least", least=0.05))
     former = [{"wrong": 0, "time_s": None}]
-    assert _checks_text(few, former) == ("exact vectors before and after the timed calls of 1 cells, 0 wrong elements")
+    assert _checks_text(few, former) == say("report.exact_vectors_before_after", found="1 cells, 0 wrong elements")
 
 
 def test_the_order_of_sizes_is_told_where_time_was_limited(tmp_path):

@@ -20,7 +20,7 @@ from allreduce_bench.evaluation.launch_states import (
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.evaluation.summary_row import LaunchStates
 from allreduce_bench.message import say
-from allreduce_bench.report.caveats import find_time_caveats, suspicion_sentences, told_sentences
+from allreduce_bench.report.caveats import TIMER, find_time_caveats, suspicion_sentences, told_sentences
 from allreduce_bench.report.table import table
 
 
@@ -35,9 +35,17 @@ def row(nbytes: int, *, low_ms=0.5, high_ms=9.7, low=("352r-4",), high=4, gap=CO
 def test_a_timer_is_said_in_one_sentence():
     rows = [row(2048, states=False), *(row(4096 << i) for i in range(3)), row(65536, states=False)]
     assert told_sentences(rows) == [
-        "ring at 352 ranks: launches are in two states from 4 KiB to 16 KiB: 500 us (1 of 5 launches: 4) and 9.70 ms "
-        "(4 of 5): the slow state takes 9.70 ms at every size, which indicates a timer, not a bandwidth; one state "
-        "below 4 KiB and above 16 KiB"
+        say(
+            "report.launches_two_states_2",
+            series="ring at 352 ranks",
+            series_2="from 4 KiB to 16 KiB",
+            low="500 us",
+            low_launches="1 of 5 launches: 4",
+            high="9.70 ms",
+            high_launches="4 of 5",
+            series_3=say("report.slow_state_takes_every", median="9.70 ms") + TIMER,
+            series_4="; one state below 4 KiB and above 16 KiB",
+        )
     ]
 
 
@@ -89,7 +97,7 @@ def test_what_differs_between_the_launches_is_the_cause_and_no_timer_is(gap):
 
 def test_what_differs_at_some_sizes_only_is_no_cause():
     rows = [with_causes(row(8), LIBRARY), row(16), with_causes(row(32), LIBRARY)]
-    assert "which indicates a timer" in told_sentences(rows)[0]
+    assert TIMER in told_sentences(rows)[0]
 
 
 def test_what_differs_over_the_sizes_is_said_as_a_span():

@@ -10,6 +10,7 @@ from made_runs import build_run
 from allreduce_bench.evaluation import frames
 from allreduce_bench.evaluation.acceptance import AcceptanceLimit, judge
 from allreduce_bench.evaluation.summary import record_summary, summarise
+from allreduce_bench.message import say
 from allreduce_bench.models.curves import NO_OWN
 from allreduce_bench.report.caveats import limit_findings
 from allreduce_bench.report.figure import FigureData
@@ -65,13 +66,15 @@ def test_a_time_below_the_limit_has_no_share_and_is_named_with_likely_causes_eve
     (found,) = limit_findings(rows)
     assert found["text"].startswith(f"faster than the link allows ({LINK.format('40 Gbit/s')}), up to 1.3")
     assert "ring (1 MiB, 4 MiB)" in found["text"] and "at 4 ranks" in found["text"]
-    assert all(cause in found["effect"] for cause in CAUSES) and "the intervals exclude the limit" in found["effect"]
+    assert all(cause in found["effect"] for cause in CAUSES) and has_message(
+        found["effect"], "report.exclude_limit_wrong_other", whose="the intervals"
+    )
     text = table(run.plan(), rows, "an MPI")
     assert text.splitlines().count(found["text"]) == text.splitlines().count(found["effect"]) == 1
     shares = shares_of_table(text)
     assert all(share.endswith("%") for share in shares[:3]) and shares[3:] == ["-", "-"]
     page = write_report([run], tmp_path / "report.html").read_text()
-    assert "faster than the links allow" in page and CAUSES[0] in page and "of limit</th>" in page
+    assert say("report.faster_links_allow") in page and CAUSES[0] in page and "of limit</th>" in page
     content = json.loads(FORMATS["json"](Result.of(run, rows)))
     assert content["findings"] == [found] and found["code"] == "limit" and found["ranks"] == 4
     assert [cell["of_limit"] for cell in content["results"]] == [row["of_limit"] for row in rows]

@@ -10,8 +10,10 @@ from rechecked import change_json
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.evaluation.verdict import FEW_LAUNCHES
 from allreduce_bench.message import say
 from allreduce_bench.report.table import table, where
+from allreduce_bench.report.verdict_sentence import REASONS
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.tables import Screen
 from allreduce_bench.units import three_digits
@@ -21,7 +23,8 @@ NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 def test_ranks_and_nodes_come_with_what_a_reader_must_know():
     row = {"ranks": 4, "nodes": 1, "nodes_declared": 2, "oversubscribed": True, "cache": "cold"}
-    assert where([row]) == "4 ranks on 1 node (PRETENDED: 2 nodes) (OVERSUBSCRIBED: more ranks than cores), cold cache"
+    crowded = say("report.oversubscribed_more_ranks_cores")
+    assert where([row]) == f"4 ranks on 1 node (PRETENDED: 2 nodes) {crowded}, cold cache"
     assert where([{"ranks": 1, "cache": "warm"}]) == "1 rank"
 
 
@@ -36,8 +39,8 @@ def test_missing_cells_are_explained_once_per_reason(tmp_path):
         say("report.allreduce_out_place", dtype="float32", op="sum", where="2 ranks on 1 node", library="an MPI")
     )
     assert "4 of 6 cells done, 0 wrong elements, 2 skipped." in lines
-    assert "skipped: ring 8 B, ring 1 KiB: needs memory" in lines
-    assert sum(line.startswith("no winner: at least 3 launches") for line in lines) == 1
+    assert "skipped: ring 8 B, ring 1 KiB: needs memory" in lines and "at least 3 launches" in REASONS[FEW_LAUNCHES]
+    assert sum(line.startswith(f"no winner: {REASONS[FEW_LAUNCHES]}") for line in lines) == 1
 
 
 def test_the_table_gives_the_share_of_the_limit(tmp_path):

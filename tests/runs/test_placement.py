@@ -3,7 +3,7 @@
 import pytest
 from has_message import message_pattern
 
-from allreduce_bench.runs.cell import parse_placements
+from allreduce_bench.runs.cell import EXPECTED_PLACEMENT, parse_placements
 from allreduce_bench.runs.plan import Plan, PlanError
 
 
@@ -14,8 +14,9 @@ def test_ways_are_a_list_each_once():
 
 @pytest.mark.parametrize("text", ["", "paeg", "16B", "-1", "1.5", "16,", "4096", "1" * 300, "²"])
 def test_what_is_no_placement_is_refused_with_what_is_one(text):
-    with pytest.raises(ValueError, match="expected page, numpy, or a difference in bytes below 4096"):
+    with pytest.raises(ValueError, match=EXPECTED_PLACEMENT):
         parse_placements(text)
+    assert "below 4096" in EXPECTED_PLACEMENT
 
 
 def test_a_plan_refuses_differences_at_which_elements_are_not_aligned():

@@ -18,6 +18,8 @@ from allreduce_bench.runs.recorder import (
 )
 from allreduce_bench.runs.rows import RunError
 
+TEXT, EFFECT = "it is crowded", "times are long"
+
 PLAN = Plan(("ring",), (8,), (2,), launches=2, seed=1, floors=False)
 LAUNCH = Launch(2, 1)
 CELL = {
@@ -85,10 +87,10 @@ def test_a_cell_is_read_back_with_its_calls(folder):
 
 def test_a_finding_is_said_and_kept_once(folder, capsys):
     recorder = Recorder(folder, LAUNCH.name, launch_facts(2))
-    finding = {"code": "a", "text": "it is crowded", "effect": "times are long"}
+    finding = {"code": "a", "text": TEXT, "effect": EFFECT}
     for _ in range(2):
         recorder.found(finding)
-    assert capsys.readouterr().err == "warning: it is crowded; times are long\n"
+    assert capsys.readouterr().err == f"warning: {TEXT}; {EFFECT}\n"
     assert read_json(folder.launches / "2r-1.1.json")["findings"] == [finding]
 
 

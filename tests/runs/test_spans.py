@@ -53,7 +53,7 @@ def test_rows_of_no_cell_are_noticed_but_not_those_of_a_cell_that_was_interrupte
     path = folder.launches / "2r-1.1.csv"
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join([*lines, lines[-1]]))
-    assert damaged(folder) == [("", f"{len(lines[-1])} bytes do not belong to any cell")]
+    assert damaged(folder) == [("", say("runs.bytes_do_not_belong", surplus_nbytes=len(lines[-1])))]
     killed = build_run(folder.path / "killed", sizes=(8,), ranks=(2,), launches=1, unsealed=True)
     with open(killed.launches / "2r-1.1.csv", "a") as file:
         file.write(lines[-1] * 3 + lines[-1][:20])

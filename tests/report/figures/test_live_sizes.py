@@ -43,7 +43,8 @@ def test_a_value_says_its_interval_and_its_launches(rows):
     row |= {"time_low_s": 12e-6, "time_high_s": 13e-6, "repetitions": 100, "doubt": pd.NA}
     assert measured_words(row) == "12.3 us [12.0, 13.0], 5 launches of 20 calls"
     assert measured_words({**row, "interval": "range", "launches": 1}) == "12.3 us, 1 launch of 100 calls"
-    assert measured_words({**row, "doubt": "hung", "repetitions": None}).endswith("5 launches; not ranked: hung")
+    doubted = measured_words({**row, "doubt": "hung", "repetitions": None})
+    assert "5 launches; not ranked" in doubted and doubted.endswith(": hung")
 
 
 def test_values_name_the_cells_whose_calls_a_reader_may_ask_for(rows):

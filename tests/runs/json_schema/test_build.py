@@ -11,6 +11,8 @@ from strict_schemas import FORMATS, closed
 from allreduce_bench.runs.json_schema import build
 from allreduce_bench.runs.typed_json import JsonError, Natural, Positive, at_least, not_empty, one_of, read_as
 
+MEANING = "number of the rank"
+
 
 class Pair(NamedTuple):
     left: int
@@ -18,7 +20,7 @@ class Pair(NamedTuple):
 
 
 class Described(NamedTuple):
-    rank: Annotated[Natural, "number of the rank"]
+    rank: Annotated[Natural, MEANING]
 
 
 @dataclass
@@ -92,7 +94,7 @@ def test_named_tuples_are_lists_where_json_writes_them_so():
 
 def test_meanings_may_stand_at_the_fields():
     schema = build.of_type(Described)
-    assert schema["properties"]["rank"] == {"description": "number of the rank", "type": "integer", "minimum": 0}
+    assert schema["properties"]["rank"] == {"description": MEANING, "type": "integer", "minimum": 0}
     assert read_as(Described, {"rank": 3}) == Described(3)
     with pytest.raises(JsonError, match="found -1, expected 0 or more"):
         read_as(Described, {"rank": -1})
