@@ -1,12 +1,12 @@
 """The command line: parse, call, print. The only place where the parts are joined; heavy parts are imported late.
 
-In: the words of a command. Out: calls of the other rooms, their results on stdout, exit status 0, 1, 2 or 130. One file
-per command. For `run` read in this order: `run`, `options` (declared beside their fields, in `runs.plan`, `runs.start`
-and `runs.control`), `types` (of options; one-line errors), `sections` (of the help), `habits` and `refusals` (of wrong
-words), `request` (the plan and the folder), then `run_from_outside` and `run_as_rank`, the whole story;
-`own_algorithms`, `work_limit`, `end_of_run`, `in_job` (in a Slurm job), `terminal`. `submit` goes through
-`sweep_of_options`. Others: `collect`, `demo`, `doctor`, `exec_`, `fit`, `import_` (with `log_options`), `predict`,
-`report`, `schedules` (`list`, `verify`), `schema`, `show` (and `runs`), `status`.
+In: the words of a command. Out: calls of the other rooms, their results on stdout, exit status 0, 1, 2 or 130. One
+file per command. For `run` read in this order: `run`, `options` (declared beside their fields, in `runs.plan`,
+`runs.start` and `runs.control`), `types` (of options; one-line errors), `sections` (of the help), `refusals` (of
+wrong words), `request` (the plan and the folder), then `run_from_outside` and `run_as_rank`, the whole story;
+`own_algorithms`, `work_limit`, `end_of_run`, `in_job` (in a Slurm job), `terminal`. Others: `demo`, `doctor`,
+`exec_`, `fit`, `import_`, `predict`, `schedules` (`list`, `verify`), `schema`, `show` (with `runs`, `report`),
+`submit`, `sweep` (`status`, `collect`).
 """
 
 import os
@@ -34,7 +34,7 @@ GROUPS = {  # title -> name of a command -> module, attribute, purpose; in the o
     "Read": {
         "runs": ("show", "runs", "List runs, the newest first"),
         "show": ("show", "show", "Print the table of a run again"),
-        "report": ("report", "report", "Write a web page about runs, with figures"),
+        "report": ("show", "report", "Write a web page about runs, with figures"),
         "import": ("import_", "import_", "Make a run from logs of OSU, IMB, nccl-tests and others"),
         "schema": ("schema", "schema", "Print the JSON Schema of a file or an output, or check files against it"),
     },
@@ -44,8 +44,8 @@ GROUPS = {  # title -> name of a command -> module, attribute, purpose; in the o
     },
     "On a cluster with Slurm": {
         "submit": ("submit", "submit", "Submit a sweep: one job for each node count"),
-        "status": ("status", "status", "Show the state of the jobs of a sweep"),
-        "collect": ("collect", "collect", "Write summary and report of a sweep, and list missing cells"),
+        "status": ("sweep", "status", "Show the state of the jobs of a sweep"),
+        "collect": ("sweep", "collect", "Write summary and report of a sweep, and list missing cells"),
     },
     "Algorithms": {
         "list": ("schedules", "list_", "List the algorithms, their costs and their other names"),

@@ -26,7 +26,7 @@ def doctor(no_launch, slurm, words) -> None:
     salloc has to be told here, such as -p PARTITION -A ACCOUNT, stands after --.
     """
     from ..launching.check_mpi import mpi_checks
-    from ..machine.checks import node_checks, node_of_this_process
+    from ..machine.findings import node_checks, node_of_this_process
     from ..slurm.check_site import checks_of_slurm
 
     if under_launcher(os.environ):

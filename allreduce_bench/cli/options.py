@@ -13,9 +13,9 @@ import click
 
 from ..runs.control import Control
 from ..runs.option import STARTED, Option, Section, Whole, Words, in_help_order, option, options_of
+from ..runs.option_values import SIZE
 from ..runs.plan import Plan
 from ..runs.start import Start
-from ..runs.words import SIZE
 from .types import PlacedOption, typed
 
 if TYPE_CHECKING:

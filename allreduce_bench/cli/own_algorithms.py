@@ -18,8 +18,8 @@ from ..launching.launcher import Launcher, on_one_node
 from ..machine.mpi import why_not_compiled
 from ..message import say
 from ..runs.cell import COMPILED, EXECUTORS, PIPELINED, CutPrices, Executor
+from ..runs.option_values import AUTO
 from ..runs.plan import DEFAULT_WINDOW, NOMINAL, OVER_A_LINK_NBYTES, Launch, Plan, PlanError, chosen_cuts, given_cuts
-from ..runs.words import AUTO
 from ..schedule.algorithm import PROVED_UP_TO, Algorithm, AlgorithmError, Topology
 from ..schedule.verify import Case, Refusal
 from .options import OPTIONS

@@ -46,13 +46,13 @@ def schema(words, check, as_) -> None:
 
 def _formats() -> "tuple[Format, ...]":
     """Return all formats, those of a run folder first."""
-    from ..models import json_schema as models
-    from ..report.formats import json_schema as report
-    from ..runs.json_schema import launch, rows, run
-    from ..slurm import json_schema as slurm
+    from ..models import listing as models
+    from ..report.formats import document as report
+    from ..runs.json_schema import folder
+    from ..slurm import sweep as slurm
     from ..wings import offered
 
-    of_core = [module.FORMATS for module in (run, launch, rows, slurm, report, models)]
+    of_core = [module.FORMATS for module in (folder, slurm, report, models)]
     return tuple(format_ for formats in [*of_core, *offered("schemas")] for format_ in formats)
 
 
@@ -96,7 +96,9 @@ def _violations(formats: "tuple[Format, ...]", word: str, chosen: "Format | None
             raise OneLineError("cli.unknown_schema_add_name", word=word)
         yield list(document_violations(known, content, word))
         return
-    folders = [path] if (path / "run.json").exists() else [path, *sorted(run.parent for run in path.glob("*/run.json"))]
+    folders = (
+        [path] if (path / "run.json").exists() else [path, *sorted(folder.parent for folder in path.glob("*/run.json"))]
+    )
     if folders == [path] and not (path / "run.json").exists():
         raise OneLineError("cli.contains_no_run_expected", word=word)
     tell_damages(map(RunFolder, folders), missing=True)

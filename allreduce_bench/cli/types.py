@@ -13,7 +13,7 @@ import click
 from ..machine.node import hide_secrets
 from ..measuring.startup import rank_of
 from ..message import Refused, say
-from ..runs import words
+from ..runs import option_values
 from ..runs.option import Section, Whole, Words
 from ..runs.start import parse_hosts
 from ..units import parse_rate
@@ -82,9 +82,19 @@ def typed(takes: Words | Whole | tuple[str, ...] | type) -> click.ParamType:
     return click.Path(path_type=Path) if takes is Path else click.types.convert_type(takes)
 
 
-SIZE, SIZES, DURATION, SHARE = typed(words.SIZE), typed(words.SIZES), typed(words.DURATION), typed(words.SHARE)
-RANKS, NAMES, GROUPS, RATES = typed(words.RANKS), typed(words.NAMES), typed(words.GROUPS), typed(words.RATES)
-DTYPE, HOSTS, RATE = typed(words.DTYPE), parsed("hosts", parse_hosts), parsed("rate", parse_rate)
+SIZE, SIZES, DURATION, SHARE = (
+    typed(option_values.SIZE),
+    typed(option_values.SIZES),
+    typed(option_values.DURATION),
+    typed(option_values.SHARE),
+)
+RANKS, NAMES, GROUPS, RATES = (
+    typed(option_values.RANKS),
+    typed(option_values.NAMES),
+    typed(option_values.GROUPS),
+    typed(option_values.RATES),
+)
+DTYPE, HOSTS, RATE = typed(option_values.DTYPE), parsed("hosts", parse_hosts), parsed("rate", parse_rate)
 
 
 def _own_algorithms(ctx: click.Context, param: click.Parameter, paths: tuple[str, ...]) -> dict:

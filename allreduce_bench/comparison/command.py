@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..cli.log_options import given_option, is_log, log_options, runs_of_logs
+from ..cli.import_ import given_option, is_log, log_options, runs_of_logs
 from ..cli.sections import examples
 from ..cli.show import newest_two
 from ..cli.terminal import screen

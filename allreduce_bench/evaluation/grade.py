@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ..machine.core_load import DISTURBED, OVERRUN, CoreUse, core_use, is_throttled
-from ..machine.ports import has_errors
+from ..machine.interfaces import has_errors
 from ..runs.schema import GOOD, GRADES, NOT_RELIABLE, PROVISIONAL, common_start
 from ..stats import LEAST_FOR_INTERVAL, median
 from .agreement import broken_promise

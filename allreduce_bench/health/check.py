@@ -28,16 +28,20 @@ from ..watching.lifeline import COMMAND_VARIABLE, LAB_VARIABLE, MONITOR_VARIABLE
 from ..watching.patience import Rank
 from ..watching.supervisor import Supervisor, names_of_this_node
 from .judgement import Health, PairTable, confirmed, health_of, pairs_to_repeat, tables_of_rows
-from .pair_file import Asked, PairFolder, PairRow, failed_pairs, whole_pairs
-from .pair_rounds import (
+from .pairs import (
     MOST_FOR_ALL,
     SUPPOSED_BYTES_PER_S,
+    Asked,
     Order,
     Pair,
+    PairFolder,
+    PairRow,
     Round,
     estimated_s,
+    failed_pairs,
     planned_rounds,
     rounds_left,
+    whole_pairs,
 )
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..robust import NORMAL_MAD
 from ..runs.typed_json import Natural
-from .pair_file import PairRow
+from .pairs import PairRow
 
 # Median polish and standard deviations
 MOST_SWEEPS, SETTLED = 50, 1e-6  # of the polish; the largest change of an effect, relative

@@ -26,8 +26,7 @@ from ..runs.rows import RunError
 from ..watching.lifeline import MONITOR_VARIABLE, WarningFlag
 from ..watching.watch import Watch
 from ..watching.whereabouts import doing
-from .pair_file import Asked, PairFolder, PairRow
-from .pair_rounds import ROUND_TRIPS, WARM_UPS, Order, second_round
+from .pairs import ROUND_TRIPS, WARM_UPS, Asked, Order, PairFolder, PairRow, second_round
 
 # Tags of messages
 READY, DATA = 1, 2  # between partners

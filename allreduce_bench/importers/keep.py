@@ -1,7 +1,12 @@
-"""Rows of logs as a run folder: the same files as a run measured here, by the same recorder."""
+"""Run folders of rows of logs, written by the same recorder as measured runs; and of several runs, merged."""
 
+import csv
+import hashlib
+import json
+import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -10,10 +15,15 @@ from ..evaluation.cell_times import join_values
 from ..evaluation.summary import record_summary
 from ..evaluation.summary_row import SummaryRow
 from ..message import say
-from ..runs.folder import RunFolder
-from ..runs.plan import ImportedPlan, Launch
-from ..runs.recorder import Recorder, create_run, discard_run
-from ..runs.schema import CACHES, UNKNOWN_PLACEMENT
+from ..runs.chain import blocks_of_cell
+from ..runs.files import read_kept
+from ..runs.folder import RunFolder, run_names
+from ..runs.kept import Attempt
+from ..runs.plan import ImportedPlan, Launch, Plan
+from ..runs.recorder import Recorder, create_run, discard_run, is_taken
+from ..runs.rows import Block, RunError, read_blocks
+from ..runs.schema import CACHES, CELLS, CHECKED, REPETITIONS, UNKNOWN_PLACEMENT, names
+from ..units import in_ranks
 from .lines import digest_of, listed
 from .row import Imported, LogError, LogUnread
 
@@ -205,3 +215,223 @@ def _calls(row: Imported) -> list[dict[str, Any]]:
 def _mean(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
+
+
+# Merging of runs with equal plans, such as those of jobs submitted by hand, into one; sources stay unchanged
+
+
+ANEW = ("schema_version", "run_crc32", "launch", "attempt", "marks", "last_mark_crc32", "crc32")  # of a launch's copy
+OWN = ("ranks", "seed", "launches")  # fields that may differ between runs of one measurement
+SAME_IN_ALL = {  # facts that launches with equal ranks have in common
+    "MPI library": lambda fact: fact["mpi"].get("library"),
+    "thread level": lambda fact: fact["mpi"].get("thread_level"),
+    "number of nodes": lambda fact: fact.get("nodes"),
+    "number of pretended nodes": lambda fact: fact.get("nodes_declared"),
+}
+
+
+@dataclass(frozen=True)
+class Source:
+    """A run that is merged."""
+
+    name: str
+    folder: RunFolder
+    plan: Plan
+    renamed: dict[Launch, Launch]  # its launches -> those of the new run
+
+
+def merge(folders: Sequence[RunFolder], output: Path, command: Sequence[str]) -> RunFolder:
+    """Make the run `output` of all launches of `folders`; those of a name that is taken get the next free number.
+
+    All or nothing. Raises RunError: `output` exists and is no empty folder, a folder cannot be read, was imported or
+    holds no cell, or two of them differ in more than ranks, launches and seed.
+    """
+    if is_taken(output):
+        raise RunError("importers.exists_already_choose_another", output=output)
+    _refuse_repeated(folders)
+    sources = _numbered(folders, [_plan_of(folder) for folder in folders])
+    for source in sources:
+        source.folder.marks()  # refuses a run without any
+        _refuse_damaged(source)
+    for source in sources[1:]:
+        _refuse_other_plan(sources[0], source)
+    _refuse_other_launches(sources)
+    plan = _joined(sources)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as beside:
+        folder = RunFolder(Path(beside) / "run")
+        create_run(folder, plan, command, merged=[_facts(source) for source in sources])
+        for source in sources:
+            _copy(source, folder, plan.seed)
+        record_summary(folder)
+        folder.path.rename(output)
+    return RunFolder(output)
+
+
+def _refuse_repeated(folders: Sequence[RunFolder]) -> None:
+    paths = [folder.path.resolve() for folder in folders]
+    if twice := [folder.path for folder, path in zip(folders, paths) if paths.count(path) > 1]:
+        raise RunError("importers.named_twice_name_run", twice=twice[0])
+
+
+def _plan_of(folder: RunFolder) -> Plan:
+    if imported := folder.imported():
+        raise RunError("importers.imported_runs_measured_program", folder=folder.path, tool=imported["tool"])
+    return folder.plan()
+
+
+def _refuse_other_plan(first: Source, other: Source) -> None:
+    first_values, other_values = (_flat(source.plan) for source in (first, other))
+    own = OWN if first.plan.check != "bits" else ("ranks", "launches")  # bits of other floats are other bits
+    for name in first_values:
+        if name not in own and first_values[name] != other_values[name]:
+            expected, found = _value_text(first_values[name]), _value_text(other_values[name])
+            values = f"{name} {found}, but {first.folder.path} has {expected}"
+            raise RunError("importers.runs_equal_plans_merged", folder=other.folder.path, value=values)
+
+
+def _refuse_damaged(source: Source) -> None:
+    """Raise RunError if something of the run was lost or changed, and was not measured again since."""
+    for damage in source.folder.damages():
+        if source.folder.missing(source.plan, damage.launch):
+            way = say("importers.measure_again_first_allreduce", folder=source.folder.path)
+            raise RunError("evaluation.damaged_2", path=damage.path, error=damage.found, expected=way)
+
+
+def _flat(plan: Plan) -> dict[str, Any]:
+    values = asdict(plan)
+    return values | values.pop("start")
+
+
+def _value_text(value: Any) -> str:
+    return ",".join(map(str, value)) or "none" if isinstance(value, tuple) else f"{'none' if value is None else value}"
+
+
+def _refuse_other_launches(sources: Sequence[Source]) -> None:
+    """Raise RunError if launches with equal ranks ran differently."""
+    for what, ask in SAME_IN_ALL.items():
+        first_of: dict[int, tuple[Source, Any]] = {}
+        for source in sources:
+            for fact in source.folder.attempts():
+                first, value = first_of.setdefault(fact["ranks"], (source, ask(fact)))
+                if value != ask(fact) and first is not source:
+                    values = f"{what} {_value_text(ask(fact))} at {in_ranks([fact['ranks']])}"
+                    first_value = f"{first.folder.path} has {_value_text(value)}"
+                    raise RunError(
+                        "importers.such_launches_cannot_merged",
+                        folder=source.folder.path,
+                        value=values,
+                        first_value=first_value,
+                    )
+
+
+def _numbered(folders: Sequence[RunFolder], plans: Sequence[Plan]) -> list[Source]:
+    """Renumber the launches of the runs: each keeps its number if it is free, else gets the lowest that is."""
+    taken: dict[int, set[int]] = defaultdict(set)
+    numbered = []
+    for name, folder, plan in zip(run_names(folders), folders, plans):
+        renamed = {}
+        for launch in sorted(folder.attempt_numbers()):
+            numbers = taken[launch.ranks]
+            free = launch.number not in numbers
+            number = launch.number if free else next(n for n in range(1, len(numbers) + 2) if n not in numbers)
+            numbers.add(number)
+            renamed[launch] = Launch(launch.ranks, number)
+        numbered.append(Source(name, folder, plan, renamed))
+    return numbered
+
+
+def _joined(sources: Sequence[Source]) -> Plan:
+    """Return the merged plan: every rank count, and as many launches as any of them has."""
+    plans = [source.plan for source in sources]
+    used = [launch.number for source in sources for launch in source.renamed.values()]
+    ranks = tuple(sorted({ranks for plan in plans for ranks in plan.ranks}))
+    return replace(plans[0], ranks=ranks, launches=max([*(plan.launches for plan in plans), *used]))
+
+
+def _facts(source: Source) -> dict[str, Any]:
+    """Return the facts of a source for run.json."""
+    launches = {old.name: new.name for old, new in source.renamed.items()}
+    return {
+        "name": source.name,
+        "sha256": _digest(source.folder),
+        "created": source.folder.open().get("created"),
+        "seed": source.plan.seed,
+        "launches": launches,
+    }
+
+
+def _digest(folder: RunFolder) -> str:
+    """Return the fingerprint of all that was measured: of the names and digests of the files."""
+    digest = hashlib.sha256()
+    for path in [folder.run_json, *sorted(path for path in folder.launches.rglob("*") if not path.is_dir())]:
+        content = hashlib.sha256(read_kept(path)).hexdigest()
+        digest.update(f"{path.relative_to(folder.path).as_posix()}\0{content}\n".encode(errors="surrogateescape"))
+    return digest.hexdigest()
+
+
+def _copy(source: Source, into: RunFolder, seed: int) -> None:
+    """Copy the intact part of all attempts of a source, under their new names. Raises RunError."""
+    for attempt in sorted(source.folder.kept(), key=lambda attempt: attempt.number):
+        if attempt.facts:
+            copy = _copy_attempt if attempt.is_checked else _copy_unchecked
+            copy(source, attempt, into, seed)
+
+
+def _facts_of_copy(source: Source, attempt: Attempt) -> dict[str, Any]:
+    """Return the JSON facts of the copy, without those that its new writer sets."""
+    facts = {name: value for name, value in attempt.facts.items() if name not in ANEW}
+    merged_from = {"run": source.name, "launch": attempt.launch.name, "attempt": attempt.number}
+    return {**facts, "merged_from": merged_from}
+
+
+def _copy_attempt(source: Source, attempt: Attempt, into: RunFolder, seed: int) -> None:
+    """Copy an attempt, without the fingerprints of results if these are of other floats than those of `seed`."""
+    new = source.renamed[attempt.launch]
+    recorder = Recorder(into, new.name, _facts_of_copy(source, attempt), sync=False)
+    for mark in attempt.cells:
+        own = {"launch": new.name, "attempt": recorder.attempt}
+        stamps = (
+            {"stamps": recorder.keep_stamps(read_kept(attempt.launches / mark["stamps"]))} if mark["stamps"] else {}
+        )
+        other = {"bits": ""} if source.plan.seed != seed else {}
+        blocks = list(blocks_of_cell(attempt, mark)) if mark["rows"] != "0" else []
+        rows = (dict(zip(block, fields)) for block in blocks for fields in zip(*block.values()))
+        recorder.cell({**mark, **stamps, **other, **own}, [{**row, **own} for row in rows])
+    if attempt.is_sealed:
+        recorder.seal()
+
+
+def _copy_unchecked(source: Source, attempt: Attempt, into: RunFolder, seed: int) -> None:
+    """Copy an attempt without checksums, as `_copy_attempt` does; the copy has none either."""
+    new = source.renamed[attempt.launch]
+    copy = attempt._replace(launch=new, launches=into.launches)
+    old_stem, new_stem = attempt.path(".stamps").name, copy.path(".stamps").name
+    facts = {**_facts_of_copy(source, attempt), "attempt": attempt.number, "launch": new.name}
+    facts |= {"schema_version": attempt.facts["schema_version"], "run_crc32": into.run_crc32}
+    copy.path(".json").write_text(json.dumps(facts, indent=1), encoding="utf-8")
+
+    def changed(block: Block) -> Block:
+        files = [value.replace(f"{old_stem}/", f"{new_stem}/", 1) for value in block.get("stamps", ())]
+        other = {"bits": ("",) * len(block["launch"])} if "bits" in block and source.plan.seed != seed else {}
+        stamps = {"stamps": tuple(files)} if files else {}
+        return {**block, "launch": (new.name,) * len(block["launch"]), **stamps, **other}
+
+    for ending, columns in {".csv": REPETITIONS, ".cells.csv": CELLS}.items():
+        if attempt.path(ending).is_file():  # else the attempt ended before it had one
+            kept = [name for name in names(columns) if name not in CHECKED]
+            _copy_rows(attempt.path(ending), copy.path(ending), kept, changed)
+    for mark in attempt.cells:
+        if mark["stamps"]:
+            copy.path(".stamps").mkdir(exist_ok=True)
+            content = read_kept(attempt.launches / mark["stamps"])
+            (copy.path(".stamps") / Path(mark["stamps"]).name).write_bytes(content)
+
+
+def _copy_rows(old: Path, copy: Path, columns: list[str], changed: Callable[[Block], Block]) -> None:
+    """Copy the intact rows of a file, each block of them through `changed`."""
+    with open(copy, "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        for block in read_blocks(old, columns):
+            writer.writerows(zip(*changed(block).values()))

@@ -13,9 +13,9 @@ WING = Wing(
     },
     offers={
         "messages": "messages:MESSAGES",
-        "demo": "demo:measure_lab",
+        "demo": "command:measure_lab",
         "hosts": "lab:with_lab",
         "place_of_run": "lab:run_in_lab_of",
-        "set_rates": "demo:lab_sentences",
+        "set_rates": "command:lab_sentences",
     },
 )

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..machine import findings
-from ..machine.checks import Check, from_findings
+from ..machine.findings import Check, from_findings
 from ..machine.interfaces import way_between
 from ..machine.node import hide_secrets
 from ..measuring.hello import MARK

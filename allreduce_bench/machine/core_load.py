@@ -54,7 +54,7 @@ def watch_node(several: bool) -> Callable[[], dict]:
     """Start counting; return a function that gives the host and its counts since, ports only for `several` nodes."""
     since = [watch_cores()]
     if several:
-        from .ports import watch_ports  # late: inside of one node no message takes a port
+        from .interfaces import watch_ports  # late: inside of one node no message takes a port
 
         since.append(watch_ports())
     return lambda: {"host": host(), **{name: fact for facts in since for name, fact in facts().items()}}
@@ -168,7 +168,7 @@ def findings_of_nodes(counted: Sequence[dict]) -> list[dict]:
     """Return the findings about the load of the nodes; `counted`: the facts that a launch keeps of each node."""
     findings = [*_loaded(counted), *_stolen(counted), *_throttled(counted)]
     if any(node.get("ports") for node in counted):
-        from .ports import port_findings  # late: few launches have any
+        from .interfaces import port_findings  # late: few launches have any
 
         findings += port_findings(counted)
     return findings

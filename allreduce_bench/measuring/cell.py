@@ -252,7 +252,7 @@ def _bind_floor(name: str, op: str, is_compiled: bool, sendbuf: np.ndarray, recv
 
 def _compiled(context: Context) -> str | None:
     """Compile on one rank, then load that on the others; return why a rank cannot, or None."""
-    from .compiling import compile_in_turns  # late: few ranks compile
+    from .schedules import compile_in_turns  # late: few ranks compile
 
     return compile_in_turns(context.comm, context.real, context.plan.dtype)
 

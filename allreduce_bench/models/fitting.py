@@ -1,4 +1,4 @@
-"""Fit of one form to the cells of one series: non-negative, robust, in relative errors.
+"""Fits of one form to the cells of one series, robust and in relative errors; their intervals, errors and scores.
 
 Minimises the sum of soft_l1(log(T / measured)), T = crowded matrix @ theta (see `forms`), over theta >= 0: an error of
 10 % weighs the same at 8 bytes and at 512 MiB, and beyond about 10 % it counts linearly, not squared. theta is linear
@@ -7,13 +7,20 @@ least squares, of the problem linearised at the last theta and reweighted (Gauss
 soft_l1 in scipy.optimize.least_squares). Parameters written as exp() would stick at a start of 0.
 """
 
+from collections.abc import Callable, Sequence
+from math import inf, log
 from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import nnls
+from scipy.stats import binomtest
 
+from ..evaluation.spread import t_quantile
+from ..message import say
+from ..units import format_ranges
 from .forms import Form, Observations, crowded, meanings
+from .model import COVERAGE, Errors, ModelPart, Parameter
 
 SOFT = 0.1  # log errors beyond it count linearly
 MOST_CONTENTION = 1.0  # exponent; beyond, the machine would have almost no bisection bandwidth
@@ -181,3 +188,381 @@ def separable(relative: np.ndarray) -> np.ndarray:
 def plain(observed: Observations, priced_as: str, rows: np.ndarray) -> Fit:
     """Fit the plain alpha-beta form, the reference for all others."""
     return fit_form(observed, priced_as, Form(), rows)
+
+
+# Intervals of parameters and predictions.
+#
+# Parameters: 95 % intervals, simultaneous for all parameters of a series, by a bootstrap over launches, which are the
+# source of variation (not calls, which are dependent); with one launch per number of ranks, over the residuals of the
+# fit. Both are expanded to correct for few launches or cells (Hesterberg, The American Statistician 69(4), 2015). A
+# draw is fitted by one Gauss-Newton step from the fit, with its form fixed; if a simpler form is nearly as good, the
+# interval covers that form's, too.
+#
+# Predictions: 90 % intervals from residuals of held-out numbers of ranks, not from the parameters' intervals, which
+# ignore errors of the form; on published data those cover less than half of their nominal level.
+
+
+DRAWS = 199
+TAILS = (0.025, 0.975)
+MOST_OF_INSIDE = 2.0  # limit of held-out residuals, in multiples of those of the fit
+WIDER_PER_DOUBLING = 0.25  # share of the half width: covers nine tenths at 2 and at 8 times the fitted ranks (LUMI,
+# Fugaku), where without widening six tenths are covered at 8 times
+
+
+class Reach(NamedTuple):
+    """Half widths of prediction intervals of log time."""
+
+    log: float
+    log_per_doubling: float
+
+    def at(self, doublings: np.ndarray | float) -> np.ndarray | float:
+        """Return the half width at this many doublings of the ranks."""
+        return self.log + self.log_per_doubling * doublings
+
+
+class Estimates(NamedTuple):
+    """Parts of a fit with intervals, and their method."""
+
+    parts: tuple[ModelPart, ...]
+    contention: tuple[float, float] | None  # its interval
+    method: str
+    condition: float  # condition number of the normalised columns: 1 is best, above 100 or so they are hardly separable
+
+
+def reach(inside: np.ndarray, outside: np.ndarray) -> Reach:
+    """Compute half widths from the log residuals of the fit and of held-out numbers of ranks (both float64 [cell]).
+
+    The half width is the held-out residuals' 90 % quantile, but at least that of the fit and at most MOST_OF_INSIDE
+    times it: a single fold is unreliable. Without a fold it is MOST_OF_INSIDE times the fit's.
+    """
+    least = _quantile(inside)
+    half = MOST_OF_INSIDE * least if not len(outside) else np.clip(_quantile(outside), least, MOST_OF_INSIDE * least)
+    return Reach(float(half), float(WIDER_PER_DOUBLING * half))
+
+
+def _quantile(residuals: np.ndarray) -> float:
+    """Return the size that COVERAGE of such residuals do not exceed, with one more of them included."""
+    sizes = np.sort(np.abs(residuals))
+    return float(sizes[min(len(sizes), int(np.ceil((len(sizes) + 1) * COVERAGE))) - 1])
+
+
+def estimates(observed: Observations, fit: Fit, rivals: Sequence[Fit] = (), seed: int = 1) -> Estimates:
+    """Estimate intervals of the parameters of `fit`, which was fitted to all cells.
+
+    `rivals`: simpler fits that are nearly as good (`series.simpler_rivals`); the interval of a common parameter covers
+    theirs, too.
+    """
+    estimated = _estimates_of(observed, fit, seed)
+    rival_parts = [part for rival in rivals for part in _estimates_of(observed, rival, seed).parts]
+    return estimated._replace(parts=tuple(_widened(part, rival_parts) for part in estimated.parts))
+
+
+def _widened(part: ModelPart, others: Sequence[ModelPart]) -> ModelPart:
+    """Widen each parameter's interval in `part` to cover those of the same parameter in `others`."""
+    of_rivals: dict[tuple, list[Parameter]] = {}
+    for other in others:
+        for parameter in other.parameters:
+            if other.priced_as == part.priced_as and parameter.identified:
+                of_rivals.setdefault(parameter[:3], []).append(parameter)
+    parameters = []
+    for parameter in part.parameters:
+        alike = [parameter, *of_rivals.get(parameter[:3], [])]
+        high = max((same.high for same in alike if same.high is not None), default=None)
+        low = min(same.low for same in alike if same.low is not None) if parameter.identified else None
+        parameters.append(parameter._replace(low=low, high=high))
+    return part._replace(parameters=tuple(parameters))
+
+
+def _estimates_of(observed: Observations, fit: Fit, seed: int) -> Estimates:
+    log_time = fit.log_time(observed)
+    drawn, freedom, few_launches, method = _drawn_times(observed, log_time, fit.size, np.random.default_rng(seed))
+    tail = TAILS[0] / sum(len(branch.theta) for branch in fit.branches)
+    expand = few_launches * float(t_quantile(tail, freedom) / t_quantile(TAILS[0], inf))
+    logs = np.array([branch.log_time(observed) for branch in fit.branches])
+    fastest = logs.argmin(axis=0)
+    parts, contention, condition = [], None, 1.0
+    for index, branch in enumerate(fit.branches):
+        own_cells = fastest == index
+        draws = np.zeros((1, len(branch.theta) + 1))
+        if own_cells.any():
+            draws = _drawn_parameters(observed, branch, own_cells, drawn)
+        relative = branch.columns(observed)[own_cells] / np.exp(log_time[own_cells])[:, None]
+        condition = max(condition, _condition(relative))
+        parts.append(_part_with_intervals(observed, branch, own_cells, draws[:, :-1], expand))
+        if branch.form.contention:
+            contention = _interval(branch.contention, draws[:, -1], expand)
+    return Estimates(tuple(parts), contention, method, condition)
+
+
+def _drawn_times(
+    observed: Observations, fitted: np.ndarray, size: int, random: np.random.Generator
+) -> tuple[np.ndarray, int, float, str]:
+    """Return draws of log times, float64 [draw, cell], degrees of freedom, factor of expansion, and the method."""
+    launches, cells = observed.launches, len(fitted)
+    if launches.min() > 1:
+        chosen = np.empty((DRAWS, observed.logs.shape[0], cells), dtype=int)
+        freedom = 0
+        for p in observed.counts:
+            at = observed.ranks == p
+            number = int(launches[at][0])
+            chosen[:, :, at] = random.integers(number, size=(DRAWS, observed.logs.shape[0]))[:, :, None]
+            freedom += number - 1
+        logs = np.take_along_axis(observed.logs[None], chosen, axis=1)
+        logs[:, np.arange(observed.logs.shape[0])[:, None] >= launches] = np.nan
+        drawn = _median(logs, observed.log_time)
+        few = float(np.sqrt(launches.min() / (launches.min() - 1)))
+        return drawn, freedom, few, "bootstrap over launches"
+    freedom = max(1, cells - size)
+    residual = (observed.log_time - fitted) * np.sqrt(cells / freedom)
+    drawn = fitted + random.choice(residual - residual.mean(), size=(DRAWS, cells))
+    return drawn, freedom, 1.0, "bootstrap over residuals"
+
+
+def _median(logs: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
+    """Return the median over launches of [draw, launch, cell]; `otherwise` where a draw has no launch of a cell."""
+    none = np.isnan(logs).all(axis=1)
+    filled = np.where(none[:, None], otherwise, logs)
+    return np.nanmedian(filled, axis=1)
+
+
+def _drawn_parameters(observed: Observations, branch: Branch, own: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+    """Return float64 [draw, parameter and contention]: one step from the branch towards each draw, on `own` cells."""
+    matrix = observed.paths[branch.priced_as].matrix(branch.form)[own]
+    fitted = branch.log_time(observed)[own]
+    powers = np.repeat(observed.log_ranks[own][:, None], matrix.shape[1], axis=1) * branch.form.contention
+    powers[:, : int(branch.form.call)] = 0
+    slopes = slopes_at(matrix, powers, branch.theta, branch.contention)
+    kept = np.flatnonzero(np.append(separable(slopes[:, :-1]), branch.form.contention))
+    scale = np.linalg.norm(slopes[:, kept], axis=0)
+    weights = (1 + ((fitted - observed.log_time[own]) / SOFT) ** 2) ** -0.25
+    weighted_slopes = slopes[:, kept] / scale * weights[:, None]
+    current = slopes @ np.append(branch.theta, branch.contention)
+    drawn_parameters = np.zeros((len(drawn), slopes.shape[1]))
+    for row, target in zip(drawn_parameters, (current + drawn[:, own] - fitted) * weights):
+        row[kept] = non_negative(weighted_slopes, target) / scale
+    return drawn_parameters
+
+
+def _part_with_intervals(
+    observed: Observations, branch: Branch, own: np.ndarray, drawn: np.ndarray, expand: float
+) -> ModelPart:
+    matrix, time_s = branch.columns(observed)[own], np.exp(observed.log_time[own])
+    kept = separable(matrix / time_s[:, None]) if own.any() else np.zeros(matrix.shape[1], dtype=bool)
+    parameters = []
+    for index, meaning in enumerate(meanings(branch.form)):
+        value = float(branch.theta[index])
+        low, high = _interval(value, drawn[:, index], expand)
+        if kept[index] and low > 0:
+            parameters.append(Parameter(*meaning, value, low, high, True))
+        else:
+            bounds = [_room(matrix[:, index], time_s), *([high] if kept[index] else [])]
+            # Noise may push a bound below the fitted value: then it is no bound
+            bound = min((room for room in bounds if room > value), default=value)
+            parameters.append(Parameter(*meaning, value, None, bound if np.isfinite(bound) else None, False))
+    return ModelPart(branch.priced_as, branch.form, tuple(parameters), branch.contention)
+
+
+def _condition(relative: np.ndarray) -> float:
+    lengths = np.linalg.norm(relative, axis=0)
+    used = relative[:, lengths > 0] / lengths[lengths > 0]
+    return float(np.linalg.cond(used)) if used.size else 1.0
+
+
+def _room(column: np.ndarray, time_s: np.ndarray) -> float:
+    """Return the largest value that a parameter can have, as no term exceeds the time; infinite if in no term."""
+    counts = column > 0
+    return float(np.min(time_s[counts] / column[counts])) if counts.any() else inf
+
+
+def _interval(value: float, drawn: np.ndarray, expand: float) -> tuple[float, float]:
+    """Return the quantiles of the draws around `value`, expanded; never below 0."""
+    low, high = np.quantile(drawn - value, TAILS)
+    return max(0.0, float(value + expand * min(low, 0.0))), float(value + expand * max(high, 0.0))
+
+
+# Errors of a way of fitting: at the cells it was fitted to, and at held-out numbers of ranks.
+#
+# For a held-out number of ranks everything is redone without it: the choice of the form, its knots and its parameters;
+# for the largest, its prediction interval, too. With one p out, the interval comes from the residuals of the other
+# folds, whose fits have seen that p: their coverage is slightly optimistic.
+#
+# `diagnose` gives sentences about a fit: what was not identified, where it is off, and how large the noise is.
+
+
+# Scores
+IN_SAMPLE, LEAVE_ONE, LEAVE_LARGEST = "in_sample", "leave_one_p_out", "leave_largest_p_out"
+KINDS = (IN_SAMPLE, LEAVE_ONE, LEAVE_LARGEST)
+MOST_FOLDS = 6  # most held-out numbers of ranks, evenly spread, with the smallest and the largest
+
+
+# Sentences
+OFF = 0.2  # relative error above which a cell is counted as off
+ONE_SIDED = 0.05  # significance level of errors of one sign
+HARD = 10  # condition number of columns that are hard to separate
+
+Fitter = Callable[[Observations, Sequence[int]], Fit]
+
+
+class Residuals(NamedTuple):
+    """Log errors of cells, and whether each lies within its 90 % prediction interval."""
+
+    log: np.ndarray  # float64 [cell]: log(model / measured)
+    covered: np.ndarray  # bool [cell]
+
+    def errors(self) -> Errors:
+        """Return the errors as |model / measured - 1|."""
+        off = np.abs(np.expm1(self.log))
+        return Errors(float(np.median(off)), float(np.quantile(off, 0.9)), len(off), float(self.covered.mean()))
+
+
+class Scores(NamedTuple):
+    """Scores of a way of fitting for one series."""
+
+    reach: Reach
+    residuals: dict[str, Residuals]  # by KINDS; without those that need more numbers of ranks
+
+    @property
+    def errors(self) -> dict[str, Errors]:
+        """Return the errors by KINDS."""
+        return {kind: residuals.errors() for kind, residuals in self.residuals.items()}
+
+
+def score(observed: Observations, fitter: Fitter) -> Scores:
+    """Evaluate `fitter` on all cells, and on each number of ranks when held out."""
+    fit_of: dict[tuple[int, ...], Fit] = {}
+
+    def off(fitted: Sequence[int], at: Sequence[int]) -> np.ndarray:
+        """Return log errors at the ranks `at` of a fit to the ranks `fitted`."""
+        if tuple(fitted) not in fit_of:
+            fit_of[tuple(fitted)] = fitter(observed, fitted)
+        return (fit_of[tuple(fitted)].log_time(observed) - observed.log_time)[observed.at(at)]
+
+    def folds(counts: Sequence[int]) -> dict[int, np.ndarray]:
+        """Return log errors by held-out number of ranks of `counts`."""
+        if len(counts) < 2:
+            return {}
+        return {p: off([q for q in counts if q != p], [p]) for p in _held_out(counts)}
+
+    counts = observed.counts
+    outside, inside = folds(counts), off(counts, counts)
+    overall = reach(inside, _joined(outside.values()))
+    residuals = {IN_SAMPLE: Residuals(inside, np.abs(inside) <= overall.log)}
+    if outside:
+        within = []
+        for p, log in outside.items():  # interval from the fit without it, and from the other folds
+            rest = [q for q in counts if q != p]
+            own_reach = reach(off(rest, rest), _joined(fold for q, fold in outside.items() if q != p))
+            within.append(np.abs(log) <= own_reach.at(doublings_beyond(p, rest)))
+        residuals[LEAVE_ONE] = Residuals(_joined(outside.values()), np.concatenate(within))
+        *rest, largest = counts
+        own_reach = reach(off(rest, rest), _joined(folds(rest).values()))
+        log = off(rest, [largest])
+        residuals[LEAVE_LARGEST] = Residuals(log, np.abs(log) <= own_reach.at(doublings_beyond(largest, rest)))
+    return Scores(overall, residuals)
+
+
+def _held_out(counts: Sequence[int]) -> list[int]:
+    places = np.unique(np.linspace(0, len(counts) - 1, min(MOST_FOLDS, len(counts))).round().astype(int))
+    return [counts[place] for place in places]
+
+
+def _joined(arrays) -> np.ndarray:
+    return np.concatenate([np.empty(0), *arrays])
+
+
+def doublings_beyond(ranks: int, counts: Sequence[int]) -> float:
+    """Return how many doublings `ranks` is above the largest or below the smallest of `counts`."""
+    return float(max(0.0, np.log2(ranks / max(counts)), np.log2(min(counts) / ranks)))
+
+
+def pooled(scores: Sequence[Scores]) -> dict[str, Errors]:
+    """Return the errors over the cells of several series together, by KINDS."""
+    errors = {}
+    for kind in KINDS:
+        if parts := [of_series.residuals[kind] for of_series in scores if kind in of_series.residuals]:
+            logs, covered = [part.log for part in parts], [part.covered for part in parts]
+            errors[kind] = Residuals(np.concatenate(logs), np.concatenate(covered)).errors()
+    return errors
+
+
+def diagnose(observed: Observations, fit: Fit, estimated: Estimates) -> list[str]:
+    """Return sentences about a fit to all cells of `observed`."""
+    residual = fit.log_time(observed) - observed.log_time
+    return [
+        *_unidentified(observed, estimated),
+        *_contention(fit, estimated),
+        f"parameters: 95 % intervals by {estimated.method}{_reason(observed)}",
+        *_bias(residual),
+        *_one_sided(observed, residual),
+        *_far_off(residual),
+        *_noise(observed, residual),
+    ]
+
+
+def _unidentified(observed: Observations, estimated: Estimates) -> list[str]:
+    names: dict[bool, set[str]] = {True: set(), False: set()}  # identified -> names of parameters
+    for part in estimated.parts:
+        for parameter in part.parameters:
+            names[parameter.identified].add(parameter.name.split("_")[0])
+    if len(set(observed.nbytes.tolist())) == 1:
+        only = " and ".join(sorted(names[True])) or say("models.sum")
+        return [say("models.size_bytes_estimated_no", nbytes=observed.nbytes[0], only=only)]
+    hard = f" (condition number {estimated.condition:.2g})" if estimated.condition > HARD else ""
+    return (
+        [say("models.not_identified_bounded", names=", ".join(sorted(names[False])), hard=hard)] if names[False] else []
+    )
+
+
+def _contention(fit: Fit, estimated: Estimates) -> list[str]:
+    if estimated.contention is None:
+        return []
+    low, high = estimated.contention
+    factor = f"p^{fit.branches[0].contention:.2f} ({low:.2f} to {high:.2f})"
+    return [say("models.contention_messages_take_times", factor=factor)]
+
+
+def _reason(observed: Observations) -> str:
+    few = int(observed.launches.min())
+    return say("models.since_some_ranks_launch") if few == 1 else say("models.more_number_ranks", few=few)
+
+
+def _bias(residual: np.ndarray) -> list[str]:
+    bias = float(np.expm1(np.median(residual)))
+    if abs(bias) <= OFF / 4:
+        return []
+    return [say("models.half_cells_predicted_too", bias=abs(bias), either="high" if bias > 0 else "low")]
+
+
+def _one_sided(observed: Observations, residual: np.ndarray) -> list[str]:
+    """Apply the sign test to each number of ranks, with Bonferroni correction."""
+    counts = observed.counts
+    sides = []
+    for p in counts:
+        own_residual = residual[observed.ranks == p]
+        above = int((own_residual > 0).sum())
+        if binomtest(above, len(own_residual)).pvalue < ONE_SIDED / len(counts):
+            sides.append((p, above > len(own_residual) / 2))
+    sentences = []
+    for high, word in ((True, "high"), (False, "low")):
+        ranks = [p for p, side in sides if side == high]
+        if ranks:
+            sentences.append(say("models.predicted_too_nearly_sizes", word=word, ranks=format_ranges(ranks)))
+    return sentences
+
+
+def _far_off(residual: np.ndarray) -> list[str]:
+    off = int((np.abs(np.expm1(residual)) > OFF).sum())
+    return [say("models.cells_off_more", off=off, residual_count=len(residual), off_2=OFF)] if off else []
+
+
+def _noise(observed: Observations, residual: np.ndarray) -> list[str]:
+    """Return sentences on the median deviation of a launch from its cell's median: no model has to be closer."""
+    repeated = (~np.isnan(observed.logs)).sum(axis=0) > 1
+    if not repeated.any():
+        return []
+    apart = np.nanmedian(np.abs(observed.logs[:, repeated] - observed.log_time[repeated]), axis=0)
+    floor, error = float(np.expm1(np.median(apart))), float(np.median(np.abs(np.expm1(residual))))
+    sentences = [say("models.launches_cell_differ_median", floor=floor)] if floor > 0 else []
+    if floor > log(1 + error) * 2:
+        sentences.append(say("models.model_error_smaller_spread"))
+    return sentences

@@ -13,9 +13,8 @@ import pandas as pd
 
 from ..runs.cell import competitor_name
 from ..runs.schema import FLOOR
-from .fitting import fit_form, separable, solve
+from .fitting import estimates, fit_form, separable, solve
 from .forms import Form, Meaning, Observations, TermColumns
-from .intervals import estimates
 from .model import Parameter
 from .points import TooFewPoints
 from .series import FittedSeries

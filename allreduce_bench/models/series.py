@@ -27,13 +27,11 @@ from ..runs.plan import DEFAULT_SEGMENT_NBYTES
 from ..runs.schema import FLOORS
 from ..schedule.algorithm import Algorithm
 from ..units import format_size, in_ranks
-from .fitting import NOTHING, SOFT, Branch, Fit, fit_form, plain, soft_l1, solve
+from .fitting import NOTHING, SOFT, Branch, Fit, Scores, diagnose, estimates, fit_form, plain, score, soft_l1, solve
 from .forms import Form, Observations, TermColumns
-from .intervals import estimates
 from .known_algorithms import is_library, readings
 from .model import UNKNOWN, Model, worst
 from .points import TYPES, TooFewPoints, float_column, in_two_states, itemsize_of, refuse_too_little, usable_points
-from .scores import Scores, diagnose, score
 from .terms import terms
 
 # BIC

@@ -234,7 +234,7 @@ def refuse_without_compiler(site: Site, executors: Sequence[str], dtype: str) ->
     """Compile for `dtype` on all ranks, if an executor needs it; return why that fails, else None."""
     if not any(executor in COMPILED for executor in executors):
         return None
-    from ..measuring.compiling import compile_in_turns  # late: it takes a second
+    from ..measuring.schedules import compile_in_turns  # late: it takes a second
 
     return compile_in_turns(site.comm, site.topology, dtype)
 

@@ -18,7 +18,7 @@ from ..units import format_ranges, format_rate, format_size, format_time, three_
 from .grid import in_two_lines
 
 MANY_RANKS = 8  # with more rank counts, only the first and the last get their crossings over sizes
-SCHEMA = "urn:allreduce-bench:predict:2"  # of `as_json`, described in `formats.json_schema`
+PREDICT_SCHEMA = "urn:allreduce-bench:predict:2"  # of `as_json`, described in `formats.json_schema`
 WHOLE = "--format csv"  # option that shows all of a table
 COLUMNS = (
     *("group", "algorithm", "ranks", "nodes", "nbytes", "segment_nbytes", "time_s", "low_s", "high_s"),
@@ -82,7 +82,13 @@ def as_json(forecast: Forecast) -> str:
         for crossing in crossings_of(forecast, group)
     ]
     fit = [*(note for group in forecast.groups for note in _fit_notes(group)), *forecast.machine.notes]
-    content = {"schema": SCHEMA, "measured": False, "source": forecast.source, "fit": fit, "rows": rows(forecast)}
+    content = {
+        "schema": PREDICT_SCHEMA,
+        "measured": False,
+        "source": forecast.source,
+        "fit": fit,
+        "rows": rows(forecast),
+    }
     content["crossings"] = crossings
     return json.dumps(content, indent=1) + "\n"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from .option import STARTED, Section, option
-from .words import DURATION
+from .option_values import DURATION
 
 FORMATS = ("table", "long", "csv", "json", "nccl", "osu")
 ONE_LAUNCH = "these ranks are only one launch of the job; use it with a run that starts its own ranks"

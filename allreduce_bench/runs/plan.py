@@ -42,23 +42,7 @@ from .cell import (
 )
 from .dtypes import DTYPES, MOST_RANKS, OPS, is_float
 from .option import Section, Whole, earlier_values, meant, option
-from .schema import (
-    ALONE,
-    CACHES,
-    FLOOR,
-    FLOORS,
-    FORMER_SYNCS,
-    NO_ARRIVAL,
-    NO_GROUPS,
-    PAGE,
-    SYNCS,
-    TOGETHER,
-    UNKNOWN_PLACEMENT,
-    WORKS,
-)
-from .start import Start
-from .typed_json import JsonError, Natural, NotNegative, Positive, at_least, not_empty, one_of, read_as
-from .words import (
+from .option_values import (
     ARRIVALS,
     DTYPE,
     DURATION,
@@ -76,6 +60,22 @@ from .words import (
     SIZES,
     SLOWDOWN,
 )
+from .schema import (
+    ALONE,
+    CACHES,
+    FLOOR,
+    FLOORS,
+    FORMER_SYNCS,
+    NO_ARRIVAL,
+    NO_GROUPS,
+    PAGE,
+    SYNCS,
+    TOGETHER,
+    UNKNOWN_PLACEMENT,
+    WORKS,
+)
+from .start import Start
+from .typed_json import JsonError, Natural, NotNegative, Positive, at_least, not_empty, one_of, read_as
 
 # choices
 DEFAULT_SEGMENT_NBYTES = 128 * 1024  # of pipelined algorithms

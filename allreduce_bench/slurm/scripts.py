@@ -1,4 +1,4 @@
-"""Job scripts: templates, the settings of systems, and the rendered scripts of a sweep. Text in, text out.
+"""Job scripts: templates, settings of systems, the rendered scripts of a sweep, and its order as a table.
 
 A template is a valid script with defaults, and rendering replaces its values. Its lines that can be replaced are
 `#SBATCH --name=value`, `NAME=${NAME:-default}` and `NAME=(words)`, each at the beginning of its line and with or
@@ -12,15 +12,27 @@ import site
 import sysconfig
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from os import environ
 from pathlib import Path
+from typing import Any
 
-from ..message import Refused
+from ..message import Refused, say
 from ..runs.files import read_given_text
-from ..units import unknown_word
-from .jobs import HERE, SHORT_LIMIT_S, SweepJob, format_limit, limit_for, parse_limit, warning_for
-from .submit import Script
+from ..units import three_digits, unknown_word
+from .job_files import JOBS, SubmissionChoices
+from .submit import (
+    HERE,
+    SHORT_LIMIT_S,
+    Script,
+    SubmissionOrder,
+    SweepJob,
+    format_limit,
+    limit_for,
+    next_number,
+    parse_limit,
+    warning_for,
+)
 
 # templates
 LONGEST_FILE = 2**20  # bytes: of a template, or of the file of a system
@@ -419,3 +431,84 @@ class Rendering:
 def _comment_text(text: str) -> str:
     """Return the text in one line, with unprintable characters escaped as in Python."""
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+
+
+# The output about a submission: its jobs as a table, their node-hours, and the facts kept of them
+
+
+HEADS = ("", "job", "nodes", "ranks", "cells", "limit")  # of the table
+
+
+def node_hours(rendering: Rendering, jobs: Sequence[SweepJob]) -> tuple[float, float]:
+    """Return the node-hours expected, and those if each job takes all of its time once."""
+    longest = sum(job.node_hours(rendering.limit_s(job.expected_s)) for job in jobs)
+    return sum(job.node_hours(job.expected_s) for job in jobs), longest + rendering.collecting_limit_s(jobs) / 3600
+
+
+def node_hours_sentence(rendering: Rendering, jobs: Sequence[SweepJob]) -> str:
+    """Return the node-hours in a sentence."""
+    expected, longest = map(three_digits, node_hours(rendering, jobs))
+    return say("slurm.node_hours_expected_every", expected=expected, longest=longest)
+
+
+def overrun_sentence(rendering: Rendering, jobs: Sequence[SweepJob]) -> str:
+    """Name the jobs that will hardly end within their limit, in a sentence; empty: none."""
+    names = [job.label for job in jobs if job.expected_s > rendering.limit_s(job.expected_s)]
+    return say("slurm.may_exceed_time_limit", names=", ".join(names)) if names else ""
+
+
+def order_rows(rendering: Rendering, jobs: Sequence[SweepJob], ids: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the table: HEADS, then every job, the collecting one last; an id each, or none at all."""
+    limits = [format_limit(rendering.limit_s(job.expected_s)) for job in jobs]
+    measuring = [
+        (job.label, str(job.nodes), str(job.ranks), str(job.cells), f"{job.tasks} x {limit}" if job.array else limit)
+        for job, limit in zip(jobs, limits)
+    ]
+    rows = [*measuring, (COLLECT, "1", "", "", format_limit(rendering.collecting_limit_s(jobs)))]
+    return [HEADS, *((name, number, *others) for (name, *others), number in zip(rows, ids or [""] * len(rows)))]
+
+
+def commands_of(order: SubmissionOrder) -> list[str]:
+    """Return the command lines that would submit it."""
+    number = next_number(order.sweep)
+    folder = order.sweep / JOBS / str(number)
+    scripts = [(script, ()) for script in order.scripts] + [(order.collecting, [s.name for s in order.scripts])]
+    return [
+        shlex.join(["sbatch", "--parsable", *order.sbatch_arguments(script, number, behind), str(folder / script.file)])
+        for script, behind in scripts
+    ]
+
+
+def submission_facts(
+    rendering: Rendering,
+    jobs: Sequence[SweepJob],
+    again: SubmissionChoices,
+    submitted: str,
+    ids: Sequence[str],
+    collect: str,
+) -> dict[str, Any]:
+    """Return the content of submission.json: the choices, and the task of every job."""
+    return {
+        "submitted": submitted,
+        "command": list(rendering.command),
+        "system": rendering.system.name,
+        "arguments": list(again.arguments),
+        "again": asdict(again),
+        "jobs": [_job_facts(rendering, job, number) for job, number in zip(jobs, ids)],
+        "collect": collect,
+    }
+
+
+def _job_facts(rendering: Rendering, job: SweepJob, number: str) -> dict[str, Any]:
+    return {
+        "name": job.name,
+        "nodes": job.nodes,
+        "ranks_per_node": job.start.ranks_per_node,
+        "run": job.run,
+        "only": job.only,
+        "script": rendering.script(job).file,
+        "job": number,
+        "array": job.array,
+        "limit_s": rendering.limit_s(job.expected_s),
+        "expected_s": round(job.expected_s, 1),
+    }

@@ -11,8 +11,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from ..message import say
-from ..report.figure import Drawing
-from ..report.figures.looks import GRID, NOTE, PANELS_WIDTH
+from ..report.figure import GRID, NOTE, PANELS_WIDTH, Drawing
 from ..report.pictures import Picture
 from ..runs.cell import NATIVE
 from ..runs.folder import RunFolder

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from ..message import say
-from ..report.figures.looks import COLOURS, GRID, NOTE
+from ..report.figure import COLOURS, GRID, NOTE
 from ..units import format_size, format_time
 from .time_line import COMPUTE, Phase, TimeLine
 

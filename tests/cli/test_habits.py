@@ -8,10 +8,10 @@ from click.testing import CliRunner
 from has_message import message_pattern
 
 from allreduce_bench.cli import main
-from allreduce_bench.cli.habits import COMMAND_HABITS, OPTION_HABITS
+from allreduce_bench.cli.refusals import COMMAND_HABITS, OPTION_HABITS
 from allreduce_bench.cli.run import run
 from allreduce_bench.runs.control import FORMATS
-from allreduce_bench.runs.words import dtype_named, op_named, size_habit
+from allreduce_bench.runs.option_values import dtype_named, op_named, size_habit
 
 OPTIONS = {name: option for option in run.params for name in (*option.opts, *option.secondary_opts)}
 

@@ -11,7 +11,7 @@ from made_logs import NCCL, OSU
 from made_runs import build_run
 
 from allreduce_bench.cli import main
-from allreduce_bench.cli.log_options import is_log
+from allreduce_bench.cli.import_ import is_log
 from allreduce_bench.message import say
 
 

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 from has_message import message_pattern
 
-from allreduce_bench.cli.submit import submit
-from allreduce_bench.cli.sweep_of_options import SubmissionRequest, new_sweep, submission_request
+from allreduce_bench.cli.submit import SubmissionRequest, new_sweep, submission_request, submit
 from allreduce_bench.runs.plan import PlanError
 
 

@@ -7,7 +7,7 @@ from has_message import message_pattern
 
 from allreduce_bench.cli import types
 from allreduce_bench.cli.types import OneLineError, errors_in_one_line, given_options
-from allreduce_bench.runs.words import parse_names
+from allreduce_bench.runs.option_values import parse_names
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from allreduce_bench.health.judgement import PairTable, confirmed, judged, pairs_to_repeat, tables_of_rows
-from allreduce_bench.health.pair_file import PairRow
+from allreduce_bench.health.pairs import PairRow
 
 NODES = tuple(f"n{number}" for number in range(1, 10))
 

@@ -5,7 +5,7 @@ from itertools import combinations
 import pytest
 
 from allreduce_bench.health.check import health_of_folder, health_of_rows
-from allreduce_bench.health.pair_file import Asked, PairFolder, PairRow
+from allreduce_bench.health.pairs import Asked, PairFolder, PairRow
 
 NODES = tuple(f"n{number}" for number in range(1, 9))
 

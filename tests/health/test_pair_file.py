@@ -3,7 +3,7 @@
 import pytest
 from has_message import message_pattern
 
-from allreduce_bench.health.pair_file import Asked, PairFolder, PairRow, failed_pairs, whole_pairs
+from allreduce_bench.health.pairs import Asked, PairFolder, PairRow, failed_pairs, whole_pairs
 from allreduce_bench.runs.rows import RunError
 
 ASKED = Asked(("n1", "n2", "n3"), small_repetitions=1, large_repetitions=1)

@@ -12,7 +12,7 @@ from interpreters import FULL, in_turn, interpreters
 from places import ROOT
 from virtual_hosts import INTERFACE, virtual_hosts
 
-from allreduce_bench.health.pair_file import PairFolder, failed_pairs, whole_pairs
+from allreduce_bench.health.pairs import PairFolder, failed_pairs, whole_pairs
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 RANK_VARIABLES = (b"OMPI_COMM_WORLD_RANK=2", b"PMI_RANK=2")

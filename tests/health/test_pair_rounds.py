@@ -4,10 +4,11 @@ from itertools import combinations
 
 import pytest
 
-from allreduce_bench.health.pair_file import Asked, PairRow
-from allreduce_bench.health.pair_rounds import (
+from allreduce_bench.health.pairs import (
     MOST_FOR_ALL,
+    Asked,
     Order,
+    PairRow,
     circle_rounds,
     estimated_s,
     neighbour_round,

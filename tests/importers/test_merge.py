@@ -20,7 +20,7 @@ from allreduce_bench.cli.run import run as run_command
 from allreduce_bench.evaluation import frames
 from allreduce_bench.evaluation.agreement import broken_promise
 from allreduce_bench.evaluation.summary import summarise
-from allreduce_bench.importers.merge import merge
+from allreduce_bench.importers.keep import merge
 from allreduce_bench.message import say
 from allreduce_bench.models.points import points
 from allreduce_bench.report import page
@@ -249,7 +249,7 @@ def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, FULL, "x.csv")
 
-    monkeypatch.setattr("allreduce_bench.importers.merge.record_summary", full)
+    monkeypatch.setattr("allreduce_bench.importers.keep.record_summary", full)
     assert FULL.lower() in refused(tmp_path, a, b)
 
 

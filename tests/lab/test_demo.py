@@ -4,30 +4,30 @@ import pytest
 from has_message import has_message
 from interpreters import interpreters
 
-from allreduce_bench.lab import demo
+from allreduce_bench.lab import command
 from allreduce_bench.message import say
 
 
 def test_where_there_can_be_none_a_line_says_so(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(demo, "why_no_lab", lambda: "virtual hosts need root")
-    assert demo.measure_lab(tmp_path / "lab") is None and not (tmp_path / "lab").exists()
+    monkeypatch.setattr(command, "why_no_lab", lambda: "virtual hosts need root")
+    assert command.measure_lab(tmp_path / "lab") is None and not (tmp_path / "lab").exists()
     assert capsys.readouterr().err == (say("lab.demo_leaves_out_virtual", reason="virtual hosts need root") + "\n")
 
 
 def test_a_run_that_fails_does_not_fail_the_demo(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(demo, "why_no_lab", str)
-    monkeypatch.setattr(demo, "_run", lambda *words: 1)
-    assert demo.measure_lab(tmp_path / "lab") is None
+    monkeypatch.setattr(command, "why_no_lab", str)
+    monkeypatch.setattr(command, "_run", lambda *words: 1)
+    assert command.measure_lab(tmp_path / "lab") is None
     assert has_message(capsys.readouterr().err, "lab.run_over_virtual_hosts")
 
 
 @pytest.mark.usefixtures("needs_lab")
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 def test_the_rate_that_was_set_stands_beside_the_fitted_one(monkeypatch, capfd, tmp_path):
-    monkeypatch.setattr(demo, "HOSTS", 3)
-    monkeypatch.setattr(demo, "RUN_OPTIONS", ("-n", "2,3", "-a", "ring", "--sizes", "8,64K,256K"))
-    monkeypatch.setattr(demo, "REPETITIONS", ("--launches", "1", "--iters", "3"))
-    folder = demo.measure_lab(tmp_path / "lab")
+    monkeypatch.setattr(command, "HOSTS", 3)
+    monkeypatch.setattr(command, "RUN_OPTIONS", ("-n", "2,3", "-a", "ring", "--sizes", "8,64K,256K"))
+    monkeypatch.setattr(command, "REPETITIONS", ("--launches", "1", "--iters", "3"))
+    folder = command.measure_lab(tmp_path / "lab")
     said = capfd.readouterr()
     assert folder is not None and len(folder.plan().start.virtual_rates_bytes_per_s) == 3
     assert "ping-pong: 8 B take " in said.out and has_message(

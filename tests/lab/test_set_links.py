@@ -6,7 +6,7 @@ from click.testing import CliRunner
 from made_runs import build_run
 
 from allreduce_bench.cli import main
-from allreduce_bench.lab.demo import _beta_of_long_messages, _name
+from allreduce_bench.lab.command import _beta_of_long_messages, _name
 from allreduce_bench.message import say
 from allreduce_bench.models.forms import Form
 from allreduce_bench.models.model import Model, ModelPart, Parameter

@@ -8,8 +8,7 @@ from slurm_programs import SlurmPrograms
 
 from allreduce_bench.launching import check_mpi
 from allreduce_bench.launching.find import Launcher, LaunchError
-from allreduce_bench.machine.checks import Check
-from allreduce_bench.machine.findings import singletons
+from allreduce_bench.machine.findings import Check, singletons
 from allreduce_bench.message import say
 
 NO_PMIX = "srun: error: can not load PMIx library"  # as srun says it

@@ -6,7 +6,7 @@ import pytest
 
 from allreduce_bench.launching import check_mpi
 from allreduce_bench.launching.find import Launcher
-from allreduce_bench.machine import checks
+from allreduce_bench.machine import findings
 from allreduce_bench.machine.findings import pypi_finding, singletons
 from allreduce_bench.message import say
 
@@ -26,7 +26,7 @@ def ranks(monkeypatch):
     monkeypatch.setattr(check_mpi, "find_launcher", lambda: Launcher("mpirun", "X", "plain"))
     monkeypatch.setattr(check_mpi, "idle_scheduler", lambda environ: None)
 
-    def run(program: str) -> list[checks.Check]:
+    def run(program: str) -> list[findings.Check]:
         monkeypatch.setattr(check_mpi, "mpirun_command", lambda *_: [sys.executable, "-c", program])
         return [check for check in check_mpi.mpi_checks(NODE, True) if check.name in ("ranks", "start", "calls")]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from allreduce_bench.machine import checks
+from allreduce_bench.machine import findings
 from allreduce_bench.machine.core_load import Glance, Program
 
 
@@ -19,7 +19,7 @@ def bare(root, monkeypatch) -> Path:
 
 
 def test_a_machine_that_tells_nothing_is_missing_everything_in_words(bare):
-    found = list(checks.node_checks(checks.node_of_this_process()))
+    found = list(findings.node_checks(findings.node_of_this_process()))
     assert [check.name for check in found if check.level == "missing"] == [
         *["processor", "processor", "load", "frequency", "memory", "huge pages", "container"],
         *["interfaces", "interfaces"],
@@ -29,17 +29,17 @@ def test_a_machine_that_tells_nothing_is_missing_everything_in_words(bare):
 
 def test_a_finding_takes_the_place_of_what_is_in_order(bare):
     node = {
-        **checks.node_of_this_process(),
+        **findings.node_of_this_process(),
         "at_work": Glance(2, 1.9, (Program("make", 7, 0.9),)),
         "governors": ["powersave"],
         "threads": 2,
         "cpus_of_ranks": 1,
         "cores": 2,
     }
-    bad = {check.name: check for check in checks.node_checks(node) if check.level not in ("missing", "ok")}
+    bad = {check.name: check for check in findings.node_checks(node) if check.level not in ("missing", "ok")}
     assert bad["processor"].level == "severe" and bad["processor"].text.startswith(
         "oversubscribed: 2 ranks on 1 hardware"
     )
     assert bad["load"].level == "caution" and bad["load"].text == node["at_work"].words
     assert bad["frequency"].level == "caution" and "cpupower" in bad["frequency"].advice
-    assert not any(check.level == "ok" for check in checks.node_checks(node) if check.name in bad)
+    assert not any(check.level == "ok" for check in findings.node_checks(node) if check.name in bad)

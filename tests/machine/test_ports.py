@@ -2,7 +2,7 @@
 
 import pytest
 
-from allreduce_bench.machine.ports import LEAST_NBYTES, has_errors, port_findings, watch_ports
+from allreduce_bench.machine.interfaces import LEAST_NBYTES, has_errors, port_findings, watch_ports
 
 DEVICE = "sys/class/infiniband/mlx5_0/device"
 PORT = "sys/class/infiniband/mlx5_0/ports/1"

@@ -6,10 +6,8 @@ from has_message import has_message
 from made_models import ALPHA_S, observed, series
 
 from allreduce_bench.message import say
-from allreduce_bench.models.fitting import plain
+from allreduce_bench.models.fitting import diagnose, estimates, plain
 from allreduce_bench.models.forms import Observations
-from allreduce_bench.models.intervals import estimates
-from allreduce_bench.models.scores import diagnose
 
 
 def notes(cells: Observations) -> str:

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from made_models import ALPHA_S, BETA_S_PER_BYTE, observed, series
 
-from allreduce_bench.models.fitting import fit_form
+from allreduce_bench.models.fitting import estimates, fit_form, reach
 from allreduce_bench.models.forms import Form, Observations
-from allreduce_bench.models.intervals import estimates, reach
 from allreduce_bench.models.series import fit_series, observe, ranked, simpler_rivals
 
 

@@ -9,11 +9,10 @@ import pytest
 from hand_models import hand_model
 from made_models import observed, series
 
-from allreduce_bench.models.intervals import Reach
+from allreduce_bench.models.fitting import IN_SAMPLE, Reach, Residuals, Scores
 from allreduce_bench.models.joint import Joint, LocalGamma
 from allreduce_bench.models.listing import PARAMETER_COLUMNS, Listing
 from allreduce_bench.models.model import Parameter
-from allreduce_bench.models.scores import IN_SAMPLE, Residuals, Scores
 from allreduce_bench.models.series import FittedSeries, UnfittedSeries
 
 GAMMA = Parameter("gamma_s_per_byte", "", 0.0, 3e-11, None, None, True)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from made_models import observed, pico, series
 
-from allreduce_bench.models.fitting import plain
-from allreduce_bench.models.scores import doublings_beyond, pooled, score
+from allreduce_bench.models.fitting import doublings_beyond, plain, pooled, score
 from allreduce_bench.models.series import FittedSeries, choose, fit_series
 
 

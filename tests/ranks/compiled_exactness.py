@@ -22,7 +22,7 @@ from allreduce_bench.executing import CommonStart, Prepared, Unsupported, kernel
 from allreduce_bench.executing.compiled import native, prepare
 from allreduce_bench.executing.pipeline import pipelined_program
 from allreduce_bench.executing.program import Exchange, Operation, PostReceive, PostSend, Program, Wait, exchanges
-from allreduce_bench.measuring.compiling import compile_in_turns
+from allreduce_bench.measuring.schedules import compile_in_turns
 from allreduce_bench.measuring.vectors import Check, exact_inputs, poison
 from allreduce_bench.runs.dtypes import DTYPES, is_float, teach_numpy
 from allreduce_bench.schedule import Step

@@ -16,7 +16,7 @@ import numpy as np
 from mpi4py import MPI
 
 from allreduce_bench.executing import NATIVES, CommonStart, Unsupported
-from allreduce_bench.measuring.compiling import compile_in_turns
+from allreduce_bench.measuring.schedules import compile_in_turns
 from allreduce_bench.schedule.algorithm import Topology
 
 

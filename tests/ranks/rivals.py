@@ -92,7 +92,7 @@ def bound(rival: str, library: str, send: np.ndarray, recv: np.ndarray, comm: MP
         raise Absent(f"there is no executor {executor}")
     try:
         if executor.startswith("compiled"):
-            from allreduce_bench.measuring.compiling import compile_in_turns  # late: a second, and needs numba
+            from allreduce_bench.measuring.schedules import compile_in_turns  # late: a second, and needs numba
 
             if reason := compile_in_turns(comm, Topology.one_node(comm.size), send.dtype.name):
                 raise Absent(reason)

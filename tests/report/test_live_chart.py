@@ -3,7 +3,7 @@
 import json
 from math import nan
 
-from allreduce_bench.report.figures.looks import styles
+from allreduce_bench.report.figure import styles
 from allreduce_bench.report.live_chart import Axis, LiveChart, LiveLine, LivePanel, LiveSeries, chart_json, lightened
 
 

@@ -8,7 +8,7 @@ from has_message import has_message
 from slurm_programs import SlurmPrograms
 
 from allreduce_bench.launching import check_mpi
-from allreduce_bench.machine.checks import Check
+from allreduce_bench.machine.findings import Check
 from allreduce_bench.message import say
 from allreduce_bench.slurm import check_site, commands
 

@@ -4,7 +4,7 @@ import pytest
 from has_message import message_pattern
 
 from allreduce_bench.runs.plan import Cell, Launch, Plan
-from allreduce_bench.slurm.jobs import (
+from allreduce_bench.slurm.submit import (
     CHECK_S,
     START_OF_NODE_S,
     START_S,

@@ -7,7 +7,7 @@ from made_runs import build_run
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.plan import Plan, PlanError
 from allreduce_bench.runs.start import Start
-from allreduce_bench.slurm.jobs import HERE, START_S, jobs_of, name_of_run
+from allreduce_bench.slurm.submit import HERE, START_S, jobs_of, name_of_run
 
 PLAN = Plan(("ring",), (8, 1024), (2, 4), launches=3, seed=1, floors=False, start=Start(ranks_per_node=2))
 

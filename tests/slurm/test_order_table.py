@@ -9,17 +9,19 @@ from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.plan import Plan
 from allreduce_bench.runs.start import Start
 from allreduce_bench.slurm.job_files import SubmissionChoices
-from allreduce_bench.slurm.jobs import SweepJob, jobs_of
-from allreduce_bench.slurm.order_table import (
+from allreduce_bench.slurm.scripts import (
     HEADS,
+    Rendering,
+    System,
+    Template,
     commands_of,
+    jobs_folder,
     node_hours_sentence,
     order_rows,
     overrun_sentence,
     submission_facts,
 )
-from allreduce_bench.slurm.scripts import Rendering, System, Template, jobs_folder
-from allreduce_bench.slurm.submit import SubmissionOrder
+from allreduce_bench.slurm.submit import SubmissionOrder, SweepJob, jobs_of
 
 PLAN = Plan(("ring",), (8, 1024), (2, 4), launches=3, seed=1, floors=False, start=Start(ranks_per_node=2))
 

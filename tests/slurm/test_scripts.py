@@ -9,8 +9,8 @@ from has_message import message_pattern
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.plan import Plan
 from allreduce_bench.runs.start import Start
-from allreduce_bench.slurm.jobs import jobs_of
 from allreduce_bench.slurm.scripts import Rendering, ScriptError, System, Template, jobs_folder
+from allreduce_bench.slurm.submit import jobs_of
 
 PLAN = Plan(("ring",), (8, 1024), (2, 4), launches=3, seed=1, floors=False, start=Start(ranks_per_node=2))
 SWEEP = Path("/scratch/sweep")

@@ -1,6 +1,6 @@
 """The schema of `stragglers --format json`."""
 
-from allreduce_bench.stragglers.json_schema import SILENCES, SUSPECT
+from allreduce_bench.stragglers.document import SILENCES, SUSPECT
 from allreduce_bench.stragglers.sentences import SILENCE
 from allreduce_bench.stragglers.verdict import Suspect
 

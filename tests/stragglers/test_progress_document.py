@@ -5,9 +5,8 @@ import json
 import pytest
 from made_traces import RAS, write_records
 
-from allreduce_bench.stragglers.document import PROGRESS, json_text, progress_object
+from allreduce_bench.stragglers.document import PROGRESS, STRAGGLERS, json_text, progress_object
 from allreduce_bench.stragglers.flight_recorder import progress_of_records
-from allreduce_bench.stragglers.json_schema import STRAGGLERS
 from allreduce_bench.stragglers.nccl_ras import progress_of_ras
 
 

@@ -215,7 +215,7 @@ def draw(table: list[Cell], path: Path) -> None:
     """False causes above, what is found below, over the correlation: a panel for each number of ranks."""
     from matplotlib.figure import Figure
 
-    from allreduce_bench.report.figures.looks import COLOURS, GRID, MARKERS
+    from allreduce_bench.report.figure import COLOURS, GRID, MARKERS
 
     ranks = sorted({each.ranks for each in table})
     figure = Figure(figsize=(3.4 * len(ranks) + 1.4, 7.4), layout="constrained")

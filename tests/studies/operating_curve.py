@@ -161,7 +161,7 @@ def draw(table: list[Cell], path: Path) -> None:
     """Found by the report, found by the alarm, and after how many steps: a panel for each number of ranks."""
     from matplotlib.figure import Figure
 
-    from allreduce_bench.report.figures.looks import COLOURS, GRID, MARKERS
+    from allreduce_bench.report.figure import COLOURS, GRID, MARKERS
 
     ranks, noises = (sorted({getattr(each, name) for each in table}) for name in ("ranks", "noise"))
     figure = Figure(figsize=(3.0 * len(ranks) + 0.6, 9.0), layout="constrained")

@@ -83,8 +83,8 @@ def measure_changes(sizes: list[int], pairs: int) -> None:
     from allreduce_bench.executing import EXECUTORS, NATIVES, Place
     from allreduce_bench.executing.memory import PAGES
     from allreduce_bench.measuring.calls import Timing
-    from allreduce_bench.measuring.compiling import compile_in_turns
     from allreduce_bench.measuring.repeat import Checks
+    from allreduce_bench.measuring.schedules import compile_in_turns
     from allreduce_bench.measuring.sync import Barrier
     from allreduce_bench.schedule.algorithm import Topology
 

@@ -15,7 +15,7 @@ import reading_commands
 from places import RANK_PROGRAMS
 from striking import Way
 
-from allreduce_bench.health.pair_file import PairFolder, failed_pairs, whole_pairs
+from allreduce_bench.health.pairs import PairFolder, failed_pairs, whole_pairs
 from allreduce_bench.programs.choices import KIND as CHOICES
 from allreduce_bench.runs.folder import RunFolder, key_of
 

@@ -27,10 +27,10 @@ from .facts import (
     facts,
     promises,
     steps_of,
+    telling,
     times_over_ranks,
     transfers,
 )
-from .telling import telling
 
 FILE = "glossary.md"
 ROW = re.compile(r"\| (.+?) \| (.+) \|")

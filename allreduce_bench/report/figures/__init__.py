@@ -8,9 +8,8 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-from ..figure import ReportFigure
+from ..figure import ReportFigure, styles
 from .fitted import fitted
-from .looks import styles
 from .scaling import over_ranks, some_sizes
 from .sizes import FLOORS, bandwidth, latency, speedup
 from .winners import choice_map, winner_map, winners

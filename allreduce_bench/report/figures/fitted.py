@@ -13,8 +13,18 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLo
 
 from ...evaluation.frames import competitors
 from ...message import say
-from ..figure import MODELS, Drawing, FigureData, ReportFigure
-from .looks import COLUMNS, GRID, LEGEND_WIDTH, MARKERS, PANELS_WIDTH, size_axis
+from ..figure import (
+    COLUMNS,
+    GRID,
+    LEGEND_WIDTH,
+    MARKERS,
+    MODELS,
+    PANELS_WIDTH,
+    Drawing,
+    FigureData,
+    ReportFigure,
+    size_axis,
+)
 
 TIMES_HEIGHT, RESIDUALS_HEIGHT = 2.6, 1.35  # inches
 BAND = 1.1  # of model over measured, either way

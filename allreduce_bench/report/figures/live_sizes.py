@@ -8,9 +8,9 @@ from ...evaluation.frames import competitors
 from ...evaluation.limits import LINKS
 from ...message import say
 from ...units import format_size, format_time, in_ranks, three_digits
+from ..figure import Style, of_one_cache, panel_title, styles
 from ..live_chart import NO_SWITCHES, Axis, LiveChart, LiveLine, LivePanel, LiveSeries, Switch, cell_id
 from ..verdict_sentence import printed_factor
-from .looks import Style, of_one_cache, panel_title, styles
 
 SIZE = Axis("size of the vector", log=True)
 REFERENCES: dict[str, str] = {  # column -> its label

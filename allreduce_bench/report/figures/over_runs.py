@@ -11,10 +11,23 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from ...evaluation.frames import competitors
 from ...message import say
 from ...units import format_size, in_ranks
-from ..figure import CELL, RUNS, Drawing, FigureData, ReportFigure
+from ..figure import (
+    CELL,
+    GRID,
+    MARKERS,
+    RUNS,
+    Drawing,
+    FigureData,
+    ReportFigure,
+    Style,
+    draw_line,
+    grid,
+    legend,
+    size_axis,
+    styles,
+)
 from ..live_chart import Axis, LiveChart, LivePanel, LiveSeries
 from .live_sizes import SIZE, measured_words
-from .looks import GRID, MARKERS, Style, draw_line, grid, legend, size_axis, styles
 
 LEAST_DATES = 3  # runs of one plan that make a trend
 DARKEST = 0.85  # end of the colour map that runs take

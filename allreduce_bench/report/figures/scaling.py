@@ -9,8 +9,7 @@ from ...evaluation.frames import competitors
 from ...message import say
 from ...models import curves as model_curves
 from ...units import format_size, in_ranks
-from ..figure import CELL, MODELS, Drawing, FigureData, ReportFigure
-from .looks import GRID, NOTE, Style, draw_line, grid, legend, styles
+from ..figure import CELL, GRID, MODELS, NOTE, Drawing, FigureData, ReportFigure, Style, draw_line, grid, legend, styles
 
 BEYOND: Style = {"color": "#555555", "linestyle": (0, (4, 2)), "linewidth": 1.4}
 FAR = 2  # times the largest measured number of ranks: speculative beyond

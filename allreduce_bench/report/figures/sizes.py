@@ -15,16 +15,18 @@ from ...evaluation.frames import competitors
 from ...evaluation.limits import LINKS
 from ...message import say
 from ...runs.cell import COMPILED, NATIVES
-from ..figure import CELL, TIMES, Drawing, FigureData, ReportFigure
-from ..live_chart import NO_SWITCHES, LiveChart, Switch
-from .live_sizes import REFERENCES, busbw_of_links, live_bandwidth, live_speedup, live_times
-from .looks import (
+from ..figure import (
     BOUND,
+    CELL,
     COLD,
     FIT,
     GRID,
     LINK,
     NOTE,
+    TIMES,
+    Drawing,
+    FigureData,
+    ReportFigure,
     Style,
     draw_line,
     grid,
@@ -34,6 +36,8 @@ from .looks import (
     size_axis,
     styles,
 )
+from ..live_chart import NO_SWITCHES, LiveChart, Switch
+from .live_sizes import REFERENCES, busbw_of_links, live_bandwidth, live_speedup, live_times
 
 FLOORS: dict[str, Style] = {  # column -> how it is drawn
     "call_floor_s": {"linestyle": ":"},

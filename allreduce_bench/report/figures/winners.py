@@ -15,9 +15,19 @@ from ...message import say
 from ...models.curves import choices
 from ...runs.cell import competitor_name, native_beside, parts_of
 from ...units import format_size, three_digits
-from ..figure import MODELS, TIMES, Drawing, FigureData, ReportFigure
+from ..figure import (
+    HATCHES,
+    LEGEND_WIDTH,
+    MODELS,
+    PANELS_WIDTH,
+    TIMES,
+    Drawing,
+    FigureData,
+    ReportFigure,
+    of_one_cache,
+    styles,
+)
 from ..verdict_sentence import printed_factor
-from .looks import HATCHES, LEGEND_WIDTH, PANELS_WIDTH, of_one_cache, styles
 
 ROW_HEIGHT, MARGIN = 0.42, 1.0  # inches
 MOST_WORDS = 26  # columns of a map with room for a number in each cell

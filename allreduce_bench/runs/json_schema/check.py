@@ -13,7 +13,7 @@ from ..files import read_kept
 from ..rows import BLOCK_ROWS
 from ..typed_json import printable
 from .build import Format, Schema
-from .rows import typed_row
+from .folder import typed_row
 
 MOST = 100  # violations reported per file
 MOST_LETTERS = 60  # of a displayed value

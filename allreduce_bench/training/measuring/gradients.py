@@ -201,7 +201,7 @@ def bind(request: Request, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.C
 def make_ready(request: Request, comm: MPI.Comm) -> None:
     """Compile before timing. Raises Unsupported."""
     if request.executor in COMPILED:
-        from ...measuring.compiling import compile_in_turns  # late: few ranks compile
+        from ...measuring.schedules import compile_in_turns  # late: few ranks compile
 
         if reason := compile_in_turns(comm, Topology.one_node(comm.size), request.dtype):
             raise Unsupported("as_said", words=reason)

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from allreduce_bench.algorithms import builtin
-from allreduce_bench.pages.gallery.telling import telling
+from allreduce_bench.pages.gallery.facts import telling
 from allreduce_bench.schedule.algorithm import Cost, algorithm
 
 ALGORITHMS_IN = Counter(found.module for found in builtin().values())  # a file

@@ -2,7 +2,7 @@
 
 from matplotlib.figure import Figure
 
-from allreduce_bench.report.figures import looks
+from allreduce_bench.report import figure as looks
 
 
 def test_twelve_algorithms_differ_in_colour_and_marker():

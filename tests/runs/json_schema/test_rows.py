@@ -8,7 +8,7 @@ from strict_schemas import FORMATS, KEPT_RUNS, strict
 
 from allreduce_bench.evaluation.summary import record_summary
 from allreduce_bench.runs import schema
-from allreduce_bench.runs.json_schema import rows
+from allreduce_bench.runs.json_schema import folder
 from allreduce_bench.runs.json_schema.check import document_violations, folder_violations
 
 TABLES = {"calls": schema.REPETITIONS, "cells": schema.CELLS, "summary": schema.SUMMARY}
@@ -87,4 +87,4 @@ def test_times_are_below_zero_only_where_a_clock_ran_backwards(made):
 def test_fields_are_typed_by_their_columns():
     row = {"ranks": "4", "time_s": "1e-6", "dtype": "", "same_bits": "1", "nbytes": "many", "new": "3"}
     typed = {"ranks": 4, "time_s": 1e-6, "dtype": None, "same_bits": 1, "nbytes": "many", "new": "3"}
-    assert rows.typed_row(row) == typed
+    assert folder.typed_row(row) == typed

@@ -8,10 +8,10 @@ from jsonschema import Draft202012Validator
 from made_runs import build_run
 from strict_schemas import EXAMPLE, FORMATS, changed, undescribed, undescribed_of_folder
 
-from allreduce_bench.importers.merge import merge
+from allreduce_bench.importers.keep import merge
 from allreduce_bench.runs.json_schema import build
 from allreduce_bench.runs.json_schema.check import document_violations
-from allreduce_bench.runs.json_schema.run import PLAN
+from allreduce_bench.runs.json_schema.folder import PLAN
 from allreduce_bench.runs.plan import LATER_FIELDS, Plan
 from allreduce_bench.runs.schema import SCHEMA_VERSION
 

@@ -1,14 +1,19 @@
-"""The schema of launches/*.json: where and how a launch ran, and the findings there.
+"""The schemas of the files of a run folder: run.json, launches/*.json, and the rows of its CSV files."""
 
-Required are the fields of every launch, imported ones included; the others are in each launch that was measured here,
-unless they say otherwise.
-"""
+from collections.abc import Sequence
+from math import isfinite
+from typing import Any
 
 from ...machine import LEVELS
 from ...machine.interfaces import Interface
-from ..schema import FORMER_SYNCS, SCHEMA_VERSION, SYNCS
+from ..dtypes import OPS
+from ..option import meanings_of
+from ..plan import LATER_FIELDS, Plan
+from ..schema import CELLS, FORMER_SYNCS, KINDS, REPETITIONS, SCHEMA_VERSION, SUMMARY, SYNCS, Column
+from ..start import Start
 from .build import (
     Format,
+    Schema,
     by_name,
     crc32,
     fields,
@@ -22,6 +27,94 @@ from .build import (
     text,
     whole,
 )
+
+MEANINGS = {
+    **meanings_of(Plan),
+    **meanings_of(Start),
+    "Cut.ranks": "number of ranks",
+    "Cut.nbytes": "length of the vector; unit: bytes",
+    "Cut.segment_nbytes": "length of a segment; unit: bytes",
+    "CutPrices.alpha_s": "of a message; unit: s",
+    "CutPrices.beta_s_per_byte": "of a byte moved; unit: s/byte",
+    "CutPrices.gamma_s_per_byte": "of a byte reduced; unit: s/byte",
+    "CutPrices.source": "nominal, or the path of a machine file",
+}
+PLAN = {"description": "every choice that decides what is measured", **of_type(Plan, MEANINGS)}
+PLAN["required"] = [name for name in PLAN["required"] if name not in LATER_FIELDS]
+SAID = fields(
+    {},
+    {
+        "ranks": items(whole("", 1), "numbers of ranks: of all logs, or of each"),
+        "nodes": items(whole("", 1), "numbers of nodes: of all logs, or of each"),
+        "dtype": text("type of an element"),
+        "op": text("reduction", *OPS),
+        "in_place": flag("whether the in-place half of nccl-tests was taken"),
+        "algorithm": text("what the library's own all-reduce was called"),
+        "columns": by_name(text(), "names of columns of a CSV"),
+        "where": by_name(text(), "values that rows of a CSV were chosen by"),
+    },
+    "what options of import filled in",
+)
+IMPORTED_FROM = fields(
+    {
+        "tool": text("program that wrote the logs"),
+        "version": or_null(text("its version")),
+        "files": items(
+            fields(
+                {
+                    "name": text("path as it was given"),
+                    "sha256": or_null(text("SHA-256 of the content; null: a pipe, which can be read but once")),
+                }
+            )
+        ),
+        "said": SAID,
+        "system": or_null(text("system that the logs name")),
+        "in_place": or_null(flag("whether input and output were one buffer")),
+    },
+    {
+        "launches": items(text(), "names of all launches; absent: of an earlier version of this program"),
+        "unread": items(
+            fields({"name": text("path of the file"), "reason": text("why it could not be read, in a sentence")}),
+            "files of a folder of logs that were left out; absent: none",
+        ),
+    },
+    meaning="where the times of an imported run are from; absent: they were measured here",
+)
+MERGED = items(
+    fields(
+        {
+            "name": text("name of the run"),
+            "sha256": text("SHA-256 over those of its run.json and of the files of its launches"),
+            "created": or_null(text("when it was made, ISO 8601")),
+            "seed": whole("its seed"),
+            "launches": by_name(text(), "its names of launches, and their names here"),
+        }
+    ),
+    "the runs that a merged run was made of; absent: it is none",
+)
+RUN = kept_file(
+    {
+        "program": text("program and version that made the run"),
+        "created": text("when it was made, ISO 8601 with the zone"),
+        "command": items(text(), "command that made it, word by word"),
+        "plan": PLAN,
+    },
+    {
+        "id": text("a random number in hexadecimal digits; absent: layout 3"),
+        "imported": IMPORTED_FROM,
+        "merged": MERGED,
+    },
+)
+RUN_FORMATS = (
+    Format(schema_id("run", SCHEMA_VERSION), "run.json: what was planned, and by which command", RUN, ("run.json",)),
+)
+
+
+# The schema of launches/*.json: where and how a launch ran, and the findings there.
+#
+# Required are the fields of every launch, imported ones included; the others are in each launch that was measured here,
+# unless they say otherwise.
+
 
 FINDING = fields(
     {
@@ -231,7 +324,7 @@ END = {
     "marks": whole("cells in the .cells.csv of a launch that came to its end; absent: layout 3, or it did not"),
     "last_mark_crc32": crc32("crc32 of the last of these rows; absent likewise"),
 }
-FORMATS = (
+LAUNCH_FORMATS = (
     Format(
         schema_id("launch", SCHEMA_VERSION),
         "launches/*.json: where and how a launch ran, and what was found",
@@ -239,3 +332,81 @@ FORMATS = (
         ("launches/*.json",),
     ),
 )
+
+
+# The schemas of the CSV files of a run folder: a row as an object, with the columns of `runs.schema`.
+#
+# An empty field of the CSV is null; a flag is 0 or 1.
+
+
+def row_schema(columns: Sequence[Column], later_needed: bool = False) -> Schema:
+    """Return the schema of a row with these columns; later ones may be absent, unless `later_needed`."""
+    required = {column.name: _column_schema(column) for column in columns}
+    later = [] if later_needed else [column.name for column in columns if column.later]
+    optional = {name: required.pop(name) for name in later}
+    return fields(required, optional)
+
+
+def _column_schema(column: Column) -> Schema:
+    meaning = column.meaning + (f"; unit: {column.unit}" if column.unit else "")
+    kinds = {
+        "text": lambda: text(meaning, *column.words),
+        "whole": lambda: whole(meaning),
+        "real": lambda: number(meaning, None if column.signed else 0),
+        "flag": lambda: whole(meaning) | {"maximum": 1},
+    }
+    schema = kinds[column.kind]()
+    return schema if column.never_empty else or_null(schema)
+
+
+def _signed(schema: Schema) -> Schema:
+    """Return the schema of calls that allows negative times if `valid` is 0: a clock ran backwards."""
+    names = [column.name for column in REPETITIONS if column.kind == "real"]
+    properties = {name: {k: v for k, v in schema["properties"][name].items() if k != "minimum"} for name in names}
+    valid = {"properties": {"valid": {"const": 0}}}
+    not_negative = {"properties": {name: {"minimum": 0} for name in names}}
+    return {**schema, "properties": schema["properties"] | properties, "if": valid, "else": not_negative}
+
+
+def typed_row(row: dict[str, str]) -> dict[str, Any]:
+    """Return the values of a row of a CSV: numbers in columns of numbers, None for an empty field.
+
+    Invalid numbers, and values of unknown columns, stay text.
+    """
+    return {name: _typed(KINDS.get(name, "text"), value) for name, value in row.items()}
+
+
+def _typed(kind: str, value: str) -> Any:
+    if not value or kind == "text":
+        return value or None
+    try:
+        number = float(value) if kind == "real" else int(value)
+    except ValueError:
+        return value
+    return number if isfinite(number) else value
+
+
+ROW_FORMATS = (
+    Format(
+        schema_id("calls", SCHEMA_VERSION),
+        "a row of launches/*.csv: one call, warm-ups marked",
+        _signed(row_schema(REPETITIONS)),
+        ("launches/*[0-9].csv",),
+        is_csv=True,
+    ),
+    Format(
+        schema_id("cells", SCHEMA_VERSION),
+        "a row of launches/*.cells.csv: a cell that a launch has ended",
+        row_schema(CELLS),
+        ("launches/*.cells.csv",),
+        is_csv=True,
+    ),
+    Format(
+        schema_id("summary", SCHEMA_VERSION),
+        "a row of summary.csv: a cell over all its launches",
+        row_schema(SUMMARY),
+        ("summary.csv",),
+        is_csv=True,
+    ),
+)
+FORMATS = (*RUN_FORMATS, *LAUNCH_FORMATS, *ROW_FORMATS)
