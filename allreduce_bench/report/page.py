@@ -184,7 +184,7 @@ def _advice(verdict: Verdict, stretch: Stretch | None, reasons: Sequence) -> str
 #
 # The page holds its figures, style and script, and needs no network. It is complete without the script, which makes
 # figures interactive and tables sortable. The template engine escapes all text from outside (host names, commands, file
-# names, reasons), and the page's content security policy runs only its own script: see `web.document`. Sections with
+# names, reasons), and the page's content security policy runs only its own script: see `web`. Sections with
 # large errors are folded, and begin with a line that says so.
 #
 # A default name (`default_page`) never replaces a page about other runs. A page about one run is in its folder, one

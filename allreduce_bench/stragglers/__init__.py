@@ -2,8 +2,8 @@
 
 In: when each rank was ready for each call, in seconds. Out: who is late, in numbers, sentences, tables and a figure.
 Read in this order: `arrivals`; their sources: `sources`, `of_run`, `kineto`, `flight_recorder`, `nccl_ras`,
-`monitor_log`, `synthetic` (arrivals of known truth); who is late: `noise`, `slow_units`, `localise`, `verdict`; who is
-behind in calls: `progress`; output: `sentences`, `progress_sentences`, `messages`, `section`, `document`,
-`json_schema`, `command`. `step_alarm` judges while a job runs, for `monitor`, which ranks import: its imports load no
+`monitor_log`, `synthetic` (arrivals of known truth); who is late: `noise`, `slow_units`, `localise`, `verdict`; who
+is behind in calls: `progress`; output: `sentences`, `progress_sentences`, `messages`, `section`, `document` (JSON and
+its schema), `command`. `step_alarm` judges while a job runs, for `monitor`, which ranks import: its imports load no
 more than numpy.
 """

@@ -1,7 +1,7 @@
 """The figures of the report: every `ReportFigure` in a module of this folder, found by scanning.
 
 To add one, copy `scaling.py`. Drawing functions take frames and return a Figure without a window, or None if there is
-nothing to draw. `looks` holds what all figures share.
+nothing to draw. `report.figure` holds what all figures share.
 """
 
 from functools import cache
