@@ -24,14 +24,6 @@ PROJECT = Path(__file__).parents[2]
 WINGS = {name.rpartition(".")[2]: wing for name, wing in wings.wings().items()}
 # folders of tests that belong to no room
 APART = ("browser", "cluster", "repository", "studies", "support", "ranks", "data")
-    "browser",
-    "cluster",
-    "repository",
-    "studies",
-    "support",
-    "ranks",
-    "data",
-)  # folders of tests of no single room
 KEPT_OUT = shutil.ignore_patterns(".git", ".venv*", ".axe", "__pycache__", ".*_cache", "results")
 
 
