@@ -35,7 +35,7 @@ def unknown_word(kind: str, word: str, known: Iterable[str], all_known: str = ""
     near = nearest(word, known)
     meant = f"{near} " if near else ""
     shown = all_known if near and all_known else f"known: {', '.join(known)}"
-    return f"unknown {kind} '{word}'; {meant}{shown}"
+    return f"unknown {kind} '{printable(word)}'; {meant}{shown}"
 
 
 def parse_size(text: str) -> int:
@@ -182,6 +182,16 @@ def as_printed(time_s: float, digits: int = 3) -> float:
     Ratios printed beside such times are made of them, so that dividing two printed times gives the printed ratio.
     """
     return float(significant(time_s * 1e6, digits))
+
+
+def printable(text: str) -> str:
+    """Return the text with a `?` for each letter that would begin a line in a file or steer a terminal."""
+    return text if text.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def escaped(text: str) -> str:
+    """Return the text with the escapes of Python for letters that are not printable, such as a line end."""
+    return text if text.isprintable() else "".join(x if x.isprintable() else ascii(x)[1:-1] for x in text)
 
 
 def algbw(nbytes: float, time_s: float) -> float:

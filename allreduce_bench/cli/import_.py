@@ -126,7 +126,7 @@ def read_logs(parts: Sequence[Sequence[Path]], options: Mapping[str, Any]) -> Re
     import warnings
 
     from ..importers import Asked, LogUnread, LogWarning, read, refuse_copy
-    from ..importers.lines import printable
+    from ..units import printable
 
     common = {name: value for name, value in options.items() if name not in ("ranks", "nodes")}
     counts = list(zip(*(_for_each(name, options[name], parts) for name in ("ranks", "nodes"))))
@@ -249,7 +249,7 @@ def _on_nodes(nodes: Sequence[int]) -> str:
 
 def _sentence_of_log(log: Path, rows: "Sequence[Imported]") -> str:
     """Format `19 rows, 64 ranks, 4 B to 1 MiB, OSU Micro-Benchmarks 5.6.3, dtype unknown: osu.txt`."""
-    from ..importers.lines import printable
+    from ..units import printable
 
     sizes = sorted({row.nbytes for row in rows})
     smallest_and_largest = dict.fromkeys(map(format_size, (sizes[0], sizes[-1])))

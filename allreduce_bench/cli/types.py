@@ -16,7 +16,7 @@ from ..message import Refused, say
 from ..runs import option_values
 from ..runs.option import Section, Whole, Words
 from ..runs.start import parse_hosts
-from ..units import parse_rate
+from ..units import escaped, parse_rate
 from ..watching.progress import LaunchPosition, ProgressLines
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class OneLineError(click.ClickException, Refused):
     def __init__(self, code: str, /, exit_code: int = 2, **values: object):
         # it holds words of users and of files, which may contain line ends and terminal control sequences
         sentence = say(code, **values)
-        click.ClickException.__init__(self, "".join(x if x.isprintable() else repr(x)[1:-1] for x in sentence))
+        click.ClickException.__init__(self, escaped(sentence))
         self.code, self.values = code, values
         self.exit_code = exit_code  # type: ignore[misc]  # click declares it for the class
 

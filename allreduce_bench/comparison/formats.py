@@ -11,8 +11,8 @@ from ..evaluation.single_algorithm import DIRECTIONS
 from ..message import say
 from ..report.formats.document import DIRECTION
 from ..runs.json_schema.build import Format, Schema, fields, fields_of, flag, items, number, or_null, text, whole
-from ..runs.typed_json import printable
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
+from ..units import printable
 from .conditions import ComparedRun
 from .decision import ERROR_SHARE, MISSED_SHARE
 from .judgement import PLURAL, UNDECIDED, VERDICTS, ComparedCell, Comparison, Observed

@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..importers.lines import printable
 from ..importers.row import LogError
 from ..message import say
 from ..runs.files import read_given
 from ..runs.start import HOST, expand
+from ..units import printable
 from .judgement import PairTable, Setting, robust_sd
 
 LONGEST = 64 * 2**20  # bytes

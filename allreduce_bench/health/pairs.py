@@ -20,7 +20,8 @@ from ..message import BadValue, say
 from ..runs.files import read_kept
 from ..runs.recorder import append_to, write_whole
 from ..runs.rows import RunError, csv_bytes
-from ..runs.typed_json import Natural, Positive, printable, read_as
+from ..runs.typed_json import Natural, Positive, read_as
+from ..units import printable
 
 SCHEMA = "urn:allreduce-bench:health-asked:1"
 FORMER_SCHEMA = "allreduce-bench-health-1"

@@ -21,7 +21,7 @@ from typing import IO, Any, NamedTuple
 from ..message import say
 from ..runs.dtypes import DTYPES
 from ..runs.files import MOST_NBYTES, read_given
-from ..units import MAX_RANKS
+from ..units import MAX_RANKS, printable
 from .row import LogError, LogWarning
 
 # files
@@ -161,11 +161,6 @@ def shown(text: str) -> str:
     """Format `'text'`, short and in one line, for a message."""
     line = printable(text.strip())
     return f"'{line[:40]}...'" if len(line) > 40 else f"'{line}'"
-
-
-def printable(text: str) -> str:
-    """Replace characters that would begin a new line in a file, or control a terminal."""
-    return text if text.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def listed(names: Iterable[object], most: int = 8) -> str:

@@ -13,8 +13,9 @@ import pandas as pd
 from ..message import say
 from ..models.points import TYPES
 from ..runs.cell import IMPORTED, NATIVE, Executor
+from ..units import printable
 from ..wings import offered
-from .lines import Log, digest_of, dtype_of, itemsize_of, lines_of, listed, op_of, printable, read_text, shown
+from .lines import Log, digest_of, dtype_of, itemsize_of, lines_of, listed, op_of, read_text, shown
 from .row import NOTHING, Asked, Imported, LogError, LogUnread, LogWarning
 from .tools import Importer, importers, tidy
 from .tools.nccl_inspector import is_of_inspector

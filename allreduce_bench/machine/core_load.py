@@ -16,6 +16,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from ..message import say
+from ..units import printable
 from . import finding, kernel, on_nodes
 from .node import affinity, host
 
@@ -305,13 +306,8 @@ def _processor_times() -> dict[int, _Times]:
         needed = [fields[place] for place in (USER, SYSTEM, PROCESSOR) if place < len(fields)]
         if pid.isdecimal() and len(needed) == 3 and all(map(str.isdecimal, needed)):
             worked_s = (int(fields[USER]) + int(fields[SYSTEM])) * tick_s
-            processes[int(pid)] = _Times(_printable(name), worked_s, int(fields[PROCESSOR]))
+            processes[int(pid)] = _Times(printable(name), worked_s, int(fields[PROCESSOR]))
     return processes
-
-
-def _printable(name: str) -> str:
-    """Replace control characters in a name: a process may choose any name."""
-    return "".join(letter if letter.isprintable() else "?" for letter in name)
 
 
 def _programs(

@@ -25,9 +25,8 @@ from ..evaluation.verdict import (
 )
 from ..message import say
 from ..runs.cell import NATIVES
-from ..runs.typed_json import printable
 from ..stats import LEAST_FOR_INTERVAL, geometric_mean, launch_confidence
-from ..units import as_printed, format_size, format_time, in_ranks, three_digits
+from ..units import as_printed, format_size, format_time, in_ranks, printable, three_digits
 
 # words
 MOST_NAMED = 4  # algorithms in one sentence

@@ -13,6 +13,7 @@ from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ..message import Refused, say
+from ..units import printable
 from .schema import checksum
 
 JSON_END = '"\n}\n'  # of a JSON file, after its checksum
@@ -30,11 +31,6 @@ class JsonError(Refused, ValueError):
 
     def __str__(self) -> str:
         return printable(super().__str__())
-
-
-def printable(text: str) -> str:
-    """Replace by spaces what would move the cursor of a terminal."""
-    return "".join(char if char.isprintable() else " " for char in text)
 
 
 def refusal(value: Any, expected: str) -> JsonError:

@@ -17,7 +17,8 @@ from ..runs.kept import read_json
 from ..runs.recorder import now
 from ..runs.rows import RunError
 from ..runs.start import expand
-from ..runs.typed_json import printable, read_as
+from ..runs.typed_json import read_as
+from ..units import printable
 from .commands import Allocation
 
 JOBS = "jobs"  # the folder of both, in the sweep and in its runs

@@ -19,7 +19,7 @@ from typing import Any
 
 from ..message import Refused, say
 from ..runs.files import read_given_text
-from ..units import three_digits, unknown_word
+from ..units import escaped, three_digits, unknown_word
 from .job_files import JOBS, SubmissionChoices
 from .submit import (
     HERE,
@@ -424,13 +424,8 @@ class Rendering:
     def _rendered(self, template: Template, directives: dict, assignments: dict) -> str:
         text = template.render(directives, assignments, self.system.modules, self.system.variables)
         first, rest = text.split("\n", 1)
-        command = _comment_text(shlex.join(self.command))
-        return f"{first}\n# Rendered from {_comment_text(template.name)} by:\n#   {command}\n{rest}"
-
-
-def _comment_text(text: str) -> str:
-    """Return the text in one line, with unprintable characters escaped as in Python."""
-    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+        command = escaped(shlex.join(self.command))
+        return f"{first}\n# Rendered from {escaped(template.name)} by:\n#   {command}\n{rest}"
 
 
 # The output about a submission: its jobs as a table, their node-hours, and the facts kept of them

@@ -4,7 +4,6 @@ With their expected duration, estimated from the plan, and their time limit.
 """
 
 import json
-import os
 import re
 import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,7 +17,7 @@ from ..message import BadValue, say
 from ..runs.folder import RunFolder
 from ..runs.injected import longest_phase_s
 from ..runs.plan import Cell, Launch, Plan, PlanError
-from ..runs.recorder import create_run
+from ..runs.recorder import create_run, write_whole
 from ..runs.rows import RunError
 from ..runs.start import Start
 from ..units import format_ranges, parse_duration
@@ -396,20 +395,10 @@ def _submit_held(
                 ids.append(commands.submit(folder / script.file, order.sbatch_arguments(script, number, behind)))
             except SlurmError as error:
                 raise type(error)("slurm.script_refused", script=script.file, error=error) from error
-    _write_json(folder / SUBMISSION, facts(ids[:-1], ids[-1]))
+    write_whole(folder / SUBMISSION, json.dumps(facts(ids[:-1], ids[-1]), indent=1).encode())  # others may look for it
     with undisturbed():
         commands.release(ids)
     return ids[:-1], ids[-1]
-
-
-def _write_json(path: Path, facts: dict) -> None:
-    """Write a file atomically and durably: others may look for it at any time."""
-    temporary = path.with_suffix(".tmp")
-    with open(temporary, "x", encoding="utf-8") as file:
-        json.dump(facts, file, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
 
 
 def _cancel_and_remove(ids: Sequence[str], made: Sequence[Path], error: BaseException) -> None:

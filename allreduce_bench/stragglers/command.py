@@ -121,7 +121,7 @@ def _say_nothing(sources: tuple[Path, ...]) -> None:
 
 def _show(named: "list[Named]") -> None:
     """Print a table and the sentences of each."""
-    from ..importers.lines import printable
+    from ..units import printable
     from .sentences import rank_table, verdict_sentences
 
     for number, one in enumerate(named):
@@ -133,7 +133,7 @@ def _show(named: "list[Named]") -> None:
 
 def _show_progress(progress: "list[Progress]", below: bool) -> None:
     """Print a table and the sentences of each group."""
-    from ..importers.lines import printable
+    from ..units import printable
     from .progress_sentences import progress_sentences, progress_table
 
     for number, one in enumerate(progress):

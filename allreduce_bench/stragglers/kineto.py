@@ -23,11 +23,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..importers.common_ends import aligned_by_common_end
-from ..importers.lines import LARGEST, NAME_LETTERS, US, document_of, listed, printable, shown, text_of, whole_of
+from ..importers.lines import LARGEST, NAME_LETTERS, US, document_of, listed, shown, text_of, whole_of
 from ..importers.row import LogError, LogNote, LogWarning
 from ..importers.tools.nccl_inspector import MOST_CLAIMED
 from ..message import say
-from ..units import MAX_RANKS, format_ranges, format_time, in_ranks
+from ..units import MAX_RANKS, format_ranges, format_time, in_ranks, printable
 from .arrivals import Arrivals
 
 # Collective calls that no rank can leave before every rank has entered

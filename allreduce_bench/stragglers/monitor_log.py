@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..importers.lines import LogLine, dropped, lines_of, printable
+from ..importers.lines import LogLine, dropped, lines_of
 from ..importers.row import LogError, LogNote, LogWarning
 from ..message import BadValue, say
-from ..units import MAX_RANKS
+from ..units import MAX_RANKS, printable
 from .arrivals import Arrivals
 from .monitor.observer import SCHEMA
 

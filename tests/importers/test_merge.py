@@ -4,6 +4,7 @@ import hashlib
 import json
 import shutil
 from html import unescape
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -249,7 +250,7 @@ def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, FULL, "x.csv")
 
-    monkeypatch.setattr("allreduce_bench.importers.keep.record_summary", full)
+    monkeypatch.setattr(import_module("allreduce_bench.importers.keep"), "record_summary", full)
     assert FULL.lower() in refused(tmp_path, a, b)
 
 

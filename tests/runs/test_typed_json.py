@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from allreduce_bench.models.machine import MachineError, bare_machine, read_machine
 from allreduce_bench.runs.plan import ImportedPlan, Plan, PlanError
 from allreduce_bench.runs.rows import RunError
-from allreduce_bench.runs.typed_json import JsonError, Positive, at_least, one_of, printable, read_as
+from allreduce_bench.runs.typed_json import JsonError, Positive, at_least, one_of, read_as
 from allreduce_bench.slurm.commands import SlurmJob
 from allreduce_bench.slurm.job_files import StartRecord, read_submissions
 from allreduce_bench.slurm.job_states import kept_states
+from allreduce_bench.units import printable
 
 DEEP = "[" * 100_000 + "]" * 100_000
 
@@ -45,7 +46,7 @@ class Outer:
 def test_objects_are_filled_after_their_annotations():
     value = {"number": 3, "inner": [{"name": "x\x1by", "pair": [1]}, {"name": "", "pair": {"left": 2, "right": 1}}]}
     value |= {"pairs": {"p": [4, 5]}, "anything": [{}], "share": 1, "flag": True, "kind": "c"}
-    inner = Inner("x y", Pair(1)), Inner("", Pair(2, 1))
+    inner = Inner("x?y", Pair(1)), Inner("", Pair(2, 1))
     assert read_as(Outer, value) == Outer(3, inner, "c", True, 1, {"p": Pair(4, 5)}, [{}])
     assert read_as(Outer, {"number": 1, "unknown": 2}) == Outer(1)
     assert read_as(tuple[Pair, ...], [[1, 2]]) == (Pair(1, 2),)
@@ -73,7 +74,7 @@ def test_objects_are_filled_after_their_annotations():
         ),
         ({"number": 1, "pairs": {"a": [1, 2, 3]}}, "pairs: a: found [1, 2, 3], expected an object with left"),
         ({"number": 1, "pairs": []}, "pairs: found [], expected an object"),
-        ({"number": 1, "pairs": {"a\nb": [None]}}, "pairs: a b: left: found None, expected a whole number"),
+        ({"number": 1, "pairs": {"a\nb": [None]}}, "pairs: a?b: left: found None, expected a whole number"),
     ],
 )
 def test_a_refusal_says_where_what_and_what_was_expected(value, words):

@@ -59,7 +59,7 @@ def test_records_of_all_starts_but_no_half_written_one(sweep):
     (sweep / "jobs" / "job-103.0.json").write_text('{"job": "103", ')
     first, task, second = read_records(RunFolder(sweep))
     assert (first.id, first.restart, first.requeued, first.ended) == ("101", 0, True, None)
-    assert (second.end, second.why) == ("done", " [2Jfine")  # nothing moves the cursor of a terminal
+    assert (second.end, second.why) == ("done", "?[2Jfine")  # nothing moves the cursor of a terminal
     assert (task.id, task.nodes) == ("102_2", ("n1", "n2"))
     record(sweep, "104", "4r", restart="0")
     with pytest.raises(RunError, match=message_pattern("evaluation.damaged")):

@@ -26,22 +26,9 @@ import numpy as np
 from ...message import Refused, say
 from ...runs.cell import NATIVE
 from ...runs.schema import STAMPS
-from ...units import MAX_RANKS, format_ranges, in_ranks
+from ...units import MAX_RANKS, format_ranges, in_ranks, printable
 from ..common_ends import aligned_by_common_end
-from ..lines import (
-    LARGEST,
-    NAME_LETTERS,
-    PEEKED_NBYTES,
-    US,
-    Log,
-    LogLine,
-    dropped,
-    lines_of,
-    listed,
-    printable,
-    read_text,
-    shown,
-)
+from ..lines import LARGEST, NAME_LETTERS, PEEKED_NBYTES, US, Log, LogLine, dropped, lines_of, listed, read_text, shown
 from ..row import Asked, Imported, LogError, LogWarning
 from . import Importer
 

@@ -14,21 +14,8 @@ from typing import Any
 
 from ...message import say
 from ...runs.cell import IMPORTED
-from ...units import MAX_RANKS
-from ..lines import (
-    Log,
-    LogLine,
-    dropped,
-    dtype_of,
-    itemsize_of,
-    lines_of,
-    op_of,
-    printable,
-    read_text,
-    seconds,
-    shown,
-    whole,
-)
+from ...units import MAX_RANKS, printable
+from ..lines import Log, LogLine, dropped, dtype_of, itemsize_of, lines_of, op_of, read_text, seconds, shown, whole
 from ..row import Asked, Imported, LogError, LogUnread
 from . import Importer
 

@@ -9,21 +9,8 @@ from typing import Any, NamedTuple
 from ...message import say
 from ...runs.cell import IMPORTED, NATIVE
 from ...runs.schema import CACHES, STATES
-from ..lines import (
-    Log,
-    dtype_of,
-    is_number,
-    itemsize_of,
-    listed,
-    op_of,
-    printable,
-    ranks_of,
-    real,
-    seconds,
-    shown,
-    timed,
-    whole,
-)
+from ...units import printable
+from ..lines import Log, dtype_of, is_number, itemsize_of, listed, op_of, ranks_of, real, seconds, shown, timed, whole
 from ..row import Asked, Imported, LogError, LogWarning
 from . import Importer
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...message import BadValue, Refused
+from ...units import printable
 from ..files import read_kept
 from ..rows import BLOCK_ROWS
-from ..typed_json import printable
 from .build import Format, Schema
 from .folder import typed_row
 

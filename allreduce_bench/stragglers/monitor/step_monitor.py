@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from ...message import BadType, BadValue
-from ...units import parse_duration
+from ...units import parse_duration, printable
 from . import output
 from .blocks import HEAD, START, Block, CommonClock, block_of, empty_row, error_of_two
 from .observer import Job, Observer
@@ -94,7 +94,7 @@ class StepMonitor:
         if self._transport or self._ended:
             raise StepMonitorError("stragglers.stepmonitor_entered_once_make")
         transport = transport_of(self._comm)
-        own = _Rank(printable(gethostname()), _kernel(), self._given_every, device_of(os.environ))
+        own = _Rank(_short(gethostname()), _kernel(), self._given_every, device_of(os.environ))
         ranks = [_Rank(*values) for values in transport.exchange(tuple(own))]
         if len({its.every for its in ranks}) > 1:
             transport.free()  # all ranks see it, and leave
@@ -299,15 +299,15 @@ def device_of(environ: Mapping[str, str], modules: Mapping[str, Any] = sys.modul
     for kind, variable in VISIBLE_DEVICES.items():
         visible = [name.strip() for name in environ.get(variable, "").split(",") if name.strip()]
         if len(visible) == 1:
-            return printable(f"{kind} {visible[0]}")
+            return _short(f"{kind} {visible[0]}")
         if local.isdecimal() and int(local) < len(visible):
-            return printable(f"{kind} {visible[int(local)]}")
+            return _short(f"{kind} {visible[int(local)]}")
     return ""
 
 
-def printable(text: str) -> str:
-    """Return one short line that every terminal shows."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text[:LONGEST_NAME])
+def _short(text: str) -> str:
+    """Return so much of a name as is kept, printable."""
+    return printable(text[:LONGEST_NAME])
 
 
 def _of_torch(torch: Any) -> str:
@@ -317,6 +317,6 @@ def _of_torch(torch: Any) -> str:
             return ""
         index = cuda.current_device()
         identity = getattr(cuda.get_device_properties(index), "uuid", "")
-        return printable(f"cuda:{index} {identity}".strip())
+        return _short(f"cuda:{index} {identity}".strip())
     except (AttributeError, RuntimeError, AssertionError):  # another torch, or an unresponsive device
         return ""
