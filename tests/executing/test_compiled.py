@@ -46,8 +46,8 @@ def test_the_loop_of_the_kernel_fills_the_rows_of_the_python_loop(python, way):
 
 def test_an_mpi_of_unknown_handles_is_refused_in_a_sentence(python):
     ask = (
-        "from allreduce_bench.executing import kernel; from allreduce_bench.measuring import compiling; "
-        "kernel.HANDLE_NBYTES = {8, 16}; print(compiling._reason_not_ready('float32'))"
+        "from allreduce_bench.executing import kernel; from allreduce_bench.measuring import schedules; "
+        "kernel.HANDLE_NBYTES = {8, 16}; print(schedules._reason_not_ready('float32'))"
     )
     said = subprocess.run([str(python), "-c", ask], env=with_package(), capture_output=True, text=True, timeout=240)
     words = "compiled code cannot call this MPI library: handles of 8, 16 bytes, expected 4 or 8\n"
