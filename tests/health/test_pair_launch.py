@@ -75,9 +75,8 @@ def test_the_pair_of_a_rank_that_fails_is_noted_and_all_others_are_measured(pyth
 TWO_ROUNDS = """
 import sys
 from allreduce_bench.cli import main
-from allreduce_bench.health import pair_launch
-from allreduce_bench.health import pair_rounds
-pair_rounds.MOST_FOR_ALL = pair_launch.MOST_FOR_ALL = 3
+from allreduce_bench.health import check, pairs
+pairs.MOST_FOR_ALL = check.MOST_FOR_ALL = 3
 main(sys.argv[1:])
 """
 
