@@ -32,6 +32,16 @@ class Refused(Exception):
     def __str__(self) -> str:
         return say(self.code, **self.values)
 
+    def __reduce__(self) -> tuple[Any, ...]:  # else copies and pickles would be made of `args` alone
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(kind: type[Refused], args: tuple, state: dict[str, Any]) -> Refused:
+    """Return a copied error."""
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
+
 
 class BadValue(Refused, ValueError):
     """An argument, a text or a file that makes no sense."""

@@ -156,7 +156,7 @@ def _messages(algorithm: Algorithm, case: Layout) -> float:
     """Return the messages on the critical path. Raises AlgorithmError if a user's cost function fails."""
     topology, count, segment = case
     try:
-        return algorithm.cost(len(topology.node_of), topology, count, segment).messages
+        return float(algorithm.cost(len(topology.node_of), topology, count, segment).messages)
     except Exception as error:  # a user's may fail in any way
         raise AlgorithmError(
             "cli.cost_failed", algorithm=algorithm.name, name=type(error).__name__, error=error

@@ -55,13 +55,16 @@ def document_violations(format_: Format, content: bytes, file: str) -> Iterator[
             yield violation
             if number == MOST:
                 return
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError, csv.Error) as error:
         yield Violation(file, "", "CSV in UTF-8" if format_.is_csv else "a JSON document", str(error))
 
 
 def _format_of_columns(formats: Sequence[Format], content: bytes) -> Format | None:
     """Return the format of rows with the columns of the header, as `--format csv` prints them; None if unknown."""
-    header = {*next(csv.reader([content.partition(b"\n")[0].decode(errors="replace")]), [])}
+    try:
+        header = {*next(csv.reader([content.partition(b"\n")[0].decode(errors="replace")]), [])}
+    except csv.Error:  # such as a line end within a word
+        return None
     rows = (format_ for format_ in formats if format_.is_csv)
     return next((format_ for format_ in rows if {*format_.schema["required"]} <= header), None)
 
