@@ -35,7 +35,7 @@ def unknown_word(kind: str, word: str, known: Iterable[str], all_known: str = ""
     near = nearest(word, known)
     meant = f"{near} " if near else ""
     shown = all_known if near and all_known else f"known: {', '.join(known)}"
-    return f"unknown {kind} '{printable(word)}'; {meant}{shown}"
+    return f"unknown {kind} '{escaped(word)}'; {meant}{shown}"
 
 
 def parse_size(text: str) -> int:

@@ -14,8 +14,6 @@ from typing import Any, NamedTuple
 
 from ..machine.node import ETHERNET, MTU, bucket_nbytes, describe
 from ..message import Refused, say
-from ..runs.folder import RunFolder
-from ..runs.recorder import is_taken
 from ..runs.start import SSH, Start, slots_of
 from ..units import format_rate, parse_rates
 from ..watching.lifeline import KILL, LAB_VARIABLE, end_with_parent
@@ -400,6 +398,9 @@ def _refuse_other_hosts(options: Mapping[str, Any], rates: tuple[float, ...]) ->
 
 def _rates_of_run(options: Mapping[str, Any]) -> tuple[float, ...] | None:
     """Return the rates of the run to resume, or None if there is none."""
+    from ..runs.folder import RunFolder  # late: hosts are made without numpy, too
+    from ..runs.recorder import is_taken
+
     folder: Path | None = options["output"]
     if options["resume"] and folder and is_taken(folder):
         return RunFolder(folder).plan().start.virtual_rates_bytes_per_s

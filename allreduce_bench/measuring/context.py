@@ -1,6 +1,6 @@
 """Environment of a launch that all its ranks agree on; and whether a cell may run in it: ranks, memory, time.
 
-`budget` decides when a running cell ends.
+`calls` decides when a running cell ends.
 """
 
 import time
