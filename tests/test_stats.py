@@ -12,7 +12,7 @@ from scipy.stats import iqr, rankdata, spearmanr
 from scipy.stats import t as student
 
 from allreduce_bench import stats
-from allreduce_bench.measuring.calls import Budget, Sample, ahead
+from allreduce_bench.measuring.budget import Budget, Sample, ahead
 from allreduce_bench.stats import (
     geometric_mean,
     holm,

@@ -2,8 +2,8 @@
 
 In: a plan and a launch of it. Out: one row per timed call, one mark per cell. Read in this order: `command` (a rank's
 command line), `startup` (before MPI_Init), `rank` (from start to end), `launch` (all cells of one launch), `cell`
-(one cell), `repeat` (check, then time until precise), `calls` (stopping rule, timed calls), `work` (computation, late
-ranks); `sync` (clocks and the common start), `context` (whether a cell runs), `in_groups` (concurrent all-reduces),
-`cold_calls`, `schedules` (proofs, the compiled kernel), `vectors` (inputs with known results), `accuracy` and
-`same_bits` (of results), `transport` and `surroundings` (of a launch). Apart: `hello`.
+(one cell), `repeat` (check, then time until precise), `calls` (timed calls), `work` (computation, late ranks); `sync`
+(clocks and the common start), `context` and `budget` (whether a cell runs, and how long), `in_groups` (concurrent
+all-reduces), `cold_calls`, `schedules` (proofs, the compiled kernel), `vectors` (inputs with known results),
+`accuracy` and `same_bits` (of results), `transport` and `surroundings` (of a launch). Apart: `hello`.
 """

@@ -21,7 +21,8 @@ from ..runs.plan import Cell
 from ..schedule import Step
 from ..watching.whereabouts import doing
 from . import repeat, same_bits
-from .calls import Approach, CellTimes, TimedLoop, Turn, share
+from .budget import share
+from .calls import Approach, CellTimes, TimedLoop, Turn
 from .context import Context, after_first_call, reason_to_skip
 from .schedules import proved_steps
 

@@ -1,6 +1,6 @@
 """Environment of a launch that all its ranks agree on; and whether a cell may run in it: ranks, memory, time.
 
-`calls` decides when a running cell ends.
+`budget` decides when a running cell ends.
 """
 
 import time

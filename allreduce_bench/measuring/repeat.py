@@ -19,21 +19,8 @@ from ..executing import Changes, Place
 from ..runs.cell import splitmix64
 from ..runs.plan import INPUTS
 from ..watching.whereabouts import doing
-from .calls import (
-    SINGLE,
-    Ahead,
-    Approach,
-    Budget,
-    CellTimes,
-    FurtherColumns,
-    TimedCalls,
-    TimedLoop,
-    Timing,
-    Turn,
-    ahead,
-    no_columns,
-    warmups_ahead,
-)
+from .budget import SINGLE, Ahead, Budget, ahead, warmups_ahead
+from .calls import Approach, CellTimes, FurtherColumns, TimedCalls, TimedLoop, Timing, Turn, no_columns
 from .sync import Barrier, Clock, Sync
 from .vectors import KNOWN, Check, Lines, calls_for_all, exact_inputs, lines_of, poison
 

@@ -26,7 +26,7 @@ from ..evaluation.launch_states import (
 from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, passes_limit, passes_link, refutes_limit
 from ..evaluation.summary_row import LaunchStates, SummaryRow, competitor_of, qualifiers, time_of
 from ..machine import LEVELS, finding
-from ..measuring.calls import MAX_REPETITIONS
+from ..measuring.budget import MAX_REPETITIONS
 from ..message import say
 from ..runs.cell import competitor_name
 from ..runs.folder import RunFolder

@@ -16,7 +16,7 @@ from ..evaluation.environment import format_values, mpi_fact, values_of
 from ..evaluation.summary_row import SummaryRow
 from ..machine.interfaces import parse_traffic, total_traffic
 from ..measuring.accuracy import COMPARED
-from ..measuring.calls import MAX_REPETITIONS
+from ..measuring.budget import MAX_REPETITIONS
 from ..measuring.vectors import CALLS, EXPONENTS, LINE_NBYTES, Seen, chance, seen
 from ..message import say
 from ..runs.command_of_plan import repeat_command

@@ -2,7 +2,7 @@
 
 import pytest
 
-from allreduce_bench.measuring.calls import MAX_REPETITIONS, TRIED, Budget, Sample, ahead, share, warmups_ahead
+from allreduce_bench.measuring.budget import MAX_REPETITIONS, TRIED, Budget, Sample, ahead, share, warmups_ahead
 from allreduce_bench.runs.plan import Cell, Plan
 
 STEADY, WILD = [1.0, 1.001] * 500, [1.0, 3.0] * 500

@@ -21,7 +21,7 @@ from allreduce_bench.evaluation import frames
 from allreduce_bench.evaluation.acceptance import AcceptanceLimit, judge
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.evaluation.verdict import verdicts
-from allreduce_bench.measuring.calls import share
+from allreduce_bench.measuring.budget import share
 from allreduce_bench.message import say
 from allreduce_bench.models.curves import lower_bounds, predicted_at
 from allreduce_bench.models.points import points

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here 
 LATE = """
 import json, numpy as np
 from mpi4py import MPI
-from allreduce_bench.measuring.calls import Budget
+from allreduce_bench.measuring.budget import Budget
 from allreduce_bench.measuring.sync import Clock
 from allreduce_bench.measuring.repeat import repeat
 

@@ -24,7 +24,8 @@ mpi4py.rc.thread_level = thread_level("auto", ranks_on_this_node(os.environ))  #
 import numpy as np  # noqa: E402
 from mpi4py import MPI  # noqa: E402
 
-from allreduce_bench.measuring.calls import Budget, CellTimes  # noqa: E402
+from allreduce_bench.measuring.budget import Budget  # noqa: E402
+from allreduce_bench.measuring.calls import CellTimes  # noqa: E402
 from allreduce_bench.measuring.repeat import repeat  # noqa: E402
 from allreduce_bench.measuring.sync import Clock, make  # noqa: E402
 

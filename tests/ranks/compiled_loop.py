@@ -15,7 +15,8 @@ from mpi4py import MPI
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.executing import EXECUTORS, NATIVES, Prepared
 from allreduce_bench.executing.memory import PAGES
-from allreduce_bench.measuring.calls import Budget, CellTimes, back_to_back, why_impossible
+from allreduce_bench.measuring.budget import Budget
+from allreduce_bench.measuring.calls import CellTimes, back_to_back, why_impossible
 from allreduce_bench.measuring.cold_calls import Rotation
 from allreduce_bench.measuring.repeat import repeat
 from allreduce_bench.measuring.schedules import compile_in_turns

@@ -78,7 +78,7 @@ def measure_definition() -> None:
     from mpi4py import MPI
 
     from allreduce_bench.executing import native
-    from allreduce_bench.measuring.calls import Budget
+    from allreduce_bench.measuring.budget import Budget
     from allreduce_bench.measuring.repeat import repeat
     from allreduce_bench.measuring.sync import Barrier, Clock
 
