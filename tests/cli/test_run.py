@@ -86,6 +86,7 @@ def test_a_type_that_is_not_installed_is_refused_in_one_line(tmp_path):
 def test_iters_and_warmups_are_exact(python, tmp_path):
     folder = tmp_path / "run"
     words = ["-n", 2, "--sizes", 64, "-a", "ring", "--launches", 1, "--iters", 37, "--warmups", 4, "-o", folder]
+    words += ["--sync", "barrier"]  # where no common start is met, calls are repeated after a barrier
     assert bench(python, "run", "--no-reference-times", *words).returncode == 0
     with open(folder / "launches" / "2r-1.1.csv", newline="") as file:
         rows = list(csv.DictReader(file))

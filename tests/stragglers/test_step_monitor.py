@@ -23,6 +23,7 @@ from allreduce_bench.stragglers.monitor.transport import StepMonitorError
 from allreduce_bench.stragglers.step_alarm import TooLittle
 
 RANKS = (1, 2, 3, 4, 5, 8)
+SLEEPS_S = (0.01, 0.03, 0.1)  # of a step: ranks share busy cores here, and longer steps outlast their noise
 
 
 class Alone:
@@ -203,13 +204,18 @@ def python(request):
 def test_the_slowed_rank_is_named_on_all_ranks(python, ranks, tmp_path):
     in_turn(RANKS.index(ranks), python)
     log, textfile = tmp_path / "steps.jsonl", tmp_path / "allreduce_bench.prom"
-    limit = ["--every", "10", "--until-alert"] if ranks > 1 else ["--every", "10", "--steps", "23"]
+    limit = ["--until-alert", "--steps", "400"] if ranks > 1 else ["--steps", "23"]
     files = ["--lines", str(log), "--textfile", str(textfile)]
-    status, words = mpirun(python, ranks, "watched_steps.py", "slow", *limit, *files)
-    assert status == 0, words
-    found = re.findall(r"^rank \d+ after (\d+) steps: (.*)$", words, re.MULTILINE)
-    assert len(found) == ranks and len({*found}) == 1, words
-    steps, alerts = int(found[0][0]), json.loads(found[0][1])
+    for sleep_s in SLEEPS_S:
+        log.unlink(missing_ok=True)
+        given = ["slow", "--every", "10", "--sleep", str(sleep_s), *limit, *files]
+        status, words = mpirun(python, ranks, "watched_steps.py", *given)
+        assert status == 0, words
+        found = re.findall(r"^rank \d+ after (\d+) steps: (.*)$", words, re.MULTILINE)
+        assert len(found) == ranks and len({*found}) == 1, words
+        steps, alerts = int(found[0][0]), json.loads(found[0][1])
+        if alerts or ranks == 1:
+            break
     lines = read(log)
     assert lines[0]["kind"] == "start" and lines[0]["schema"] == "allreduce-bench-steps-1"
     assert lines[0]["ranks"] == len(lines[0]["node_of"]) == ranks and len(lines[0]["nodes"]) == 1
@@ -221,7 +227,7 @@ def test_the_slowed_rank_is_named_on_all_ranks(python, ranks, tmp_path):
     assert (lines[-1].pop("too_little", None) is not None) >= (ranks == 1)
     assert lines[-1] | {"time": 0} == end
     assert f"allreduce_bench_steps_total {steps}\n" in textfile.read_text()
-    if ranks > 1:  # the last rank sleeps 10 ms longer
+    if ranks > 1:  # the last rank sleeps twice as long
         late_s = np.median(np.concatenate([block["late_s"] for block in blocks], axis=1), axis=1)
         assert late_s.argmax() == ranks - 1 and late_s[-1] > 0.005
         assert ["slow", ranks - 1] in alerts
