@@ -17,6 +17,7 @@ MESSAGES = {
     "cli.about_add_no_limit": "{what}: about {amount} {unit}, {bound}; {advice}, or add --no-limit",
     "cli.already_exists_choose_another": "{output}: already exists; choose another folder with -o",
     "cli.already_exists_choose_another_folder": "{output}: already exists; choose another folder with -o, or continue it with --resume",
+    "cli.after_first_launch": "after the first launch (more follow; differences between launches are not known yet):",
     "cli.arrival_delay_trace": "--arrival: a delay of the trace",
     "cli.baseline_new_newest_two": "baseline: {baseline}, new: {folder} (the newest two runs with common cells)",
     "cli.beta_bandwidth_same_meaning": "--beta{option} and --bandwidth{option} have the same meaning; use only one of them",

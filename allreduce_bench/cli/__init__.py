@@ -27,7 +27,7 @@ from .sections import examples
 GROUPS = {  # title -> name of a command -> module, attribute, purpose; in the order a newcomer needs them
     "Measure": {
         "doctor": ("doctor", "doctor", "Check this node and its MPI for problems that disturb measurements"),
-        "demo": ("demo", "demo", "Measure all algorithms on this machine and write the report"),
+        "demo": ("demo", "demo", "Measure the usual algorithms on this machine and write the report"),
         "run": ("run", "run", "Measure all-reduce algorithms and the library's own"),
         "exec": ("exec_", "exec_", "Start a program of your own on ranks, and name the rank that ends it"),
     },

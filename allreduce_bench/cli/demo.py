@@ -1,36 +1,43 @@
-"""`demo`: measure all algorithms on this machine, and write a report."""
+"""`demo`: measure the usual algorithms on this machine, and write a report."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
+from ..algorithms import USUAL
 from ..launching.layout import idle_scheduler
+from ..machine.node import cores
 from ..measuring.startup import under_launcher
+from ..message import say
 from ..runs.control import Control
+from ..runs.folder import RunFolder
+from ..runs.cell import NATIVE
 from ..runs.plan import Plan
 from ..wings import offered
 from .options import click_option
 from .request import Request, algorithm_fields
 from .run_from_outside import run_from_outside
 from .sections import examples
+from .terminal import screen
 from .types import DURATION, RANKS, OneLineError, color_option, errors_in_one_line, no_limit, talk
 
-SIZES = (8, 512, 8 << 10, 128 << 10, 1 << 20, 4 << 20)  # bytes
+SIZES = (8, 8 << 10, 128 << 10, 1 << 20, 4 << 20)  # bytes
 
 
-@click.command(epilog=examples("demo", "demo -n 4 --within 30s -o results/demo"))
-@click.option("-n", "--ranks", type=RANKS, default="2,4,8", show_default=True, help="Ranks to start.")
-@click.option("--within", type=DURATION, default="100s", show_default=True, help="Time for the measurements.")
+@click.command(epilog=examples("demo", "demo -n 4 --within 2m -o results/demo", "demo --lab"))
+@click.option("-n", "--ranks", type=RANKS, help="Ranks to start [default: 2, 4, 8, ... up to the cores].")
+@click.option("--within", type=DURATION, default="35s", show_default=True, help="Time for the measurements.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Run folder [default: results/DATE_HOST_RANKS].")
 @click_option("wait_idle_s")
 @click.option("--here", is_flag=True, help="Also measure on a login node (a scheduler exists, not inside a job).")
-@click.option("--lab/--no-lab", default=True, show_default=True, help="Also measure over virtual hosts (a minute).")
+@click.option("--lab", is_flag=True, help="Also measure over virtual hosts (a minute; needs root).")
 @no_limit
 @color_option
 @errors_in_one_line
 def demo(ranks, within, output, wait_idle_s, here, lab, no_limit) -> None:
-    """Measure all algorithms on this machine, and two over virtual hosts, and write the report."""
+    """Measure the library's own all-reduce and the usual algorithms on this machine, and write the report."""
     from ..report.page import write_report
 
     if under_launcher(os.environ):
@@ -38,9 +45,9 @@ def demo(ranks, within, output, wait_idle_s, here, lab, no_limit) -> None:
     scheduler = idle_scheduler(os.environ)
     if scheduler and not here:
         raise OneLineError("cli.looks_like_login_node", scheduler=scheduler)
-    plan = Plan(sizes=SIZES, ranks=ranks, **algorithm_fields())
+    plan = Plan(sizes=SIZES, ranks=ranks or ranks_within(cores()), **algorithm_fields((NATIVE, *USUAL)))
     control = Control(output=output, within_s=within, wait_idle_s=wait_idle_s, no_limit=no_limit)
-    folder, failure = run_from_outside(Request(lambda: plan, control))
+    folder, failure = run_from_outside(Request(lambda: plan, control), show_interim_table)
     if folder.summary_csv.is_file():
         lab_folder = folder.path.with_name(f"{folder.path.name}_lab")
         over_links = [measure(lab_folder) for measure in (offered("demo") if lab else ())]
@@ -48,3 +55,21 @@ def demo(ranks, within, output, wait_idle_s, here, lab, no_limit) -> None:
         talk(f"report: {write_report(folders, folder.path / 'report.html')}")
     if failure:
         raise failure
+
+
+def ranks_within(cores: int) -> tuple[int, ...]:
+    """Return powers of two of at least 2, at most `cores`, the three largest; 2 on a single core."""
+    powers = [2**power for power in range(1, cores.bit_length()) if 2**power <= cores]
+    return tuple(powers[-3:]) or (2,)
+
+
+def show_interim_table(folder: RunFolder) -> None:
+    """Print to stderr what the first launch says."""
+    from ..evaluation.summary import summarise
+    from ..report.formats.result import Result, closing_table
+
+    rows = [row for row in summarise(folder) if row["time_s"] is not None]
+    ranks = tuple(dict.fromkeys(row["ranks"] for row in rows))
+    result = Result.of(folder, rows)
+    talk(say("cli.after_first_launch"))
+    talk(closing_table(result._replace(plan=replace(result.plan, ranks=ranks)), screen()))

@@ -2,8 +2,9 @@
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 
 import click
 
@@ -26,10 +27,12 @@ from .types import INTERRUPTED, OneLineError, display, talk
 from .work_limit import refuse_many_ranks
 
 
-def run_from_outside(request: Request) -> tuple[RunFolder, OneLineError | None]:
+def run_from_outside(
+    request: Request, after_first: Callable[[RunFolder], object] | None = None
+) -> tuple[RunFolder, OneLineError | None]:
     """Start mpirun for every missing launch, print the table; return the run folder and the error, if any.
 
-    The phases are those of `measuring.rank.take_part`. Raises as `planned_run`, LaunchError if there is no launcher,
+    `after_first` is called after the first launch, if others follow. The phases are those of `measuring.rank.take_part`. Raises as `planned_run`, LaunchError if there is no launcher,
     RunError if the Slurm job around is too small, OneLineError for a user's algorithm that is no all-reduce.
     """
     control, started, warning = request.control, time.time(), WarningFlag()
@@ -69,6 +72,7 @@ def run_from_outside(request: Request) -> tuple[RunFolder, OneLineError | None]:
             show=display(),
             warning=warning,
             program=staged.program if staged else (),
+            after_first=after_first and partial(after_first, folder),
         )
         driven = _driven(run, is_one_node)
 

@@ -117,6 +117,7 @@ class SupervisedRun:
     show: Callable[[LaunchPosition], ProgressLines]
     warning: WarningFlag  # once set, no launch is started, and the current one ends after its cell
     program: Sequence[str] = ()  # starts a rank; empty: `find.own_command`
+    after_first: Callable[[], object] | None = None  # called after the first measured launch if others follow
 
 
 class Driven(NamedTuple):
@@ -141,6 +142,7 @@ def drive(run: SupervisedRun, idle_wait: IdleWait | None = None) -> Driven:
     launches, left_out = _split_by_time(run, pending, _left_s(run, idle_wait))
     driven = Driven(left_out=[], in_vain=[], failed={}, given_up=[])
     number, hopeless = 0, set[int]()  # launches started; rank counts given up
+    after_first = run.after_first
     while launches:
         launch, *launches = launches
         if launch.ranks in hopeless:
@@ -157,7 +159,11 @@ def drive(run: SupervisedRun, idle_wait: IdleWait | None = None) -> Driven:
         position = LaunchPosition(number, number + len(launches), run.started, launch.ranks, deadline)
         supervised = SupervisedLaunch(run, launch, position)
         try:
-            if not supervised.measure() and deadline is not None:
+            is_measured = supervised.measure()
+            if is_measured and launches and after_first:
+                after_first()
+                after_first = None
+            if not is_measured and deadline is not None:
                 driven.in_vain.append(launch)
                 launches, too_many = _one_of_each(launches)
                 driven.left_out.extend(too_many)

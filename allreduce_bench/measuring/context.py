@@ -22,6 +22,7 @@ VECTORS = 6  # of the cell's size at a rank's peak: input, output, scratch, refe
 MEMORY_SHARE = 0.5  # of a node's free memory: the rest is for the MPI and others
 LONGEST_CALL = 20  # times --cell-time; cells with longer calls are skipped
 LARGEST_SHARE = 0.25  # of the launch's remaining time, for a single cell
+YARDSTICKS = ("native", "ring")  # without them the other times of a size answer no question
 CALLS_AFTER_FIRST = 12  # at least, in a cell: checks and the calls after them, a warm-up, six repetitions
 SCALES_FROM = 64 * 1024  # bytes; above, time grows at least about as size does
 MAX_SEGMENTS = 65536  # of one vector; with more, the proof takes longer than the call
@@ -56,6 +57,7 @@ class Context(NamedTuple):
     deadline: float | None  # seconds since the epoch; None: none
     counters: Callable[[], dict[str, int] | None]  # interfaces of this node; None on all but one of its ranks
     first_calls: dict[str, tuple[int, float]]  # competitor -> bytes and seconds of its first call at the largest size
+    given_up: set[int]  # counts at which the time left did not suffice for a yardstick
     clock: Clock  # of all ranks
     sync: Sync  # common start of calls
     cold_nbytes: int = 0  # touched by a rank between two uses of a buffer, if calls are cold
@@ -96,12 +98,14 @@ def reason_to_skip(context: Context, cell: Cell) -> dict | None:
     """Return state and reason if this cell is not measured, else None; rank 0 decides."""
     if context.deadline is not None and time.time() > context.deadline:
         return {"state": "left out", "reason": TIME_USED_UP}
+    if cell.count in context.given_up and cell.algorithm not in YARDSTICKS:
+        return {"state": "left out", "reason": f"no time left for {' and '.join(YARDSTICKS)} at this size"}
     if reason := unfit(context, cell):
         return {"state": "skipped", "reason": reason}
     nbytes, time_s = context.first_calls.get(competitor_name(cell.algorithm, cell.executor), (0, 0.0))
     call_s = time_s * cell.count * context.plan.itemsize / nbytes if nbytes >= SCALES_FROM else 0.0
     if call_s > time_s:
-        return _too_long(context, call_s, f"a call would take about {format_time(call_s)} by {format_size(nbytes)}")
+        return _too_long(context, cell, call_s, f"a call would take about {format_time(call_s)} by {format_size(nbytes)}")
     return None
 
 
@@ -132,13 +136,18 @@ def _memory(context: Context, cell: Cell) -> int:
     return VECTORS * nbytes + scratch + memory_for(nbytes, context.cold_nbytes)
 
 
-def _too_long(context: Context, call_s: float, estimate: str) -> dict | None:
-    """Return state and reason of a cell whose calls of `call_s` are too long, else None; `estimate` tells how known."""
-    plan = context.plan
+def _too_long(context: Context, cell: Cell, call_s: float, estimate: str) -> dict | None:
+    """Return state and reason of a cell whose calls of `call_s` are too long, else None; `estimate` tells how known.
+
+    A yardstick may take all of the time left; where it is left out, so are the other cells of its size.
+    """
+    plan, is_yardstick = context.plan, cell.algorithm in YARDSTICKS
     if context.deadline is not None:
         left_s = max(0.0, context.deadline - time.time())
         calls = CALLS_AFTER_FIRST + (CALLS if plan.check == "bits" else 0)
-        if call_s * calls > LARGEST_SHARE * left_s:
+        if call_s * calls > (1.0 if is_yardstick else LARGEST_SHARE) * left_s:
+            if is_yardstick:
+                context.given_up.add(cell.count)
             return {"state": "left out", "reason": "not enough time left of --within"}
     if plan.iters is None and call_s > LONGEST_CALL * max(plan.cell_time_s, plan.min_time_s):
         limit = f"more than {LONGEST_CALL} times --cell-time {plan.cell_time_s:g}s; increase --cell-time to measure it"
@@ -152,4 +161,4 @@ def after_first_call(context: Context, cell: Cell, time_s: float) -> dict | None
     name = competitor_name(cell.algorithm, cell.executor)
     if nbytes > context.first_calls.get(name, (0, 0.0))[0]:
         context.first_calls[name] = nbytes, time_s
-    return _too_long(context, time_s, f"its first call took {format_time(time_s)}")
+    return _too_long(context, cell, time_s, f"its first call took {format_time(time_s)}")

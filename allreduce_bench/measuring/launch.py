@@ -1,16 +1,17 @@
 """One launch on every rank: the order of its cells, each recorded before the next begins.
 
 With a time limit, sizes are ordered so that leaving out the last ones hurts least. They are measured in sets, one after
-the other, and the cells of a set in random order: so a slow drift of the machine does not bias one size or one
-algorithm, and running out of time cuts the sizes of one set only. Whole sizes must be complete, because only then can
-algorithms be compared. The sizes of a set lie in the widest gaps between earlier ones; one that would take too much of
-the time left waits for cheaper ones.
+the other: first the yardsticks at the sizes of the set, then the usual algorithms, then the others and the reference
+times, each in random order. So a slow drift of the machine does not bias one size, and running out of time cuts the
+sizes of one set only, and of these the algorithms that are asked for least. The sizes of a set lie in the widest gaps
+between earlier ones; one that would take too much of the time left waits for cheaper ones.
 """
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
+from ..algorithms import USUAL
 from ..runs.cell import competitor_name
 from ..runs.folder import CellKey
 from ..runs.plan import Cell
@@ -20,7 +21,7 @@ from ..units import format_size, format_time
 from ..watching.whereabouts import doing
 from .calls import CellTimes
 from .cell import CellOutcome, outcome_of
-from .context import Context
+from .context import YARDSTICKS, Context
 
 doing("writing the rows of a cell", counts="rows")(Recorder.cell)
 doing("waiting for the disk")(Recorder.cell_of_lines)
@@ -158,11 +159,17 @@ def _in_order(context: Context, cells: list[Cell], size_sets: list[list[int]]) -
         chosen = context.comm.bcast(next_set(waiting, spent_s, context.deadline - time.time()))
         size_sets.append(sorted(chosen))
         waiting = [size for size in waiting if size not in chosen]
-        for cell in cells:
-            if (size := cell.count * itemsize) in chosen:
-                begun = time.time()
-                yield cell
-                spent_s[size] = spent_s.get(size, 0.0) + time.time() - begun
+        of_set = [cell for cell in cells if cell.count * itemsize in chosen]
+        for cell in sorted(of_set, key=_turn):
+            begun = time.time()
+            yield cell
+            size = cell.count * itemsize
+            spent_s[size] = spent_s.get(size, 0.0) + time.time() - begun
+
+
+def _turn(cell: Cell) -> int:
+    """Return when a cell of a set has its turn: 0 for yardsticks, 1 for other usual algorithms, 2 for all else."""
+    return 0 if cell.algorithm in YARDSTICKS else 1 if cell.algorithm in USUAL else 2
 
 
 def next_set(waiting: Sequence[int], spent_s: Mapping[int, float], left_s: float) -> list[int]:

@@ -48,16 +48,15 @@ class ProgressLines:
         return f"launch {self.position.number}/{self.position.planned} ({ranks})"
 
     def times(self, done: int, cells: int) -> str:
-        """Return `1:12 elapsed, about 0:46 remaining`;
-        the remaining time is estimated from the cells of this launch.
+        """Return `1:12 elapsed, about 0:46 remaining`, estimated from the cells of this launch.
+
+        With a deadline at most the time until then, and for each later launch as long as this one was given.
         """
-        now = time.time()
-        cell_s = (now - (self.began or now)) / done
-        this_s, others_s = (
-            cell_s * (cells - done),
-            cell_s * cells * (self.position.planned - self.position.number),
-        )
-        if self.position.deadline is not None:
-            this_s = min(this_s, max(0.0, self.position.deadline - now))
-        elapsed, remaining = format_duration(now - self.position.started), format_duration(this_s + others_s)
+        now, deadline = time.time(), self.position.deadline
+        began = self.began or now
+        cell_s, later = (now - began) / done, self.position.planned - self.position.number
+        this_s, later_s = cell_s * (cells - done), cell_s * cells * later
+        if deadline is not None:
+            this_s, later_s = min(this_s, max(0.0, deadline - now)), min(later_s, max(0.0, deadline - began) * later)
+        elapsed, remaining = format_duration(now - self.position.started), format_duration(this_s + later_s)
         return f"{elapsed} elapsed, about {remaining} remaining"

@@ -8,6 +8,9 @@ import pytest
 from has_message import has_message
 from interpreters import interpreters
 
+from allreduce_bench.cli.demo import ranks_within
+from allreduce_bench.message import say
+
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 
 
@@ -36,9 +39,16 @@ def test_it_refuses_to_load_a_login_node(login_node, tmp_path):
 
 
 def test_it_ends_with_the_path_of_a_report(login_node, tmp_path):
-    result = demo("--here", "--no-lab", "-n", "2,3", "--within", "12s", "-o", tmp_path / "run", path=login_node)
+    result = demo("--here", "-n", "2,3", "--within", "15s", "-o", tmp_path / "run", path=login_node)
     assert result.returncode == 0, result.stderr
     assert result.stderr.splitlines()[-1] == f"report: {tmp_path / 'run' / 'report.html'}"
     page = (tmp_path / "run" / "report.html").read_text()
-    assert "two_tree" in page and "3 ranks" in page
+    assert "rabenseifner" in page and "3 ranks" in page
     assert result.stdout.count("cells done, 0 wrong elements") == 2
+    interim = result.stderr.partition(say("cli.after_first_launch"))[2]
+    assert interim.count("cells done, 0 wrong elements") == 1 and "native" in interim
+
+
+@pytest.mark.parametrize("cores, ranks", [(1, (2,)), (2, (2,)), (3, (2,)), (4, (2, 4)), (96, (16, 32, 64))])
+def test_ranks_have_a_core_each(cores, ranks):
+    assert ranks_within(cores) == ranks

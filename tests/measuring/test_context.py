@@ -30,7 +30,7 @@ def context():
     from allreduce_bench.measuring.context import Context
 
     real = Topology.one_node(128)
-    return Context(Comm(128), PLAN, Launch(128, 1), real, real, builtin(), None, None, lambda: None, {}, None, None)
+    return Context(Comm(128), PLAN, Launch(128, 1), real, real, builtin(), None, None, lambda: None, {}, set(), None, None)
 
 
 def reason(context, cell) -> tuple[str, str] | None:
@@ -92,14 +92,25 @@ def test_with_iters_it_is_measured_however_long_it_takes(context):
 
 
 def test_what_is_too_long_for_the_time_left_is_left_out_and_can_be_resumed(context):
-    context.first_calls["ring"] = (1 << 16, 0.1)
-    hasty = context._replace(deadline=time.time() + 20)
-    assert reason(hasty, MIB) == ("left out", "not enough time left of --within")
+    tree = replace(MIB, algorithm="tree")
+    context.first_calls["tree"] = context.first_calls["ring"] = (1 << 16, 0.1)
+    hasty = context._replace(deadline=time.time() + 25)
+    assert reason(hasty, tree) == ("left out", "not enough time left of --within")
+    assert reason(hasty, MIB) is None  # what the others are compared with may take all of it
     assert reason(context._replace(deadline=time.time() + 600), MIB) is None
     assert reason(context._replace(deadline=time.time() - 1), MIB) == (
         "left out",
         "the time of --within was used up",
     )
+
+
+def test_a_size_without_time_for_ring_has_none_for_others_either(context):
+    context.first_calls["ring"] = (1 << 16, 10.0)
+    hasty, tree = context._replace(deadline=time.time() + 20), replace(MIB, algorithm="tree")
+    assert reason(hasty, tree) is None
+    assert reason(hasty, MIB) == ("left out", "not enough time left of --within")
+    assert reason(hasty, tree) == ("left out", "no time left for native and ring at this size")
+    assert reason(hasty, replace(tree, count=2)) is None
 
 
 def test_the_first_call_counts_too_and_is_remembered(context):

@@ -1,9 +1,14 @@
 """Which sizes come next when time may not suffice: coarse first, dear ones when cheap ones are done."""
 
+import time
+from types import SimpleNamespace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allreduce_bench.measuring.launch import next_set, spread_sizes
+from allreduce_bench.algorithms import builtin
+from allreduce_bench.measuring.launch import _in_order, next_set, spread_sizes
+from allreduce_bench.runs.plan import Launch, Plan
 
 SIZES = [8 << (2 * i) for i in range(12)]  # 8 B to 32 MiB
 
@@ -58,3 +63,18 @@ def test_before_anything_was_measured_a_few_small_sizes_come_or_the_smallest():
 
 def test_a_size_costs_at_most_what_a_larger_one_took():
     assert next_set([1 << 20, 8], {4096: 1.0, 1 << 25: 2.0}, left_s=7.0) == [1 << 20, 8]
+
+
+@given(st.integers(0, 2**32))
+def test_in_each_set_native_and_ring_come_first_then_the_usual_algorithms_then_the_rest(seed):
+    plan = Plan(("native", *builtin()), (8, 1024, 1 << 20), (4,), 1, seed=seed)
+    alone = SimpleNamespace(bcast=lambda value: value)
+    context = SimpleNamespace(comm=alone, plan=plan, deadline=time.time() + 60)
+    cells = plan.cells(Launch(4, 1))
+    order = [*_in_order(context, cells, [])]
+    assert sorted(map(cells.index, order)) == [*range(len(cells))]
+    of_set = [cell.algorithm for cell in order if cell.count < 1 << 18]
+    assert {*of_set[:4]} == {"native", "ring"}
+    assert {*of_set[4:10]} == {"recursive_doubling", "rabenseifner", "tree"}
+    context.deadline = None
+    assert [*_in_order(context, cells, [])] == cells

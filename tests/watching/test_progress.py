@@ -25,3 +25,10 @@ def test_what_is_left_is_at_most_what_within_left(capsys):
     lines.began = time.time() - 100
     lines.cell(1, 20, "ring 8 B", False)
     assert "about 0:05 remaining" in capsys.readouterr().err
+
+
+def test_later_launches_are_given_no_more_than_this_one(capsys):
+    lines = ProgressLines(position(number=1, deadline=time.time() + 20))
+    lines.began = time.time() - 10
+    lines.cell(1, 100, "ring 8 B", False)  # by its cells: 50 minutes
+    assert "about 1:20 remaining" in capsys.readouterr().err
