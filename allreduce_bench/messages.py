@@ -162,6 +162,7 @@ MESSAGES = {
     "cli.wait_idle_expected_time": "--wait-idle: expected a time above 0, such as 10m; leave it out to start at once",
     "cli.wait_idle_watches_ranks": "--wait-idle watches only {host}, where the ranks are started, and no other node",
     "cli.within_expected_time_above": "--within: expected a time above 0, such as 90s or 2m",
+    "cli.warnings_again": "warnings of several launches: {again} (launches each); the report has all of them",
     # core
     "core.least_needed_found": "'{text}': at least 1 {counted} is needed, found {first}",
     "core.longer_expected_such": "'{text}' is longer than {longest_s:.0e} s; expected such as 90s or 2h",

@@ -1,6 +1,7 @@
 """The end of a run: write and print its summary, and check the limits of the user."""
 
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from ..runs.control import Control
 from ..runs.folder import RunFolder
 from ..runs.launch_choice import chosen_launches
 from ..runs.plan import Plan
+from ..runs.recorder import kind_of
 from ..runs.rows import RunError
 from ..watching.lifeline import WarningFlag
 from .types import talk
@@ -44,11 +46,19 @@ def finish(control: Control, folder: RunFolder, plan: Plan) -> str:
 
         for sentences in offered("end_of_run"):
             echo_wrapped(sentences(folder))
+    if control.format == "table" and (again := _warnings_again(folder)):
+        talk(say("cli.warnings_again", again=", ".join(f"{code} {number}" for code, number in again.items())))
     judgements = judge(control.limits, plan, rows)
     for judgement in judgements:
         click.echo(judgement.sentence, err=control.format != "table")
     talk(say("cli.next_allreduce_bench_report_2", folder=folder.path, folder_2=shlex.quote(str(folder.path))))
     return _failures(rows, [judgement.cell for judgement in judgements if not judgement.met], control.skip_hung)
+
+
+def _warnings_again(folder: RunFolder) -> dict[str, int]:
+    """Return code -> number of launches, for each warning of several launches; only its first was printed."""
+    kinds = [kind for attempt in folder.attempts() for kind in {*map(kind_of, attempt["findings"])}]
+    return {code: number for (code, level), number in sorted(Counter(kinds).items()) if level != "info" and number > 1}
 
 
 def _failures(rows: "Sequence[SummaryRow]", unmet_cells: list[str], skip_hung: bool) -> str:
