@@ -22,7 +22,11 @@ from ..cli.types import (
     talk,
     tell_damages,
 )
+from ..cli.work_limit import refuse_long_logs, refuse_many_runs
 from ..message import say
+from ..runs.files import refuse_given, write_given
+from ..runs.folder import RunFolder
+from .conditions import parse_despite
 
 if TYPE_CHECKING:
     from . import ComparedRun
@@ -38,8 +42,6 @@ class _CommandOfSides(click.Command):
 
 
 def _parse_despite(text: str) -> frozenset[str]:
-    from .conditions import parse_despite  # late: the help does not need it
-
     return parse_despite(text)
 
 
@@ -104,7 +106,6 @@ def compare(runs, threshold, algorithms, sizes, despite, undecided, format_, out
     over runs, so that they include the spread between days. A cell that is wrong, refused or hung only on the new side
     has failed.
     """
-    from ..runs.files import refuse_given, write_given
     from . import FORMATS, formats
     from . import compare as judge
 
@@ -130,8 +131,6 @@ def _read(
     baselines: Sequence[Path], new_runs: Sequence[Path], of_logs: Mapping[str, Any], no_limit: bool
 ) -> "tuple[list[ComparedRun], list[ComparedRun]]":
     """Read the runs and logs of both sides. Raises OneLineError, and ValueError for what cannot be read."""
-    from ..cli.work_limit import refuse_long_logs, refuse_many_runs
-    from ..runs.folder import RunFolder
     from . import read_sides
 
     named = (*baselines, *new_runs)

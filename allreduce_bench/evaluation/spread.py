@@ -22,6 +22,7 @@ from statistics import fmean, median, variance
 from typing import NamedTuple
 
 import numpy as np
+from numpy import isinf, where
 
 from ..robust import NORMAL_MAD
 from ..stats import CONFIDENCE, geometric_mean, holm, hull
@@ -204,7 +205,6 @@ def significant(p_values: Sequence[float]) -> list[bool]:
 
 def t_quantile(share, degrees):
     """Return the quantile of Student's t at `share`; both may be arrays, degrees may be inf."""
-    from numpy import isinf, where
     from scipy.special import ndtri, stdtrit
 
     return where(isinf(degrees), ndtri(share), stdtrit(where(isinf(degrees), 1.0, degrees), share))[()]
@@ -212,7 +212,6 @@ def t_quantile(share, degrees):
 
 def t_below(value, degrees):
     """Return the probability that Student's t lies below `value`; both may be arrays, degrees may be inf."""
-    from numpy import isinf, where
     from scipy.special import ndtr, stdtr
 
     return where(isinf(degrees), ndtr(value), stdtr(where(isinf(degrees), 1.0, degrees), value))[()]

@@ -105,7 +105,9 @@ def reason_to_skip(context: Context, cell: Cell) -> dict | None:
     nbytes, time_s = context.first_calls.get(competitor_name(cell.algorithm, cell.executor), (0, 0.0))
     call_s = time_s * cell.count * context.plan.itemsize / nbytes if nbytes >= SCALES_FROM else 0.0
     if call_s > time_s:
-        return _too_long(context, cell, call_s, f"a call would take about {format_time(call_s)} by {format_size(nbytes)}")
+        return _too_long(
+            context, cell, call_s, f"a call would take about {format_time(call_s)} by {format_size(nbytes)}"
+        )
     return None
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..evaluation import agreement
 from ..evaluation.cell_times import BELOW_FLOOR, competing, mockups, placement_of
+from ..evaluation.group_losses import loss_sentences
 from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, NETWORK_BOUND, passes_limit
 from ..evaluation.summary_row import SummaryRow, competitor_of, qualifiers
 from ..evaluation.verdict import verdicts
@@ -15,8 +16,11 @@ from ..runs.plan import ImportedPlan, Plan
 from ..tables import UNBOUNDED, Screen, fitted, shown, wrapped
 from ..units import format_size, format_time
 from . import caveats, how_measured, verdict_sentence
+from .caveats import limit_findings
 from .grid import LEGEND, LIMIT, WHOLE, grid, interval_legend
+from .how_measured import definition
 from .verdict_sentence import contrast_sentences
+from .winners_elsewhere_table import arrival_lines, placement_lines, placement_sentences
 
 MOST_NAMED = 12  # cells in one note
 WORDS_OF = {BELOW_FLOOR: "shorter than a reference time"}  # doubt -> words, if different
@@ -91,28 +95,20 @@ def _table_of_ranks(
 
 
 def _arrival_lines(rows: Sequence[SummaryRow], screen: Screen) -> list[str]:
-    from .winners_elsewhere_table import arrival_lines  # late: few runs delay ranks
-
     return arrival_lines(rows, screen)
 
 
 def _placement_lines(rows: Sequence[SummaryRow], screen: Screen) -> list[str]:
-    from .winners_elsewhere_table import placement_lines  # late: few runs have several placements
-
     return placement_lines(rows, screen)
 
 
 def _placement_sentences(rows: Sequence[SummaryRow]) -> list[str]:
-    from .winners_elsewhere_table import placement_sentences  # late, too
-
     return placement_sentences(rows)
 
 
 def _headlines(plan: Plan, rows: Sequence[SummaryRow], library: str) -> list[str]:
     """Return the measured operation and its place, and the definition of a time."""
     if isinstance(plan, ImportedPlan):
-        from .how_measured import definition  # late: not of what is measured
-
         done = [row for row in rows if row["time_s"] is not None]
         operation = f"{plan.dtype or 'unknown type'} {plan.op or 'unknown operation'}"
         times = say("report.imported_time_us_median", definition=definition(done))
@@ -124,8 +120,6 @@ def _headlines(plan: Plan, rows: Sequence[SummaryRow], library: str) -> list[str
 
 
 def _group_losses(rows: Sequence[SummaryRow]) -> list[str]:
-    from ..evaluation.group_losses import loss_sentences  # late: few runs have groups
-
     return loss_sentences(rows)
 
 
@@ -144,7 +138,6 @@ def _limit_legend(rows: Sequence[SummaryRow]) -> list[str]:
 def _limit_notes(rows: Sequence[SummaryRow]) -> list[str]:
     if not any(map(passes_limit, rows)):
         return []
-    from .caveats import limit_findings  # late: few runs need it
 
     return [words for found in limit_findings(rows) for words in (found["text"], found["effect"])]
 
