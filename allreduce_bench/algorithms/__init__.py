@@ -28,12 +28,7 @@ __all__ = [
     "find_planned",
     "is_of_library",
 ]
-USUAL = (
-    "ring",
-    "recursive_doubling",
-    "rabenseifner",
-    "tree",
-)  # those of most libraries: measured first if time is short
+USUAL = ("ring", "recursive_doubling", "rabenseifner", "tree")  # of most libraries: first if time is short
 LONGEST_FILE = 16 * 2**20  # bytes, of a user's file
 RESERVED = ("null", "copy", "reduce")  # names of reference measurements, not all-reduces
 

@@ -32,8 +32,9 @@ def run_from_outside(
 ) -> tuple[RunFolder, OneLineError | None]:
     """Start mpirun for every missing launch, print the table; return the run folder and the error, if any.
 
-    `after_first` is called after the first launch, if others follow. The phases are those of `measuring.rank.take_part`. Raises as `planned_run`, LaunchError if there is no launcher,
-    RunError if the Slurm job around is too small, OneLineError for a user's algorithm that is no all-reduce.
+    `after_first` is called after the first launch, if others follow. The phases are those of
+    `measuring.rank.take_part`. Raises as `planned_run`, LaunchError if there is no launcher, RunError if the Slurm job
+    around is too small, OneLineError for a user's algorithm that is no all-reduce.
     """
     control, started, warning = request.control, time.time(), WarningFlag()
     warning.listen()

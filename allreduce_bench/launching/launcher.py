@@ -6,10 +6,12 @@ An interface is chosen by variables of the MPIs and of the libraries below them.
 import os
 import shlex
 import shutil
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from ..machine.interfaces import interfaces, reachable, way_between
 from ..machine.node import hide_secrets
 from ..message import Refused, say
 from ..runs.start import SSH, UNASKED, Start
@@ -86,7 +88,6 @@ def interface_variables(interface: str, environ: Mapping[str, str]) -> dict[str,
     """
     if not interface:
         return {}
-    import socket  # late: few ranks need it
 
     names = sorted(name for _, name in socket.if_nameindex())
     if interface not in names:
@@ -126,8 +127,6 @@ def ucx_device(interface: str, networks: Path = NETWORKS) -> str:
 
 def suggested_interface() -> str:
     """Return `interfaces here: eth0 10.0.0.1/24: try --interface eth0` for this node."""
-    from ..machine.interfaces import interfaces, reachable, way_between
-
     node = {"interfaces": [interface._asdict() for interface in interfaces()]}
     ways = [f"{interface['name']} {interface['address']}/{interface['prefix']}" for interface in reachable(node)]
     return say(

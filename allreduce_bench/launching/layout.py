@@ -2,6 +2,8 @@
 
 import os
 import re
+import shutil
+import subprocess
 from collections.abc import Mapping
 
 from ..machine.node import cores
@@ -70,7 +72,6 @@ def idle_scheduler(environ: Mapping[str, str]) -> str | None:
     """
     if any(environ.get(name) for name in SCHEDULERS.values()):
         return None
-    import shutil  # late: no rank asks
 
     commands = [name for name in SCHEDULERS if shutil.which(name, path=environ.get("PATH"))]
     return next((name for name in commands if name != "sbatch" or _controller_answers(environ)), None)
@@ -78,9 +79,6 @@ def idle_scheduler(environ: Mapping[str, str]) -> str | None:
 
 def _controller_answers(environ: Mapping[str, str]) -> bool:
     """Return whether a Slurm controller, or its backup, reports that it is up, within CONTROLLER_S."""
-    import shutil  # late, too
-    import subprocess
-
     program = shutil.which("scontrol", path=environ.get("PATH"))
     if program is None:
         return False

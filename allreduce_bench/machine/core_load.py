@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from ..message import say
 from ..units import printable
 from . import finding, kernel, on_nodes
+from .interfaces import port_findings, watch_ports
 from .node import affinity, host
 
 # Shares and their limits
@@ -55,8 +56,6 @@ def watch_node(several: bool) -> Callable[[], dict]:
     """Start counting; return a function that gives the host and its counts since, ports only for `several` nodes."""
     since = [watch_cores()]
     if several:
-        from .interfaces import watch_ports  # late: inside of one node no message takes a port
-
         since.append(watch_ports())
     return lambda: {"host": host(), **{name: fact for facts in since for name, fact in facts().items()}}
 
@@ -169,8 +168,6 @@ def findings_of_nodes(counted: Sequence[dict]) -> list[dict]:
     """Return the findings about the load of the nodes; `counted`: the facts that a launch keeps of each node."""
     findings = [*_loaded(counted), *_stolen(counted), *_throttled(counted)]
     if any(node.get("ports") for node in counted):
-        from .interfaces import port_findings  # late: few launches have any
-
         findings += port_findings(counted)
     return findings
 

@@ -15,6 +15,7 @@ from ..algorithms import is_of_library
 from ..executing import EXECUTORS, NATIVES, Place, Prepared, Unsupported, floor
 from ..executing.memory import Allocate, Memory, filled, memory_of
 from ..executing.places import places_of
+from ..machine import interfaces
 from ..runs.cell import COMPILED, splitmix64
 from ..runs.dtypes import is_float
 from ..runs.plan import Cell
@@ -22,9 +23,9 @@ from ..schedule import Step
 from ..watching.whereabouts import doing
 from . import repeat, same_bits
 from .budget import share
-from .calls import Approach, CellTimes, TimedLoop, Turn
+from .calls import Approach, CellTimes, TimedLoop, Turn, back_to_back, why_impossible
 from .context import Context, after_first_call, reason_to_skip
-from .schedules import proved_steps
+from .schedules import compile_in_turns, proved_steps
 
 Bind = Callable[[np.ndarray, np.ndarray], Prepared]
 
@@ -200,7 +201,6 @@ def _back_to_back(context: Context, call: Prepared, checks: repeat.Checks, times
     calls, has_time = context.plan.back_to_back, context.deadline is None or time.time() < context.deadline
     if not calls or not context.comm.bcast(has_time):
         return {}
-    from .calls import back_to_back, why_impossible  # late: few runs ask for it
 
     checks.renew()
     loop_s = back_to_back(call, context.comm, context.clock, calls)
@@ -216,7 +216,6 @@ def _traffic_per_call(context: Context, before: dict[str, int] | None, calls: in
     counts = context.comm.gather((before, after))
     if counts is None:
         return None
-    from ..machine import interfaces  # late: rank 0 only
 
     return (
         interfaces.format_traffic(
@@ -252,8 +251,6 @@ def _bind_floor(name: str, op: str, is_compiled: bool, sendbuf: np.ndarray, recv
 
 def _compiled(context: Context) -> str | None:
     """Compile on one rank, then load that on the others; return why a rank cannot, or None."""
-    from .schedules import compile_in_turns  # late: few ranks compile
-
     return compile_in_turns(context.comm, context.real, context.plan.dtype)
 
 

@@ -11,6 +11,8 @@ from ..executing import Unsupported
 from ..runs.plan import Cell
 from ..schedule import Schedule, Step, elements
 from ..schedule.algorithm import PROVED_UP_TO, Algorithm, AlgorithmError, Topology
+from ..schedule.price import price
+from ..schedule.verify import Refusal, verify
 from ..units import format_ranges
 from ..watching.whereabouts import doing, exclude
 from .context import Context
@@ -106,8 +108,6 @@ def _proof_for_layout(
         run_whole = f"only verified steps are cut, and those of more than {PROVED_UP_TO} ranks are not verified"
         facts = {"proved": False, "run_whole": run_whole if segment else ""}
         return ProvedSchedules(facts | _path_facts(cost.messages, cost.elements, cost.reduced, itemsize), [])
-    from ..schedule.price import price  # these are late: rank 0 only
-    from ..schedule.verify import Refusal
 
     try:
         whole = algorithm.schedules(size, layout, cell.count, cell.segment or 1)
@@ -131,8 +131,6 @@ def _proof_for_layout(
 def _proved(schedules: list[Schedule], count: int, segment: int | None) -> tuple[Sequence[Schedule], str, "Proof"]:
     """Return the schedules to run, why they are not cut although asked for, and their proof. Raises Refusal."""
     if segment is None:
-        from ..schedule.verify import verify
-
         return schedules, "", verify(schedules, count)
     from ..schedule.cut import cut_schedules
 

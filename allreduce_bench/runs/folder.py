@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..message import say
+from .chain import blocks_of_cell
+from .kept import lost_attempts, read_attempt, read_json
 from .plan import ImportedPlan, Launch, Plan, PlanError
 from .rows import Block, Row, RunError, read_blocks
 from .schema import REPETITIONS, SCHEMA_VERSION, UNCHECKED_VERSION, UNFINISHED, names
@@ -38,8 +40,6 @@ class RunFolder:
 
     def open(self) -> dict:
         """Return the content of run.json. Raises RunError: absent, damaged, or of another schema version."""
-        from .kept import read_json  # late: rank 0 only
-
         try:
             run = read_json(self.run_json)
         except RunError:
@@ -103,8 +103,6 @@ class RunFolder:
         self, wanted: Callable[[Launch], bool] = lambda launch: True, with_rows: bool = True, typed: bool = True
     ) -> "list[Attempt]":
         """Return every attempt of the wanted launches with its intact cells, see `kept.read_attempt`."""
-        from .kept import read_attempt  # late, too
-
         found = [(launch, number) for launch, numbers in self.attempt_numbers().items() for number in numbers]
         found.sort(key=lambda attempt: f"{attempt[0].name}.{attempt[1]}")
         return [
@@ -123,8 +121,6 @@ class RunFolder:
 
     def damages(self) -> "list[Damage]":
         """Return the damages of the run; the cells concerned count as missing, see `chain.Damage`."""
-        from .kept import lost_attempts
-
         return [
             *lost_attempts(self.launches, self.attempt_numbers(), self._imported_launches()),
             *(damage for attempt in self.kept() for damage in attempt.damages),
@@ -201,8 +197,6 @@ class RunFolder:
 
         A cell may span several blocks. Raises RunError.
         """
-        from .chain import blocks_of_cell  # late: only who reads times
-
         self.open()
         kept = self.kept()
         counted = self._counted(kept)

@@ -14,9 +14,11 @@ from datetime import datetime, timezone
 from errno import EEXIST, ENOTDIR, ENOTEMPTY
 from pathlib import Path
 
+from numpy import save
+
 from .. import __version__
 from .chain import end_of_marks
-from .files import write_atomically
+from .files import unique_name, write_atomically
 from .folder import KEY, RunFolder
 from .plan import Launch, Plan
 from .rows import RunError, csv_bytes
@@ -34,8 +36,6 @@ def create_run(
     It appears atomically: of several jobs that begin the same run at the same time one succeeds. It may replace an
     empty folder. Raises RunError if anything else exists there.
     """
-    from .files import unique_name  # late: no rank needs it
-
     content = {
         "schema_version": SCHEMA_VERSION,
         "program": f"allreduce-bench {__version__}",
@@ -163,8 +163,6 @@ class Recorder:
 
         Returns the path, relative to the folder of the launches.
         """
-        from numpy import save  # late: few runs keep them
-
         content = io.BytesIO()
         save(content, stamps, allow_pickle=False)
         return self.keep_stamps(content.getvalue())

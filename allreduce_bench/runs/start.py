@@ -5,6 +5,7 @@ are `n[1-3,7],gpu-[01-02]` and the names that they stand for.
 """
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -12,8 +13,10 @@ from math import prod
 from pathlib import Path
 from typing import Annotated
 
+from ..machine.node import hide_secrets
 from ..message import BadValue, Refused, say
 from ..units import spans, unknown_word
+from .files import read_given
 from .option import STARTED, Section, Words, option
 from .typed_json import LATER, Positive, at_least
 
@@ -163,8 +166,6 @@ UNASKED = Start()  # everything is left to the launcher
 
 
 def _check_shell_words(name: str, text: str) -> None:
-    import shlex  # late: no rank needs it, and all import this
-
     try:
         shlex.split(text)
     except ValueError as error:
@@ -199,8 +200,6 @@ def _check_template(template: str) -> None:
 
 def _shown(text: str) -> str:
     """Return a user's text without possible secrets."""
-    from ..machine.node import hide_secrets  # late, as above
-
     return hide_secrets([text])[0]
 
 
@@ -215,7 +214,6 @@ def read_hostfile(path: Path) -> tuple[str, ...]:
     Raises ValueError, naming the line; OSError.
     """
     hosts = []
-    from .files import read_given  # late: ranks do not read host files
 
     text = read_given(path, LONGEST_HOSTFILE).decode(errors="replace")
     for number, line in enumerate(text.splitlines(), start=1):
