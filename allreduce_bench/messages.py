@@ -792,7 +792,6 @@ MESSAGES = {
     "runs.bit_sums_cpu_times": "16-bit sums on a CPU: the times show the arithmetic more than the network ({dtype} is added {adder})",
     "runs.bytes_do_not_belong": "{surplus_nbytes:,} bytes do not belong to any cell",
     "runs.bytes_not_whole_number": "{nbytes} bytes are not a whole number of {dtype} elements of {itemsize} bytes",
-    "runs.calls_took_no_longer": "{share} of the calls took no longer, with all launches scaled to one median; empty: too few calls",
     "runs.cell_time_expected_time": "--cell-time: expected a time above 0, such as 100ms or 2s",
     "runs.cells_order_seed_launch": "the cells are in the order of the seed and the launch of each source",
     "runs.changed_since_run_planned": "{path}: changed since the run was planned; restore it, or start a new run",

@@ -5,7 +5,6 @@ The command line, the check of --resume, the command that repeats a run, and the
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from decimal import Decimal
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -33,6 +32,8 @@ def comma_separated(value: object) -> str:
 
 def all_digits(number: float) -> str:
     """Return all digits of a number, without an exponent."""
+    from decimal import Decimal  # late: no rank needs it
+
     return format(Decimal(repr(number)), "f")
 
 
