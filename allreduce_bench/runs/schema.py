@@ -8,7 +8,6 @@ of its line in CELLS, which also names the line before, and of the JSON files; 5
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict, get_args, get_type_hints
 from zlib import crc32
 
-
 SCHEMA_VERSION = 5
 UNCHECKED_VERSION = 3  # still read; its files hold no checksums
 SYNCS = ("barrier", "round_time")  # how ranks enter a call together
