@@ -6,8 +6,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ..medians import relative_reach
 from ..runs.plan import Cell, Plan
-from ..stats import relative_reach
 
 MIN_REPETITIONS, MAX_REPETITIONS = 6, 1000  # without --iters and --min-time; fewer calls have no interval
 PRECISE_FROM, PRECISE_FROM_LONG = 20, 6  # least valid calls for an interval; the second for calls too long for so many

@@ -16,7 +16,6 @@ two_tree 63 % of its own limit with 128 KiB, 97 % with 16 KiB.
 from dataclasses import asdict, dataclass, field
 from math import inf, log, sqrt
 from pathlib import Path
-from random import randrange
 from typing import Annotated
 from zlib import crc32
 
@@ -104,6 +103,8 @@ class PlanError(Refused, ValueError):
 
 def random_seed() -> int:
     """Return a seed for a plan without one."""
+    from random import randrange  # late: no rank needs it
+
     return randrange(LARGEST_SEED)
 
 
