@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from ..launching.layout import idle_scheduler
+from ..launching.find import idle_scheduler
 from ..measuring.startup import under_launcher
 from ..runs.control import Control
 from ..runs.plan import Plan
