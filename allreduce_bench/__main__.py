@@ -1,9 +1,10 @@
 """The command `allreduce-bench` as `python -m allreduce_bench`; a rank that `run` started bypasses click."""
 
 import os
+import signal
 import sys
 
-from allreduce_bench.measuring import startup  # noqa: E402, F401  # its stopwatch starts here
+from allreduce_bench.measuring.startup import rank_of  # first: its stopwatch starts here
 
 if not __package__ and sys.path[0] == os.path.dirname(os.path.abspath(__file__)):
     del sys.path[0]  # started by its path, as staged ranks are: this folder holds modules of the package, no others
@@ -11,9 +12,6 @@ if not __package__ and sys.path[0] == os.path.dirname(os.path.abspath(__file__))
 
 def program() -> None:
     """Run the command `allreduce-bench` as `cli.main` does, but Ctrl-C is one line even while modules are imported."""
-    import signal  # late, as the next: a rank that measures does not need it so early
-
-    from allreduce_bench.measuring.startup import rank_of
 
     def leave(number: int, frame: object) -> None:
         if rank_of(os.environ) == 0:

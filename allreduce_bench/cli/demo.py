@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ..algorithms import USUAL
-from ..launching.layout import idle_scheduler
+from ..launching.find import idle_scheduler
 from ..machine.node import cores
 from ..measuring.startup import under_launcher
 from ..message import say

@@ -4,12 +4,17 @@ import os
 
 import click
 
+from ..launching.find import find_launcher
+from ..launching.launcher import on_one_node
+from ..launching.own_program import WatchedProgram
+from ..launching.tied_process import interrupt_when_asked_to_end
 from ..measuring.startup import under_launcher
 from ..runs.control import Control
 from ..runs.start import Start
 from .request import on_hosts_around, refuse_short_timeout
 from .sections import examples
 from .types import DURATION, HOSTS, OneLineError, errors_in_one_line, no_limit, talk
+from .work_limit import refuse_many_ranks
 
 UNDER_A_LAUNCHER = "exec starts its own ranks; run it without mpirun or srun"
 
@@ -52,12 +57,6 @@ def exec_(
     named, and its exit status is handed on. A Python program whose rank fails while the others wait for it should be
     started as python -m mpi4py, unless it uses Allreduce of this package: else MPI waits for all ranks at its end.
     """
-    from ..launching.find import find_launcher
-    from ..launching.launcher import on_one_node
-    from ..launching.own_program import WatchedProgram
-    from ..launching.tied_process import interrupt_when_asked_to_end
-    from .work_limit import refuse_many_ranks
-
     if under_launcher(os.environ):
         raise OneLineError("as_said", words=UNDER_A_LAUNCHER)
     refuse_short_timeout(timeout)

@@ -8,8 +8,9 @@ from ..runs.control import Control
 from ..runs.folder import RunFolder
 from ..runs.launch_choice import chosen_launches
 from ..runs.plan import Launch, Plan
-from ..slurm.commands import allocation, refuse_few_nodes
+from ..slurm.commands import SlurmError, allocation, refuse_few_nodes, requeue, switches_of_nodes
 from ..slurm.job_files import JobRecord
+from ..slurm.sweep import missing_of_run
 from ..watching.lifeline import switch_variables
 from .types import talk
 
@@ -86,8 +87,6 @@ class InJob:
             return say("cli.not_inside_slurm_job")
         if left >= self._cells_left:
             return say("cli.no_cell_finished_since")
-        from ..slurm.commands import SlurmError, requeue
-
         self.ends("warned", f"job {self.allocation.name} requeued: {cells}", requeued=True)
         # Slurm ends this process, and scontrol with it
         former_handler = signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -105,7 +104,6 @@ class InJob:
             return
         try:
             from ..report.page import write_report  # after measuring, since it loads much
-            from ..slurm.sweep import missing_of_run
 
             page = write_report([folder], folder.path / "report.html", missing=[missing_of_run(folder)])
             talk(f"report: {page}")
@@ -115,8 +113,6 @@ class InJob:
 
 def tell_switches() -> dict[str, str]:
     """Ask Slurm for the switches above the nodes of this job, and tell rank 0; return node -> path, empty: unknown."""
-    from ..slurm.commands import switches_of_nodes
-
     job = allocation(os.environ)
     paths = switches_of_nodes(job.nodes) if job else {}
     os.environ.update(switch_variables(paths))

@@ -22,6 +22,7 @@ from ..runs.rows import RunError
 from ..watching.lifeline import WarningFlag
 from .end_of_run import NOTHING_MEASURED, end_of_run, finish
 from .in_job import InJob
+from .own_algorithms import refuse_own_algorithms
 from .request import Request, begin_run, planned_run
 from .types import INTERRUPTED, OneLineError, display, talk
 from .work_limit import refuse_many_ranks
@@ -48,8 +49,6 @@ def run_from_outside(
         if is_one_node:
             refuse_many_ranks(max(plan.ranks), control.no_limit)
         if plan.files and folder.pending(plan, control.skip_hung, job.launches):
-            from .own_algorithms import refuse_own_algorithms  # late: few runs have any
-
             refuse_own_algorithms(plan, launcher, os.environ)
 
         # folder: cli.request, runs.recorder

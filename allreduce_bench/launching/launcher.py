@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from ..machine.interfaces import interfaces, reachable, way_between
 from ..machine.node import hide_secrets
 from ..message import Refused, say
 from ..runs.start import SSH, UNASKED, Start
@@ -88,7 +87,6 @@ def interface_variables(interface: str, environ: Mapping[str, str]) -> dict[str,
     """
     if not interface:
         return {}
-
     names = sorted(name for _, name in socket.if_nameindex())
     if interface not in names:
         raise InterfaceError("launching.interface_no_such_interface", interface=interface, names=", ".join(names))
@@ -123,15 +121,6 @@ def ucx_device(interface: str, networks: Path = NETWORKS) -> str:
     except (OSError, ValueError):
         port = 1
     return f"{devices[0]}:{port}"
-
-
-def suggested_interface() -> str:
-    """Return `interfaces here: eth0 10.0.0.1/24: try --interface eth0` for this node."""
-    node = {"interfaces": [interface._asdict() for interface in interfaces()]}
-    ways = [f"{interface['name']} {interface['address']}/{interface['prefix']}" for interface in reachable(node)]
-    return say(
-        "launching.interfaces_try_interface", ways=", ".join(ways) or "none", way_between=way_between([node]) or "NAME"
-    )
 
 
 # Generic launchers: a command template of the user, and the mpirun of an unknown MPI
