@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..tables import columns_of, fitted
 from .sections import examples
 from .types import OneLineError, errors_in_one_line, talk, tell_damages
 
@@ -36,8 +37,8 @@ def schema(words, check, as_) -> None:
     if check:
         _check(formats, words, _named(formats, as_) if as_ else None)
     elif not words:
-        width = max(len(format_.name) for format_ in formats)
-        click.echo("\n".join(f"{one.name:{width}}  {one.version}  {one.title}" for one in formats))
+        rows = [(one.name, str(one.version), one.title) for one in formats]
+        click.echo("\n".join(fitted(columns_of(rows, left=(0, 2), heads=0))))
     elif len(words) == 1:
         click.echo(json.dumps(_named(formats, words[0]).document(), indent=1))
     else:
@@ -52,7 +53,7 @@ def _formats() -> "tuple[Format, ...]":
     from ..slurm import sweep as slurm
     from ..wings import offered
 
-    of_core = [module.FORMATS for module in (folder, slurm, report, models)]
+    of_core = [module.SCHEMAS for module in (folder, slurm, report, models)]
     return tuple(format_ for formats in [*of_core, *offered("schemas")] for format_ in formats)
 
 

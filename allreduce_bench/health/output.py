@@ -430,4 +430,4 @@ HEALTH = fields(
     {"settings": items(of_type(Setting), "columns between whose values times differ; pairs are judged within each")},
 )
 
-FORMATS = (Format(SCHEMA, "what health --format json prints: slow nodes and links", HEALTH),)
+SCHEMAS = (Format(SCHEMA, "what health --format json prints: slow nodes and links", HEALTH),)
