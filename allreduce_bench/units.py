@@ -194,6 +194,12 @@ def escaped(text: str) -> str:
     return text if text.isprintable() else "".join(x if x.isprintable() else ascii(x)[1:-1] for x in text)
 
 
+def few(words: Iterable[object], most: int, comma: str = ", ", more: str = "core.and_more") -> str:
+    """Join the first `most` words, and say how many were left out: `a, b and 12 more`; `more` is the code of that."""
+    every = list(map(str, words))
+    return comma.join(every[:most]) + (say(more, more=len(every) - most) if len(every) > most else "")
+
+
 def algbw(nbytes: float, time_s: float) -> float:
     """Return the algorithm bandwidth in bytes/s: n/t (nccl-tests, PERFORMANCE.md)."""
     return nbytes / time_s
