@@ -13,6 +13,7 @@ from ..runs.json_schema import folder as runs
 from ..runs.json_schema.build import Format
 from ..runs.json_schema.check import Violation, document_violations, folder_violations, format_of
 from ..slurm import sweep as slurm
+from ..tables import columns_of, fitted
 from ..wings import offered
 from .sections import examples
 from .types import OneLineError, errors_in_one_line, talk, tell_damages
@@ -38,8 +39,8 @@ def schema(words, check, as_) -> None:
     if check:
         _check(formats, words, _named(formats, as_) if as_ else None)
     elif not words:
-        width = max(len(format_.name) for format_ in formats)
-        click.echo("\n".join(f"{one.name:{width}}  {one.version}  {one.title}" for one in formats))
+        rows = [(one.name, str(one.version), one.title) for one in formats]
+        click.echo("\n".join(fitted(columns_of(rows, left=(0, 2), heads=0))))
     elif len(words) == 1:
         click.echo(json.dumps(_named(formats, words[0]).document(), indent=1))
     else:
@@ -51,7 +52,7 @@ def _formats() -> tuple[Format, ...]:
     from ..models import listing as models  # late, as the next: they load much
     from ..report.formats import document as report
 
-    of_core = [module.FORMATS for module in (runs, slurm, report, models)]
+    of_core = [module.SCHEMAS for module in (runs, slurm, report, models)]
     return tuple(format_ for formats in [*of_core, *offered("schemas")] for format_ in formats)
 
 

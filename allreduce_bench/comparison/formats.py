@@ -306,4 +306,4 @@ COMPARISON = fields(
     },
     {"observed": or_null(OBSERVED)},
 )
-FORMATS = (Format(SCHEMA, "what compare --format json prints: a verdict for each cell", COMPARISON),)
+SCHEMAS = (Format(SCHEMA, "what compare --format json prints: a verdict for each cell", COMPARISON),)

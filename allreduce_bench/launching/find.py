@@ -13,6 +13,7 @@ from ..machine.mpi import library_name
 from ..machine.node import host
 from ..message import say
 from ..runs.start import AUTO, SSH, UNASKED, Start, slots_of
+from ..units import few
 from .launcher import Launcher, LaunchError
 from .launchers import COMMAND_OF
 from .launchers.srun import options_for
@@ -61,8 +62,7 @@ def _silent_hosts(names: list[str]) -> str:
     """Return `hosts 'a', 'b' do not respond`."""
     if len(names) == 1:
         return say("launching.host_does_not_respond", names=names[0])
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return say("launching.hosts_do_not_respond", names=", ".join(map(repr, names[:SHOWN])), more=more)
+    return say("launching.hosts_do_not_respond", names=few(map(repr, names), SHOWN))
 
 
 def _why_silent(shell: Sequence[str], name: str) -> str:

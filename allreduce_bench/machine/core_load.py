@@ -16,7 +16,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from ..message import say
-from ..units import printable
+from ..units import few, printable
 from . import finding, kernel, on_nodes
 from .interfaces import port_findings, watch_ports
 from .node import affinity, host
@@ -265,8 +265,7 @@ class Glance(NamedTuple):
         named = [f"{name} (pid {pid}, {share:.0%})".replace("%", " %") for name, pid, share in self.programs]
         if not named:
             return words if self.is_quiet else f"{words} by unknown processes"
-        more = len(named) - MOST_NAMED
-        return f"{words}: {', '.join(named[:MOST_NAMED])}" + (f" and {more} more" if more > 0 else "")
+        return f"{words}: {few(named, MOST_NAMED)}"
 
 
 def glance(seconds: float) -> Glance | None:

@@ -25,7 +25,7 @@ from ..runs.plan import Launch, Plan
 from ..runs.recorder import Recorder
 from ..runs.rows import RunError
 from ..schedule.algorithm import Topology
-from ..units import format_ranges
+from ..units import few, format_ranges
 from ..watching.lifeline import STAGE_VARIABLE, SWITCHES_VARIABLE, switches_of_hosts
 from ..watching.whereabouts import doing
 from .context import Context, Node, nodes_of
@@ -257,8 +257,7 @@ def refuse_few_nodes(plan: Plan, launch: Launch, real: Topology, hosts: Sequence
     if ranks_per_node is None or len(real.nodes) >= -(-launch.ranks // ranks_per_node):
         return
     expected, ranks_of_host = -(-launch.ranks // ranks_per_node), Counter(hosts)
-    named = ", ".join(f"{host} ({number})" for host, number in list(ranks_of_host.items())[:MOST_NAMED])
-    named += f" and {len(ranks_of_host) - MOST_NAMED} more" if len(ranks_of_host) > MOST_NAMED else ""
+    named = few((f"{host} ({number})" for host, number in ranks_of_host.items()), MOST_NAMED)
     nodes = "1 node" if len(real.nodes) == 1 else f"{len(real.nodes)} nodes"
     each = "1 rank" if ranks_per_node == 1 else f"{ranks_per_node} ranks"
     raise RunError(

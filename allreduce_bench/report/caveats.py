@@ -34,7 +34,7 @@ from ..runs.kept import Damage
 from ..runs.plan import ImportedPlan, Launch
 from ..runs.rows import Row
 from ..stats import LEAST_FOR_INTERVAL, median
-from ..units import SUFFIXES, format_size, format_time, in_ranks, three_digits
+from ..units import SUFFIXES, few, format_size, format_time, in_ranks, three_digits
 
 # cells without a time, and results
 FAILED_BADGES = {  # state -> badge
@@ -609,9 +609,8 @@ def _missing_sentence(folder: RunFolder, missing: Mapping[Launch, int]) -> str:
     if not missing or not _is_begun(folder, missing):
         return ""
     names = [launch.name for launch in missing]
-    more = f" and {len(names) - MOST_DAMAGES} more" if len(names) > MOST_DAMAGES else ""
     cells = "1 cell is" if sum(missing.values()) == 1 else f"{sum(missing.values())} cells are"
-    launches = f"launch{'es' if len(names) > 1 else ''} {', '.join(names[:MOST_DAMAGES])}{more}"
+    launches = f"launch{'es' if len(names) > 1 else ''} {few(names, MOST_DAMAGES)}"
     return say(
         "report.not_measured_continue", folder=folder.path, cells=cells, launches=launches, folder_2=_resume(folder)
     )
@@ -785,15 +784,14 @@ def _causes_text(causes: Sequence[LaunchDifference]) -> str:
     ]
     if not told:
         return say("report.launches_both_states_different", said=said[0])
-    labelled = [f"{cause.label}: {values}" for cause, values in zip(told[:MOST_CAUSES], said)]
-    more = f"; and {len(told) - MOST_CAUSES} more" if len(told) > MOST_CAUSES else ""
-    return say("report.likely_cause_launches_both", labelled="; in ".join(labelled), more=more)
+    labelled = (f"{cause.label}: {values}" for cause, values in zip(told, said))
+    named = few(labelled, MOST_CAUSES, comma="; in ", more="core.semicolon_and_more")
+    return say("report.likely_cause_launches_both", labelled=named)
 
 
 def _values_text(values: Sequence[str]) -> str:
-    shown = [value if len(value) <= WIDEST else f"{value[: WIDEST - 3]}..." for value in values[:MOST_VALUES]]
-    more = [f"{len(values) - MOST_VALUES} more"] if len(values) > MOST_VALUES else []
-    return ", ".join([*shown, *more])
+    shown = (value if len(value) <= WIDEST else f"{value[: WIDEST - 3]}..." for value in values)
+    return few(shown, MOST_VALUES, more="core.comma_more")
 
 
 def _elsewhere(series: StatesOfSeries) -> str:

@@ -14,7 +14,7 @@ from ..message import say
 from ..runs.dtypes import arithmetic_note
 from ..runs.plan import ImportedPlan, Plan
 from ..tables import UNBOUNDED, Screen, fitted, shown, wrapped
-from ..units import format_size, format_time
+from ..units import few, format_size, format_time
 from . import caveats, how_measured, verdict_sentence
 from .caveats import limit_findings
 from .grid import LEGEND, LIMIT, WHOLE, grid, interval_legend
@@ -167,12 +167,7 @@ def _unranked_note(rows: Sequence[SummaryRow]) -> list[str]:
     for row in rows:
         if doubt := row.get("doubt"):
             cells.setdefault(doubt, []).append(_cell_name(row))
-    return [f"not ranked, {WORDS_OF.get(doubt, doubt)}: {_few(names)}" for doubt, names in cells.items()]
-
-
-def _few(names: Sequence[str]) -> str:
-    more = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return [f"not ranked, {WORDS_OF.get(doubt, doubt)}: {few(names, MOST_NAMED)}" for doubt, names in cells.items()]
 
 
 def _reference_line(rows: Sequence[SummaryRow]) -> list[str]:
@@ -220,7 +215,7 @@ def _cells_text(sizes: dict[int, list[str]], algorithms: int) -> str:
     ]
     parts = [f"all at {', '.join(complete_sizes)}"] if complete_sizes else []
     others = [f"{name} {format_size(nbytes)}" for name, nbytes in other_cells]
-    return ", ".join([*parts, *([_few(others)] if others else [])])
+    return ", ".join([*parts, *([few(others, MOST_NAMED)] if others else [])])
 
 
 def _whole_notes(rows: Sequence[SummaryRow]) -> list[str]:
@@ -229,7 +224,7 @@ def _whole_notes(rows: Sequence[SummaryRow]) -> list[str]:
     for row in rows:
         if why := row.get("run_whole"):
             cells_of.setdefault(why, []).append(_cell_name(row))
-    return [f"ran whole: {_few(cells)}: {why}" for why, cells in cells_of.items()]
+    return [f"ran whole: {few(cells, MOST_NAMED)}: {why}" for why, cells in cells_of.items()]
 
 
 def _notes(rows: Sequence[SummaryRow]) -> list[str]:

@@ -278,7 +278,7 @@ RECORD = fields(
 )
 SUBMISSION = fields(fields_of(Submission, without=["number"]))
 ENDED = by_name(fields(fields_of(SlurmJob)), "by number of a job what Slurm said of its end")
-FORMATS = (
+SCHEMAS = (
     Format(
         schema_id("job", SCHEMA_VERSION),
         "jobs/job-*.json: how a start of a Slurm job went",

@@ -81,8 +81,7 @@ def test_what_differs_between_the_launches_is_the_cause_and_no_timer_is(gap):
         "; "
         + say(
             "report.likely_cause_launches_both",
-            labelled="",
-            more="MPI library: Open MPI 4.1.6 (fast) and Open MPI 5.0.11 (slow)",
+            labelled="MPI library: Open MPI 4.1.6 (fast) and Open MPI 5.0.11 (slow)",
         )
     )
     (sentence,) = told_sentences([with_causes(row(8 << i, gap=gap), LOG) for i in range(3)])
