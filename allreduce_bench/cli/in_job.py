@@ -4,6 +4,7 @@ import os
 import signal
 
 from ..message import say
+from ..runs.command_of_plan import to_continue
 from ..runs.control import Control
 from ..runs.folder import RunFolder
 from ..runs.launch_choice import chosen_launches
@@ -76,7 +77,7 @@ class InJob:
         if refusal is None:
             return f"job {self.allocation.name if self.allocation else ''} requeued: {cells}"
         why = f"{cells}; not requeued: {refusal}" if refusal else cells
-        sentence = f"the job is near its time limit: {why}; {folder.to_continue(self.control.only)}"
+        sentence = f"the job is near its time limit: {why}; {to_continue(folder, self.control.only)}"
         self.ends("warned", sentence)
         return sentence
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from .. import __version__
 from .chain import end_of_marks
-from .files import write_atomically
+from .files import unique_name, write_atomically
 from .folder import KEY, RunFolder
 from .plan import Launch, Plan
 from .rows import RunError, csv_bytes
@@ -34,8 +34,6 @@ def create_run(
     It appears atomically: of several jobs that begin the same run at the same time one succeeds. It may replace an
     empty folder. Raises RunError if anything else exists there.
     """
-    from .files import unique_name  # late: no rank needs it
-
     content = {
         "schema_version": SCHEMA_VERSION,
         "program": f"allreduce-bench {__version__}",
