@@ -237,9 +237,9 @@ def _said(rows: "Sequence[SummaryRow]", folder: "RunFolder") -> list[str]:
 
 def _doubts(rows: "Sequence[SummaryRow]") -> list[str]:
     """Return warnings about the imported times: wrong results, and launches in two states."""
-    from ..report.caveats import cluster_sentences, suspicion_sentences, told_sentences
+    from ..report.caveats import cluster_sentences, launch_states_sentences, suspicion_sentences
 
-    return [*cluster_sentences(rows), *told_sentences(rows), *suspicion_sentences(rows)]
+    return [*cluster_sentences(rows), *launch_states_sentences(rows), *suspicion_sentences(rows)]
 
 
 def _on_nodes(nodes: Sequence[int]) -> str:
