@@ -35,7 +35,16 @@ from ..stats import LEAST_FOR_INTERVAL, geometric_mean, log_interval
 from .cell_times import MIN_LAUNCHES, tables, ways_of
 from .grade import NOT_RELIABLE
 from .single_algorithm import Performance, performance
-from .spread import ERROR_SHARE, NEGLIGIBLE, Difference, differences, drawn_in, factor_of, launch_ratios, significant
+from .spread import (
+    ERROR_SHARE,
+    NEGLIGIBLE,
+    Difference,
+    clipped_logarithms,
+    differences,
+    factor_of,
+    launch_ratios,
+    significant,
+)
 from .summary_row import SummaryRow, competitor_of, time_of
 
 # how the fastest are found
@@ -247,7 +256,7 @@ def compared_means(contests: Mapping[int, Contest], questions: Sequence[Question
     None: too few launches have all of these. Outliers of disturbed launches are clipped before the mean is taken.
     """
     ratios = _ratios_of_pairs(contests)
-    drawn = {pair: (list(ratios[pair]), logs) for pair, logs in zip(ratios, drawn_in(list(ratios.values())))}
+    drawn = {pair: (list(ratios[pair]), logs) for pair, logs in zip(ratios, clipped_logarithms(list(ratios.values())))}
     means, kept = [], []
     for name, other, sizes in questions:
         signs_and_pairs = [
