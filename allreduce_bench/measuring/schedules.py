@@ -101,18 +101,18 @@ def _proof_for_layout(
     size, itemsize = len(layout.node_of), context.plan.itemsize
     if size > PROVED_UP_TO:
         cost = algorithm.cost(size, layout, cell.count, cell.segment or 1)
-        run_whole = f"only verified steps are cut, and those of more than {PROVED_UP_TO} ranks are not verified"
-        facts = {"proved": False, "run_whole": run_whole if segment else ""}
+        why_uncut = f"only verified steps are cut, and those of more than {PROVED_UP_TO} ranks are not verified"
+        facts = {"proved": False, "run_whole": why_uncut if segment else ""}
         return ProvedSchedules(facts | _path_facts(cost.messages, cost.elements, cost.reduced, itemsize), [])
     try:
         whole = algorithm.schedules(size, layout, cell.count, cell.segment or 1)
-        schedules, run_whole, proof = _proved(whole, cell.count, segment)
+        schedules, why_uncut, proof = _proved(whole, cell.count, segment)
     except (AlgorithmError, Refusal) as refusal:
         return ProvedSchedules({"state": "refused", "reason": str(refusal), "proved": False}, [])
     path = price(schedules, NOMINAL["alpha"], NOMINAL["beta"] * itemsize, NOMINAL["gamma"] * itemsize)
     facts = {
         "proved": True,
-        "run_whole": run_whole,
+        "run_whole": why_uncut,
         "steps": proof.steps,
         "sent_nbytes": proof.sent * itemsize,
         "promised_same_bits": proof.same_bits,
