@@ -92,7 +92,7 @@ class Changes(NamedTuple):
     kept: np.ndarray  # [line, element]
     next_at: np.ndarray  # int64 [call, line], as `next_source`
     next_source: np.ndarray
-    looks: np.ndarray  # int64 [call]
+    calls_to_check: np.ndarray  # int64 [call]
     wrong: np.ndarray  # int64 [1]
 
 

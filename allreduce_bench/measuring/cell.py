@@ -199,7 +199,7 @@ def _back_to_back(context: Context, call: Prepared, checks: repeat.Checks, times
         return {}
     checks.renew()
     loop_s = back_to_back(call, context.comm, context.clock, calls)
-    checks.look()
+    checks.check_result()
     if reason := why_impossible(loop_s, times.least_s, call, context.comm, context.clock):
         return {"state": "wrong", "reason": reason}
     return {"nccl_tests_s": loop_s}
