@@ -41,7 +41,7 @@ class InJob:
     def choose(self, folder: RunFolder, plan: Plan) -> None:
         """Choose the launches for this start. Raises PlanError; RunError if the job is too small."""
         self.launches, skip_hung = chosen_launches(plan, self.control.only), self.control.skip_hung
-        missing = {launch: folder.missing(plan, launch, skip_hung) for launch in self.launches}
+        missing = {launch: folder.cells_left(plan, launch, skip_hung) for launch in self.launches}
         refuse_few_nodes(self.allocation, plan, [launch for launch, cells in missing.items() if cells])
         self._planned_cells = sum(len(plan.cells(launch)) for launch in missing)
         self._cells_left = sum(missing.values())
@@ -69,7 +69,7 @@ class InJob:
         With --requeue the job is requeued if a cell was finished since its start; a job without progress would be
         requeued forever.
         """
-        left = sum(folder.missing(plan, launch, self.control.skip_hung) for launch in self.launches)
+        left = sum(folder.cells_left(plan, launch, self.control.skip_hung) for launch in self.launches)
         if not left:
             return ""
         cells = f"{left} of {self._planned_cells} cells left"

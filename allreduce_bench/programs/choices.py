@@ -235,7 +235,7 @@ def _choices_of_run(path: Path) -> list[Choice]:
 def _tell_losses(folder: "RunFolder") -> None:
     """Warn on stderr if cells of the run are damaged or missing: others might be the fastest."""
     plan, damages = folder.plan(), len(folder.damages())
-    missing = sum(folder.missing(plan, launch) for launch in plan.planned_launches())
+    missing = sum(folder.cells_left(plan, launch) for launch in plan.planned_launches())
     found = [say("programs.cells_not_measured", missing=missing)] * bool(missing) + [f"{damages} damages"] * bool(
         damages
     )

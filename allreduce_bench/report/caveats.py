@@ -595,7 +595,7 @@ def _missing_cells(folder: RunFolder) -> dict[Launch, int]:
     plan = folder.plan()
     if isinstance(plan, ImportedPlan):
         return {}
-    missing = {launch: folder.missing(plan, launch) for launch in plan.planned_launches()}
+    missing = {launch: folder.cells_left(plan, launch) for launch in plan.planned_launches()}
     return {launch: number for launch, number in missing.items() if number}
 
 

@@ -199,9 +199,9 @@ class RunFolder:
     def pending(self, plan: Plan, skip_hung: bool = False, among: Sequence[Launch] | None = None) -> list[Launch]:
         """Return the planned launches with cells left, restricted to `among` if given. Raises RunError."""
         launches = plan.planned_launches() if among is None else among
-        return [launch for launch in launches if self.missing(plan, launch, skip_hung)]
+        return [launch for launch in launches if self.cells_left(plan, launch, skip_hung)]
 
-    def missing(self, plan: Plan, launch: Launch, skip_hung: bool = False) -> int:
+    def cells_left(self, plan: Plan, launch: Launch, skip_hung: bool = False) -> int:
         """Return the number of cells left in the planned launch. Raises RunError."""
         return len({cell.key for cell in plan.cells(launch)} - self.finished(launch, skip_hung))
 
