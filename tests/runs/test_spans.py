@@ -57,7 +57,7 @@ def test_rows_of_no_cell_are_noticed_but_not_those_of_a_cell_that_was_interrupte
     killed = build_run(folder.path / "killed", sizes=(8,), ranks=(2,), launches=1, unsealed=True)
     with open(killed.launches / "2r-1.1.csv", "a") as file:
         file.write(lines[-1] * 3 + lines[-1][:20])
-    assert killed.damages() == [] and killed.missing(killed.plan(), FIRST) == 0
+    assert killed.damages() == [] and killed.cells_left(killed.plan(), FIRST) == 0
 
 
 def test_another_header_costs_the_launch(folder):
