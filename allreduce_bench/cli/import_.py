@@ -13,7 +13,7 @@ import click
 from ..evaluation.summary_row import SummaryRow
 from ..evaluation.verdict import verdicts
 from ..message import say
-from ..report.caveats import cluster_sentences, suspicion_sentences, told_sentences
+from ..report.caveats import cluster_sentences, launch_states_sentences, suspicion_sentences
 from ..report.verdict_sentence import contrast_sentences, performance_words
 from ..runs.folder import RunFolder
 from ..runs.recorder import is_taken
@@ -233,7 +233,7 @@ def _said(rows: Sequence[SummaryRow], folder: RunFolder) -> list[str]:
 
 def _doubts(rows: Sequence[SummaryRow]) -> list[str]:
     """Return warnings about the imported times: wrong results, and launches in two states."""
-    return [*cluster_sentences(rows), *told_sentences(rows), *suspicion_sentences(rows)]
+    return [*cluster_sentences(rows), *launch_states_sentences(rows), *suspicion_sentences(rows)]
 
 
 def _on_nodes(nodes: Sequence[int]) -> str:

@@ -4,6 +4,7 @@ import os
 import signal
 
 from ..message import say
+from ..runs.command_of_plan import to_continue
 from ..runs.control import Control
 from ..runs.folder import RunFolder
 from ..runs.launch_choice import chosen_launches
@@ -41,7 +42,7 @@ class InJob:
     def choose(self, folder: RunFolder, plan: Plan) -> None:
         """Choose the launches for this start. Raises PlanError; RunError if the job is too small."""
         self.launches, skip_hung = chosen_launches(plan, self.control.only), self.control.skip_hung
-        missing = {launch: folder.missing(plan, launch, skip_hung) for launch in self.launches}
+        missing = {launch: folder.cells_left(plan, launch, skip_hung) for launch in self.launches}
         refuse_few_nodes(self.allocation, plan, [launch for launch, cells in missing.items() if cells])
         self._planned_cells = sum(len(plan.cells(launch)) for launch in missing)
         self._cells_left = sum(missing.values())
@@ -69,7 +70,7 @@ class InJob:
         With --requeue the job is requeued if a cell was finished since its start; a job without progress would be
         requeued forever.
         """
-        left = sum(folder.missing(plan, launch, self.control.skip_hung) for launch in self.launches)
+        left = sum(folder.cells_left(plan, launch, self.control.skip_hung) for launch in self.launches)
         if not left:
             return ""
         cells = f"{left} of {self._planned_cells} cells left"
@@ -77,7 +78,7 @@ class InJob:
         if refusal is None:
             return f"job {self.allocation.name if self.allocation else ''} requeued: {cells}"
         why = f"{cells}; not requeued: {refusal}" if refusal else cells
-        sentence = f"the job is near its time limit: {why}; {folder.to_continue(self.control.only)}"
+        sentence = f"the job is near its time limit: {why}; {to_continue(folder, self.control.only)}"
         self.ends("warned", sentence)
         return sentence
 

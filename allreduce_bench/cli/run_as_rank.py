@@ -15,6 +15,7 @@ from ..machine.node import hide_secrets
 from ..measuring.startup import hold_back_mpi, rank_of, ranks_on_this_node, size_of, start_mpi, thread_level
 from ..measuring.transport import asked_transport
 from ..message import say
+from ..runs.command_of_plan import to_continue
 from ..runs.control import Control
 from ..runs.folder import RunFolder
 from ..runs.launch_choice import chosen_launches
@@ -100,7 +101,7 @@ class LastWords:
             pass
         if rank_of(os.environ) == 0:
             time.sleep(WAKING_S)
-            kept = f"; finished cells are kept; {self.folder.to_continue()}" if self.folder else ""
+            kept = f"; finished cells are kept; {to_continue(self.folder)}" if self.folder else ""
             os.write(2, f"error: interrupted{kept}\n".encode())
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # silences messages that other ranks are gone
         time.sleep(SPEAKING_S)  # the first process that ends makes mpirun end the others
@@ -132,7 +133,7 @@ def _finish_one_launch(control: Control, warning: WarningFlag, folder: RunFolder
     if left := folder.pending(plan, control.skip_hung, chosen_launches(plan, control.only)):
         names = ", ".join(launch.name for launch in left)
         reason = say("cli.job_near_time_limit") if warning.is_set else say("cli.mpirun_measures_launch")
-        talk(f"{reason}; left: {names}; {folder.to_continue(control.only)}")
+        talk(f"{reason}; left: {names}; {to_continue(folder, control.only)}")
     return failures or (f"left: {len(left)} launches" if warning.is_set and left else "")
 
 

@@ -15,6 +15,7 @@ from ..launching.supervision import Driven, IdleWait, LaunchRefused, SupervisedR
 from ..launching.tied_process import interrupt_when_asked_to_end
 from ..machine.node import cores, host
 from ..message import say
+from ..runs.command_of_plan import to_continue
 from ..runs.folder import RunFolder
 from ..runs.plan import Launch
 from ..runs.recorder import discard_run
@@ -104,7 +105,7 @@ def _end(run: SupervisedRun, driven: Driven | BaseException, job: InJob) -> OneL
         return _stopped(run, job, str(driven) or "interrupted", INTERRUPTED)
     left_out = "" if run.warning.is_set else _left_out(driven)
     if left_out:
-        talk(f"{left_out}; {folder.to_continue(control.only)}")
+        talk(f"{left_out}; {to_continue(folder, control.only)}")
     if driven.failed:
         return _stopped(run, job, _failed(driven), 1)
     failures = NOTHING_MEASURED
@@ -151,5 +152,5 @@ def _stopped(run: SupervisedRun, job: InJob, reason: str, status: int, end: str 
     if end == "refused":
         return OneLineError("as_said", words=reason, exit_code=status)
     return OneLineError(
-        "cli.finished_cells_kept", exit_code=status, reason=reason, to_continue=folder.to_continue(control.only)
+        "cli.finished_cells_kept", exit_code=status, reason=reason, to_continue=to_continue(folder, control.only)
     )

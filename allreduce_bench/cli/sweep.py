@@ -73,7 +73,7 @@ def _collect(path: Path, output: Path | None) -> None:
         talk(say("cli.job_states_taken_files", silence=overview.told.silence))
     if overview.tasks:
         keep_states(overview.told, overview.sweep)
-    missing = [overview.missing(run) for run in overview.runs]
+    missing = [overview.missing_cells(run) for run in overview.runs]
     broken = [name for run, cells in zip(overview.runs, missing) for name in _summarise(run, cells)]
     for line in account_lines(overview, missing):
         click.echo(line)

@@ -363,7 +363,7 @@ class SupervisedLaunch:
         is_limited = self.position.deadline is not None and not self.patience.first_to_go
         if self.patience.all_over or self.run.warning.is_set or is_limited:
             return 0
-        return self.run.folder.missing(self.run.plan, self.launch, self.run.control.skip_hung)
+        return self.run.folder.cells_left(self.run.plan, self.launch, self.run.control.skip_hung)
 
     def _suspected_interfaces(self) -> str:
         """Return advice if several nodes finished no cell: often the MPI waits on an unreachable interface."""

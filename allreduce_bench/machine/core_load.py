@@ -2,8 +2,7 @@
 
 For a launch (`watch_node`), split into its own ranks, other processes, CPU steal and throttling. Not the load average,
 which includes earlier launches. `worked` is the kernel's user, nice and system time of a core; guests are in user.
-Interrupt time is left out: that of messages belongs to the ranks, and is charged to no process. Loaded late, by one
-rank per node: standard library only.
+Interrupt time is left out: that of messages belongs to the ranks, and is charged to no process. Standard library only.
 
 `glance` returns which other processes are busy now; for a launcher, not for ranks.
 """
@@ -55,7 +54,7 @@ class CoreUse(NamedTuple):
 def watch_node(several: bool) -> Callable[[], dict]:
     """Start counting; return a function that gives the host and its counts since, ports only for `several` nodes."""
     since = [watch_cores()]
-    if several:
+    if several:  # inside of one node no message takes a port
         since.append(watch_ports())
     return lambda: {"host": host(), **{name: fact for facts in since for name, fact in facts().items()}}
 

@@ -12,7 +12,6 @@ from . import LEVELS, PAGE_NBYTES, finding, first_hosts, kernel, on_nodes
 from . import node as environment
 from .core_load import Glance, glance
 from .interfaces import bridges, reachable, same_address, sent_bytes, shared_range
-from .node import virtual_finding
 
 SAME_MEMORY = 1.05  # factor within which nodes are alike: firmware reserves some memory
 SLOW_CLOCK_S = 1e-6  # seconds, to read it, or per step
@@ -206,8 +205,7 @@ def _pretended(declared_nodes: int | None) -> dict | None:
 def _virtual(machine: dict, ranks: int, rates_bytes_per_s: Sequence[float]) -> list[dict]:
     if not rates_bytes_per_s:
         return []
-
-    return [virtual_finding(ranks, machine["cores"], oversubscribed(machine, ranks), rates_bytes_per_s)]
+    return [environment.virtual_finding(ranks, machine["cores"], oversubscribed(machine, ranks), rates_bytes_per_s)]
 
 
 def singletons(started: int, seen: int) -> list[dict]:

@@ -304,7 +304,7 @@ def _advice(machines: Sequence[dict]) -> str:
 #
 # Counters of InfiniBand and RoCE ports are below /sys/class/infiniband (sysfs-class-infiniband in the ABI documents of
 # Linux; those of `hw_counters` as NVIDIA documents them for mlx5), those of other interfaces in /proc/net/dev. Only
-# nonzero differences are kept. Standard library only; loaded late, by one rank per node, in launches on several nodes.
+# nonzero differences are kept. Standard library only; read by one rank per node, in launches on several nodes.
 
 
 PORTS = "sys/class/infiniband/*/ports/*"

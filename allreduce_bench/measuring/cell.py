@@ -15,7 +15,7 @@ from ..algorithms import is_of_library
 from ..executing import EXECUTORS, NATIVES, Place, Prepared, Unsupported, floor
 from ..executing.memory import Allocate, Memory, filled, memory_of
 from ..executing.places import places_of
-from ..machine import interfaces
+from ..machine.interfaces import format_traffic, per_call, total_traffic
 from ..runs.cell import COMPILED, splitmix64
 from ..runs.dtypes import is_float
 from ..runs.plan import Cell
@@ -138,15 +138,11 @@ def _repeated_calls(
 
 def _approach(context: Context, cell: Cell) -> Approach | None:
     """Return what ranks do before each call of an all-reduce, or None. Raises Unsupported on all ranks."""
-    if context.plan.compute_s:
-        from .work import work_of  # late: few runs have a phase of work
+    if not context.plan.compute_s and not context.plan.arrival:
+        return None
+    from .work import late_entry, work_of  # late: few runs have a phase of work, or late ranks
 
-        return work_of(context.comm, context.plan)
-    if context.plan.arrival:
-        from .work import late_entry  # late, too
-
-        return late_entry(context, cell)
-    return None
+    return work_of(context.comm, context.plan) if context.plan.compute_s else late_entry(context, cell)
 
 
 def _seed_of_party(context: Context) -> int:
@@ -201,10 +197,9 @@ def _back_to_back(context: Context, call: Prepared, checks: repeat.Checks, times
     calls, has_time = context.plan.back_to_back, context.deadline is None or time.time() < context.deadline
     if not calls or not context.comm.bcast(has_time):
         return {}
-
     checks.renew()
     loop_s = back_to_back(call, context.comm, context.clock, calls)
-    checks.look()
+    checks.check_result()
     if reason := why_impossible(loop_s, times.least_s, call, context.comm, context.clock):
         return {"state": "wrong", "reason": reason}
     return {"nccl_tests_s": loop_s}
@@ -216,13 +211,7 @@ def _traffic_per_call(context: Context, before: dict[str, int] | None, calls: in
     counts = context.comm.gather((before, after))
     if counts is None:
         return None
-
-    return (
-        interfaces.format_traffic(
-            interfaces.total_traffic(interfaces.per_call(before, after, calls) for before, after in counts)
-        )
-        or None
-    )
+    return format_traffic(total_traffic(per_call(before, after, calls) for before, after in counts)) or None
 
 
 @doing("binding the schedule")

@@ -33,6 +33,7 @@ class Grouping(NamedTuple):
 
     groups: tuple[tuple[int, ...], ...] = ()  # ranks of each
     number: int = 0  # this rank's group
+    alone: tuple[int | None, ...] = ()  # for each group the one measured alone in its place, or None
     layouts: tuple[Topology, ...] = ()  # declared layout of each group
     ranks: tuple[int, ...] = ()  # of this group, numbered among all ranks
 

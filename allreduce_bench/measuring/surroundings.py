@@ -79,10 +79,6 @@ def _cold_region(comm: MPI.Comm, real: Topology) -> int:
     return comm.allreduce(region_nbytes, MPI.MAX)
 
 
-def _cold_findings() -> list[dict]:
-    return cache_findings(caches())
-
-
 def facts_of(comm: MPI.Comm, context: Context, command: str, transport: str | None) -> dict | None:
     """Return the facts for the launch's JSON file; None on all but rank 0."""
     real = context.real
@@ -91,7 +87,6 @@ def facts_of(comm: MPI.Comm, context: Context, command: str, transport: str | No
     phases = comm.gather(STARTUP.phases)
     if machines is None or hosts_and_cpus is None or phases is None:
         return None
-
     (hosts, cpus), leaders = zip(*hosts_and_cpus), [machine for machine in machines if machine is not None]
     for machine, ranks in zip(leaders, real.nodes):
         machine["cpus_of_ranks"] = len(frozenset().union(*(cpus[rank] or () for rank in ranks))) or None
@@ -129,22 +124,16 @@ def own_mpi() -> dict:
 
 def _findings_of_rank_0(context: Context) -> list[dict]:
     """Return findings about rank 0's arithmetic, and about its caches if calls are cold."""
-    return [*arithmetic_findings(context.plan.dtype), *(_cold_findings() if context.cold_nbytes else ())]
+    return [*arithmetic_findings(context.plan.dtype), *(cache_findings(caches()) if context.cold_nbytes else ())]
 
 
 def _switches_of_hosts(hosts: Sequence[str]) -> dict[str, str]:
-    if SWITCHES_VARIABLE not in os.environ:
-        return {}
-
-    return switches_of_hosts(os.environ[SWITCHES_VARIABLE], hosts)
+    return switches_of_hosts(os.environ[SWITCHES_VARIABLE], hosts) if SWITCHES_VARIABLE in os.environ else {}
 
 
 def _facts_of_groups(context: Context) -> dict:
-    if not context.grouping.groups:
-        return {}
-    from .in_groups import alone_for  # late: few runs have groups
-
-    return {"groups": {"ranks": context.grouping.groups, "alone": alone_for(context)}}
+    groups, alone = context.grouping.groups, context.grouping.alone
+    return {"groups": {"ranks": groups, "alone": alone}} if groups else {}
 
 
 def noise_of(comm: MPI.Comm) -> dict | None:
@@ -277,9 +266,7 @@ def _leads(comm: MPI.Comm, real: Topology) -> bool:
 
 def _watched(comm: MPI.Comm, real: Topology) -> Callable[[], dict]:
     """Start counting; return a function for this rank's processor time and affinity, and its node's counts."""
-    watched: Callable[[], dict] = dict
-    if _leads(comm, real):
-        watched = watch_node(several=len(real.nodes) > 1)
+    watched: Callable[[], dict] = watch_node(several=len(real.nodes) > 1) if _leads(comm, real) else dict
     begun_s = process_time()
     return lambda: {
         "own_s": process_time() - begun_s,
@@ -290,7 +277,4 @@ def _watched(comm: MPI.Comm, real: Topology) -> Callable[[], dict]:
 
 def _counters(comm: MPI.Comm, real: Topology) -> Callable[[], dict[str, int] | None]:
     """Return a function that reads the counters of this node's interfaces on one of its ranks, None on others."""
-    if not _leads(comm, real):
-        return lambda: None
-
-    return sent_bytes
+    return sent_bytes if _leads(comm, real) else lambda: None

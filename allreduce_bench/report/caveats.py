@@ -378,7 +378,7 @@ def _of_intervals(rows: Sequence[SummaryRow]) -> list[Caveat]:
 def _of_states(done: Sequence[SummaryRow]) -> list[Caveat]:
     """Launches in two states, detected or suspected."""
     caveats = []
-    if told := told_sentences(done):
+    if told := launch_states_sentences(done):
         effect = say("report.median_over_launches_represents")
         advice = say("report.find_out_differs_between")
         if all(states.differences for row in done if (states := row.get("launch_states"))):
@@ -595,7 +595,7 @@ def _missing_cells(folder: RunFolder) -> dict[Launch, int]:
     plan = folder.plan()
     if isinstance(plan, ImportedPlan):
         return {}
-    missing = {launch: folder.missing(plan, launch) for launch in plan.planned_launches()}
+    missing = {launch: folder.cells_left(plan, launch) for launch in plan.planned_launches()}
     return {launch: number for launch, number in missing.items() if number}
 
 
@@ -658,7 +658,7 @@ TIMER, BANDWIDTH, NEITHER = (
 )
 
 
-def told_sentences(rows: Sequence[SummaryRow]) -> list[str]:
+def launch_states_sentences(rows: Sequence[SummaryRow]) -> list[str]:
     """Return a sentence for each series of a run whose launches are in two states."""
     return [_told(series) for series in series_in_states(rows) if not series.suspected]
 

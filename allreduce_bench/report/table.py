@@ -80,7 +80,7 @@ def _table_of_ranks(
         *_unranked_note([*rows, *(row for row in every if placement_of(row) != placement_of(every[0]))]),
         *_limit_notes(rows),
         *caveats.cluster_sentences(every),
-        *caveats.told_sentences(every),
+        *caveats.launch_states_sentences(every),
         *caveats.suspicion_sentences(every),
         *_reference_line(rows),
         *(_group_losses(every) if plan.groups else ()),

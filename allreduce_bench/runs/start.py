@@ -214,7 +214,6 @@ def read_hostfile(path: Path) -> tuple[str, ...]:
     Raises ValueError, naming the line; OSError.
     """
     hosts = []
-
     text = read_given(path, LONGEST_HOSTFILE).decode(errors="replace")
     for number, line in enumerate(text.splitlines(), start=1):
         entry = line.split("#")[0].strip()

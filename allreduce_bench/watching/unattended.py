@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..message import say
+from ..runs.command_of_plan import to_continue
 from ..runs.folder import RunFolder
 from ..runs.plan import Launch
 from ..runs.recorder import mark_unfinished_cell
@@ -53,7 +54,7 @@ def guard(comm: "MPI.Comm", timeout_s: float, folder: RunFolder, launch: Launch,
     `local`: all of them are on one node.
     """
     address = None
-    how_to_go_on = f"; finished cells are kept; {folder.to_continue()}"
+    how_to_go_on = f"; finished cells are kept; {to_continue(folder)}"
     if comm.rank == 0:
         from .supervisor import Supervisor, names_of_this_node  # late: rank 0 only
 
