@@ -38,7 +38,6 @@ def run_as_rank(request: Request, interface: str, level: str) -> None:
     """
     refuse_under_launcher(request.asked)
     os.environ.update(interface_variables(interface, os.environ))  # before MPI reads them
-
     warning, last_words = WarningFlag(), LastWords()
     warning.listen()  # before MPI starts, and before the fuse runs in a process of its own
     if rank_of(os.environ) == 0 and "SLURM_JOB_ID" in os.environ:

@@ -123,5 +123,4 @@ def _precise(budget: Budget, call_s: float, valid_s: Sequence[float]) -> bool:
     long_calls = PRECISE_FROM * call_s > budget.time_s
     if len(valid_s) < (PRECISE_FROM_LONG if long_calls else PRECISE_FROM):
         return False
-
     return relative_reach(valid_s) <= budget.precision

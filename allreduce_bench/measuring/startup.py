@@ -57,7 +57,6 @@ def thread_level(asked: str, ranks_here: int | None) -> str:
     """
     if asked != "auto":
         return asked
-
     return "multiple" if ranks_here is not None and ranks_here > cores() else "single"
 
 

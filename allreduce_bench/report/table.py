@@ -138,7 +138,6 @@ def _limit_legend(rows: Sequence[SummaryRow]) -> list[str]:
 def _limit_notes(rows: Sequence[SummaryRow]) -> list[str]:
     if not any(map(passes_limit, rows)):
         return []
-
     return [words for found in limit_findings(rows) for words in (found["text"], found["effect"])]
 
 
