@@ -5,7 +5,6 @@ are `n[1-3,7],gpu-[01-02]` and the names that they stand for.
 """
 
 import re
-import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -166,8 +165,10 @@ UNASKED = Start()  # everything is left to the launcher
 
 
 def _check_shell_words(name: str, text: str) -> None:
+    from shlex import split  # late: no rank needs it
+
     try:
-        shlex.split(text)
+        split(text)
     except ValueError as error:
         raise StartError("runs.launcher", name=name, text=_shown(text), error=error) from error
 
