@@ -4,10 +4,12 @@ import os
 import signal
 import sys
 
-from allreduce_bench.measuring.startup import rank_of  # first: its stopwatch starts here
-
 if not __package__ and sys.path[0] == os.path.dirname(os.path.abspath(__file__)):
     del sys.path[0]  # started by its path, as staged ranks are: this folder holds modules of the package, no others
+if __name__ == "__main__" and sys.argv[1:2] == ["measure"] and sys.path[0] == os.getcwd():
+    del sys.path[0]  # where -m looks for every module first, often on a shared file system
+
+from allreduce_bench.measuring.startup import rank_of  # noqa: E402  # its stopwatch starts here
 
 
 def program() -> None:
@@ -27,8 +29,6 @@ def program() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["measure"]:
-        if sys.path[0] == os.getcwd():  # where -m looks for every module first, often on a shared file system
-            del sys.path[0]
         from allreduce_bench.measuring.command import main
 
         main()

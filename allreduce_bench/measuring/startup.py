@@ -9,9 +9,6 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from ..machine.node import cores
-from ..watching.lifeline import MONITOR_VARIABLE
-
 
 def under_launcher(environ: Mapping[str, str]) -> bool:
     """Return whether an mpirun or srun started this process as one rank of several."""
@@ -23,6 +20,8 @@ def under_launcher(environ: Mapping[str, str]) -> bool:
 
 def watched(environ: Mapping[str, str]) -> bool:
     """Return whether `run` or `exec` started this process and watches it."""
+    from ..watching.lifeline import MONITOR_VARIABLE  # late: the stopwatch starts where this module is loaded
+
     return MONITOR_VARIABLE in environ
 
 
@@ -57,6 +56,8 @@ def thread_level(asked: str, ranks_here: int | None) -> str:
     """
     if asked != "auto":
         return asked
+    from ..machine.node import cores  # late: the stopwatch starts where this module is loaded
+
     return "multiple" if ranks_here is not None and ranks_here > cores() else "single"
 
 
