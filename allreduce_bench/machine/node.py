@@ -189,7 +189,7 @@ def load() -> float | None:
 
 
 def _processor() -> str:
-    match = re.search(say("machine.model_name"), kernel.read_lasting("proc/cpuinfo") or "")
+    match = re.search(r"model name\s*:\s*(.+)", kernel.read_lasting("proc/cpuinfo") or "")
     return match[1].strip() if match else platform.processor() or platform.machine()
 
 
