@@ -203,6 +203,9 @@ def json_text(comparison: Comparison) -> str:
     return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
 
+FORMATS = {"table": table, "markdown": markdown, "junit": junit, "json": json_text}
+
+
 def _observed_object(found: Observed | None) -> dict[str, Any] | None:
     if found is None:
         return None

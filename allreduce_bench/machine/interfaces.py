@@ -4,7 +4,6 @@ No program is started to query them. Counters include headers, acknowledgements,
 vectors.
 """
 
-import ipaddress
 import re
 import socket
 import struct
@@ -13,10 +12,13 @@ from contextlib import suppress
 from fcntl import ioctl
 from functools import cache
 from itertools import combinations
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from ..message import say
 from . import finding, first_hosts, kernel, on_nodes
+
+if TYPE_CHECKING:
+    from ipaddress import IPv4Network
 
 LOOPBACK = "lo"
 VIRTUAL_INTERFACE = re.compile(r"lo$|docker|veth|virbr|br-|cni|flannel|cali|tap|tun|wg|ifb|dummy|sit|gre")
@@ -287,8 +289,10 @@ def bridges(machine: dict) -> list[dict]:
     ]
 
 
-def _network(interface: dict) -> ipaddress.IPv4Network:
-    return ipaddress.IPv4Interface(f"{interface['address']}/{interface['prefix']}").network
+def _network(interface: dict) -> "IPv4Network":
+    from ipaddress import IPv4Interface  # late: a single node compares no networks
+
+    return IPv4Interface(f"{interface['address']}/{interface['prefix']}").network
 
 
 def _advice(machines: Sequence[dict]) -> str:
