@@ -4,6 +4,7 @@ No program is started to query them. Counters include headers, acknowledgements,
 vectors.
 """
 
+import ipaddress
 import re
 import socket
 import struct
@@ -12,16 +13,14 @@ from contextlib import suppress
 from fcntl import ioctl
 from functools import cache
 from itertools import combinations
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, NamedTuple
 
 from ..message import say
 from . import finding, first_hosts, kernel, on_nodes
 
-if TYPE_CHECKING:
-    from ipaddress import IPv4Network
-
 LOOPBACK = "lo"
 VIRTUAL_INTERFACE = re.compile(r"lo$|docker|veth|virbr|br-|cni|flannel|cali|tap|tun|wg|ifb|dummy|sit|gre")
+NEVER_OVER_HARDWARE = re.compile(r"lo$|veth|tap|tun|wg|ifb|dummy|sit|gre")
 BRIDGE = re.compile(r"docker|virbr|br-|lxcbr|cni|podman")  # made by container engines and virtual machines
 
 
@@ -47,15 +46,17 @@ class Interface(NamedTuple):
 def interfaces() -> list[Interface]:
     """Return the interfaces that this process sees, loopback included, in the system's order; empty if unavailable."""
     with suppress(OSError, AttributeError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as query_socket:
-        return [_interface(query_socket, name) for _, name in socket.if_nameindex()]
+        is_listed = kernel.exists("sys/class/net")
+        return [_interface(query_socket, name, is_listed) for _, name in socket.if_nameindex()]
     return []
 
 
-def _interface(query_socket: socket.socket, name: str) -> Interface:
+def _interface(query_socket: socket.socket, name: str, is_listed: bool) -> Interface:
+    """Query an interface; `is_listed`: /sys has its facts."""
     flags, address, mask = (
         _ioctl_answer(query_socket, name, request) for request in (GET_FLAGS, GET_ADDRESS, GET_MASK)
     )
-    virtual = not _has_device(name) if kernel.exists("sys/class/net") else bool(VIRTUAL_INTERFACE.match(name))
+    virtual = not _has_device(name) if is_listed else bool(VIRTUAL_INTERFACE.match(name))
     return Interface(
         name=name,
         address=socket.inet_ntoa(address[4:8]) if address else None,
@@ -76,6 +77,8 @@ def _ioctl_answer(query_socket: socket.socket, name: str, request: int) -> bytes
 
 def _has_device(name: str) -> bool:
     """Return whether the interface is hardware, or a bond, a VLAN or a bridge over some."""
+    if NEVER_OVER_HARDWARE.match(name):  # on file systems that thousands of ranks share, each look counts
+        return False
     if _is_hardware(kernel.ROOT, name):
         return True
     return any(map(_has_device, _interfaces_below(kernel.ROOT, name)))
@@ -289,10 +292,8 @@ def bridges(machine: dict) -> list[dict]:
     ]
 
 
-def _network(interface: dict) -> "IPv4Network":
-    from ipaddress import IPv4Interface  # late: a single node compares no networks
-
-    return IPv4Interface(f"{interface['address']}/{interface['prefix']}").network
+def _network(interface: dict) -> ipaddress.IPv4Network:
+    return ipaddress.IPv4Interface(f"{interface['address']}/{interface['prefix']}").network
 
 
 def _advice(machines: Sequence[dict]) -> str:
