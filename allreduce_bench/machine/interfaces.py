@@ -77,8 +77,6 @@ def _ioctl_answer(query_socket: socket.socket, name: str, request: int) -> bytes
 
 def _has_device(name: str) -> bool:
     """Return whether the interface is hardware, or a bond, a VLAN or a bridge over some."""
-    if NEVER_OVER_HARDWARE.match(name):  # on file systems that thousands of ranks share, each look counts
-        return False
     if _is_hardware(kernel.ROOT, name):
         return True
     return any(map(_has_device, _interfaces_below(kernel.ROOT, name)))
@@ -86,13 +84,13 @@ def _has_device(name: str) -> bool:
 
 @cache
 def _is_hardware(root: object, name: str) -> bool:
-    return kernel.exists(f"sys/class/net/{name}/device")
+    return not NEVER_OVER_HARDWARE.match(name) and kernel.exists(f"sys/class/net/{name}/device")
 
 
 @cache
 def _interfaces_below(root: object, name: str) -> tuple[str, ...]:
     """Return the interfaces below a bond, a VLAN or a bridge; none for hardware."""
-    if _is_hardware(root, name):
+    if NEVER_OVER_HARDWARE.match(name) or _is_hardware(root, name):
         return ()
     return tuple(path.rsplit("/lower_", 1)[1] for path in kernel.matching_paths(f"sys/class/net/{name}/lower_*"))
 
