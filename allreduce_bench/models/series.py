@@ -18,7 +18,6 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import least_squares
 
 from ..algorithms import builtin
 from ..message import say
@@ -180,6 +179,8 @@ def _polish(
     matrices: list[np.ndarray], log_time: np.ndarray, thetas: list[np.ndarray]
 ) -> tuple[list[np.ndarray], float]:
     """Refine all branches together from the search's end, by factors, so that parameters stay non-negative."""
+    from scipy.optimize import least_squares  # late: as in `fitting.non_negative`
+
     cuts = np.cumsum([len(theta) for theta in thetas])[:-1]
     scale = np.concatenate(thetas)
 
