@@ -17,6 +17,7 @@ from .schema import REPETITIONS, SCHEMA_VERSION, UNCHECKED_VERSION, UNFINISHED, 
 
 if TYPE_CHECKING:
     from .kept import Attempt, Damage
+    from .read_once import AttemptsRead
 
 
 CellKey = tuple[str, ...]  # the values of KEY, as written
@@ -35,6 +36,7 @@ class RunFolder:
         self.launches = path / "launches"
         self.summary_csv = path / "summary.csv"
         self._run_crc32: str | None = None  # None: not read yet
+        self._attempts: AttemptsRead | None = None  # the same
 
     def open(self) -> dict:
         """Return the content of run.json. Raises RunError: absent, damaged, or of another schema version."""
@@ -103,12 +105,14 @@ class RunFolder:
         self, wanted: Callable[[Launch], bool] = lambda launch: True, with_rows: bool = True, typed: bool = True
     ) -> "list[Attempt]":
         """Return every attempt of the wanted launches with its intact cells, see `kept.read_attempt`."""
-        from .kept import read_attempt  # late, too
+        if self._attempts is None:
+            from .read_once import AttemptsRead  # late, too
 
+            self._attempts = AttemptsRead(self.launches)
         found = [(launch, number) for launch, numbers in self.attempt_numbers().items() for number in numbers]
         found.sort(key=lambda attempt: f"{attempt[0].name}.{attempt[1]}")
         return [
-            read_attempt(self.launches, launch, number, self.run_crc32, with_rows, typed)
+            self._attempts.attempt(launch, number, self.run_crc32, with_rows, typed)
             for launch, number in found
             if wanted(launch)
         ]
