@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-import pandas as pd
 
 from .. import __version__
 from ..algorithms import builtin, find
@@ -16,9 +16,12 @@ from ..runs.cell import parts_of
 from ..runs.schema import FLOOR
 from ..units import MAX_RANKS
 from .sections import examples
-from .show import or_newest
+from .show import opened_runs, or_newest
 from .terminal import screen
 from .types import NAMES, OneLineError, errors_in_one_line, no_limit, own_files, talk, tell_damages
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 OWN_FILE_REASON = "left out: algorithm from your own file; 'predict' supports only the algorithms of 'list'"
 FORMATS = ("table", "csv", "json")
@@ -51,15 +54,17 @@ def fit(runs, output, algorithms, priced_as, own, ranks_per_node, format_, no_li
     is left out; at the largest when it is left out. In the last two the model is chosen and fitted without them. Next
     to it stands the plain alpha-beta fit. Series are never pooled over runs, executors, caches and types.
     """
-    from ..models.joint import joints, local_gammas
-    from ..models.listing import Listing
-    from ..models.series import FittedSeries, UnfittedSeries, fit_series
     from ..runs.files import refuse_given
     from .work_limit import refuse_long_logs
 
     if output:
         refuse_given(output)
+    opened_runs([path for path in runs if (path / "run.json").exists()])
     refuse_long_logs("fit", (path for path in runs if not (path / "run.json").exists()), no_limit)
+    from ..models.joint import joints, local_gammas
+    from ..models.listing import Listing
+    from ..models.series import FittedSeries, UnfittedSeries, fit_series
+
     points_and_floors = _points(runs)
     points = _points_of(points_and_floors[points_and_floors["executor"] != FLOOR], algorithms)
     if ranks_per_node:
@@ -87,8 +92,10 @@ def _lab_sentences(paths: tuple[Path, ...], fitted) -> list[str]:
     return [sentence for sentences in offered("set_rates") for sentence in sentences(folders, fitted)]
 
 
-def _points(paths: tuple[Path, ...]) -> pd.DataFrame:
+def _points(paths: tuple[Path, ...]) -> "pd.DataFrame":
     """Return the points of runs and of logs, in the columns of POINTS."""
+    import pandas as pd  # late: wrong words are told before
+
     from ..importers import LogWarning
     from ..importers import points as points_of_log
     from ..models.model import with_grades
@@ -111,7 +118,7 @@ def _points(paths: tuple[Path, ...]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def _points_of(points: pd.DataFrame, names: tuple[str, ...] | None) -> pd.DataFrame:
+def _points_of(points: "pd.DataFrame", names: tuple[str, ...] | None) -> "pd.DataFrame":
     """Return the points of these algorithms. Raises OneLineError for a name without points."""
     from ..evaluation.frames import competitors
 
@@ -131,7 +138,7 @@ def _is_named(competitor: str, name: str) -> bool:
     return fnmatchcase(competitor, name) or fnmatchcase(parts_of(competitor)[0], name)
 
 
-def _priced_as(words: tuple[str, ...], points: pd.DataFrame) -> Mapping[str, str]:
+def _priced_as(words: tuple[str, ...], points: "pd.DataFrame") -> Mapping[str, str]:
     """Parse `--as`: name in a log -> algorithm. Raises OneLineError; AlgorithmError for an unknown algorithm."""
     algorithms = {}
     for word in words:
@@ -156,7 +163,7 @@ def _reason_for_no_fit(unfit) -> str:
     )
 
 
-def _write_machine_file(path: Path, points: pd.DataFrame, listing) -> list[str]:
+def _write_machine_file(path: Path, points: "pd.DataFrame", listing) -> list[str]:
     """Write the machine file; return the sentences about it."""
     from ..models.machine import Machine, write_machine
     from ..models.model import UNKNOWN, worst
