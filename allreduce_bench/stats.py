@@ -117,6 +117,12 @@ def drift(values: Sequence[float]) -> float | None:
     return median(values[-third:]) / start
 
 
+def sign_test(above: int, of: int) -> float:
+    """Return the two-sided p-value of so many positive ones `of` values that are above or below 0 alike by chance."""
+    fewer = min(above, of - above)
+    return min(1.0, 2 * sum(comb(of, count) for count in range(fewer + 1)) / 2**of)
+
+
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return the p-values of several tests adjusted by Holm's procedure, in their order: significant up to the level.
 
@@ -143,5 +149,6 @@ __all__ = [
     "median",
     "outliers",
     "quantile",
+    "sign_test",
     "t95",
 ]

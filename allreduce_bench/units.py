@@ -10,6 +10,8 @@ SUFFIXES = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
 SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
 MAX_RANKS = 1_000_000
 LONGEST_S = 1e9  # 30 years
+PER_INCH = {"mm": 25.4, "cm": 2.54, "in": 1.0}
+WIDTHS = 40, 400  # mm: least and largest width of a figure on paper
 
 
 def nearest(word: str, known: Iterable[str], prefix: str = "") -> str:
@@ -56,6 +58,16 @@ def parse_duration(text: str) -> float:
     if duration_s > LONGEST_S:
         raise BadValue("core.longer_expected_such", text=text[:40], longest_s=LONGEST_S)
     return duration_s
+
+
+def parse_width(text: str) -> float:
+    """Parse the width of a figure on paper, `84mm`, `8.4cm`, `3.3in`, to inches. Raises ValueError."""
+    match = re.fullmatch(r"(\d{1,4}(?:\.\d{1,9})?)\s*(mm|cm|in)", text.strip(), re.IGNORECASE)
+    width = float(match[1]) / PER_INCH[match[2].lower()] if match else 0.0
+    low, high = WIDTHS
+    if not low <= width * PER_INCH["mm"] <= high:
+        raise BadValue("core.not_width", text=text[:40], low=low, high=high)
+    return width
 
 
 def parse_price(text: str) -> float:

@@ -53,6 +53,14 @@ def no_width_of_whoever_runs_the_tests():
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def no_fits_of_before():
+    """What a test fits is fitted there, and nothing is left in the home of whoever runs the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", "/dev/null")  # no folder
+        yield
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """Tests that take turns over MPI, or in the browser, go to one worker; the rest goes file by file."""

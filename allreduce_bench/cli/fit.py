@@ -7,7 +7,7 @@ import click
 from ..runs.files import refuse_given
 from ..units import MAX_RANKS
 from .sections import examples
-from .show import or_newest
+from .show import opened_runs, or_newest
 from .terminal import screen
 from .types import NAMES, errors_in_one_line, no_limit, own_files, talk
 from .work_limit import refuse_long_logs
@@ -44,6 +44,7 @@ def fit(runs, output, algorithms, priced_as, own, ranks_per_node, format_, no_li
     """
     if output:
         refuse_given(output)
+    opened_runs([path for path in runs if (path / "run.json").exists()])
     refuse_long_logs("fit", (path for path in runs if not (path / "run.json").exists()), no_limit)
     from .fit_times import fit_times, lab_sentences, write_machine_file  # late: it loads pandas and scipy
 

@@ -3,6 +3,7 @@
 The name of the run taken goes to stderr.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -15,11 +16,13 @@ from ..runs.control import FORMATS
 from ..runs.folder import RunFolder
 from ..runs.inventory import KeptRun, kept_runs, newest_first
 from ..slurm.sweep import missing_of_run
+from ..units import parse_width
 from .sections import examples
 from .terminal import echo_result, screen
-from .types import OneLineError, color_option, errors_in_one_line, own_files, talk, tell_damages
+from .types import OneLineError, color_option, errors_in_one_line, own_files, parsed, progress, talk, tell_damages
 
 RESULTS = Path("results")
+COLUMN = "84mm"  # of a page with two, as many journals print it
 OF_OUR_TIMES = ("nccl", "osu")  # formats with one definition of time
 
 
@@ -45,7 +48,7 @@ def show(run: Path | None, format_: str) -> None:
     "of limit" is the limit over the lowest time; the report and --format csv have it for every
     time, with the limit of the algorithm's own schedule.
     """
-    folder = RunFolder(run or newest_run())
+    (folder,) = opened_runs([run or newest_run()])
     if format_ in OF_OUR_TIMES and (imported := folder.imported()):
         raise OneLineError("cli.format_times_come_see", format=format_, folder=folder.path, tool=imported["tool"])
     tell_damages([folder])
@@ -106,7 +109,13 @@ def or_newest(ctx: click.Context, param: click.Parameter, paths: tuple[Path, ...
 # `report`: write a page about finished runs
 
 
-@click.command(epilog=examples("report results/today", "report results/monday results/today -o both.html"))
+@click.command(
+    epilog=examples(
+        "report results/today",
+        "report results/monday results/today -o both.html",
+        "report results/today --figures pdf --width 84mm",
+    )
+)
 @click.argument("runs", nargs=-1, type=click.Path(path_type=Path), callback=or_newest)
 @click.option(
     "-o",
@@ -118,21 +127,45 @@ def or_newest(ctx: click.Context, param: click.Parameter, paths: tuple[Path, ...
 @click.option(
     "--ratios", type=click.Path(path_type=Path), help="History of make ratios: the page ends with a table of it."
 )
+@click.option("--pictures", is_flag=True, help="Write the figures as PNG and SVG, too, and link them in the page.")
+@click.option(
+    "--figures",
+    "kind",
+    type=click.Choice(("pdf", "svg", "png")),
+    help="Write figures for a paper, too: a file for each panel, as wide as --width, with text as text.",
+)
+@click.option(
+    "--width",
+    type=parsed("--width", parse_width),
+    help="Width of a panel of --figures, in mm, cm or in, e.g. 84mm, a column of many journals [default: 84mm].",
+)
 @own_files
 @errors_in_one_line
-def report(runs, output, ratios, own) -> None:
-    """Write one self-contained HTML page about RUNS, and its figures as PNG, SVG and CSV files beside it.
+def report(runs, output, ratios, pictures, kind, width, own) -> None:
+    """Write one self-contained HTML page about RUNS, and the numbers of its figures as CSV files beside it.
 
     RUNS is the newest one in results/ by default.
     """
-    from ..report.page import default_page, write_report  # late: it loads much
-
+    told = progress()
     if output and output.suffix.lower() not in (".html", ".htm"):
         raise OneLineError("cli.expected_name_ends_html", output=output)
-    folders = [RunFolder(path) for path in runs]
-    for folder in folders:
-        folder.open()  # the error names the run
+    if width and not kind:
+        raise OneLineError("cli.width_without_figures")
+    folders = opened_runs(runs)
+    from ..report.page import FigureFiles, default_page, write_report  # late: they load what draws
+    from ..report.paper import Paper
+
     tell_damages(folders)
     lines = ratio_lines(read_ratios(ratios)) if ratios else ()
     page = output or default_page(folders)
-    click.echo(write_report(folders, page, own, missing=list(map(missing_of_run, folders)), ratios=lines))
+    missing = list(map(missing_of_run, folders))
+    files = FigureFiles(pictures, Paper(kind, width or parse_width(COLUMN)) if kind else None)
+    click.echo(write_report(folders, page, own, missing, lines, files, told))
+
+
+def opened_runs(paths: Sequence[Path]) -> list[RunFolder]:
+    """Return the runs, each with a run.json that can be read. Raises RunError, which names the run."""
+    folders = [RunFolder(path).remember() for path in paths]
+    for folder in folders:
+        folder.open()
+    return folders

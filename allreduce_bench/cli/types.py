@@ -19,7 +19,7 @@ from ..runs.option import Section, Whole, Words
 from ..runs.start import parse_hosts
 from ..schedule.algorithm import AlgorithmError
 from ..units import escaped, parse_rate
-from ..watching.progress import LaunchPosition, ProgressLines
+from ..watching.progress import LateLines, LaunchPosition, ProgressLines
 
 if TYPE_CHECKING:
     from ..runs.folder import RunFolder
@@ -180,6 +180,11 @@ def given_options(context: click.Context) -> set[str]:
 def talk(sentence: str) -> None:
     """Print a message on stderr; results go to stdout."""
     click.echo(sentence, err=True)
+
+
+def progress() -> LateLines:
+    """Return what prints on stderr what this command does next, once it has taken longer than two seconds."""
+    return LateLines(talk)
 
 
 def tell_damages(folders: "Iterable[RunFolder]", missing: bool = True) -> None:

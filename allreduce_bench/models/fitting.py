@@ -13,11 +13,10 @@ from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import nnls
-from scipy.stats import binomtest
 
 from ..evaluation.spread import t_quantile
 from ..message import say
+from ..stats import sign_test
 from ..units import format_ranges
 from .forms import Form, Observations, crowded, meanings
 from .model import COVERAGE, Errors, ModelPart, Parameter
@@ -152,6 +151,8 @@ def _descend(
 
 def non_negative(matrix: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """Return the non-negative least squares; if the search does not end, the plain ones, clipped at 0."""
+    from scipy.optimize import nnls  # late: half a second, which kept fits do not need
+
     try:
         return nnls(matrix, wanted, maxiter=MOST_PIVOTS * matrix.shape[1])[0]
     except RuntimeError:
@@ -540,7 +541,7 @@ def _one_sided(observed: Observations, residual: np.ndarray) -> list[str]:
     for p in counts:
         own_residual = residual[observed.ranks == p]
         above = int((own_residual > 0).sum())
-        if binomtest(above, len(own_residual)).pvalue < ONE_SIDED / len(counts):
+        if sign_test(above, len(own_residual)) < ONE_SIDED / len(counts):
             sides.append((p, above > len(own_residual) / 2))
     sentences = []
     for high, word in ((True, "high"), (False, "low")):

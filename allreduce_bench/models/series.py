@@ -18,7 +18,6 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import least_squares
 
 from ..algorithms import builtin
 from ..message import say
@@ -29,6 +28,7 @@ from ..schedule.algorithm import Algorithm
 from ..units import format_size, in_ranks
 from .fitting import NOTHING, SOFT, Branch, Fit, Scores, diagnose, estimates, fit_form, plain, score, soft_l1, solve
 from .forms import Form, Observations, TermColumns
+from .kept_fits import KeptFit, kept_or_fitted
 from .known_algorithms import is_library, readings
 from .model import UNKNOWN, Model, worst
 from .points import TYPES, TooFewPoints, float_column, in_two_states, itemsize_of, refuse_too_little, usable_points
@@ -180,6 +180,8 @@ def _polish(
     matrices: list[np.ndarray], log_time: np.ndarray, thetas: list[np.ndarray]
 ) -> tuple[list[np.ndarray], float]:
     """Refine all branches together from the search's end, by factors, so that parameters stay non-negative."""
+    from scipy.optimize import least_squares  # late: as in `fitting.non_negative`
+
     cuts = np.cumsum([len(theta) for theta in thetas])[:-1]
     scale = np.concatenate(thetas)
 
@@ -297,18 +299,10 @@ def _fit(values: dict, points: pd.DataFrame, given: str | None, algorithms: Mapp
         segment = max(1, DEFAULT_SEGMENT_NBYTES // itemsize)
     observed = observe(usable, candidates, itemsize, segment, algorithms)
     refuse_too_little(observed)
-    fits = ranked(observed, observed.counts)
-    chosen = fits[0]
-
-    def chosen_for(observed: Observations, counts: Sequence[int]) -> Fit:
-        return chosen if list(counts) == observed.counts else choose(observed, counts)
-
-    scores = score(observed, chosen_for)
-    plain_scores = score(observed, partial(_plain, chosen.branches[0].priced_as))
-    estimated = estimates(observed, chosen, simpler_rivals(fits))
+    fit = kept_or_fitted(observed, _fit_observed)
     model = Model(
         algorithm=str(values["algorithm"]),
-        parts=estimated.parts,
+        parts=fit.parts,
         **{name: values[name] or "" for name in ("run", "executor", "dtype", "op")},
         cache=values["cache"] or "warm",
         itemsize=itemsize,
@@ -318,15 +312,29 @@ def _fit(values: dict, points: pd.DataFrame, given: str | None, algorithms: Mapp
         ranks_per_node=_ranks_per_node(usable),
         nbytes=(int(observed.nbytes.min()), int(observed.nbytes.max())),
         launches=int(observed.launches.max()),
-        reach_log=scores.reach.log,
-        reach_log_per_doubling=scores.reach.log_per_doubling,
-        errors=scores.errors,
-        plain_errors=plain_scores.errors,
-        notes=(*notes, *diagnose(observed, chosen, estimated)),
+        reach_log=fit.scores.reach.log,
+        reach_log_per_doubling=fit.scores.reach.log_per_doubling,
+        errors=fit.scores.errors,
+        plain_errors=fit.plain.errors,
+        notes=(*notes, *fit.notes),
         grade=worst(usable["grade"].fillna(UNKNOWN)),
         placement=str(values["placement"] or UNKNOWN),
     )
-    return FittedSeries(model, scores, plain_scores, observed)
+    return FittedSeries(model, fit.scores, fit.plain, observed)
+
+
+def _fit_observed(observed: Observations) -> KeptFit:
+    """Choose a form for the observations of one series, fit it and judge it."""
+    fits = ranked(observed, observed.counts)
+    chosen = fits[0]
+
+    def chosen_for(observed: Observations, counts: Sequence[int]) -> Fit:
+        return chosen if list(counts) == observed.counts else choose(observed, counts)
+
+    scores = score(observed, chosen_for)
+    plain_scores = score(observed, partial(_plain, chosen.branches[0].priced_as))
+    estimated = estimates(observed, chosen, simpler_rivals(fits))
+    return KeptFit(scores, plain_scores, estimated.parts, tuple(diagnose(observed, chosen, estimated)))
 
 
 def _ranks_per_node(points: pd.DataFrame) -> float | None:

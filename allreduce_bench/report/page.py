@@ -40,6 +40,7 @@ from ..runs.plan import Plan
 from ..schedule.algorithm import Algorithm
 from ..stats import median
 from ..units import format_size, format_time, in_ranks, three_digits
+from ..watching.progress import Progress, unsaid
 from ..web import asset, engine, policy, script_data, theme
 from ..wings import offered
 from . import caveats, how_measured, verdict_sentence
@@ -49,7 +50,8 @@ from .grid import LEGEND, MARK
 from .how_measured import origin
 from .live_chart import Switch
 from .native_section import native_section
-from .pictures import measured_caption, model_pictures, run_pictures, time_pictures, write_pictures
+from .paper import Paper, write_panels
+from .pictures import Picture, measured_caption, model_pictures, run_pictures, time_pictures, write_pictures
 from .ratio_table import RatioLine
 from .verdict_sentence import (
     MARGIN,
@@ -204,6 +206,16 @@ LARGE_ERROR = 0.25  # error of a model, tolerance of a resemblance; relative
 OUTSIDE, INSIDE = "leave_one_p_out", "in_sample"  # errors of models, the more telling first
 
 
+class FigureFiles(NamedTuple):
+    """The files of figures beside their numbers."""
+
+    beside_page: bool = False  # PNG and SVG, which the page links
+    paper: Paper | None = None  # one a panel, for a paper; None: none
+
+
+NO_FILES = FigureFiles()
+
+
 class Folding(NamedTuple):
     """The initial state of a section of the page."""
 
@@ -217,31 +229,45 @@ def write_report(
     own: Mapping[str, Algorithm] = NO_OWN,
     missing: Sequence[Sequence[MissingCell]] = (),
     ratios: Sequence[RatioLine] = (),
+    figures: FigureFiles = NO_FILES,
+    progress: Progress = unsaid,
 ) -> Path:
-    """Write the page about `folders` to `output`, and its figures to `<output stem>_figures/` beside it: PNG, SVG, CSV.
+    """Write the page about `folders` to `output`, and its numbers as CSV to `<output stem>_figures/` beside it.
 
     `own`: a user's own algorithms by name, so that they have models. `missing`: for each folder the cells that jobs
-    should have measured and did not; empty: none. `ratios`: the table of `make ratios`; empty: none. Returns
-    `output`. Creates missing parent folders; writes nothing before all runs were read, and all or nothing. Raises
-    RunError; OSError where `output` exists and is no regular file.
+    should have measured and did not; empty: none. `ratios`: the table of `make ratios`; empty: none. `figures`: which
+    files there are of them beside their numbers; `progress` is told what comes next. Returns `output`. Creates missing
+    parent folders; writes nothing before all runs were read, and all or nothing. Raises RunError; OSError where
+    `output` exists and is no regular file.
     """
     beside = output.with_name(f"{output.stem}_figures")
     refuse_special(output)
     refuse_no_folder(beside)
     missing_of = missing or [()] * len(folders)
-    sections = [_section(*run, own) for run in zip(folders, run_names(folders), missing_of, strict=True)]
+    sections = []
+    for folder, name, missing_cells in zip(folders, run_names(folders), missing_of, strict=True):
+        progress(say("report.reads_and_fits", path=folder.path))
+        sections.append(_section(folder, name, missing_cells, own))
     output.parent.mkdir(parents=True, exist_ok=True)
     together = common_frame(folders, [section.pop("frame") for section in sections])
     with written_together(beside) as hidden:
         drafts = hidden / beside.name
-        over_runs = [
-            write_pictures(picture, drafts, "") for picture in ([] if together is None else run_pictures(together))
-        ]
+
+        def drawn(pictures: Sequence[Picture], of: str, prefix: str) -> list[dict[str, Any]]:
+            shown = []
+            for picture in pictures:
+                progress(say("report.draws", of=of, stem=picture.stem))
+                shown.append(write_pictures(picture, drafts, prefix, figures.beside_page))
+                if figures.paper:
+                    write_panels(picture, drafts, prefix, figures.paper)
+            return shown
+
+        over_runs = drawn([] if together is None else run_pictures(together), say("report.all_runs"), "")
         for number, (folder, section) in enumerate(zip(folders, sections), start=1):
             prefix = f"{number}_" if len(sections) > 1 else ""
             section["links"] = links(folder, output.parent)
             for name in ("pictures", "model_pictures", "straggler_pictures"):
-                section[name] = [write_pictures(picture, drafts, prefix) for picture in section[name]]
+                section[name] = drawn(section[name], str(folder.path), prefix)
             for name, table in section.pop("files").items():
                 write_atomically(drafts / f"{prefix}{name}.csv", table.to_csv(index=False, float_format="%.9g"))
                 section["tables_written"][name] = quote(f"{beside.name}/{prefix}{name}.csv")

@@ -1,4 +1,4 @@
-"""The figures of a run, the caption about their measurement, and their files: PNG, SVG, and numbers as CSV."""
+"""The figures of a run, the caption about their measurement, and their files: CSV, and if asked PNG and SVG."""
 
 import base64
 import io
@@ -122,26 +122,39 @@ def _range(values: Iterable[int]) -> str:
     return str(*numbers) if len(numbers) == 1 else f"{min(numbers)} to {max(numbers)}"
 
 
-def write_pictures(picture: Picture, beside: Path, prefix: str) -> dict[str, Any]:
-    """Write the PNG, SVG and CSV files of `picture` into `beside`; return what the page needs.
+def write_pictures(picture: Picture, beside: Path, prefix: str, as_files: bool = False) -> dict[str, Any]:
+    """Write the numbers of `picture` as CSV into `beside`, `as_files` also PNG and SVG; return what the page needs.
 
     That is its caption, the SVG as a data: URI and its width and height in the page, the relative addresses of its
-    files, and its chart for the script: see `live_chart.chart_json`; None: nothing.
+    files by their kinds, and its chart for the script: see `live_chart.chart_json`; None: nothing.
     """
-    paths = {kind: beside / f"{prefix}{picture.stem}.{kind}" for kind in ("png", "svg", "csv")}
-    picture.figure.dpi = PNG_DPI
-    png, svg = io.BytesIO(), io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": picture.stem}):  # the same run yields the same page
-        # not by savefig, which draws everything twice
-        FigureCanvasAgg(picture.figure).print_png(png, metadata={"Software": None})
-        picture.figure.set_layout_engine("none")  # the layout is done, which takes longest
-        FigureCanvasSVG(picture.figure).print_svg(svg, metadata={"Date": None, "Creator": None})
-    write_atomically(paths["png"], png.getvalue())
-    write_atomically(paths["svg"], svg.getvalue())
-    write_atomically(paths["csv"], picture.numbers.to_csv(index=False, float_format="%.9g"))
-    data = "data:image/svg+xml;base64," + base64.b64encode(svg.getvalue()).decode("ascii")
-    addresses = {kind: quote(f"{beside.name}/{path.name}") for kind, path in paths.items()}
+    svg = _svg(picture)
+    files: dict[str, bytes | str] = {"png": _png(picture), "svg": svg} if as_files else {}
+    files["csv"] = picture.numbers.to_csv(index=False, float_format="%.9g")
+    paths = {kind: beside / f"{prefix}{picture.stem}.{kind}" for kind in files}
+    for kind, path in paths.items():
+        write_atomically(path, files[kind])
+    data = "data:image/svg+xml;base64," + base64.b64encode(svg).decode("ascii")
     width, height = (round(PIXELS_PER_INCH * inches) for inches in picture.figure.get_size_inches())
-    live = chart_json(picture.live) if picture.live else None
-    shown = {"caption": picture.caption, "data": data, "stem": picture.stem, "width": width, "height": height}
-    return {**shown, **addresses, "live": live}
+    return {
+        **{"caption": picture.caption, "data": data, "stem": picture.stem, "width": width, "height": height},
+        "files": {kind: quote(f"{beside.name}/{path.name}") for kind, path in paths.items()},
+        "live": chart_json(picture.live) if picture.live else None,
+    }
+
+
+def _svg(picture: Picture) -> bytes:
+    """Lay out and draw the picture; it keeps its layout, which takes longest."""
+    written = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": picture.stem}):  # the same run yields the same page
+        FigureCanvasSVG(picture.figure).print_svg(written, metadata={"Date": None, "Creator": None})
+    picture.figure.set_layout_engine("none")
+    return written.getvalue()
+
+
+def _png(picture: Picture) -> bytes:
+    """Draw the picture, which has its layout."""
+    written = io.BytesIO()
+    picture.figure.dpi = PNG_DPI
+    FigureCanvasAgg(picture.figure).print_png(written, metadata={"Software": None})
+    return written.getvalue()

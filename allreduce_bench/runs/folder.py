@@ -5,6 +5,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,14 @@ class RunFolder:
         self.launches = path / "launches"
         self.summary_csv = path / "summary.csv"
         self._run_crc32: str | None = None  # None: not read yet
+        self._read_attempt: Callable[..., Attempt] = partial(read_attempt, self.launches)
+
+    def remember(self) -> "RunFolder":
+        """Read no attempt again while its files stay as they are: for commands that ask for many things of a run."""
+        from .read_once import AttemptsRead  # late: ranks ask once, and each look counts there
+
+        self._read_attempt = AttemptsRead(self.launches).attempt
+        return self
 
     def open(self) -> dict:
         """Return the content of run.json. Raises RunError: absent, damaged, or of another schema version."""
@@ -101,7 +110,7 @@ class RunFolder:
         found = [(launch, number) for launch, numbers in self.attempt_numbers().items() for number in numbers]
         found.sort(key=lambda attempt: f"{attempt[0].name}.{attempt[1]}")
         return [
-            read_attempt(self.launches, launch, number, self.run_crc32, with_rows, typed)
+            self._read_attempt(launch, number, self.run_crc32, with_rows, typed)
             for launch, number in found
             if wanted(launch)
         ]

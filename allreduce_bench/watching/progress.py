@@ -1,7 +1,8 @@
-"""The progress of a run as lines on stderr: for logs, and without a terminal for the live line."""
+"""The progress of a run as lines on stderr: for logs, and without a terminal for the live line; of other commands."""
 
 import sys
 import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ..units import format_duration
@@ -60,3 +61,24 @@ class ProgressLines:
             this_s, later_s = min(this_s, max(0.0, deadline - now)), min(later_s, max(0.0, deadline - began) * later)
         elapsed, remaining = format_duration(now - self.position.started), format_duration(this_s + later_s)
         return f"{elapsed} elapsed, about {remaining} remaining"
+
+
+QUIET_S = 2.0  # a command says nothing of its progress before, nor between two lines
+Progress = Callable[[str], None]  # is told what a command does next
+
+
+def unsaid(doing: str) -> None:
+    """Take no notice of what a command does next."""
+
+
+class LateLines:
+    """Says what a command does next, if it has been silent for QUIET_S."""
+
+    def __init__(self, talk: Callable[[str], None]):
+        self.talk = talk
+        self.last = time.monotonic()  # when it was started, or a line was printed
+
+    def __call__(self, doing: str) -> None:
+        if time.monotonic() - self.last >= QUIET_S:
+            self.last = time.monotonic()
+            self.talk(f"... {doing}")

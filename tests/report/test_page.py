@@ -23,7 +23,7 @@ from allreduce_bench.message import say
 from allreduce_bench.report import page as report
 from allreduce_bench.report.figure import MODELS, TIMES
 from allreduce_bench.report.figures import report_figures
-from allreduce_bench.report.page import answer, write_report
+from allreduce_bench.report.page import FigureFiles, answer, write_report
 from allreduce_bench.report.verdict_sentence import lines
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.rows import RunError
@@ -33,6 +33,7 @@ HOSTILE = "<script>alert(1)</script>"
 VOID = {"meta", "img", "br", "wbr", "link", "hr"}
 
 
+PICTURES = FigureFiles(beside_page=True)
 FITTED = report._models
 
 
@@ -111,7 +112,7 @@ def by_hand(points, own):
 def page(run, no_models) -> Page:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(report, "_models", by_hand)
-        return Page(write_report([run], run.path.parent / "pages" / "report.html"))
+        return Page(write_report([run], run.path.parent / "pages" / "report.html", figures=PICTURES))
 
 
 FIGURES = [figure.stem for section in (TIMES, MODELS) for figure in report_figures(section)]
@@ -283,11 +284,11 @@ def is_bad(cell) -> bool:
 def test_what_the_data_cannot_carry_is_not_drawn_and_said(tmp_path):
     one = build_run(tmp_path / "one", ranks=(4,))
     text = Page(write_report([one], tmp_path / "report.html")).text
-    assert not (tmp_path / "report_figures" / "ranks.png").exists()
+    assert not (tmp_path / "report_figures" / "ranks.csv").exists()
     assert has_message(text, "report.time_against_ranks_not") and "found 4 ranks" in text
     assert "Unknown" in text and has_message(text, "models.native_measured_number_ranks")
     alone = build_run(tmp_path / "alone", algorithms=["ring"])
-    page = Page(write_report([alone], tmp_path / "alone.html"))
+    page = Page(write_report([alone], tmp_path / "alone.html", figures=PICTURES))
     assert (
         "Unknown: " + say("models.native_not_measured")
     ) in page.text and "No guideline could be checked" in page.text
@@ -318,6 +319,22 @@ def test_figures_are_written_as_images_and_nothing_else(page, run):
         assert pixels.shape[0] > 150 and pixels.shape[1] > 900 and pixels[..., :3].std() > 0.05
     addresses = {link["href"] for link in page.all("a") if not link["href"].startswith("#")}
     assert len(addresses) == len(files) + 1  # and run.json; this run has no summary.csv
+
+
+def test_without_pictures_the_page_is_the_same_but_for_its_links(tmp_path, page, run, monkeypatch):
+    monkeypatch.setattr(report, "_models", by_hand)
+    plain = Page(write_report([run], tmp_path / "report.html"))
+    assert {path.suffix for path in (tmp_path / "report_figures").iterdir()} == {".csv"}
+    assert [image["src"] for image in plain.all("img")] == [image["src"] for image in page.all("img")]
+    for link in plain.all("a"):
+        assert link["href"].startswith("#") or (tmp_path / link["href"].replace("%20", " ")).resolve().is_file()
+
+
+def test_says_what_it_does(tmp_path, run):
+    doing: list[str] = []
+    write_report([run], tmp_path / "report.html", progress=doing.append)
+    assert doing[0] == say("report.reads_and_fits", path=run.path)
+    assert say("report.draws", of=run.path, stem="latency") in doing
 
 
 def test_quotes_what_is_hostile(troubled_page):
@@ -373,7 +390,7 @@ def test_pretended_nodes_are_marked(tmp_path, words_only):
 def test_several_runs_have_a_section_each(tmp_path, run, monkeypatch):
     monkeypatch.setattr(report, "_models", by_hand)
     other = build_run(tmp_path / "other", ranks=(2,))
-    page = Page(write_report([run, other], tmp_path / "report.html"))
+    page = Page(write_report([run, other], tmp_path / "report.html", figures=PICTURES))
     assert "All-reduce: 2 runs" in page.text and len(page.all("section")) == 3  # the runs together come first
     files = {path.name for path in (tmp_path / "report_figures").iterdir()}
     assert {"1_latency.png", "2_latency.svg", "1_ranks.csv", "2_parameters.csv"} <= files and "2_ranks.csv" not in files
@@ -449,4 +466,4 @@ def test_models_come_from_the_fit(tmp_path, monkeypatch):
     page = Page(write_report([run], tmp_path / "report.html"))
     assert re.search(r"recursive_doubling ?2, 4 ranks .*α = (1\.9|2\.0)\d us/message \[", page.text)
     assert re.search(r"Without a model: ?ring: ", page.text)
-    assert {"models.png", "ranks.svg"} <= {path.name for path in (tmp_path / "report_figures").iterdir()}
+    assert {"models.csv", "ranks.csv"} <= {path.name for path in (tmp_path / "report_figures").iterdir()}

@@ -1,8 +1,11 @@
 """The pictures of a run, and the files of each."""
 
+from base64 import b64encode
+
 import pandas as pd
 from has_message import has_message
 from made_runs import build_run
+from matplotlib import layout_engine
 from matplotlib.figure import Figure
 
 from allreduce_bench.evaluation import frames
@@ -14,11 +17,32 @@ from allreduce_bench.report.pictures import Picture, measured_caption, model_pic
 def test_a_picture_has_three_files(tmp_path):
     figure = Figure()
     figure.subplots().plot([1, 2])
-    written = write_pictures(Picture("a", "A caption.", figure, pd.DataFrame({"x": [1.5]})), tmp_path, "1_")
+    picture = Picture("a", "A caption.", figure, pd.DataFrame({"x": [1.5]}))
+    written = write_pictures(picture, tmp_path, "1_", as_files=True)
     assert {path.name for path in tmp_path.iterdir()} == {"1_a.png", "1_a.svg", "1_a.csv"}
     assert (tmp_path / "1_a.csv").read_text() == "x\n1.5\n"
-    assert (written["caption"], written["stem"], written["png"]) == ("A caption.", "a", f"{tmp_path.name}/1_a.png")
+    assert (written["caption"], written["stem"]) == ("A caption.", "a")
+    assert written["files"] == {kind: f"{tmp_path.name}/1_a.{kind}" for kind in ("png", "svg", "csv")}
+    assert written["data"] == "data:image/svg+xml;base64," + b64encode((tmp_path / "1_a.svg").read_bytes()).decode()
+
+
+def test_a_picture_that_is_not_asked_for_is_in_the_page_only(tmp_path):
+    figure = Figure()
+    figure.subplots().plot([1, 2])
+    written = write_pictures(Picture("a", "A caption.", figure, pd.DataFrame({"x": [1.5]})), tmp_path, "")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"] and written["files"] == {
+        "csv": f"{tmp_path.name}/a.csv"
+    }
     assert written["data"].startswith("data:image/svg+xml;base64,")
+
+
+def test_a_picture_is_laid_out_once(tmp_path, monkeypatch):
+    layouts = []
+    monkeypatch.setattr(layout_engine, "do_constrained_layout", lambda *_, **__: layouts.append(1))
+    figure = Figure(layout="constrained")
+    figure.subplots().plot([1, 2])
+    write_pictures(Picture("a", "A caption.", figure, pd.DataFrame({"x": [1.5]})), tmp_path, "", as_files=True)
+    assert len(layouts) == 1
 
 
 def test_the_caption_says_how_times_came_about(tmp_path):
