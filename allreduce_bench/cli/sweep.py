@@ -9,7 +9,7 @@ import click
 from ..message import say
 from .sections import examples
 from .terminal import echo_wrapped, screen
-from .types import OneLineError, errors_in_one_line, kept_command, talk, tell_damages
+from .types import OneLineError, errors_in_one_line, kept_command, progress, talk, tell_damages
 
 if TYPE_CHECKING:
     from ..evaluation.missing import MissingCell
@@ -60,6 +60,7 @@ def _collect(path: Path, output: Path | None) -> None:
     from ..slurm.job_states import keep_states
     from ..slurm.sweep import account_lines, missing_of_run, read_sweep
 
+    told = progress()
     refuse_special(output or path / "report.html")
     overview = read_sweep(path)
     tell_damages((run.folder for run in overview.runs), missing=False)
@@ -74,7 +75,8 @@ def _collect(path: Path, output: Path | None) -> None:
     if measured := [run.folder for run in overview.runs if run.marks]:
         from ..report.page import write_report
 
-        page = write_report(measured, output or path / "report.html", missing=list(map(missing_of_run, measured)))
+        missing_of = list(map(missing_of_run, measured))
+        page = write_report(measured, output or path / "report.html", missing=missing_of, progress=told)
         click.echo(f"report: {page}")
     else:
         talk(say("cli.no_report_no_cell"))

@@ -68,8 +68,13 @@ def _legend_below(figure: Figure, width: float) -> None:
         columns = max(1, int(width / (SAMPLE + LETTER * max(map(len, labels), default=1))))
         handles = legend.legend_handles
         legend.remove()
-        place = {"loc": "outside lower center", "frameon": False, "ncols": min(columns, len(labels))}
-        figure.legend(handles, labels, **place)
+        figure.legend(
+            list(filter(None, handles)),
+            labels,
+            loc="outside lower center",
+            frameon=False,
+            ncols=min(columns, len(labels)),
+        )
 
 
 def _panels(figure: Figure) -> list[list[Axes]]:
