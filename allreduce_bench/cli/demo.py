@@ -21,7 +21,7 @@ from .request import Request, algorithm_fields
 from .run_from_outside import run_from_outside
 from .sections import examples
 from .terminal import screen
-from .types import DURATION, RANKS, OneLineError, color_option, errors_in_one_line, no_limit, talk
+from .types import DURATION, RANKS, OneLineError, color_option, errors_in_one_line, no_limit, progress, talk
 
 SIZES = (8, 8 << 10, 128 << 10, 1 << 20, 4 << 20)  # bytes
 
@@ -52,7 +52,7 @@ def demo(ranks, within, output, wait_idle_s, here, lab, no_limit) -> None:
         lab_folder = folder.path.with_name(f"{folder.path.name}_lab")
         over_links = [measure(lab_folder) for measure in (offered("demo") if lab else ())]
         folders = [folder, *filter(None, over_links)]
-        talk(f"report: {write_report(folders, folder.path / 'report.html')}")
+        talk(f"report: {write_report(folders, folder.path / 'report.html', progress=progress())}")
     if failure:
         raise failure
 

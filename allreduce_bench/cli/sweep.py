@@ -26,7 +26,7 @@ from ..slurm.sweep import (
 )
 from .sections import examples
 from .terminal import echo_wrapped, screen
-from .types import OneLineError, errors_in_one_line, kept_command, talk, tell_damages
+from .types import OneLineError, errors_in_one_line, kept_command, progress, talk, tell_damages
 
 
 @click.command(
@@ -66,6 +66,7 @@ def _merge(runs: tuple[Path, ...], output: Path | None) -> None:
 
 
 def _collect(path: Path, output: Path | None) -> None:
+    told = progress()
     refuse_special(output or path / "report.html")
     overview = read_sweep(path)
     tell_damages((run.folder for run in overview.runs), missing=False)
@@ -80,7 +81,8 @@ def _collect(path: Path, output: Path | None) -> None:
     if measured := [run.folder for run in overview.runs if run.marks]:
         from ..report.page import write_report  # late: it loads much
 
-        page = write_report(measured, output or path / "report.html", missing=list(map(missing_of_run, measured)))
+        missing_of = list(map(missing_of_run, measured))
+        page = write_report(measured, output or path / "report.html", missing=missing_of, progress=told)
         click.echo(f"report: {page}")
     else:
         talk(say("cli.no_report_no_cell"))

@@ -10,7 +10,7 @@ import click
 from ..algorithms import find, is_of_library
 from ..cli.schedules import refuse_too_many
 from ..cli.sections import examples
-from ..cli.types import RANKS, OneLineError, errors_in_one_line, given_options, no_limit
+from ..cli.types import RANKS, OneLineError, errors_in_one_line, given_options, no_limit, progress
 from ..cli.work_limit import refuse_long_text
 from ..runs.files import is_stream, refuse_given, write_atomically, write_given
 from ..schedule.algorithm import Algorithm, Topology
@@ -75,7 +75,8 @@ def _as_gif(asked: Asked) -> bytes:
     """Draw a moving picture. Raises AlgorithmError, Refusal."""
     from .pictures import gif
 
-    return gif(*_drawing_and_names(asked))
+    told = progress()
+    return gif(*_drawing_and_names(asked), told)
 
 
 def _drawing_and_names(asked: Asked) -> tuple["Drawing", tuple[str, ...]]:
@@ -129,7 +130,7 @@ def explain_all(context: click.Context) -> Path:
     ranks = chosen["ranks"] or [RANKS_OF_GALLERY]
     if len(ranks) != 1:
         raise OneLineError("pages.explain_takes_single_rank", ranks=",".join(map(str, ranks)))
-    return write_site(chosen["output"], ranks[0], chosen["names"])
+    return write_site(chosen["output"], ranks[0], chosen["names"], progress())
 
 
 @click.command(

@@ -23,11 +23,9 @@ class Explained:
 
     def image(self) -> bytes:
         """Return a GIF of the moving rounds, or a PNG of all rounds if `moving` is false."""
-        if self.moving:
-            from .pictures import gif as draw
-        else:
-            from .pictures import png as draw
-        return draw(self.drawing, self.names)
+        from . import pictures  # late: a drawing that is only told about needs none
+
+        return pictures.gif(self.drawing, self.names) if self.moving else pictures.png(self.drawing, self.names)
 
     def save(self, path: str | Path) -> None:
         """Write the image to `path`. Raises ValueError if its suffix is of another kind of image; OSError."""

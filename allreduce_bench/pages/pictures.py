@@ -17,7 +17,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
+from ..message import say
 from ..schedule.algorithm import AlgorithmError
+from ..watching.progress import Progress, unsaid
 from .drawing import LEGEND, Drawing, round_sentence, title
 from .scene import DPI, Scene, Spot, Way, clear_spots, draw_messages, draw_ranks, draw_ways, scene, ways
 
@@ -103,9 +105,15 @@ class Frame(NamedTuple):
     duration_ms: int
 
 
-def gif(drawing: Drawing, names: Sequence[str]) -> bytes:
-    """Draw the looping GIF of all rounds of `drawing`; `names` stand above the ranks' boxes."""
-    found = list(frames(drawing, names))
+def gif(drawing: Drawing, names: Sequence[str], progress: Progress = unsaid) -> bytes:
+    """Draw the looping GIF of all rounds of `drawing`; `names` stand above the ranks' boxes.
+
+    `progress` is told what comes next.
+    """
+    found = []
+    for number, frame in enumerate(frames(drawing, names), start=1):
+        found.append(frame)
+        progress(say("pages.draws_frame", number=number, rounds=len(drawing.rounds)))
     first, *others = _with_palette([frame.pixels for frame in found])
     durations = [frame.duration_ms for frame in found]
     file = io.BytesIO()

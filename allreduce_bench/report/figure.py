@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from ..evaluation.limits import NETWORK_BOUND
 from ..message import say
@@ -265,6 +265,7 @@ def grid(panels: int, label: str, logarithmic: bool, shared: bool | None = None)
         panel.set_axisbelow(True)
         if logarithmic:
             panel.set_yscale("log")
+            panel.yaxis.set_minor_locator(few_minor_ticks())
             panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
             panel.yaxis.set_minor_formatter(NullFormatter())
         if number + columns >= panels:
@@ -272,6 +273,11 @@ def grid(panels: int, label: str, logarithmic: bool, shared: bool | None = None)
         if number % columns == 0:
             panel.set_ylabel(label)
     return figure, axes[:panels]
+
+
+def few_minor_ticks() -> LogLocator:
+    """Return the minor ticks of a logarithmic axis at 2 and 5: all eight of a decade take a third of the drawing."""
+    return LogLocator(subs=(2, 5))
 
 
 def draw_line(axes: Axes, x, y, low, high, style: Style) -> None:

@@ -30,9 +30,8 @@ def test_a_picture_that_is_not_asked_for_is_in_the_page_only(tmp_path):
     figure = Figure()
     figure.subplots().plot([1, 2])
     written = write_pictures(Picture("a", "A caption.", figure, pd.DataFrame({"x": [1.5]})), tmp_path, "")
-    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"] and written["files"] == {
-        "csv": f"{tmp_path.name}/a.csv"
-    }
+    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+    assert written["files"] == {"csv": f"{tmp_path.name}/a.csv"}
     assert written["data"].startswith("data:image/svg+xml;base64,")
 
 

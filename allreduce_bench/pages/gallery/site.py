@@ -9,10 +9,11 @@ from shutil import rmtree
 from typing import Any, NamedTuple
 
 from ...algorithms import builtin
-from ...message import Refused
+from ...message import Refused, say
 from ...runs.files import unique_name
 from ...schedule.algorithm import Algorithm, Topology
 from ...units import format_rate, format_size, format_time, in_ranks
+from ...watching.progress import Progress, unsaid
 from ...web import asset
 from ..drawing import colour_of, refuse_many_ranks
 from ..page import environment, frame, page
@@ -134,7 +135,7 @@ class Look(NamedTuple):
     dashes: Mapping[str, str]
 
 
-def write_site(folder: Path, ranks: int, names: str = "rank") -> Path:
+def write_site(folder: Path, ranks: int, names: str = "rank", progress: Progress = unsaid) -> Path:
     """Write all pages to a new `folder`, with pictures of `ranks` ranks named as `names`; return the first page.
 
     The folder is complete or absent. Raises SiteError if it exists, OSError if it cannot be written, AlgorithmError if
@@ -147,7 +148,7 @@ def write_site(folder: Path, ranks: int, names: str = "rank") -> Path:
     beside = folder.parent / f"{folder.name}.{unique_name()}.tmp"
     beside.mkdir()
     try:
-        for name, text in pages(ranks, names):
+        for name, text in pages(ranks, names, progress):
             (beside / name).write_text(text, encoding="utf-8")
         beside.rename(folder)
     except BaseException as error:
@@ -158,15 +159,22 @@ def write_site(folder: Path, ranks: int, names: str = "rank") -> Path:
     return folder / "index.html"
 
 
-def pages(ranks: int, names: str) -> Iterator[tuple[str, str]]:
+def pages(ranks: int, names: str, progress: Progress = unsaid) -> Iterator[tuple[str, str]]:
     """Yield the name and the text of every file of the gallery; `ranks` and `names` as in `pages.page`.
 
-    Raises AlgorithmError if a picture cannot show so many ranks.
+    `progress` is told what comes next. Raises AlgorithmError if a picture cannot show so many ranks.
     """
     own = builtin()
-    kept = {name: promises(algorithm, TRIED_RANKS) for name, algorithm in own.items()}
+    kept = {}
+    for name, algorithm in own.items():
+        progress(say("pages.proves", name=name))
+        kept[name] = promises(algorithm, TRIED_RANKS)
+    progress(say("pages.draws_maps"))
     maps = [(won, map_chart(won)) for won in map(winners_on, MACHINES)]
-    counted = {name: _counted(algorithm) for name, algorithm in own.items()}
+    counted = {}
+    for name, algorithm in own.items():
+        progress(say("pages.counts", name=name))
+        counted[name] = _counted(algorithm)
     tables = [_compared(counted, ranks) for ranks in COMPARED_RANKS]
     yield "index.html", render("index", "All-reduce algorithms", tables=tables, kept=kept, tried=TRIED_RANKS)
     yield "lesson.html", render("lesson", "The first lesson, counted", **_lesson())
@@ -174,6 +182,7 @@ def pages(ranks: int, names: str) -> Iterator[tuple[str, str]]:
     yield "glossary.html", render("glossary", "Glossary", sections=sections(glossary_text()))
     order = list(own)
     for place, (name, algorithm) in enumerate(own.items()):
+        progress(say("pages.draws_page", name=name))
         values = {
             "own": algorithm,
             "told": telling(algorithm),

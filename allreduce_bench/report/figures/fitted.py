@@ -23,6 +23,7 @@ from ..figure import (
     Drawing,
     FigureData,
     ReportFigure,
+    few_minor_ticks,
     size_axis,
 )
 
@@ -96,6 +97,7 @@ def _looks_of_ranks(ranks: list[int]) -> dict[int, dict]:
 
 def _draw_times(axes: Axes, rows: pd.DataFrame, looks: dict[int, dict]) -> None:
     axes.set_yscale("log")
+    axes.yaxis.set_minor_locator(few_minor_ticks())
     for ranks, group in rows.sort_values("nbytes").groupby("ranks"):
         look = looks[int(str(ranks))]
         axes.plot(group["nbytes"], group["time_s"] * 1e6, linestyle="none", markersize=4.5, **look)

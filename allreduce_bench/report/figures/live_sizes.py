@@ -18,6 +18,10 @@ REFERENCES: dict[str, str] = {  # column -> its label
     "copy_floor_s": "reference: local copy",
     "reduce_floor_s": "reference: local reduction",
 }
+TOLD = (  # columns of what is drawn, and said of it
+    *("ranks", "cache", "nbytes", "y", "low", "high", "time_s", "time_low_s", "time_high_s", "interval"),
+    *("launches", "repetitions", "doubt"),
+)
 Lines = Callable[[pd.DataFrame, int], list[LiveLine]]  # of the rows of a rank count
 
 
@@ -118,7 +122,7 @@ def _over_sizes(
 
 
 def _series(label: str, name: str, line: pd.DataFrame, words: Callable[[dict], str]) -> LiveSeries:
-    records = line.to_dict("records")
+    records = line[[name for name in TOLD if name in line]].to_dict("records")
     return LiveSeries(
         label,
         [int(row["nbytes"]) for row in records],

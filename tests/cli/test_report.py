@@ -1,0 +1,100 @@
+"""`report`: which files it writes, what it refuses before it loads what draws, and what it says when it takes long."""
+
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+from has_message import has_message
+from made_runs import build_run
+
+from allreduce_bench.cli import main, types
+from allreduce_bench.report import page as report
+from allreduce_bench.watching import progress
+
+HEAVY = ("pandas", "matplotlib", "scipy")
+TOLD_LOADED = f"""
+import sys
+from allreduce_bench.cli import main
+try:
+    main(sys.argv[1:])
+finally:
+    print("loaded:", *[name for name in {HEAVY} if name in sys.modules])
+"""
+
+
+def run(*words):
+    result = CliRunner().invoke(main, list(map(str, words)))
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A small run, whose models are of no interest."""
+    monkeypatch.setattr(report, "_models", lambda *_: ([], []))
+    return build_run(tmp_path / "run", sizes=(8, 1024), ranks=(2, 4)).path
+
+
+def loaded(*words) -> tuple[int, list[str], str]:
+    """Exit status, what of HEAVY the command loaded, and its words on stderr."""
+    ended = subprocess.run([sys.executable, "-c", TOLD_LOADED, *map(str, words)], capture_output=True, text=True)
+    return ended.returncode, ended.stdout.partition("loaded:")[2].split(), ended.stderr
+
+
+def test_figures_are_files_when_asked_for(folder):
+    def kinds() -> set[str]:
+        return {path.suffix for path in (folder / "report_figures").iterdir()}
+
+    assert run("report", folder).exit_code == 0 and kinds() == {".csv"}
+    assert run("report", folder, "--figures", "pdf", "--width", "3.3in").exit_code == 0 and kinds() == {".csv", ".pdf"}
+    assert run("report", folder, "--pictures").exit_code == 0 and kinds() == {".csv", ".pdf", ".png", ".svg"}
+
+
+@pytest.mark.parametrize("width", ["84", "84pt", "mm", "-84mm", "1mm", "4000mm", "1e3mm", ""])
+def test_a_width_without_its_unit_is_refused(folder, width):
+    result = run("report", folder, "--figures", "pdf", "--width", width)
+    assert result.exit_code == 2 and result.stderr.count("\n") == 1
+    assert has_message(result.stderr, "core.not_width", text=width)
+    assert not (folder / "report.html").exists()
+
+
+def test_another_format_and_a_width_of_nothing_are_refused(folder):
+    result = run("report", folder, "--figures", "gif")
+    assert result.exit_code == 2 and result.stderr.count("\n") == 1 and "'gif' is not one of 'pdf'" in result.stderr
+    result = run("report", folder, "--width", "84mm")
+    assert result.exit_code == 2 and has_message(result.stderr, "cli.width_without_figures")
+
+
+def test_what_cannot_be_read_is_said_before_anything_is_loaded(tmp_path):
+    (tmp_path / "empty").mkdir()
+    for command in ("report", "show"):
+        for path in (tmp_path / "none", tmp_path / "empty"):
+            status, heavy, said = loaded(command, path)
+            assert (status, heavy) == (2, []) and said.startswith(f"error: {path}"), said
+    assert loaded("report", tmp_path, "--figures", "pdf", "--width", "84")[:2] == (2, [])
+    assert loaded("fit", tmp_path, "--format", "xml")[:2] == (2, [])
+
+
+def test_a_table_needs_no_frames(folder):
+    status, heavy, _ = loaded("show", folder)
+    assert status == 0 and not {"pandas", "matplotlib"} & set(heavy)
+
+
+def test_a_report_that_takes_long_says_what_it_does(folder, monkeypatch):
+    assert "..." not in run("report", folder).stderr or progress.QUIET_S > 0
+    monkeypatch.setattr(progress, "QUIET_S", 0.0)
+    said = run("report", folder).stderr
+    assert has_message(said, "report.reads_and_fits", path=folder)
+    assert has_message(said, "report.draws", of=folder, stem="latency")
+
+
+def test_lines_come_late_and_not_too_often(monkeypatch):
+    said: list[str] = []
+    now = iter([0.0, 1.9, 2.1, 2.1, 3.0, 4.2, 4.2])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(now))
+    monkeypatch.setattr(types, "talk", said.append)
+    lines = types.progress()
+    for doing in ("a", "b", "c", "d"):
+        lines(doing)
+    assert said == ["... b", "... d"]
