@@ -1,6 +1,5 @@
 """The figures of a run, the caption about their measurement, and their files: PNG, SVG, and numbers as CSV."""
 
-import base64
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -22,6 +21,7 @@ from ..runs.files import write_atomically
 from ..runs.schema import common_start
 from ..schedule.algorithm import Algorithm
 from ..units import in_ranks
+from ..web import data_address
 from .figure import MODELS, RUNS, TIMES, FigureData, bound_curves
 from .figures import report_figures
 from .grid import interval_words
@@ -125,7 +125,7 @@ def _range(values: Iterable[int]) -> str:
 def write_pictures(picture: Picture, beside: Path, prefix: str) -> dict[str, Any]:
     """Write the PNG, SVG and CSV files of `picture` into `beside`; return what the page needs.
 
-    That is its caption, the SVG as a data: URI and its width and height in the page, the relative addresses of its
+    That is its caption, the SVG and the CSV as data: URIs, its width and height in the page, the relative addresses of its
     files, and its chart for the script: see `live_chart.chart_json`; None: nothing.
     """
     paths = {kind: beside / f"{prefix}{picture.stem}.{kind}" for kind in ("png", "svg", "csv")}
@@ -138,10 +138,11 @@ def write_pictures(picture: Picture, beside: Path, prefix: str) -> dict[str, Any
         FigureCanvasSVG(picture.figure).print_svg(svg, metadata={"Date": None, "Creator": None})
     write_atomically(paths["png"], png.getvalue())
     write_atomically(paths["svg"], svg.getvalue())
-    write_atomically(paths["csv"], picture.numbers.to_csv(index=False, float_format="%.9g"))
-    data = "data:image/svg+xml;base64," + base64.b64encode(svg.getvalue()).decode("ascii")
+    numbers = picture.numbers.to_csv(index=False, float_format="%.9g")
+    write_atomically(paths["csv"], numbers)
+    data = data_address("image/svg+xml", svg.getvalue())
     addresses = {kind: quote(f"{beside.name}/{path.name}") for kind, path in paths.items()}
     width, height = (round(PIXELS_PER_INCH * inches) for inches in picture.figure.get_size_inches())
     live = chart_json(picture.live) if picture.live else None
     shown = {"caption": picture.caption, "data": data, "stem": picture.stem, "width": width, "height": height}
-    return {**shown, **addresses, "live": live}
+    return {**shown, **addresses, "live": live, "csv_data": data_address("text/csv", numbers.encode())}

@@ -137,7 +137,7 @@ def _live(rows: pd.DataFrame) -> LiveChart:
         panels.append(LivePanel(", ".join(tags), tags, lines))
     sizes = {int(nbytes): format_size(int(nbytes)) for nbytes in sorted(set(rows["nbytes"]))}
     facets = [names, [in_ranks([ranks]) for ranks in counts]]
-    axis = Axis("time (us)", log=True, shared=True)
+    axis = Axis("time", log=True, shared=True, unit="us")
     return LiveChart("Runs", SIZE, axis, sizes, panels, looks, facets, facets[1][:-1])
 
 
@@ -151,7 +151,7 @@ def _live_trend(rows: pd.DataFrame, looks: dict[str, Style]) -> LiveChart:
     dates = {row["at_s"]: row["created"][:10] for row in rows.sort_values("at_s").to_dict("records")}
     counts = [in_ranks([ranks]) for ranks in sorted(set(rows["ranks"]))]
     facets = [list(dict.fromkeys(panel.tags[0] for panel in panels)), counts]
-    axes = Axis(say("report.date_run"), log=False), Axis("time (us)", log=True)
+    axes = Axis(say("report.date_run"), log=False), Axis("time", log=True, unit="us")
     return LiveChart("Trend", *axes, dates, panels, looks, facets, counts[:-1])
 
 
