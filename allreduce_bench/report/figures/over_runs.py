@@ -44,7 +44,7 @@ def draw_overlay(data: FigureData) -> Drawing | None:
     ranks = int(shared["ranks"].max())
     drawn, looks = shared[shared["ranks"] == ranks], _looks_of_runs(list(dict.fromkeys(data.frame["run"])))
     names = list(dict.fromkeys(drawn["competitor"]))
-    figure, panels = grid(len(names), "time (us)", logarithmic=True)
+    figure, panels = grid(len(names), "time", logarithmic=True)
     for axes, name in zip(panels, names):
         for run, line in drawn[drawn["competitor"] == name].groupby("run", sort=False):
             _line(axes, "nbytes", line.sort_values("nbytes"), looks[str(run)])
@@ -67,7 +67,7 @@ def draw_trend(data: FigureData) -> Drawing | None:
     chosen = sorted({int(sizes[place]) for place in (0, len(sizes) // 2, -1)})
     drawn = rows[(rows["ranks"] == ranks) & rows["nbytes"].isin(chosen)]
     looks = styles(drawn["competitor"])
-    figure, panels = grid(len(chosen), "time (us)", logarithmic=True, shared=False)
+    figure, panels = grid(len(chosen), "time", logarithmic=True, shared=False)
     for axes, nbytes in zip(panels, chosen):
         for name, line in drawn[drawn["nbytes"] == nbytes].groupby("competitor", sort=False):
             _line(axes, "at_s", line.sort_values("at_s"), looks[str(name)])

@@ -182,7 +182,7 @@ class Chart {
     for (let i = 1; i < places.length; i++) places[i] = Math.max(places[i], places[i - 1] + LABEL_HEIGHT);
     for (let i = places.length - 1, low = bottom; i >= 0; i--, low = places[i + 1] - LABEL_HEIGHT) places[i] = Math.min(places[i], low);
     ends.forEach((end, i) => {
-      const lead = element("svg:path", { class: "line lead", d: `M${(end.at[0] + 6).toFixed(1)},${end.at[1].toFixed(1)}L${width},${places[i].toFixed(1)}` });
+      const lead = element("svg:path", { class: "line to-name", d: `M${(end.at[0] + 6).toFixed(1)},${end.at[1].toFixed(1)}L${width},${places[i].toFixed(1)}` });
       picture.append(this.paint(lead, this.data.looks[end.series.name]), element("svg:text", { x: width + 4, y: places[i] + 4 }, end.series.name));
     });
   }
