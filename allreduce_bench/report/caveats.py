@@ -45,7 +45,8 @@ FAILED_BADGES = {  # state -> badge
 EXACT = ("all results exact", "Every measured cell gave the exact result before and after the timed calls.")
 ROUNDED = (
     "results right up to rounding",
-    "Every measured cell gave the exact result where sums are not rounded; where they are, ranks differ in the last bits.",
+    "Every measured cell gave the exact result where sums are not rounded; where they are, ranks differ in their last "
+    "bits.",
 )
 
 

@@ -250,7 +250,9 @@ def _shade(colour: str, turn: int) -> str:
     return to_hex((red, green, blue)) if share else colour
 
 
-def grid(panels: int, label: str, logarithmic: bool, shared: bool | None = None, unit: str = "us") -> tuple[Figure, list[Axes]]:
+def grid(
+    panels: int, label: str, logarithmic: bool, shared: bool | None = None, unit: str = "us"
+) -> tuple[Figure, list[Axes]]:
     """Return an empty figure with `panels` axes in rows of equal length if possible, at most COLUMNS a row.
 
     `shared`: their y axis; None: if it is logarithmic. `unit`: of the values on it, a key of UNITS, or empty.

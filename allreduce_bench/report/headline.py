@@ -29,7 +29,9 @@ def headline(at_size: Sequence[SummaryRow], least: Bounds | None) -> list[Headli
     if lowest is None:
         return []
     place = f"{format_size(lowest['nbytes'])} on {in_ranks([lowest['ranks']])}"
-    found = [Headline(format_time(time_of(lowest)), say("report.headline_time", name=competitor_of(lowest), place=place))]
+    found = [
+        Headline(format_time(time_of(lowest)), say("report.headline_time", name=competitor_of(lowest), place=place))
+    ]
     beside = native_beside(lowest["executor"])
     others = [row for row in at_size if row is not lowest]
     native = next((row for row in others if competitor_of(row) == beside and row["time_s"]), None)

@@ -125,8 +125,8 @@ def _range(values: Iterable[int]) -> str:
 def write_pictures(picture: Picture, beside: Path, prefix: str) -> dict[str, Any]:
     """Write the PNG, SVG and CSV files of `picture` into `beside`; return what the page needs.
 
-    That is its caption, the SVG and the CSV as data: URIs, its width and height in the page, the relative addresses of its
-    files, and its chart for the script: see `live_chart.chart_json`; None: nothing.
+    That is its caption, the SVG and the CSV as data: URIs, its width and height in the page, the relative addresses of
+    its files, and its chart for the script: see `live_chart.chart_json`; None: nothing.
     """
     paths = {kind: beside / f"{prefix}{picture.stem}.{kind}" for kind in ("png", "svg", "csv")}
     picture.figure.dpi = PNG_DPI

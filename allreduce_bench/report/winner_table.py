@@ -1,5 +1,6 @@
 """The map of the fastest algorithm as a table that a page shows first: rank counts down, sizes across."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -48,7 +49,7 @@ def winner_table(frame: pd.DataFrame) -> dict[str, Any] | None:
     }
 
 
-def _cell(row: dict[str, Any], cache: str, pale: bool) -> MapCell:
+def _cell(row: Mapping[Any, Any], cache: str, pale: bool) -> MapCell:
     ranks, nbytes = int(row["ranks"]), int(row["nbytes"])
     factor = three_digits(printed_factor((row["over_s"], row["time_s"])))
     words = say(
@@ -59,7 +60,9 @@ def _cell(row: dict[str, Any], cache: str, pale: bool) -> MapCell:
         factor=factor,
         over=row["over"],
         over_time=format_time(row["over_s"]),
-        standing={"=": say("report.cell_is_equal"), "?": say("report.cell_is_unclear")}.get(UNTOLD.get(row["standing"], ""), ""),
+        standing={"=": say("report.cell_is_equal"), "?": say("report.cell_is_unclear")}.get(
+            UNTOLD.get(row["standing"], ""), ""
+        ),
     )
     text = f"{factor}×" if row["winner"] else UNTOLD[row["standing"]]
     return MapCell(row["winner"], text, words, cell_id(ranks, row["lowest"], cache, nbytes), pale)

@@ -51,7 +51,12 @@ def live_bandwidth(frame: pd.DataFrame, bounds: pd.DataFrame) -> LiveChart | Non
     low, high = rate * frame["time_s"] / frame["spread_high_s"], rate * frame["time_s"] / frame["spread_low_s"]
     rows = frame[frame["ranks"] > 1].assign(y=rate, low=low, high=high)
     return _over_sizes(
-        rows, "Bus bandwidth", Axis(say("report.bus_bandwidth"), log=False, unit="GB/s"), lines, _rate_words, NO_SWITCHES
+        rows,
+        "Bus bandwidth",
+        Axis(say("report.bus_bandwidth"), log=False, unit="GB/s"),
+        lines,
+        _rate_words,
+        NO_SWITCHES,
     )
 
 
