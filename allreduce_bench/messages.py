@@ -638,6 +638,7 @@ MESSAGES = {
     "report.likely_cause_launches_both": "the likely cause is that the launches of both states differ in {labelled}{more}",
     "report.limited_bound_port": "^ limited by a bound or port",
     "report.line_expected_columns": "{path}, line 1: expected the columns {columns}",
+    "report.line_native_broken": " The line of native is broken between sizes at which it resembles different algorithms.",
     "report.line_not_row_history": "{path}, line {number}: not a row of a history of make ratios; remove it",
     "report.lines_bytes_change_between": "lines of {line_nbytes} bytes change between calls, and the results of {looks} or more calls of each cell, drawn at random, were looked at there; the least probabilities to detect faults of every call: {left_out} (calls, a half or the part of a rank are left out), {reduction} (the contribution of a rank is missing in such a part), {element} (one element is wrong); of one call in 100: {looks_2}",
     "report.log_messages_half_measured": "log2 N messages of half the measured round trip",

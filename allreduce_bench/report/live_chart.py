@@ -35,6 +35,7 @@ class LiveSeries(NamedTuple):
     high: Sequence[float | None]
     words: Sequence[str]  # value, interval and launches
     cells: Sequence[str] = ()  # of each value: the cell whose calls the page may hold; see `cell_id`
+    breaks: Sequence[int] = ()  # positions of values that no line joins to the one before
 
 
 class LiveLine(NamedTuple):

@@ -52,6 +52,7 @@ from .live_chart import Switch
 from .native_section import native_section
 from .pictures import measured_caption, model_pictures, run_pictures, time_pictures, write_pictures
 from .ratio_table import RatioLine
+from .unbroken import with_algorithms_at_work
 from .verdict_sentence import (
     MARGIN,
     MOST_NAMED,
@@ -265,8 +266,8 @@ def _section(
     """Return the template's values for one run. Raises RunError."""
     plan, attempts = folder.plan(), folder.attempts()
     rows = explain_rows(summarise(folder), missing)
-    frame = summary_frame(competing(rows), name)
     native = native_section(plan, rows)
+    frame = with_algorithms_at_work(summary_frame(competing(rows), name), native["likeness"]["lines"])
     verdicts_of_run = verdicts(rows)
     models, unfit = _models(points_of_summary(rows, attempts, name), own)
     least = lower_bounds(models, frame)

@@ -11,6 +11,7 @@ from ...message import say
 from ...units import format_size, format_time, in_ranks, three_digits
 from ..figure import Style, of_one_cache, panel_title, styles
 from ..live_chart import NO_SWITCHES, Axis, LiveChart, LiveLine, LivePanel, LiveSeries, Switch, cell_id
+from ..unbroken import breaks
 from ..verdict_sentence import printed_factor
 
 SIZE = Axis("size of the vector", log=True)
@@ -134,6 +135,7 @@ def _series(label: str, name: str, line: pd.DataFrame, words: Callable[[dict], s
         [row["high"] for row in records],
         [words(row) if pd.notna(row["y"]) else "" for row in records],
         [cell_id(int(row["ranks"]), name, row["cache"], int(row["nbytes"])) for row in records],
+        breaks(line),
     )
 
 

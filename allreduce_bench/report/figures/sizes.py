@@ -39,6 +39,7 @@ from ..figure import (
     styles,
 )
 from ..live_chart import NO_SWITCHES, LiveChart, Switch
+from ..unbroken import is_broken, unbroken
 from .live_sizes import REFERENCES, busbw_of_links, live_bandwidth, live_speedup, live_times
 
 FLOORS: dict[str, Style] = {  # column -> how it is drawn
@@ -70,7 +71,7 @@ def draw_latency(data: FigureData) -> Drawing | None:
         bound_sentence=data.bound_sentence,
         limit=limit,
         floors=floors,
-        data=_cold_sentence(data),
+        data=_cold_sentence(data) + _broken_sentence(data),
     )
     columns = ["time_s", *INTERVAL, *FLOORS, "bound_s", "fit_s", "limit_s", "limit_by", "own_limit_s"]
     live = live_times(data.frame, data.limits, data.switches)
@@ -82,7 +83,7 @@ def draw_bandwidth(data: FigureData) -> Drawing | None:
     links = LINKS_SENTENCE if (data.frame["limit_by"] == LINKS).fillna(False).any() else ""
     links += PASSING if _passed_links(data.frame).any() else ""
     what = say("report.bus_bandwidth_against_vector")
-    caption = f"{what} {BARS}{data.bound_sentence}{links}{_cold_sentence(data)}"
+    caption = f"{what} {BARS}{data.bound_sentence}{links}{_cold_sentence(data)}{_broken_sentence(data)}"
     columns = ["busbw_bytes_per_s", *("busbw_bound_bytes_per_s", "busbw_fit_bytes_per_s")]
     columns += ["limit_s", "of_limit", "time_s", *INTERVAL[2:4]]
     live = live_bandwidth(data.frame, data.limits)
@@ -107,6 +108,10 @@ def _beside_sentence(data: FigureData) -> str:
     if not data.frame["executor"].isin(COMPILED).any():
         return ""
     return say("report.compiled_executors_divided_into", natives=NATIVES[1], natives_2=NATIVES[0])
+
+
+def _broken_sentence(data: FigureData) -> str:
+    return say("report.line_native_broken") if is_broken(data.frame) else ""
 
 
 def _cold_sentence(data: FigureData) -> str:
@@ -238,7 +243,8 @@ def _panels(
         for (name, cache), line in group.groupby([competitors(group), "cache"], sort=False):
             beside = COLD if both and cache == "cold" else {}
             beside = {**beside, "alpha": PALE} if (group["grade"] == NOT_RELIABLE).all() else beside
-            draw(axes, line.sort_values("nbytes"), {**styled[str(name)], **beside})
+            for part in unbroken(line.sort_values("nbytes")):
+                draw(axes, part, {**styled[str(name)], **beside})
         limit(axes, group, group if bounds is None else bounds[bounds["ranks"] == ranks])
         axes.set_title(panel_title(group), fontsize=10)
         size_axis(axes, sorted(rows["nbytes"].unique()))

@@ -191,6 +191,7 @@ class Chart {
     let open = false;
     return line.x.map((value, i) => {
       if (!inside(line.y[i])) { open = false; return ""; }
+      if (line.breaks && line.breaks.includes(i)) open = false;
       const step = (open ? "L" : "M") + x(value).toFixed(1) + "," + y(line.y[i]).toFixed(1);
       open = true;
       return step;
