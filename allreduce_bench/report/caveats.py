@@ -43,6 +43,11 @@ FAILED_BADGES = {  # state -> badge
     "hung": "HUNG",
 }
 EXACT = ("all results exact", "Every measured cell gave the exact result before and after the timed calls.")
+ROUNDED = (
+    "results right up to rounding",
+    "Every measured cell gave the exact result where sums are not rounded; where they are, ranks differ in their last "
+    "bits.",
+)
 
 
 # findings of launches
@@ -200,6 +205,8 @@ def _of_checks(rows: Sequence[SummaryRow], imported: bool) -> list[Caveat]:
         return failed
     if all(row.get("wrong") == 0 for row in rows if row["time_s"] is not None):
         badge, text = ("no wrong results", say("report.logs_report_no_wrong")) if imported else EXACT
+        if any(row.get("same_bits") == 0 for row in rows):  # `_of_replicas` says whose
+            badge, text = ROUNDED
         return [Caveat("good", badge, (Note(text),))]
     return [Caveat("caution", "unchecked results", (Note(say("report.results_some_timed_cells")),))]
 

@@ -248,16 +248,16 @@ def limit_lines(rows: Sequence[SummaryRow], least: Bounds | None = None) -> list
     """
     lines: dict[int, LimitLine] = {}
     for row in sorted(competing(rows), key=lambda row: row["nbytes"]):
-        held = row if row.get("limit_s") else _with_modelled_limit(row, least)
+        held = with_limit(row, least)
         if (limit_s := held.get("limit_s")) and (kind := held.get("limit_by")):
             line = lines.setdefault(row["nbytes"], LimitLine(row["nbytes"], limit_s, kind, {}))
             line.shares[row["algorithm"]] = shares_text(held)
     return list(lines.values())
 
 
-def _with_modelled_limit(row: SummaryRow, least: Bounds | None) -> SummaryRow:
-    """Return the row with the limit by models, if there is one and it has a time."""
-    if least is None or not row["time_s"] or not row["nbytes"]:
+def with_limit(row: SummaryRow, least: Bounds | None) -> SummaryRow:
+    """Return the row with its limit: by measured figures, else by models, if there is one and it has a time."""
+    if row.get("limit_s") or least is None or not row["time_s"] or not row["nbytes"]:
         return row
     limit_s, kind = max(zip((least.latency_s, least.bandwidth_s * row["nbytes"]), MODELLED))
     return {**row, "limit_s": limit_s, "limit_by": kind, "of_limit": share_of_limit(limit_s, row["time_s"])}

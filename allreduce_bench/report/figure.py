@@ -217,6 +217,11 @@ NOTE: Style = {"fontsize": 8.5, "color": "#555555"}
 GRID: Style = {"color": "#e4e4e4", "linewidth": 0.7}
 COLUMNS = 3  # panels a row
 PANELS_WIDTH, PANEL_HEIGHT, LEGEND_WIDTH = 11.1, 3.3, 2.0  # inches
+PALE = 0.35  # opacity of lines whose times are not reliable
+UNITS = {  # unit of an axis -> units of its ticks, the largest first
+    "us": {"s": 1e6, "ms": 1e3, "us": 1.0, "ns": 1e-3},
+    "GB/s": {"TB/s": 1e3, "GB/s": 1.0, "MB/s": 1e-3, "kB/s": 1e-6, "B/s": 1e-9},
+}
 TICKS = 6  # spaces between sizes named on an axis, at most
 
 
@@ -245,10 +250,12 @@ def _shade(colour: str, turn: int) -> str:
     return to_hex((red, green, blue)) if share else colour
 
 
-def grid(panels: int, label: str, logarithmic: bool, shared: bool | None = None) -> tuple[Figure, list[Axes]]:
+def grid(
+    panels: int, label: str, logarithmic: bool, shared: bool | None = None, unit: str = "us"
+) -> tuple[Figure, list[Axes]]:
     """Return an empty figure with `panels` axes in rows of equal length if possible, at most COLUMNS a row.
 
-    `shared`: their y axis; None: if it is logarithmic.
+    `shared`: their y axis; None: if it is logarithmic. `unit`: of the values on it, a key of UNITS, or empty.
     """
     panel_rows = ceil(panels / COLUMNS)
     columns = ceil(panels / panel_rows)
@@ -266,8 +273,8 @@ def grid(panels: int, label: str, logarithmic: bool, shared: bool | None = None)
         if logarithmic:
             panel.set_yscale("log")
             panel.yaxis.set_minor_locator(few_minor_ticks())
-            panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
             panel.yaxis.set_minor_formatter(NullFormatter())
+        panel.yaxis.set_major_formatter(tick_formatter(unit))
         if number + columns >= panels:
             panel.set_xlabel(say("report.size_vector"))
         if number % columns == 0:
@@ -278,6 +285,20 @@ def grid(panels: int, label: str, logarithmic: bool, shared: bool | None = None)
 def few_minor_ticks() -> LogLocator:
     """Return the minor ticks of a logarithmic axis at 2 and 5: all eight of a decade take a third of the drawing."""
     return LogLocator(subs=(2, 5))
+
+
+def tick_formatter(unit: str) -> FuncFormatter:
+    """Return what names the ticks of an axis in a unit that leaves no long rows of zeros: `10 ms` for 10,000 us."""
+    return FuncFormatter(lambda value, _: tick_words(value, unit))
+
+
+def tick_words(value: float, unit: str) -> str:
+    """Return `10 ms` for 10,000 of `us`; without a unit the number alone."""
+    if not value:
+        return "0"
+    scales = UNITS.get(unit, {"": 1.0})
+    name = next((name for name, size in scales.items() if abs(value) >= size * 0.9995), [*scales][-1])
+    return f"{value / scales[name]:,.4g} {name}".strip()
 
 
 def draw_line(axes: Axes, x, y, low, high, style: Style) -> None:

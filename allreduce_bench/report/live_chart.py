@@ -22,6 +22,7 @@ class Axis(NamedTuple):
     label: str
     log: bool
     shared: bool = False  # of the y axis: all panels have the same
+    unit: str = ""  # of its values: `us` or `GB/s`; the script names ticks in a larger or smaller one
 
 
 class LiveSeries(NamedTuple):
@@ -34,6 +35,7 @@ class LiveSeries(NamedTuple):
     high: Sequence[float | None]
     words: Sequence[str]  # value, interval and launches
     cells: Sequence[str] = ()  # of each value: the cell whose calls the page may hold; see `cell_id`
+    breaks: Sequence[int] = ()  # positions of values that no line joins to the one before
 
 
 class LiveLine(NamedTuple):
@@ -65,6 +67,7 @@ class LivePanel(NamedTuple):
     series: Sequence[LiveSeries]
     lines: Sequence[LiveLine] = ()
     marks: Sequence[Switch] = ()
+    pale: bool = False  # its times are not reliable
 
 
 class LiveChart(NamedTuple):
@@ -95,7 +98,7 @@ def chart_json(chart: LiveChart) -> dict[str, Any]:
         },
         "y": chart.y._asdict(),
         "panels": [_panel_json(panel) for panel in chart.panels],
-        "looks": {name: _look_json(style) for name, style in chart.looks.items()},
+        "looks": {name: look_json(style) for name, style in chart.looks.items()},
         "facets": [list(facet) for facet in chart.facets],
         "hidden": list(chart.hidden),
     }
@@ -112,10 +115,12 @@ def _panel_json(panel: LivePanel) -> dict[str, Any]:
         "series": series,
         "lines": [{**line._asdict(), "x": numbers(line.x), "y": numbers(line.y)} for line in panel.lines],
         "marks": [mark._asdict() for mark in panel.marks],
+        "pale": panel.pale,
     }
 
 
-def _look_json(style: Style) -> dict[str, Any]:
+def look_json(style: Style) -> dict[str, Any]:
+    """Return a look as pages draw it: colours on light and dark paper, marker, dashes."""
     light = to_hex(style["color"])
     dash = style.get("linestyle", "-")
     named = {"-.": "7 3 2 3", ":": "2 3"}.get(dash) if isinstance(dash, str) else None

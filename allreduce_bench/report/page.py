@@ -41,18 +41,20 @@ from ..schedule.algorithm import Algorithm
 from ..stats import median
 from ..units import format_size, format_time, in_ranks, three_digits
 from ..watching.progress import Progress, unsaid
-from ..web import asset, engine, policy, script_data, theme
+from ..web import asset, data_address, engine, policy, script_data, theme
 from ..wings import offered
 from . import caveats, how_measured, verdict_sentence
 from .caveats import damage_caveats, damage_report, gaps
 from .distribution import call_distributions, time_table
 from .grid import LEGEND, MARK
+from .headline import headline
 from .how_measured import origin
 from .live_chart import Switch
 from .native_section import native_section
 from .paper import Paper, write_panels
 from .pictures import Picture, measured_caption, model_pictures, run_pictures, time_pictures, write_pictures
 from .ratio_table import RatioLine
+from .unbroken import with_algorithms_at_work
 from .verdict_sentence import (
     MARGIN,
     MOST_NAMED,
@@ -69,6 +71,7 @@ from .verdict_sentence import (
     reason_words,
     span_words,
 )
+from .winner_table import winner_table
 from .winners_elsewhere_table import arrival_tables, placement_tables
 
 ASKED_NBYTES = 1 << 20  # if not measured, the nearest size
@@ -91,11 +94,8 @@ def answer(
     """
     if not verdicts:
         return None
-    asked = max(verdicts, key=lambda verdict: verdict.ranks)
-    sizes = sorted({row["nbytes"] for row in rows if row["ranks"] == asked.ranks and row["time_s"] and row["nbytes"]})
-    nbytes = min(max(ASKED_NBYTES, sizes[0]), sizes[-1]) if sizes else ASKED_NBYTES
+    asked, nbytes, at_size = _asked(rows, verdicts)
     stretch = _stretch_at(asked, nbytes)
-    at_size = [row for row in rows if (row["ranks"], row["cache"], row["nbytes"]) == (asked.ranks, asked.cache, nbytes)]
     place = f"{format_size(nbytes)} on {in_ranks([asked.ranks])}"
     grades = {row["ranks"]: row["grading"] for row in rows}
     level = max((grade.level for grade in grades.values()), key=GRADES.index)
@@ -105,6 +105,15 @@ def answer(
         return Answer("; ".join([said, *contrast_sentences(rows, attempts)]) + ".", level, advice)
     here = _at_this_size(stretch, at_size)
     return Answer(f"{_who(asked, stretch)} at {place}{here}{_how_much(asked, stretch, at_size)}.", level, advice)
+
+
+def _asked(rows: Sequence[SummaryRow], verdicts: Sequence[Verdict]) -> tuple[Verdict, int, list[SummaryRow]]:
+    """Return the verdict of the largest rank count, the size that is asked for there, and the rows of that size."""
+    asked = max(verdicts, key=lambda verdict: verdict.ranks)
+    sizes = sorted({row["nbytes"] for row in rows if row["ranks"] == asked.ranks and row["time_s"] and row["nbytes"]})
+    nbytes = min(max(ASKED_NBYTES, sizes[0]), sizes[-1]) if sizes else ASKED_NBYTES
+    place = asked.ranks, asked.cache, nbytes
+    return asked, nbytes, [row for row in rows if (row["ranks"], row["cache"], row["nbytes"]) == place]
 
 
 def switches(verdicts: Sequence[Verdict]) -> dict[int, list[Switch]]:
@@ -200,7 +209,7 @@ NAMED_RUNS = re.compile(rb'<meta name="runs" content="([0-9a-f ]*)">')
 
 
 # sections
-SCRIPTS = ("chart", "tables", "calls", "start")  # of the page, joined in this order
+SCRIPTS = ("chart", "tables", "map", "calls", "start")  # of the page, joined in this order
 NOT_OF_A_PLAN = ("seed", "launches", "file_digests")  # runs that differ only in these share a plan
 LARGE_ERROR = 0.25  # error of a model, tolerance of a resemblance; relative
 OUTSIDE, INSIDE = "leave_one_p_out", "in_sample"  # errors of models, the more telling first
@@ -269,8 +278,9 @@ def write_report(
             for name in ("pictures", "model_pictures", "straggler_pictures"):
                 section[name] = drawn(section[name], str(folder.path), prefix)
             for name, table in section.pop("files").items():
-                write_atomically(drafts / f"{prefix}{name}.csv", table.to_csv(index=False, float_format="%.9g"))
-                section["tables_written"][name] = quote(f"{beside.name}/{prefix}{name}.csv")
+                text = table.to_csv(index=False, float_format="%.9g")
+                write_atomically(drafts / f"{prefix}{name}.csv", text)
+                section["tables_written"][name] = data_address("text/csv", text.encode())
         values = {"sections": sections, "over_runs": over_runs, "ratios": ratios}
         write_atomically(hidden / output.name, _rendered(runs=fingerprints(folders), version=__version__, **values))
     return output
@@ -282,8 +292,8 @@ def _section(
     """Return the template's values for one run. Raises RunError."""
     plan, attempts = folder.plan(), folder.attempts()
     rows = explain_rows(summarise(folder), missing)
-    frame = summary_frame(competing(rows), name)
     native = native_section(plan, rows)
+    frame = with_algorithms_at_work(summary_frame(competing(rows), name), native["likeness"]["lines"])
     verdicts_of_run = verdicts(rows)
     models, unfit = _models(points_of_summary(rows, attempts, name), own)
     least = lower_bounds(models, frame)
@@ -297,7 +307,8 @@ def _section(
             *damage_caveats(damage_report(folder)),
             *caveats.find_caveats(rows, attempts, not_begun_sentences(plan, missing)),
         ],
-        **_verdict_values(rows, verdicts_of_run, attempts),
+        **_verdict_values(rows, verdicts_of_run, attempts, least),
+        "winners": winner_table(frame),
         "frame": frame,
         "pictures": time_pictures(frame, models, switches(verdicts_of_run)),
         "calls": call_distributions(folder, rows),
@@ -320,11 +331,15 @@ def _section(
     }
 
 
-def _verdict_values(rows: Sequence[SummaryRow], of_run: Sequence[Verdict], attempts: Sequence[dict]) -> dict[str, Any]:
-    """Return the answer, the grades and the verdicts of one run, in words."""
+def _verdict_values(
+    rows: Sequence[SummaryRow], of_run: Sequence[Verdict], attempts: Sequence[dict], least: Mapping[int, Bounds]
+) -> dict[str, Any]:
+    """Return the answer and its numbers, the grades and the verdicts of one run, in words."""
     lines = [(verdict.ranks, verdict.cache, verdict_sentence.lines(verdict)) for verdict in of_run]
     grades = {"grades": grade_lines(rows), "noise": noise_of_all(rows)}
-    return {"answer": answer(rows, of_run, attempts), **grades, "verdicts": lines}
+    asked, _, at_size = _asked(rows, of_run) if of_run else (None, 0, [])
+    numbers = headline(competing(at_size), least.get(asked.ranks)) if asked else []
+    return {"answer": answer(rows, of_run, attempts), "headline": numbers, **grades, "verdicts": lines}
 
 
 def _models(points: pd.DataFrame, own: Mapping[str, Algorithm]) -> tuple[list[Model], list[tuple[str, str]]]:

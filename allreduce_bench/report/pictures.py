@@ -1,6 +1,5 @@
 """The figures of a run, the caption about their measurement, and their files: CSV, and if asked PNG and SVG."""
 
-import base64
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -22,6 +21,7 @@ from ..runs.files import write_atomically
 from ..runs.schema import common_start
 from ..schedule.algorithm import Algorithm
 from ..units import in_ranks
+from ..web import data_address
 from .figure import MODELS, RUNS, TIMES, FigureData, bound_curves
 from .figures import report_figures
 from .grid import interval_words
@@ -129,16 +129,17 @@ def write_pictures(picture: Picture, beside: Path, prefix: str, as_files: bool =
     files by their kinds, and its chart for the script: see `live_chart.chart_json`; None: nothing.
     """
     svg = _svg(picture)
-    files: dict[str, bytes | str] = {"png": _png(picture), "svg": svg} if as_files else {}
-    files["csv"] = picture.numbers.to_csv(index=False, float_format="%.9g")
+    numbers = picture.numbers.to_csv(index=False, float_format="%.9g").encode()
+    files = ({"png": _png(picture), "svg": svg} if as_files else {}) | {"csv": numbers}
     paths = {kind: beside / f"{prefix}{picture.stem}.{kind}" for kind in files}
     for kind, path in paths.items():
         write_atomically(path, files[kind])
-    data = "data:image/svg+xml;base64," + base64.b64encode(svg).decode("ascii")
+    data, csv_data = data_address("image/svg+xml", svg), data_address("text/csv", numbers)
     width, height = (round(PIXELS_PER_INCH * inches) for inches in picture.figure.get_size_inches())
     return {
         **{"caption": picture.caption, "data": data, "stem": picture.stem, "width": width, "height": height},
         "files": {kind: quote(f"{beside.name}/{path.name}") for kind, path in paths.items()},
+        "csv_data": csv_data,
         "live": chart_json(picture.live) if picture.live else None,
     }
 

@@ -32,7 +32,8 @@ def theme() -> Markup:
 def policy(styles: Sequence[str], scripts: Sequence[str]) -> str:
     """Return the content security policy of a page with these styles and scripts, each its element's whole text.
 
-    No other code runs and nothing is loaded; pictures may be embedded as data. `style` attributes in its HTML have no
+    No other code runs and nothing is loaded; pictures may be embedded as data. Links with `download` may hold data:
+    browsers save it and never open it as a page. `style` attributes in its HTML have no
     effect.
     """
     return "; ".join(
@@ -45,6 +46,11 @@ def policy(styles: Sequence[str], scripts: Sequence[str]) -> str:
             "form-action 'none'",
         ]
     )
+
+
+def data_address(media_type: str, content: bytes) -> str:
+    """Return `content` as a data: URI, for a picture or a link that saves it: pages need no file beside them."""
+    return f"data:{media_type};base64,{b64encode(content).decode('ascii')}"
 
 
 def engine(package: str) -> Environment:

@@ -171,6 +171,20 @@ def test_totals_are_what_predict_says(page, explained, words):
     assert len(totals) == 4
 
 
+@pytest.mark.parametrize("ranks", ["4", "8", "9", "16"])
+def test_names_of_two_trees_and_formulas_are_in_sight(page, explained, ranks):
+    shown = page(explained("two_tree", "-n", ranks))
+    met = """(() => {
+      const boxes = [...document.querySelectorAll('.net .box')].map(e => e.getBoundingClientRect());
+      return [...document.querySelectorAll('.net text.label')].map(e => e.getBoundingClientRect()).map(r =>
+        boxes.some(b => b.left < r.right && b.right > r.left && b.top < r.bottom && b.bottom > r.top));
+    })()"""
+    assert shown.evaluate(met) == [False, False]
+    for width in (1280, 390):
+        shown.emulate(width=width)
+        assert shown.evaluate("document.querySelector('p.formula').scrollWidth") <= width and shown.wider() == []
+
+
 def test_the_address_cites_a_moment(page, explained):
     shown = page(explained("ring", "-n", "4"))
     shown.slide("#alpha", 10)

@@ -10,6 +10,7 @@ from allreduce_bench.algorithms import builtin
 from allreduce_bench.report import page as report
 
 LOOKS = pytest.mark.parametrize("look", [{}, {"dark": True}, {"width": 390}, {"width": 390, "dark": True}], ids=str)
+MOST_SHEETS, MOST_SCREENS, SCREEN_PX = 5, 12, 844
 LEAST_CONTRAST, LEAST_LETTERS_PX, PAPER_PX = 4.5, 11.0, 718  # A4 within Chromium's margins
 MARKUP = '"><img src=x onerror="hacked=1"><script>hacked=1</script><svg onload="hacked=1"></svg>'
 IN_SCRIPT = "</script><script>hacked=1</script><!--<script>\u2028'-hacked=1-'"
@@ -47,7 +48,7 @@ def test_nothing_is_cut_in_print(shown, words_of_pdf):
     assert shown.emulate(width=PAPER_PX, media="print").wider() == []
     shown.emulate()
     printed = words_of_pdf(shown.pdf())
-    assert "All-reduce on 2, 3, 4 ranks" in printed[0] and len(printed) < 25
+    assert "All-reduce on 2, 3, 4 ranks" in printed[0] and len(printed) <= MOST_SHEETS
 
 
 def test_the_keyboard_reaches_everything_that_answers(shown):
@@ -66,8 +67,33 @@ def test_three_runs_of_nine_algorithms_are_whole_on_paper_and_on_a_phone(page, t
     shown = page(tmp_path / "report.html")
     assert shown.evaluate("document.querySelectorAll('.chart').length") == 2 + 3 * len(runs)  # laid over, over dates
     assert shown.emulate(width=390).wider() == [] and shown.axe() == []
+    assert shown.evaluate("document.documentElement.scrollHeight") <= MOST_SCREENS * SCREEN_PX
     assert shown.emulate(width=PAPER_PX, media="print").wider() == []
     assert shown.console() == shown.requests() == []
+
+
+def test_a_run_of_nine_algorithms_takes_five_sheets_with_whole_tables(page, tmp_path, monkeypatch, words_of_pdf):
+    nine = ("native", *[name for name in builtin() if name != "parameter_server_sharded"])[:9]
+    run = build_run(tmp_path / "run", algorithms=nine, ranks=(2, 4, 8), sizes=tuple(8 << 2 * k for k in range(10)))
+    monkeypatch.setattr(report, "_models", lambda *_: ([], []))
+    shown = page(report.write_report([run], tmp_path / "report.html"))
+    printed = words_of_pdf(shown.pdf())
+    assert len(printed) <= MOST_SHEETS
+    assert (
+        sum("recursive_doubling" in sheet and "algbw" in sheet for sheet in printed) >= 1
+    )  # no letters below each other
+    assert any("Speed-up: time of native" in sheet for sheet in printed)  # captions stand with their figures
+
+
+def test_what_a_page_holds_can_be_saved_without_its_folder(page, example, tmp_path):
+    alone = tmp_path / "sent.html"
+    alone.write_bytes((example / "report.html").read_bytes())
+    shown = page(alone)
+    saved = "[...document.querySelectorAll('figure figcaption a')].map(a => [a.download, a.href.slice(0, 14)])"
+    links = dict(shown.evaluate(saved))
+    assert {name.rsplit(".")[-1] for name in links} == {"svg", "csv"} and len(links) >= 8
+    assert all(address.startswith("data:") for address in links.values())
+    assert shown.console() == []
 
 
 def test_weighs_little():

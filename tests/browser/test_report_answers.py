@@ -122,6 +122,19 @@ def test_the_calls_of_a_cell_are_those_of_its_launches(shown):
         assert median_us == pytest.approx(own["time_s"].median() * 1e6, rel=0.01)
 
 
+def test_the_map_of_winners_answers_to_pointer_and_keys(shown):
+    said = "document.querySelector('.said').textContent"
+    shown.evaluate("document.querySelector('table.map td[tabindex=\"0\"]').focus()")
+    assert shown.evaluate(said).startswith("8 B on 4 ranks: native 224 us, 1.40 times as fast as")
+    shown.press("ArrowDown", "ArrowRight")
+    assert shown.evaluate(said).startswith("128 B on 3 ranks: native")
+    shown.evaluate("[...document.querySelectorAll('table.map td')].pop().id = 'last'")
+    shown.hover("#last")
+    shown.wait(f"{said}.startsWith('2 MiB on 2 ranks')")
+    shown.press("Enter")
+    shown.wait("document.querySelector('.winners + .calls circle')")
+
+
 def test_tables_sort_and_come_back(shown):
     column = "[...document.querySelector('table.sorts').tBodies[0].rows].map(r => parseFloat(r.cells[1].textContent))"
     written = shown.evaluate(column)
@@ -137,4 +150,6 @@ def test_all_of_it_is_there_without_script(page, example):
     assert plain.console() == [] and not plain.evaluate("document.querySelector('.chart, .live, button')")
     shown = "[...document.querySelectorAll('figure img')].filter(e => e.checkVisibility()).length"
     assert plain.evaluate(shown) >= 3
-    assert plain.evaluate("document.querySelectorAll('details:not([open])').length") < 10  # which open without script
+    folded = "[...document.querySelectorAll('details')].every(e => e.querySelector(':scope > summary'))"
+    assert plain.evaluate(folded)  # so that they open without script
+    assert plain.evaluate("document.querySelectorAll('table.map td b').length") >= 7

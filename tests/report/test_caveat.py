@@ -1,6 +1,9 @@
 """The cells without a time, and what they are called."""
 
-from allreduce_bench.report.caveats import Gap, cell_size, gaps
+from made_runs import build_run
+
+from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.report.caveats import EXACT, ROUNDED, Gap, cell_size, find_caveats, gaps
 from allreduce_bench.runs.schema import ALONE
 
 
@@ -17,3 +20,12 @@ def test_a_cell_is_called_by_its_size_and_what_is_unusual():
 def test_cells_that_share_a_reason_are_one_gap_and_failed_ones_come_first():
     rows = [row("skipped"), row("skipped", 1024), row("done"), row("wrong", reason=None)]
     assert gaps(rows) == [Gap("wrong", 4, "ring", "8 B", ""), Gap("skipped", 4, "ring", "8 B, 1 KiB", "why")]
+
+
+def test_results_are_not_called_exact_where_replicas_diverge(tmp_path):
+    for same_bits, badge in ((True, EXACT[0]), (False, ROUNDED[0])):
+        run = build_run(
+            tmp_path / badge, ranks=(4,), sizes=(8,), outcome=lambda *_, same=same_bits: {"same_bits": same}
+        )
+        badges = [caveat.badge for caveat in find_caveats(summarise(run), run.attempts())]
+        assert badge in badges and len({EXACT[0], ROUNDED[0]} & {*badges}) == 1

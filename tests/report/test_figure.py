@@ -6,7 +6,7 @@ from made_runs import build_run
 
 from allreduce_bench.evaluation import frames
 from allreduce_bench.models.curves import NO_OWN
-from allreduce_bench.report.figure import MODELS, RUNS, TIMES, FigureData
+from allreduce_bench.report.figure import MODELS, RUNS, TIMES, FigureData, tick_words
 from allreduce_bench.report.figures import report_figures
 
 ORDER = {TIMES: ["speedup", "latency", "bus_bandwidth", "winners"], MODELS: ["models", "choices", "ranks"]}
@@ -31,3 +31,16 @@ def test_figures_share_what_is_made_of_a_run(tmp_path):
     assert data.compared is data.compared and set(data.compared["algorithm"]) == {"native", "ring", "two_tree"}
     assert (data.has_both_caches, data.warm_sentence) == (False, "")
     assert "smallest fitted" in data.bound_sentence
+
+
+def test_ticks_name_their_units():
+    assert [tick_words(us, "us") for us in (0, 0.5, 5, 10, 1e4, 2e6)] == [
+        "0",
+        "500 ns",
+        "5 us",
+        "10 us",
+        "10 ms",
+        "2 s",
+    ]
+    assert [tick_words(rate, "GB/s") for rate in (5e-6, 1e-5, 0.025, 12)] == ["5 kB/s", "10 kB/s", "25 MB/s", "12 GB/s"]
+    assert tick_words(1.5, "") == "1.5"

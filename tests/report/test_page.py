@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from hashlib import sha256
 from html import unescape
 from html.parser import HTMLParser
@@ -140,13 +140,15 @@ def test_needs_no_network_and_runs_its_own_script_only(page):
     assert held[0] == ' type="application/json"' and {"charts", "cells"} == json.loads(held[1]).keys()
     assert not any("style" in attributes for _, attributes in page.elements)
     assert all(image["src"].startswith("data:image/svg+xml;base64,") for image in page.all("img"))
-    assert all(not re.match(r"[a-z]+:|//|/", link["href"]) for link in page.all("a"))
+    inside = [link for link in page.all("a") if link["href"].startswith("data:")]
+    assert inside and all("download" in link for link in inside)  # saved, never opened
+    assert all(link in inside or not re.match(r"[a-z]+:|//|/", link["href"]) for link in page.all("a"))
     assert not re.search(r"url\(|@import|https?://", page.source)
     assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
 
 
 def test_every_figure_has_words(page):
-    assert len(page.all("img")) == len(FIGURES)
+    assert len(page.all("img")) == len(FIGURES) - 1  # the map of winners is a table
     assert all(len(image["alt"]) > 40 for image in page.all("img"))
 
 
@@ -171,6 +173,30 @@ def test_the_first_screen_has_one_answer_one_grade_and_what_to_do(page, run):
     ]
     assert order == sorted(order) and "1 MiB on 4 ranks" in told.sentence
     assert page.source.index('data-chart="speedup"') < page.source.index('data-chart="latency"')
+
+
+def test_the_first_screen_has_three_numbers_and_the_map_of_winners(page, run):
+    row = min(
+        (row for row in summarise(run) if (row["ranks"], row["nbytes"]) == (4, 1 << 20)), key=lambda row: row["time_s"]
+    )
+    time, factor, efficiency = re.findall(r"<li><strong>(.*?)</strong> <span>(.*?)</span>", page.source)
+    assert time == (
+        format_time(row["time_s"]),
+        say("report.headline_time", name=row["algorithm"], place="1 MiB on 4 ranks"),
+    )
+    assert re.fullmatch(r"[\d.]+ times", factor[0]) and efficiency[0].endswith(" %")
+    told = [cell["data-words"] for cell in page.all("td") if "data-words" in cell]
+    won = pd.read_csv(run.path.parent / "pages" / "report_figures" / "winners.csv")
+    assert len(told) == len(won) and any(words.startswith("1 MiB on 4 ranks: ") for words in told)
+    assert page.source.index("data-words") < page.source.index("data-chart")
+
+
+def test_a_page_needs_no_file_beside_it(page, run):
+    held = {link["download"]: link["href"] for link in page.all("a") if link["href"].startswith("data:text/csv")}
+    assert held.keys() == {f"{stem}.csv" for stem in (*FIGURES, *TABLES)}
+    for name, address in held.items():
+        saved = b64decode(address.removeprefix("data:text/csv;base64,"))
+        assert saved == (run.path.parent / "pages" / "report_figures" / name).read_bytes()
 
 
 def test_contents_lead_to_sections_in_their_order(page):
@@ -301,7 +327,7 @@ def test_what_the_data_cannot_carry_is_not_drawn_and_said(tmp_path):
 
 def test_links_lead_to_files(page, run):
     for link in page.all("a"):
-        if link["href"].startswith("#"):
+        if link["href"].startswith(("#", "data:")):
             continue
         assert (run.path.parent / "pages" / link["href"].replace("%20", " ")).resolve().is_file()
 
@@ -397,7 +423,7 @@ def test_several_runs_have_a_section_each(tmp_path, run, monkeypatch):
     drawn = {name.removesuffix(".png") for name in files if name.endswith(".png")}
     assert {f"1_{stem}" for stem in FIGURES} | {"runs"} <= drawn and "2_ranks" not in drawn
     assert {f"2_{stem}" for stem in ("latency", "bus_bandwidth", "speedup", "winners", "models", "choices")} <= drawn
-    assert len(page.all("img")) == len(drawn)
+    assert len(page.all("img")) == len(drawn) - 2  # the maps of winners are tables
 
 
 def test_the_same_run_gives_the_same_page(tmp_path, run):

@@ -25,6 +25,7 @@ from ..figure import (
     ReportFigure,
     few_minor_ticks,
     size_axis,
+    tick_formatter,
 )
 
 TIMES_HEIGHT, RESIDUALS_HEIGHT = 2.6, 1.35  # inches
@@ -78,7 +79,7 @@ def fitted(compared: pd.DataFrame) -> Figure | None:
         size_axis(below, sorted(compared["nbytes"].unique()))
         above.tick_params(labelsize=8.5)
         if number % columns == 0:
-            above.set_ylabel("time (us)")
+            above.set_ylabel("time")
             below.set_ylabel("model /\nmeasured")
         below.tick_params(labelbottom=True)
         below.set_xlabel(say("report.size_vector"))
@@ -102,7 +103,7 @@ def _draw_times(axes: Axes, rows: pd.DataFrame, looks: dict[int, dict]) -> None:
         look = looks[int(str(ranks))]
         axes.plot(group["nbytes"], group["time_s"] * 1e6, linestyle="none", markersize=4.5, **look)
         axes.plot(group["nbytes"], group["model_s"] * 1e6, color=look["color"], linewidth=1.2)
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axes.yaxis.set_major_formatter(tick_formatter("us"))
     axes.yaxis.set_minor_formatter(NullFormatter())
     _plain_axes(axes)
 

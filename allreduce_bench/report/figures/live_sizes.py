@@ -5,11 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 import pandas as pd
 
 from ...evaluation.frames import competitors
+from ...evaluation.grade import NOT_RELIABLE
 from ...evaluation.limits import LINKS
 from ...message import say
 from ...units import format_size, format_time, in_ranks, three_digits
 from ..figure import Style, of_one_cache, panel_title, styles
 from ..live_chart import NO_SWITCHES, Axis, LiveChart, LiveLine, LivePanel, LiveSeries, Switch, cell_id
+from ..unbroken import breaks
 from ..verdict_sentence import printed_factor
 
 SIZE = Axis("size of the vector", log=True)
@@ -37,7 +39,7 @@ def live_times(frame: pd.DataFrame, bounds: pd.DataFrame, switches: Mapping[int,
         return [*found, fitted] if len(curve) else found
 
     rows = frame.assign(y=frame["time_s"] * 1e6, low=frame["spread_low_s"] * 1e6, high=frame["spread_high_s"] * 1e6)
-    return _over_sizes(rows, "Time", Axis("time (us)", log=True, shared=True), lines, _time_words, switches)
+    return _over_sizes(rows, "Time", Axis("time", log=True, shared=True, unit="us"), lines, _time_words, switches)
 
 
 def live_bandwidth(frame: pd.DataFrame, bounds: pd.DataFrame) -> LiveChart | None:
@@ -54,7 +56,12 @@ def live_bandwidth(frame: pd.DataFrame, bounds: pd.DataFrame) -> LiveChart | Non
     low, high = rate * frame["time_s"] / frame["spread_high_s"], rate * frame["time_s"] / frame["spread_low_s"]
     rows = frame[frame["ranks"] > 1].assign(y=rate, low=low, high=high)
     return _over_sizes(
-        rows, "Bus bandwidth", Axis(say("report.bus_bandwidth_gb"), log=False), lines, _rate_words, NO_SWITCHES
+        rows,
+        "Bus bandwidth",
+        Axis(say("report.bus_bandwidth"), log=False, unit="GB/s"),
+        lines,
+        _rate_words,
+        NO_SWITCHES,
     )
 
 
@@ -116,7 +123,8 @@ def _over_sizes(
             series.append(_series(label, str(name), line.sort_values("nbytes"), words))
         count = int(str(ranks))
         marks = switches.get(count, ())
-        panels.append(LivePanel(panel_title(group), (in_ranks([count]),), series, lines(group, count), marks))
+        pale = bool((group["grade"] == NOT_RELIABLE).all())
+        panels.append(LivePanel(panel_title(group), (in_ranks([count]),), series, lines(group, count), marks, pale))
     names = {int(nbytes): format_size(int(nbytes)) for nbytes in sorted(rows["nbytes"].unique())}
     return LiveChart(title, SIZE, axis, names, panels, looks, [[panel.tags[0] for panel in panels]])
 
@@ -131,6 +139,7 @@ def _series(label: str, name: str, line: pd.DataFrame, words: Callable[[dict], s
         [row["high"] for row in records],
         [words(row) if pd.notna(row["y"]) else "" for row in records],
         [cell_id(int(row["ranks"]), name, row["cache"], int(row["nbytes"])) for row in records],
+        breaks(line),
     )
 
 

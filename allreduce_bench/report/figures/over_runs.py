@@ -44,7 +44,7 @@ def draw_overlay(data: FigureData) -> Drawing | None:
     ranks = int(shared["ranks"].max())
     drawn, looks = shared[shared["ranks"] == ranks], _looks_of_runs(list(dict.fromkeys(data.frame["run"])))
     names = list(dict.fromkeys(drawn["competitor"]))
-    figure, panels = grid(len(names), "time (us)", logarithmic=True)
+    figure, panels = grid(len(names), "time", logarithmic=True)
     for axes, name in zip(panels, names):
         for run, line in drawn[drawn["competitor"] == name].groupby("run", sort=False):
             _line(axes, "nbytes", line.sort_values("nbytes"), looks[str(run)])
@@ -67,7 +67,7 @@ def draw_trend(data: FigureData) -> Drawing | None:
     chosen = sorted({int(sizes[place]) for place in (0, len(sizes) // 2, -1)})
     drawn = rows[(rows["ranks"] == ranks) & rows["nbytes"].isin(chosen)]
     looks = styles(drawn["competitor"])
-    figure, panels = grid(len(chosen), "time (us)", logarithmic=True, shared=False)
+    figure, panels = grid(len(chosen), "time", logarithmic=True, shared=False)
     for axes, nbytes in zip(panels, chosen):
         for name, line in drawn[drawn["nbytes"] == nbytes].groupby("competitor", sort=False):
             _line(axes, "at_s", line.sort_values("at_s"), looks[str(name)])
@@ -137,7 +137,7 @@ def _live(rows: pd.DataFrame) -> LiveChart:
         panels.append(LivePanel(", ".join(tags), tags, lines))
     sizes = {int(nbytes): format_size(int(nbytes)) for nbytes in sorted(set(rows["nbytes"]))}
     facets = [names, [in_ranks([ranks]) for ranks in counts]]
-    axis = Axis("time (us)", log=True, shared=True)
+    axis = Axis("time", log=True, shared=True, unit="us")
     return LiveChart("Runs", SIZE, axis, sizes, panels, looks, facets, facets[1][:-1])
 
 
@@ -151,7 +151,7 @@ def _live_trend(rows: pd.DataFrame, looks: dict[str, Style]) -> LiveChart:
     dates = {row["at_s"]: row["created"][:10] for row in rows.sort_values("at_s").to_dict("records")}
     counts = [in_ranks([ranks]) for ranks in sorted(set(rows["ranks"]))]
     facets = [list(dict.fromkeys(panel.tags[0] for panel in panels)), counts]
-    axes = Axis(say("report.date_run"), log=False), Axis("time (us)", log=True)
+    axes = Axis(say("report.date_run"), log=False), Axis("time", log=True, unit="us")
     return LiveChart("Trend", *axes, dates, panels, looks, facets, counts[:-1])
 
 

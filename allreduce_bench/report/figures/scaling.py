@@ -69,7 +69,7 @@ def over_ranks(rows: pd.DataFrame, curves: pd.DataFrame) -> Figure | None:
     cache = "warm" if "warm" in set(rows["cache"]) else "cold"
     timed = rows[rows["time_s"].notna() & (rows["ranks"] > 1) & (rows["cache"] == cache)]
     curves = curves[curves["cache"] == cache]
-    figure, panels = grid(len(sizes), "time (us)", logarithmic=True, shared=False)
+    figure, panels = grid(len(sizes), "time", logarithmic=True, shared=False)
     extended = [curves["ranks"].max()] if len(curves) else []
     ends = min(timed["ranks"]), max([*timed["ranks"], *extended])
     for axes, nbytes in zip(panels, sizes):

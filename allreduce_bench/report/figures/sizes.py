@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
 from ...evaluation.frames import competitors
+from ...evaluation.grade import NOT_RELIABLE
 from ...evaluation.limits import LINKS
 from ...message import say
 from ...runs.cell import COMPILED, NATIVES
@@ -23,6 +24,7 @@ from ..figure import (
     GRID,
     LINK,
     NOTE,
+    PALE,
     TIMES,
     Drawing,
     FigureData,
@@ -37,6 +39,7 @@ from ..figure import (
     styles,
 )
 from ..live_chart import NO_SWITCHES, LiveChart, Switch
+from ..unbroken import is_broken, unbroken
 from .live_sizes import REFERENCES, busbw_of_links, live_bandwidth, live_speedup, live_times
 
 FLOORS: dict[str, Style] = {  # column -> how it is drawn
@@ -68,7 +71,7 @@ def draw_latency(data: FigureData) -> Drawing | None:
         bound_sentence=data.bound_sentence,
         limit=limit,
         floors=floors,
-        data=_cold_sentence(data),
+        data=_cold_sentence(data) + _broken_sentence(data),
     )
     columns = ["time_s", *INTERVAL, *FLOORS, "bound_s", "fit_s", "limit_s", "limit_by", "own_limit_s"]
     live = live_times(data.frame, data.limits, data.switches)
@@ -80,7 +83,7 @@ def draw_bandwidth(data: FigureData) -> Drawing | None:
     links = LINKS_SENTENCE if (data.frame["limit_by"] == LINKS).fillna(False).any() else ""
     links += PASSING if _passed_links(data.frame).any() else ""
     what = say("report.bus_bandwidth_against_vector")
-    caption = f"{what} {BARS}{data.bound_sentence}{links}{_cold_sentence(data)}"
+    caption = f"{what} {BARS}{data.bound_sentence}{links}{_cold_sentence(data)}{_broken_sentence(data)}"
     columns = ["busbw_bytes_per_s", *("busbw_bound_bytes_per_s", "busbw_fit_bytes_per_s")]
     columns += ["limit_s", "of_limit", "time_s", *INTERVAL[2:4]]
     live = live_bandwidth(data.frame, data.limits)
@@ -105,6 +108,10 @@ def _beside_sentence(data: FigureData) -> str:
     if not data.frame["executor"].isin(COMPILED).any():
         return ""
     return say("report.compiled_executors_divided_into", natives=NATIVES[1], natives_2=NATIVES[0])
+
+
+def _broken_sentence(data: FigureData) -> str:
+    return say("report.line_native_broken") if is_broken(data.frame) else ""
 
 
 def _cold_sentence(data: FigureData) -> str:
@@ -137,7 +144,7 @@ def latency(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
     note = say("report.smallest_fitted_2")
     floors = {REFERENCES[name]: {**FLOOR, **style} for name, style in FLOORS.items() if rows[name].notna().any()}
     limits = {say("report.least_time_measured_figures_2"): LINK} if rows["limit_s"].notna().any() else {}
-    return _panels(rows, bounds, draw, limit, "time (us)", ("lower bound", note), more=limits | floors)
+    return _panels(rows, bounds, draw, limit, "time", ("lower bound", note), more=limits | floors)
 
 
 def bandwidth(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
@@ -166,7 +173,8 @@ def bandwidth(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
 
     note = "from the\nsmallest fitted α and β\n(flat part: 1/β)"
     rows = rows[rows["ranks"] > 1]  # one rank sends nothing over any bus
-    return _panels(rows, bounds, draw, limit, say("report.bus_bandwidth_gb"), ("upper bound", note), logarithmic=False)
+    label = say("report.bus_bandwidth")
+    return _panels(rows, bounds, draw, limit, label, ("upper bound", note), logarithmic=False, unit="GB/s")
 
 
 def _passed_links(frame: pd.DataFrame) -> pd.Series:
@@ -201,7 +209,7 @@ def speedup(rows: pd.DataFrame, switches: Mapping[int, Sequence[Switch]] = NO_SW
     compared = rows.groupby("ranks").filter(lambda group: group["speedup"].notna().any())
     if (compared["algorithm"] == "native").all():
         return None
-    figure = _panels(compared, None, draw, limit, say("report.speed_up_over_native"), None)
+    figure = _panels(compared, None, draw, limit, say("report.speed_up_over_native"), None, unit="")
     for axes in figure.axes if figure else []:
         least, most = axes.get_ylim()
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7) if most < 30 * least else (1,)))
@@ -218,6 +226,7 @@ def _panels(
     note: tuple[str, str] | None,
     logarithmic: bool = True,
     more: dict[str, Style] | None = None,
+    unit: str = "us",
 ) -> Figure | None:
     """Draw a panel for each rank count of `rows`: its algorithms, then its limit; and one legend for all, with `more`.
 
@@ -229,11 +238,13 @@ def _panels(
     if rows.empty:
         return None
     both = rows["cache"].nunique() > 1
-    figure, panels = grid(rows["ranks"].nunique(), label, logarithmic)
+    figure, panels = grid(rows["ranks"].nunique(), label, logarithmic, unit=unit)
     for axes, (ranks, group) in zip(panels, rows.groupby("ranks")):
         for (name, cache), line in group.groupby([competitors(group), "cache"], sort=False):
             beside = COLD if both and cache == "cold" else {}
-            draw(axes, line.sort_values("nbytes"), {**styled[str(name)], **beside})
+            beside = {**beside, "alpha": PALE} if (group["grade"] == NOT_RELIABLE).all() else beside
+            for part in unbroken(line.sort_values("nbytes")):
+                draw(axes, part, {**styled[str(name)], **beside})
         limit(axes, group, group if bounds is None else bounds[bounds["ranks"] == ranks])
         axes.set_title(panel_title(group), fontsize=10)
         size_axis(axes, sorted(rows["nbytes"].unique()))

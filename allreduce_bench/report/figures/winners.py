@@ -174,7 +174,9 @@ def _draw_cell(
     if columns <= MOST_WORDS:
         red, green, blue = to_rgb(colour)
         ink = "white" if 0.299 * red + 0.587 * green + 0.114 * blue < 0.55 else "black"
-        axes.text(column, row, cell[look.text], ha="center", va="center", color=ink, fontsize=8.5)
+        # on a ground of its own, because hatching crosses letters
+        ground = {"facecolor": colour, "edgecolor": "none", "pad": 1.5} if cell[look.text] else None
+        axes.text(column, row, cell[look.text], ha="center", va="center", color=ink, fontsize=8.5, bbox=ground)
 
 
 def _hatch(field: Patch, competitor: str) -> None:

@@ -6,7 +6,7 @@ const SVG_NAMES = (() => { const box = document.createElement("div"); box.innerH
 const MARKERS = { o: "M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0", s: "M-3.6,-3.6h7.2v7.2h-7.2z", D: "M0,-5l5,5l-5,5l-5,-5z", "^": "M0,-5l5,9h-10z",
   v: "M0,5l5,-9h-10z", P: "M-1.5,-5h3v3.5h3.5v3h-3.5v3.5h-3v-3.5h-3.5v-3h3.5z", X: "M-5,-3l2,-2l3,3l3,-3l2,2l-3,3l3,3l-2,2l-3,-3l-3,3l-2,-2l3,-3z",
   "<": "M-5,0l9,-5v10z", ">": "M5,0l-9,-5v10z", p: "M0,-5l5,3.6l-2,5.4h-6l-2,-5.4z", h: "M0,-5l4.5,2.5v5l-4.5,2.5l-4.5,-2.5v-5z", "*": "M0,-6l2,4l4,2l-4,2l-2,4l-2,-4l-4,-2l4,-2z" };
-const HEIGHT = 270, EDGE = { left: 70, right: 14, top: 10, bottom: 40 }, NEAR = 36;
+const HEIGHT = 280, EDGE = { left: 78, right: 14, top: 22, bottom: 40 }, NEAR = 36, LETTER = 6.6, LEAST_PLOT = 180, LABEL_HEIGHT = 13, MOST_LABELS = 12;
 
 function element(name, attributes, ...children) {
   const node = name.startsWith("svg:") ? document.createElementNS(SVG_NAMES, name.slice(4)) : document.createElement(name);
@@ -15,12 +15,14 @@ function element(name, attributes, ...children) {
   return node;
 }
 
-const number = value => {
+const UNITS_OF = { us: [["ns", 1e-3], ["us", 1], ["ms", 1e3], ["s", 1e6]], "GB/s": [["B/s", 1e-9], ["kB/s", 1e-6], ["MB/s", 1e-3], ["GB/s", 1], ["TB/s", 1e3]] };
+
+// A value with three digits, in the unit that leaves no long row of zeros.
+function number(value, unit) {
   if (value === 0) return "0";
-  const size = Math.abs(value);
-  if (size >= 1e7 || size < 1e-3) return value.toExponential(0).replace("+", "");
-  return Number(value.toPrecision(3)).toLocaleString("en-US", { maximumFractionDigits: 6 });
-};
+  const units = UNITS_OF[unit] || [["", 1]], [name, size] = units.findLast(each => Math.abs(value) >= each[1] * 0.9995) || units[0];
+  return (Number((value / size).toPrecision(3)).toLocaleString("en-US", { maximumFractionDigits: 6 }) + " " + name).trim();
+}
 
 function scale(low, high, from, to, log) {
   const f = log ? Math.log : v => v, span = f(high) - f(low) || 1;
@@ -99,10 +101,18 @@ class Chart {
   draw() {
     this.width = this.panels.clientWidth;
     const shown = this.shown(), columns = Math.max(1, Math.min(shown.length, 3, Math.floor((this.width + 12) / 330)));
-    const width = Math.max(240, Math.floor((this.width - 12 * (columns - 1)) / columns)), shared = this.data.y.shared && this.range(shown);
+    const named = this.labelWidth(shown), room = this.width - named - 12 * (columns - 1);
+    const labels = named && room / columns - EDGE.left - EDGE.right >= LEAST_PLOT ? named : 0;
+    const width = Math.max(240, Math.floor((labels ? room : room + named) / columns)), last = i => (i + 1) % columns === 0 || i === shown.length - 1, shared = this.data.y.shared && this.range(shown);
     this.hint.hidden = true;
-    this.panels.replaceChildren(...shown.map(panel => this.panel(panel, width, shared)));
+    this.panels.replaceChildren(...shown.map((panel, i) => this.panel(panel, width, shared, last(i) ? labels : 0)));
     if (!shown.length) this.panels.append(element("p", {}, "Nothing is chosen."));
+  }
+
+  // The width of the names at the ends of lines; 0: too many lines to name.
+  labelWidth(panels) {
+    const names = panels.flatMap(panel => this.visible(panel).map(series => series.name));
+    return names.length && new Set(names).size <= MOST_LABELS ? Math.max(...names.map(name => name.length)) * LETTER + 22 : 0;
   }
 
   visible(panel) { return panel.series.filter(series => !this.state.hidden.has(series.name)); }
@@ -118,19 +128,20 @@ class Chart {
     return this.log ? [least / 1.15, most * 1.15] : [Math.min(0, least), most * 1.08 || 1];
   }
 
-  panel(panel, width, shared) {
+  panel(panel, width, shared, labels) {
     const values = this.data.x.values, [low, high] = shared || this.range([panel]), ends = [values[0], values[values.length - 1]];
     const bottom = HEIGHT - EDGE.bottom, pad = 10;
     const x = scale(ends[0], ends[1], EDGE.left + pad, width - EDGE.right - pad, this.data.x.log), y = scale(low, high, bottom, EDGE.top, this.log);
     const inside = value => typeof value === "number" && (!this.log || value > 0) && value >= low * 0.999 && value <= high * 1.001;
     const words = this.data.title + ", " + panel.title + ". The arrow keys move from value to value" + (this.state.calls ? "; Enter shows the calls." : ".");
-    const picture = element("svg:svg", { width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}`, tabindex: 0, role: "application", "aria-roledescription": "chart", "aria-label": words });
+    const picture = element("svg:svg", { width: width + labels, height: HEIGHT, viewBox: `0 0 ${width + labels} ${HEIGHT}`, class: panel.pale ? "pale" : null, tabindex: 0, role: "application", "aria-roledescription": "chart", "aria-label": words });
     this.axes(picture, x, y, ticks(low, high, this.log), width, bottom);
-    for (const mark of panel.marks) this.mark(picture, mark, x, bottom);
+    for (const mark of panel.marks) this.mark(picture, mark, x, bottom, width);
     for (const line of panel.lines)
       picture.append(element("svg:path", { class: "bound " + line.kind, d: this.path(line, x, y, inside) }, element("svg:title", {}, line.name)));
     const points = [];
     for (const series of this.visible(panel)) this.series(picture, series, x, y, inside, points);
+    if (labels) this.labels(picture, points, width, bottom);
     const ring = element("svg:circle", { r: 8, class: "ring", visibility: "hidden" });
     picture.append(ring);
     this.answer(picture, panel, points, ring);
@@ -140,12 +151,12 @@ class Chart {
   axes(picture, x, y, marks, width, bottom) {
     for (const value of marks)
       picture.append(element("svg:path", { class: "grid", d: `M${EDGE.left},${y(value)}H${width - EDGE.right}` }),
-        element("svg:text", { x: EDGE.left - 6, y: y(value) + 4, "text-anchor": "end" }, number(value)));
+        element("svg:text", { x: EDGE.left - 6, y: y(value) + 4, "text-anchor": "end" }, number(value, this.data.y.unit)));
     const { values, names } = this.data.x;
     const widest = Math.max(...names.map(name => name.length)) * 6.6 + 10, every = names.length > 8 ? Math.ceil(names.length * widest / (width - EDGE.left)) : 1;
     let last = Infinity;
     [...values.keys()].reverse().forEach(i => {
-      const value = values[i], half = names[i].length * 3.3;
+      const value = values[i], half = names[i].length * LETTER / 2;
       if ((values.length - 1 - i) % every || x(value) + half > last - 4) return;
       last = x(value) - half;
       const anchor = x(value) + half > width ? "end" : "middle";
@@ -156,17 +167,31 @@ class Chart {
       element("svg:text", { transform: `translate(12,${bottom / 2}) rotate(-90)`, "text-anchor": "middle", class: "soft" }, this.data.y.label));
   }
 
-  mark(picture, mark, x, bottom) {
+  mark(picture, mark, x, bottom, width) {
+    const right = x(mark.x) + 12 * LETTER < width;
     const title = () => element("svg:title", {}, mark.words);
     picture.append(element("svg:rect", { class: "switch", x: x(mark.low), width: Math.max(1, x(mark.high) - x(mark.low)), y: EDGE.top, height: bottom - EDGE.top }, title()),
       element("svg:path", { class: "switch", d: `M${x(mark.x)},${EDGE.top}V${bottom}` }, title()),
-      element("svg:text", { x: x(mark.x) + 4, y: EDGE.top + 11, class: "soft" }, "switch point"));
+      element("svg:text", { x: right ? x(mark.x) - 2 : width - 2, y: EDGE.top - 7, "text-anchor": right ? "start" : "end", class: "soft" }, "switch point"));
+  }
+
+  // The name of each line at its end, moved apart where ends meet.
+  labels(picture, points, width, bottom) {
+    const ends = [...new Map(points.map(point => [point.series.name, point])).values()].sort((a, b) => a.at[1] - b.at[1]);
+    const places = ends.map(end => Math.max(EDGE.top + 4, end.at[1]));
+    for (let i = 1; i < places.length; i++) places[i] = Math.max(places[i], places[i - 1] + LABEL_HEIGHT);
+    for (let i = places.length - 1, low = bottom; i >= 0; i--, low = places[i + 1] - LABEL_HEIGHT) places[i] = Math.min(places[i], low);
+    ends.forEach((end, i) => {
+      const lead = element("svg:path", { class: "line to-name", d: `M${(end.at[0] + 6).toFixed(1)},${end.at[1].toFixed(1)}L${width},${places[i].toFixed(1)}` });
+      picture.append(this.paint(lead, this.data.looks[end.series.name]), element("svg:text", { x: width + 4, y: places[i] + 4 }, end.series.name));
+    });
   }
 
   path(line, x, y, inside) {
     let open = false;
     return line.x.map((value, i) => {
       if (!inside(line.y[i])) { open = false; return ""; }
+      if (line.breaks && line.breaks.includes(i)) open = false;
       const step = (open ? "L" : "M") + x(value).toFixed(1) + "," + y(line.y[i]).toFixed(1);
       open = true;
       return step;

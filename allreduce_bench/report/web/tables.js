@@ -1,9 +1,11 @@
 // Tables that sort by a click on a column's head (third click: as written) and filter by words.
 const UNITS = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, TiB: 1024 ** 4 };
-const FILTERED_FROM = 6;
+const FILTERED_FROM = 20;
+
+const wordsOf = cell => [...cell.childNodes].filter(node => !node.matches || !node.matches("button.ask")).map(node => node.textContent).join("").trim();
 
 function valueOf(cell) {
-  const text = cell ? cell.textContent.trim() : "", found = /^([+-]?[\d.,]+(?:e[+-]?\d+)?)\s*(B|[KMGT]iB)?/.exec(text);
+  const text = cell ? wordsOf(cell) : "", found = /^([+-]?[\d.,]+(?:e[+-]?\d+)?)\s*(B|[KMGT]iB)?/.exec(text);
   if (!found) return [text === "" || text === "-" ? 2 : 1, text.toLowerCase()];
   return [0, parseFloat(found[1].replace(/,/g, "")) * (UNITS[found[2]] || 1)];
 }
@@ -34,7 +36,7 @@ function sortable(table) {
 function filtered(table, label) {
   const rows = [...table.tBodies[0].rows];
   if (rows.length < FILTERED_FROM) return;
-  const field = element("input", { type: "search", placeholder: "words, such as ring 4 KiB", "aria-label": "Filter rows: " + label });
+  const field = element("input", { type: "search", placeholder: "words, such as " + wordsOf(rows[rows.length >> 1].cells[0]), "aria-label": "Filter rows: " + label });
   const count = element("span", { role: "status" });
   field.addEventListener("input", () => {
     const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);

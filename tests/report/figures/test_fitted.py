@@ -27,7 +27,7 @@ def test_residuals_show_the_ratio_of_model_to_time(rows, models):
     figure = figures.fitted(compared)
     above = next(axes for axes in figure.axes if axes.get_title() == "ring")
     below = next(axes for axes in figure.axes if "measured" in axes.get_ylabel())
-    assert "us" in above.get_ylabel() and below.get_xlabel() == say("report.size_vector")
+    assert above.get_ylabel() == "time" and below.get_xlabel() == say("report.size_vector")
     drawn = np.concatenate([line.get_ydata() for line in below.lines if len(line.get_ydata()) == len(SIZES)])
     ring = compared[compared["algorithm"] == "ring"]
     assert set(np.round(drawn, 9)) == set(np.round(ring["ratio"], 9))

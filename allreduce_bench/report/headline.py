@@ -1,0 +1,44 @@
+"""Three numbers at the top of a page: the lowest time at the most common size, and its factor and efficiency."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..evaluation.summary_row import SummaryRow, competitor_of, time_of
+from ..message import say
+from ..models.model import Bounds
+from ..runs.cell import native_beside
+from ..units import format_size, format_time, in_ranks, three_digits
+from .distribution import with_limit
+from .grid import lowest_of
+from .verdict_sentence import printed_factor
+
+
+class Headline(NamedTuple):
+    """A number and what it is."""
+
+    number: str  # `1.96 times`
+    words: str
+
+
+def headline(at_size: Sequence[SummaryRow], least: Bounds | None) -> list[Headline]:
+    """Return time, factor over native and efficiency of the lowest time of `at_size`, the rows of one size.
+
+    Where native is the lowest, the factor is that over the second. What is unknown is left out.
+    """
+    lowest = lowest_of(at_size)
+    if lowest is None:
+        return []
+    place = f"{format_size(lowest['nbytes'])} on {in_ranks([lowest['ranks']])}"
+    found = [
+        Headline(format_time(time_of(lowest)), say("report.headline_time", name=competitor_of(lowest), place=place))
+    ]
+    beside = native_beside(lowest["executor"])
+    others = [row for row in at_size if row is not lowest]
+    native = next((row for row in others if competitor_of(row) == beside and row["time_s"]), None)
+    other = native or lowest_of(others)
+    if other is not None:
+        factor = three_digits(printed_factor((time_of(other), time_of(lowest))))
+        found.append(Headline(f"{factor} times", say("report.headline_factor", name=competitor_of(other))))
+    if share := with_limit(lowest, least).get("of_limit"):
+        found.append(Headline(f"{100 * share:.0f} %", say("report.headline_efficiency")))
+    return found

@@ -1,0 +1,37 @@
+"""Lines over size run only between sizes at which the same algorithm is at work: native may use several."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from ..runs.cell import NATIVE
+
+AT_WORK = "at_work"  # column: the algorithms of which native uses one, as far as is known; empty: unknown
+
+
+def with_algorithms_at_work(frame: pd.DataFrame, likeness: Mapping[int, Mapping[int, Any]]) -> pd.DataFrame:
+    """Return `frame` with the column AT_WORK; `likeness`: bytes -> ranks -> what native resembles there."""
+    cells = zip(frame["algorithm"], frame["nbytes"], frame["ranks"])
+    guesses = [likeness.get(nbytes, {}).get(ranks) if name == NATIVE else None for name, nbytes, ranks in cells]
+    names = [frozenset(guess.names) if guess else frozenset() for guess in guesses]
+    return frame.assign(**{AT_WORK: pd.Series(names, index=frame.index, dtype=object)})
+
+
+def breaks(line: pd.DataFrame) -> list[int]:
+    """Return the positions in a line, ordered by size, before which another algorithm than after them is at work."""
+    at_work = [*line[AT_WORK]] if AT_WORK in line else []
+    pairs = enumerate(zip(at_work, at_work[1:]), start=1)
+    return [place for place, (before, after) in pairs if before and after and before.isdisjoint(after)]
+
+
+def unbroken(line: pd.DataFrame) -> list[pd.DataFrame]:
+    """Return the parts of a line, ordered by size, within which one algorithm is at work."""
+    ends = [0, *breaks(line), len(line)]
+    return [line.iloc[start:end] for start, end in zip(ends, ends[1:])]
+
+
+def is_broken(frame: pd.DataFrame) -> bool:
+    """Return whether a line of native is broken."""
+    native = frame[frame["algorithm"] == NATIVE].sort_values("nbytes")
+    return any(breaks(line) for _, line in native.groupby(["ranks", "executor", "cache"], dropna=False))

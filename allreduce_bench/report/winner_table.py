@@ -1,0 +1,68 @@
+"""The map of the fastest algorithm as a table that a page shows first: rank counts down, sizes across."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from ..evaluation.frames import competitors
+from ..evaluation.grade import NOT_RELIABLE
+from ..message import say
+from ..units import format_size, format_time, in_ranks, three_digits
+from .figure import of_one_cache, styles
+from .figures.winners import UNTOLD, winners
+from .live_chart import cell_id, look_json
+from .verdict_sentence import printed_factor
+
+MOST_NAMED = 9  # sizes of a table with room for names
+
+
+class MapCell(NamedTuple):
+    """The winner at one size and rank count."""
+
+    winner: str  # empty: none
+    text: str  # its factor, or the mark of the standing
+    words: str  # all that is known
+    cell: str  # id of the cell with the lowest time, whose calls the page may hold
+    pale: bool  # the times are not reliable
+
+
+def winner_table(frame: pd.DataFrame) -> dict[str, Any] | None:
+    """Return sizes, lines of cells (None: nothing to compare) and looks of the winners; None: no two were ranked."""
+    won = winners(frame)
+    if won.empty:
+        return None
+    cache = of_one_cache(frame)["cache"].iloc[0]
+    pale = set(frame.loc[frame["grade"] == NOT_RELIABLE, "ranks"])
+    sizes = sorted(won["nbytes"].unique())
+    cells = {(row["ranks"], row["nbytes"]): _cell(row, cache, row["ranks"] in pale) for row in won.to_dict("records")}
+    styled = styles(competitors(frame))
+    names = [name for name in styled if name in set(won["winner"])]
+    return {
+        "sizes": [format_size(int(nbytes)) for nbytes in sizes],
+        "lines": [
+            (in_ranks([ranks]), [cells.get((ranks, nbytes)) for nbytes in sizes])
+            for ranks in sorted(won["ranks"].unique(), reverse=True)
+        ],
+        "looks": {name: look_json(styled[name]) for name in names},
+        "named": len(sizes) <= MOST_NAMED,
+    }
+
+
+def _cell(row: Mapping[Any, Any], cache: str, pale: bool) -> MapCell:
+    ranks, nbytes = int(row["ranks"]), int(row["nbytes"])
+    factor = three_digits(printed_factor((row["over_s"], row["time_s"])))
+    words = say(
+        "report.winner_of_cell",
+        place=f"{format_size(nbytes)} on {in_ranks([ranks])}",
+        name=row["lowest"],
+        time=format_time(row["time_s"]),
+        factor=factor,
+        over=row["over"],
+        over_time=format_time(row["over_s"]),
+        standing={"=": say("report.cell_is_equal"), "?": say("report.cell_is_unclear")}.get(
+            UNTOLD.get(row["standing"], ""), ""
+        ),
+    )
+    text = f"{factor}×" if row["winner"] else UNTOLD[row["standing"]]
+    return MapCell(row["winner"], text, words, cell_id(ranks, row["lowest"], cache, nbytes), pale)

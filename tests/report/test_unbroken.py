@@ -1,0 +1,28 @@
+"""Lines end where native changes its algorithm."""
+
+from types import SimpleNamespace
+
+import pandas as pd
+
+from allreduce_bench.report.unbroken import breaks, is_broken, unbroken, with_algorithms_at_work
+
+SIZES = (8, 64, 512, 4096)
+NAMES = {8: ("tree",), 64: ("tree", "recursive_doubling"), 512: (), 4096: ("ring",)}
+
+
+def frame(algorithm: str, **names) -> pd.DataFrame:
+    rows = pd.DataFrame({"algorithm": algorithm, "executor": "", "cache": "warm", "ranks": 4, "nbytes": SIZES})
+    known = NAMES | {int(size.strip("_")): value for size, value in names.items()}
+    return with_algorithms_at_work(rows, {size: {4: SimpleNamespace(names=known[size])} for size in SIZES})
+
+
+def test_a_line_ends_where_another_algorithm_is_at_work():
+    assert breaks(frame("native", _512=("ring",))) == [2]
+    assert [len(part) for part in unbroken(frame("native", _512=("ring",)))] == [2, 2]
+    assert is_broken(frame("native", _512=("ring",)))
+
+
+def test_what_is_unknown_breaks_no_line():
+    assert breaks(frame("native")) == [] and len(unbroken(frame("native"))) == 1
+    assert not is_broken(frame("ring", _512=("ring",)))  # it is itself at all sizes
+    assert breaks(pd.DataFrame({"nbytes": SIZES})) == []
