@@ -182,7 +182,7 @@ def test_names_of_two_trees_and_formulas_are_in_sight(page, explained, ranks):
     assert shown.evaluate(met) == [False, False]
     for width in (1280, 390):
         shown.emulate(width=width)
-        assert shown.evaluate("document.querySelector('p.formula').scrollWidth") <= width and shown.wider() == []
+        assert shown.evaluate("document.querySelector('p.priced').scrollWidth") <= width and shown.wider() == []
 
 
 def test_the_address_cites_a_moment(page, explained):
