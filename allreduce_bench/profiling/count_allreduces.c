@@ -1,8 +1,8 @@
 /* Counts the all-reduces of one rank. Built by mpicc as a shared library, loaded ahead of MPI by LD_PRELOAD.
  *
- * MPI's profiling interface: MPI_Allreduce is defined here, calls PMPI_Allreduce, and then counts. Counts lie in a file
- * that is mapped into memory, so that they outlive a rank that aborts or is killed. Nothing here ends the program, or
- * changes what it computes: what cannot be counted is not.
+ * MPI's profiling interface: MPI_Allreduce is defined here, calls PMPI_Allreduce, and then counts. Counts lie in a
+ * file that is mapped into memory, so that they outlive a rank that aborts or is killed. Nothing here ends the
+ * program, or changes what it computes: what cannot be counted is not.
  *
  * The library is not linked to MPI, as the program may start others that have none. It finds MPI when it
  * is first called. Handles pass through as words of the machine, so that those of another MPI are not cut off.
@@ -32,11 +32,13 @@
 #error "this mpicc belongs to another MPI"
 #endif
 
-#define ROWS 512      /* different all-reduces; of any others only the number is kept */
+#define ROWS 512      /* different all-reduces; of others only the number is kept */
+#define NEARBY 32     /* rows where an all-reduce may be: if none is free, it takes that of the fewest calls */
 #define GAPS 320      /* classes of gaps: eight to each power of two of nanoseconds */
 #define TYPES 256     /* predefined data types that are remembered */
 #define REQUESTS 1024 /* persistent requests at a time */
 
+typedef intptr_t word; /* a handle of any MPI */
 enum { BLOCKING, NONBLOCKING, PERSISTENT };
 enum { NEW, COUNTING, OFF };
 
@@ -64,14 +66,13 @@ struct key { /* what tells a row from others */
 static struct file *counts;
 static struct key keys[ROWS];
 static struct { uintptr_t handle; MPI_Count size; } types[TYPES];
-static struct { uintptr_t handle; int row; } requests[REQUESTS];
+static struct { uintptr_t handle; struct key key; word dtype; } requests[REQUESTS];
 static int number_of_requests;
 static int state = NEW;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread uint64_t last_end_ns; /* of this thread; 0: none yet */
 
-/* MPI's own functions; a handle is a word */
-typedef intptr_t word;
+/* MPI's own functions */
 static struct {
     int (*Init)(int *, char ***);
     int (*Init_thread)(int *, char ***, int, int *);
@@ -207,42 +208,54 @@ static int op_of(word op) {
     return 0;
 }
 
-/* Return the row of calls like this one; -1: all rows are taken. */
-static int row_of(const void *send, int64_t count, word dtype, word op, word comm, int kind) {
-    struct key key;
+/* Write what tells this call from others; 0: it cannot be told. */
+static int key_of(struct key *key, const void *send, int64_t count, word dtype, word op, word comm, int kind) {
     MPI_Count size = 0;
-    int ranks = 0;
-    memset(&key, 0, sizeof key);
-    int predefined = is_predefined(dtype, &size);
-    if (mpi.Comm_size(comm, &ranks)) return -1;
-    key.nbytes = count * size;
-    key.dtype = predefined ? (uintptr_t)(MPI_Datatype)dtype : 0;
-    key.ranks = ranks;
-    key.op = op_of(op);
-    key.in_place = send == MPI_IN_PLACE;
-    key.kind = kind;
-    key.is_used = 1;
-    uint64_t hash = (key.nbytes * 31 + key.ranks) * 31 + key.dtype + key.op * 7 + key.kind * 3 + key.in_place;
-    hash = (hash * UINT64_C(0x9E3779B97F4A7C15)) >> 32;
-    for (int step = 0; step < ROWS; step++) {
-        int number = (hash + step) % ROWS;
-        if (!memcmp(&keys[number], &key, sizeof key)) return number;
-        if (keys[number].is_used) continue;
-        struct row *row = &counts->rows[number];
-        char name[MPI_MAX_OBJECT_NAME + 1] = "derived";
-        int length;
-        keys[number] = key;
-        row->nbytes = key.nbytes;
-        row->ranks = ranks;
-        row->itemsize = predefined ? size : 0;
-        row->in_place = key.in_place;
-        row->kind = kind;
-        if (predefined) mpi.Type_get_name(dtype, name, &length);
-        snprintf(row->dtype, sizeof row->dtype, "%s", name);
-        snprintf(row->op, sizeof row->op, "%s", op_names[key.op]);
-        return number;
+    int ranks = 0, predefined = is_predefined(dtype, &size);
+    if (mpi.Comm_size(comm, &ranks)) return 0;
+    memset(key, 0, sizeof *key);
+    key->nbytes = count * size;
+    key->dtype = predefined ? (uintptr_t)(MPI_Datatype)dtype : 0;
+    key->ranks = ranks;
+    key->op = op_of(op);
+    key->in_place = send == MPI_IN_PLACE;
+    key->kind = kind;
+    key->is_used = 1;
+    return 1;
+}
+
+/* Return the row of calls with this key. Addresses are not hashed, so that all ranks keep the same rows. */
+static struct row *row_of(const struct key *key, word dtype) {
+    uint64_t hash = (key->nbytes * 31 + key->ranks) * 31 + key->op * 7 + key->kind * 3 + key->in_place;
+    int first = (hash * UINT64_C(0x9E3779B97F4A7C15)) >> 32 & (ROWS - 1), chosen = first;
+    for (int step = 0; step < NEARBY; step++) {
+        int number = (first + step) % ROWS;
+        if (!memcmp(&keys[number], key, sizeof *key)) return &counts->rows[number];
+        if (counts->rows[number].calls < counts->rows[chosen].calls) chosen = number;
+        if (!keys[number].is_used) {
+            chosen = number;
+            break;
+        }
     }
-    return -1;
+    struct row *row = &counts->rows[chosen];
+    char name[MPI_MAX_OBJECT_NAME + 1] = "derived";
+    MPI_Count size = 0;
+    int length;
+    if (key->dtype) {
+        is_predefined(dtype, &size);
+        mpi.Type_get_name(dtype, name, &length);
+    }
+    counts->left_out += row->calls;
+    memset(row, 0, sizeof *row);
+    keys[chosen] = *key;
+    row->nbytes = key->nbytes;
+    row->ranks = key->ranks;
+    row->itemsize = size;
+    row->in_place = key->in_place;
+    row->kind = key->kind;
+    snprintf(row->dtype, sizeof row->dtype, "%s", name);
+    snprintf(row->op, sizeof row->op, "%s", op_names[key->op]);
+    return row;
 }
 
 static int class_of(uint64_t ns) {
@@ -251,12 +264,8 @@ static int class_of(uint64_t ns) {
     return number < GAPS ? number : GAPS - 1;
 }
 
-static void add_call(int number, uint64_t begin_ns) {
-    if (number < 0) {
-        counts->left_out++;
-        return;
-    }
-    struct row *row = &counts->rows[number];
+static void add_call(const struct key *key, word dtype, uint64_t begin_ns) {
+    struct row *row = row_of(key, dtype);
     row->calls++;
     if (last_end_ns) {
         uint32_t *gap = &row->gaps[class_of(begin_ns - last_end_ns)];
@@ -274,18 +283,20 @@ static int begins(uint64_t *begin_ns) {
 
 /* Count a call that succeeded, so that its arguments are valid. */
 static void ends(const void *send, int64_t count, word dtype, word op, word comm, int kind, uint64_t begin_ns) {
+    struct key key;
     pthread_mutex_lock(&lock);
-    add_call(row_of(send, count, dtype, op, comm, kind), begin_ns);
+    if (key_of(&key, send, count, dtype, op, comm, kind)) add_call(&key, dtype, begin_ns);
     pthread_mutex_unlock(&lock);
     last_end_ns = now_ns();
 }
 
 static void remember(uintptr_t request, const void *send, int64_t count, word dtype, word op, word comm) {
     pthread_mutex_lock(&lock);
-    if (number_of_requests < REQUESTS) {
-        requests[number_of_requests].handle = request;
-        requests[number_of_requests].row = row_of(send, count, dtype, op, comm, PERSISTENT);
-        __atomic_store_n(&number_of_requests, number_of_requests + 1, __ATOMIC_RELEASE);
+    int number = number_of_requests;
+    if (number < REQUESTS && key_of(&requests[number].key, send, count, dtype, op, comm, PERSISTENT)) {
+        requests[number].handle = request;
+        requests[number].dtype = dtype;
+        __atomic_store_n(&number_of_requests, number + 1, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&lock);
 }
@@ -299,7 +310,7 @@ static int place_of(uintptr_t request) {
 static void started(uintptr_t request, uint64_t begin_ns) {
     pthread_mutex_lock(&lock);
     int place = place_of(request);
-    if (place >= 0) add_call(requests[place].row, begin_ns);
+    if (place >= 0) add_call(&requests[place].key, requests[place].dtype, begin_ns);
     pthread_mutex_unlock(&lock);
     if (place >= 0) last_end_ns = now_ns();
 }
@@ -319,34 +330,34 @@ int counted_Init_thread(int *number, char ***words, int wanted, int *level) {
     return mpi.Init_thread(number, words, wanted, level);
 }
 
-#define ALLREDUCE(name, count_type)                                                                                   \
-    int counted_##name(const void *, void *, count_type, word, word, word) EXPORTED(name);                            \
-    int counted_##name(const void *send, void *receive, count_type count, word dtype, word op, word comm) {           \
-        uint64_t begin_ns;                                                                                             \
-        int is_counted = begins(&begin_ns);                                                                    \
-        int error = mpi.name(send, receive, count, dtype, op, comm);                                                   \
-        if (is_counted && !error) ends(send, count, dtype, op, comm, BLOCKING, begin_ns);                              \
-        return error;                                                                                                  \
+#define ALLREDUCE(name, count_type) \
+    int counted_##name(const void *, void *, count_type, word, word, word) EXPORTED(name); \
+    int counted_##name(const void *send, void *receive, count_type count, word dtype, word op, word comm) { \
+        uint64_t begin_ns; \
+        int is_counted = begins(&begin_ns); \
+        int error = mpi.name(send, receive, count, dtype, op, comm); \
+        if (is_counted && !error) ends(send, count, dtype, op, comm, BLOCKING, begin_ns); \
+        return error; \
     }
-#define IALLREDUCE(name, count_type)                                                                                  \
-    int counted_##name(const void *, void *, count_type, word, word, word, void *) EXPORTED(name);                    \
-    int counted_##name(const void *send, void *receive, count_type count, word dtype, word op, word comm,             \
-                       void *request) {                                                                                \
-        uint64_t begin_ns;                                                                                             \
-        int is_counted = begins(&begin_ns);                                                                    \
-        int error = mpi.name(send, receive, count, dtype, op, comm, request);                                          \
-        if (is_counted && !error) ends(send, count, dtype, op, comm, NONBLOCKING, begin_ns);                           \
-        return error;                                                                                                  \
+#define IALLREDUCE(name, count_type) \
+    int counted_##name(const void *, void *, count_type, word, word, word, void *) EXPORTED(name); \
+    int counted_##name(const void *send, void *receive, count_type count, word dtype, word op, word comm, \
+                       void *request) { \
+        uint64_t begin_ns; \
+        int is_counted = begins(&begin_ns); \
+        int error = mpi.name(send, receive, count, dtype, op, comm, request); \
+        if (is_counted && !error) ends(send, count, dtype, op, comm, NONBLOCKING, begin_ns); \
+        return error; \
     }
-#define ALLREDUCE_INIT(name, count_type)                                                                              \
-    int counted_##name(const void *, void *, count_type, word, word, word, word, void *) EXPORTED(name);              \
-    int counted_##name(const void *send, void *receive, count_type count, word dtype, word op, word comm, word info,  \
-                       void *request) {                                                                                \
-        uint64_t begin_ns;                                                                                             \
-        int is_counted = begins(&begin_ns);                                                                    \
-        int error = mpi.name(send, receive, count, dtype, op, comm, info, request);                                    \
-        if (is_counted && !error) remember(HANDLE_AT(request), send, count, dtype, op, comm);                          \
-        return error;                                                                                                  \
+#define ALLREDUCE_INIT(name, count_type) \
+    int counted_##name(const void *, void *, count_type, word, word, word, word, void *) EXPORTED(name); \
+    int counted_##name(const void *send, void *receive, count_type count, word dtype, word op, word comm, word info, \
+                       void *request) { \
+        uint64_t begin_ns; \
+        int is_counted = begins(&begin_ns); \
+        int error = mpi.name(send, receive, count, dtype, op, comm, info, request); \
+        if (is_counted && !error) remember(HANDLE_AT(request), send, count, dtype, op, comm); \
+        return error; \
     }
 
 ALLREDUCE(Allreduce, int)

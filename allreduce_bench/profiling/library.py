@@ -85,8 +85,9 @@ def _build(words: list[str], path: Path) -> None:
             check=False,
         )
         if built.returncode:
-            lines = [line for line in built.stderr.splitlines() if "error" in line] or built.stderr.splitlines()
-            why = lines[0].strip() if lines else f"exit status {built.returncode}"
+            lines = [line.strip() for line in built.stderr.splitlines() if re.search(r"\w", line)]
+            lines = [line for line in lines if "error" in line] or lines
+            why = lines[0] if lines else f"exit status {built.returncode}"
             raise NoLibrary("profiling.mpicc_failed", mpicc=words[0], why=why)
         temporary.replace(path)
     except (OSError, subprocess.TimeoutExpired) as error:

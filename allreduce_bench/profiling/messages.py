@@ -2,13 +2,13 @@
 
 MESSAGES = {
     "profiling.blank_in_path": "{path}: a library with a blank or a colon in its path cannot be loaded first",
-    "profiling.caption": "{calls:,} all-reduces of {kinds:,} kinds, those with the most bytes first; gap: median time since the one before",
+    "profiling.caption": "all-reduces of the program: {calls:,} calls of {kinds}, those with the most bytes first; gap: median time since the one before",
     "profiling.kept": "profile: {output}; to measure the same: allreduce-bench run --like {output}",
-    "profiling.left_out": "{calls:,} calls of ranks are in no row: a rank keeps 512 different all-reduces",
+    "profiling.left_out": "{calls:,} calls of ranks are in no row: a rank keeps up to 512 kinds, those called most",
     "profiling.left_out_others": "left out: {others} calls",
     "profiling.left_out_sizes": "left out: {count} sizes with fewer calls: {sizes}",
     "profiling.like": "like {path}: {sizes}, {dtype} {op}: {share:.0%} of its calls, on {ranks} ranks, {in_place:.0%} of them in place (a run measures out of place)",
-    "profiling.more_rows": "{hidden:,} more kinds are in the file",
+    "profiling.more_rows": "the rest, {hidden:,}, is in the file",
     "profiling.mpicc_failed": "{mpicc} failed: {why}",
     "profiling.no_allreduce": "no profile: the program called no all-reduce ({processes} of its processes used MPI)",
     "profiling.no_mpi": "no profile: the program did not start this MPI, or contains an MPI of its own",

@@ -63,7 +63,7 @@ class Profile:
     )
     ranks: Positive = field(metadata=meant("ranks of the program"))
     processes: Natural = field(metadata=meant("processes whose counts are in here"))
-    left_out_calls: Natural = field(metadata=meant("calls of ranks beyond 512 different all-reduces, in no row"))
+    left_out_calls: Natural = field(metadata=meant("calls of ranks of which no row is kept: a rank has up to 512, those called most"))
     allreduces: tuple[CountedAllreduce, ...] = field(metadata=meant("those with the most bytes first"))
 
     def to_text(self) -> str:

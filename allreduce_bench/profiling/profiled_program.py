@@ -52,7 +52,11 @@ def profiled_program(
     afterwards is told.
     """
     _refuse_to_replace(output)
-    folder = Path(tempfile.mkdtemp(prefix=f".{output.name}-", dir=output.absolute().parent))
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=f".{output.name}-", dir=output.absolute().parent))
+    except OSError as error:
+        error.filename = str(output)  # the name that the user knows
+        raise
     try:
         way = _way(words, launcher, folder)
         variables = {**way.variables, FOLDER_VARIABLE: str(folder)}

@@ -15,7 +15,7 @@ def profile_lines(profile: Profile, screen: Screen = UNBOUNDED) -> list[str]:
     shown = profile.allreduces[:MOST_ROWS]
     rows = [list(HEADS), *map(_row, shown)]
     calls = sum(one.calls for one in profile.allreduces)
-    lines = wrapped([say("profiling.caption", calls=calls, kinds=len(profile.allreduces))], screen)
+    lines = wrapped([say("profiling.caption", calls=calls, kinds=_counted(len(profile.allreduces), "kind"))], screen)
     lines += fitted(columns_of(rows, left=LEFT, left_out=LEFT_OUT), screen)
     notes = []
     if hidden := len(profile.allreduces) - len(shown):
@@ -32,3 +32,7 @@ def _row(one: CountedAllreduce) -> list[str]:
     gap = "-" if one.median_gap_s is None else format_time(one.median_gap_s)
     in_place = "yes" if one.in_place else "no"
     return [size, str(one.ranks), one.dtype, one.op, in_place, one.call, f"{one.calls:,}", gap]
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -24,6 +24,7 @@ CALLS_AT, LEFT_OUT_AT = 8, 8  # in a row, in the head
 GAP = struct.Struct("=I")  # calls with a gap of a class; after the row
 ROWS, GAPS = 512, 320  # rows of a file; classes of gaps: eight to each power of two of nanoseconds
 ROW_NBYTES = ROW.size + GAPS * GAP.size
+NEARBY = 32  # rows of which a new one takes that of the fewest calls if there is no free one
 FILE_NBYTES = HEAD.size + ROWS * ROW_NBYTES
 KINDS = ("blocking", "nonblocking", "persistent")
 OPS = ("SUM", "MAX", "MIN", "PROD", "LAND", "BAND", "LOR", "BOR", "LXOR", "BXOR", "MAXLOC", "MINLOC")
@@ -49,6 +50,8 @@ class Counts:
             os.close(handle)
         HEAD.pack_into(self._map, 0, MAGIC, 0)
         self._places: dict[Key, int] = {}
+        self._keys: list[Key] = []  # of each row
+        self._turn = 0
         self._lock, self._of_thread = threading.Lock(), threading.local()
         self._is_counting = True
         os.register_at_fork(after_in_child=self._stop)
@@ -62,24 +65,38 @@ class Counts:
             return
         with self._lock:
             place = self._place_of(key)
-            if place is None:
-                self._add_to(LEFT_OUT_AT, "=q")
-            else:
-                self._add_to(place + CALLS_AT, "=q")
-                if last_ns := getattr(self._of_thread, "end_ns", 0):
-                    self._add_to(place + ROW.size + GAP.size * class_of(max(0, begin_ns - last_ns)), "=I")
+            self._add_to(place + CALLS_AT, "=q", 1)
+            if last_ns := getattr(self._of_thread, "end_ns", 0):
+                self._add_to(place + ROW.size + GAP.size * class_of(max(0, begin_ns - last_ns)), "=I", 1)
         self._of_thread.end_ns = time.monotonic_ns()
 
-    def _add_to(self, place: int, kind: str) -> None:
-        struct.pack_into(kind, self._map, place, struct.unpack_from(kind, self._map, place)[0] + 1)
+    def _add_to(self, place: int, kind: str, number: int) -> None:
+        struct.pack_into(kind, self._map, place, struct.unpack_from(kind, self._map, place)[0] + number)
 
-    def _place_of(self, key: Key) -> int | None:
-        """Return where the row of such calls begins; None: all rows are taken."""
-        if key not in self._places and len(self._places) < ROWS:
-            self._places[key] = place = HEAD.size + len(self._places) * ROW_NBYTES
+    def _calls_in(self, row: int) -> int:
+        return struct.unpack_from("=q", self._map, HEAD.size + row * ROW_NBYTES + CALLS_AT)[0]
+
+    def _place_of(self, key: Key) -> int:
+        """Return where the row of such calls begins; a new one may take that of others."""
+        if key not in self._places:
+            row = self._new_row(key)
+            self._places[key] = place = HEAD.size + row * ROW_NBYTES
             nbytes, ranks, itemsize, in_place, kind, dtype, op = key
+            self._map[place : place + ROW_NBYTES] = bytes(ROW_NBYTES)
             ROW.pack_into(self._map, place, nbytes, 0, ranks, itemsize, in_place, kind, dtype.encode(), op.encode())
-        return self._places.get(key)
+        return self._places[key]
+
+    def _new_row(self, key: Key) -> int:
+        """Return a free row, or of the next ones that with the fewest calls."""
+        if len(self._keys) < ROWS:
+            self._keys.append(key)
+            return len(self._keys) - 1
+        row = min(range(self._turn, self._turn + NEARBY), key=self._calls_in)
+        self._turn = (self._turn + NEARBY) % ROWS
+        self._add_to(LEFT_OUT_AT, "=q", self._calls_in(row))
+        del self._places[self._keys[row]]
+        self._keys[row] = key
+        return row
 
 
 def class_of(gap_ns: int) -> int:
