@@ -174,8 +174,8 @@ static void prepare(void) {
         FIND(Allreduce_c); FIND(Iallreduce_c); FIND(Allreduce_init_c);
         FIND(Start); FIND(Startall); FIND(Request_free);
         FIND(Comm_size); FIND(Type_size_x); FIND(Type_get_envelope); FIND(Type_get_name); FIND(Get_library_version);
-        int is_known = is_expected_mpi() && mpi.Comm_size && mpi.Type_size_x && mpi.Type_get_envelope && mpi.Type_get_name;
-        if (is_known && (counts = new_file())) {
+        int has_all = mpi.Comm_size && mpi.Type_size_x && mpi.Type_get_envelope && mpi.Type_get_name;
+        if (has_all && is_expected_mpi() && (counts = new_file())) {
             find_ops(object);
             pthread_atfork(NULL, NULL, stop_in_child);
         }

@@ -63,7 +63,9 @@ class Profile:
     )
     ranks: Positive = field(metadata=meant("ranks of the program"))
     processes: Natural = field(metadata=meant("processes whose counts are in here"))
-    left_out_calls: Natural = field(metadata=meant("calls of ranks of which no row is kept: a rank has up to 512, those called most"))
+    left_out_calls: Natural = field(
+        metadata=meant("calls of ranks of which no row is kept: a rank has up to 512, those called most")
+    )
     allreduces: tuple[CountedAllreduce, ...] = field(metadata=meant("those with the most bytes first"))
 
     def to_text(self) -> str:
