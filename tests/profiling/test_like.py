@@ -40,7 +40,7 @@ def test_of_many_sizes_those_with_the_most_calls(tmp_path):
 
 
 def test_what_is_given_wins(tmp_path):
-    path = profile_file(tmp_path, counted(1 << 20, 10, "float64"), counted(12, 10), counted(64, 10, op="max"))
+    path = profile_file(tmp_path, counted(1 << 20, 10, "float64"), counted(12, 100), counted(64, 10, op="max"))
     assert decided(path, "dtype")[0] == {"dtype": "float32", "op": "sum", "sizes": (12,)}
     assert decided(path, "op", op="max")[0] == {"dtype": "float32", "op": "max", "sizes": (64,)}
     assert decided(path, "dtype", dtype="int32")[0] == {"dtype": "int32", "op": "sum", "sizes": (1 << 20,)}

@@ -1,4 +1,4 @@
-"""Programs whose all-reduces are counted: in C and in Python, on each MPI, and what is said where nothing is counted."""
+"""Programs whose all-reduces are counted: in C and in Python, on each MPI; and what is said where nothing is."""
 
 import json
 import os
