@@ -7,7 +7,7 @@
  * The library is not linked to MPI, as the program may start others that have none. It finds MPI when it
  * is first called. Handles pass through as words of the machine, so that those of another MPI are not cut off.
  *
- * in_python/counts.py writes the same file.
+ * in_python/mpi4py_allreduce_counts.py writes the same file.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -10,9 +10,9 @@ from ..runs.files import read_given_text
 from ..runs.json_schema.build import Format, of_type, schema_id
 from ..runs.option import meanings_of, meant
 from ..runs.typed_json import JsonError, Natural, NotNegative, Positive, one_of, read_as
-from .in_python.allreduce_bench_counts import KINDS
+from .in_python.mpi4py_allreduce_counts import KINDS
 
-SCHEMA = schema_id("allreduce-profile", 1)
+SCHEMA = schema_id("profile", 1)
 LONGEST_FILE = 64 * 2**20  # bytes
 
 

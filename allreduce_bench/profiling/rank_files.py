@@ -8,7 +8,7 @@ import numpy as np
 
 from ..runs.dtypes import DTYPES
 from ..runs.files import read_kept
-from .in_python.allreduce_bench_counts import FILE_NBYTES, GAPS, HEAD, KINDS, MAGIC, ROWS, UNKNOWN_NBYTES
+from .in_python.mpi4py_allreduce_counts import FILE_NBYTES, GAPS, HEAD, KINDS, MAGIC, ROWS, UNKNOWN_NBYTES
 from .profile import CountedAllreduce
 
 ROW = np.dtype(

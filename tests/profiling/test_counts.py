@@ -4,7 +4,7 @@ import pytest
 from made_profiles import counted, profile_of
 from strict_schemas import undescribed
 
-from allreduce_bench.profiling.in_python.allreduce_bench_counts import GAPS, ROWS, Counts, class_of
+from allreduce_bench.profiling.in_python.mpi4py_allreduce_counts import GAPS, ROWS, Counts, class_of
 from allreduce_bench.profiling.profile import read_profile
 from allreduce_bench.profiling.rank_files import median_gap_s, sum_of_ranks
 from allreduce_bench.profiling.table import MOST_ROWS, profile_lines
@@ -60,7 +60,7 @@ def test_the_last_class_holds_all_longer_gaps():
 
 def test_the_schema_describes_the_file_and_it_is_read_again(tmp_path):
     profile = profile_of(counted(8, 10), counted(None, 1, "object", median_gap_s=None))
-    assert undescribed("allreduce-profile", profile.to_text()) == []
+    assert undescribed("profile", profile.to_text()) == []
     (tmp_path / "p.json").write_text(profile.to_text())
     assert read_profile(tmp_path / "p.json") == profile
 

@@ -40,7 +40,7 @@ def run_other_sitecustomize() -> None:
 
 
 with contextlib.suppress(Exception):
-    from allreduce_bench_counts import count_calls_of
+    from mpi4py_allreduce_counts import count_calls_of
 
     sys.meta_path.insert(0, WhenImported())
 sys.path[:] = [path for path in sys.path if path != FOLDER]
