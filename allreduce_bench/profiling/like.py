@@ -7,7 +7,7 @@ from typing import Any
 
 from ..message import say
 from ..runs.dtypes import DTYPES, OPS
-from ..units import format_size
+from ..units import format_size, printable
 from .profile import CountedAllreduce, ProfileError, read_profile
 
 MOST_SIZES = 12  # of a run, which measures each with every algorithm
@@ -82,7 +82,7 @@ def _left_out(
     sizes: Collection[int], chosen: Collection[CountedAllreduce], every: Iterable[CountedAllreduce]
 ) -> list[str]:
     """Return a sentence about sizes beyond MOST_SIZES, and one about other dtypes and operations, where there are."""
-    others = _calls_by((f"{one.dtype} {one.op}", one.calls) for one in every if one not in chosen)
+    others = _calls_by((printable(f"{one.dtype} {one.op}"), one.calls) for one in every if one not in chosen)
     said = []
     if sizes:
         said.append(say("profiling.left_out_sizes", count=len(sizes), sizes=_named(map(format_size, sizes))))
