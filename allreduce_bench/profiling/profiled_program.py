@@ -66,7 +66,7 @@ def profiled_program(
             try:
                 counted = sum_of_ranks(folder)
                 lines = _kept(counted, way, launcher, ranks, output, command, screen)
-            except (OSError, ValueError) as error:
+            except Exception as error:  # such as a file that the program has written over
                 lines = [say("profiling.not_kept", error=error)]
             tell("\n".join(lines))
     finally:
