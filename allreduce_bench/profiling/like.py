@@ -73,6 +73,7 @@ def _choice(
         dtype=decided["dtype"],
         op=decided["op"],
         share=calls / sum(one.calls for one in every),
+        share_of_bytes=sum(one.total_nbytes for one in measured) / sum(one.total_nbytes for one in every),
         ranks=", ".join(map(str, sorted({one.ranks for one in measured}))),
         in_place=sum(one.calls for one in measured if one.in_place) / calls,
     )

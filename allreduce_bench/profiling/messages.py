@@ -7,7 +7,7 @@ MESSAGES = {
     "profiling.left_out": "{calls:,} calls of ranks are in no row: a rank keeps up to 512 kinds, those called most",
     "profiling.left_out_others": "left out: {others} calls",
     "profiling.left_out_sizes": "left out: {count} sizes with fewer calls: {sizes}",
-    "profiling.like": "like {path}: {sizes}, {dtype} {op}: {share:.0%} of its calls, on {ranks} ranks, {in_place:.0%} of them in place (a run measures out of place)",
+    "profiling.like": "like {path}: {sizes}, {dtype} {op}: {share:.0%} of its calls, {share_of_bytes:.0%} of its bytes, on {ranks} ranks, {in_place:.0%} of them in place (a run measures out of place)",
     "profiling.more_rows": "the rest, {hidden:,}, is in the file",
     "profiling.mpicc_failed": "{mpicc} failed: {why}",
     "profiling.no_allreduce": "no profile: the program called no all-reduce ({processes} of its processes used MPI)",

@@ -28,7 +28,7 @@ def test_the_dtype_and_operation_with_the_most_bytes_and_their_sizes(tmp_path):
     )
     options, (said, others) = decided(path)
     assert options == {"dtype": "float64", "op": "sum", "sizes": (8, 1 << 20)}
-    assert "8 B, 1 MiB, float64 sum: 17 % of its calls, on 2, 4 ranks, 98 % of them in place" in said.replace("%", " %")
+    assert "8 B, 1 MiB, float64 sum: 17 % of its calls, 100 % of its bytes, on 2, 4 ranks, 98 % of them in place" in said.replace("%", " %")
     assert "float32 sum (5,000)" in others and "object sum (2)" in others and "derived user-defined (3)" in others
 
 
