@@ -1,5 +1,7 @@
 """Measure, prove, model and explain all-reduce algorithms over MPI."""
 
+from importlib import import_module
+
 from .message import say
 
 __version__ = "0.1.0"
@@ -19,6 +21,4 @@ def __getattr__(name: str) -> object:
     """Return a name of `_OFFERED`; modules without MPI do not load it."""
     if name not in _OFFERED:
         raise AttributeError(say("core.module_no_attribute", name=__name__, name_2=name))
-    from importlib import import_module
-
     return getattr(import_module(f".{_OFFERED[name]}", __name__), name)

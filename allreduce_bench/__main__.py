@@ -1,19 +1,19 @@
 """The command `allreduce-bench` as `python -m allreduce_bench`; a rank that `run` started bypasses click."""
 
 import os
+import signal
 import sys
-
-from allreduce_bench.measuring import startup  # noqa: E402, F401  # its stopwatch starts here
 
 if not __package__ and sys.path[0] == os.path.dirname(os.path.abspath(__file__)):
     del sys.path[0]  # started by its path, as staged ranks are: this folder holds modules of the package, no others
+if __name__ == "__main__" and sys.argv[1:2] == ["measure"] and sys.path[0] == os.getcwd():
+    del sys.path[0]  # where -m looks for every module first, often on a shared file system
+
+from allreduce_bench.measuring.startup import rank_of  # noqa: E402  # its stopwatch starts here
 
 
 def program() -> None:
     """Run the command `allreduce-bench` as `cli.main` does, but Ctrl-C is one line even while modules are imported."""
-    import signal  # late, as the next: a rank that measures does not need it so early
-
-    from allreduce_bench.measuring.startup import rank_of
 
     def leave(number: int, frame: object) -> None:
         if rank_of(os.environ) == 0:
@@ -29,8 +29,6 @@ def program() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["measure"]:
-        if sys.path[0] == os.getcwd():  # where -m looks for every module first, often on a shared file system
-            del sys.path[0]
         from allreduce_bench.measuring.command import main
 
         main()

@@ -8,8 +8,6 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from .wings import offered
-
 
 def template_of(code: str) -> str:
     """Return the template of a code. Raises KeyError for a code that is in no table."""
@@ -58,4 +56,6 @@ def _core() -> dict[str, str]:
 
 @cache
 def _wings() -> dict[str, str]:
+    from .wings import offered  # late: ranks say only words of the core
+
     return {code: template for table in offered("messages") for code, template in table.items()}

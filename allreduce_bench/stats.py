@@ -1,11 +1,7 @@
-"""Statistics: medians and their intervals, quantiles, dependence between the calls of a launch, and tests.
-
-Ranks load this: it needs the standard library only.
-"""
+"""Statistics of launches: intervals, quantiles, dependence between the calls of a launch, and tests."""
 
 from collections.abc import Sequence
-from itertools import accumulate
-from math import ceil, comb, exp, floor, inf, log, sqrt
+from math import ceil, comb, exp, log, sqrt
 from statistics import NormalDist, correlation, fmean, median, quantiles, stdev
 
 # Student's t, two-sided 95 %, for 1 to 30 degrees of freedom
@@ -13,7 +9,6 @@ T95 = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
     2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 )  # fmt: skip
-SELF_NORMALISED95 = 45.40  # 95 % quantile of B(1)^2 / (integral of (B(r) - r B(1))^2), B a Brownian motion: Lobato 2001
 CONFIDENCE = 0.95  # of an interval over launches, if there are enough of them
 LEAST_FOR_INTERVAL = 6  # the range of n values misses their median in 2^(1-n) of samples: below, in more than 5 %
 LEAST_FOR_LAG = 10  # below, the standard error of the correlation exceeds 0.3
@@ -24,46 +19,6 @@ LEAST_FOR_FENCES = 4
 def t95(degrees: int) -> float:
     """Return the factor of a two-sided 95 % interval for `degrees` >= 1 degrees of freedom."""
     return T95[degrees - 1] if degrees <= len(T95) else NormalDist().inv_cdf(0.975)
-
-
-def median_interval(values: Sequence[float]) -> tuple[float, float]:
-    """Return the nominal 95 % interval of the long-run median from consecutive, possibly dependent values, in order.
-
-    Both ends are values. Half of all values lie below the long-run median; the deviation of that share in a sample, the
-    reach, comes from the sample's walk: the cumulated sum of +1/2 for a value above the sample's median and -1/2 for
-    one below. The longer values stay on one side, the farther it walks. This is self-normalisation. It needs no
-    bandwidth, no number of batches and no model of the dependence, and holds for heavy tails (Shao, J. R. Statist. Soc.
-    B 72, 2010; critical value of Lobato, J. Am. Stat. Ass. 96, 2001); from the share to the values as in Woodruff, J.
-    Am. Stat. Ass. 47, 1952.
-
-    The walk is at least that expected of independent values: a sample shows no dependence longer than itself, and
-    negative dependence is no reason to trust it more. So independent values are covered in about 99 % of samples, with
-    1.4 times the width of the usual order statistics (Hoefler and Belli, SC'15), which assume independence. On 30
-    series of 2000 calls (LUMI, HLC-Lab/pico) pieces of 200 and of 500 calls hold the median of their series in 90 and
-    93 % of the cases, 1.5 times as wide as the usual order statistics, which do in 81 and 77 %. Up to 14 values give
-    their range, and so does a shift of level in the middle; that of fewer than LEAST_FOR_INTERVAL values is no 95 %
-    interval.
-    """
-    ordered, n, middle = sorted(map(float, values)), len(values), median(values)
-    sides = [float(value > middle) - float(value < middle) for value in values]
-    mean = sum(sides) / n
-    walk = sum(height * height for height in accumulate(side - mean for side in sides)) / n**2 / 4
-    reach = sqrt(SELF_NORMALISED95 * max(walk, 1 / 24) / n)  # 1/24: expected of independent values
-    below = max(0, floor(n * (0.5 - reach)) - 1)
-    return ordered[below], ordered[n - 1 - below]
-
-
-def relative_reach(values: Sequence[float]) -> float:
-    """Return the larger distance of the ends of `median_interval` from the median, over the median; values in order.
-
-    At least 0; infinite if the median is 0. Calling until it is 3 % at most, as `budget.ahead` does, takes 40 calls
-    (median; mean 66, nine of ten series at most 80) on the series named above; 99.8 % of the medians are then within 3
-    % of the long-run one.
-    """
-    if not (middle := median(values)):
-        return inf
-    low, high = median_interval(values)
-    return max(high - middle, middle - low) / middle
 
 
 def launch_interval(values: Sequence[float]) -> tuple[float, float]:
@@ -186,9 +141,7 @@ __all__ = [
     "launch_interval",
     "log_interval",
     "median",
-    "median_interval",
     "outliers",
     "quantile",
-    "relative_reach",
     "t95",
 ]

@@ -1,7 +1,7 @@
 """Units that people read and write: sizes in KiB/MiB/GiB (1024), durations, microseconds, GB/s (10^9)."""
 
 import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable
 from math import floor, log10
 
 from .message import BadValue, say
@@ -194,6 +194,12 @@ def escaped(text: str) -> str:
     return text if text.isprintable() else "".join(x if x.isprintable() else ascii(x)[1:-1] for x in text)
 
 
+def few(words: Iterable[object], most: int, comma: str = ", ", more: str = "core.and_more") -> str:
+    """Join the first `most` words, and say how many were left out: `a, b and 12 more`; `more` is the code of that."""
+    every = list(map(str, words))
+    return comma.join(every[:most]) + (say(more, more=len(every) - most) if len(every) > most else "")
+
+
 def algbw(nbytes: float, time_s: float) -> float:
     """Return the algorithm bandwidth in bytes/s: n/t (nccl-tests, PERFORMANCE.md)."""
     return nbytes / time_s
@@ -202,12 +208,3 @@ def algbw(nbytes: float, time_s: float) -> float:
 def busbw(nbytes: float, time_s: float, ranks: int) -> float:
     """Return the bus bandwidth in bytes/s: n/t * 2(p-1)/p (nccl-tests, PERFORMANCE.md)."""
     return nbytes / time_s * 2 * (ranks - 1) / ranks
-
-
-def aligned(rows: Sequence[Sequence[str]], left: Container[int] = ()) -> list[str]:
-    """Format a line per row: columns two blanks apart and flush right, those numbered in `left` flush left."""
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    paddings = [str.ljust if number in left else str.rjust for number in range(len(widths))]
-    return [
-        "  ".join(padded(text, width) for padded, text, width in zip(paddings, row, widths)).rstrip() for row in rows
-    ]

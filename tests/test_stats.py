@@ -11,8 +11,9 @@ from places import DATA
 from scipy.stats import iqr, rankdata, spearmanr
 from scipy.stats import t as student
 
-from allreduce_bench import stats
+from allreduce_bench import medians, stats
 from allreduce_bench.measuring.budget import Budget, Sample, ahead
+from allreduce_bench.medians import median_interval, relative_reach
 from allreduce_bench.stats import (
     geometric_mean,
     holm,
@@ -21,8 +22,6 @@ from allreduce_bench.stats import (
     launch_interval,
     log_interval,
     median,
-    median_interval,
-    relative_reach,
     t95,
 )
 
@@ -138,7 +137,7 @@ def test_the_critical_value_is_that_of_random_walks():
     mean = steps.mean(axis=1)
     walk = (steps - mean[:, None]).cumsum(axis=1)
     ratio = mean**2 * 300 / ((walk**2).sum(axis=1) / 300**2)
-    assert (ratio > stats.SELF_NORMALISED95).mean() == pytest.approx(0.05, abs=0.005)
+    assert (ratio > medians.SELF_NORMALISED95).mean() == pytest.approx(0.05, abs=0.005)
 
 
 @pytest.mark.parametrize("n", range(1, 15))
@@ -167,6 +166,10 @@ def test_values_that_stay_on_one_side_are_trusted_less(values):
     low, high = median_interval(values)
     low_sorted, high_sorted = median_interval(sorted(values))
     assert low_sorted <= low and high <= high_sorted
+
+
+def test_median_is_the_middle_or_the_mean_of_both():
+    assert (medians.median([3.0, 1.0, 2.0]), medians.median([4.0, 1.0, 2.0, 3.0])) == (2.0, 2.5)
 
 
 def test_relative_reach_is_the_farther_end():

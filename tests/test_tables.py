@@ -5,7 +5,6 @@ import re
 import pytest
 
 from allreduce_bench.tables import UNBOUNDED, Column, Field, Screen, columns_of, fitted, shown, wrapped
-from allreduce_bench.units import aligned
 
 ROWS = [
     ["size", "native", "ring", "best", "algbw", "wrong"],
@@ -20,8 +19,20 @@ def lines(width: int, rows=ROWS, **words) -> list[str]:
     return fitted(columns_of(rows, **{"left_out": SECONDARY, **words}), Screen(width), "more")
 
 
-def test_without_an_end_the_columns_are_those_of_before():
-    assert fitted(columns_of(ROWS, left=(3,)), UNBOUNDED) == aligned(ROWS, left=(3,))
+TABLE = [("name", "us", "why"), ("a", "1.25", ""), ("longer", "10", "late")]
+
+
+def aligned(rows, left=()) -> list[str]:
+    return fitted(columns_of(rows, left=left), UNBOUNDED)
+
+
+def test_columns_are_flush_right_unless_they_are_named():
+    assert aligned(TABLE) == ["  name    us   why", "     a  1.25", "longer    10  late"]
+    assert aligned(TABLE, left=(0, 2)) == ["name      us  why", "a       1.25", "longer    10  late"]
+
+
+def test_a_table_needs_no_header():
+    assert fitted(columns_of(TABLE[1:], left=(0,), heads=0)) == ["a       1.25", "longer    10  late"]
 
 
 def test_what_fits_is_left_as_it_is():

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from allreduce_bench.units import (
     algbw,
-    aligned,
     busbw,
     format_duration,
     format_ranges,
@@ -186,15 +185,3 @@ def test_ranges_name_every_number_once(numbers):
 
 def test_ranges_are_written_as_the_system_writes_them():
     assert format_ranges([3, 0, 1, 2, 8]) == "0-3,8" and format_ranges([]) == "" and format_ranges([5, 6]) == "5-6"
-
-
-TABLE = [("name", "us", "why"), ("a", "1.25", ""), ("longer", "10", "late")]
-
-
-def test_columns_are_flush_right_unless_they_are_named():
-    assert aligned(TABLE) == ["  name    us   why", "     a  1.25", "longer    10  late"]
-    assert aligned(TABLE, left=(0, 2)) == ["name      us  why", "a       1.25", "longer    10  late"]
-
-
-def test_nothing_has_no_lines():
-    assert aligned([]) == [] and aligned([()]) == [""]

@@ -15,6 +15,7 @@ from stat import S_ISREG
 from zlib import crc32
 
 from ..schedule.algorithm import Algorithm, AlgorithmError, Cost, Hops, algorithm
+from ..units import unknown_word
 
 __all__ = [
     "Algorithm",
@@ -28,7 +29,7 @@ __all__ = [
     "find_planned",
     "is_of_library",
 ]
-USUAL = ("ring", "recursive_doubling", "rabenseifner", "tree")  # those of most libraries: measured first if time is short
+USUAL = ("ring", "recursive_doubling", "rabenseifner", "tree")  # of most libraries: first if time is short
 LONGEST_FILE = 16 * 2**20  # bytes, of a user's file
 RESERVED = ("null", "copy", "reduce")  # names of reference measurements, not all-reduces
 
@@ -73,8 +74,6 @@ def find(words: list[str], also: Sequence[str] = ()) -> dict[str, Algorithm]:
 
 def _unknown(word: str, also: Sequence[str]) -> str:
     """Return the message for an unknown name."""
-    from ..units import unknown_word  # late: only a mistake needs it
-
     own = ", or the path of your own .py file"
     sentence = unknown_word("algorithm", word, [*builtin(), *also], "'allreduce-bench list' shows all")
     return sentence + own * ("; known: " in sentence)

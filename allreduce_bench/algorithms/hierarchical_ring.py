@@ -13,11 +13,6 @@ at the same time. At last each node gathers the finished slices. For N = 2 nodes
 Nodes of unequal sizes have as many rails as the smallest node has ranks. In a larger node the slices first move from
 their owners to the rails' ranks and afterwards back: extra messages, so it pays where nodes are (nearly) equal. Ranks
 need not be numbered node by node.
-
-Cost of n bytes on equal nodes (exact): 2(L-1) + 2(N-1) messages, 2(p-1)/p n beta + (p-1)/p n gamma; a bound
-otherwise. Steps: 2(L-1) + 2(N-1). Sent per rank: 2(p-1)/p n on equal nodes. Best: large vectors on many nodes, and
-wherever messages inside a node are much cheaper than between nodes.
-Source: Cho et al., "BlueConnect", MLSys 2019, on two levels; called 2D ring by Jeaugey (NCCL 2.4, 2019).
 """
 
 from collections import Counter
@@ -114,6 +109,12 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     exact=True,
     formula="(2(L-1) + 2(N-1)) alpha + 2(p-1)/p n beta + (p-1)/p n gamma on N equal nodes of L ranks",
     known_as="2D ring, Horovod hierarchical all-reduce, BlueConnect on two levels",
+    cost_words=(
+        "Cost of n bytes on equal nodes (exact): 2(L-1) + 2(N-1) messages, 2(p-1)/p n beta + (p-1)/p n gamma; a "
+        "bound otherwise. Steps: 2(L-1) + 2(N-1). Sent per rank: 2(p-1)/p n on equal nodes."
+    ),
+    best="large vectors on many nodes, and wherever messages inside a node are much cheaper than between nodes.",
+    source='Cho et al., "BlueConnect", MLSys 2019, on two levels; called 2D ring by Jeaugey (NCCL 2.4, 2019).',
 )
 def hierarchical_ring(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
     """Rings inside each node, then between nodes, then inside again."""

@@ -8,10 +8,6 @@ different orders, so from three ranks up their floating-point results differ in 
     1       a to b         b to c         c to d         d to a
     2       a to c         b to d         c to a         d to b
     3       a to d         b to a         c to b         d to c
-
-Cost of n bytes (exact): (p-1) alpha + (p-1) n beta + (p-1) n gamma. Steps: p-1. Sent per rank: (p-1) n.
-Best: two ranks; otherwise the control that shows what an algorithm is worth.
-Source: none; it is what one writes first.
 """
 
 from collections.abc import Iterator
@@ -25,7 +21,17 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     return Cost(size - 1, (size - 1) * count, (size - 1) * count)
 
 
-@algorithm(cost=cost, exact=True, formula="(p-1) alpha + (p-1) n beta + (p-1) n gamma", bounded=True)
+@algorithm(
+    cost=cost,
+    exact=True,
+    formula="(p-1) alpha + (p-1) n beta + (p-1) n gamma",
+    bounded=True,
+    cost_words=(
+        "Cost of n bytes (exact): (p-1) alpha + (p-1) n beta + (p-1) n gamma. Steps: p-1. Sent per rank: (p-1) n."
+    ),
+    best="two ranks; otherwise the control that shows what an algorithm is worth.",
+    source="none; it is what one writes first.",
+)
 def naive(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
     """Everyone sends its whole original vector to everyone."""
     vector = (range(count),)

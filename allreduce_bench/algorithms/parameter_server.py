@@ -1,30 +1,15 @@
-"""Parameter server: one master gathers, reduces and sends back; or every rank is the master of one block.
-
-`parameter_server`: rank 0 receives the vectors one after the other, adds them up and sends the result to each. All
-traffic meets at one rank, which is the lesson. For p = 4 (* = finished):
-
-    round   1        2         3           4           5           6
-    moves   b to a   c to a    d to a      a* to b     a* to c     a* to d
-    a has   a+b      a+b+c     a+b+c+d     .           .           .
-
-Cost of n bytes (exact): 2(p-1) alpha + 2(p-1) n beta + (p-1) n gamma. Steps: 2(p-1) at the master, 2 elsewhere.
-Sent: (p-1) n by the master, n by the others. Best: tiny vectors on very few ranks. The sum is the serial one, in rank
-order. A receive from any source would be faster and make the bits depend on luck, so the order is fixed.
-
-`parameter_server_sharded`: rank r is the master of block r. In round j every rank sends its part of block r+j to that
-block's master; then every master sends its finished block to rank r+j in turn. The same volume as the ring, but p-1
-partners in place of two.
-
-Cost of n bytes (exact for equal blocks): 2(p-1) alpha + 2(p-1)/p n beta + (p-1)/p n gamma. Steps: 2(p-1).
-Sent per rank: 2(p-1)/p n. Best: full-bandwidth switches, where many partners cost nothing.
-Source: Li et al., "Scaling Distributed Machine Learning with the Parameter Server", OSDI 2014; the sharded form is
-the pairwise-exchange reduce-scatter of Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005, and its mirror image.
-"""
+"""Parameter server: one master gathers, reduces and sends back; or every rank is the master of one block."""
 
 from collections.abc import Iterator
 
 from allreduce_bench.schedule import Step, longest_block, split
 from allreduce_bench.schedule.algorithm import Cost, Hops, Topology, algorithm
+
+SOURCE = (
+    'Li et al., "Scaling Distributed Machine Learning with the Parameter Server", OSDI 2014; the sharded form '
+    "is the pairwise-exchange reduce-scatter of Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005, and its "
+    "mirror image."
+)
 
 
 def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
@@ -40,9 +25,31 @@ def sharded_cost(size: int, topology: Topology, count: int, segment: int) -> Cos
     return Cost(2 * (size - 1), 2 * (size - 1) * block, (size - 1) * block)
 
 
-@algorithm(cost=cost, exact=True, formula="2(p-1) alpha + 2(p-1) n beta + (p-1) n gamma", bounded=True)
+@algorithm(
+    cost=cost,
+    exact=True,
+    formula="2(p-1) alpha + 2(p-1) n beta + (p-1) n gamma",
+    bounded=True,
+    cost_words=(
+        "Cost of n bytes (exact): 2(p-1) alpha + 2(p-1) n beta + (p-1) n gamma. Steps: 2(p-1) at the master, 2 "
+        "elsewhere. Sent: (p-1) n by the master, n by the others."
+    ),
+    best="tiny vectors on very few ranks.",
+    source=SOURCE,
+)
 def parameter_server(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
-    """One master gathers, reduces and sends back."""
+    """One master gathers, reduces and sends back.
+
+    Rank 0 receives the vectors one after the other, adds them up and sends the result to each. All traffic meets at one
+    rank, which is the lesson. For p = 4 (* = finished):
+
+        round   1        2         3           4           5           6
+        moves   b to a   c to a    d to a      a* to b     a* to c     a* to d
+        a has   a+b      a+b+c     a+b+c+d     .           .           .
+
+    The sum is the serial one, in rank order. A receive from any source would be faster and make the bits depend on
+    luck, so the order is fixed.
+    """
     vector = (range(count),)
     if rank == 0:
         for worker in range(1, size):
@@ -59,9 +66,20 @@ def parameter_server(rank: int, size: int, topology: Topology, count: int, segme
     exact=True,
     formula="2(p-1) alpha + 2(p-1)/p n beta + (p-1)/p n gamma",
     known_as="reduce-scatter and allgather by pairwise exchange",
+    cost_words=(
+        "Cost of n bytes (exact for equal blocks): 2(p-1) alpha + 2(p-1)/p n beta + (p-1)/p n gamma. Steps: "
+        "2(p-1). Sent per rank: 2(p-1)/p n."
+    ),
+    best="full-bandwidth switches, where many partners cost nothing.",
+    source=SOURCE,
 )
 def parameter_server_sharded(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
-    """Every rank is the master of one block."""
+    """Every rank is the master of one block.
+
+    Rank r is the master of block r. In round j every rank sends its part of block r+j to that block's master; then
+    every master sends its finished block to rank r+j in turn. The same volume as the ring, but p-1 partners in place of
+    two.
+    """
     block = split(range(count), size)
     for distance in range(1, size):
         up, down = (rank + distance) % size, (rank - distance) % size

@@ -9,13 +9,6 @@ back. Where p is no power of two, the first ranks are folded into their neighbou
     2  reduce-scatter    keeps 1         keeps 3         keeps 2         keeps 4         with the rank two further
     3  allgather         has 1, 2        has 3, 4        has 1, 2        has 3, 4        with the rank two further
     4  allgather         has all         has all         has all         has all         with the neighbour
-
-Cost of n bytes (exact), q = 2^L, L = floor(log2 p), x = 1 if p is no power of two, else 0:
-(2L+2x) alpha + (2(q-1)/q + 2x) n beta + ((q-1)/q + x) n gamma. Steps: at most 2L+2x. Sent per rank: at most
-(2(q-1)/q + x) n.
-Best: large vectors on a power of two of ranks.
-Source: Rabenseifner, "Optimization of collective reduction operations", ICCS 2004; Thakur, Rabenseifner and Gropp, Int.
-J. High Performance Computing Applications 19(1), 2005.
 """
 
 from collections.abc import Iterator
@@ -40,6 +33,16 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     exact=True,
     formula="(2L+2x) alpha + (2(q-1)/q+2x) n beta + ((q-1)/q+x) n gamma, q = 2^L <= p, x = 1 unless p = q",
     known_as="MPICH Rabenseifner (reduce-scatter, allgather), Open MPI tuned 6",
+    cost_words=(
+        "Cost of n bytes (exact), q = 2^L, L = floor(log2 p), x = 1 if p is no power of two, else 0: (2L+2x) alpha"
+        " + (2(q-1)/q + 2x) n beta + ((q-1)/q + x) n gamma. Steps: at most 2L+2x. Sent per rank: at most (2(q-1)/q"
+        " + x) n."
+    ),
+    best="large vectors on a power of two of ranks.",
+    source=(
+        'Rabenseifner, "Optimization of collective reduction operations", ICCS 2004; Thakur, Rabenseifner and '
+        "Gropp, Int. J. High Performance Computing Applications 19(1), 2005."
+    ),
 )
 def rabenseifner(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
     """Halves are exchanged and reduced at distances 1, 2, 4, ..., and gathered on the way back."""

@@ -6,12 +6,6 @@ has everything. Where p is no power of two, ranks are folded into their neighbou
     round   rank a    rank b    rank c    rank d
     1       a + b     b + a     c + d     d + c         exchange with the neighbour
     2       ab + cd   ba + dc   cd + ab   dc + ba       exchange with the rank two further
-
-Cost of n bytes (exact), L = floor(log2 p), x = 1 if p is no power of two, else 0:
-(L+2x) (alpha + n beta) + (L+x) n gamma. Steps: at most L+2x. Sent per rank: at most (L+x) n.
-Best: small vectors on any number of ranks.
-Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", Int. J. High
-Performance Computing Applications 19(1), 2005.
 """
 
 from collections.abc import Iterator
@@ -33,6 +27,15 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     exact=True,
     formula="(L+2x) (alpha + n beta) + (L+x) n gamma, L = floor(log2 p), x = 1 unless p = 2^L",
     known_as="MPICH recursive doubling, Open MPI tuned 3",
+    cost_words=(
+        "Cost of n bytes (exact), L = floor(log2 p), x = 1 if p is no power of two, else 0: (L+2x) (alpha + n "
+        "beta) + (L+x) n gamma. Steps: at most L+2x. Sent per rank: at most (L+x) n."
+    ),
+    best="small vectors on any number of ranks.",
+    source=(
+        'Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", Int. J. '
+        "High Performance Computing Applications 19(1), 2005."
+    ),
 )
 def recursive_doubling(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
     """Whole vectors are exchanged at distances 1, 2, 4, ..."""

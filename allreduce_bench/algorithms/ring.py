@@ -9,10 +9,6 @@ travel round the ring once more. For p = 3 (* = finished):
     2  reduce-scatter    block 2        block 0        block 1
     3  allgather         block 1*       block 2*       block 0*
     4  allgather         block 0*       block 1*       block 2*
-
-Cost of n bytes (exact): 2(p-1) alpha + 2(p-1)/p n beta + (p-1)/p n gamma. Steps: 2(p-1). Sent per rank: 2(p-1)/p n.
-Best: vectors of many bytes per rank; its latency grows with p.
-Source: Patarasuk and Yuan, J. Parallel Distrib. Comput. 69(2), 2009.
 """
 
 from collections.abc import Iterator
@@ -32,6 +28,12 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     exact=True,
     formula="2(p-1) alpha + 2(p-1)/p n beta + (p-1)/p n gamma",
     known_as="NCCL Ring, Open MPI tuned 4 (ring)",
+    cost_words=(
+        "Cost of n bytes (exact): 2(p-1) alpha + 2(p-1)/p n beta + (p-1)/p n gamma. Steps: 2(p-1). Sent per rank: "
+        "2(p-1)/p n."
+    ),
+    best="vectors of many bytes per rank; its latency grows with p.",
+    source="Patarasuk and Yuan, J. Parallel Distrib. Comput. 69(2), 2009.",
 )
 def ring(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
     """Blocks travel twice round a ring of neighbours."""

@@ -8,10 +8,7 @@ distance of two rounds and every rank does at most one send and one receive a ro
     moves      b to a  c to a  b to a  c to a  a to b   a to c   a to b   a to c
     segment    1       1       2       2       1*       1*       2*       2*
 
-Cost of n bytes (bound), h = floor(log2 p): 4(h+k-1) (alpha + n/k beta) + 2(h+k-1) n/k gamma, so 4 n beta for large n.
-Steps: at most 6k in one rank. Sent per rank: at most 3 n. Best: small vectors on many ranks.
 The default segment is 128 KiB.
-Source: the pipelined binary tree of Sanders, Speck and Träff, Parallel Computing 35(12), 2009.
 """
 
 from collections.abc import Iterator
@@ -53,6 +50,12 @@ def _starts(size: int, topology: Topology) -> Starts:
     formula="4(h+k-1) (alpha + n/k beta) + 2(h+k-1) n/k gamma, h = floor(log2 p), k segments",
     segmented=True,
     known_as="pipelined binary tree, reduce + broadcast",
+    cost_words=(
+        "Cost of n bytes (bound), h = floor(log2 p): 4(h+k-1) (alpha + n/k beta) + 2(h+k-1) n/k gamma, so 4 n beta"
+        " for large n. Steps: at most 6k in one rank. Sent per rank: at most 3 n."
+    ),
+    best="small vectors on many ranks.",
+    source="the pipelined binary tree of Sanders, Speck and Träff, Parallel Computing 35(12), 2009.",
 )
 def tree(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
     """Segments climb a binary tree and come down again."""

@@ -12,12 +12,7 @@ stay busy. Both halves are pipelined in k segments, first reduced to the roots, 
     round   up 1                up 2                up 3            then the same edges downwards
     moves   a1 to b, d2 to c    c1 to b, b2 to c    b1 to d, c2 to a
 
-Cost of n bytes (bound), h = floor(log2 p): 4(h+k-1) (alpha + n/2k beta) + 2(h+k-1) n/2k gamma, so 2 n beta for large
-n: full bandwidth and logarithmic latency. Steps: at most 8k in one rank. Sent per rank: at most 2 n.
-Best: medium vectors on many ranks, where the ring's latency hurts.
 The default segment is 128 KiB.
-Source: Sanders, Speck and Träff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan", Parallel
-Computing 35(12), 2009; in NCCL since 2.4 (Jeaugey, 2019).
 """
 
 from collections.abc import Iterator
@@ -116,6 +111,16 @@ def _starts(size: int, topology: Topology) -> Starts:
     formula="4(h+k-1) (alpha + n/2k beta) + 2(h+k-1) n/2k gamma, h = floor(log2 p), k segments per half",
     segmented=True,
     known_as="NCCL Tree (double binary tree, without the chain inside a node)",
+    cost_words=(
+        "Cost of n bytes (bound), h = floor(log2 p): 4(h+k-1) (alpha + n/2k beta) + 2(h+k-1) n/2k gamma, so 2 n "
+        "beta for large n: full bandwidth and logarithmic latency. Steps: at most 8k in one rank. Sent per rank: "
+        "at most 2 n."
+    ),
+    best="medium vectors on many ranks, where the ring's latency hurts.",
+    source=(
+        'Sanders, Speck and Träff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan", '
+        "Parallel Computing 35(12), 2009; in NCCL since 2.4 (Jeaugey, 2019)."
+    ),
 )
 def two_tree(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
     """Two binary trees carry one half each, both at full bandwidth."""

@@ -1,12 +1,12 @@
-"""The command line: parse, call, print. The only place where the parts are joined; heavy parts are imported late.
+"""The command line: parse, call, print. The only place where the parts are joined; what loads much is imported late.
 
 In: the words of a command. Out: calls of the other rooms, their results on stdout, exit status 0, 1, 2 or 130. One
 file per command. For `run` read in this order: `run`, `options` (declared beside their fields, in `runs.plan`,
 `runs.start` and `runs.control`), `types` (of options; one-line errors), `sections` (of the help), `refusals` (of
 wrong words), `request` (the plan and the folder), then `run_from_outside` and `run_as_rank`, the whole story;
 `own_algorithms`, `work_limit`, `end_of_run`, `in_job` (in a Slurm job), `terminal`. Others: `demo`, `doctor`,
-`exec_`, `fit`, `import_`, `predict`, `schedules` (`list`, `verify`), `schema`, `show` (with `runs`, `report`),
-`submit`, `sweep` (`status`, `collect`).
+`exec_`, `fit` (with `fit_times`), `import_`, `predict`, `schedules` (`list`, `verify`), `schema`, `show` (with
+`runs`, `report`), `submit`, `sweep` (`status`, `collect`).
 """
 
 import os
@@ -89,7 +89,7 @@ class _Late(click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]):
         """Return the command of these words, as click finds it. Raises OneLineError if there is none."""
         if args[0] not in COMMANDS and not args[0].startswith("-") and args[0] not in _names():
-            from .refusals import unknown_command
+            from .refusals import unknown_command  # late: only a mistake needs it
 
             raise unknown_command(args[0], _names())
         return super().resolve_command(ctx, args)
@@ -106,9 +106,7 @@ class _Late(click.Group):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            from .refusals import interruption
-
-            raise interruption() from None
+            raise click.Abort from None
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         """Run the command and exit with its status; an error is one line, printed once for all ranks."""
@@ -118,16 +116,12 @@ class _Late(click.Group):
         with _noted_interrupts() as interrupts:
             try:
                 status = run(*args, standalone_mode=False, **extra)
-            except click.ClickException as error:
-                from .refusals import say_refusal
+            except Exception as error:  # an interrupted import of C code fails in its own way
+                if not interrupts and not isinstance(error, (click.ClickException, click.Abort)):
+                    raise
+                from .refusals import say_refusal  # late: only a mistake needs it
 
                 status = say_refusal(error, bool(interrupts))
-            except Exception as error:  # an interrupted import of C code fails in its own way
-                if not interrupts and not isinstance(error, click.Abort):
-                    raise
-                from .refusals import interruption, say_refusal
-
-                status = say_refusal(interruption(), True)
             if interrupts and "mpi4py.MPI" not in sys.modules:  # MPI has to end by itself
                 _leave(status)
         sys.exit(status)

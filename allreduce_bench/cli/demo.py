@@ -7,13 +7,13 @@ from pathlib import Path
 import click
 
 from ..algorithms import USUAL
-from ..launching.layout import idle_scheduler
+from ..launching.find import idle_scheduler
 from ..machine.node import cores
 from ..measuring.startup import under_launcher
 from ..message import say
+from ..runs.cell import NATIVE
 from ..runs.control import Control
 from ..runs.folder import RunFolder
-from ..runs.cell import NATIVE
 from ..runs.plan import Plan
 from ..wings import offered
 from .options import click_option

@@ -6,7 +6,10 @@ from itertools import chain
 
 import click
 
+from ..launching.check_mpi import mpi_checks
+from ..machine.findings import node_checks, node_of_this_process
 from ..measuring.startup import under_launcher
+from ..slurm.check_site import checks_of_slurm
 from .sections import examples
 from .types import OneLineError, errors_in_one_line
 
@@ -25,10 +28,6 @@ def doctor(no_launch, slurm, words) -> None:
     With --slurm the two nodes are those of the job, if it runs in one, else it asks salloc for them, for minutes; what
     salloc has to be told here, such as -p PARTITION -A ACCOUNT, stands after --.
     """
-    from ..launching.check_mpi import mpi_checks
-    from ..machine.findings import node_checks, node_of_this_process
-    from ..slurm.check_site import checks_of_slurm
-
     if under_launcher(os.environ):
         raise OneLineError("cli.doctor_starts_own_ranks")
     if words and not slurm:

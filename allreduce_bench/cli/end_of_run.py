@@ -1,24 +1,27 @@
 """The end of a run: write and print its summary, and check the limits of the user."""
 
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import click
 
+from ..evaluation.acceptance import judge
+from ..evaluation.agreement import broken_promise
+from ..evaluation.summary import record_summary
+from ..evaluation.summary_row import SummaryRow
 from ..message import say
 from ..runs.control import Control
 from ..runs.folder import RunFolder
 from ..runs.launch_choice import chosen_launches
 from ..runs.plan import Plan
+from ..runs.recorder import kind_of
 from ..runs.rows import RunError
 from ..watching.lifeline import WarningFlag
+from ..wings import offered
+from .terminal import echo_result, echo_wrapped
 from .types import talk
-
-if TYPE_CHECKING:
-    from ..evaluation.summary_row import SummaryRow
-
 
 NOTHING_MEASURED = "nothing was measured"
 
@@ -29,21 +32,16 @@ def finish(control: Control, folder: RunFolder, plan: Plan) -> str:
     With --only, cells of other jobs are written, too, but neither printed nor judged. Raises RunError if no cell was
     finished.
     """
-    from ..evaluation.acceptance import judge
-    from ..evaluation.summary import record_summary
-    from ..report.formats import Result
-    from .terminal import echo_result, echo_wrapped
-
     rows = record_summary(folder)
     chosen_ranks = {launch.ranks for launch in chosen_launches(plan, control.only)}
     plan = replace(plan, ranks=tuple(ranks for ranks in plan.ranks if ranks in chosen_ranks))
     rows = [row for row in rows if row["ranks"] in chosen_ranks]
-    echo_result(Result.of(folder, rows)._replace(plan=plan), control.format)
+    echo_result(folder, rows, control.format, plan)
     if control.format == "table" and plan.compute_s:
-        from ..wings import offered
-
         for sentences in offered("end_of_run"):
             echo_wrapped(sentences(folder))
+    if control.format == "table" and (again := _warnings_again(folder)):
+        talk(say("cli.warnings_again", again=", ".join(f"{code} {number}" for code, number in again.items())))
     judgements = judge(control.limits, plan, rows)
     for judgement in judgements:
         click.echo(judgement.sentence, err=control.format != "table")
@@ -51,10 +49,14 @@ def finish(control: Control, folder: RunFolder, plan: Plan) -> str:
     return _failures(rows, [judgement.cell for judgement in judgements if not judgement.met], control.skip_hung)
 
 
-def _failures(rows: "Sequence[SummaryRow]", unmet_cells: list[str], skip_hung: bool) -> str:
-    """Return the failures, joined by `; `; with `skip_hung` a hung cell is not a failure."""
-    from ..evaluation.agreement import broken_promise
+def _warnings_again(folder: RunFolder) -> dict[str, int]:
+    """Return code -> number of launches, for each warning of several launches; only its first was printed."""
+    kinds = [kind for attempt in folder.attempts() for kind in {*map(kind_of, attempt["findings"])}]
+    return {code: number for (code, level), number in sorted(Counter(kinds).items()) if level != "info" and number > 1}
 
+
+def _failures(rows: Sequence[SummaryRow], unmet_cells: list[str], skip_hung: bool) -> str:
+    """Return the failures, joined by `; `; with `skip_hung` a hung cell is not a failure."""
     failed_states = {"wrong", "refused"} if skip_hung else {"wrong", "refused", "hung"}
     failures = [say("cli.check_failed_see_table")] if any(row["state"] in failed_states for row in rows) else []
     if not failures and not any(row["state"] == "done" for row in rows):

@@ -4,10 +4,13 @@ import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from ..launching.find import find_launcher
+from ..launching.launcher import Launcher, on_one_node
+from ..launching.own_program import WatchedProgram
+from ..launching.tied_process import interrupt_when_asked_to_end
 from ..measuring.startup import under_launcher
 from ..runs.control import Control
 from ..runs.start import Start
@@ -16,9 +19,7 @@ from .request import on_hosts_around, refuse_short_timeout
 from .sections import examples
 from .terminal import screen
 from .types import DURATION, HOSTS, OneLineError, errors_in_one_line, kept_command, no_limit, talk
-
-if TYPE_CHECKING:
-    from ..launching.launcher import Launcher
+from .work_limit import refuse_many_ranks
 
 PROFILE = Path("profile.json")
 UNDER_A_LAUNCHER = "exec starts its own ranks; run it without mpirun or srun"
@@ -80,12 +81,6 @@ def exec_(
 
     --profile counts the all-reduces that PROGRAM calls, prints them to stderr and writes them to a file for run --like.
     """
-    from ..launching.find import find_launcher
-    from ..launching.launcher import on_one_node
-    from ..launching.own_program import WatchedProgram
-    from ..launching.tied_process import interrupt_when_asked_to_end
-    from .work_limit import refuse_many_ranks
-
     if under_launcher(os.environ):
         raise OneLineError("as_said", words=UNDER_A_LAUNCHER)
     refuse_short_timeout(timeout)
@@ -106,7 +101,7 @@ def exec_(
 
 
 def _counted(
-    words: tuple[str, ...], launcher: "Launcher", ranks: int, output: Path
+    words: tuple[str, ...], launcher: Launcher, ranks: int, output: Path
 ) -> AbstractContextManager[Sequence[str]]:
     """Return the context in which the program is started, with other words, to be profiled."""
     profiled_programs = offered("profiled_program")

@@ -1,5 +1,6 @@
 """`import`: logs of other tools as a run; and the options about logs that `compare` has, too."""
 
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,15 +10,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from ..evaluation.summary_row import SummaryRow
+from ..evaluation.verdict import verdicts
 from ..message import say
-from ..units import MAX_RANKS, format_size, in_ranks
+from ..report.caveats import cluster_sentences, launch_states_sentences, suspicion_sentences
+from ..report.verdict_sentence import contrast_sentences, performance_words
+from ..runs.folder import RunFolder
+from ..runs.recorder import is_taken
+from ..runs.rows import RunError
+from ..units import MAX_RANKS, format_size, in_ranks, printable
 from .sections import examples
 from .types import OneLineError, errors_in_one_line, kept_command, no_limit, talk
+from .work_limit import refuse_long_logs
 
 if TYPE_CHECKING:
-    from ..evaluation.summary_row import SummaryRow
     from ..importers import Imported, LogUnread
-    from ..runs.folder import RunFolder
 
 
 def _counts_of_logs(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...]:
@@ -123,10 +130,7 @@ def read_logs(parts: Sequence[Sequence[Path]], options: Mapping[str, Any]) -> Re
     `options`: values of OPTIONS, and perhaps `algorithm`. Raises LogError; OneLineError for numbers of ranks or nodes
     that do not match the number of logs.
     """
-    import warnings
-
-    from ..importers import Asked, LogUnread, LogWarning, read, refuse_copy
-    from ..units import printable
+    from ..importers import Asked, LogUnread, LogWarning, read, refuse_copy  # late, as the others: they load pandas
 
     common = {name: value for name, value in options.items() if name not in ("ranks", "nodes")}
     counts = list(zip(*(_for_each(name, options[name], parts) for name in ("ranks", "nodes"))))
@@ -161,7 +165,6 @@ def runs_of_logs(logs: Sequence[Path], options: Mapping[str, Any]) -> Iterator[d
     `options` as of `read_logs`. Raises LogError, OneLineError.
     """
     from ..importers import keep
-    from ..runs.folder import RunFolder
 
     with TemporaryDirectory(prefix="allreduce-bench-") as place:
         found = read_logs([[log] for log in logs], options) if logs else ReadLogs([], {}, [])
@@ -208,10 +211,6 @@ def import_(logs, output, no_limit, **options) -> None:
     name has to be readable; of a folder of logs, files that cannot be read are named and left out.
     """
     from ..importers import keep, parts_of_logs
-    from ..runs.folder import RunFolder
-    from ..runs.recorder import is_taken
-    from ..runs.rows import RunError
-    from .work_limit import refuse_long_logs
 
     if is_taken(output):
         raise RunError("cli.already_exists_choose_another", output=output)
@@ -223,11 +222,8 @@ def import_(logs, output, no_limit, **options) -> None:
     talk(say("cli.next_allreduce_bench_report_3", output=output))
 
 
-def _said(rows: "Sequence[SummaryRow]", folder: "RunFolder") -> list[str]:
+def _said(rows: Sequence[SummaryRow], folder: RunFolder) -> list[str]:
     """Return sentences about the times of a single algorithm, or that there are none; of several `report` says more."""
-    from ..evaluation.verdict import verdicts
-    from ..report.verdict_sentence import contrast_sentences, performance_words
-
     if not any(row["time_s"] for row in rows):
         return [say("cli.no_row_time_nothing")]
     alone = [verdict.alone for verdict in verdicts(rows) if verdict.alone]
@@ -235,11 +231,9 @@ def _said(rows: "Sequence[SummaryRow]", folder: "RunFolder") -> list[str]:
     return [*said, *contrast_sentences(rows, folder.attempts())] if said else []
 
 
-def _doubts(rows: "Sequence[SummaryRow]") -> list[str]:
+def _doubts(rows: Sequence[SummaryRow]) -> list[str]:
     """Return warnings about the imported times: wrong results, and launches in two states."""
-    from ..report.caveats import cluster_sentences, suspicion_sentences, told_sentences
-
-    return [*cluster_sentences(rows), *told_sentences(rows), *suspicion_sentences(rows)]
+    return [*cluster_sentences(rows), *launch_states_sentences(rows), *suspicion_sentences(rows)]
 
 
 def _on_nodes(nodes: Sequence[int]) -> str:
@@ -249,8 +243,6 @@ def _on_nodes(nodes: Sequence[int]) -> str:
 
 def _sentence_of_log(log: Path, rows: "Sequence[Imported]") -> str:
     """Format `19 rows, 64 ranks, 4 B to 1 MiB, OSU Micro-Benchmarks 5.6.3, dtype unknown: osu.txt`."""
-    from ..units import printable
-
     sizes = sorted({row.nbytes for row in rows})
     smallest_and_largest = dict.fromkeys(map(format_size, (sizes[0], sizes[-1])))
     nodes = sorted({row.nodes for row in rows if row.nodes})

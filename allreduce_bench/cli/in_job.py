@@ -4,12 +4,14 @@ import os
 import signal
 
 from ..message import say
+from ..runs.command_of_plan import to_continue
 from ..runs.control import Control
 from ..runs.folder import RunFolder
 from ..runs.launch_choice import chosen_launches
 from ..runs.plan import Launch, Plan
-from ..slurm.commands import allocation, refuse_few_nodes
+from ..slurm.commands import SlurmError, allocation, refuse_few_nodes, requeue, switches_of_nodes
 from ..slurm.job_files import JobRecord
+from ..slurm.sweep import missing_of_run
 from ..watching.lifeline import switch_variables
 from .types import talk
 
@@ -40,7 +42,7 @@ class InJob:
     def choose(self, folder: RunFolder, plan: Plan) -> None:
         """Choose the launches for this start. Raises PlanError; RunError if the job is too small."""
         self.launches, skip_hung = chosen_launches(plan, self.control.only), self.control.skip_hung
-        missing = {launch: folder.missing(plan, launch, skip_hung) for launch in self.launches}
+        missing = {launch: folder.cells_left(plan, launch, skip_hung) for launch in self.launches}
         refuse_few_nodes(self.allocation, plan, [launch for launch, cells in missing.items() if cells])
         self._planned_cells = sum(len(plan.cells(launch)) for launch in missing)
         self._cells_left = sum(missing.values())
@@ -68,7 +70,7 @@ class InJob:
         With --requeue the job is requeued if a cell was finished since its start; a job without progress would be
         requeued forever.
         """
-        left = sum(folder.missing(plan, launch, self.control.skip_hung) for launch in self.launches)
+        left = sum(folder.cells_left(plan, launch, self.control.skip_hung) for launch in self.launches)
         if not left:
             return ""
         cells = f"{left} of {self._planned_cells} cells left"
@@ -76,7 +78,7 @@ class InJob:
         if refusal is None:
             return f"job {self.allocation.name if self.allocation else ''} requeued: {cells}"
         why = f"{cells}; not requeued: {refusal}" if refusal else cells
-        sentence = f"the job is near its time limit: {why}; {folder.to_continue(self.control.only)}"
+        sentence = f"the job is near its time limit: {why}; {to_continue(folder, self.control.only)}"
         self.ends("warned", sentence)
         return sentence
 
@@ -86,8 +88,6 @@ class InJob:
             return say("cli.not_inside_slurm_job")
         if left >= self._cells_left:
             return say("cli.no_cell_finished_since")
-        from ..slurm.commands import SlurmError, requeue
-
         self.ends("warned", f"job {self.allocation.name} requeued: {cells}", requeued=True)
         # Slurm ends this process, and scontrol with it
         former_handler = signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -105,7 +105,6 @@ class InJob:
             return
         try:
             from ..report.page import write_report  # after measuring, since it loads much
-            from ..slurm.sweep import missing_of_run
 
             page = write_report([folder], folder.path / "report.html", missing=[missing_of_run(folder)])
             talk(f"report: {page}")
@@ -115,8 +114,6 @@ class InJob:
 
 def tell_switches() -> dict[str, str]:
     """Ask Slurm for the switches above the nodes of this job, and tell rank 0; return node -> path, empty: unknown."""
-    from ..slurm.commands import switches_of_nodes
-
     job = allocation(os.environ)
     paths = switches_of_nodes(job.nodes) if job else {}
     os.environ.update(switch_variables(paths))

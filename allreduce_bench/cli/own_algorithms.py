@@ -21,7 +21,7 @@ from ..runs.cell import COMPILED, EXECUTORS, PIPELINED, CutPrices, Executor
 from ..runs.option_values import AUTO
 from ..runs.plan import DEFAULT_WINDOW, NOMINAL, OVER_A_LINK_NBYTES, Launch, Plan, PlanError, chosen_cuts, given_cuts
 from ..schedule.algorithm import PROVED_UP_TO, Algorithm, AlgorithmError, Topology
-from ..schedule.verify import Case, Refusal
+from ..schedule.verify import Case, Refusal, verify
 from .options import OPTIONS
 from .types import OneLineError, talk
 
@@ -129,8 +129,6 @@ def _cases(plan: Plan, layout: Topology, ranks: int) -> Iterator[tuple[str, Case
 
 def _why_refused(algorithm: Algorithm, case: Case) -> str:
     """Return why the steps are no all-reduce; empty: they are one, or the algorithm does not run on so many ranks."""
-    from ..schedule.verify import verify  # late: only users' algorithms are proved
-
     if algorithm.unmet(case.size, case.topology):
         return ""
     try:

@@ -11,6 +11,7 @@ from ..units import parse_price, parse_size
 from .sections import examples
 from .terminal import screen
 from .types import NAMES, RANKS, RATE, SIZES, OneLineError, errors_in_one_line, no_limit, parsed
+from .work_limit import refuse_many_times
 
 DEFAULT_SIZES = "8,64,512,4K,32K,256K,1M,4M,16M,64M"
 MOST_RANKS = 1 << 18
@@ -78,9 +79,8 @@ def predict(
     The ranks of a node share its port: with prices its rate is that of --bandwidth unless --nic-bandwidth says another;
     the models of MACHINE contain the ports as they were measured.
     """
-    from ..models.prediction import BEST, Layout, competing_models
+    from ..models.prediction import BEST, Layout, competing_models  # late, as the others: they load pandas or scipy
     from ..report import forecast
-    from .work_limit import refuse_many_times
 
     sizes = tuple(sorted(set(sizes)))
     _refuse_extent(ranks, sizes, ranks_per_node, segment)

@@ -113,8 +113,13 @@ COMMAND_HABITS = {
 NO_CHOICE = re.compile(r"'(.*)' is not one of ", re.DOTALL)  # click's words, in English
 
 
-def say_refusal(error: click.ClickException, is_interrupted: bool) -> int:
-    """Print the error; return the exit status, which is INTERRUPTED if `is_interrupted`."""
+def say_refusal(error: Exception, is_interrupted: bool) -> int:
+    """Print the error; return the exit status, which is INTERRUPTED if `is_interrupted`.
+
+    An error that is none of click's is an interrupt, too.
+    """
+    if not isinstance(error, click.ClickException):
+        error, is_interrupted = OneLineError("cli.interrupted"), True
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         click.echo(error.format_message(), err=True)
         return error.exit_code
@@ -184,15 +189,16 @@ def _meant_or_help(meant: str, command: str) -> str:
     return " ".join(filter(None, [meant, say("cli.shows", words=words)]))
 
 
-def interruption() -> OneLineError:
-    """Return the error of a command that the user interrupted."""
-    return OneLineError("cli.interrupted", exit_code=INTERRUPTED)
-
-
 def unknown_command(name: str, known: Sequence[str]) -> OneLineError:
     """Return the refusal of a command that is not one of `known`."""
     meant = COMMAND_HABITS.get(name.lower().partition(".")[0]) or nearest(name, known)
     return OneLineError("cli.no_such_command", name=name, meant=_meant_or_help(meant, ""))
+
+
+def option_of_another_tool(command: str | None, words: Sequence[str]) -> OneLineError | None:
+    """Return the refusal of an option of another tool among the `words` of a command; None: there is none."""
+    habit = habit_of(words)
+    return OneLineError("cli.name_habit", name=command, habit=habit) if habit else None
 
 
 def habit_of(words: Sequence[str]) -> str:

@@ -21,6 +21,7 @@ from ..runs.cell import GUIDELINES, MOCKUPS, NATIVE
 from ..runs.control import Control
 from ..runs.dtypes import DTYPES, teach_numpy
 from ..runs.folder import RunFolder
+from ..runs.injected import digest_of_trace, longest_delay_s, longest_phase_s, refuse_traces, traces_of
 from ..runs.launch_choice import chosen_launches
 from ..runs.option import options_of
 from ..runs.plan import OPS, Plan, PlanError, geometric_sizes
@@ -29,8 +30,11 @@ from ..runs.rows import RunError
 from ..runs.schema import FORMER_SYNCS
 from ..runs.start import Start, read_hostfile
 from ..watching.lifeline import LAB_VARIABLE
+from ..wings import offered
 from .options import OPTIONS
+from .own_algorithms import with_executors
 from .types import kept_command, talk, tell_damages
+from .work_limit import refuse_long_run
 
 TEXTS = ("launcher", "launcher_args", "remote_shell")  # passed on unchanged
 SHORTEST_TIMEOUT_S = 1.0  # with more ranks than cores a rank may wait this long for a core
@@ -60,8 +64,6 @@ def request_of(options: Mapping[str, Any], asked: set[str]) -> Request:
 
 def with_options_of_profile(options: Mapping[str, Any], asked: set[str]) -> Mapping[str, Any]:
     """Return the options with those that the profile of --like decides, and tell them."""
-    from ..wings import offered  # late: few runs ask
-
     choices = offered("options_like")
     if not choices:
         raise PlanError("cli.like_installation_no")
@@ -82,8 +84,6 @@ def on_hosts_around(start: Start) -> Start:
     """Return `start` on the virtual hosts around this process; unchanged if there are none. Raises LabError."""
     if LAB_VARIABLE not in os.environ:
         return start
-    from ..wings import offered  # late: few runs are on virtual hosts
-
     for place in offered("hosts"):
         start = place(start, os.environ)
     return start
@@ -105,8 +105,6 @@ def _plan_of(options: Mapping[str, Any], **decided_meanwhile: Any) -> Plan:
     plan = Plan(**{**_said(Plan, {**options, **dict.fromkeys(executing)}), **decided})
     if not any(options[name] for name in executing):
         return plan
-    from .own_algorithms import with_executors  # late: few runs ask
-
     return with_executors(plan, options)
 
 
@@ -119,8 +117,6 @@ def _arrival_digests(arrival: Sequence[str]) -> tuple[str, ...]:
     """Return the digests of the traces that are replayed. Raises TraceError."""
     if not arrival:
         return ()
-    from ..runs.injected import digest_of_trace, traces_of  # late: few runs delay ranks
-
     return tuple(map(digest_of_trace, traces_of(arrival)))
 
 
@@ -198,8 +194,7 @@ def begin_run(folder: RunFolder, plan: Plan, request: Request) -> tuple[RunFolde
 
 def planned_run(request: Request) -> tuple[RunFolder, Plan]:
     """Return the folder and the plan of the requested run; nothing is written. Raises as `open_run`."""
-    from ..evaluation.acceptance import refuse_unplanned  # late: a rank that was started by us opens no run
-    from .work_limit import refuse_long_run
+    from ..evaluation.acceptance import refuse_unplanned  # late: of the ranks only the first opens the run
 
     control = request.control
     _refuse_contradictions(control)
@@ -234,8 +229,6 @@ def _stored_plan(folder: RunFolder, wanted: Plan, asked: Collection[str], no_lim
     """Return the plan of a resumed run. Raises as `open_run` if it cannot be resumed or differs from the options."""
     if imported := folder.imported():
         raise RunError("cli.imported_cannot_continued", folder=folder.path, tool=imported["tool"])
-    from .work_limit import refuse_long_run
-
     stored = folder.plan()
     tell_damages([folder], missing=False)
     refuse_long_run(stored, no_limit)
@@ -281,12 +274,6 @@ def _refuse_injected(plan: Plan, timeout_s: float) -> None:
 
     That is a launch without progress for the whole timeout.
     """
-    from ..runs.injected import (
-        longest_delay_s,
-        longest_phase_s,
-        refuse_traces,  # late: few runs inject anything
-    )
-
     trace_s = refuse_traces(plan.arrival, plan.arrival_digests, plan.ranks)
     phases = {
         say("cli.compute_phase_work"): longest_phase_s(plan.compute_s, plan.inject_slowdown),

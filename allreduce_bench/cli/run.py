@@ -6,6 +6,7 @@ import sys
 import click
 
 from ..measuring.startup import under_launcher
+from ..wings import offered
 from .options import job_options, measuring_options
 from .request import refuse_short_timeout, request_of
 from .sections import Sectioned, examples
@@ -40,7 +41,6 @@ def run(context: click.Context, **options) -> None:
 
         run_as_rank(request, options["interface"], options["thread_level"])
     else:
-        from ..wings import offered
         from .run_from_outside import run_from_outside
 
         places = offered("place_of_run")

@@ -9,26 +9,22 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from ..launching.launcher import interface_variables
 from ..machine.node import hide_secrets
 from ..measuring.startup import hold_back_mpi, rank_of, ranks_on_this_node, size_of, start_mpi, thread_level
 from ..measuring.transport import asked_transport
 from ..message import say
+from ..runs.command_of_plan import to_continue
 from ..runs.control import Control
 from ..runs.folder import RunFolder
 from ..runs.launch_choice import chosen_launches
 from ..runs.plan import Launch, Plan, PlanError
 from ..watching.lifeline import WarningFlag
 from ..watching.progress import LaunchPosition
-from .end_of_run import end_of_run
+from ..watching.unattended import fuse
 from .request import Request, open_run, refuse_under_launcher
 from .types import INTERRUPTED, OneLineError, talk
-
-if TYPE_CHECKING:
-    from ..measuring.rank import Task
-
 
 ENDING = (signal.SIGINT, signal.SIGTERM)
 SPEAKING_S = 1.0  # time for rank 0 to print its line
@@ -42,17 +38,15 @@ def run_as_rank(request: Request, interface: str, level: str) -> None:
     """
     refuse_under_launcher(request.asked)
     os.environ.update(interface_variables(interface, os.environ))  # before MPI reads them
-    from ..watching.unattended import fuse
-
     warning, last_words = WarningFlag(), LastWords()
     warning.listen()  # before MPI starts, and before the fuse runs in a process of its own
     if rank_of(os.environ) == 0 and "SLURM_JOB_ID" in os.environ:
-        from .in_job import tell_switches
+        from .in_job import tell_switches  # late: the first rank alone asks Slurm
 
         tell_switches()  # also before MPI starts, which does not tolerate new processes
     put_out = fuse(request.control.timeout_s, rank_of(os.environ))
     hold_back_mpi()
-    from ..measuring.rank import take_part
+    from ..measuring.rank import Task, take_part  # late, as the next: it imports MPI
 
     last_words.listen()  # the fuse is lit
     with asked_transport() as transport:
@@ -67,7 +61,19 @@ def run_as_rank(request: Request, interface: str, level: str) -> None:
             environ=_why_each_is_alone(os.environ),
         )
     put_out()
-    sys.exit(take_part(_task(request, MPI.COMM_WORLD.size, warning, last_words, transport.words)))
+    control, started, ranks = request.control, time.time(), MPI.COMM_WORLD.size
+    deadline = None if control.within_s is None else started + control.within_s
+    task = Task(
+        open_run=partial(_open_as_rank, request, ranks, last_words),
+        close_run=partial(_finish_one_launch, control, warning),
+        command=shlex.join(hide_secrets(sys.orig_argv)),
+        position=LaunchPosition(1, 1, started, ranks, deadline),
+        skip_hung=control.skip_hung,
+        transport=transport.words,
+        warning=warning,
+        timeout_s=control.timeout_s,
+    )
+    sys.exit(take_part(task))
 
 
 class LastWords:
@@ -94,31 +100,11 @@ class LastWords:
             pass
         if rank_of(os.environ) == 0:
             time.sleep(WAKING_S)
-            kept = f"; finished cells are kept; {self.folder.to_continue()}" if self.folder else ""
+            kept = f"; finished cells are kept; {to_continue(self.folder)}" if self.folder else ""
             os.write(2, f"error: interrupted{kept}\n".encode())
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # silences messages that other ranks are gone
         time.sleep(SPEAKING_S)  # the first process that ends makes mpirun end the others
         os._exit(INTERRUPTED)
-
-
-def _task(
-    request: Request, ranks: int, warning: WarningFlag, last_words: LastWords, transport_words: str | None
-) -> "Task":
-    """Return the `Task` of each of `ranks` ranks in this launch."""
-    from ..measuring.rank import Task
-
-    control, started = request.control, time.time()
-    deadline = None if control.within_s is None else started + control.within_s
-    return Task(
-        open_run=partial(_open_as_rank, request, ranks, last_words),
-        close_run=partial(_finish_one_launch, control, warning),
-        command=shlex.join(hide_secrets(sys.orig_argv)),
-        position=LaunchPosition(1, 1, started, ranks, deadline),
-        skip_hung=control.skip_hung,
-        transport=transport_words,
-        warning=warning,
-        timeout_s=control.timeout_s,
-    )
 
 
 def _open_as_rank(request: Request, ranks: int, last_words: LastWords) -> tuple[RunFolder, Plan, Launch | None]:
@@ -138,13 +124,15 @@ def _open_as_rank(request: Request, ranks: int, last_words: LastWords) -> tuple[
 
 def _finish_one_launch(control: Control, warning: WarningFlag, folder: RunFolder, plan: Plan) -> str:
     """Finish the run as far as it is measured, and print the launches left; return the failures, empty: none."""
+    from .end_of_run import end_of_run  # late: the first rank alone ends the run
+
     failures = end_of_run(control, warning, folder, plan)
     if failures:
         talk(f"error: {failures}")
     if left := folder.pending(plan, control.skip_hung, chosen_launches(plan, control.only)):
         names = ", ".join(launch.name for launch in left)
         reason = say("cli.job_near_time_limit") if warning.is_set else say("cli.mpirun_measures_launch")
-        talk(f"{reason}; left: {names}; {folder.to_continue(control.only)}")
+        talk(f"{reason}; left: {names}; {to_continue(folder, control.only)}")
     return failures or (f"left: {len(left)} launches" if warning.is_set and left else "")
 
 

@@ -15,6 +15,7 @@ from ..launching.supervision import Driven, IdleWait, LaunchRefused, SupervisedR
 from ..launching.tied_process import interrupt_when_asked_to_end
 from ..machine.node import cores, host
 from ..message import say
+from ..runs.command_of_plan import to_continue
 from ..runs.folder import RunFolder
 from ..runs.plan import Launch
 from ..runs.recorder import discard_run
@@ -22,6 +23,7 @@ from ..runs.rows import RunError
 from ..watching.lifeline import WarningFlag
 from .end_of_run import NOTHING_MEASURED, end_of_run, finish
 from .in_job import InJob
+from .own_algorithms import refuse_own_algorithms
 from .request import Request, begin_run, planned_run
 from .types import INTERRUPTED, OneLineError, display, talk
 from .work_limit import refuse_many_ranks
@@ -32,8 +34,9 @@ def run_from_outside(
 ) -> tuple[RunFolder, OneLineError | None]:
     """Start mpirun for every missing launch, print the table; return the run folder and the error, if any.
 
-    `after_first` is called after the first launch, if others follow. The phases are those of `measuring.rank.take_part`. Raises as `planned_run`, LaunchError if there is no launcher,
-    RunError if the Slurm job around is too small, OneLineError for a user's algorithm that is no all-reduce.
+    `after_first` is called after the first launch, if others follow. The phases are those of
+    `measuring.rank.take_part`. Raises as `planned_run`, LaunchError if there is no launcher, RunError if the Slurm job
+    around is too small, OneLineError for a user's algorithm that is no all-reduce.
     """
     control, started, warning = request.control, time.time(), WarningFlag()
     warning.listen()
@@ -47,8 +50,6 @@ def run_from_outside(
         if is_one_node:
             refuse_many_ranks(max(plan.ranks), control.no_limit)
         if plan.files and folder.pending(plan, control.skip_hung, job.launches):
-            from .own_algorithms import refuse_own_algorithms  # late: few runs have any
-
             refuse_own_algorithms(plan, launcher, os.environ)
 
         # folder: cli.request, runs.recorder
@@ -104,7 +105,7 @@ def _end(run: SupervisedRun, driven: Driven | BaseException, job: InJob) -> OneL
         return _stopped(run, job, str(driven) or "interrupted", INTERRUPTED)
     left_out = "" if run.warning.is_set else _left_out(driven)
     if left_out:
-        talk(f"{left_out}; {folder.to_continue(control.only)}")
+        talk(f"{left_out}; {to_continue(folder, control.only)}")
     if driven.failed:
         return _stopped(run, job, _failed(driven), 1)
     failures = NOTHING_MEASURED
@@ -151,5 +152,5 @@ def _stopped(run: SupervisedRun, job: InJob, reason: str, status: int, end: str 
     if end == "refused":
         return OneLineError("as_said", words=reason, exit_code=status)
     return OneLineError(
-        "cli.finished_cells_kept", exit_code=status, reason=reason, to_continue=folder.to_continue(control.only)
+        "cli.finished_cells_kept", exit_code=status, reason=reason, to_continue=to_continue(folder, control.only)
     )

@@ -8,9 +8,11 @@ from ..algorithms import builtin, find
 from ..message import say
 from ..runs.cell import EXECUTORS, MOCKUPS
 from ..runs.schema import FLOORS
+from ..schedule.verify import NAME_WIDTH, prove_all
 from .sections import examples
 from .terminal import echo_wrapped, screen
 from .types import RANKS, OneLineError, errors_in_one_line, no_limit, talk
+from .work_limit import refuse_many_proofs
 
 VERIFIED = "verified by symbolic execution for these ranks, counts, segments and layouts; rendezvous sends assumed"
 MAX_ENUMERATED = 4096  # ranks: above, the steps of all ranks exceed the memory of a laptop
@@ -61,9 +63,6 @@ def verify(algorithms, ranks, counts, segment, ranks_per_node, no_limit) -> None
 
     Exit status 1 when a schedule is refused; the message names the round, the rank and the block.
     """
-    from ..schedule.verify import NAME_WIDTH, prove_all
-    from .work_limit import refuse_many_proofs
-
     refuse_too_many(ranks)
     proved = find(list(algorithms)) if algorithms else builtin()
     refuse_many_proofs(proved, ranks, counts, segment, ranks_per_node, no_limit)

@@ -4,16 +4,19 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from ..runs.files import MOST_NBYTES, read_given
+from ..runs.folder import RunFolder
+from ..runs.json_schema import folder as runs
+from ..runs.json_schema.build import Format
+from ..runs.json_schema.check import Violation, document_violations, folder_violations, format_of
+from ..slurm import sweep as slurm
+from ..tables import columns_of, fitted
+from ..wings import offered
 from .sections import examples
 from .types import OneLineError, errors_in_one_line, talk, tell_damages
-
-if TYPE_CHECKING:
-    from ..runs.json_schema.build import Format
-    from ..runs.json_schema.check import Violation
 
 
 @click.command(epilog=examples("schema", "schema run", "schema --check results/today"))
@@ -36,34 +39,31 @@ def schema(words, check, as_) -> None:
     if check:
         _check(formats, words, _named(formats, as_) if as_ else None)
     elif not words:
-        width = max(len(format_.name) for format_ in formats)
-        click.echo("\n".join(f"{one.name:{width}}  {one.version}  {one.title}" for one in formats))
+        rows = [(one.name, str(one.version), one.title) for one in formats]
+        click.echo("\n".join(fitted(columns_of(rows, left=(0, 2), heads=0))))
     elif len(words) == 1:
         click.echo(json.dumps(_named(formats, words[0]).document(), indent=1))
     else:
         raise OneLineError("cli.schema_prints_schema_time", word_count=len(words))
 
 
-def _formats() -> "tuple[Format, ...]":
+def _formats() -> tuple[Format, ...]:
     """Return all formats, those of a run folder first."""
-    from ..models import listing as models
+    from ..models import listing as models  # late, as the next: they load much
     from ..report.formats import document as report
-    from ..runs.json_schema import folder
-    from ..slurm import sweep as slurm
-    from ..wings import offered
 
-    of_core = [module.FORMATS for module in (folder, slurm, report, models)]
+    of_core = [module.SCHEMAS for module in (runs, slurm, report, models)]
     return tuple(format_ for formats in [*of_core, *offered("schemas")] for format_ in formats)
 
 
-def _named(formats: "tuple[Format, ...]", name: str) -> "Format":
+def _named(formats: tuple[Format, ...], name: str) -> Format:
     for format_ in formats:
         if name in (format_.name, format_.id):
             return format_
     raise OneLineError("cli.unknown_schema_known", name=name, formats=", ".join(format_.name for format_ in formats))
 
 
-def _check(formats: "tuple[Format, ...]", words: tuple[str, ...], chosen: "Format | None") -> None:
+def _check(formats: tuple[Format, ...], words: tuple[str, ...], chosen: Format | None) -> None:
     """Print every violation, and per path the number of files checked. Raises OneLineError if there is any."""
     if not words:
         raise OneLineError("cli.check_name_run_folder")
@@ -82,12 +82,8 @@ def _check(formats: "tuple[Format, ...]", words: tuple[str, ...], chosen: "Forma
         )
 
 
-def _violations(formats: "tuple[Format, ...]", word: str, chosen: "Format | None") -> "Iterator[list[Violation]]":
+def _violations(formats: tuple[Format, ...], word: str, chosen: Format | None) -> Iterator[list[Violation]]:
     """Yield the violations of the schema, file by file."""
-    from ..runs.files import MOST_NBYTES, read_given
-    from ..runs.folder import RunFolder
-    from ..runs.json_schema.check import document_violations, folder_violations, format_of
-
     path = Path(word)
     if not path.is_dir():
         content = sys.stdin.buffer.read(MOST_NBYTES) if word == "-" else read_given(path)

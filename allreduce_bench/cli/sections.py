@@ -19,17 +19,15 @@ class Sectioned(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.ClickException as error:
-            from .types import OneLineError
+            from .refusals import option_of_another_tool  # late: only a mistake needs it
 
-            if habit := self.habit_of(words):
-                raise OneLineError("cli.name_habit", name=self.name, habit=habit) from error
+            if refusal := option_of_another_tool(self.name, self.own_words(words)):
+                raise refusal from error
             raise
 
-    def habit_of(self, words: Sequence[str]) -> str:
-        """Return advice on an option of another tool among the words of the command; empty: none."""
-        from .refusals import habit_of  # late: only a mistake needs it
-
-        return habit_of(words)
+    def own_words(self, words: Sequence[str]) -> Sequence[str]:
+        """Return those words of the command that may be options of it."""
+        return words
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, each section under its title."""

@@ -4,19 +4,20 @@ The name of the run taken goes to stderr.
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from ..evaluation.summary import summarise
 from ..message import say
+from ..report.ratio_table import ratio_lines, read_ratios
+from ..report.run_list import run_lines
 from ..runs.control import FORMATS
+from ..runs.folder import RunFolder
+from ..runs.inventory import KeptRun, kept_runs, newest_first
+from ..slurm.sweep import missing_of_run
 from .sections import examples
 from .terminal import echo_result, screen
 from .types import OneLineError, color_option, errors_in_one_line, own_files, talk, tell_damages
-
-if TYPE_CHECKING:
-    from ..runs.inventory import KeptRun
-
 
 RESULTS = Path("results")
 OF_OUR_TIMES = ("nccl", "osu")  # formats with one definition of time
@@ -44,15 +45,11 @@ def show(run: Path | None, format_: str) -> None:
     "of limit" is the limit over the lowest time; the report and --format csv have it for every
     time, with the limit of the algorithm's own schedule.
     """
-    from ..evaluation.summary import summarise
-    from ..report.formats import Result
-    from ..runs.folder import RunFolder
-
     folder = RunFolder(run or newest_run())
     if format_ in OF_OUR_TIMES and (imported := folder.imported()):
         raise OneLineError("cli.format_times_come_see", format=format_, folder=folder.path, tool=imported["tool"])
     tell_damages([folder])
-    echo_result(Result.of(folder, summarise(folder)), format_)
+    echo_result(folder, summarise(folder), format_)
 
 
 @click.command(epilog=examples("runs", "runs results/nightly"))
@@ -64,9 +61,6 @@ def runs(folder: Path) -> None:
     cells: finished / planned, over all launches, as they were marked: `show` looks for damage, too. grade: the worst
     over its rank counts, - without a summary.
     """
-    from ..report.run_list import run_lines
-    from ..runs.inventory import kept_runs
-
     if not folder.is_dir():
         raise OneLineError("cli.no_such_folder_expected", folder=folder)
     if found := kept_runs(folder):
@@ -95,10 +89,8 @@ def newest_two() -> tuple[Path, Path]:
     return baseline, new.folder.path
 
 
-def _readable_runs(least: int, wanted: str) -> "list[KeptRun]":
+def _readable_runs(least: int, wanted: str) -> list[KeptRun]:
     """Return the runs of RESULTS, the newest first. Raises OneLineError if there are fewer than `least`."""
-    from ..runs.inventory import newest_first
-
     runs = newest_first(RESULTS) if RESULTS.is_dir() else []
     if len(runs) < least:
         found = f"{RESULTS}/: expected {wanted}, found {len(runs)}"
@@ -133,10 +125,7 @@ def report(runs, output, ratios, own) -> None:
 
     RUNS is the newest one in results/ by default.
     """
-    from ..report.page import default_page, write_report
-    from ..report.ratio_table import ratio_lines, read_ratios
-    from ..runs.folder import RunFolder
-    from ..slurm.sweep import missing_of_run
+    from ..report.page import default_page, write_report  # late: it loads much
 
     if output and output.suffix.lower() not in (".html", ".htm"):
         raise OneLineError("cli.expected_name_ends_html", output=output)

@@ -47,7 +47,8 @@ from ..slurm.submit import (
     parse_limit,
     submit_all,
 )
-from ..units import aligned, nearest, parse_counts
+from ..tables import columns_of, fitted
+from ..units import nearest, parse_counts
 from .options import OPTIONS, measuring_options
 from .request import Request, kept_plan, planned_run, refuse_short_timeout, request_of
 from .sections import Sectioned, examples
@@ -278,9 +279,9 @@ class SubmitCommand(Sectioned):
             sentence = " ".join(filter(None, [f"no such option: {error.option_name};", meant]))
             raise OneLineError("cli.put_options_sbatch_after", sentence=sentence) from error
 
-    def habit_of(self, words: Sequence[str]) -> str:
-        """Return advice as of `run`, but not on one-letter options: those may be of sbatch."""
-        return super().habit_of([word for word in words if len(word.partition("=")[0]) > 2])
+    def own_words(self, words: Sequence[str]) -> Sequence[str]:
+        """Leave out one-letter options: those may be of sbatch."""
+        return [word for word in words if len(word.partition("=")[0]) > 2]
 
 
 @click.command(
@@ -358,7 +359,9 @@ def submit_sweep(asked: SubmissionRequest) -> None:
     if overrun := overrun_sentence(shared, jobs):
         talk(f"warning: {overrun}")
     if asked.dry_run:
-        _print_lines([*aligned(order_rows(shared, jobs, ())), *commands_of(order), node_hours_sentence(shared, jobs)])
+        _print_lines(
+            [*fitted(columns_of(order_rows(shared, jobs, ()))), *commands_of(order), node_hours_sentence(shared, jobs)]
+        )
         return
     _refuse_queued_jobs(sweep)
     _refuse_many_node_hours(asked, node_hours(shared, jobs)[1])
@@ -366,7 +369,8 @@ def submit_sweep(asked: SubmissionRequest) -> None:
         ids, collect = submit_all(order, lambda *ids: submission_facts(shared, jobs, choices, now(), *ids))
     except KeyboardInterrupt as interrupt:
         raise OneLineError("cli.interrupted_nothing_submitted", exit_code=INTERRUPTED) from interrupt
-    _print_lines([*aligned(order_rows(shared, jobs, [*ids, collect])), node_hours_sentence(shared, jobs)])
+    table = fitted(columns_of(order_rows(shared, jobs, [*ids, collect])))
+    _print_lines([*table, node_hours_sentence(shared, jobs)])
     talk(say("cli.next_allreduce_bench_status", output=shlex.quote(str(asked.output))))
 
 

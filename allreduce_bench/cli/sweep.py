@@ -2,18 +2,31 @@
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from ..evaluation.agreement import broken_promise
+from ..evaluation.missing import MissingCell, explain_rows
+from ..evaluation.summary import record_summary
 from ..message import say
+from ..runs.files import refuse_special
+from ..runs.recorder import is_taken
+from ..runs.rows import RunError
+from ..slurm.job_files import runs_of
+from ..slurm.job_states import keep_states
+from ..slurm.sweep import (
+    Overview,
+    SweepRun,
+    account_lines,
+    missing_of_run,
+    next_step,
+    read_sweep,
+    status_lines,
+    status_text,
+)
 from .sections import examples
 from .terminal import echo_wrapped, screen
 from .types import OneLineError, errors_in_one_line, kept_command, talk, tell_damages
-
-if TYPE_CHECKING:
-    from ..evaluation.missing import MissingCell
-    from ..slurm.sweep import Overview, SweepRun
 
 
 @click.command(
@@ -39,10 +52,7 @@ def collect(runs: tuple[Path, ...], output: Path | None) -> None:
 
 
 def _merge(runs: tuple[Path, ...], output: Path | None) -> None:
-    from ..importers.keep import merge
-    from ..runs.recorder import is_taken
-    from ..runs.rows import RunError
-    from ..slurm.job_files import runs_of
+    from ..importers.keep import merge  # late: it loads pandas
 
     if output is None:
         raise OneLineError("cli.collect_merges_several_runs")
@@ -56,10 +66,6 @@ def _merge(runs: tuple[Path, ...], output: Path | None) -> None:
 
 
 def _collect(path: Path, output: Path | None) -> None:
-    from ..runs.files import refuse_special
-    from ..slurm.job_states import keep_states
-    from ..slurm.sweep import account_lines, missing_of_run, read_sweep
-
     refuse_special(output or path / "report.html")
     overview = read_sweep(path)
     tell_damages((run.folder for run in overview.runs), missing=False)
@@ -67,12 +73,12 @@ def _collect(path: Path, output: Path | None) -> None:
         talk(say("cli.job_states_taken_files", silence=overview.told.silence))
     if overview.tasks:
         keep_states(overview.told, overview.sweep)
-    missing = [overview.missing(run) for run in overview.runs]
+    missing = [overview.missing_cells(run) for run in overview.runs]
     broken = [name for run, cells in zip(overview.runs, missing) for name in _summarise(run, cells)]
     for line in account_lines(overview, missing):
         click.echo(line)
     if measured := [run.folder for run in overview.runs if run.marks]:
-        from ..report.page import write_report
+        from ..report.page import write_report  # late: it loads much
 
         page = write_report(measured, output or path / "report.html", missing=list(map(missing_of_run, measured)))
         click.echo(f"report: {page}")
@@ -84,12 +90,8 @@ def _collect(path: Path, output: Path | None) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _summarise(run: "SweepRun", missing: "list[MissingCell]") -> list[str]:
+def _summarise(run: SweepRun, missing: list[MissingCell]) -> list[str]:
     """Write the summary of a run; return the algorithms whose results contradict their schedules."""
-    from ..evaluation.agreement import broken_promise
-    from ..evaluation.missing import explain_rows
-    from ..evaluation.summary import record_summary
-
     if not run.marks:
         return []
     rows = record_summary(run.folder, lambda rows: explain_rows(rows, missing))
@@ -111,8 +113,6 @@ def status(sweep: Path | None) -> None:
     SWEEP is the newest one in results/ by default. If Slurm does not answer, the states are those that the jobs
     wrote down themselves.
     """
-    from ..slurm.sweep import next_step, read_sweep, status_lines, status_text
-
     overview = read_sweep(sweep or _newest_sweep())
     tell_damages((run.folder for run in overview.runs), missing=False)
     if not overview.tasks:
@@ -123,7 +123,7 @@ def status(sweep: Path | None) -> None:
     echo_wrapped([next_step(overview, _is_collected(overview))])
 
 
-def _is_collected(overview: "Overview") -> bool:
+def _is_collected(overview: Overview) -> bool:
     """Return whether there is a report newer than all measurements."""
     report = overview.sweep / "report.html"
     marks = [path.stat().st_mtime for run in overview.runs for path in run.folder.launches.glob("*.cells.csv")]

@@ -2,15 +2,17 @@
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
+from ..runs.folder import RunFolder
+from ..runs.plan import Plan
 from ..tables import Screen, wrapped
 
 if TYPE_CHECKING:
-    from ..report.formats import Result
+    from ..evaluation.summary_row import SummaryRow
 
 
 def screen() -> Screen:
@@ -40,9 +42,13 @@ def echo_wrapped(lines: Iterable[str]) -> None:
         click.echo(line)
 
 
-def echo_result(result: "Result", layout: str) -> None:
-    """Print the result of a run in one of the FORMATS; the table fits the screen."""
-    from ..report.formats import FORMATS
-    from ..report.formats.result import closing_table
+def echo_result(folder: RunFolder, rows: "Sequence[SummaryRow]", layout: str, plan: Plan | None = None) -> None:
+    """Print these rows of a run in one of the FORMATS; the table fits the screen.
 
+    `plan` is a part of the run's, of which alone the rows are; None: they are of all.
+    """
+    from ..report.formats import FORMATS, Result, closing_table  # late: only at the end of a command
+
+    result = Result.of(folder, rows)
+    result = result._replace(plan=plan) if plan else result
     click.echo(closing_table(result, screen()) if layout == "table" else FORMATS[layout](result), nl=False)

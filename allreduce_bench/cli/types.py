@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..algorithms import find
 from ..machine.node import hide_secrets
 from ..measuring.startup import rank_of
 from ..message import Refused, say
 from ..runs import option_values
 from ..runs.option import Section, Whole, Words
 from ..runs.start import parse_hosts
+from ..schedule.algorithm import AlgorithmError
 from ..units import escaped, parse_rate
 from ..watching.progress import LaunchPosition, ProgressLines
 
@@ -99,9 +101,6 @@ DTYPE, HOSTS, RATE = typed(option_values.DTYPE), parsed("hosts", parse_hosts), p
 
 def _own_algorithms(ctx: click.Context, param: click.Parameter, paths: tuple[str, ...]) -> dict:
     """Return the algorithms of the files, by name."""
-    from ..algorithms import find  # late: only models need it
-    from ..schedule.algorithm import AlgorithmError
-
     if names := [path for path in paths if not path.endswith(".py")]:
         raise OneLineError("cli.own_expected_py_file", names=names[0])
     try:
@@ -203,9 +202,6 @@ def display() -> Callable[[LaunchPosition], ProgressLines]:
     """Return a live line on a terminal, plain lines elsewhere."""
     if not sys.stderr.isatty():
         return ProgressLines
-    from rich.console import Console
+    from ..watching.live_line import on_stderr  # late: rich is large, and few runs have a terminal
 
-    from ..watching.live_line import LiveLine
-
-    console = Console(stderr=True)
-    return lambda position: LiveLine(position, console)
+    return on_stderr()

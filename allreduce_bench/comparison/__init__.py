@@ -5,11 +5,3 @@ both as text. Read in this order: `conditions` (the runs of both sides, and whet
 (the cells of two sides), `decision` (statistics and verdicts of cells), `judgement` (all of them, and the gate),
 `formats` (table, Markdown, JUnit, JSON and its schema), `messages`, `command`, `wing`.
 """
-
-from . import formats
-from .conditions import ComparedRun, read_sides
-from .judgement import Comparison, compare
-
-FORMATS = {"table": formats.table, "markdown": formats.markdown, "junit": formats.junit, "json": formats.json_text}
-
-__all__ = ["FORMATS", "Comparison", "ComparedRun", "compare", "read_sides"]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -22,10 +22,11 @@ from ..cli.types import (
     talk,
     tell_damages,
 )
+from ..cli.work_limit import refuse_long_logs, refuse_many_runs
 from ..message import say
-
-if TYPE_CHECKING:
-    from . import ComparedRun
+from ..runs.files import refuse_given, write_given
+from ..runs.folder import RunFolder
+from .conditions import ComparedRun, parse_despite, read_sides
 
 SEPARATOR = "\0--"  # represents `--`, which click would drop; no path has this name
 
@@ -38,8 +39,6 @@ class _CommandOfSides(click.Command):
 
 
 def _parse_despite(text: str) -> frozenset[str]:
-    from .conditions import parse_despite  # late: the help does not need it
-
     return parse_despite(text)
 
 
@@ -104,9 +103,8 @@ def compare(runs, threshold, algorithms, sizes, despite, undecided, format_, out
     over runs, so that they include the spread between days. A cell that is wrong, refused or hung only on the new side
     has failed.
     """
-    from ..runs.files import refuse_given, write_given
-    from . import FORMATS, formats
-    from . import compare as judge
+    from .formats import FORMATS, table  # late, as the next: they load scipy
+    from .judgement import compare as judge
 
     if output:
         refuse_given(output)
@@ -117,7 +115,7 @@ def compare(runs, threshold, algorithms, sizes, despite, undecided, format_, out
         output.parent.mkdir(parents=True, exist_ok=True)
         write_given(output, FORMATS[format_](comparison))
         format_ = "table"
-    click.echo(formats.table(comparison, screen()) if format_ == "table" else FORMATS[format_](comparison), nl=False)
+    click.echo(table(comparison, screen()) if format_ == "table" else FORMATS[format_](comparison), nl=False)
     if format_ in ("junit", "json"):
         talk(comparison.sentence)
         if comparison.warning:
@@ -128,12 +126,8 @@ def compare(runs, threshold, algorithms, sizes, despite, undecided, format_, out
 
 def _read(
     baselines: Sequence[Path], new_runs: Sequence[Path], of_logs: Mapping[str, Any], no_limit: bool
-) -> "tuple[list[ComparedRun], list[ComparedRun]]":
+) -> tuple[list[ComparedRun], list[ComparedRun]]:
     """Read the runs and logs of both sides. Raises OneLineError, and ValueError for what cannot be read."""
-    from ..cli.work_limit import refuse_long_logs, refuse_many_runs
-    from ..runs.folder import RunFolder
-    from . import read_sides
-
     named = (*baselines, *new_runs)
     refuse_many_runs("compare", len(named), no_limit)
     if absent := [path for path in named if not path.exists()]:

@@ -47,6 +47,8 @@ from math import ceil, exp, inf, log, sqrt
 from statistics import fmean, median, variance
 from typing import NamedTuple
 
+import numpy as np
+
 from ..evaluation.spread import Prior, prior_of, shrunk, t_below, t_quantile
 from ..stats import geometric_mean, holm
 
@@ -226,8 +228,6 @@ def more_units(so_far: Estimate, threshold: float, level: float) -> int | None:
 
     `level` is that of Decision. Takes the variance as found, and the ratio as uncertain within the units so far.
     """
-    import numpy as np
-
     if not so_far.variance:  # further units change nothing
         return None
     more = np.arange(1, MOST_UNITS + 1)

@@ -203,6 +203,9 @@ def json_text(comparison: Comparison) -> str:
     return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
 
+FORMATS = {"table": table, "markdown": markdown, "junit": junit, "json": json_text}
+
+
 def _observed_object(found: Observed | None) -> dict[str, Any] | None:
     if found is None:
         return None
@@ -306,4 +309,4 @@ COMPARISON = fields(
     },
     {"observed": or_null(OBSERVED)},
 )
-FORMATS = (Format(SCHEMA, "what compare --format json prints: a verdict for each cell", COMPARISON),)
+SCHEMAS = (Format(SCHEMA, "what compare --format json prints: a verdict for each cell", COMPARISON),)

@@ -12,7 +12,7 @@ from ..evaluation.grade import NOT_RELIABLE
 from ..evaluation.single_algorithm import DIRECTIONS, Direction, direction_of, directions, directions_words
 from ..message import say
 from ..runs.rows import RunError
-from ..units import as_printed, in_ranks, significant
+from ..units import as_printed, few, in_ranks, significant
 from .conditions import ComparedRun, accepted_differences, changes, library_starts
 from .decision import (
     MOST_UNITS,
@@ -348,5 +348,4 @@ def _notes_of_runs(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun], 
 
 def _format_names(names: Sequence[str]) -> str:
     """Join the first MOST_NAMED names, and say how many more there are."""
-    more = len(names) - MOST_NAMED
-    return "; ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return few(names, MOST_NAMED, comma="; ")

@@ -8,5 +8,5 @@ WING = Wing(
             "Read", "report", "command:compare", "Find the cells of new runs that are slower or faster than before"
         )
     },
-    offers={"messages": "messages:MESSAGES", "schemas": "formats:FORMATS"},
+    offers={"messages": "messages:MESSAGES", "schemas": "formats:SCHEMAS"},
 )

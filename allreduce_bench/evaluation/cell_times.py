@@ -11,13 +11,14 @@ from itertools import compress
 from statistics import fmean
 from typing import Literal, NamedTuple
 
+from ..medians import median_interval
 from ..message import say
 from ..runs.cell import executor_of
 from ..runs.folder import CellKey, RunFolder, key_of
 from ..runs.groups import parse_group_times
 from ..runs.rows import Block, Row
 from ..runs.schema import ALONE, NO_ARRIVAL, QUANTILES, UNKNOWN_PLACEMENT
-from ..stats import LEAST_FOR_INTERVAL, drift, hull, lag1, launch_interval, median, median_interval, outliers, quantile
+from ..stats import LEAST_FOR_INTERVAL, drift, hull, lag1, launch_interval, median, outliers, quantile
 from .summary_row import SummaryRow, competitor_of, time_of
 
 MIN_LAUNCHES = 3  # for an interval over launches; with fewer, only the spread within launches is known

@@ -67,27 +67,27 @@ def add_grades(rows: Iterable[SummaryRow], attempts: Sequence[dict]) -> None:
             row |= {"grading": grade, "grade": grade.level, "grade_reasons": grade.reasons_text or None}
 
 
-Verdict = tuple[Any, ...] | None  # grade, value and perhaps limit; None: nothing is wrong
-Criterion = Callable[[Sequence[SummaryRow], Sequence[dict]], Verdict]
+Judged = tuple[Any, ...] | None  # grade, value and perhaps limit; None: nothing is wrong
+Criterion = Callable[[Sequence[SummaryRow], Sequence[dict]], Judged]
 
 
 def _timed(rows: Iterable[SummaryRow]) -> list[SummaryRow]:
     return [row for row in rows if row["time_s"] is not None]
 
 
-def _wrong(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
+def _wrong(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
     """Count cells with a wrong result, or with bits that contradict a proved schedule."""
     wrong = sum(row["state"] == "wrong" or bool(broken_promise(row)) for row in rows)
     return (NOT_RELIABLE, wrong) if wrong else None
 
 
-def _refused(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
+def _refused(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
     """Count cells that were not measured, since their steps are no all-reduce."""
     refused = sum(row["state"] == "refused" for row in rows)
     return (NOT_RELIABLE, refused) if refused else None
 
 
-def _unmeasured(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
+def _unmeasured(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
     """Report that no cell has a time."""
     return None if _timed(rows) else (NOT_RELIABLE, len(rows))
 
@@ -114,7 +114,7 @@ def _share(attempts: Sequence[dict], share_of: Callable[[CoreUse], float]) -> fl
     return median([max(map(share_of, of_nodes)) for of_nodes in _uses(attempts)] or [0.0])
 
 
-def _others(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
+def _others(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
     """Judge the share of the cores that other processes used."""
     share = _share(attempts, lambda use: use.others)
     worst = max((use.others for of_nodes in _uses(attempts) for use in of_nodes), default=0.0)
@@ -123,45 +123,45 @@ def _others(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
     return _by_limits(share, LOADED, OVERLOADED) or spoilt
 
 
-def _stolen(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
+def _stolen(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
     """Judge the share of CPU time that the hypervisor took (steal)."""
     return _by_limits(_share(attempts, lambda use: use.stolen), LOADED, OVERLOADED)
 
 
-def _doubted(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
+def _doubted(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
     """Judge the share of the measured cells that are doubted."""
     return _share_of_cells(rows, "doubt", SOME_DOUBTED, MANY_DOUBTED)
 
 
-def _states(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
+def _states(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
     """Judge the share of the measured cells whose launches are in two states."""
     return _share_of_cells(rows, "launch_states", 0.0, MANY_STATES)
 
 
-def _share_of_cells(rows: Sequence[SummaryRow], fact: str, some: float, many: float) -> Verdict:
+def _share_of_cells(rows: Sequence[SummaryRow], fact: str, some: float, many: float) -> Judged:
     timed = _timed(rows)
     share = sum(bool(row.get(fact)) for row in timed) / max(1, len(timed))
     return (NOT_RELIABLE if share >= many else PROVISIONAL, share) if share > some else None
 
 
-def _wide(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
+def _wide(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
     """Judge upper over lower end of the interval, median over the measured cells."""
     widths = [row["time_high_s"] / row["time_low_s"] for row in _timed(rows) if row.get("time_low_s")]
     return (PROVISIONAL, median(widths)) if widths and median(widths) > WIDE else None
 
 
-def _by_limits(value: float, provisional: float, not_reliable: float) -> Verdict:
+def _by_limits(value: float, provisional: float, not_reliable: float) -> Judged:
     grade = NOT_RELIABLE if value >= not_reliable else PROVISIONAL if value >= provisional else None
     return None if grade is None else (grade, value)
 
 
-def _few_launches(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
+def _few_launches(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
     """Judge launches of a cell that are too few to estimate the spread between launches; counts as of `_launches`."""
     launches, most = _launches(rows)
     return (PROVISIONAL, launches, most) if 0 < launches < MIN_LAUNCHES else None
 
 
-def _launches_to_spare(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
+def _launches_to_spare(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
     """Judge launches of a cell that are fewer than `run` takes; counts as of `_launches`."""
     launches, most = _launches(rows)
     return (PROVISIONAL, launches, most) if MIN_LAUNCHES <= launches < ENOUGH_LAUNCHES else None
@@ -178,14 +178,14 @@ def _launches(rows: Sequence[SummaryRow]) -> tuple[int, int | None]:
     return fewest, launches[-1] if launches and launches[-1] > fewest else None
 
 
-def _calls(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
+def _calls(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
     """Judge the calls of a cell in a launch; imported means have an unknown number."""
     ours = [row for row in _timed(rows) if all(map(common_start, split_values(row.get("time_definition"))))]
     calls = [row["repetitions"] / row["launches"] for row in ours if row.get("repetitions") and row["launches"]]
     return (PROVISIONAL, median(calls)) if calls and median(calls) < ENOUGH_CALLS else None
 
 
-def _oversubscribed(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
+def _oversubscribed(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
     """Report the ranks on the fullest node, and the hardware threads that they may use there."""
     if not any(row.get("oversubscribed") for row in rows):
         return None
@@ -199,7 +199,7 @@ def _oversubscribed(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Ver
     return PROVISIONAL, rows[0]["ranks"]
 
 
-def _pretended(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
+def _pretended(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
     """Report declared nodes that are not physical nodes."""
     declared = next((nodes for row in rows if (nodes := row.get("nodes_declared"))), None)
     return (PROVISIONAL, declared) if declared else None
@@ -209,25 +209,25 @@ def _nodes_that(attempts: Sequence[dict], holds: Callable[[dict], bool]) -> int:
     return len({node.get("host") for fact in attempts for node in fact.get("counted") or () if holds(node)})
 
 
-def _port_errors(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
+def _port_errors(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
     """Count nodes whose ports counted errors while launches ran."""
     nodes = _nodes_that(attempts, lambda node: any(map(has_errors, (node.get("ports") or {}).values())))
     return (PROVISIONAL, nodes) if nodes else None
 
 
-def _degraded(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
+def _degraded(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
     """Count nodes with a degraded link."""
     nodes = _nodes_that(attempts, lambda node: any(port.get("degraded") for port in (node.get("ports") or {}).values()))
     return (PROVISIONAL, nodes) if nodes else None
 
 
-def _throttled(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
+def _throttled(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
     """Count nodes with throttled CPUs while launches ran."""
     nodes = _nodes_that(attempts, is_throttled)
     return (PROVISIONAL, nodes) if nodes else None
 
 
-def _size_sets(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
+def _size_sets(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
     """Report the most sets of sizes that a launch measured one after the other; the grade may stay good.
 
     Algorithms still take turns at each size: a disturbance of a set affects all of them.

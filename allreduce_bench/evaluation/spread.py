@@ -9,7 +9,7 @@ Genet. Mol. Biol. 3, 2004). Each cell's own variance is then shrunk towards the 
 freedom. Pooling never lowers a pair's own variance, since pairs differ in their noise.
 
 If a launch was disturbed while one of the two ran, its logarithm is clipped: to LAUNCH_FENCE times the larger of the
-pair's own median absolute deviation and the typical standard deviation of all pairs, from FEW_TO_DRAW_IN launches on.
+pair's own median absolute deviation and the typical standard deviation of all pairs, from FEWEST_TO_CLIP launches on.
 Clipped values carry less information: the variance is divided by the square of the share of the others (Huber, Robust
 Statistics, 1981).
 
@@ -22,6 +22,7 @@ from statistics import fmean, median, variance
 from typing import NamedTuple
 
 import numpy as np
+from numpy import isinf, where
 
 from ..robust import NORMAL_MAD
 from ..stats import CONFIDENCE, geometric_mean, holm, hull
@@ -35,7 +36,7 @@ OUTLYING = 0.01  # a variance with a smaller upper-tail probability under the pr
 # comparisons
 ERROR_SHARE = 0.025  # family-wise error of all answers to one question: of a table's sizes, of all sizes together
 NEGLIGIBLE = 1.05  # the ratio of times below which two are equally fast
-FEW_TO_DRAW_IN, LAUNCH_FENCE = 5, 1.5  # launches; standard deviations
+FEWEST_TO_CLIP, LAUNCH_FENCE = 5, 1.5  # launches; standard deviations
 LEAST_VARIANCE = 1e-8  # of a logarithm: clocks and medians are no finer than 0.01 %
 
 
@@ -49,7 +50,7 @@ class Prior(NamedTuple):
 NOTHING = Prior(0.0, 0.0)
 
 
-class DrawnIn(NamedTuple):
+class ClippedLogarithms(NamedTuple):
     """Logarithms of ratios by launch, those of disturbed launches clipped."""
 
     values: np.ndarray
@@ -156,7 +157,7 @@ def differences(ratios_of_pairs: Sequence[Sequence[float]], kept: Sequence[float
     `kept`: for each pair the share of what its ratios are made of that was not clipped before; empty: all of it.
     """
     known = [i for i, ratios in enumerate(ratios_of_pairs) if len(ratios) >= MIN_LAUNCHES]
-    drawn = _draw_in([np.log(ratios_of_pairs[i]) for i in known])
+    drawn = _clip_outliers([np.log(ratios_of_pairs[i]) for i in known])
     shares = [logs.kept * (kept[i] if kept else 1.0) for i, logs in zip(known, drawn)]
     variances = [max(float(logs.values.var(ddof=1)) / share**2, LEAST_VARIANCE) for logs, share in zip(drawn, shares)]
     degrees = [len(logs.values) - 1.0 for logs in drawn]
@@ -177,24 +178,27 @@ def _difference(logs: np.ndarray, variance: float, degrees: float) -> Difference
     return Difference(ratio, low, high, float(two_sided_p(centre / error, degrees)), is_equal)
 
 
-def drawn_in(ratios_of_pairs: Sequence[Mapping[str, float]]) -> list[DrawnIn]:
+def clipped_logarithms(ratios_of_pairs: Sequence[Mapping[str, float]]) -> list[ClippedLogarithms]:
     """Return the ratios of each pair, launch -> ratio, as clipped logarithms."""
-    return _draw_in([np.log(list(ratios.values())) for ratios in ratios_of_pairs])
+    return _clip_outliers([np.log(list(ratios.values())) for ratios in ratios_of_pairs])
 
 
-def _draw_in(logs_of_pairs: Sequence[np.ndarray]) -> list[DrawnIn]:
+def _clip_outliers(logs_of_pairs: Sequence[np.ndarray]) -> list[ClippedLogarithms]:
     """Clip the logarithms of each pair (float64 [launch]) that has enough launches."""
     spreads = [float(logs.std(ddof=1)) for logs in logs_of_pairs if len(logs) > 1]
     typical = float(np.median(spreads)) if spreads else 0.0
-    return [_clipped(logs, typical) if len(logs) >= FEW_TO_DRAW_IN else DrawnIn(logs, 1.0) for logs in logs_of_pairs]
+    return [
+        _clipped(logs, typical) if len(logs) >= FEWEST_TO_CLIP else ClippedLogarithms(logs, 1.0)
+        for logs in logs_of_pairs
+    ]
 
 
-def _clipped(logs: np.ndarray, typical: float) -> DrawnIn:
+def _clipped(logs: np.ndarray, typical: float) -> ClippedLogarithms:
     """Clip logarithms to LAUNCH_FENCE deviations around their median; `typical` is the least deviation."""
     middle = np.median(logs)
     reach = LAUNCH_FENCE * max(float(np.median(np.abs(logs - middle))) / NORMAL_MAD, typical)
     inside = np.abs(logs - middle) <= reach
-    return DrawnIn(np.clip(logs, middle - reach, middle + reach), max(float(inside.mean()), 1 / len(logs)))
+    return ClippedLogarithms(np.clip(logs, middle - reach, middle + reach), max(float(inside.mean()), 1 / len(logs)))
 
 
 def significant(p_values: Sequence[float]) -> list[bool]:
@@ -204,7 +208,6 @@ def significant(p_values: Sequence[float]) -> list[bool]:
 
 def t_quantile(share, degrees):
     """Return the quantile of Student's t at `share`; both may be arrays, degrees may be inf."""
-    from numpy import isinf, where
     from scipy.special import ndtri, stdtrit
 
     return where(isinf(degrees), ndtri(share), stdtrit(where(isinf(degrees), 1.0, degrees), share))[()]
@@ -212,7 +215,6 @@ def t_quantile(share, degrees):
 
 def t_below(value, degrees):
     """Return the probability that Student's t lies below `value`; both may be arrays, degrees may be inf."""
-    from numpy import isinf, where
     from scipy.special import ndtr, stdtr
 
     return where(isinf(degrees), ndtr(value), stdtr(where(isinf(degrees), 1.0, degrees), value))[()]

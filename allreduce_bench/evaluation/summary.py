@@ -15,6 +15,8 @@ from ..units import algbw, busbw
 from . import cell_times, missing
 from .cell_times import CellCalls, add_doubts, by_size, ways_of
 from .grade import add_grades
+from .group_losses import add_columns
+from .launch_states import add_states
 from .limits import add_limits
 from .summary_row import SummaryRow, competitor_of, time_of
 from .verdict import add_standings
@@ -38,12 +40,8 @@ def summarise(folder: RunFolder) -> list[SummaryRow]:
         row["oversubscribed"] = oversubscribed.get(ranks)
         rows.append(row | _floors(plan, ranks, cell, timed))
     if plan.groups:
-        from .group_losses import add_columns  # late: few runs have groups
-
         add_columns(plan, cells, rows, timed, attempts)
     if any(len(row.get("launch_medians", ())) > 1 for row in rows):
-        from .launch_states import add_states  # late: a rank's own summary is of one launch
-
         add_states(rows, attempts)
     add_doubts(rows)
     add_grades(rows, attempts)

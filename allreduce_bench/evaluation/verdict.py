@@ -35,7 +35,16 @@ from ..stats import LEAST_FOR_INTERVAL, geometric_mean, log_interval
 from .cell_times import MIN_LAUNCHES, tables, ways_of
 from .grade import NOT_RELIABLE
 from .single_algorithm import Performance, performance
-from .spread import ERROR_SHARE, NEGLIGIBLE, Difference, differences, drawn_in, factor_of, launch_ratios, significant
+from .spread import (
+    ERROR_SHARE,
+    NEGLIGIBLE,
+    Difference,
+    clipped_logarithms,
+    differences,
+    factor_of,
+    launch_ratios,
+    significant,
+)
 from .summary_row import SummaryRow, competitor_of, time_of
 
 # how the fastest are found
@@ -135,7 +144,7 @@ def add_standings(rows: Sequence[SummaryRow]) -> None:
 
 def _add_standings_of_table(contests: Mapping[int, Contest]) -> None:
     """Set `standing` of the ranked rows of one table; `contests`: by size in bytes."""
-    told = told_pairs(contests)
+    told = compared_pairs(contests)
     winning = _sizes_with_winner(contests, told)
     slower = _shown_slower(contests, told)
     for nbytes, contest in contests.items():
@@ -187,7 +196,7 @@ def _tries_with_neighbours(contests: Mapping[int, Contest], reach: int) -> Itera
         for name in contests[nbytes].others
         for side in sides
     ]
-    told = iter(told_means(contests, questions))
+    told = iter(compared_means(contests, questions))
     for nbytes, *_ in asked:
         yield nbytes, _largest_p_value([next(told) for _ in range(2 * len(contests[nbytes].others))])
 
@@ -231,7 +240,7 @@ def has_enough_calls(row: SummaryRow) -> bool:
     return executor_of(row).is_imported or row["repetitions"] >= LEAST_FOR_INTERVAL * row["launches"]
 
 
-def told_pairs(contests: Mapping[int, Contest]) -> dict[Pair, Difference]:
+def compared_pairs(contests: Mapping[int, Contest]) -> dict[Pair, Difference]:
     """Compare the pairs of each size, both ways; all pairs share their prior."""
     ratios = _ratios_of_pairs(contests)
     told: dict[Pair, Difference] = {}
@@ -241,13 +250,13 @@ def told_pairs(contests: Mapping[int, Contest]) -> dict[Pair, Difference]:
     return told
 
 
-def told_means(contests: Mapping[int, Contest], questions: Sequence[Question]) -> list[Difference | None]:
+def compared_means(contests: Mapping[int, Contest], questions: Sequence[Question]) -> list[Difference | None]:
     """Compare two algorithms by the mean ratio over the sizes of a question at which both are ranked.
 
     None: too few launches have all of these. Outliers of disturbed launches are clipped before the mean is taken.
     """
     ratios = _ratios_of_pairs(contests)
-    drawn = {pair: (list(ratios[pair]), logs) for pair, logs in zip(ratios, drawn_in(list(ratios.values())))}
+    drawn = {pair: (list(ratios[pair]), logs) for pair, logs in zip(ratios, clipped_logarithms(list(ratios.values())))}
     means, kept = [], []
     for name, other, sizes in questions:
         signs_and_pairs = [
@@ -478,7 +487,7 @@ def _together(contests: Mapping[int, Contest], leaders: Collection[str] = ()) ->
     first = min(names, key=lambda name: (any(name not in rows for rows in sizes.values()), names.index(name)))
     parts = (ranked, ranked[: len(ranked) // 2], ranked[len(ranked) // 2 :])
     others = [name for name in names if name != first]
-    told = told_means(contests, [(name, first, part) for part in parts for name in others])
+    told = compared_means(contests, [(name, first, part) for part in parts for name in others])
     seems = all(difference and difference.ratio > NEGLIGIBLE for difference in told)
     if not seems or max(difference.p_value for difference in told[: len(others)] if difference) > ERROR_SHARE:
         return None

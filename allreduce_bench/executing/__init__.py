@@ -79,8 +79,8 @@ class Changes(NamedTuple):
 
     A line is a run of consecutive elements, as unsigned integers. Before call c the lines `at` of the input are
     restored from `kept`; `at` then becomes `next_at[c]`, and these lines get the elements of `operand` at
-    `next_source[c]`. After the call, if `looks[c]`, wrong elements at these lines are added to `wrong`: those of the
-    output that differ from `result`, and those of the input that no longer equal `operand`.
+    `next_source[c]`. After the call, if `calls_to_check[c]`, wrong elements at these lines are added to `wrong`: those
+    of the output that differ from `result`, and those of the input that no longer equal `operand`.
     """
 
     wait: bool  # for all ranks after each call
@@ -92,7 +92,7 @@ class Changes(NamedTuple):
     kept: np.ndarray  # [line, element]
     next_at: np.ndarray  # int64 [call, line], as `next_source`
     next_source: np.ndarray
-    looks: np.ndarray  # int64 [call]
+    calls_to_check: np.ndarray  # int64 [call]
     wrong: np.ndarray  # int64 [1]
 
 

@@ -282,7 +282,7 @@ class Changes(NamedTuple):
     kept: int
     next_at: int
     next_source: int
-    looks: int
+    calls_to_check: int
     wrong: int
 
 
@@ -458,7 +458,7 @@ def _change(bound, changes, call):
 
 
 @njit
-def _look(bound, changes):
+def _check_lines(bound, changes):
     """Count wrong elements after a call: at the lines of the result, and of the input, which must not change."""
     lines, count, nbytes = changes.lines, changes.length, bound.element_nbytes
     at, source, vectors = _int64s(changes.at, lines), _int64s(changes.source, lines), _int64s(bound.buffers, 3)
@@ -526,7 +526,7 @@ def loop(bound, start, changes_address, stamps_address, calls):
             changes = _changes_at(changes_address)
             if changes.wait:
                 barrier(start.comm)
-            if _int64s(changes.looks, calls)[call]:
-                _look(bound, changes)
+            if _int64s(changes.calls_to_check, calls)[call]:
+                _check_lines(bound, changes)
     counters[ROW] = OUTSIDE
     return 0

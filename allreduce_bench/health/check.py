@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 from ..cli.request import on_hosts_around
 from ..cli.types import INTERRUPTED, OneLineError, kept_command, talk
-from ..launching.find import mpirun_command
+from ..launching.find import find_launcher, mpirun_command, silent_hosts
 from ..launching.launcher import Launcher
 from ..launching.layout import ranks_on_same_cores
 from ..launching.supervision import DEAD_PROCESS, ENDED_BY_TERM, LaunchFailed, LaunchRefused, how_it_ended
-from ..launching.tied_process import end_process, interrupts_put_off, start_tied
+from ..launching.tied_process import end_process, interrupt_when_asked_to_end, interrupts_put_off, start_tied
 from ..machine.node import hide_secrets
 from ..measuring.startup import thread_level, under_launcher
 from ..message import say
@@ -241,9 +241,6 @@ def measured_health(
     hosts: tuple[str, ...] | None, output: Path, threshold: float, repetitions: int, timeout_s: float, start: Start
 ) -> Health:
     """Measure what is left of the check in `output`, and judge it. Raises OneLineError, LaunchError."""
-    from ..launching.supervision import LaunchFailed
-    from ..launching.tied_process import interrupt_when_asked_to_end
-
     interrupt_when_asked_to_end()
     check, silent = _prepared(hosts, output, repetitions, timeout_s, start)
     advice = say("health.continue_repeat_command", output=shlex.quote(str(output)))
@@ -308,8 +305,6 @@ def _prepared(
     hosts: tuple[str, ...] | None, output: Path, repetitions: int, timeout_s: float, start: Start
 ) -> "tuple[PairCheck, dict[str, str]]":
     """Return the check, and the nodes that do not respond, with reasons; nothing is started yet."""
-    from ..launching.find import find_launcher, silent_hosts
-
     if under_launcher(os.environ):
         raise OneLineError("health.health_starts_own_ranks")
     nodes = nodes_to_check(hosts, output)

@@ -13,9 +13,11 @@ from ..cli.terminal import echo_wrapped, screen
 from ..cli.types import DURATION, HOSTS, OneLineError, errors_in_one_line, given_options, parsed, talk
 from ..message import say
 from ..runs.control import Control
-from ..runs.start import Start
+from ..runs.start import Start, compress
 from ..units import parse_share
 from .check import kept_health, measured_health
+from .judgement import health_of
+from .output import health_lines, health_sentences, json_text
 
 if TYPE_CHECKING:
     from .judgement import Health
@@ -123,7 +125,6 @@ def _health_of_table(path: Path, failed: Path | None, value: str, kind: str, thr
         if failed or value or kind:
             raise OneLineError("health.folder_check_leave_failed", path=path)
         return kept_health(path, threshold)
-    from .judgement import health_of
     from .pair_tables import read_failed_pairs, read_pair_tables
 
     found = read_pair_tables(path, value, kind)
@@ -154,9 +155,6 @@ def _write_figure(found: "Health", output: Path | None) -> None:
 
 def _show(found: "Health", print_exclude: bool, every_link: bool, format_: str) -> None:
     """Print the findings, on stderr if stdout is for the list of nodes alone."""
-    from ..runs.start import compress
-    from .output import health_lines, health_sentences, json_text
-
     if format_ == "json":
         click.echo(json_text(found), nl=False)
     elif print_exclude:

@@ -20,6 +20,7 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, MaxNLocator, NullLoc
 
 from ..message import say
 from ..runs.files import write_atomically
+from ..units import few
 from .judgement import Health, Judged
 
 MOST_NAMED = 40  # nodes on an axis; of more only some
@@ -59,8 +60,7 @@ def health_title(health: Health) -> str:
     said = [f"{what} {-ratio:.2f} times slower" for ratio, what in [*nodes, *links]]
     said += [f"{one.node}: pairs fail" for one in health.failing]
     said += [f"slow group in {result.table.name}" for result in health.results if result.group]
-    more = len(said) - MOST_SUSPECTS
-    return "; ".join([*said[:MOST_SUSPECTS], *([f"{more} more"] if more > 0 else [])]) or "no suspect"
+    return few(said, MOST_SUSPECTS, comma="; ", more="core.semicolon_more") or "no suspect"
 
 
 def _measured(figure: Figure, axes: Axes, result: Judged, order: list[int]) -> None:

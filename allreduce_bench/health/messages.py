@@ -38,7 +38,7 @@ MESSAGES = {
     "health.link_slow_times_long": "link {name}: slow in {where}: {link_ratio:.2f} times as long as its nodes take with others{which} (z = {link_z:.1f}){first}{others}",
     "health.measured_rounds_kept": "{failed}; measured rounds are kept; {advice}",
     "health.more_names_every_link": "{more} more {kind} {either}; --all names every link",
-    "health.nearly_slow_not_named": "{also}nearly slow in {table}, not named: {said}{more}",
+    "health.nearly_slow_not_named": "{also}nearly slow in {table}, not named: {said}",
     "health.no_message_timeout": "no message from {name} for {timeout_s:g} s (--timeout)",
     "health.no_nodes_given_add": "no nodes given: add --hosts n1,n2,n3,n4, or run it inside a Slurm job",
     "health.no_unit_name_values": "{without_unit} no unit in the name: values are compared with each other only",

@@ -11,7 +11,7 @@ from ..message import say
 from ..runs.json_schema.build import Format, fields, flag, items, number, of_type, or_null, text, whole
 from ..runs.start import compress
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
-from ..units import three_digits
+from ..units import few, three_digits
 from .judgement import FEW_NODES, THREE_NODES, TWO_NODES, FailingNode, Health, Judged, Setting
 
 # Sentences
@@ -196,11 +196,15 @@ def _nearly_sentence(result: Judged) -> str:
             node_ratio=result.node_ratio(node),
             node_z=result.node_z[node],
         )
-        for node in nodes[:MOST_IN_GROUP]
+        for node in nodes
     ]
-    more = f", and {len(nodes) - MOST_IN_GROUP} more" if len(nodes) > MOST_IN_GROUP else ""
     also = "also " if result.slow_nodes else ""
-    return say("health.nearly_slow_not_named", also=also, table=result.table.name, said=", ".join(said), more=more)
+    return say(
+        "health.nearly_slow_not_named",
+        also=also,
+        table=result.table.name,
+        said=few(said, MOST_IN_GROUP, more="core.comma_and_more"),
+    )
 
 
 def _block_sentences(health: Health) -> list[str]:
@@ -430,4 +434,4 @@ HEALTH = fields(
     {"settings": items(of_type(Setting), "columns between whose values times differ; pairs are judged within each")},
 )
 
-FORMATS = (Format(SCHEMA, "what health --format json prints: slow nodes and links", HEALTH),)
+SCHEMAS = (Format(SCHEMA, "what health --format json prints: slow nodes and links", HEALTH),)

@@ -6,6 +6,7 @@ a lock on `.lock`, which ends with it.
 """
 
 import csv
+import fcntl
 import io
 import json
 import os
@@ -88,8 +89,6 @@ class PairFolder:
 
     def _hold(self) -> None:
         """Lock the folder. Raises RunError if another process has; not noticed on a file system without locks."""
-        import fcntl  # late: no rank needs it
-
         if self._is_held:
             return
         handle = os.open(self.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)

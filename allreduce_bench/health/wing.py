@@ -11,5 +11,5 @@ WING = Wing(
             "Find the node or the link that is slower than its peers",
         )
     },
-    offers={"messages": "messages:MESSAGES", "schemas": "output:FORMATS"},
+    offers={"messages": "messages:MESSAGES", "schemas": "output:SCHEMAS"},
 )

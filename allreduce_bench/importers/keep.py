@@ -293,7 +293,7 @@ def _refuse_other_plan(first: Source, other: Source) -> None:
 def _refuse_damaged(source: Source) -> None:
     """Raise RunError if something of the run was lost or changed, and was not measured again since."""
     for damage in source.folder.damages():
-        if source.folder.missing(source.plan, damage.launch):
+        if source.folder.cells_left(source.plan, damage.launch):
             way = say("importers.measure_again_first_allreduce", folder=source.folder.path)
             raise RunError("evaluation.damaged_2", path=damage.path, error=damage.found, expected=way)
 

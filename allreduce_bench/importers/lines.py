@@ -21,7 +21,7 @@ from typing import IO, Any, NamedTuple
 from ..message import say
 from ..runs.dtypes import DTYPES
 from ..runs.files import MOST_NBYTES, read_given
-from ..units import MAX_RANKS, printable
+from ..units import MAX_RANKS, few, printable
 from .row import LogError, LogWarning
 
 # files
@@ -165,9 +165,7 @@ def shown(text: str) -> str:
 
 def listed(names: Iterable[object], most: int = 8) -> str:
     """Format `a, b, c`, or the first of them `and 12 more`."""
-    every = [str(name) for name in names]
-    more = len(every) - most
-    return ", ".join(every[:most]) + (f" and {more} more" if more > 0 else "")
+    return few(names, most)
 
 
 def is_number(text: str) -> bool:

@@ -12,6 +12,8 @@ import click
 
 from ..cli.sections import examples
 from ..cli.types import RATES, OneLineError, errors_in_one_line, talk
+from ..launching.find import find_launcher, mpirun_command
+from ..launching.layout import ranks_on_same_cores
 from ..machine.node import bucket_nbytes, describe
 from ..measuring.startup import thread_level
 from ..message import say
@@ -127,9 +129,6 @@ def measure() -> Ping:
 
     Raises LaunchError, OneLineError where the launcher fails.
     """
-    from ..launching.find import find_launcher, mpirun_command
-    from ..launching.layout import ranks_on_same_cores
-
     start = with_lab(Start(ranks_per_node=1), os.environ)
     command = mpirun_command(find_launcher(start), 2, start, [sys.executable, "-m", "allreduce_bench.lab.pingpong"])
     environ = {**os.environ, "MPI4PY_RC_THREAD_LEVEL": thread_level("auto", ranks_on_same_cores(2, start))}

@@ -26,10 +26,9 @@ from ..measuring.hello import MARK
 from ..message import say
 from ..runs.start import AUTO, Start
 from ..units import format_time
-from .find import FAMILIES, INSTALL, LaunchError, find_launcher, mpirun_command
+from .find import FAMILIES, INSTALL, LaunchError, find_launcher, idle_scheduler, mpirun_command
 from .launcher import Launcher
 from .launchers.srun import kinds_of_library, kinds_of_srun
-from .layout import idle_scheduler
 
 # MPI
 # Program of a child process: prints which library it loads

@@ -1,11 +1,11 @@
-"""Check of the hosts over the remote shell; and the launcher of this MPI, with its command line."""
+"""Check of the hosts over the remote shell; the launcher of this MPI, with its command line; the scheduler here."""
 
 import os
 import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,9 +13,11 @@ from ..machine.mpi import library_name
 from ..machine.node import host
 from ..message import say
 from ..runs.start import AUTO, SSH, UNASKED, Start, slots_of
+from ..units import few
 from .launcher import Launcher, LaunchError
 from .launchers import COMMAND_OF
 from .launchers.srun import options_for
+from .layout import SCHEDULERS
 
 CONNECT_S, PATIENCE_S = 5, 8
 AT_ONCE = 64
@@ -60,8 +62,7 @@ def _silent_hosts(names: list[str]) -> str:
     """Return `hosts 'a', 'b' do not respond`."""
     if len(names) == 1:
         return say("launching.host_does_not_respond", names=names[0])
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return say("launching.hosts_do_not_respond", names=", ".join(map(repr, names[:SHOWN])), more=more)
+    return say("launching.hosts_do_not_respond", names=few(map(repr, names), SHOWN))
 
 
 def _why_silent(shell: Sequence[str], name: str) -> str:
@@ -198,3 +199,33 @@ def _without_script(program: str, library: str) -> str:
 def own_command() -> list[str]:
     """Return the command line that starts this program with the same interpreter."""
     return [sys.executable, "-m", "allreduce_bench"]
+
+
+# Scheduler on this node
+
+
+CONTROLLER_S = 5.0  # timeout
+
+
+def idle_scheduler(environ: Mapping[str, str]) -> str | None:
+    """Return the command of a scheduler installed here while no job runs, as on a login node; else None.
+
+    Slurm counts only if its controller answers.
+    """
+    if any(environ.get(name) for name in SCHEDULERS.values()):
+        return None
+    commands = [name for name in SCHEDULERS if shutil.which(name, path=environ.get("PATH"))]
+    return next((name for name in commands if name != "sbatch" or _controller_answers(environ)), None)
+
+
+def _controller_answers(environ: Mapping[str, str]) -> bool:
+    """Return whether a Slurm controller, or its backup, reports that it is up, within CONTROLLER_S."""
+    program = shutil.which("scontrol", path=environ.get("PATH"))
+    if program is None:
+        return False
+    try:
+        command = [program, "ping"]
+        ping = subprocess.run(command, env=dict(environ), capture_output=True, timeout=CONTROLLER_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return b"is UP" in ping.stdout

@@ -6,6 +6,7 @@ An interface is chosen by variables of the MPIs and of the libraries below them.
 import os
 import shlex
 import shutil
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -86,8 +87,6 @@ def interface_variables(interface: str, environ: Mapping[str, str]) -> dict[str,
     """
     if not interface:
         return {}
-    import socket  # late: few ranks need it
-
     names = sorted(name for _, name in socket.if_nameindex())
     if interface not in names:
         raise InterfaceError("launching.interface_no_such_interface", interface=interface, names=", ".join(names))
@@ -122,17 +121,6 @@ def ucx_device(interface: str, networks: Path = NETWORKS) -> str:
     except (OSError, ValueError):
         port = 1
     return f"{devices[0]}:{port}"
-
-
-def suggested_interface() -> str:
-    """Return `interfaces here: eth0 10.0.0.1/24: try --interface eth0` for this node."""
-    from ..machine.interfaces import interfaces, reachable, way_between
-
-    node = {"interfaces": [interface._asdict() for interface in interfaces()]}
-    ways = [f"{interface['name']} {interface['address']}/{interface['prefix']}" for interface in reachable(node)]
-    return say(
-        "launching.interfaces_try_interface", ways=", ".join(ways) or "none", way_between=way_between([node]) or "NAME"
-    )
 
 
 # Generic launchers: a command template of the user, and the mpirun of an unknown MPI

@@ -1,4 +1,4 @@
-"""Ranks per node, from the start or a Slurm job; and the scheduler on this node."""
+"""Ranks per node, from the start or a Slurm job."""
 
 import os
 import re
@@ -13,7 +13,6 @@ SCHEDULERS = {  # command -> variable set in its jobs
     "bsub": "LSB_JOBID",
     "flux": "FLUX_JOB_ID",
 }
-CONTROLLER_S = 5.0  # timeout
 START_S, START_OF_RANK_S = 2.0, 0.4  # per launch; per rank on a core: Python, imports, MPI_Init
 
 
@@ -61,32 +60,3 @@ def _slots_of_job(environ: Mapping[str, str]) -> list[int]:
     """Return the tasks on each node of a Slurm job, from values such as 4(x2),3; empty if unset."""
     matches = re.findall(r"(\d+)(?:\(x(\d+)\))?", environ.get("SLURM_TASKS_PER_NODE", ""))
     return [int(tasks) for tasks, nodes in matches for _ in range(int(nodes or 1))]
-
-
-def idle_scheduler(environ: Mapping[str, str]) -> str | None:
-    """Return the command of a scheduler installed here while no job runs, as on a login node; else None.
-
-    Slurm counts only if its controller answers.
-    """
-    if any(environ.get(name) for name in SCHEDULERS.values()):
-        return None
-    import shutil  # late: no rank asks
-
-    commands = [name for name in SCHEDULERS if shutil.which(name, path=environ.get("PATH"))]
-    return next((name for name in commands if name != "sbatch" or _controller_answers(environ)), None)
-
-
-def _controller_answers(environ: Mapping[str, str]) -> bool:
-    """Return whether a Slurm controller, or its backup, reports that it is up, within CONTROLLER_S."""
-    import shutil  # late, too
-    import subprocess
-
-    program = shutil.which("scontrol", path=environ.get("PATH"))
-    if program is None:
-        return False
-    try:
-        command = [program, "ping"]
-        ping = subprocess.run(command, env=dict(environ), capture_output=True, timeout=CONTROLLER_S, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return b"is UP" in ping.stdout

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
 from ..machine.core_load import Glance, glance
+from ..machine.interfaces import interfaces, reachable, way_between
 from ..machine.node import hide_secrets
 from ..measuring.command import RankArguments
 from ..measuring.startup import thread_level
@@ -29,7 +30,7 @@ from ..watching.progress import LaunchPosition, ProgressLines
 from ..watching.supervisor import Supervisor, names_of_this_node
 from ..watching.watch import START_FACTOR
 from .find import mpirun_command, own_command
-from .launcher import Launcher, on_one_node, suggested_interface
+from .launcher import Launcher, on_one_node
 from .layout import START_S, ranks_on_same_cores, start_s
 from .tied_process import ENDING_S, end_process, how_it_ended, interrupts_put_off, start_tied
 
@@ -362,13 +363,13 @@ class SupervisedLaunch:
         is_limited = self.position.deadline is not None and not self.patience.first_to_go
         if self.patience.all_over or self.run.warning.is_set or is_limited:
             return 0
-        return self.run.folder.missing(self.run.plan, self.launch, self.run.control.skip_hung)
+        return self.run.folder.cells_left(self.run.plan, self.launch, self.run.control.skip_hung)
 
     def _suspected_interfaces(self) -> str:
         """Return advice if several nodes finished no cell: often the MPI waits on an unreachable interface."""
         if self.local or self.run.plan.start.interface or self.run.folder.finished(self.launch):
             return ""
-        return f"; {suggested_interface()}"
+        return f"; {_suggested_interface()}"
 
     def _mark_left_out(self) -> None:
         """Mark the remaining cells as left out: the ranks had no time left to do so themselves."""
@@ -383,3 +384,12 @@ class SupervisedLaunch:
                 mark_unfinished_cell(
                     self.run.folder, self.launch, {**facts, "state": "left out", "reason": TIME_USED_UP}
                 )
+
+
+def _suggested_interface() -> str:
+    """Return `interfaces here: eth0 10.0.0.1/24: try --interface eth0` for this node."""
+    node = {"interfaces": [interface._asdict() for interface in interfaces()]}
+    ways = [f"{interface['name']} {interface['address']}/{interface['prefix']}" for interface in reachable(node)]
+    return say(
+        "launching.interfaces_try_interface", ways=", ".join(ways) or "none", way_between=way_between([node]) or "NAME"
+    )

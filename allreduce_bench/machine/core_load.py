@@ -2,8 +2,7 @@
 
 For a launch (`watch_node`), split into its own ranks, other processes, CPU steal and throttling. Not the load average,
 which includes earlier launches. `worked` is the kernel's user, nice and system time of a core; guests are in user.
-Interrupt time is left out: that of messages belongs to the ranks, and is charged to no process. Loaded late, by one
-rank per node: standard library only.
+Interrupt time is left out: that of messages belongs to the ranks, and is charged to no process. Standard library only.
 
 `glance` returns which other processes are busy now; for a launcher, not for ranks.
 """
@@ -16,8 +15,9 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from ..message import say
-from ..units import printable
+from ..units import few, printable
 from . import finding, kernel, on_nodes
+from .interfaces import port_findings, watch_ports
 from .node import affinity, host
 
 # Shares and their limits
@@ -54,9 +54,7 @@ class CoreUse(NamedTuple):
 def watch_node(several: bool) -> Callable[[], dict]:
     """Start counting; return a function that gives the host and its counts since, ports only for `several` nodes."""
     since = [watch_cores()]
-    if several:
-        from .interfaces import watch_ports  # late: inside of one node no message takes a port
-
+    if several:  # inside of one node no message takes a port
         since.append(watch_ports())
     return lambda: {"host": host(), **{name: fact for facts in since for name, fact in facts().items()}}
 
@@ -169,8 +167,6 @@ def findings_of_nodes(counted: Sequence[dict]) -> list[dict]:
     """Return the findings about the load of the nodes; `counted`: the facts that a launch keeps of each node."""
     findings = [*_loaded(counted), *_stolen(counted), *_throttled(counted)]
     if any(node.get("ports") for node in counted):
-        from .interfaces import port_findings  # late: few launches have any
-
         findings += port_findings(counted)
     return findings
 
@@ -268,8 +264,7 @@ class Glance(NamedTuple):
         named = [f"{name} (pid {pid}, {share:.0%})".replace("%", " %") for name, pid, share in self.programs]
         if not named:
             return words if self.is_quiet else f"{words} by unknown processes"
-        more = len(named) - MOST_NAMED
-        return f"{words}: {', '.join(named[:MOST_NAMED])}" + (f" and {more} more" if more > 0 else "")
+        return f"{words}: {few(named, MOST_NAMED)}"
 
 
 def glance(seconds: float) -> Glance | None:

@@ -11,7 +11,7 @@ from ..units import format_rate, format_size, three_digits
 from . import LEVELS, PAGE_NBYTES, finding, first_hosts, kernel, on_nodes
 from . import node as environment
 from .core_load import Glance, glance
-from .interfaces import bridges, reachable, sent_bytes
+from .interfaces import bridges, reachable, same_address, sent_bytes, shared_range
 
 SAME_MEMORY = 1.05  # factor within which nodes are alike: firmware reserves some memory
 SLOW_CLOCK_S = 1e-6  # seconds, to read it, or per step
@@ -187,8 +187,6 @@ def pypi_finding(library: str, where: str, fabric: Sequence[str]) -> dict:
 
 def _between(machines: Sequence[dict]) -> list[dict]:
     """Return the findings about several nodes together."""
-    from .interfaces import same_address, shared_range
-
     return [*mixed_nodes(machines), *same_address(machines), *shared_range(machines)]
 
 
@@ -207,9 +205,7 @@ def _pretended(declared_nodes: int | None) -> dict | None:
 def _virtual(machine: dict, ranks: int, rates_bytes_per_s: Sequence[float]) -> list[dict]:
     if not rates_bytes_per_s:
         return []
-    from .node import virtual_finding  # late: few runs are on virtual hosts
-
-    return [virtual_finding(ranks, machine["cores"], oversubscribed(machine, ranks), rates_bytes_per_s)]
+    return [environment.virtual_finding(ranks, machine["cores"], oversubscribed(machine, ranks), rates_bytes_per_s)]
 
 
 def singletons(started: int, seen: int) -> list[dict]:

@@ -4,7 +4,6 @@ No program is started to query them. Counters include headers, acknowledgements,
 vectors.
 """
 
-import ipaddress
 import re
 import socket
 import struct
@@ -13,10 +12,13 @@ from contextlib import suppress
 from fcntl import ioctl
 from functools import cache
 from itertools import combinations
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from ..message import say
 from . import finding, first_hosts, kernel, on_nodes
+
+if TYPE_CHECKING:
+    from ipaddress import IPv4Network
 
 LOOPBACK = "lo"
 VIRTUAL_INTERFACE = re.compile(r"lo$|docker|veth|virbr|br-|cni|flannel|cali|tap|tun|wg|ifb|dummy|sit|gre")
@@ -81,7 +83,7 @@ def _has_device(name: str) -> bool:
 
 @cache
 def _is_hardware(root: object, name: str) -> bool:
-    return kernel.exists(say("machine.sys_class_net_device", name=name))
+    return kernel.exists(f"sys/class/net/{name}/device")
 
 
 @cache
@@ -89,18 +91,16 @@ def _interfaces_below(root: object, name: str) -> tuple[str, ...]:
     """Return the interfaces below a bond, a VLAN or a bridge; none for hardware."""
     if _is_hardware(root, name):
         return ()
-    return tuple(
-        path.rsplit("/lower_", 1)[1] for path in kernel.matching_paths(say("machine.sys_class_net_lower", name=name))
-    )
+    return tuple(path.rsplit("/lower_", 1)[1] for path in kernel.matching_paths(f"sys/class/net/{name}/lower_*"))
 
 
 def _rate(name: str) -> float | None:
     """Return the rate in bytes/s that the interface reports, else its InfiniBand port; None: unknown."""
-    megabits = kernel.read_int(say("machine.sys_class_net_speed", name=name))
+    megabits = kernel.read_int(f"sys/class/net/{name}/speed")
     if megabits is not None and 0 < megabits < UNKNOWN_SPEED:
         return megabits * 1e6 / 8
-    port = (kernel.read_int(say("machine.sys_class_net_dev", name=name)) or 0) + 1
-    for path in kernel.matching_paths(say("machine.sys_class_net_device_infiniband", name=name, port=port)):
+    port = (kernel.read_int(f"sys/class/net/{name}/dev_port") or 0) + 1
+    for path in kernel.matching_paths(f"sys/class/net/{name}/device/infiniband/*/ports/{port}/rate"):
         if (rate := _port_rate(path)) is not None:
             return rate
     return None
@@ -155,9 +155,7 @@ def _port_counters(root: object) -> tuple[str, ...]:
 def _counted_elsewhere(root: object) -> frozenset[str]:
     """Return the interfaces whose bytes the devices below them count, too; read once for `root`."""
     names = [path.split("/")[3] for path in kernel.matching_paths("sys/class/net/*")]
-    over_infiniband = [
-        name for name in names if kernel.read_int(say("machine.sys_class_net_type", name=name)) == OVER_INFINIBAND
-    ]
+    over_infiniband = [name for name in names if kernel.read_int(f"sys/class/net/{name}/type") == OVER_INFINIBAND]
     return frozenset([*over_infiniband, *(name for name in names if _interfaces_below(root, name))])
 
 
@@ -291,8 +289,10 @@ def bridges(machine: dict) -> list[dict]:
     ]
 
 
-def _network(interface: dict) -> ipaddress.IPv4Network:
-    return ipaddress.IPv4Interface(f"{interface['address']}/{interface['prefix']}").network
+def _network(interface: dict) -> "IPv4Network":
+    from ipaddress import IPv4Interface  # late: a single node compares no networks
+
+    return IPv4Interface(f"{interface['address']}/{interface['prefix']}").network
 
 
 def _advice(machines: Sequence[dict]) -> str:
@@ -304,7 +304,7 @@ def _advice(machines: Sequence[dict]) -> str:
 #
 # Counters of InfiniBand and RoCE ports are below /sys/class/infiniband (sysfs-class-infiniband in the ABI documents of
 # Linux; those of `hw_counters` as NVIDIA documents them for mlx5), those of other interfaces in /proc/net/dev. Only
-# nonzero differences are kept. Standard library only; loaded late, by one rank per node, in launches on several nodes.
+# nonzero differences are kept. Standard library only; read by one rank per node, in launches on several nodes.
 
 
 PORTS = "sys/class/infiniband/*/ports/*"
@@ -470,10 +470,7 @@ def _degraded(former_rates: Mapping[str, str]) -> list[tuple[str, str]]:
         rate, (device, _, number) = rates.get(port, ""), port.partition(":")
         if _number(rate) < _number(former):
             found.append((port, f"fell from {former} to {rate or 'no link'}"))
-        elif (
-            "(1X " in rate
-            and kernel.read(say("machine.sys_class_infiniband_ports", device=device, number=number)) == "InfiniBand"
-        ):
+        elif "(1X " in rate and kernel.read(f"sys/class/infiniband/{device}/ports/{number}/link_layer") == "InfiniBand":
             found.append((port, f"has one lane: {rate}"))
     for device in kernel.matching_paths("sys/class/infiniband/*/device"):
         for kind, unit in (("width", "lanes"), ("speed", "GT/s")):

@@ -13,6 +13,7 @@ from .. import __version__
 from ..message import say
 from ..units import format_rate
 from . import PAGE_NBYTES, finding, kernel
+from .interfaces import fabric_devices, interfaces, port_rates
 
 PROCESSORS = "sys/devices/system/cpu/cpu[0-9]*"
 CLOSE_NBYTES, CLOSE_DELTA, CLOSE_TURNS, CLOSE_COPIES = 64 * 1024, 16, 20, 4
@@ -142,8 +143,6 @@ def host() -> str:
 
 def node_facts() -> dict:
     """Return the facts of this node: processor, memory, network, container, load, versions; None: unknown."""
-    from .interfaces import fabric_devices, interfaces, port_rates  # late: one rank of a node asks
-
     return {
         "host": host(),
         "processor": _processor(),
@@ -190,7 +189,7 @@ def load() -> float | None:
 
 
 def _processor() -> str:
-    match = re.search(say("machine.model_name"), kernel.read_lasting("proc/cpuinfo") or "")
+    match = re.search(r"model name\s*:\s*(.+)", kernel.read_lasting("proc/cpuinfo") or "")
     return match[1].strip() if match else platform.processor() or platform.machine()
 
 

@@ -6,6 +6,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ..medians import relative_reach
 from ..runs.plan import Cell, Plan
 
 MIN_REPETITIONS, MAX_REPETITIONS = 6, 1000  # without --iters and --min-time; fewer calls have no interval
@@ -122,6 +123,4 @@ def _precise(budget: Budget, call_s: float, valid_s: Sequence[float]) -> bool:
     long_calls = PRECISE_FROM * call_s > budget.time_s
     if len(valid_s) < (PRECISE_FROM_LONG if long_calls else PRECISE_FROM):
         return False
-    from ..stats import relative_reach  # late: only rank 0 asks, and statistics is a large module
-
     return relative_reach(valid_s) <= budget.precision

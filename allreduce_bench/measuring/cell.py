@@ -15,6 +15,7 @@ from ..algorithms import is_of_library
 from ..executing import EXECUTORS, NATIVES, Place, Prepared, Unsupported, floor
 from ..executing.memory import Allocate, Memory, filled, memory_of
 from ..executing.places import places_of
+from ..machine.interfaces import format_traffic, per_call, total_traffic
 from ..runs.cell import COMPILED, splitmix64
 from ..runs.dtypes import is_float
 from ..runs.plan import Cell
@@ -22,9 +23,9 @@ from ..schedule import Step
 from ..watching.whereabouts import doing
 from . import repeat, same_bits
 from .budget import share
-from .calls import Approach, CellTimes, TimedLoop, Turn
+from .calls import Approach, CellTimes, TimedLoop, Turn, back_to_back, why_impossible
 from .context import Context, after_first_call, reason_to_skip
-from .schedules import proved_steps
+from .schedules import compile_in_turns, proved_steps
 
 Bind = Callable[[np.ndarray, np.ndarray], Prepared]
 
@@ -137,15 +138,11 @@ def _repeated_calls(
 
 def _approach(context: Context, cell: Cell) -> Approach | None:
     """Return what ranks do before each call of an all-reduce, or None. Raises Unsupported on all ranks."""
-    if context.plan.compute_s:
-        from .work import work_of  # late: few runs have a phase of work
+    if not context.plan.compute_s and not context.plan.arrival:
+        return None
+    from .work import late_entry, work_of  # late: few runs have a phase of work, or late ranks
 
-        return work_of(context.comm, context.plan)
-    if context.plan.arrival:
-        from .work import late_entry  # late, too
-
-        return late_entry(context, cell)
-    return None
+    return work_of(context.comm, context.plan) if context.plan.compute_s else late_entry(context, cell)
 
 
 def _seed_of_party(context: Context) -> int:
@@ -200,11 +197,9 @@ def _back_to_back(context: Context, call: Prepared, checks: repeat.Checks, times
     calls, has_time = context.plan.back_to_back, context.deadline is None or time.time() < context.deadline
     if not calls or not context.comm.bcast(has_time):
         return {}
-    from .calls import back_to_back, why_impossible  # late: few runs ask for it
-
     checks.renew()
     loop_s = back_to_back(call, context.comm, context.clock, calls)
-    checks.look()
+    checks.check_result()
     if reason := why_impossible(loop_s, times.least_s, call, context.comm, context.clock):
         return {"state": "wrong", "reason": reason}
     return {"nccl_tests_s": loop_s}
@@ -216,14 +211,7 @@ def _traffic_per_call(context: Context, before: dict[str, int] | None, calls: in
     counts = context.comm.gather((before, after))
     if counts is None:
         return None
-    from ..machine import interfaces  # late: rank 0 only
-
-    return (
-        interfaces.format_traffic(
-            interfaces.total_traffic(interfaces.per_call(before, after, calls) for before, after in counts)
-        )
-        or None
-    )
+    return format_traffic(total_traffic(per_call(before, after, calls) for before, after in counts)) or None
 
 
 @doing("binding the schedule")
@@ -252,8 +240,6 @@ def _bind_floor(name: str, op: str, is_compiled: bool, sendbuf: np.ndarray, recv
 
 def _compiled(context: Context) -> str | None:
     """Compile on one rank, then load that on the others; return why a rank cannot, or None."""
-    from .schedules import compile_in_turns  # late: few ranks compile
-
     return compile_in_turns(context.comm, context.real, context.plan.dtype)
 
 

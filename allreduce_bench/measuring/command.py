@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..watching.lifeline import COMMAND_VARIABLE, KILL, MONITOR_VARIABLE, WarningFlag, end_with_parent
+from ..watching.progress import LaunchPosition
 from ..watching.watch import Watch
 from .startup import hold_back_mpi, rank_of, start_mpi
 from .transport import asked_transport
@@ -66,7 +67,6 @@ def _take_part(arguments: RankArguments, warning: WarningFlag, watch: Watch) -> 
     hold_back_mpi()
     from ..runs.folder import RunFolder
     from ..runs.plan import Launch
-    from ..watching.progress import LaunchPosition
     from .rank import Task, take_part
 
     watch.say("starting")

@@ -33,6 +33,7 @@ class Grouping(NamedTuple):
 
     groups: tuple[tuple[int, ...], ...] = ()  # ranks of each
     number: int = 0  # this rank's group
+    alone: tuple[int | None, ...] = ()  # for each group the one measured alone in its place, or None
     layouts: tuple[Topology, ...] = ()  # declared layout of each group
     ranks: tuple[int, ...] = ()  # of this group, numbered among all ranks
 
@@ -105,7 +106,9 @@ def reason_to_skip(context: Context, cell: Cell) -> dict | None:
     nbytes, time_s = context.first_calls.get(competitor_name(cell.algorithm, cell.executor), (0, 0.0))
     call_s = time_s * cell.count * context.plan.itemsize / nbytes if nbytes >= SCALES_FROM else 0.0
     if call_s > time_s:
-        return _too_long(context, cell, call_s, f"a call would take about {format_time(call_s)} by {format_size(nbytes)}")
+        return _too_long(
+            context, cell, call_s, f"a call would take about {format_time(call_s)} by {format_size(nbytes)}"
+        )
     return None
 
 

@@ -43,7 +43,9 @@ def split(context: Context, counters: Counters) -> Context:
     )
     layouts = tuple(context.topology.of(ranks) for ranks in groups)
     columns = partial(_times_of_groups, groups) if len(groups) <= MOST_GROUPS else context.further_columns
-    return context._replace(grouping=Grouping(groups, number, layouts), group=group, further_columns=columns)
+    alone = tuple(stand_ins(list(zip(layouts, (context.real.of(ranks) for ranks in groups)))))
+    grouping = Grouping(groups=groups, number=number, alone=alone, layouts=layouts)
+    return context._replace(grouping=grouping, group=group, further_columns=columns)
 
 
 def _times_of_groups(groups: Groups, entry: np.ndarray, exit: np.ndarray) -> dict[str, np.ndarray]:
@@ -53,16 +55,10 @@ def _times_of_groups(groups: Groups, entry: np.ndarray, exit: np.ndarray) -> dic
     return {"group_times_s": np.array(list(map(format_group_times, times_s)))}
 
 
-def alone_for(context: Context) -> list[int | None]:
-    """Return for each group the one measured alone in its place, or None."""
-    real = [context.real.of(ranks) for ranks in context.grouping.groups]
-    return stand_ins(list(zip(context.grouping.layouts, real)))
-
-
 @doing(counts="turn")
 def outcome_alone(context: Context, cell: Cell, cells_left: int) -> CellOutcome:
     """Measure `cell` in one group of each layout, one after the other, while all other ranks sleep."""
-    soloists = sorted({number for number in alone_for(context) if number is not None})
+    soloists = sorted({number for number in context.grouping.alone if number is not None})
     outcomes = []
     for turn in soloists:
         outcome = None

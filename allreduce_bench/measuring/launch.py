@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from ..algorithms import USUAL
+from ..medians import median
 from ..runs.cell import competitor_name
 from ..runs.folder import CellKey
 from ..runs.plan import Cell
@@ -135,13 +136,7 @@ def _format_result(outcome: CellOutcome) -> str:
     facts = outcome.facts
     if outcome.times is None or facts["state"] != "done":
         return f": {facts['state']}: {facts.get('reason') or str(facts.get('wrong')) + ' wrong elements'}"
-    return f"  {format_time(_median(outcome.times.valid_s()))}"
-
-
-def _median(times: list[float]) -> float:
-    """Return the median without numpy.median, which imports numpy.ma, or statistics, which imports more."""
-    ordered = sorted(times)
-    return (ordered[(len(times) - 1) // 2] + ordered[len(times) // 2]) / 2
+    return f"  {format_time(median(outcome.times.valid_s()))}"
 
 
 def _in_order(context: Context, cells: list[Cell], size_sets: list[list[int]]) -> Iterator[Cell]:

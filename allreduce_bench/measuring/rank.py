@@ -13,7 +13,7 @@ from ..algorithms import find_planned
 from ..machine.node import host
 from ..runs.folder import CellKey, RunFolder
 from ..runs.plan import Launch, Plan
-from ..runs.recorder import Recorder
+from ..runs.recorder import Recorder, kind_of
 from ..runs.rows import RunError
 from ..watching.lifeline import WarningFlag
 from ..watching.progress import LaunchPosition, ProgressLines
@@ -175,10 +175,11 @@ def _entered(
     if facts is None:
         return context, None, set()
     finished = folder.finished(launch, task.skip_hung)
-    recorder = Recorder(folder, launch.name, facts)
+    attempts = folder.attempts(typed=False)
+    printed = {kind_of(finding) for attempt in attempts for finding in attempt.get("findings", ())}
+    recorder = Recorder(folder, launch.name, facts, printed=printed)
     for finding in facts["findings"]:
-        is_warning, is_of_sync = finding["level"] != "info", finding["code"] == "sync"
-        if (is_warning or is_of_sync) and (launch.number == 1 or (is_warning and is_of_sync)):
+        if finding["level"] != "info" or finding["code"] == "sync":
             recorder.warn(finding)
     return context, recorder, finished
 

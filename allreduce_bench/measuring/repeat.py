@@ -52,7 +52,7 @@ class Changing:
         self._places, self._used = list[_Place](), _only
         self._is_new, self._first = True, 0  # no call since `start`; first call of a batch with changed lines
         self._wrong = np.zeros(1, np.int64)
-        self._next, self.looks = self._draw(0), np.zeros(0, np.int64)
+        self._next, self.calls_to_check = self._draw(0), np.zeros(0, np.int64)
 
     @property
     def wrong(self) -> int:
@@ -65,12 +65,12 @@ class Changing:
         self._places = [_Place(place, self._lines) for place in places]
 
     def prepare(self, calls: int) -> None:
-        """Draw the changes for a batch of `calls`; `looks` [call] is 1 if the result is to be checked."""
+        """Draw the changes for a batch of `calls`; `calls_to_check` [call] is 1 if the result is to be checked."""
         self._next = self._draw(calls)
         numbers = splitmix64(self._seed, np.arange(self._drawn, self._drawn + calls))
-        self.looks = ((numbers % np.uint64(LOOKED) == 0) | (calls < FEW)).astype(np.int64)
+        self.calls_to_check = ((numbers % np.uint64(LOOKED) == 0) | (calls < FEW)).astype(np.int64)
         self._first = int(self._is_new)
-        self.looks[: self._first], self._is_new = 0, False
+        self.calls_to_check[: self._first], self._is_new = 0, False
 
     def before(self, call: int) -> None:
         """Change the lines of the last call's place before a call of the batch."""
@@ -89,16 +89,16 @@ class Changing:
         if self._wait:
             self._wait()
         place = self._places[self._used()]
-        self.looks[call] &= place.is_changed
-        if self.looks[call]:
-            self._look(place)
+        self.calls_to_check[call] &= place.is_changed
+        if self.calls_to_check[call]:
+            self._check_lines(place)
 
     def changes(self) -> Changes:
         """Return the changes for a loop that applies them itself, in the only place."""
         (place,) = self._places
-        place.is_changed |= len(self.looks) > self._first
+        place.is_changed |= len(self.calls_to_check) > self._first
         known, now = (self._operand, self._result), (place.at, place.source, place.kept)
-        return Changes(self._wait is not None, self._first, *known, *now, *self._next, self.looks, self._wrong)
+        return Changes(self._wait is not None, self._first, *known, *now, *self._next, self.calls_to_check, self._wrong)
 
     def hide(self, number: int, result: np.ndarray) -> None:
         """Check the lines of a place after a call; then make its input and result one period again, as in `result`.
@@ -107,7 +107,7 @@ class Changing:
         """
         place = self._places[number]
         if place.is_changed:
-            self._look(place)
+            self._check_lines(place)
             place.got[place.index] = _bits(result)[place.index % max(1, result.size)]
             self.restore(number)
 
@@ -128,7 +128,7 @@ class Changing:
         source = (bits >> np.uint64(32)) % np.uint64(KNOWN - length + 1)
         return _Next(starts + np.clip(shift, 0, rooms - length), source.astype(np.int64))
 
-    def _look(self, place: "_Place") -> None:
+    def _check_lines(self, place: "_Place") -> None:
         place.find(self._span)
         self._wrong += np.count_nonzero(place.got[place.index] != self._result[place.known])
         self._wrong += np.count_nonzero(place.sent[place.index] != self._operand[place.known])
@@ -248,7 +248,7 @@ class Checks:
         return self._rotation.places if self._rotation else [self._place]
 
     @doing("checking the result")
-    def look(self) -> None:
+    def check_result(self) -> None:
         """Count the wrong elements after the last call on this rank, including inputs that it changed."""
         number = self._rotation.used() if self._rotation else 0
         place = self._places()[number]
@@ -258,7 +258,7 @@ class Checks:
         self._wrong += wrong_elements(place.recvbuf, self._result) + wrong_elements(place.sendbuf, self._operand)
 
     @doing("checking the result")
-    def look_at_inputs(self) -> None:
+    def check_inputs(self) -> None:
         """Check the inputs of all places, at the end, because it brings them into the cache."""
         for number, place in enumerate(self._rotation.places if self._rotation else ()):
             if self.between:
@@ -274,7 +274,7 @@ class Checks:
         entry = perf_counter()
         self._place.call.run()
         time_s = perf_counter() - entry
-        self.look()
+        self.check_result()
         self._price_s = perf_counter() - begun
         return time_s
 
@@ -294,7 +294,7 @@ class Checks:
         The untimed call precedes the inputs, or it would leave the result that timed calls have to make.
         """
         begun = perf_counter()
-        self.look()
+        self.check_result()
         self._make_inputs()
         self.call_untimed(turn)
         self._set_inputs()
@@ -382,8 +382,8 @@ def repeat(
         if checks:
             checks.is_fresh = batch.check and batch.calls == 1
     if checks:
-        checks.look()
-        checks.look_at_inputs()
+        checks.check_result()
+        checks.check_inputs()
     clock.compare()
     return calls.times(clock.line(*calls.span) if clock.jumps == jumps else None, batch.stopped)
 
@@ -392,7 +392,7 @@ def _add_batch(number: int, sync: Sync, calls: TimedCalls, timing: Timing, check
     between = checks.between if checks else None
     if between:
         between.prepare(number)
-    calls.add(timing.batch(sync, number), sync, between.looks if between else np.zeros(number, np.int64))
+    calls.add(timing.batch(sync, number), sync, between.calls_to_check if between else np.zeros(number, np.int64))
 
 
 @doing("between calls", counts="done")
@@ -401,7 +401,7 @@ def _warm_up(budget: Budget, sync: Sync, calls: TimedCalls, timing: Timing, chec
     while few:
         _add_batch(few, sync, calls, timing, checks)
         if checks and done == 0:
-            checks.look()
+            checks.check_result()
             if budget.warmups == 1:
                 checks.call_untimed(timing.turn)
         done += few

@@ -1,7 +1,7 @@
 """Schedules of a cell, made on every rank, proved and priced on rank 0; and the compiled kernel on all ranks."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from zlib import crc32
 
 from mpi4py import MPI
@@ -11,14 +11,12 @@ from ..executing import Unsupported
 from ..runs.plan import Cell
 from ..schedule import Schedule, Step, elements
 from ..schedule.algorithm import PROVED_UP_TO, Algorithm, AlgorithmError, Topology
+from ..schedule.price import price
+from ..schedule.verify import Proof, Refusal, verify
 from ..units import format_ranges
 from ..watching.whereabouts import doing, exclude
 from .context import Context
 from .sync import wait_quietly
-
-if TYPE_CHECKING:
-    from ..schedule.verify import Proof
-
 
 LEAST = ("proved", "promised_same_bits", "promised_rank_order")  # of several groups the least counts
 NOMINAL = {"alpha": 5e-6, "beta": 1e-10, "gamma": 1e-11}  # s, s/byte, s/byte: only decide between nearly equal paths
@@ -103,21 +101,18 @@ def _proof_for_layout(
     size, itemsize = len(layout.node_of), context.plan.itemsize
     if size > PROVED_UP_TO:
         cost = algorithm.cost(size, layout, cell.count, cell.segment or 1)
-        run_whole = f"only verified steps are cut, and those of more than {PROVED_UP_TO} ranks are not verified"
-        facts = {"proved": False, "run_whole": run_whole if segment else ""}
+        why_uncut = f"only verified steps are cut, and those of more than {PROVED_UP_TO} ranks are not verified"
+        facts = {"proved": False, "run_whole": why_uncut if segment else ""}
         return ProvedSchedules(facts | _path_facts(cost.messages, cost.elements, cost.reduced, itemsize), [])
-    from ..schedule.price import price  # these are late: rank 0 only
-    from ..schedule.verify import Refusal
-
     try:
         whole = algorithm.schedules(size, layout, cell.count, cell.segment or 1)
-        schedules, run_whole, proof = _proved(whole, cell.count, segment)
+        schedules, why_uncut, proof = _proved(whole, cell.count, segment)
     except (AlgorithmError, Refusal) as refusal:
         return ProvedSchedules({"state": "refused", "reason": str(refusal), "proved": False}, [])
     path = price(schedules, NOMINAL["alpha"], NOMINAL["beta"] * itemsize, NOMINAL["gamma"] * itemsize)
     facts = {
         "proved": True,
-        "run_whole": run_whole,
+        "run_whole": why_uncut,
         "steps": proof.steps,
         "sent_nbytes": proof.sent * itemsize,
         "promised_same_bits": proof.same_bits,
@@ -128,13 +123,11 @@ def _proof_for_layout(
     return ProvedSchedules(facts, [_fingerprint(steps) for steps in schedules])
 
 
-def _proved(schedules: list[Schedule], count: int, segment: int | None) -> tuple[Sequence[Schedule], str, "Proof"]:
+def _proved(schedules: list[Schedule], count: int, segment: int | None) -> tuple[Sequence[Schedule], str, Proof]:
     """Return the schedules to run, why they are not cut although asked for, and their proof. Raises Refusal."""
     if segment is None:
-        from ..schedule.verify import verify
-
         return schedules, "", verify(schedules, count)
-    from ..schedule.cut import cut_schedules
+    from ..schedule.cut import cut_schedules  # late, too
 
     return cut_schedules(schedules, count, segment)
 

@@ -16,13 +16,17 @@ from mpi4py import MPI
 from ..algorithms import find_planned
 from ..machine import mpi as mpi_library
 from ..machine import node
+from ..machine.core_load import counts_of_nodes, findings_of_nodes, watch_node
+from ..machine.findings import entry_finding, findings, oversubscribed, singletons
+from ..machine.interfaces import sent_bytes
+from ..machine.kernel import cache_findings, caches, cold_region
 from ..runs.dtypes import arithmetic_findings, teach_numpy
 from ..runs.plan import Launch, Plan
 from ..runs.recorder import Recorder
 from ..runs.rows import RunError
 from ..schedule.algorithm import Topology
-from ..units import format_ranges
-from ..watching.lifeline import STAGE_VARIABLE, SWITCHES_VARIABLE
+from ..units import few, format_ranges
+from ..watching.lifeline import STAGE_VARIABLE, SWITCHES_VARIABLE, switches_of_hosts
 from ..watching.whereabouts import doing
 from .context import Context, Node, nodes_of
 from .startup import STARTUP, slowest
@@ -71,16 +75,8 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
 
 def _cold_region(comm: MPI.Comm, real: Topology) -> int:
     """Return the bytes to touch between two uses of a buffer: the maximum over nodes."""
-    from ..machine.kernel import caches, cold_region  # late: few runs are cold
-
     region_nbytes = cold_region(caches(), len(real.nodes[real.node_of[comm.rank]])) if _leads(comm, real) else 0
     return comm.allreduce(region_nbytes, MPI.MAX)
-
-
-def _cold_findings() -> list[dict]:
-    from ..machine.kernel import cache_findings, caches  # late: rank 0 only, and few runs are cold
-
-    return cache_findings(caches())
 
 
 def facts_of(comm: MPI.Comm, context: Context, command: str, transport: str | None) -> dict | None:
@@ -91,8 +87,6 @@ def facts_of(comm: MPI.Comm, context: Context, command: str, transport: str | No
     phases = comm.gather(STARTUP.phases)
     if machines is None or hosts_and_cpus is None or phases is None:
         return None
-    from ..machine.findings import findings, oversubscribed  # late: rank 0 only
-
     (hosts, cpus), leaders = zip(*hosts_and_cpus), [machine for machine in machines if machine is not None]
     for machine, ranks in zip(leaders, real.nodes):
         machine["cpus_of_ranks"] = len(frozenset().union(*(cpus[rank] or () for rank in ranks))) or None
@@ -130,23 +124,16 @@ def own_mpi() -> dict:
 
 def _findings_of_rank_0(context: Context) -> list[dict]:
     """Return findings about rank 0's arithmetic, and about its caches if calls are cold."""
-    return [*arithmetic_findings(context.plan.dtype), *(_cold_findings() if context.cold_nbytes else ())]
+    return [*arithmetic_findings(context.plan.dtype), *(cache_findings(caches()) if context.cold_nbytes else ())]
 
 
 def _switches_of_hosts(hosts: Sequence[str]) -> dict[str, str]:
-    if SWITCHES_VARIABLE not in os.environ:
-        return {}
-    from ..watching.lifeline import switches_of_hosts  # late: few clusters say them
-
-    return switches_of_hosts(os.environ[SWITCHES_VARIABLE], hosts)
+    return switches_of_hosts(os.environ[SWITCHES_VARIABLE], hosts) if SWITCHES_VARIABLE in os.environ else {}
 
 
 def _facts_of_groups(context: Context) -> dict:
-    if not context.grouping.groups:
-        return {}
-    from .in_groups import alone_for  # late: few runs have groups
-
-    return {"groups": {"ranks": context.grouping.groups, "alone": alone_for(context)}}
+    groups, alone = context.grouping.groups, context.grouping.alone
+    return {"groups": {"ranks": groups, "alone": alone}} if groups else {}
 
 
 def noise_of(comm: MPI.Comm) -> dict | None:
@@ -209,8 +196,6 @@ def start_together(context: Context, facts: dict | None, earlier: EarlierSync | 
         facts["sync"] = {"way": chosen.sync.name, "why": chosen.why}
         facts["clock"] = {"method": clock_facts["method"], "error_start_s": clock_facts["error_s"]}
         if chosen.unexpected:
-            from ..machine.findings import entry_finding  # late: rarely
-
             facts["findings"].append(entry_finding(chosen.sync.name, chosen.why, earlier and earlier.launch))
     group = context.group
     if group is not None:
@@ -220,8 +205,6 @@ def start_together(context: Context, facts: dict | None, earlier: EarlierSync | 
 
 def _is_crowded(context: Context, facts: dict) -> bool:
     """Return whether ranks share a core: those of a node, or all on virtual hosts of one machine."""
-    from ..machine.findings import oversubscribed  # late: rank 0 only, which has loaded it
-
     sharing = facts["ranks"] if context.plan.start.virtual_rates_bytes_per_s else 0
     return facts["oversubscribed"] or oversubscribed(facts["machines"][0], sharing)
 
@@ -239,8 +222,6 @@ def end_together(context: Context, recorder: Recorder | None) -> None:
 
 def _keep_counted(context: Context, recorder: Recorder, of_ranks: Sequence[dict]) -> None:
     """Keep the kernel's counts of each node during the launch, and the findings about them."""
-    from ..machine.core_load import counts_of_nodes, findings_of_nodes  # late: rank 0 only
-
     counted = counts_of_nodes(context.real.nodes, of_ranks, bool(context.plan.start.virtual_rates_bytes_per_s))
     recorder.keep(counted=counted)
     for finding in findings_of_nodes(counted):
@@ -249,8 +230,6 @@ def _keep_counted(context: Context, recorder: Recorder, of_ranks: Sequence[dict]
 
 def refuse_other_ranks(launch: Launch, seen: int) -> None:
     """Raise RunError if MPI sees another number of ranks than the launch has: each rank would run alone."""
-    from ..machine.findings import singletons  # late: it should never be
-
     for finding in singletons(launch.ranks, seen):
         raise RunError(
             "measuring.launch",
@@ -267,8 +246,7 @@ def refuse_few_nodes(plan: Plan, launch: Launch, real: Topology, hosts: Sequence
     if ranks_per_node is None or len(real.nodes) >= -(-launch.ranks // ranks_per_node):
         return
     expected, ranks_of_host = -(-launch.ranks // ranks_per_node), Counter(hosts)
-    named = ", ".join(f"{host} ({number})" for host, number in list(ranks_of_host.items())[:MOST_NAMED])
-    named += f" and {len(ranks_of_host) - MOST_NAMED} more" if len(ranks_of_host) > MOST_NAMED else ""
+    named = few((f"{host} ({number})" for host, number in ranks_of_host.items()), MOST_NAMED)
     nodes = "1 node" if len(real.nodes) == 1 else f"{len(real.nodes)} nodes"
     each = "1 rank" if ranks_per_node == 1 else f"{ranks_per_node} ranks"
     raise RunError(
@@ -288,11 +266,7 @@ def _leads(comm: MPI.Comm, real: Topology) -> bool:
 
 def _watched(comm: MPI.Comm, real: Topology) -> Callable[[], dict]:
     """Start counting; return a function for this rank's processor time and affinity, and its node's counts."""
-    watched: Callable[[], dict] = dict
-    if _leads(comm, real):
-        from ..machine.core_load import watch_node  # late: one rank of a node looks
-
-        watched = watch_node(several=len(real.nodes) > 1)
+    watched: Callable[[], dict] = watch_node(several=len(real.nodes) > 1) if _leads(comm, real) else dict
     begun_s = process_time()
     return lambda: {
         "own_s": process_time() - begun_s,
@@ -303,8 +277,4 @@ def _watched(comm: MPI.Comm, real: Topology) -> Callable[[], dict]:
 
 def _counters(comm: MPI.Comm, real: Topology) -> Callable[[], dict[str, int] | None]:
     """Return a function that reads the counters of this node's interfaces on one of its ranks, None on others."""
-    if not _leads(comm, real):
-        return lambda: None
-    from ..machine.interfaces import sent_bytes  # late: one rank of a node looks
-
-    return sent_bytes
+    return sent_bytes if _leads(comm, real) else lambda: None

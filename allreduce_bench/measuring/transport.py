@@ -1,5 +1,6 @@
 """Transport that the MPI reports about itself while it starts: asked, not guessed from variables."""
 
+import ctypes
 import os
 import re
 import sys
@@ -137,8 +138,6 @@ def _nameless_file() -> int:
 
 def _flush() -> None:
     """Flush Python's and C's standard output."""
-    import ctypes  # late: rank 0 only
-
     if sys.stdout is not None:
         sys.stdout.flush()
     ctypes.CDLL(None).fflush(None)

@@ -410,7 +410,7 @@ def fit_schema() -> Schema:
     )
 
 
-FORMATS = (
+SCHEMAS = (
     Format(schema_id("machine", MACHINE_VERSION), "a machine file, as fit -o writes it", machine_schema()),
     Format(SCHEMA, "what fit --format json prints: parameters, intervals, errors", fit_schema()),
 )

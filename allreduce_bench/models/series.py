@@ -22,7 +22,7 @@ from scipy.optimize import least_squares
 
 from ..algorithms import builtin
 from ..message import say
-from ..runs.cell import IMPORTED, NATIVE, PIPELINED, competitor_name
+from ..runs.cell import IMPORTED, NATIVE, PIPELINED, competitor_name, executor_of
 from ..runs.plan import DEFAULT_SEGMENT_NBYTES
 from ..runs.schema import FLOORS
 from ..schedule.algorithm import Algorithm
@@ -250,7 +250,7 @@ def fit_series(
     undecided = in_two_states(points)
     for key, rows in points.groupby(list(KEYS), sort=False, dropna=False):
         values = dict(zip(KEYS, (None if missing else value for value, missing in zip(key, pd.isna(list(key))))))
-        if values["algorithm"] in FLOORS and values["executor"] == "floor":
+        if values["algorithm"] in FLOORS and executor_of(values).is_reference:
             continue
         rows, notes = _in_one_state(rows, undecided[rows.index])
         try:

@@ -11,10 +11,13 @@ from ..algorithms import find, is_of_library
 from ..cli.schedules import refuse_too_many
 from ..cli.sections import examples
 from ..cli.types import RANKS, OneLineError, errors_in_one_line, given_options, no_limit
+from ..cli.work_limit import refuse_long_text
 from ..runs.files import is_stream, refuse_given, write_atomically, write_given
 from ..schedule.algorithm import Algorithm, Topology
+from ..schedule.draw import rounds
 from ..schedule.verify import Proof, Refusal
-from .drawing import STYLES
+from ..schedule.verify import verify as prove
+from .drawing import STYLES, drawing, rank_names
 
 if TYPE_CHECKING:
     from .drawing import Drawing
@@ -39,10 +42,6 @@ class Asked:
 
 def _as_text(asked: Asked) -> str:
     """Return every round as text. Raises OneLineError, Refusal."""
-    from ..cli.work_limit import refuse_long_text
-    from ..schedule.draw import rounds
-    from ..schedule.verify import verify as prove
-
     size = asked.ranks
     topology = Topology.filled(size, asked.ranks_per_node) if asked.ranks_per_node else Topology.one_node(size)
     count = size if asked.count is None else asked.count
@@ -81,8 +80,6 @@ def _as_gif(asked: Asked) -> bytes:
 
 def _drawing_and_names(asked: Asked) -> tuple["Drawing", tuple[str, ...]]:
     """Return the drawing for a picture, and the names of the ranks. Raises AlgorithmError, Refusal."""
-    from .drawing import drawing, rank_names
-
     (algorithm,) = asked.algorithms
     drawn = drawing(algorithm, asked.ranks, asked.count, asked.segment, asked.ranks_per_node)
     return drawn, rank_names(asked.ranks, asked.names)

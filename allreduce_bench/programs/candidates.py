@@ -10,7 +10,7 @@ from mpi4py import MPI
 from ..algorithms import builtin, find
 from ..executing import native_datatype
 from ..message import BadType, BadValue
-from ..runs.cell import COMPILED, EXECUTORS, NATIVE, PIPELINED, competitor_name
+from ..runs.cell import COMPILED, EXECUTORS, NATIVE, PIPELINED, Executor, competitor_name
 from ..runs.dtypes import DTYPES
 from ..runs.plan import (
     DEFAULT_SEGMENT_NBYTES,
@@ -43,6 +43,11 @@ class Candidate(NamedTuple):
     def name(self) -> str:
         """Name for readers: `ring pipelined`."""
         return competitor_name(self.algorithm, self.executor)
+
+    @property
+    def is_native(self) -> bool:
+        """Whether it is the library's own all-reduce."""
+        return Executor(self.executor).is_native
 
 
 def words_of(algorithm: Any) -> list[str]:
@@ -108,7 +113,7 @@ def candidates(
         candidate for algorithm in fitting for candidate in _ways(algorithm, executors, shape, size, over_slow_links)
     ]
     if size == 1 or not shape.count:
-        return [candidate for candidate in found if candidate.executor != NATIVE][:1] or found[:1]
+        return [candidate for candidate in found if not candidate.is_native][:1] or found[:1]
     return found
 
 

@@ -18,7 +18,7 @@ from mpi4py import MPI
 from ..algorithms import builtin
 from ..executing import OPERATIONS
 from ..message import Refused, say
-from ..runs.cell import EXECUTORS, NATIVE, PIPELINED, is_placement, parts_of
+from ..runs.cell import EXECUTORS, NATIVE, PIPELINED, Executor, executor_of, is_placement, parts_of
 from ..runs.dtypes import DTYPES
 from ..runs.files import kind_of_file, read_given, read_given_text, write_given
 from ..runs.plan import DEFAULT_WINDOW
@@ -175,9 +175,9 @@ def _not_odd(choices: list[Choice]) -> list[Choice]:
 
 def _refuse_odd(choice: Choice) -> None:
     """Raise JsonError if values of fields contradict each other."""
-    if (choice.algorithm == NATIVE) != (choice.executor == NATIVE):
+    if (choice.algorithm == NATIVE) != Executor(choice.executor).is_native:
         raise JsonError("programs.algorithm_executor", algorithm=choice.algorithm, executor=choice.executor)
-    if (choice.window is not None) != (choice.executor in PIPELINED):
+    if (choice.window is not None) != Executor(choice.executor).is_pipelined:
         given = "no window" if choice.window is None else "a window"
         raise JsonError(
             "programs.executor_belongs", given=given, executor=choice.executor, pipelined=" and ".join(PIPELINED)
@@ -207,7 +207,7 @@ def _choices_of_run(path: Path) -> list[Choice]:
     folder = RunFolder(path)
     rows = [row for row in summarise(folder) if row.get("time_s") and not row.get("groups")]
     _tell_losses(folder)
-    known = [row for row in rows if row["algorithm"] in builtin() or row["executor"] == NATIVE]
+    known = [row for row in rows if row["algorithm"] in builtin() or executor_of(row).is_native]
     best = [min(alike, key=lambda row: row["time_s"] or 0.0) for alike in by_size(known).values() if alike]
     if not best:
         raise ChoiceError("programs.holds_no_times_algorithms", path=path)
@@ -235,7 +235,7 @@ def _choices_of_run(path: Path) -> list[Choice]:
 def _tell_losses(folder: "RunFolder") -> None:
     """Warn on stderr if cells of the run are damaged or missing: others might be the fastest."""
     plan, damages = folder.plan(), len(folder.damages())
-    missing = sum(folder.missing(plan, launch) for launch in plan.planned_launches())
+    missing = sum(folder.cells_left(plan, launch) for launch in plan.planned_launches())
     found = [say("programs.cells_not_measured", missing=missing)] * bool(missing) + [f"{damages} damages"] * bool(
         damages
     )

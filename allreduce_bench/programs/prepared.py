@@ -298,7 +298,7 @@ class PreparedAllreduces:
 
     def bind(self, shape: Shape, candidate: Candidate, needs_bits: bool) -> "Bound | Native":
         """Return a candidate ready to run, on all ranks. Raises AlgorithmError, ValueError."""
-        if candidate.executor == NATIVE and native_datatype(shape.dtype) is not None:
+        if candidate.is_native and native_datatype(shape.dtype) is not None:
             return self._native(shape)
         if reason := self._why_not_compiled([candidate.executor], shape.dtype):
             raise AlgorithmError("as_said", words=reason)
@@ -333,7 +333,7 @@ class PreparedAllreduces:
         """
 
         def price(one: Candidate) -> float:
-            if one.executor == NATIVE:
+            if one.is_native:
                 return inf
             algorithm, segment = self._algorithm(one), one.segment or 1
             return price_s(algorithm.cost(size, topology, shape.count, segment), DTYPES[shape.dtype], links)

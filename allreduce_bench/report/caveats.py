@@ -34,7 +34,7 @@ from ..runs.kept import Damage
 from ..runs.plan import ImportedPlan, Launch
 from ..runs.rows import Row
 from ..stats import LEAST_FOR_INTERVAL, median
-from ..units import SUFFIXES, format_size, format_time, in_ranks, three_digits
+from ..units import SUFFIXES, few, format_size, format_time, in_ranks, three_digits
 
 # cells without a time, and results
 FAILED_BADGES = {  # state -> badge
@@ -378,7 +378,7 @@ def _of_intervals(rows: Sequence[SummaryRow]) -> list[Caveat]:
 def _of_states(done: Sequence[SummaryRow]) -> list[Caveat]:
     """Launches in two states, detected or suspected."""
     caveats = []
-    if told := told_sentences(done):
+    if told := launch_states_sentences(done):
         effect = say("report.median_over_launches_represents")
         advice = say("report.find_out_differs_between")
         if all(states.differences for row in done if (states := row.get("launch_states"))):
@@ -595,7 +595,7 @@ def _missing_cells(folder: RunFolder) -> dict[Launch, int]:
     plan = folder.plan()
     if isinstance(plan, ImportedPlan):
         return {}
-    missing = {launch: folder.missing(plan, launch) for launch in plan.planned_launches()}
+    missing = {launch: folder.cells_left(plan, launch) for launch in plan.planned_launches()}
     return {launch: number for launch, number in missing.items() if number}
 
 
@@ -609,9 +609,8 @@ def _missing_sentence(folder: RunFolder, missing: Mapping[Launch, int]) -> str:
     if not missing or not _is_begun(folder, missing):
         return ""
     names = [launch.name for launch in missing]
-    more = f" and {len(names) - MOST_DAMAGES} more" if len(names) > MOST_DAMAGES else ""
     cells = "1 cell is" if sum(missing.values()) == 1 else f"{sum(missing.values())} cells are"
-    launches = f"launch{'es' if len(names) > 1 else ''} {', '.join(names[:MOST_DAMAGES])}{more}"
+    launches = f"launch{'es' if len(names) > 1 else ''} {few(names, MOST_DAMAGES)}"
     return say(
         "report.not_measured_continue", folder=folder.path, cells=cells, launches=launches, folder_2=_resume(folder)
     )
@@ -659,7 +658,7 @@ TIMER, BANDWIDTH, NEITHER = (
 )
 
 
-def told_sentences(rows: Sequence[SummaryRow]) -> list[str]:
+def launch_states_sentences(rows: Sequence[SummaryRow]) -> list[str]:
     """Return a sentence for each series of a run whose launches are in two states."""
     return [_told(series) for series in series_in_states(rows) if not series.suspected]
 
@@ -785,15 +784,14 @@ def _causes_text(causes: Sequence[LaunchDifference]) -> str:
     ]
     if not told:
         return say("report.launches_both_states_different", said=said[0])
-    labelled = [f"{cause.label}: {values}" for cause, values in zip(told[:MOST_CAUSES], said)]
-    more = f"; and {len(told) - MOST_CAUSES} more" if len(told) > MOST_CAUSES else ""
-    return say("report.likely_cause_launches_both", labelled="; in ".join(labelled), more=more)
+    labelled = (f"{cause.label}: {values}" for cause, values in zip(told, said))
+    named = few(labelled, MOST_CAUSES, comma="; in ", more="core.semicolon_and_more")
+    return say("report.likely_cause_launches_both", labelled=named)
 
 
 def _values_text(values: Sequence[str]) -> str:
-    shown = [value if len(value) <= WIDEST else f"{value[: WIDEST - 3]}..." for value in values[:MOST_VALUES]]
-    more = [f"{len(values) - MOST_VALUES} more"] if len(values) > MOST_VALUES else []
-    return ", ".join([*shown, *more])
+    shown = (value if len(value) <= WIDEST else f"{value[: WIDEST - 3]}..." for value in values)
+    return few(shown, MOST_VALUES, more="core.comma_more")
 
 
 def _elsewhere(series: StatesOfSeries) -> str:

@@ -26,7 +26,7 @@ from ..runs.groups import describe
 from ..runs.plan import Plan
 from ..runs.schema import NUMPY, PAGE, STAGGER, UNKNOWN_PLACEMENT, time_definition
 from ..stats import LEAST_FOR_INTERVAL
-from ..units import format_size, format_time, in_ranks
+from ..units import few, format_size, format_time, in_ranks
 from .verdict_sentence import confidence
 
 FLOORS_MEASURED = "an empty call, a local copy and a local reduction of the vector, measured the same way on every rank"
@@ -416,12 +416,11 @@ def imported_method(
     tool, files = _tool_and_version(imported), imported["files"]
     done = [row for row in rows if row["time_s"] is not None]
     checked = sum(row.get("wrong") is not None for row in rows)
-    names = [_file_in_words(file) for file in files[:MOST_FILES]]
-    more = say("report.more_see_run_json", file_count=len(files) - MOST_FILES) if len(files) > MOST_FILES else ""
+    named = few(map(_file_in_words, files), MOST_FILES, more="report.more_see_run_json")
     rows_with_interval = [row for row in done if row["launches"] >= MIN_LAUNCHES]
     checks = say("report.cells_checked_according_logs", checked=checked, row_count=len(rows)) if checked else "unknown"
     return [
-        ("imported from", f"{tool}: {', '.join(names)}{more}"),
+        ("imported from", f"{tool}: {named}"),
         *_unread(imported.get("unread") or ()),
         *([("system", imported["system"])] if imported.get("system") else []),
         ("operation", f"all-reduce, {operation(plan, imported)}"),
@@ -453,8 +452,8 @@ def _file_in_words(file: Mapping[str, Any]) -> str:
 
 def _unread(files: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
     """Return the unreadable files of a folder of logs, with the reasons."""
-    more = say("report.more_see_run_json_2", file_count=len(files) - MOST_FILES) if len(files) > MOST_FILES else ""
-    return [("not read", "; ".join(str(file["reason"]) for file in files[:MOST_FILES]) + more)] if files else []
+    reasons = few((file["reason"] for file in files), MOST_FILES, comma="; ", more="report.more_see_run_json_2")
+    return [("not read", reasons)] if files else []
 
 
 def _origins(imported: Mapping[str, Any], attempts: Sequence[Mapping]) -> list[tuple[str, str]]:

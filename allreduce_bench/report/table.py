@@ -6,6 +6,7 @@ from typing import Any
 
 from ..evaluation import agreement
 from ..evaluation.cell_times import BELOW_FLOOR, competing, mockups, placement_of
+from ..evaluation.group_losses import loss_sentences
 from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, NETWORK_BOUND, passes_limit
 from ..evaluation.summary_row import SummaryRow, competitor_of, qualifiers
 from ..evaluation.verdict import verdicts
@@ -13,10 +14,13 @@ from ..message import say
 from ..runs.dtypes import arithmetic_note
 from ..runs.plan import ImportedPlan, Plan
 from ..tables import UNBOUNDED, Screen, fitted, shown, wrapped
-from ..units import format_size, format_time
+from ..units import few, format_size, format_time
 from . import caveats, how_measured, verdict_sentence
+from .caveats import limit_findings
 from .grid import LEGEND, LIMIT, WHOLE, grid, interval_legend
+from .how_measured import definition
 from .verdict_sentence import contrast_sentences
+from .winners_elsewhere_table import arrival_lines, placement_lines, placement_sentences
 
 MOST_NAMED = 12  # cells in one note
 WORDS_OF = {BELOW_FLOOR: "shorter than a reference time"}  # doubt -> words, if different
@@ -76,7 +80,7 @@ def _table_of_ranks(
         *_unranked_note([*rows, *(row for row in every if placement_of(row) != placement_of(every[0]))]),
         *_limit_notes(rows),
         *caveats.cluster_sentences(every),
-        *caveats.told_sentences(every),
+        *caveats.launch_states_sentences(every),
         *caveats.suspicion_sentences(every),
         *_reference_line(rows),
         *(_group_losses(every) if plan.groups else ()),
@@ -91,28 +95,20 @@ def _table_of_ranks(
 
 
 def _arrival_lines(rows: Sequence[SummaryRow], screen: Screen) -> list[str]:
-    from .winners_elsewhere_table import arrival_lines  # late: few runs delay ranks
-
     return arrival_lines(rows, screen)
 
 
 def _placement_lines(rows: Sequence[SummaryRow], screen: Screen) -> list[str]:
-    from .winners_elsewhere_table import placement_lines  # late: few runs have several placements
-
     return placement_lines(rows, screen)
 
 
 def _placement_sentences(rows: Sequence[SummaryRow]) -> list[str]:
-    from .winners_elsewhere_table import placement_sentences  # late, too
-
     return placement_sentences(rows)
 
 
 def _headlines(plan: Plan, rows: Sequence[SummaryRow], library: str) -> list[str]:
     """Return the measured operation and its place, and the definition of a time."""
     if isinstance(plan, ImportedPlan):
-        from .how_measured import definition  # late: not of what is measured
-
         done = [row for row in rows if row["time_s"] is not None]
         operation = f"{plan.dtype or 'unknown type'} {plan.op or 'unknown operation'}"
         times = say("report.imported_time_us_median", definition=definition(done))
@@ -124,8 +120,6 @@ def _headlines(plan: Plan, rows: Sequence[SummaryRow], library: str) -> list[str
 
 
 def _group_losses(rows: Sequence[SummaryRow]) -> list[str]:
-    from ..evaluation.group_losses import loss_sentences  # late: few runs have groups
-
     return loss_sentences(rows)
 
 
@@ -144,8 +138,6 @@ def _limit_legend(rows: Sequence[SummaryRow]) -> list[str]:
 def _limit_notes(rows: Sequence[SummaryRow]) -> list[str]:
     if not any(map(passes_limit, rows)):
         return []
-    from .caveats import limit_findings  # late: few runs need it
-
     return [words for found in limit_findings(rows) for words in (found["text"], found["effect"])]
 
 
@@ -174,12 +166,7 @@ def _unranked_note(rows: Sequence[SummaryRow]) -> list[str]:
     for row in rows:
         if doubt := row.get("doubt"):
             cells.setdefault(doubt, []).append(_cell_name(row))
-    return [f"not ranked, {WORDS_OF.get(doubt, doubt)}: {_few(names)}" for doubt, names in cells.items()]
-
-
-def _few(names: Sequence[str]) -> str:
-    more = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return [f"not ranked, {WORDS_OF.get(doubt, doubt)}: {few(names, MOST_NAMED)}" for doubt, names in cells.items()]
 
 
 def _reference_line(rows: Sequence[SummaryRow]) -> list[str]:
@@ -227,7 +214,7 @@ def _cells_text(sizes: dict[int, list[str]], algorithms: int) -> str:
     ]
     parts = [f"all at {', '.join(complete_sizes)}"] if complete_sizes else []
     others = [f"{name} {format_size(nbytes)}" for name, nbytes in other_cells]
-    return ", ".join([*parts, *([_few(others)] if others else [])])
+    return ", ".join([*parts, *([few(others, MOST_NAMED)] if others else [])])
 
 
 def _whole_notes(rows: Sequence[SummaryRow]) -> list[str]:
@@ -236,7 +223,7 @@ def _whole_notes(rows: Sequence[SummaryRow]) -> list[str]:
     for row in rows:
         if why := row.get("run_whole"):
             cells_of.setdefault(why, []).append(_cell_name(row))
-    return [f"ran whole: {_few(cells)}: {why}" for why, cells in cells_of.items()]
+    return [f"ran whole: {few(cells, MOST_NAMED)}: {why}" for why, cells in cells_of.items()]
 
 
 def _notes(rows: Sequence[SummaryRow]) -> list[str]:

@@ -26,7 +26,7 @@ from ..evaluation.verdict import (
 from ..message import say
 from ..runs.cell import NATIVES
 from ..stats import LEAST_FOR_INTERVAL, geometric_mean, launch_confidence
-from ..units import as_printed, format_size, format_time, in_ranks, printable, three_digits
+from ..units import as_printed, few, format_size, format_time, in_ranks, printable, three_digits
 
 # words
 MOST_NAMED = 4  # algorithms in one sentence
@@ -79,14 +79,14 @@ def _stretch_line(stretch: Stretch, grade: str) -> Line:
     first, *near = stretch.leaders
     ratio = advantage_words(stretch.advantage, grade, first in NATIVES)
     time = f"{format_time(stretch.time_s)} at {format_size(stretch.high)}"
-    note = say("report.not_ranked_sizes", absent=_few(stretch.absent)) if stretch.absent else ""
+    note = say("report.not_ranked_sizes", absent=few(stretch.absent, MOST_NAMED)) if stretch.absent else ""
     if stretch.is_won:
         return Line(span_words(stretch), first, f"{ratio}, {time}{note}")
     if not near:
         others = say("report.every_algorithm_except_slower", first=first)
         return Line(span_words(stretch), "no winner", f"{others}{ratio}, {time}{note}")
     relation = f"equal within {MARGIN}" if stretch.is_equal else say("report.cannot_distinguished")
-    among = f" among {_few(stretch.leaders)}, {relation}"
+    among = f" among {few(stretch.leaders, MOST_NAMED)}, {relation}"
     return Line(span_words(stretch), "no single winner", f"{among}{ratio}; {first} takes {time}{note}")
 
 
@@ -144,11 +144,6 @@ def leaders_words(stretch: Stretch) -> str:
     if stretch.is_won:
         return stretch.leaders[0]
     return " or ".join(stretch.leaders) if len(stretch.leaders) <= MOST_NAMED else "others"
-
-
-def _few(names: Sequence[str]) -> str:
-    more = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _rounded_size(nbytes: float) -> str:

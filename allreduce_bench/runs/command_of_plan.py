@@ -1,12 +1,15 @@
-"""The command line that measures a plan."""
+"""The command lines that measure a plan, and the rest of it."""
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import fields
 from itertools import chain
 from typing import Any
 
 from ..algorithms import builtin
+from ..message import say
 from .cell import MOCKUPS, NATIVE
+from .folder import RunFolder
 from .option import Option, Words, comma_separated, in_help_order, options_of
 from .plan import NOMINAL, Plan
 from .start import Start
@@ -15,6 +18,15 @@ from .start import Start
 def repeat_command(plan: Plan) -> list[str]:
     """Return the command that measures this plan again, with all its choices; it starts mpirun itself."""
     return ["allreduce-bench", "run", *chain.from_iterable(_words(plan))]
+
+
+def to_continue(folder: RunFolder, only: str = "") -> str:
+    """Return `to continue: ...`, the command that measures the missing cells, with or without mpirun or srun.
+
+    `only`: restricts it to the launches that --only chose.
+    """
+    chosen = f" --only {shlex.quote(only)}" if only else ""
+    return say("runs.continue_allreduce_bench_run", path=shlex.quote(str(folder.path)), chosen=chosen)
 
 
 def _words(plan: Plan) -> Iterator[list[str]]:

@@ -2,22 +2,19 @@
 
 import os
 import re
-import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..message import say
+from .chain import Attempt, Damage, blocks_of_cell
+from .kept import lost_attempts, read_attempt, read_json
 from .plan import ImportedPlan, Launch, Plan, PlanError
 from .rows import Block, Row, RunError, read_blocks
 from .schema import REPETITIONS, SCHEMA_VERSION, UNCHECKED_VERSION, UNFINISHED, names
-
-if TYPE_CHECKING:
-    from .kept import Attempt, Damage
-
 
 CellKey = tuple[str, ...]  # the values of KEY, as written
 # columns that identify a cell within its launch
@@ -38,8 +35,6 @@ class RunFolder:
 
     def open(self) -> dict:
         """Return the content of run.json. Raises RunError: absent, damaged, or of another schema version."""
-        from .kept import read_json  # late: rank 0 only
-
         try:
             run = read_json(self.run_json)
         except RunError:
@@ -101,10 +96,8 @@ class RunFolder:
 
     def kept(
         self, wanted: Callable[[Launch], bool] = lambda launch: True, with_rows: bool = True, typed: bool = True
-    ) -> "list[Attempt]":
+    ) -> list[Attempt]:
         """Return every attempt of the wanted launches with its intact cells, see `kept.read_attempt`."""
-        from .kept import read_attempt  # late, too
-
         found = [(launch, number) for launch, numbers in self.attempt_numbers().items() for number in numbers]
         found.sort(key=lambda attempt: f"{attempt[0].name}.{attempt[1]}")
         return [
@@ -121,10 +114,8 @@ class RunFolder:
         facts = [attempt.facts for attempt in self.kept(with_rows=False, typed=typed) if attempt.cells]
         return sorted(facts, key=lambda fact: (fact["started"], fact["launch"]))
 
-    def damages(self) -> "list[Damage]":
+    def damages(self) -> list[Damage]:
         """Return the damages of the run; the cells concerned count as missing, see `chain.Damage`."""
-        from .kept import lost_attempts
-
         return [
             *lost_attempts(self.launches, self.attempt_numbers(), self._imported_launches()),
             *(damage for attempt in self.kept() for damage in attempt.damages),
@@ -167,15 +158,7 @@ class RunFolder:
         self.open()
         return self._counted(self.kept())
 
-    def to_continue(self, only: str = "") -> str:
-        """Return `to continue: ...`, the command that measures the missing cells, with or without mpirun or srun.
-
-        `only`: restricts it to the launches that --only chose.
-        """
-        chosen = f" --only {shlex.quote(only)}" if only else ""
-        return say("runs.continue_allreduce_bench_run", path=shlex.quote(str(self.path)), chosen=chosen)
-
-    def _counted(self, kept: "list[Attempt]") -> list[Row]:
+    def _counted(self, kept: list[Attempt]) -> list[Row]:
         """Return the rows of `marks`, of these attempts. Raises RunError."""
         rows = [row for attempt in kept for row in attempt.cells]
         if not rows:
@@ -201,8 +184,6 @@ class RunFolder:
 
         A cell may span several blocks. Raises RunError.
         """
-        from .chain import blocks_of_cell  # late: only who reads times
-
         self.open()
         kept = self.kept()
         counted = self._counted(kept)
@@ -218,9 +199,9 @@ class RunFolder:
     def pending(self, plan: Plan, skip_hung: bool = False, among: Sequence[Launch] | None = None) -> list[Launch]:
         """Return the planned launches with cells left, restricted to `among` if given. Raises RunError."""
         launches = plan.planned_launches() if among is None else among
-        return [launch for launch in launches if self.missing(plan, launch, skip_hung)]
+        return [launch for launch in launches if self.cells_left(plan, launch, skip_hung)]
 
-    def missing(self, plan: Plan, launch: Launch, skip_hung: bool = False) -> int:
+    def cells_left(self, plan: Plan, launch: Launch, skip_hung: bool = False) -> int:
         """Return the number of cells left in the planned launch. Raises RunError."""
         return len({cell.key for cell in plan.cells(launch)} - self.finished(launch, skip_hung))
 
@@ -244,7 +225,7 @@ def _is_first_finished(row: Row, first_attempts: dict[tuple[str, ...], int]) -> 
     return first_attempts[(row["launch"], *key_of(row))] == int(row["attempt"] or 0)
 
 
-def _unchecked_blocks(attempt: "Attempt", done: set[tuple[str, ...]]) -> Iterator[Block]:
+def _unchecked_blocks(attempt: Attempt, done: set[tuple[str, ...]]) -> Iterator[Block]:
     """Yield the rows of these cells, identified by (launch, attempt, *key). Raises RunError."""
     for block in read_blocks(attempt.path(".csv"), names(REPETITIONS)):
         start = 0

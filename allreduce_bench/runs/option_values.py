@@ -55,7 +55,7 @@ def op_named(text: str) -> str:
 
 def size_habit(text: str) -> str:
     """Return the refusal of a size that other tools accept, such as `8:1M` or `1e6`; empty if none does."""
-    if match := re.fullmatch(say("runs.number_number", number=_NUMBER), text):
+    if match := re.fullmatch(rf"\s*({_NUMBER})\s*[:-]\s*({_NUMBER})\s*", text):
         bounds = f"-b {match[1]} -e {match[2]}"
         return say("runs.range_expected_single_sizes", text=text, bounds=bounds)
     if re.fullmatch(r"\s*\d+(?:\.\d+)?[eE]\+?\d{1,2}\s*", text) and (nbytes := float(text)) == int(nbytes):

@@ -103,7 +103,7 @@ class PlanError(Refused, ValueError):
 
 def random_seed() -> int:
     """Return a seed for a plan without one."""
-    from random import randrange  # late: ranks read theirs
+    from random import randrange  # late: no rank needs it
 
     return randrange(LARGEST_SEED)
 

@@ -14,9 +14,11 @@ from datetime import datetime, timezone
 from errno import EEXIST, ENOTDIR, ENOTEMPTY
 from pathlib import Path
 
+from numpy import save
+
 from .. import __version__
 from .chain import end_of_marks
-from .files import write_atomically
+from .files import unique_name, write_atomically
 from .folder import KEY, RunFolder
 from .plan import Launch, Plan
 from .rows import RunError, csv_bytes
@@ -34,8 +36,6 @@ def create_run(
     It appears atomically: of several jobs that begin the same run at the same time one succeeds. It may replace an
     empty folder. Raises RunError if anything else exists there.
     """
-    from .files import unique_name  # late: no rank needs it
-
     content = {
         "schema_version": SCHEMA_VERSION,
         "program": f"allreduce-bench {__version__}",
@@ -81,14 +81,24 @@ def discard_run(folder: RunFolder) -> None:
     folder.path.rmdir()
 
 
+Warned = tuple[str, str]  # code and level of findings that are alike
+
+
+def kind_of(finding: Mapping[str, str]) -> Warned:
+    """Return code and level of a finding: the same in several launches is said once."""
+    return finding.get("code", ""), finding.get("level", "")
+
+
 class Recorder:
     """The writer of one attempt of one launch."""
 
-    def __init__(self, folder: RunFolder, launch: str, facts: dict, sync: bool = True):
+    def __init__(self, folder: RunFolder, launch: str, facts: dict, sync: bool = True, printed: Iterable[Warned] = ()):
         """Open a new attempt of `launch`; `facts` goes to its JSON file. Never touches an earlier attempt.
 
-        Without `sync` do not wait for the disk: for what can be made again at any time.
+        Without `sync` do not wait for the disk: for what can be made again at any time. `printed`: findings
+        that earlier launches have printed.
         """
+        self._printed = set(printed)
         self.launch, self.attempt, self._sync, self._run_crc32 = launch, 1, sync, folder.run_crc32
         self._kept_stamps, self._stamps_crc32 = 0, ""
         while not self._claim(folder.launches / f"{launch}.{self.attempt}"):
@@ -153,8 +163,6 @@ class Recorder:
 
         Returns the path, relative to the folder of the launches.
         """
-        from numpy import save  # late: few runs keep them
-
         content = io.BytesIO()
         save(content, stamps, allow_pickle=False)
         return self.keep_stamps(content.getvalue())
@@ -171,7 +179,7 @@ class Recorder:
         return f"{path.parent.name}/{path.name}"
 
     def found(self, finding: dict) -> None:
-        """Print a finding and add it to the launch's facts, unless it is there."""
+        """Add a finding to the launch's facts and print it, unless it is there."""
         findings = self._facts.setdefault("findings", [])
         if finding not in findings:
             findings.append(finding)
@@ -179,8 +187,10 @@ class Recorder:
             self._write_facts()
 
     def warn(self, finding: dict) -> None:
-        """Print a finding on stderr."""
-        print(f"warning: {finding['text']}; {finding['effect']}", file=sys.stderr, flush=True)
+        """Print a finding on stderr, of each kind the first."""
+        if kind_of(finding) not in self._printed:
+            self._printed.add(kind_of(finding))
+            print(f"warning: {finding['text']}; {finding['effect']}", file=sys.stderr, flush=True)
 
     def keep(self, **facts) -> None:
         """Add to the launch's facts what is known only at its end, when `seal` writes it."""

@@ -8,6 +8,7 @@ from math import inf, isfinite
 from pathlib import Path
 
 from ..message import Refused
+from .files import open_kept
 from .schema import KINDS, LATER, NEEDED, STATES
 from .typed_json import LARGEST
 
@@ -31,8 +32,6 @@ def read_rows(path: Path, columns: list[str]) -> list[Row]:
 
 def read_blocks(path: Path, columns: list[str]) -> Iterator[Block]:
     """Yield the rows of `read_rows`, at most BLOCK_ROWS at once. Raises RunError."""
-    from .files import open_kept  # late: most ranks read nothing
-
     with open_kept(path) as file:
         header = file.readline()
         if not header.endswith(b"\n"):

@@ -8,8 +8,6 @@ of its line in CELLS, which also names the line before, and of the JSON files; 5
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict, get_args, get_type_hints
 from zlib import crc32
 
-from ..message import say
-
 SCHEMA_VERSION = 5
 UNCHECKED_VERSION = 3  # still read; its files hold no checksums
 SYNCS = ("barrier", "round_time")  # how ranks enter a call together
@@ -67,8 +65,10 @@ class Column(NamedTuple):
 
 
 def _quantile(name: Quantile) -> Column:
-    share = f"{QUANTILES[name]:g} %"
-    return Column(say("runs.calls_took_no_longer", share=share), "s")
+    return Column(
+        f"{QUANTILES[name]:g} % of the calls took no longer, with all launches scaled to one median; empty: too few calls",
+        "s",
+    )
 
 
 # fmt: off
@@ -80,7 +80,7 @@ _Digest = Annotated[str | None, Column("fingerprint of the steps of all ranks; e
 _InternodeNbytes = Annotated[int | None, Column("bytes that the schedule sends between nodes in one call; empty for native", "bytes")]
 _CloseMoves = Annotated[int | None, Column("messages and copies of a call, over all ranks, whose two places differ by 1 to 31 bytes modulo 4096: slow on some processors; of native the ranks whose output lies so behind their input", later=True)]
 _UnknownMoves = Annotated[int | None, Column("messages of a call, over all ranks, whose places the MPI library chooses, since they have several ranges", later=True)]
-_RunWhole = Annotated[str | None, Column("why a pipelined executor ran the steps without cutting them; empty: it cut them, or had not to", later=True)]
+_WhyUncut = Annotated[str | None, Column("why a pipelined executor ran the steps without cutting them; empty: it cut them, or had not to", later=True)]
 _SameBits = Annotated[int | None, Column("1: on random floats all ranks got the same bits; 0: they did not; empty: not compared", kind="flag")]
 _SameBitsCalls = Annotated[int | None, Column("1: repeated calls gave the same bits; empty: not compared, see --check bits", kind="flag")]
 _MaxUlp = Annotated[float | None, Column("largest distance of rank 0's compared elements from the exactly rounded sum; empty: not compared", "ULP")]
@@ -172,7 +172,7 @@ class _MarkColumns(_LaunchColumns, _CellColumns, total=False):
     offsets: Annotated[str, Column("input/output/scratch of each rank modulo 4096, - for none, rank by rank; once where all ranks have the same; varies: in a cold cell they differ from place to place", "bytes", later=True)]
     close_moves: _CloseMoves
     unknown_moves: _UnknownMoves
-    run_whole: _RunWhole
+    run_whole: _WhyUncut
     proved: Annotated[int | None, Column("1: the schedule was verified by symbolic execution for this p and count before it ran, rendezvous assumed; 0: too many ranks; empty for native", kind="flag")]
     steps: Annotated[int | None, Column("largest number of steps of one rank")]
     sent_nbytes: Annotated[int | None, Column("largest number of bytes sent by one rank", "bytes")]
@@ -209,7 +209,7 @@ class SummaryColumns(_CellColumns, total=False):
     reason: Annotated[str | None, Column("why a cell was refused or skipped, or which rank blocked it")]
     close_moves: _CloseMoves
     unknown_moves: _UnknownMoves
-    run_whole: _RunWhole
+    run_whole: _WhyUncut
     time_definition: _Definition
     launches: Annotated[int, Column("launches that finished the cell")]
     repetitions: Annotated[int, Column("timed calls over all launches, without warm-ups and invalid ones")]

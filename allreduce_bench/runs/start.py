@@ -12,8 +12,10 @@ from math import prod
 from pathlib import Path
 from typing import Annotated
 
+from ..machine.node import hide_secrets
 from ..message import BadValue, Refused, say
 from ..units import spans, unknown_word
+from .files import read_given
 from .option import STARTED, Section, Words, option
 from .typed_json import LATER, Positive, at_least
 
@@ -163,10 +165,10 @@ UNASKED = Start()  # everything is left to the launcher
 
 
 def _check_shell_words(name: str, text: str) -> None:
-    import shlex  # late: no rank needs it, and all import this
+    from shlex import split  # late: no rank needs it
 
     try:
-        shlex.split(text)
+        split(text)
     except ValueError as error:
         raise StartError("runs.launcher", name=name, text=_shown(text), error=error) from error
 
@@ -199,8 +201,6 @@ def _check_template(template: str) -> None:
 
 def _shown(text: str) -> str:
     """Return a user's text without possible secrets."""
-    from ..machine.node import hide_secrets  # late, as above
-
     return hide_secrets([text])[0]
 
 
@@ -215,8 +215,6 @@ def read_hostfile(path: Path) -> tuple[str, ...]:
     Raises ValueError, naming the line; OSError.
     """
     hosts = []
-    from .files import read_given  # late: ranks do not read host files
-
     text = read_given(path, LONGEST_HOSTFILE).decode(errors="replace")
     for number, line in enumerate(text.splitlines(), start=1):
         entry = line.split("#")[0].strip()

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from inspect import cleandoc
 from itertools import islice
 from typing import NamedTuple
 
@@ -105,8 +106,11 @@ class Algorithm(NamedTuple):
     segmented: bool
     bounded: bool
     known_as: str
+    cost_words: str  # in prose, with what a rank sends; empty, as the next two: not told
+    best: str
+    source: str
     summary: str
-    doc: str
+    doc: str  # of its file, then what its generator's docstring has below the summary
     module: str
     file: str = ""  # path of a user's file; empty: built in
 
@@ -159,13 +163,17 @@ def algorithm(
     segmented: bool = False,
     bounded: bool = False,
     known_as: str = "",
+    cost_words: str = "",
+    best: str = "",
+    source: str = "",
 ) -> Callable[[Generator], Algorithm]:
     """Declare the decorated generator an all-reduce algorithm under its own name.
 
     `cost(size, topology, count, segment)` is the critical path in messages, elements moved and elements reduced;
     `exact`: it equals the priced schedule if all blocks (and nodes) are equal, else it is an upper bound. `needs` may
     hold 'power-of-two', 'even' and 'equal-nodes'. `bounded`: its cost grows with p times n, so that it runs on many
-    ranks only when it is named. Raises AlgorithmError for another need.
+    ranks only when it is named. For its page: `cost_words` is the cost in prose, `best` what it is best for, `source`
+    where it comes from. Raises AlgorithmError for another need.
     """
     if unknown := set(needs) - NEEDS:
         raise AlgorithmError(
@@ -173,7 +181,8 @@ def algorithm(
         )
 
     def declare(generate: Generator) -> Algorithm:
-        doc = generate.__globals__.get("__doc__") or generate.__doc__ or ""
+        own, of_file = cleandoc(generate.__doc__ or ""), generate.__globals__.get("__doc__") or ""
+        summary, _, further = own.partition("\n\n")
         return Algorithm(
             name=generate.__name__,
             generate=generate,
@@ -184,8 +193,11 @@ def algorithm(
             segmented=segmented,
             bounded=bounded,
             known_as=known_as,
-            summary=(generate.__doc__ or doc).strip().splitlines()[0] if (generate.__doc__ or doc).strip() else "",
-            doc=doc,
+            cost_words=cost_words,
+            best=best,
+            source=source,
+            summary=next(iter((summary or of_file).strip().splitlines()), ""),
+            doc="\n\n".join(filter(None, [of_file.rstrip(), further])) if of_file else own,
             module=generate.__module__,
         )
 

@@ -6,7 +6,7 @@ A message takes one round and starts when both ends are ready.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..units import aligned
+from ..tables import columns_of, fitted
 from . import Parts, Schedule, contribution, elements, letter
 from .verify import rendezvous
 
@@ -119,7 +119,7 @@ def _holdings_table(held: list[list[str]], size: int) -> list[str]:
         [_rank_letter(rank), *(_format_content(content, size) for content in contents)]
         for rank, contents in enumerate(held)
     ]
-    return [f"    {line}" for line in aligned(rows, left=range(len(rows[0])))]
+    return [f"    {line}" for line in fitted(columns_of(rows, left=range(len(rows[0]))))]
 
 
 def _total_lines(schedules: Sequence[Schedule], number_of_rounds: int, count: int, formula: str) -> list[str]:

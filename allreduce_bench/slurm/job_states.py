@@ -244,12 +244,12 @@ def _of_limit(limit_s: float | None) -> str:
     return f" of {duration(limit_s)}" if limit_s else ""
 
 
-def missing(plan: Plan, marks: Iterable[Row], tasks: Sequence[JobTask], states: JobStates) -> list[MissingCell]:
+def missing_cells(plan: Plan, marks: Iterable[Row], tasks: Sequence[JobTask], states: JobStates) -> list[MissingCell]:
     """Return the cells that are not done, in the order of the launches, except those skipped on purpose.
 
     `marks` and `tasks` are those of the run.
     """
-    outcome_of, missing_cells = _outcomes(marks), []
+    outcome_of, found = _outcomes(marks), []
     for launch in plan.planned_launches():
         fate_reason, active = _fate(launch, tasks, states)
         for cell in plan.cells(launch):
@@ -257,8 +257,8 @@ def missing(plan: Plan, marks: Iterable[Row], tasks: Sequence[JobTask], states: 
             if state in UNFINISHED and active:
                 state, reason = MISSING, fate_reason
             if state in (MISSING, *FINAL, *UNFINISHED):
-                missing_cells.append(MissingCell(launch, cell, state, reason))
-    return missing_cells
+                found.append(MissingCell(launch, cell, state, reason))
+    return found
 
 
 def _outcomes(marks: Iterable[Row]) -> dict[tuple[str, CellKey], tuple[str, str]]:

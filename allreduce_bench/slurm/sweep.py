@@ -75,9 +75,9 @@ class Overview:
         """Return the jobs that measure the run."""
         return [task for task in self.tasks if task.run == run.name]
 
-    def missing(self, run: SweepRun) -> list[MissingCell]:
+    def missing_cells(self, run: SweepRun) -> list[MissingCell]:
         """Return the cells of the run that lack a time, but should have one."""
-        return job_states.missing(run.plan, run.marks, self.tasks_of(run), self.told)
+        return job_states.missing_cells(run.plan, run.marks, self.tasks_of(run), self.told)
 
     def launches(self, task: JobTask) -> list[Launch]:
         """Return the planned launches that a job measures."""
@@ -142,7 +142,7 @@ def missing_of_run(folder: RunFolder) -> list[MissingCell]:
     if folder.imported() or not ((folder.path / JOBS).is_dir() or _sweep_of(folder.path) != folder.path):
         return []
     overview = read_sweep(folder.path, ask_slurm=False)
-    return [cell for run in overview.runs for cell in overview.missing(run)]
+    return [cell for run in overview.runs for cell in overview.missing_cells(run)]
 
 
 class StatusLine(NamedTuple):
@@ -278,7 +278,7 @@ RECORD = fields(
 )
 SUBMISSION = fields(fields_of(Submission, without=["number"]))
 ENDED = by_name(fields(fields_of(SlurmJob)), "by number of a job what Slurm said of its end")
-FORMATS = (
+SCHEMAS = (
     Format(
         schema_id("job", SCHEMA_VERSION),
         "jobs/job-*.json: how a start of a Slurm job went",

@@ -9,8 +9,12 @@ import click
 from ..cli.sections import examples
 from ..cli.terminal import echo_wrapped, screen
 from ..cli.types import DURATION, OneLineError, color_option, errors_in_one_line, no_limit, talk, tell_damages
+from ..cli.work_limit import refuse_long_logs
 from ..message import say
-from ..units import in_ranks
+from ..runs.files import refuse_given, write_given
+from ..runs.folder import RunFolder
+from ..units import in_ranks, printable
+from .progress_sentences import progress_sentences, progress_table
 
 if TYPE_CHECKING:
     from .document import Named
@@ -59,9 +63,6 @@ def stragglers(sources, communicator, step, trace, fail, format_, no_limit) -> N
     times the error of the clock or below the noise. That nobody is named is a result, with its reason. Exit status 0,
     unless --fail is given.
     """
-    from ..cli.work_limit import refuse_long_logs
-    from ..runs.files import refuse_given
-    from ..runs.folder import RunFolder
     from .document import json_text
 
     if step is not None and step <= 0:
@@ -103,7 +104,6 @@ def _named(
 
 def _write_trace(named: "list[Named]", path: Path) -> None:
     """Write how late each rank was. Raises OneLineError if there are several sources."""
-    from ..runs.files import write_given
     from .sources import trace_text
 
     if len(named) != 1:
@@ -121,7 +121,6 @@ def _say_nothing(sources: tuple[Path, ...]) -> None:
 
 def _show(named: "list[Named]") -> None:
     """Print a table and the sentences of each."""
-    from ..units import printable
     from .sentences import rank_table, verdict_sentences
 
     for number, one in enumerate(named):
@@ -133,9 +132,6 @@ def _show(named: "list[Named]") -> None:
 
 def _show_progress(progress: "list[Progress]", below: bool) -> None:
     """Print a table and the sentences of each group."""
-    from ..units import printable
-    from .progress_sentences import progress_sentences, progress_table
-
     for number, one in enumerate(progress):
         title = printable(f"{one.path}: {one.kind}, group {one.group}, {in_ranks([len(one.members)])}")
         click.echo("\n" * (below or bool(number)) + title)

@@ -236,4 +236,4 @@ STRAGGLERS = fields(
     {"progress": items(PROGRESS, "groups of which records count calls, without times: the Flight Recorder, NCCL RAS")},
 )
 
-FORMATS = (Format(SCHEMA, "what stragglers --format json prints: who arrives late", STRAGGLERS),)
+SCHEMAS = (Format(SCHEMA, "what stragglers --format json prints: who arrives late", STRAGGLERS),)

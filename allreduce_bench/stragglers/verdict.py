@@ -312,8 +312,8 @@ def _steps_needed(job: Job, stands: Standing) -> float:
     if not np.isfinite(stands.noise_s):
         return np.nan
     latest_s = float(np.max(stands.late_s, initial=0.0, where=~np.isnan(stands.late_s)))
-    told_s = max(latest_s, LEAST_SLOWER * job.undisturbed_s)
-    return max(job.steps * (stands.noise_s / told_s) ** 2, FEWEST_WORTH * stands.alike_steps)
+    lateness_s = max(latest_s, LEAST_SLOWER * job.undisturbed_s)
+    return max(job.steps * (stands.noise_s / lateness_s) ** 2, FEWEST_WORTH * stands.alike_steps)
 
 
 def _suspects(job: Job, late: list[Late], weighed: Attribution) -> tuple[Suspect, ...]:

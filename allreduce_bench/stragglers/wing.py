@@ -12,7 +12,7 @@ WING = Wing(
         "messages": "messages:MESSAGES",
         "end_of_run": "sentences:sentences_of_run",
         "log_of_job": "sources:description_of",
-        "schemas": "document:FORMATS",
+        "schemas": "document:SCHEMAS",
         "section": "section:straggler_section",
     },
 )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from ..algorithms import builtin
 from ..cli.predict import PRICE
 from ..cli.request import on_hosts_around
 from ..cli.sections import examples
@@ -31,11 +32,15 @@ from ..cli.types import (
     no_limit,
     parsed,
 )
+from ..launching.find import find_launcher, mpirun_command
+from ..launching.layout import ranks_on_same_cores
 from ..measuring.startup import thread_level, under_launcher
 from ..message import say
 from ..runs.cell import COMPILED, EXECUTORS
+from ..runs.files import refuse_given, write_atomically, write_given
 from ..runs.start import Start
-from ..units import format_time, unknown_word
+from ..units import format_time, in_ranks, unknown_word
+from .input_files import read_calls
 from .measuring.request import BETWEEN, BLOCKING, IALLREDUCE, NATIVE, THREAD
 from .request import flop_rate, refuse_unused, request_of, scale_of, torch_version
 
@@ -84,7 +89,6 @@ def replay_step(setup: "Setup", options: dict[str, Any]) -> Replay:
 
 def replay_calls(path: "Path", options: dict[str, Any]) -> Replay:
     """Measure recorded calls. Raises OneLineError, CallError, LaunchError, ValueError."""
-    from .input_files import read_calls
     from .measured import calls_request, measured_calls, modelled_calls
     from .result import measured_result
 
@@ -134,8 +138,6 @@ def _ranks(options: dict[str, Any]) -> int:
 
 
 def _algorithm(options: dict[str, Any]) -> str:
-    from ..algorithms import builtin
-
     names = options["algorithms"] or (NATIVE,)
     if len(names) > 1:
         raise OneLineError("training.measure_takes_algorithm_found", name_count=len(names))
@@ -177,9 +179,6 @@ def run_ranks(ranks: int, per_node: int | None, request: dict[str, Any]) -> dict
     Rank 0 reads the request from a file: recorded calls are more than a word of a command holds, and more than Hydra's
     mpirun forwards.
     """
-    from ..launching.find import find_launcher, mpirun_command
-    from ..launching.layout import ranks_on_same_cores
-
     start = on_hosts_around(Start(ranks_per_node=per_node))
     program = [sys.executable, "-m", "allreduce_bench.training.measuring.training_step"]
     auto = thread_level("auto", ranks_on_same_cores(ranks, start))
@@ -294,7 +293,6 @@ def workload(buckets, measure, layout, outputs, **options) -> None:
     opens in Perfetto (ui.perfetto.dev) and chrome://tracing. Without --measure nothing is measured, and no MPI is
     needed; with it all-reduces are taken as they were measured, and no cost is needed.
     """
-    from ..runs.files import refuse_given
     from .result import document
     from .tables import bucket_text, result_text
 
@@ -320,8 +318,6 @@ def workload(buckets, measure, layout, outputs, **options) -> None:
 
 def _write(path: Path, result) -> None:
     """Write the trace or the figure, by the suffix of the path."""
-    from ..units import in_ranks
-
     titles = {one.ranks: f"{result.title}, {in_ranks([one.ranks])}" for one in result.outcomes}
     lines = {f"{titles[one.ranks]}, modelled": one.time_line for one in result.outcomes}
     drawn = {name: line for name, line in lines.items() if line.communication_s} or lines
@@ -330,8 +326,6 @@ def _write(path: Path, result) -> None:
 
 def write_lines(path: Path, lines: dict, drawn: dict, about: dict[str, str]) -> None:
     """Write all time lines as a trace, or draw them as a figure, by the suffix of the path."""
-    from ..runs.files import write_atomically, write_given
-
     if path.suffix == ".png":
         from .step_picture import step_picture
 

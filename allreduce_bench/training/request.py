@@ -13,9 +13,14 @@ from ..cli.predict import MOST_RANKS, machine_of_file, machine_of_prices, shared
 from ..cli.types import OneLineError, tell_damages
 from ..cli.work_limit import MOST_TIMES, refuse_above
 from ..message import BadValue, say
+from ..runs.cell import competitor_name
 from ..runs.dtypes import DTYPES
+from ..runs.folder import RunFolder
 from ..runs.groups import Groups, groups_of
 from ..units import format_rate, format_size, unknown_word
+from .architectures import ARCHITECTURES, known_model
+from .input_files import read_calls, read_shapes, replayed
+from .tensors import DEFAULT_DTYPE
 
 if TYPE_CHECKING:
     from .cost import Costs, Timed
@@ -105,12 +110,8 @@ class Request(NamedTuple):
 
 def request_of(options: dict[str, Any], only_buckets: bool) -> Request:
     """Check the options. Raises OneLineError, ModelError: they are ambiguous, or contradict each other."""
-    from .tensors import DEFAULT_DTYPE
-
     given = [name for name in ("model", "shapes", "calls") if options[name] is not None]
     if len(given) != 1:
-        from .architectures import ARCHITECTURES
-
         found, known = " and ".join(given) or "none", ", ".join(ARCHITECTURES)
         raise OneLineError("training.expected_model_shapes_file", found=found, known=known)
     if options["dtype"] not in DTYPES:
@@ -134,9 +135,6 @@ def request_of(options: dict[str, Any], only_buckets: bool) -> Request:
 
 
 def _model(options: dict[str, Any]) -> "Model":
-    from .architectures import known_model
-    from .input_files import read_shapes
-
     if options["shapes"]:
         return read_shapes(options["shapes"])
     return known_model(options["model"], options["sequence"])
@@ -210,7 +208,6 @@ def _of_model(asked: dict[str, Any], setup: "Setup", sourced: SourcedCosts, rank
 def _of_calls(options: dict[str, Any], sourced: SourcedCosts, ranks: Sequence[int]) -> "Result":
     """Return the recorded calls on each number of ranks."""
     from .cost import any_lower_bound, choose, doubts_of
-    from .input_files import read_calls, replayed
     from .result import Result
     from .step import Outcome
 
@@ -347,8 +344,6 @@ def timed_of(path: Path, ranks: Sequence[int] | None) -> "Iterator[Timed]":
 
     if (path / "run.json").exists():
         from ..models.points import points
-        from ..runs.cell import competitor_name
-        from ..runs.folder import RunFolder
 
         tell_damages([RunFolder(path)])
         frame = points([RunFolder(path)])

@@ -406,4 +406,4 @@ def workload_schema() -> Schema:
     )
 
 
-FORMATS = (Format(SCHEMA, "what workload --format json prints: buckets, steps, memory", workload_schema()),)
+SCHEMAS = (Format(SCHEMA, "what workload --format json prints: buckets, steps, memory", workload_schema()),)

@@ -11,5 +11,5 @@ WING = Wing(
             "Model the all-reduces of a training step: buckets, overlap, scaling",
         )
     },
-    offers={"messages": "messages:MESSAGES", "schemas": "result:FORMATS"},
+    offers={"messages": "messages:MESSAGES", "schemas": "result:SCHEMAS"},
 )

@@ -1,6 +1,7 @@
 """The progress of a run as one live line in a terminal."""
 
 import time
+from collections.abc import Callable
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn
@@ -64,3 +65,9 @@ class _Sentence(ProgressColumn):
         times = self.live.times(done, cells) if done else elapsed
         words = (task.description, times, f"now {task.fields['now']}", f"last {task.fields['result']}")
         return Text("  ".join(words), no_wrap=True, overflow="ellipsis")
+
+
+def on_stderr() -> Callable[[LaunchPosition], LiveLine]:
+    """Return what makes the live line of each launch, on the terminal behind stderr."""
+    console = Console(stderr=True)
+    return lambda position: LiveLine(position, console)

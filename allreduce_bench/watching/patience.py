@@ -12,6 +12,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 from ..message import say
+from ..units import few
 from .watch import START_FACTOR
 
 ANSWER_S = 3.0  # until an answer arrives; also until a launcher ends the ranks left behind by a death
@@ -353,9 +354,8 @@ def _end_of_chain(waits: dict[int, int], rank: int) -> int:
 
 def _format_ranks(reports: Mapping[int, Report], ranks: list[int]) -> str:
     """Format `rank 3 on n09`, or `ranks 3 on n09, 7 on n11 and 5 more`."""
-    named = [f"{rank} on {reports[rank].host}" if reports[rank].host else str(rank) for rank in ranks[:MOST_NAMED]]
-    more = f" and {len(ranks) - MOST_NAMED} more" if len(ranks) > MOST_NAMED else ""
-    return f"rank{'s' if len(ranks) > 1 else ''} {', '.join(named)}{more}"
+    named = (f"{rank} on {reports[rank].host}" if reports[rank].host else str(rank) for rank in ranks)
+    return f"rank{'s' if len(ranks) > 1 else ''} {few(named, MOST_NAMED)}"
 
 
 def _format_chain(reports: Mapping[int, Report], waits: dict[int, int], first: list[int]) -> str:

@@ -11,12 +11,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..message import say
+from ..runs.command_of_plan import to_continue
 from ..runs.folder import RunFolder
 from ..runs.plan import Launch
+from ..runs.recorder import mark_unfinished_cell
 from .watch import LAST_WORDS_S, START_FACTOR, Watch, print_error
 
 if TYPE_CHECKING:
     from mpi4py import MPI  # importing it would start MPI, before `fuse`
+
+    from .patience import Trouble
 
 
 def fuse(timeout_s: float, rank: int) -> Callable[[], object]:
@@ -50,13 +54,11 @@ def guard(comm: "MPI.Comm", timeout_s: float, folder: RunFolder, launch: Launch,
     `local`: all of them are on one node.
     """
     address = None
-    how_to_go_on = f"; finished cells are kept; {folder.to_continue()}"
+    how_to_go_on = f"; finished cells are kept; {to_continue(folder)}"
     if comm.rank == 0:
-        from ..runs.recorder import mark_unfinished_cell
-        from .patience import Trouble
-        from .supervisor import Supervisor, names_of_this_node  # late, all: rank 0 only
+        from .supervisor import Supervisor, names_of_this_node  # late: rank 0 only
 
-        def end_all(trouble: Trouble) -> None:
+        def end_all(trouble: "Trouble") -> None:
             print_error(trouble.sentence + how_to_go_on)
             if trouble.row:
                 mark_unfinished_cell(folder, launch, trouble.row)

@@ -6,8 +6,9 @@ import pytest
 from made_runs import build_run
 from strict_schemas import FORMATS, changed, undescribed
 
-from allreduce_bench.comparison import FORMATS as LAYOUTS
-from allreduce_bench.comparison import compare, read_sides
+from allreduce_bench.comparison.conditions import read_sides
+from allreduce_bench.comparison.formats import FORMATS as LAYOUTS
+from allreduce_bench.comparison.judgement import compare
 from allreduce_bench.runs.json_schema.check import document_violations
 
 

@@ -140,9 +140,7 @@ def test_a_node_that_is_slow_by_little_less_is_said_and_not_named():
     said = health_sentences(health(racks([(3, 2.0), (12, 1.18)])))
     assert said[0] == "1 bad node: n3"
     assert said[2].startswith(
-        say(
-            "health.nearly_slow_not_named", also="also ", table="latency", said="", more="n12 (1.18 times as long, z = "
-        )
+        say("health.nearly_slow_not_named", also="also ", table="latency", said="n12 (1.18 times as long, z = ")
     )
 
 

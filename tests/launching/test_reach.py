@@ -11,7 +11,7 @@ from allreduce_bench.launching.launcher import LaunchError
 from allreduce_bench.machine.node import host
 from allreduce_bench.runs.start import Start
 
-ABSENT = message_pattern("launching.hosts_do_not_respond", names="'a', 'b', 'c'", more=" and 1 more")
+ABSENT = message_pattern("launching.hosts_do_not_respond", names="'a', 'b', 'c' and 1 more")
 
 
 def shell(path: Path, text: str) -> str:

@@ -101,13 +101,13 @@ def test_calls_and_halves_that_are_left_out_and_inputs_that_change_are_seen(faul
 def test_about_half_of_the_calls_of_a_batch_and_each_of_a_few_are_looked_at_but_not_the_first_on_new_inputs():
     (changing,) = (ranks := Ranks(1, 100)).changing
     ranks.batch(1, sound)
-    assert changing.looks.tolist() == [0]
+    assert changing.calls_to_check.tolist() == [0]
     ranks.batch(1, sound)
-    assert changing.looks.tolist() == [1]
+    assert changing.calls_to_check.tolist() == [1]
     ranks.batch(3, sound)
-    assert changing.looks.tolist() == [1, 1, 1]
+    assert changing.calls_to_check.tolist() == [1, 1, 1]
     ranks.batch(1000, sound)
-    assert 400 < changing.looks.sum() < 600
+    assert 400 < changing.calls_to_check.sum() < 600
 
 
 @pytest.mark.parametrize("size, count", [(1, 1), (2, 1), (2, 2), (3, 50), (4, 4096), (1000, 100_000)])

@@ -30,7 +30,9 @@ def context():
     from allreduce_bench.measuring.context import Context
 
     real = Topology.one_node(128)
-    return Context(Comm(128), PLAN, Launch(128, 1), real, real, builtin(), None, None, lambda: None, {}, set(), None, None)
+    return Context(
+        Comm(128), PLAN, Launch(128, 1), real, real, builtin(), None, None, lambda: None, {}, set(), None, None
+    )
 
 
 def reason(context, cell) -> tuple[str, str] | None:

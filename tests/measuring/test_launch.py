@@ -50,9 +50,8 @@ def test_with_a_deadline_whole_sizes_follow_each_other_each_cell_once():
 def test_a_cell_is_printed_with_its_median_or_the_reason_why_it_has_none():
     context = make_context(None)
     from allreduce_bench.measuring.calls import CellTimes
-    from allreduce_bench.measuring.launch import CellOutcome, _facts_before, _format_result, _median
+    from allreduce_bench.measuring.launch import CellOutcome, _facts_before, _format_result
 
-    assert (_median([3.0, 1.0, 2.0]), _median([4.0, 1.0, 2.0, 3.0])) == (2.0, 2.5)
     calls = {"time_s": [9.0, 1e-6, 3e-6], "valid": [True, True, True]}
     done = CellOutcome({"state": "done"}, CellTimes(calls, 1, {}, None, [], None))
     assert _format_result(done) == "  2.00 us"

@@ -28,8 +28,9 @@ def test_the_dtype_and_operation_with_the_most_bytes_and_their_sizes(tmp_path):
     )
     options, (said, others) = decided(path)
     assert options == {"dtype": "float64", "op": "sum", "sizes": (8, 1 << 20)}
-    assert "8 B, 1 MiB, float64 sum: 17 % of its calls, 100 % of its bytes, on 2, 4 ranks, 98 % of them in place" in said.replace("%", " %")
-    assert "float32 sum (5,000)" in others and "object sum (2)" in others and "derived user-defined (3)" in others
+    assert "8 B, 1 MiB, float64 sum: 17% of its calls, 100% of its bytes, on 2, 4 ranks, 98% of them in place" in said
+    for other in ("float32 sum (5,000)", "object sum (2)", "derived user-defined (3)"):
+        assert other in others
 
 
 def test_of_many_sizes_those_with_the_most_calls(tmp_path):

@@ -38,7 +38,19 @@ def context_of(comm: MPI.Comm, op: str, dtype: str, seed: int, cell_time_s: floa
     node = Topology.one_node(comm.size)
     clock = Clock(comm, shared=True)
     return Context(
-        comm, plan, Launch(comm.size, 1), node, node, builtin(), None, None, lambda: None, {}, set(), clock, Barrier(comm)
+        comm,
+        plan,
+        Launch(comm.size, 1),
+        node,
+        node,
+        builtin(),
+        None,
+        None,
+        lambda: None,
+        {},
+        set(),
+        clock,
+        Barrier(comm),
     )
 
 
@@ -50,7 +62,9 @@ def outcome(context: Context, fault: Run, algorithm: str, count: int, cache: str
     cell.EXECUTORS["sendrecv"] = lambda steps, *place, **more: faulty(fault, sendrecv(steps, *place, **more), *place)
     executor = "native" if algorithm == "native" else "sendrecv"
     return cell.outcome_of(
-        context._replace(first_calls={}, given_up=set(), cold_nbytes=1 << 20), Cell(algorithm, executor, count, None, cache), 1
+        context._replace(first_calls={}, given_up=set(), cold_nbytes=1 << 20),
+        Cell(algorithm, executor, count, None, cache),
+        1,
     )
 
 

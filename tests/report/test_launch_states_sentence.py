@@ -20,7 +20,7 @@ from allreduce_bench.evaluation.launch_states import (
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.evaluation.summary_row import LaunchStates
 from allreduce_bench.message import say
-from allreduce_bench.report.caveats import TIMER, find_time_caveats, suspicion_sentences, told_sentences
+from allreduce_bench.report.caveats import TIMER, find_time_caveats, launch_states_sentences, suspicion_sentences
 from allreduce_bench.report.table import table
 
 
@@ -34,7 +34,7 @@ def row(nbytes: int, *, low_ms=0.5, high_ms=9.7, low=("352r-4",), high=4, gap=CO
 
 def test_a_timer_is_said_in_one_sentence():
     rows = [row(2048, states=False), *(row(4096 << i) for i in range(3)), row(65536, states=False)]
-    assert told_sentences(rows) == [
+    assert launch_states_sentences(rows) == [
         say(
             "report.launches_two_states_2",
             series="ring at 352 ranks",
@@ -63,7 +63,7 @@ def test_a_timer_is_said_in_one_sentence():
 )
 def test_every_kind_of_gap_has_its_words(gap, words):
     rows = [row(8, gap=gap), row(12, gap=gap), row(16, gap=gap, low_ms=4.85 if gap == CHANGING else 0.5)]
-    assert re.search(words, told_sentences(rows)[0])
+    assert re.search(words, launch_states_sentences(rows)[0])
 
 
 LIBRARY = LaunchDifference("MPI library", (("Open MPI 4.1.6",), ("Open MPI 5.0.11",)))
@@ -76,16 +76,15 @@ def with_causes(made: dict, *causes: LaunchDifference) -> dict:
 
 @pytest.mark.parametrize("gap", [CONSTANT_TIME, CONSTANT_DELAY, CONSTANT_RATIO, CHANGING])
 def test_what_differs_between_the_launches_is_the_cause_and_no_timer_is(gap):
-    (sentence,) = told_sentences([with_causes(row(8 << i, gap=gap), LIBRARY, LOG) for i in range(3)])
+    (sentence,) = launch_states_sentences([with_causes(row(8 << i, gap=gap), LIBRARY, LOG) for i in range(3)])
     assert "timer" not in sentence and sentence.endswith(
         "; "
         + say(
             "report.likely_cause_launches_both",
-            labelled="",
-            more="MPI library: Open MPI 4.1.6 (fast) and Open MPI 5.0.11 (slow)",
+            labelled="MPI library: Open MPI 4.1.6 (fast) and Open MPI 5.0.11 (slow)",
         )
     )
-    (sentence,) = told_sentences([with_causes(row(8 << i, gap=gap), LOG) for i in range(3)])
+    (sentence,) = launch_states_sentences([with_causes(row(8 << i, gap=gap), LOG) for i in range(3)])
     assert "timer" not in sentence and sentence.endswith(
         "; "
         + say(
@@ -97,12 +96,12 @@ def test_what_differs_between_the_launches_is_the_cause_and_no_timer_is(gap):
 
 def test_what_differs_at_some_sizes_only_is_no_cause():
     rows = [with_causes(row(8), LIBRARY), row(16), with_causes(row(32), LIBRARY)]
-    assert TIMER in told_sentences(rows)[0]
+    assert TIMER in launch_states_sentences(rows)[0]
 
 
 def test_what_differs_over_the_sizes_is_said_as_a_span():
     rows = [row(8, low=("352r-1", "352r-2"), high=3), row(16), row(32, states=False), row(64, low_ms=2.0)]
-    (sentence,) = told_sentences(rows)
+    (sentence,) = launch_states_sentences(rows)
     assert "two states from 8 B to 64 B except 32 B: " in sentence
     assert has_message(
         sentence,
@@ -112,12 +111,14 @@ def test_what_differs_over_the_sizes_is_said_as_a_span():
         high="9.70 ms",
         high_launches="3 to 4 of 5",
     )
-    assert has_message(told_sentences([row(8), row(16)])[0], "report.launches_two_states_2", series_2="at 8 B, 16 B")
+    assert has_message(
+        launch_states_sentences([row(8), row(16)])[0], "report.launches_two_states_2", series_2="at 8 B, 16 B"
+    )
 
 
 def test_too_few_launches_are_said_in_one_line():
     rows = [{**row(8 << i, states=False), "suspected_states": 3} for i in range(3)]
-    assert told_sentences(rows) == []
+    assert launch_states_sentences(rows) == []
     assert suspicion_sentences(rows) == [
         say(
             "report.launches_may_two_states",
@@ -183,7 +184,7 @@ def test_a_run_whose_slow_launches_have_other_settings_says_which(tmp_path):
     folder = build_run(tmp_path / "run", launches=5, factor=waits, algorithms=("native",), ranks=(4,))
     rows = summarise(folder)
     add_states(rows, launch_with(folder, ("4r-2", "4r-3")))
-    (sentence,) = told_sentences(rows)
+    (sentence,) = launch_states_sentences(rows)
     assert has_message(
         sentence,
         "report.likely_cause_launches_both",
@@ -193,4 +194,4 @@ def test_a_run_whose_slow_launches_have_other_settings_says_which(tmp_path):
     (caveat,) = [caveat for caveat in find_time_caveats(rows) if caveat.badge == "launches in two states"]
     assert "timer" not in caveat.notes[-1].advice
     add_states(rows, launch_with(folder, ("4r-2", "4r-4")))  # the others differ: no cause
-    assert "likely cause" not in told_sentences(rows)[0]
+    assert "likely cause" not in launch_states_sentences(rows)[0]

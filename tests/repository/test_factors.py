@@ -9,7 +9,9 @@ from made_runs import build_run
 from places import ROOT
 from shown_commands import PAGES
 
-from allreduce_bench.comparison import FORMATS, compare, read_sides
+from allreduce_bench.comparison.conditions import read_sides
+from allreduce_bench.comparison.formats import FORMATS
+from allreduce_bench.comparison.judgement import compare
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.evaluation.verdict import verdicts
 from allreduce_bench.report.page import answer

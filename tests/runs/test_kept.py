@@ -31,7 +31,7 @@ def found(folder: RunFolder) -> list[tuple[str, str]]:
 
 
 def missing(folder: RunFolder) -> int:
-    return folder.missing(folder.plan(), FIRST)
+    return folder.cells_left(folder.plan(), FIRST)
 
 
 def test_a_run_that_was_not_touched_has_no_damages(folder):

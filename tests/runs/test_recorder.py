@@ -82,7 +82,7 @@ def test_a_cell_is_read_back_with_its_calls(folder):
     recorder.cell({**COMMON, "state": "done"}, [{"repetition": 0, "warmup": False, "valid": True, "time_s": 1e-6}])
     (call,) = folder.repetitions()
     assert (call["launch"], call["attempt"], call["warmup"], call["time_s"]) == ("2r-1", "1", "0", "1e-06")
-    assert folder.missing(PLAN, LAUNCH) == 0 and folder.pending(PLAN) == [Launch(2, 2)]
+    assert folder.cells_left(PLAN, LAUNCH) == 0 and folder.pending(PLAN) == [Launch(2, 2)]
 
 
 def test_a_finding_is_said_and_kept_once(folder, capsys):

@@ -31,7 +31,7 @@ def test_rows_that_were_deleted_cost_their_cell_and_no_other(folder):
     change(folder, 1, 4)
     assert damaged(folder) == [("native", say("runs.rows_cell_changed"))]
     gone = {key_of(row) for row in before} - {key_of(row) for row in folder.repetitions()}
-    assert len(gone) == 1 and folder.missing(folder.plan(), FIRST) == 1
+    assert len(gone) == 1 and folder.cells_left(folder.plan(), FIRST) == 1
     assert list(folder.repetitions()) == [row for row in before if key_of(row) not in gone]
 
 
@@ -57,13 +57,13 @@ def test_rows_of_no_cell_are_noticed_but_not_those_of_a_cell_that_was_interrupte
     killed = build_run(folder.path / "killed", sizes=(8,), ranks=(2,), launches=1, unsealed=True)
     with open(killed.launches / "2r-1.1.csv", "a") as file:
         file.write(lines[-1] * 3 + lines[-1][:20])
-    assert killed.damages() == [] and killed.missing(killed.plan(), FIRST) == 0
+    assert killed.damages() == [] and killed.cells_left(killed.plan(), FIRST) == 0
 
 
 def test_another_header_costs_the_launch(folder):
     change(folder, 0, 1, "launch,attempt\n")
     assert [found for _, found in damaged(folder)] == [say("runs.first_line_not_header")]
-    assert folder.missing(folder.plan(), FIRST) == 6
+    assert folder.cells_left(folder.plan(), FIRST) == 6
 
 
 def test_changed_and_missing_stamps_cost_their_cells(folder):
@@ -71,4 +71,4 @@ def test_changed_and_missing_stamps_cost_their_cells(folder):
     first.write_bytes(first.read_bytes()[:-1] + b"\1")
     second.unlink()
     assert [found for _, found in damaged(folder)] == [say("runs.file_changed"), say("runs.file_missing")]
-    assert folder.missing(folder.plan(), FIRST) == 2
+    assert folder.cells_left(folder.plan(), FIRST) == 2

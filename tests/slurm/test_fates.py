@@ -23,7 +23,7 @@ def task(number: str, only: str) -> JobTask:
 
 def missing(folder, tasks=(), told=TIMEOUT):
     marks = folder.marks()
-    return job_states.missing(folder.plan(), marks, tasks, told)
+    return job_states.missing_cells(folder.plan(), marks, tasks, told)
 
 
 def sentences(folder, *rest) -> list[str]:

@@ -18,7 +18,7 @@ def test_runs_jobs_and_progress_from_files_alone(tmp_path):
     assert overview.progress == (7 * 12 + 5, 9 * 12) and overview.told.silence == say("slurm.not_asked")
     assert [task.id for task in overview.tasks] == ["101", "102"] and overview.active() == []
     assert overview.launches(overview.tasks[1]) == [Launch(4, number) for number in (1, 2, 3)]
-    cells = overview.missing(overview.runs[0])
+    cells = overview.missing_cells(overview.runs[0])
     assert len(cells) == 7 + 12 and {cell.reason for cell in cells} == {"job 102 was stopped: rank 3 died"}
     assert missing_of_run(run) == cells
 

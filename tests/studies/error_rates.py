@@ -22,7 +22,8 @@ from made_sides import CELLS, LAUNCHES, THRESHOLD, Rates, Truth, at_most, false_
 from test_stats import follower, heavy_tailed, taking_turns, ticking, usual_interval
 
 from allreduce_bench.evaluation.spread import factor_of
-from allreduce_bench.stats import launch_confidence, median_interval
+from allreduce_bench.medians import median_interval
+from allreduce_bench.stats import launch_confidence
 
 SERIES = {
     "independent": follower(0),

@@ -17,7 +17,7 @@ import numpy as np
 from test_stats import follower
 
 from allreduce_bench.measuring.budget import MAX_REPETITIONS, Budget, Sample, ahead
-from allreduce_bench.stats import median, median_interval
+from allreduce_bench.medians import median, median_interval
 
 CALL_S, CELL_S, PRECISION = 100e-6, 1.0, 0.03  # of the plan, where nothing else is said
 SERIES = {  # their median is 0; a time is exp(spread * value)

@@ -1,4 +1,4 @@
-"""Launchers of ranks: each module translates a `Start` into the command line of one launcher.
+"""Launchers of ranks: each module translates a `Start` into the command line of one launcher, or one family.
 
 `command(launcher, ranks, start, program)` returns the whole command line. Unsupported options are refused, never
 ignored. Variables for the ranks are on the command line, so that the command alone repeats the start.
@@ -9,12 +9,12 @@ from collections.abc import Callable
 from ...runs.start import Start
 from .. import launcher
 from ..launcher import Launcher
-from . import hydra, intel, openmpi, srun
+from . import hydra, openmpi, srun
 
 COMMAND_OF: dict[str, Callable[[Launcher, int, Start, list[str]], list[str]]] = {
     "openmpi": openmpi.command,
-    "mpich": hydra.command,
-    "intel": intel.command,
+    "mpich": hydra.mpich_command,
+    "intel": hydra.intel_command,
     "srun": srun.command,
     "template": launcher.template_command,
     "plain": launcher.plain_command,

@@ -1,14 +1,20 @@
-"""MPICH's mpirun, Hydra."""
+"""Hydra: MPICH's mpirun, and Intel MPI's mpiexec, which has options and variables of its own."""
 
 import os
 import shlex
 
-from ...runs.start import Start, slots_for
-from ..launcher import Launcher, interface_variables, remote_shell
+from ...machine.node import cores
+from ...message import say
+from ...runs.start import Start, fill_slots, slots_for
+from ..launcher import Launcher, interface_variables, refuse, remote_shell
+from ..layout import ranks_on_same_cores
+
+PIN = "I_MPI_PIN"
+NO_BINDING = ("none", "off")
 
 
-def command(launcher: Launcher, ranks: int, start: Start, program: list[str]) -> list[str]:
-    """Return the command that starts `ranks` ranks. Raises LaunchError, InterfaceError.
+def mpich_command(launcher: Launcher, ranks: int, start: Start, program: list[str]) -> list[str]:
+    """Return the command by which MPICH starts `ranks` ranks. Raises LaunchError, InterfaceError.
 
     Hydra passes its whole environment to the ranks, so no variables need be named.
     """
@@ -45,3 +51,45 @@ def interface_options(start: Start) -> list[str]:
     settings = [(name, value) for name, value in variables.items() if "_MCA_" not in name]
     words = [word for name, value in settings for word in ("-genv", name, value)]
     return ["-iface", start.interface, *words] if variables else []
+
+
+# Intel MPI
+
+
+def intel_command(launcher: Launcher, ranks: int, start: Start, program: list[str]) -> list[str]:
+    """Return the command by which Intel MPI starts `ranks` ranks. Raises LaunchError, InterfaceError.
+
+    It passes its whole environment to the ranks. It pins each rank to cores by default, and on virtual hosts each
+    host's first rank to the same ones: there, and if ranks outnumber cores, pinning is turned off.
+    """
+    refuse(start, ("map_by",), "Intel MPI", say("launching.use_ranks_per_node"))
+    before, agent = agent_options(start) if start.hosts else ([], [])
+    argv = [*before, launcher.program, *_pinning(ranks, start), *agent, *interface_options(start)]
+    return [*argv, *shlex.split(start.launcher_args), *_where(ranks, start, program)]
+
+
+def _pinning(ranks: int, start: Start) -> list[str]:
+    """Return options for --bind-to; else for no pinning if ranks share cores, unless the user's settings say more."""
+    if start.bind_to:
+        is_off = start.bind_to in NO_BINDING
+        return ["-genv", PIN, "off"] if is_off else ["-genv", PIN, "on", "-genv", f"{PIN}_DOMAIN", start.bind_to]
+    is_said = any(name.startswith(PIN) for name in os.environ) or PIN in start.launcher_args
+    is_crowded = bool(start.virtual_rates_bytes_per_s) or ranks_on_same_cores(ranks, start) > cores()
+    return ["-genv", PIN, "off"] if is_crowded and not is_said else []
+
+
+def _where(ranks: int, start: Start, program: list[str]) -> list[str]:
+    """Return the program, and how many ranks of it each host gets.
+
+    Its list of hosts takes one number of ranks for all; if they differ, each host is named with its own number.
+    """
+    slots = slots_for(start.hosts, ranks, start.ranks_per_node) if start.hosts else []
+    per_host = {number for _, number in slots}
+    if len(per_host) > 1:
+        counts = fill_slots([number for _, number in slots], ranks)
+        filled = [(name, count) for (name, _), count in zip(slots, counts) if count]
+        words = [[":", "-host", name, "-n", str(count), *program] for name, count in filled]
+        return [word for part in words for word in part][1:]
+    hosts = ["-hosts", ",".join(name for name, _ in slots)] if slots else []
+    number = per_host.pop() if per_host else start.ranks_per_node
+    return [*hosts, *(["-ppn", str(number)] if number else []), "-n", str(ranks), *program]

@@ -1,7 +1,8 @@
-"""Facts on the pages of the gallery: parts of an algorithm's docstring, and costs counted in verified schedules."""
+"""Facts on the pages of the gallery: the paragraphs of its docstring, and costs counted in verified schedules."""
 
 import re
 from collections.abc import Callable, Sequence
+from textwrap import dedent
 from typing import NamedTuple
 
 from ...algorithms import builtin
@@ -11,11 +12,6 @@ from ...schedule import Schedule, elements
 from ...schedule.algorithm import Algorithm, Topology
 from ...schedule.price import price
 from ...schedule.verify import Proof, cases, verify
-
-SECTION = re.compile(r"`(\w+)`: ")  # starts a paragraph about one of several algorithms in a file
-BEST_FOR = re.compile(r"\bBest: (.+?\.)(?= |$)")
-SOURCE = re.compile(r"\bSource: (.+)$")
-COST = ("Cost of n bytes", "Steps:", "Sent")  # starts of sentences about the cost
 
 
 class Paragraph(NamedTuple):
@@ -30,51 +26,18 @@ class Telling(NamedTuple):
 
     title: str
     idea: tuple[Paragraph, ...]
-    cost: str
-    best: str
-    source: str
 
 
 def telling(algorithm: Algorithm) -> Telling:
-    """Split the docstring of `algorithm`'s file into parts.
-
-    Paragraphs about other algorithms in the same file are left out.
-    """
+    """Split the docstring of `algorithm` into its title and its paragraphs."""
     title, *rest = [part for part in re.split(r"\n\s*\n", algorithm.doc.strip("\n")) if part.strip()] or [""]
-    idea: list[Paragraph] = []
-    cost = best = source = ""
-    of = algorithm.name  # whom the paragraph is about
-    for part in rest:
-        if part.startswith("    "):
-            if of == algorithm.name:
-                idea.append(Paragraph(_unindented(part), True))
-            continue
-        text = " ".join(part.split())
-        if begun := SECTION.match(text):
-            of = begun[1]
-        text, source = _cut(SOURCE, text, source)
-        if of != algorithm.name:
-            continue
-        text, best = _cut(BEST_FOR, text, best)
-        if text.startswith(COST):
-            sentences = re.split(r"(?<=\.) (?=[A-Z])", text)
-            cost = " ".join(sentence for sentence in sentences if sentence.startswith(COST))
-            text = " ".join(sentence for sentence in sentences if not sentence.startswith(COST))
-        if text:
-            idea.append(Paragraph(text, False))
-    return Telling(" ".join(title.split()), tuple(idea), cost, best, source)
+    return Telling(" ".join(title.split()), tuple(map(_paragraph, rest)))
 
 
-def _unindented(lines: str) -> str:
-    return "\n".join(line.removeprefix("    ") for line in lines.splitlines())
-
-
-def _cut(pattern: re.Pattern[str], text: str, otherwise: str) -> tuple[str, str]:
-    """Return `text` without the pattern's match, and the matched group; or `text` unchanged, and `otherwise`."""
-    found = pattern.search(text)
-    if not found:
-        return text, otherwise
-    return " ".join((text[: found.start()] + text[found.end() :]).split()), found[1]
+def _paragraph(lines: str) -> Paragraph:
+    """Return a paragraph; one that is indented is drawn."""
+    is_drawn = lines.startswith("    ")
+    return Paragraph(dedent(lines) if is_drawn else " ".join(lines.split()), is_drawn)
 
 
 # Costs and promises of algorithms, counted in verified schedules: the numbers of the gallery's pages.

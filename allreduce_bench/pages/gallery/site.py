@@ -166,10 +166,9 @@ def pages(ranks: int, names: str) -> Iterator[tuple[str, str]]:
     own = builtin()
     kept = {name: promises(algorithm, TRIED_RANKS) for name, algorithm in own.items()}
     maps = [(won, map_chart(won)) for won in map(winners_on, MACHINES)]
-    told = {name: telling(algorithm) for name, algorithm in own.items()}
     counted = {name: _counted(algorithm) for name, algorithm in own.items()}
     tables = [_compared(counted, ranks) for ranks in COMPARED_RANKS]
-    yield "index.html", render("index", "All-reduce algorithms", told=told, tables=tables, kept=kept, tried=TRIED_RANKS)
+    yield "index.html", render("index", "All-reduce algorithms", tables=tables, kept=kept, tried=TRIED_RANKS)
     yield "lesson.html", render("lesson", "The first lesson, counted", **_lesson())
     yield "maps.html", render("maps", "Who wins where", maps=maps, **_winners([won for won, _ in maps]))
     yield "glossary.html", render("glossary", "Glossary", sections=sections(glossary_text()))
@@ -177,7 +176,7 @@ def pages(ranks: int, names: str) -> Iterator[tuple[str, str]]:
     for place, (name, algorithm) in enumerate(own.items()):
         values = {
             "own": algorithm,
-            "told": told[name],
+            "told": telling(algorithm),
             "kept": kept[name],
             "maps": maps,
             **_growth(algorithm, counted[name]),

@@ -12,4 +12,4 @@ FORMATS = {
     "osu": osu.osu,
 }
 
-__all__ = ["FORMATS", "Result"]
+__all__ = ["FORMATS", "Result", "closing_table"]

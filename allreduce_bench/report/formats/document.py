@@ -207,7 +207,7 @@ FORECAST = fields(
         ),
     }
 )
-FORMATS = (
+SCHEMAS = (
     Format(RESULT_SCHEMA, "the result of a run, as --format json prints it", RESULT),
     Format(PREDICT_SCHEMA, "what predict --format json prints: modelled times", FORECAST),
 )

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from ...evaluation.summary_row import SummaryRow, number_of
 from ...runs.recorder import summary_lines
-from ...units import aligned, three_digits
+from ...tables import columns_of, fitted
+from ...units import three_digits
 from .result import Result
 
 ABSENT = "-"
@@ -25,7 +26,7 @@ def long(result: Result) -> str:
     """
     lines = [list(COLUMNS), *([_field_text(row, read) for read in COLUMNS.values()] for row in result.rows)]
     text_columns = (0, 1, len(COLUMNS) - 2, len(COLUMNS) - 1)  # not numbers: left-aligned
-    return "".join(f"{line}\n" for line in aligned(lines, left=text_columns))
+    return "".join(f"{line}\n" for line in fitted(columns_of(lines, left=text_columns)))
 
 
 def _field_text(row: SummaryRow, read: Callable[[SummaryRow], object]) -> str:

@@ -105,7 +105,7 @@ RUN = kept_file(
         "merged": MERGED,
     },
 )
-RUN_FORMATS = (
+RUN_SCHEMAS = (
     Format(schema_id("run", SCHEMA_VERSION), "run.json: what was planned, and by which command", RUN, ("run.json",)),
 )
 
@@ -324,7 +324,7 @@ END = {
     "marks": whole("cells in the .cells.csv of a launch that came to its end; absent: layout 3, or it did not"),
     "last_mark_crc32": crc32("crc32 of the last of these rows; absent likewise"),
 }
-LAUNCH_FORMATS = (
+LAUNCH_SCHEMAS = (
     Format(
         schema_id("launch", SCHEMA_VERSION),
         "launches/*.json: where and how a launch ran, and what was found",
@@ -386,7 +386,7 @@ def _typed(kind: str, value: str) -> Any:
     return number if isfinite(number) else value
 
 
-ROW_FORMATS = (
+ROW_SCHEMAS = (
     Format(
         schema_id("calls", SCHEMA_VERSION),
         "a row of launches/*.csv: one call, warm-ups marked",
@@ -409,4 +409,4 @@ ROW_FORMATS = (
         is_csv=True,
     ),
 )
-FORMATS = (*RUN_FORMATS, *LAUNCH_FORMATS, *ROW_FORMATS)
+SCHEMAS = (*RUN_SCHEMAS, *LAUNCH_SCHEMAS, *ROW_SCHEMAS)

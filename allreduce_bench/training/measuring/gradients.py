@@ -193,8 +193,8 @@ def bind(request: Request, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.C
         window = [request.window] if request.executor.endswith("pipelined") else []
         return EXECUTORS[request.executor](steps, sendbuf, recvbuf, comm, op, *window)
     whole = algorithm.schedules(comm.size, topology, sendbuf.size, request.segment)
-    schedules, run_whole, _ = cut_schedules(whole, sendbuf.size, request.segment)
-    window = [1 if run_whole else request.window]  # whole messages posted ahead would take as many vectors of scratch
+    schedules, why_uncut, _ = cut_schedules(whole, sendbuf.size, request.segment)
+    window = [1 if why_uncut else request.window]  # whole messages posted ahead would take as many vectors of scratch
     return EXECUTORS[request.executor](schedules[comm.rank], sendbuf, recvbuf, comm, op, *window)
 
 

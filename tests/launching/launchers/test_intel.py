@@ -4,7 +4,7 @@ import pytest
 from has_message import message_pattern
 
 from allreduce_bench.launching.launcher import Launcher, LaunchError
-from allreduce_bench.launching.launchers import intel
+from allreduce_bench.launching.launchers import hydra
 
 INTEL = Launcher("mpiexec", "Intel MPI 2021.18.1", "intel")
 OFF = "-genv I_MPI_PIN off"
@@ -13,7 +13,7 @@ GIVEN = "-genv UCX_NET_DEVICES lo -genv FI_TCP_IFACE lo -genv FI_SOCKETS_IFACE l
 
 @pytest.fixture(autouse=True)
 def a_node_of_four_cores_without_pinning(monkeypatch):
-    monkeypatch.setattr(intel, "cores", lambda: 4)
+    monkeypatch.setattr(hydra, "cores", lambda: 4)
     monkeypatch.delenv("I_MPI_PIN", raising=False)
 
 

@@ -1,0 +1,150 @@
+"""The work of `fit`: the points of runs and logs, the fits of their series, the machine file."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pandas as pd
+
+from .. import __version__
+from ..algorithms import builtin, find
+from ..evaluation.frames import competitors
+from ..importers import LogWarning
+from ..importers import points as points_of_log
+from ..message import say
+from ..models.joint import joints, local_gammas
+from ..models.listing import Listing
+from ..models.machine import Machine, write_machine
+from ..models.model import UNKNOWN, with_grades, worst
+from ..models.points import points as points_of_runs
+from ..models.series import FittedSeries, UnfittedSeries, fit_series
+from ..runs.cell import parts_of
+from ..runs.folder import RunFolder
+from ..runs.schema import FLOOR
+from ..schedule.algorithm import Algorithm
+from ..wings import offered
+from .types import OneLineError, talk, tell_damages
+
+OWN_FILE_REASON = "left out: algorithm from your own file; 'predict' supports only the algorithms of 'list'"
+
+
+def fit_times(
+    paths: Sequence[Path],
+    names: tuple[str, ...] | None,
+    priced_as: tuple[str, ...],
+    own: Mapping[str, Algorithm],
+    ranks_per_node: int | None,
+) -> tuple[Listing, pd.DataFrame]:
+    """Return what was fitted to the runs and logs, and the points; the parameters are options of `fit`.
+
+    Raises OneLineError if nothing could be fitted, and for what cannot be read.
+    """
+    points_and_floors = _points(paths)
+    points = _points_of(points_and_floors[points_and_floors["executor"] != FLOOR], names)
+    if ranks_per_node:
+        points["nodes"] = points["nodes"].fillna(-(-points["ranks"] // ranks_per_node))
+    all_series = list(fit_series(points, _priced_as(priced_as, points), own))
+    fitted = [series for series in all_series if isinstance(series, FittedSeries)]
+    unfit = [series for series in all_series if isinstance(series, UnfittedSeries)]
+    if not fitted:
+        raise OneLineError("as_said", words=_reason_for_no_fit(unfit))
+    joint_fits, refusals = joints(fitted)
+    return Listing(fitted, unfit, joint_fits, refusals, local_gammas(points_and_floors)), points
+
+
+def _points(paths: Sequence[Path]) -> pd.DataFrame:
+    """Return the points of runs and of logs, in the columns of POINTS."""
+    runs = [RunFolder(path) for path in paths if (path / "run.json").exists()]
+    logs = [path for path in paths if not (path / "run.json").exists()]
+    tell_damages(runs)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", LogWarning)
+        frames = [points_of_log(path) for path in logs]
+    for path, frame in zip(logs, frames):
+        if len(frame) and frame["ranks"].isna().all():
+            raise OneLineError("cli.number_ranks_not_log", path=path)
+    for warning in caught:
+        talk(f"warning: {warning.message}")
+    if runs:
+        frames.insert(0, with_grades(points_of_runs(runs, floors=True), runs))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _points_of(points: pd.DataFrame, names: tuple[str, ...] | None) -> pd.DataFrame:
+    """Return the points of these algorithms. Raises OneLineError for a name without points."""
+    competing = competitors(points[points["algorithm"].notna()])
+    measured = sorted(set(competing))
+    for name in names or ():
+        if not any(_is_named(competitor, name) for competitor in measured):
+            raise OneLineError("cli.not_measured_measured", name=name, measured=", ".join(measured) or "none")
+    if not names:
+        return points.copy()
+    is_named = [any(_is_named(competitor, name) for name in names) for competitor in competitors(points)]
+    return points[is_named].copy()
+
+
+def _is_named(competitor: str, name: str) -> bool:
+    """Return whether `name`, in which * matches anything, is that of the competitor or of its algorithm."""
+    return fnmatchcase(competitor, name) or fnmatchcase(parts_of(competitor)[0], name)
+
+
+def _priced_as(words: tuple[str, ...], points: pd.DataFrame) -> Mapping[str, str]:
+    """Parse `--as`: name in a log -> algorithm. Raises OneLineError; AlgorithmError for an unknown algorithm."""
+    algorithms = {}
+    for word in words:
+        name, equals, algorithm = word.partition("=")
+        if not equals or not name or not algorithm:
+            raise OneLineError("cli.expected_name_algorithm_such", word=word)
+        if name not in set(points["algorithm"].astype(str)):
+            raise OneLineError("cli.no_points", word=word, name=name)
+        (algorithms[name],) = find([algorithm]) if not algorithm.endswith(".py") else ("",)
+        if not algorithms[name]:
+            raise OneLineError("cli.expected_name_allreduce_bench", word=word)
+    return algorithms
+
+
+def _reason_for_no_fit(unfit: Sequence[UnfittedSeries]) -> str:
+    """Return a sentence that says why nothing could be fitted."""
+    if not unfit:
+        return say("cli.nothing_fit_no_reduce")
+    first, others = unfit[0], len(unfit) - 1
+    return f"{first.competitor}: {first.reason}" + (
+        say("cli.more_series_cannot_fitted", others=others) if others else ""
+    )
+
+
+def write_machine_file(path: Path, points: pd.DataFrame, listing: Listing) -> list[str]:
+    """Write the machine file; return the sentences about it."""
+    runs = []
+    for run, rows in points.groupby("run", sort=False, dropna=False):
+        counts = {name: sorted({int(value) for value in rows[name].dropna()}) for name in ("ranks", "nodes")}
+        runs.append({"run": str(run), **counts, "grade": worst(rows["grade"].fillna(UNKNOWN))})
+    notes = [f"not fitted: {one.competitor}: {one.reason}" for one in listing.unfit]
+    notes += [f"no gamma: {reason}" for reason in listing.refused]
+    for joint in listing.joint:
+        gamma = joint.gamma
+        notes.append(
+            say(
+                "cli.gamma_byte",
+                gamma=gamma.value,
+                low=gamma.low,
+                high=gamma.high,
+                competitors=", ".join(joint.competitors),
+            )
+        )
+    created = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    models = tuple(series.model for series in listing.fitted if series.model.parts[0].priced_as in builtin())
+    left_out = [
+        f"{series.model.competitor}: {OWN_FILE_REASON}" for series in listing.fitted if series.model not in models
+    ]
+    notes += [f"not fitted: {reason}" for reason in left_out]
+    write_machine(Machine(models, f"allreduce-bench {__version__}", created, tuple(runs), notes=tuple(notes)), path)
+    return [f"{len(models)} models", *left_out]
+
+
+def lab_sentences(paths: Sequence[Path], fitted: Sequence[FittedSeries]) -> list[str]:
+    """Return the sentences of virtual hosts about what was fitted over their links, whose rates are known."""
+    folders = [RunFolder(path) for path in paths if (path / "run.json").exists()]
+    return [sentence for sentences in offered("set_rates") for sentence in sentences(folders, fitted)]
