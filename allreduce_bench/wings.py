@@ -15,6 +15,7 @@ WINGS = (
     "allreduce_bench.health",
     "allreduce_bench.lab",
     "allreduce_bench.pages",
+    "allreduce_bench.profiling",
     "allreduce_bench.programs",
     "allreduce_bench.stragglers",
     "allreduce_bench.training",

@@ -1,27 +1,37 @@
 """`exec`: start a user's program on ranks, and name the rank that ends it."""
 
 import os
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 
 import click
 
 from ..launching.find import find_launcher
-from ..launching.launcher import on_one_node
+from ..launching.launcher import Launcher, on_one_node
 from ..launching.own_program import WatchedProgram
 from ..launching.tied_process import interrupt_when_asked_to_end
 from ..measuring.startup import under_launcher
 from ..runs.control import Control
 from ..runs.start import Start
+from ..wings import offered
 from .request import on_hosts_around, refuse_short_timeout
 from .sections import examples
-from .types import DURATION, HOSTS, OneLineError, errors_in_one_line, no_limit, talk
+from .terminal import screen
+from .types import DURATION, HOSTS, OneLineError, errors_in_one_line, kept_command, no_limit, talk
 from .work_limit import refuse_many_ranks
 
+PROFILE = Path("profile.json")
 UNDER_A_LAUNCHER = "exec starts its own ranks; run it without mpirun or srun"
 
 
 @click.command(
     "exec",
-    epilog=examples("exec -n 4 -- python train.py", "exec -n 8 --hosts n1,n2 -- python -m mpi4py solve.py --steps 100"),
+    epilog=examples(
+        "exec -n 4 -- python train.py",
+        "exec -n 8 --hosts n1,n2 -- python -m mpi4py solve.py --steps 100",
+        "exec -n 4 --profile -- ./app",
+    ),
     context_settings={"allow_interspersed_args": False},  # options after PROGRAM are its own
 )
 @click.option("-n", "--ranks", type=click.IntRange(1), required=True, help="Ranks; more than cores are allowed.")
@@ -38,6 +48,16 @@ UNDER_A_LAUNCHER = "exec starts its own ranks; run it without mpirun or srun"
     show_default=True,
     help="End the program when a rank or the launcher is stopped, or does not respond, for this time.",
 )
+@click.option(
+    "--profile", "is_profiled", is_flag=True, help="Count the program's all-reduces: sizes, ranks, types, and gaps."
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help=f"With --profile: the file of the profile [default: {PROFILE}].",
+)
 @no_limit
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- PROGRAM [ARGUMENTS]...")
 @click.pass_context
@@ -47,6 +67,8 @@ def exec_(
     ranks: int,
     hosts,
     timeout: float,
+    is_profiled: bool,
+    output: Path | None,
     no_limit: bool,
     words: tuple[str, ...],
     **start_options,
@@ -56,10 +78,14 @@ def exec_(
     All output is passed through. A rank that ends with another status than 0, or by a signal, ends the others; it is
     named, and its exit status is handed on. A Python program whose rank fails while the others wait for it should be
     started as python -m mpi4py, unless it uses Allreduce of this package: else MPI waits for all ranks at its end.
+
+    --profile counts the all-reduces that PROGRAM calls, prints them to stderr and writes them to a file for run --like.
     """
     if under_launcher(os.environ):
         raise OneLineError("as_said", words=UNDER_A_LAUNCHER)
     refuse_short_timeout(timeout)
+    if output and not is_profiled:
+        raise OneLineError("cli.output_needs_profile", output=output)
     if not words:
         raise OneLineError("cli.exec_expected_program_example")
     start = on_hosts_around(Start(hosts=hosts or (), **start_options))
@@ -67,7 +93,18 @@ def exec_(
     if on_one_node(launcher, ranks, start, os.environ):
         refuse_many_ranks(ranks, no_limit)
     interrupt_when_asked_to_end()
-    ending = WatchedProgram(launcher, ranks, start, words, timeout).run()
+    with _counted(words, launcher, ranks, output or PROFILE) if is_profiled else nullcontext(words) as counted_words:
+        ending = WatchedProgram(launcher, ranks, start, counted_words, timeout).run()
     if ending.reason:
         talk(f"error: {ending.reason}")
     context.exit(ending.status)
+
+
+def _counted(
+    words: tuple[str, ...], launcher: Launcher, ranks: int, output: Path
+) -> AbstractContextManager[Sequence[str]]:
+    """Return the context in which the program is started, with other words, to be profiled."""
+    profiled_programs = offered("profiled_program")
+    if not profiled_programs:
+        raise OneLineError("cli.profile_installation_no")
+    return profiled_programs[0](words, launcher, ranks, output, kept_command(), talk, screen())

@@ -16,7 +16,7 @@ from places import PACKAGE
 
 from allreduce_bench import wings
 
-MOST_NAMES, MOST_DOCSTRING_LINES = 32, 10
+MOST_NAMES, MOST_DOCSTRING_LINES = 33, 10
 
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 ROOMS = sorted(path.parent for path in PACKAGE.glob("*/__init__.py"))

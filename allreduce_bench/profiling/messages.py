@@ -1,0 +1,26 @@
+"""The sentences of this wing: a template for each code; see `message`."""
+
+MESSAGES = {
+    "profiling.blank_in_path": "{path}: a library with a blank or a colon in its path cannot be loaded first",
+    "profiling.caption": "all-reduces of the program: {calls:,} calls of {kinds}, those with the most bytes first; gap: median time since the one before",
+    "profiling.kept": "profile: {output}; to measure the same: allreduce-bench run --like {output}",
+    "profiling.left_out": "{calls:,} calls of ranks are in no row: a rank keeps up to 512 kinds, those called most",
+    "profiling.left_out_others": "left out: {others} calls",
+    "profiling.left_out_sizes": "left out: {count} sizes with fewer calls: {sizes}",
+    "profiling.like": "like {path}: {sizes}, {dtype} {op}: {share:.0%} of its calls, {share_of_bytes:.0%} of its bytes, on {ranks} ranks, {in_place:.0%} of them in place (a run measures out of place)",
+    "profiling.more_rows": "the rest, {hidden:,}, is in the file",
+    "profiling.mpicc_failed": "{mpicc} failed: {why}",
+    "profiling.no_allreduce": "no profile: the program called no all-reduce ({processes} of its processes used MPI)",
+    "profiling.no_mpi": "no profile: the program did not start this MPI, or contains an MPI of its own",
+    "profiling.no_mpi4py": "no profile: the program did not import mpi4py",
+    "profiling.no_mpicc": "there is no mpicc of this MPI",
+    "profiling.no_profile": "{path}: expected a profile that exec --profile wrote: {error}",
+    "profiling.no_way": "--profile: {why}; without it only programs in Python can be counted",
+    "profiling.no_whole_elements": "{path}: no size is a whole number of elements of {dtype}, of {itemsize} bytes",
+    "profiling.not_kept": "no profile: {error}",
+    "profiling.nothing_to_measure": "{path}: no all-reduce that run can measure; it measures {dtypes}, and {ops}",
+    "profiling.only_linux": "libraries can be loaded first only on Linux",
+    "profiling.sizes_given": "the sizes given",
+    "profiling.some_ranks": "only {processes} of {ranks} ranks are counted: the others did not start MPI, or do not see the folder of the profile",
+    "profiling.would_replace": "{path}: exists, and is no profile; name another file with -o",
+}
