@@ -41,7 +41,7 @@ def test_where_there_is_none_one_line_says_what_to_do(here, command, has_results
 
 
 def test_the_report_is_that_of_the_newest(here, monkeypatch):
-    monkeypatch.setattr("allreduce_bench.report.page.write_report", lambda folders, page, own, missing, ratios: page)
+    monkeypatch.setattr("allreduce_bench.report.page.write_report", lambda folders, page, *others: page)
     made(here / "results" / "old", 20)
     made(here / "results" / "new", 21)
     result = bench("report")

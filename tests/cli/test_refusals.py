@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import click
 import pytest
@@ -95,10 +96,13 @@ def at_work(pid: int) -> bool:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 @pytest.mark.parametrize(
-    "words", ["verify -n 1-2000 --no-limit", "explain ring -n 1500 --no-limit", "fit .", "report ."]
+    "words",
+    ["verify -n 1-2000 --no-limit", "explain ring -n 1500 --no-limit", "explain --all -o {0}", "report -o {0} {1}"],
 )
-def test_an_interrupt_is_one_line(words):
-    status, said = interrupted([sys.executable, "-m", "allreduce_bench", *words.split()], at_work)
+def test_an_interrupt_is_one_line(words, tmp_path):
+    example = Path(__file__).parents[2] / "docs" / "example"
+    asked = words.format(tmp_path / "page.html", example).split()
+    status, said = interrupted([sys.executable, "-m", "allreduce_bench", *asked], at_work)
     assert (status, said) == (130, "error: interrupted\n")
 
 

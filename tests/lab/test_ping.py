@@ -21,9 +21,9 @@ def test_the_sentence_has_latency_rate_and_share():
 def test_a_launcher_that_fails_is_one_line(monkeypatch):
     for name, value in Lab((12.5e6, 12.5e6), (1, 2)).variables().items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr("allreduce_bench.launching.find.find_launcher", lambda start: Launcher("false", "", "plain"))
+    monkeypatch.setattr("allreduce_bench.lab.command.find_launcher", lambda start: Launcher("false", "", "plain"))
     monkeypatch.setattr(
-        "allreduce_bench.launching.find.mpirun_command", lambda *words: ["sh", "-c", "echo no >&2; exit 3"]
+        "allreduce_bench.lab.command.mpirun_command", lambda *words: ["sh", "-c", "echo no >&2; exit 3"]
     )
     with pytest.raises(OneLineError, match=message_pattern("lab.lab_ping_launcher_failed", said="no")):
         measure()

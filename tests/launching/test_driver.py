@@ -61,6 +61,7 @@ def played(monkeypatch):
             launches=launches,
             warning=SimpleNamespace(is_set=False),
             started=time.time(),
+            after_first=lambda: said.append(f"the first: {started}"),
         )
         return supervision.drive(run), started, said
 
@@ -68,7 +69,8 @@ def played(monkeypatch):
 
 
 def test_a_launch_that_fails_does_not_end_the_run(played):
-    driven, started, said = played({"4r-2": "fails"})
+    driven, started, (first, *said) = played({"4r-2": "fails"})
+    assert first == "the first: ['2r-1']"
     assert len(started) == 10 and driven.failed == {Launch(4, 2): "launch 4r-2: rank 1 on n1 died"}
     assert said == ["failed: launch 4r-2: rank 1 on n1 died"] and not driven.given_up
 
