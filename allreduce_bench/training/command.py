@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from fractions import Fraction
 from pathlib import Path
 from subprocess import DEVNULL
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -35,14 +36,13 @@ from ..cli.types import (
 from ..launching.find import find_launcher, mpirun_command
 from ..launching.layout import ranks_on_same_cores
 from ..measuring.startup import thread_level, under_launcher
-from ..message import say
+from ..message import BadValue, say
 from ..runs.cell import COMPILED, EXECUTORS
 from ..runs.files import refuse_given, write_atomically, write_given
 from ..runs.start import Start
 from ..units import format_time, in_ranks, unknown_word
 from .input_files import read_calls
 from .measuring.request import BETWEEN, BLOCKING, IALLREDUCE, NATIVE, THREAD
-from .request import flop_rate, refuse_unused, request_of, scale_of, torch_version
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,6 +56,34 @@ if TYPE_CHECKING:
 PATIENCE_S = 600.0  # until the ranks have ended
 MOST_ELEMENTS = 1 << 28  # of all vectors that a rank sends: two of a GiB each
 MOST_CALLS = 100_000  # whose events are kept for the time line
+
+
+def flop_rate(text: str) -> float:
+    """Parse FLOP/s of `15T`, `312TFLOPS`, `900G`. Raises ValueError."""
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*([GTP])(?:flops?(?:/s)?)?", text.strip(), re.IGNORECASE)
+    if not match or float(match[1]) == 0:
+        raise BadValue("training.not_rate_operations_expected", text=text)
+    return float(match[1]) * {"G": 1e9, "T": 1e12, "P": 1e15}[match[2].upper()]
+
+
+def scale_of(text: str) -> float:
+    """Parse a scale: 0.015625 for `1/64` or `0.015625`. Raises ValueError: not above 0, or above 1."""
+    match = re.fullmatch(r"\d{1,9}(?:\.\d{1,12}|/0*[1-9]\d{0,8})?", text.strip())
+    scale = float(Fraction(text.strip())) if match else 0.0
+    if not 0 < scale <= 1:
+        raise BadValue("training.not_scale_expected_more", text=text)
+    return scale
+
+
+def torch_version(text: str) -> tuple[int, int]:
+    """Parse a version: (2, 3) for `2.3` or `2.3.1`. Raises ValueError, also below 1.7, which does not rebuild
+    buckets.
+    """
+    match = re.fullmatch(r"(\d{1,3})\.(\d{1,3})(?:\.\d+)?(?:\+\w+)?", text.strip())
+    version = (int(match[1]), int(match[2])) if match else (0, 0)
+    if version < (1, 7):
+        raise BadValue("training.not_version_expected_newer", text=text)
+    return version
 
 
 class Replay(NamedTuple):
@@ -293,6 +321,7 @@ def workload(buckets, measure, layout, outputs, **options) -> None:
     opens in Perfetto (ui.perfetto.dev) and chrome://tracing. Without --measure nothing is measured, and no MPI is
     needed; with it all-reduces are taken as they were measured, and no cost is needed.
     """
+    from .request import refuse_unused, request_of  # late, as the next: they load what prices all-reduces
     from .result import document
     from .tables import bucket_text, result_text
 

@@ -3,30 +3,29 @@
 Options without effect beside others are refused: whoever gives one expects an effect.
 """
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ..cli.predict import MOST_RANKS, machine_of_file, machine_of_prices, shared_port
 from ..cli.types import OneLineError, tell_damages
 from ..cli.work_limit import MOST_TIMES, refuse_above
-from ..message import BadValue, say
+from ..importers import read
+from ..message import say
+from ..models.points import points
+from ..report.forecast import port_in_words
 from ..runs.cell import competitor_name
 from ..runs.dtypes import DTYPES
 from ..runs.folder import RunFolder
 from ..runs.groups import Groups, groups_of
 from ..units import format_rate, format_size, unknown_word
 from .architectures import ARCHITECTURES, known_model
+from .buckets import CYCLE_S, FUSION_NBYTES, NEWEST, Caps, Fusion
+from .cost import Costs, LoggedCosts, Timed, any_lower_bound, choose, doubts_of, modelled_costs
 from .input_files import read_calls, read_shapes, replayed
-from .tensors import DEFAULT_DTYPE
-
-if TYPE_CHECKING:
-    from .cost import Costs, Timed
-    from .result import Result
-    from .step import Divided, Setup
-    from .tensors import Model
+from .result import Result
+from .step import Divided, Outcome, Setup, buckets_of, divide, outcome, tried_caps, variants
+from .tensors import DEFAULT_DTYPE, Model
 
 # Defaults and limits
 DEFAULT_RANKS = (2, 4, 8)
@@ -55,7 +54,7 @@ class SourcedCosts(NamedTuple):
     `grade` and `placement` of the times that models were fitted to; None: no models of measured times.
     """
 
-    costs: "Costs"
+    costs: Costs
     source: str
     network: str
     grade: str | None = None
@@ -66,12 +65,10 @@ class Request(NamedTuple):
     """Checked options, and the model if there is one."""
 
     options: dict[str, Any]
-    model: "Model | None"
+    model: Model | None
 
-    def setup(self) -> "Setup":
+    def setup(self) -> Setup:
         """Return the step. Raises OneLineError if the time of its computation is unknown, or the groups do not fit."""
-        from .step import Setup
-
         asked = self.options
         assert self.model is not None
         model, tensor = self.model.scaled(asked["scale"]), None
@@ -100,7 +97,7 @@ class Request(NamedTuple):
             raise OneLineError("training.flop_rate_operations_shapes")
         return COMPUTATION_OF_PASSES * self.model.flops * self.options["batch"] / rate
 
-    def result(self) -> "Result":
+    def result(self) -> Result:
         """Return the steps on all numbers of ranks. Raises OneLineError, CostError, MachineError, LogError."""
         setup = self.setup() if self.model else None
         costs = costs_of(options_of_data(self.options))
@@ -134,7 +131,7 @@ def request_of(options: dict[str, Any], only_buckets: bool) -> Request:
     return Request(options, model)
 
 
-def _model(options: dict[str, Any]) -> "Model":
+def _model(options: dict[str, Any]) -> Model:
     if options["shapes"]:
         return read_shapes(options["shapes"])
     return known_model(options["model"], options["sequence"])
@@ -159,8 +156,6 @@ def _refuse_packing(options: dict[str, Any]) -> None:
 
 def _packing(options: dict[str, Any]):
     """Return the rules of the framework; caps shrink with the scale."""
-    from .buckets import CYCLE_S, FUSION_NBYTES, NEWEST, Caps, Fusion
-
     scale = options["scale"]
 
     def scaled(nbytes: int) -> int:
@@ -173,9 +168,7 @@ def _packing(options: dict[str, Any]):
     return caps if scale == 1 else caps._replace(cap_nbytes=scaled(cap), first_nbytes=scaled(first))
 
 
-def _ranks(options: dict[str, Any], costs: "Costs") -> tuple[int, ...]:
-    from .cost import LoggedCosts
-
+def _ranks(options: dict[str, Any], costs: Costs) -> tuple[int, ...]:
     measured = costs.ranks if isinstance(costs, LoggedCosts) else DEFAULT_RANKS
     ranks = tuple(options["ranks"] or measured)
     if ranks[-1] > MOST_RANKS:
@@ -183,10 +176,7 @@ def _ranks(options: dict[str, Any], costs: "Costs") -> tuple[int, ...]:
     return ranks
 
 
-def _of_model(asked: dict[str, Any], setup: "Setup", sourced: SourcedCosts, ranks: Sequence[int]) -> "Result":
-    from .result import Result
-    from .step import buckets_of, outcome, tried_caps, variants
-
+def _of_model(asked: dict[str, Any], setup: Setup, sourced: SourcedCosts, ranks: Sequence[int]) -> Result:
     costs = sourced.costs
     work = len(buckets_of(setup)) * len(costs.algorithms) * len(ranks)
     refuse_above(
@@ -205,12 +195,8 @@ def _of_model(asked: dict[str, Any], setup: "Setup", sourced: SourcedCosts, rank
     return Result(title, sourced.source, sourced.network, outcomes, *step, sourced.grade, sourced.placement)
 
 
-def _of_calls(options: dict[str, Any], sourced: SourcedCosts, ranks: Sequence[int]) -> "Result":
+def _of_calls(options: dict[str, Any], sourced: SourcedCosts, ranks: Sequence[int]) -> Result:
     """Return the recorded calls on each number of ranks."""
-    from .cost import any_lower_bound, choose, doubts_of
-    from .result import Result
-    from .step import Outcome
-
     calls = read_calls(options["calls"])
     alone_s = sum(call.gap_s for call in calls)
     outcomes = []
@@ -225,34 +211,6 @@ def _of_calls(options: dict[str, Any], sourced: SourcedCosts, ranks: Sequence[in
     title = f"{options['calls']}, {len(calls)} calls"
     result = Result(title, sourced.source, sourced.network, tuple(outcomes))
     return result._replace(grade=sourced.grade, placement=sourced.placement)
-
-
-def flop_rate(text: str) -> float:
-    """Parse FLOP/s of `15T`, `312TFLOPS`, `900G`. Raises ValueError."""
-    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*([GTP])(?:flops?(?:/s)?)?", text.strip(), re.IGNORECASE)
-    if not match or float(match[1]) == 0:
-        raise BadValue("training.not_rate_operations_expected", text=text)
-    return float(match[1]) * {"G": 1e9, "T": 1e12, "P": 1e15}[match[2].upper()]
-
-
-def scale_of(text: str) -> float:
-    """Parse a scale: 0.015625 for `1/64` or `0.015625`. Raises ValueError: not above 0, or above 1."""
-    match = re.fullmatch(r"\d{1,9}(?:\.\d{1,12}|/0*[1-9]\d{0,8})?", text.strip())
-    scale = float(Fraction(text.strip())) if match else 0.0
-    if not 0 < scale <= 1:
-        raise BadValue("training.not_scale_expected_more", text=text)
-    return scale
-
-
-def torch_version(text: str) -> tuple[int, int]:
-    """Parse a version: (2, 3) for `2.3` or `2.3.1`. Raises ValueError, also below 1.7, which does not rebuild
-    buckets.
-    """
-    match = re.fullmatch(r"(\d{1,3})\.(\d{1,3})(?:\.\d+)?(?:\+\w+)?", text.strip())
-    version = (int(match[1]), int(match[2])) if match else (0, 0)
-    if version < (1, 7):
-        raise BadValue("training.not_version_expected_newer", text=text)
-    return version
 
 
 def refuse_unused(given: Collection[str], options: Mapping[str, Any], measure: bool) -> None:
@@ -289,9 +247,6 @@ def costs_of(options: dict[str, Any]) -> SourcedCosts:
 
     Raises OneLineError for no source and for several, and what reading them raises.
     """
-    from ..report.forecast import port_in_words
-    from .cost import modelled_costs
-
     prices = {name: options[name] for name in ("alpha", "bandwidth", "gamma", "alpha_within", "bandwidth_within")}
     sources = [options["machine"], options["logs"], any(prices.values())]
     if sum(map(bool, sources)) != 1:
@@ -320,8 +275,6 @@ def costs_of(options: dict[str, Any]) -> SourcedCosts:
 
 
 def _costs_of_logs(options: dict[str, Any]) -> SourcedCosts:
-    from .cost import LoggedCosts
-
     paths: Sequence[Path] = options["logs"]
     names = ", ".join(map(str, paths))
     points = [point for path in paths for point in timed_of(path, options["ranks"])]
@@ -336,22 +289,17 @@ def _costs_of_logs(options: dict[str, Any]) -> SourcedCosts:
     return SourcedCosts(costs, f"timed in {names} from {smallest} to {largest}; {beyond}", f"the times of {names}")
 
 
-def timed_of(path: Path, ranks: Sequence[int] | None) -> "Iterator[Timed]":
+def timed_of(path: Path, ranks: Sequence[int] | None) -> Iterator[Timed]:
     """Yield the timed all-reduces of a run folder or a log; if it does not give its ranks, they are the one of
     `ranks`.
     """
-    from .cost import Timed
-
     if (path / "run.json").exists():
-        from ..models.points import points
-
         tell_damages([RunFolder(path)])
         frame = points([RunFolder(path)])
         for one in frame[frame["cache"] == "warm"].to_dict("records"):
             name = competitor_name(one["algorithm"], one["executor"])
             yield Timed(name, int(one["ranks"]), int(one["nbytes"]), float(one["time_s"]))
         return
-    from ..importers import read
 
     alone = ranks[0] if ranks and len(ranks) == 1 else None
     for row in read(path):
@@ -362,13 +310,11 @@ def timed_of(path: Path, ranks: Sequence[int] | None) -> "Iterator[Timed]":
             yield Timed(row.algorithm, number, row.nbytes, row.time_s)
 
 
-def divided_by(options: dict[str, Any], model: "Model") -> "Divided":
+def divided_by(options: dict[str, Any], model: Model) -> Divided:
     """Return the part of `model` that a rank has (`--groups`).
 
     Raises OneLineError, ModelError, ValueError: the groups do not fit.
     """
-    from .step import divide
-
     ranks = _group_ranks(options)
     return divide(model, options["groups"], ranks, options["batch"], options["ready_by"], options["scale"])
 
