@@ -139,19 +139,19 @@ def test_what_waits_for_ever_cannot_be_explained(mine):
         (None, message_pattern("algorithms.no_such_file_expected")),
         ("", message_pattern("algorithms.defines_no_algorithm_decorate")),
         (HEAD + CHAIN, message_pattern("algorithms.defines_no_algorithm_decorate")),
-        ("def (:", message_pattern("algorithms.cannot_imported")),
+        ("def (:", message_pattern("algorithms.cannot_imported", name="SyntaxError")),
         (
             "import no_such_module",
             re.escape("cannot be imported: ModuleNotFoundError: No module named 'no_such_module'"),
         ),
-        ("1 / 0", message_pattern("algorithms.cannot_imported")),
+        ("1 / 0", message_pattern("algorithms.cannot_imported", name="ZeroDivisionError", error="division by zero")),
         (
             HEAD + DECLARE + CHAIN.replace("def chain", "def ring"),
-            message_pattern("algorithms.another_algorithm_named_rename"),
+            message_pattern("algorithms.another_algorithm_named_rename", name="ring"),
         ),
         (
             HEAD + DECLARE.replace("exact", "needs={'prime'}, exact") + CHAIN,
-            message_pattern("schedule.unknown_need_known", unknown="prime"),
+            message_pattern("schedule.unknown_need_known", unknown="prime", needs="equal-nodes, even, power-of-two"),
         ),
     ],
     ids=["missing", "empty", "undecorated", "no Python", "missing import", "raises", "name taken", "unknown need"],
@@ -216,6 +216,6 @@ def test_a_name_that_is_no_text_is_refused(tmp_path):
         'mine.__name__ = "a\\udcff"\nmine = algorithm(cost=None, exact=True, formula="0")(mine)\n'
     )
     with pytest.raises(
-        AlgorithmError, match=message_pattern("algorithms.name_algorithm_expected_unicode", odd="a\udcff")
+        AlgorithmError, match=message_pattern("algorithms.name_algorithm_expected_unicode", path=mine, odd="a\udcff")
     ):
         find([str(mine)])

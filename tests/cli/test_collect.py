@@ -240,7 +240,9 @@ def test_a_damaged_record_is_one_line(sweep, slurm):
     path = sweep / "jobs" / "job-103.0.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "nodes": "n1"}))
     result = collect(sweep)
-    assert result.exit_code == 2 and has_message(result.stderr, "evaluation.damaged")
+    found = say("runs.found_expected", value="'n1'", expected="a list")
+    damage = say("runs.name_error", name="nodes", error=found)
+    assert result.exit_code == 2 and has_error(result.stderr, "evaluation.damaged", path=path, expected=damage)
 
 
 def test_what_is_no_sweep_is_refused_in_one_line(tmp_path):

@@ -83,7 +83,8 @@ def test_auto_is_decided_before_the_plan_and_said_once(is_here, chosen, numba, c
 
 def test_a_compiled_executor_without_numba_is_refused(numba):
     numba(False)
-    with pytest.raises(ValueError, match=message_pattern("cli.executor", compiled="compiled")):
+    reason = f"needs numba: {INSTALL}"
+    with pytest.raises(ValueError, match=message_pattern("cli.executor", compiled="compiled", reason=reason)):
         decided(("sendrecv", "compiled"))
 
 

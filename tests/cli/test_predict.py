@@ -235,7 +235,12 @@ def test_an_algorithm_that_was_not_fitted_is_refused(machine):
 
 
 def test_a_machine_file_that_is_a_folder_is_refused(tmp_path):
-    assert has_message(refused(str(tmp_path), "-n", "4"), "models.expected_machine_file_allreduce", path=tmp_path)
+    assert has_message(
+        refused(str(tmp_path), "-n", "4"),
+        "models.expected_machine_file_allreduce",
+        path=tmp_path,
+        strerror="Is a directory",
+    )
 
 
 def test_what_fit_said_of_its_models_stands_below_their_predictions(tmp_path):

@@ -9,6 +9,8 @@ from has_message import has_message, message_pattern
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.cli import main
 
+STEPS_OF_A_LIBRARY = "the steps of a library are not known; 'report' says which algorithm it resembles"
+
 
 def bench(*words: str) -> Result:
     """Run the command line; what is no SystemExit is a bug and must not be hidden."""
@@ -27,7 +29,9 @@ def refused(*words: str) -> str:
 
 def test_the_steps_of_a_mock_up_are_not_known():
     result = CliRunner().invoke(main, ["explain", "native:reduce+bcast", "-n", "4"])
-    assert result.exit_code == 2 and has_message(result.output, "pages.library_words", library="native:reduce+bcast")
+    assert result.exit_code == 2 and has_message(
+        result.output, "pages.library_words", library="native:reduce+bcast", words=STEPS_OF_A_LIBRARY
+    )
 
 
 def test_list_names_every_algorithm_and_its_cost():
@@ -130,11 +134,11 @@ def test_an_unknown_algorithm_is_answered_with_the_known_ones(command):
 @pytest.mark.parametrize(
     "ranks, words",
     [
-        ("0", message_pattern("core.least_needed_found", text="0", counted="rank")),
+        ("0", message_pattern("core.least_needed_found", text="0", counted="rank", first="0")),
         ("x", message_pattern("core.not_list_whole_numbers", text="x")),
         ("8-2", re.escape("'8-2': the range 8-2 is empty")),
         ("-3", message_pattern("core.not_list_whole_numbers", text="-3")),
-        ("", message_pattern("core.not_list_whole_numbers")),
+        ("", message_pattern("core.not_list_whole_numbers", text="")),
     ],
 )
 def test_wrong_numbers_of_ranks_are_refused_in_words(command, ranks, words):
@@ -149,7 +153,7 @@ def test_explain_shows_one_number_of_ranks():
 @pytest.mark.parametrize("suffix", ["pdf", "txt.bak", "TXT~"])
 def test_explain_writes_no_other_format_than_it_can(tmp_path, suffix):
     path = tmp_path / f"ring.{suffix}"
-    assert has_message(refused("explain", "ring", "-n", "4", "-o", str(path)), "pages.expected_name_ends")
+    assert has_message(refused("explain", "ring", "-n", "4", "-o", str(path)), "pages.expected_name_ends", output=path)
     assert not path.exists()
 
 
@@ -188,10 +192,10 @@ def test_explain_compares_two_on_one_page(tmp_path):
     ("words", "sentence"),
     [
         (("ring", "-n", "33"), message_pattern("pages.picture_shows_most_ranks", ranks="33", most_ranks="32")),
-        (("ring", "tree", "-n", "4"), message_pattern("pages.explain_takes_algorithm_two")),
-        (("-n", "4"), message_pattern("pages.explain_takes_algorithm_two")),
-        (("--compare", "ring", "-n", "4"), message_pattern("pages.compare_takes_two_algorithms")),
-        (("ring", "-n", "4", "--count", "0"), message_pattern("pages.count_picture_needs_element")),
+        (("ring", "tree", "-n", "4"), message_pattern("pages.explain_takes_algorithm_two", found="ring tree")),
+        (("-n", "4"), message_pattern("pages.explain_takes_algorithm_two", found="none")),
+        (("--compare", "ring", "-n", "4"), message_pattern("pages.compare_takes_two_algorithms", algorithm_count=1)),
+        (("ring", "-n", "4", "--count", "0"), message_pattern("pages.count_picture_needs_element", count=0)),
     ],
 )
 def test_pages_that_cannot_be_made_are_refused_in_one_sentence(tmp_path, words, sentence):
@@ -235,4 +239,6 @@ def test_bad_usage_has_exit_status_2(words):
 
 def test_native_has_no_steps_to_show():
     result = CliRunner().invoke(main, ["explain", "native", "-n", "4"])
-    assert result.exit_code == 2 and has_message(result.stderr, "pages.library_words", library="native")
+    assert result.exit_code == 2 and has_message(
+        result.stderr, "pages.library_words", library="native", words=STEPS_OF_A_LIBRARY
+    )

@@ -383,7 +383,7 @@ def test_it_does_not_go_on_while_jobs_of_the_sweep_are_in_the_queue(slurm, tmp_p
     slurm.answer("squeue", "echo '101|PENDING||0:00|10:00|Priority'; echo '102|RUNNING|n[1-2]|1:00|10:00|None'")
     said = refused("--resume", "-o", "sweep")
     assert has_message(said, "cli.jobs_sweep_queue", states="1n (101, pending), 2n (102, running)")
-    assert has_message(said, "cli.wait_cancel_scancel") and len(submitted(slurm)) == 3
+    assert has_message(said, "cli.wait_cancel_scancel", numbers="101 102") and len(submitted(slurm)) == 3
     slurm.answer("squeue", "echo '101|COMPLETED|n1|1:00|10:00|None'; echo '102|TIMEOUT|n[1-2]|10:00|10:00|TimeLimit'")
     submit("--resume", "-o", "sweep")
     assert len(submitted(slurm)) == 6

@@ -26,9 +26,9 @@ H100 = DATA / "pairs_h100"
     "words, said",
     [
         ([], message_pattern("health.no_nodes_given_add")),
-        (["--hosts", "n1"], message_pattern("health.expected_two_nodes_more")),
-        (["--hosts", "n1,$(touch x)"], message_pattern("runs.not_host_expected_example_2")),
-        (["--hosts", "n1,n2", "--timeout", "100ms"], message_pattern("cli.timeout_would_end_healthy")),
+        (["--hosts", "n1"], message_pattern("health.expected_two_nodes_more", nodes="n1")),
+        (["--hosts", "n1,$(touch x)"], message_pattern("runs.not_host_expected_example_2", host="$(touch x)")),
+        (["--hosts", "n1,n2", "--timeout", "100ms"], message_pattern("cli.timeout_would_end_healthy", timeout_s=0.1)),
         (["--hosts", "n1,n2", "--repetitions", "4"], re.escape("4 is not in the range")),
         (["--hosts", "n1,n2", "--failed", "x"], re.escape("--failed: only with --from")),
         (["--hosts", "n1,n2", "--from", "x.csv"], message_pattern("health.option_not_with_from", option="--hosts")),
@@ -108,7 +108,7 @@ def test_without_hosts_the_nodes_are_those_that_the_folder_asked_for(tmp_path, m
 
 def test_a_kept_check_is_judged_again_and_another_folder_is_refused(tmp_path):
     result = CliRunner().invoke(main, ["health", "--from", str(tmp_path)])
-    assert result.exit_code == 2 and has_message(result.output, "health.holds_no_check_expected")
+    assert result.exit_code == 2 and has_message(result.output, "health.holds_no_check_expected", path=tmp_path)
     PairFolder(tmp_path / "kept").begin(Asked(("n1", "n2", "n3", "n4")))
     result = CliRunner().invoke(main, ["health", "--from", str(tmp_path / "kept")])
     assert result.exit_code == 0 and "6 pairs are not measured" in result.stdout, result.output

@@ -147,7 +147,7 @@ def test_a_file_whose_tables_would_fill_the_memory_is_refused(tmp_path):
 
 @pytest.mark.parametrize("value", ["1e-320", "1e308", "2e18"])
 def test_a_value_beyond_any_link_is_refused_with_its_line(tmp_path, value):
-    with pytest.raises(LogError, match=message_pattern("health.column_found_correct_remove", word=value)):
+    with pytest.raises(LogError, match=message_pattern("health.column_found_correct_remove", column="bw", word=value)):
         read_pair_tables(write(tmp_path, f"src,dst,bw\nn1,n2,1\nn1,n3,{value}\n"))
 
 
@@ -177,7 +177,10 @@ def test_every_column_of_values_is_a_test_of_its_own_kind_and_unit(tmp_path):
     assert (bandwidth.name, bandwidth.unit, bandwidth.is_rate) == ("bandwidth_MBps", "bandwidth_MBps", True)
     assert named(path) == {"latency_us": ([], []), "bandwidth_MBps": (["n05", "n09"], [])}
     assert [*named(path, value="latency_us")] == ["latency_us"]
-    with pytest.raises(LogError, match=message_pattern("health.value_expected_column_values", kind="rate")):
+    with pytest.raises(
+        LogError,
+        match=message_pattern("health.value_expected_column_values", kind="rate", names="latency_us, bandwidth_MBps"),
+    ):
         read_pair_tables(path, kind="rate")
     assert read_pair_tables(path).without_unit == read_pair_tables(path).not_judged == ()
 

@@ -231,7 +231,9 @@ def test_what_a_link_leads_to_is_not_merged(tmp_path):
     path = b.launches / "4r-2.1.json"
     path.rename(tmp_path / "elsewhere")
     path.symlink_to(tmp_path / "elsewhere")
-    assert has_message(refused(tmp_path, a, b), "evaluation.damaged_2")
+    said = refused(tmp_path, a, b)
+    assert has_message(said, "evaluation.damaged_2", path=path, error="a symbolic link")
+    assert has_message(said, "importers.measure_again_first_allreduce", folder=b.path)
 
 
 def test_an_imported_run_is_refused(tmp_path):

@@ -80,7 +80,10 @@ def test_options_fill_in_what_a_log_does_not_say_and_contradict_nothing(tmp_path
     path = log(tmp_path, OSU)
     row = read(path, Asked(ranks=64, nodes=2, dtype="double", algorithm="native:ring", where={"nbytes": "8"}))[0]
     assert (row.ranks, row.nodes, row.dtype, row.count, row.algorithm) == (64, 2, "float64", 1, "native:ring")
-    with pytest.raises(LogError, match=message_pattern("importers.bytes_not_whole_number", nbytes=4, dtype="float64")):
+    with pytest.raises(
+        LogError,
+        match=message_pattern("importers.bytes_not_whole_number", place=f"{path}, line 4", nbytes=4, dtype="float64"),
+    ):
         read(path, Asked(dtype="float64"))
     with pytest.raises(
         LogError, match=message_pattern("importers.log_states_leave_out", name="ranks", value=2, in_log=24576)
@@ -90,7 +93,9 @@ def test_options_fill_in_what_a_log_does_not_say_and_contradict_nothing(tmp_path
         read(path, Asked(ranks=2, nodes=4))
     with pytest.raises(LogError, match="no column 'mood'"):
         read(path, Asked(where={"mood": "good"}))
-    with pytest.raises(LogError, match=message_pattern("importers.none_rows", row_count=3, wanted="nbytes=5")):
+    with pytest.raises(
+        LogError, match=message_pattern("importers.none_rows", path=path, row_count=3, wanted="nbytes=5")
+    ):
         read(path, Asked(where={"nbytes": "5"}))
     with pytest.raises(LogError, match="--in-place"):
         read(path, Asked(in_place=True))
@@ -108,7 +113,9 @@ def test_all_reduces_of_two_tools_in_one_file_are_not_mixed(above, below, tmp_pa
     texts = {"OSU": OSU, "IMB": IMB, "NCCL": (LOGS / "nccl_cscs_alps_8xGH200_ofi_hook_good.txt").read_text()}
     path = tmp_path / "log.txt"
     path.write_text(texts[above] + texts[below])
-    with pytest.raises(LogError, match=message_pattern("importers.line_reduce_below_cut")):
+    tools = {"OSU": "osu", "IMB": "imb", "NCCL": "nccl-tests"}
+    said = message_pattern("importers.line_reduce_below_cut", path=path, second=tools[below], first=tools[above])
+    with pytest.raises(LogError, match=said):
         read(path, Asked(ranks=2))
 
 

@@ -8,6 +8,7 @@ import pytest
 from has_message import message_pattern
 from places import ROOT
 
+from allreduce_bench.message import say
 from allreduce_bench.models.machine import bare_machine, write_machine
 from allreduce_bench.programs.agreement import Shape
 from allreduce_bench.programs.candidates import algorithms_of
@@ -96,7 +97,9 @@ def test_what_says_nothing_is_refused(tmp_path, content, words):
 
 def test_an_unknown_executor_is_damage(saved):
     saved.write_text(saved.read_text().replace("pipelined", "hurried"))
-    with pytest.raises(ChoiceError, match=message_pattern("runs.name_error", name="executor")):
+    known = "native, sendrecv, pipelined, compiled or compiled-pipelined"
+    error = say("runs.found_expected", value="'hurried'", expected=known)
+    with pytest.raises(ChoiceError, match=message_pattern("runs.name_error", name="executor", error=error)):
         lookup_of(saved)
 
 

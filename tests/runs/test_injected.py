@@ -27,7 +27,7 @@ def test_a_slowdown_is_kept_in_one_form(words, kept):
 
 @pytest.mark.parametrize("words", ["5", "5:12", "-1:5%", "x:5%", "5:0%", "5:-3%", "5:12%@9", "5:nan%", ""])
 def test_other_words_are_refused(words):
-    with pytest.raises(ValueError, match=message_pattern("runs.not_slowdown_expected_rank")):
+    with pytest.raises(ValueError, match=message_pattern("runs.not_slowdown_expected_rank", text=words)):
         parse_slowdown(words)
 
 

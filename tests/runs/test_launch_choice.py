@@ -41,5 +41,5 @@ def test_a_word_that_chooses_nothing_names_what_there_is(text):
     "text", ["8", "r", "8r-", "8r-1-2", "8r 2", "all", "8r;rm", "²r", "-", "8r-\n1", "1" * 10 + "r"]
 )
 def test_other_words_are_refused(text):
-    with pytest.raises(PlanError, match=message_pattern("runs.expected_example")):
+    with pytest.raises(PlanError, match=message_pattern("runs.expected_example", word=text)):
         parse_only(text)

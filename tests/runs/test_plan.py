@@ -50,7 +50,7 @@ def test_a_launch_is_found_again_by_its_name(ranks, number):
     "text", ["", "4", "4r", "r-2", "-2", "4r-0", "0r-2", "04r-2", "4r-2.1", "4r--2", " 4r-2", "4r-2\n"]
 )
 def test_what_is_no_name_of_a_launch_is_refused(text):
-    with pytest.raises(ValueError, match=message_pattern("runs.not_name_launch_expected")):
+    with pytest.raises(ValueError, match=message_pattern("runs.not_name_launch_expected", text=text)):
         Launch.named(text)
 
 

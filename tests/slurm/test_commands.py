@@ -81,7 +81,8 @@ def test_a_queue_that_has_forgotten_its_jobs_is_no_error_but_a_controller_that_i
     slurm.answer(
         "scontrol", "echo 'slurm_ping: error: Unable to contact slurm controller (connect failure)' >&2; exit 1"
     )
-    with pytest.raises(SlurmError, match=message_pattern("cli.name_habit")):
+    complaint = "slurm_ping: error: Unable to contact slurm controller (connect failure)"
+    with pytest.raises(SlurmError, match=message_pattern("cli.name_habit", name="scontrol", habit=complaint)):
         commands.jobs(["101"])
 
 

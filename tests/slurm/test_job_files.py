@@ -7,6 +7,7 @@ from has_message import message_pattern
 from made_runs import build_run
 from made_sweeps import record, submit
 
+from allreduce_bench.message import say
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.rows import RunError
 from allreduce_bench.slurm.job_files import read_records, read_submissions, runs_of
@@ -62,7 +63,10 @@ def test_records_of_all_starts_but_no_half_written_one(sweep):
     assert (second.end, second.why) == ("done", "?[2Jfine")  # nothing moves the cursor of a terminal
     assert (task.id, task.nodes) == ("102_2", ("n1", "n2"))
     record(sweep, "104", "4r", restart="0")
-    with pytest.raises(RunError, match=message_pattern("evaluation.damaged")):
+    found = say("runs.found_expected", value="'0'", expected="a whole number")
+    damage = say("runs.name_error", name="restart", error=found)
+    path = sweep / "jobs" / "job-104.0.json"
+    with pytest.raises(RunError, match=message_pattern("evaluation.damaged", path=path, expected=damage)):
         read_records(RunFolder(sweep))
 
 

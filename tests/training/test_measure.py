@@ -121,7 +121,7 @@ def test_on_virtual_hosts_communication_hides_behind_computation(python):
     [
         ((), message_pattern("training.measure_needs_number_ranks")),
         (("-n", "2,4"), message_pattern("training.measure_needs_number_ranks")),
-        (("-n", "2", "-a", "ring,tree"), message_pattern("training.measure_takes_algorithm_found")),
+        (("-n", "2", "-a", "ring,tree"), message_pattern("training.measure_takes_algorithm_found", name_count=2)),
         (("-n", "2", "-a", "rung"), re.escape("unknown algorithm 'rung'; did you mean ring?")),
         (("-n", "2", "-a", "ring", "--executor", "fast"), re.escape("unknown executor 'fast'")),
         (("-n", "2", "--executor", "sendrecv"), re.escape("unknown executor 'sendrecv'")),
@@ -137,7 +137,7 @@ def test_on_virtual_hosts_communication_hides_behind_computation(python):
         (("-n", "2", "--framework", "horovod", "--dtype", "int64"), re.escape("gradients of int64 have no average")),
         (
             ("-n", "2", "--compute", "1s", "--steps", "999"),
-            message_pattern("training.computation_alone_takes_turns", turns="1000"),
+            message_pattern("training.computation_alone_takes_turns", computed_s=2000, turns="1000", once_s="1.00 s"),
         ),
     ],
 )
@@ -171,17 +171,27 @@ def test_a_model_that_is_too_large_is_refused_with_what_to_do():
             ("-n", "2"),
             message_pattern("training.several_types_modelled_leave", what="calls", found="float32, int32"),
         ),
-        ("4K,,1ms\n6,,1ms", ("-n", "2"), message_pattern("training.call_expected_positive_whole", dtype="float32")),
+        (
+            "4K,,1ms\n6,,1ms",
+            ("-n", "2"),
+            message_pattern("training.call_expected_positive_whole", number="2", dtype="float32", nbytes=6),
+        ),
         (
             "4K,,1ms\n0,,1ms",
             ("-n", "2"),
-            message_pattern("training.call_expected_positive_whole", number="2", dtype="float32", itemsize="4"),
+            message_pattern(
+                "training.call_expected_positive_whole", number="2", dtype="float32", itemsize="4", nbytes=0
+            ),
         ),
-        ("4K,,1h", ("-n", "2"), message_pattern("training.computation_alone_takes_turns", turns="6", once_s="3600 s")),
+        (
+            "4K,,1h",
+            ("-n", "2"),
+            message_pattern("training.computation_alone_takes_turns", computed_s=43200, turns="6", once_s="3600 s"),
+        ),
         (
             "8G,,1ms",
             ("-n", "2"),
-            message_pattern("training.elements_rank_limit_no"),
+            message_pattern("training.elements_rank_limit_no", elements=1 << 31, most_elements=1 << 28),
         ),
         ("4K,,1ms", ("-n", "2", "-a", "rung"), re.escape("unknown algorithm 'rung'")),
         ("4K,,1ms", ("-n", "2", "-a", "ring", "--executor", "native"), re.escape("unknown executor 'native'")),
@@ -200,5 +210,5 @@ def test_more_calls_than_a_time_line_keeps_are_refused(tmp_path):
     calls.write_text("size,gap\n" + "8,0\n" * 100_001)
     result = CliRunner().invoke(main, ["workload", "--calls", str(calls), "--measure", "-n", "2"])
     assert result.exit_code == 2 and has_message(
-        result.stderr, "training.calls_measure_takes_most", call_count=100001, most_calls=100000
+        result.stderr, "training.calls_measure_takes_most", path=calls, call_count=100001, most_calls=100000
     )

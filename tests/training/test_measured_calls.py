@@ -28,7 +28,7 @@ def test_the_replay_stands_beside_its_model():
     assert lines[1] == say(
         "training.rank_reduced_calls", lengths="1.953 KiB", length_count=3, span="2 lengths from 400 B to 1.172 KiB"
     )
-    assert has_message(lines[2], "training.gaps_reduces_sum_computation", algorithm="ring pipelined")
+    assert has_message(lines[2], "training.gaps_reduces_sum_computation", work="spinning", algorithm="ring pipelined")
     assert "measured  9.00 ms  6.00 ms      2.50 ms  3.00 ms" in lines
     assert "modelled  8.50 ms  6.00 ms      2.50 ms  2.50 ms" in lines
     assert has_message(
@@ -39,10 +39,7 @@ def test_the_replay_stands_beside_its_model():
         where="between",
         signed_share="+5%",
     )
-    assert (
-        has_message(text, "training.reduces_take_after_other", alone="2.50 ms", replayed_s="3.00 ms")
-        and "there: +20%." in text
-    )
+    assert has_message(text, "training.reduces_take_after_other", alone="2.50 ms", replayed_s="3.00 ms", more=": +20%")
     assert lines[-1].endswith(say("training.model_computation_reduces_alone", what="replay", signed_share="-6%"))
     assert max(map(len, text_of(MEASURED, CALLS, Screen(80)).splitlines())) <= 80
 
@@ -56,6 +53,10 @@ def test_calls_without_gaps_have_no_computation():
 
 def test_equal_calls_have_one_length():
     assert has_message(
-        sizes_sentence(MEASURED._replace(alone_nbytes=(400, 400))), "training.rank_reduced_calls", length_count="2"
+        sizes_sentence(MEASURED._replace(alone_nbytes=(400, 400))),
+        "training.rank_reduced_calls",
+        lengths="800 B",
+        length_count="2",
+        span="one length",
     )
     assert "+20%" in beside_sentence(MEASURED)

@@ -26,13 +26,22 @@ def test_the_measured_step_stands_beside_its_model():
     text = text_of(MEASURED)
     lines = text.splitlines()
     assert lines[0].split(": ") == ["M on 2 ranks, measured", "medians of 5 steps"]
-    assert has_message(lines[3], "training.computation_reduces", work="sleeping, which takes no core") and has_message(
-        lines[3], "training.computation_reduces"
+    assert has_message(
+        lines[3],
+        "training.computation_reduces",
+        work="sleeping, which takes no core",
+        algorithm="ring",
+        where="in a thread beside the computation",
     )
     assert "measured  8.60 ms  6.00 ms      4.00 ms  2.60 ms      35%" in lines
     assert "modelled  9.00 ms  6.00 ms      4.00 ms  3.00 ms      25%" in lines
     assert has_message(
-        text, "training.computation_takes_alone_reduces", beside="6.60 ms", where="beside", signed_share="+10%"
+        text,
+        "training.computation_takes_alone_reduces",
+        alone="6.00 ms",
+        beside="6.60 ms",
+        where="beside",
+        signed_share="+10%",
     )
     assert has_message(text, "training.time_line_median_step", share="43%") and lines[-1].endswith("is +5% off.")
 
@@ -50,9 +59,13 @@ def test_tensor_parallel_all_reduces_have_their_own_column_and_sentence():
     assert has_message(text, "training.tensor_parallelism_shoeybi_et", ranks=2, layout="div:2", calls=2, nbytes="400 B")
     assert "  ".join(TENSOR_HEADS) in text
     assert "measured  8.60 ms  6.00 ms          1.50 ms        4.00 ms        1.10 ms      72%" in text  # 6 + 1.5 + 1.1
-    assert (
-        has_message(text, "training.tensor_parallel_reduces_take", calls=2, alone="1.00 ms", beside="1.50 ms")
-        and "+50%" in text
+    assert has_message(
+        text,
+        "training.tensor_parallel_reduces_take",
+        calls=2,
+        alone="1.00 ms",
+        beside="1.50 ms",
+        signed_share="+50%",
     )
 
 
@@ -61,9 +74,15 @@ def test_horovods_cycles_are_told():
     measured = MEASURED._replace(cycles=Cycles(2, 61.5, 0.0004, 0.00002))
     text = text_of(measured, setup, ("spin", "blocking"))
     assert has_message(text, "training.horovod_fusion_buffer_cycle", buffer="1 MiB", cycle="100 us", counted="1 bucket")
-    assert has_message(text, "training.computation_reduces")
+    assert has_message(text, "training.computation_reduces", work="spinning", algorithm="ring")
     assert has_message(
-        text, "training.step_reduce_gradients_model", all_reduces=2, plural="s", gradients=2, predicted=2, cycles=61.5
+        text,
+        "training.step_reduce_gradients_model",
+        all_reduces=2,
+        plural="s",
+        gradients=2,
+        predicted=2,
+        cycles=61.5,
+        agreed="400 us",
+        bound="20.0 us",
     )
-    assert has_message(text, "training.step_reduce_gradients_model", agreed="400 us")
-    assert has_message(text, "training.step_reduce_gradients_model", bound="20.0 us")

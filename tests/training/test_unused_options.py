@@ -22,8 +22,18 @@ DEFAULTS = {"calls": None, "shapes": None, "framework": "ddp", "blocking": False
         ({"ranks_per_node"}, {"logs": ("x",)}, False, "--ranks-per-node: the times of a log"),
         ({"batch"}, {"calls": "x.csv"}, False, "--batch: recorded calls have their own"),
         ({"framework"}, {"calls": "x.csv", "framework": "horovod"}, False, "--framework: recorded calls"),
-        ({"stage"}, {"framework": "horovod"}, False, message_pattern("training.not_option_framework", wrong="stage:")),
-        ({"views"}, {"framework": "horovod"}, False, message_pattern("training.not_option_framework", wrong="views:")),
+        (
+            {"stage"},
+            {"framework": "horovod"},
+            False,
+            message_pattern("training.not_option_framework", wrong="stage:", framework="horovod"),
+        ),
+        (
+            {"views"},
+            {"framework": "horovod"},
+            False,
+            message_pattern("training.not_option_framework", wrong="views:", framework="horovod"),
+        ),
         ({"ready_by"}, {"shapes": "x.csv"}, False, "--ready-by: the operations of these shapes are unknown"),
     ],
 )
