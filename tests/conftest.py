@@ -57,6 +57,7 @@ def no_width_of_whoever_runs_the_tests():
 def no_fits_of_before():
     """What a test fits is fitted there, and nothing is left in the home of whoever runs the tests."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MPLCONFIGDIR", str(Path.home() / ".cache" / "matplotlib"))  # else it looks for fonts each time
         patch.setenv("XDG_CACHE_HOME", "/dev/null")  # no folder
         yield
 

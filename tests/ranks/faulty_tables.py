@@ -104,7 +104,7 @@ class One:
 
     def changes(self):
         changes, this = self._between.changes(), slice(self._call, self._call + 1)
-        drawn = {name: getattr(changes, name)[this] for name in ("next_at", "next_source", "looks")}
+        drawn = {name: getattr(changes, name)[this] for name in ("next_at", "next_source", "calls_to_check")}
         return changes._replace(first=max(0, changes.first - self._call), **drawn)
 
 
