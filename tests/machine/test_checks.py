@@ -24,7 +24,8 @@ def test_a_machine_that_tells_nothing_is_missing_everything_in_words(bare):
         *["processor", "processor", "load", "frequency", "memory", "huge pages", "container"],
         *["interfaces", "interfaces"],
     ]
-    assert {check.level for check in found} <= {"missing", "ok"}
+    measured = {"copying", "timer"}  # whatever the machine tells: some processors copy slowly
+    assert {check.level for check in found if check.name not in measured} <= {"missing", "ok"}
 
 
 def test_a_finding_takes_the_place_of_what_is_in_order(bare):
