@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,10 @@ def test_the_check_notices_damage(python):
 
 @pytest.mark.parametrize("way", ["barrier", "round_time"])
 def test_the_loop_of_the_kernel_fills_the_rows_of_the_python_loop(python, way):
-    status, words = mpirun(python, 2, "compiled_loop.py", way, timeout_s=400)  # the kernel may be compiled first
+    for timeout_s in (150, 150, 400):  # the kernel may be compiled first; spinning ranks may starve beside other tests
+        with suppress(subprocess.TimeoutExpired):
+            status, words = mpirun(python, 2, "compiled_loop.py", way, timeout_s=timeout_s)
+            break
     assert status == 0 and re.search(r"^as from Python$", words, re.MULTILINE), words
 
 
