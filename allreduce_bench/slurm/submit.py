@@ -1,4 +1,4 @@
-"""The jobs of a sweep, one per run and number of nodes, their expected duration; and their submission, all or none.
+"""The jobs of a sweep, one per run and number of nodes, and their submission, all or none.
 
 With their expected duration, estimated from the plan, and their time limit.
 """
