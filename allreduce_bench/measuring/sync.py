@@ -125,7 +125,8 @@ class Clock:
         """Return facts about the clocks on rank 0, else None; collective.
 
         {"method", "error_s": maximum over ranks now, "drift_ppm", "drift_error_ppm": of the rank with the largest drift
-        since its first window, "round_trip_s": least of the ranks that ask rank 0, from other nodes if any}; unknown: None.
+        since its first window, "round_trip_s": least of the ranks that ask rank 0, from other nodes if any}; None:
+        unknown.
         """
         own = self.error_s(), self._drift_ppm(), self.shared or self.comm.rank == 0
         facts_of_ranks = self.comm.gather((*own, (self._beside, self.round_trip_s)))
