@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 from click import Context
@@ -69,6 +70,7 @@ def parse(shown: Shown) -> Context:
 )
 def test_a_command_and_its_options_exist(shown, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("allreduce_bench.cli.show.newest_run", lambda: Path("results/newest"))
     (tmp_path / "mine.py").write_text(own_algorithm())
     parse(shown)
 
