@@ -45,6 +45,8 @@ def test_the_loop_of_the_kernel_fills_the_rows_of_the_python_loop(python, way):
         with suppress(subprocess.TimeoutExpired):
             status, words = mpirun(python, 2, "compiled_loop.py", way, timeout_s=timeout_s)
             break
+    else:
+        pytest.fail("the ranks did not end in any of three tries")
     assert status == 0 and re.search(r"^as from Python$", words, re.MULTILINE), words
 
 
