@@ -121,6 +121,15 @@ class Caveat(NamedTuple):
     notes: tuple[Note, ...]
 
 
+class Warned(NamedTuple):
+    """Findings that a page tells together, since they have the same effect and the same remedy."""
+
+    level: str
+    texts: tuple[str, ...]
+    effect: str
+    advice: str
+
+
 class Gap(NamedTuple):
     """Cells of one algorithm without a time, for one reason."""
 
@@ -160,6 +169,16 @@ def find_caveats(rows: Sequence[SummaryRow], attempts: Sequence[dict], missing: 
     ]
     caveats = [*_of_promises(rows), *_of_launches(attempts), *row_caveats, *_of_jobs(missing)]
     return sorted(caveats, key=lambda caveat: caveat.level == "info")
+
+
+def warnings(found: Sequence[Caveat]) -> list[Warned]:
+    """Return what is not good, with notes of the same level, effect and advice as one."""
+    texts_of: dict[tuple[str, str, str, str], list[str]] = {}
+    for caveat in found:
+        for note in caveat.notes if caveat.level != "good" else ():
+            alone = "" if note.effect or note.advice else note.text
+            texts_of.setdefault((caveat.level, note.effect, note.advice, alone), []).append(note.text)
+    return [Warned(level, tuple(texts), effect, advice) for (level, effect, advice, _), texts in texts_of.items()]
 
 
 def _of_launches(attempts: Sequence[dict]) -> list[Caveat]:

@@ -298,15 +298,17 @@ def _section(
     models, unfit = _models(points_of_summary(rows, attempts, name), own)
     least = lower_bounds(models, frame)
     modelled = _models_section(frame, models, unfit, own)
+    found = [
+        *damage_caveats(damage_report(folder)),
+        *caveats.find_caveats(rows, attempts, not_begun_sentences(plan, missing)),
+    ]
     return {
         "name": name,
         "plan": plan,
         "competitors": competitor_names(rows, plan.algorithms),
         **origin(folder, plan, rows, attempts),
-        "findings": [
-            *damage_caveats(damage_report(folder)),
-            *caveats.find_caveats(rows, attempts, not_begun_sentences(plan, missing)),
-        ],
+        "findings": found,
+        "warnings": caveats.warnings(found),
         **_verdict_values(rows, verdicts_of_run, attempts, least),
         "winners": winner_table(frame),
         "frame": frame,

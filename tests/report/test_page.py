@@ -21,6 +21,7 @@ from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.evaluation.verdict import verdicts
 from allreduce_bench.message import say
 from allreduce_bench.report import page as report
+from allreduce_bench.report.caveats import Caveat, Note, warnings
 from allreduce_bench.report.figure import MODELS, TIMES
 from allreduce_bench.report.figures import report_figures
 from allreduce_bench.report.page import FigureFiles, answer, write_report
@@ -298,7 +299,8 @@ def test_says_what_native_resembles_which_guidelines_it_violates_and_which_rival
     assert has_message(text, "models.native_slower_rival_comparisons") and has_message(
         text, "models.native_slower_rival_comparisons", against="ring", nbytes="1 MiB"
     )
-    assert "no slower than another all-reduce" in text and "ranks native most resembles" in text
+    assert "no slower than in pieces" in text and "no slower than another all-reduce" not in text
+    assert "ranks native most resembles" in text
     good = Page(write_report([build_run(tmp_path / "good")], tmp_path / "good.html"))
     assert not has_message(good.text, "models.native_slower_rival_comparisons", against="ring")
 
@@ -464,6 +466,13 @@ def test_findings_say_effect_and_advice_and_mere_information_has_no_badge(tmp_pa
     places = [warnings.index(words) for words in order]
     assert places == sorted(places)
     assert warnings.count("Effect: ") == warnings.count("What to do: ") == 2
+
+
+def test_warnings_with_one_effect_and_one_remedy_are_told_together():
+    of_hosts = [Note(f"{ranks} ranks on 2 cores", "links are made", "compare large ones") for ranks in (3, 4)]
+    told = warnings([Caveat("caution", "", tuple(of_hosts)), Caveat("info", "", (of_hosts[0], Note("a"), Note("b")))])
+    assert [one.texts for one in told] == [tuple(note.text for note in of_hosts), (of_hosts[0].text,), ("a",), ("b",)]
+    assert not warnings([Caveat("good", "", (Note("c"),))])
 
 
 def test_says_which_rank_ran_where_and_how_it_was_started(tmp_path, words_only):
