@@ -5,6 +5,7 @@ run may take more than twice its limit, or than the limit and one start of its r
 each run; status 1 if one of them breaks either rule.
 """
 
+import io
 import itertools
 import subprocess
 import sys
