@@ -114,6 +114,17 @@ class OtherWords:
             decides="limits",
         ),
     )
+    min_efficiency: "tuple[AcceptanceLimit, ...]" = field(
+        default=(),
+        metadata=option(
+            "--min-efficiency",
+            section=Section.RESULTS,
+            help="Exit with 1 below this share of the lower bound at a size: 8M:80% for the fastest, or ring@8M:80%.",
+            of=Words("size:share", _limits_parser("efficiency")),
+            repeated=True,
+            decides="limits",
+        ),
+    )
 
 
 DECLARING = (Control, Plan, Start, OtherWords)

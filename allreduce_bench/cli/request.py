@@ -57,7 +57,8 @@ def request_of(options: Mapping[str, Any], asked: set[str]) -> Request:
     """Return the request of `options` of the command line, of which the user gave `asked`."""
     if options.get("like"):
         options = with_options_of_profile(options, asked)
-    limits = tuple(chain.from_iterable((*options["min_busbw"], *options["max_time"])))
+    given = (options[name] for name in ("min_busbw", "max_time", "min_efficiency"))
+    limits = tuple(chain.from_iterable(chain.from_iterable(given)))
     control = Control(**_said(Control, options), limits=limits, no_limit=options["no_limit"])
     return Request(partial(_plan_of, options), control, frozenset(asked))
 

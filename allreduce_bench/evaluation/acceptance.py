@@ -16,14 +16,15 @@ LIMIT_FORM = re.compile(r"(?:(?P<algorithm>[^@]+)@)?(?P<size>[^:@]+):(?P<value>[
 EXPECTED = {
     "busbw": "SIZE:RATE in GB/s, such as 64M:20 or ring@64M:20",
     "time": "SIZE:TIME with its unit, such as 8:15us or ring@8:15us",
+    "efficiency": "SIZE:SHARE of the lower bound, such as 8M:80% or ring@8M:80%",
 }
-OPTION = {"busbw": "--min-busbw", "time": "--max-time"}
+OPTION = {"busbw": "--min-busbw", "time": "--max-time", "efficiency": "--min-efficiency"}
 
 
 class AcceptanceLimit(NamedTuple):
     """A limit at one size."""
 
-    quantity: str  # busbw: at least `value` bytes/s; time: at most `value` seconds
+    quantity: str  # busbw: at least `value` bytes/s; time: at most `value` seconds; efficiency: lower bound / time
     nbytes: int
     value: float
     algorithm: str | None = None  # None: the fastest algorithm must meet it
@@ -31,7 +32,11 @@ class AcceptanceLimit(NamedTuple):
     @property
     def words(self) -> str:
         """Return the limit as `parse_limits` reads it."""
-        value = f"{self.value / 1e9:.9f}" if self.quantity == "busbw" else f"{self.value:.12f}s"
+        value = {
+            "busbw": f"{self.value / 1e9:.9f}",
+            "time": f"{self.value:.12f}s",
+            "efficiency": f"{100 * self.value:.9g}%",
+        }[self.quantity]
         return f"{self.algorithm}@{self.nbytes}:{value}" if self.algorithm else f"{self.nbytes}:{value}"
 
 
@@ -44,12 +49,15 @@ class Judgement(NamedTuple):
 
 
 def parse_limits(quantity: str, text: str) -> tuple[AcceptanceLimit, ...]:
-    """Parse the limits of `64M:20,ring@1G:25GB/s` (quantity busbw) or `8:15us` (quantity time). Raises ValueError."""
+    """Parse the limits of `64M:20,ring@1G:25GB/s` (busbw), `8:15us` (time) or `8M:80%` (efficiency).
+
+    Raises ValueError.
+    """
     return tuple(_parse_limit(quantity, limit_text.strip()) for limit_text in text.split(","))
 
 
 def _parse_limit(quantity: str, limit_text: str) -> AcceptanceLimit:
-    parse = {"busbw": _gigabytes_per_s, "time": _duration_with_unit}[quantity]
+    parse = {"busbw": _gigabytes_per_s, "time": _duration_with_unit, "efficiency": _share}[quantity]
     try:
         match = LIMIT_FORM.fullmatch(limit_text)
         if not match:
@@ -72,6 +80,15 @@ def _duration_with_unit(text: str) -> float:
     if not text[-1].isalpha():
         raise BadValue("evaluation.no_unit", text=text)
     return parse_duration(text)
+
+
+def _share(text: str) -> float:
+    if not re.fullmatch(r"\d+(\.\d+)?%", text):
+        raise BadValue("evaluation.no_percentage", text=text)
+    share = float(text[:-1]) / 100
+    if share > 1:
+        raise BadValue("evaluation.above_lower_bound", text=text)
+    return share
 
 
 def refuse_unplanned(limits: Iterable[AcceptanceLimit], plan: Plan) -> None:
@@ -143,6 +160,12 @@ def _hold_against(limit: AcceptanceLimit, row: SummaryRow) -> tuple[bool, str]:
     if limit.quantity == "busbw":
         value = row["busbw_bytes_per_s"] * time_of(row) / _held_time_s(row)
         return value >= limit.value, f"busbw {_telling_digits(value / 1e9, limit.value / 1e9)} GB/s{launches}"
+    if limit.quantity == "efficiency":
+        bound_s = row.get("limit_s")
+        if bound_s is None:
+            return False, say("evaluation.no_lower_bound")
+        value = bound_s / _held_time_s(row)
+        return value >= limit.value, f"efficiency {_telling_digits(100 * value, 100 * limit.value)} %{launches}"
     value = _held_time_s(row)
     return value <= limit.value, f"time {_telling_digits(value * 1e6, limit.value * 1e6)} us{launches}"
 
@@ -158,4 +181,8 @@ def _telling_digits(value: float, limit: float) -> str:
 
 
 def _required(limit: AcceptanceLimit) -> str:
-    return f"{limit.value / 1e9:.9g} GB/s" if limit.quantity == "busbw" else f"{limit.value * 1e6:.9g} us"
+    return {
+        "busbw": f"{limit.value / 1e9:.9g} GB/s",
+        "time": f"{limit.value * 1e6:.9g} us",
+        "efficiency": f"{100 * limit.value:.9g} %",
+    }[limit.quantity]
