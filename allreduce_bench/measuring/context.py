@@ -59,6 +59,7 @@ class Context(NamedTuple):
     counters: Callable[[], dict[str, int] | None]  # interfaces of this node; None on all but one of its ranks
     first_calls: dict[str, tuple[int, float]]  # competitor -> bytes and seconds of its first call at the largest size
     given_up: set[int]  # counts at which the time left did not suffice for a yardstick
+    begun: set[int]  # counts at which a yardstick is measured: the other one is, too, whatever time is left
     clock: Clock  # of all ranks
     sync: Sync  # common start of calls
     cold_nbytes: int = 0  # touched by a rank between two uses of a buffer, if calls are cold
@@ -97,9 +98,10 @@ def nodes_of(comm) -> Topology:
 
 def reason_to_skip(context: Context, cell: Cell) -> dict | None:
     """Return state and reason if this cell is not measured, else None; rank 0 decides."""
-    if context.deadline is not None and time.time() > context.deadline:
+    is_owed = cell.algorithm in YARDSTICKS and cell.count in context.begun
+    if context.deadline is not None and time.time() > context.deadline and not is_owed:
         return {"state": "left out", "reason": TIME_USED_UP}
-    if cell.count in context.given_up and cell.algorithm not in YARDSTICKS:
+    if cell.count in context.given_up and not is_owed:
         return {"state": "left out", "reason": f"no time left for {' and '.join(YARDSTICKS)} at this size"}
     if reason := unfit(context, cell):
         return {"state": "skipped", "reason": reason}
@@ -142,13 +144,14 @@ def _memory(context: Context, cell: Cell) -> int:
 def _too_long(context: Context, cell: Cell, call_s: float, estimate: str) -> dict | None:
     """Return state and reason of a cell whose calls of `call_s` are too long, else None; `estimate` tells how known.
 
-    A yardstick may take all of the time left; where it is left out, so are the other cells of its size.
+    A yardstick may take all of the time left, with its like; where it is left out, so are the other cells of its size.
     """
     plan, is_yardstick = context.plan, cell.algorithm in YARDSTICKS
-    if context.deadline is not None:
+    if context.deadline is not None and not (is_yardstick and cell.count in context.begun):
         left_s = max(0.0, context.deadline - time.time())
         calls = CALLS_AFTER_FIRST + (CALLS if plan.check == "bits" else 0)
-        if call_s * calls > (1.0 if is_yardstick else LARGEST_SHARE) * left_s:
+        share = 1 / len(set(YARDSTICKS).intersection(plan.algorithms)) if is_yardstick else LARGEST_SHARE
+        if call_s * calls > share * left_s:
             if is_yardstick:
                 context.given_up.add(cell.count)
             return {"state": "left out", "reason": "not enough time left of --within"}
@@ -164,4 +167,7 @@ def after_first_call(context: Context, cell: Cell, time_s: float) -> dict | None
     name = competitor_name(cell.algorithm, cell.executor)
     if nbytes > context.first_calls.get(name, (0, 0.0))[0]:
         context.first_calls[name] = nbytes, time_s
-    return _too_long(context, cell, time_s, f"its first call took {format_time(time_s)}")
+    too_long = _too_long(context, cell, time_s, f"its first call took {format_time(time_s)}")
+    if cell.algorithm in YARDSTICKS and not too_long:
+        context.begun.add(cell.count)
+    return too_long

@@ -37,6 +37,7 @@ def split(context: Context, counters: Counters) -> Context:
         counters=counters(own_comm, real),
         first_calls={},
         given_up=set(),
+        begun=set(),
         clock=Clock(own_comm, shared=real.node_of[own_comm.rank] == real.node_of[0]),
         sync=Barrier(own_comm),  # until the start of all ranks is chosen
         grouping=Grouping(number=number, ranks=ranks),

@@ -61,6 +61,7 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
         counters=_counters(comm, real),
         first_calls={},
         given_up=set(),
+        begun=set(),
         clock=Clock(own_comm, shared=real.node_of[comm.rank] == real.node_of[0]),
         sync=Barrier(own_comm),  # until another is chosen
         cold_nbytes=0 if plan.caches == ("warm",) else _cold_region(comm, real),

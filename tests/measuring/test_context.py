@@ -31,7 +31,7 @@ def context():
 
     real = Topology.one_node(128)
     return Context(
-        Comm(128), PLAN, Launch(128, 1), real, real, builtin(), None, None, lambda: None, {}, set(), None, None
+        Comm(128), PLAN, Launch(128, 1), real, real, builtin(), None, None, lambda: None, {}, set(), set(), None, None
     )
 
 
@@ -113,6 +113,21 @@ def test_a_size_without_time_for_ring_has_none_for_others_either(context):
     assert reason(hasty, MIB) == ("left out", "not enough time left of --within")
     assert reason(hasty, tree) == ("left out", "no time left for native and ring at this size")
     assert reason(hasty, replace(tree, count=2)) is None
+
+
+def test_where_ring_is_measured_native_is_too_whatever_time_is_left(context):
+    from allreduce_bench.measuring.context import after_first_call
+
+    native, plan = Cell("native", "native", MIB.count, None), replace(PLAN, algorithms=("native", "ring", "tree"))
+    late = context._replace(plan=plan, deadline=time.time() - 1)
+    assert reason(late, native) == ("left out", "the time of --within was used up")
+    hasty = context._replace(plan=plan, deadline=time.time() + 20)
+    assert after_first_call(hasty, MIB, 4.0)["state"] == "left out"  # there must be time for both
+    assert reason(hasty, native) == ("left out", "no time left for native and ring at this size")
+    hasty.given_up.clear()
+    assert after_first_call(hasty, MIB, 0.1) is None
+    assert reason(late, native) is None and after_first_call(late, native, 11.0)["state"] == "skipped"
+    assert reason(late, replace(native, count=2)) == ("left out", "the time of --within was used up")
 
 
 def test_the_first_call_counts_too_and_is_remembered(context):
