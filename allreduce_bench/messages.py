@@ -14,6 +14,7 @@ MESSAGES = {
     "algorithms.no_such_file_expected": "{path}: no such file; expected a Python file with an @algorithm",
     "algorithms.run_needs_algorithm_file": "{path}: {strerror}; the run needs this algorithm's file",
     # cli
+    "cli.gloo_of_torch": "    Gloo's all-reduce, of torch.distributed on CPUs: a peer outside MPI; needs torch",
     "cli.about_add_no_limit": "{what}: about {amount} {unit}, {bound}; {advice}, or add --no-limit",
     "cli.already_exists_choose_another": "{output}: already exists; choose another folder with -o",
     "cli.already_exists_choose_another_folder": "{output}: already exists; choose another folder with -o, or continue it with --resume",
@@ -225,6 +226,8 @@ MESSAGES = {
     "executing.compiled_code_cannot_call": "compiled code cannot call this MPI library: handles of {found} bytes, expected 4 or 8",
     "executing.compiled_code_cannot_call_mpi": "compiled code cannot call this MPI library: {error}",
     "executing.counts_use_smaller_sizes": "{what}; {mpi} counts to {largest_count}: use smaller --sizes, or an MPI 4",
+    "executing.gloo_interface": "gloo: expected one interface that is up and has an address ({named}), found {found}: name it with --interface",
+    "executing.gloo_without_torch": "gloo: rank {rank} has no torch (pip install 'allreduce-bench[torch]', or leave gloo out)",
     "executing.message_elements_compiled_code": "a message of {longest} elements; compiled code counts to {largest_count}: use --executor sendrecv",
     "executing.mpi_py_no_mpi": "mpi4py has no {dtype} of this MPI library: native cannot be measured",
     "executing.mpi_py_offers_no": "mpi4py offers no {dtype} of {library}: native cannot be measured",

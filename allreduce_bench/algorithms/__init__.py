@@ -102,8 +102,8 @@ def find_planned(names: Iterable[str], files: Sequence[str], digests: Sequence[s
 
 
 def is_of_library(name: str) -> bool:
-    """Return whether it is the library's own all-reduce, or a mock-up of it: `native`, `native:reduce+bcast`."""
-    return name.split(":")[0] == "native"
+    """Return whether a library does it, not steps: `native`, a mock-up such as `native:reduce+bcast`, or `gloo`."""
+    return name.split(":")[0] in ("native", "gloo")
 
 
 def _from_module_of_its_name(name: str) -> Algorithm | None:

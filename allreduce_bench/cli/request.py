@@ -17,7 +17,7 @@ from ..launching.layout import ranks_of_job
 from ..machine.node import NOT_STORED, cores, hide_secrets, host
 from ..measuring.startup import rank_of
 from ..message import say
-from ..runs.cell import GUIDELINES, MOCKUPS, NATIVE
+from ..runs.cell import GLOO, GUIDELINES, MOCKUPS, NATIVE
 from ..runs.control import Control
 from ..runs.dtypes import DTYPES, teach_numpy
 from ..runs.folder import RunFolder
@@ -127,13 +127,14 @@ def algorithm_fields(names: tuple[str, ...] | None = None) -> dict[str, Any]:
     Mock-ups imply native. Raises AlgorithmError.
     """
     requested = names or (NATIVE, *builtin())
-    library = (NATIVE, *MOCKUPS)
+    library = (NATIVE, *MOCKUPS, GLOO)
     algorithms = find([name for name in requested if name not in (*library, GUIDELINES)], [*library, GUIDELINES])
     files = [str(Path(name).resolve()) for name in requested if name.endswith(".py")]
     mockups = [name for name in MOCKUPS if name in requested or GUIDELINES in requested]
     native = [NATIVE] if NATIVE in requested or mockups else []
+    gloo = [str(GLOO)] if GLOO in requested else []
     return {
-        "algorithms": (*native, *mockups, *algorithms),
+        "algorithms": (*native, *mockups, *gloo, *algorithms),
         "files": tuple(files),
         "file_digests": tuple(map(digest_of, files)),
         "segmented": tuple(name for name, algorithm in algorithms.items() if algorithm.segmented),

@@ -6,7 +6,7 @@ import click
 
 from ..algorithms import builtin, find
 from ..message import say
-from ..runs.cell import EXECUTORS, MOCKUPS
+from ..runs.cell import EXECUTORS, GLOO, MOCKUPS
 from ..runs.schema import FLOORS
 from ..schedule.verify import NAME_WIDTH, prove_all
 from .sections import examples
@@ -32,6 +32,7 @@ def list_() -> None:
     echo_wrapped(["native", say("cli.mpi_library_own_mpi")])
     made = say("cli.library_other_operations_make")
     echo_wrapped([", ".join(MOCKUPS), made])
+    echo_wrapped([GLOO, say("cli.gloo_of_torch")])
     floors = say("cli.reference_times_measured_every")
     echo_wrapped([", ".join(FLOORS), floors])
     echo_wrapped([f"run --executor {','.join(EXECUTORS)}", say("cli.how_steps_algorithm_run")])

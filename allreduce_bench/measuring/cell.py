@@ -223,6 +223,10 @@ def _bind(
         from ..executing.mockups import mockup  # late: few runs have any
 
         return mockup(cell.algorithm, sendbuf, recvbuf, comm, op, scratch)
+    if cell.executor.is_gloo:
+        from ..executing.gloo import gloo  # late: it loads torch
+
+        return gloo(sendbuf, recvbuf, comm, op)
     if steps is None:
         return NATIVES[cell.executor](sendbuf, recvbuf, comm, op)
     window = () if cell.window is None else (cell.window,)

@@ -48,6 +48,11 @@ class Executor(str):
         return self == MOCKUP
 
     @property
+    def is_gloo(self) -> bool:
+        """Whether it is the all-reduce of Gloo, which is no MPI."""
+        return self == GLOO
+
+    @property
     def is_reference(self) -> bool:
         """Whether it measures a reference time instead of an all-reduce."""
         return self == FLOOR
@@ -76,6 +81,7 @@ MOCKUPS = {  # algorithm -> the MPI functions, in order
     "native:reduce_scatter_block+allgather": ("MPI_Reduce_scatter_block", "MPI_Allgather"),
     "native:reduce_scatter+allgatherv": ("MPI_Reduce_scatter", "MPI_Allgatherv"),
 }
+GLOO = Executor("gloo")  # calls Gloo's all-reduce through torch.distributed; the algorithm has the same name
 GUIDELINES = "guidelines"  # the word for native and all mock-ups
 
 
