@@ -45,7 +45,7 @@ def fit_times(
     points = _points_of(points_and_floors[points_and_floors["executor"] != FLOOR], names)
     if ranks_per_node:
         points["nodes"] = points["nodes"].fillna(-(-points["ranks"] // ranks_per_node))
-    all_series = list(fit_series(points, _priced_as(priced_as, points), own))
+    all_series = fit_series(points, _priced_as(priced_as, points), own)
     fitted = [series for series in all_series if isinstance(series, FittedSeries)]
     unfit = [series for series in all_series if isinstance(series, UnfittedSeries)]
     if not fitted:

@@ -16,6 +16,7 @@ from hand_models import hand_models
 from has_message import has_message
 from made_runs import build_run
 
+from allreduce_bench import forks
 from allreduce_bench.evaluation import frames
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.evaluation.verdict import verdicts
@@ -99,7 +100,7 @@ def no_models():
 def words_only(monkeypatch):
     """Figures take long."""
     monkeypatch.setattr(report, "time_pictures", lambda *_: [])
-    monkeypatch.setattr(report, "model_pictures", lambda *_: ([], []))
+    monkeypatch.setattr(report, "model_pictures", lambda *_: [])
 
 
 def by_hand(points, own):
@@ -357,7 +358,8 @@ def test_without_pictures_the_page_is_the_same_but_for_its_links(tmp_path, page,
         assert address.startswith(("#", "data:")) or (tmp_path / address.replace("%20", " ")).resolve().is_file()
 
 
-def test_says_what_it_does(tmp_path, run):
+def test_says_what_it_does(tmp_path, run, monkeypatch):
+    monkeypatch.setattr(forks, "cores", lambda: 1)
     doing: list[str] = []
     write_report([run], tmp_path / "report.html", progress=doing.append)
     assert doing[0] == say("report.reads_and_fits", path=run.path)
