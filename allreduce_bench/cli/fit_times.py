@@ -12,13 +12,14 @@ from .. import __version__
 from ..algorithms import builtin, find
 from ..evaluation.frames import competitors
 from ..importers import LogWarning
-from ..importers import points as points_of_log
+from ..importers.points import points as points_of_log
 from ..message import say
 from ..models.joint import joints, local_gammas
 from ..models.listing import Listing
 from ..models.machine import Machine, write_machine
-from ..models.model import UNKNOWN, with_grades, worst
+from ..models.model import UNKNOWN, worst
 from ..models.points import points as points_of_runs
+from ..models.points import with_grades
 from ..models.series import FittedSeries, UnfittedSeries, fit_series
 from ..runs.cell import parts_of
 from ..runs.folder import RunFolder

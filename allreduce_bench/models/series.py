@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from ..algorithms import builtin
-from ..forks import in_forks
+from ..machine.forks import in_forks
 from ..message import say
 from ..runs.cell import IMPORTED, NATIVE, PIPELINED, competitor_name, executor_of
 from ..runs.plan import DEFAULT_SEGMENT_NBYTES

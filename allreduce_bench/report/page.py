@@ -26,9 +26,9 @@ from ..evaluation.missing import MissingCell, explain_rows, not_begun_sentences
 from ..evaluation.summary import summarise
 from ..evaluation.summary_row import SummaryRow, competitor_of, time_of
 from ..evaluation.verdict import ALL_EQUAL, EQUAL, UNCLEAR, Stretch, Verdict, verdicts
-from ..forks import in_forks
+from ..machine.forks import in_forks
 from ..message import say
-from ..models import listing
+from ..models import words as model_words
 from ..models.curves import NO_OWN, lower_bounds
 from ..models.model import Bounds, Model
 from ..models.points import points_of_summary
@@ -382,9 +382,9 @@ def _models_section(
     """Return the page's values about the models of a run; `own`: algorithms from a user's own files."""
     if frame["groups"].notna().any():  # they have no points
         unfit = [("all series", say("report.several_groups_share_links_same"))]
-    files = {"parameters": listing.parameter_frame(models)} if models else {}
-    scores = list(listing.SCORES.values())
-    content = {"models": listing.model_lines(models), "unfit": unfit, "scores": scores, "not_drawn": []}
+    files = {"parameters": model_words.parameter_frame(models)} if models else {}
+    scores = list(model_words.SCORES.values())
+    content = {"models": model_words.model_lines(models), "unfit": unfit, "scores": scores, "not_drawn": []}
     return {**content, "model_pictures": model_pictures(frame, models, own), "files": files}
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from made_runs import build_run
 
-from allreduce_bench import forks
+from allreduce_bench.machine import forks
 from allreduce_bench.models import kept_fits, series
 from allreduce_bench.models.points import points
 from allreduce_bench.runs.folder import RunFolder

@@ -16,10 +16,10 @@ from hand_models import hand_models
 from has_message import has_message
 from made_runs import build_run
 
-from allreduce_bench import forks
 from allreduce_bench.evaluation import frames
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.evaluation.verdict import verdicts
+from allreduce_bench.machine import forks
 from allreduce_bench.message import say
 from allreduce_bench.report import page as report
 from allreduce_bench.report.figure import MODELS, TIMES

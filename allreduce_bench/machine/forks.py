@@ -13,6 +13,8 @@ from contextlib import suppress
 from signal import SIGKILL
 from typing import NamedTuple, TypeVar
 
+from .node import affinity
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -22,7 +24,7 @@ MOST_ITEMS = 4096  # whose numbers every pipe holds at once
 
 class _Child(NamedTuple):
     pid: int
-    answer: int  # descriptor: its results as they are pickled, by number
+    answer: int  # descriptor: its results, pickled, by number
 
 
 def _unsaid(item: object) -> None:
@@ -59,8 +61,8 @@ def in_forks(
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    """Return how many cores, or hardware threads, this process may use; 1: unknown."""
+    return len(affinity() or [0])
 
 
 def _may_fork() -> bool:
@@ -85,14 +87,17 @@ def _begun(work: Callable[[Item], Result], items: Sequence[Item], numbers: int) 
     if pid:
         os.close(tell)
         return _Child(pid, answer)
-    with suppress(BaseException), os.fdopen(tell, "wb") as file:  # the parent does it again, and says what is wrong
-        done = {number: work(items[number]) for number in _taken(numbers)}
-        pickle.dump(done, file, pickle.HIGHEST_PROTOCOL)
+    done = {}
+    with suppress(BaseException), os.fdopen(tell, "wb") as file:
+        for number in _taken(numbers):
+            with suppress(Exception):  # the parent does it again, and says what is wrong
+                done[number] = pickle.dumps(work(items[number]), pickle.HIGHEST_PROTOCOL)
+        pickle.dump(done, file)
     os._exit(0)
 
 
 def _answer(child: _Child) -> dict:
     """Return the results of a child, by number; none if it failed."""
     with os.fdopen(os.dup(child.answer), "rb") as file, suppress(EOFError, pickle.UnpicklingError):
-        return pickle.load(file)
+        return {number: pickle.loads(result) for number, result in pickle.load(file).items()}
     return {}

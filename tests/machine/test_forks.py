@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from allreduce_bench import forks
-from allreduce_bench.forks import in_forks
+from allreduce_bench.machine import forks
+from allreduce_bench.machine.forks import in_forks
 
 
 @pytest.fixture(autouse=True)
