@@ -12,7 +12,7 @@ from .. import __version__
 from ..algorithms import builtin, find
 from ..evaluation.frames import competitors
 from ..importers import LogWarning
-from ..importers.points import points as points_of_log
+from ..importers import points as points_of_log
 from ..message import say
 from ..models.joint import joints, local_gammas
 from ..models.listing import Listing

@@ -6,8 +6,7 @@ from has_message import message_pattern
 from made_logs import US
 from places import LOGS
 
-from allreduce_bench.importers import Asked, LogWarning
-from allreduce_bench.importers.points import points
+from allreduce_bench.importers import Asked, LogWarning, points
 from allreduce_bench.models.points import POINTS
 
 

@@ -5,7 +5,7 @@ from has_message import has_message
 from made_runs import SIZES, WAITS_FROM, build_run, waits
 from places import DATA
 
-from allreduce_bench.importers.points import points as points_of_log
+from allreduce_bench.importers import points as points_of_log
 from allreduce_bench.message import say
 from allreduce_bench.models.points import in_two_states, points
 from allreduce_bench.models.series import FittedSeries, UnfittedSeries, fit_series

@@ -4,8 +4,7 @@ import pytest
 from has_message import message_pattern
 from made_logs import CSV, log, times
 
-from allreduce_bench.importers import Asked, LogError, LogWarning, read
-from allreduce_bench.importers.points import points
+from allreduce_bench.importers import Asked, LogError, LogWarning, points, read
 
 
 def test_columns_of_a_csv_are_told_by_their_names(tmp_path):

@@ -15,7 +15,7 @@ KINDS: dict[str, Any] = {**TYPES, "ranks": "Int64", "nbytes": "Int64"}  # a log 
 UNKNOWN = ("oversubscribed", "placement", "grade")  # columns that no log has
 
 
-def points(path: Path, asked: Asked = NOTHING) -> pd.DataFrame:
+def points_of_log(path: Path, asked: Asked = NOTHING) -> pd.DataFrame:
     """Return one row for each row of a log with a time, in order: the columns of KINDS; what the log lacks is NA.
 
     `run` is the name of the log; of a CSV with a column of systems, or with several numbers of ranks per node, system
@@ -32,7 +32,7 @@ def points(path: Path, asked: Asked = NOTHING) -> pd.DataFrame:
             every_count_2=len(every),
             line=first.line,
         )
-        warnings.warn(f"{path}: {words}", LogWarning, stacklevel=2)
+        warnings.warn(f"{path}: {words}", LogWarning, stacklevel=3)
     several = len({each for row in rows if (each := _each(row))}) > 1
     data = {name: [getattr(row, name) for row in rows] for name in KINDS if name not in ("run", *UNKNOWN)}
     data["run"] = [_run(path, row, several) for row in rows]
