@@ -20,6 +20,7 @@ Result = TypeVar("Result")
 
 NUMBER_NBYTES = 4  # of an item, in the pipe
 MOST_ITEMS = 4096  # whose numbers every pipe holds at once
+MOST_PROCESSES = 8  # each takes memory, and a login node has other users
 
 
 class _Child(NamedTuple):
@@ -38,15 +39,18 @@ def in_forks(
 
     An error is the one that `work` raises here: what a child could not do, or send, is done again.
     """
-    processes = min(cores(), len(items))
+    processes = min(cores(), len(items), MOST_PROCESSES)
     if processes < 2 or len(items) > MOST_ITEMS or not _may_fork():
         return [_told(work, before, item) for item in items]
     numbers, fill = os.pipe()
     os.write(fill, b"".join(number.to_bytes(NUMBER_NBYTES, "little") for number in range(len(items))))
     os.close(fill)
-    children = [_begun(work, items, numbers) for _ in range(processes - 1)]
+    children: list[_Child] = []
     done = {}
     try:
+        with suppress(OSError):  # without further processes fewer do
+            while len(children) < processes - 1:
+                children.append(_begun(work, items, numbers))
         for number in _taken(numbers):
             done[number] = _told(work, before, items[number])
         for child in children:
@@ -83,7 +87,12 @@ def _taken(numbers: int) -> Iterator[int]:
 
 def _begun(work: Callable[[Item], Result], items: Sequence[Item], numbers: int) -> _Child:
     answer, tell = os.pipe()
-    pid = os.fork()
+    try:
+        pid = os.fork()
+    except OSError:
+        os.close(answer)
+        os.close(tell)
+        raise
     if pid:
         os.close(tell)
         return _Child(pid, answer)

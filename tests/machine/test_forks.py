@@ -76,3 +76,13 @@ def test_an_error_is_raised_and_no_child_is_left(wrong, monkeypatch):
     for child in children:
         with pytest.raises(ChildProcessError):
             os.waitpid(child.pid, os.WNOHANG)
+
+
+def test_without_further_processes_fewer_do(monkeypatch):
+    def refuse() -> int:
+        raise BlockingIOError("no more processes")
+
+    monkeypatch.setattr(os, "fork", refuse)
+    opened = len(os.listdir("/proc/self/fd"))
+    assert in_forks(lambda item: item, range(5)) == [*range(5)]
+    assert len(os.listdir("/proc/self/fd")) == opened
