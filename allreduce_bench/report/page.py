@@ -310,7 +310,8 @@ def _draw(places: Sequence[_Place], drafts: Path, figures: FigureFiles, progress
     for place in places:
         place.section[place.name] = []
     for (place, _), shown in zip(sketches, found):
-        place.section["not_drawn" if isinstance(shown, str) else place.name] += [shown] if shown else []
+        if shown:
+            place.section["not_drawn" if isinstance(shown, str) else place.name].append(shown)
 
 
 def _section(
