@@ -56,10 +56,10 @@ from .pictures import Picture, measured_caption, model_pictures, run_pictures, t
 from .ratio_table import RatioLine
 from .unbroken import with_algorithms_at_work
 from .verdict_sentence import (
+    CROSSOVER,
     MARGIN,
     MOST_NAMED,
     REASONS,
-    SWITCH_POINT,
     advantage_words,
     contrast_sentences,
     grade_lines,
@@ -117,10 +117,10 @@ def _asked(rows: Sequence[SummaryRow], verdicts: Sequence[Verdict]) -> tuple[Ver
 
 
 def switches(verdicts: Sequence[Verdict]) -> dict[int, list[Switch]]:
-    """Return the switch points of each rank count, for the figures over size."""
+    """Return the crossovers of each rank count, for the figures over size."""
     found: dict[int, list[Switch]] = {}
     for verdict in verdicts:
-        words = [str(line) for line in lines(verdict) if line.lead == SWITCH_POINT]
+        words = [str(line) for line in lines(verdict) if line.lead == CROSSOVER]
         overs = [over for over in verdict.hand_overs if over]
         found[verdict.ranks] = [Switch(over.nbytes, over.low, over.high, text) for over, text in zip(overs, words)]
     return found

@@ -86,7 +86,7 @@ def _starts_and_definitions(done: Sequence[SummaryRow]) -> tuple[list[str], list
 def time_pictures(
     frame: pd.DataFrame, models: Sequence[Model], switches: Mapping[int, Sequence[Switch]] = NO_SWITCHES
 ) -> list[Picture]:
-    """Return the figures of the measurements; the models give the bounds, `switches` the switch points by ranks."""
+    """Return the figures of the measurements; the models give the bounds, `switches` the crossovers by ranks."""
     if not (frame["time_s"].notna() & (frame["nbytes"] > 0)).any():
         return []
     pictures, _ = _pictures(TIMES, FigureData(frame, models, NO_OWN, switches))

@@ -30,7 +30,7 @@ from ..units import as_printed, few, format_size, format_time, in_ranks, printab
 
 # words
 MOST_NAMED = 4  # algorithms in one sentence
-SWITCH_POINT = "switch point"
+CROSSOVER = "crossover"
 MARGIN = f"{NEGLIGIBLE - 1:.0%}".replace("%", " %")
 REASONS = {
     ONE: "fewer than two algorithms have a time that can be ranked",
@@ -99,7 +99,7 @@ def _together_line(stretch: Stretch, grade: str) -> Line:
 
 def _hand_over_line(over: HandOver, before: Stretch, after: Stretch) -> Line:
     at = f"about {_rounded_size(over.nbytes)}, between {format_size(over.low)} and {format_size(over.high)} (95 %)"
-    return Line("", SWITCH_POINT, f" from {leaders_words(before)} to {leaders_words(after)}: {at}")
+    return Line("", CROSSOVER, f" from {leaders_words(before)} to {leaders_words(after)}: {at}")
 
 
 def advantage_words(advantage: Advantage | None, grade: str, is_second: bool = False) -> str:

@@ -257,7 +257,7 @@ def test_models_are_described_with_intervals_and_errors(page):
     assert "α = 2.00 us/message [1.80, 2.20]" in page.text
     assert "β = 100 ps/byte [80.0, 130], 1/β = 10.0 GB/s" in page.text
     assert "3.10 % (P90 10.4 %)" in page.text and "5.20 % (P90 21.0 %), 85 % covered" in page.text
-    assert "plain α-β: 20.0 % (P90 50.0 %)" in page.text
+    assert "uniform α-β model: 20.0 % (P90 50.0 %)" in page.text
     assert f"ring: too few {HOSTILE}" in page.text
 
 
