@@ -109,7 +109,7 @@ CALLS: dict[str, tuple[DistributionColumn, ...]] = {
         DistributionColumn("invalid", _column_text("invalid")),
         DistributionColumn("stopped by", _column_text("stopped"), "text"),
     ),
-    "time in us": (
+    "time (µs)": (
         DistributionColumn("p5", _microseconds("p5_s")),
         DistributionColumn("median", _microseconds("time_s")),
         DistributionColumn("p95", _microseconds("p95_s")),
@@ -126,7 +126,7 @@ CALLS: dict[str, tuple[DistributionColumn, ...]] = {
 }
 DEFINITIONS: dict[str, tuple[DistributionColumn, ...]] = {
     "": CELL,
-    "time in us": (
+    "time (µs)": (
         DistributionColumn("time_s", _microseconds("time_s")),
         DistributionColumn("global", _microseconds("global_s")),
         DistributionColumn("global - time_s", _beyond_local),
@@ -135,7 +135,7 @@ DEFINITIONS: dict[str, tuple[DistributionColumn, ...]] = {
         DistributionColumn("IMB t_max", _microseconds("imb_t_max_s")),
         DistributionColumn("nccl-tests", _microseconds("nccl_tests_s")),
     ),
-    "common clock, us": (
+    "common clock (µs)": (
         DistributionColumn("arrival skew", _microseconds("arrival_skew_s")),
         DistributionColumn("clock error", _microseconds("clock_error_s")),
     ),

@@ -30,7 +30,7 @@ from .verdict_sentence import printed_factor
 MARK = " !"
 UNCHECKED = "No guideline could be checked: the times of native are not ranked or not reliable."
 LEGEND = (
-    "time in us; x: time of native called from Python / that time; ! native is shown to be slower (95 % over all "
+    "time (us); x: time of native called from Python / that time; ! native is shown to be slower (95 % over all "
     "guidelines of the run)"
 )
 

@@ -114,7 +114,7 @@ def test_too_few_calls_of_a_launch_tell_nobody_from_the_fastest(tmp_path, timed,
     assert rows[0]["standing"] == "unclear"  # of one launch, anyway
     calls, _ = tables(rows)
     words = [
-        dict(zip((column.heading for column in calls["groups"]["time in us"]), line["time in us"]))
+        dict(zip((column.heading for column in calls["groups"]["time (µs)"]), line["time (µs)"]))
         for line in calls["lines"]
     ]
     assert all(bool(of.get("interval")) == (kind == "repetitions") for of in words)
