@@ -83,25 +83,25 @@ FLOORS = {  # column -> what a reference time measures
 }
 
 
-# times below their limit
+# times below their lower bound
 CODE = "limit"  # code of the findings
-FASTER = {  # what sets the limit -> what a shorter time is faster than
+FASTER = {  # what sets the bound -> what a shorter time is faster than
     LINKS: "the link allows",
     LATENCY: "the measured latency between nodes allows",
     LOCAL: "local work allows (the reference times of copy and reduction)",
 }
-CAUSES = {  # what sets the limit -> why times may be shorter
+CAUSES = {  # what sets the bound -> why times may be shorter
     LINKS: "likely causes: the stated rate is wrong; the bytes took another path (several links, shared memory); "
     "the last bytes were still in kernel buffers when the calls returned",
     LATENCY: "likely causes: the clocks were compared while the network was busy",
     LOCAL: "likely causes: the reference times were disturbed; this all-reduce reduces in a "
     "faster way, or more than two vectors at once",
 }
-ADVICE = {  # what sets the limit -> what to do
+ADVICE = {  # what sets the bound -> what to do
     LINKS: "give the total rate of all links of a node (--link-rate), check which networks carried the bytes, and "
     "measure larger vectors, for which buffers matter less",
     LATENCY: "measure again on quiet nodes",
-    LOCAL: "measure again on a quiet machine; if it happens again, this limit does not hold for this all-reduce",
+    LOCAL: "measure again on a quiet machine; if it happens again, this lower bound does not hold for this all-reduce",
 }
 
 
@@ -434,7 +434,7 @@ def _of_floors(done: Sequence[SummaryRow]) -> list[Caveat]:
 
 
 def _of_limits(rows: Sequence[SummaryRow]) -> list[Caveat]:
-    """All-reduces that took less than their limit."""
+    """All-reduces that took less than their lower bound."""
     notes = [Note(found["text"], found["effect"], found["advice"]) for found in limit_findings(rows)]
     badge = say("report.faster_links_allow") if any(map(passes_link, rows)) else say("report.faster_limit")
     return [Caveat("caution", badge, tuple(notes))] if notes else []
@@ -538,7 +538,7 @@ REMARKS = (
 
 
 def limit_findings(rows: Sequence[SummaryRow]) -> list[dict]:
-    """Return the findings about times below their limit: one for every number of ranks and kind of limit.
+    """Return the findings about times below their lower bound: one for every number of ranks and kind of bound.
 
     As `machine.finding` makes them, with their `ranks`.
     """
@@ -553,14 +553,14 @@ def limit_findings(rows: Sequence[SummaryRow]) -> list[dict]:
 
 def faster_than(row: SummaryRow) -> str:
     """Return `faster than the link allows (hsn0, 40 Gbit/s from --link-rate)`, of a row whose time is below its
-    limit.
+    lower bound.
     """
     kind = row.get("limit_by") or LINKS
     return f"faster than {FASTER[kind]}" + (f" ({row.get('link')})" if kind == LINKS else "")
 
 
 def _finding(kind: str, passing: Sequence[SummaryRow]) -> dict:
-    """Return the finding about rows of one number of ranks, at least one, all with times below the limit."""
+    """Return the finding about rows of one number of ranks, at least one, all with times below the lower bound."""
     most = max((row["limit_s"] or 0.0) / time_of(row) for row in passing)
     cells = cells_text(passing)
     text = f"{faster_than(passing[0])}, up to {three_digits(most)} times: {cells}"
@@ -570,7 +570,7 @@ def _finding(kind: str, passing: Sequence[SummaryRow]) -> dict:
         whose = "the intervals" if len(refuting) == len(passing) else f"the intervals of {cells_text(refuting)}"
         figures = "the rate is" if kind == LINKS else "its figures are"
         said = say("report.exclude_limit_wrong_other", whose=whose, figures=figures)
-    effect = f"no share of the limit is given above 100 %; {said}; {CAUSES[kind]}"
+    effect = f"no efficiency above 100 % is given; {said}; {CAUSES[kind]}"
     return finding(CODE, "caution", text, effect, ADVICE[kind])
 
 

@@ -19,7 +19,7 @@ STYLE_OF = {FASTEST: "best", EQUAL: "equal"}
 LEGEND = f"* fastest   = equal to the lowest within {MARGIN}   ? cannot be distinguished from it (95 %)"
 WHOLE = "show RUN --format long"
 INTERVALS, LOCAL_LIMIT, WRONG, ALGBW = 1, 2, 3, 4  # the order in which they are omitted
-LIMIT = "of limit"
+EFFICIENCY = "eff."
 
 
 def grid(rows: Sequence[SummaryRow], screen: Screen) -> list[Column]:
@@ -97,7 +97,7 @@ def _style(row: SummaryRow | None) -> str:
 
 
 def _results(lines: Sequence[dict[str, SummaryRow]]) -> list[Column]:
-    """Return columns of the fastest algorithm, bandwidths of the lowest time, its share of the limit, wrong
+    """Return columns of the fastest algorithm, bandwidths and efficiency of the lowest time, wrong
     elements.
     """
     lowest = [lowest_of(line.values()) for line in lines]
@@ -113,7 +113,7 @@ def _results(lines: Sequence[dict[str, SummaryRow]]) -> list[Column]:
         Column(("", "best"), best),
         Column(("algbw", "GB/s"), algbw, left_out=ALGBW, name="algbw"),
         Column(("busbw", "GB/s"), busbw),
-        *([Column(("of", "limit"), share, left_out=secondary, name=LIMIT)] if limits else []),
+        *([Column(("", EFFICIENCY), share, left_out=secondary, name=EFFICIENCY)] if limits else []),
         Column(("", "#wrong"), wrong, left_out=WRONG if is_clean else 0, name="#wrong (all 0)"),
     ]
 

@@ -17,7 +17,7 @@ from ..tables import UNBOUNDED, Screen, fitted, shown, wrapped
 from ..units import few, format_size, format_time
 from . import caveats, how_measured, verdict_sentence
 from .caveats import limit_findings
-from .grid import LEGEND, LIMIT, WHOLE, grid, interval_legend
+from .grid import EFFICIENCY, LEGEND, WHOLE, grid, interval_legend
 from .how_measured import definition
 from .verdict_sentence import contrast_sentences
 from .winners_elsewhere_table import arrival_lines, placement_lines, placement_sentences
@@ -71,7 +71,7 @@ def _table_of_ranks(
         *_headlines(plan, rows, library),
         LEGEND + interval_legend(columns, rows, screen),
         *([note] if (note := arithmetic_note(plan.dtype)) else []),
-        *(_limit_legend(rows) if any(column.name == LIMIT for column in shown(columns, screen)) else ()),
+        *(_limit_legend(rows) if any(column.name == EFFICIENCY for column in shown(columns, screen)) else ()),
     ]
     below = [
         _counts_line(every),
@@ -124,7 +124,7 @@ def _group_losses(rows: Sequence[SummaryRow]) -> list[str]:
 
 
 def _limit_legend(rows: Sequence[SummaryRow]) -> list[str]:
-    """Describe the limits that the lowest times are compared with."""
+    """Describe the lower bounds that the lowest times are compared with."""
     made_of = {
         LINKS: say("report.bytes_nodes_over", link=rows[0].get("link")),
         LATENCY: say("report.log_messages_half_measured"),
@@ -132,7 +132,8 @@ def _limit_legend(rows: Sequence[SummaryRow]) -> list[str]:
     }
     kinds = {row.get("limit_by") for row in rows}
     of_network = f" ({NETWORK_BOUND})" if kinds & {LINKS, LATENCY} else ""
-    return [f"limit: {'; or '.join(made_of[kind] for kind in LIMITS if kind in kinds)}{of_network}"]
+    bound = f"{'; or '.join(made_of[kind] for kind in LIMITS if kind in kinds)}{of_network}"
+    return [f"lower bound: {bound}   {EFFICIENCY}: lower bound / time"]
 
 
 def _limit_notes(rows: Sequence[SummaryRow]) -> list[str]:

@@ -453,7 +453,7 @@ class Plan:
         metadata=option(
             "--link-rate",
             section=Section.RESULTS,
-            help="Rate of a node's link, e.g. 200Gbit, for 'of limit' [default: from the system].",
+            help="Rate of a node's link, e.g. 200Gbit, for the efficiency [default: from the system].",
             meaning="rate of the links of a node, as the user says; unit: bytes/s",
             of=RATES,
         ),
