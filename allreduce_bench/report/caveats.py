@@ -482,7 +482,7 @@ REMARKS = (
         "caution",
         "many invalid calls",
         _is_doubted(cell_times.INVALID),
-        f"cells lost more than {MUCH_INVALID:.0%} of their calls because a rank was late or a clock was wrong",
+        f"cells have more than {MUCH_INVALID:.0%} invalid calls: a rank started late, or its clock ran backwards",
         "the invalid calls may be the slow ones, so the remaining times may be too short: they are not ranked",
         "give each rank its own core, or use --sync barrier",
     ),
@@ -824,4 +824,4 @@ def _elsewhere(series: StatesOfSeries) -> str:
     first, last = series.rows[0]["nbytes"], series.rows[-1]["nbytes"]
     places = [f"below {format_size(first)}"] if series.sizes[0] < first else []
     places += [f"above {format_size(last)}"] if series.sizes[-1] > last else []
-    return f"; one state {' and '.join(places)}" if places else ""
+    return f"; one level {' and '.join(places)}" if places else ""

@@ -7,12 +7,12 @@ from ..evaluation.summary_row import SummaryRow, competitor_of, time_of
 from ..evaluation.verdict import EQUAL, FASTEST, UNCLEAR
 from ..message import say
 from ..runs.cell import parts_of
-from ..runs.schema import FAILED
+from ..runs.schema import FAILED, LEFT_OUT
 from ..tables import Column, Field, Screen, shown
 from ..units import format_size, three_digits
 from .verdict_sentence import MARGIN, confidence
 
-UNTRIED = ("left out", "missing")
+UNTRIED = (LEFT_OUT, "missing")
 MARK = {FASTEST: " *", EQUAL: " =", UNCLEAR: " ?"}
 NO_MARK = "  "
 STYLE_OF = {FASTEST: "best", EQUAL: "equal"}
@@ -73,8 +73,13 @@ def _time_text(row: SummaryRow | None, interval: str = "") -> str:
     if row is None:
         return f"-{' ' * len(beside)}{NO_MARK}"
     if row["time_s"] is None:
-        return f"{row['state']}{' ' * len(beside)}{NO_MARK}"
+        return f"{brief_state(row['state'])}{' ' * len(beside)}{NO_MARK}"
     return three_digits(row["time_s"] * 1e6) + beside + MARK.get(row.get("standing") or "", NO_MARK)
+
+
+def brief_state(state: str) -> str:
+    """Return the state of a cell without a time as it stands in its place."""
+    return "no time" if state == LEFT_OUT else state
 
 
 def _interval_text(row: SummaryRow | None) -> str:

@@ -37,6 +37,7 @@ from ..runs.dtypes import is_float
 from ..runs.files import open_kept, read_kept, refuse_special, write_atomically, written_together
 from ..runs.folder import RunFolder
 from ..runs.plan import Plan
+from ..runs.schema import state_words
 from ..schedule.algorithm import Algorithm
 from ..stats import median
 from ..units import format_size, format_time, in_ranks, three_digits
@@ -46,7 +47,7 @@ from ..wings import offered
 from . import caveats, how_measured, verdict_sentence
 from .caveats import damage_caveats, damage_report, gaps
 from .distribution import call_distributions, time_table
-from .grid import LEGEND, MARK
+from .grid import LEGEND, MARK, brief_state
 from .headline import headline
 from .how_measured import origin
 from .live_chart import Switch
@@ -487,6 +488,7 @@ def _rendered(**values: Any) -> str:
 def _engine() -> Environment:
     made = engine(__package__)
     made.filters |= {"ulps": agreement.ulps, "size": format_size, "digits": three_digits, "in_ranks": in_ranks}
+    made.filters |= {"state": state_words, "brief_state": brief_state}
     made.globals |= {"script_data": script_data, "charts_of": _charts_of}
     return made
 

@@ -319,7 +319,7 @@ WORDS: dict[str, tuple[Callable[[Reason], str], Words]] = {  # for each of CRITE
         "see the warnings of the report",
     ),
     "launch_states": (
-        lambda reason: f"launches are in two states at {_per_cent(reason.value)} of the cells",
+        lambda reason: f"bimodal launches (two levels) at {_per_cent(reason.value)} of the cells",
         "find out what changes from launch to launch",
     ),
     "wide": (

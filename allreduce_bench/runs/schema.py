@@ -23,9 +23,10 @@ NO_ARRIVAL = ""  # none is delayed; else the pattern of --arrival
 PAGE, NUMPY, UNKNOWN_PLACEMENT = "page", "numpy", ""  # where vectors lie; else a difference in bytes, in digits
 STAGGER = 1024  # bytes between the offsets of inputs, outputs and scratch at pages
 AFTER_START, AFTER_LAST = "_max_local", "_completion"  # suffixes of names of time definitions with a common start
-STATES = ("done", "wrong", "refused", "hung", "skipped", "left out")
+LEFT_OUT = "left out"  # not measured, or without a usable time
+STATES = ("done", "wrong", "refused", "hung", "skipped", LEFT_OUT)
 FAILED = ("wrong", "refused", "hung")  # of an all-reduce that does not work as it should
-UNFINISHED = ("hung", "left out")  # those of a cell that a further attempt may still measure
+UNFINISHED = ("hung", LEFT_OUT)  # those of a cell that a further attempt may still measure
 MISSING = "missing"  # state in a summary of a cell that no launch reported on
 INTERVALS = ("launches", "repetitions", "range")  # the population of the interval of a time
 FASTEST = "fastest"
@@ -37,6 +38,11 @@ GRADES = GOOD, PROVISIONAL, NOT_RELIABLE = "good", "provisional", "not reliable"
 Quantile = Literal["p5_s", "p25_s", "p75_s", "p95_s", "p99_s", "p99_9_s"]
 # column -> percentile of the calls
 QUANTILES: dict[Quantile, float] = {"p5_s": 5, "p25_s": 25, "p75_s": 75, "p95_s": 95, "p99_s": 99, "p99_9_s": 99.9}
+
+
+def state_words(state: str) -> str:
+    """Return a state as people read it: a cell of LEFT_OUT was not measured, and its reason says why."""
+    return "not measured" if state == LEFT_OUT else state
 
 
 def time_definition(sync: str, is_completion: bool = False) -> str:
