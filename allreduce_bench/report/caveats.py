@@ -1,4 +1,4 @@
-"""The caveats of a run: what limits the trust in its times, damaged files, launches in two states, missing cells.
+"""The caveats of a run: what limits the trust in its times, damaged files, bimodal launches, missing cells.
 
 `find_caveats` gathers them: findings of launches, failed checks, differing results, doubtful times, times below their
 limit. All functions return text about one run, made from its summary rows and the facts of its launches.
@@ -402,7 +402,7 @@ def _of_intervals(rows: Sequence[SummaryRow]) -> list[Caveat]:
 
 
 def _of_states(done: Sequence[SummaryRow]) -> list[Caveat]:
-    """Launches in two states, detected or suspected."""
+    """Bimodal launches, detected or suspected."""
     caveats = []
     if told := launch_states_sentences(done):
         effect = say("report.median_over_launches_represents")
@@ -671,7 +671,7 @@ def _resume(folder: RunFolder) -> str:
     return say("report.allreduce_bench_run_resume", fspath=shlex.quote(os.fspath(folder.path)))
 
 
-# Launches in two states: sentences on which, where, how often, and how the gap behaves
+# Bimodal launches: sentences on which, where, how often, and how the gap behaves
 
 
 ALIKE = 1.15  # times whose ratio is less are printed as one
@@ -685,12 +685,12 @@ TIMER, BANDWIDTH, NEITHER = (
 
 
 def launch_states_sentences(rows: Sequence[SummaryRow]) -> list[str]:
-    """Return a sentence for each series of a run whose launches are in two states."""
+    """Return a sentence for each series of a run whose launches are bimodal."""
     return [_told(series) for series in series_in_states(rows) if not series.suspected]
 
 
 def suspicion_sentences(rows: Sequence[SummaryRow]) -> list[str]:
-    """Return a sentence for each series that may be in two states, but has too few launches to decide."""
+    """Return a sentence for each series that may be bimodal, but has too few launches to decide."""
     return [_suspected(series) for series in series_in_states(rows) if series.suspected]
 
 
@@ -730,7 +730,7 @@ def _series_text(series: StatesOfSeries) -> str:
 
 
 def _sizes_text(series: StatesOfSeries) -> str:
-    """Return `from 4 KiB to 1 MiB`, `at 8 B, 64 B`; `except` names the sizes in between that are not in two states."""
+    """Return `from 4 KiB to 1 MiB`, `at 8 B, 64 B`; `except` names the sizes in between that are not bimodal."""
     sizes = [row["nbytes"] for row in series.rows]
     if len(sizes) <= 2:
         return f"at {', '.join(map(format_size, sizes))}"
@@ -770,7 +770,7 @@ def _gap_text(series: StatesOfSeries, states: Sequence[LaunchStates]) -> str:
     """Describe how the gap depends on the size, and its cause: what differs between the launches, else the typical
     cause.
 
-    So no timer is suspected if launches of the two states were set up differently.
+    So no timer is suspected if launches of the two levels were set up differently.
     """
     ratios = [each.high_s / each.low_s for each in states]
     later_s = median(each.high_s - each.low_s for each in states)
