@@ -482,7 +482,7 @@ REMARKS = (
         "caution",
         "many invalid calls",
         _is_doubted(cell_times.INVALID),
-        f"cells have more than {MUCH_INVALID:.0%} invalid calls: a rank started late, or its clock ran backwards",
+        f"cells have more than {MUCH_INVALID:.0%} invalid calls (a rank started late, or its clock ran backwards)",
         "the invalid calls may be the slow ones, so the remaining times may be too short: they are not ranked",
         "give each rank its own core, or use --sync barrier",
     ),
