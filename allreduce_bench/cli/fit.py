@@ -38,9 +38,10 @@ FORMATS = ("table", "csv", "json")
 def fit(runs, output, algorithms, priced_as, own, ranks_per_node, format_, no_limit) -> None:
     """Fit a latency/bandwidth model to each algorithm of RUNs, or of other tools' LOGs; by default of the newest run.
 
-    Prints the parameters with 95 % intervals, and how far the model is off: in sample; at each number of ranks when it
-    is left out; at the largest when it is left out. In the last two the model is chosen and fitted without them. Next
-    to it stands the plain alpha-beta fit. Series are never pooled over runs, executors, caches and types.
+    Prints the parameters with 95 % intervals, and the error of the model: in sample; at each rank count that was left
+    out; at the largest, left out. In the last two the model is chosen and fitted without them. Next to it stands the
+    uniform alpha-beta model: one alpha and beta for all. Series are never pooled over runs,
+    executors, caches and types.
     """
     if output:
         refuse_given(output)

@@ -232,7 +232,7 @@ def _said(rows: Sequence[SummaryRow], folder: RunFolder) -> list[str]:
 
 
 def _doubts(rows: Sequence[SummaryRow]) -> list[str]:
-    """Return warnings about the imported times: wrong results, and launches in two states."""
+    """Return warnings about the imported times: wrong results, and bimodal launches."""
     return [*cluster_sentences(rows), *launch_states_sentences(rows), *suspicion_sentences(rows)]
 
 

@@ -44,10 +44,10 @@ def show(run: Path | None, format_: str) -> None:
 
     RUN is the newest one in results/ by default. On a terminal a table that is too wide is cut into parts below each
     other, with the sizes repeated. To reduce the number of parts, these columns are left out, in this order: the
-    intervals, "of limit" where local work alone sets the limit, #wrong if it is 0 everywhere, algbw; its last line says
+    intervals, eff. where local work alone sets the lower bound, #wrong if it is 0 everywhere, algbw; its last line says
     what. The width is COLUMNS, else that of the terminal; a pipe or a file gets the whole table, without intervals.
-    "of limit" is the limit over the lowest time; the report and --format csv have it for every
-    time, with the limit of the algorithm's own schedule.
+    eff. is the efficiency of the lowest time, lower bound / time; the report and --format csv have it for every
+    time, with that by the lower bound of the algorithm's own schedule.
     """
     (folder,) = opened_runs([run or newest_run()])
     if format_ in OF_OUR_TIMES and (imported := folder.imported()):

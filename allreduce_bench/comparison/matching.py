@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, NamedTuple
 
-from ..evaluation.cell_times import OTHER_DEFINITION, placement_of
+from ..evaluation.cell_times import OTHER_DEFINITION, doubt_words, placement_of
 from ..evaluation.summary_row import SummaryRow, competitor_of
 from ..message import say
 from ..runs.dtypes import DTYPES
@@ -15,7 +15,6 @@ from ..units import format_size, in_ranks
 from .conditions import ComparedRun
 from .decision import Side
 
-NOT_OF_A_CELL = (None, OTHER_DEFINITION)  # values of `doubt` that are not about the cell itself
 USUAL = {"cache": "warm", "groups": "", "arrival": "", "placement": ""}
 
 Rows = Sequence[tuple[ComparedRun, SummaryRow]]  # of one cell and side, one row a run
@@ -91,9 +90,9 @@ class MatchedCell(NamedTuple):
     def doubt(self) -> str:
         """Return why its times are not compared; empty: they are."""
         doubts = [
-            f"{row['doubt']} in {run.name}"
+            f"{doubt_words(doubt)} in {run.name}"
             for run, row in (*self.before, *self.after)
-            if row.get("doubt") not in NOT_OF_A_CELL
+            if (doubt := row.get("doubt")) and doubt != OTHER_DEFINITION  # which is not about the cell itself
         ]
         return say("comparison.times_not_ranked", doubts=", ".join(doubts)) if doubts else ""
 

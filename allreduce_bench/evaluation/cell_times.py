@@ -209,6 +209,12 @@ DEFINITIONS = "several definitions"  # its launches were timed in different ways
 STATES = "two states"  # its launches are in two states: their median represents neither
 DOUBTS = (BELOW_FLOOR, STATES, INVALID, DEFINITIONS, DRIFT, OTHER_DEFINITION)  # the gravest first
 
+WORDS_OF = {  # doubt -> what people read, if different
+    BELOW_FLOOR: "shorter than a reference time",
+    STATES: "bimodal: two levels",
+    INVALID: "invalid calls (a rank started late, or its clock ran backwards)",
+}
+
 # where doubts begin
 MUCH_INVALID = 0.1  # of the calls of a cell
 STRONG_DRIFT = 1.5  # of the last calls of a launch over the first
@@ -220,6 +226,11 @@ class Way(NamedTuple):
 
     arrival: str
     placement: str
+
+
+def doubt_words(doubt: str) -> str:
+    """Return one of DOUBTS as people read it."""
+    return WORDS_OF.get(doubt, doubt)
 
 
 def ways_of(rows: Iterable[SummaryRow]) -> list[Way]:

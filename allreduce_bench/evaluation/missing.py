@@ -12,7 +12,7 @@ from ..runs.cell import competitor_name
 from ..runs.folder import CellKey
 from ..runs.plan import Cell, Launch, Plan
 from ..runs.rows import Row
-from ..runs.schema import FLOORS, MISSING, UNFINISHED
+from ..runs.schema import FLOORS, LEFT_OUT, MISSING, UNFINISHED, state_words
 from ..stats import median
 from ..units import format_size, in_ranks, spans
 from .cell_times import join_values, known_median
@@ -44,7 +44,7 @@ class MissingGroup(NamedTuple):
     @property
     def sentence(self) -> str:
         """Format `ring, tree 16 MiB at 8 ranks: launches 3 to 5: job 124 hit its time limit of 30:00`."""
-        prefix = "" if self.state == MISSING else f"{self.state}: "
+        prefix = "" if self.state == MISSING else f"{state_words(self.state)}: "
         return f"{self.cells} at {in_ranks([self.ranks])}: {self.launches}: {prefix}{self.reason}"
 
 
@@ -232,7 +232,7 @@ def _format_spans(numbers: Iterable[int], format_number: Callable[[int], str]) -
 
 def not_begun_sentences(plan: Plan, missing_cells: Iterable[MissingCell]) -> list[str]:
     """Return sentences about the cells that were not finished; failed and hung cells are reported elsewhere."""
-    return [group.sentence for group in group_missing(plan, missing_cells) if group.state in (MISSING, "left out")]
+    return [group.sentence for group in group_missing(plan, missing_cells) if group.state in (MISSING, LEFT_OUT)]
 
 
 def explain_rows(rows: Iterable[SummaryRow], missing_cells: Iterable[MissingCell]) -> list[SummaryRow]:

@@ -1,4 +1,4 @@
-"""The fastest algorithm: at each size, over ranges of sizes, and the switch points between them.
+"""The fastest algorithm: at each size, over ranges of sizes, and the crossovers between them.
 
 First `add_standings`: every row gets its `standing`, which table, map, page and JSON show. Only times without a `doubt`
 are ranked. A table is the sizes of one number of ranks and cache; in at most 5 % of tables of equal algorithms
@@ -20,7 +20,7 @@ over all pairs of the table, each p-value times half the number of algorithms, s
 Then `verdicts`, from the standings: a stretch is a range of neighbouring sizes with a common leader, an algorithm that
 is nowhere shown to be slower. It ends only where the data show it, so that noise does not split it. It extends from the
 first to the last size at which that is shown; undecided sizes in between are its exceptions. An algorithm without a
-time at a size may be the fastest. Between two stretches lies a switch point (`hand_over`).
+time at a size may be the fastest. Between two stretches lies a crossover (`hand_over`).
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -80,7 +80,7 @@ class Contest(NamedTuple):
 
 
 class HandOver(NamedTuple):
-    """The switch point of two algorithms: the first is faster below it, the second above it."""
+    """The crossover of two algorithms: the first is faster below it, the second above it."""
 
     before: str
     after: str
@@ -442,9 +442,9 @@ def hand_over(
     before: tuple[str, Sequence[int]],
     after: tuple[str, Sequence[int]],
 ) -> HandOver | None:
-    """Return the switch point of two neighbouring stretches, each an algorithm and its sizes in bytes.
+    """Return the crossover of two neighbouring stretches, each an algorithm and its sizes in bytes.
 
-    None: one of the two is not shown to be slower in the other's stretch, so there is no switch point.
+    None: one of the two is not shown to be slower in the other's stretch, so there is no crossover.
 
     `sizes`: nbytes -> algorithm -> its row, of those that are ranked; `leaders`: algorithms not shown to be slower at
     the sizes of stretches.

@@ -154,7 +154,7 @@ def _too_long(context: Context, cell: Cell, call_s: float, estimate: str) -> dic
         if call_s * calls > share * left_s:
             if is_yardstick:
                 context.given_up.add(cell.count)
-            return {"state": "left out", "reason": "not enough time left of --within"}
+            return {"state": "left out", "reason": "time ran out: too little is left of --within"}
     if plan.iters is None and call_s > LONGEST_CALL * max(plan.cell_time_s, plan.min_time_s):
         limit = f"more than {LONGEST_CALL} times --cell-time {plan.cell_time_s:g}s; increase --cell-time to measure it"
         return {"state": "skipped", "reason": f"{estimate}, {limit}"}

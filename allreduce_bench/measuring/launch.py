@@ -17,7 +17,7 @@ from ..runs.cell import competitor_name
 from ..runs.folder import CellKey
 from ..runs.plan import Cell
 from ..runs.recorder import Recorder
-from ..runs.schema import ALONE, FLOORS, PLAIN_STAMPS
+from ..runs.schema import ALONE, FLOORS, PLAIN_STAMPS, state_words
 from ..units import format_size, format_time
 from ..watching.whereabouts import doing
 from .calls import CellTimes
@@ -135,7 +135,7 @@ def _rows(facts: dict, times: CellTimes) -> Iterator[dict]:
 def _format_result(outcome: CellOutcome) -> str:
     facts = outcome.facts
     if outcome.times is None or facts["state"] != "done":
-        return f": {facts['state']}: {facts.get('reason') or str(facts.get('wrong')) + ' wrong elements'}"
+        return f": {state_words(facts['state'])}: {facts.get('reason') or str(facts.get('wrong')) + ' wrong elements'}"
     return f"  {format_time(median(outcome.times.valid_s()))}"
 
 

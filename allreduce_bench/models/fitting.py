@@ -187,7 +187,7 @@ def separable(relative: np.ndarray) -> np.ndarray:
 
 
 def plain(observed: Observations, priced_as: str, rows: np.ndarray) -> Fit:
-    """Fit the plain alpha-beta form, the reference for all others."""
+    """Fit the uniform alpha-beta form, the reference for all others."""
     return fit_form(observed, priced_as, Form(), rows)
 
 
@@ -384,8 +384,8 @@ def _interval(value: float, drawn: np.ndarray, expand: float) -> tuple[float, fl
 # Errors of a way of fitting: at the cells it was fitted to, and at held-out numbers of ranks.
 #
 # For a held-out number of ranks everything is redone without it: the choice of the form, its knots and its parameters;
-# for the largest, its prediction interval, too. With one p out, the interval comes from the residuals of the other
-# folds, whose fits have seen that p: their coverage is slightly optimistic.
+# for the largest, its prediction interval, too. With one rank count left out, the interval comes from the residuals of
+# the other folds, whose fits have seen that p: their coverage is slightly optimistic.
 #
 # `diagnose` gives sentences about a fit: what was not identified, where it is off, and how large the noise is.
 

@@ -18,10 +18,9 @@ from .joint import Joint, LocalGamma
 from .machine import KIND, MACHINE_VERSION, Machine
 from .model import LEVELS, UNKNOWN, Errors, Model, ModelPart, Parameter, worst
 from .series import FittedSeries, UnfittedSeries
-from .words import SYMBOLS, cache_label, joined_notes
+from .words import SCORES, SYMBOLS, cache_label, joined_notes
 
 UNITS = {name: (name.split("_")[0], unit, factor) for name, (_, unit, factor) in SYMBOLS.items()}  # no Greek letters
-HEADINGS = {"in_sample": "in sample", "leave_one_p_out": "one p out", "leave_largest_p_out": "largest p out"}
 SAME = ("run", "algorithm", "executor", "priced_as", "form")
 SCHEMA = "urn:allreduce-bench:fit:1"  # of `Listing.json`, described in `json_schema`
 SECONDARY, WHOLE = (5, 6), "--format csv"  # columns of parameters left out first, and the option that shows all
@@ -41,8 +40,8 @@ class Listing(NamedTuple):
         """Return the tables and sentences for people."""
         parameters, errors = _parameter_rows(self.fitted), _error_rows(self.fitted)
         tables = [
-            columns_of(rows, left=range(len(rows[0])), left_out=left_out)
-            for rows, left_out in ((parameters, SECONDARY), (errors, ()))
+            columns_of(rows, left=range(len(rows[0])), left_out=left_out, heads=heads)
+            for rows, left_out, heads in ((parameters, SECONDARY, 1), (errors, (), 2))
         ]
         sentences = [self._grade_lines(), self._joint_lines(), self._notes(), self._unfit_lines(), self._pooled_lines()]
         parts = [fitted_lines(columns, screen, WHOLE) for columns in tables]
@@ -138,7 +137,7 @@ class Listing(NamedTuple):
                 lines.append(
                     say(
                         "models.pooled_over_series_cells",
-                        headings=HEADINGS[kind],
+                        headings=SCORES[kind],
                         fitted_count=len(self.fitted),
                         points=chosen[kind].points,
                         chosen=_pooled_text(chosen[kind]),
@@ -165,8 +164,10 @@ def _parameter_rows(fitted: Sequence[FittedSeries]) -> list[list[str]]:
 
 
 def _error_rows(fitted: Sequence[FittedSeries]) -> list[list[str]]:
-    titles = [f"{HEADINGS[kind]}: median P90 covered" for kind in KINDS]
-    rows = [["series", "ranks", "cells", *titles, say("models.plain_largest_out")]]
+    rows = [
+        ["", "", "", *(SCORES[kind] for kind in KINDS), "uniform model,"],
+        ["series", "ranks", "cells", *["median P90 covered"] * len(KINDS), say("models.plain_largest_out")],
+    ]
     for fitted_series in fitted:
         model = fitted_series.model
         cells = [_error_text(model.errors.get(kind)) for kind in KINDS]
@@ -282,7 +283,7 @@ def fit_schema() -> Schema:
             "schema": text("name and version of this schema", SCHEMA),
             "models": items(model, "a model of each series: run, algorithm, way to run it, cache"),
             "pooled": by_name(errors, f"relative errors over all series, by {', '.join(KINDS)}"),
-            "pooled_plain": by_name(errors, "the same of the plain alpha-beta fits"),
+            "pooled_plain": by_name(errors, "the same of the uniform alpha-beta fits"),
             "joint": items(of_type(Joint), "parameters of several algorithms of a run together"),
             "no_gamma": items(text(), "why there is no gamma, in sentences"),
             "local_gamma": items(of_type(LocalGamma), "gamma of local reductions, of the floors"),

@@ -106,7 +106,7 @@ class Model:
     errors: Annotated[
         dict[str, Errors], "relative errors of the model, by in_sample, leave_one_p_out, leave_largest_p_out"
     ] = field(default_factory=dict)
-    plain_errors: Annotated[dict[str, Errors], "the same of the plain alpha-beta fit"] = field(default_factory=dict)
+    plain_errors: Annotated[dict[str, Errors], "the same of the uniform alpha-beta fit"] = field(default_factory=dict)
     notes: Annotated[tuple[str, ...], "what to know of the fit, in sentences"] = ()
     grade: Annotated[str, f"grade of the times that were fitted, the worst of their ranks: {', '.join(LEVELS)}"] = (
         "unknown"  # see `points.with_grades`

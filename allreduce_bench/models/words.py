@@ -18,7 +18,11 @@ SYMBOLS = {  # parameter -> symbol, unit, units per second
     "gamma_s_per_byte": ("γ", "ps/byte reduced", 1e12),
     "call_s": ("call", "us", 1e6),
 }
-SCORES = {"in_sample": "in sample", "leave_one_p_out": "one p left out", "leave_largest_p_out": "largest p left out"}
+SCORES = {
+    "in_sample": "error in sample",
+    "leave_one_p_out": "error at a rank count left out",
+    "leave_largest_p_out": "error at the largest left out",
+}
 
 
 def model_lines(models: Iterable[Model]) -> list[dict]:

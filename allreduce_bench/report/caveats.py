@@ -1,4 +1,4 @@
-"""The caveats of a run: what limits the trust in its times, damaged files, launches in two states, missing cells.
+"""The caveats of a run: what limits the trust in its times, damaged files, bimodal launches, missing cells.
 
 `find_caveats` gathers them: findings of launches, failed checks, differing results, doubtful times, times below their
 limit. All functions return text about one run, made from its summary rows and the facts of its launches.
@@ -83,25 +83,25 @@ FLOORS = {  # column -> what a reference time measures
 }
 
 
-# times below their limit
+# times below their lower bound
 CODE = "limit"  # code of the findings
-FASTER = {  # what sets the limit -> what a shorter time is faster than
+FASTER = {  # what sets the bound -> what a shorter time is faster than
     LINKS: "the link allows",
     LATENCY: "the measured latency between nodes allows",
     LOCAL: "local work allows (the reference times of copy and reduction)",
 }
-CAUSES = {  # what sets the limit -> why times may be shorter
+CAUSES = {  # what sets the bound -> why times may be shorter
     LINKS: "likely causes: the stated rate is wrong; the bytes took another path (several links, shared memory); "
     "the last bytes were still in kernel buffers when the calls returned",
     LATENCY: "likely causes: the clocks were compared while the network was busy",
     LOCAL: "likely causes: the reference times were disturbed; this all-reduce reduces in a "
     "faster way, or more than two vectors at once",
 }
-ADVICE = {  # what sets the limit -> what to do
+ADVICE = {  # what sets the bound -> what to do
     LINKS: "give the total rate of all links of a node (--link-rate), check which networks carried the bytes, and "
     "measure larger vectors, for which buffers matter less",
     LATENCY: "measure again on quiet nodes",
-    LOCAL: "measure again on a quiet machine; if it happens again, this limit does not hold for this all-reduce",
+    LOCAL: "measure again on a quiet machine; if it happens again, this lower bound does not hold for this all-reduce",
 }
 
 
@@ -402,7 +402,7 @@ def _of_intervals(rows: Sequence[SummaryRow]) -> list[Caveat]:
 
 
 def _of_states(done: Sequence[SummaryRow]) -> list[Caveat]:
-    """Launches in two states, detected or suspected."""
+    """Bimodal launches, detected or suspected."""
     caveats = []
     if told := launch_states_sentences(done):
         effect = say("report.median_over_launches_represents")
@@ -434,7 +434,7 @@ def _of_floors(done: Sequence[SummaryRow]) -> list[Caveat]:
 
 
 def _of_limits(rows: Sequence[SummaryRow]) -> list[Caveat]:
-    """All-reduces that took less than their limit."""
+    """All-reduces that took less than their lower bound."""
     notes = [Note(found["text"], found["effect"], found["advice"]) for found in limit_findings(rows)]
     badge = say("report.faster_links_allow") if any(map(passes_link, rows)) else say("report.faster_limit")
     return [Caveat("caution", badge, tuple(notes))] if notes else []
@@ -482,7 +482,7 @@ REMARKS = (
         "caution",
         "many invalid calls",
         _is_doubted(cell_times.INVALID),
-        f"cells lost more than {MUCH_INVALID:.0%} of their calls because a rank was late or a clock was wrong",
+        f"cells have more than {MUCH_INVALID:.0%} invalid calls (a rank started late, or its clock ran backwards)",
         "the invalid calls may be the slow ones, so the remaining times may be too short: they are not ranked",
         "give each rank its own core, or use --sync barrier",
     ),
@@ -538,7 +538,7 @@ REMARKS = (
 
 
 def limit_findings(rows: Sequence[SummaryRow]) -> list[dict]:
-    """Return the findings about times below their limit: one for every number of ranks and kind of limit.
+    """Return the findings about times below their lower bound: one for every number of ranks and kind of bound.
 
     As `machine.finding` makes them, with their `ranks`.
     """
@@ -553,14 +553,14 @@ def limit_findings(rows: Sequence[SummaryRow]) -> list[dict]:
 
 def faster_than(row: SummaryRow) -> str:
     """Return `faster than the link allows (hsn0, 40 Gbit/s from --link-rate)`, of a row whose time is below its
-    limit.
+    lower bound.
     """
     kind = row.get("limit_by") or LINKS
     return f"faster than {FASTER[kind]}" + (f" ({row.get('link')})" if kind == LINKS else "")
 
 
 def _finding(kind: str, passing: Sequence[SummaryRow]) -> dict:
-    """Return the finding about rows of one number of ranks, at least one, all with times below the limit."""
+    """Return the finding about rows of one number of ranks, at least one, all with times below the lower bound."""
     most = max((row["limit_s"] or 0.0) / time_of(row) for row in passing)
     cells = cells_text(passing)
     text = f"{faster_than(passing[0])}, up to {three_digits(most)} times: {cells}"
@@ -570,7 +570,7 @@ def _finding(kind: str, passing: Sequence[SummaryRow]) -> dict:
         whose = "the intervals" if len(refuting) == len(passing) else f"the intervals of {cells_text(refuting)}"
         figures = "the rate is" if kind == LINKS else "its figures are"
         said = say("report.exclude_limit_wrong_other", whose=whose, figures=figures)
-    effect = f"no share of the limit is given above 100 %; {said}; {CAUSES[kind]}"
+    effect = f"no efficiency above 100 % is given; {said}; {CAUSES[kind]}"
     return finding(CODE, "caution", text, effect, ADVICE[kind])
 
 
@@ -671,7 +671,7 @@ def _resume(folder: RunFolder) -> str:
     return say("report.allreduce_bench_run_resume", fspath=shlex.quote(os.fspath(folder.path)))
 
 
-# Launches in two states: sentences on which, where, how often, and how the gap behaves
+# Bimodal launches: sentences on which, where, how often, and how the gap behaves
 
 
 ALIKE = 1.15  # times whose ratio is less are printed as one
@@ -685,12 +685,12 @@ TIMER, BANDWIDTH, NEITHER = (
 
 
 def launch_states_sentences(rows: Sequence[SummaryRow]) -> list[str]:
-    """Return a sentence for each series of a run whose launches are in two states."""
+    """Return a sentence for each series of a run whose launches are bimodal."""
     return [_told(series) for series in series_in_states(rows) if not series.suspected]
 
 
 def suspicion_sentences(rows: Sequence[SummaryRow]) -> list[str]:
-    """Return a sentence for each series that may be in two states, but has too few launches to decide."""
+    """Return a sentence for each series that may be bimodal, but has too few launches to decide."""
     return [_suspected(series) for series in series_in_states(rows) if series.suspected]
 
 
@@ -730,7 +730,7 @@ def _series_text(series: StatesOfSeries) -> str:
 
 
 def _sizes_text(series: StatesOfSeries) -> str:
-    """Return `from 4 KiB to 1 MiB`, `at 8 B, 64 B`; `except` names the sizes in between that are not in two states."""
+    """Return `from 4 KiB to 1 MiB`, `at 8 B, 64 B`; `except` names the sizes in between that are not bimodal."""
     sizes = [row["nbytes"] for row in series.rows]
     if len(sizes) <= 2:
         return f"at {', '.join(map(format_size, sizes))}"
@@ -770,7 +770,7 @@ def _gap_text(series: StatesOfSeries, states: Sequence[LaunchStates]) -> str:
     """Describe how the gap depends on the size, and its cause: what differs between the launches, else the typical
     cause.
 
-    So no timer is suspected if launches of the two states were set up differently.
+    So no timer is suspected if launches of the two levels were set up differently.
     """
     ratios = [each.high_s / each.low_s for each in states]
     later_s = median(each.high_s - each.low_s for each in states)
@@ -824,4 +824,4 @@ def _elsewhere(series: StatesOfSeries) -> str:
     first, last = series.rows[0]["nbytes"], series.rows[-1]["nbytes"]
     places = [f"below {format_size(first)}"] if series.sizes[0] < first else []
     places += [f"above {format_size(last)}"] if series.sizes[-1] > last else []
-    return f"; one state {' and '.join(places)}" if places else ""
+    return f"; one level {' and '.join(places)}" if places else ""

@@ -109,7 +109,7 @@ CALLS: dict[str, tuple[DistributionColumn, ...]] = {
         DistributionColumn("invalid", _column_text("invalid")),
         DistributionColumn("stopped by", _column_text("stopped"), "text"),
     ),
-    "time in us": (
+    "time (µs)": (
         DistributionColumn("p5", _microseconds("p5_s")),
         DistributionColumn("median", _microseconds("time_s")),
         DistributionColumn("p95", _microseconds("p95_s")),
@@ -126,7 +126,7 @@ CALLS: dict[str, tuple[DistributionColumn, ...]] = {
 }
 DEFINITIONS: dict[str, tuple[DistributionColumn, ...]] = {
     "": CELL,
-    "time in us": (
+    "time (µs)": (
         DistributionColumn("time_s", _microseconds("time_s")),
         DistributionColumn("global", _microseconds("global_s")),
         DistributionColumn("global - time_s", _beyond_local),
@@ -135,7 +135,7 @@ DEFINITIONS: dict[str, tuple[DistributionColumn, ...]] = {
         DistributionColumn("IMB t_max", _microseconds("imb_t_max_s")),
         DistributionColumn("nccl-tests", _microseconds("nccl_tests_s")),
     ),
-    "common clock, us": (
+    "common clock (µs)": (
         DistributionColumn("arrival skew", _microseconds("arrival_skew_s")),
         DistributionColumn("clock error", _microseconds("clock_error_s")),
     ),
@@ -199,20 +199,20 @@ def _kept(times: Sequence[float], most: int) -> list[float]:
     return [float(f"{times[place] * 1e6:.{DIGITS}g}") for place in places]
 
 
-# The times of one rank count on a page: a line for each size, with limits, statistics and groups
+# The times of one rank count on a page: a line for each size, with lower bounds, statistics and groups
 
 
-MODELLED = ("modelled latency", "modelled bandwidth")  # limits that are modelled, not measured
-NONE, ABOVE = "-", "above 100 %"  # no known limit; the time is below it
+MODELLED = ("modelled latency", "modelled bandwidth")  # bounds that are modelled, not measured
+NONE, ABOVE = "-", "above 100 %"  # no known lower bound; the time is below it
 
 
 class LimitLine(NamedTuple):
-    """The limit of one size of one rank count and cache."""
+    """The lower bound of one size of one rank count and cache."""
 
     nbytes: int
     limit_s: float
     limit_by: str  # one of `evaluation.limits.LIMITS`, or of MODELLED
-    shares: dict[str, str]  # algorithm -> `82 %`, and `82 % (95 %)` where its schedule has a higher limit of its own
+    shares: dict[str, str]  # algorithm -> `82 %`, and `82 % (95 %)` where its schedule has a higher bound of its own
 
 
 def time_table(plan: Plan, ranks: int, cache: str, rows: Sequence[SummaryRow], least: Bounds | None) -> dict[str, Any]:
@@ -241,9 +241,9 @@ def time_table(plan: Plan, ranks: int, cache: str, rows: Sequence[SummaryRow], l
 
 
 def limit_lines(rows: Sequence[SummaryRow], least: Bounds | None = None) -> list[LimitLine]:
-    """Return a line for each size with a known limit, of rows of one rank count and cache.
+    """Return a line for each size with a known lower bound, of rows of one rank count and cache.
 
-    `least`: the bounds of one byte by the run's models, used where no measured figure gives a limit; its name then says
+    `least`: the bounds of one byte by the run's models, used where no measured figure gives one; its name then says
     so.
     """
     lines: dict[int, LimitLine] = {}
@@ -256,7 +256,7 @@ def limit_lines(rows: Sequence[SummaryRow], least: Bounds | None = None) -> list
 
 
 def with_limit(row: SummaryRow, least: Bounds | None) -> SummaryRow:
-    """Return the row with its limit: by measured figures, else by models, if there is one and it has a time."""
+    """Return the row with its lower bound: by measured figures, else by models, if there is one and it has a time."""
     if row.get("limit_s") or least is None or not row["time_s"] or not row["nbytes"]:
         return row
     limit_s, kind = max(zip((least.latency_s, least.bandwidth_s * row["nbytes"]), MODELLED))
@@ -264,7 +264,7 @@ def with_limit(row: SummaryRow, least: Bounds | None) -> SummaryRow:
 
 
 def shares_text(row: SummaryRow) -> str:
-    """Return the share of its limit that a measured time reached, and in brackets that of its schedule's, if higher."""
+    """Return the efficiency of a measured time, and in brackets that by its schedule's own bound, if higher."""
     limit_s, own_s = row.get("limit_s"), row.get("own_limit_s")
     if not limit_s:
         return NONE

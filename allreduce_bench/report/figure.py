@@ -47,12 +47,12 @@ PRICES = (  # parameter, symbol
 
 @dataclass(frozen=True)
 class FigureData:
-    """One run: its competing rows, its models, a user's own algorithms, and its switch points."""
+    """One run: its competing rows, its models, a user's own algorithms, and its crossovers."""
 
     frame: pd.DataFrame
     models: Sequence[Model]
     own: Mapping[str, Algorithm]
-    switches: Mapping[int, Sequence[Switch]] = field(default_factory=lambda: NO_SWITCHES)  # ranks -> switch points
+    switches: Mapping[int, Sequence[Switch]] = field(default_factory=lambda: NO_SWITCHES)  # ranks -> crossovers
 
     @cached_property
     def least(self) -> dict[int, Bounds]:

@@ -7,19 +7,19 @@ from ..evaluation.summary_row import SummaryRow, competitor_of, time_of
 from ..evaluation.verdict import EQUAL, FASTEST, UNCLEAR
 from ..message import say
 from ..runs.cell import parts_of
-from ..runs.schema import FAILED
+from ..runs.schema import FAILED, LEFT_OUT
 from ..tables import Column, Field, Screen, shown
 from ..units import format_size, three_digits
 from .verdict_sentence import MARGIN, confidence
 
-UNTRIED = ("left out", "missing")
+UNTRIED = (LEFT_OUT, "missing")
 MARK = {FASTEST: " *", EQUAL: " =", UNCLEAR: " ?"}
 NO_MARK = "  "
 STYLE_OF = {FASTEST: "best", EQUAL: "equal"}
 LEGEND = f"* fastest   = equal to the lowest within {MARGIN}   ? cannot be distinguished from it (95 %)"
 WHOLE = "show RUN --format long"
 INTERVALS, LOCAL_LIMIT, WRONG, ALGBW = 1, 2, 3, 4  # the order in which they are omitted
-LIMIT = "of limit"
+EFFICIENCY = "eff."
 
 
 def grid(rows: Sequence[SummaryRow], screen: Screen) -> list[Column]:
@@ -73,8 +73,13 @@ def _time_text(row: SummaryRow | None, interval: str = "") -> str:
     if row is None:
         return f"-{' ' * len(beside)}{NO_MARK}"
     if row["time_s"] is None:
-        return f"{row['state']}{' ' * len(beside)}{NO_MARK}"
+        return f"{brief_state(row['state'])}{' ' * len(beside)}{NO_MARK}"
     return three_digits(row["time_s"] * 1e6) + beside + MARK.get(row.get("standing") or "", NO_MARK)
+
+
+def brief_state(state: str) -> str:
+    """Return the state of a cell without a time as it stands in its place."""
+    return "no time" if state == LEFT_OUT else state
 
 
 def _interval_text(row: SummaryRow | None) -> str:
@@ -97,7 +102,7 @@ def _style(row: SummaryRow | None) -> str:
 
 
 def _results(lines: Sequence[dict[str, SummaryRow]]) -> list[Column]:
-    """Return columns of the fastest algorithm, bandwidths of the lowest time, its share of the limit, wrong
+    """Return columns of the fastest algorithm, bandwidths and efficiency of the lowest time, wrong
     elements.
     """
     lowest = [lowest_of(line.values()) for line in lines]
@@ -113,7 +118,7 @@ def _results(lines: Sequence[dict[str, SummaryRow]]) -> list[Column]:
         Column(("", "best"), best),
         Column(("algbw", "GB/s"), algbw, left_out=ALGBW, name="algbw"),
         Column(("busbw", "GB/s"), busbw),
-        *([Column(("of", "limit"), share, left_out=secondary, name=LIMIT)] if limits else []),
+        *([Column(("", EFFICIENCY), share, left_out=secondary, name=EFFICIENCY)] if limits else []),
         Column(("", "#wrong"), wrong, left_out=WRONG if is_clean else 0, name="#wrong (all 0)"),
     ]
 

@@ -48,7 +48,7 @@ class LiveLine(NamedTuple):
 
 
 class Switch(NamedTuple):
-    """A switch point and the range in which it lies, on the x axis."""
+    """A crossover and the range in which it lies, on the x axis."""
 
     x: float
     low: float
@@ -56,7 +56,7 @@ class Switch(NamedTuple):
     words: str
 
 
-NO_SWITCHES: Mapping[int, Sequence[Switch]] = {}  # ranks -> switch points
+NO_SWITCHES: Mapping[int, Sequence[Switch]] = {}  # ranks -> crossovers
 
 
 class LivePanel(NamedTuple):

@@ -24,13 +24,13 @@ from ..runs.cell import MOCKUPS, NATIVE
 from ..runs.plan import Plan
 from ..tables import UNBOUNDED, Column, Field, Screen, fitted, wrapped
 from ..units import format_size, in_ranks, three_digits
-from .grid import NO_MARK
+from .grid import NO_MARK, brief_state
 from .verdict_sentence import printed_factor
 
 MARK = " !"
 UNCHECKED = "No guideline could be checked: the times of native are not ranked or not reliable."
 LEGEND = (
-    "time in us; x: time of native called from Python / that time; ! native is shown to be slower (95 % over all "
+    "time (us); x: time of native called from Python / that time; ! native is shown to be slower (95 % over all "
     "guidelines of the run)"
 )
 
@@ -105,7 +105,7 @@ def _time_words(native: SummaryRow | None, row: SummaryRow | None, slower: set[t
 def _time_text(row: SummaryRow | None) -> str:
     if row is None:
         return "-"
-    return row["state"] if row["time_s"] is None else three_digits(row["time_s"] * 1e6)
+    return brief_state(row["state"]) if row["time_s"] is None else three_digits(row["time_s"] * 1e6)
 
 
 def _column(name: str, words: Sequence[str]) -> Column:

@@ -38,6 +38,7 @@ from ..runs.dtypes import is_float
 from ..runs.files import open_kept, read_kept, refuse_special, write_atomically, written_together
 from ..runs.folder import RunFolder
 from ..runs.plan import Plan
+from ..runs.schema import state_words
 from ..schedule.algorithm import Algorithm
 from ..stats import median
 from ..units import format_size, format_time, in_ranks, three_digits
@@ -47,7 +48,7 @@ from ..wings import offered
 from . import caveats, how_measured, verdict_sentence
 from .caveats import damage_caveats, damage_report, gaps
 from .distribution import call_distributions, time_table
-from .grid import LEGEND, MARK
+from .grid import LEGEND, MARK, brief_state
 from .headline import headline
 from .how_measured import origin
 from .live_chart import Switch
@@ -57,10 +58,10 @@ from .pictures import Sketch, measured_caption, model_pictures, run_pictures, ti
 from .ratio_table import RatioLine
 from .unbroken import with_algorithms_at_work
 from .verdict_sentence import (
+    CROSSOVER,
     MARGIN,
     MOST_NAMED,
     REASONS,
-    SWITCH_POINT,
     advantage_words,
     contrast_sentences,
     grade_lines,
@@ -118,10 +119,10 @@ def _asked(rows: Sequence[SummaryRow], verdicts: Sequence[Verdict]) -> tuple[Ver
 
 
 def switches(verdicts: Sequence[Verdict]) -> dict[int, list[Switch]]:
-    """Return the switch points of each rank count, for the figures over size."""
+    """Return the crossovers of each rank count, for the figures over size."""
     found: dict[int, list[Switch]] = {}
     for verdict in verdicts:
-        words = [str(line) for line in lines(verdict) if line.lead == SWITCH_POINT]
+        words = [str(line) for line in lines(verdict) if line.lead == CROSSOVER]
         overs = [over for over in verdict.hand_overs if over]
         found[verdict.ranks] = [Switch(over.nbytes, over.low, over.high, text) for over, text in zip(overs, words)]
     return found
@@ -514,6 +515,7 @@ def _rendered(**values: Any) -> str:
 def _engine() -> Environment:
     made = engine(__package__)
     made.filters |= {"ulps": agreement.ulps, "size": format_size, "digits": three_digits, "in_ranks": in_ranks}
+    made.filters |= {"state": state_words, "brief_state": brief_state}
     made.globals |= {"script_data": script_data, "charts_of": _charts_of}
     return made
 

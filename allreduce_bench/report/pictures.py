@@ -98,7 +98,7 @@ def _starts_and_definitions(done: Sequence[SummaryRow]) -> tuple[list[str], list
 def time_pictures(
     frame: pd.DataFrame, models: Sequence[Model], switches: Mapping[int, Sequence[Switch]] = NO_SWITCHES
 ) -> list[Sketch]:
-    """Return the figures of the measurements; the models give the bounds, `switches` the switch points by ranks."""
+    """Return the figures of the measurements; the models give the bounds, `switches` the crossovers by ranks."""
     if not (frame["time_s"].notna() & (frame["nbytes"] > 0)).any():
         return []
     return _pictures(TIMES, FigureData(frame, models, NO_OWN, switches))

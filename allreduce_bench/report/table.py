@@ -5,7 +5,7 @@ from operator import itemgetter
 from typing import Any
 
 from ..evaluation import agreement
-from ..evaluation.cell_times import BELOW_FLOOR, competing, mockups, placement_of
+from ..evaluation.cell_times import INVALID, competing, doubt_words, mockups, placement_of
 from ..evaluation.group_losses import loss_sentences
 from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, NETWORK_BOUND, passes_limit
 from ..evaluation.summary_row import SummaryRow, competitor_of, qualifiers
@@ -13,17 +13,17 @@ from ..evaluation.verdict import verdicts
 from ..message import say
 from ..runs.dtypes import arithmetic_note
 from ..runs.plan import ImportedPlan, Plan
+from ..runs.schema import LEFT_OUT, state_words
 from ..tables import UNBOUNDED, Screen, fitted, shown, wrapped
 from ..units import few, format_size, format_time
 from . import caveats, how_measured, verdict_sentence
 from .caveats import limit_findings
-from .grid import LEGEND, LIMIT, WHOLE, grid, interval_legend
+from .grid import EFFICIENCY, LEGEND, WHOLE, grid, interval_legend
 from .how_measured import definition
 from .verdict_sentence import contrast_sentences
 from .winners_elsewhere_table import arrival_lines, placement_lines, placement_sentences
 
 MOST_NAMED = 12  # cells in one note
-WORDS_OF = {BELOW_FLOOR: "shorter than a reference time"}  # doubt -> words, if different
 
 
 def table(
@@ -71,7 +71,7 @@ def _table_of_ranks(
         *_headlines(plan, rows, library),
         LEGEND + interval_legend(columns, rows, screen),
         *([note] if (note := arithmetic_note(plan.dtype)) else []),
-        *(_limit_legend(rows) if any(column.name == LIMIT for column in shown(columns, screen)) else ()),
+        *(_limit_legend(rows) if any(column.name == EFFICIENCY for column in shown(columns, screen)) else ()),
     ]
     below = [
         _counts_line(every),
@@ -124,7 +124,7 @@ def _group_losses(rows: Sequence[SummaryRow]) -> list[str]:
 
 
 def _limit_legend(rows: Sequence[SummaryRow]) -> list[str]:
-    """Describe the limits that the lowest times are compared with."""
+    """Describe the lower bounds that the lowest times are compared with."""
     made_of = {
         LINKS: say("report.bytes_nodes_over", link=rows[0].get("link")),
         LATENCY: say("report.log_messages_half_measured"),
@@ -132,7 +132,8 @@ def _limit_legend(rows: Sequence[SummaryRow]) -> list[str]:
     }
     kinds = {row.get("limit_by") for row in rows}
     of_network = f" ({NETWORK_BOUND})" if kinds & {LINKS, LATENCY} else ""
-    return [f"limit: {'; or '.join(made_of[kind] for kind in LIMITS if kind in kinds)}{of_network}"]
+    bound = f"{'; or '.join(made_of[kind] for kind in LIMITS if kind in kinds)}{of_network}"
+    return [f"lower bound: {bound}   {EFFICIENCY}: lower bound / time"]
 
 
 def _limit_notes(rows: Sequence[SummaryRow]) -> list[str]:
@@ -165,8 +166,9 @@ def _unranked_note(rows: Sequence[SummaryRow]) -> list[str]:
     cells: dict[str, list[str]] = {}
     for row in rows:
         if doubt := row.get("doubt"):
-            cells.setdefault(doubt, []).append(_cell_name(row))
-    return [f"not ranked, {WORDS_OF.get(doubt, doubt)}: {few(names, MOST_NAMED)}" for doubt, names in cells.items()]
+            lost = f" ({row['invalid']} of {row['invalid'] + row['repetitions']})" if doubt == INVALID else ""
+            cells.setdefault(doubt, []).append(f"{_cell_name(row)}{lost}")
+    return [f"not ranked, {doubt_words(doubt)}: {few(names, MOST_NAMED)}" for doubt, names in cells.items()]
 
 
 def _reference_line(rows: Sequence[SummaryRow]) -> list[str]:
@@ -187,8 +189,8 @@ def _reference_line(rows: Sequence[SummaryRow]) -> list[str]:
 def _counts_line(rows: Sequence[SummaryRow]) -> str:
     states = [row["state"] for row in rows]
     counts = [
-        f"{states.count(state)} {state}"
-        for state in ("hung", "left out", "missing", "refused", "skipped")
+        f"{states.count(state)} {state_words(state)}"
+        for state in ("hung", LEFT_OUT, "missing", "refused", "skipped")
         if state in states
     ]
     is_unchecked = "done" in states and all(row.get("wrong") is None for row in rows)
@@ -236,7 +238,10 @@ def _notes(rows: Sequence[SummaryRow]) -> list[str]:
         if row["state"] != "done":
             cells = reasons.setdefault((row["state"], row["reason"]), {})
             cells.setdefault(row["nbytes"], []).append(_algorithm_of(row))
-    notes = [f"{state}: {_cells_text(sizes, len(algorithms))}: {reason}" for (state, reason), sizes in reasons.items()]
+    notes = [
+        f"{state_words(state)}: {_cells_text(sizes, len(algorithms))}: {reason}"
+        for (state, reason), sizes in reasons.items()
+    ]
     for row in rows:
         accidents = row.get("accidents") or () if row["state"] == "done" else ()
         notes += [f"hung: {_cell_name(row)} {accident.words}" for accident in accidents]

@@ -1,7 +1,7 @@
 """Sentences of verdicts and grades; for a single algorithm, about its times alone."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import log2
+from math import log2, sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,7 +30,7 @@ from ..units import as_printed, few, format_size, format_time, in_ranks, printab
 
 # words
 MOST_NAMED = 4  # algorithms in one sentence
-SWITCH_POINT = "switch point"
+CROSSOVER = "crossover"
 MARGIN = f"{NEGLIGIBLE - 1:.0%}".replace("%", " %")
 REASONS = {
     ONE: "fewer than two algorithms have a time that can be ranked",
@@ -99,7 +99,7 @@ def _together_line(stretch: Stretch, grade: str) -> Line:
 
 def _hand_over_line(over: HandOver, before: Stretch, after: Stretch) -> Line:
     at = f"about {_rounded_size(over.nbytes)}, between {format_size(over.low)} and {format_size(over.high)} (95 %)"
-    return Line("", SWITCH_POINT, f" from {leaders_words(before)} to {leaders_words(after)}: {at}")
+    return Line("", CROSSOVER, f" from {leaders_words(before)} to {leaders_words(after)}: {at}")
 
 
 def advantage_words(advantage: Advantage | None, grade: str, is_second: bool = False) -> str:
@@ -188,10 +188,9 @@ def sources_of(attempts: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     return {launch: printable(name) for launch, name in names.items()}
 
 
-# A grade as a sentence: its two main reasons, each with advice
+# A grade as a sentence: all its reasons, each with advice
 
 
-MOST_REASONS = 2
 TAKE_MORE = f"use {ENOUGH_LAUNCHES} launches or more"
 MEASURE_ALL = f"measure all of them in {ENOUGH_LAUNCHES} launches or more"
 UNKNOWN = {"load": "load unknown", "ports": "port counters unknown"}
@@ -204,10 +203,8 @@ def sentence(grade: Grade) -> str:
 
 
 def reasons_words(grade: Grade) -> str:
-    """Return `: 1 launch (use 5 launches or more); and 2 further reasons`; empty: no reason."""
-    parts = [f"{text} ({advice})" for text, advice in map(reason_words, grade.reasons[:MOST_REASONS])]
-    if (more := len(grade.reasons) - MOST_REASONS) > 0:
-        parts.append(f"and {_count(more, 'further reason')}")
+    """Return `: 1 launch (use 5 launches or more); 2 nodes pretended (...)`, every reason; empty: no reason."""
+    parts = [f"{text} ({advice})" for text, advice in map(reason_words, grade.reasons)]
     parts += [UNKNOWN[name] for name in grade.unknown]
     return f": {'; '.join(parts)}" if parts else ""
 
@@ -280,6 +277,18 @@ def _fewer_ranks(reason: Reason) -> str:
     return "start fewer ranks" if reason.limit is None else say("report.start_most_per_node", limit=reason.limit)
 
 
+def _median_interval(reason: Reason) -> str:
+    """Return `median confidence interval ±14 %`, of an upper end that is 1.29 times the lower one.
+
+    The half-width is that about the geometric middle of the interval, `sqrt(upper / lower) - 1`: the time may be that
+    much more, or less by the same factor. From 100 % on it is said as this factor. How confident it is stands beside
+    the times: it depends on their number of launches.
+    """
+    factor = sqrt(reason.value)
+    half = f" ±{_per_cent(factor - 1)}" if factor < 2 else f": a factor of {three_digits(factor)} either way"
+    return f"median confidence interval{half}"
+
+
 Words = str | Callable[[Reason], str]
 WORDS: dict[str, tuple[Callable[[Reason], str], Words]] = {  # for each of CRITERIA: what was found, what to do
     "wrong": (
@@ -310,11 +319,11 @@ WORDS: dict[str, tuple[Callable[[Reason], str], Words]] = {  # for each of CRITE
         "see the warnings of the report",
     ),
     "launch_states": (
-        lambda reason: f"launches are in two states at {_per_cent(reason.value)} of the cells",
+        lambda reason: f"bimodal launches (two levels) at {_per_cent(reason.value)} of the cells",
         "find out what changes from launch to launch",
     ),
     "wide": (
-        lambda reason: f"half of the intervals span a factor of {three_digits(reason.value)} or more",
+        _median_interval,
         "use more --launches or --iters",
     ),
     "calls": (lambda reason: f"{_count(reason.value, 'call')} per cell and launch", "use more --iters"),

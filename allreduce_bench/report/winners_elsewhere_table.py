@@ -21,7 +21,7 @@ from .grid import MARK
 from .verdict_sentence import printed_factor
 
 ARRIVAL_LEGEND = (
-    "completion in us, last exit - last entry, median over launches; x: its ratio to that of the same algorithm where "
+    "completion (us), last exit - last entry, median over launches; x: its ratio to that of the same algorithm where "
     "nobody is delayed, below 1 where a part was done before the last rank entered"
 )
 
@@ -84,7 +84,7 @@ def _arrival_time_words(time: PatternTime | None) -> str:
 
 
 PLACEMENT_LEGEND = (
-    "time in us where vectors lie in another way; x: its ratio to the time above, whose vectors lie so: {}"
+    "time (us) where vectors lie in another way; x: its ratio to the time above, whose vectors lie so: {}"
 )
 
 

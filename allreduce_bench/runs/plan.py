@@ -87,7 +87,7 @@ LEVELS = ("auto", "single", "funneled", "serialized", "multiple")  # of MPI's th
 LARGEST_SEED = 2**31
 MOST_PLANNED_RANKS, MOST_LAUNCHES = 10_000_000, 1_000_000
 MAX_SIZES = 1000  # of a geometric sweep
-TIME_USED_UP = "the time of --within was used up"  # the reason of a cell without time left
+TIME_USED_UP = "time ran out (--within)"  # the reason of a cell without time left
 
 
 # cuts
@@ -453,7 +453,7 @@ class Plan:
         metadata=option(
             "--link-rate",
             section=Section.RESULTS,
-            help="Rate of a node's link, e.g. 200Gbit, for 'of limit' [default: from the system].",
+            help="Rate of a node's link, e.g. 200Gbit, for the efficiency [default: from the system].",
             meaning="rate of the links of a node, as the user says; unit: bytes/s",
             of=RATES,
         ),

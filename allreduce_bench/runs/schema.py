@@ -23,9 +23,10 @@ NO_ARRIVAL = ""  # none is delayed; else the pattern of --arrival
 PAGE, NUMPY, UNKNOWN_PLACEMENT = "page", "numpy", ""  # where vectors lie; else a difference in bytes, in digits
 STAGGER = 1024  # bytes between the offsets of inputs, outputs and scratch at pages
 AFTER_START, AFTER_LAST = "_max_local", "_completion"  # suffixes of names of time definitions with a common start
-STATES = ("done", "wrong", "refused", "hung", "skipped", "left out")
+LEFT_OUT = "left out"  # not measured, or without a usable time
+STATES = ("done", "wrong", "refused", "hung", "skipped", LEFT_OUT)
 FAILED = ("wrong", "refused", "hung")  # of an all-reduce that does not work as it should
-UNFINISHED = ("hung", "left out")  # those of a cell that a further attempt may still measure
+UNFINISHED = ("hung", LEFT_OUT)  # those of a cell that a further attempt may still measure
 MISSING = "missing"  # state in a summary of a cell that no launch reported on
 INTERVALS = ("launches", "repetitions", "range")  # the population of the interval of a time
 FASTEST = "fastest"
@@ -37,6 +38,11 @@ GRADES = GOOD, PROVISIONAL, NOT_RELIABLE = "good", "provisional", "not reliable"
 Quantile = Literal["p5_s", "p25_s", "p75_s", "p95_s", "p99_s", "p99_9_s"]
 # column -> percentile of the calls
 QUANTILES: dict[Quantile, float] = {"p5_s": 5, "p25_s": 25, "p75_s": 75, "p95_s": 95, "p99_s": 99, "p99_9_s": 99.9}
+
+
+def state_words(state: str) -> str:
+    """Return a state as people read it: a cell of LEFT_OUT was not measured, and its reason says why."""
+    return "not measured" if state == LEFT_OUT else state
 
 
 def time_definition(sync: str, is_completion: bool = False) -> str:
@@ -266,11 +272,11 @@ class SummaryColumns(_CellColumns, total=False):
     oversubscribed: Annotated[int | None, Column("1: more ranks than cores on some node, so the times do not apply to other machines", kind="flag")]
     internode_nbytes: _InternodeNbytes
     wire: Annotated[str | None, Column("bytes that left the nodes in one timed call, by interface, median over launches", "bytes")]
-    limit_s: Annotated[float | None, Column("between nodes the least time of any all-reduce (one-port, full duplex, without reduction in the network), within a node a reference, see limit_by; empty: the figures are unknown, or too short to tell", "s")]
+    limit_s: Annotated[float | None, Column("lower bound: between nodes the least time of any all-reduce (one-port, full duplex, without reduction in the network), within a node a reference, see limit_by; empty: the figures are unknown, or too short to tell", "s")]
     limit_by: Annotated[str | None, Column("what sets limit_s: links (their rate between nodes), latency (of messages between nodes) or local work (copy and reduction at the reference times)")]
-    of_limit: Annotated[float | None, Column("limit_s / time_s; also empty if time_s is below limit_s")]
-    own_limit_s: Annotated[float | None, Column("least time of the schedule itself, whose busiest node or rank may move more than it must; empty for native", "s")]
-    of_own_limit: Annotated[float | None, Column("own_limit_s / time_s; also empty if time_s is below own_limit_s")]
+    of_limit: Annotated[float | None, Column("efficiency, limit_s / time_s; also empty if time_s is below limit_s")]
+    own_limit_s: Annotated[float | None, Column("lower bound of the schedule itself, whose busiest node or rank may move more than it must; empty for native", "s")]
+    of_own_limit: Annotated[float | None, Column("efficiency by the own bound, own_limit_s / time_s; also empty if time_s is below own_limit_s")]
     group_ranks: Annotated[str, Column("number of ranks of each group; empty without groups, or with more than 256")]
     group_times_s: Annotated[str, Column("median over launches of the median of each group's time, group by group, - for one not measured alone", "s")]
     group_loss: Annotated[str, Column("time of each group together over that of a group of its layout alone, median over launches; - for unknown")]

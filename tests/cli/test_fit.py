@@ -32,7 +32,7 @@ def test_the_table_has_parameters_errors_and_the_pooled_line(of_pico):
     assert result.exit_code == 0, result.output
     assert "us/message" in result.stdout and "ps/byte" in result.stdout and "GB/s" in result.stdout
     assert has_message(
-        result.stdout, "models.pooled_over_series_cells", headings="largest p out", fitted_count=2
+        result.stdout, "models.pooled_over_series_cells", headings="error at the largest left out", fitted_count=2
     ) and has_message(result.stdout, "models.pooled_over_series_cells")
     assert "not identified, " in result.stdout and ", at most" in result.stdout and str(machine) in result.stderr
 

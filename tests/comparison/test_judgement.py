@@ -116,7 +116,10 @@ def test_where_no_cell_was_decided_the_gate_fails_unless_that_is_wanted():
 def test_a_cell_that_has_a_reason_not_to_be_compared_is_undecided_with_it():
     torn = [row(FASTER), row(SLOWER, doubt="two states")]
     comparison = gated(torn, CLEAR, undecided="warn")
-    assert comparison.cells[0][2:4] == ("undecided", say("comparison.times_not_ranked", doubts="two states in new"))
+    assert comparison.cells[0][2:4] == (
+        "undecided",
+        say("comparison.times_not_ranked", doubts="bimodal: two levels in new"),
+    )
     assert comparison.sentence == "2 cells: 0 slower, 0 faster, 1 same, 1 undecided"
 
 

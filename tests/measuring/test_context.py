@@ -97,12 +97,12 @@ def test_what_is_too_long_for_the_time_left_is_left_out_and_can_be_resumed(conte
     tree = replace(MIB, algorithm="tree")
     context.first_calls["tree"] = context.first_calls["ring"] = (1 << 16, 0.1)
     hasty = context._replace(deadline=time.time() + 25)
-    assert reason(hasty, tree) == ("left out", "not enough time left of --within")
+    assert reason(hasty, tree) == ("left out", "time ran out: too little is left of --within")
     assert reason(hasty, MIB) is None  # what the others are compared with may take all of it
     assert reason(context._replace(deadline=time.time() + 600), MIB) is None
     assert reason(context._replace(deadline=time.time() - 1), MIB) == (
         "left out",
-        "the time of --within was used up",
+        "time ran out (--within)",
     )
 
 
@@ -110,7 +110,7 @@ def test_a_size_without_time_for_ring_has_none_for_others_either(context):
     context.first_calls["ring"] = (1 << 16, 10.0)
     hasty, tree = context._replace(deadline=time.time() + 20), replace(MIB, algorithm="tree")
     assert reason(hasty, tree) is None
-    assert reason(hasty, MIB) == ("left out", "not enough time left of --within")
+    assert reason(hasty, MIB) == ("left out", "time ran out: too little is left of --within")
     assert reason(hasty, tree) == ("left out", "no time left for native and ring at this size")
     assert reason(hasty, replace(tree, count=2)) is None
 
@@ -120,14 +120,14 @@ def test_where_ring_is_measured_native_is_too_whatever_time_is_left(context):
 
     native, plan = Cell("native", "native", MIB.count, None), replace(PLAN, algorithms=("native", "ring", "tree"))
     late = context._replace(plan=plan, deadline=time.time() - 1)
-    assert reason(late, native) == ("left out", "the time of --within was used up")
+    assert reason(late, native) == ("left out", "time ran out (--within)")
     hasty = context._replace(plan=plan, deadline=time.time() + 20)
     assert after_first_call(hasty, MIB, 4.0)["state"] == "left out"  # there must be time for both
     assert reason(hasty, native) == ("left out", "no time left for native and ring at this size")
     hasty.given_up.clear()
     assert after_first_call(hasty, MIB, 0.1) is None
     assert reason(late, native) is None and after_first_call(late, native, 11.0)["state"] == "skipped"
-    assert reason(late, replace(native, count=2)) == ("left out", "the time of --within was used up")
+    assert reason(late, replace(native, count=2)) == ("left out", "time ran out (--within)")
 
 
 def test_the_first_call_counts_too_and_is_remembered(context):

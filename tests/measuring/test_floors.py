@@ -131,7 +131,7 @@ def test_the_layouts_of_others_have_a_table_for_each_state_and_none_of_floors(fo
 def test_the_report_has_floors_beside_the_times_and_a_table_for_each_state(folder, tmp_path):
     page = write_report([folder], tmp_path / "report.html").read_text()
     assert page.count('<th scope="col">local copy</th>') == 4
-    times = page.partition('id="limits"')[0].partition("<h2>Limits</h2>")[0]
+    times = page.partition('id="limits"')[0].partition("<h2>Lower bounds</h2>")[0]
     assert times.count("<h3>4 ranks (oversubscribed), cold cache</h3>") == 1
     assert times.count("<h3>4 ranks (oversubscribed)</h3>") == 1
     verdict_table = page.split('<table class="verdict">')[1].split("</table>")[0]

@@ -44,7 +44,7 @@ def test_doublings_beyond_what_was_measured():
 
 
 def test_published_series_with_the_largest_ranks_held_out():
-    """LUMI and Fugaku: at most 10 % in the median and 35 % at the 90th percentile, and better than plain alpha-beta."""
+    """LUMI and Fugaku: at most 10 % in the median and 35 % at P90, and better than the uniform alpha-beta model."""
     found = [one for one in fit_series(pico()) if isinstance(one, FittedSeries)]
     assert len(found) == 4
     chosen, beside = pooled([one.scores for one in found]), pooled([one.plain for one in found])

@@ -33,8 +33,8 @@ def test_a_fit_leaves_them_out_and_says_so(tmp_path):
             "models.points_left_out",
             left_out_count="15",
             point_count=50,
-            reason="their launches are in two states (64 KiB to 4 MiB at 4 ranks), and their median "
-            "represents neither state",
+            reason="their launches are bimodal: two levels (64 KiB to 4 MiB at 4 ranks), and their median "
+            "represents neither level",
         )
     )
     assert len(native.observed.ranks) == 7

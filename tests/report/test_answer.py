@@ -51,11 +51,11 @@ def test_without_a_verdict_there_is_no_answer(tmp_path):
     assert answer(rows, verdicts(rows)) is None
 
 
-def test_a_switch_point_lies_where_the_winner_changes(tmp_path):
+def test_a_crossover_lies_where_the_winner_changes(tmp_path):
     def factor(_, cell):
         return 4.0 if cell.algorithm == ("ring" if cell.count < 4096 else "native") else 1.0
 
     run = build_run(tmp_path / "run", algorithms=("native", "ring"), ranks=(2,), launches=5, factor=factor)
     ((switch,),) = switches(verdicts(summarise(run))).values()
     assert (switch.low, switch.high) == (1024, 65536) and switch.low < switch.x < switch.high
-    assert switch.words.startswith("switch point from native to ring: about ")
+    assert switch.words.startswith("crossover from native to ring: about ")

@@ -31,11 +31,12 @@ def test_numbers_stand_in_the_words_and_agree_with_their_nouns(code):
         assert reason_words(Reason(code, PROVISIONAL, 3))[0] != text
 
 
-def test_the_two_main_reasons_are_said_with_what_to_do():
+def test_every_reason_is_said_with_what_to_do():
     reasons = (OTHERS, Reason("few_launches", PROVISIONAL, 1), CROWDED)
     assert sentence(Grade(NOT_RELIABLE, reasons)) == (
         "grade: not reliable: other processes used 38 % of the cores (stop them, or add --wait-idle 10m); "
-        "1 launch (use 5 launches or more); and 1 further reason"
+        "1 launch (use 5 launches or more); "
+        "4 ranks on 2 hardware threads (" + say("report.start_most_per_node", limit=2) + ")"
     )
     assert sentence(Grade(PROVISIONAL, (CROWDED,))) == (
         "grade: provisional: 4 ranks on 2 hardware threads (" + say("report.start_most_per_node", limit=2) + ")"
@@ -71,6 +72,14 @@ def test_noise_is_said_with_its_quantum_and_its_longest():
     assert noise_of_all(rows) == ""
     rows += [{"ranks": n, "grading": Grade(GOOD, (), noise=noise._replace(lost=n / 100))} for n in (4, 16, 8)]
     assert noise_of_all(rows) == f"{noise_sentence(noise._replace(lost=0.16))} (16 ranks)"
+
+
+@pytest.mark.parametrize(
+    ("upper_over_lower", "half"), [(1.29, " ±14 %"), (3.9, " ±97 %"), (100, ": a factor of 10.0 either way")]
+)
+def test_a_wide_interval_is_said_by_its_half_width(upper_over_lower, half):
+    said, _ = reason_words(Reason("wide", PROVISIONAL, upper_over_lower))
+    assert said == f"median confidence interval{half}"
 
 
 def test_small_shares_are_no_zero():

@@ -102,7 +102,7 @@ def test_what_differs_at_some_sizes_only_is_no_cause():
 def test_what_differs_over_the_sizes_is_said_as_a_span():
     rows = [row(8, low=("352r-1", "352r-2"), high=3), row(16), row(32, states=False), row(64, low_ms=2.0)]
     (sentence,) = launch_states_sentences(rows)
-    assert "two states from 8 B to 64 B except 32 B: " in sentence
+    assert "bimodal from 8 B to 64 B except 32 B: " in sentence
     assert has_message(
         sentence,
         "report.launches_two_states_2",
@@ -133,8 +133,8 @@ def test_too_few_launches_are_said_in_one_line():
 @pytest.mark.parametrize(
     "launches, told, badge",
     [
-        (5, "launches are in two states", "launches in two states"),
-        (4, "too few to decide, 5 are needed", "two states or noise"),
+        (5, "launches are bimodal", "bimodal: two levels"),
+        (4, "too few to decide, 5 are needed", "bimodal or noise"),
     ],
 )
 def test_the_table_and_the_caveats_of_the_page_say_it(tmp_path, launches, told, badge):
@@ -191,7 +191,7 @@ def test_a_run_whose_slow_launches_have_other_settings_says_which(tmp_path):
         labelled="MPI library: Open MPI 5.0.11 (fast) and Open MPI 4.1.6 (slow); in variable "
         "OMPI_MCA_btl: self,sm (fast) and tcp (slow)",
     )
-    (caveat,) = [caveat for caveat in find_time_caveats(rows) if caveat.badge == "launches in two states"]
+    (caveat,) = [caveat for caveat in find_time_caveats(rows) if caveat.badge == "bimodal: two levels"]
     assert "timer" not in caveat.notes[-1].advice
     add_states(rows, launch_with(folder, ("4r-2", "4r-4")))  # the others differ: no cause
     assert "likely cause" not in launch_states_sentences(rows)[0]

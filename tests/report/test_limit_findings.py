@@ -43,7 +43,7 @@ def large(rows, algorithm):
 
 
 def shares_of_table(text):
-    """The column `of limit` of its sizes, which have no wrong elements."""
+    """The column `eff.` of its sizes, which have no wrong elements."""
     return [words[-2] for line in text.splitlines() if (words := line.split())[-1:] == ["0"]]
 
 
@@ -74,7 +74,7 @@ def test_a_time_below_the_limit_has_no_share_and_is_named_with_likely_causes_eve
     shares = shares_of_table(text)
     assert all(share.endswith("%") for share in shares[:3]) and shares[3:] == ["-", "-"]
     page = write_report([run], tmp_path / "report.html").read_text()
-    assert say("report.faster_links_allow") in page and CAUSES[0] in page and "of limit</th>" in page
+    assert say("report.faster_links_allow") in page and CAUSES[0] in page and "efficiency</th>" in page
     content = json.loads(FORMATS["json"](Result.of(run, rows)))
     assert content["findings"] == [found] and found["code"] == "limit" and found["ranks"] == 4
     assert [cell["of_limit"] for cell in content["results"]] == [row["of_limit"] for row in rows]
@@ -84,7 +84,7 @@ def test_where_every_time_is_below_it_the_column_stays_and_is_empty(tmp_path):
     rows = summarise(run := run_on_two_nodes(tmp_path / "a", 1.0))
     assert {row["of_limit"] for row in rows} == {None} and all(row["limit_s"] for row in rows)
     text = table(run.plan(), rows, "an MPI")
-    assert "limit  #wrong" in text and shares_of_table(text) == ["-"] * 5
+    assert "eff.  #wrong" in text and shares_of_table(text) == ["-"] * 5
 
 
 def test_noise_may_pass_a_limit_that_the_interval_holds(tmp_path):

@@ -48,7 +48,7 @@ def test_the_page_has_a_line_for_each_size_with_a_limit(tmp_path):
     assert lines[0].limit_by == "local work" and "(" in lines[0].shares["ring"] and "(" not in lines[0].shares["native"]
     page = write_report([run], tmp_path / "report.html").read_text()
     assert (
-        "<h2>Limits</h2>" in page
+        "<h2>Lower bounds</h2>" in page
         and lines[1].shares["two_tree"] in page
         and has_message(page, "report.time_against_vector_size")
     )
@@ -58,5 +58,5 @@ def test_the_table_shows_the_share_of_the_lowest_time_where_there_is_room(tmp_pa
     run = build_run(tmp_path / "run", ranks=[2], floors=True)
     rows = summarise(run)
     wide, narrow = (table(run.plan(), rows, "an MPI", screen) for screen in (Screen(200), Screen(60)))
-    assert ("limit: " + say("report.reference_times_copy_reduction")) in wide and "of limit" not in wide
-    assert "limit: (p-1)/p" not in narrow and "of limit" in narrow  # named among what is left out
+    assert ("lower bound: " + say("report.reference_times_copy_reduction")) in wide and "left out" not in wide
+    assert "lower bound: (p-1)/p" not in narrow and "eff." in narrow  # named among what is left out

@@ -205,7 +205,7 @@ def test_contents_lead_to_sections_in_their_order(page):
     anchors = [link["href"][1:] for link in page.all("a") if link["href"].startswith("#")]
     places = [page.source.index(f'id="{anchor}"') for anchor in anchors]
     assert len(anchors) > 7 and places == sorted(places)
-    order = [page.text.rindex(title) for title in ("Times in us", "Where it was measured", "Statistics")]
+    order = [page.text.rindex(title) for title in ("Times (µs)", "Where it was measured", "Statistics")]
     assert order == sorted(order)
 
 
@@ -258,7 +258,7 @@ def test_models_are_described_with_intervals_and_errors(page):
     assert "α = 2.00 us/message [1.80, 2.20]" in page.text
     assert "β = 100 ps/byte [80.0, 130], 1/β = 10.0 GB/s" in page.text
     assert "3.10 % (P90 10.4 %)" in page.text and "5.20 % (P90 21.0 %), 85 % covered" in page.text
-    assert "plain α-β: 20.0 % (P90 50.0 %)" in page.text
+    assert "uniform α-β model: 20.0 % (P90 50.0 %)" in page.text
     assert f"ring: too few {HOSTILE}" in page.text
 
 

@@ -11,9 +11,11 @@ from rechecked import recheck
 from allreduce_bench.evaluation.cell_times import join_values, split_values
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.evaluation.summary_row import SummaryRow
+from allreduce_bench.message import say
 from allreduce_bench.report import caveats
 from allreduce_bench.report.distribution import tables
 from allreduce_bench.report.page import write_report
+from allreduce_bench.report.table import table
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.rows import RunError
 from allreduce_bench.runs.schema import SYNCS, common_start, time_definition
@@ -114,7 +116,7 @@ def test_too_few_calls_of_a_launch_tell_nobody_from_the_fastest(tmp_path, timed,
     assert rows[0]["standing"] == "unclear"  # of one launch, anyway
     calls, _ = tables(rows)
     words = [
-        dict(zip((column.heading for column in calls["groups"]["time in us"]), line["time in us"]))
+        dict(zip((column.heading for column in calls["groups"]["time (µs)"]), line["time (µs)"]))
         for line in calls["lines"]
     ]
     assert all(bool(of.get("interval")) == (kind == "repetitions") for of in words)
@@ -154,7 +156,10 @@ def test_a_launch_without_a_valid_call_is_no_launch_of_the_cell(tmp_path):
 
 @pytest.mark.parametrize(
     ("times", "valid", "reason"),
-    [([2.0] * 12, False, "none of the 10 calls was valid"), ([0.0] * 12, True, "the clock resolution is too coarse")],
+    [
+        ([2.0] * 12, False, say("evaluation.none_calls_valid", invalid=10)),
+        ([0.0] * 12, True, "the clock resolution is too coarse"),
+    ],
 )
 def test_a_cell_without_a_usable_time_has_none_and_says_why(tmp_path, times, valid, reason):
     folder = one_cell(tmp_path / "run", [times], call=lambda launch, cell, number: {"valid": valid})
@@ -230,6 +235,8 @@ def test_much_that_was_invalid_is_said_and_little_is_not(tmp_path):
     folder = build_run(tmp_path / "run", ranks=(2,), sizes=(8, 1024), timed=38, call=call)
     text = said(folder)["many invalid calls"]
     assert text.startswith("2 of 6 cells") and text.endswith(": ring (8 B, 1 KiB) at 2 ranks")
+    note = next(line for line in table(folder.plan(), summarise(folder), "an MPI").splitlines() if "invalid" in line)
+    assert note.startswith("not ranked, invalid calls (a rank started late, or its clock ran backwards): ring 8 B (")
 
 
 def test_cells_that_ended_too_early_are_counted(tmp_path):

@@ -57,7 +57,7 @@ def test_the_table_gives_the_share_of_the_limit(tmp_path):
     assert large["limit_s"] == pytest.approx((1 << 22) / 1e10)
     assert large["of_limit"] == pytest.approx(large["limit_s"] / large["time_s"])
     text = table(folder.plan(), rows, "an MPI")
-    assert ("limit: " + say("report.bytes_nodes_over", link="hsn0, 80 Gbit/s from --link-rate")) in text
+    assert ("lower bound: " + say("report.bytes_nodes_over", link="hsn0, 80 Gbit/s from --link-rate")) in text
     best = min(one["time_s"] for one in rows if one["nbytes"] == 1 << 22)
     assert f" {(1 << 22) / 1e10 / best:.0%} " in text
 

@@ -56,12 +56,12 @@ def test_a_hand_over_and_unclear_sizes_follow_the_stretches():
     later = WON._replace(low=65536, high=1 << 20, leaders=("tree", "native"), is_won=False, advantage=None)
     over = HandOver("ring", "tree", 4096, 65536, 13496.0)
     *_, sentence, unclear = lines(Verdict(4, "warm", (WON, later), (over,), (2, 1 << 21), "good"))
-    assert str(sentence) == "switch point from ring to tree or native: about 13 KiB, between 4 KiB and 64 KiB (95 %)"
+    assert str(sentence) == "crossover from ring to tree or native: about 13 KiB, between 4 KiB and 64 KiB (95 %)"
     assert str(unclear) == "2 B, 2 MiB: no winner"
 
 
 @pytest.mark.parametrize("nbytes, words", [(9.4, "9 B"), (300, "300 B"), (1500, "1.5 KiB"), (2**25, "32 MiB")])
-def test_a_switch_point_has_two_digits(nbytes, words):
+def test_a_crossover_has_two_digits(nbytes, words):
     (_, _, sentence) = lines(Verdict(4, "warm", (WON, WON), (HandOver("a", "b", 8, 4096, nbytes),), (), "good"))
     assert f": about {words}, between" in str(sentence)
 

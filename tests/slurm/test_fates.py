@@ -96,7 +96,7 @@ def test_what_the_ranks_said_comes_before_what_the_job_said_and_failed_checks_co
     lost = "two_tree 8 B at 8 ranks: launch 2: job 124 hit its time limit of 30:00"
     assert rest == [
         "ring 8 B at 8 ranks: launch 1: hung: rank 3 left",
-        f"ring 8 B at 8 ranks: launch 2: left out: {NO_TIME}",
+        f"ring 8 B at 8 ranks: launch 2: not measured: {NO_TIME}",
         lost,
     ]
     assert not_begun_sentences(folder.plan(), missing(folder, [task("124", "8r")])) == rest[1:]

@@ -34,7 +34,7 @@ def test_the_live_line_is_one_line_on_any_terminal(width):
     screen = io.StringIO()
     live = LiveLine(LaunchPosition(2, 3, time.time() - 72, 4), Console(file=screen, force_terminal=True, width=width))
     live.begin("parameter_server_sharded 128 KiB")
-    live.cell(10, 20, "left out: the time of --within was used up", False)
+    live.cell(10, 20, "not measured: time ran out (--within)", False)
     live.progress.refresh()
     drawn = live.progress.get_renderable()
     live.close()

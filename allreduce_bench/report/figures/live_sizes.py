@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 
+from ...evaluation.cell_times import doubt_words
 from ...evaluation.frames import competitors
 from ...evaluation.grade import NOT_RELIABLE
 from ...evaluation.limits import LINKS
@@ -149,7 +150,7 @@ def measured_words(row: dict) -> str:
     has_interval = row["interval"] != "range" and pd.notna(row["time_low_s"])
     launches, calls = int(row["launches"]), row.get("repetitions")
     each = f" of {round(calls / launches)} calls" if pd.notna(calls) and calls else ""
-    doubt = f"; not ranked: {row['doubt']}" if pd.notna(row["doubt"]) else ""
+    doubt = f"; not ranked: {doubt_words(row['doubt'])}" if pd.notna(row["doubt"]) else ""
     made_of = f"{launches} launch{'' if launches == 1 else 'es'}{each}"
     return f"{format_time(row['time_s'])}{ends if has_interval else ''}, {made_of}{doubt}"
 

@@ -168,11 +168,11 @@ class Chart {
   }
 
   mark(picture, mark, x, bottom, width) {
-    const right = x(mark.x) + 12 * LETTER < width;
+    const right = x(mark.x) + 9 * LETTER < width;
     const title = () => element("svg:title", {}, mark.words);
     picture.append(element("svg:rect", { class: "switch", x: x(mark.low), width: Math.max(1, x(mark.high) - x(mark.low)), y: EDGE.top, height: bottom - EDGE.top }, title()),
       element("svg:path", { class: "switch", d: `M${x(mark.x)},${EDGE.top}V${bottom}` }, title()),
-      element("svg:text", { x: right ? x(mark.x) - 2 : width - 2, y: EDGE.top - 7, "text-anchor": right ? "start" : "end", class: "soft" }, "switch point"));
+      element("svg:text", { x: right ? x(mark.x) - 2 : width - 2, y: EDGE.top - 7, "text-anchor": right ? "start" : "end", class: "soft" }, "crossover"));
   }
 
   // The name of each line at its end, moved apart where ends meet.

@@ -53,8 +53,8 @@ def test_values_name_the_cells_whose_calls_a_reader_may_ask_for(rows):
     assert list(ring.cells) == [cell_id(2, "ring", "warm", nbytes) for nbytes in ring.x]
 
 
-def test_lines_and_switch_points_belong_to_their_rank_count(rows):
-    switch = Switch(100.0, 8.0, 1024.0, "switch point")
+def test_lines_and_crossovers_belong_to_their_rank_count(rows):
+    switch = Switch(100.0, 8.0, 1024.0, "crossover")
     chart = live_times(rows, BOUNDS, {4: [switch]})
     assert [len(panel.marks) for panel in chart.panels] == [0, 1, 0]
     assert [any(line.kind == "fit" for line in panel.lines) for panel in chart.panels] == [True, False, False]
