@@ -44,7 +44,7 @@ def test_a_timer_is_said_in_one_sentence():
             high="9.70 ms",
             high_launches="4 of 5",
             series_3=say("report.slow_state_takes_every", median="9.70 ms") + TIMER,
-            series_4="; one state below 4 KiB and above 16 KiB",
+            series_4="; one level below 4 KiB and above 16 KiB",
         )
     ]
 
