@@ -1,4 +1,4 @@
-"""`workload --bandwidth 10Gbit,25Gbit`: what the second bandwidth buys a step, and whether a bucket cap does as much."""
+"""`workload --bandwidth 10Gbit,25Gbit`: what the second bandwidth buys a step, and whether a cap does as much."""
 
 import pytest
 from click.testing import CliRunner
