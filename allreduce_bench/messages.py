@@ -97,7 +97,7 @@ MESSAGES = {
     "cli.needs_check_path": "--as needs --check and a path",
     "cli.next_allreduce_bench_report": "next: allreduce-bench report {output}",
     "cli.next_allreduce_bench_report_2": "{folder}      next: allreduce-bench report {folder_2}",
-    "cli.next_allreduce_bench_report_3": "{output}      next: allreduce-bench report {output}",
+    "cli.next_allreduce_bench_report_3": "written to {output}; next: allreduce-bench report {output}",
     "cli.next_allreduce_bench_status": "next: allreduce-bench status {output}",
     "cli.no_cell_finished_since": "no cell was finished since this start; increase the time limit",
     "cli.no_launch_ranks": "--only {only}: no launch with {ranks} ranks",
