@@ -16,6 +16,7 @@ MESSAGES = {
     # cli
     "cli.bandwidths_equal": "'{text}': the two bandwidths are equal; expected two to compare, such as 10Gbit,25Gbit",
     "cli.bandwidths_one_or_two": "'{text}': expected one bandwidth, or two to compare, such as 10Gbit,25Gbit; found {count}",
+    "cli.fit_writes_no_file": "{path}: {strerror}; no machine file was written, name one with -o",
     "cli.gloo_of_torch": "    Gloo's all-reduce, of torch.distributed on CPUs: a peer outside MPI; needs torch",
     "cli.about_add_no_limit": "{what}: about {amount} {unit}, {bound}; {advice}, or add --no-limit",
     "cli.already_exists_choose_another": "{output}: already exists; choose another folder with -o",
@@ -58,6 +59,8 @@ MESSAGES = {
     "cli.file_not_valid_under": "{failed} file{either} not valid under the schema",
     "cli.finished_cells_kept": "{reason}; finished cells are kept; {to_continue}",
     "cli.format_times_come_see": "--format {format}: the times of {folder} come from {tool}; see its logs",
+    "cli.models_of_newest_run": "models of the newest run: {path}",
+    "cli.run_fit_first": "{path}: no such file; run allreduce-bench fit {run} first, or name a machine file, or give --alpha and --bandwidth",
     "cli.two_bandwidths_table": "--bandwidth: two bandwidths are compared in a table of text; leave {option} out, or name one bandwidth",
     "cli.width_without_figures": "--width is that of the figures for a paper; add --figures pdf, svg or png",
     "cli.gamma_byte": "gamma {gamma:.3g} s/byte ({low:.2g} to {high:.2g}): {competitors}",

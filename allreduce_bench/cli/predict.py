@@ -6,11 +6,12 @@ import click
 
 from ..message import BadValue, say
 from ..runs.files import is_stream, write_given
+from ..runs.inventory import newest_first
 from ..tables import UNBOUNDED
 from ..units import parse_price, parse_rates, parse_size
 from .sections import examples
 from .terminal import screen
-from .types import NAMES, RANKS, RATE, SIZES, OneLineError, errors_in_one_line, no_limit, parsed
+from .types import NAMES, RANKS, RATE, SIZES, OneLineError, errors_in_one_line, no_limit, parsed, talk
 from .work_limit import refuse_many_times
 
 DEFAULT_SIZES = "8,64,512,4K,32K,256K,1M,4M,16M,64M"
@@ -89,6 +90,8 @@ def predict(
 ) -> None:
     """Predict the times of all-reduces from MACHINE, a file that 'fit' wrote, or from --alpha and --bandwidth.
 
+    Without these it takes the file that 'fit' wrote into the newest run of results/.
+
     The lines below the times give the sizes and rank counts at which one algorithm overtakes another. Predictions
     beyond twice the measured numbers of ranks are marked as speculative. No time is below a bound, and no algorithm is
     named the fastest by a parameter that is not identified.
@@ -102,6 +105,8 @@ def predict(
     sizes = tuple(sorted(set(sizes)))
     _refuse_extent(ranks, sizes, ranks_per_node, segment)
     layout = _format(layout, as_map, output)
+    if machine is None and bandwidth is None and not any(value is not None for value in prices.values()):
+        machine = _newest_machine_file()
     forecasts = []
     for rate in bandwidth or (None,):
         given = {**prices, "bandwidth": rate}
@@ -127,6 +132,21 @@ def predict(
         write_given(output, text + "\n")
     else:
         click.echo(text)
+
+
+def _newest_machine_file() -> Path:
+    """Return the machine file of the newest run of results/. Raises OneLineError if there is none."""
+    from .fit import MACHINE_FILE  # late, as the next: only without a file and without prices
+    from .show import RESULTS
+
+    runs = newest_first(RESULTS) if RESULTS.is_dir() else []
+    if not runs:
+        raise OneLineError("cli.predict_needs_machine_file")
+    path = runs[0].folder.path / MACHINE_FILE
+    if not path.exists():
+        raise OneLineError("cli.run_fit_first", path=path, run=runs[0].folder.path)
+    talk(say("cli.models_of_newest_run", path=path))
+    return path
 
 
 def _refuse_extent(ranks, sizes, ranks_per_node, segment) -> None:
