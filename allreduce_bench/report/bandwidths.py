@@ -35,6 +35,7 @@ def _rows(forecasts: Sequence[Forecast], names: Sequence[str], ranks: int) -> li
             for found, time_s in zip(winners, times)
             for word in (("-", "-") if found is None or time_s is None else (format_time(time_s), found.series))
         ]
-        is_known = times[0] is not None and times[1] is not None
-        rows.append([format_size(nbytes), *shown, *(difference_of(times[0], times[1]) if is_known else ("-", "-"))])
+        before_s, after_s = times
+        change = ("-", "-") if before_s is None or after_s is None else difference_of(before_s, after_s)
+        rows.append([format_size(nbytes), *shown, *change])
     return rows

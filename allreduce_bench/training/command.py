@@ -348,7 +348,7 @@ def workload(buckets, measure, layout, outputs, bandwidth, **options) -> None:
             raise OneLineError("cli.two_bandwidths_table", option="-o" if outputs else "--format json")
         from .bandwidths import comparison_text
 
-        click.echo(comparison_text([each.result() for each in requests], rates, screen()))
+        click.echo(comparison_text([each.result() for each in requests], bandwidth, screen()))
         return
     result = request.result()
     for path in outputs:
