@@ -1,9 +1,11 @@
 """`fit`: fit a model to each series of measured times, and write a machine file that `predict` reads."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
+from ..message import say
 from ..runs.files import refuse_given
 from ..units import MAX_RANKS
 from .sections import examples
@@ -13,12 +15,16 @@ from .types import NAMES, errors_in_one_line, no_limit, own_files, talk
 from .work_limit import refuse_absent, refuse_long_logs
 
 FORMATS = ("table", "csv", "json")
+MACHINE_FILE = "machine.json"  # in the folder of a run: what `predict` reads by default
 
 
 @click.command(epilog=examples("fit results/today", "fit results/today -a ring,native -o machine.json"))
 @click.argument("runs", nargs=-1, metavar="[RUN|LOG]...", type=click.Path(path_type=Path), callback=or_newest)
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="Write the machine file for 'predict' to this file."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Write the machine file for 'predict' to this file [default: machine.json in RUN, if it is one run].",
 )
 @click.option("-a", "--algorithms", type=NAMES, help="Fit only these names; * matches anything [default: all].")
 @click.option(
@@ -52,9 +58,20 @@ def fit(runs, output, algorithms, priced_as, own, ranks_per_node, format_, no_li
     from .fit_times import fit_times, lab_sentences, write_machine_file  # late: it loads pandas and scipy
 
     listing, points = fit_times(runs, algorithms, priced_as, own, ranks_per_node)
-    if output:
-        for sentence in write_machine_file(output, points, listing):
-            talk(f"{output}: {sentence}")
+    if path := output or _default_file(runs):
+        try:
+            for sentence in write_machine_file(path, points, listing):
+                talk(f"{path}: {sentence}")
+        except OSError as error:  # a run that others keep can be fitted, too
+            if output:
+                raise
+            talk(say("cli.fit_writes_no_file", path=path, strerror=error.strerror))
     click.echo(listing.table(screen()) if format_ == "table" else getattr(listing, format_)(), nl=False)
     for sentence in lab_sentences(runs, listing.fitted):
         talk(sentence)
+
+
+def _default_file(runs: Sequence[Path]) -> Path | None:
+    """Return the machine file of a run; None: these are several, or logs."""
+    is_run = len(runs) == 1 and (runs[0] / "run.json").exists()
+    return runs[0] / MACHINE_FILE if is_run else None

@@ -10,16 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from ..evaluation.summary_row import SummaryRow
-from ..evaluation.verdict import verdicts
 from ..message import say
-from ..report.caveats import cluster_sentences, launch_states_sentences, suspicion_sentences
-from ..report.verdict_sentence import contrast_sentences, performance_words
 from ..runs.folder import RunFolder
 from ..runs.recorder import is_taken
 from ..runs.rows import RunError
 from ..units import MAX_RANKS, format_size, in_ranks, printable
 from .sections import examples
+from .terminal import echo_result
 from .types import OneLineError, errors_in_one_line, kept_command, no_limit, talk
 from .work_limit import refuse_long_logs
 
@@ -205,6 +202,8 @@ def is_log(path: Path) -> bool:
 def import_(logs, output, no_limit, **options) -> None:
     """Make a run from LOGS of other tools, recognised by their content; report, fit and compare read it like any run.
 
+    Prints the table of the run, as show does, and where it is.
+
     OSU Micro-Benchmarks (C and Python), Intel MPI Benchmarks, nccl-tests (text and JSON), NCCL Inspector (the files
     of all processes, or their folder), result folders of PICO, and any CSV with one row per cell. Only all-reduces are
     read. Facts that a log does not contain stay unknown, except the number of ranks: add it with -n. A log that you
@@ -218,22 +217,12 @@ def import_(logs, output, no_limit, **options) -> None:
     found = read_logs(parts_of_logs(logs), options)
     summary = keep(found.rows, RunFolder(output), kept_command(), found.said, found.unread)
     logs_in_words = [_sentence_of_log(log, rows) for log, rows in found.rows_of]
-    click.echo("\n".join([*logs_in_words, *_said(summary, RunFolder(output)), *_doubts(summary)]))
+    click.echo("\n".join(logs_in_words))
+    if any(row["time_s"] for row in summary):
+        echo_result(RunFolder(output), summary, "table")
+    else:
+        click.echo(say("cli.no_row_time_nothing"))
     talk(say("cli.next_allreduce_bench_report_3", output=output))
-
-
-def _said(rows: Sequence[SummaryRow], folder: RunFolder) -> list[str]:
-    """Return sentences about the times of a single algorithm, or that there are none; of several `report` says more."""
-    if not any(row["time_s"] for row in rows):
-        return [say("cli.no_row_time_nothing")]
-    alone = [verdict.alone for verdict in verdicts(rows) if verdict.alone]
-    said = [f"{found.algorithm} on {in_ranks([found.ranks])}: {performance_words(found)}" for found in alone]
-    return [*said, *contrast_sentences(rows, folder.attempts())] if said else []
-
-
-def _doubts(rows: Sequence[SummaryRow]) -> list[str]:
-    """Return warnings about the imported times: wrong results, and bimodal launches."""
-    return [*cluster_sentences(rows), *launch_states_sentences(rows), *suspicion_sentences(rows)]
 
 
 def _on_nodes(nodes: Sequence[int]) -> str:

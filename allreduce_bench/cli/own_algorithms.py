@@ -21,7 +21,7 @@ from ..runs.cell import COMPILED, EXECUTORS, PIPELINED, CutPrices, Executor
 from ..runs.option_values import AUTO
 from ..runs.plan import DEFAULT_WINDOW, NOMINAL, OVER_A_LINK_NBYTES, Launch, Plan, PlanError, chosen_cuts, given_cuts
 from ..schedule.algorithm import PROVED_UP_TO, Algorithm, AlgorithmError, Topology
-from ..schedule.verify import Case, Refusal, verify
+from ..schedule.verify import Case, Refusal, proof_of
 from .options import OPTIONS
 from .types import OneLineError, talk
 
@@ -132,7 +132,7 @@ def _why_refused(algorithm: Algorithm, case: Case) -> str:
     if algorithm.unmet(case.size, case.topology):
         return ""
     try:
-        verify(algorithm.schedules(case.size, case.topology, case.count, case.segment), case.count)
+        proof_of(algorithm, case, algorithm.schedules(case.size, case.topology, case.count, case.segment))
     except Refusal as refusal:
         return f"{case}: {refusal}"
     except AlgorithmError as error:

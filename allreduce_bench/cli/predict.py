@@ -4,13 +4,14 @@ from pathlib import Path
 
 import click
 
-from ..message import say
+from ..message import BadValue, say
 from ..runs.files import is_stream, write_given
+from ..runs.inventory import newest_first
 from ..tables import UNBOUNDED
-from ..units import parse_price, parse_size
+from ..units import parse_price, parse_rates, parse_size
 from .sections import examples
 from .terminal import screen
-from .types import NAMES, RANKS, RATE, SIZES, OneLineError, errors_in_one_line, no_limit, parsed
+from .types import NAMES, RANKS, RATE, SIZES, OneLineError, errors_in_one_line, no_limit, parsed, talk
 from .work_limit import refuse_many_times
 
 DEFAULT_SIZES = "8,64,512,4K,32K,256K,1M,4M,16M,64M"
@@ -19,6 +20,19 @@ LARGEST = 1 << 50  # bytes: a PiB
 MOST_ALPHA_S, MOST_BETA_S = 1.0, 1e-3  # of a message, of a byte: no network is so slow, but a unit is easily forgotten
 SUFFIXES = {".csv": "csv", ".json": "json", ".txt": "table"}
 PRICE = parsed("price", parse_price)
+
+
+def bandwidths_of(text: str) -> tuple[float, ...]:
+    """Parse a bandwidth, or two to compare, `10Gbit,25Gbit`, to bytes/s. Raises ValueError."""
+    rates = parse_rates(text)
+    if len(rates) > 2:
+        raise BadValue("cli.bandwidths_one_or_two", text=text, count=len(rates))
+    if len(set(rates)) < len(rates):
+        raise BadValue("cli.bandwidths_equal", text=text)
+    return rates
+
+
+BANDWIDTHS = parsed("rates", bandwidths_of)
 SEGMENT = parsed("segment", lambda text: text if text == "best" else parse_size(text))
 
 
@@ -27,6 +41,7 @@ SEGMENT = parsed("segment", lambda text: text if text == "best" else parse_size(
         "predict -n 8,64,1024 --alpha 5us --bandwidth 100Gbit",
         "predict machine.json -n 64-128 --sizes 8,64K,16M",
         "predict machine.json -n 2-1024 --map",
+        "predict -n 64 --alpha 5us --bandwidth 10Gbit,25Gbit",
     )
 )
 @click.argument("machine", required=False, type=click.Path(path_type=Path))
@@ -40,7 +55,9 @@ SEGMENT = parsed("segment", lambda text: text if text == "best" else parse_size(
     help="Segment of pipelined algorithms: 64K, or best [default: as measured; best without MACHINE].",
 )
 @click.option("--alpha", type=PRICE, help="Without MACHINE: seconds per message, e.g. 5us.")
-@click.option("--bandwidth", type=RATE, help="Rate of a rank's link, e.g. 100Gbit.")
+@click.option(
+    "--bandwidth", type=BANDWIDTHS, help="Rate of a rank's link, e.g. 100Gbit; two to compare them: 10Gbit,25Gbit."
+)
 @click.option("--beta", type=PRICE, help="Instead of --bandwidth: seconds per byte, e.g. 8e-11.")
 @click.option("--gamma", type=PRICE, help="Seconds per reduced byte [default: 0].")
 @click.option("--alpha-within", type=PRICE, help="Seconds per message within a node.")
@@ -68,9 +85,12 @@ def predict(
     as_map,
     no_limit,
     output,
+    bandwidth,
     **prices,
 ) -> None:
     """Predict the times of all-reduces from MACHINE, a file that 'fit' wrote, or from --alpha and --bandwidth.
+
+    Without these it takes the file that 'fit' wrote into the newest run of results/.
 
     The lines below the times give the sizes and rank counts at which one algorithm overtakes another. Predictions
     beyond twice the measured numbers of ranks are marked as speculative. No time is below a bound, and no algorithm is
@@ -82,25 +102,53 @@ def predict(
     sizes = tuple(sorted(set(sizes)))
     _refuse_extent(ranks, sizes, ranks_per_node, segment)
     layout = _format(layout, as_map, output)
-    priced, source = machine_of_file(machine, prices) if machine else machine_of_prices(prices, ranks_per_node)
+    if machine is None and bandwidth is None and not any(value is not None for value in prices.values()):
+        machine = _newest_machine_file()
+    asked = [{**prices, "bandwidth": rate} for rate in bandwidth or (None,)]
+    machines = [
+        machine_of_file(machine, given) if machine else machine_of_prices(given, ranks_per_node) for given in asked
+    ]
     from ..models.prediction import BEST, Layout, competing_models  # late, as the others: they load pandas or scipy
     from ..report import forecast
 
-    segment = segment or (BEST if priced.bare else None)
-    nic = nic_bandwidth or shared_port(prices, ranks_per_node)
-    competing = competing_models(priced, algorithms, Layout(ranks_per_node, segment, nic_bytes_per_s=nic))
-    refuse_many_times(ranks, len(sizes), sum(len(group.models) for group in competing), no_limit)
-    requested = forecast.Forecast(priced, source, competing, ranks, sizes)
+    forecasts = []
+    for given, (priced, source) in zip(asked, machines):
+        chosen = segment or (BEST if priced.bare else None)
+        nic = nic_bandwidth or shared_port(given, ranks_per_node)
+        competing = competing_models(priced, algorithms, Layout(ranks_per_node, chosen, nic_bytes_per_s=nic))
+        refuse_many_times(ranks, len(sizes), sum(len(group.models) for group in competing), no_limit)
+        forecasts.append(forecast.Forecast(priced, source, competing, ranks, sizes))
     target = UNBOUNDED if output else screen()
-    if layout == "table":
-        text = (forecast.as_map if as_map else forecast.as_tables)(requested, target)
+    if len(forecasts) > 1:
+        from ..report.bandwidths import as_comparison
+
+        if as_map or layout != "table":
+            raise OneLineError("cli.two_bandwidths_table", option="--map" if as_map else f"--format {layout}")
+        text = as_comparison(forecasts, bandwidth, target)
+    elif layout == "table":
+        text = (forecast.as_map if as_map else forecast.as_tables)(forecasts[0], target)
     else:
-        text = {"csv": forecast.as_csv, "json": forecast.as_json}[layout](requested)
+        text = {"csv": forecast.as_csv, "json": forecast.as_json}[layout](forecasts[0])
     text = text.rstrip("\n")
     if output:
         write_given(output, text + "\n")
     else:
         click.echo(text)
+
+
+def _newest_machine_file() -> Path:
+    """Return the machine file of the newest run of results/. Raises OneLineError if there is none."""
+    from .fit import MACHINE_FILE  # late, as the next: only without a file and without prices
+    from .show import RESULTS
+
+    runs = newest_first(RESULTS) if RESULTS.is_dir() else []
+    if not runs:
+        raise OneLineError("cli.predict_needs_machine_file")
+    path = runs[0].folder.path / MACHINE_FILE
+    if not path.exists():
+        raise OneLineError("cli.run_fit_first", path=path, run=runs[0].folder.path)
+    talk(say("cli.models_of_newest_run", path=path))
+    return path
 
 
 def _refuse_extent(ranks, sizes, ranks_per_node, segment) -> None:

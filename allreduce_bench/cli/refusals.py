@@ -185,7 +185,8 @@ def _name(parameter: click.Parameter) -> str:
 
 def _meant_or_help(meant: str, command: str) -> str:
     """Return the suggestion, and the help command that shows all options or commands."""
-    words = " ".join(filter(None, ["allreduce-bench", command, "--help"]))
+    help_option = "--help-all" if command == "run" else "--help"  # of `run`, --help shows but the first
+    words = " ".join(filter(None, ["allreduce-bench", command, help_option]))
     return " ".join(filter(None, [meant, say("cli.shows", words=words)]))
 
 

@@ -12,9 +12,25 @@ from .request import refuse_short_timeout, request_of
 from .sections import Sectioned, examples
 from .types import OneLineError, color_option, errors_in_one_line, given_options, no_limit
 
+FIRST_DAY = (  # what --help shows; --help-all shows all
+    "ranks",
+    "algorithms",
+    "sizes",
+    "dtype",
+    "op",
+    "within_s",
+    "launches",
+    "iters",
+    "hosts",
+    "virtual_rates_bytes_per_s",
+    "output",
+    "format",
+)
+
 
 @click.command(
     cls=Sectioned,
+    first=FIRST_DAY,
     epilog=examples(
         "run -n 4 --within 1m",
         "run -n 2,4,8 -a native,ring,two_tree --sizes 8,64K,16M",

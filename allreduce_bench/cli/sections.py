@@ -1,8 +1,11 @@
 """The help of commands: options in sections, each under its title; examples at the end."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import Any
 
 import click
+
+HELP_ALL = "help_all"
 
 
 def examples(*commands: str) -> str:
@@ -11,7 +14,22 @@ def examples(*commands: str) -> str:
 
 
 class Sectioned(click.Command):
-    """A command whose help shows its options in sections, and which knows the names that other tools use."""
+    """A command whose help shows its options in sections, and which knows the names that other tools use.
+
+    With `first`, the parameters of a first day, --help shows these alone, and --help-all the others, too.
+    """
+
+    def __init__(self, *args: Any, first: Collection[str] = (), **keywords: Any):
+        super().__init__(*args, **keywords)
+        self.first = first
+        if first:
+            self.params.append(self._help_all_option())
+
+    def _help_all_option(self) -> click.Option:
+        said = f"Show all {len(self.params) + 2} options, in their groups, and exit."  # with this one and --help
+        return click.Option(
+            ["--help-all", HELP_ALL], is_flag=True, is_eager=True, expose_value=False, callback=_show_all, help=said
+        )
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse, and name the counterpart here of an option of another tool."""
@@ -35,8 +53,20 @@ class Sectioned(click.Command):
         title = "Options"  # later that of the option before
         for parameter in self.get_params(ctx):
             title = parameter.section.value if hasattr(parameter, "section") else title  # else that of the one before
+            if self.first and (parameter.name == HELP_ALL or parameter is self.get_help_option(ctx)):
+                title = "Help"
+            elif self.first and parameter.name not in self.first and not ctx.meta.get(HELP_ALL):
+                continue
             if record := parameter.get_help_record(ctx):
                 sections.setdefault(title, []).append(record)
         for title, records in sections.items():
             with formatter.section(title):
                 formatter.write_dl(records)
+
+
+def _show_all(context: click.Context, option: click.Parameter, asked: bool) -> None:
+    """Print the help with all options, and exit."""
+    if asked:
+        context.meta[HELP_ALL] = True
+        click.echo(context.get_help(), color=context.color)
+        context.exit()

@@ -34,6 +34,7 @@ from ..slurm.scripts import (
     node_hours_sentence,
     order_rows,
     overrun_sentence,
+    shown_scripts,
     submission_facts,
 )
 from ..slurm.submit import (
@@ -317,7 +318,7 @@ class SubmitCommand(Sectioned):
     help="Ask for confirmation if the jobs may take more.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-@click.option("--dry-run", is_flag=True, help="Print the jobs; submit and write nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the jobs and their scripts; submit and write nothing.")
 @measuring_options
 @click.option(
     "--resume",
@@ -359,9 +360,8 @@ def submit_sweep(asked: SubmissionRequest) -> None:
     if overrun := overrun_sentence(shared, jobs):
         talk(f"warning: {overrun}")
     if asked.dry_run:
-        _print_lines(
-            [*fitted(columns_of(order_rows(shared, jobs, ()))), *commands_of(order), node_hours_sentence(shared, jobs)]
-        )
+        table = fitted(columns_of(order_rows(shared, jobs, ())))
+        _print_lines([*table, *commands_of(order), node_hours_sentence(shared, jobs), *shown_scripts(order)])
         return
     _refuse_queued_jobs(sweep)
     _refuse_many_node_hours(asked, node_hours(shared, jobs)[1])

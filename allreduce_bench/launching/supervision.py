@@ -88,6 +88,8 @@ class IdleWait:
 GRACE_S = 1.5  # seconds beyond a launch's time, for the cell in progress
 # Matches Open MPI; MPICH names a rank that it killed. A rank that calls abort may only have lost its peer
 DEAD_PROCESS = re.compile(r"process rank \d+ with PID (\d+)(?!.* calling)")
+# Open MPI talks of how it starts its daemons, also where all goes well
+OF_STARTING = re.compile(r"\bplm[:_ ](ssh|rsh)\b|\bsetpgid\b")
 ENDED_BY_TERM = {"openmpi": 1, "mpich": 15}  # exit status of an mpirun that ended its ranks on SIGTERM
 CELL_S = 0.1  # seconds; a launch is skipped if less than its start-up and this time per cell is left
 MOST_FAILURES = 2  # failed launches of a rank count until the rest are given up: then it is no chance
@@ -214,6 +216,7 @@ class SupervisedLaunch:
         self.woken = threading.Event()  # mpirun has ended, or something is wrong
         self.is_muted = False
         self.names_dead_rank = False  # mpirun said which rank died
+        self.held_back: list[str] = []  # lines about its daemons, said only if the launch fails
         self.local = on_one_node(run.launcher, launch.ranks, run.plan.start, os.environ)
         self.supervisor = Supervisor(
             launch.ranks,
@@ -229,7 +232,7 @@ class SupervisedLaunch:
     def measure(self) -> bool:
         """Run the launch; return whether any of its cells was measured. Raises LaunchFailed, LaunchRefused."""
         command = self._command()
-        if self.position.number <= len({launch.ranks for launch in self.run.launches}):
+        if self.run.control.verbose:
             self.lines.say(shlex.join(hide_secrets(command)))
         process = None
         try:
@@ -247,6 +250,8 @@ class SupervisedLaunch:
             if status and status > 0 and (self.names_dead_rank or status != ENDED_BY_TERM.get(self.run.launcher.kind)):
                 self.supervisor.settle()
             self._end(process)
+            if status:
+                self._say_held_back()
             self._conclude(status)
             return bool(self.run.folder.finished(self.launch))
         finally:
@@ -286,8 +291,16 @@ class SupervisedLaunch:
             if match := DEAD_PROCESS.search(line):
                 self.patience.suspect(int(match[1]))
                 self.names_dead_rank = True
-            if not self.is_muted:
+            if self.is_muted:
+                continue
+            if OF_STARTING.search(line) and not self.run.control.verbose:
+                self.held_back.append(line.rstrip("\n"))
+            else:
                 self.lines.say(line.rstrip("\n"))
+
+    def _say_held_back(self) -> None:
+        for line in self.held_back:
+            self.lines.say(line)
 
     def _await_end(self, process: subprocess.Popen) -> None:
         process.wait()

@@ -15,8 +15,7 @@ from ..cli.work_limit import refuse_long_text
 from ..runs.files import is_stream, refuse_given, write_atomically, write_given
 from ..schedule.algorithm import Algorithm, Topology
 from ..schedule.draw import rounds
-from ..schedule.verify import Proof, Refusal
-from ..schedule.verify import verify as prove
+from ..schedule.verify import Case, Proof, Refusal, proof_of
 from .drawing import STYLES, drawing, rank_names
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ def _as_text(asked: Asked) -> str:
         _refuse_unmet(chosen, size, topology)
         refuse_long_text(chosen, topology, count, segment, asked.no_limit)
         schedules = chosen.schedules(size, topology, count, segment)
-        proof = prove(schedules, count)
+        proof = proof_of(chosen, Case(size, topology, count, segment), schedules)
         cost = f"{chosen.formula} ({'exact' if chosen.exact else 'bound'})"
         pages.append(f"{rounds(chosen.name, schedules, count, cost)}\n{_promises_line(proof)}\n")
     return "\n".join(pages)

@@ -12,7 +12,7 @@ from ..algorithms import find
 from ..schedule import Parts, Schedule, contribution
 from ..schedule.algorithm import Algorithm, AlgorithmError, Topology
 from ..schedule.draw import Sent, messages_of_rounds
-from ..schedule.verify import Proof, verify
+from ..schedule.verify import Case, Proof, proof_of
 
 LUMINANCE = 0.165  # contrast 4.8 with white letters, at least 3 with white and near-black paper
 SATURATION = 0.62
@@ -149,7 +149,8 @@ def subject(
             messages=messages,
             most_messages=MOST_MESSAGES,
         )
-    return Subject(algorithm, topology, count, segment, schedules, verify(schedules, count))
+    proof = proof_of(algorithm, Case(ranks, topology, count, segment), schedules)
+    return Subject(algorithm, topology, count, segment, schedules, proof)
 
 
 def refuse_many_ranks(ranks: int) -> None:

@@ -110,4 +110,14 @@ class Control:
         default=False,
         metadata=option("--skip-hung", section=Section.GONE_WRONG, help="With --resume: skip the cells that hung."),
     )
+    verbose: bool = field(
+        default=False,
+        metadata=option(
+            "-v",
+            "--verbose",
+            section=Section.GONE_WRONG,
+            help="Print the command of each launch, and what the launcher says of its own daemons.",
+            too_late=STARTED,
+        ),
+    )
     no_limit: bool = False  # of its work, see `work_limit`

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from inspect import cleandoc
 from itertools import islice
+from os.path import abspath
 from typing import NamedTuple
 
 from ..message import Refused
@@ -119,10 +120,13 @@ class Algorithm(NamedTuple):
 
         Raises AlgorithmError if the generator fails: a user's may.
         """
+        generated = None
         try:
-            yield from drop_empty(self.generate(rank, size, topology, count, segment))
+            generated = self.generate(rank, size, topology, count, segment)
+            yield from drop_empty(generated)
         except Exception as error:
-            place = f"rank {rank} of {size}, {count} elements"
+            line = (_failing_line(error, self.file) or _yielding_line(generated, self.file)) if self.file else ""
+            place = f"{line}rank {rank} of {size}, {count} elements"
             raise AlgorithmError(
                 "schedule.failed", name=self.name, place=place, type___name__=type(error).__name__, error=error
             ) from error
@@ -135,6 +139,14 @@ class Algorithm(NamedTuple):
                 "schedule.rank_more_steps_does", name=self.name, rank=rank, size=size, max_steps=MAX_STEPS
             )
         return steps
+
+    def line_of(self, rank: int, size: int, topology: Topology, count: int, segment: int, number: int) -> str:
+        """Return `mine.py:23: `, the line of the `yield` of step `number` (from 1) of `rank`; empty: it is built in."""
+        if not self.file:
+            return ""
+        generated = self.generate(rank, size, topology, count, segment)
+        reached = sum(1 for _ in islice(drop_empty(generated), number))
+        return _yielding_line(generated, self.file) if reached else ""
 
     def schedules(self, size: int, topology: Topology, count: int, segment: int) -> list[list[Step]]:
         """Return the steps of all ranks."""
@@ -149,6 +161,26 @@ class Algorithm(NamedTuple):
         if "equal-nodes" in self.needs and len({len(node) for node in topology.nodes}) > 1:
             return f"{self.name} needs nodes of equal size, not {topology.describe()}"
         return None
+
+
+def _failing_line(error: Exception, file: str) -> str:
+    """Return `mine.py:23: `, the last line of the user's file that an error came through; empty: it is of none."""
+    found, trace = "", error.__traceback__
+    while trace:
+        if abspath(trace.tb_frame.f_code.co_filename) == abspath(file):
+            found = f"{file}:{trace.tb_lineno}: "
+        trace = trace.tb_next
+    return found
+
+
+def _yielding_line(generated: object, file: str) -> str:
+    """Return `mine.py:23: `, the line of the `yield` at which a generator waits, or one that it yields from."""
+    found = ""
+    while frame := getattr(generated, "gi_frame", None):
+        if abspath(frame.f_code.co_filename) == abspath(file):
+            found = f"{file}:{frame.f_lineno}: "
+        generated = getattr(generated, "gi_yieldfrom", None)
+    return found
 
 
 NEEDS = frozenset({"power-of-two", "even", "equal-nodes"})

@@ -231,7 +231,7 @@ def _proof_line(algorithm: Algorithm, sizes, counts, segments, ranks_per_node) -
         for size in sizes:
             for case in cases(algorithm, size, counts, segments, ranks_per_node):
                 schedules = algorithm.schedules(case.size, case.topology, case.count, case.segment)
-                proofs.append((case, _proof(schedules, case)))
+                proofs.append((case, _proof(algorithm, case, schedules)))
     except AlgorithmError as refusal:
         return ProofLine(f"{name}REFUSED  {refusal}", True)
     if not proofs:
@@ -271,9 +271,21 @@ def layouts(size: int, ranks_per_node: int | None) -> list[Topology]:
     return list(dict.fromkeys([Topology.one_node(size), Topology.filled(size, 2), Topology.filled(size, 4), dealt]))
 
 
-def _proof(schedules: list[Schedule], case: Case) -> Proof:
+def proof_of(algorithm: Algorithm, case: Case, schedules: Sequence[Schedule]) -> Proof:
+    """Prove the steps of an algorithm in this case.
+
+    Raises Refusal if they are no all-reduce, with the line of a user's file that yields the step.
+    """
     try:
         return verify(schedules, case.count)
+    except Refusal as refusal:
+        line = algorithm.line_of(refusal.rank, case.size, case.topology, case.count, case.segment, number=refusal.round)
+        raise Refusal(refusal.round, refusal.rank, refusal.reason, line) from refusal
+
+
+def _proof(algorithm: Algorithm, case: Case, schedules: Sequence[Schedule]) -> Proof:
+    try:
+        return proof_of(algorithm, case, schedules)
     except Refusal as refusal:
         raise AlgorithmError("cli.name_habit", name=case, habit=refusal) from refusal
 
@@ -291,9 +303,10 @@ def _how_often(answers: list[bool]) -> str:
 class Refusal(ValueError):
     """Error: a schedule is not an all-reduce; `round` (from 1) and `rank` say where, the message says why."""
 
-    def __init__(self, round_number: int, rank: int, reason: str):
-        super().__init__(f"round {round_number}: rank {rank} {reason}")
-        self.round, self.rank = round_number, rank
+    def __init__(self, round_number: int, rank: int, reason: str, line: str = ""):
+        """`line`: `mine.py:23: `, that of the step in a user's file; empty: it is of none."""
+        super().__init__(f"{line}round {round_number}: rank {rank} {reason}")
+        self.round, self.rank, self.reason = round_number, rank, reason
 
 
 class Completed(NamedTuple):

@@ -474,6 +474,16 @@ def commands_of(order: SubmissionOrder) -> list[str]:
     ]
 
 
+def shown_scripts(order: SubmissionOrder) -> list[str]:
+    """Return the lines of all its scripts, each behind the path that it would have, as `head` shows several files."""
+    folder = order.sweep / JOBS / str(next_number(order.sweep))
+    return [
+        line
+        for script in (*order.scripts, order.collecting)
+        for line in ("", f"==> {folder / script.file} <==", *script.text.splitlines())
+    ]
+
+
 def submission_facts(
     rendering: Rendering,
     jobs: Sequence[SweepJob],

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from ..algorithms import builtin
-from ..cli.predict import PRICE
+from ..cli.predict import BANDWIDTHS, PRICE
 from ..cli.request import on_hosts_around
 from ..cli.sections import examples
 from ..cli.terminal import screen
@@ -254,7 +254,7 @@ PATH = click.Path(path_type=Path)
 @click.command(
     epilog=examples(
         "workload resnet50 --buckets",
-        "workload resnet50 -n 2,4,8 --compute 100ms --alpha 20us --bandwidth 10Gbit",
+        "workload resnet50 -n 2,4,8 --compute 100ms --alpha 20us --bandwidth 10Gbit,25Gbit",
         "workload gpt2 -n 8 --batch 8 --flop-rate 60T --dtype bfloat16 -m machine.json -o step.json -o step.png",
         "workload --shapes mine.csv -n 16 --compute 80ms --log all_reduce_perf.txt",
     )
@@ -289,7 +289,9 @@ PATH = click.Path(path_type=Path)
 @click.option("--optimizer", type=click.Choice(OPTIMIZERS), default="adam", show_default=True, help="For the memory.")
 @click.option("--views", is_flag=True, help="For the memory: gradient_as_bucket_view=True.")
 @click.option("--alpha", type=PRICE, help="Seconds per message, e.g. 20us.")
-@click.option("--bandwidth", type=RATE, help="Rate of a rank's link, e.g. 10Gbit.")
+@click.option(
+    "--bandwidth", type=BANDWIDTHS, help="Rate of a rank's link, e.g. 10Gbit; two to compare them: 10Gbit,25Gbit."
+)
 @click.option("--alpha-within", type=PRICE, help="Seconds per message within a node; needs --ranks-per-node.")
 @click.option("--bandwidth-within", type=RATE, help="Rate of a rank's link within a node.")
 @click.option(
@@ -313,7 +315,7 @@ PATH = click.Path(path_type=Path)
 @click.option("--format", "layout", type=click.Choice(("table", "json")), default="table", show_default=True)
 @click.option("-o", "--output", "outputs", type=PATH, multiple=True, help="Write a trace (.json) or a figure (.png).")
 @errors_in_one_line
-def workload(buckets, measure, layout, outputs, **options) -> None:
+def workload(buckets, measure, layout, outputs, bandwidth, **options) -> None:
     """Model a training step: how long its all-reduces take, and how long the step waits for them.
 
     MODEL is resnet50, vgg16, bert-base, bert-large, gpt2, gpt2-xl, llama2-7b or llama3-8b. Gradients are packed as
@@ -330,7 +332,9 @@ def workload(buckets, measure, layout, outputs, **options) -> None:
             raise OneLineError("training.expected_name_ends_json", path=path)
         refuse_given(path)
     refuse_unused(given_options(click.get_current_context()), options, measure)
-    request = request_of(options, only_buckets=buckets)
+    rates = bandwidth or (None,)
+    requests = [request_of({**options, "bandwidth": rate}, only_buckets=buckets) for rate in rates]
+    request = requests[0]
     if buckets:
         if layout == "json" or outputs:
             raise OneLineError("training.buckets_prints_table_buckets")
@@ -338,6 +342,13 @@ def workload(buckets, measure, layout, outputs, **options) -> None:
         return
     if measure:
         _measure(request, layout, outputs)
+        return
+    if len(requests) > 1:
+        if layout == "json" or outputs:
+            raise OneLineError("cli.two_bandwidths_table", option="-o" if outputs else "--format json")
+        from .bandwidths import comparison_text
+
+        click.echo(comparison_text([each.result() for each in requests], bandwidth, screen()))
         return
     result = request.result()
     for path in outputs:

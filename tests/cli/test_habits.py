@@ -71,9 +71,11 @@ def said(*words: str) -> str:
         ("rnu", re.escape("no such command: 'rnu'; did you mean run? 'allreduce-bench --help' shows all")),
         (
             "run --withn 2m",
-            re.escape("run: no such option: --withn; did you mean --within? 'allreduce-bench run --help' shows all"),
+            re.escape(
+                "run: no such option: --withn; did you mean --within? 'allreduce-bench run --help-all' shows all"
+            ),
         ),
-        ("run --bogus", re.escape("run: no such option: --bogus; 'allreduce-bench run --help' shows all")),
+        ("run --bogus", re.escape("run: no such option: --bogus; 'allreduce-bench run --help-all' shows all")),
         ("submit --nods 2", message_pattern("cli.put_options_sbatch_after", sentence="did you mean --nodes?")),
         ("run --format tabel", re.escape("; did you mean table?")),
         ("-n 4", message_pattern("cli.no_such_option_before", name="-n")),

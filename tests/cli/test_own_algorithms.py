@@ -35,14 +35,18 @@ def plan(tmp_path):
     return planned
 
 
-def test_what_is_no_all_reduce_is_refused_as_verify_says_it(plan):
+def test_what_is_no_all_reduce_is_refused_as_verify_says_it(plan, tmp_path):
     with pytest.raises(OneLineError, match=message_pattern("cli.no_reduce_not_measured", name="mine")) as refused:
         refuse_own_algorithms(plan("if size == 3: steps.pop()"), LAUNCHER, {})
     assert refused.value.exit_code == 1 and "-n 3" in str(refused.value)
     with pytest.raises(
         OneLineError,
         match=message_pattern(
-            "schedule.failed", name="mine", place="rank 0 of 2, 2 elements", type___name__="KeyError", error="'no'"
+            "schedule.failed",
+            name="mine",
+            place=f"{tmp_path / 'mine.py'}:5: rank 0 of 2, 2 elements",
+            type___name__="KeyError",
+            error="'no'",
         ),
     ):
         refuse_own_algorithms(plan("raise KeyError('no')"), LAUNCHER, {})
@@ -74,3 +78,46 @@ def test_run_measures_nothing_where_one_is_refused(plan, tmp_path):
         pytest.skip("needs an MPI")
     assert result.exit_code == 1 and has_message(result.stderr, "cli.no_reduce_not_measured", name="mine")
     assert not (tmp_path / "run").exists()
+
+
+LINES = """from allreduce_bench.algorithms import Cost, algorithm
+from allreduce_bench.schedule import Step
+
+
+def helper(count):
+    return (range(count // 0),)
+
+
+def steps(partner, whole):
+    yield Step(partner, whole, partner, whole, reduce={reduce})
+
+
+@algorithm(cost=lambda size, topology, count, segment: Cost(1, count, count), exact=False, formula="?")
+def mine(rank, size, topology, count, segment):
+    whole, partner = (range(count),), rank ^ 1
+    {act}
+    yield from steps(partner, whole)
+"""
+FAILURES = {  # the act -> the line of the message, and what it says there
+    "helper(count)": (6, "ZeroDivisionError"),
+    "[][count]": (16, "IndexError"),
+    "yield 'no step'": (16, "AttributeError"),
+    "yield Step(rank, whole, rank, whole)": (16, "cannot send to rank 0 of 2"),
+    "yield Step(0.5, whole, partner, whole)": (16, "names a partner that is no rank: 0.5"),
+    "pass": (10, "receives over elements that it is sending"),
+}
+
+
+@pytest.mark.parametrize("act", FAILURES)
+@pytest.mark.parametrize("words", [["verify"], ["explain"], ["explain", "-o", "x.html"], ["run", "-a"]], ids=" ".join)
+def test_a_failure_names_the_line_of_the_file_of_the_user(act, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    number, reason = FAILURES[act]
+    (tmp_path / "mine.py").write_text(LINES.format(act=act, reduce=act != "pass"))
+    result = CliRunner().invoke(main, [*words, "./mine.py", "-n", "2"])
+    said = result.stdout + result.stderr
+    if words[0] == "run" and ("no MPI" in said or "mpirun" in said):
+        pytest.skip("needs an MPI")
+    assert f"mine.py:{number}: " in said and reason in said and result.exit_code in (1, 2)
+    (line,) = [line for line in said.splitlines() if "mine.py" in line]
+    assert "Traceback" not in said and (words[0] == "verify" or result.stderr.count("\n") == 1)

@@ -5,10 +5,12 @@ import io
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 from has_message import has_message, message_pattern
+from made_runs import build_run
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.cli import main
@@ -306,3 +308,19 @@ def test_what_is_not_identified_is_marked_and_never_the_fastest(tmp_path):
     only = printed(str(path), "-n", "4", "--sizes", "8,64", "-a", "native,ring", "--map")
     assert "ring" in only and has_message(only, "report.no_algorithm_overtakes_another")
     assert has_message(printed(str(path), "-n", "4", "--sizes", "16M,64M"), "report.models_do_not_tell")
+
+
+def test_without_a_file_it_takes_that_of_the_newest_run_which_fit_wrote(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    asked = ["predict", "-n", "8", "--sizes", "64K"]
+    assert say("cli.predict_needs_machine_file") in CliRunner().invoke(main, asked).stderr
+    build_run(tmp_path / "results" / "one", sizes=(8, 65536, 262144, 1 << 20))
+    path = Path("results") / "one" / "machine.json"
+    refused = CliRunner().invoke(main, asked)
+    assert refused.exit_code == 2 and refused.stderr == (
+        "error: " + say("cli.run_fit_first", path=path, run=path.parent) + "\n"
+    )
+    assert CliRunner().invoke(main, ["fit"]).exit_code == 0 and path.exists()
+    taken = CliRunner().invoke(main, asked)
+    assert taken.exit_code == 0 and say("cli.models_of_newest_run", path=path) in taken.stderr
+    assert taken.stdout == CliRunner().invoke(main, ["predict", str(path), *asked[1:]]).stdout

@@ -1,5 +1,6 @@
 """The help of commands: options in sections where they are many, and examples that can be typed."""
 
+import re
 import shlex
 
 import click
@@ -7,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from allreduce_bench.cli import main, purposes
-from allreduce_bench.cli.run import run
+from allreduce_bench.cli.run import FIRST_DAY, run
 from allreduce_bench.cli.submit import submit
 from allreduce_bench.runs.option import Section
 
@@ -15,14 +16,34 @@ GROUPS = purposes()
 COMMANDS = [name for group in GROUPS.values() for name in group]
 
 
+def help_of(*words: str) -> str:
+    """What the help of these words prints."""
+    return CliRunner().invoke(main, words).stdout
+
+
+def shown_options(text: str) -> set[str]:
+    """The long names of the options that a help describes."""
+    return {name for line in re.findall(r"^  (-.*?)(?:  |$)", text, re.M) for name in re.findall(r"--[\w-]+", line)}
+
+
 @pytest.mark.parametrize("command", [run, submit], ids=["run", "submit"])
 def test_options_stand_in_the_sections_in_their_order(command):
-    text = command.get_help(click.Context(command))
+    text = help_of(command.name, "--help-all" if command is run else "--help")
     titles = [section.value for section in Section if f"{section.value}:\n" in text]
     places = [text.index(f"{title}:\n") for title in titles]
     assert places == sorted(places) and len(titles) >= 6
     assert "Options:\n" not in text.partition(f"{titles[0]}:")[0]
     assert text.index("--launcher-args") > text.index("How ranks are started:")
+
+
+def test_the_help_of_run_shows_the_options_of_a_first_day_and_where_the_others_are():
+    first, every = (shown_options(help_of("run", name)) for name in ("--help", "--help-all"))
+    of_a_first_day = {name for option in run.params if option.name in FIRST_DAY for name in option.opts}
+    assert first == {name for name in of_a_first_day if name.startswith("--")} | {"--help", "--help-all"}
+    names = (name for option in run.params for name in (*option.opts, *option.secondary_opts))
+    assert first < every == {name for name in names if name.startswith("--")} | {"--help"}
+    count = len(run.params) + 1
+    assert f"Show all {count} options" in " ".join(help_of("run", "--help").split())
 
 
 def examples_of(name: str) -> list[str]:

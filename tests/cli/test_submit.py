@@ -291,6 +291,25 @@ def test_a_dry_run_prints_and_writes_nothing_and_needs_no_slurm(tmp_path, monkey
     assert "node-hours: " in said.stdout and not list(tmp_path.iterdir())
 
 
+def test_a_dry_run_ends_with_the_scripts_that_would_be_submitted(slurm, tmp_path):
+    said = submit(*ON_TWO, "--dry-run", "-o", "sweep").stdout
+    assert not submitted(slurm) and not (tmp_path / "sweep").exists()
+    submit(*ON_TWO, "-o", "sweep")
+    files = [tmp_path / "sweep" / "jobs" / "1" / f"{name}.sbatch" for name in ("1n", "2n", "collect")]
+    plan, *shown = re.split(r"^==> (.*) <==\n", said, flags=re.MULTILINE)
+    assert "node-hours: " in plan and shown[::2] == [str(file) for file in files]
+    for file, text in zip(files, shown[1::2]):
+        lines = [
+            [
+                line
+                for line in each.strip().splitlines()
+                if "allreduce-bench submit" not in line and "--dry-run" not in line
+            ]
+            for each in (text, file.read_text())
+        ]
+        assert lines[0] == lines[1]
+
+
 def test_above_its_node_hours_it_asks_on_a_terminal_and_elsewhere_refuses(slurm, tmp_path):
     many = (*ON_TWO, "--time", "2:00:00", "--max-node-hours", "5", "-o", "sweep")
     said = refused(*many)

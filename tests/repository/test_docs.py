@@ -75,6 +75,13 @@ def test_a_command_and_its_options_exist(shown, tmp_path, monkeypatch):
     parse(shown)
 
 
+def test_the_job_of_the_page_about_ci_has_the_commands_that_it_shows_and_are_run():
+    page = (DOCS / "ci.md").read_text()
+    of_job = re.findall(r"^ {10}(allreduce-bench .*)$", page, re.MULTILINE)
+    shown = {shown.line for shown in ALL if shown.page == "docs/ci.md"}
+    assert len(of_job) == 4 and set(of_job) == shown
+
+
 def test_an_option_that_is_none_is_seen():
     with pytest.raises(Exception, match="--hots"):
         parse(Shown("", "", "", "run --hots n1"))
