@@ -15,7 +15,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from ctypes import byref
-from difflib import get_close_matches
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -23,7 +22,8 @@ from mpi4py import MPI
 
 from ..machine.mpi import library_name
 from ..message import Refused
-from ..units import format_ranges
+from ..units import format_ranges, nearest
+from .settings import Reading
 
 Value = int | float | str
 
@@ -49,7 +49,7 @@ class NoControl(Refused, RuntimeError):
 class Variable(NamedTuple):
     """A control or a performance variable."""
 
-    index: int
+    number: int
     name: str
     c_type: Any
     meanings: Mapping[int, str]  # of its values, as far as the library tells
@@ -92,7 +92,9 @@ class Control:
     """The MPI_T of this process, between `__enter__` and `__exit__`."""
 
     def __init__(self) -> None:
-        self._module = ctypes.CDLL(MPI.__file__)  # loaded already; the search goes on in the libraries it is linked with
+        self._module = ctypes.CDLL(
+            MPI.__file__
+        )  # loaded already; the search goes on in the libraries it is linked with
 
     def __enter__(self) -> "Control":
         """Start MPI_T, which counts its starts. Raises NoControl."""
@@ -115,7 +117,8 @@ class Control:
             names = self.names()
             index.value = names.get(name, -1)
             if index.value < 0:
-                near = "".join(f"; the nearest is {other}" for other in get_close_matches(name, names, 1, 0.85))
+                near = nearest(name, names)
+                near = f"; {near}" if near else ""
                 raise NoControl("which.no_variable", name=name, library=_library(), near=near) from None
         _, c_type, meanings, description = self._described(index.value)
         return Variable(index.value, name, c_type, meanings, description)
@@ -236,7 +239,7 @@ class Control:
     @contextmanager
     def _handle(self, variable: Variable) -> Iterator[tuple[ctypes.c_void_p, int]]:
         handle, count = ctypes.c_void_p(), ctypes.c_int()
-        self._call("cvar_handle_alloc", variable.index, None, byref(handle), byref(count))
+        self._call("cvar_handle_alloc", variable.number, None, byref(handle), byref(count))
         try:
             yield handle, count.value
         finally:
@@ -251,6 +254,26 @@ class Control:
         if code := function(*arguments):
             why = MPI.Get_error_string(code)
             raise NoControl("which.mpi_t_failed", function=f"MPI_T_{name}", library=_library(), why=why)
+
+
+def read_back(names: list[str]) -> dict[str, Reading]:
+    """Return what this rank's library says of its variables, named as users set them. Raises NoControl: no MPI_T."""
+    with Control() as control:
+        return {name: _reading(control, name) for name in names}
+
+
+def _reading(control: Control, name: str) -> Reading:
+    try:
+        variable = control.variable(name)
+    except NoControl:
+        other = control.set_by_users_as(name)
+        if other is None:
+            return Reading(known=False)
+        variable = control.variable(other)
+    if not variable.shows_value:
+        return Reading(known=True)
+    value = control.read(variable.name)
+    return Reading(True, value, variable.meanings.get(value, "") if isinstance(value, int) else "")
 
 
 @contextmanager
