@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ..importers.lines import lines_of, read_text
+from ..importers.lines import read_text
 from ..importers.row import LogError
 
 ALLREDUCE, SYMMETRIC = "AllReduce", "symmetric"
@@ -119,8 +119,8 @@ def read_nccl_logs(paths: Sequence[Path]) -> NcclLog:
 
 def _nccl_lines(path: Path, text: str) -> Iterable[_Line]:
     """Yield the lines of NCCL; a process that they do not name is that of the file."""
-    for line in lines_of(text):
-        if found := LINE.search(line.text):
+    for line in text.splitlines():
+        if found := LINE.search(line):
             yield _Line(found["process"] or path.name, found["text"])
 
 
