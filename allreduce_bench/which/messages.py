@@ -20,6 +20,7 @@ MESSAGES = {
     "which.only_in_han": "only inside han's sub-communicators",
     "which.overridden": "set to {value} by the {source}",
     "which.read_another": "{name} was set to {value}, but reads {found}",
+    "which.rules_algorithm": "the all-reduce fails by this rules file: {path}, line {line}: expected 0 to {most} as an algorithm, found {found}{skipped}",
     "which.rules_ended": "ignored: malformed rules file: {path}, line {line}: the file ends before {what}{skipped}",
     "which.rules_json": "ignored: malformed rules file: {path}: {at}: expected {expected}",
     "which.rules_json_too_new": "ignored: malformed rules file: {path}: JSON is read by Open MPI from 6.0 on; expected the classic format",

@@ -16,6 +16,7 @@ from ..runs.files import read_given_text
 
 LONGEST = 10**7  # bytes of a file
 ALLREDUCE, COLLECTIVES = 2, 22  # Open MPI's number of all-reduce, and of collectives
+ALGORITHMS = (6, 7)  # largest number of an algorithm: before Open MPI 6, and from then on
 VERSION = re.compile(r"rule-file-version-(\d+)")
 NUMBER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)")  # as C's %li
 ANOTHER = re.compile(r"[ \t]*[0-9]")  # a number on the same line
@@ -55,14 +56,14 @@ class Rule(NamedTuple):
 
 
 def open_mpi_rules(path: Path, major_version: int) -> list[Rule]:
-    """Return the rules of an Open MPI's file about all-reduce. Raises RulesError where it ignores the file."""
+    """Return the rules of Open MPI's file about all-reduce. Raises RulesError where it ignores the file, or fails."""
     text = _text(path)
     try:
         document = json.loads(text)
     except ValueError:
         document = None
     if not isinstance(document, dict):
-        rules = _classic(path, text)
+        rules = _classic(path, text, ALGORITHMS[major_version >= 6])
     elif major_version < 6:
         raise RulesError("which.rules_json_too_new", path=path)
     else:
@@ -127,8 +128,11 @@ def _whole(text: str) -> int:
     return int(digits, base) * (-1 if text.startswith("-") else 1)
 
 
-def _classic(path: Path, text: str) -> list[Rule]:
-    """Return the rules of the classic format. Raises RulesError where Open MPI refuses the file."""
+def _classic(path: Path, text: str, algorithms: int) -> list[Rule]:
+    """Return the rules of the classic format, whose algorithms are numbered up to `algorithms`.
+
+    Raises RulesError where Open MPI refuses the file, or the calls that it is about.
+    """
     version = VERSION.match(text)
     numbers, rules = _Numbers(path, text, version.end() if version else 0), []
     for _ in range(numbers.next("the number of collectives", COLLECTIVES)):
@@ -144,6 +148,8 @@ def _classic(path: Path, text: str) -> list[Rule]:
                     numbers.next("a number of requests")
                 if number == 0 and nbytes:
                     raise numbers.refused("which.rules_not_from_zero", line, nbytes=nbytes)
+                if collective == ALLREDUCE and algorithm > algorithms:
+                    raise numbers.refused("which.rules_algorithm", line, found=algorithm, most=algorithms)
                 if collective == ALLREDUCE:
                     rules.append(Rule(ranks, nbytes, algorithm, segment_nbytes))
     return rules

@@ -17,18 +17,18 @@ def read(tmp_path):
     return read_texts
 
 
-def call(rank: int, count: int, number: int = 1, collective: str = "AllReduce", dtype: int = 7) -> str:
-    return (
-        f"{rank}: n{rank}:7{rank}:70 [{rank}] NCCL INFO {collective}: opCount {number:x} sendbuff 0x7f00 recvbuff 0x7f01"
-        f" count {count} datatype {dtype} op 0 root 0 comm 0xabc{rank} [nranks=2] stream 0x55\n"
-    )
+def line(rank: int, text: str) -> str:
+    return f"{rank}: n{rank}:7{rank}:70 [{rank}] NCCL INFO {text}\n"
+
+
+def call(rank: int, count: int, number: int = 1, collective: str = "AllReduce") -> str:
+    asked = f"opCount {number:x} sendbuff 0x7f00 recvbuff 0x7f01 count {count} datatype 7 op 0 root 0"
+    return line(rank, f"{collective}: {asked} comm 0xabc{rank} [nranks=2] stream 0x55")
 
 
 def init(rank: int) -> str:
-    return (
-        f"{rank}: n{rank}:7{rank}:70 [{rank}] NCCL INFO ncclCommInitRank comm 0xabc{rank} rank {rank} nranks 2 cudaDev 0"
-        " nvmlDev 0 busId 7000 commId 0x3a1 - Init COMPLETE\n"
-    )
+    at = f"rank {rank} nranks 2 cudaDev 0 nvmlDev 0 busId 7000 commId 0x3a1"
+    return line(rank, f"ncclCommInitRank comm 0xabc{rank} {at} - Init COMPLETE")
 
 
 NAMED = "n0:70:70 [0] NCCL INFO AllReduce: 4096 Bytes -> Algo TREE proto LL channel{Lo..Hi}={0..1}\n"

@@ -38,10 +38,10 @@ def test_numbers_are_those_of_c(written):
 
 
 def test_the_second_version_has_numbers_of_requests_at_will(written):
-    text = "rule-file-version-2\n1\n2\n1\n0\n2\n0 3 0 0 7\n8 4 0 0\n"
-    assert open_mpi_rules(written(text), 5) == [Rule(0, 0, 3), Rule(0, 8, 4)]
+    text = "rule-file-version-2\n1\n2\n1\n0\n2\n0 3 0 0 7\n4 4 0 0\n"
+    assert open_mpi_rules(written(text), 5) == [Rule(0, 0, 3), Rule(0, 4, 4)]
     of_first = open_mpi_rules(written(text.replace("rule-file-version-2\n", "")), 5)
-    assert of_first == [Rule(0, 0, 3), Rule(0, 7, 8)]  # takes it for the next size
+    assert of_first == [Rule(0, 0, 3), Rule(0, 7, 4)]  # takes it for the next size
 
 
 @pytest.mark.parametrize(
@@ -51,6 +51,7 @@ def test_the_second_version_has_numbers_of_requests_at_will(written):
         (CLASSIC.replace("65536 4 0 1024", "65536 4 0"), "which.rules_ended", {"line": 10, "what": "a segment size"}),
         (CLASSIC.replace("0 3 0 0 #", "8 3 0 0 #"), "which.rules_not_from_zero", {"line": 9, "nbytes": 8}),
         (CLASSIC.replace("65536 4", "65536 -4"), "which.rules_number", {"line": 10, "value": -4}),
+        (CLASSIC.replace("65536 4", "65536 9"), "which.rules_algorithm", {"line": 10, "found": 9}),
         (CLASSIC.replace("2 # allreduce", "22"), "which.rules_number", {"line": 2, "value": 22}),
         (CLASSIC.replace("2 # allreduce", "3"), "which.rules_none", {}),
         ('{"rule_file_version": 3}', "which.rules_json_too_new", {}),
