@@ -103,7 +103,9 @@ class _Numbers:
                 line, self.at, value = self.line, found.end(), _whole(found[0])
                 if value < 0 or (most is not None and value > most):
                     expected = "0 or more" if most is None else f"0 to {most}"
-                    raise self.refused("which.rules_number", line, what=what, expected=expected, value=value)
+                    raise RulesError(
+                        "which.rules_number", what=what, expected=expected, value=value, **self.place(line)
+                    )
                 return value
             elif self.text[self.at] == "#":
                 end = self.text.find("\n", self.at)
@@ -114,11 +116,11 @@ class _Numbers:
                     shown = word[0] if word else self.text[self.at]
                     self.skipped = f"; '{shown[:40]}' in line {self.line} is no number and was skipped"
                 self.at += 1
-        raise self.refused("which.rules_ended", len(self.text.rstrip().splitlines()), what=what)
+        raise RulesError("which.rules_ended", what=what, **self.place(len(self.text.rstrip().splitlines())))
 
-    def refused(self, code: str, line: int, **values: object) -> RulesError:
-        """Return the error at a line."""
-        return RulesError(code, path=self.path, line=line, **values, skipped=self.skipped)
+    def place(self, line: int) -> dict[str, object]:
+        """Return what an error says of a line."""
+        return {"path": self.path, "line": line, "skipped": self.skipped}
 
 
 def _whole(text: str) -> int:
@@ -147,9 +149,9 @@ def _classic(path: Path, text: str, algorithms: int) -> list[Rule]:
                 if version and int(version[1]) > 1 and ANOTHER.match(text, numbers.at):
                     numbers.next("a number of requests")
                 if number == 0 and nbytes:
-                    raise numbers.refused("which.rules_not_from_zero", line, nbytes=nbytes)
+                    raise RulesError("which.rules_not_from_zero", nbytes=nbytes, **numbers.place(line))
                 if collective == ALLREDUCE and algorithm > algorithms:
-                    raise numbers.refused("which.rules_algorithm", line, found=algorithm, most=algorithms)
+                    raise RulesError("which.rules_algorithm", found=algorithm, most=algorithms, **numbers.place(line))
                 if collective == ALLREDUCE:
                     rules.append(Rule(ranks, nbytes, algorithm, segment_nbytes))
     return rules
