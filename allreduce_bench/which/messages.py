@@ -22,6 +22,7 @@ MESSAGES = {
     "which.read_another": "{name} was set to {value}, but reads {found}",
     "which.rules_algorithm": "the all-reduce fails by this rules file: {path}, line {line}: expected 0 to {most} as an algorithm, found {found}{skipped}",
     "which.rules_ended": "ignored: malformed rules file: {path}, line {line}: the file ends before {what}{skipped}",
+    "which.rules_incomplete": "the launch ends at this rules file: {path}: no rules for {lacking}, and MPICH ends where one of them is called",
     "which.rules_json": "ignored: malformed rules file: {path}: {at}: expected {expected}",
     "which.rules_json_too_new": "ignored: malformed rules file: {path}: JSON is read by Open MPI from 6.0 on; expected the classic format",
     "which.rules_key": "the launch ends at this rules file: {path}, line {line}: expected {expected}, found {key!r}",

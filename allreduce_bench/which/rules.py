@@ -22,6 +22,11 @@ NUMBER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)")  # as C's
 ANOTHER = re.compile(r"[ \t]*[0-9]")  # a number on the same line
 
 # MPICH
+FOR_ALL = ("allgather", "barrier", "bcast", "gather", "reduce")  # collectives that few programs do without
+COLLECTIVE = re.compile(
+    r"collective=i?((neighbor_)?(allgatherv?|alltoall[vw]?)|allreduce|barrier|bcast|exscan|gatherv?"
+    r"|reduce(_scatter(_block)?)?|scan|scatterv?)"
+)
 BOOLEANS = "is_multi_threaded|is_commutative|is_sendbuf_inplace|is_op_built_in|is_block_regular|is_node_consecutive"
 LIMITS = "comm_size<=?|count<=?|avg_msg_size<=?|total_msg_size<=?|comm_avg_ppn<=?"
 KEY = re.compile(
@@ -187,37 +192,47 @@ def _json_rules(path: Path, at: str, of_size: Any) -> list[Rule]:
     return [Rule(ranks, rule.get("msg_size_min", 0), rule["alg"], rule.get("seg_size", 0)) for rule in numbered]
 
 
-def check_mpich_rules(path: Path) -> None:
-    """Check a file of MPICH's choices. Raises RulesError where MPICH would end the launch."""
+def check_mpich_rules(path: Path, is_alone: bool) -> None:
+    """Check a file of MPICH's choices. Raises RulesError where MPICH would end the launch.
+
+    `is_alone`: other collectives have no other file, so that MPICH ends where one is called that this one lacks.
+    """
     text = _text(path)
-
-    def refused(key: str, expected: str) -> RulesError:
-        at = text.find(json.dumps(key)) if key else 0
-        line = text.count("\n", 0, max(at, 0)) + 1
-        return RulesError("which.rules_key", path=path, line=line, key=key, expected=expected)
-
     try:
         document = json.loads(text)
     except json.JSONDecodeError as error:
         raise RulesError("which.rules_no_json", path=path, line=error.lineno, why=error.msg.lower()) from error
-    if not isinstance(document, dict):
-        raise refused("", "an object of collectives")
-    for key in document:
-        if not key.replace(" ", "").startswith("collective="):
-            raise refused(key, "collective=NAME")
-    if "collective=allreduce" not in {key.replace(" ", "") for key in document}:
+    for key, expected in _wrong_keys(document):
+        at = text.find(json.dumps(key)) if key else 0
+        line = text.count("\n", 0, max(at, 0)) + 1
+        raise RulesError("which.rules_key", path=path, line=line, key=key, expected=expected)
+    named = {key.replace(" ", "") for key in document}
+    if "collective=allreduce" not in named:
         raise RulesError("which.rules_none", path=path)
+    lacking = [name for name in FOR_ALL if f"collective={name}" not in named]
+    if is_alone and lacking:
+        raise RulesError("which.rules_incomplete", path=path, lacking=", ".join(lacking))
+
+
+def _wrong_keys(document: Any) -> Iterator[tuple[str, str]]:
+    """Yield the keys that MPICH does not take, and what it expects there; an empty key: the whole document."""
+    if not isinstance(document, dict):
+        yield "", "an object of collectives"
+        return
+    for key in document:
+        if not COLLECTIVE.fullmatch(key.replace(" ", "")):
+            yield key, "collective=NAME"
     for key, last, value in _keys(document):
         written = key.replace(" ", "")
         leaf = LEAF.fullmatch(written)
         if not isinstance(value, dict):
-            raise refused(key, "an object")
-        if not leaf and not KEY.fullmatch(written) and not written.startswith("collective="):
-            raise refused(key, "a key of MPICH")
-        if leaf and "llreduce" in leaf[2] and leaf[2] not in LEAVES and "Iallreduce" not in leaf[2]:
-            raise refused(key, "an algorithm of MPICH")
-        if last and NEEDS_REST.fullmatch(written):
-            raise refused(key, f"{re.split('[<=]', written)[0]}=any after it")
+            yield key, "an object"
+        elif not (leaf or KEY.fullmatch(written) or written.startswith("collective=")):
+            yield key, "a key of MPICH"
+        elif leaf and re.search("[^I]allreduce", leaf[2], re.IGNORECASE) and leaf[2] not in LEAVES:
+            yield key, "an algorithm of MPICH"
+        elif last and NEEDS_REST.fullmatch(written):
+            yield key, f"{re.split('[<=]', written)[0]}=any after it"
 
 
 def _keys(document: dict) -> Iterator[tuple[str, bool, Any]]:

@@ -48,7 +48,7 @@ MEANINGS = {  # of numbers; names mean themselves
 DYNAMIC = "coll_tuned_use_dynamic_rules"
 NEED_DYNAMIC = re.compile(r"coll_tuned_(dynamic_rules_filename|\w+_algorithm\w*)")  # are read only with DYNAMIC
 RULES = "coll_tuned_dynamic_rules_filename"
-MPICH_RULES = re.compile(r"\w+_SELECTION_TUNING_JSON_FILE")
+MPICH_RULES = re.compile(r"MPIR_CVAR_(CH4_(POSIX_)?)?COLL_SELECTION_TUNING_JSON_FILE")
 PARAMETER_FILES = ("OMPI_MCA_mca_base_param_files", "OMPI_MCA_mca_param_files")
 TRUE = re.compile(r"[1-9]\d*|t(rue)?|y(es)?|enabled?", re.IGNORECASE)
 SUFFIXES = {"k": 2**10, "m": 2**20, "g": 2**30}  # of Open MPI's numbers
@@ -250,12 +250,12 @@ def _fits(owner: str, library: str) -> bool:
 
 def _with_rules(setting: Setting, library: str) -> Setting:
     """Return a setting that names a file of rules with what the file says, or why it is not used."""
-    is_mpich = setting.library == MPICH and MPICH_RULES.fullmatch(setting.name)
-    if setting.problem or not (is_mpich or setting.name == RULES):
+    of_mpich = MPICH_RULES.fullmatch(setting.name)
+    if setting.problem or not (of_mpich or setting.name == RULES):
         return setting
     try:
-        if is_mpich:
-            check_mpich_rules(Path(setting.value))
+        if of_mpich:
+            check_mpich_rules(Path(setting.value), is_alone=not of_mpich[1])
             return setting
         version = re.search(r"(\d+)", library)
         rules = open_mpi_rules(Path(setting.value), int(version[1]) if version else 0)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from allreduce_bench.which.rules import Rule, RulesError, check_mpich_rules, open_mpi_rules
+from allreduce_bench.which.rules import FOR_ALL, Rule, RulesError, check_mpich_rules, open_mpi_rules
 
 CLASSIC = """1 # collectives
 2 # allreduce
@@ -97,7 +97,12 @@ def test_a_tree_of_mpich(written):
     sizes = {"avg_msg_size<=1024": RING, "avg_msg_size=any": RING}
     tree = {"comm_type=intra": {"comm_size<=4": sizes, "comm_size = any": {"is_commutative=yes": RING}}}
     document = {"collective=bcast": {"algorithm=MPIR_Bcast_intra_tree": {}}, "collective=allreduce": tree}
-    check_mpich_rules(written(json.dumps(document)))
+    check_mpich_rules(written(json.dumps(document)), False)
+    with pytest.raises(RulesError) as error:
+        check_mpich_rules(written(json.dumps(document)), True)
+    assert error.value.values["lacking"] == "allgather, barrier, gather, reduce"
+    document |= {f"collective={name}": {} for name in FOR_ALL}
+    check_mpich_rules(written(json.dumps(document)), True)
 
 
 @pytest.mark.parametrize(
@@ -109,18 +114,19 @@ def test_a_tree_of_mpich(written):
         ({"collective=allreduce": {"comm_size<=2": RING}}, "comm_size<=2"),
         ({"collective=allreduce": {"comm_size=any": 3}}, "comm_size=any"),
         ({"allreduce": RING}, "allreduce"),
+        ({"collective=allreduze": RING}, "collective=allreduze"),
     ],
 )
 def test_trees_at_which_mpich_ends(written, document, key):
     with pytest.raises(RulesError) as error:
-        check_mpich_rules(written(json.dumps(document, indent=1)))
+        check_mpich_rules(written(json.dumps(document, indent=1)), False)
     assert (error.value.code, error.value.values["key"]) == ("which.rules_key", key)
 
 
 def test_no_json_for_mpich(written):
     with pytest.raises(RulesError) as error:
-        check_mpich_rules(written('{\n"collective=allreduce":'))
+        check_mpich_rules(written('{\n"collective=allreduce":'), False)
     assert (error.value.code, error.value.values["line"]) == ("which.rules_no_json", 2)
     with pytest.raises(RulesError) as error:
-        check_mpich_rules(written('{"collective=bcast": {}}'))
+        check_mpich_rules(written('{"collective=bcast": {}}'), False)
     assert error.value.code == "which.rules_none"
