@@ -1,14 +1,15 @@
 """What was set about all-reduce before a launch, where, what it means, and why it may have no effect.
 
 Read are variables of the environment, options of launchers (`--mca NAME VALUE`, `-x NAME=VALUE`, `-genv NAME VALUE`,
-`--export=NAME=VALUE`, a word NAME=VALUE after env), and Open MPI's files of parameters. Looked at are only variables
-about all-reduce, and those that choose components; a value that looks like a secret is not kept.
+`--export=NAME=VALUE`, a word NAME=VALUE after env, `--tune FILE`), and Open MPI's files of parameters. Only variables
+about all-reduce, and those that choose components, are looked at; a value that looks like a secret is not kept.
 
 What the library itself says of a variable, `mpi_t.read_back` asks in a rank; `judged` puts the two together.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -57,6 +58,8 @@ SUFFIXES = {"k": 2**10, "m": 2**20, "g": 2**30}  # of Open MPI's numbers
 PAIR = ("--mca", "-mca", "--omca", "-omca", "--gmca", "-gmca")  # then a name and a value
 ENVIRONMENT_PAIR = ("-env", "--env", "-genv", "--genv")  # then a name and a value, or NAME=VALUE
 ASSIGNMENT = re.compile(r"(\w+)=(.*)", re.DOTALL)
+TUNE = ("--tune", "-tune", "--am", "-am")  # then files of parameters
+PARAMETER = re.compile(r"^[ \t]*(?:(\w+)[ \t]*=[ \t]*(.*?)|--?mca[ \t]+(\w+)[ \t]+(.*?))[ \t]*$", re.MULTILINE)
 EXPORT = re.compile(r"(--export=)(.*)", re.DOTALL)  # of srun
 
 
@@ -97,10 +100,12 @@ def settings(
 
     Of several places that set a variable the one that the library takes comes first; the others have a problem.
     """
-    places = [(found.variable, found.value, COMMAND_LINE) for found in _in_command(command)]
+    above, below = _parameter_files(environ, prefix)
+    places = _in_files(above)
+    places += [(found.variable, found.value, COMMAND_LINE) for found in _in_command(command)]
+    places += _in_files(_tune_files(command))
     places += [(variable, value, ENVIRONMENT) for variable, value in sorted(environ.items(), key=_order)]
-    files = _parameter_files(environ, prefix)
-    places += [(OF_OPEN_MPI + name, value, str(path)) for path in files for name, value in parameters_of(path).items()]
+    places += _in_files(below)
     found: dict[str, Setting] = {}
     overridden = []
     for variable, given, source in places:
@@ -114,8 +119,8 @@ def settings(
             overridden.append(setting._replace(problem=problem))
         else:
             found[name] = setting
-    checked = [setting._replace(problem=_problem(setting, found, library)) for setting in found.values()]
-    return [with_rules for setting in checked for with_rules in [_with_rules(setting, library)]] + overridden
+    checked = (setting._replace(problem=_problem(setting, found, library)) for setting in found.values())
+    return [_with_rules(setting, library) for setting in checked] + overridden
 
 
 def judged(found: Setting, reading: Reading, library: str) -> Setting:
@@ -156,21 +161,32 @@ def without(environ: Mapping[str, str], command: Sequence[str], setting: Setting
 def parameters_of(path: Path) -> dict[str, str]:
     """Return the parameters of a file of Open MPI, as name -> value; none where it cannot be read."""
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return {}
-    pairs = (line.split("=", 1) for line in lines if "=" in line and not line.lstrip().startswith("#"))
-    return {name.strip().removeprefix(OF_OPEN_MPI): value.strip().strip("\"'") for name, value in pairs}
+    return {found[1] or found[3]: (found[2] or found[4]).strip("\"'") for found in PARAMETER.finditer(text)}
 
 
-def _parameter_files(environ: Mapping[str, str], prefix: Path | None) -> list[Path]:
-    """Return Open MPI's files of parameters, those first that win."""
-    named = next((environ[name] for name in PARAMETER_FILES if name in environ), None)
-    if named is not None:
-        return [Path(path) for path in re.split("[:,]", named) if path]
+def _in_files(paths: Sequence[Path]) -> list[tuple[str, str, str]]:
+    """Return variables, values and files."""
+    return [(OF_OPEN_MPI + name, value, str(path)) for path in paths for name, value in parameters_of(path).items()]
+
+
+def _parameter_files(environ: Mapping[str, str], prefix: Path | None) -> tuple[list[Path], list[Path]]:
+    """Return Open MPI's files of parameters, winners first: above the command line, and below the environment."""
     home, root = environ.get("HOME"), environ.get("OPAL_PREFIX") or prefix
-    files = [Path(home) / ".openmpi" / "mca-params.conf"] if home else []
-    return files + ([Path(root) / "etc" / "openmpi-mca-params.conf"] if root else [])
+    named = next((environ[name] for name in PARAMETER_FILES if name in environ), None)
+    above = [Path(root) / "etc" / "openmpi-mca-params-override.conf"] if root else []
+    if named is not None:
+        return above, [Path(path) for path in re.split("[:,]", named) if path]
+    below = [Path(home) / ".openmpi" / "mca-params.conf"] if home else []
+    return above, below + ([Path(root) / "etc" / "openmpi-mca-params.conf"] if root else [])
+
+
+def _tune_files(command: Sequence[str]) -> list[Path]:
+    """Return the files of parameters that a command of Open MPI names."""
+    named = [following for word, following in pairwise(command) if word in TUNE]
+    return [Path(path) for names in named for path in names.split(",")]
 
 
 def _order(item: tuple[str, str]) -> tuple[int, str]:

@@ -99,6 +99,13 @@ def test_files_of_parameters(tmp_path):
     forced, overridden = (setting for setting in found if setting.name == FORCED)
     assert (forced.value, forced.source) == ("3", str(home / ".openmpi" / "mca-params.conf"))
     assert (overridden.value, overridden.problem.code) == ("6", "which.overridden")
+    tuned = tmp_path / "tuned"
+    tuned.write_text(f"--mca {FORCED} 5\n")
+    (first, *_) = settings(DYNAMIC | {"HOME": str(home)}, ["mpirun", "--tune", str(tuned), "-n", "2"], OPEN_MPI, root)
+    assert (first.value, first.source) == ("5", str(tuned))
+    (root / "etc" / "openmpi-mca-params-override.conf").write_text(f"{FORCED}=1\n")
+    (first, *_) = settings(DYNAMIC, ["mpirun", "--mca", FORCED, "2"], OPEN_MPI, root)
+    assert first.value == "1"
     with pytest.raises(BadValue) as error:
         without(DYNAMIC, [], forced)
     assert error.value.code == "which.set_in_file"
