@@ -57,6 +57,7 @@ SUFFIXES = {"k": 2**10, "m": 2**20, "g": 2**30}  # of Open MPI's numbers
 # Commands
 PAIR = ("--mca", "-mca", "--omca", "-omca", "--gmca", "-gmca")  # then a name and a value
 ENVIRONMENT_PAIR = ("-env", "--env", "-genv", "--genv")  # then a name and a value, or NAME=VALUE
+GENERAL = (*PAIR, "-genv", "--genv")  # lose against -x, -env
 ASSIGNMENT = re.compile(r"(\w+)=(.*)", re.DOTALL)
 TUNE = ("--tune", "-tune", "--am", "-am")  # then files of parameters
 PARAMETER = re.compile(r"^[ \t]*(?:(\w+)[ \t]*=[ \t]*(.*?)|--?mca[ \t]+(\w+)[ \t]+(.*?))[ \t]*$", re.MULTILINE)
@@ -102,10 +103,10 @@ def settings(
     """
     above, below = _parameter_files(environ, prefix)
     places = _in_files(above)
-    places += [(found.variable, found.value, COMMAND_LINE) for found in _in_command(command)]
-    places += _in_files(_tune_files(command))
+    of_command = sorted(_in_command(command), key=lambda found: command[found.start] in GENERAL)
+    places += [(found.variable, found.value, COMMAND_LINE) for found in of_command]
     places += [(variable, value, ENVIRONMENT) for variable, value in sorted(environ.items(), key=_order)]
-    places += _in_files(below)
+    places += _in_files([*_tune_files(command), *below])
     found: dict[str, Setting] = {}
     overridden = []
     for variable, given, source in places:

@@ -101,6 +101,9 @@ def test_files_of_parameters(tmp_path):
     assert (overridden.value, overridden.problem.code) == ("6", "which.overridden")
     tuned = tmp_path / "tuned"
     tuned.write_text(f"--mca {FORCED} 5\n")
+    command = ["mpirun", "--mca", FORCED, "2", "-x", f"OMPI_MCA_{FORCED}=6", "--tune", str(tuned)]
+    order = [setting.value for setting in settings(RING | {"HOME": str(home)}, command, OPEN_MPI, root)]
+    assert order == ["6", "2", "4", "5", "3", "6"]
     (first, *_) = settings(DYNAMIC | {"HOME": str(home)}, ["mpirun", "--tune", str(tuned), "-n", "2"], OPEN_MPI, root)
     assert (first.value, first.source) == ("5", str(tuned))
     (root / "etc" / "openmpi-mca-params-override.conf").write_text(f"{FORCED}=1\n")
