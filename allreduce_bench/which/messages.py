@@ -13,6 +13,7 @@ MESSAGES = {
     "which.no_mpi_t": "{library} has no {function}, so its settings can neither be read nor changed from inside",
     "which.no_variable": "no variable {name} in {library}{near}",
     "which.not_monitored": "messages were not counted ({why}); start {library} with {settings}",
+    "which.not_proven": "{name} of {library} is not set inside a launch, where it may have no effect; set it before the start",
     "which.not_set": "{name} of {library} cannot be set to {value} now: {why}",
     "which.not_taken": "the library has {kept} for {name}",
     "which.of_another_library": "a variable of {owner}, but the library is {library}",

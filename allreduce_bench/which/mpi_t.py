@@ -3,11 +3,12 @@
 Control variables are its settings, performance variables its counters. They are reached by ctypes in the library that
 mpi4py is linked with; its handles are pointers (Open MPI) or integers (MPICH, Intel MPI).
 
-A written setting acts on the communicators that are made afterwards (Open MPI: also on those that its han makes below
-them at their first call), or on the next call of all (MPICH). `forced` therefore restores it at its end only.
+A written setting acts on the communicators that are made afterwards (Open MPI: also on those that its han makes
+below them at their first call), or on the next call of all (MPICH). `forced` therefore restores it at its end only.
+Intel MPI 2021.18 takes what is written without an error, and goes on as it was started: `forced` refuses it.
 
-Texts cannot be trusted where handles are integers: MPICH 5.0.2 and Intel MPI 2021.18 return the default of a text
-variable, whatever the environment says. `Variable.shows_value` tells.
+Texts cannot be trusted where handles are integers: MPICH 5.0.2 and Intel MPI return the default of a text variable,
+whatever the environment says. `Variable.shows_value` tells, and `forced` refuses them.
 """
 
 import ctypes
@@ -23,7 +24,7 @@ from mpi4py import MPI
 from ..machine.mpi import library_name
 from ..message import Refused
 from ..units import format_ranges, nearest
-from .settings import Reading
+from .settings import INTEL, Reading
 
 Value = int | float | str
 
@@ -301,11 +302,13 @@ def _written(control: Control, settings: Mapping[str, Value], former: dict[str, 
     try:
         for name, value in settings.items():
             variable = control.variable(name)
+            if not variable.shows_value or _library().startswith(INTEL):
+                return NoControl("which.not_proven", name=name, library=_library())
             asked = variable.value_of(value)
             before = control.read(name)
             control.write(name, asked)
             former[name] = before
-            if variable.shows_value and (found := control.read(name)) != asked:
+            if (found := control.read(name)) != asked:
                 return NoControl("which.read_another", name=name, value=value, found=found)
     except NoControl as error:
         return error

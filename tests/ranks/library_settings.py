@@ -18,6 +18,7 @@ VARIABLES = {  # library -> the variable of the algorithm, and what is set with 
     "Open MPI": ("coll_tuned_allreduce_algorithm", {"coll_tuned_use_dynamic_rules": 1}),
     "MPICH": ("MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM", {"MPIR_CVAR_DEVICE_COLLECTIVES": "none"}),
 }
+TEXTS = {"Open MPI": "coll_tuned_dynamic_rules_filename", "MPICH": "MPIR_CVAR_ALLREDUCE_TREE_TYPE"}
 VALUE = "ring"
 ELEMENTS = 1024
 vector, total = np.ones(ELEMENTS, np.float32), np.empty(ELEMENTS, np.float32)
@@ -69,6 +70,7 @@ def main() -> None:
         "absent": {name + "z": 1},
         "no number": {name: "rings"},
         "no meaning": {name: 99},
+        "text": {TEXTS[library]: "kary"},
         "differs": {name: 99 if comm.rank == 2 else VALUE},
     }
     said["errors"] = {kind: comm.gather(error_of(comm, settings)) for kind, settings in wrong.items()}
