@@ -1,11 +1,15 @@
 """Messages and bytes that one call sends, as Open MPI counts them below its collectives.
 
 Open MPI counts in the layer of point-to-point messages, its pml, where it was started with the variables of MONITORING:
-each message when it is posted, by the rank in MPI_COMM_WORLD that it goes to, whatever its communicator. So the
-messages inside the communicators that han makes below one, in a node and between nodes, are counted with all others
-and look no different; han makes these communicators at its first call, with messages of their own, which is why the
-call is made once before. Copies through memory that ranks share, as of the components sm and xhc, pass no pml and are
-not seen, nor is what a network adds up. Only MPI_COMM_WORLD can be asked.
+each message when it is posted, by the rank in MPI_COMM_WORLD that it goes to, whatever its communicator. Only
+MPI_COMM_WORLD can be asked. Copies through memory that ranks share, as of the components sm and xhc, pass no pml and
+are not seen, nor is what a network adds up.
+
+So the messages inside the communicators that han makes below one, in a node and between nodes, are counted with all
+others and look no different. Over two nodes of two ranks, han's first rank of a node got the other's vector, the first
+ranks exchanged, and gave the sum back: 1 MiB in pieces of 64 KiB (coll_han_allreduce_segsize), between nodes of 64 KiB
+one way and of 8 KiB the other (libnbc). han makes these communicators at its first call, with messages of their own,
+which is why the call is made once before.
 
 Counting takes time: in a launch of its own that is not timed. MONITORING shuts out the pml of UCX and of matching
 networks, since those were seen to be named beside the one that runs; what is counted is the algorithm over ob1.

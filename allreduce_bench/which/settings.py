@@ -128,6 +128,8 @@ def judged(found: Setting, reading: Reading, library: str) -> Setting:
     """Return a setting with what a rank's library says of it."""
     if found.problem is not None and found.problem.code == "which.of_another_library":
         return found
+    if not reading.known and not library.startswith((OPEN_MPI, MPICH, INTEL)):
+        return found  # Cray's has variables of its environment that MPI_T does not list
     if not reading.known:
         absent = BadValue("which.no_variable", name=found.name, library=library, near="")
         return found._replace(read=False, problem=found.problem or absent)
@@ -156,6 +158,9 @@ def without(environ: Mapping[str, str], command: Sequence[str], setting: Setting
     for found in reversed(list(_in_command(command))):
         if _owner(found.variable)[1] == setting.name:
             words[found.start : found.stop] = found.rest
+    exports = [at for at, pair in enumerate(pairwise(words)) if pair[0] == "-x" and _owner(pair[1])[1] == setting.name]
+    for at in reversed(exports):  # which would warn of a variable that is not set
+        del words[at : at + 2]
     return {name: value for name, value in environ.items() if _owner(name)[1] != setting.name}, words
 
 

@@ -76,6 +76,12 @@ def test_a_variable_on_the_command_line(command, value, left):
     assert without(RING | DYNAMIC, command, forced) == (DYNAMIC, left)
 
 
+def test_a_variable_that_is_only_passed_on_is_no_longer():
+    command = ["mpirun", "-x", "PATH", "-x", f"OMPI_MCA_{FORCED}", "-n", "4"]
+    (forced,) = settings(RING, command, OPEN_MPI)
+    assert without(RING, command, forced) == ({}, ["mpirun", "-x", "PATH", "-n", "4"])
+
+
 def test_mpich_takes_each_variable_by_three_prefixes():
     environ = {"MPICH_ALLREDUCE_INTRA_ALGORITHM": "tree", "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM": "ring"}
     first, second = settings(environ, [], MPICH)
@@ -143,3 +149,9 @@ def test_what_the_library_says(value, reading, read, code):
     forced = settings({"OMPI_MCA_" + FORCED: value} | DYNAMIC, [], OPEN_MPI)[0]
     found = judged(forced, reading, OPEN_MPI)
     assert (found.read, found.problem and found.problem.code) == (read, code)
+
+
+def test_cray_has_variables_that_mpi_t_does_not_list():
+    library = "MPI VERSION    : CRAY MPICH version 8.1.28.15 (ANL base 3.4a2)"
+    (found,) = settings({"MPICH_ALLREDUCE_NO_SMP": "1"}, [], library)
+    assert judged(found, Reading(False), library).read is None
