@@ -1,10 +1,11 @@
 """NCCL's own lines about its choices, from logs of NCCL_DEBUG=INFO with NCCL_DEBUG_SUBSYS=COLL,TUNING.
 
-Rank 0 of each communicator writes one line a call, which looked like this over time (NVIDIA/nccl, src/enqueue.cc):
+Rank 0 of each communicator writes one line a call from NCCL 2.20 on, in these forms (NVIDIA/nccl, src/enqueue.cc and
+src/scheduler; the second as in a log of a job), the oldest first:
 
-    1048576 Bytes -> Algo 1 proto 2 time 74.1                       up to 2.23; RCCL
-    AllReduce: 1048576 Bytes -> Algo 1 proto 2 time 74.1            2.24, 2.25
-    AllReduce: 1048576 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..7}         later
+    1048576 Bytes -> Algo 1 proto 2 time 74.1
+    AllReduce: 1048576 Bytes -> Algo 1 proto 2 time 74.1
+    AllReduce: 1048576 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..7}
     AllReduce [Symmetric]: 1048576 Bytes -> Kernel AllReduce_RSxLDMC_AGxSTMC nchannels 8 nthreads 512 nWorks 1
 
 The oldest form does not name the collective: it is taken from the line that the same process wrote when it was called

@@ -49,7 +49,7 @@ def test_the_lines_of_today(read):
     ]
 
 
-def test_numbers_of_2_24(read):
+def test_numbers_for_names(read):
     (choice,) = read("n0:70:70 [0] NCCL INFO AllReduce: 512 Bytes -> Algo 5 proto 1 time 8.25\n").choices
     assert choice[:5] == (512, "nvls_tree", "LL128", None, True)
 
