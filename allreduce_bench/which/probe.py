@@ -1,0 +1,170 @@
+"""What ranks do: `python -m allreduce_bench.which.probe ASKED`, the library's own all-reduce, looked at from outside.
+
+The calls are MPI_Allreduce of floats with MPI_SUM, of each size one for every pair of ranks (see `order`). Where it is
+asked, the messages of a call are counted too (see `counting`), and where the order or the messages of two sizes differ,
+the size at which they change is found by bisection. Rank 0 prints what was seen as one line of JSON.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from mpi4py import MPI
+
+from ..machine.mpi import library_name
+from ..machine.node import host
+from .counting import NotCounted, counted
+from .mpi_t import NoControl, read_back
+from .order import Order, Runs, Span, dtype_for, input_of, joined, pairs, trees_from_outside
+from .settings import Reading
+
+MARK = "allreduce-bench which: "  # of the line with what was seen
+MOST_SPANS = 4096  # of an order that is passed on
+
+
+class Asked(NamedTuple):
+    """What is to be looked at."""
+
+    sizes: Sequence[int]  # bytes
+    names: Sequence[str] = ()  # variables whose values are read
+    counts: bool = False  # whether messages are counted
+    bisects: bool = False  # whether switches are found
+
+
+class Messages(NamedTuple):
+    """Messages of one call, from each rank to each: `messages[source][dest]`."""
+
+    pml: str
+    messages: list[list[int]]
+    nbytes: list[list[int]]
+
+
+class Seen(NamedTuple):
+    """What was seen of one size."""
+
+    order: Order  # empty: it has too many parts
+    messages: Messages | None = None
+
+
+class Look(NamedTuple):
+    """What one launch showed."""
+
+    library: str
+    hosts: list[str]  # of each rank
+    dtype: str
+    seen: dict[int, Seen]  # size in bytes -> what was seen
+    switches: list[int]  # sizes from which on it differs from the next smaller one
+    not_counted: str  # why; empty: it was counted, or not asked for
+    readings: dict[str, Reading]  # of rank 0
+
+
+def look(comm: MPI.Comm, asked: Asked) -> Look | None:
+    """Look at the sizes; all ranks call, rank 0 gets what was seen."""
+    library, dtype = library_name(MPI.Get_library_version()), dtype_for(comm.size)
+    hosts = comm.gather(host())
+    try:
+        readings = read_back([*asked.names]) if asked.names else {}
+    except NoControl:
+        readings = {}
+    failures: list[str] = []
+
+    def see(nbytes: int) -> Seen:
+        return _seen(comm, nbytes, dtype, asked.counts and not failures, failures)
+
+    seen = {nbytes: see(nbytes) for nbytes in asked.sizes}
+    switches = _switches(comm, seen, np.dtype(dtype).itemsize, see) if asked.bisects else []
+    if comm.rank:
+        return None
+    return Look(library, hosts or [], dtype, seen, switches, failures[0] if failures else "", readings)
+
+
+def _seen(comm: MPI.Comm, nbytes: int, dtype: str, counts: bool, failures: list[str]) -> Seen:
+    """Look at one size: the order on rank 0, and its messages."""
+    count = nbytes // np.dtype(dtype).itemsize
+    given, result = np.empty(count, dtype), np.empty(count, dtype)
+    came_back = {}
+    for pair in pairs(comm.size):
+        given.fill(input_of(comm.rank, pair, dtype))
+        comm.Allreduce(given, result, MPI.SUM)
+        came_back[pair] = Runs.of(result)
+    starts, trees = trees_from_outside(came_back, comm.size)
+    of_ranks = comm.gather((starts, trees) if len(starts) <= MOST_SPANS else None)
+    order = joined(of_ranks, count) if of_ranks and all(of_ranks) else ()
+    if not counts:
+        return Seen(order)
+    try:
+        own = counted(comm, lambda: comm.Allreduce(given, result, MPI.SUM))
+    except NotCounted as error:
+        failures.append(str(error))
+        own = None
+    everyone = comm.allgather(own)
+    if missing := [rank for rank, of_rank in enumerate(everyone) if of_rank is None]:
+        failures.extend([""] * (not failures and bool(missing)))
+        return Seen(order)
+    return Seen(order, Messages(everyone[0].pml, [one.messages for one in everyone], [one.nbytes for one in everyone]))
+
+
+def _switches(comm: MPI.Comm, seen: dict[int, Seen], itemsize: int, see: Callable[[int], Seen]) -> list[int]:
+    """Find where what is seen changes between the sizes looked at; add the sizes on both sides of it."""
+    found = []
+    for low, high in zip(sorted(seen), sorted(seen)[1:]):
+        if not comm.bcast(_differ(seen[low], seen[high]) if comm.rank == 0 else None):
+            continue
+        while high - low > itemsize:
+            middle = (low + high) // 2 // itemsize * itemsize
+            seen[middle] = see(middle)
+            if comm.bcast(_differ(seen[low], seen[middle]) if comm.rank == 0 else None):
+                high = middle
+            else:
+                low = middle
+        found.append(high)
+    return found
+
+
+def _differ(one: Seen, other: Seen) -> bool:
+    """Return whether trees, or the messages between ranks, differ; how long spans are is no difference."""
+    if {span.trees for span in one.order} != {span.trees for span in other.order}:
+        return True
+    return bool(one.messages and other.messages and one.messages.messages != other.messages.messages)
+
+
+# As JSON
+
+
+def to_json(seen: Look) -> str:
+    """Return what was seen as one line."""
+    return json.dumps(seen._replace(seen={str(nbytes): of_size for nbytes, of_size in seen.seen.items()}))
+
+
+def from_json(text: str) -> Look:
+    """Read what `to_json` wrote."""
+    library, hosts, dtype, seen, switches, not_counted, readings = json.loads(text)
+    sizes = {}
+    for nbytes, (order, messages) in seen.items():
+        spans = tuple(Span(start, stop, _trees(trees)) for start, stop, trees in order)
+        sizes[int(nbytes)] = Seen(spans, Messages(*messages) if messages else None)
+    of_names = {name: Reading(*reading) for name, reading in readings.items()}
+    return Look(library, hosts, dtype, sizes, switches, not_counted, of_names)
+
+
+def _trees(value: Any) -> Any:
+    return tuple(map(_trees, value)) if isinstance(value, list) else value
+
+
+def main() -> None:
+    """Look at what the first argument asks for; rank 0 prints what was seen, before MPI ends."""
+    asked = Asked(*json.loads(sys.argv[1]))
+    try:
+        seen = look(MPI.COMM_WORLD, asked)
+    except Exception as error:  # whatever it is, the other ranks must not wait for this one
+        print(" ".join(str(error).split()) or type(error).__name__, file=sys.stderr, flush=True)
+        MPI.COMM_WORLD.Abort(1)
+    else:
+        if seen is not None:
+            print(MARK + to_json(seen), flush=True)
+
+
+if __name__ == "__main__":
+    main()
