@@ -21,6 +21,7 @@ from ..schedule.verify import Values, replay
 Tree = int | tuple["Tree", ...]  # a rank, or trees that are added, that with the lowest rank first
 Pair = tuple[int, int]
 
+LEAST_BYTES = 4  # of a vector that is looked at
 MOST_RANKS_OF = {"float32": 64, "float64": 2**20}  # so that ones vanish beside M
 LARGE_OF = {"float32": 2.0**30, "float64": 2.0**60}
 

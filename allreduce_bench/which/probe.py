@@ -7,8 +7,7 @@ the size at which they change is found by bisection. Rank 0 prints what was seen
 
 import json
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
 
 import numpy as np
 from mpi4py import MPI
@@ -16,48 +15,11 @@ from mpi4py import MPI
 from ..machine.mpi import library_name
 from ..machine.node import host
 from .counting import NotCounted, counted
+from .look import MARK, Asked, Look, Messages, Seen, to_json
 from .mpi_t import NoControl, read_back
-from .order import Order, Runs, Span, dtype_for, input_of, joined, pairs, trees_from_outside
-from .settings import Reading
+from .order import Runs, dtype_for, input_of, joined, pairs, trees_from_outside
 
-MARK = "allreduce-bench which: "  # of the line with what was seen
 MOST_SPANS = 4096  # of an order that is passed on
-
-
-class Asked(NamedTuple):
-    """What is to be looked at."""
-
-    sizes: Sequence[int]  # bytes
-    names: Sequence[str] = ()  # variables whose values are read
-    counts: bool = False  # whether messages are counted
-    bisects: bool = False  # whether switches are found
-
-
-class Messages(NamedTuple):
-    """Messages of one call, from each rank to each: `messages[source][dest]`."""
-
-    pml: str
-    messages: list[list[int]]
-    nbytes: list[list[int]]
-
-
-class Seen(NamedTuple):
-    """What was seen of one size."""
-
-    order: Order  # empty: it has too many parts
-    messages: Messages | None = None
-
-
-class Look(NamedTuple):
-    """What one launch showed."""
-
-    library: str
-    hosts: list[str]  # of each rank
-    dtype: str
-    seen: dict[int, Seen]  # size in bytes -> what was seen
-    switches: list[int]  # sizes from which on it differs from the next smaller one
-    not_counted: str  # why; empty: it was counted, or not asked for
-    readings: dict[str, Reading]  # of rank 0
 
 
 def look(comm: MPI.Comm, asked: Asked) -> Look | None:
@@ -91,7 +53,8 @@ def _seen(comm: MPI.Comm, nbytes: int, dtype: str, counts: bool, failures: list[
         came_back[pair] = Runs.of(result)
     starts, trees = trees_from_outside(came_back, comm.size)
     of_ranks = comm.gather((starts, trees) if len(starts) <= MOST_SPANS else None)
-    order = joined(of_ranks, count) if of_ranks and all(of_ranks) else ()
+    of_all = [one for one in of_ranks or [] if one]
+    order = joined(of_all, count) if len(of_all) == comm.size else ()
     if not counts:
         return Seen(order)
     try:
@@ -128,29 +91,6 @@ def _differ(one: Seen, other: Seen) -> bool:
     if {span.trees for span in one.order} != {span.trees for span in other.order}:
         return True
     return bool(one.messages and other.messages and one.messages.messages != other.messages.messages)
-
-
-# As JSON
-
-
-def to_json(seen: Look) -> str:
-    """Return what was seen as one line."""
-    return json.dumps(seen._replace(seen={str(nbytes): of_size for nbytes, of_size in seen.seen.items()}))
-
-
-def from_json(text: str) -> Look:
-    """Read what `to_json` wrote."""
-    library, hosts, dtype, seen, switches, not_counted, readings = json.loads(text)
-    sizes = {}
-    for nbytes, (order, messages) in seen.items():
-        spans = tuple(Span(start, stop, _trees(trees)) for start, stop, trees in order)
-        sizes[int(nbytes)] = Seen(spans, Messages(*messages) if messages else None)
-    of_names = {name: Reading(*reading) for name, reading in readings.items()}
-    return Look(library, hosts, dtype, sizes, switches, not_counted, of_names)
-
-
-def _trees(value: Any) -> Any:
-    return tuple(map(_trees, value)) if isinstance(value, list) else value
 
 
 def main() -> None:
