@@ -58,9 +58,8 @@ def answer(library: str, hosts: Sequence[str], itemsize: int, order: Order, coun
     fitting = [one.name for one in _known(name, ranks, order[-1].stop) if _fits(one, order, counted, itemsize)]
     if len(order) == 1 and len(set(order[0].trees)) == 1 and _may_be_any(name, order, counted, itemsize):
         fitting += ANY_TREE[name]
-    if in_node := _in_node_first(order, nodes):
-        if not (counted and fitting):
-            fitting.append(f"{IN_NODE_FIRST[name]}: {in_node}" if name.startswith("Open") else IN_NODE_FIRST[name])
+    if (in_node := _in_node_first(order, nodes)) and not (counted and fitting):
+        fitting.append(f"{IN_NODE_FIRST[name]}: {in_node}" if name.startswith("Open") else IN_NODE_FIRST[name])
     return Answer(tuple(dict.fromkeys(fitting)), True, counted is not None, words)
 
 
@@ -89,12 +88,13 @@ def _fits(one: Known, order: Order, counted: Bytes | None, itemsize: int) -> boo
 def _may_be_any(library: str, order: Order, counted: Bytes | None, itemsize: int) -> bool:
     """Return whether a reduction to rank 0 and a broadcast can have sent these messages.
 
-    Each sends the vector over p - 1 links, and rank 0 gets a message from each part that it adds.
+    Each sends the whole vector over p - 1 links, and rank 0 gets a message from each part that it adds.
     """
     if counted is None:
         return True
     nbytes, tree = order[-1].stop * itemsize, order[0].trees[0]
-    if sum(map(sum, counted.nbytes)) != 2 * (len(counted.nbytes) - 1) * nbytes:
+    links = [number for row in counted.nbytes for number in row]
+    if sum(links) != 2 * (len(counted.nbytes) - 1) * nbytes or any(number % nbytes for number in links):
         return False
     while isinstance(tree, tuple):
         if not all(any(counted.messages[rank][0] for rank in leaves(part)) for part in tree[1:]):
@@ -132,7 +132,7 @@ def order_words(order: Order, nodes: Sequence[Sequence[int]]) -> str:
     kinds = list(dict.fromkeys(_tree_words(tree) for tree in trees))
     if len(order) == 1:
         return kinds[0] + by_rank
-    are_chains = all(chain_of(tree) is not None for tree in trees)
+    are_chains = all(tree is not None and chain_of(tree) is not None for tree in trees)
     what = say("which.chains") if are_chains else kinds[0] if len(kinds) == 1 else say("which.trees")
     return say("which.blocks", blocks=len(order), what=what) + by_rank
 

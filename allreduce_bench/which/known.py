@@ -39,7 +39,7 @@ class Known(NamedTuple):
 
 ANY_TREE = {  # of these the order is that of whatever reduction the library takes: any single tree
     OPEN_MPI: ("nonoverlapping",),
-    MPICH: ("nb",),
+    MPICH: ("nb", "release_gather"),
     INTEL: ("reduce + bcast", "topology-aware reduce + bcast"),
 }
 IN_NODE_FIRST = {OPEN_MPI: "han", MPICH: "smp", INTEL: "in node first"}
@@ -189,8 +189,8 @@ def _mpich(ranks: int, count: int) -> Iterator[Known]:
         yield _recursive_multiplying(f"recursive_multiplying{of_radix}", ranks, count, radix)
         for own_is_last in (False, True) if radix > 2 else (False,):
             yield _recexch(f"recexch{of_radix}", ranks, count, radix, own_is_last)
-        yield _tree(f"tree{of_radix}", ranks, count, lambda size, radix=radix: _knomial(size, radix))
-        yield _tree(f"tree kary{of_radix}", ranks, count, lambda size, radix=radix: _kary(size, radix))
+        yield _tree(f"tree{of_radix}", ranks, count, _knomial(ranks, radix))
+        yield _tree(f"tree kary{of_radix}", ranks, count, _kary(ranks, radix))
 
 
 def _mpich_ring(ranks: int, count: int) -> Known:
@@ -254,9 +254,9 @@ def _recexch(name: str, ranks: int, count: int, radix: int, own_is_last: bool) -
 Children = list[list[int]]  # of each rank, in the order in which they are added
 
 
-def _tree(name: str, ranks: int, count: int, children_of: Callable[[int], Children]) -> Known:
+def _tree(name: str, ranks: int, count: int, children: Children) -> Known:
     """The vectors are added up a tree to rank 0, and the sum goes down again."""
-    children, play = children_of(ranks), Play(ranks, [range(count)])
+    play = Play(ranks, [range(count)])
     for rank in reversed(range(ranks)):  # children have higher numbers
         play.add({rank: [rank, *children[rank]]})
     for rank in range(1, ranks):
@@ -286,7 +286,9 @@ def _knomial(ranks: int, radix: int) -> Children:
 
 
 def _kary(ranks: int, radix: int) -> Children:
-    return [[child for child in range(radix * rank + 1, radix * rank + radix + 1) if child < ranks] for rank in range(ranks)]
+    return [
+        [child for child in range(radix * rank + 1, radix * rank + radix + 1) if child < ranks] for rank in range(ranks)
+    ]
 
 
 # Intel MPI
@@ -296,7 +298,7 @@ def _intel(ranks: int, count: int) -> Iterator[Known]:
     doubling = _of_steps("", "recursive_doubling", ranks, count)._replace(sent=None)
     for name in ("recursive_doubling", "rabenseifner", "knomial"):
         yield doubling._replace(name=name)
-    binomial = _tree("", ranks, count, _binomial)
+    binomial = _tree("", ranks, count, _binomial(ranks))
     for name in ("binomial gather + scatter", "topology-aware binomial gather + scatter"):
         yield binomial._replace(name=name)
     upward = _rotated("", ranks, [0, *[count] * ranks], begin=0)  # a chain from rank 0

@@ -56,7 +56,7 @@ class Look(NamedTuple):
 
 def to_json(seen: Look) -> str:
     """Return what was seen as one line."""
-    return json.dumps(seen._replace(seen={str(nbytes): of_size for nbytes, of_size in seen.seen.items()}))
+    return json.dumps(seen)
 
 
 def from_json(text: str) -> Look:

@@ -106,7 +106,9 @@ def _operands(ranks: list[int], leaves: float, under: Mapping[Pair, float]) -> l
     while left:
         together = [rank for rank in left if rank == left[0] or under[left[0], rank] < leaves]
         tree = _tree(together, under)
-        if tree is None or any(under[min(a, b), max(a, b)] != leaves for a in together for b in left if b not in together):
+        if tree is None or any(
+            under[min(a, b), max(a, b)] != leaves for a in together for b in left if b not in together
+        ):
             return None
         operands.append(tree)
         left = [rank for rank in left if rank not in together]

@@ -85,7 +85,9 @@ def _sizes_columns(result: Result):
 
 
 def _verdict_words(one: Verdict) -> str:
-    return say({YES: "which.expected_ran", OPEN: "which.expected_open", NO: "which.expected_not"}[one.state], name=one.name)
+    return say(
+        {YES: "which.expected_ran", OPEN: "which.expected_open", NO: "which.expected_not"}[one.state], name=one.name
+    )
 
 
 def _sentences(result: Result) -> list[str]:
@@ -124,9 +126,7 @@ def json_text(result: Result) -> str:
         "nodes": found.nodes,
         "not_counted": found.not_counted,
         "sizes": [_size_object(result, size) for size in result.sizes],
-        "switches": [
-            {"nbytes": size, "names": list(found.answers[size].names)} for size in found.switches
-        ],
+        "switches": [{"nbytes": size, "names": list(found.answers[size].names)} for size in found.switches],
         "settings": [
             {
                 "name": one.name,

@@ -13,14 +13,14 @@ from ..cli.terminal import echo_wrapped, screen
 from ..cli.types import DURATION, HOSTS, SIZES, OneLineError, errors_in_one_line, parsed, talk
 from ..cli.work_limit import refuse_many_ranks
 from ..measuring.startup import under_launcher
-from ..message import BadValue, Refused, say
+from ..message import BadValue, Refused
 from ..runs.start import Start
 from ..units import parse_size, unknown_word
 from .effects import Effect, effect
 from .evidence import Answer
 from .known import library_of, names
 from .launch import Findings, Launches, environ_of_launch, findings, launches
-from .look import Asked
+from .look import MONITORING, Asked
 from .order import LEAST_BYTES
 from .output import Result, Verdict, json_text, nccl_lines, result_lines
 from .settings import COMMAND_LINE, ENVIRONMENT, Setting, judged, names_to_read, settings, without
@@ -59,9 +59,16 @@ def parse_expected(text: str) -> tuple[int, str]:
     metavar="SIZE:NAME",
     help="End with status 1 if this algorithm did not run at this size.",
 )
-@click.option("--nccl-log", type=click.Path(path_type=Path), multiple=True, help="Read what NCCL itself logged instead.")
 @click.option(
-    "--format", "format_", type=click.Choice(("table", "json")), default="table", show_default=True, help="Of the result."
+    "--nccl-log", type=click.Path(path_type=Path), multiple=True, help="Read what NCCL itself logged instead."
+)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(("table", "json")),
+    default="table",
+    show_default=True,
+    help="Of the result.",
 )
 @click.option("--timeout", type=DURATION, default="60s", show_default=True, help="A launch that takes longer is ended.")
 @click.option("--hosts", type=HOSTS, help="Hosts for the ranks, e.g. n1,n2 or n1:8,n2:8.")
@@ -167,7 +174,7 @@ def _as_rank(sizes: Sequence[int], bisects: bool, expect: Sequence[tuple[int, st
     comm, library = MPI.COMM_WORLD, library_name(MPI.Get_library_version())
     _refuse_unknown(library, expect)
     given = settings(os.environ, [], library)
-    counts = os.environ.get("OMPI_MCA_pml_monitoring_enable") == "1"
+    counts = all(os.environ.get(name) == value for name, value in MONITORING.items())
     try:
         seen = look(comm, Asked(sizes, names_to_read(given, library), counts, bisects))
     except Exception as error:  # the other ranks must not wait for this one

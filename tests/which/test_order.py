@@ -57,7 +57,12 @@ def test_the_order_from_outside_follows_from_the_steps(name, size):
 
 def test_the_trees_of_four_ranks():
     chains = order.order_of(builtin()["ring"].schedules(4, Topology.one_node(4), 4, 4), 4)
-    assert [order.chain_of(span.trees[0]) for span in chains] == [[0, 1, 2, 3], [1, 2, 3, 0], [2, 3, 0, 1], [0, 3, 1, 2]]
+    assert [order.chain_of(span.trees[0]) for span in chains] == [
+        [0, 1, 2, 3],
+        [1, 2, 3, 0],
+        [2, 3, 0, 1],
+        [0, 3, 1, 2],
+    ]
     (balanced,) = order.order_of(builtin()["recursive_doubling"].schedules(4, Topology.one_node(4), 4, 4), 4)
     assert order.formula(balanced.trees[0]) == "((0+1)+(2+3))"
 
