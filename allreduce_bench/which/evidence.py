@@ -55,11 +55,12 @@ def answer(library: str, hosts: Sequence[str], itemsize: int, order: Order, coun
     name, ranks = library_of(library), len(hosts)
     if not order or name is None or any(tree is None for span in order for tree in span.trees):
         return Answer((), bool(order), counted is not None, words)
-    fitting = [one.name for one in _known(name, ranks, order[-1].stop) if _fits(one, order, counted, itemsize)]
-    if len(order) == 1 and len(set(order[0].trees)) == 1 and _may_be_any(name, order, counted, itemsize):
+    exact = [one.name for one in _known(name, ranks, order[-1].stop) if _fits(one, order, counted, itemsize)]
+    fitting = list(exact)
+    if len(order) == 1 and len(set(order[0].trees)) == 1 and _may_be_any(order, counted, itemsize):
         fitting += ANY_TREE[name]
-    if (in_node := _in_node_first(order, nodes)) and not (counted and fitting):
-        fitting.append(f"{IN_NODE_FIRST[name]}: {in_node}" if name.startswith("Open") else IN_NODE_FIRST[name])
+    if _is_in_node_first(order, nodes) and not (counted and exact):
+        fitting.append(IN_NODE_FIRST[name])
     return Answer(tuple(dict.fromkeys(fitting)), True, counted is not None, words)
 
 
@@ -85,7 +86,7 @@ def _fits(one: Known, order: Order, counted: Bytes | None, itemsize: int) -> boo
     return nbytes == counted.nbytes and (same or more)
 
 
-def _may_be_any(library: str, order: Order, counted: Bytes | None, itemsize: int) -> bool:
+def _may_be_any(order: Order, counted: Bytes | None, itemsize: int) -> bool:
     """Return whether a reduction to rank 0 and a broadcast can have sent these messages.
 
     Each sends the whole vector over p - 1 links, and rank 0 gets a message from each part that it adds.
@@ -103,14 +104,12 @@ def _may_be_any(library: str, order: Order, counted: Bytes | None, itemsize: int
     return True
 
 
-def _in_node_first(order: Order, nodes: Sequence[Sequence[int]]) -> str:
-    """Return how nodes, then what they hold, are added up; empty: not in that order, or not told from others."""
+def _is_in_node_first(order: Order, nodes: Sequence[Sequence[int]]) -> bool:
+    """Return whether the ranks of each of several nodes are added up before nodes are."""
     if len(nodes) < 2 or max(map(len, nodes)) < 2:
-        return ""
+        return False
     trees = {tree for span in order for tree in span.trees if tree is not None}
-    if not all(holds_nodes(tree, nodes) for tree in trees):
-        return ""
-    return say("which.in_node_first")
+    return all(holds_nodes(tree, nodes) for tree in trees)
 
 
 def nodes_of(hosts: Sequence[str]) -> list[list[int]]:

@@ -42,7 +42,11 @@ ANY_TREE = {  # of these the order is that of whatever reduction the library tak
     MPICH: ("nb", "release_gather"),
     INTEL: ("reduce + bcast", "topology-aware reduce + bcast"),
 }
-IN_NODE_FIRST = {OPEN_MPI: "han", MPICH: "smp", INTEL: "in node first"}
+IN_NODE_FIRST = {  # of these the ranks of a node come first; what they do in nodes and between is not looked at
+    OPEN_MPI: "han: in node first",
+    MPICH: "smp",
+    INTEL: "in node first",
+}
 
 
 def library_of(name: str) -> str | None:
@@ -58,7 +62,7 @@ def known(library: str, ranks: int, count: int) -> list[Known]:
 def names(library: str) -> list[str]:
     """Return the names of the algorithms of a library."""
     own = [one.name for one in known(library, 4, 64) if " k=" not in one.name]
-    return list(dict.fromkeys([*own, *ANY_TREE[library], IN_NODE_FIRST[library]]))
+    return list(dict.fromkeys([*own, *ANY_TREE[library], IN_NODE_FIRST[library].split(":")[0]]))
 
 
 def _of_steps(name: str, algorithm: str, ranks: int, count: int) -> Known:

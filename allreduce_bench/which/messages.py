@@ -17,7 +17,6 @@ MESSAGES = {
     "which.expected_ran": "{name}: yes",
     "which.from_size": "from {size} {change}",
     "which.head": "{library}, {ranks} on nodes: {nodes}",
-    "which.in_node_first": "in node first",
     "which.launch_failed": "the launch of {ranks} ranks failed: {said}",
     "which.launch_hangs": "the launch took longer than {timeout_s:g} s and was ended; a longer --timeout waits for it",
     "which.library_counts_nothing": "{library} does not count messages: only Open MPI does",
