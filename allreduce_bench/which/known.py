@@ -310,10 +310,9 @@ def _intel(ranks: int, count: int) -> Iterator[Known]:
         yield upward._replace(name=name)
         yield doubling._replace(name=name)  # long vectors
     yield _rotated("shumilin_ring", ranks, [0, *[count] * ranks], begin=1)
-    if count >= ranks:
-        cuts = [*(count // ranks * block for block in range(ranks)), count]  # the last block takes the rest
-        for name in ("ring", "algorithm 13", "algorithm 14"):
-            yield _rotated(name, ranks, cuts, begin=0)
+    cuts = [*(count // ranks * block for block in range(ranks)), count]  # the last block takes the rest
+    for name in ("ring", "algorithm 13", "algorithm 14"):
+        yield _rotated(name, ranks, cuts, begin=0) if count >= ranks else doubling._replace(name=name)
 
 
 def _binomial(ranks: int) -> Children:

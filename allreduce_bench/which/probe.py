@@ -17,7 +17,7 @@ from ..machine.node import host
 from .counting import NotCounted, counted
 from .look import MARK, Asked, Look, Messages, Seen, to_json
 from .mpi_t import NoControl, read_back
-from .order import Runs, dtype_for, input_of, joined, pairs, trees_from_outside
+from .order import Order, Runs, dtype_for, input_of, joined, pairs, trees_from_outside
 
 MOST_SPANS = 4096  # of an order that is passed on
 
@@ -42,23 +42,32 @@ def look(comm: MPI.Comm, asked: Asked) -> Look | None:
     return Look(library, hosts or [], dtype, seen, switches, failures[0] if failures else "", readings)
 
 
-def _seen(comm: MPI.Comm, nbytes: int, dtype: str, counts: bool, failures: list[str]) -> Seen:
-    """Look at one size: the order on rank 0, and its messages."""
-    count = nbytes // np.dtype(dtype).itemsize
-    given, result = np.empty(count, dtype), np.empty(count, dtype)
+def order_seen(comm: MPI.Comm, given: np.ndarray, result: np.ndarray, call: Callable[[], object]) -> Order:
+    """Return on rank 0 the order of additions of `call`, a sum of `given` into `result`; empty: of too many parts."""
     came_back = {}
     for pair in pairs(comm.size):
-        given.fill(input_of(comm.rank, pair, dtype))
-        comm.Allreduce(given, result, MPI.SUM)
+        given.fill(input_of(comm.rank, pair, given.dtype.name))
+        call()
         came_back[pair] = Runs.of(result)
     starts, trees = trees_from_outside(came_back, comm.size)
     of_ranks = comm.gather((starts, trees) if len(starts) <= MOST_SPANS else None)
     of_all = [one for one in of_ranks or [] if one]
-    order = joined(of_all, count) if len(of_all) == comm.size else ()
+    return joined(of_all, given.size) if len(of_all) == comm.size else ()
+
+
+def _seen(comm: MPI.Comm, nbytes: int, dtype: str, counts: bool, failures: list[str]) -> Seen:
+    """Look at one size: the order on rank 0, and its messages."""
+    count = nbytes // np.dtype(dtype).itemsize
+    given, result = np.empty(count, dtype), np.empty(count, dtype)
+
+    def call() -> None:
+        comm.Allreduce(given, result, MPI.SUM)
+
+    order = order_seen(comm, given, result, call)
     if not counts:
         return Seen(order)
     try:
-        own = counted(comm, lambda: comm.Allreduce(given, result, MPI.SUM))
+        own = counted(comm, call)
     except NotCounted as error:
         failures.append(str(error))
         own = None

@@ -153,8 +153,7 @@ def _effects(
 ) -> dict[str, Effect | Refused]:
     """Launch without each setting, and compare."""
     effects: dict[str, Effect | Refused] = {}
-    tried = [one for one in given if one.source in (ENVIRONMENT, COMMAND_LINE) and one.name not in NOT_TRIED]
-    for one in list({one.name: one for one in reversed(tried)}.values())[:MOST_EFFECTS]:
+    for one in [one for one in given if _is_tried(one)][:MOST_EFFECTS]:
         try:
             other = found.find(Asked(sizes), *without(environ, command, one))
         except Refused as error:
@@ -162,6 +161,11 @@ def _effects(
             continue
         effects[one.name] = effect(*({size: side.answers[size].names for size in sizes} for side in (seen, other)))
     return effects
+
+
+def _is_tried(one: Setting) -> bool:
+    """Return whether a setting can be left out, and may have an effect."""
+    return one.problem is None and one.source in (ENVIRONMENT, COMMAND_LINE) and one.name not in NOT_TRIED
 
 
 def _as_rank(sizes: Sequence[int], bisects: bool, expect: Sequence[tuple[int, str]]) -> Result | None:
