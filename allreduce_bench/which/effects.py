@@ -11,6 +11,7 @@ from ..message import say
 from ..units import format_size
 
 HAN = "han"  # names of what han composed begin so: `han: ring in node, recursive_doubling between`
+MOST_NAMED = 3  # in a table
 SAME, OTHER, OPEN = "same", "other", "open"
 
 Names = Sequence[str]
@@ -84,4 +85,6 @@ def _change(difference: Difference) -> str:
 
 
 def _words(names: Names) -> str:
+    if len(names) > MOST_NAMED:
+        return say("which.or_more", names=", ".join(names[: MOST_NAMED - 1]), more=len(names) - MOST_NAMED + 1)
     return " or ".join(names) if names else say("which.unknown")

@@ -3,7 +3,7 @@
 Where a library does what one of our own algorithms does, its steps are ours; the others are played on all ranks at
 once. Sources: Open MPI 5.0, ompi/mca/coll/base/coll_base_allreduce.c (`ompi_coll_base_allreduce_intra_*`); MPICH,
 src/mpi/coll/allreduce/allreduce_intra_*.c, with the neighbours of src/mpi/coll/algorithms/recexchalgo/recexchalgo.c.
-Intel MPI has no public source: its own are those that were seen where each was forced (2021.18, 3 to 5 ranks).
+Intel MPI has no public source: its own are those that were seen where each was forced (2021.18, 2 to 8 ranks).
 
 An algorithm that a library replaces by another one, as Open MPI's ring where there are fewer elements than ranks, is
 not listed there: it does not run.
@@ -40,7 +40,10 @@ class Known(NamedTuple):
 ANY_TREE = {  # of these the order is that of whatever reduction the library takes: any single tree
     OPEN_MPI: ("nonoverlapping",),
     MPICH: ("nb", "release_gather"),
-    INTEL: ("reduce + bcast", "topology-aware reduce + bcast"),
+    INTEL: (
+        *("reduce + bcast", "topology-aware reduce + bcast", "topology-aware binomial gather + scatter", "knomial"),
+        *("shared-memory flat", "shared-memory knomial", "shared-memory knary"),
+    ),
 }
 IN_NODE_FIRST = {  # of these the ranks of a node come first; what they do in nodes and between is not looked at
     OPEN_MPI: "han: in node first",
@@ -300,15 +303,9 @@ def _kary(ranks: int, radix: int) -> Children:
 
 def _intel(ranks: int, count: int) -> Iterator[Known]:
     doubling = _of_steps("", "recursive_doubling", ranks, count)._replace(sent=None)
-    for name in ("recursive_doubling", "rabenseifner", "knomial"):
+    for name in ("recursive_doubling", "rabenseifner"):
         yield doubling._replace(name=name)
-    binomial = _tree("", ranks, count, _binomial(ranks))
-    for name in ("binomial gather + scatter", "topology-aware binomial gather + scatter"):
-        yield binomial._replace(name=name)
-    upward = _rotated("", ranks, [0, *[count] * ranks], begin=0)  # a chain from rank 0
-    for name in ("shared-memory flat", "shared-memory knomial", "shared-memory knary"):
-        yield upward._replace(name=name)
-        yield doubling._replace(name=name)  # long vectors
+    yield _tree("binomial gather + scatter", ranks, count, _binomial(ranks))
     yield _rotated("shumilin_ring", ranks, [0, *[count] * ranks], begin=1)
     cuts = [*(count // ranks * block for block in range(ranks)), count]  # the last block takes the rest
     for name in ("ring", "algorithm 13", "algorithm 14"):

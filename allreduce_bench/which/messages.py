@@ -41,6 +41,7 @@ MESSAGES = {
     "which.only_in_han": "only inside han's sub-communicators",
     "which.open_alike": "{names}: alike in order and bytes",
     "which.open_no_bytes": "{names}: bytes not visible",
+    "which.or_more": "{names} or {more} more",
     "which.order_by_rank": ", not the same on all ranks",
     "which.order_no_tree": "sums of no tree, as of a wide accumulator, or in the network",
     "which.order_not_kept": "too many blocks to tell",

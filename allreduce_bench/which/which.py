@@ -45,7 +45,7 @@ def parse_expected(text: str) -> tuple[int, str]:
     epilog=examples(
         "which -n 4 --sizes 8,64K,1M,16M",
         "which -n 4 --switches",
-        "which -n 4 --expect 64K:ring --expect 16M:rabenseifner",
+        "which -n 4 --expect 8:recursive_doubling",
         "which --nccl-log job.log",
     )
 )
