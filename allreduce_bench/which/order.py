@@ -22,6 +22,7 @@ Tree = int | tuple["Tree", ...]  # a rank, or trees that are added, that with th
 Pair = tuple[int, int]
 
 LEAST_BYTES = 4  # of a vector that is looked at
+MOST_FOR_ALL = 8  # ranks of which all pairs are looked at
 MOST_RANKS_OF = {"float32": 64, "float64": 2**20}  # so that ones vanish beside M
 LARGE_OF = {"float32": 2.0**30, "float64": 2.0**60}
 
@@ -69,20 +70,41 @@ class Runs(NamedTuple):
 
 def trees_from_outside(came_back: Mapping[Pair, Runs], size: int) -> tuple[list[int], list[Tree | None]]:
     """Return where elements begin that one rank added alike, and their trees, by what came back for each pair."""
+    starts, columns = _leaves_under(came_back, size)
+    known = {column: _tree(range(size), dict(zip(came_back, column))) for column in set(columns)}
+    return starts.tolist(), [known[column] for column in columns]
+
+
+def pairs_to_ask(came_back: Mapping[Pair, Runs], size: int) -> list[Pair]:
+    """Return the pairs of ranks to look at next, by what came back so far; none: the trees are known.
+
+    Of few ranks all pairs are looked at, though fewer would do: what is no tree then shows.
+    """
+    if not came_back:
+        return [pair for pair in combinations(range(size), 2) if size <= MOST_FOR_ALL or pair[0] == 0]
+    _, columns = _leaves_under(came_back, size)
+    return sorted(set().union(*(_unknown(range(size), dict(zip(came_back, column))) for column in set(columns))))
+
+
+def _leaves_under(came_back: Mapping[Pair, Runs], size: int) -> tuple[np.ndarray, list[tuple[float, ...]]]:
+    """Return where elements of equal numbers begin, and these: the leaves under each pair."""
     starts = np.unique(np.concatenate([[0], *(runs.starts for runs in came_back.values())]).astype(np.int64))
-    columns = [size - runs.at(starts) for runs in came_back.values()]
-    known: dict[tuple, Tree | None] = {}
-    trees: list[Tree | None] = []
-    for leaves in zip(*columns) if columns else [()] * len(starts):
-        if leaves not in known:
-            known[leaves] = _tree(range(size), dict(zip(came_back, leaves)))
-        trees.append(known[leaves])
-    return starts.tolist(), trees
+    columns = [(size - runs.at(starts)).tolist() for runs in came_back.values()]
+    return starts, list(zip(*columns)) if columns else [()] * len(starts)
 
 
-def pairs(size: int) -> list[Pair]:
-    """Return the pairs of ranks to look at."""
-    return list(combinations(range(size), 2))
+def _unknown(ranks: Sequence[int], under: Mapping[Pair, float]) -> set[Pair]:
+    """Return the pairs that the tree of ascending ranks depends on next."""
+    first, *others = ranks
+    absent = {(first, other) for other in others} - under.keys()
+    groups = [] if absent else [group for _, group in _groups(first, others, under)]
+    return absent.union(*(_unknown(group, under) for group in groups))
+
+
+def _groups(first: int, others: Sequence[int], under: Mapping[Pair, float]) -> list[tuple[float, list[int]]]:
+    """Return the ranks that are added to the part of the first one at the same time, with the leaves there are then."""
+    in_order = sorted(others, key=lambda rank: under[first, rank])
+    return [(leaves, list(group)) for leaves, group in groupby(in_order, lambda rank: under[first, rank])]
 
 
 def _tree(ranks: Sequence[int], under: Mapping[Pair, float]) -> Tree | None:
@@ -90,8 +112,7 @@ def _tree(ranks: Sequence[int], under: Mapping[Pair, float]) -> Tree | None:
     first, *others = ranks
     tree: Tree = first
     size = 1
-    for leaves, group in groupby(sorted(others, key=lambda rank: under[first, rank]), lambda rank: under[first, rank]):
-        joining = list(group)
+    for leaves, joining in _groups(first, others, under):
         operands = _operands(joining, leaves, under)
         size += len(joining)
         if operands is None or size != leaves:
@@ -102,12 +123,13 @@ def _tree(ranks: Sequence[int], under: Mapping[Pair, float]) -> Tree | None:
 
 def _operands(ranks: list[int], leaves: float, under: Mapping[Pair, float]) -> list[Tree] | None:
     """Return the trees of ascending ranks that are added at once to another; mostly one."""
-    operands, left = [], ranks
+    operands: list[Tree] = []
+    left = ranks
     while left:
         together = [rank for rank in left if rank == left[0] or under[left[0], rank] < leaves]
         tree = _tree(together, under)
         if tree is None or any(
-            under[min(a, b), max(a, b)] != leaves for a in together for b in left if b not in together
+            under.get((min(a, b), max(a, b)), leaves) != leaves for a in together for b in left if b not in together
         ):
             return None
         operands.append(tree)

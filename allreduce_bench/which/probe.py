@@ -1,8 +1,9 @@
 """What ranks do: `python -m allreduce_bench.which.probe ASKED`, the library's own all-reduce, looked at from outside.
 
-The calls are MPI_Allreduce of floats with MPI_SUM, of each size one for every pair of ranks (see `order`). Where it is
-asked, the messages of a call are counted too (see `counting`), and where the order or the messages of two sizes differ,
-the size at which they change is found by bisection. Rank 0 prints what was seen as one line of JSON.
+The calls are MPI_Allreduce of floats with MPI_SUM, of each size one for every pair of ranks that tells something (see
+`order`). Where it is asked, the messages of a call are counted too (see `counting`), and where the order or the
+messages of two sizes differ, the size at which they change is found by bisection. Rank 0 prints what was seen as one
+line of JSON.
 """
 
 import json
@@ -17,7 +18,7 @@ from ..machine.node import host
 from .counting import NotCounted, counted
 from .look import MARK, Asked, Look, Messages, Seen, to_json
 from .mpi_t import NoControl, read_back
-from .order import Order, Runs, dtype_for, input_of, joined, pairs, trees_from_outside
+from .order import Order, Pair, Runs, dtype_for, input_of, joined, pairs_to_ask, trees_from_outside
 
 MOST_SPANS = 4096  # of an order that is passed on
 
@@ -44,11 +45,14 @@ def look(comm: MPI.Comm, asked: Asked) -> Look | None:
 
 def order_seen(comm: MPI.Comm, given: np.ndarray, result: np.ndarray, call: Callable[[], object]) -> Order:
     """Return on rank 0 the order of additions of `call`, a sum of `given` into `result`; empty: of too many parts."""
-    came_back = {}
-    for pair in pairs(comm.size):
-        given.fill(input_of(comm.rank, pair, given.dtype.name))
-        call()
-        came_back[pair] = Runs.of(result)
+    came_back: dict[Pair, Runs] = {}
+    asked = pairs_to_ask(came_back, comm.size)
+    while asked:
+        for pair in asked:
+            given.fill(input_of(comm.rank, pair, given.dtype.name))
+            call()
+            came_back[pair] = Runs.of(result)
+        asked = sorted(set().union(*comm.allgather(pairs_to_ask(came_back, comm.size))))
     starts, trees = trees_from_outside(came_back, comm.size)
     of_ranks = comm.gather((starts, trees) if len(starts) <= MOST_SPANS else None)
     of_all = [one for one in of_ranks or [] if one]

@@ -36,10 +36,13 @@ def seen_from_outside(schedules, count):
     size = len(schedules)
     dtype = order.dtype_for(size)
     came_back = [{} for _ in range(size)]
-    for pair in order.pairs(size):
-        inputs = [np.full(count, order.input_of(rank, pair, dtype), dtype) for rank in range(size)]
-        for rank, result in enumerate(summed(schedules, inputs)):
-            came_back[rank][pair] = order.Runs.of(result)
+    asked = order.pairs_to_ask(came_back[0], size)
+    while asked:
+        for pair in asked:
+            inputs = [np.full(count, order.input_of(rank, pair, dtype), dtype) for rank in range(size)]
+            for rank, result in enumerate(summed(schedules, inputs)):
+                came_back[rank][pair] = order.Runs.of(result)
+        asked = sorted(set().union(*(order.pairs_to_ask(of_rank, size) for of_rank in came_back)))
     return order.joined([order.trees_from_outside(of_rank, size) for of_rank in came_back], count)
 
 
@@ -68,11 +71,26 @@ def test_the_trees_of_four_ranks():
 
 
 def test_operands_that_are_added_at_once():
-    came_back = {pair: order.Runs(np.array([0]), np.array([0.0])) for pair in order.pairs(4)}
+    came_back = {pair: order.Runs(np.array([0]), np.array([0.0])) for pair in order.pairs_to_ask({}, 4)}
     assert order.trees_from_outside(came_back, 4) == ([0], [(0, 1, 2, 3)])
 
 
 def test_sums_of_no_tree():
     """As of an accumulator so wide that the ones are not lost."""
-    came_back = {pair: order.Runs(np.array([0]), np.array([2.0])) for pair in order.pairs(4)}
+    came_back = {pair: order.Runs(np.array([0]), np.array([2.0])) for pair in order.pairs_to_ask({}, 4)}
     assert order.trees_from_outside(came_back, 4) == ([0], [None])
+
+
+@pytest.mark.parametrize(("name", "most"), [("recursive_doubling", 200), ("naive", 200), ("tree", 400)])
+def test_of_many_ranks_few_pairs_are_asked(name, most):
+    size = 64
+    schedules = builtin()[name].schedules(size, Topology.one_node(size), 1, 1)
+    (span,) = order.order_of(schedules, 1)
+    came_back, asked = {}, order.pairs_to_ask({}, size)
+    while asked:
+        for pair in asked:
+            under = next(part for part in sorted(order.parts_of(span.trees[0]), key=len) if part.issuperset(pair))
+            came_back[pair] = order.Runs(np.array([0]), np.array([float(size - len(under))]))
+        asked = order.pairs_to_ask(came_back, size)
+    assert len(came_back) <= most
+    assert order.trees_from_outside(came_back, size) == ([0], [span.trees[0]])
