@@ -19,6 +19,7 @@ WINGS = (
     "allreduce_bench.programs",
     "allreduce_bench.stragglers",
     "allreduce_bench.training",
+    "allreduce_bench.which",
 )
 
 

@@ -161,7 +161,7 @@ def ping_sentence(found: Ping, rate_bytes_per_s: float) -> str:
 # Commands of the lab
 
 
-COMMANDS = ("run", "workload", "health", "doctor", "exec")  # that use hosts
+COMMANDS = ("run", "workload", "health", "doctor", "exec", "which")  # that use hosts
 
 
 def _host_options(command: Callable) -> Callable:
@@ -208,7 +208,7 @@ def lab() -> None:
 def run(context: click.Context, hosts: int, rate: tuple[float, ...], words: tuple[str, ...]) -> None:
     """Start virtual hosts, run COMMAND on the first of them, and end them.
 
-    COMMAND is run, workload, health, doctor or exec, with its options. It finds the hosts by itself.
+    COMMAND is run, workload, health, doctor, exec or which, with its options. It finds the hosts by itself.
     """
     first = f"'{words[0]}'" if words else "none"
     if not words or words[0] not in COMMANDS:

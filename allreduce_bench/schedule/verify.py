@@ -36,7 +36,7 @@ class Proof(NamedTuple):
     depth: int  # most consecutive reductions, i.e. roundings, from an input to the result
 
 
-class _Values:
+class Values:
     """Expressions over the ranks' contributions as small numbers: number r < size is the input of rank r."""
 
     def __init__(self, size: int):
@@ -74,7 +74,7 @@ def verify(schedules: Sequence[Schedule], count: int) -> Proof:
         for index, step in enumerate(steps):
             if reason := _malformed(step, rank, len(schedules), count):
                 raise Refusal(index + 1, rank, reason)
-    values, state = _replay(schedules, Parts(schedules, count))
+    values, state = replay(schedules, Parts(schedules, count))
     results = set(chain.from_iterable(state))
     return Proof(
         steps=max(map(len, schedules)),
@@ -125,10 +125,13 @@ def _overlap(ranges: Ranges) -> bool:
     return len(ranges) > 1 and any(a.stop > b.start for a, b in pairwise(sorted(ranges, key=lambda span: span.start)))
 
 
-def _replay(schedules: Sequence[Schedule], parts: Parts) -> tuple[_Values, list[list[int]]]:
-    """Execute the schedules symbolically; return the values and what each rank holds of each part at the end."""
+def replay(schedules: Sequence[Schedule], parts: Parts) -> tuple[Values, list[list[int]]]:
+    """Execute the schedules symbolically; return the values and what each rank holds of each part at the end.
+
+    Raises Refusal if they are no all-reduce.
+    """
     size = len(schedules)
-    values = _Values(size)
+    values = Values(size)
     state = [[rank] * len(parts) for rank in range(size)]
     in_flight: dict[tuple[int, int], list[int]] = {}  # (sender, index) -> values at the begin of that step
 
@@ -152,7 +155,7 @@ def _replay(schedules: Sequence[Schedule], parts: Parts) -> tuple[_Values, list[
     return values, state
 
 
-def _receive(held, step: Step, index: int, arrived, values: _Values, parts: Parts, rank: int) -> None:
+def _receive(held, step: Step, index: int, arrived, values: Values, parts: Parts, rank: int) -> None:
     """Reduce what arrived into what the rank holds, or overwrite it."""
     values_in_order = iter(arrived)
     for span in step.recv:
@@ -169,7 +172,7 @@ def _receive(held, step: Step, index: int, arrived, values: _Values, parts: Part
             held[part] = value
 
 
-def _refuse_incomplete(schedules, state, values: _Values, parts: Parts) -> None:
+def _refuse_incomplete(schedules, state, values: Values, parts: Parts) -> None:
     """Raise Refusal for a rank whose result lacks a contribution."""
     everyone = (1 << len(schedules)) - 1
     for rank, held in enumerate(state):

@@ -195,7 +195,8 @@ def test_a_wrong_algorithm_is_refused_before_anything_is_measured(python, tmp_pa
     folder = tmp_path / "run"
     result = bench(python, "run", "-n", 3, "--sizes", 64, "-a", f"{wrong},ring", "--launches", 1, "-o", folder)
     assert result.returncode == 1
-    where = "3 ranks on nodes 1x3, 16 elements, segments of 1: round 1: rank 0 ends without b1 (elements 0 to 15)"
+    where = f"3 ranks on nodes 1x3, 16 elements, segments of 1: {wrong}:6: "
+    where += "round 1: rank 0 ends without b1 (elements 0 to 15)"
     assert has_error(result.stderr, "cli.no_reduce_not_measured", name="once", why=where)
     assert not folder.exists()
 
@@ -384,7 +385,7 @@ def test_an_algorithm_that_fails_on_one_rank_is_refused_before_anything_is_measu
     folder = tmp_path / "run"
     result = bench(python, "run", "-n", 3, "--sizes", 8, "-a", f"{mine},ring", "--launches", 1, "-o", folder)
     assert result.returncode == 1
-    assert "mine: rank 1 of 3, 2 elements: failed: ZeroDivisionError" in result.stderr
+    assert f"mine: {mine}:5: rank 1 of 3, 2 elements: failed: ZeroDivisionError" in result.stderr
     assert not folder.exists()
 
 

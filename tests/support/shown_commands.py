@@ -36,6 +36,7 @@ PARSED = {
     r"^lab\b|--virtual-hosts\b": "root or user namespaces; `cli/test_lab.py` runs them",
     r"^health\b|--hosts\b": "hosts; `launching` runs them on virtual ones",
     r"^exec\b": "a program; launching/test_own_program.py and programs/test_torch_hook.py run some",
+    r"--nccl-log\b": "a log of NCCL; `which/test_nccl_log.py` has some",
     r"--like\b": "a profile; the room `profiling` makes some",
     r"--launcher\b": "another launcher; `launching` has played ones",
     r"--interface\b": "an interface of that name",

@@ -1,0 +1,90 @@
+"""What a setting changes: the answers of one launch, and of the same launch without the setting.
+
+An answer is the names that fit what was seen at a size: one, several where the evidence leaves it open, or none.
+`settings.without` gives the environment and the command of the second launch.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ..message import say
+from ..units import format_size
+
+HAN = "han"  # names of what han composed begin so: `han: ring in node, recursive_doubling between`
+MOST_NAMED = 3  # in a table
+SAME, OTHER, OPEN = "same", "other", "open"
+
+Names = Sequence[str]
+
+
+class Difference(NamedTuple):
+    """The answers at one size."""
+
+    kind: str  # SAME; OTHER: no name fits both; OPEN: some do, some do not
+    with_it: tuple[str, ...]
+    without_it: tuple[str, ...]
+
+
+class Effect(NamedTuple):
+    """The answers at all sizes that both launches have."""
+
+    at: Mapping[int, Difference]  # size in bytes -> difference
+
+    @property
+    def is_none(self) -> bool:
+        """Whether nothing changed that could be seen."""
+        return all(difference.kind == SAME for difference in self.at.values())
+
+    @property
+    def is_in_han(self) -> bool:
+        """Whether it changed only what han composes: han ran with and without it."""
+        changed = [difference for difference in self.at.values() if difference.kind != SAME]
+        names = [name for difference in changed for name in (*difference.with_it, *difference.without_it)]
+        return bool(names) and all(name.startswith(HAN) for name in names)
+
+
+def effect(with_it: Mapping[int, Names], without_it: Mapping[int, Names]) -> Effect:
+    """Compare the answers of two launches, as size in bytes -> names."""
+    sizes = sorted(set(with_it) & set(without_it))
+    return Effect({nbytes: _difference(with_it[nbytes], without_it[nbytes]) for nbytes in sizes})
+
+
+def _difference(with_it: Names, without_it: Names) -> Difference:
+    one, other = set(with_it), set(without_it)
+    kind = OPEN if one & other or not one or not other else OTHER
+    return Difference(SAME if one == other != set() else kind, tuple(with_it), tuple(without_it))
+
+
+def without_words(difference: Difference) -> str:
+    """Return what ran without the setting, for a table: `unchanged`, a name, or that it cannot be told."""
+    if difference.kind == SAME:
+        return say("which.unchanged")
+    return say("which.cannot_tell") if difference.kind == OPEN else _words(difference.without_it)
+
+
+def sentence(effect: Effect) -> str:
+    """Return the effect in a few words: `unchanged`, or from which size on what became what."""
+    if effect.is_none:
+        return say("which.unchanged")
+    if effect.is_in_han:
+        return say("which.only_in_han")
+    changes: list[tuple[int, str]] = []  # where one begins
+    for nbytes, difference in effect.at.items():
+        change = _change(difference)
+        if not changes or changes[-1][1] != change:
+            changes.append((nbytes, change))
+    if len(changes) == 1:
+        return changes[0][1]
+    return "; ".join(say("which.from_size", size=format_size(nbytes), change=change) for nbytes, change in changes)
+
+
+def _change(difference: Difference) -> str:
+    if difference.kind != OTHER:
+        return without_words(difference)
+    return say("which.became", was=_words(difference.without_it), now=_words(difference.with_it))
+
+
+def _words(names: Names) -> str:
+    if len(names) > MOST_NAMED:
+        return say("which.or_more", names=", ".join(names[: MOST_NAMED - 1]), more=len(names) - MOST_NAMED + 1)
+    return " or ".join(names) if names else say("which.unknown")

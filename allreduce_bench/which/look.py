@@ -1,0 +1,74 @@
+"""What is asked of ranks and what they saw, as lines of JSON between processes."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .order import Order, Span
+from .settings import Reading
+
+MARK = "allreduce-bench which: "  # of the line with what was seen
+MONITORING = {"OMPI_MCA_pml": "^ucx,cm", "OMPI_MCA_pml_monitoring_enable": "1"}  # variables of a launch that counts
+
+
+class Asked(NamedTuple):
+    """What is to be looked at."""
+
+    sizes: Sequence[int]  # bytes
+    names: Sequence[str] = ()  # variables whose values are read
+    counts: bool = False  # whether messages are counted
+    bisects: bool = False  # whether switches are found
+
+
+class Messages(NamedTuple):
+    """Messages of one call, from each rank to each: `messages[source][dest]`."""
+
+    pml: str
+    messages: list[list[int]]
+    nbytes: list[list[int]]
+
+
+class Seen(NamedTuple):
+    """What was seen of one size."""
+
+    order: Order  # empty: it has too many parts
+    messages: Messages | None = None
+
+
+class Look(NamedTuple):
+    """What one launch showed."""
+
+    library: str
+    hosts: list[str]  # of each rank
+    dtype: str
+    seen: dict[int, Seen]  # size in bytes -> what was seen
+    switches: list[int]  # sizes from which on it differs from the next smaller one
+    not_counted: str  # why; empty: it was counted, or not asked for
+    readings: dict[str, Reading]  # of rank 0
+
+    @property
+    def itemsize(self) -> int:
+        """Return the bytes of an element."""
+        return np.dtype(self.dtype).itemsize
+
+
+def to_json(seen: Look) -> str:
+    """Return what was seen as one line."""
+    return json.dumps(seen)
+
+
+def from_json(text: str) -> Look:
+    """Read what `to_json` wrote."""
+    library, hosts, dtype, seen, switches, not_counted, readings = json.loads(text)
+    sizes = {}
+    for nbytes, (order, messages) in seen.items():
+        spans = tuple(Span(start, stop, _trees(trees)) for start, stop, trees in order)
+        sizes[int(nbytes)] = Seen(spans, Messages(*messages) if messages else None)
+    of_names = {name: Reading(*reading) for name, reading in readings.items()}
+    return Look(library, hosts, dtype, sizes, switches, not_counted, of_names)
+
+
+def _trees(value: Any) -> Any:
+    return tuple(map(_trees, value)) if isinstance(value, list) else value

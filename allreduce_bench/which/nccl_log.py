@@ -1,0 +1,184 @@
+"""NCCL's own lines about its choices, from logs of NCCL_DEBUG=INFO with NCCL_DEBUG_SUBSYS=COLL,TUNING.
+
+Rank 0 of each communicator writes one line a call from NCCL 2.20 on, in these forms (NVIDIA/nccl, src/enqueue.cc and
+src/scheduler; the second as in a log of a job), the oldest first:
+
+    1048576 Bytes -> Algo 1 proto 2 time 74.1
+    AllReduce: 1048576 Bytes -> Algo 1 proto 2 time 74.1
+    AllReduce: 1048576 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..7}
+    AllReduce [Symmetric]: 1048576 Bytes -> Kernel AllReduce_RSxLDMC_AGxSTMC nchannels 8 nthreads 512 nWorks 1
+
+The oldest form does not name the collective: it is taken from the line that the same process wrote when it was called
+(COLL), else it stays unnamed. Every rank writes that line, with count and type: ranks that differ there are found.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ..importers.lines import read_text
+from ..importers.row import LogError
+
+ALLREDUCE, SYMMETRIC = "AllReduce", "symmetric"
+ALGORITHMS = ("tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat")  # by number
+PROTOCOLS = ("LL", "LL128", "Simple")
+SPELLINGS = {"ll": "LL", "ll128": "LL128", "simple": "Simple"}
+TYPES = {  # number -> name, bytes of an element
+    **{0: ("int8", 1), 1: ("uint8", 1), 2: ("int32", 4), 3: ("uint32", 4), 4: ("int64", 8), 5: ("uint64", 8)},
+    **{6: ("float16", 2), 7: ("float32", 4), 8: ("float64", 8), 9: ("bfloat16", 2), 10: ("fp8", 1), 11: ("fp8", 1)},
+}
+OPERATIONS = ("sum", "prod", "max", "min", "avg")
+
+COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+LINE = re.compile(r"(?:(?P<process>[\w.-]+:\d+):\d+\s+)?(?:\[\d+\]\s*)?NCCL INFO (?P<text>.*)")
+CHOICE = re.compile(
+    r"(?:(?P<collective>\w+): )?(?P<nbytes>\d+) Bytes -> Algo (?P<algorithm>\w+) proto (?P<protocol>\w+)"
+    r"(?: time [\d.]+| channel\{Lo\.\.Hi\}=\{(?P<low>\d+)\.\.(?P<high>\d+)\})"
+)
+KERNEL = re.compile(
+    r"(?P<collective>\w+) \[Symmetric\]: (?P<nbytes>\d+) Bytes -> Kernel (?P<kernel>\w+) nchannels (?P<channels>\d+)"
+)
+CALL = re.compile(
+    r"(?P<collective>\w+): opCount (?P<number>[0-9a-f]+) sendbuff \S+ recvbuff \S+ count (?P<count>\d+)"
+    r" datatype (?P<dtype>\d+) op (?P<op>\d+) root \d+ comm (?P<comm>\w+) \[nranks=(?P<ranks>\d+)\]"
+)
+INIT = re.compile(r"\bcomm (?P<comm>0x\w+) rank (?P<rank>\d+) n[rR]anks \d+ .*\bcommId (?P<id>0x\w+)")
+VERSION = re.compile(r"\bN?R?CCL version ?:? ?(\d+\.\d+\.\d+)")
+
+
+class Choice(NamedTuple):
+    """What NCCL chose for all-reduces of one size."""
+
+    nbytes: int
+    algorithm: str  # ring, tree, nvls, …; `symmetric` for kernels over symmetric memory
+    protocol: str  # LL, LL128, Simple; of a symmetric kernel its name
+    channels: tuple[int, int] | None  # the first and the last; None: the line does not say
+    named: bool  # the line, or the call before it, says that it is an all-reduce
+    calls: int = 1
+    processes: tuple[str, ...] = ()  # that wrote the lines, as host:pid
+
+
+class Mismatch(NamedTuple):
+    """A call that ranks of a communicator made with different arguments."""
+
+    communicator: str
+    call: int
+    asked: dict[int, str]  # rank -> `262144 float32 sum`
+
+
+class NcclLog(NamedTuple):
+    """The choices in logs of one job."""
+
+    version: str  # empty: not in the logs
+    ranks: tuple[int, ...]  # sizes of the communicators of all-reduces; empty: not in the logs
+    choices: list[Choice]  # by size; of several at a size the most frequent first
+    others: dict[str, int]  # other collectives -> lines
+    mismatches: list[Mismatch]
+
+    def several(self) -> dict[int, list[Choice]]:
+        """Return the sizes for which not all calls got the same."""
+        of_size: dict[int, list[Choice]] = defaultdict(list)
+        for choice in self.choices:
+            of_size[choice.nbytes].append(choice)
+        return {nbytes: choices for nbytes, choices in of_size.items() if len(choices) > 1}
+
+
+class _Line(NamedTuple):
+    """A line of NCCL, in a process."""
+
+    process: str
+    text: str
+
+
+def read_nccl_logs(paths: Sequence[Path]) -> NcclLog:
+    """Return the choices in the logs of one job, one file or several. Raises LogError: none has any."""
+    texts = [COLOURS.sub("", read_text(path)) for path in paths]
+    lines = [line for path, text in zip(paths, texts) for line in _nccl_lines(path, text)]
+    calls = [(line.process, found) for line in lines if (found := CALL.match(line.text))]
+    sizes = _sizes_of_calls(calls)
+    choices: dict[Choice, list[str]] = defaultdict(list)  # of one call -> the processes of all calls
+    others: Counter[str] = Counter()
+    for line in lines:
+        collective, choice = _choice(line, sizes)
+        if choice and collective in ("", ALLREDUCE):
+            choices[choice].append(line.process)
+        elif choice:
+            others[collective] += 1
+    if not choices:
+        raise LogError(_why_nothing(lines), path=paths[0])
+    counted = [
+        choice._replace(calls=len(processes), processes=tuple(dict.fromkeys(processes)))
+        for choice, processes in choices.items()
+    ]
+    counted.sort(key=lambda choice: (choice.nbytes, -choice.calls))
+    version = next((found[1] for text in texts if (found := VERSION.search(text))), "")
+    ranks = {int(found["ranks"]) for _, found in calls if found["collective"] == ALLREDUCE}
+    return NcclLog(version, tuple(sorted(ranks)), counted, dict(others), _mismatches(lines, calls))
+
+
+def _nccl_lines(path: Path, text: str) -> Iterable[_Line]:
+    """Yield the lines of NCCL; a process that they do not name is that of the file."""
+    for line in text.splitlines():
+        if found := LINE.search(line):
+            yield _Line(found["process"] or path.name, found["text"])
+
+
+def _choice(line: _Line, sizes: dict[str, dict[int, str]]) -> tuple[str, Choice | None]:
+    """Return collective and choice of a line; no collective: unnamed; None: the line is about something else."""
+    if found := CHOICE.match(line.text):
+        nbytes, low, high = int(found["nbytes"]), found["low"], found["high"]
+        collective = found["collective"] or sizes.get(line.process, {}).get(nbytes, "")
+        channels = None if low is None else (int(low), int(high))
+        algorithm = _named(found["algorithm"].lower(), ALGORITHMS)
+        protocol = _named(SPELLINGS.get(found["protocol"].lower(), found["protocol"]), PROTOCOLS)
+        return collective, Choice(nbytes, algorithm, protocol, channels, bool(collective))
+    if found := KERNEL.match(line.text):
+        channels = (0, int(found["channels"]) - 1)
+        return found["collective"], Choice(int(found["nbytes"]), SYMMETRIC, found["kernel"], channels, True)
+    return "", None
+
+
+def _named(text: str, names: Sequence[str]) -> str:
+    """Return the name of a number; other texts are names themselves."""
+    return names[int(text)] if text.isdecimal() and int(text) < len(names) else text
+
+
+def _sizes_of_calls(calls: Iterable[tuple[str, re.Match]]) -> dict[str, dict[int, str]]:
+    """Return, for each process, the collective of each size; empty where several have the same size."""
+    sizes: dict[str, dict[int, str]] = defaultdict(dict)
+    for process, found in calls:
+        nbytes = int(found["count"]) * TYPES.get(int(found["dtype"]), ("", 0))[1]
+        if found["collective"] in ("AllGather", "ReduceScatter"):  # NCCL counts all parts
+            nbytes *= int(found["ranks"])
+        known = sizes[process].setdefault(nbytes, found["collective"])
+        if known != found["collective"]:
+            sizes[process][nbytes] = ""
+    return sizes
+
+
+def _mismatches(lines: Iterable[_Line], calls: Iterable[tuple[str, re.Match]]) -> list[Mismatch]:
+    """Return the all-reduces whose ranks ask for different counts, types or operations."""
+    members = {}  # process, pointer -> communicator, rank
+    for line in lines:
+        if found := INIT.search(line.text):
+            members[line.process, found["comm"]] = (found["id"], int(found["rank"]))
+    asked: dict[tuple[str, int], dict[int, str]] = defaultdict(dict)
+    for process, found in calls:
+        member = members.get((process, found["comm"]))
+        if member and found["collective"] == ALLREDUCE:
+            words = f"{found['count']} {_type_of(found)} {_named(found['op'], OPERATIONS)}"
+            asked[member[0], int(found["number"], 16)][member[1]] = words
+    return [Mismatch(*key, of_ranks) for key, of_ranks in sorted(asked.items()) if len(set(of_ranks.values())) > 1]
+
+
+def _type_of(found: re.Match) -> str:
+    return TYPES.get(int(found["dtype"]), (f"type {found['dtype']}", 0))[0]
+
+
+def _why_nothing(lines: Sequence[_Line]) -> str:
+    """Return the code of what a log lacks."""
+    if not lines:
+        return "which.nccl_no_line"
+    return "which.nccl_no_tuning" if any(CALL.match(line.text) for line in lines) else "which.nccl_no_choice"

@@ -1,0 +1,208 @@
+"""What ran, as tables and sentences, and as JSON with its schema."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..message import Refused, say
+from ..runs.json_schema.build import Format, fields, flag, items, or_null, text, whole
+from ..tables import UNBOUNDED, Screen, columns_of, fitted
+from ..units import format_size, in_ranks
+from .effects import Effect, sentence, without_words
+from .launch import Findings
+from .settings import Setting
+
+if TYPE_CHECKING:
+    from .nccl_log import NcclLog
+
+SCHEMA = "urn:allreduce-bench:which:1"
+YES, OPEN, NO = "yes", "open", "no"
+
+
+class Verdict(NamedTuple):
+    """Whether an expected algorithm ran."""
+
+    nbytes: int
+    name: str
+    state: str  # YES, OPEN or NO
+
+
+class Result(NamedTuple):
+    """All that `which` says."""
+
+    library: str
+    found: Findings
+    sizes: Sequence[int]
+    settings: Sequence[Setting]
+    effects: Mapping[str, Effect | Refused]  # by the names of settings
+    verdicts: Sequence[Verdict]
+
+
+def result_lines(result: Result, screen: Screen = UNBOUNDED) -> tuple[list[str], list[str]]:
+    """Return the lines of the tables, and sentences below them."""
+    found = result.found
+    lines = [say("which.head", library=result.library, ranks=in_ranks([found.ranks]), nodes=found.nodes), ""]
+    if result.settings:
+        lines += [*fitted(_settings_columns(result), screen), ""]
+    lines += fitted(_sizes_columns(result), screen)
+    return lines, _sentences(result)
+
+
+def _settings_columns(result: Result):
+    rows = [["setting", "from", "read", "effect"]]
+    for one in result.settings:
+        value = f"{one.name}={one.value}" + (f" ({one.meaning})" if one.meaning else "")
+        read = {True: "yes", False: "no", None: "?"}[one.read]
+        rows.append([value, one.source, read, effect_words(result, one)])
+    return columns_of(rows, left=(0, 1, 2, 3), text=3)
+
+
+def effect_words(result: Result, one: Setting) -> str:
+    """Return what a setting changes, or why it has no effect."""
+    seen = result.effects.get(one.name)
+    words = [str(one.problem)] if one.problem else []
+    if isinstance(seen, Effect):
+        words.append(sentence(seen))
+    elif seen is not None:
+        words.append(str(seen))
+    return "; ".join(words) or say("which.not_tried")
+
+
+def _sizes_columns(result: Result):
+    effects = {name: seen for name, seen in result.effects.items() if isinstance(seen, Effect)}
+    verdicts = result.verdicts
+    heads = ["size", "evidence"]
+    heads += [f"without {name}" for name in effects] + (["expected"] if verdicts else []) + ["ran"]
+    rows = [heads]
+    for size in result.sizes:
+        answer = result.found.answers[size]
+        row = [format_size(size), answer.evidence]
+        row += [without_words(seen.at[size]) if size in seen.at else "" for seen in effects.values()]
+        if verdicts:
+            row.append(", ".join(_verdict_words(one) for one in verdicts if one.nbytes == size))
+        rows.append([*row, answer.words])
+    return columns_of(rows, left=range(len(heads)), text=len(heads) - 1)
+
+
+def _verdict_words(one: Verdict) -> str:
+    return say(
+        {YES: "which.expected_ran", OPEN: "which.expected_open", NO: "which.expected_not"}[one.state], name=one.name
+    )
+
+
+def _sentences(result: Result) -> list[str]:
+    answers, sentences = result.found.answers, []
+    for size in result.found.switches:
+        below = max(other for other in answers if other < size)
+        was, now = answers[below].words, answers[size].words
+        sentences.append(say("which.switch", size=size, was=was, now=now))
+    if result.found.not_counted:
+        sentences.append(result.found.not_counted)
+    for one in result.verdicts:
+        if one.state == NO:
+            ran = answers[one.nbytes].words
+            sentences.append(say("which.expected_did_not_run", size=format_size(one.nbytes), name=one.name, ran=ran))
+    return sentences
+
+
+def nccl_lines(log: "NcclLog", screen: Screen = UNBOUNDED) -> list[str]:
+    """Return what NCCL's own lines say, as a table."""
+    rows = [["size", "ran", "protocol", "channels", "calls"]]
+    for one in log.choices:
+        channels = "" if one.channels is None else f"{one.channels[0]}-{one.channels[1]}"
+        name = one.algorithm if one.named else say("which.nccl_unnamed", algorithm=one.algorithm)
+        rows.append([format_size(one.nbytes), name, one.protocol, channels, str(one.calls)])
+    head = say("which.nccl_head", version=log.version or "?")
+    return [head, "", *fitted(columns_of(rows, left=(0, 1, 2, 3)), screen)]
+
+
+def json_text(result: Result) -> str:
+    """Return `which --format json`."""
+    found = result.found
+    content = {
+        "schema": SCHEMA,
+        "library": result.library,
+        "ranks": found.ranks,
+        "nodes": found.nodes,
+        "not_counted": found.not_counted,
+        "sizes": [_size_object(result, size) for size in result.sizes],
+        "switches": [{"nbytes": size, "names": list(found.answers[size].names)} for size in found.switches],
+        "settings": [
+            {
+                "name": one.name,
+                "value": one.value,
+                "meaning": one.meaning,
+                "source": one.source,
+                "read": one.read,
+                "effect": effect_words(result, one),
+            }
+            for one in result.settings
+        ],
+        "expected": [one._asdict() for one in result.verdicts],
+    }
+    return json.dumps(content, indent=1, allow_nan=False) + "\n"
+
+
+def _size_object(result: Result, size: int) -> dict[str, object]:
+    answer = result.found.answers[size]
+    return {
+        "nbytes": size,
+        "names": list(answer.names),
+        "order": answer.order,
+        "by_order": answer.by_order,
+        "by_messages": answer.by_messages,
+    }
+
+
+# The JSON Schema of `which --format json`
+
+NAMES = items(text(), "algorithms that fit what was seen; one: it ran; several: open; none: unknown")
+WHICH = fields(
+    {
+        "schema": text("name and version of this schema", SCHEMA),
+        "library": text("the MPI library"),
+        "ranks": whole("that called"),
+        "nodes": whole("that they were on"),
+        "not_counted": text("why no messages were counted; empty: they were, or cannot be"),
+        "sizes": items(
+            fields(
+                {
+                    "nbytes": whole("of the vector"),
+                    "names": NAMES,
+                    "order": text("the order of additions, in words"),
+                    "by_order": flag("whether an order was seen"),
+                    "by_messages": flag("whether messages were counted"),
+                }
+            ),
+            "what ran",
+        ),
+        "switches": items(
+            fields({"nbytes": whole("the smallest size of what runs from here on"), "names": NAMES}),
+            "where it changes",
+        ),
+        "settings": items(
+            fields(
+                {
+                    "name": text("as its library names it"),
+                    "value": text("as it was set"),
+                    "meaning": text("of a number; empty: none"),
+                    "source": text("environment, command line, or the path of a file"),
+                    "read": or_null(flag("whether the library has this value; null: it does not tell")),
+                    "effect": text("what the same launch without it does otherwise, or why it has none"),
+                }
+            ),
+            "what was set for the launch",
+        ),
+        "expected": items(
+            fields(
+                {
+                    "nbytes": whole("of the vector"),
+                    "name": text("of the algorithm"),
+                    "state": text("yes, open or no"),
+                }
+            ),
+            "what --expect asked for",
+        ),
+    }
+)
+SCHEMAS = (Format(SCHEMA, "what which --format json prints: which algorithm of the library ran", WHICH),)

@@ -1,0 +1,123 @@
+"""What ranks do: `python -m allreduce_bench.which.probe ASKED`, the library's own all-reduce, looked at from outside.
+
+The calls are MPI_Allreduce of floats with MPI_SUM, of each size one for every pair of ranks that tells something (see
+`order`). Where it is asked, the messages of a call are counted too (see `counting`), and where the order or the
+messages of two sizes differ, the size at which they change is found by bisection. Rank 0 prints what was seen as one
+line of JSON.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+
+import numpy as np
+from mpi4py import MPI
+
+from ..machine.mpi import library_name
+from ..machine.node import host
+from .counting import NotCounted, counted
+from .look import MARK, Asked, Look, Messages, Seen, to_json
+from .mpi_t import NoControl, read_back
+from .order import Order, Pair, Runs, dtype_for, input_of, joined, pairs_to_ask, trees_from_outside
+
+MOST_SPANS = 4096  # of an order that is passed on
+
+
+def look(comm: MPI.Comm, asked: Asked) -> Look | None:
+    """Look at the sizes; all ranks call, rank 0 gets what was seen."""
+    library, dtype = library_name(MPI.Get_library_version()), dtype_for(comm.size)
+    hosts = comm.gather(host())
+    try:
+        readings = read_back([*asked.names]) if asked.names else {}
+    except NoControl:
+        readings = {}
+    failures: list[str] = []
+
+    def see(nbytes: int) -> Seen:
+        return _seen(comm, nbytes, dtype, asked.counts and not failures, failures)
+
+    seen = {nbytes: see(nbytes) for nbytes in asked.sizes}
+    switches = _switches(comm, seen, np.dtype(dtype).itemsize, see) if asked.bisects else []
+    if comm.rank:
+        return None
+    return Look(library, hosts or [], dtype, seen, switches, failures[0] if failures else "", readings)
+
+
+def order_seen(comm: MPI.Comm, given: np.ndarray, result: np.ndarray, call: Callable[[], object]) -> Order:
+    """Return on rank 0 the order of additions of `call`, a sum of `given` into `result`; empty: of too many parts."""
+    came_back: dict[Pair, Runs] = {}
+    asked = pairs_to_ask(came_back, comm.size)
+    while asked:
+        for pair in asked:
+            given.fill(input_of(comm.rank, pair, given.dtype.name))
+            call()
+            came_back[pair] = Runs.of(result)
+        asked = sorted(set().union(*comm.allgather(pairs_to_ask(came_back, comm.size))))
+    starts, trees = trees_from_outside(came_back, comm.size)
+    of_ranks = comm.gather((starts, trees) if len(starts) <= MOST_SPANS else None)
+    of_all = [one for one in of_ranks or [] if one]
+    return joined(of_all, given.size) if len(of_all) == comm.size else ()
+
+
+def _seen(comm: MPI.Comm, nbytes: int, dtype: str, counts: bool, failures: list[str]) -> Seen:
+    """Look at one size: the order on rank 0, and its messages."""
+    count = nbytes // np.dtype(dtype).itemsize
+    given, result = np.empty(count, dtype), np.empty(count, dtype)
+
+    def call() -> None:
+        comm.Allreduce(given, result, MPI.SUM)
+
+    order = order_seen(comm, given, result, call)
+    if not counts:
+        return Seen(order)
+    try:
+        own = counted(comm, call)
+    except NotCounted as error:
+        failures.append(str(error))
+        own = None
+    everyone = comm.allgather(own)
+    if missing := [rank for rank, of_rank in enumerate(everyone) if of_rank is None]:
+        failures.extend([""] * (not failures and bool(missing)))
+        return Seen(order)
+    return Seen(order, Messages(everyone[0].pml, [one.messages for one in everyone], [one.nbytes for one in everyone]))
+
+
+def _switches(comm: MPI.Comm, seen: dict[int, Seen], itemsize: int, see: Callable[[int], Seen]) -> list[int]:
+    """Find where what is seen changes between the sizes looked at; add the sizes on both sides of it."""
+    found = []
+    for low, high in zip(sorted(seen), sorted(seen)[1:]):
+        if not comm.bcast(_differ(seen[low], seen[high]) if comm.rank == 0 else None):
+            continue
+        while high - low > itemsize:
+            middle = (low + high) // 2 // itemsize * itemsize
+            seen[middle] = see(middle)
+            if comm.bcast(_differ(seen[low], seen[middle]) if comm.rank == 0 else None):
+                high = middle
+            else:
+                low = middle
+        found.append(high)
+    return found
+
+
+def _differ(one: Seen, other: Seen) -> bool:
+    """Return whether trees, or the messages between ranks, differ; how long spans are is no difference."""
+    if {span.trees for span in one.order} != {span.trees for span in other.order}:
+        return True
+    return bool(one.messages and other.messages and one.messages.messages != other.messages.messages)
+
+
+def main() -> None:
+    """Look at what the first argument asks for; rank 0 prints what was seen, before MPI ends."""
+    asked = Asked(*json.loads(sys.argv[1]))
+    try:
+        seen = look(MPI.COMM_WORLD, asked)
+    except Exception as error:  # whatever it is, the other ranks must not wait for this one
+        print(" ".join(str(error).split()) or type(error).__name__, file=sys.stderr, flush=True)
+        MPI.COMM_WORLD.Abort(1)
+    else:
+        if seen is not None:
+            print(MARK + to_json(seen), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,214 @@
+"""`which`: which algorithm the library's own MPI_Allreduce runs, by evidence."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..cli.request import on_hosts_around, refuse_short_timeout
+from ..cli.sections import examples
+from ..cli.terminal import echo_wrapped, screen
+from ..cli.types import DURATION, HOSTS, SIZES, OneLineError, errors_in_one_line, parsed, talk
+from ..cli.work_limit import refuse_many_ranks
+from ..measuring.startup import under_launcher
+from ..message import BadValue, Refused
+from ..runs.start import Start
+from ..units import parse_size, unknown_word
+from .effects import Effect, effect
+from .evidence import Answer
+from .known import library_of, names
+from .launch import Findings, Launches, environ_of_launch, findings, launches
+from .look import MONITORING, Asked
+from .order import LEAST_BYTES
+from .output import Result, Verdict, json_text, nccl_lines, result_lines
+from .settings import COMMAND_LINE, ENVIRONMENT, Setting, judged, names_to_read, settings, without
+
+if TYPE_CHECKING:
+    from .nccl_log import NcclLog
+
+DEFAULT_SIZES = (8, 1024, 8192, 65536, 2**20, 16 * 2**20)
+MOST_EFFECTS = 3  # settings whose effect is looked at, each in launches of its own
+NOT_TRIED = ("pml", "mtl")  # without them messages take another way
+
+
+def parse_expected(text: str) -> tuple[int, str]:
+    """Parse `64K:ring`. Raises BadValue."""
+    size, colon, name = text.partition(":")
+    if not colon or not name:
+        raise BadValue("which.expect_form", text=text)
+    return parse_size(size), name.strip()
+
+
+@click.command(
+    epilog=examples(
+        "which -n 4 --sizes 8,64K,1M,16M",
+        "which -n 4 --switches",
+        "which -n 4 --expect 8:recursive_doubling",
+        "which --nccl-log job.log",
+    )
+)
+@click.option("-n", "--ranks", type=click.IntRange(2), help="Ranks to start; not under mpirun or srun.")
+@click.option("--sizes", type=SIZES, help="Bytes of the vectors, e.g. 8,64K,16M [default: 8 B to 16 MiB].")
+@click.option("--switches", is_flag=True, help="Find the sizes at which it changes, by bisection.")
+@click.option(
+    "--expect",
+    type=parsed("expect", parse_expected),
+    multiple=True,
+    metavar="SIZE:NAME",
+    help="End with status 1 if this algorithm did not run at this size.",
+)
+@click.option(
+    "--nccl-log", type=click.Path(path_type=Path), multiple=True, help="Read what NCCL itself logged instead."
+)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(("table", "json")),
+    default="table",
+    show_default=True,
+    help="Of the result.",
+)
+@click.option("--timeout", type=DURATION, default="60s", show_default=True, help="A launch that takes longer is ended.")
+@click.option("--hosts", type=HOSTS, help="Hosts for the ranks, e.g. n1,n2 or n1:8,n2:8.")
+@click.option("--ranks-per-node", type=click.IntRange(1), metavar="N", help="Ranks on each node.")
+@click.option("--launcher", default=Start.launcher, metavar="NAME", show_default=True, help="As of run.")
+@click.option("--launcher-args", default=Start.launcher_args, metavar="WORDS", help="As of run.")
+@click.option("--remote-shell", default=Start.remote_shell, metavar="PROGRAM", show_default=True, help="As of run.")
+@click.option("--interface", default=Start.interface, metavar="IF", help="As of run.")
+@click.pass_context
+@errors_in_one_line
+def which(context, ranks, sizes, switches, expect, nccl_log, format_, timeout, hosts, **start_options) -> None:
+    """Say which algorithm the library's own all-reduce runs.
+
+    Nothing is set: MPI_Allreduce is called with MPI_SUM as programs call it, on numbers whose sum tells in which order
+    they were added. Order, and with Open MPI the messages counted in a second launch, are held against the algorithms
+    of the library. What fits several stays open. What was set for the launch is listed with what it changes, seen by
+    the same launch without it. Under mpirun or srun the started ranks are looked at.
+    """
+    if nccl_log:
+        click.echo("\n".join(nccl_lines(_read_nccl(nccl_log), screen())))
+        return
+    asked_sizes = tuple(sorted({*(sizes or DEFAULT_SIZES), *(size for size, _ in expect)}))
+    if small := [size for size in asked_sizes if size < LEAST_BYTES or size % LEAST_BYTES]:
+        raise OneLineError("which.odd_size", size=small[0], least=LEAST_BYTES)
+    if under_launcher(os.environ):
+        if ranks:
+            raise OneLineError("which.ranks_are_there")
+        result = _as_rank(asked_sizes, switches, expect)
+        if result is None:
+            return
+    else:
+        if not ranks:
+            raise OneLineError("which.ranks_needed")
+        refuse_short_timeout(timeout)
+        refuse_many_ranks(ranks, False)
+        start = on_hosts_around(Start(hosts=hosts or (), **start_options))
+        result = _from_outside(launches(ranks, start, timeout), asked_sizes, switches, expect)
+    if format_ == "json":
+        click.echo(json_text(result), nl=False)
+    else:
+        echo_lines(result)
+    if any(verdict.state == "no" for verdict in result.verdicts):
+        context.exit(1)
+
+
+def echo_lines(result: Result) -> None:
+    """Print the tables, then sentences."""
+    tables, sentences = result_lines(result, screen())
+    click.echo("\n".join(tables))
+    echo_wrapped(sentences)
+
+
+def _read_nccl(paths: Sequence[Path]) -> "NcclLog":
+    from .nccl_log import read_nccl_logs  # late: nothing else needs it
+
+    return read_nccl_logs(paths)
+
+
+def _from_outside(found: Launches, sizes: Sequence[int], bisects: bool, expect: Sequence[tuple[int, str]]) -> Result:
+    """Start ranks, once more for each setting. Raises OneLineError."""
+    library, environ, command = found.launcher.library, environ_of_launch(), found.command
+    _refuse_unknown(library, expect)
+    prefix = Path(found.launcher.program).resolve().parent.parent
+    given = settings(environ, command, library, prefix)
+    seen = found.find(Asked(sizes, names_to_read(given, library), bisects=bisects), environ, command)
+    given = _judged(given, seen, library)
+    effects = _effects(found, given, seen, sizes, environ, command)
+    return Result(library, seen, sizes, given, effects, _verdicts(seen.answers, expect))
+
+
+def _judged(given: Sequence[Setting], seen: Findings, library: str) -> list[Setting]:
+    return [judged(one, seen.readings[one.name], library) if one.name in seen.readings else one for one in given]
+
+
+def _effects(
+    found: Launches,
+    given: Sequence[Setting],
+    seen: Findings,
+    sizes: Sequence[int],
+    environ: Mapping[str, str],
+    command: Sequence[str],
+) -> dict[str, Effect | Refused]:
+    """Launch without each setting, and compare."""
+    effects: dict[str, Effect | Refused] = {}
+    for one in [one for one in given if _is_tried(one)][:MOST_EFFECTS]:
+        try:
+            other = found.find(Asked(sizes), *without(environ, command, one))
+        except Refused as error:
+            effects[one.name] = error
+            continue
+        effects[one.name] = effect(*({size: side.answers[size].names for size in sizes} for side in (seen, other)))
+    return effects
+
+
+def _is_tried(one: Setting) -> bool:
+    """Return whether a setting can be left out, and may have an effect."""
+    return one.problem is None and one.source in (ENVIRONMENT, COMMAND_LINE) and one.name not in NOT_TRIED
+
+
+def _as_rank(sizes: Sequence[int], bisects: bool, expect: Sequence[tuple[int, str]]) -> Result | None:
+    """Look at the ranks that were started; rank 0 gets the result."""
+    from mpi4py import MPI  # late: it starts MPI
+
+    from ..machine.mpi import library_name
+    from .probe import look
+
+    comm, library = MPI.COMM_WORLD, library_name(MPI.Get_library_version())
+    _refuse_unknown(library, expect)
+    given = settings(os.environ, [], library)
+    counts = all(os.environ.get(name) == value for name, value in MONITORING.items())
+    try:
+        seen = look(comm, Asked(sizes, names_to_read(given, library), counts, bisects))
+    except Exception as error:  # the other ranks must not wait for this one
+        talk(f"error: {' '.join(str(error).split())}")
+        comm.Abort(1)
+        raise
+    if seen is None:
+        return None
+    put = findings(seen, None)
+    return Result(library, put, sizes, _judged(given, put, library), {}, _verdicts(put.answers, expect))
+
+
+def _refuse_unknown(library: str, expect: Sequence[tuple[int, str]]) -> None:
+    """Raise OneLineError for an expected name that the library does not have."""
+    name_of_library = library_of(library)
+    if expect and name_of_library is None:
+        raise OneLineError("which.library_unknown", library=library)
+    for _, name in expect:
+        if name_of_library and name.split(" k=")[0] not in names(name_of_library):
+            words = unknown_word(f"algorithm of {library}", name, names(name_of_library))
+            raise OneLineError("as_said", words=words)
+
+
+def _verdicts(answers: Mapping[int, Answer], expect: Sequence[tuple[int, str]]) -> list[Verdict]:
+    return [Verdict(size, name, _state(answers[size], name)) for size, name in expect]
+
+
+def _state(found: Answer, name: str) -> str:
+    """Return yes, open (it fits with others, or nothing fits) or no."""
+    fits = [one == name or one.startswith(f"{name}:") for one in found.names]
+    if fits and all(fits):
+        return "yes"
+    return "open" if any(fits) or not found.by_order else "no"

@@ -1,0 +1,37 @@
+"""The orders of additions of own algorithms, as ranks see them from outside, beside what follows from their steps.
+
+Rank 0 prints one JSON object: algorithm -> whether both are the same.
+"""
+
+import json
+
+import numpy as np
+from mpi4py import MPI
+
+from allreduce_bench.algorithms import find
+from allreduce_bench.executing import sendrecv
+from allreduce_bench.schedule.algorithm import Topology
+from allreduce_bench.which.order import dtype_for, order_of
+from allreduce_bench.which.probe import order_seen
+
+NAMES = ["ring", "rabenseifner", "two_tree"]
+ELEMENTS, SEGMENT = 1003, 100
+
+
+def main() -> None:
+    """Run each, and compare."""
+    comm = MPI.COMM_WORLD
+    same = {}
+    for name, algorithm in find(NAMES).items():
+        schedules = algorithm.schedules(comm.size, Topology.one_node(comm.size), ELEMENTS, SEGMENT)
+        given, result = (np.empty(ELEMENTS, dtype_for(comm.size)) for _ in range(2))
+        call = sendrecv(schedules[comm.rank], given, result, comm, "sum")
+        seen = order_seen(comm, given, result, call.run)
+        call.close()
+        same[name] = seen == order_of(schedules, ELEMENTS)
+    if comm.rank == 0:
+        print(json.dumps(same))
+
+
+if __name__ == "__main__":
+    main()

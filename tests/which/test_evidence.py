@@ -1,0 +1,66 @@
+"""What ran, by made orders and messages: named, open, or unknown, never another one."""
+
+import pytest
+
+from allreduce_bench.which.evidence import Bytes, answer
+from allreduce_bench.which.known import ANY_TREE, known
+from allreduce_bench.which.order import Span
+from allreduce_bench.which.settings import INTEL, MPICH, OPEN_MPI
+
+ITEMSIZE = 4
+LIBRARIES = (OPEN_MPI, MPICH, INTEL)
+
+
+def answer_of(library, one, ranks, is_counted, hosts=None):
+    sent = one.sent
+    counted = None
+    if is_counted and sent:
+        counted = Bytes(sent.messages, [[number * ITEMSIZE for number in row] for row in sent.elements])
+    return answer(f"{library} 1.2", hosts or ["n1"] * ranks, ITEMSIZE, one.order, counted)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("ranks", [2, 3, 4, 5, 6, 8, 13])
+@pytest.mark.parametrize("count", [1, 2, 1024, 1003])
+@pytest.mark.parametrize("is_counted", [True, False])
+def test_what_ran_is_among_the_names(library, ranks, count, is_counted):
+    for one in known(library, ranks, count):
+        assert one.name in answer_of(library, one, ranks, is_counted).names
+
+
+@pytest.mark.parametrize("ranks", [4, 5, 6, 8])
+@pytest.mark.parametrize("name", ["recursive_doubling", "rabenseifner"])
+def test_messages_tell_what_the_order_leaves_open(ranks, name):
+    (one,) = [one for one in known(OPEN_MPI, ranks, 1024) if one.name == name]
+    assert answer_of(OPEN_MPI, one, ranks, True).names == (name,)
+    assert {"recursive_doubling", "rabenseifner"} < set(answer_of(OPEN_MPI, one, ranks, False).names)
+
+
+def test_what_mpich_runs_for_long_vectors_is_not_called_recursive_doubling():
+    one = next(one for one in known(MPICH, 4, 2**22) if one.name == "reduce_scatter_allgather")
+    assert len(answer_of(MPICH, one, 4, False).names) > 1
+
+
+def test_in_node_first():
+    (one,) = [one for one in known(OPEN_MPI, 4, 8) if one.name == "recursive_doubling"]
+    hosts = ["n1", "n1", "n2", "n2"]
+    assert "han: in node first" in answer_of(OPEN_MPI, one, 4, False, hosts).names
+    assert answer_of(OPEN_MPI, one, 4, True, hosts).names == ("recursive_doubling",)
+    assert "han: in node first" not in answer_of(OPEN_MPI, one, 4, False, ["n1", "n2"] * 2).names
+
+
+def test_a_reduction_and_a_broadcast_look_like_what_han_does():
+    """As seen over four virtual hosts of two ranks: messages up a tree, and down again."""
+    tree = ((0, 1), (2, 3))
+    messages = [[0, 1, 1, 0], [1, 0, 0, 0], [1, 0, 0, 1], [0, 0, 1, 0]]
+    counted = Bytes(messages, [[8 * number for number in row] for row in messages])
+    found = answer("Open MPI 5.0.11", ["n1", "n1", "n2", "n2"], 4, (Span(0, 2, (tree,) * 4),), counted)
+    assert found.names == (*ANY_TREE[OPEN_MPI], "han: in node first")
+
+
+@pytest.mark.parametrize("trees", [(None,) * 4, (((0, 2), (1, 3)),) * 4])
+def test_what_nothing_explains_is_unknown(trees):
+    messages = Bytes([[1] * 4] * 4, [[1] * 4] * 4)
+    found = answer("Open MPI 5.0.11", ["n1"] * 4, 4, (Span(0, 4, trees),), messages)
+    assert found.names == ()
+    assert answer("Another MPI 1", ["n1"] * 4, 4, (Span(0, 4, trees),), None).names == ()

@@ -1,0 +1,80 @@
+"""MPI_T and counted messages of the loaded libraries, one launch for each."""
+
+import json
+from functools import cache
+
+import pytest
+from interpreters import interpreters
+from rank_programs import mpirun
+
+from allreduce_bench.which.counting import MONITORING
+
+RANKS, ELEMENTS = 4, 1024
+
+
+@cache
+def said(python):
+    """What the ranks of an interpreter's MPI print."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in MONITORING.items():
+            patch.setenv(name, value)
+        return printed(python, RANKS)
+
+
+def printed(python, ranks):
+    status, words = mpirun(python, ranks, "library_settings.py")
+    assert status == 0, words
+    return json.loads(next(line for line in words.splitlines() if line.startswith("{")))
+
+
+every_mpi = pytest.mark.parametrize("python", interpreters())
+
+
+@every_mpi
+def test_a_forced_algorithm_acts_within_and_is_taken_back(python):
+    found = said(python)
+    assert found["inside"] == [[ELEMENTS // RANKS] * (RANKS - 1)] * RANKS != found["before"] == found["after"]
+    known, value, meaning = found["read_inside"]
+    assert (known, meaning) == (True, "ring")
+    assert found["read_after"] == found["read_at_end"] != [known, value, meaning]
+
+
+@every_mpi
+def test_a_variable_that_is_not_there_is_not_read(python):
+    found = said(python)
+    assert list(found["read"].values()) == [found["read_after"], [False, None, ""]]
+
+
+@every_mpi
+def test_all_ranks_refuse_what_one_of_them_cannot_set(python):
+    found = said(python)
+    text = {"Open MPI": "", "MPICH": "which.not_proven"}[found["library"]]
+    assert found["errors"] == {
+        "text": [text] * RANKS,
+        "absent": ["which.no_variable"] * RANKS,
+        "no number": ["which.setting_value"] * RANKS,
+        "no meaning": ["which.setting_value"] * RANKS,
+        "differs": ["which.on_ranks"] * RANKS,
+    }
+
+
+@every_mpi
+def test_messages_of_a_call_where_the_library_counts(python):
+    found = said(python)
+    if found["library"] != "Open MPI":
+        assert found["sent"] == found["counted"] == ["which.library_counts_nothing"] * RANKS
+        return
+    rounds, nbytes = 2 * (RANKS - 1), 4 * ELEMENTS // RANKS
+    for rank, (pml, messages, sent_nbytes) in enumerate(found["sent"]):
+        to = [int(other == (rank + 1) % RANKS) for other in range(RANKS)]
+        assert pml == "ob1"
+        assert messages == [rounds * one for one in to]
+        assert sent_nbytes == [rounds * nbytes * one for one in to]
+    assert found["counted"] != found["sent"]
+
+
+def test_not_counted_where_monitoring_did_not_load():
+    python = interpreters()[0]  # Open MPI, where there are several
+    expected = {"Open MPI": "which.not_monitored"}
+    found = printed(python, 3)
+    assert found["counted"] == [expected.get(found["library"], "which.library_counts_nothing")] * 3

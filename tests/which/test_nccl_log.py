@@ -1,0 +1,95 @@
+"""NCCL's lines about its choices, in the forms of its versions."""
+
+import pytest
+
+from allreduce_bench.importers.row import LogError
+from allreduce_bench.which.nccl_log import SYMMETRIC, Choice, Mismatch, read_nccl_logs
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read_texts(*texts: str):
+        paths = [tmp_path / f"log{number}" for number in range(len(texts))]
+        for path, text in zip(paths, texts):
+            path.write_text(text)
+        return read_nccl_logs(paths)
+
+    return read_texts
+
+
+def line(rank: int, text: str) -> str:
+    return f"{rank}: n{rank}:7{rank}:70 [{rank}] NCCL INFO {text}\n"
+
+
+def call(rank: int, count: int, number: int = 1, collective: str = "AllReduce") -> str:
+    asked = f"opCount {number:x} sendbuff 0x7f00 recvbuff 0x7f01 count {count} datatype 7 op 0 root 0"
+    return line(rank, f"{collective}: {asked} comm 0xabc{rank} [nranks=2] stream 0x55")
+
+
+def init(rank: int) -> str:
+    at = f"rank {rank} nranks 2 cudaDev 0 nvmlDev 0 busId 7000 commId 0x3a1"
+    return line(rank, f"ncclCommInitRank comm 0xabc{rank} {at} - Init COMPLETE")
+
+
+NAMED = "n0:70:70 [0] NCCL INFO AllReduce: 4096 Bytes -> Algo TREE proto LL channel{Lo..Hi}={0..1}\n"
+
+
+def test_the_lines_of_today(read):
+    text = "NCCL version 2.28.3+cuda13.0\n" + NAMED + NAMED
+    text += "n0:70:70 [0] NCCL INFO AllReduce: 8388608 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..15}"
+    text += " cgaClusterSize 4\nn0:70:70 [0] NCCL INFO AllGather: 64 Bytes -> Algo PAT proto SIMPLE"
+    text += " channel{Lo..Hi}={0..0}\nn0:70:70 [0] NCCL INFO AllReduce [Symmetric]: 512 Bytes -> Kernel"
+    text += " AllReduce_AGxLL_R nchannels 8 nthreads 512 nWorks 1\n"
+    log = read(text)
+    assert (log.version, log.ranks, log.others, log.mismatches) == ("2.28.3", (), {"AllGather": 1}, [])
+    assert log.choices == [
+        Choice(512, SYMMETRIC, "AllReduce_AGxLL_R", (0, 7), True, 1, ("n0:70",)),
+        Choice(4096, "tree", "LL", (0, 1), True, 2, ("n0:70",)),
+        Choice(8388608, "ring", "Simple", (0, 15), True, 1, ("n0:70",)),
+    ]
+
+
+def test_numbers_for_names(read):
+    (choice,) = read("n0:70:70 [0] NCCL INFO AllReduce: 512 Bytes -> Algo 5 proto 1 time 8.25\n").choices
+    assert choice[:5] == (512, "nvls_tree", "LL128", None, True)
+
+
+def test_the_oldest_lines_take_the_collective_from_the_call_before(read):
+    choice = "0: n0:70:70 [0] NCCL INFO {} Bytes -> Algo 1 proto 2 time 74.1\n"
+    gather = call(0, 256, collective="AllGather")  # of 2 ranks: 2048 bytes
+    log = read(call(0, 1024) + choice.format(4096) + gather + choice.format(2048) + choice.format(77))
+    assert [(found.nbytes, found.named) for found in log.choices] == [(77, False), (4096, True)]
+    assert (log.ranks, log.others) == ((2,), {"AllGather": 1})
+
+
+@pytest.mark.parametrize("prefix", ["", "3: ", "[1,3]<stdout>:", "\x1b[32m", "[2026-01-02 10:00:00] "])
+def test_what_launchers_and_terminals_add(read, prefix):
+    (choice,) = read(prefix + NAMED).choices
+    assert (choice.nbytes, choice.processes) == (4096, ("n0:70",))
+
+
+def test_a_size_with_two_choices(read):
+    log = read(NAMED, NAMED.replace("n0", "n1").replace("TREE", "RING") + NAMED.replace("n0", "n2"))
+    ((nbytes, (most, other)),) = log.several().items()
+    assert (nbytes, most.algorithm, most.processes) == (4096, "tree", ("n0:70", "n2:70"))
+    assert (other.algorithm, other.calls) == ("ring", 1)
+
+
+def test_ranks_that_call_with_different_counts(read):
+    log = read(init(0) + init(1) + call(0, 1024) + call(1, 512) + call(0, 8, 2) + call(1, 8, 2) + NAMED)
+    assert log.mismatches == [Mismatch("0x3a1", 1, {0: "1024 float32 sum", 1: "512 float32 sum"})]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("a log of something else\n", "which.nccl_no_line"),
+        (call(0, 8), "which.nccl_no_tuning"),
+        ("n0:70:70 [0] NCCL INFO Bootstrap: Using eth0\n", "which.nccl_no_choice"),
+        (NAMED[:-10], "which.nccl_no_choice"),
+    ],
+)
+def test_logs_without_a_choice(read, text, code):
+    with pytest.raises(LogError) as error:
+        read(text)
+    assert error.value.code == code

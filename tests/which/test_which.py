@@ -1,0 +1,74 @@
+"""`which`: what the libraries ran, in launches of the real MPIs."""
+
+import json
+import os
+import subprocess
+
+import pytest
+from interpreters import in_turn, interpreters
+from rank_programs import mpirun
+
+from allreduce_bench.which.output import SCHEMA
+
+every_mpi = pytest.mark.parametrize("python", interpreters())
+FORCED = {  # the ring, by variables of each library; of the other one they have no effect
+    "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
+    "OMPI_MCA_coll_tuned_allreduce_algorithm": "4",
+    "MPIR_CVAR_DEVICE_COLLECTIVES": "none",
+    "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM": "ring",
+}
+
+
+def which(python, *words, **variables):
+    """Status, stdout and stderr of the command."""
+    command = [str(python), "-m", "allreduce_bench", "which", *words]
+    environ = {**os.environ, **variables}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environ, timeout=120)
+    return done.returncode, done.stdout, done.stderr
+
+
+@every_mpi
+@pytest.mark.parametrize("ranks", [4, 5])
+def test_ranks_see_the_order_of_own_algorithms(python, ranks):
+    in_turn(ranks, python)
+    status, words = mpirun(python, ranks, "orders_seen.py")
+    assert status == 0, words
+    same = json.loads(next(line for line in words.splitlines() if line.startswith("{")))
+    assert all(same.values()) and len(same) == 3
+
+
+@every_mpi
+def test_a_forced_ring_is_named_with_what_was_set(python):
+    words = ("-n", "4", "--sizes", "64K", "--expect", "64K:recursive_doubling", "--format", "json")
+    status, stdout, stderr = which(python, *words, **FORCED)
+    assert status == 1, stderr
+    found = json.loads(stdout)
+    assert found["schema"] == SCHEMA
+    (size,) = found["sizes"]
+    assert "ring" in size["names"] and set(size["names"]) <= {"ring", "segmented_ring"}
+    assert [one["state"] for one in found["expected"]] == ["no"]
+    own = [one for one in found["settings"] if one["name"].endswith(("_ALGORITHM", "allreduce_algorithm"))]
+    assert {one["read"] for one in own} == {True, None} or any(one["read"] for one in own)
+
+
+@every_mpi
+def test_what_runs_by_default_is_named_or_open(python):
+    status, stdout, stderr = which(python, "-n", "4", "--sizes", "8,64K", "--expect", "8:recursive_doubling")
+    assert status == 0, stderr
+    assert "recursive_doubling" in stdout
+
+
+def test_bad_input_is_refused_in_one_line():
+    if not interpreters():
+        pytest.skip("no MPI")
+    python = interpreters()[0]
+    for words in (
+        ["-n", "4", "--expect", "64K:rong"],
+        ["-n", "4", "--expect", "64K"],
+        ["-n", "4", "--sizes", "7"],
+        ["--sizes", "8"],
+    ):
+        status, stdout, stderr = which(python, *words)
+        assert (status, stdout) == (2, "")
+        assert len([line for line in stderr.splitlines() if line.startswith(("error", "Error"))]) == 1
+        assert "Traceback" not in stderr
