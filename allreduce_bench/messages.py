@@ -628,6 +628,7 @@ MESSAGES = {
     "report.headline_efficiency": "efficiency: lower bound / time",
     "report.headline_factor": "as fast as {name}",
     "report.headline_time": "{name} takes for {place}: the lowest time",
+    "report.headline_time_ranked": "{name} takes for {place}: the lowest time that is ranked",
     "report.hollow_dashed_cold_cache": " Hollow and dashed: cold cache.",
     "report.hung_some_launches": "hung in some launches",
     "report.import_logs_again": "import the logs again",

@@ -138,6 +138,7 @@ def or_newest(ctx: click.Context, param: click.Parameter, paths: tuple[Path, ...
 @click.option(
     "--width",
     type=parsed("--width", parse_width),
+    metavar="LENGTH",
     help="Width of a panel of --figures, in mm, cm or in, e.g. 84mm, a column of many journals [default: 84mm].",
 )
 @own_files

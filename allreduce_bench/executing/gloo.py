@@ -13,6 +13,11 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
+try:
+    from torch import bfloat16, distributed, from_numpy
+except ImportError:  # said by the ranks together
+    distributed = None
+
 from ..machine.interfaces import LOOPBACK, interfaces
 from ..message import say
 from . import Prepared, Unsupported, division, in_turn
@@ -35,8 +40,6 @@ def gloo(sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> P
     group = _groups.get(comm.py2f())
     if group is None:
         group = _groups[comm.py2f()] = _joined(comm)
-    from torch import bfloat16, distributed, from_numpy
-
     carrier = BITS.get(recvbuf.dtype.name)
     tensor = from_numpy(recvbuf) if carrier is None else from_numpy(recvbuf.view(carrier)).view(bfloat16)
     options = distributed.AllreduceOptions()
@@ -58,11 +61,10 @@ def _joined(comm: MPI.Comm):
     address, problem = None, None
     try:
         address = _address(len(set(hosts)) == 1)
-        from torch import distributed
-    except ImportError:
-        problem = say("executing.gloo_without_torch", rank=comm.rank)
     except Unsupported as error:
         problem = str(error)
+    if distributed is None:
+        problem = say("executing.gloo_without_torch", rank=comm.rank)
     if problems := [one for one in comm.allgather(problem) if one]:
         raise Unsupported("as_said", words=problems[0])
     store = distributed.TCPStore(address, 0, comm.size, True, PATIENCE, False) if comm.rank == 0 else None

@@ -29,9 +29,9 @@ def headline(at_size: Sequence[SummaryRow], least: Bounds | None) -> list[Headli
     if lowest is None:
         return []
     place = f"{format_size(lowest['nbytes'])} on {in_ranks([lowest['ranks']])}"
-    found = [
-        Headline(format_time(time_of(lowest)), say("report.headline_time", name=competitor_of(lowest), place=place))
-    ]
+    is_lowest = all(time_of(lowest) <= time_of(row) for row in at_size if row["time_s"])  # of the doubtful ones, too
+    code = "report.headline_time" if is_lowest else "report.headline_time_ranked"
+    found = [Headline(format_time(time_of(lowest)), say(code, name=competitor_of(lowest), place=place))]
     beside = native_beside(lowest["executor"])
     others = [row for row in at_size if row is not lowest]
     native = next((row for row in others if competitor_of(row) == beside and row["time_s"]), None)
