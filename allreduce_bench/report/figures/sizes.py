@@ -6,6 +6,7 @@ nothing to draw. Sizes of 0 bytes have no place on a logarithmic axis and are le
 
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -159,7 +160,9 @@ def bandwidth(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
         bound, measured = curve["busbw_bytes_per_s"] / 1e9, rows["busbw_bytes_per_s"].max() / 1e9
         kind, look = ("fit", FIT) if curve["passed"].any() else ("bound", BOUND)
         axes.plot(curve["nbytes"], bound, scaley=False, **look)
-        axes.set_ylim(0, 1.1 * max(measured, bound.clip(upper=HEADROOM * measured).max()))
+        upper_ends = rows["busbw_bytes_per_s"] / 1e9 * rows["time_s"] / rows["spread_low_s"]
+        highest = np.nanmax([measured, *upper_ends])
+        axes.set_ylim(0, 1.1 * max(highest, bound.clip(upper=HEADROOM * measured).max()))
         if bound.max() > HEADROOM * measured:
             axes.text(
                 0.02,
