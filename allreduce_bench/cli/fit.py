@@ -10,7 +10,7 @@ from .sections import examples
 from .show import opened_runs, or_newest
 from .terminal import screen
 from .types import NAMES, errors_in_one_line, no_limit, own_files, talk
-from .work_limit import refuse_long_logs
+from .work_limit import refuse_absent, refuse_long_logs
 
 FORMATS = ("table", "csv", "json")
 
@@ -45,7 +45,9 @@ def fit(runs, output, algorithms, priced_as, own, ranks_per_node, format_, no_li
     if output:
         refuse_given(output)
     opened_runs([path for path in runs if (path / "run.json").exists()])
-    refuse_long_logs("fit", (path for path in runs if not (path / "run.json").exists()), no_limit)
+    logs = [path for path in runs if not (path / "run.json").exists()]
+    refuse_long_logs("fit", logs, no_limit)
+    refuse_absent(logs)
     from .fit_times import fit_times, lab_sentences, write_machine_file  # late: it loads pandas and scipy
 
     listing, points = fit_times(runs, algorithms, priced_as, own, ranks_per_node)

@@ -17,8 +17,9 @@ from ..message import say
 from ..models.joint import joints, local_gammas
 from ..models.listing import Listing
 from ..models.machine import Machine, write_machine
-from ..models.model import UNKNOWN, with_grades, worst
+from ..models.model import UNKNOWN, worst
 from ..models.points import points as points_of_runs
+from ..models.points import with_grades
 from ..models.series import FittedSeries, UnfittedSeries, fit_series
 from ..runs.cell import parts_of
 from ..runs.folder import RunFolder
@@ -45,7 +46,7 @@ def fit_times(
     points = _points_of(points_and_floors[points_and_floors["executor"] != FLOOR], names)
     if ranks_per_node:
         points["nodes"] = points["nodes"].fillna(-(-points["ranks"] // ranks_per_node))
-    all_series = list(fit_series(points, _priced_as(priced_as, points), own))
+    all_series = fit_series(points, _priced_as(priced_as, points), own)
     fitted = [series for series in all_series if isinstance(series, FittedSeries)]
     unfit = [series for series in all_series if isinstance(series, UnfittedSeries)]
     if not fitted:

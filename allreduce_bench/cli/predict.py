@@ -79,13 +79,13 @@ def predict(
     The ranks of a node share its port: with prices its rate is that of --bandwidth unless --nic-bandwidth says another;
     the models of MACHINE contain the ports as they were measured.
     """
-    from ..models.prediction import BEST, Layout, competing_models  # late, as the others: they load pandas or scipy
-    from ..report import forecast
-
     sizes = tuple(sorted(set(sizes)))
     _refuse_extent(ranks, sizes, ranks_per_node, segment)
     layout = _format(layout, as_map, output)
     priced, source = machine_of_file(machine, prices) if machine else machine_of_prices(prices, ranks_per_node)
+    from ..models.prediction import BEST, Layout, competing_models  # late, as the others: they load pandas or scipy
+    from ..report import forecast
+
     segment = segment or (BEST if priced.bare else None)
     nic = nic_bandwidth or shared_port(prices, ranks_per_node)
     competing = competing_models(priced, algorithms, Layout(ranks_per_node, segment, nic_bytes_per_s=nic))
@@ -137,11 +137,12 @@ def _format(layout, as_map, output) -> str:
 def machine_of_file(path: Path, prices: dict):
     """Return the machine of a file of `fit`, and its source as a sentence. Raises OneLineError beside prices."""
     from ..models.machine import read_machine
-    from ..report.forecast import source_of
 
     if given := [name for name, value in prices.items() if value is not None]:
         raise OneLineError("cli.contains_costs_messages_leave", path=path, given=given[0].replace("_", "-"))
     machine = read_machine(path)
+    from ..report.forecast import source_of  # after what may be wrong
+
     return machine, source_of(machine, str(path))
 
 

@@ -113,6 +113,15 @@ def refuse_long_logs(command: str, paths: Iterable[Path], no_limit: bool) -> Non
     refuse_above(command, nbytes, MOST_LOG_NBYTES, "MB of logs", "shorten them", no_limit, divisor=1e6)
 
 
+def refuse_absent(logs: Iterable[Path]) -> None:
+    """Raise LogError if there is no such log, before anything is loaded that only what reads it needs."""
+    from ..importers.lines import read_text  # late: few commands read logs
+
+    for path in logs:
+        if not path.exists():
+            read_text(path)
+
+
 def refuse_many_runs(command: str, runs: int, no_limit: bool) -> None:
     """Raise OneLineError for very many folders of runs."""
     refuse_above(command, runs, MOST_RUNS, "runs", "name fewer", no_limit)

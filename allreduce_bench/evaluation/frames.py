@@ -5,12 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from ..message import say
 from ..runs.cell import competitor_name
-from ..runs.files import open_kept
 from ..runs.folder import KEY, RunFolder, run_names
-from ..runs.rows import Row, RunError
-from ..runs.schema import KINDS, PLAIN_STAMPS, REPETITIONS, STAMPS, SUMMARY, Column, names
+from ..runs.schema import KINDS, REPETITIONS, STAMPS, SUMMARY, Column, names
+from .stamps import stamps_of
 from .summary import summarise
 from .summary_row import SummaryRow
 
@@ -32,27 +30,6 @@ def summary(folders: Sequence[RunFolder]) -> pd.DataFrame:
     """
     named = zip(run_names(folders), folders)
     return pd.concat([summary_frame(summarise(folder), name) for name, folder in named], ignore_index=True)
-
-
-def stamps_of(folder: RunFolder, mark: Row) -> np.ndarray:
-    """Return the stamps of every rank and call, warm-ups first, of a cell measured with --record all or --compute.
-
-    float64 [2, call, rank]: entry and exit; with --compute [4, call, rank]: STAMPS. Seconds on the common clock (rank
-    0's); `mark` is a row of `folder.marks()` whose `stamps` is not empty. Raises RunError.
-    """
-    path = folder.launches / mark["stamps"]
-    expected = say("evaluation.expected_float_call_file", ranks=mark["ranks"])
-    if path.parent.parent != folder.launches or path.parent.name != f"{mark['launch']}.{mark['attempt']}.stamps":
-        raise RunError("evaluation.damaged", path=path, expected=expected)
-    try:
-        with open_kept(path) as file:
-            stamps = np.load(file, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise RunError("evaluation.damaged_2", path=path, error=error, expected=expected) from error
-    shapes = [(len(kinds), int(mark["ranks"])) for kinds in (PLAIN_STAMPS, STAMPS)]
-    if not isinstance(stamps, np.ndarray) or stamps.dtype != float or stamps.shape[::2] not in shapes:
-        raise RunError("evaluation.damaged", path=path, expected=expected)
-    return stamps
 
 
 def stamps(folders: Sequence[RunFolder]) -> pd.DataFrame:

@@ -13,7 +13,7 @@ pair's own median absolute deviation and the typical standard deviation of all p
 Clipped values carry less information: the variance is divided by the square of the share of the others (Huber, Robust
 Statistics, 1981).
 
-scipy is loaded in the functions, since this package may be loaded by a rank.
+scipy is loaded in the functions, since this package may be loaded by a rank, and for arrays only (`distributions`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,6 +27,7 @@ from numpy import isinf, where
 from ..robust import NORMAL_MAD
 from ..stats import CONFIDENCE, geometric_mean, holm, hull
 from .cell_times import MIN_LAUNCHES
+from .distributions import digamma, f_above, t_beyond, t_reach, tetragamma, trigamma
 from .summary_row import SummaryRow
 
 # the prior
@@ -81,20 +82,18 @@ def prior_of(variances: Sequence[float], degrees: Sequence[float]) -> Prior:
     hyperparameter estimation …", Ann. Appl. Stat. 10, 2016). The prior is worth at most the degrees of all cells
     together, from which it is estimated.
     """
-    from scipy.special import digamma, polygamma
-
     known = [(of_cell, count) for of_cell, count in zip(variances, degrees, strict=True) if of_cell > 0 and count > 0]
     if len(known) < FEWEST:
         return NOTHING
-    logs = [log(of_cell) - float(digamma(count / 2)) + log(count / 2) for of_cell, count in known]
-    by_chance = fmean(float(polygamma(1, count / 2)) for _, count in known)  # variance of a logarithm
+    logs = [log(of_cell) - digamma(count / 2) + log(count / 2) for of_cell, count in known]
+    by_chance = fmean(trigamma(count / 2) for _, count in known)  # variance of a logarithm
     logs = _drawn_in(logs, sqrt(by_chance))
     beyond_chance = variance(logs) - by_chance
     all_degrees = sum(count for _, count in known)
     if beyond_chance <= 0:
         return Prior(exp(fmean(logs)), all_degrees)
     half = trigamma_inverse(beyond_chance)
-    return Prior(exp(fmean(logs) + float(digamma(half)) - log(half)), min(2 * half, all_degrees))
+    return Prior(exp(fmean(logs) + digamma(half) - log(half)), min(2 * half, all_degrees))
 
 
 def _drawn_in(logs: Sequence[float], by_chance: float) -> list[float]:
@@ -107,16 +106,14 @@ def _drawn_in(logs: Sequence[float], by_chance: float) -> list[float]:
 
 def trigamma_inverse(value: float) -> float:
     """Return the x whose trigamma is `value` > 0, by Newton's method on 1 / trigamma, nearly linear (Smyth, 2004)."""
-    from scipy.special import polygamma
-
     if value > 1e7:
         return 1 / sqrt(value)
     if value < 1e-6:
         return 1 / value
     x, step = 0.5 + 1 / value, -inf
     while -step > 1e-8 * x:
-        trigamma = float(polygamma(1, x))
-        step = trigamma * (1 - trigamma / value) / float(polygamma(2, x))
+        found = trigamma(x)
+        step = found * (1 - found / value) / tetragamma(x)
         x += step
     return x
 
@@ -136,13 +133,8 @@ def shrunk(variance: float, degrees: float, prior: Prior) -> tuple[float, float]
 
 
 def _is_outlying(variance: float, degrees: float, prior: Prior) -> bool:
-    """Return whether the prior gives so large a variance with a probability below OUTLYING (F, or chi-square)."""
-    from scipy.special import chdtrc, fdtrc
-
-    ratio = variance / prior.variance
-    if prior.degrees == inf:
-        return bool(chdtrc(degrees, degrees * ratio) < OUTLYING)
-    return bool(fdtrc(degrees, prior.degrees, ratio) < OUTLYING)
+    """Return whether the prior gives so large a variance with a probability below OUTLYING."""
+    return f_above(variance / prior.variance, degrees, prior.degrees) < OUTLYING
 
 
 def launch_ratios(row: SummaryRow, other: SummaryRow) -> dict[str, float]:
@@ -172,10 +164,10 @@ def differences(ratios_of_pairs: Sequence[Sequence[float]], kept: Sequence[float
 def _difference(logs: np.ndarray, variance: float, degrees: float) -> Difference:
     """Compare two cells by the logarithms of their ratios, of a variance known with so many degrees of freedom."""
     centre, error = float(logs.mean()), float(np.sqrt(variance / len(logs)))
-    reach, one_sided = (float(t_quantile(share, degrees)) * error for share in (0.975, 0.95))
+    reach, one_sided = (t_reach(beyond, degrees) * error for beyond in (0.05, 0.1))
     low, ratio, high = (float(np.exp(value)) for value in (centre - reach, centre, centre + reach))
     is_equal = abs(centre) + one_sided < log(NEGLIGIBLE)
-    return Difference(ratio, low, high, float(two_sided_p(centre / error, degrees)), is_equal)
+    return Difference(ratio, low, high, t_beyond(centre / error, degrees), is_equal)
 
 
 def clipped_logarithms(ratios_of_pairs: Sequence[Mapping[str, float]]) -> list[ClippedLogarithms]:
@@ -218,11 +210,6 @@ def t_below(value, degrees):
     from scipy.special import ndtr, stdtr
 
     return where(isinf(degrees), ndtr(value), stdtr(where(isinf(degrees), 1.0, degrees), value))[()]
-
-
-def two_sided_p(t, degrees):
-    """Return the probability that Student's t lies further from 0 than `t`, which may be an array."""
-    return 2 * t_below(-abs(t), degrees)
 
 
 # The factor between two series of launch medians: the ratio of the times that a table shows, and its interval.

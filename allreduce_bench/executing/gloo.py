@@ -8,6 +8,7 @@ node that is up and has an address.
 import os
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 import numpy as np
 from mpi4py import MPI
@@ -22,7 +23,7 @@ PATIENCE = timedelta(minutes=30)  # as torch's own default: a hang is for the su
 INTERFACE = "GLOO_SOCKET_IFNAME"
 LOCALHOST = "127.0.0.1"
 
-_groups: dict[int, object] = {}  # communicator, by its Fortran handle -> its group of Gloo, made once: seconds
+_groups: dict[int, Any] = {}  # communicator, by its Fortran handle -> its group of Gloo, made once: seconds
 
 
 def gloo(sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> Prepared:
@@ -56,9 +57,8 @@ def _joined(comm: MPI.Comm):
     hosts = comm.allgather(MPI.Get_processor_name())
     address, problem = None, None
     try:
-        from torch import distributed
-
         address = _address(len(set(hosts)) == 1)
+        from torch import distributed
     except ImportError:
         problem = say("executing.gloo_without_torch", rank=comm.rank)
     except Unsupported as error:
@@ -80,9 +80,12 @@ def _address(is_one_node: bool) -> str:
     named = os.environ.get(INTERFACE)
     if is_one_node and not named:
         return LOCALHOST
-    up = [one for one in interfaces() if one.up and one.address]
-    usable = [one for one in up if one.name == named] if named else [one for one in up if one.name != LOOPBACK]
+    usable = {
+        one.name: one.address
+        for one in interfaces()
+        if one.up and one.address and (one.name == named if named else one.name != LOOPBACK)
+    }
     if len(usable) != 1:
-        found = ", ".join(one.name for one in usable) or "none"
+        found = ", ".join(usable) or "none"
         raise Unsupported("executing.gloo_interface", named=named or "the only one", found=found)
-    return usable[0].address
+    return next(iter(usable.values()))

@@ -2,13 +2,19 @@
 
 In: logs. Out: rows, each with its file and line. Read in this order: `row` (a row, and the errors of logs), `tools`
 (an importer per file, found by scanning; `osu` is the one to copy), `lines` (what importers share: lines, values,
-JSON documents), `common_ends` (clocks aligned by the common ends of calls), `reading` (any log to its rows, and to
-points of a fit), `keep` (rows to a run folder; several runs as one).
+JSON documents), `common_ends` (clocks aligned by the common ends of calls), `reading` (any log to its rows), `frame`
+(to the points of a fit), `keep` (rows to a run folder; several runs as one).
 """
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from .keep import keep
-from .reading import parts_of_logs, points, read, recognise, refuse_copy
-from .row import Asked, Imported, LogError, LogNote, LogUnread, LogWarning
+from .reading import parts_of_logs, read, recognise, refuse_copy
+from .row import NOTHING, Asked, Imported, LogError, LogNote, LogUnread, LogWarning
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = [
     "Asked",
@@ -24,3 +30,10 @@ __all__ = [
     "recognise",
     "refuse_copy",
 ]
+
+
+def points(path: Path, asked: Asked = NOTHING) -> "pd.DataFrame":
+    """Return the rows of a log as `frame.points_of_log` does."""
+    from .frame import points_of_log  # late: it loads pandas, which what reads logs otherwise does not need
+
+    return points_of_log(path, asked)

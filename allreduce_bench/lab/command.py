@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -17,9 +17,8 @@ from ..launching.layout import ranks_on_same_cores
 from ..machine.node import bucket_nbytes, describe
 from ..measuring.startup import thread_level
 from ..message import say
-from ..models.listing import series_label
 from ..models.model import Model
-from ..models.series import FittedSeries
+from ..models.words import series_label
 from ..runs.folder import RunFolder
 from ..runs.start import Start
 from ..units import format_time
@@ -35,6 +34,9 @@ from .lab import (
     why_no_lab,
     with_lab,
 )
+
+if TYPE_CHECKING:
+    from ..models.series import FittedSeries
 
 # The run of the demo
 HOSTS, RATE = 4, "100mbit"
@@ -67,7 +69,7 @@ def _run(*words: str) -> int:
     return subprocess.run([sys.executable, "-m", "allreduce_bench", *words], check=False).returncode
 
 
-def lab_sentences(folders: Sequence[RunFolder], fitted: Sequence[FittedSeries]) -> list[str]:
+def lab_sentences(folders: Sequence[RunFolder], fitted: "Sequence[FittedSeries]") -> list[str]:
     """Compare, for each run on virtual hosts, each fitted beta with the rate that was set."""
     sentences = []
     for folder in folders:

@@ -3,7 +3,8 @@
 In: files of the kernel, the variables of a process. Out: facts as JSON values, and findings: text, effect on the
 times, advice. Read in this order: `kernel` (files of the kernel; containers, caches), `node` (all facts of a node;
 virtual hosts), `interfaces` (links between nodes, their traffic and errors), `mpi` (the library); `findings` (of the
-nodes of a launch; the lines of `doctor` about the node); `core_load` (during a launch, and who is busy now).
+nodes of a launch; the lines of `doctor` about the node); `core_load` (during a launch, and who is busy now);
+`forks` (work by all cores).
 """
 
 from collections.abc import Sequence

@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -66,14 +66,15 @@ def take_part(task: Task) -> int:
     or the environment differs from the plan.
     """
     comm, watch = MPI.COMM_WORLD, task.watch
+    earlier: list[dict] = []  # facts of earlier attempts; rank 0 only
     try:
         # plan and folder, read by rank 0: cli.run_as_rank, or measuring.command if we started the ranks
-        folder, plan, launch = _agreed(comm, lambda: _opened(comm, task.open_run))
+        folder, plan, launch = _agreed(comm, lambda: _opened(comm, task.open_run, earlier))
         failed = 0
         if launch is not None:
             # launch: measuring.surroundings, runs.recorder
             watch = watch or _guarded(comm, task, folder, launch)
-            context, recorder, finished = _entered(comm, task, folder, plan, launch)
+            context, recorder, finished = _entered(comm, task, folder, plan, launch, earlier)
 
             # cells: measuring.launch, measuring.cell
             listener = _ProgressReporter(watch, task)
@@ -142,20 +143,26 @@ def _agreed(comm: MPI.Comm, ask: Callable[[], T]) -> T:
     return result
 
 
-def _opened(comm: MPI.Comm, open_run: Callable[[], Opened]) -> Opened:
-    """Open the run. Raises what `open_run` does, and RunError if this launch does not belong to it."""
+def _opened(comm: MPI.Comm, open_run: Callable[[], Opened], earlier: list[dict]) -> Opened:
+    """Open the run, and put the facts of its attempts into `earlier`.
+
+    Raises what `open_run` does, and RunError if this launch does not belong to it.
+    """
     folder, plan, launch = open_run()
-    _refuse_to_mix(comm, folder, plan, launch)
+    earlier += folder.attempts(typed=False)
+    _refuse_to_mix(comm, folder, plan, launch, earlier)
     return folder, plan, launch
 
 
-def _refuse_to_mix(comm: MPI.Comm, folder: RunFolder, plan: Plan, launch: Launch | None) -> None:
+def _refuse_to_mix(
+    comm: MPI.Comm, folder: RunFolder, plan: Plan, launch: Launch | None, earlier: Sequence[dict]
+) -> None:
     """Raise RunError if other launches of the run had another MPI, or MPI sees another number of ranks."""
     find_planned(plan.algorithms, plan.files, plan.file_digests)
     if launch is not None and launch.ranks != comm.size:
         refuse_other_ranks(launch, comm.size)
     mpi = own_mpi()
-    for attempt in folder.attempts(typed=False):
+    for attempt in earlier:
         for key in ("library", *(["thread_level"] if attempt["ranks"] == comm.size else [])):
             if attempt["mpi"].get(key) != mpi[key]:
                 other = f"{attempt['mpi'].get(key)} in launch {attempt['launch']}"
@@ -163,7 +170,7 @@ def _refuse_to_mix(comm: MPI.Comm, folder: RunFolder, plan: Plan, launch: Launch
 
 
 def _entered(
-    comm: MPI.Comm, task: Task, folder: RunFolder, plan: Plan, launch: Launch
+    comm: MPI.Comm, task: Task, folder: RunFolder, plan: Plan, launch: Launch, earlier: Sequence[dict]
 ) -> tuple[Context, Recorder | None, set[CellKey]]:
     """Return the launch's context; on rank 0 also its recorder, and the finished cells. Raises TaskRefused."""
     context = enter(comm, plan, launch, task.position.deadline)
@@ -171,12 +178,11 @@ def _entered(
         hosts = comm.gather(host())
         _agreed(comm, lambda: refuse_few_nodes(plan, launch, context.real, hosts or ()))
     facts = facts_of(comm, context, task.command, task.transport)
-    context = start_together(context, facts, _earlier_sync(comm, folder, plan))
+    context = start_together(context, facts, _earlier_sync(comm, plan, earlier))
     if facts is None:
         return context, None, set()
     finished = folder.finished(launch, task.skip_hung)
-    attempts = folder.attempts(typed=False)
-    printed = {kind_of(finding) for attempt in attempts for finding in attempt.get("findings", ())}
+    printed = {kind_of(finding) for attempt in earlier for finding in attempt.get("findings", ())}
     recorder = Recorder(folder, launch.name, facts, printed=printed)
     for finding in facts["findings"]:
         if finding["level"] != "info" or finding["code"] == "sync":
@@ -184,12 +190,11 @@ def _entered(
     return context, recorder, finished
 
 
-def _earlier_sync(comm: MPI.Comm, folder: RunFolder, plan: Plan) -> EarlierSync | None:
+def _earlier_sync(comm: MPI.Comm, plan: Plan, earlier: Sequence[dict]) -> EarlierSync | None:
     """Return the common start of the first launch with as many ranks, if that decides; rank 0 only."""
     if comm.rank or plan.sync != "auto" or comm.size == 1:
         return None
-    attempts = folder.attempts(typed=False)
-    alike = [attempt for attempt in attempts if attempt["ranks"] == comm.size and attempt.get("sync")]
+    alike = [attempt for attempt in earlier if attempt["ranks"] == comm.size and attempt.get("sync")]
     return EarlierSync(alike[0]["launch"], alike[0]["sync"]["way"]) if alike else None
 
 

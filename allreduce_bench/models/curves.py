@@ -10,9 +10,9 @@ from ..algorithms import builtin
 from ..evaluation.frames import competitors
 from ..evaluation.verdict import FASTEST
 from ..schedule.algorithm import Algorithm, Topology
-from .listing import preferred_cache
 from .model import UNKNOWN, Bounds, Model, Prediction, bounds
 from .terms import ENUMERATED, terms
+from .words import preferred_cache
 
 SERIES = ["algorithm", "executor", "cache"]
 AT = ["ranks", "nbytes"]

@@ -32,7 +32,7 @@ from ..evaluation.summary_row import SummaryRow, competitor_of, time_of
 from ..message import say
 from ..runs.cell import MOCKUPS, NATIVE, NATIVES, executor_of
 from ..units import format_size, format_time, in_ranks, three_digits
-from .listing import cache_label
+from .words import cache_label
 
 # Expectations
 MADE = {name: f"no slower than {' + '.join(functions)}" for name, functions in MOCKUPS.items()}

@@ -10,12 +10,9 @@ from operator import itemgetter
 from typing import Annotated, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from ..evaluation.grade import GOOD, GRADES, NOT_RELIABLE, PROVISIONAL
-from ..evaluation.summary import summarise
 from ..runs.cell import competitor_name
-from ..runs.folder import RunFolder, run_names
 from ..runs.typed_json import NotNegative, Positive, not_empty
 from ..schedule.price import bound_path
 from .forms import LINKS, Form, crowded, matrix
@@ -112,7 +109,7 @@ class Model:
     plain_errors: Annotated[dict[str, Errors], "the same of the plain alpha-beta fit"] = field(default_factory=dict)
     notes: Annotated[tuple[str, ...], "what to know of the fit, in sentences"] = ()
     grade: Annotated[str, f"grade of the times that were fitted, the worst of their ranks: {', '.join(LEVELS)}"] = (
-        "unknown"  # see `with_grades`
+        "unknown"  # see `points.with_grades`
     )
     placement: Annotated[str, "where vectors lay in memory: page, numpy, differences in bytes, or unknown"] = "unknown"
 
@@ -198,17 +195,6 @@ def _unknown_s(priced: Sequence[tuple[float, Parameter]]) -> float:
         for number, one in priced
         if not one.identified
     )
-
-
-def with_grades(points: pd.DataFrame, folders: Sequence[RunFolder]) -> pd.DataFrame:
-    """Return `points` (columns as in POINTS) of runs, with the `grade` of each number of ranks in its run."""
-    grades = {
-        (name, row["ranks"]): row["grade"]
-        for name, folder in zip(run_names(folders), folders)
-        for row in summarise(folder)
-    }
-    found = [grades.get((run, ranks)) for run, ranks in zip(points["run"], points["ranks"])]
-    return points.assign(grade=pd.Series(found, index=points.index, dtype="string"))
 
 
 def worst(grades: Iterable[str]) -> str:

@@ -12,6 +12,7 @@ import pandas as pd
 
 from ..evaluation.cell_times import CellCalls, Way, by_cell, competing
 from ..evaluation.launch_states import CellOfSeries, Suspicion, find_states
+from ..evaluation.summary import summarise
 from ..evaluation.summary_row import SummaryRow
 from ..message import Refused, say
 from ..runs.cell import executor_of
@@ -41,7 +42,7 @@ TYPES = {
     "time_s": "float64",  # median of these calls, above 0
     "oversubscribed": "boolean",  # some node had more ranks than cores
     "placement": "string",  # where vectors lie in memory; missing: not known
-    "grade": "string",  # of these ranks in this run, if requested (`model.with_grades`); missing: unknown
+    "grade": "string",  # of these ranks in this run, if requested (`with_grades`); missing: unknown
 }
 POINTS = tuple(TYPES)
 SAME = (  # copied from the rows of a cell
@@ -123,6 +124,17 @@ def points_of_summary(rows: Iterable[SummaryRow], attempts: Iterable[dict], run:
     ]
     cells = [{name: None if point.get(name) == "" else point.get(name) for name in POINTS} for point in records]
     return pd.DataFrame(cells, columns=list(POINTS)).astype(TYPES)
+
+
+def with_grades(points: pd.DataFrame, folders: Sequence[RunFolder]) -> pd.DataFrame:
+    """Return `points` (columns as in POINTS) of runs, with the `grade` of each number of ranks in its run."""
+    grades = {
+        (name, row["ranks"]): row["grade"]
+        for name, folder in zip(run_names(folders), folders)
+        for row in summarise(folder)
+    }
+    found = [grades.get((run, ranks)) for run, ranks in zip(points["run"], points["ranks"])]
+    return points.assign(grade=pd.Series(found, index=points.index, dtype="string"))
 
 
 def usable_points(points: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:

@@ -29,8 +29,8 @@ from ..runs.cell import COMPILED, NATIVE, executor_of
 from ..stats import median
 from ..units import format_size, in_ranks
 from .known_algorithms import known_as
-from .listing import preferred_cache
 from .terms import terms
+from .words import preferred_cache
 
 FORMS = {2: (1, 2), 3: (0, 1, 2)}  # number of prices -> columns: 0 call, 1 message, 2 byte
 NEIGHBOURS = 3  # numbers of ranks explained together

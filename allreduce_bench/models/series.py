@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from ..algorithms import builtin
+from ..machine.forks import in_forks
 from ..message import say
 from ..runs.cell import IMPORTED, NATIVE, PIPELINED, competitor_name, executor_of
 from ..runs.plan import DEFAULT_SEGMENT_NBYTES
@@ -246,23 +247,31 @@ def fit_series(
     points: pd.DataFrame,
     priced_as: Mapping[str, str] | None = None,
     own: Mapping[str, Algorithm] | None = None,
-) -> Iterator[FittedSeries | UnfittedSeries]:
-    """Yield each series of `points` in order, fitted or not. `own`: algorithms of a user's own files."""
+) -> list[FittedSeries | UnfittedSeries]:
+    """Return each series of `points` in order, fitted or not. `own`: algorithms of a user's own files."""
     points = _without_cuts(points.reset_index(drop=True))
     undecided = in_two_states(points)
-    for key, rows in points.groupby(list(KEYS), sort=False, dropna=False):
-        values = dict(zip(KEYS, (None if missing else value for value, missing in zip(key, pd.isna(list(key))))))
-        if values["algorithm"] in FLOORS and executor_of(values).is_reference:
-            continue
+    algorithms = {**builtin(), **(own or {})}
+
+    def fitted(series: tuple[dict, pd.DataFrame]) -> FittedSeries | UnfittedSeries:
+        values, rows = series
         rows, notes = _in_one_state(rows, undecided[rows.index])
         try:
-            given = (priced_as or {}).get(str(values["algorithm"]))
-            fitted = _fit(values, rows, given, {**builtin(), **(own or {})})
-            model = replace(fitted.model, notes=(*notes, *fitted.model.notes))
-            yield fitted._replace(model=model)
+            fit = _fit(values, rows, (priced_as or {}).get(str(values["algorithm"])), algorithms)
+            return fit._replace(model=replace(fit.model, notes=(*notes, *fit.model.notes)))
         except TooFewPoints as error:
             run, algorithm, executor = (str(values[name] or "") for name in KEYS[:3])
-            yield UnfittedSeries(run, algorithm, executor, "; ".join((str(error), *notes)))
+            return UnfittedSeries(run, algorithm, executor, "; ".join((str(error), *notes)))
+
+    return in_forks(fitted, list(_series(points)))
+
+
+def _series(points: pd.DataFrame) -> Iterator[tuple[dict, pd.DataFrame]]:
+    """Yield the values of KEYS and the points of each series."""
+    for key, rows in points.groupby(list(KEYS), sort=False, dropna=False):
+        values = dict(zip(KEYS, (None if missing else value for value, missing in zip(key, pd.isna(list(key))))))
+        if values["algorithm"] not in FLOORS or not executor_of(values).is_reference:
+            yield values, rows
 
 
 def _without_cuts(points: pd.DataFrame) -> pd.DataFrame:

@@ -5,6 +5,7 @@ Its script replays the steps of all ranks, with the vector cut into blocks in se
 """
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 from jinja2 import Environment
@@ -187,8 +188,12 @@ def frame(scripts: Sequence[str] = (), more_style: str = "") -> dict[str, object
     return {"style": style, "script": script, "policy": said, "version": __version__}
 
 
+@cache
 def environment() -> Environment:
-    """Return the template engine of pages: it escapes all texts, and offers `colour(index, of)`."""
+    """Return the template engine of pages: it escapes all texts, and offers `colour(index, of)`.
+
+    All pages share it: compiling a template takes longer than filling it in.
+    """
     made = engine(__package__)
     made.globals["colour"] = colour_of
     return made

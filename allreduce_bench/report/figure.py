@@ -20,8 +20,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullForma
 from ..evaluation.limits import NETWORK_BOUND
 from ..message import say
 from ..models.curves import BEATEN, held_against_models, layouts, lower_bounds, passed_bounds
-from ..models.listing import series_label
 from ..models.model import Bounds, Model, sources
+from ..models.words import series_label
 from ..runs.cell import NATIVE as NATIVE_NAME
 from ..runs.cell import parts_of
 from ..schedule.algorithm import Algorithm

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from ..evaluation.limits import NETWORK_BOUND
 from ..message import say
 from ..models.crossings import Finding, at_powers_of_two, merged, over_ranks, over_sizes, winner_map
-from ..models.listing import joined_notes
 from ..models.machine import Machine
 from ..models.model import COVERAGE, FAR, Bounds
 from ..models.prediction import BEST, LIMITS, PORT, CompetingModels, Predicted
+from ..models.words import joined_notes
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import format_ranges, format_rate, format_size, format_time, three_digits
 from .grid import in_two_lines

@@ -26,8 +26,9 @@ from ..evaluation.missing import MissingCell, explain_rows, not_begun_sentences
 from ..evaluation.summary import summarise
 from ..evaluation.summary_row import SummaryRow, competitor_of, time_of
 from ..evaluation.verdict import ALL_EQUAL, EQUAL, UNCLEAR, Stretch, Verdict, verdicts
+from ..machine.forks import in_forks
 from ..message import say
-from ..models import listing
+from ..models import words as model_words
 from ..models.curves import NO_OWN, lower_bounds
 from ..models.model import Bounds, Model
 from ..models.points import points_of_summary
@@ -52,7 +53,7 @@ from .how_measured import origin
 from .live_chart import Switch
 from .native_section import native_section
 from .paper import Paper, write_panels
-from .pictures import Picture, measured_caption, model_pictures, run_pictures, time_pictures, write_pictures
+from .pictures import Sketch, measured_caption, model_pictures, run_pictures, time_pictures, write_pictures
 from .ratio_table import RatioLine
 from .unbroken import with_algorithms_at_work
 from .verdict_sentence import (
@@ -225,6 +226,15 @@ class FigureFiles(NamedTuple):
 NO_FILES = FigureFiles()
 
 
+class _Place(NamedTuple):
+    """Where a figure belongs."""
+
+    of: str  # the runs that it is about
+    prefix: str  # of the names of its files
+    section: dict[str, Any]
+    name: str  # of the list in the section
+
+
 class Folding(NamedTuple):
     """The initial state of a section of the page."""
 
@@ -261,29 +271,47 @@ def write_report(
     together = common_frame(folders, [section.pop("frame") for section in sections])
     with written_together(beside) as hidden:
         drafts = hidden / beside.name
-
-        def drawn(pictures: Sequence[Picture], of: str, prefix: str) -> list[dict[str, Any]]:
-            shown = []
-            for picture in pictures:
-                progress(say("report.draws", of=of, stem=picture.stem))
-                shown.append(write_pictures(picture, drafts, prefix, figures.beside_page))
-                if figures.paper:
-                    write_panels(picture, drafts, prefix, figures.paper)
-            return shown
-
-        over_runs = drawn([] if together is None else run_pictures(together), say("report.all_runs"), "")
-        for number, (folder, section) in enumerate(zip(folders, sections), start=1):
-            prefix = f"{number}_" if len(sections) > 1 else ""
+        prefixes = [f"{number}_" if len(sections) > 1 else "" for number in range(1, len(sections) + 1)]
+        of_all = {"pictures": [] if together is None else run_pictures(together)}
+        places = [_Place(say("report.all_runs"), "", of_all, "pictures")]
+        for folder, prefix, section in zip(folders, prefixes, sections):
+            names = ("pictures", "model_pictures", "straggler_pictures")
+            places += [_Place(str(folder.path), prefix, section, name) for name in names]
+        _draw(places, drafts, figures, progress)
+        for folder, prefix, section in zip(folders, prefixes, sections):
             section["links"] = links(folder, output.parent)
-            for name in ("pictures", "model_pictures", "straggler_pictures"):
-                section[name] = drawn(section[name], str(folder.path), prefix)
             for name, table in section.pop("files").items():
                 text = table.to_csv(index=False, float_format="%.9g")
                 write_atomically(drafts / f"{prefix}{name}.csv", text)
                 section["tables_written"][name] = data_address("text/csv", text.encode())
-        values = {"sections": sections, "over_runs": over_runs, "ratios": ratios}
+        values = {"sections": sections, "over_runs": of_all["pictures"], "ratios": ratios}
         write_atomically(hidden / output.name, _rendered(runs=fingerprints(folders), version=__version__, **values))
     return output
+
+
+def _draw(places: Sequence[_Place], drafts: Path, figures: FigureFiles, progress: Progress) -> None:
+    """Draw and write the figures of the places, and put what the page needs of each in its stead."""
+    sketches = [(place, sketch) for place in places for sketch in place.section[place.name]]
+
+    def tell(sketched: tuple[_Place, Sketch]) -> None:
+        progress(say("report.draws", of=sketched[0].of, stem=sketched[1].stem))
+
+    def drawn(sketched: tuple[_Place, Sketch]) -> dict[str, Any] | str:
+        place, sketch = sketched
+        picture = sketch.draw()
+        if isinstance(picture, str):
+            return picture
+        shown = write_pictures(picture, drafts, place.prefix, figures.beside_page)
+        if figures.paper:
+            write_panels(picture, drafts, place.prefix, figures.paper)
+        return shown
+
+    found = in_forks(drawn, sketches, tell)
+    for place in places:
+        place.section[place.name] = []
+    for (place, _), shown in zip(sketches, found):
+        if shown:
+            place.section["not_drawn" if isinstance(shown, str) else place.name].append(shown)
 
 
 def _section(
@@ -346,7 +374,7 @@ def _verdict_values(
 
 def _models(points: pd.DataFrame, own: Mapping[str, Algorithm]) -> tuple[list[Model], list[tuple[str, str]]]:
     """Return the models of the series of a run, and (series, reason) for each series without a model."""
-    fits = list(fit_series(points, own=own))
+    fits = fit_series(points, own=own)
     unfit = [(fit.competitor, fit.reason) for fit in fits if isinstance(fit, UnfittedSeries)]
     return [fit.model for fit in fits if isinstance(fit, FittedSeries)], unfit
 
@@ -357,11 +385,10 @@ def _models_section(
     """Return the page's values about the models of a run; `own`: algorithms from a user's own files."""
     if frame["groups"].notna().any():  # they have no points
         unfit = [("all series", say("report.several_groups_share_links_same"))]
-    pictures, reasons = model_pictures(frame, models, own)
-    files = {"parameters": listing.parameter_frame(models)} if models else {}
-    scores = list(listing.SCORES.values())
-    content = {"models": listing.model_lines(models), "unfit": unfit, "scores": scores, "not_drawn": reasons}
-    return {**content, "model_pictures": pictures, "files": files}
+    files = {"parameters": model_words.parameter_frame(models)} if models else {}
+    scores = list(model_words.SCORES.values())
+    content = {"models": model_words.model_lines(models), "unfit": unfit, "scores": scores, "not_drawn": []}
+    return {**content, "model_pictures": model_pictures(frame, models, own), "files": files}
 
 
 def _foldings(rows: Sequence[SummaryRow], native: Mapping[str, Any], models: Sequence[Model]) -> dict[str, Folding]:

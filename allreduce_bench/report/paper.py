@@ -14,7 +14,6 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
@@ -149,6 +148,8 @@ def _svg(figure: Figure, into: io.BytesIO) -> None:
 
 
 def _pdf(figure: Figure, into: io.BytesIO) -> None:
+    from matplotlib.backends.backend_pdf import FigureCanvasPdf  # late: with all that embeds fonts
+
     FigureCanvasPdf(figure).print_pdf(into, metadata={"CreationDate": None, "Creator": None, "Producer": None})
 
 

@@ -1,7 +1,11 @@
-"""The figures of a run, the caption about their measurement, and their files: CSV, and if asked PNG and SVG."""
+"""The figures of a run, the caption about their measurement, and their files: CSV, and if asked PNG and SVG.
+
+Drawing takes longest of all that makes a page; so a figure is drawn when the page calls for it, by any process.
+"""
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -22,13 +26,14 @@ from ..runs.schema import common_start
 from ..schedule.algorithm import Algorithm
 from ..units import in_ranks
 from ..web import data_address
-from .figure import MODELS, RUNS, TIMES, FigureData, bound_curves
+from .figure import MODELS, RUNS, TIMES, FigureData, ReportFigure, bound_curves
 from .figures import report_figures
 from .grid import interval_words
 from .live_chart import NO_SWITCHES, LiveChart, Switch, chart_json
 
 __all__ = [
     "Picture",
+    "Sketch",
     "bound_curves",
     "measured_caption",
     "model_pictures",
@@ -49,6 +54,13 @@ class Picture(NamedTuple):
     figure: Figure
     numbers: pd.DataFrame  # what is drawn, in SI units
     live: LiveChart | None = None  # see Drawing
+
+
+class Sketch(NamedTuple):
+    """A figure to be drawn."""
+
+    stem: str  # of its files
+    draw: Callable[[], Picture | str]  # or the reason why there is none, in a sentence; empty: it needs none
 
 
 def measured_caption(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> str:
@@ -85,35 +97,31 @@ def _starts_and_definitions(done: Sequence[SummaryRow]) -> tuple[list[str], list
 
 def time_pictures(
     frame: pd.DataFrame, models: Sequence[Model], switches: Mapping[int, Sequence[Switch]] = NO_SWITCHES
-) -> list[Picture]:
+) -> list[Sketch]:
     """Return the figures of the measurements; the models give the bounds, `switches` the switch points by ranks."""
     if not (frame["time_s"].notna() & (frame["nbytes"] > 0)).any():
         return []
-    pictures, _ = _pictures(TIMES, FigureData(frame, models, NO_OWN, switches))
-    return pictures
+    return _pictures(TIMES, FigureData(frame, models, NO_OWN, switches))
 
 
-def run_pictures(frame: pd.DataFrame) -> list[Picture]:
+def run_pictures(frame: pd.DataFrame) -> list[Sketch]:
     """Return the figures of several runs overlaid, from a frame of `page.common_frame`."""
-    return _pictures(RUNS, FigureData(frame, [], NO_OWN))[0]
+    return _pictures(RUNS, FigureData(frame, [], NO_OWN))
 
 
-def model_pictures(
-    frame: pd.DataFrame, models: Sequence[Model], own: Mapping[str, Algorithm]
-) -> tuple[list[Picture], list[str]]:
-    """Return the figures of the models of a run, and the reasons, in sentences, why others are not drawn."""
+def model_pictures(frame: pd.DataFrame, models: Sequence[Model], own: Mapping[str, Algorithm]) -> list[Sketch]:
+    """Return the figures of the models of a run."""
     return _pictures(MODELS, FigureData(frame, models, own))
 
 
-def _pictures(section: str, data: FigureData) -> tuple[list[Picture], list[str]]:
-    """Return the figures of a section, and the reasons why others are not drawn."""
-    pictures, reasons = [], []
-    for figure in report_figures(section):
-        if drawing := figure.draw(data):
-            pictures.append(Picture(figure.stem, drawing.caption, drawing.figure, drawing.numbers, drawing.live))
-        elif figure.why_not:
-            reasons.append(figure.why_not(data))
-    return pictures, reasons
+def _pictures(section: str, data: FigureData) -> list[Sketch]:
+    return [Sketch(figure.stem, partial(_picture, figure, data)) for figure in report_figures(section)]
+
+
+def _picture(figure: ReportFigure, data: FigureData) -> Picture | str:
+    if drawing := figure.draw(data):
+        return Picture(figure.stem, drawing.caption, drawing.figure, drawing.numbers, drawing.live)
+    return figure.why_not(data) if figure.why_not else ""
 
 
 def _range(values: Iterable[int]) -> str:

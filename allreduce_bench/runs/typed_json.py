@@ -9,6 +9,7 @@ import json
 import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -111,7 +112,7 @@ def _read_scalar(kind: type, value: Any) -> Any:
 
 
 def _read_object(kind: Any, value: Any, exact: bool) -> Any:
-    hints = get_type_hints(kind, include_extras=True)
+    hints = _hints(kind)
     all_names, required_names = field_names(kind)
     if isinstance(value, list | tuple) and not is_dataclass(kind) and len(value) <= len(all_names):
         value, exact = dict(zip(all_names, value)), False
@@ -122,6 +123,11 @@ def _read_object(kind: Any, value: Any, exact: bool) -> Any:
     if exact and (unknown := sorted(set(value) - set(all_names))):
         raise JsonError("runs.unknown_version", unknown=", ".join(unknown))
     return kind(**{name: _read_field(name, hints[name], value[name], exact) for name in all_names if name in value})
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind, include_extras=True)
 
 
 def later_names(kind: Any) -> set[str]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..evaluation.frames import stamps_of
+from ..evaluation.stamps import stamps_of
 from ..machine.core_load import DISTURBED, LOW_CLOCK, core_use
 from ..runs.folder import RunFolder
 from ..runs.injected import Slowdown, slowdown_of

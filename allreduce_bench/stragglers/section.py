@@ -3,6 +3,7 @@
 The figure has the skew over the steps, and a map of the lateness of each rank in each step.
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from matplotlib.figure import Figure
 
 from ..message import say
 from ..report.figure import GRID, NOTE, PANELS_WIDTH, Drawing
-from ..report.pictures import Picture
+from ..report.pictures import Picture, Sketch
 from ..runs.cell import NATIVE
 from ..runs.folder import RunFolder
 from ..units import format_time
@@ -41,15 +42,15 @@ def straggler_section(folder: RunFolder) -> dict[str, Any]:
     measured without --compute and --arrival. Raises RunError.
     """
     parts = [judged(*part) for part in of_run(folder)[:MOST_PARTS]]
-    pictures = [picture for number, part in enumerate(parts, start=1) if (picture := _picture(part, number))]
+    stems = [_stem(number) for number in range(1, len(parts) + 1)]
     return {
         "stragglers_first": sum(name != NATIVE for name in folder.plan().algorithms) <= 1,
-        "stragglers": [_part_values(part, number) for number, part in enumerate(parts, start=1)],
-        "straggler_pictures": pictures,
+        "stragglers": [_part_values(part, stem) for part, stem in zip(parts, stems)],
+        "straggler_pictures": [Sketch(stem, partial(_picture, part, stem)) for part, stem in zip(parts, stems)],
     }
 
 
-def _part_values(part: Judged, number: int) -> dict[str, Any]:
+def _part_values(part: Judged, stem: str) -> dict[str, Any]:
     rows, left = rank_rows(part)
     lead, *rest = verdict_sentences(part)
     return {
@@ -59,13 +60,13 @@ def _part_values(part: Judged, number: int) -> dict[str, Any]:
         "head": table_head(part),
         "rows": rows,
         "left": left and left_words(part, left),
-        "stem": _stem(number),
+        "stem": stem,
     }
 
 
-def _picture(part: Judged, number: int) -> Picture | None:
+def _picture(part: Judged, stem: str) -> Picture | str:
     drawing = draw_arrivals(part.arrivals, part.report)
-    return drawing and Picture(_stem(number), drawing.caption, drawing.figure, drawing.numbers)
+    return Picture(stem, drawing.caption, drawing.figure, drawing.numbers) if drawing else ""
 
 
 def _stem(number: int) -> str:

@@ -12,7 +12,6 @@ from ..cli.types import OneLineError, tell_damages
 from ..cli.work_limit import MOST_TIMES, refuse_above
 from ..importers import read
 from ..message import say
-from ..models.points import points
 from ..report.forecast import port_in_words
 from ..runs.cell import competitor_name
 from ..runs.dtypes import DTYPES
@@ -294,6 +293,8 @@ def timed_of(path: Path, ranks: Sequence[int] | None) -> Iterator[Timed]:
     `ranks`.
     """
     if (path / "run.json").exists():
+        from ..models.points import points  # late: pandas, which only this needs
+
         tell_damages([RunFolder(path)])
         frame = points([RunFolder(path)])
         for one in frame[frame["cache"] == "warm"].to_dict("records"):

@@ -27,7 +27,7 @@ TIMEOUT = "echo '103|TIMEOUT|n[1-4]|1800|30|0:15|None'"
 def words_only(monkeypatch):
     """Figures and models take long."""
     monkeypatch.setattr(report, "time_pictures", lambda *_: [])
-    monkeypatch.setattr(report, "model_pictures", lambda *_: ([], []))
+    monkeypatch.setattr(report, "model_pictures", lambda *_: [])
     monkeypatch.setattr(report, "fit_series", lambda *_, **__: [])
 
 

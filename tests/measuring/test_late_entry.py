@@ -5,7 +5,7 @@ import pytest
 from interpreters import interpreters
 from measured_runs import bench, one_line_error
 
-from allreduce_bench.evaluation.frames import stamps_of
+from allreduce_bench.evaluation.stamps import stamps_of
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.stragglers.of_run import arrivals_of_run
 

@@ -12,6 +12,7 @@ from measured_runs import bench
 from rechecked import change_json
 
 from allreduce_bench.evaluation import frames
+from allreduce_bench.evaluation.stamps import stamps_of
 from allreduce_bench.runs.folder import RunFolder, key_of
 from allreduce_bench.runs.rows import RunError
 from allreduce_bench.runs.schema import SYNCS
@@ -93,7 +94,7 @@ def check_call(row: dict, ranks: int, error_s: float) -> None:
 
 
 def check_stamps(folder: RunFolder, mark: dict, calls: list[dict], error_s: float) -> None:
-    entry, exit = frames.stamps_of(folder, mark)
+    entry, exit = stamps_of(folder, mark)
     assert entry.shape == (len(calls), int(mark["ranks"]))
     told = np.array([float(row["time_s"]) for row in calls])
     assert np.allclose((exit - entry).max(axis=1), told, rtol=2e-3, atol=1e-9)
@@ -112,10 +113,10 @@ def test_stamps_come_back_as_a_tidy_frame_and_damage_is_refused(tmp_path):
     assert (frame["exit_s"] > frame["entry_s"]).all() and frame["segment"].isna().all()
     mark = next(row for row in run.marks())
     with pytest.raises(RunError, match="damaged: expected float64"):
-        frames.stamps_of(run, {**mark, "stamps": "../run.json"})
+        stamps_of(run, {**mark, "stamps": "../run.json"})
     (run.launches / mark["stamps"]).write_bytes(b"\x80\x04}.")
     with pytest.raises(RunError, match="damaged: .*pickle"):
-        frames.stamps_of(run, mark)
+        stamps_of(run, mark)
 
 
 def test_without_record_all_no_stamps_are_kept(tmp_path):

@@ -8,7 +8,8 @@ from has_message import has_message
 from interpreters import interpreters
 from measured_runs import bench, one_line_error
 
-from allreduce_bench.evaluation.frames import stamps, stamps_of
+from allreduce_bench.evaluation.frames import stamps
+from allreduce_bench.evaluation.stamps import stamps_of
 from allreduce_bench.runs.folder import RunFolder
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")

@@ -1,6 +1,6 @@
 """Warm is the usual cache, cold the one that is named."""
 
-from allreduce_bench.models.listing import cache_label, preferred_cache
+from allreduce_bench.models.words import cache_label, preferred_cache
 
 
 def test_the_warm_cache_is_preferred_and_only_the_cold_one_named():

@@ -4,8 +4,8 @@ import pytest
 from hand_models import hand_model
 
 from allreduce_bench.models.forms import Form
-from allreduce_bench.models.listing import model_lines, parameter_frame, parameter_phrase, series_label
 from allreduce_bench.models.model import Errors, ModelPart, Parameter
+from allreduce_bench.models.words import model_lines, parameter_frame, parameter_phrase, series_label
 
 
 @pytest.mark.parametrize(

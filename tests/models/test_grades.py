@@ -5,8 +5,8 @@ import pytest
 from hand_models import hand_model
 from made_runs import build_run
 
-from allreduce_bench.models.model import with_grades, worst
-from allreduce_bench.models.points import points
+from allreduce_bench.models.model import worst
+from allreduce_bench.models.points import points, with_grades
 from allreduce_bench.models.prediction import CompetingModels
 from allreduce_bench.models.series import fit_all
 

@@ -5,6 +5,7 @@ import json
 import pytest
 from made_runs import build_run
 
+from allreduce_bench.machine import forks
 from allreduce_bench.models import kept_fits, series
 from allreduce_bench.models.points import points
 from allreduce_bench.runs.folder import RunFolder
@@ -12,7 +13,8 @@ from allreduce_bench.runs.folder import RunFolder
 
 @pytest.fixture
 def fits(monkeypatch) -> list[object]:
-    """Note every series that is fitted."""
+    """Note every series that is fitted, all in this process."""
+    monkeypatch.setattr(forks, "cores", lambda: 1)
     noted: list[object] = []
     fit = series._fit_observed
 

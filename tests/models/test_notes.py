@@ -1,6 +1,6 @@
 """Equal notes of several series are one line."""
 
-from allreduce_bench.models.listing import joined_notes
+from allreduce_bench.models.words import joined_notes
 
 
 def test_equal_notes_stand_once_in_the_order_of_their_appearance():

@@ -9,8 +9,7 @@ from rechecked import recheck
 from allreduce_bench.evaluation import frames
 from allreduce_bench.evaluation.grade import GRADES
 from allreduce_bench.evaluation.summary import summarise
-from allreduce_bench.models.model import with_grades
-from allreduce_bench.models.points import POINTS, TYPES, points, points_of_summary
+from allreduce_bench.models.points import POINTS, TYPES, points, points_of_summary, with_grades
 from allreduce_bench.runs.cell import MOCKUPS
 from allreduce_bench.runs.folder import RunFolder, key_of
 from allreduce_bench.runs.rows import BLOCK_ROWS, RunError

@@ -16,11 +16,11 @@ NAMES = ("native", "ring", "two_tree")
 
 def over_sizes(frame, models) -> list[Picture]:
     """The figures with a bound: of times, and of bandwidths."""
-    return [picture for picture in time_pictures(frame, models) if picture.stem in ("latency", "bus_bandwidth")]
+    return [sketch.draw() for sketch in time_pictures(frame, models) if sketch.stem in ("latency", "bus_bandwidth")]
 
 
 def captions(frame, models) -> dict[str, str]:
-    return {picture.stem: picture.caption for picture in time_pictures(frame, models)}
+    return {picture.stem: picture.caption for sketch in time_pictures(frame, models) if (picture := sketch.draw())}
 
 
 def test_the_curve_is_the_greater_of_two_bounds(tmp_path):

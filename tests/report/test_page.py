@@ -19,6 +19,7 @@ from made_runs import build_run
 from allreduce_bench.evaluation import frames
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.evaluation.verdict import verdicts
+from allreduce_bench.machine import forks
 from allreduce_bench.message import say
 from allreduce_bench.report import page as report
 from allreduce_bench.report.caveats import Caveat, Note, warnings
@@ -100,7 +101,7 @@ def no_models():
 def words_only(monkeypatch):
     """Figures take long."""
     monkeypatch.setattr(report, "time_pictures", lambda *_: [])
-    monkeypatch.setattr(report, "model_pictures", lambda *_: ([], []))
+    monkeypatch.setattr(report, "model_pictures", lambda *_: [])
 
 
 def by_hand(points, own):
@@ -359,7 +360,8 @@ def test_without_pictures_the_page_is_the_same_but_for_its_links(tmp_path, page,
         assert address.startswith(("#", "data:")) or (tmp_path / address.replace("%20", " ")).resolve().is_file()
 
 
-def test_says_what_it_does(tmp_path, run):
+def test_says_what_it_does(tmp_path, run, monkeypatch):
+    monkeypatch.setattr(forks, "cores", lambda: 1)
     doing: list[str] = []
     write_report([run], tmp_path / "report.html", progress=doing.append)
     assert doing[0] == say("report.reads_and_fits", path=run.path)

@@ -20,7 +20,8 @@ def imported(path, job: Job) -> RunFolder:
 
 def test_the_section_has_verdict_table_and_figure(tmp_path):
     section = straggler_section(imported(tmp_path, Job(steps=40)))
-    (part,), (picture,) = section["stragglers"], section["straggler_pictures"]
+    (part,), (sketch,) = section["stragglers"], section["straggler_pictures"]
+    picture = sketch.draw()
     assert part["lead"].startswith("rank 5 on node gpu01 arrives last") and part["rows"][0][0] == "5"
     assert part["stem"] == picture.stem == "arrivals" and set(picture.numbers) == {"step", "rank", "late_s"}
 

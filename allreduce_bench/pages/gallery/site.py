@@ -3,12 +3,14 @@
 import re
 import site
 import sysconfig
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from shutil import rmtree
 from typing import Any, NamedTuple
 
 from ...algorithms import builtin
+from ...machine.forks import in_forks
 from ...message import Refused, say
 from ...runs.files import unique_name
 from ...schedule.algorithm import Algorithm, Topology
@@ -165,33 +167,50 @@ def pages(ranks: int, names: str, progress: Progress = unsaid) -> Iterator[tuple
     `progress` is told what comes next. Raises AlgorithmError if a picture cannot show so many ranks.
     """
     own = builtin()
-    kept = {}
-    for name, algorithm in own.items():
-        progress(say("pages.proves", name=name))
-        kept[name] = promises(algorithm, TRIED_RANKS)
-    progress(say("pages.draws_maps"))
-    maps = [(won, map_chart(won)) for won in map(winners_on, MACHINES)]
+    parts = [
+        _Part(say("pages.counts", name=FIRST_PAGES["lesson.html"]), _lesson),
+        *(_Part(say("pages.draws_maps"), partial(winners_on, machine)) for machine in MACHINES),
+        *(_Part(say("pages.proves", name=name), partial(promises, own[name], TRIED_RANKS)) for name in own),
+    ]
+    lesson, *rest = _made(parts, progress)
+    maps = [(won, map_chart(won)) for won in rest[: len(MACHINES)]]
+    kept = dict(zip(own, rest[len(MACHINES) :]))
     counted = {}
     for name, algorithm in own.items():
         progress(say("pages.counts", name=name))
         counted[name] = _counted(algorithm)
     tables = [_compared(counted, ranks) for ranks in COMPARED_RANKS]
     yield "index.html", render("index", "All-reduce algorithms", tables=tables, kept=kept, tried=TRIED_RANKS)
-    yield "lesson.html", render("lesson", "The first lesson, counted", **_lesson())
+    yield "lesson.html", lesson
     yield "maps.html", render("maps", "Who wins where", maps=maps, **_winners([won for won, _ in maps]))
     yield "glossary.html", render("glossary", "Glossary", sections=sections(glossary_text()))
     order = list(own)
-    for place, (name, algorithm) in enumerate(own.items()):
-        progress(say("pages.draws_page", name=name))
+
+    def of_algorithm(name: str) -> str:
+        place = order.index(name)
         values = {
-            "own": algorithm,
-            "told": telling(algorithm),
+            "own": own[name],
+            "told": telling(own[name]),
             "kept": kept[name],
             "maps": maps,
-            **_growth(algorithm, counted[name]),
+            **_growth(own[name], counted[name]),
         }
         beside = {"before": order[place - 1], "after": order[(place + 1) % len(order)]}
-        yield f"{name}.html", render_algorithm(name, ranks, names, **values, **beside)
+        return render_algorithm(name, ranks, names, **values, **beside)
+
+    texts = _made([_Part(say("pages.draws_page", name=name), partial(of_algorithm, name)) for name in order], progress)
+    yield from ((f"{name}.html", text) for name, text in zip(order, texts))
+
+
+class _Part(NamedTuple):
+    """A part of the gallery that any process can make."""
+
+    doing: str
+    make: Callable[[], Any]
+
+
+def _made(parts: Sequence[_Part], progress: Progress) -> list[Any]:
+    return in_forks(lambda part: part.make(), parts, lambda part: progress(part.doing))
 
 
 def _counted(algorithm: Algorithm) -> list[Facts]:
@@ -228,11 +247,11 @@ def _winners(maps: list[WinnerMap]) -> dict[str, Any]:
     }
 
 
-def _lesson() -> dict[str, Any]:
-    """Return the values of the page of the first lesson."""
+def _lesson() -> str:
+    """Return the page of the first lesson."""
     lines = times_over_ranks()
     growths = [(nbytes, [line for line in lines if line.nbytes == nbytes]) for nbytes in CLAIM_SIZES]
-    return {
+    values = {
         "elements": ELEMENTS,
         "transfers": [(ranks, transfers(ranks, ELEMENTS)) for ranks in LESSON_RANKS],
         "steps": steps_of(),
@@ -244,6 +263,7 @@ def _lesson() -> dict[str, Any]:
         "most": GROWTH_TO,
         "prices": f"{format_time(CLAIM_PRICES.alpha_s)} a message and {format_rate(1 / CLAIM_PRICES.beta_s_per_byte)}",
     }
+    return render("lesson", "The first lesson, counted", **values)
 
 
 def share(value: float) -> str:
