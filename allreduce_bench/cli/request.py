@@ -18,12 +18,12 @@ from ..machine.node import NOT_STORED, cores, hide_secrets, host
 from ..measuring.startup import rank_of
 from ..message import say
 from ..runs.cell import FORCED_PREFIX, GLOO, GUIDELINES, MOCKUPS, NATIVE
-from ..runs.library_algorithms import NAMES, refuse_unknown
 from ..runs.control import Control
 from ..runs.dtypes import DTYPES, teach_numpy
 from ..runs.folder import RunFolder
 from ..runs.injected import digest_of_trace, longest_delay_s, longest_phase_s, refuse_traces, traces_of
 from ..runs.launch_choice import chosen_launches
+from ..runs.library_algorithms import NAMES, refuse_unknown
 from ..runs.option import options_of
 from ..runs.plan import OPS, Plan, PlanError, geometric_sizes
 from ..runs.recorder import create_run, is_taken

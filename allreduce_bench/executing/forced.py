@@ -1,6 +1,5 @@
 """The library's own all-reduce by an algorithm that it is told to use, on a communicator of its own."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -9,7 +8,7 @@ from mpi4py import MPI
 
 from ..machine.mpi import library_name
 from ..message import BadValue
-from ..runs.library_algorithms import settings_of
+from ..runs.library_algorithms import least_count, settings_of
 from . import Prepared, Unsupported, native
 from .mpi_t import NoControl, forced
 
@@ -22,24 +21,29 @@ def forced_to(algorithm: str, comm: MPI.Comm, nodes: int) -> Iterator[MPI.Comm]:
     """
     library = library_name(MPI.Get_library_version())
     try:
-        settings = settings_of(algorithm, library, nodes, os.environ)
+        settings = settings_of(algorithm, library, nodes)
     except BadValue as error:
         raise Unsupported(error.code, **error.values) from error
     with _refusals(algorithm), forced(comm, settings) as made:
         yield made
 
 
-def native_forced(sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> Prepared:
+def native_forced(algorithm: str, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> Prepared:
     """Bind the library's own all-reduce on the communicator of `forced_to`, and try it once. Raises Unsupported.
 
     MPICH refuses a call for which the algorithm is not made, such as fewer elements than ranks: all ranks alike.
+    Open MPI would take another algorithm.
     """
+    library = library_name(MPI.Get_library_version())
+    least = least_count(algorithm, library, comm.size, sendbuf.itemsize)
+    if sendbuf.size < least:
+        raise Unsupported("executing.forced_too_few", algorithm=algorithm, library=library, least=least)
     call = native(sendbuf, recvbuf, comm, op)
     try:
         call.run()
     except MPI.Exception as error:
         call.close()
-        raise Unsupported("executing.forced_call_refused", library=library_name(MPI.Get_library_version())) from error
+        raise Unsupported("executing.forced_call_refused", algorithm=algorithm, library=library) from error
     return call
 
 

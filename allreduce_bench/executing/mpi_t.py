@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 
 from mpi4py import MPI
 
-from ..machine.mpi import INTEL, Reading, library_name
+from ..machine import INTEL
+from ..machine.mpi import Reading, library_name
 from ..message import Refused
 from ..units import format_ranges, nearest
 

@@ -9,6 +9,7 @@ nodes of a launch; the lines of `doctor` about the node); `core_load` (during a 
 
 from collections.abc import Sequence
 
+OPEN_MPI, MPICH, INTEL = "Open MPI", "MPICH", "Intel MPI"  # names of libraries, before their versions
 PAGE_NBYTES = 4096  # processors compare addresses modulo it
 LEVELS = ("info", "caution", "severe")  # severe: times are misleading or missing
 

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..message import say
-from . import kernel
+from . import INTEL, MPICH, OPEN_MPI, kernel
 
 INSTALL = "pip install 'allreduce-bench[compiled]'"  # installs numba
-OPEN_MPI, MPICH, INTEL = "Open MPI", "MPICH", "Intel MPI"
 VERSIONS = {  # name -> pattern of the version in its version text
     OPEN_MPI: r"Open MPI v?(\S+?),",
     MPICH: r"MPICH Version:\s*(\S+)",

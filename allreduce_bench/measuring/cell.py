@@ -251,7 +251,7 @@ def _bind(
     if cell.executor.is_forced:
         from ..executing.forced import native_forced
 
-        return native_forced(sendbuf, recvbuf, comm, op)
+        return native_forced(cell.algorithm, sendbuf, recvbuf, comm, op)
     if steps is None:
         return NATIVES[cell.executor](sendbuf, recvbuf, comm, op)
     window = () if cell.window is None else (cell.window,)

@@ -615,7 +615,8 @@ class Plan:
         """Return the executors of `algorithm`; the library's own is called from Python, compiled, or both, as the
         others are.
 
-        Mock-ups, Gloo and forced algorithms are called from Python, and native is then, too, since they are compared with it.
+        Mock-ups, Gloo and forced algorithms are called from Python, and native is then, too, since they are compared
+        with it.
         """
         if algorithm in MOCKUPS:
             return (MOCKUP,)

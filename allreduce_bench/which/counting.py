@@ -24,9 +24,9 @@ from typing import NamedTuple
 
 from mpi4py import MPI
 
+from ..executing.mpi_t import Control, NoControl
 from ..machine.mpi import library_name
 from ..message import Refused
-from ..executing.mpi_t import Control, NoControl
 
 MONITORING = {"OMPI_MCA_pml": "^ucx,cm", "OMPI_MCA_pml_monitoring_enable": "1"}  # variables of a launch that counts
 COUNTERS = ["pml_monitoring_messages_count", "pml_monitoring_messages_size"]

@@ -13,7 +13,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from ..machine.mpi import INTEL, MPICH, OPEN_MPI, Reading
+from ..machine import INTEL, MPICH, OPEN_MPI
+from ..machine.mpi import Reading
 from ..machine.node import allowed_variables
 from ..message import BadValue, Refused
 from .rules import RulesError, check_mpich_rules, open_mpi_rules
