@@ -30,6 +30,7 @@ from ..runs.recorder import create_run, is_taken
 from ..runs.rows import RunError
 from ..runs.schema import FORMER_SYNCS
 from ..runs.start import Start, read_hostfile
+from ..units import nearest
 from ..watching.lifeline import LAB_VARIABLE
 from ..wings import offered
 from .options import OPTIONS
@@ -130,7 +131,7 @@ def algorithm_fields(names: tuple[str, ...] | None = None) -> dict[str, Any]:
     requested = names or (NATIVE, *builtin())
     library = (NATIVE, *MOCKUPS, *NAMES, GLOO)
     for name in requested:
-        if name.startswith(FORCED_PREFIX) and name not in MOCKUPS:
+        if name.startswith(FORCED_PREFIX) and name not in library and not nearest(name, library):
             refuse_unknown(name)
     algorithms = find([name for name in requested if name not in (*library, GUIDELINES)], [*library, GUIDELINES])
     files = [str(Path(name).resolve()) for name in requested if name.endswith(".py")]
