@@ -17,18 +17,20 @@ from ..launching.layout import ranks_of_job
 from ..machine.node import NOT_STORED, cores, hide_secrets, host
 from ..measuring.startup import rank_of
 from ..message import say
-from ..runs.cell import GLOO, GUIDELINES, MOCKUPS, NATIVE
+from ..runs.cell import FORCED_PREFIX, GLOO, GUIDELINES, MOCKUPS, NATIVE
 from ..runs.control import Control
 from ..runs.dtypes import DTYPES, teach_numpy
 from ..runs.folder import RunFolder
 from ..runs.injected import digest_of_trace, longest_delay_s, longest_phase_s, refuse_traces, traces_of
 from ..runs.launch_choice import chosen_launches
+from ..runs.library_algorithms import NAMES, refuse_unknown
 from ..runs.option import options_of
 from ..runs.plan import OPS, Plan, PlanError, geometric_sizes
 from ..runs.recorder import create_run, is_taken
 from ..runs.rows import RunError
 from ..runs.schema import FORMER_SYNCS
 from ..runs.start import Start, read_hostfile
+from ..units import nearest
 from ..watching.lifeline import LAB_VARIABLE
 from ..wings import offered
 from .options import OPTIONS
@@ -124,17 +126,21 @@ def _arrival_digests(arrival: Sequence[str]) -> tuple[str, ...]:
 def algorithm_fields(names: tuple[str, ...] | None = None) -> dict[str, Any]:
     """Return the fields of a plan for `names`: algorithms, native, paths of own files; None: native and all built-in.
 
-    Mock-ups imply native. Raises AlgorithmError.
+    Mock-ups and forced algorithms imply native. Raises AlgorithmError, or BadValue for a forced one of no library.
     """
     requested = names or (NATIVE, *builtin())
-    library = (NATIVE, *MOCKUPS, GLOO)
+    library = (NATIVE, *MOCKUPS, *NAMES, GLOO)
+    for name in requested:
+        if name.startswith(FORCED_PREFIX) and name not in library and not nearest(name, library):
+            refuse_unknown(name)
     algorithms = find([name for name in requested if name not in (*library, GUIDELINES)], [*library, GUIDELINES])
     files = [str(Path(name).resolve()) for name in requested if name.endswith(".py")]
     mockups = [name for name in MOCKUPS if name in requested or GUIDELINES in requested]
-    native = [NATIVE] if NATIVE in requested or mockups else []
+    forced = [name for name in NAMES if name in requested]
+    native = [NATIVE] if NATIVE in requested or mockups or forced else []
     gloo = [str(GLOO)] if GLOO in requested else []
     return {
-        "algorithms": (*native, *mockups, *gloo, *algorithms),
+        "algorithms": (*native, *mockups, *forced, *gloo, *algorithms),
         "files": tuple(files),
         "file_digests": tuple(map(digest_of, files)),
         "segmented": tuple(name for name, algorithm in algorithms.items() if algorithm.segmented),

@@ -6,7 +6,8 @@ import click
 
 from ..algorithms import builtin, find
 from ..message import say
-from ..runs.cell import EXECUTORS, GLOO, MOCKUPS
+from ..runs.cell import EXECUTORS, FORCED_PREFIX, GLOO, MOCKUPS
+from ..runs.library_algorithms import VALUES
 from ..runs.schema import FLOORS
 from ..schedule.verify import NAME_WIDTH, prove_all
 from .sections import examples
@@ -32,6 +33,9 @@ def list_() -> None:
     echo_wrapped(["native", say("cli.mpi_library_own_mpi")])
     made = say("cli.library_other_operations_make")
     echo_wrapped([", ".join(MOCKUPS), made])
+    for library, values in VALUES.items():
+        names = ", ".join(FORCED_PREFIX + name for name in values)
+        echo_wrapped([names, say("cli.forced_of_library", library=library)])
     echo_wrapped([GLOO, say("cli.gloo_of_torch")])
     floors = say("cli.reference_times_measured_every")
     echo_wrapped([", ".join(FLOORS), floors])

@@ -8,9 +8,19 @@ nodes of a launch; the lines of `doctor` about the node); `core_load` (during a 
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
+OPEN_MPI, MPICH, INTEL = "Open MPI", "MPICH", "Intel MPI"  # names of libraries, before their versions
 PAGE_NBYTES = 4096  # processors compare addresses modulo it
 LEVELS = ("info", "caution", "severe")  # severe: times are misleading or missing
+
+
+class Reading(NamedTuple):
+    """What the library of a rank says of one of its variables."""
+
+    known: bool  # it has the variable
+    value: str | int | float | None = None  # None: it does not tell
+    meaning: str = ""
 
 
 def finding(code: str, level: str, text: str, effect: str, advice: str) -> dict:

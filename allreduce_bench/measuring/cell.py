@@ -47,6 +47,8 @@ def outcome_of(context: Context, cell: Cell, cells_left: int) -> CellOutcome:
         context = context._replace(approach=_approach(context, cell))
     except Unsupported as error:
         return CellOutcome({"state": "skipped", "reason": str(error)})
+    if cell.executor.is_forced:
+        return _outcome_of_forced(context, cell, cells_left)
     if is_of_library(cell.algorithm):
         return _outcome_of_all_reduce(context, cell, None, {}, cells_left)
     steps, facts = proved_steps(context, cell)
@@ -58,15 +60,23 @@ def outcome_of(context: Context, cell: Cell, cells_left: int) -> CellOutcome:
 
 
 def _outcome_of_all_reduce(
-    context: Context, cell: Cell, steps: list[Step] | None, facts: dict, cells_left: int
+    context: Context,
+    cell: Cell,
+    steps: list[Step] | None,
+    facts: dict,
+    cells_left: int,
+    of_calls: MPI.Comm | None = None,
 ) -> CellOutcome:
-    """Bind, check, time and check again; `steps` of this rank, None: the library's own all-reduce."""
+    """Bind, check, time and check again; `steps` of this rank, None: the library's own all-reduce.
+
+    `of_calls` is the communicator of the measured calls; None: that of the party.
+    """
     comm, party, plan = context.comm, context.party.comm, context.plan
     memory = memory_of(cell.placement)
     sendbuf, recvbuf = memory.sendbuf(cell.count, plan.dtype), memory.recvbuf(cell.count, plan.dtype)
     if cell.executor.is_compiled and (reason := _compiled(context)):
         return CellOutcome({**facts, "state": "skipped", "reason": reason})
-    bind = partial(_bind, cell, steps, party, plan.op, memory.scratch)
+    bind = partial(_bind, cell, steps, of_calls or party, plan.op, memory.scratch)
     call, unsupported = _bind_or_explain(bind, sendbuf, recvbuf)
     if reasons := [reason for reason in comm.allgather(unsupported) if reason]:
         return CellOutcome({**facts, "state": "skipped", "reason": reasons[0]})
@@ -103,6 +113,17 @@ def _outcome_of_all_reduce(
         reason = f"{facts['wrong']} wrong elements after timed calls, none after the {checked} before them"
         return CellOutcome({**_done_or_skipped(facts, times).facts, "state": "wrong", "reason": reason}, times)
     return _done_or_skipped(facts, times)
+
+
+def _outcome_of_forced(context: Context, cell: Cell, cells_left: int) -> CellOutcome:
+    """Measure the library by an algorithm that it is told to use, on a communicator of its own."""
+    from ..executing.forced import forced_to  # late: few runs have any
+
+    try:
+        with forced_to(cell.algorithm, context.party.comm, len({*context.real.node_of})) as comm:
+            return _outcome_of_all_reduce(context, cell, None, {}, cells_left, comm)
+    except Unsupported as error:
+        return CellOutcome({"state": "skipped", "reason": str(error)})
 
 
 def _outcome_of_floor(context: Context, cell: Cell, cells_left: int) -> CellOutcome:
@@ -227,6 +248,10 @@ def _bind(
         from ..executing.gloo import gloo  # late: it loads torch
 
         return gloo(sendbuf, recvbuf, comm, op)
+    if cell.executor.is_forced:
+        from ..executing.forced import native_forced
+
+        return native_forced(cell.algorithm, sendbuf, recvbuf, comm, op)
     if steps is None:
         return NATIVES[cell.executor](sendbuf, recvbuf, comm, op)
     window = () if cell.window is None else (cell.window,)

@@ -53,6 +53,11 @@ class Executor(str):
         return self == GLOO
 
     @property
+    def is_forced(self) -> bool:
+        """Whether it is the library's own all-reduce by an algorithm that it was told to use."""
+        return self == FORCED
+
+    @property
     def is_reference(self) -> bool:
         """Whether it measures a reference time instead of an all-reduce."""
         return self == FLOOR
@@ -82,6 +87,8 @@ MOCKUPS = {  # algorithm -> the MPI functions, in order
     "native:reduce_scatter+allgatherv": ("MPI_Reduce_scatter", "MPI_Allgatherv"),
 }
 GLOO = Executor("gloo")  # calls Gloo's all-reduce through torch.distributed; the algorithm has the same name
+FORCED = Executor("forced")  # calls the library's own from Python, by the algorithm named after the prefix
+FORCED_PREFIX = "native:"
 GUIDELINES = "guidelines"  # the word for native and all mock-ups
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..algorithms import builtin
 from ..message import say
-from .cell import GLOO, MOCKUPS, NATIVE
+from .cell import FORCED_PREFIX, GLOO, NATIVE
 from .folder import RunFolder
 from .option import Option, Words, comma_separated, in_help_order, options_of
 from .plan import NOMINAL, Plan
@@ -53,7 +53,11 @@ def _words_of(option: Option, value: Any) -> Iterator[list[str]]:
 def _said_otherwise(plan: Plan) -> dict[str, Any]:
     """Return the fields whose option takes other words than the plan's value; None: not on the command line."""
     prices, virtual = plan.cut_prices, plan.start.virtual_rates_bytes_per_s
-    names = [name for name in plan.algorithms if name in (NATIVE, *MOCKUPS, GLOO) or name in builtin()]
+    names = [
+        name
+        for name in plan.algorithms
+        if name in (NATIVE, GLOO) or name.startswith(FORCED_PREFIX) or name in builtin()
+    ]
     by_default = plan.bounded and set(names) == {NATIVE, *builtin()}  # to name them would lift their bound
     link_rates = virtual if len(set(virtual)) > 1 else (plan.link_rate_bytes_per_s,)
     of_hosts = {"hosts": None, "remote_shell": None, "interface": None, "virtual_rates_bytes_per_s": len(virtual)}

@@ -26,6 +26,8 @@ from ..units import unknown_word
 from .cell import (
     COMPILED,
     EXECUTORS,
+    FORCED,
+    FORCED_PREFIX,
     GLOO,
     MOCKUP,
     MOCKUPS,
@@ -613,16 +615,19 @@ class Plan:
         """Return the executors of `algorithm`; the library's own is called from Python, compiled, or both, as the
         others are.
 
-        Mock-ups and Gloo are called from Python, and native is then, too, since they are compared with it.
+        Mock-ups, Gloo and forced algorithms are called from Python, and native is then, too, since they are compared
+        with it.
         """
         if algorithm in MOCKUPS:
             return (MOCKUP,)
         if algorithm == GLOO:
             return (GLOO,)
+        if algorithm.startswith(FORCED_PREFIX):
+            return (FORCED,)
         if algorithm != NATIVE:
             return tuple(map(Executor, self.executors))
         called = [COMPILED[0] if Executor(name).is_compiled else Executor(NATIVE) for name in self.executors]
-        called += [Executor(NATIVE)] * any(name in (GLOO, *MOCKUPS) for name in self.algorithms)
+        called += [Executor(NATIVE)] * any(name == GLOO or name.startswith(FORCED_PREFIX) for name in self.algorithms)
         return tuple(dict.fromkeys(called))
 
     @property

@@ -24,10 +24,10 @@ from typing import NamedTuple
 
 from mpi4py import MPI
 
+from ..executing.mpi_t import Control, NoControl
 from ..machine.mpi import library_name
 from ..message import Refused
 from .look import MONITORING
-from .mpi_t import Control, NoControl
 
 COUNTERS = ["pml_monitoring_messages_count", "pml_monitoring_messages_size"]
 PMLS = ("ob1", "ucx", "cm")

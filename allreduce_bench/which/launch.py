@@ -12,12 +12,12 @@ from ..launching.find import find_launcher, mpirun_command
 from ..launching.launcher import Launcher
 from ..launching.layout import ranks_on_same_cores
 from ..launching.tied_process import end_process, interrupt_when_asked_to_end
+from ..machine import OPEN_MPI, Reading
 from ..measuring.startup import thread_level
 from ..runs.start import Start
 from ..watching.lifeline import end_with_parent
 from .evidence import Answer, Bytes, answer
 from .look import MARK, MONITORING, Asked, Look, from_json
-from .settings import OPEN_MPI, Reading
 
 PROGRAM = "allreduce_bench.which.probe"
 PML = ("OMPI_MCA_pml", "pml")  # who chooses the layer of messages wants no other

@@ -13,11 +13,11 @@ from collections.abc import Callable
 import numpy as np
 from mpi4py import MPI
 
+from ..executing.mpi_t import NoControl, read_back
 from ..machine.mpi import library_name
 from ..machine.node import host
 from .counting import NotCounted, counted
 from .look import MARK, Asked, Look, Messages, Seen, to_json
-from .mpi_t import NoControl, read_back
 from .order import Order, Pair, Runs, dtype_for, input_of, joined, pairs_to_ask, trees_from_outside
 
 MOST_SPANS = 4096  # of an order that is passed on

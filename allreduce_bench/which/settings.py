@@ -13,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from ..machine import INTEL, MPICH, OPEN_MPI, Reading
 from ..machine.node import allowed_variables
 from ..message import BadValue, Refused
 from .rules import RulesError, check_mpich_rules, open_mpi_rules
@@ -20,7 +21,7 @@ from .rules import RulesError, check_mpich_rules, open_mpi_rules
 ENVIRONMENT, COMMAND_LINE = "environment", "command line"  # sources; others are paths of files
 
 # Variables
-OPEN_MPI, MPICH, INTEL, UCC = "Open MPI", "MPICH", "Intel MPI", "UCC"
+UCC = "UCC"
 OF_OPEN_MPI = "OMPI_MCA_"
 OF_MPICH = ("MPIR_CVAR_", "MPIR_PARAM_", "MPICH_")  # MPICH takes each of its variables by three prefixes
 OTHERS = re.compile(r"allgather|alltoall|barrier|scan|gather|scatter|neighbor|_i(bcast|reduce)", re.IGNORECASE)
@@ -76,14 +77,6 @@ class Setting(NamedTuple):
     problem: Refused | None = None  # why it has no effect, as far as is known
 
 
-class Reading(NamedTuple):
-    """What the library of a rank says of a variable."""
-
-    known: bool  # it has the variable
-    value: str | int | float | None = None  # None: it does not tell
-    meaning: str = ""
-
-
 class _Found(NamedTuple):
     """A variable in a command: the words from `start` to `stop`, which become `rest` where it is taken out."""
 
@@ -131,7 +124,7 @@ def judged(found: Setting, reading: Reading, library: str) -> Setting:
     if not reading.known and not library.startswith((OPEN_MPI, MPICH, INTEL)):
         return found  # Cray's has variables of its environment that MPI_T does not list
     if not reading.known:
-        absent = BadValue("which.no_variable", name=found.name, library=library, near="")
+        absent = BadValue("executing.no_variable", name=found.name, library=library, near="")
         return found._replace(read=False, problem=found.problem or absent)
     if reading.value is None:
         return found

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +11,7 @@ from ..cli.sections import examples
 from ..cli.terminal import echo_wrapped, screen
 from ..cli.types import DURATION, HOSTS, SIZES, OneLineError, errors_in_one_line, parsed, talk
 from ..cli.work_limit import refuse_many_ranks
+from ..machine.mpi import library_name
 from ..measuring.startup import under_launcher
 from ..message import BadValue, Refused
 from ..runs.start import Start
@@ -21,12 +21,10 @@ from .evidence import Answer
 from .known import library_of, names
 from .launch import Findings, Launches, environ_of_launch, findings, launches
 from .look import MONITORING, Asked
+from .nccl_log import read_nccl_logs
 from .order import LEAST_BYTES
 from .output import Result, Verdict, json_text, nccl_lines, result_lines
 from .settings import COMMAND_LINE, ENVIRONMENT, Setting, judged, names_to_read, settings, without
-
-if TYPE_CHECKING:
-    from .nccl_log import NcclLog
 
 DEFAULT_SIZES = (8, 1024, 8192, 65536, 2**20, 16 * 2**20)
 MOST_EFFECTS = 3  # settings whose effect is looked at, each in launches of its own
@@ -88,7 +86,7 @@ def which(context, ranks, sizes, switches, expect, nccl_log, format_, timeout, h
     the same launch without it. Under mpirun or srun the started ranks are looked at.
     """
     if nccl_log:
-        click.echo("\n".join(nccl_lines(_read_nccl(nccl_log), screen())))
+        click.echo("\n".join(nccl_lines(read_nccl_logs(nccl_log), screen())))
         return
     asked_sizes = tuple(sorted({*(sizes or DEFAULT_SIZES), *(size for size, _ in expect)}))
     if small := [size for size in asked_sizes if size < LEAST_BYTES or size % LEAST_BYTES]:
@@ -119,12 +117,6 @@ def echo_lines(result: Result) -> None:
     tables, sentences = result_lines(result, screen())
     click.echo("\n".join(tables))
     echo_wrapped(sentences)
-
-
-def _read_nccl(paths: Sequence[Path]) -> "NcclLog":
-    from .nccl_log import read_nccl_logs  # late: nothing else needs it
-
-    return read_nccl_logs(paths)
 
 
 def _from_outside(found: Launches, sizes: Sequence[int], bisects: bool, expect: Sequence[tuple[int, str]]) -> Result:
@@ -172,7 +164,6 @@ def _as_rank(sizes: Sequence[int], bisects: bool, expect: Sequence[tuple[int, st
     """Look at the ranks that were started; rank 0 gets the result."""
     from mpi4py import MPI  # late: it starts MPI
 
-    from ..machine.mpi import library_name
     from .probe import look
 
     comm, library = MPI.COMM_WORLD, library_name(MPI.Get_library_version())

@@ -48,13 +48,13 @@ def test_a_variable_that_is_not_there_is_not_read(python):
 @every_mpi
 def test_all_ranks_refuse_what_one_of_them_cannot_set(python):
     found = said(python)
-    text = {"Open MPI": "", "MPICH": "which.not_proven"}[found["library"]]
+    text = {"Open MPI": "", "MPICH": "executing.not_proven"}[found["library"]]
     assert found["errors"] == {
         "text": [text] * RANKS,
-        "absent": ["which.no_variable"] * RANKS,
-        "no number": ["which.setting_value"] * RANKS,
-        "no meaning": ["which.setting_value"] * RANKS,
-        "differs": ["which.on_ranks"] * RANKS,
+        "absent": ["executing.no_variable"] * RANKS,
+        "no number": ["executing.setting_value"] * RANKS,
+        "no meaning": ["executing.setting_value"] * RANKS,
+        "differs": ["executing.on_ranks"] * RANKS,
     }
 
 

@@ -141,7 +141,7 @@ def test_a_malformed_rules_file_is_said(tmp_path):
         ("64k", Reading(True, 65536), True, None),
         ("yes", Reading(True, True, "true"), True, None),
         ("9", Reading(True, 0, "ignore"), False, "which.not_taken"),
-        ("9", Reading(False), False, "which.no_variable"),
+        ("9", Reading(False), False, "executing.no_variable"),
         ("kary", Reading(True), None, None),
     ],
 )

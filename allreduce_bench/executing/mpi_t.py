@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 
 from mpi4py import MPI
 
+from ..machine import INTEL, Reading
 from ..machine.mpi import library_name
 from ..message import Refused
 from ..units import format_ranges, nearest
-from .settings import INTEL, Reading
 
 Value = int | float | str
 
@@ -80,7 +80,7 @@ class Variable(NamedTuple):
             value = None
         if value is None or (named and value not in self.meanings):
             expected = ", ".join(map(str, named)) or "a number"
-            raise NoControl("which.setting_value", name=self.name, expected=expected, value=given)
+            raise NoControl("executing.setting_value", name=self.name, expected=expected, value=given)
         return value
 
     def _number(self, given: Value) -> Value:
@@ -120,7 +120,7 @@ class Control:
             if index.value < 0:
                 near = nearest(name, names)
                 near = f"; {near}" if near else ""
-                raise NoControl("which.no_variable", name=name, library=_library(), near=near) from None
+                raise NoControl("executing.no_variable", name=name, library=_library(), near=near) from None
         _, c_type, meanings, description = self._described(index.value)
         return Variable(index.value, name, c_type, meanings, description)
 
@@ -153,7 +153,7 @@ class Control:
                 self._call("cvar_write", handle, buffer)
             except NoControl as error:
                 why = error.values["why"]
-                raise NoControl("which.not_set", name=name, value=value, library=_library(), why=why) from None
+                raise NoControl("executing.not_set", name=name, value=value, library=_library(), why=why) from None
 
     @contextmanager
     def counters(self, comm: MPI.Comm, names: list[str]) -> Iterator[Callable[[], list[list[int]]]]:
@@ -164,7 +164,7 @@ class Control:
         session, handles, known = ctypes.c_void_p(), [], self._performance_names()
         missing = [name for name in names if name not in known]
         for name in missing:
-            raise NoControl("which.no_variable", name=name, library=_library(), near="")
+            raise NoControl("executing.no_variable", name=name, library=_library(), near="")
         self._call("pvar_session_create", byref(session))
         try:
             for name in names:
@@ -251,10 +251,10 @@ class Control:
         try:
             function = getattr(self._module, f"MPI_T_{name}")
         except AttributeError:
-            raise NoControl("which.no_mpi_t", library=_library(), function=f"MPI_T_{name}") from None
+            raise NoControl("executing.no_mpi_t", library=_library(), function=f"MPI_T_{name}") from None
         if code := function(*arguments):
             why = MPI.Get_error_string(code)
-            raise NoControl("which.mpi_t_failed", function=f"MPI_T_{name}", library=_library(), why=why)
+            raise NoControl("executing.mpi_t_failed", function=f"MPI_T_{name}", library=_library(), why=why)
 
 
 def read_back(names: list[str]) -> dict[str, Reading]:
@@ -303,13 +303,13 @@ def _written(control: Control, settings: Mapping[str, Value], former: dict[str, 
         for name, value in settings.items():
             variable = control.variable(name)
             if not variable.shows_value or _library().startswith(INTEL):
-                return NoControl("which.not_proven", name=name, library=_library())
+                return NoControl("executing.not_proven", name=name, library=_library())
             asked = variable.value_of(value)
             before = control.read(name)
             control.write(name, asked)
             former[name] = before
             if (found := control.read(name)) != asked:
-                return NoControl("which.read_another", name=name, value=value, found=found)
+                return NoControl("executing.read_another", name=name, value=value, found=found)
     except NoControl as error:
         return error
     return None
@@ -323,7 +323,7 @@ def _together(comm: MPI.Comm, error: NoControl | None) -> None:
     if first:
         ranks = [rank for rank, error in enumerate(errors) if error]
         on = "" if len(ranks) == len(errors) else f"rank {format_ranges(ranks)}: "
-        raise NoControl("which.on_ranks", on=on, words=str(first)) if on else first
+        raise NoControl("executing.on_ranks", on=on, words=str(first)) if on else first
 
 
 def _buffer(variable: Variable, count: int) -> Any:

@@ -1,0 +1,99 @@
+"""The library's own algorithms by name, `native:ring`: the settings by which each library takes it.
+
+The settings act within a launch (Open MPI, MPICH): the variables of MPI_T, see `executing.mpi_t`. Over several nodes
+Open MPI's han would work above tuned, and the setting would act in its parts only: refused unless the run is without
+han. Seen on Open MPI 5.0.11 and MPICH 5.0.2. Intel MPI reads its choice at its start only, and is refused.
+
+MPICH 5.0.2 reads all three variables at each call. Without DEVICE_COLLECTIVES its device would choose on one node, and
+without COLLECTIVE_FALLBACK another algorithm would run, silently, where the one that was asked for cannot.
+"""
+
+import os
+from collections.abc import Mapping
+from typing import NoReturn
+
+from ..machine import INTEL, MPICH, OPEN_MPI
+from ..message import BadValue
+from .cell import FORCED_PREFIX
+
+COMPONENTS = "OMPI_MCA_coll"  # which of them Open MPI may take
+TUNED = "coll_tuned_allreduce_algorithm"
+SEGMENT = "coll_tuned_allreduce_algorithm_segmentsize"
+SEGMENT_NBYTES = 1 << 20  # as where tuned itself takes the segmented ring
+INTRA = "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM"
+ALWAYS: Mapping[str, Mapping[str, str | int]] = {  # library -> what is set beside the algorithm
+    OPEN_MPI: {"coll_tuned_use_dynamic_rules": 1},
+    MPICH: {"MPIR_CVAR_DEVICE_COLLECTIVES": "none", "MPIR_CVAR_COLLECTIVE_FALLBACK": "error"},
+}
+CHOICE = {OPEN_MPI: TUNED, MPICH: INTRA}
+AT_START = {INTEL: "I_MPI_ADJUST_ALLREDUCE"}  # library -> the variable that it reads at its start only
+COMMON = {"ring": "ring", "recursive_doubling": "recursive_doubling"}
+VALUES: Mapping[str, Mapping[str, str]] = {  # library -> name -> value of its variable
+    OPEN_MPI: {
+        **COMMON,
+        "rabenseifner": "rabenseifner",
+        "segmented_ring": "segmented_ring",
+        "basic_linear": "basic_linear",
+        "nonoverlapping": "nonoverlapping",
+    },
+    MPICH: {
+        **COMMON,
+        "rabenseifner": "reduce_scatter_allgather",
+        "reduce_scatter_allgather": "reduce_scatter_allgather",
+        "recursive_multiplying": "recursive_multiplying",
+        "k_reduce_scatter_allgather": "k_reduce_scatter_allgather",
+        "recexch": "recexch",
+        "tree": "tree",
+    },
+}
+NAMES = tuple(dict.fromkeys(FORCED_PREFIX + name for values in VALUES.values() for name in values))
+
+
+def settings_of(algorithm: str, library: str, nodes: int) -> dict[str, str | int]:
+    """Return the variables by which a library such as `Open MPI 5.0.11` takes `native:ring`. Raises BadValue."""
+    if unset := next((variable for name, variable in AT_START.items() if library.startswith(name)), None):
+        raise BadValue("runs.forced_at_start", algorithm=algorithm, library=library, variable=unset)
+    family = next((name for name in VALUES if library.startswith(name)), None)
+    if family is None:
+        raise BadValue("runs.forced_no_library", algorithm=algorithm, library=library)
+    value = VALUES[family].get(algorithm.removeprefix(FORCED_PREFIX))
+    if value is None:
+        said = {"algorithm": algorithm, "library": library, "owners": _owners(algorithm), "has": _names(family)}
+        raise BadValue("runs.forced_of_another", **said)
+
+    if family == OPEN_MPI and nodes > 1 and os.environ.get(COMPONENTS) != "^han":
+        raise BadValue("runs.forced_below_han", algorithm=algorithm, library=library)
+    segment = {SEGMENT: SEGMENT_NBYTES} if value == "segmented_ring" else {}
+    return {**ALWAYS[family], CHOICE[family]: value, **segment}
+
+
+def least_count(algorithm: str, library: str, ranks: int, itemsize: int) -> int:
+    """Return the elements below which the library would take another algorithm without a word.
+
+    Of Open MPI 5.0.11 (coll_base_allreduce.c): recursive doubling for ring, linear for rabenseifner, ring for
+    segmented_ring. MPICH says so, see above.
+    """
+    if not library.startswith(OPEN_MPI):
+        return 0
+    of_value = {
+        "ring": ranks,
+        "rabenseifner": 1 << (ranks.bit_length() - 1),
+        "segmented_ring": ranks * max(1, SEGMENT_NBYTES // itemsize),
+    }
+    return of_value.get(algorithm.removeprefix(FORCED_PREFIX), 0)
+
+
+def refuse_unknown(algorithm: str) -> NoReturn:
+    """Raise BadValue: no library has this name."""
+    known = "; ".join(f"{family}: {_names(family)}" for family in VALUES)
+    raise BadValue("runs.forced_unknown", algorithm=algorithm, known=known)
+
+
+def _owners(algorithm: str) -> str:
+    """Return the libraries that have an algorithm."""
+    name = algorithm.removeprefix(FORCED_PREFIX)
+    return ", ".join(family for family, values in VALUES.items() if name in values)
+
+
+def _names(family: str) -> str:
+    return ", ".join(VALUES[family])

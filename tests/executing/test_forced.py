@@ -1,0 +1,66 @@
+"""The library's own algorithms as peers: the setting is taken, and refused where it would not act."""
+
+import pandas as pd
+import pytest
+from has_message import has_message
+from interpreters import interpreters
+from measured_runs import bench
+
+from allreduce_bench.cli.request import algorithm_fields
+from allreduce_bench.message import BadValue
+from allreduce_bench.runs.cell import FORCED
+from allreduce_bench.runs.library_algorithms import NAMES, least_count, settings_of
+from allreduce_bench.runs.plan import Plan
+
+ONLY_ONE_HAS = ["native:recexch", "native:basic_linear"]  # MPICH, Open MPI
+FEW = ["--sizes", "4,4K", "--launches", 1, "--iters", 3, "--no-reference-times"]
+
+
+@pytest.mark.parametrize("python", interpreters())
+def test_the_library_runs_its_own_and_no_other(python, tmp_path):
+    names = ",".join(["native:ring", "native:rabenseifner", *ONLY_ONE_HAS])
+    ended = bench(python, "run", "-n", 3, "-a", names, *FEW, "-o", tmp_path / "run")
+    assert ended.returncode == 0, ended.stderr
+    table = pd.read_csv(tmp_path / "run" / "summary.csv").set_index("algorithm")
+    large, small = (table[table["nbytes"] == nbytes] for nbytes in (4096, 4))
+    assert set(large.loc[["native", "native:ring", "native:rabenseifner"], "state"]) == {"done"}
+    assert large.loc["native:ring", "executor"] == FORCED
+    assert sorted(large.loc[ONLY_ONE_HAS, "state"]) == ["done", "skipped"]
+    state, reason = small.loc["native:rabenseifner", ["state", "reason"]]
+    codes = "executing.forced_too_few", "executing.forced_call_refused"
+    assert state == "skipped" and any(has_message(reason, code) for code in codes)
+
+
+def code_of(*asked):
+    with pytest.raises(BadValue) as refused:
+        settings_of(*asked)
+    return refused.value.code
+
+
+def test_where_a_setting_would_not_act_the_reason_is_said(monkeypatch):
+    monkeypatch.delenv("OMPI_MCA_coll", raising=False)
+    assert code_of("native:ring", "Intel MPI 2021.18", 1) == "runs.forced_at_start"
+    assert code_of("native:ring", "Cray MPI", 1) == "runs.forced_no_library"
+    assert code_of("native:recexch", "Open MPI 5.0.11", 1) == "runs.forced_of_another"
+    assert code_of("native:ring", "Open MPI 5.0.11", 2) == "runs.forced_below_han"
+    monkeypatch.setenv("OMPI_MCA_coll", "^han")
+    assert settings_of("native:ring", "Open MPI 5.0.11", 2)["coll_tuned_allreduce_algorithm"] == "ring"
+
+
+def test_counts_below_which_open_mpi_takes_another_one():
+    names = "ring", "rabenseifner", "basic_linear"
+    assert [least_count(f"native:{name}", "Open MPI 5.0.11", 6, 4) for name in names] == [6, 4, 0]
+    assert least_count("native:ring", "MPICH 5.0.2", 6, 4) == 0
+
+
+def test_they_are_named_on_the_command_line_beside_native():
+    assert algorithm_fields(("native:ring", "ring"))["algorithms"] == ("native", "native:ring", "ring")
+    assert not {*NAMES} & {*algorithm_fields()["algorithms"]}
+    with pytest.raises(BadValue) as unknown:
+        algorithm_fields(("native:foo",))
+    assert unknown.value.code == "runs.forced_unknown"
+
+
+def test_native_is_called_from_python_beside_them():
+    plan = Plan(("native", "native:ring", "ring"), (8,), (2,), 1, seed=1, executors=("compiled",))
+    assert plan.executors_of("native") == ("compiled", "native") and plan.executors_of("native:ring") == (FORCED,)
