@@ -131,7 +131,7 @@ def algorithm_fields(names: tuple[str, ...] | None = None) -> dict[str, Any]:
     requested = names or (NATIVE, *builtin())
     library = (NATIVE, *MOCKUPS, *NAMES, GLOO)
     for name in requested:
-        if name.startswith(FORCED_PREFIX) and name not in library and not nearest(name, library):
+        if name.startswith(FORCED_PREFIX) and name not in library and not nearest(name, library, FORCED_PREFIX):
             refuse_unknown(name)
     algorithms = find([name for name in requested if name not in (*library, GUIDELINES)], [*library, GUIDELINES])
     files = [str(Path(name).resolve()) for name in requested if name.endswith(".py")]

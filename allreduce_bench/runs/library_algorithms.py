@@ -70,8 +70,8 @@ def settings_of(algorithm: str, library: str, nodes: int) -> dict[str, str | int
 def least_count(algorithm: str, library: str, ranks: int, itemsize: int) -> int:
     """Return the elements below which the library would take another algorithm without a word.
 
-    Of Open MPI 5.0.11 (coll_base_allreduce.c): recursive doubling for ring, linear for rabenseifner, ring for
-    segmented_ring. MPICH says so, see above.
+    As Open MPI's coll_base_allreduce.c says: recursive doubling for ring, ring for segmented_ring, and, in some
+    versions, linear for rabenseifner. MPICH refuses such calls, see above.
     """
     if not library.startswith(OPEN_MPI):
         return 0
