@@ -107,7 +107,7 @@ def test_a_job_that_is_ended_says_so_in_its_record(slurm, tmp_path, number):
 
 def warned(python: Path, folder: Path, cells: int, *more: object) -> subprocess.CompletedProcess:
     """A run that is warned when so many cells are done; with none, when the first launch is being started."""
-    process = start(python, "-n", 2, *LONG_RUN, "--launches", 2, "--resume", "-o", folder, *more)
+    process = start(python, "-n", 2, *LONG_RUN, "--launches", 2, "--resume", "-v", "-o", folder, *more)
     if cells:
         wait_for_cells(process, folder, cells)
     else:

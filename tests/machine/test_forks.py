@@ -14,12 +14,18 @@ def three_cores(monkeypatch):
     monkeypatch.setattr(forks, "cores", lambda: 3)
 
 
+@pytest.fixture
+def may_fork(monkeypatch):
+    """Whatever else the process of the tests has loaded or started."""
+    monkeypatch.setattr(forks, "_may_fork", lambda: True)
+
+
 def with_pid(item: int) -> tuple[int, int]:
     threading.Event().wait(0.02)
     return item, os.getpid()
 
 
-def test_results_come_in_order_from_several_processes():
+def test_results_come_in_order_from_several_processes(may_fork):
     results = in_forks(with_pid, range(20))
     assert [item for item, _ in results] == [*range(20)] and len({pid for _, pid in results}) == 3
 
@@ -46,7 +52,7 @@ def test_beside_a_thread_nothing_is_forked():
         thread.join()
 
 
-def test_what_a_child_fails_at_is_done_again_here():
+def test_what_a_child_fails_at_is_done_again_here(may_fork):
     here = os.getpid()
 
     def dies_elsewhere(item: int) -> int:
@@ -59,7 +65,7 @@ def test_what_a_child_fails_at_is_done_again_here():
 
 
 @pytest.mark.parametrize("wrong", [0, 3])
-def test_an_error_is_raised_and_no_child_is_left(wrong, monkeypatch):
+def test_an_error_is_raised_and_no_child_is_left(wrong, monkeypatch, may_fork):
     children = []
     begin = forks._begun
     monkeypatch.setattr(forks, "_begun", lambda *given: children.append(begin(*given)) or children[-1])

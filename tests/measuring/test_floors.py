@@ -311,7 +311,7 @@ def test_cold_buffers_count_as_memory():
         size = 2
 
     plan, real = Plan(("native",), (1 << 20,), (2,), 1, seed=1, cache="both"), Topology.one_node(2)
-    known = (13 << 20, None, lambda: None, {}, set(), None, None, 32 << 20)
+    known = (13 << 20, None, lambda: None, {}, set(), set(), None, None, 32 << 20)
     context = Context(Comm(), plan, Launch(2, 1), real, real, {}, *known)
     warm, cold = (Cell("native", "native", 1 << 18, None, cache) for cache in ("warm", "cold"))
     assert unfit(context, warm) is None

@@ -27,7 +27,9 @@ def make_context(deadline: float | None):
     from allreduce_bench.measuring.context import Context
 
     real = Topology.one_node(1)
-    return Context(Comm(), PLAN, Launch(1, 1), real, real, {}, None, deadline, lambda: None, {}, set(), None, None)
+    return Context(
+        Comm(), PLAN, Launch(1, 1), real, real, {}, None, deadline, lambda: None, {}, set(), set(), None, None
+    )
 
 
 def test_without_a_deadline_cells_come_as_they_are_planned():

@@ -49,6 +49,7 @@ def context_of(comm: MPI.Comm, op: str, dtype: str, seed: int, cell_time_s: floa
         lambda: None,
         {},
         set(),
+        set(),
         clock,
         Barrier(comm),
     )

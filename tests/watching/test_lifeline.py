@@ -99,7 +99,7 @@ def test_a_warned_run_ends_after_its_cell_and_goes_on_where_it_stopped(python, t
 @needs_mpi
 def test_a_warning_while_mpi_starts_counts(python, tmp_path):
     folder = tmp_path / "run"
-    process = start(python, folder)
+    process = start(python, folder, "-v")
     said = ""
     while " measure --launch 2r-1 " not in said:
         said = process.stderr.readline()
