@@ -31,11 +31,12 @@ def test_a_schema_is_printed_by_its_name_or_its_id():
     assert document == FORMATS["run"].document() == json.loads(schema(FORMATS["run"].id).stdout)
 
 
-def test_a_folder_and_what_a_command_prints_are_checked():
+def test_a_folder_and_what_a_command_prints_are_checked(tmp_path):
     files = [path for path in EXAMPLE.rglob("*") if path.suffix in (".json", ".csv") and "figures" not in str(path)]
     said = schema("--check", EXAMPLE)
     assert said.stdout == "" and said.stderr == f"{EXAMPLE}: {len(files)} files checked\n"
-    fit = CliRunner().invoke(main, ["fit", str(EXAMPLE), "--format", "json"]).stdout
+    machine = tmp_path / "machine.json"  # not into the example
+    fit = CliRunner().invoke(main, ["fit", str(EXAMPLE), "-o", str(machine), "--format", "json"]).stdout
     assert schema("--check", "-", stdin=fit).stderr == "-: 1 file checked\n"
 
 
