@@ -4,12 +4,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..identifying.launch import Findings
 from ..message import Refused, say
 from ..runs.json_schema.build import Format, fields, flag, items, or_null, text, whole
 from ..tables import UNBOUNDED, Screen, columns_of, fitted
 from ..units import format_size, in_ranks
 from .effects import Effect, sentence, without_words
-from .launch import Findings
 from .settings import Setting
 
 if TYPE_CHECKING:

@@ -11,18 +11,18 @@ from ..cli.sections import examples
 from ..cli.terminal import echo_wrapped, screen
 from ..cli.types import DURATION, HOSTS, SIZES, OneLineError, errors_in_one_line, parsed, talk
 from ..cli.work_limit import refuse_many_ranks
+from ..identifying.evidence import Answer
+from ..identifying.known import library_of, names
+from ..identifying.launch import Findings, Launches, environ_of_launch, findings, launches
+from ..identifying.look import MONITORING, Asked
+from ..identifying.order import LEAST_BYTES
 from ..machine.mpi import library_name
 from ..measuring.startup import under_launcher
 from ..message import BadValue, Refused
 from ..runs.start import Start
 from ..units import parse_size, unknown_word
 from .effects import Effect, effect
-from .evidence import Answer
-from .known import library_of, names
-from .launch import Findings, Launches, environ_of_launch, findings, launches
-from .look import MONITORING, Asked
 from .nccl_log import read_nccl_logs
-from .order import LEAST_BYTES
 from .output import Result, Verdict, json_text, nccl_lines, result_lines
 from .settings import COMMAND_LINE, ENVIRONMENT, Setting, judged, names_to_read, settings, without
 
@@ -164,7 +164,7 @@ def _as_rank(sizes: Sequence[int], bisects: bool, expect: Sequence[tuple[int, st
     """Look at the ranks that were started; rank 0 gets the result."""
     from mpi4py import MPI  # late: it starts MPI
 
-    from .probe import look
+    from ..identifying.probe import look
 
     comm, library = MPI.COMM_WORLD, library_name(MPI.Get_library_version())
     _refuse_unknown(library, expect)

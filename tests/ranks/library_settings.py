@@ -11,8 +11,8 @@ import numpy as np
 from mpi4py import MPI
 
 from allreduce_bench.executing.mpi_t import NoControl, Value, forced, read_back
+from allreduce_bench.identifying.counting import NotCounted, counted
 from allreduce_bench.machine.mpi import library_name
-from allreduce_bench.which.counting import NotCounted, counted
 
 VARIABLES = {  # library -> the variable of the algorithm, and what is set with it
     "Open MPI": ("coll_tuned_allreduce_algorithm", {"coll_tuned_use_dynamic_rules": 1}),

@@ -10,9 +10,9 @@ from mpi4py import MPI
 
 from allreduce_bench.algorithms import find
 from allreduce_bench.executing import sendrecv
+from allreduce_bench.identifying.order import dtype_for, order_of
+from allreduce_bench.identifying.probe import order_seen
 from allreduce_bench.schedule.algorithm import Topology
-from allreduce_bench.which.order import dtype_for, order_of
-from allreduce_bench.which.probe import order_seen
 
 NAMES = ["ring", "rabenseifner", "two_tree"]
 ELEMENTS, SEGMENT = 1003, 100

@@ -7,7 +7,7 @@ import pytest
 from interpreters import interpreters
 from rank_programs import mpirun
 
-from allreduce_bench.which.counting import MONITORING
+from allreduce_bench.identifying.counting import MONITORING
 
 RANKS, ELEMENTS = 4, 1024
 
@@ -62,7 +62,7 @@ def test_all_ranks_refuse_what_one_of_them_cannot_set(python):
 def test_messages_of_a_call_where_the_library_counts(python):
     found = said(python)
     if found["library"] != "Open MPI":
-        assert found["sent"] == found["counted"] == ["which.library_counts_nothing"] * RANKS
+        assert found["sent"] == found["counted"] == ["identifying.library_counts_nothing"] * RANKS
         return
     rounds, nbytes = 2 * (RANKS - 1), 4 * ELEMENTS // RANKS
     for rank, (pml, messages, sent_nbytes) in enumerate(found["sent"]):
@@ -75,6 +75,6 @@ def test_messages_of_a_call_where_the_library_counts(python):
 
 def test_not_counted_where_monitoring_did_not_load():
     python = interpreters()[0]  # Open MPI, where there are several
-    expected = {"Open MPI": "which.not_monitored"}
+    expected = {"Open MPI": "identifying.not_monitored"}
     found = printed(python, 3)
-    assert found["counted"] == [expected.get(found["library"], "which.library_counts_nothing")] * 3
+    assert found["counted"] == [expected.get(found["library"], "identifying.library_counts_nothing")] * 3

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..algorithms import find
+from ..machine import INTEL, MPICH, OPEN_MPI
 from ..schedule import Ranges, elements
 from ..schedule.algorithm import Topology
 from .order import Order, Tree, added, merged, order_of
-from .settings import INTEL, MPICH, OPEN_MPI
 
 MOST_RADIX = 8  # of the algorithms with a radix; 2 is MPICH's default
 Table = list[list[int]]  # from each rank to each

@@ -2,9 +2,9 @@
 
 import pytest
 
-from allreduce_bench.which.evidence import Bytes, answer
-from allreduce_bench.which.known import ANY_TREE, known
-from allreduce_bench.which.order import Span
+from allreduce_bench.identifying.evidence import Bytes, answer
+from allreduce_bench.identifying.known import ANY_TREE, known
+from allreduce_bench.identifying.order import Span
 from allreduce_bench.which.settings import INTEL, MPICH, OPEN_MPI
 
 ITEMSIZE = 4

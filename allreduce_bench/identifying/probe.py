@@ -1,4 +1,4 @@
-"""What ranks do: `python -m allreduce_bench.which.probe ASKED`, the library's own all-reduce, looked at from outside.
+"""What ranks do: `python -m allreduce_bench.identifying.probe ASKED`, the library's own all-reduce, seen from outside.
 
 The calls are MPI_Allreduce of floats with MPI_SUM, of each size one for every pair of ranks that tells something (see
 `order`). Where it is asked, the messages of a call are counted too (see `counting`), and where the order or the

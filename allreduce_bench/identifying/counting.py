@@ -52,7 +52,7 @@ def counted(comm: MPI.Comm, call: Callable[[], object]) -> Counted:
     """
     library = library_name(MPI.Get_library_version())
     if not library.startswith("Open MPI"):
-        raise NotCounted("which.library_counts_nothing", library=library)
+        raise NotCounted("identifying.library_counts_nothing", library=library)
     try:
         with Control() as control, control.counters(MPI.COMM_WORLD, COUNTERS) as read:
             names = control.names()
@@ -62,7 +62,7 @@ def counted(comm: MPI.Comm, call: Callable[[], object]) -> Counted:
             after = read()
     except NoControl as error:
         settings = " ".join(f"{name}={value}" for name, value in MONITORING.items())
-        raise NotCounted("which.not_monitored", library=library, why=error, settings=settings) from error
+        raise NotCounted("identifying.not_monitored", library=library, why=error, settings=settings) from error
     pmls = [pml for pml in PMLS if any(name.startswith(f"pml_{pml}_") for name in names)]
     world = _world_ranks(comm)
     messages, nbytes = ([new[rank] - old[rank] for rank in world] for old, new in zip(before, after))

@@ -34,17 +34,17 @@ class Answer(NamedTuple):
     def evidence(self) -> str:
         """Return what it rests on, in words."""
         if not self.by_order:
-            return say("which.by_nothing")
-        return say("which.by_order_and_bytes" if self.by_messages else "which.by_order")
+            return say("identifying.by_nothing")
+        return say("identifying.by_order_and_bytes" if self.by_messages else "identifying.by_order")
 
     @property
     def words(self) -> str:
         """Return `ring`, `ring or segmented_ring: bytes not visible`, `unknown: …`."""
         if not self.names:
-            return say("which.unknown_order", order=self.order)
+            return say("identifying.unknown_order", order=self.order)
         if len(self.names) == 1:
             return self.names[0]
-        why = "which.open_alike" if self.by_messages else "which.open_no_bytes"
+        why = "identifying.open_alike" if self.by_messages else "identifying.open_no_bytes"
         return say(why, names=" or ".join([", ".join(self.names[:-1]), self.names[-1]]))
 
 
@@ -123,26 +123,26 @@ def nodes_of(hosts: Sequence[str]) -> list[list[int]]:
 def order_words(order: Order, nodes: Sequence[Sequence[int]]) -> str:
     """Return what an order looks like: `chain 0 1 2 3`, `4 blocks, chains`, `((0+1)+(2+3))`, `balanced, depth 5`."""
     if not order:
-        return say("which.order_not_kept")
+        return say("identifying.order_not_kept")
     trees = [span.trees[0] for span in order]
     if any(tree is None for span in order for tree in span.trees):
-        return say("which.order_no_tree")
-    by_rank = "" if all(len(set(span.trees)) == 1 for span in order) else say("which.order_by_rank")
+        return say("identifying.order_no_tree")
+    by_rank = "" if all(len(set(span.trees)) == 1 for span in order) else say("identifying.order_by_rank")
     kinds = list(dict.fromkeys(_tree_words(tree) for tree in trees))
     if len(order) == 1:
         return kinds[0] + by_rank
     are_chains = all(tree is not None and chain_of(tree) is not None for tree in trees)
-    what = say("which.chains") if are_chains else kinds[0] if len(kinds) == 1 else say("which.trees")
-    return say("which.blocks", blocks=len(order), what=what) + by_rank
+    what = say("identifying.chains") if are_chains else kinds[0] if len(kinds) == 1 else say("identifying.trees")
+    return say("identifying.blocks", blocks=len(order), what=what) + by_rank
 
 
 def _tree_words(tree: Tree | None) -> str:
     if tree is None:
-        return say("which.order_no_tree")
+        return say("identifying.order_no_tree")
     ranks = leaves(tree)
     chain = chain_of(tree)
     if chain and len(chain) > 2:
-        return say("which.chain", ranks=" ".join(map(str, chain)))
+        return say("identifying.chain", ranks=" ".join(map(str, chain)))
     if len(ranks) <= LONGEST_FORMULA:
         return formula(tree)
-    return say("which.depth", depth=depth(tree), ranks=len(ranks))
+    return say("identifying.depth", depth=depth(tree), ranks=len(ranks))

@@ -7,20 +7,26 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ..cli.types import OneLineError
 from ..launching.find import find_launcher, mpirun_command
 from ..launching.launcher import Launcher
 from ..launching.layout import ranks_on_same_cores
 from ..launching.tied_process import end_process, interrupt_when_asked_to_end
 from ..machine import OPEN_MPI, Reading
 from ..measuring.startup import thread_level
+from ..message import Refused
 from ..runs.start import Start
 from ..watching.lifeline import end_with_parent
 from .evidence import Answer, Bytes, answer
 from .look import MARK, MONITORING, Asked, Look, from_json
 
-PROGRAM = "allreduce_bench.which.probe"
+PROGRAM = "allreduce_bench.identifying.probe"
 PML = ("OMPI_MCA_pml", "pml")  # who chooses the layer of messages wants no other
+
+
+class ProbeFailed(Refused, RuntimeError):
+    """A launch of the probe that showed nothing."""
+
+    exit_code = 1  # no bad usage
 
 
 class Findings(NamedTuple):
@@ -48,14 +54,14 @@ class Launches(NamedTuple):
         return mpirun_command(self.launcher, self.ranks, self.start, [sys.executable, "-m", PROGRAM])
 
     def find(self, asked: Asked, environ: Mapping[str, str], command: Sequence[str]) -> Findings:
-        """Launch, and once more with counted messages where the library counts them. Raises OneLineError."""
+        """Launch, and once more with counted messages where the library counts them. Raises ProbeFailed."""
         plain = self._look(asked, environ, command)
         if not self.launcher.library.startswith(OPEN_MPI) or PML[0] in environ or PML[1] in command:
             return findings(plain, None)
         counting = asked._replace(names=(), counts=True)
         try:
             return findings(plain, self._look(counting, {**environ, **MONITORING}, command))
-        except OneLineError as error:
+        except ProbeFailed as error:
             return findings(plain, None)._replace(not_counted=str(error))
 
     def _look(self, asked: Asked, environ: Mapping[str, str], command: Sequence[str]) -> Look:
@@ -73,7 +79,7 @@ class Launches(NamedTuple):
         try:
             stdout, stderr = process.communicate(timeout=self.timeout_s)
         except subprocess.TimeoutExpired:
-            raise OneLineError("which.launch_hangs", exit_code=1, timeout_s=self.timeout_s) from None
+            raise ProbeFailed("identifying.launch_hangs", timeout_s=self.timeout_s) from None
         finally:
             if process.poll() is None:
                 end_process(process)
@@ -81,7 +87,7 @@ class Launches(NamedTuple):
         if found is None:
             words = [line.strip() for line in stderr.splitlines() if line.strip(" \t-=*")]
             said = words[0] if words else f"exit status {process.returncode}"
-            raise OneLineError("which.launch_failed", exit_code=1, ranks=self.ranks, said=said)
+            raise ProbeFailed("identifying.launch_failed", ranks=self.ranks, said=said)
         return from_json(found)
 
 

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..machine import Reading
 from .order import Order, Span
-from .settings import Reading
 
 MARK = "allreduce-bench which: "  # of the line with what was seen
 MONITORING = {"OMPI_MCA_pml": "^ucx,cm", "OMPI_MCA_pml_monitoring_enable": "1"}  # variables of a launch that counts

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from allreduce_bench.algorithms import builtin
+from allreduce_bench.identifying import order
 from allreduce_bench.schedule.algorithm import Topology
 from allreduce_bench.schedule.verify import rendezvous
-from allreduce_bench.which import order
 
 
 def summed(schedules, inputs):
