@@ -16,8 +16,8 @@ from places import PACKAGE, ROOT
 
 from allreduce_bench import wings
 
-MOST_NAMES, MOST_DOCSTRING_LINES = 34, 10
-MOST_MODULES, MOST_LATE_IMPORTS, MOST_QUOTES = 382, 150, 150
+MOST_NAMES, MOST_DOCSTRING_LINES = 35, 10
+MOST_MODULES, MOST_LATE_IMPORTS, MOST_QUOTES = 388, 150, 150
 FOUR_WORDS = re.compile(r"[A-Za-z]+(?: [A-Za-z]+){3}")
 
 SOURCES = sorted(PACKAGE.rglob("*.py"))
