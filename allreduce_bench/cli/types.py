@@ -161,8 +161,9 @@ def errors_in_one_line(command: Callable) -> Callable:
 
 def _error_sentence(error: Exception) -> str:
     """Format `x.xml: no such file or directory` for an error of the system; else the message of the error."""
-    if isinstance(error, OSError) and error.filename and error.strerror:
-        return f"{error.filename}: {error.strerror[0].lower()}{error.strerror[1:]}"
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror[0].lower()}{error.strerror[1:]}"
     return str(error)
 
 

@@ -36,7 +36,7 @@ class Control:
         metadata=option(
             "--within",
             section=Section.REPEATED,
-            help="Time limit of the whole run, e.g. 2m; cells that do not fit are left out and named.",
+            help="Time limit of the whole run, e.g. 2m; cells that do not fit are not measured, and named.",
             of=DURATION,
         ),
     )
