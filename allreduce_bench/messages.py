@@ -18,6 +18,7 @@ MESSAGES = {
     "cli.bandwidths_one_or_two": "'{text}': expected one bandwidth, or two to compare, such as 10Gbit,25Gbit; found {count}",
     "cli.fit_writes_no_file": "{path}: {strerror}; no machine file was written, name one with -o",
     "cli.forced_of_library": "    {library}'s own all-reduce by the algorithm that it is told to use",
+    "cli.generator_without_end": "the generator of one rank has run for {seconds:g} s or more without an end",
     "cli.gloo_of_torch": "    Gloo's all-reduce, of torch.distributed on CPUs: a peer outside MPI; needs torch",
     "cli.about_add_no_limit": "{what}: about {amount} {unit}, {bound}; {advice}, or add --no-limit",
     "cli.already_exists_choose_another": "{output}: already exists; choose another folder with -o",

@@ -13,7 +13,7 @@ from ..schedule.verify import NAME_WIDTH, prove_all
 from .sections import examples
 from .terminal import echo_wrapped, screen
 from .types import RANKS, OneLineError, errors_in_one_line, no_limit, talk
-from .work_limit import refuse_many_proofs
+from .work_limit import generators_that_end, refuse_many_proofs
 
 VERIFIED = "verified by symbolic execution for these ranks, counts, segments and layouts; rendezvous sends assumed"
 MAX_ENUMERATED = 4096  # ranks: above, the steps of all ranks exceed the memory of a laptop
@@ -70,16 +70,17 @@ def verify(algorithms, ranks, counts, segment, ranks_per_node, no_limit) -> None
     """
     refuse_too_many(ranks)
     proved = find(list(algorithms)) if algorithms else builtin()
-    refuse_many_proofs(proved, ranks, counts, segment, ranks_per_node, no_limit)
     refused = 0
     target, header_length = screen(), 0
-    for line in prove_all(proved, ranks, tuple(counts), tuple(segment), ranks_per_node):
-        header_length = header_length or len(line.text)
-        is_narrow = target.width is not None and target.width < header_length
-        name, numbers = line.text[:NAME_WIDTH].rstrip(), f"  {line.text[NAME_WIDTH:]}"
-        is_whole = line.text[:NAME_WIDTH] != name  # a longer name runs into the numbers
-        echo_wrapped([name, numbers] if is_narrow and is_whole else [line.text])
-        refused += line.refused
+    with generators_that_end(proved.values()):
+        refuse_many_proofs(proved, ranks, counts, segment, ranks_per_node, no_limit)
+        for line in prove_all(proved, ranks, tuple(counts), tuple(segment), ranks_per_node):
+            header_length = header_length or len(line.text)
+            is_narrow = target.width is not None and target.width < header_length
+            name, numbers = line.text[:NAME_WIDTH].rstrip(), f"  {line.text[NAME_WIDTH:]}"
+            is_whole = line.text[:NAME_WIDTH] != name  # a longer name runs into the numbers
+            echo_wrapped([name, numbers] if is_narrow and is_whole else [line.text])
+            refused += line.refused
     if refused:
         raise click.exceptions.Exit(1)
     talk(VERIFIED)

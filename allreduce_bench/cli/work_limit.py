@@ -1,13 +1,18 @@
 """Limits of the work that a command begins without --no-limit: estimated before, from plans, sizes and cost formulas.
 
-Each limit is about ten minutes of a laptop, or what its disk and its reader can take.
+Each limit is about ten minutes of a laptop, or what its disk and its reader can take. What a user's generator does
+cannot be estimated: it is ended.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import signal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from math import log2
 from os import walk
+from os.path import abspath
 from pathlib import Path
+from types import FrameType
 
 from ..machine.node import cores
 from ..message import say
@@ -26,6 +31,7 @@ MOST_TIMES = 200_000  # predicted at 0.5 ms each
 MOST_LOG_NBYTES = 32_000_000  # a million rows at 0.3 ms each
 MOST_FILES = 20_000  # below a folder of logs, of any kind
 MOST_RUNS = 1000
+GENERATED_S = 5.0  # for the steps of one rank, by a user's generator
 LETTERS_OF_TERM, LETTERS_OF_MESSAGE = 6, 60  # of the output of `explain`: `371.1+`, and a line without its contents
 
 
@@ -170,3 +176,30 @@ def _messages(algorithm: Algorithm, case: Layout) -> float:
         raise AlgorithmError(
             "cli.cost_failed", algorithm=algorithm.name, name=type(error).__name__, error=error
         ) from error
+
+
+@contextmanager
+def generators_that_end(algorithms: Iterable[Algorithm]) -> Iterator[None]:
+    """Raise TimeoutError inside a user's generator that for GENERATED_S neither returns nor fails."""
+    files = {abspath(algorithm.file) for algorithm in algorithms if algorithm.file}
+    if not files:
+        yield
+        return
+    running: list[FrameType | None] = [None]  # the generator at the last look
+
+    def look(number: int, frame: FrameType | None) -> None:
+        found = None
+        while frame:
+            found = frame if abspath(frame.f_code.co_filename) in files else found
+            frame = frame.f_back
+        if found and found is running[0]:
+            raise TimeoutError(say("cli.generator_without_end", seconds=GENERATED_S))
+        running[0] = found
+
+    former = signal.signal(signal.SIGALRM, look)
+    signal.setitimer(signal.ITIMER_REAL, GENERATED_S, GENERATED_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, former)

@@ -11,7 +11,7 @@ from ..algorithms import find, is_of_library
 from ..cli.schedules import refuse_too_many
 from ..cli.sections import examples
 from ..cli.types import RANKS, OneLineError, errors_in_one_line, given_options, no_limit, progress
-from ..cli.work_limit import refuse_long_text
+from ..cli.work_limit import generators_that_end, refuse_long_text
 from ..runs.files import is_stream, refuse_given, write_atomically, write_given
 from ..schedule.algorithm import Algorithm, Topology
 from ..schedule.draw import rounds
@@ -196,7 +196,8 @@ def explain(algorithms, ranks, compare, every, output, **others) -> None:
         words = "the steps of a library are not known; 'report' says which algorithm it resembles"
         raise OneLineError("pages.library_words", library=library, words=words)
     try:
-        made = ENDINGS[ending](Asked(algorithms, size, **others))
+        with generators_that_end(find(list(algorithms)).values()):
+            made = ENDINGS[ending](Asked(algorithms, size, **others))
     except Refusal as refusal:
         raise OneLineError(
             "pages.ranks", exit_code=1, find=", ".join(find(list(algorithms))), size=size, refusal=refusal

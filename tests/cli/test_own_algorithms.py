@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 from has_message import has_message, message_pattern
 
-from allreduce_bench.cli import main, own_algorithms
+from allreduce_bench.cli import main, own_algorithms, work_limit
 from allreduce_bench.cli.own_algorithms import refuse_own_algorithms
 from allreduce_bench.cli.request import algorithm_fields
 from allreduce_bench.cli.types import OneLineError
@@ -121,3 +121,11 @@ def test_a_failure_names_the_line_of_the_file_of_the_user(act, words, tmp_path, 
     assert f"mine.py:{number}: " in said and reason in said and result.exit_code in (1, 2)
     (line,) = [line for line in said.splitlines() if "mine.py" in line]
     assert "Traceback" not in said and (words[0] == "verify" or result.stderr.count("\n") == 1)
+
+
+@pytest.mark.parametrize("words", [["verify"], ["explain"]])
+def test_a_generator_without_an_end_is_ended(words, tmp_path, monkeypatch):
+    monkeypatch.setattr(work_limit, "GENERATED_S", 0.2)
+    (tmp_path / "mine.py").write_text(MINE.format(act="while True: find(['ring'])"))
+    result = CliRunner().invoke(main, [*words, str(tmp_path / "mine.py"), "-n", "2"])
+    assert "mine.py:5: " in result.output and "TimeoutError" in result.output and result.exit_code in (1, 2)
