@@ -24,13 +24,18 @@ if TYPE_CHECKING:
 OF_RUN_ALONE = (Section.IN_A_JOB, Section.GONE_WRONG)  # sections that `submit` has in another way, or not
 
 
-def _limits_parser(quantity: str) -> Callable[[str], tuple]:
+def _acceptance(name: str, quantity: str, words: str, help: str) -> Any:
+    """Return a field for limits of a quantity, which stand in SIZE:LIMIT or ALGORITHM@SIZE:LIMIT."""
+
     def parse(text: str) -> tuple:
         from ..evaluation.acceptance import parse_limits  # late: most ranks never see a limit
 
         return parse_limits(quantity, text)
 
-    return parse
+    of = Words(words, parse)
+    return field(
+        default=(), metadata=option(name, section=Section.RESULTS, help=help, of=of, repeated=True, decides="limits")
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,38 +97,23 @@ class OtherWords:
             too_late=STARTED,
         ),
     )
-    min_busbw: "tuple[AcceptanceLimit, ...]" = field(
-        default=(),
-        metadata=option(
-            "--min-busbw",
-            section=Section.RESULTS,
-            help="Exit with 1 below this busbw in GB/s at a size: 64M:20 for the fastest algorithm, or ring@64M:20.",
-            of=Words("size:rate", _limits_parser("busbw")),
-            repeated=True,
-            decides="limits",
-        ),
+    min_busbw: "tuple[AcceptanceLimit, ...]" = _acceptance(
+        "--min-busbw",
+        "busbw",
+        "size:rate",
+        "Exit with 1 below this busbw in GB/s at a size: 64M:20 for the fastest algorithm, or ring@64M:20.",
     )
-    max_time: "tuple[AcceptanceLimit, ...]" = field(
-        default=(),
-        metadata=option(
-            "--max-time",
-            section=Section.RESULTS,
-            help="Exit with 1 above this time at a size: 8:15us for the fastest algorithm, or ring@8:15us.",
-            of=Words("size:time", _limits_parser("time")),
-            repeated=True,
-            decides="limits",
-        ),
+    max_time: "tuple[AcceptanceLimit, ...]" = _acceptance(
+        "--max-time",
+        "time",
+        "size:time",
+        "Exit with 1 above this time at a size: 8:15us for the fastest algorithm, or ring@8:15us.",
     )
-    min_efficiency: "tuple[AcceptanceLimit, ...]" = field(
-        default=(),
-        metadata=option(
-            "--min-efficiency",
-            section=Section.RESULTS,
-            help="Exit with 1 below this share of the lower bound at a size: 8M:80% for the fastest, or ring@8M:80%.",
-            of=Words("size:share", _limits_parser("efficiency")),
-            repeated=True,
-            decides="limits",
-        ),
+    min_efficiency: "tuple[AcceptanceLimit, ...]" = _acceptance(
+        "--min-efficiency",
+        "efficiency",
+        "size:share",
+        "Exit with 1 below this share of the lower bound at a size: 8M:80% for the fastest, or ring@8M:80%.",
     )
 
 
