@@ -67,6 +67,12 @@ def settings_of(algorithm: str, library: str, nodes: int) -> dict[str, str | int
     return {**ALWAYS[family], CHOICE[family]: value, **segment}
 
 
+def own_name(algorithm: str, library: str) -> str:
+    """Return the name that a library such as `Open MPI 5.0.11` has for `native:ring`."""
+    name = algorithm.removeprefix(FORCED_PREFIX)
+    return next((values.get(name, name) for family, values in VALUES.items() if library.startswith(family)), name)
+
+
 def least_count(algorithm: str, library: str, ranks: int, itemsize: int) -> int:
     """Return the elements below which the library would take another algorithm without a word.
 
