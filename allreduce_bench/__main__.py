@@ -32,5 +32,9 @@ if __name__ == "__main__":
         from allreduce_bench.measuring.command import main
 
         main()
+    elif sys.argv[1:2] == ["look"]:  # a rank of a staged environment that times nothing
+        from allreduce_bench.identifying.probe import main
+
+        main()
     else:
         program()

@@ -9,12 +9,13 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from ..launching.launcher import interface_variables
 from ..machine.node import hide_secrets
 from ..measuring.startup import hold_back_mpi, rank_of, ranks_on_this_node, size_of, start_mpi, thread_level
 from ..measuring.transport import asked_transport
-from ..message import say
+from ..message import Refused, say
 from ..runs.command_of_plan import to_continue
 from ..runs.control import Control
 from ..runs.folder import RunFolder
@@ -25,6 +26,9 @@ from ..watching.progress import LaunchPosition
 from ..watching.unattended import fuse
 from .request import Request, open_run, refuse_under_launcher
 from .types import INTERRUPTED, OneLineError, talk
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 ENDING = (signal.SIGINT, signal.SIGTERM)
 SPEAKING_S = 1.0  # time for rank 0 to print its line
@@ -72,6 +76,7 @@ def run_as_rank(request: Request, interface: str, level: str) -> None:
         transport=transport.words,
         warning=warning,
         timeout_s=control.timeout_s,
+        look=None if control.no_identify else partial(_identify, deadline, control.timeout_s, warning),
     )
     sys.exit(take_part(task))
 
@@ -134,6 +139,19 @@ def _finish_one_launch(control: Control, warning: WarningFlag, folder: RunFolder
         reason = say("cli.job_near_time_limit") if warning.is_set else say("cli.mpirun_measures_launch")
         talk(f"{reason}; left: {names}; {to_continue(folder, control.only)}")
     return failures or (f"left: {len(left)} launches" if warning.is_set and left else "")
+
+
+def _identify(
+    deadline: float | None, timeout_s: float, warning: WarningFlag, comm: "MPI.Comm", folder: RunFolder, plan: Plan
+) -> None:
+    """Look at what the library runs, as far as there is time; a failure is said."""
+    from ..identifying.of_run import SHARE, identify_here  # late: after the last timed cell
+
+    within_s = SHARE * timeout_s if deadline is None else min(SHARE * timeout_s, deadline - time.time())
+    try:
+        identify_here(comm, folder, plan, 0.0 if warning.is_set else within_s)
+    except (Refused, OSError) as error:
+        talk(say("identifying.not_identified", ranks=comm.size, why=error))
 
 
 def _why_each_is_alone(environ: Mapping[str, str]) -> str:

@@ -2,12 +2,13 @@
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import partial
 
 import click
 
+from ..identifying.of_run import forced_of, identify
 from ..launching.find import find_launcher
 from ..launching.launcher import on_one_node
 from ..launching.staging import stage
@@ -60,7 +61,7 @@ def run_from_outside(
         folder, plan = begin_run(folder, plan, request)
         job.begin(folder, plan, staged.facts if staged else None)
 
-        # launches: launching.supervision; their cells: measuring.rank
+        # launches: launching.supervision, identifying.of_run; their cells: measuring.rank
         launch_count = f"launches: {len(job.launches)}"
         talk(f"{launcher.library}, {launcher.program}; {launch_count}; results in {folder.path}")
         run = SupervisedRun(
@@ -91,9 +92,21 @@ def _driven(run: SupervisedRun, is_one_node: bool) -> Driven | LaunchRefused | K
         if not is_one_node:
             talk(say("cli.wait_idle_watches_ranks", host=host()))
     try:
-        return drive(run, idle_wait)
+        if is_first := bool(forced_of(run.plan)):  # a time of theirs is worth nothing if something else ran
+            _identify(run)
+        driven = drive(run, idle_wait)
+        if not is_first:
+            _identify(run, {launch.ranks for launch in driven.failed})
+        return driven
     except (LaunchRefused, KeyboardInterrupt) as error:
         return error
+
+
+def _identify(run: SupervisedRun, failed: Collection[int] = ()) -> None:
+    """Look at what the library runs, unless that is known or not wanted."""
+    if not run.control.no_identify:
+        for sentence in identify(run, failed):
+            talk(sentence)
 
 
 def _end(run: SupervisedRun, driven: Driven | BaseException, job: InJob) -> OneLineError | None:

@@ -9,6 +9,7 @@ from functools import cache
 from typing import NamedTuple
 
 from ..message import say
+from ..runs.identified import NO, OPEN, YES
 from .known import ANY_TREE, IN_NODE_FIRST, Known, Table, known, library_of
 from .order import Order, Tree, chain_of, depth, formula, holds_nodes, leaves
 
@@ -46,6 +47,14 @@ class Answer(NamedTuple):
             return self.names[0]
         why = "identifying.open_alike" if self.by_messages else "identifying.open_no_bytes"
         return say(why, names=" or ".join([", ".join(self.names[:-1]), self.names[-1]]))
+
+
+def is_asked(found: Answer, name: str) -> str:
+    """Return whether it is the algorithm that was asked for: YES, NO, or OPEN, where others fit or none is known."""
+    fits = [one == name or one.startswith((f"{name} k", f"{name}:")) for one in found.names]  # `tree k=3`, `tree kary`
+    if fits and all(fits):
+        return YES
+    return OPEN if any(fits) or not found.names else NO
 
 
 def answer(library: str, hosts: Sequence[str], itemsize: int, order: Order, counted: Bytes | None) -> Answer:

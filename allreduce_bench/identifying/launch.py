@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from ..launching.find import find_launcher, mpirun_command
@@ -17,7 +17,7 @@ from ..message import Refused
 from ..runs.start import Start
 from ..watching.lifeline import end_with_parent
 from .evidence import Answer, Bytes, answer
-from .look import MARK, MONITORING, Asked, Look, from_json
+from .look import MARK, MONITORING, Asked, Look, Seen, from_json
 
 PROGRAM = "allreduce_bench.identifying.probe"
 PML = ("OMPI_MCA_pml", "pml")  # who chooses the layer of messages wants no other
@@ -38,6 +38,8 @@ class Findings(NamedTuple):
     readings: Mapping[str, Reading]
     ranks: int
     nodes: int
+    dtype: str
+    forced: Mapping[str, Mapping[int, Answer]]  # algorithm that the library was told to use -> the same
 
 
 class Launches(NamedTuple):
@@ -47,16 +49,27 @@ class Launches(NamedTuple):
     ranks: int
     start: Start
     timeout_s: float
+    level: str = "auto"  # thread level, as of a plan
+    program: Sequence[str] = (sys.executable, "-m", PROGRAM)  # starts a rank
 
     @property
     def command(self) -> list[str]:
         """Return the words of the launcher and of the program, without what is asked for."""
-        return mpirun_command(self.launcher, self.ranks, self.start, [sys.executable, "-m", PROGRAM])
+        return mpirun_command(self.launcher, self.ranks, self.start, [*self.program])
 
-    def find(self, asked: Asked, environ: Mapping[str, str], command: Sequence[str]) -> Findings:
-        """Launch, and once more with counted messages where the library counts them. Raises ProbeFailed."""
+    def find(
+        self,
+        asked: Asked,
+        environ: Mapping[str, str],
+        command: Sequence[str],
+        may_count: Callable[[], bool] = lambda: True,
+    ) -> Findings:
+        """Launch, and once more with counted messages where the library counts them. Raises ProbeFailed.
+
+        `may_count` says before the second launch whether it may begin.
+        """
         plain = self._look(asked, environ, command)
-        if not self.launcher.library.startswith(OPEN_MPI) or PML[0] in environ or PML[1] in command:
+        if not self.launcher.library.startswith(OPEN_MPI) or PML[0] in environ or PML[1] in command or not may_count():
             return findings(plain, None)
         counting = asked._replace(names=(), counts=True)
         try:
@@ -65,7 +78,7 @@ class Launches(NamedTuple):
             return findings(plain, None)._replace(not_counted=str(error))
 
     def _look(self, asked: Asked, environ: Mapping[str, str], command: Sequence[str]) -> Look:
-        level = thread_level("auto", ranks_on_same_cores(self.ranks, self.start))
+        level = thread_level(self.level, ranks_on_same_cores(self.ranks, self.start))
         process = subprocess.Popen(
             [*command, json.dumps(asked)],
             env={**environ, "MPI4PY_RC_THREAD_LEVEL": level},
@@ -104,15 +117,32 @@ def environ_of_launch() -> dict[str, str]:
 
 def findings(plain: Look, counted: Look | None) -> Findings:
     """Put together what launches showed; where their orders differ, what was counted does not count."""
+    of_counted = counted.seen if counted else {}
+    switches = sorted({*plain.switches, *(counted.switches if counted else ())})
+    forced = {
+        name: _answers(plain, seen, counted.forced.get(name, {}) if counted else {})
+        for name, seen in plain.forced.items()
+    }
+    return Findings(
+        _answers(plain, plain.seen, of_counted),
+        switches,
+        counted.not_counted if counted else plain.not_counted,
+        plain.readings,
+        len(plain.hosts),
+        len(set(plain.hosts)),
+        plain.dtype,
+        forced,
+    )
+
+
+def _answers(plain: Look, of_plain: Mapping[int, Seen], of_counted: Mapping[int, Seen]) -> dict[int, Answer]:
+    """Return what ran at each size that a launch looked at."""
     answers = {}
-    for nbytes in sorted({*plain.seen, *(counted.seen if counted else ())}):
-        of_counted = counted.seen.get(nbytes) if counted else None
-        seen = plain.seen.get(nbytes) or of_counted
+    for nbytes in sorted({*of_plain, *of_counted}):
+        counted = of_counted.get(nbytes)
+        seen = of_plain.get(nbytes) or counted
         assert seen is not None
-        messages = of_counted.messages if of_counted and of_counted.order == seen.order else seen.messages
+        messages = counted.messages if counted and counted.order == seen.order else seen.messages
         sent = Bytes(messages.messages, messages.nbytes) if messages else None
         answers[nbytes] = answer(plain.library, plain.hosts, plain.itemsize, seen.order, sent)
-    switches = sorted({*plain.switches, *(counted.switches if counted else ())})
-    not_counted = counted.not_counted if counted else plain.not_counted
-    nodes = len(set(plain.hosts))
-    return Findings(answers, switches, not_counted, plain.readings, len(plain.hosts), nodes)
+    return answers

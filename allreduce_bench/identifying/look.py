@@ -20,6 +20,8 @@ class Asked(NamedTuple):
     names: Sequence[str] = ()  # variables whose values are read
     counts: bool = False  # whether messages are counted
     bisects: bool = False  # whether switches are found
+    forced: Sequence[str] = ()  # algorithms that the library is told to use, `native:ring`, looked at beside its own
+    within_s: float | None = None  # no further size is begun where this would not suffice; None: no limit
 
 
 class Messages(NamedTuple):
@@ -47,6 +49,7 @@ class Look(NamedTuple):
     switches: list[int]  # sizes from which on it differs from the next smaller one
     not_counted: str  # why; empty: it was counted, or not asked for
     readings: dict[str, Reading]  # of rank 0
+    forced: dict[str, dict[int, Seen]]  # algorithm -> the same, without sizes at which the library cannot
 
     @property
     def itemsize(self) -> int:
@@ -61,13 +64,18 @@ def to_json(seen: Look) -> str:
 
 def from_json(text: str) -> Look:
     """Read what `to_json` wrote."""
-    library, hosts, dtype, seen, switches, not_counted, readings = json.loads(text)
+    library, hosts, dtype, seen, switches, not_counted, readings, forced = json.loads(text)
+    of_names = {name: Reading(*reading) for name, reading in readings.items()}
+    of_forced = {name: _sizes(sizes) for name, sizes in forced.items()}
+    return Look(library, hosts, dtype, _sizes(seen), switches, not_counted, of_names, of_forced)
+
+
+def _sizes(seen: dict[str, Any]) -> dict[int, Seen]:
     sizes = {}
     for nbytes, (order, messages) in seen.items():
         spans = tuple(Span(start, stop, _trees(trees)) for start, stop, trees in order)
         sizes[int(nbytes)] = Seen(spans, Messages(*messages) if messages else None)
-    of_names = {name: Reading(*reading) for name, reading in readings.items()}
-    return Look(library, hosts, dtype, sizes, switches, not_counted, of_names)
+    return sizes
 
 
 def _trees(value: Any) -> Any:

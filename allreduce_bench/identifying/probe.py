@@ -1,46 +1,96 @@
 """What ranks do: `python -m allreduce_bench.identifying.probe ASKED`, the library's own all-reduce, seen from outside.
 
 The calls are MPI_Allreduce of floats with MPI_SUM, of each size one for every pair of ranks that tells something (see
-`order`). Where it is asked, the messages of a call are counted too (see `counting`), and where the order or the
-messages of two sizes differ, the size at which they change is found by bisection. Rank 0 prints what was seen as one
-line of JSON.
+`order`). Where it is asked, the messages of a call are counted too (see `counting`), the same is seen where the library
+is told to use an algorithm, and where the order or the messages of two sizes differ, the size at which they change is
+found by bisection. Rank 0 prints what was seen as one line of JSON.
 """
 
 import json
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from mpi4py import MPI
 
+from ..executing import Unsupported, native
+from ..executing.forced import forced_to, native_forced
 from ..executing.mpi_t import NoControl, read_back
 from ..machine.mpi import library_name
 from ..machine.node import host
+from ..runs.cell import NATIVE
 from .counting import NotCounted, counted
 from .look import MARK, Asked, Look, Messages, Seen, to_json
 from .order import Order, Pair, Runs, dtype_for, input_of, joined, pairs_to_ask, trees_from_outside
 
 MOST_SPANS = 4096  # of an order that is passed on
+SCALES_FROM = 64 * 1024  # bytes; below, a size takes no less time than this
+
+
+class Size(NamedTuple):
+    """What is looked at in one go."""
+
+    comm: MPI.Comm  # that the library calls on
+    algorithm: str  # NATIVE, or the one that it is told to use on `comm`
+    nbytes: int
+
+
+See = Callable[[Size], Seen | None]  # None: the library cannot
 
 
 def look(comm: MPI.Comm, asked: Asked) -> Look | None:
     """Look at the sizes; all ranks call, rank 0 gets what was seen."""
     library, dtype = library_name(MPI.Get_library_version()), dtype_for(comm.size)
-    hosts = comm.gather(host())
+    hosts = comm.allgather(host())
     try:
         readings = read_back([*asked.names]) if asked.names else {}
     except NoControl:
         readings = {}
     failures: list[str] = []
 
-    def see(nbytes: int) -> Seen:
-        return _seen(comm, nbytes, dtype, asked.counts and not failures, failures)
+    def see(size: Size) -> Seen | None:
+        return _seen(size, dtype, asked.counts and not failures, failures)
 
-    seen = {nbytes: see(nbytes) for nbytes in asked.sizes}
+    see_in_time = _in_time(comm, asked.within_s, see)
+    seen = _sizes(comm, NATIVE, asked.sizes, see_in_time)
+    forced = {name: _forced(comm, name, asked.sizes, len({*hosts}), see_in_time) for name in asked.forced}
     switches = _switches(comm, seen, np.dtype(dtype).itemsize, see) if asked.bisects else []
     if comm.rank:
         return None
-    return Look(library, hosts or [], dtype, seen, switches, failures[0] if failures else "", readings)
+    return Look(library, hosts, dtype, seen, switches, failures[0] if failures else "", readings, forced)
+
+
+def _in_time(comm: MPI.Comm, within_s: float | None, see: See) -> See:
+    """Return `see`, that sees nothing more once the next size, at the rate of the last ones, would take too long."""
+    begun, rate_s = time.monotonic(), 0.0  # seconds per byte
+
+    def see_or_not(size: Size) -> Seen | None:
+        nonlocal rate_s
+        start = time.monotonic()
+        if within_s is not None and comm.bcast(start - begun + rate_s * size.nbytes > within_s):
+            return None
+        found = see(size)
+        rate_s = (time.monotonic() - start) / max(size.nbytes, SCALES_FROM)
+        return found
+
+    return see_or_not
+
+
+def _sizes(comm: MPI.Comm, algorithm: str, sizes: Sequence[int], see: See) -> dict[int, Seen]:
+    found = {nbytes: see(Size(comm, algorithm, nbytes)) for nbytes in sizes}
+    return {nbytes: seen for nbytes, seen in found.items() if seen}
+
+
+def _forced(comm: MPI.Comm, algorithm: str, sizes: Sequence[int], nodes: int, see: See) -> dict[int, Seen]:
+    """Look at the sizes where the library is told to use an algorithm; empty: it cannot."""
+    try:
+        with forced_to(algorithm, comm, nodes) as made:
+            return _sizes(made, algorithm, sizes, see)
+    except Unsupported:
+        return {}
 
 
 def order_seen(comm: MPI.Comm, given: np.ndarray, result: np.ndarray, call: Callable[[], object]) -> Order:
@@ -59,22 +109,25 @@ def order_seen(comm: MPI.Comm, given: np.ndarray, result: np.ndarray, call: Call
     return joined(of_all, given.size) if len(of_all) == comm.size else ()
 
 
-def _seen(comm: MPI.Comm, nbytes: int, dtype: str, counts: bool, failures: list[str]) -> Seen:
+def _seen(size: Size, dtype: str, counts: bool, failures: list[str]) -> Seen | None:
     """Look at one size: the order on rank 0, and its messages."""
-    count = nbytes // np.dtype(dtype).itemsize
-    given, result = np.empty(count, dtype), np.empty(count, dtype)
-
-    def call() -> None:
-        comm.Allreduce(given, result, MPI.SUM)
-
-    order = order_seen(comm, given, result, call)
+    comm, count = size.comm, size.nbytes // np.dtype(dtype).itemsize
+    given, result = np.zeros(count, dtype), np.empty(count, dtype)
+    bind = native if size.algorithm == NATIVE else partial(native_forced, size.algorithm)
+    try:
+        bound = bind(given, result, comm, "sum")
+    except Unsupported:
+        return None
+    order = order_seen(comm, given, result, bound.run)
+    own = None
+    if counts:
+        try:
+            own = counted(comm, bound.run)
+        except NotCounted as error:
+            failures.append(str(error))
+    bound.close()
     if not counts:
         return Seen(order)
-    try:
-        own = counted(comm, call)
-    except NotCounted as error:
-        failures.append(str(error))
-        own = None
     everyone = comm.allgather(own)
     if missing := [rank for rank, of_rank in enumerate(everyone) if of_rank is None]:
         failures.extend([""] * (not failures and bool(missing)))
@@ -82,7 +135,7 @@ def _seen(comm: MPI.Comm, nbytes: int, dtype: str, counts: bool, failures: list[
     return Seen(order, Messages(everyone[0].pml, [one.messages for one in everyone], [one.nbytes for one in everyone]))
 
 
-def _switches(comm: MPI.Comm, seen: dict[int, Seen], itemsize: int, see: Callable[[int], Seen]) -> list[int]:
+def _switches(comm: MPI.Comm, seen: dict[int, Seen], itemsize: int, see: See) -> list[int]:
     """Find where what is seen changes between the sizes looked at; add the sizes on both sides of it."""
     found = []
     for low, high in zip(sorted(seen), sorted(seen)[1:]):
@@ -90,7 +143,7 @@ def _switches(comm: MPI.Comm, seen: dict[int, Seen], itemsize: int, see: Callabl
             continue
         while high - low > itemsize:
             middle = (low + high) // 2 // itemsize * itemsize
-            seen[middle] = see(middle)
+            seen[middle] = see(Size(comm, NATIVE, middle)) or Seen(())
             if comm.bcast(_differ(seen[low], seen[middle]) if comm.rank == 0 else None):
                 high = middle
             else:
@@ -107,8 +160,8 @@ def _differ(one: Seen, other: Seen) -> bool:
 
 
 def main() -> None:
-    """Look at what the first argument asks for; rank 0 prints what was seen, before MPI ends."""
-    asked = Asked(*json.loads(sys.argv[1]))
+    """Look at what the last argument asks for; rank 0 prints what was seen, before MPI ends."""
+    asked = Asked(*json.loads(sys.argv[-1]))
     try:
         seen = look(MPI.COMM_WORLD, asked)
     except Exception as error:  # whatever it is, the other ranks must not wait for this one

@@ -46,7 +46,7 @@ class TaskRefused(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """Settings of a launch for its ranks; only rank 0 calls the functions and touches files."""
+    """Settings of a launch for its ranks; only rank 0 calls the functions, but for `look`, and touches files."""
 
     open_run: Callable[[], Opened]
     close_run: Callable[[RunFolder, Plan], object]
@@ -57,6 +57,7 @@ class Task:
     warning: WarningFlag  # the launch ends after the current cell; rank 0's flag decides
     watch: Watch | None = None  # None: rank 0 has to watch
     timeout_s: float = 0.0  # of a launch watched by rank 0
+    look: Callable[[MPI.Comm, RunFolder, Plan], object] | None = None  # all ranks call it after the last cell
 
 
 def take_part(task: Task) -> int:
@@ -83,6 +84,8 @@ def take_part(task: Task) -> int:
             end_together(context, recorder)
             if recorder is not None:
                 recorder.seal()
+            if task.look is not None:
+                task.look(comm, folder, plan)
 
         # table: cli.end_of_run, if no parent process prints it
         missed = task.close_run(folder, plan) if comm.rank == 0 else None

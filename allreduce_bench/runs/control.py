@@ -62,6 +62,14 @@ class Control:
             too_late=STARTED,
         ),
     )
+    no_identify: bool = field(
+        default=False,
+        metadata=option(
+            "--no-identify",
+            section=Section.RESULTS,
+            help="Do not look at which algorithm the library ran, for which further launches are started.",
+        ),
+    )
     only: str = field(  # see `chosen_launches`
         default="",
         metadata=option(

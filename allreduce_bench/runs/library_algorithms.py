@@ -2,13 +2,15 @@
 
 The settings act within a launch (Open MPI, MPICH): the variables of MPI_T, see `executing.mpi_t`. Over several nodes
 Open MPI's han would work above tuned, and the setting would act in its parts only: refused unless the run is without
-han. Seen on Open MPI 5.0.11 and MPICH 5.0.2. Intel MPI reads its choice at its start only, and is refused.
+han. Seen on Open MPI 5.0.11 and MPICH 5.0.2. Intel MPI reads a variable of its environment at its start only: each of
+its algorithms needs launches of its own.
 
 MPICH 5.0.2 reads all three variables at each call. Without DEVICE_COLLECTIVES its device would choose on one node, and
 without COLLECTIVE_FALLBACK another algorithm would run, silently, where the one that was asked for cannot.
 """
 
 import os
+import re
 from collections.abc import Mapping
 from typing import NoReturn
 
@@ -26,18 +28,28 @@ ALWAYS: Mapping[str, Mapping[str, str | int]] = {  # library -> what is set besi
     MPICH: {"MPIR_CVAR_DEVICE_COLLECTIVES": "none", "MPIR_CVAR_COLLECTIVE_FALLBACK": "error"},
 }
 CHOICE = {OPEN_MPI: TUNED, MPICH: INTRA}
-AT_START = {INTEL: "I_MPI_ADJUST_ALLREDUCE"}  # library -> the variable that it reads at its start only
-COMMON = {"ring": "ring", "recursive_doubling": "recursive_doubling"}
+ADJUST = "I_MPI_ADJUST_ALLREDUCE"
+AT_START = {INTEL: ADJUST}  # library -> the variable that it reads at its start only
+MEANINGS: Mapping[str, tuple[str, ...]] = {  # variable -> what its numbers mean; names mean themselves
+    TUNED: (
+        *("ignore", "basic_linear", "nonoverlapping", "recursive_doubling", "ring", "segmented_ring", "rabenseifner"),
+        "allgather_reduce",  # from version 6 on
+    ),
+    "coll_han_use_allreduce_algorithm": ("default", "intra", "simple", "reproducible"),
+    "coll_han_allreduce_up_module": ("libnbc", "adapt"),
+    "coll_han_allreduce_low_module": ("tuned", "sm"),
+    "MPIR_CVAR_ALLREDUCE_COMPOSITION": ("auto", "alpha", "beta", "gamma", "delta"),
+    ADJUST: (
+        *("", "recursive_doubling", "rabenseifner", "reduce + bcast", "topology-aware reduce + bcast"),
+        *("binomial gather + scatter", "topology-aware binomial gather + scatter", "shumilin_ring", "ring", "knomial"),
+        *("shared-memory flat", "shared-memory knomial", "shared-memory knary"),
+    ),
+}
 VALUES: Mapping[str, Mapping[str, str]] = {  # library -> name -> value of its variable
-    OPEN_MPI: {
-        **COMMON,
-        "rabenseifner": "rabenseifner",
-        "segmented_ring": "segmented_ring",
-        "basic_linear": "basic_linear",
-        "nonoverlapping": "nonoverlapping",
-    },
+    OPEN_MPI: {name: name for name in MEANINGS[TUNED][1:7]},
     MPICH: {
-        **COMMON,
+        "ring": "ring",
+        "recursive_doubling": "recursive_doubling",
         "rabenseifner": "reduce_scatter_allgather",
         "reduce_scatter_allgather": "reduce_scatter_allgather",
         "recursive_multiplying": "recursive_multiplying",
@@ -45,26 +57,39 @@ VALUES: Mapping[str, Mapping[str, str]] = {  # library -> name -> value of its v
         "recexch": "recexch",
         "tree": "tree",
     },
+    INTEL: {re.sub(r"\W+", "_", name): str(number) for number, name in enumerate(MEANINGS[ADJUST]) if name},
 }
 NAMES = tuple(dict.fromkeys(FORCED_PREFIX + name for values in VALUES.values() for name in values))
 
 
-def settings_of(algorithm: str, library: str, nodes: int) -> dict[str, str | int]:
-    """Return the variables by which a library such as `Open MPI 5.0.11` takes `native:ring`. Raises BadValue."""
-    if unset := next((variable for name, variable in AT_START.items() if library.startswith(name)), None):
-        raise BadValue("runs.forced_at_start", algorithm=algorithm, library=library, variable=unset)
-    family = next((name for name in VALUES if library.startswith(name)), None)
-    if family is None:
-        raise BadValue("runs.forced_no_library", algorithm=algorithm, library=library)
-    value = VALUES[family].get(algorithm.removeprefix(FORCED_PREFIX))
-    if value is None:
-        said = {"algorithm": algorithm, "library": library, "owners": _owners(algorithm), "has": _names(family)}
-        raise BadValue("runs.forced_of_another", **said)
+def variables_at_start(algorithm: str, library: str) -> dict[str, str]:
+    """Return the variables of the environment by which a launch of a library such as `Intel MPI 2021.18` takes
+    `native:ring`; none where it takes it within a launch. Raises BadValue.
+    """
+    family, value = _value_of(algorithm, library)
+    return {AT_START[family]: value} if family in AT_START else {}
 
+
+def settings_of(algorithm: str, library: str, nodes: int) -> dict[str, str | int]:
+    """Return the variables of MPI_T by which a library such as `Open MPI 5.0.11` takes `native:ring`.
+
+    None where it takes it from its start on. Raises BadValue.
+    """
+    family, value = _value_of(algorithm, library)
+    for variable, at_start in variables_at_start(algorithm, library).items():
+        if os.environ.get(variable) != at_start:
+            raise BadValue("runs.forced_at_start", algorithm=algorithm, library=library, variable=variable)
+        return {}
     if family == OPEN_MPI and nodes > 1 and os.environ.get(COMPONENTS) != "^han":
         raise BadValue("runs.forced_below_han", algorithm=algorithm, library=library)
     segment = {SEGMENT: SEGMENT_NBYTES} if value == "segmented_ring" else {}
     return {**ALWAYS[family], CHOICE[family]: value, **segment}
+
+
+def own_name(algorithm: str, library: str) -> str:
+    """Return what a library such as `Open MPI 5.0.11` calls the algorithm of `native:ring`. Raises BadValue."""
+    family, value = _value_of(algorithm, library)
+    return MEANINGS[AT_START[family]][int(value)] if family in AT_START else value
 
 
 def least_count(algorithm: str, library: str, ranks: int, itemsize: int) -> int:
@@ -87,6 +112,18 @@ def refuse_unknown(algorithm: str) -> NoReturn:
     """Raise BadValue: no library has this name."""
     known = "; ".join(f"{family}: {_names(family)}" for family in VALUES)
     raise BadValue("runs.forced_unknown", algorithm=algorithm, known=known)
+
+
+def _value_of(algorithm: str, library: str) -> tuple[str, str]:
+    """Return the library without its version, and the value of its variable. Raises BadValue."""
+    family = next((name for name in VALUES if library.startswith(name)), None)
+    if family is None:
+        raise BadValue("runs.forced_no_library", algorithm=algorithm, library=library)
+    value = VALUES[family].get(algorithm.removeprefix(FORCED_PREFIX))
+    if value is None:
+        said = {"algorithm": algorithm, "library": library, "owners": _owners(algorithm), "has": _names(family)}
+        raise BadValue("runs.forced_of_another", **said)
+    return family, value
 
 
 def _owners(algorithm: str) -> str:

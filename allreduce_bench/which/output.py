@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..identifying.launch import Findings
 from ..message import Refused, say
+from ..runs.identified import NO, OPEN, YES
 from ..runs.json_schema.build import Format, fields, flag, items, or_null, text, whole
 from ..tables import UNBOUNDED, Screen, columns_of, fitted
 from ..units import format_size, in_ranks
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from .nccl_log import NcclLog
 
 SCHEMA = "urn:allreduce-bench:which:1"
-YES, OPEN, NO = "yes", "open", "no"
 
 
 class Verdict(NamedTuple):

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from ..machine import INTEL, MPICH, OPEN_MPI, Reading
 from ..machine.node import allowed_variables
 from ..message import BadValue, Refused
+from ..runs.library_algorithms import MEANINGS
 from .rules import RulesError, check_mpich_rules, open_mpi_rules
 
 ENVIRONMENT, COMMAND_LINE = "environment", "command line"  # sources; others are paths of files
@@ -31,21 +32,6 @@ ABOUT = {  # library -> its variables that are looked at, unless they are about 
     MPICH: re.compile(r"\w*(ALLREDUCE|COLL_SELECTION|COLLECTIVE|SMP_COLL|COLL_OPT|REDUCE_INTRA|BCAST_INTRA)\w*"),
     INTEL: re.compile(r"I_MPI_(ADJUST_ALLREDUCE|COLL_|TUNING)\w*"),
     UCC: re.compile(r"UCC_\w*(TUNE|ALLREDUCE|CLS|TLS)\w*|HCOLL_\w*(ALLREDUCE|ENABLE)\w*"),
-}
-MEANINGS = {  # of numbers; names mean themselves
-    "coll_tuned_allreduce_algorithm": (
-        *("ignore", "basic_linear", "nonoverlapping", "recursive_doubling", "ring", "segmented_ring", "rabenseifner"),
-        "allgather_reduce",
-    ),
-    "coll_han_use_allreduce_algorithm": ("default", "intra", "simple", "reproducible"),
-    "coll_han_allreduce_up_module": ("libnbc", "adapt"),
-    "coll_han_allreduce_low_module": ("tuned", "sm"),
-    "MPIR_CVAR_ALLREDUCE_COMPOSITION": ("auto", "alpha", "beta", "gamma", "delta"),
-    "I_MPI_ADJUST_ALLREDUCE": (
-        *("", "recursive_doubling", "rabenseifner", "reduce + bcast", "topology-aware reduce + bcast"),
-        *("binomial gather + scatter", "topology-aware binomial gather + scatter", "shumilin_ring", "ring", "knomial"),
-        *("shared-memory flat", "shared-memory knomial", "shared-memory knary"),
-    ),
 }
 DYNAMIC = "coll_tuned_use_dynamic_rules"
 NEED_DYNAMIC = re.compile(r"coll_tuned_(dynamic_rules_filename|\w+_algorithm\w*)")  # are read only with DYNAMIC

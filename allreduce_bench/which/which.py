@@ -11,7 +11,7 @@ from ..cli.sections import examples
 from ..cli.terminal import echo_wrapped, screen
 from ..cli.types import DURATION, HOSTS, SIZES, OneLineError, errors_in_one_line, parsed, talk
 from ..cli.work_limit import refuse_many_ranks
-from ..identifying.evidence import Answer
+from ..identifying.evidence import Answer, is_asked
 from ..identifying.known import library_of, names
 from ..identifying.launch import Findings, Launches, environ_of_launch, findings, launches
 from ..identifying.look import MONITORING, Asked
@@ -19,6 +19,7 @@ from ..identifying.order import LEAST_BYTES
 from ..machine.mpi import library_name
 from ..measuring.startup import under_launcher
 from ..message import BadValue, Refused
+from ..runs.identified import NO
 from ..runs.start import Start
 from ..units import parse_size, unknown_word
 from .effects import Effect, effect
@@ -108,7 +109,7 @@ def which(context, ranks, sizes, switches, expect, nccl_log, format_, timeout, h
         click.echo(json_text(result), nl=False)
     else:
         echo_lines(result)
-    if any(verdict.state == "no" for verdict in result.verdicts):
+    if any(verdict.state == NO for verdict in result.verdicts):
         context.exit(1)
 
 
@@ -198,8 +199,5 @@ def _verdicts(answers: Mapping[int, Answer], expect: Sequence[tuple[int, str]]) 
 
 
 def _state(found: Answer, name: str) -> str:
-    """Return yes, open (it fits with others, or nothing fits) or no."""
-    fits = [one == name or one.startswith(f"{name}:") for one in found.names]
-    if fits and all(fits):
-        return "yes"
-    return "open" if any(fits) or not found.by_order else "no"
+    """Return yes, open (it fits with others, or no order was seen) or no."""
+    return NO if found.by_order and not found.names else is_asked(found, name)

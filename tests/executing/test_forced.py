@@ -9,7 +9,7 @@ from measured_runs import bench
 from allreduce_bench.cli.request import algorithm_fields
 from allreduce_bench.message import BadValue
 from allreduce_bench.runs.cell import FORCED
-from allreduce_bench.runs.library_algorithms import NAMES, least_count, settings_of
+from allreduce_bench.runs.library_algorithms import NAMES, least_count, settings_of, variables_at_start
 from allreduce_bench.runs.plan import Plan
 
 ONLY_ONE_HAS = ["native:recexch", "native:basic_linear"]  # MPICH, Open MPI
@@ -40,11 +40,21 @@ def code_of(*asked):
 def test_where_a_setting_would_not_act_the_reason_is_said(monkeypatch):
     monkeypatch.delenv("OMPI_MCA_coll", raising=False)
     assert code_of("native:ring", "Intel MPI 2021.18", 1) == "runs.forced_at_start"
+    assert code_of("native:reduce_bcast", "MPICH 5.0.2", 1) == "runs.forced_of_another"
     assert code_of("native:ring", "Cray MPI", 1) == "runs.forced_no_library"
     assert code_of("native:recexch", "Open MPI 5.0.11", 1) == "runs.forced_of_another"
     assert code_of("native:ring", "Open MPI 5.0.11", 2) == "runs.forced_below_han"
     monkeypatch.setenv("OMPI_MCA_coll", "^han")
     assert settings_of("native:ring", "Open MPI 5.0.11", 2)["coll_tuned_allreduce_algorithm"] == "ring"
+
+
+def test_intel_mpi_takes_its_algorithm_from_the_start_of_a_launch_on(monkeypatch):
+    assert variables_at_start("native:ring", "Intel MPI 2021.18") == {"I_MPI_ADJUST_ALLREDUCE": "8"}
+    assert variables_at_start("native:topology_aware_reduce_bcast", "Intel MPI 2021.18").popitem()[1] == "4"
+    assert not variables_at_start("native:ring", "MPICH 5.0.2")
+    monkeypatch.setenv("I_MPI_ADJUST_ALLREDUCE", "8")
+    assert settings_of("native:ring", "Intel MPI 2021.18", 1) == {}
+    assert code_of("native:rabenseifner", "Intel MPI 2021.18", 1) == "runs.forced_at_start"
 
 
 def test_counts_below_which_open_mpi_takes_another_one():

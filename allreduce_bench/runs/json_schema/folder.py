@@ -7,6 +7,7 @@ from typing import Any
 from ...machine import LEVELS
 from ...machine.interfaces import Interface
 from ..dtypes import OPS
+from ..identified import Identified
 from ..option import meanings_of
 from ..plan import LATER_FIELDS, Plan
 from ..schema import CELLS, FORMER_SYNCS, KINDS, REPETITIONS, SCHEMA_VERSION, SUMMARY, SYNCS, Column
@@ -17,6 +18,7 @@ from .build import (
     by_name,
     crc32,
     fields,
+    fields_of,
     flag,
     items,
     kept_file,
@@ -409,4 +411,12 @@ ROW_SCHEMAS = (
         is_csv=True,
     ),
 )
-SCHEMAS = (*RUN_SCHEMAS, *LAUNCH_SCHEMAS, *ROW_SCHEMAS)
+IDENTIFIED_SCHEMAS = (
+    Format(
+        schema_id("identified", SCHEMA_VERSION),
+        "identified/*.json: which algorithms of the library ran",
+        kept_file(fields_of(Identified), {}),
+        ("identified/*.json",),
+    ),
+)
+SCHEMAS = (*RUN_SCHEMAS, *LAUNCH_SCHEMAS, *ROW_SCHEMAS, *IDENTIFIED_SCHEMAS)

@@ -1,0 +1,136 @@
+"""What the library ran in a run, kept in its folder: looked at in launches that are not timed, or by started ranks.
+
+Its own all-reduce is looked at, and each algorithm that the plan tells it to use, at the plan's sizes, in launches like
+those that are timed. No failure of it fails the run: a sentence says why something is not known.
+"""
+
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
+from math import inf
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..launching import layout
+from ..launching.launcher import LaunchError
+from ..launching.supervision import SupervisedRun
+from ..message import BadValue, Refused, say
+from ..runs.cell import NATIVE
+from ..runs.folder import RunFolder
+from ..runs.identified import Identified, Ran, file_of, keep_identified
+from ..runs.library_algorithms import NAMES, own_name, variables_at_start
+from ..runs.plan import Plan
+from .evidence import Answer, is_asked
+from .launch import Findings, Launches, environ_of_launch, findings
+from .look import Asked
+from .order import dtype_for
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+SHARE = 0.5  # of the time until a launch is ended: sizes that would take longer are left out
+LOOK = "look"  # the word for the program of a staged environment
+
+
+def forced_of(plan: Plan) -> tuple[str, ...]:
+    """Return the algorithms of a plan that the library is told to use."""
+    return tuple(name for name in plan.algorithms if name in NAMES)
+
+
+def asked_of(plan: Plan, ranks: int, within_s: float) -> Asked | None:
+    """Return what is looked at over so many ranks; None: nothing.
+
+    Of runs in groups nothing, since the library chooses by the ranks that take part in a call.
+    """
+    itemsize = np.dtype(dtype_for(ranks)).itemsize
+    sizes = [nbytes for nbytes in plan.sizes if nbytes and nbytes % itemsize == 0]
+    if ranks == 1 or not sizes or plan.groups or NATIVE not in plan.algorithms:
+        return None
+    return Asked(sorted(sizes), forced=forced_of(plan), within_s=within_s)
+
+
+def identify(run: SupervisedRun, failed: Collection[int] = ()) -> Iterator[str]:
+    """Look at each number of ranks of the run's launches that no file tells of; yield why one is not identified.
+
+    `failed`: numbers of ranks over which launches failed, which are not tried again.
+    """
+    for ranks in sorted({launch.ranks for launch in run.launches} - {*failed}):
+        asked = asked_of(run.plan, ranks, SHARE * run.control.timeout_s)
+        if asked is None or file_of(run.folder, ranks).exists() or run.warning.is_set:
+            continue
+        try:
+            why = _identify(run, ranks, asked)
+        except (Refused, LaunchError, OSError, ValueError) as error:
+            why = str(error)
+        if why:
+            yield say("identifying.not_identified", ranks=ranks, why=why)
+
+
+def _identify(run: SupervisedRun, ranks: int, asked: Asked) -> str:
+    """Look at one number of ranks and keep what is found; return why that is not done, empty: it is."""
+    start_s = _expected_start_s(run, ranks)
+
+    def left_s() -> float:
+        """Return the seconds left once a launch has started."""
+        within_s = run.control.within_s
+        return inf if within_s is None else run.started + within_s - time.time() - start_s
+
+    if left_s() <= 0:
+        return say("identifying.no_time_left")
+    program = {"program": (*run.program, LOOK)} if run.program else {}
+    timeout_s = run.control.timeout_s + 2 * start_s
+    launches = Launches(run.launcher, ranks, run.plan.start, timeout_s, run.plan.thread_level, **program)
+    asked = asked._replace(within_s=min(asked.within_s or inf, left_s()))
+    keep_identified(run.folder, identified(_find(launches, asked, lambda: left_s() > 0), run.launcher.library))
+    return ""
+
+
+def _find(launches: Launches, asked: Asked, has_time: Callable[[], bool]) -> Findings:
+    """Look at the library's own choice and at its algorithms, those that it takes at its start in launches of theirs."""
+    environ, library = environ_of_launch(), launches.launcher.library
+    at_start = {}
+    for name in asked.forced:
+        with suppress(BadValue):  # the library does not have it
+            at_start[name] = variables_at_start(name, library)
+    of_launch = [name for name, variables in at_start.items() if variables]
+    within = asked._replace(forced=[name for name in asked.forced if name not in of_launch])
+    found = launches.find(within, environ, launches.command, has_time)
+    own = {
+        name: launches.find(
+            asked._replace(forced=()), {**environ, **at_start[name]}, launches.command, has_time
+        ).answers
+        for name in of_launch
+        if has_time()
+    }
+    return found._replace(forced={**found.forced, **own})
+
+
+def _expected_start_s(run: SupervisedRun, ranks: int) -> float:
+    """Return the seconds that a launch over so many ranks takes to start: as the longest did, else as estimated."""
+    with_ranks = (attempt for attempt in run.folder.attempts() if attempt["ranks"] == ranks)
+    took = [sum(s for s in attempt.get("startup", {}).values() if isinstance(s, float)) for attempt in with_ranks]
+    return max(took, default=0.0) or layout.start_s(ranks, run.plan.start)
+
+
+def identify_here(comm: "MPI.Comm", folder: RunFolder, plan: Plan, within_s: float) -> None:
+    """Look with the ranks of a launch that has measured; rank 0 keeps what is found, unless it is known."""
+    from .probe import look  # late: it starts MPI
+
+    asked = asked_of(plan, comm.size, within_s)
+    if asked is None or not comm.bcast(within_s > 0 and not file_of(folder, comm.size).exists()):
+        return
+    seen = look(comm, asked)
+    if seen is not None:
+        keep_identified(folder, identified(findings(seen, None), seen.library))
+
+
+def identified(found: Findings, library: str) -> Identified:
+    """Return what launches showed as it is kept."""
+    of_each: Mapping[str, Mapping[int, Answer]] = {NATIVE: found.answers, **found.forced}
+    ran = []
+    for name, answers in of_each.items():
+        for nbytes, one in answers.items():
+            asked = None if name == NATIVE else is_asked(one, own_name(name, library))
+            ran.append(Ran(name, nbytes, one.names, one.order, one.by_order, one.by_messages, asked))
+    return Identified(found.ranks, found.nodes, library, found.dtype, "sum", found.not_counted, tuple(ran))

@@ -1,0 +1,72 @@
+"""Which algorithms the library ran in a run, by evidence: identified/<ranks>r.json, a file for each number of ranks.
+
+Written by whoever looks first; a file that is absent or damaged says nothing, and can be made again.
+"""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+from .files import write_atomically
+from .folder import RunFolder
+from .kept import read_json
+from .rows import RunError
+from .schema import SCHEMA_VERSION
+from .typed_json import JsonError, Natural, Positive, checked_json, one_of, read_as
+
+YES, OPEN, NO = "yes", "open", "no"  # whether it is the algorithm that was asked for
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What the library ran at one size."""
+
+    algorithm: Annotated[str, "native, or the algorithm that it was told to use, such as native:ring"]
+    nbytes: Annotated[Natural, "of the vector; unit: bytes"]
+    names: Annotated[tuple[str, ...], "those that fit what was seen; one: it ran; several: open; none: unknown"]
+    order: Annotated[str, "the order of additions, in words"]
+    by_order: Annotated[bool, "whether an order was seen"]
+    by_messages: Annotated[bool, "whether messages were counted"]
+    asked: Annotated[
+        Annotated[str, one_of(YES, OPEN, NO)] | None, "whether it is the one that was asked for; null: none was"
+    ]
+
+
+@dataclass(frozen=True)
+class Identified:
+    """What the library ran over one number of ranks."""
+
+    ranks: Annotated[Positive, "that called"]
+    nodes: Annotated[Positive, "that they were on"]
+    library: Annotated[str, "name and version of the MPI library"]
+    dtype: Annotated[str, "type of the elements that were summed"]
+    op: Annotated[str, "operation that was looked at"]
+    not_counted: Annotated[str, "why no messages were counted; empty: they were, or cannot be"]
+    ran: Annotated[tuple[Ran, ...], "each algorithm at each size that was looked at"]
+
+    def at(self, algorithm: str, nbytes: int) -> Ran | None:
+        """Return what ran for an algorithm at a size; None: that was not looked at."""
+        return next((one for one in self.ran if (one.algorithm, one.nbytes) == (algorithm, nbytes)), None)
+
+
+def file_of(folder: RunFolder, ranks: int) -> Path:
+    """Return the path of the file of these ranks."""
+    return folder.path / "identified" / f"{ranks}r.json"
+
+
+def keep_identified(folder: RunFolder, found: Identified) -> None:
+    """Write the file of these ranks atomically. Raises OSError."""
+    path = file_of(folder, found.ranks)
+    path.parent.mkdir(exist_ok=True)
+    write_atomically(path, checked_json({"schema_version": SCHEMA_VERSION, **asdict(found)}))
+
+
+def identified_of(folder: RunFolder, ranks: Iterable[int]) -> dict[int, Identified]:
+    """Return what is known of these numbers of ranks."""
+    known = {}
+    for number in ranks:
+        with suppress(RunError, JsonError):
+            known[number] = read_as(Identified, read_json(file_of(folder, number)))
+    return known
