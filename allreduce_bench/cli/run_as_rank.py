@@ -76,7 +76,7 @@ def run_as_rank(request: Request, interface: str, level: str) -> None:
         transport=transport.words,
         warning=warning,
         timeout_s=control.timeout_s,
-        look=None if control.no_identify else partial(_identify, deadline, control.timeout_s, warning),
+        look=None if control.identify == "never" else partial(_identify, deadline, control.timeout_s, warning),
     )
     sys.exit(take_part(task))
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 SHARE = 0.5  # of the time until a launch is ended: sizes that would take longer are left out
+OF_RUN = 0.1  # of the time that a run has taken, for the starts of further launches
 LOOK = "look"  # the word for the program of a staged environment
 
 
@@ -55,21 +56,25 @@ def identify(run: SupervisedRun, failed: Collection[int] = ()) -> Iterator[str]:
 
     `failed`: numbers of ranks over which launches failed, which are not tried again.
     """
-    for ranks in sorted({launch.ranks for launch in run.launches} - {*failed}):
+    counts = sorted({launch.ranks for launch in run.launches} - {*failed})
+    for ranks in counts:
         asked = asked_of(run.plan, ranks, SHARE * run.control.timeout_s)
         if asked is None or file_of(run.folder, ranks).exists() or run.warning.is_set:
             continue
+        start_s = _expected_start_s(run, ranks)
+        is_worth_it = 2 * start_s * len(counts) <= OF_RUN * (time.time() - run.started)
+        if run.control.identify == "auto" and not asked.forced and not is_worth_it:
+            continue  # whoever starts a short run waits for its times
         try:
-            why = _identify(run, ranks, asked)
+            why = _identify(run, ranks, asked, start_s)
         except (Refused, LaunchError, OSError, ValueError) as error:
             why = str(error)
         if why:
             yield say("identifying.not_identified", ranks=ranks, why=why)
 
 
-def _identify(run: SupervisedRun, ranks: int, asked: Asked) -> str:
+def _identify(run: SupervisedRun, ranks: int, asked: Asked, start_s: float) -> str:
     """Look at one number of ranks and keep what is found; return why that is not done, empty: it is."""
-    start_s = _expected_start_s(run, ranks)
 
     def left_s() -> float:
         """Return the seconds left once a launch has started."""
@@ -87,7 +92,7 @@ def _identify(run: SupervisedRun, ranks: int, asked: Asked) -> str:
 
 
 def _find(launches: Launches, asked: Asked, has_time: Callable[[], bool]) -> Findings:
-    """Look at the library's own choice and at its algorithms, those that it takes at its start in launches of theirs."""
+    """Look at the library's own choice and its algorithms, those that it takes at its start in launches of theirs."""
     environ, library = environ_of_launch(), launches.launcher.library
     at_start = {}
     for name in asked.forced:

@@ -8,6 +8,7 @@ from .option import STARTED, Section, option
 from .option_values import DURATION
 
 FORMATS = ("table", "long", "csv", "json", "nccl", "osu")
+IDENTIFY = ("auto", "always", "never")
 ONE_LAUNCH = "these ranks are only one launch of the job; use it with a run that starts its own ranks"
 
 
@@ -62,12 +63,14 @@ class Control:
             too_late=STARTED,
         ),
     )
-    no_identify: bool = field(
-        default=False,
+    identify: str = field(
+        default=IDENTIFY[0],
         metadata=option(
-            "--no-identify",
+            "--identify",
             section=Section.RESULTS,
-            help="Do not look at which algorithm the library ran, for which further launches are started.",
+            help="Look at which algorithm the library ran, in further launches; auto: where these take at most a tenth "
+            "of the run, and for native:NAME.",
+            of=IDENTIFY,
         ),
     )
     only: str = field(  # see `chosen_launches`
