@@ -5,7 +5,7 @@ those that are timed. No failure of it fails the run: a sentence says why someth
 """
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from math import inf
 from typing import TYPE_CHECKING
@@ -99,15 +99,12 @@ def _find(launches: Launches, asked: Asked, has_time: Callable[[], bool]) -> Fin
         with suppress(BadValue):  # the library does not have it
             at_start[name] = variables_at_start(name, library)
     of_launch = [name for name, variables in at_start.items() if variables]
-    within = asked._replace(forced=[name for name in asked.forced if name not in of_launch])
-    found = launches.find(within, environ, launches.command, has_time)
-    own = {
-        name: launches.find(
-            asked._replace(forced=()), {**environ, **at_start[name]}, launches.command, has_time
-        ).answers
-        for name in of_launch
-        if has_time()
-    }
+
+    def find(forced: Sequence[str], variables: Mapping[str, str]) -> Findings:
+        return launches.find(asked._replace(forced=forced), {**environ, **variables}, launches.command, has_time)
+
+    found = find([name for name in asked.forced if name not in of_launch], {})
+    own = {name: find((), at_start[name]).answers for name in of_launch if has_time()}
     return found._replace(forced={**found.forced, **own})
 
 
