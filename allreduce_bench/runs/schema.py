@@ -105,7 +105,7 @@ _ArrivalSkew = Annotated[float | None, Column("last entry - first entry on the c
 class _LaunchColumns(TypedDict, total=False):
     """The columns that identify a launch."""
 
-    launch: Annotated[str, Column("the planned launch (one mpirun): ranks and number, such as 4r-2")]
+    launch: Annotated[str, Column("the planned launch (one mpirun): ranks and number, such as 4r-2; where the library is told to use an algorithm also -forced, or the algorithm: 4r-2-forced, 4r-2-ring")]
     attempt: Annotated[int, Column("1, or more after --resume: each start of a launch writes files of its own")]
 
 
@@ -113,7 +113,7 @@ class _CellColumns(TypedDict, total=False):
     """The columns that identify a cell."""
 
     algorithm: Annotated[str, Column("name of the algorithm; native is the library's MPI_Allreduce, native:reduce+bcast and the like are mock-ups of it; reference times: null, copy, reduce")]
-    executor: Annotated[str, Column("what runs the steps: sendrecv, one blocking MPI_Sendrecv per step; pipelined, the steps cut into segments, messages posted ahead; compiled and compiled-pipelined, the same without the interpreter; native, the library; mockup, other operations of the library that together are an all-reduce; forced, the library by an algorithm that it is told to use; gloo, the all-reduce of Gloo through torch.distributed; floor, a reference time without steps; imported, another program")]
+    executor: Annotated[str, Column("what runs the steps: sendrecv, one blocking MPI_Sendrecv per step; pipelined, the steps cut into segments, messages posted ahead; compiled and compiled-pipelined, the same without the interpreter; native, the library; mockup, other operations of the library that together are an all-reduce; forced, the library by an algorithm that it is told to use, or by its own choice beside those (native:default); gloo, the all-reduce of Gloo through torch.distributed; floor, a reference time without steps; imported, another program")]
     segment: Annotated[int | None, Column("segment of a pipelined algorithm, or at which a pipelined executor cuts the steps; empty: whole messages", "elements")]
     window: Annotated[int | None, Column("messages posted ahead by a pipelined executor; empty: other executors", "messages", later=True)]
     ranks: Annotated[int, Column("number of ranks p", never_empty=True)]
