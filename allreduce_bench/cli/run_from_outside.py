@@ -92,10 +92,11 @@ def _driven(run: SupervisedRun, is_one_node: bool) -> Driven | LaunchRefused | K
         if not is_one_node:
             talk(say("cli.wait_idle_watches_ranks", host=host()))
     try:
-        if forced_of(run.plan):  # first: whoever reads a time of theirs asks whether it is of what was asked for
+        if is_first := bool(forced_of(run.plan)):  # a time of theirs is worth nothing if something else ran
             _identify(run)
         driven = drive(run, idle_wait)
-        _identify(run, {launch.ranks for launch in driven.failed})
+        if not is_first:
+            _identify(run, {launch.ranks for launch in driven.failed})
         return driven
     except (LaunchRefused, KeyboardInterrupt) as error:
         return error

@@ -16,6 +16,7 @@ from ..message import say
 from ..runs.cell import executor_of
 from ..runs.folder import CellKey, RunFolder, key_of
 from ..runs.groups import parse_group_times
+from ..runs.identified import NO
 from ..runs.rows import Block, Row
 from ..runs.schema import ALONE, NO_ARRIVAL, QUANTILES, UNKNOWN_PLACEMENT
 from ..stats import LEAST_FOR_INTERVAL, drift, hull, lag1, launch_interval, median, outliers, quantile
@@ -206,10 +207,12 @@ BELOW_FLOOR = "below a floor"  # too short to be true
 OTHER_DEFINITION = "another definition"  # than most cells of its size: such times are not compared
 DRIFT = "drift"  # there is no single time
 DEFINITIONS = "several definitions"  # its launches were timed in different ways
+ANOTHER = "another algorithm"  # of the library ran than it was told to use
 STATES = "two states"  # its launches are in two states: their median represents neither
-DOUBTS = (BELOW_FLOOR, STATES, INVALID, DEFINITIONS, DRIFT, OTHER_DEFINITION)  # the gravest first
+DOUBTS = (ANOTHER, BELOW_FLOOR, STATES, INVALID, DEFINITIONS, DRIFT, OTHER_DEFINITION)  # the gravest first
 
 WORDS_OF = {  # doubt -> what people read, if different
+    ANOTHER: "not the algorithm that was asked for",
     BELOW_FLOOR: "shorter than a reference time",
     STATES: "bimodal: two levels",
     INVALID: "invalid calls (a rank started late, or its clock ran backwards)",
@@ -311,7 +314,9 @@ def add_doubts(rows: Sequence[SummaryRow]) -> None:
 
 def doubt_of(row: SummaryRow) -> str | None:
     """Return the gravest doubt about a measured cell, among those that do not depend on other cells of its size."""
+    ran = row.get("ran")
     holds = {
+        ANOTHER: ran is not None and ran.asked == NO,
         BELOW_FLOOR: bool(passed_floors(row)),
         STATES: bool(row.get("launch_states")),
         INVALID: row["invalid"] > MUCH_INVALID * (row["invalid"] + row["repetitions"]),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from ..message import say
 from ..runs.cell import EXECUTORS, NATIVE, native_beside
 from ..runs.folder import CellKey, RunFolder, key_of
+from ..runs.identified import identified_of
 from ..runs.plan import Cell, ImportedPlan, Plan
 from ..runs.recorder import write_summary
 from ..runs.rows import Row
@@ -34,10 +35,13 @@ def summarise(folder: RunFolder) -> list[SummaryRow]:
     for mark in folder.marks():
         ended[int(mark["ranks"]), key_of(mark)].append(mark)
     cells = list(_imported_cells(plan, ended) if isinstance(plan, ImportedPlan) else _planned_cells(plan))
+    identified = {} if plan.groups else identified_of(folder, plan.ranks)
     rows = []
     for ranks, cell in cells:
         row = _cell_row(plan, ranks, cell, ended.get((ranks, cell.key), []), timed.get((ranks, cell.key), {}))
         row["oversubscribed"] = oversubscribed.get(ranks)
+        if ranks in identified and (ran := identified[ranks].at(cell.algorithm, row["nbytes"])):
+            row["ran"] = ran
         rows.append(row | _floors(plan, ranks, cell, timed))
     if plan.groups:
         add_columns(plan, cells, rows, timed, attempts)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, TypedDict, cast
 
 from ..message import BadValue
 from ..runs.cell import competitor_name, executor_of
+from ..runs.identified import Ran
 from ..runs.plan import Cell
 from ..runs.schema import ALONE, GRADES, KINDS, NO_ARRIVAL, PAGE, UNKNOWN_PLACEMENT, SummaryColumns
 from ..runs.typed_json import NotNegative, one_of
@@ -98,6 +99,7 @@ class SummaryFacts(TypedDict, total=False):
     received_nbytes: int | None  # what the busiest rank receives,
     reduced_nbytes: int | None  # and reduces
     groups_in_words: str  # of --groups at these ranks
+    ran: Ran  # what the library ran: of its own all-reduce, where that is known
     grading: Grade  # the source of `grade` and `grade_reasons`
 
 

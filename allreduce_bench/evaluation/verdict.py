@@ -29,10 +29,10 @@ from math import exp, log, sqrt
 from statistics import fmean
 from typing import NamedTuple
 
-from ..runs.cell import executor_of, native_beside
+from ..runs.cell import NATIVE, executor_of, native_beside
 from ..runs.schema import EQUAL, FASTEST, SLOWER, UNCLEAR
 from ..stats import LEAST_FOR_INTERVAL, geometric_mean, log_interval
-from .cell_times import MIN_LAUNCHES, tables, ways_of
+from .cell_times import ANOTHER, MIN_LAUNCHES, tables, ways_of
 from .grade import NOT_RELIABLE
 from .single_algorithm import Performance, performance
 from .spread import (
@@ -118,6 +118,15 @@ class Stretch(NamedTuple):
     absent: tuple[str, ...]  # algorithms without a ranked time at some size that is no exception
 
 
+class Change(NamedTuple):
+    """Where the library's own all-reduce changes its algorithm, as far as that was identified."""
+
+    before: tuple[str, ...]  # one of these ran up to `low`
+    after: tuple[str, ...]  # and one of these from `high` on
+    low: int  # bytes
+    high: int
+
+
 class Verdict(NamedTuple):
     """The verdict on one number of ranks and cache."""
 
@@ -131,6 +140,7 @@ class Verdict(NamedTuple):
     together: Stretch | None = None  # all sizes, if no stretch is won and all together show the fastest
     reason: str = ""  # why there is no stretch
     alone: Performance | None = None  # of the only algorithm, if there is but one
+    changes: tuple[Change, ...] = ()  # of native
 
 
 def add_standings(rows: Sequence[SummaryRow]) -> None:
@@ -230,7 +240,7 @@ def contest_of(rows: Sequence[SummaryRow]) -> Contest | None:
     if len(ranked) < 2:
         return None
     lowest = min(ranked.values(), key=time_of)
-    doubted = [row for row in rows if row["doubt"] is not None]
+    doubted = [row for row in rows if row["doubt"] not in (None, ANOTHER)]  # that one did not run
     is_lowest = all(min(row["launch_medians"].values()) > time_of(lowest) for row in doubted)
     return Contest(ranked, competitor_of(lowest), is_lowest and lowest["grade"] != NOT_RELIABLE)
 
@@ -285,10 +295,25 @@ def verdicts(rows: Sequence[SummaryRow]) -> list[Verdict]:
     measured = tables(rows)
     cache = "warm" if any(cache == "warm" for _, cache in measured) else "cold"
     return [
-        _verdict(ranks, cache, {nbytes: rows for nbytes, rows in sizes.items() if nbytes})
+        _verdict(ranks, cache, {nbytes: rows for nbytes, rows in sizes.items() if nbytes})._replace(
+            changes=tuple(_changes(sizes))
+        )
         for (ranks, cache_of_table), sizes in sorted(measured.items())
         if ranks > 1 and cache_of_table == cache and any(sizes)
     ]
+
+
+def _changes(sizes: Mapping[int, Sequence[SummaryRow]]) -> Iterator[Change]:
+    """Yield where what native ran at one size fits nothing that it can have run at the next one."""
+    native = ((nbytes, row["ran"].names) for nbytes, rows in sizes.items() for row in rows if _is_identified(row))
+    known = {nbytes: names for nbytes, names in native if names}
+    for (low, before), (high, after) in pairwise(known.items()):
+        if not {*before} & {*after}:
+            yield Change(before, after, low, high)
+
+
+def _is_identified(row: SummaryRow) -> bool:
+    return row["algorithm"] == NATIVE and row.get("ran") is not None
 
 
 def _verdict(ranks: int, cache: str, rows_by_size: Mapping[int, Sequence[SummaryRow]]) -> Verdict:

@@ -5,7 +5,8 @@ those that are timed. No failure of it fails the run: a sentence says why someth
 """
 
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -14,11 +15,11 @@ import numpy as np
 from ..launching import layout
 from ..launching.launcher import LaunchError
 from ..launching.supervision import SupervisedRun
-from ..message import Refused, say
+from ..message import BadValue, Refused, say
 from ..runs.cell import NATIVE
 from ..runs.folder import RunFolder
 from ..runs.identified import Identified, Ran, file_of, keep_identified
-from ..runs.library_algorithms import NAMES, own_name
+from ..runs.library_algorithms import NAMES, own_name, variables_at_start
 from ..runs.plan import Plan
 from .evidence import Answer, is_asked
 from .launch import Findings, Launches, environ_of_launch, findings
@@ -81,9 +82,28 @@ def _identify(run: SupervisedRun, ranks: int, asked: Asked) -> str:
     timeout_s = run.control.timeout_s + 2 * start_s
     launches = Launches(run.launcher, ranks, run.plan.start, timeout_s, run.plan.thread_level, **program)
     asked = asked._replace(within_s=min(asked.within_s or inf, left_s()))
-    found = launches.find(asked, environ_of_launch(), launches.command, lambda: left_s() > 0)
-    keep_identified(run.folder, identified(found, run.launcher.library))
+    keep_identified(run.folder, identified(_find(launches, asked, lambda: left_s() > 0), run.launcher.library))
     return ""
+
+
+def _find(launches: Launches, asked: Asked, has_time: Callable[[], bool]) -> Findings:
+    """Look at the library's own choice and at its algorithms, those that it takes at its start in launches of theirs."""
+    environ, library = environ_of_launch(), launches.launcher.library
+    at_start = {}
+    for name in asked.forced:
+        with suppress(BadValue):  # the library does not have it
+            at_start[name] = variables_at_start(name, library)
+    of_launch = [name for name, variables in at_start.items() if variables]
+    within = asked._replace(forced=[name for name in asked.forced if name not in of_launch])
+    found = launches.find(within, environ, launches.command, has_time)
+    own = {
+        name: launches.find(
+            asked._replace(forced=()), {**environ, **at_start[name]}, launches.command, has_time
+        ).answers
+        for name in of_launch
+        if has_time()
+    }
+    return found._replace(forced={**found.forced, **own})
 
 
 def _expected_start_s(run: SupervisedRun, ranks: int) -> float:
@@ -100,7 +120,7 @@ def identify_here(comm: "MPI.Comm", folder: RunFolder, plan: Plan, within_s: flo
     asked = asked_of(plan, comm.size, within_s)
     if asked is None or not comm.bcast(within_s > 0 and not file_of(folder, comm.size).exists()):
         return
-    seen = look(comm, asked._replace(within_s=within_s))
+    seen = look(comm, asked)
     if seen is not None:
         keep_identified(folder, identified(findings(seen, None), seen.library))
 

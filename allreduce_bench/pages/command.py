@@ -193,7 +193,7 @@ def explain(algorithms, ranks, compare, every, output, **others) -> None:
     if output:
         refuse_given(output)
     if library := next(filter(is_of_library, algorithms), None):
-        words = "the steps of a library are not known; 'report' says which algorithm it resembles"
+        words = "the steps of a library are not known; 'which' says which algorithm it runs"
         raise OneLineError("pages.library_words", library=library, words=words)
     try:
         made = ENDINGS[ending](Asked(algorithms, size, **others))

@@ -480,6 +480,14 @@ REMARKS = (
     ),
     Remark(
         "caution",
+        "another algorithm ran",
+        _is_doubted(cell_times.ANOTHER),
+        "cells are of another algorithm of the library than the one that was asked for",
+        "their times say nothing about the algorithm that was asked for: they are not ranked",
+        "see in the section about native which algorithm ran, and leave out those that did not",
+    ),
+    Remark(
+        "caution",
         "many invalid calls",
         _is_doubted(cell_times.INVALID),
         f"cells have more than {MUCH_INVALID:.0%} invalid calls (a rank started late, or its clock ran backwards)",

@@ -1,13 +1,16 @@
 """Native and its mock-ups compared: their times, native's time over each, and the page's section about native."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from itertools import groupby
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from ..evaluation.cell_times import competing, mockups
 from ..evaluation.grade import GOOD, MOST_FACTOR
 from ..evaluation.summary_row import SummaryRow
+from ..identifying.evidence import Answer
 from ..message import say
 from ..models.guidelines import (
     GUIDELINES,
@@ -19,8 +22,8 @@ from ..models.guidelines import (
     rivals_sentence,
     slower_lines,
 )
-from ..models.resemblance import NoResemblance, resemblance_frame, resemblance_sentences, resemblances_of
 from ..runs.cell import MOCKUPS, NATIVE
+from ..runs.identified import NO, OPEN, YES, Identified, Ran
 from ..runs.plan import Plan
 from ..tables import UNBOUNDED, Column, Field, Screen, fitted, wrapped
 from ..units import format_size, in_ranks, three_digits
@@ -28,6 +31,7 @@ from .grid import NO_MARK, brief_state
 from .verdict_sentence import printed_factor
 
 MARK = " !"
+ASKED = {YES: "report.ran_asked", OPEN: "report.ran_asked_open", NO: "report.ran_not_asked"}
 UNCHECKED = "No guideline could be checked: the times of native are not ranked or not reliable."
 LEGEND = (
     "time (us); x: time of native called from Python / that time; ! native is shown to be slower (95 % over all "
@@ -117,26 +121,59 @@ def _column(name: str, words: Sequence[str]) -> Column:
     return Column((first + NO_MARK, f"+ {second}{NO_MARK}"), fields)
 
 
-# Native on a page: the algorithm it resembles, the guidelines it violates, its faster rivals
+# Native on a page: which algorithm it ran, the guidelines it violates, its faster rivals
 
 
-def native_section(plan: Plan, rows: Sequence[SummaryRow]) -> dict[str, Any]:
-    """Return the page's values about native: its resemblance, the guidelines it violates, and faster rivals."""
+class RanLine(NamedTuple):
+    """What the library ran at neighbouring sizes."""
+
+    algorithm: str
+    ranks: str
+    sizes: str
+    ran: str
+    evidence: str
+    asked: str  # whether it is the one that was asked for; empty: none was
+
+
+def ran_lines(identified: Mapping[int, Identified]) -> list[RanLine]:
+    """Return a line for each stretch of sizes at which the same was seen."""
+    lines = []
+    for ranks, found in identified.items():
+        for (algorithm, _, asked), stretch in groupby(found.ran, _seen):
+            first, *others = stretch
+            sizes = " to ".join(dict.fromkeys(format_size(one.nbytes) for one in (first, *others[-1:])))
+            answer = Answer(first.names, first.by_order, first.by_messages, first.order)
+            verdict = say(ASKED[asked]) if asked else ""
+            lines.append(RanLine(algorithm, in_ranks([ranks]), sizes, answer.words, answer.evidence, verdict))
+    return lines
+
+
+def _seen(ran: Ran) -> tuple[str, str, str | None]:
+    """Return what neighbouring sizes of one line share."""
+    answer = Answer(ran.names, ran.by_order, ran.by_messages, ran.order)
+    return ran.algorithm, f"{answer.words} {answer.evidence}", ran.asked
+
+
+def ran_sentences(plan: Plan, identified: Mapping[int, Identified]) -> list[str]:
+    """Return what is to be known about the lines: ranks that were not looked at, other types, uncounted messages."""
+    if NATIVE not in plan.algorithms:
+        return [say("report.native_not_measured")]
+    sentences = []
+    if unknown := [ranks for ranks in plan.ranks if ranks > 1 and ranks not in identified]:
+        sentences.append(say("report.ran_unknown", ranks=in_ranks(unknown)))
+    other = {(found.dtype, found.op) for found in identified.values()} - {(plan.dtype, plan.op)}
+    for dtype, op in sorted(other):
+        sentences.append(say("report.ran_other_type", dtype=dtype, op=op, own_dtype=plan.dtype, own_op=plan.op))
+    return sentences + list(dict.fromkeys(found.not_counted for found in identified.values() if found.not_counted))
+
+
+def native_section(plan: Plan, rows: Sequence[SummaryRow], identified: Mapping[int, Identified]) -> dict[str, Any]:
+    """Return the page's values about native: what it ran, the guidelines it violates, and faster rivals."""
     files: dict[str, pd.DataFrame] = {}
-    likeness: dict[str, Any] = {"why": "", "sentences": [], "lines": {}, "ranks": {}}
-    try:
-        if plan.groups:
-            raise NoResemblance("report.several_groups_share_links")
-        guesses = resemblances_of(rows)
-        ranks = {guess.ranks: guess.stray for guess in guesses}
-        lines = {
-            n: {guess.ranks: guess for guess in guesses if guess.nbytes == n}
-            for n in sorted({guess.nbytes for guess in guesses})
-        }
-        likeness |= {"sentences": resemblance_sentences(guesses), "lines": lines, "ranks": ranks}
-        files["resemblance"] = resemblance_frame(guesses)
-    except NoResemblance as reason:
-        likeness["why"] = str(reason)
+    ran = {"lines": ran_lines(identified), "sentences": ran_sentences(plan, identified)}
+    if identified:
+        seen = [{"ranks": ranks, **asdict(one)} for ranks, found in identified.items() for one in found.ran]
+        files["identified"] = pd.DataFrame(seen).assign(names=[" or ".join(one["names"]) for one in seen])
     compared, rivals = comparisons(rows), rival_comparisons(rows)
     guidelines = {
         "compared": compared,
@@ -152,4 +189,4 @@ def native_section(plan: Plan, rows: Sequence[SummaryRow]) -> dict[str, Any]:
     }
     files |= {"guidelines": pd.DataFrame(compared)} if compared else {}
     files |= {"rivals": pd.DataFrame(rivals)} if rivals else {}
-    return {"likeness": likeness, "guidelines": guidelines, "rivals": against_rivals, "files": files}
+    return {"ran": ran, "guidelines": guidelines, "rivals": against_rivals, "files": files}

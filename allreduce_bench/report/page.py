@@ -37,6 +37,7 @@ from ..runs.cell import MOCKUPS, NATIVES, native_beside
 from ..runs.dtypes import is_float
 from ..runs.files import open_kept, read_kept, refuse_special, write_atomically, written_together
 from ..runs.folder import RunFolder
+from ..runs.identified import identified_of
 from ..runs.plan import Plan
 from ..runs.schema import state_words
 from ..schedule.algorithm import Algorithm
@@ -213,7 +214,7 @@ NAMED_RUNS = re.compile(rb'<meta name="runs" content="([0-9a-f ]*)">')
 # sections
 SCRIPTS = ("chart", "tables", "map", "calls", "start")  # of the page, joined in this order
 NOT_OF_A_PLAN = ("seed", "launches", "file_digests")  # runs that differ only in these share a plan
-LARGE_ERROR = 0.25  # error of a model, tolerance of a resemblance; relative
+LARGE_ERROR = 0.25  # error of a model, relative
 OUTSIDE, INSIDE = "leave_one_p_out", "in_sample"  # errors of models, the more telling first
 
 
@@ -321,8 +322,9 @@ def _section(
     """Return the template's values for one run. Raises RunError."""
     plan, attempts = folder.plan(), folder.attempts()
     rows = explain_rows(summarise(folder), missing)
-    native = native_section(plan, rows)
-    frame = with_algorithms_at_work(summary_frame(competing(rows), name), native["likeness"]["lines"])
+    identified = {} if plan.groups else identified_of(folder, plan.ranks)
+    native = native_section(plan, rows, identified)
+    frame = with_algorithms_at_work(summary_frame(competing(rows), name), identified)
     verdicts_of_run = verdicts(rows)
     models, unfit = _models(points_of_summary(rows, attempts, name), own)
     least = lower_bounds(models, frame)
@@ -397,7 +399,7 @@ def _foldings(rows: Sequence[SummaryRow], native: Mapping[str, Any], models: Seq
     worst = max((row["grade"] for row in rows), key=GRADES.index, default=NOT_RELIABLE)
     return {
         "models": of_models(models),
-        "likeness": of_resemblance(native["likeness"]),
+        "ran": of_ran(native["ran"]),
         "guidelines": of_guidelines(native["guidelines"], worst),
         "rivals": of_rivals(native["rivals"], worst),
     }
@@ -465,16 +467,11 @@ def of_models(models: Sequence[Model]) -> Folding:
     return Folding(not models, say("report.errors_unknown_folded") if models else say("report.none_could_fitted"))
 
 
-def of_resemblance(likeness: dict[str, Any]) -> Folding:
-    """Fold if nothing is known, if few sizes name an algorithm, or if the tolerance is above LARGE_ERROR."""
-    if likeness["why"]:
-        return Folding(False, f"unknown: {likeness['why']}")
-    guesses = [guess for cells in likeness["lines"].values() for guess in cells.values()]
-    named = sum(bool(guess.names) for guess in guesses)
-    tolerance = median(likeness["ranks"].values())
-    words = say("report.named_points_tolerance", named=named, guesse_count=len(guesses), tolerance=_per_cent(tolerance))
-    is_sure = tolerance <= LARGE_ERROR and 2 * named >= len(guesses)
-    return Folding(is_sure, words if is_sure else say("report.too_uncertain_rely_folded", words=words))
+def of_ran(ran: dict[str, Any]) -> Folding:
+    """Fold if it is not known anywhere which algorithm ran."""
+    if not ran["lines"]:
+        return Folding(False, say("report.ran_nowhere_known"))
+    return Folding(True, "")
 
 
 def of_guidelines(guidelines: dict[str, Any], level: str) -> Folding:

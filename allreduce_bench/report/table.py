@@ -5,7 +5,7 @@ from operator import itemgetter
 from typing import Any
 
 from ..evaluation import agreement
-from ..evaluation.cell_times import INVALID, competing, doubt_words, mockups, placement_of
+from ..evaluation.cell_times import ANOTHER, INVALID, competing, doubt_words, mockups, placement_of
 from ..evaluation.group_losses import loss_sentences
 from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, NETWORK_BOUND, passes_limit
 from ..evaluation.summary_row import SummaryRow, competitor_of, qualifiers
@@ -20,7 +20,7 @@ from . import caveats, how_measured, verdict_sentence
 from .caveats import limit_findings
 from .grid import EFFICIENCY, LEGEND, WHOLE, grid, interval_legend
 from .how_measured import definition
-from .verdict_sentence import contrast_sentences
+from .verdict_sentence import contrast_sentences, either
 from .winners_elsewhere_table import arrival_lines, placement_lines, placement_sentences
 
 MOST_NAMED = 12  # cells in one note
@@ -166,9 +166,15 @@ def _unranked_note(rows: Sequence[SummaryRow]) -> list[str]:
     cells: dict[str, list[str]] = {}
     for row in rows:
         if doubt := row.get("doubt"):
-            lost = f" ({row['invalid']} of {row['invalid'] + row['repetitions']})" if doubt == INVALID else ""
-            cells.setdefault(doubt, []).append(f"{_cell_name(row)}{lost}")
+            cells.setdefault(doubt, []).append(f"{_cell_name(row)}{_of_doubt(row)}")
     return [f"not ranked, {doubt_words(doubt)}: {few(names, MOST_NAMED)}" for doubt, names in cells.items()]
+
+
+def _of_doubt(row: SummaryRow) -> str:
+    """Return ` (3 of 30)` invalid calls, or ` (recursive_doubling ran)`; empty for other doubts."""
+    if row.get("doubt") == INVALID:
+        return f" ({row['invalid']} of {row['invalid'] + row['repetitions']})"
+    return f" ({either(row['ran'].names)} ran)" if row.get("doubt") == ANOTHER else ""
 
 
 def _reference_line(rows: Sequence[SummaryRow]) -> list[str]:

@@ -1,20 +1,20 @@
 """Lines over size run only between sizes at which the same algorithm is at work: native may use several."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import pandas as pd
 
 from ..runs.cell import NATIVE
+from ..runs.identified import Identified
 
 AT_WORK = "at_work"  # column: the algorithms of which native uses one, as far as is known; empty: unknown
 
 
-def with_algorithms_at_work(frame: pd.DataFrame, likeness: Mapping[int, Mapping[int, Any]]) -> pd.DataFrame:
-    """Return `frame` with the column AT_WORK; `likeness`: bytes -> ranks -> what native resembles there."""
+def with_algorithms_at_work(frame: pd.DataFrame, identified: Mapping[int, Identified]) -> pd.DataFrame:
+    """Return `frame` with the column AT_WORK; `identified`: ranks -> what the library ran there."""
     cells = zip(frame["algorithm"], frame["nbytes"], frame["ranks"])
-    guesses = [likeness.get(nbytes, {}).get(ranks) if name == NATIVE else None for name, nbytes, ranks in cells]
-    names = [frozenset(guess.names) if guess else frozenset() for guess in guesses]
+    seen = [identified[p].at(NATIVE, n) if name == NATIVE and p in identified else None for name, n, p in cells]
+    names = [frozenset(ran.names) if ran else frozenset() for ran in seen]
     return frame.assign(**{AT_WORK: pd.Series(names, index=frame.index, dtype=object)})
 
 

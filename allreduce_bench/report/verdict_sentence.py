@@ -19,12 +19,13 @@ from ..evaluation.verdict import (
     ONE,
     UNRELIABLE,
     Advantage,
+    Change,
     HandOver,
     Stretch,
     Verdict,
 )
 from ..message import say
-from ..runs.cell import NATIVES
+from ..runs.cell import NATIVE, NATIVES
 from ..stats import LEAST_FOR_INTERVAL, geometric_mean, launch_confidence
 from ..units import as_printed, few, format_size, format_time, in_ranks, printable, three_digits
 
@@ -57,11 +58,12 @@ class Line(NamedTuple):
 
 def lines(verdict: Verdict) -> list[Line]:
     """Return `8 B: ring, 2.00 times faster than native [1.81, 2.21] (94 %), 10.0 us at 8 B`, and so on."""
+    changes = [_change_line(change) for change in verdict.changes]
     together = [_together_line(verdict.together, verdict.grade)] if verdict.together else []
     if verdict.alone:
-        return [Line("", verdict.alone.algorithm, f": {performance_words(verdict.alone)}")]
+        return [Line("", verdict.alone.algorithm, f": {performance_words(verdict.alone)}"), *changes]
     if not verdict.stretches:
-        return [Line("", "no winner", f": {REASONS[verdict.reason]}"), *together]
+        return [Line("", "no winner", f": {REASONS[verdict.reason]}"), *together, *changes]
     unclear = ", ".join(map(format_size, verdict.unclear))
     return [
         *(_stretch_line(stretch, verdict.grade) for stretch in verdict.stretches),
@@ -70,6 +72,7 @@ def lines(verdict: Verdict) -> list[Line]:
             for over, before, after in zip(verdict.hand_overs, verdict.stretches, verdict.stretches[1:])
             if over
         ),
+        *changes,
         *([Line(unclear, "no winner")] if unclear else []),
         *together,
     ]
@@ -100,6 +103,18 @@ def _together_line(stretch: Stretch, grade: str) -> Line:
 def _hand_over_line(over: HandOver, before: Stretch, after: Stretch) -> Line:
     at = f"about {_rounded_size(over.nbytes)}, between {format_size(over.low)} and {format_size(over.high)} (95 %)"
     return Line("", CROSSOVER, f" from {leaders_words(before)} to {leaders_words(after)}: {at}")
+
+
+def _change_line(change: Change) -> Line:
+    words = {"before": either(change.before), "after": either(change.after)}
+    return Line(
+        "", NATIVE, say("report.native_changes", low=format_size(change.low), high=format_size(change.high), **words)
+    )
+
+
+def either(names: Sequence[str]) -> str:
+    """Return `ring`, `ring or tree`, `ring, tree or recexch`."""
+    return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def advantage_words(advantage: Advantage | None, grade: str, is_second: bool = False) -> str:

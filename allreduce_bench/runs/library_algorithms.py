@@ -87,9 +87,9 @@ def settings_of(algorithm: str, library: str, nodes: int) -> dict[str, str | int
 
 
 def own_name(algorithm: str, library: str) -> str:
-    """Return the name that a library such as `Open MPI 5.0.11` has for `native:ring`."""
-    name = algorithm.removeprefix(FORCED_PREFIX)
-    return next((values.get(name, name) for family, values in VALUES.items() if library.startswith(family)), name)
+    """Return what a library such as `Open MPI 5.0.11` calls the algorithm of `native:ring`. Raises BadValue."""
+    family, value = _value_of(algorithm, library)
+    return MEANINGS[AT_START[family]][int(value)] if family in AT_START else value
 
 
 def least_count(algorithm: str, library: str, ranks: int, itemsize: int) -> int:

@@ -9,7 +9,7 @@ from has_message import has_message, message_pattern
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.cli import main
 
-STEPS_OF_A_LIBRARY = "the steps of a library are not known; 'report' says which algorithm it resembles"
+STEPS_OF_A_LIBRARY = "the steps of a library are not known; 'which' says which algorithm it runs"
 
 
 def bench(*words: str) -> Result:
