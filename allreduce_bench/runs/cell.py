@@ -7,6 +7,7 @@ Also the random number generator that orders cells and draws random floats, and 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -153,6 +154,7 @@ class Launch(NamedTuple):
         return cls(int(ranks), int(number), way or "")
 
 
+@cache
 def beside(launch: str) -> str:
     """Return the name of the untouched launch that one of this name is compared with: `4r-2` of `4r-2-forced`."""
     return "-".join(launch.split("-")[:2])

@@ -256,7 +256,7 @@ class SummaryColumns(_CellColumns, total=False):
     algbw_bytes_per_s: Annotated[float, Column("nbytes / time_s", "bytes/s")]
     busbw_bytes_per_s: Annotated[float, Column("nbytes / time_s * 2(p-1)/p; with groups p is the number of ranks of one group", "bytes/s")]
     speedup: Annotated[float | None, Column("time of native, called the same way (from Python or compiled), / time_s; empty if that was not measured, or if either time is doubtful")]
-    doubt: Annotated[str | None, Column("why the time is not ranked: another algorithm (of the library ran than was asked for), below a floor (shorter than a reference time), two states, invalid calls, several definitions, drift, another definition", later=True)]
+    doubt: Annotated[str | None, Column("why the time is not ranked: another algorithm (of the library ran than was asked for), below a floor (shorter than a reference time), two states, invalid calls, several definitions, drift, another definition, default of forced launches (native:default), another default (in the launches of this forced algorithm than native)", later=True)]
     standing: Annotated[str | None, Column("fastest; equal (within 5 %) to the lowest time of its size; unclear: cannot be distinguished from it; slower; empty: not ranked, or the only ranked one", words=STANDINGS, later=True)]
     wrong: Annotated[int | None, Column("wrong elements over all ranks and launches; empty: unchecked", "elements")]
     looks: Annotated[int | None, Column("timed calls over all launches whose result was looked at where lines of the input had changed; empty: none, or unknown", later=True)]
