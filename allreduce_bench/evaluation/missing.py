@@ -178,8 +178,8 @@ def group_missing(plan: Plan, missing_cells: Iterable[MissingCell]) -> list[Miss
     for (state, ranks, way, reason), cells_of in alike.items():
         planned = plan.cells(Launch(ranks, 1, way))
         for numbers, cells in _group_launches(planned, cells_of):
-            spans_text = _format_spans(numbers, lambda number, way=way: f"{number}{way and '-'}{way}")
-            launches = f"launch{'es' if len(numbers) > 1 else ''} {spans_text}"
+            names = _format_spans(numbers, (f"{{}}-{way}" if way else "{}").format)
+            launches = f"launch{'es' if len(numbers) > 1 else ''} {names}"
             described = _describe_cells(plan, planned, cells)
             missing_groups.append(MissingGroup(state, ranks, described, launches, reason, len(numbers) * len(cells)))
     order = (*FINAL, *UNFINISHED, MISSING)

@@ -18,7 +18,8 @@ from .mpi_t import NoControl, forced
 def forced_to(algorithm: str, comm: MPI.Comm, nodes: int) -> Iterator[MPI.Comm]:
     """Yield a duplicate of `comm` on which the library takes `algorithm`, `native:ring`, until the end.
 
-    `native:default` leaves it its choice; `nodes` are those of the launch. Raises Unsupported on all ranks where the library does not.
+    `native:default` leaves it its choice; `nodes` are those of the launch. Raises Unsupported on all ranks where the
+    library does not.
     """
     library = library_name(MPI.Get_library_version())
     try:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ..evaluation.cell_times import APART
 from ..evaluation.summary_row import SummaryRow, competitor_of, time_of
 from ..message import say
 from ..models.model import Bounds

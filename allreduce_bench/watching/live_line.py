@@ -36,9 +36,8 @@ class LiveLine(ProgressLines):
         """Advance the line; keep a failed check on the screen."""
         self.cells_ended = done, cells
         earlier, later = self.position.earlier, self.position.later
-        self.progress.update(
-            self.task, total=cells * (earlier + 1 + later), completed=cells * earlier + done, result=result
-        )
+        total, completed = cells * (earlier + 1 + later), cells * earlier + done
+        self.progress.update(self.task, total=total, completed=completed, result=result)
         if failed:
             self.say(f"{self.where()}  cell {done}/{cells}  {result}")
 

@@ -16,9 +16,7 @@ class LaunchPosition(NamedTuple):
     started: float  # of the run, seconds since the epoch
     ranks: int
     deadline: float | None = None  # of the launch, seconds since the epoch
-    shares: tuple[float, float] | None = (
-        None  # cells of earlier and later launches over its own; None: all have as many
-    )
+    shares: tuple[float, float] | None = None  # cells of earlier and of later launches over its own; None: equal
 
     @property
     def earlier(self) -> float:
