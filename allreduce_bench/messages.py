@@ -790,6 +790,7 @@ MESSAGES = {
     "report.same_time_common_start": "{layouts}; all at the same time from a common start, and one of each layout alone while the others sleep",
     "report.seen_before_call_rank": "seen: before each call each rank has a phase of work of {compute_s} ({work}), and its end is stamped before the common start{slower}; Python's loop makes all calls",
     "report.segments_segment_best_takes": "segments of {range_text}; --segment best takes the segment size with the lowest modelled time",
+    "report.forced_launches": "beside each one {number} in which the library is told which algorithm to use",
     "report.separate_mpiruns_per_rank": "separate mpiruns per rank count: {launches} planned, {launches_2} finished per cell",
     "report.set_set_sizes_far": "set by set of sizes, as far as --within allowed: {sizes}; random within a set, seed {seed}",
     "report.several_groups_share_links_same": "several groups share links at the same time; the models do not cover that",

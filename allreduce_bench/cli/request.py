@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from ..algorithms import builtin, digest_of, find, find_planned
-from ..launching.find import loaded_library
 from ..launching.layout import ranks_of_job
 from ..machine.node import NOT_STORED, cores, hide_secrets, host
 from ..measuring.startup import rank_of
@@ -122,6 +121,8 @@ def _own_launches(algorithms: Sequence[str]) -> dict[str, Any]:
     forced = [name for name in algorithms if name in NAMES]
     if not forced:
         return {}
+    from ..launching.find import loaded_library  # late: ranks start none
+
     launches = launches_of(forced, loaded_library())
     at, default = algorithms.index(forced[0]), [FORCED_DEFAULT] * (FORCED_WAY in launches)
     return {"algorithms": (*algorithms[:at], *default, *algorithms[at:]), "forced_launches": launches}

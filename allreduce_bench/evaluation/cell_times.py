@@ -262,7 +262,7 @@ def competing(rows: Iterable[SummaryRow], arrival: str = NO_ARRIVAL, placement: 
     return [
         row
         for row in _together(rows, arrival, placement)
-        if not executor_of(row).is_mockup and row["algorithm"] != FORCED_DEFAULT
+        if not executor_of(row).is_mockup and row.get("algorithm") != FORCED_DEFAULT
     ]
 
 
@@ -273,7 +273,7 @@ def mockups(rows: Iterable[SummaryRow]) -> list[SummaryRow]:
 
 def defaults(rows: Iterable[SummaryRow], arrival: str = NO_ARRIVAL, placement: str | None = None) -> list[SummaryRow]:
     """Return the rows of native:default of one way, see `competing`."""
-    return [row for row in _together(rows, arrival, placement) if row["algorithm"] == FORCED_DEFAULT]
+    return [row for row in _together(rows, arrival, placement) if row.get("algorithm") == FORCED_DEFAULT]
 
 
 def _together(rows: Iterable[SummaryRow], arrival: str, placement: str | None = None) -> list[SummaryRow]:
