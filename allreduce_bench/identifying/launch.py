@@ -16,8 +16,9 @@ from ..measuring.startup import thread_level
 from ..message import Refused
 from ..runs.start import Start
 from ..watching.lifeline import end_with_parent
-from .evidence import Answer, Bytes, answer
+from .evidence import Answer, answer
 from .look import MARK, MONITORING, Asked, Look, Seen, from_json
+from .matching import Bytes
 
 PROGRAM = "allreduce_bench.identifying.probe"
 PML = ("OMPI_MCA_pml", "pml")  # who chooses the layer of messages wants no other
