@@ -15,10 +15,11 @@ from ..measuring.startup import under_launcher
 from ..runs.control import Control
 from ..runs.start import Start
 from ..wings import offered
+from .options import start_options
 from .request import on_hosts_around, refuse_short_timeout
 from .sections import examples
 from .terminal import screen
-from .types import DURATION, HOSTS, OneLineError, errors_in_one_line, kept_command, no_limit, talk
+from .types import DURATION, OneLineError, errors_in_one_line, kept_command, no_limit, talk
 from .work_limit import refuse_many_ranks
 
 PROFILE = Path("profile.json")
@@ -35,12 +36,7 @@ UNDER_A_LAUNCHER = "exec starts its own ranks; run it without mpirun or srun"
     context_settings={"allow_interspersed_args": False},  # options after PROGRAM are its own
 )
 @click.option("-n", "--ranks", type=click.IntRange(1), required=True, help="Ranks; more than cores are allowed.")
-@click.option("--hosts", type=HOSTS, help="Hosts for the ranks, e.g. n1,n2 or n1:8,n2:8.")
-@click.option("--ranks-per-node", type=click.IntRange(1), metavar="N", help="Ranks on each node.")
-@click.option("--launcher", default=Start.launcher, metavar="NAME", show_default=True, help="As of run.")
-@click.option("--launcher-args", default=Start.launcher_args, metavar="WORDS", help="As of run.")
-@click.option("--remote-shell", default=Start.remote_shell, metavar="PROGRAM", show_default=True, help="As of run.")
-@click.option("--interface", default=Start.interface, metavar="IF", help="As of run.")
+@start_options
 @click.option(
     "--timeout",
     type=DURATION,
@@ -71,7 +67,7 @@ def exec_(
     output: Path | None,
     no_limit: bool,
     words: tuple[str, ...],
-    **start_options,
+    **start_choices,
 ) -> None:
     """Start PROGRAM on ranks with this MPI's mpirun, and watch it.
 
@@ -88,7 +84,7 @@ def exec_(
         raise OneLineError("cli.output_needs_profile", output=output)
     if not words:
         raise OneLineError("cli.exec_expected_program_example")
-    start = on_hosts_around(Start(hosts=hosts or (), **start_options))
+    start = on_hosts_around(Start(hosts=hosts or (), **start_choices))
     launcher = find_launcher(start)
     if on_one_node(launcher, ranks, start, os.environ):
         refuse_many_ranks(ranks, no_limit)

@@ -16,7 +16,7 @@ from ..runs.option import STARTED, Option, Section, Whole, Words, in_help_order,
 from ..runs.option_values import SIZE
 from ..runs.plan import Plan
 from ..runs.start import Start
-from .types import PlacedOption, typed
+from .types import HOSTS, PlacedOption, typed
 
 if TYPE_CHECKING:
     from ..evaluation.acceptance import AcceptanceLimit
@@ -173,3 +173,28 @@ def _taken(annotation: Any) -> Whole | tuple[str, ...] | type:
             if "minimum" in rule.keywords:
                 return Whole(rule.keywords["minimum"])
     return bool if annotation is bool else str
+
+
+# Of commands that start ranks without a plan
+
+
+def launch_options(command: Callable) -> Callable:
+    """Add the options that say how ranks are started, named as the fields of Start."""
+    options = (
+        click.option("--launcher", default=Start.launcher, metavar="NAME", show_default=True, help="As of run."),
+        click.option("--launcher-args", default=Start.launcher_args, metavar="WORDS", help="As of run."),
+        click.option(
+            "--remote-shell", default=Start.remote_shell, metavar="PROGRAM", show_default=True, help="As of run."
+        ),
+        click.option("--interface", default=Start.interface, metavar="IF", help="As of run."),
+    )
+    for add in reversed(options):
+        command = add(command)
+    return command
+
+
+def start_options(command: Callable) -> Callable:
+    """Add those that say where and how ranks are started."""
+    per_node = click.option("--ranks-per-node", type=click.IntRange(1), metavar="N", help="Ranks on each node.")
+    hosts = click.option("--hosts", type=HOSTS, help="Hosts for the ranks, e.g. n1,n2 or n1:8,n2:8.")
+    return hosts(per_node(launch_options(command)))

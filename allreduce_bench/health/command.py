@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..cli.options import launch_options
 from ..cli.request import refuse_short_timeout
 from ..cli.sections import examples
 from ..cli.terminal import echo_wrapped, screen
@@ -72,10 +73,7 @@ OF_MEASURING = ("hosts", "repetitions", "timeout", "launcher", "launcher_args", 
     show_default=True,
     help="Format of the result.",
 )
-@click.option("--launcher", default=Start.launcher, metavar="NAME", show_default=True, help="As of run.")
-@click.option("--launcher-args", default=Start.launcher_args, metavar="WORDS", help="As of run.")
-@click.option("--remote-shell", default=Start.remote_shell, metavar="PROGRAM", show_default=True, help="As of run.")
-@click.option("--interface", default=Start.interface, metavar="IF", help="As of run.")
+@launch_options
 @click.pass_context
 @errors_in_one_line
 def health(

@@ -4,23 +4,28 @@ Nothing else is a reason: one that fits is named, several stay open, and where n
 what the order looks like.
 """
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
+from ..machine import OPEN_MPI
 from ..message import say
 from ..runs.identified import NO, OPEN, YES
-from .known import ANY_TREE, IN_NODE_FIRST, Known, Table, known, library_of
-from .order import Order, Tree, chain_of, depth, formula, holds_nodes, leaves
+from .known import ANY_TREE, IN_NODE_FIRST, ON_ONE_NODE, Known, known, library_of
+from .matching import (
+    Bytes,
+    fits,
+    han_names,
+    is_in_node_first,
+    is_one_tree,
+    may_reduce_and_broadcast,
+    reduces_and_broadcasts,
+)
+from .order import Order, Tree, chain_of, depth, formula, leaves
 
 LONGEST_FORMULA = 8  # ranks
-
-
-class Bytes(NamedTuple):
-    """Messages and bytes of one call, from each rank to each."""
-
-    messages: Table
-    nbytes: Table
+BETWEEN = re.compile(r"(han: [^,]+, )(.+) between")
 
 
 class Answer(NamedTuple):
@@ -46,7 +51,21 @@ class Answer(NamedTuple):
         if len(self.names) == 1:
             return self.names[0]
         why = "identifying.open_alike" if self.by_messages else "identifying.open_no_bytes"
-        return say(why, names=" or ".join([", ".join(self.names[:-1]), self.names[-1]]))
+        return say(why, names=either(self.names))
+
+
+def either(names: Sequence[str]) -> str:
+    """Return `a, b or c`; of what han did, where it differs only between nodes, `han: …, a, b or c between`."""
+    found = {name: BETWEEN.fullmatch(name) for name in names}
+    between: dict[str, list[str]] = {}
+    for match in filter(None, found.values()):
+        between.setdefault(match[1], []).append(match[2])
+    of_han = [f"{begin}{_listed(parts)} between" for begin, parts in between.items()]
+    return _listed([*(name for name, match in found.items() if not match), *of_han])
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " or ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 def is_asked(found: Answer, name: str) -> str:
@@ -64,13 +83,15 @@ def answer(library: str, hosts: Sequence[str], itemsize: int, order: Order, coun
     name, ranks = library_of(library), len(hosts)
     if not order or name is None or any(tree is None for span in order for tree in span.trees):
         return Answer((), bool(order), counted is not None, words)
-    exact = [one.name for one in _known(name, ranks, order[-1].stop) if _fits(one, order, counted, itemsize)]
-    fitting = list(exact)
-    if len(order) == 1 and len(set(order[0].trees)) == 1 and _may_be_any(order, counted, itemsize):
-        fitting += ANY_TREE[name]
-    if _is_in_node_first(order, nodes) and not (counted and exact):
-        fitting.append(IN_NODE_FIRST[name])
-    return Answer(tuple(dict.fromkeys(fitting)), True, counted is not None, words)
+    fitting = [one.name for one in _known(name, ranks, order[-1].stop) if fits(one, order, counted, itemsize)]
+    in_node_first = [] if counted and fitting else _in_node_first(name, order, nodes, counted, itemsize)
+    if is_one_tree(order) and (
+        counted is None
+        or reduces_and_broadcasts(order, counted, itemsize)
+        or (not fitting and not in_node_first and may_reduce_and_broadcast(order, counted, itemsize))
+    ):
+        fitting += [*ANY_TREE[name], *(ON_ONE_NODE.get(name, ()) if len(nodes) == 1 else ())]
+    return Answer(tuple(dict.fromkeys([*fitting, *in_node_first])), True, counted is not None, words)
 
 
 @cache
@@ -78,47 +99,13 @@ def _known(library: str, ranks: int, count: int) -> list[Known]:
     return known(library, ranks, count)
 
 
-def _fits(one: Known, order: Order, counted: Bytes | None, itemsize: int) -> bool:
-    """Return whether order and messages of a known all-reduce are those seen.
-
-    Of segments there may be more messages of as many bytes.
-    """
-    if one.order != order:
-        return False
-    if counted is None or one.sent is None:
-        return True
-    nbytes = [[number * itemsize for number in row] for row in one.sent.elements]
-    same = one.sent.messages == counted.messages
-    more = one.name == "segmented_ring" and all(
-        most >= least for row, other in zip(counted.messages, one.sent.messages) for most, least in zip(row, other)
-    )
-    return nbytes == counted.nbytes and (same or more)
-
-
-def _may_be_any(order: Order, counted: Bytes | None, itemsize: int) -> bool:
-    """Return whether a reduction to rank 0 and a broadcast can have sent these messages.
-
-    Each sends the whole vector over p - 1 links, and rank 0 gets a message from each part that it adds.
-    """
-    if counted is None:
-        return True
-    nbytes, tree = order[-1].stop * itemsize, order[0].trees[0]
-    links = [number for row in counted.nbytes for number in row]
-    if sum(links) != 2 * (len(counted.nbytes) - 1) * nbytes or any(number % nbytes for number in links):
-        return False
-    while isinstance(tree, tuple):
-        if not all(any(counted.messages[rank][0] for rank in leaves(part)) for part in tree[1:]):
-            return False
-        tree = tree[0]
-    return True
-
-
-def _is_in_node_first(order: Order, nodes: Sequence[Sequence[int]]) -> bool:
-    """Return whether the ranks of each of several nodes are added up before nodes are."""
-    if len(nodes) < 2 or max(map(len, nodes)) < 2:
-        return False
-    trees = {tree for span in order for tree in span.trees if tree is not None}
-    return all(holds_nodes(tree, nodes) for tree in trees)
+def _in_node_first(
+    library: str, order: Order, nodes: Sequence[Sequence[int]], counted: Bytes | None, itemsize: int
+) -> Sequence[str]:
+    """Return those that add up in nodes first, if that was seen."""
+    if library == OPEN_MPI:
+        return han_names(order, nodes, counted, itemsize)
+    return IN_NODE_FIRST[library] if is_in_node_first(order, nodes) else ()
 
 
 def nodes_of(hosts: Sequence[str]) -> list[list[int]]:

@@ -39,17 +39,18 @@ class Known(NamedTuple):
 
 ANY_TREE = {  # of these the order is that of whatever reduction the library takes: any single tree
     OPEN_MPI: ("nonoverlapping",),
-    MPICH: ("nb", "release_gather"),
+    MPICH: ("nb",),
     INTEL: (
         *("reduce + bcast", "topology-aware reduce + bcast", "topology-aware binomial gather + scatter", "knomial"),
         *("shared-memory flat", "shared-memory knomial", "shared-memory knary"),
     ),
 }
-IN_NODE_FIRST = {  # of these the ranks of a node come first; what they do in nodes and between is not looked at
-    OPEN_MPI: "han: in node first",
-    MPICH: "smp",
-    INTEL: "in node first",
+IN_NODE_FIRST = {  # of these the ranks of a node come first; what han does in nodes and between, see `matching`
+    OPEN_MPI: ("han",),
+    MPICH: ("smp", "composition alpha", "composition delta"),
+    INTEL: ("in node first",),
 }
+ON_ONE_NODE = {MPICH: ("release_gather", *IN_NODE_FIRST[MPICH])}  # of these it is any single tree on one node
 
 
 def library_of(name: str) -> str | None:
@@ -65,7 +66,8 @@ def known(library: str, ranks: int, count: int) -> list[Known]:
 def names(library: str) -> list[str]:
     """Return the names of the algorithms of a library."""
     own = [one.name for one in known(library, 4, 64) if " k=" not in one.name]
-    return list(dict.fromkeys([*own, *ANY_TREE[library], IN_NODE_FIRST[library].split(":")[0]]))
+    others = (*ANY_TREE[library], *ON_ONE_NODE.get(library, ()), *IN_NODE_FIRST[library])
+    return list(dict.fromkeys([*own, *others]))
 
 
 def _of_steps(name: str, algorithm: str, ranks: int, count: int) -> Known:
@@ -196,8 +198,8 @@ def _mpich(ranks: int, count: int) -> Iterator[Known]:
         yield _recursive_multiplying(f"recursive_multiplying{of_radix}", ranks, count, radix)
         for own_is_last in (False, True) if radix > 2 else (False,):
             yield _recexch(f"recexch{of_radix}", ranks, count, radix, own_is_last)
-        yield _tree(f"tree{of_radix}", ranks, count, _knomial(ranks, radix))
-        yield _tree(f"tree kary{of_radix}", ranks, count, _kary(ranks, radix))
+        yield _tree(f"tree{of_radix}", ranks, count, knomial(ranks, radix))
+        yield _tree(f"tree kary{of_radix}", ranks, count, kary(ranks, radix))
 
 
 def _mpich_ring(ranks: int, count: int) -> Known:
@@ -271,7 +273,7 @@ def _tree(name: str, ranks: int, count: int, children: Children) -> Known:
     return play.known(name, is_sent_known=False)
 
 
-def _knomial(ranks: int, radix: int) -> Children:
+def knomial(ranks: int, radix: int) -> Children:
     """Return MPICH's knomial_1: below rank r of a part follow parts of the largest powers of k, k - 1 of each."""
     children: Children = [[] for _ in range(ranks)]
 
@@ -292,10 +294,38 @@ def _knomial(ranks: int, radix: int) -> Children:
     return children
 
 
-def _kary(ranks: int, radix: int) -> Children:
+def kary(ranks: int, radix: int) -> Children:
+    """Return the tree in which rank r has the children k r + 1 to k r + k."""
     return [
         [child for child in range(radix * rank + 1, radix * rank + radix + 1) if child < ranks] for rank in range(ranks)
     ]
+
+
+def knomial_by_digits(ranks: int, radix: int = 2) -> Children:
+    """Return the tree in which rank r has those children that differ in one digit, lower than any other that is set."""
+    return [
+        [
+            rank + digit * place
+            for place in (radix**power for power in range(ranks.bit_length()))
+            if rank % (place * radix) == 0
+            for digit in range(1, radix)
+            if rank + digit * place < ranks
+        ]
+        for rank in range(ranks)
+    ]
+
+
+def chains(ranks: int, number: int) -> Children:
+    """Return chains of consecutive ranks below rank 0, as long as each other, the first ones longer by one."""
+    children: Children = [[] for _ in range(ranks)]
+    least, more = divmod(ranks - 1, number)
+    after = 1
+    for chain in range(number):
+        own = range(after, after + least + (chain < more))
+        for parent, child in zip([0, *own], own):
+            children[parent].append(child)
+        after = own.stop
+    return children
 
 
 # Intel MPI
@@ -305,19 +335,11 @@ def _intel(ranks: int, count: int) -> Iterator[Known]:
     doubling = _of_steps("", "recursive_doubling", ranks, count)._replace(sent=None)
     for name in ("recursive_doubling", "rabenseifner"):
         yield doubling._replace(name=name)
-    yield _tree("binomial gather + scatter", ranks, count, _binomial(ranks))
+    yield _tree("binomial gather + scatter", ranks, count, knomial_by_digits(ranks))
     yield _rotated("shumilin_ring", ranks, [0, *[count] * ranks], begin=1)
     cuts = [*(count // ranks * block for block in range(ranks)), count]  # the last block takes the rest
     for name in ("ring", "algorithm 13", "algorithm 14"):
         yield _rotated(name, ranks, cuts, begin=0) if count >= ranks else doubling._replace(name=name)
-
-
-def _binomial(ranks: int) -> Children:
-    """Return a tree in which rank r gets r + 1, r + 2, r + 4, ..., as long as r is a multiple of the distance."""
-    return [
-        [rank + (1 << bit) for bit in range(ranks.bit_length()) if rank % (2 << bit) == 0 and rank + (1 << bit) < ranks]
-        for rank in range(ranks)
-    ]
 
 
 _OF: Mapping[str, Callable[[int, int], Iterator[Known]]] = {OPEN_MPI: _open_mpi, MPICH: _mpich, INTEL: _intel}

@@ -10,14 +10,14 @@ from typing import NamedTuple
 from ..launching.find import find_launcher, mpirun_command
 from ..launching.launcher import Launcher
 from ..launching.layout import ranks_on_same_cores
-from ..launching.tied_process import end_process, interrupt_when_asked_to_end
+from ..launching.tied_process import end_process, interrupt_when_asked_to_end, start_tied
 from ..machine import OPEN_MPI, Reading
 from ..measuring.startup import thread_level
 from ..message import Refused
 from ..runs.start import Start
-from ..watching.lifeline import end_with_parent
-from .evidence import Answer, Bytes, answer
+from .evidence import Answer, answer
 from .look import MARK, MONITORING, Asked, Look, Seen, from_json
+from .matching import Bytes
 
 PROGRAM = "allreduce_bench.identifying.probe"
 PML = ("OMPI_MCA_pml", "pml")  # who chooses the layer of messages wants no other
@@ -79,16 +79,8 @@ class Launches(NamedTuple):
 
     def _look(self, asked: Asked, environ: Mapping[str, str], command: Sequence[str]) -> Look:
         level = thread_level(self.level, ranks_on_same_cores(self.ranks, self.start))
-        process = subprocess.Popen(
-            [*command, json.dumps(asked)],
-            env={**environ, "MPI4PY_RC_THREAD_LEVEL": level},
-            preexec_fn=end_with_parent,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-        )
+        environ = {**environ, "MPI4PY_RC_THREAD_LEVEL": level}
+        process = start_tied([*command, json.dumps(asked)], environ, stderr=subprocess.PIPE)
         try:
             stdout, stderr = process.communicate(timeout=self.timeout_s)
         except subprocess.TimeoutExpired:

@@ -12,8 +12,8 @@ ENDING_S = 5.0  # seconds for a launcher to end all ranks after SIGTERM, or afte
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def start_tied(command: Sequence[str], environ: Mapping[str, str]) -> subprocess.Popen:
-    """Start `command` without stdin, with stdout and stderr in one pipe, as text. Raises OSError.
+def start_tied(command: Sequence[str], environ: Mapping[str, str], stderr: int = subprocess.STDOUT) -> subprocess.Popen:
+    """Start `command` without stdin, with stdout and stderr in one pipe, or in two, as text. Raises OSError.
 
     Without stdin, because mpirun would consume input meant for others.
     """
@@ -23,7 +23,7 @@ def start_tied(command: Sequence[str], environ: Mapping[str, str]) -> subprocess
         preexec_fn=end_with_parent,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        stderr=stderr,
         text=True,
         errors="replace",
     )

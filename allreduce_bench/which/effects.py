@@ -7,6 +7,7 @@ An answer is the names that fit what was seen at a size: one, several where the 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from ..identifying.evidence import BETWEEN, either
 from ..message import say
 from ..units import format_size
 
@@ -37,9 +38,8 @@ class Effect(NamedTuple):
 
     @property
     def is_in_han(self) -> bool:
-        """Whether it changed only what han composes: han ran with and without it."""
-        changed = [difference for difference in self.at.values() if difference.kind != SAME]
-        names = [name for difference in changed for name in (*difference.with_it, *difference.without_it)]
+        """Whether han ran at all sizes, with the setting and without it."""
+        names = [name for difference in self.at.values() for name in (*difference.with_it, *difference.without_it)]
         return bool(names) and all(name.startswith(HAN) for name in names)
 
 
@@ -62,12 +62,18 @@ def without_words(difference: Difference) -> str:
     return say("which.cannot_tell") if difference.kind == OPEN else _words(difference.without_it)
 
 
-def sentence(effect: Effect) -> str:
-    """Return the effect in a few words: `unchanged`, or from which size on what became what."""
+def sentence(effect: Effect, is_below_han: bool = False) -> str:
+    """Return the effect in a few words: `unchanged`, or from which size on what became what.
+
+    A setting of what han calls acts only in its parts, if han ran.
+    """
+    words = _sentence(effect)
+    return say("which.only_in_han", effect=words) if is_below_han and effect.is_in_han else words
+
+
+def _sentence(effect: Effect) -> str:
     if effect.is_none:
         return say("which.unchanged")
-    if effect.is_in_han:
-        return say("which.only_in_han")
     changes: list[tuple[int, str]] = []  # where one begins
     for nbytes, difference in effect.at.items():
         change = _change(difference)
@@ -81,10 +87,14 @@ def sentence(effect: Effect) -> str:
 def _change(difference: Difference) -> str:
     if difference.kind != OTHER:
         return without_words(difference)
-    return say("which.became", was=_words(difference.without_it), now=_words(difference.with_it))
+    was, now = _words(difference.without_it), _words(difference.with_it)
+    one, other = BETWEEN.fullmatch(was), BETWEEN.fullmatch(now)
+    if one and other and one[1] == other[1]:
+        return say("which.became_between", was=one[2], now=other[2])
+    return say("which.became", was=was, now=now)
 
 
 def _words(names: Names) -> str:
     if len(names) > MOST_NAMED:
         return say("which.or_more", names=", ".join(names[: MOST_NAMED - 1]), more=len(names) - MOST_NAMED + 1)
-    return " or ".join(names) if names else say("which.unknown")
+    return either(names) if names else say("which.unknown")

@@ -2,6 +2,7 @@
 
 MESSAGES = {
     "which.became": "{was} -> {now}",
+    "which.became_between": "between nodes {was} -> {now}",
     "which.cannot_tell": "cannot tell",
     "which.expect_form": "{text!r}: expected SIZE:NAME, such as 64K:ring",
     "which.expected_did_not_run": "expected {name} at {size}, found {ran}",
@@ -21,7 +22,7 @@ MESSAGES = {
     "which.not_tried": "not looked at",
     "which.odd_size": "{size} B: expected a multiple of {least} B, since floats are added",
     "which.of_another_library": "a variable of {owner}, but the library is {library}",
-    "which.only_in_han": "only inside han's sub-communicators",
+    "which.only_in_han": "only inside han's sub-communicators: {effect}",
     "which.or_more": "{names} or {more} more",
     "which.overridden": "set to {value} by the {source}",
     "which.ranks_are_there": "-n starts ranks, but this runs under mpirun or srun; leave it out",

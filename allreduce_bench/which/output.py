@@ -11,7 +11,7 @@ from ..runs.json_schema.build import Format, fields, flag, items, or_null, text,
 from ..tables import UNBOUNDED, Screen, columns_of, fitted
 from ..units import format_size, in_ranks
 from .effects import Effect, sentence, without_words
-from .settings import Setting
+from .settings import OF_TUNED, Setting
 
 if TYPE_CHECKING:
     from .nccl_log import NcclLog
@@ -62,7 +62,7 @@ def effect_words(result: Result, one: Setting) -> str:
     seen = result.effects.get(one.name)
     words = [str(one.problem)] if one.problem else []
     if isinstance(seen, Effect):
-        words.append(sentence(seen))
+        words.append(sentence(seen, is_below_han=one.name.startswith(OF_TUNED)))
     elif seen is not None:
         words.append(str(seen))
     return "; ".join(words) or say("which.not_tried")

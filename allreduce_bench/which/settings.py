@@ -33,6 +33,7 @@ ABOUT = {  # library -> its variables that are looked at, unless they are about 
     INTEL: re.compile(r"I_MPI_(ADJUST_ALLREDUCE|COLL_|TUNING)\w*"),
     UCC: re.compile(r"UCC_\w*(TUNE|ALLREDUCE|CLS|TLS)\w*|HCOLL_\w*(ALLREDUCE|ENABLE)\w*"),
 }
+OF_TUNED = "coll_tuned_"
 DYNAMIC = "coll_tuned_use_dynamic_rules"
 NEED_DYNAMIC = re.compile(r"coll_tuned_(dynamic_rules_filename|\w+_algorithm\w*)")  # are read only with DYNAMIC
 RULES = "coll_tuned_dynamic_rules_filename"

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import click
 
+from ..cli.options import start_options
 from ..cli.request import on_hosts_around, refuse_short_timeout
 from ..cli.sections import examples
 from ..cli.terminal import echo_wrapped, screen
-from ..cli.types import DURATION, HOSTS, SIZES, OneLineError, errors_in_one_line, parsed, talk
+from ..cli.types import DURATION, SIZES, OneLineError, errors_in_one_line, parsed, talk
 from ..cli.work_limit import refuse_many_ranks
 from ..identifying.evidence import Answer, is_asked
 from ..identifying.known import library_of, names
@@ -70,15 +71,10 @@ def parse_expected(text: str) -> tuple[int, str]:
     help="Of the result.",
 )
 @click.option("--timeout", type=DURATION, default="60s", show_default=True, help="A launch that takes longer is ended.")
-@click.option("--hosts", type=HOSTS, help="Hosts for the ranks, e.g. n1,n2 or n1:8,n2:8.")
-@click.option("--ranks-per-node", type=click.IntRange(1), metavar="N", help="Ranks on each node.")
-@click.option("--launcher", default=Start.launcher, metavar="NAME", show_default=True, help="As of run.")
-@click.option("--launcher-args", default=Start.launcher_args, metavar="WORDS", help="As of run.")
-@click.option("--remote-shell", default=Start.remote_shell, metavar="PROGRAM", show_default=True, help="As of run.")
-@click.option("--interface", default=Start.interface, metavar="IF", help="As of run.")
+@start_options
 @click.pass_context
 @errors_in_one_line
-def which(context, ranks, sizes, switches, expect, nccl_log, format_, timeout, hosts, **start_options) -> None:
+def which(context, ranks, sizes, switches, expect, nccl_log, format_, timeout, hosts, **start_choices) -> None:
     """Say which algorithm the library's own all-reduce runs.
 
     Nothing is set: MPI_Allreduce is called with MPI_SUM as programs call it, on numbers whose sum tells in which order
@@ -103,7 +99,7 @@ def which(context, ranks, sizes, switches, expect, nccl_log, format_, timeout, h
             raise OneLineError("which.ranks_needed")
         refuse_short_timeout(timeout)
         refuse_many_ranks(ranks, False)
-        start = on_hosts_around(Start(hosts=hosts or (), **start_options))
+        start = on_hosts_around(Start(hosts=hosts or (), **start_choices))
         result = _from_outside(launches(ranks, start, timeout), asked_sizes, switches, expect)
     if format_ == "json":
         click.echo(json_text(result), nl=False)

@@ -2,8 +2,9 @@
 
 import pytest
 
-from allreduce_bench.identifying.evidence import Bytes, answer
+from allreduce_bench.identifying.evidence import answer
 from allreduce_bench.identifying.known import ANY_TREE, known
+from allreduce_bench.identifying.matching import Bytes
 from allreduce_bench.identifying.order import Span
 from allreduce_bench.which.settings import INTEL, MPICH, OPEN_MPI
 
@@ -44,18 +45,55 @@ def test_what_mpich_runs_for_long_vectors_is_not_called_recursive_doubling():
 def test_in_node_first():
     (one,) = [one for one in known(OPEN_MPI, 4, 8) if one.name == "recursive_doubling"]
     hosts = ["n1", "n1", "n2", "n2"]
-    assert "han: in node first" in answer_of(OPEN_MPI, one, 4, False, hosts).names
+    assert "han: in node first, recursive_doubling between" in answer_of(OPEN_MPI, one, 4, False, hosts).names
     assert answer_of(OPEN_MPI, one, 4, True, hosts).names == ("recursive_doubling",)
-    assert "han: in node first" not in answer_of(OPEN_MPI, one, 4, False, ["n1", "n2"] * 2).names
+    assert not any("han" in name for name in answer_of(OPEN_MPI, one, 4, False, ["n1", "n2"] * 2).names)
+
+
+TREE = (((0, 1), (2, 3)), ((4, 5), (6, 7)))
+NODES = [0, 2, 4, 6]  # the first ranks of four nodes of two
+
+
+def of_han(between, messages=1):
+    """As seen over four virtual hosts of two ranks: vectors within each, and so many bytes between first ranks."""
+    count = [[8 * ({one, other} in ({0, 1}, {2, 3}, {4, 5}, {6, 7})) for other in range(8)] for one in range(8)]
+    for source, row in zip(NODES, between):
+        for dest, nbytes in zip(NODES, row):
+            count[source][dest] = nbytes
+    return Bytes([[bool(nbytes) * messages for nbytes in row] for row in count], count)
+
+
+@pytest.mark.parametrize(
+    ("between", "messages", "expected"),
+    [
+        ([[0, 8, 8, 8], [8, 0, 0, 0], [8, 0, 0, 0], [0, 0, 8, 0]], 1, ["reduce + bcast"]),
+        ([[0, 12, 10, 8], [8, 0, 0, 2], [4, 0, 0, 4], [0, 4, 4, 0]], 2, ["reduce + bcast"]),  # in parts
+        ([[0, 8, 8, 0], [8, 0, 0, 8], [8, 0, 0, 8], [0, 8, 8, 0]], 1, ["recursive_doubling"]),
+    ],
+)
+def test_what_han_does_between_nodes(between, messages, expected):
+    hosts = [f"n{rank // 2}" for rank in range(8)]
+    found = answer("Open MPI 5.0.11", hosts, 4, (Span(0, 2, (TREE,) * 8),), of_han(between, messages))
+    assert found.names == tuple(f"han: reduce + bcast in node, {name} between" for name in expected)
+
+
+def test_who_talks_to_other_nodes_is_not_han():
+    counted = of_han([[0, 8, 8, 8], [8, 0, 0, 0], [8, 0, 0, 0], [0, 0, 8, 0]])
+    counted.nbytes[1][3] = counted.messages[1][3] = 8
+    hosts = [f"n{rank // 2}" for rank in range(8)]
+    found = answer("Open MPI 5.0.11", hosts, 4, (Span(0, 2, (TREE,) * 8),), counted)
+    assert found.names == ANY_TREE[OPEN_MPI]  # in parts
 
 
 def test_a_reduction_and_a_broadcast_look_like_what_han_does():
-    """As seen over four virtual hosts of two ranks: messages up a tree, and down again."""
+    """As seen over two virtual hosts of two ranks: messages up a tree, and down again."""
     tree = ((0, 1), (2, 3))
     messages = [[0, 1, 1, 0], [1, 0, 0, 0], [1, 0, 0, 1], [0, 0, 1, 0]]
     counted = Bytes(messages, [[8 * number for number in row] for row in messages])
     found = answer("Open MPI 5.0.11", ["n1", "n1", "n2", "n2"], 4, (Span(0, 2, (tree,) * 4),), counted)
-    assert found.names == (*ANY_TREE[OPEN_MPI], "han: in node first")
+    assert found.names[0] == "nonoverlapping"
+    assert "han: reduce + bcast in node, reduce + bcast between" in found.names
+    assert found.words.count("han: reduce + bcast in node") == 1
 
 
 @pytest.mark.parametrize("trees", [(None,) * 4, (((0, 2), (1, 3)),) * 4])

@@ -1,0 +1,163 @@
+"""What fits: order and messages held against a known all-reduce, a reduction and a broadcast, and what han composes.
+
+Open MPI's han reduces in each node to its first rank, adds up the sums of the nodes, and broadcasts in each node
+(ompi/mca/coll/han/coll_han_allreduce.c). Between nodes it reduces and broadcasts, in segments, or by its choice
+`simple` calls the all-reduce of the component below, of which a setting of `tuned` then decides. What is between nodes
+shows in the tree of nodes, and in what their first ranks send each other.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ..machine import OPEN_MPI
+from .known import Children, Known, Table, chains, kary, knomial_by_digits, known
+from .order import Order, Tree, holds_nodes, leaves, merged
+
+MOST_RADIX = 8  # of trees by which Open MPI broadcasts
+SHARED_MEMORY, REDUCE_BCAST = "shared memory", "reduce + bcast"
+
+
+class Bytes(NamedTuple):
+    """Messages and bytes of one call, from each rank to each."""
+
+    messages: Table
+    nbytes: Table
+
+    @property
+    def total(self) -> int:
+        """Return the bytes of all messages."""
+        return sum(map(sum, self.nbytes))
+
+    def among(self, ranks: Sequence[int]) -> "Bytes":
+        """Return what these ranks sent each other."""
+        return Bytes(*([[table[source][dest] for dest in ranks] for source in ranks] for table in self))
+
+
+def fits(one: Known, order: Order, counted: Bytes | None, itemsize: int) -> bool:
+    """Return whether order and messages of a known all-reduce are those seen.
+
+    Of segments there may be more messages of as many bytes.
+    """
+    if one.order != order:
+        return False
+    if counted is None or one.sent is None:
+        return True
+    nbytes = [[number * itemsize for number in row] for row in one.sent.elements]
+    same = one.sent.messages == counted.messages
+    more = one.name == "segmented_ring" and all(
+        most >= least for row, other in zip(counted.messages, one.sent.messages) for most, least in zip(row, other)
+    )
+    return nbytes == counted.nbytes and (same or more)
+
+
+# A reduction to rank 0 and a broadcast
+
+
+def is_one_tree(order: Order) -> bool:
+    """Return whether all elements are added alike, on all ranks."""
+    return len(order) == 1 and len(set(order[0].trees)) == 1
+
+
+def reduces_and_broadcasts(order: Order, counted: Bytes, itemsize: int) -> bool:
+    """Return whether messages are those of a reduction and of a broadcast up and down trees, of whole vectors.
+
+    Without those of the broadcast, by any of the trees that Open MPI has, each rank but rank 0 sends one vector.
+    """
+    nbytes, ranks = order[-1].stop * itemsize, len(counted.nbytes)
+    if not is_one_tree(order) or any(number % nbytes for row in counted.nbytes for number in row):
+        return False
+    vectors = [[number // nbytes for number in row] for row in counted.nbytes]
+    return any(_reduces(order[0].trees[0], _less(vectors, children)) for children in _broadcasts(ranks))
+
+
+def may_reduce_and_broadcast(order: Order, counted: Bytes, itemsize: int) -> bool:
+    """Return whether a reduction and a broadcast, in parts by whatever way, can have sent as many bytes."""
+    return is_one_tree(order) and counted.total >= 2 * (len(counted.nbytes) - 1) * order[-1].stop * itemsize
+
+
+def _broadcasts(ranks: int) -> Iterator[Children]:
+    for radix in range(2, min(max(ranks, 2), MOST_RADIX) + 1):
+        yield knomial_by_digits(ranks, radix)
+        yield kary(ranks, radix)
+    for number in range(1, ranks):  # as many chains as ranks: each gets the vector from rank 0
+        yield chains(ranks, number)
+
+
+def _less(vectors: Table, children: Children) -> Table:
+    return [
+        [number - (dest in children[source]) for dest, number in enumerate(row)] for source, row in enumerate(vectors)
+    ]
+
+
+def _reduces(tree: Tree | None, vectors: Table) -> bool:
+    """Return whether each rank but rank 0 sends one vector, and rank 0 gets one from each part that it adds."""
+    if any(number < 0 for row in vectors for number in row) or [sum(row) for row in vectors[1:]] != [1] * (
+        len(vectors) - 1
+    ):
+        return False
+    while isinstance(tree, tuple):
+        if not all(any(vectors[rank][0] for rank in leaves(part)) for part in tree[1:]):
+            return False
+        tree = tree[0]
+    return not any(vectors[0])
+
+
+# In node first
+
+
+def is_in_node_first(order: Order, nodes: Sequence[Sequence[int]]) -> bool:
+    """Return whether the ranks of each of several nodes are added up before nodes are."""
+    if len(nodes) < 2 or max(map(len, nodes)) < 2:
+        return False
+    trees = {tree for span in order for tree in span.trees if tree is not None}
+    return all(holds_nodes(tree, nodes) for tree in trees)
+
+
+def han_names(order: Order, nodes: Sequence[Sequence[int]], counted: Bytes | None, itemsize: int) -> list[str]:
+    """Return what han can have done, as `han: reduce + bcast in node, ring between`; none: han was it not."""
+    if not is_in_node_first(order, nodes):
+        return []
+    above = _above(order, nodes)
+    if counted is None:
+        return [f"han: in node first, {name} between" for name in _between(above, None, itemsize)]
+    first = [node[0] for node in nodes]
+    within = _within(order, nodes, counted, itemsize)
+    between = counted.among(first)
+    if not within or between.total + sum(counted.among(node).total for node in nodes) != counted.total:
+        return []
+    return [f"han: {within} in node, {name} between" for name in _between(above, between, itemsize)]
+
+
+def _above(order: Order, nodes: Sequence[Sequence[int]]) -> Order:
+    """Return the order in which nodes are added up."""
+    number_of = {frozenset(node): number for number, node in enumerate(nodes)}
+
+    def of_nodes(tree: Tree) -> Tree:
+        node = number_of.get(frozenset(leaves(tree)))
+        return tuple(map(of_nodes, tree)) if node is None and isinstance(tree, tuple) else node or 0
+
+    first = [node[0] for node in nodes]
+    of_first = (((span.start, span.stop), [span.trees[rank] for rank in first]) for span in order)
+    return merged((span, tuple(None if tree is None else of_nodes(tree) for tree in trees)) for span, trees in of_first)
+
+
+def _within(order: Order, nodes: Sequence[Sequence[int]], counted: Bytes, itemsize: int) -> str:
+    """Return what is done in nodes; empty: not what han does."""
+    nbytes, sent = order[-1].stop * itemsize, [counted.among(node).total for node in nodes]
+    if not any(sent):
+        return SHARED_MEMORY
+    enough = all(total >= 2 * (len(node) - 1) * nbytes for node, total in zip(nodes, sent))
+    return REDUCE_BCAST if enough else ""
+
+
+def _between(above: Order, counted: Bytes | None, itemsize: int) -> list[str]:
+    """Return the names of what fits between nodes."""
+    ranks = len(above[0].trees)
+    names = [one.name for one in known(OPEN_MPI, ranks, above[-1].stop) if fits(one, above, counted, itemsize)]
+    if is_one_tree(above) and (
+        counted is None
+        or reduces_and_broadcasts(above, counted, itemsize)
+        or (not names and may_reduce_and_broadcast(above, counted, itemsize))
+    ):
+        names.append(REDUCE_BCAST)
+    return names
