@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .keep import keep
-from .reading import parts_of_logs, read, recognise, refuse_copy
+from .reading import logs_of, parts_of_logs, read, recognise, refuse_copy
 from .row import NOTHING, Asked, Imported, LogError, LogNote, LogUnread, LogWarning
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ __all__ = [
     "LogUnread",
     "LogWarning",
     "keep",
+    "logs_of",
     "parts_of_logs",
     "points",
     "read",

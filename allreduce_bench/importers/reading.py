@@ -93,6 +93,11 @@ def _read_each(folder: Path, asked: Asked) -> list[Imported]:
     return rows
 
 
+def logs_of(path: Path) -> list[Path]:
+    """Return the logs at a path that are read each by itself: the files below a folder of logs, else the path."""
+    return files_below(path) if path.is_dir() and not _importer_of_folder(path) else [path]
+
+
 def recognise(text: str) -> str | None:
     """Return the name of the importer that reads a text, such as osu; None for no log."""
     importer = _importer_of(text)

@@ -6,8 +6,9 @@ Rank 0 prints a line of JSON: `times`, rival -> seconds, median over blocks; `ra
 time of the first rival's block over that of its own; `absent`, rival -> why it cannot be measured here. A rival is
 `algorithm/executor`, for pipelined executors `algorithm/executor/segment/window` (elements and messages); `plain_ring`
 is the loop of plain_ring.py over prepared buffers, `osu_loop` and `pair_loop` are those of osu_loop.c, which `library`
-names. `definition` is `max`: median over calls of the maximum over ranks, each after a barrier, or `osu`: the mean over
-ranks and calls.
+names; `native:ring/native` is the library told to take its ring, anew before each block and until its end, so that the
+others meet an untouched library; `gloo` is Gloo's all-reduce. `definition` is `max`: median over calls of the maximum
+over ranks, each after a barrier, or `osu`: the mean over ranks and calls.
 """
 
 import ctypes
@@ -80,6 +81,37 @@ def c_loop(name: str, library: str, send: np.ndarray, recv: np.ndarray, comm: MP
     return timed
 
 
+def from_prepared(prepared, comm: MPI.Comm) -> Timed:
+    """Calls of what an executor has bound, in its own way."""
+    return compiled_loop(prepared, comm) if prepared.timed_calls else from_python(prepared.run, comm)
+
+
+def forced_loop(algorithm: str, bind: Callable, send: np.ndarray, recv: np.ndarray, comm: MPI.Comm) -> Timed:
+    """Calls of the library told to take `algorithm`, bound anew for each block."""
+    from allreduce_bench.executing.forced import forced_to, native_forced  # late: few rows have any
+
+    def timed(calls: int) -> np.ndarray:
+        with forced_to(algorithm, comm, 1) as told:
+            native_forced(algorithm, send, recv, told, "sum").close()  # one call: the first one may set up memory
+            prepared = bind(send, recv, told, "sum")
+            times = from_prepared(prepared, comm)(calls)
+            prepared.close()
+        return times
+
+    timed(1)  # raises Unsupported where the library cannot be told
+    return timed
+
+
+def gloo_loop(send: np.ndarray, recv: np.ndarray, comm: MPI.Comm) -> Timed:
+    """Calls of Gloo from Python."""
+    try:
+        from allreduce_bench.executing.gloo import gloo  # late: it loads torch
+
+        return from_python(gloo(send, recv, comm, "sum").run, comm)
+    except (ImportError, executing.Unsupported) as error:
+        raise Absent(str(error)) from error
+
+
 def bound(rival: str, library: str, send: np.ndarray, recv: np.ndarray, comm: MPI.Comm) -> Timed:
     """What times calls of `rival`. Raises Absent."""
     algorithm, executor, segment, window = [*rival.split("/"), "", "", ""][:4]
@@ -87,7 +119,10 @@ def bound(rival: str, library: str, send: np.ndarray, recv: np.ndarray, comm: MP
         return c_loop(algorithm, library, send, recv, comm)
     if algorithm == "plain_ring":
         return from_python(prepared_ring(send, recv, comm), comm)
-    ways = getattr(executing, "NATIVES", {"native": executing.native}) if algorithm == "native" else executing.EXECUTORS
+    if algorithm == "gloo":
+        return gloo_loop(send, recv, comm)
+    is_library, is_told = algorithm.startswith("native"), algorithm.startswith("native:")
+    ways = getattr(executing, "NATIVES", {"native": executing.native}) if is_library else executing.EXECUTORS
     if executor not in ways:
         raise Absent(f"there is no executor {executor}")
     try:
@@ -96,12 +131,13 @@ def bound(rival: str, library: str, send: np.ndarray, recv: np.ndarray, comm: MP
 
             if reason := compile_in_turns(comm, Topology.one_node(comm.size), send.dtype.name):
                 raise Absent(reason)
-        arguments = () if algorithm == "native" else (steps_of(algorithm, executor, segment, send.size, comm),)
+        if is_told:
+            return forced_loop(algorithm, ways[executor], send, recv, comm)
+        arguments = () if is_library else (steps_of(algorithm, executor, segment, send.size, comm),)
         posted = (int(window),) if window else ()
-        prepared = ways[executor](*arguments, send, recv, comm, "sum", *posted)
+        return from_prepared(ways[executor](*arguments, send, recv, comm, "sum", *posted), comm)
     except (ImportError, executing.Unsupported) as error:
         raise Absent(str(error)) from error
-    return compiled_loop(prepared, comm) if executor.startswith("compiled") else from_python(prepared.run, comm)
 
 
 def steps_of(name: str, executor: str, segment: str, count: int, comm: MPI.Comm) -> Sequence:

@@ -10,17 +10,18 @@ from interpreters import in_turn, interpreters, sampled
 from measured_runs import script
 from ratio_rows import (
     AIM,
-    BEST_ROWS,
     HOLDS_ONE,
     LAB_ROWS,
     MPICH,
     OPEN_MPI,
     PEER_ROWS,
     ROWS,
+    SERIES,
     SHOWN,
     Goal,
     PeerRow,
     Row,
+    Series,
     everywhere,
 )
 
@@ -30,7 +31,7 @@ UNMET = everywhere(Goal(low=1e9))
 
 
 def row(ours, rival, definition="max"):
-    return Row("a ratio", 2, 4, ours, rival, UNMET, definition=definition)
+    return Row("a ratio", 2, 4, ours, (rival,), UNMET, definition=definition)
 
 
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
@@ -141,8 +142,8 @@ def test_point_and_interval_are_of_one_estimator():
 def test_sizes_make_a_geometric_mean_and_a_worst_one(monkeypatch):
     answers = {4096: [1.0, 4.0], 16384: [4.0, 1.0], 65536: [3.0, 3.0]}
     monkeypatch.setattr(ratios, "measured", lambda row, *rest: ratios.Measured(answers[row.nbytes], "ours", "single"))
-    rows = [row for row in BEST_ROWS[2] if row.nbytes in answers]
-    *_, mean, worst = ratios.best_ratios(ratios.Side("", MPICH, ""), rows, ("all, mean", "all, worst"), "", 4, 1.0)
+    series = Series("all", tuple(row for row in SERIES[0].rows if row.nbytes in answers))
+    *_, mean, worst = ratios.series_ratios(ratios.Side("", MPICH, ""), series, "", 4, 1.0)
     assert mean.ratio == pytest.approx((2 * 2 * 3) ** (1 / 3))
     assert worst.ratio == pytest.approx(2.0) and worst.by == "4 KiB: ours"
 
@@ -166,7 +167,7 @@ def test_goals_say_what_they_are():
         "0.95 to 1.05",
     ]
     assert Goal(1.8).met(1.8) and not Goal(1.8).met(1.7) and not Goal(0.95, 1.05).met(1.06)
-    rows: list = [*ROWS, *PEER_ROWS, *LAB_ROWS, *(row for rows in BEST_ROWS.values() for row in rows)]
+    rows: list = [*ROWS, *PEER_ROWS, *LAB_ROWS, *(row for series in SERIES for row in series.rows)]
     assert len({row.what for row in rows}) == len(rows)
     assert all({*row.goals} == {*everywhere(SHOWN)} for row in rows if not isinstance(row, PeerRow))
 

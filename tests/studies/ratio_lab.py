@@ -22,7 +22,9 @@ def measure_lab(python: str, rows: Sequence[LabRow], launches: int) -> tuple[Val
     with tempfile.TemporaryDirectory() as folder:
         for executor in EXECUTORS:
             run = Path(folder) / executor
-            words = f"-a native,ring,two_tree --sizes 8M -n {HOSTS} --virtual-hosts {HOSTS} --link-rate {RATE}".split()
+            words = (
+                f"-a native,ring,two_tree,gloo --sizes 8M -n {HOSTS} --virtual-hosts {HOSTS} --link-rate {RATE}".split()
+            )
             words += [] if executor == "sendrecv" else ["--executor", executor]
             words += ["--launches", str(launches), "--iters", "5", "--warmups", "1", "-o", str(run)]
             command = [python, "-m", "allreduce_bench", "run", *words]
@@ -39,7 +41,8 @@ def values_of(row: LabRow, run: Path) -> list[float]:
     """The value of one row in each launch of a run."""
     medians = medians_of(run)
     if row.rival:
-        return [times[row.rival] / times[row.algorithm] for times in medians]
+        ratios = [times[row.rival] / times[row.algorithm] for times in medians if row.rival in times]
+        return [1 / ratio for ratio in ratios] if row.inverse else ratios
     with open(run / "summary.csv", newline="") as file:
         line = next(line for line in csv.DictReader(file) if line["algorithm"] == row.algorithm)
     limit_s = float(line["own_limit_s" if row.share == "of_own_limit" else "limit_s"])

@@ -2,11 +2,14 @@
 
 from typing import NamedTuple
 
+from allreduce_bench.runs.library_algorithms import NAMES
+
 KIB, MIB = 1 << 10, 1 << 20
 OPEN_MPI, MPICH, INTEL = "Open MPI", "MPICH", "Intel MPI"
 PYTHON, COMPILED = ("sendrecv", "pipelined"), ("compiled", "compiled-pipelined")
 CUTS = (256 * KIB, MIB, 2 * MIB, 4 * MIB)  # bytes: segments that pipelined executors try
 WINDOWS = (2, 4)  # messages posted ahead
+TOLD = tuple(f"{name}/compiled" for name in NAMES)  # those that a library does not have are absent there
 SIZES = {"4 KiB": 4 * KIB, "16 KiB": 16 * KIB, "64 KiB": 64 * KIB, "256 KiB": 256 * KIB}
 SIZES |= {"1 MiB": MIB, "4 MiB": 4 * MIB, "16 MiB": 16 * MIB}
 PEER_SIZES = {"4 B": 4, **{size: nbytes for size, nbytes in SIZES.items() if size not in ("16 KiB", "4 MiB")}}
@@ -51,16 +54,17 @@ class Goal(NamedTuple):
 SHOWN = Goal()
 HOLDS_ONE = Goal(holds=1.0)
 AIM = Goal(1.8, aim=True)
+NO_SLOWER = Goal(1.0, aim=True)
 
 
 class Row(NamedTuple):
-    """One ratio: of the time of `rival` over that of the best of `ours`, or with `inverse` the other way round."""
+    """One ratio: of the time of the best of `theirs` over that of `ours`, or with `inverse` the other way round."""
 
     what: str
     ranks: int
     nbytes: int
     ours: tuple[str, ...]  # rivals as tests/ranks/rivals.py names them
-    rival: str
+    theirs: tuple[str, ...]
     goals: dict[str, Goal]  # MPI -> goal
     inverse: bool = False
     definition: str = "max"  # or osu
@@ -76,13 +80,26 @@ class PeerRow(NamedTuple):
 
 
 class LabRow(NamedTuple):
-    """One ratio on virtual hosts: a share of a limit, or with `rival` its time over that of `algorithm`."""
+    """One ratio on virtual hosts: a share of a limit, or with `rival` its time over that of `algorithm`, or inverse."""
 
     what: str
     algorithm: str
     goals: dict[str, Goal]
     share: str = "of_limit"  # or of_own_limit: columns of summary.csv
     rival: str = ""
+    inverse: bool = False
+
+
+class Series(NamedTuple):
+    """Rows of several sizes."""
+
+    what: str
+    rows: tuple[Row, ...]
+
+    @property
+    def together(self) -> tuple[str, str]:
+        """The ratios that its rows make together."""
+        return f"{self.what}, geometric mean of sizes", f"{self.what}, worst size"
 
 
 def everywhere(goal: Goal, intel: Goal | None = None) -> dict[str, Goal]:
@@ -103,13 +120,37 @@ def ways(algorithms: tuple[str, ...], executors: tuple[str, ...], nbytes: int) -
     return tuple(found)
 
 
+def ours_at(nbytes: int) -> tuple[str, ...]:
+    """What of ours may be the fastest at a size, by every executor."""
+    algorithms = ("ring",) if nbytes > MIB else ("ring", "recursive_doubling")
+    return ways(algorithms, PYTHON + COMPILED, nbytes)
+
+
 def best(ranks: int, nbytes: int, size: str) -> Row:
     """The best of ours against default native."""
-    algorithms = ("ring",) if nbytes > MIB else ("ring", "recursive_doubling")
-    ours = ways(algorithms, PYTHON + COMPILED, nbytes)
     is_demanded = ranks == 2 and nbytes == 64 * KIB
     goals = everywhere(Goal(1.8), AIM) if is_demanded else everywhere(AIM)
-    return Row(f"best of ours against native, {size}, {ranks} ranks", ranks, nbytes, ours, "native/native", goals)
+    what = f"best of ours against native, {size}, {ranks} ranks"
+    return Row(what, ranks, nbytes, ours_at(nbytes), ("native/native",), goals)
+
+
+def against_told(ranks: int, nbytes: int, size: str) -> Row:
+    """The best of ours against the best algorithm that the library can be told to take."""
+    what = f"best of ours against the best native:..., {size}, {ranks} ranks"
+    return Row(what, ranks, nbytes, ours_at(nbytes), TOLD, everywhere(NO_SLOWER))
+
+
+def rings(ranks: int, nbytes: int, size: str) -> Row:
+    """Our ring against the library's own, both called from compiled code."""
+    goals = everywhere(Goal(high=1.05, of="upper end"))
+    what, ours = f"ring against native:ring, {size}, {ranks} ranks", ways(("ring",), COMPILED, nbytes)
+    return Row(what, ranks, nbytes, ours, ("native:ring/compiled",), goals, inverse=True)
+
+
+def against_gloo(nbytes: int, size: str) -> Row:
+    """The best of ours against Gloo in the memory of one node."""
+    goals = everywhere(Goal(4.0 if nbytes <= MIB else 2.0))
+    return Row(f"best of ours against Gloo, {size}, 4 ranks", 4, nbytes, ours_at(nbytes), ("gloo",), goals)
 
 
 def against_peer(ranks: int, nbytes: int, size: str) -> PeerRow:
@@ -118,17 +159,16 @@ def against_peer(ranks: int, nbytes: int, size: str) -> PeerRow:
     return PeerRow(f"native of the compiled loop against {{peer}}, {size}, {ranks} ranks", ranks, nbytes, goal)
 
 
-def over_sizes(ranks: int) -> tuple[str, str]:
-    """The ratios that the rows of `best` at so many ranks make together."""
-    what = f"best of ours against native, 4 KiB to 16 MiB, {ranks} ranks"
-    return f"{what}, geometric mean of sizes", f"{what}, worst size"
-
-
+LONG = [(nbytes, size) for size, nbytes in SIZES.items() if nbytes >= 256 * KIB]
 SMALL = {  # compiled?
     True: ("recursive_doubling/compiled", "recursive_doubling/compiled-pipelined/1/1"),
     False: ("recursive_doubling/sendrecv", "recursive_doubling/pipelined/1/1"),
 }
-BEST_ROWS = {ranks: tuple(best(ranks, nbytes, size) for size, nbytes in SIZES.items()) for ranks in (2, 4)}
+SERIES = tuple(  # rows of several sizes, which have a mean and a worst one together
+    Series(f"{what}, 4 KiB to 16 MiB, {ranks} ranks", tuple(row(ranks, nbytes, size) for size, nbytes in SIZES.items()))
+    for what, row in (("best of ours against native", best), ("best of ours against the best native:...", against_told))
+    for ranks in (2, 4)
+)
 PEER_ROWS = tuple(against_peer(ranks, nbytes, size) for ranks in (2, 4) for size, nbytes in PEER_SIZES.items())
 ROWS = (
     Row(
@@ -136,7 +176,7 @@ ROWS = (
         2,
         4,
         SMALL[True],
-        "osu_loop",
+        ("osu_loop",),
         {OPEN_MPI: Goal(high=1.05, of="upper end", reaches=1.0), MPICH: SHOWN, INTEL: SHOWN},
         inverse=True,
         definition="osu",
@@ -146,7 +186,7 @@ ROWS = (
         2,
         4,
         SMALL[True],
-        "native/compiled",
+        ("native/compiled",),
         {OPEN_MPI: Goal(high=1.05), MPICH: Goal(high=1.8), INTEL: SHOWN},
         inverse=True,
     ),
@@ -155,7 +195,7 @@ ROWS = (
         2,
         4,
         SMALL[True][:1],
-        "pair_loop",
+        ("pair_loop",),
         everywhere(Goal(high=1.15)),
         inverse=True,
         definition="osu",
@@ -165,7 +205,7 @@ ROWS = (
         2,
         4,
         SMALL[False],
-        "native/native",
+        ("native/native",),
         {OPEN_MPI: Goal(high=1.5), MPICH: Goal(high=1.7), INTEL: SHOWN},
         inverse=True,
     ),
@@ -175,16 +215,25 @@ ROWS = (
             ranks,
             nbytes,
             ("ring/sendrecv",),
-            "plain_ring",
+            ("plain_ring",),
             everywhere(Goal(high=1.05, of="upper end")),
             inverse=True,
         )
         for ranks, nbytes, size in ((2, 4, "4 B"), (2, 16 * MIB, "16 MiB"), (4, 16 * MIB, "16 MiB"))
     ),
+    *(rings(ranks, *row) for ranks in (2, 4) for row in LONG),
+    *(against_gloo(nbytes, size) for size, nbytes in {"4 B": 4, **SIZES}.items() if size not in ("256 KiB", "4 MiB")),
 )
 LAB = "4 virtual hosts, 100 Mbit/s, 8 MiB"
 LAB_ROWS = (
     LabRow(f"ring, share of the wire's limit, {LAB}", "ring", {MPICH: Goal(0.97), OPEN_MPI: Goal(0.95), INTEL: SHOWN}),
     LabRow(f"two_tree, share of its own limit, {LAB}", "two_tree", everywhere(Goal(0.92), SHOWN), share="of_own_limit"),
     LabRow(f"ring against native, {LAB}", "ring", everywhere(Goal(1.8), SHOWN), rival="native"),
+    LabRow(
+        f"ring's time over Gloo's, {LAB}",
+        "ring",
+        everywhere(Goal(high=1.05, of="upper end")),
+        rival="gloo",
+        inverse=True,
+    ),
 )

@@ -29,17 +29,17 @@ from costs import mpirun_of
 from ratio_lab import LAUNCHED_ON, measure_lab
 from ratio_peers import LEVEL, Absent, measure_peer, peer_of
 from ratio_rows import (
-    BEST_ROWS,
     INTEL,
     LAB_ROWS,
     MPICH,
     OPEN_MPI,
     PEER_ROWS,
     ROWS,
+    SERIES,
     SHOWN,
     Goal,
     Row,
-    over_sizes,
+    Series,
 )
 from scipy.stats import t as student
 
@@ -112,8 +112,8 @@ def has_mpi(python: str) -> bool:
 def ratios_of(side: Side, words: str, launches: int, seconds: float) -> Iterator[Ratio]:
     """The ratios of one MPI, row by row."""
     yield from peer_ratios(side, words, launches)
-    for ranks, rows in BEST_ROWS.items():
-        yield from best_ratios(side, rows, over_sizes(ranks), words, launches, seconds)
+    for series in SERIES:
+        yield from series_ratios(side, series, words, launches, seconds)
     for row in ROWS:
         if words in row.what:
             yield judged(side.mpi, row.what, row.goals[side.mpi], measured(row, side, launches, seconds))
@@ -150,46 +150,50 @@ def peer_ratios(side: Side, words: str, launches: int) -> Iterator[Ratio]:
             yield judged(side.mpi, row.what, row.goal, answer, peer.placement if peer else PAGE)
 
 
-def best_ratios(
-    side: Side, rows: Sequence[Row], together: tuple[str, str], words: str, launches: int, seconds: float
-) -> Iterator[Ratio]:
-    """The rows of ours against native at one number of ranks, and what they are together where all are asked for."""
+def series_ratios(side: Side, series: Series, words: str, launches: int, seconds: float) -> Iterator[Ratio]:
+    """The rows of several sizes, and what they are together where all are asked for."""
     answers: dict[str, Measured] = {}
-    is_whole = any(words in what for what in together)
-    for row in rows:
+    mean, worst = series.together
+    is_whole = words in mean or words in worst
+    for row in series.rows:
         if is_whole or words in row.what:
             answers[row.what] = measured(row, side, launches, seconds)
             yield judged(side.mpi, row.what, row.goals[side.mpi], answers[row.what])
     if not is_whole or not all(answer.values for answer in answers.values()):
         return
     over_all = [geometric_mean(values) for values in zip(*(answer.values for answer in answers.values()))]
-    yield judged(side.mpi, together[0], SHOWN, Measured(over_all, f"{len(rows)} sizes", "of each size"))
-    worst = min(answers, key=lambda what: geometric_mean(answers[what].values))
-    by = f"{worst.split(', ')[1]}: {answers[worst].by}"
-    yield judged(side.mpi, together[1], SHOWN, answers[worst]._replace(by=by))
+    yield judged(side.mpi, mean, SHOWN, Measured(over_all, f"{len(answers)} sizes", "of each size"))
+    last = min(answers, key=lambda what: geometric_mean(answers[what].values))
+    by = f"{last.split(', ')[1]}: {answers[last].by}"
+    yield judged(side.mpi, worst, SHOWN, answers[last]._replace(by=by))
 
 
 def measured(row: Row, side: Side, launches: int, seconds: float) -> Measured:
-    """The ratios of one row: chosen on one half of the launches, taken from the other."""
+    """The ratios of one row: both sides chosen on one half of the launches, the ratios taken from the other."""
 
     def ask(level: str, rivals: Sequence[str]) -> dict:
         question = {"count": max(1, row.nbytes // 4), "rivals": rivals, "seconds": seconds}
         return launch(side, row.ranks, {**question, "definition": row.definition, "library": side.library}, level)
 
     half = launches // 2
-    tried = {level: [ask(level, [row.rival, *row.ours])] for level in LEVELS}
+    tried = {level: [ask(level, [*row.theirs, *row.ours])] for level in LEVELS}
     absent = tried[LEVELS[0]][0]["absent"]
-    present = [name for name in row.ours if name not in absent]
-    if row.rival in absent or not present:
-        lacking = [name for name in (row.rival, *row.ours) if name in absent]
+    theirs, ours = ([name for name in names if name not in absent] for names in (row.theirs, row.ours))
+    if not theirs or not ours:
+        lacking = [name for name in (*row.theirs, *row.ours) if name in absent]
         why = "; ".join(dict.fromkeys(absent[name] for name in lacking))
         return Measured([], f"skipped: {why}")
     for level in LEVELS:
-        tried[level] += [ask(level, [row.rival, *present]) for _ in range(half - 1)]
-    level = min(LEVELS, key=lambda level: median(answer["times"][row.rival] for answer in tried[level]))
-    best = max(present, key=lambda name: geometric_mean([answer["ratios"][name] for answer in tried[level]]))
-    ratios = [ask(level, [row.rival, best])["ratios"][best] for _ in range(launches - half)]
-    return Measured([1 / ratio if row.inverse else ratio for ratio in ratios], best, level)
+        tried[level] += [ask(level, [*theirs, *ours]) for _ in range(half - 1)]
+
+    def fastest(names: Sequence[str], level: str) -> str:
+        return max(names, key=lambda name: geometric_mean([answer["ratios"][name] for answer in tried[level]]))
+
+    level = min(LEVELS, key=lambda of: median(answer["times"][fastest(theirs, of)] for answer in tried[of]))
+    rival, best = fastest(theirs, level), fastest(ours, level)
+    ratios = [ask(level, [rival, best])["ratios"][best] for _ in range(launches - half)]
+    by = f"{best} against {rival}" if len(row.theirs) > 1 else best
+    return Measured([1 / ratio if row.inverse else ratio for ratio in ratios], by, level)
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
