@@ -42,13 +42,12 @@ from ..runs.files import refuse_given, write_atomically, write_given
 from ..runs.start import Start
 from ..units import format_time, in_ranks, unknown_word
 from .input_files import read_calls
+from .measured import Measured, calls_request, measured_calls, measured_of, modelled_calls, modelled_of, step_request
 from .measuring.request import BETWEEN, BLOCKING, IALLREDUCE, NATIVE, THREAD
+from .result import Result, document, measured_result, replay_document, trace
+from .tables import bucket_text, measured_calls_text, measured_text, result_text
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from .measured import Measured
-    from .result import Result
     from .step import Setup
 
 
@@ -89,16 +88,13 @@ def torch_version(text: str) -> tuple[int, int]:
 class Replay(NamedTuple):
     """A measurement, and its model from computation alone and all-reduces alone."""
 
-    modelled: "Result"
-    measured: "Measured"
+    modelled: Result
+    measured: Measured
     how: tuple[str, str]  # the kind of computation, and where all-reduces run
 
 
 def replay_step(setup: "Setup", options: dict[str, Any]) -> Replay:
     """Measure a step on the ranks of `options`. Raises OneLineError, LaunchError, ValueError."""
-    from .measured import measured_of, modelled_of, step_request
-    from .result import measured_result
-
     measuring = _measuring(options, BLOCKING if options["blocking"] else options["overlap"] or THREAD)
     if setup.compute_s <= 0:
         raise OneLineError("training.compute_measured_step_computes")
@@ -115,11 +111,8 @@ def replay_step(setup: "Setup", options: dict[str, Any]) -> Replay:
     return Replay(result, measured, measuring.how)
 
 
-def replay_calls(path: "Path", options: dict[str, Any]) -> Replay:
+def replay_calls(path: Path, options: dict[str, Any]) -> Replay:
     """Measure recorded calls. Raises OneLineError, CallError, LaunchError, ValueError."""
-    from .measured import calls_request, measured_calls, modelled_calls
-    from .result import measured_result
-
     measuring, calls = _measuring(options, BETWEEN), read_calls(path)
     if len(calls) > MOST_CALLS:
         raise OneLineError("training.calls_measure_takes_most", path=path, call_count=len(calls), most_calls=MOST_CALLS)
@@ -323,9 +316,7 @@ def workload(buckets, measure, layout, outputs, bandwidth, **options) -> None:
     opens in Perfetto (ui.perfetto.dev) and chrome://tracing. Without --measure nothing is measured, and no MPI is
     needed; with it all-reduces are taken as they were measured, and no cost is needed.
     """
-    from .request import refuse_unused, request_of  # late, as the next: they load what prices all-reduces
-    from .result import document
-    from .tables import bucket_text, result_text
+    from .request import refuse_unused, request_of  # late: it loads what reads runs and logs
 
     for path in outputs:
         if path.suffix not in (".json", ".png"):
@@ -371,16 +362,11 @@ def write_lines(path: Path, lines: dict, drawn: dict, about: dict[str, str]) -> 
 
         write_atomically(path, step_picture(drawn))
         return
-    from .result import trace
-
     write_given(path, json.dumps(trace(lines, about)) + "\n")
 
 
 def _measure(request, layout: str, outputs: tuple[Path, ...]) -> None:
     """Measure the step, or recorded calls, and print it beside its model."""
-    from .result import replay_document
-    from .tables import measured_calls_text, measured_text
-
     options = request.options
     found = replay_step(request.setup(), options) if request.model else replay_calls(options["calls"], options)
     measured, modelled = found.measured, found.modelled
