@@ -5,7 +5,7 @@ those that are timed. No failure of it fails the run: a sentence says why someth
 """
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from math import inf
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ from ..runs.folder import RunFolder
 from ..runs.identified import Identified, Ran, file_of, keep_identified
 from ..runs.library_algorithms import NAMES, own_name, variables_at_start
 from ..runs.plan import Plan
+from ..units import in_ranks
 from .evidence import Answer, is_asked
 from .launch import Findings, Launches, environ_of_launch, findings
 from .look import Asked
@@ -51,11 +52,12 @@ def asked_of(plan: Plan, ranks: int, within_s: float) -> Asked | None:
     return Asked(sorted(sizes), forced=forced_of(plan), within_s=within_s)
 
 
-def identify(run: SupervisedRun, failed: Collection[int] = ()) -> Iterator[str]:
-    """Look at each number of ranks of the run's launches that no file tells of; yield why one is not identified.
+def identify(run: SupervisedRun, failed: Collection[int] = ()) -> list[str]:
+    """Look at each number of ranks of the run's launches that no file tells of; return why some are not identified.
 
     `failed`: numbers of ranks over which launches failed, which are not tried again.
     """
+    ranks_of: dict[str, list[int]] = {}
     counts = sorted({launch.ranks for launch in run.launches} - {*failed})
     for ranks in counts:
         asked = asked_of(run.plan, ranks, SHARE * run.control.timeout_s)
@@ -70,7 +72,8 @@ def identify(run: SupervisedRun, failed: Collection[int] = ()) -> Iterator[str]:
         except (Refused, LaunchError, OSError, ValueError) as error:
             why = str(error)
         if why:
-            yield say("identifying.not_identified", ranks=ranks, why=why)
+            ranks_of.setdefault(why, []).append(ranks)
+    return [say("identifying.not_identified", ranks=in_ranks(ranks), why=why) for why, ranks in ranks_of.items()]
 
 
 def _identify(run: SupervisedRun, ranks: int, asked: Asked, start_s: float) -> str:

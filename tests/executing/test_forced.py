@@ -15,7 +15,7 @@ from allreduce_bench.runs.cell import FORCED
 from allreduce_bench.runs.library_algorithms import NAMES, least_count, settings_of, variables_at_start
 from allreduce_bench.runs.plan import Plan
 
-FEW = ["--sizes", "4,4K", "--launches", 1, "--iters", 3, "--no-reference-times", "--no-identify"]
+FEW = ["--sizes", "4,4K", "--launches", 1, "--iters", 3, "--no-reference-times", "--identify=never"]
 
 
 @pytest.mark.parametrize("python", interpreters())
