@@ -269,7 +269,7 @@ MESSAGES = {
     "identifying.order_not_kept": "too many blocks to tell",
     "identifying.trees": "different trees",
     "identifying.unknown_order": "unknown: {order}",
-    "importers.archive_cut_off": "{path}: an archive that is cut off or damaged after {whole} whole members; copy it again",
+    "importers.archive_cut_off": "{path}: an archive that is cut off or damaged (whole members: {whole}); copy it again",
     "importers.archive_members_limit": "{path}: an archive of more than {most:,} members, the most that are read; unpack what you need of it",
     "importers.archive_path_leaves": "{path}: an archive whose member {name} leads out of it; not read",
     "importers.archive_twice": "{path}: an archive that holds {name} twice; unpack it, and name the folder",

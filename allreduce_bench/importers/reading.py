@@ -55,11 +55,11 @@ def _read(path: Path, asked: Asked, more: Sequence[Path]) -> list[Imported]:
     return _read_text(path, read_text(path), asked, more)
 
 
-def _whole(path: Path, rows: Sequence[Imported], asked: Asked) -> list[Imported]:
+def _whole(path: Path, rows: Sequence[Imported], asked: Asked, is_alone: bool = True) -> list[Imported]:
     """Return the rows of a log, completed. Raises LogError if there is none."""
     if not rows:
         raise LogError("importers.no_whole_row_reduce", path=path)
-    return _completed(rows, asked)
+    return _completed(rows, asked, is_alone)
 
 
 def _read_text(path: Path, text: str, asked: Asked, more: Sequence[Path] = ()) -> list[Imported]:
@@ -107,13 +107,14 @@ def _read_each(folder: Path, asked: Asked, copied: dict[str, Path]) -> _Found:
     are the digests of files that were read.
     """
     found, taken = _Found(), set[Path]()
-    for importer in importers():
-        if files := importer.files_of(folder) if importer.files_of else []:
+    of_tools = [(importer, importer.files_of(folder)) for importer in importers() if importer.files_of]
+    for importer, files in of_tools:
+        if files:
             taken.update(files)
             found.files += 1
             try:
                 _refuse_options(folder, importer, asked)
-                found.take(_whole(folder, importer.read(Log(folder, ""), asked), asked), asked)
+                found.take(_whole(folder, importer.read(Log(folder, ""), asked), asked, is_alone=False), asked)
             except LogError as error:
                 found.refused.append((folder, error))
     for file in contents(folder) if folder not in taken else ():
@@ -145,7 +146,7 @@ def _read_member(file: LogFile, asked: Asked, copied: dict[str, Path], found: _F
         return
     if file.archive is None:
         refuse_copy(file.path, copied)
-    rows = _whole(file.path, _read_text(file.path, text, asked), asked)
+    rows = _whole(file.path, _read_text(file.path, text, asked), asked, is_alone=False)
     found.take([replace(row, files=(str(file.archive),)) for row in rows] if file.archive else rows, asked)
 
 
@@ -241,8 +242,11 @@ def _refuse_several(path: Path, text: str) -> None:
         raise LogError("importers.line_reduce_below_cut", path=path, number=number, second=second, first=first)
 
 
-def _completed(rows: Sequence[Imported], asked: Asked) -> list[Imported]:
-    """Fill in what the user states and the log does not. Raises LogError if the log states another value."""
+def _completed(rows: Sequence[Imported], asked: Asked, is_alone: bool) -> list[Imported]:
+    """Fill in what the user states and the log does not. Raises LogError if a log that `is_alone` states another value.
+
+    Of a folder, some logs may state what others lack.
+    """
     given = {
         "ranks": asked.ranks,
         "nodes": asked.nodes,
@@ -254,7 +258,7 @@ def _completed(rows: Sequence[Imported], asked: Asked) -> list[Imported]:
         more: dict[str, Any] = {}
         for name, value in given.items():
             in_log = getattr(row, name)
-            if value is not None and in_log not in (None, value):
+            if is_alone and value is not None and in_log not in (None, value):
                 raise LogError("importers.log_states_leave_out", place=row.place, name=name, value=value, in_log=in_log)
             if value is not None and in_log is None:
                 more[name] = value

@@ -1,7 +1,7 @@
 """nccl-tests: the importer of all_reduce_perf, and the tables of any collective as printed, old and current.
 
-Tables are read with and without a header, as text and as CSV. The number of ranks follows from algbw and busbw: of an all-reduce busbw /
-algbw is 2(p-1)/p.
+Tables are read with and without a header, as text and as CSV. The number of ranks follows from algbw and busbw: of an
+all-reduce busbw / algbw is 2(p-1)/p.
 """
 
 import re
@@ -140,7 +140,7 @@ class _Reader:
 
     def take(self, line: LogLine) -> None:
         """Read one line. Raises LogError for a header with an unknown unit."""
-        if self.columns.separator:
+        if self.columns.separator and not HEADER.search(line.text):
             line = line._replace(text=line.text.replace(self.columns.separator, " "))
         if (line.text.split() or [""])[0].isdigit():
             self._take_row(line)
@@ -303,7 +303,7 @@ IMPORTER = Importer(
     turn=40,
     recognises=recognises,
     read=read,
-    allreduce="all_reduce",
+    allreduce=r'all_reduce|(?m:^"?size"?[^\n,;]*[,;]"?count"?[^\n,;]*[,;]"?type\b)',  # a CSV names no program
     has_halves=True,
 )
 

@@ -260,6 +260,7 @@ def _records(
     lines = text.splitlines(keepends=True)[skipped:]
     reader = csv.reader(lines, delimiter=_delimiter(lines[0]))
     used, again = {column.name for column in table.values()}, 0
+    firsts = [at for at, name in enumerate(header) if header.index(name) == at]  # of equal names
     try:
         next(reader)
         for words in reader:
@@ -285,7 +286,7 @@ def _records(
                     word_count=len(words),
                     header_count=len(header),
                 )
-            yield number, {name: word.strip() for name, word in zip(header, words)}, again
+            yield number, {header[at]: words[at].strip() for at in firsts}, again
     except csv.Error as error:
         raise LogError("importers.line_damaged", file=file, line_num=skipped + reader.line_num, error=error) from error
 
