@@ -6,7 +6,7 @@ STUDY = PYTHONPATH=tests/support:tests/ranks:tests:tests/schedule:tests/watching
 INTERPRETERS = .venv/bin/python .venv-mpich/bin/python
 INTEL = .venv-impi/bin/python
 STUDIES = auto_choice error_rates stopping two_states operating_curve false_causes health_power mutations damaged_runs damaged_folders damaged_inputs regressions \
-    big_run pages gloo_steps hidden_wings
+    big_run pages gloo_steps hidden_wings pico_archives
 
 .PHONY: demo test test-full slurm-test lint studies ratios regressions big notebooks clean
 

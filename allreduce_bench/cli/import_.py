@@ -204,18 +204,20 @@ def import_(logs, output, no_limit, **options) -> None:
 
     Prints the table of the run, as show does, and where it is.
 
-    OSU Micro-Benchmarks (C and Python), Intel MPI Benchmarks, nccl-tests (text and JSON), NCCL Inspector (the files
-    of all processes, or their folder), result folders of PICO, and any CSV with one row per cell. Only all-reduces are
-    read. Facts that a log does not contain stay unknown, except the number of ranks: add it with -n. A log that you
+    OSU Micro-Benchmarks (C and Python), Intel MPI Benchmarks, nccl-tests (text, JSON, CSV), NCCL Inspector (the files
+    of all processes, or their folder), results of PICO, and any CSV with one row per cell; folders and archives of
+    them. Only all-reduces are read. Facts that a log does not contain stay unknown, except the number of ranks: add it with -n. A log that you
     name has to be readable; of a folder of logs, files that cannot be read are named and left out.
     """
-    from ..importers import keep, parts_of_logs
+    from ..importers import keep, mixed_libraries, parts_of_logs
 
     if is_taken(output):
         raise RunError("cli.already_exists_choose_another", output=output)
     refuse_long_logs("import", logs, no_limit)
     found = read_logs(parts_of_logs(logs), options)
     summary = keep(found.rows, RunFolder(output), kept_command(), found.said, found.unread)
+    for sentence in mixed_libraries(found.rows):
+        talk(f"warning: {printable(sentence)}")
     logs_in_words = [_sentence_of_log(log, rows) for log, rows in found.rows_of]
     click.echo("\n".join(logs_in_words))
     if any(row["time_s"] for row in summary):

@@ -2,14 +2,15 @@
 
 In: logs. Out: rows, each with its file and line. Read in this order: `row` (a row, and the errors of logs), `tools`
 (an importer per file, found by scanning; `osu` is the one to copy), `lines` (what importers share: lines, values,
-JSON documents), `common_ends` (clocks aligned by the common ends of calls), `reading` (any log to its rows), `frame`
+JSON documents), `contents` (the files of folders and archives), `common_ends` (clocks aligned by the common ends of
+calls), `reading` (any log to its rows), `frame`
 (to the points of a fit), `keep` (rows to a run folder; several runs as one).
 """
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .keep import keep
+from .keep import keep, mixed_libraries
 from .reading import logs_of, parts_of_logs, read, recognise, refuse_copy
 from .row import NOTHING, Asked, Imported, LogError, LogNote, LogUnread, LogWarning
 
@@ -25,6 +26,7 @@ __all__ = [
     "LogWarning",
     "keep",
     "logs_of",
+    "mixed_libraries",
     "parts_of_logs",
     "points",
     "read",

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from operator import attrgetter
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from ..evaluation.cell_times import join_values
@@ -82,9 +83,10 @@ def _refuse_several(rows: Sequence[Imported], name: str, where: str = "") -> Non
         first, other = (next(row for row in rows if value(row) == wanted) for wanted in values[:2])
         words = listed("unknown" if named is None else named for named in values)
         choice = next((named for named in values if named is not None), "")
-        way = {"tool": say("importers.import"), "in_place": say("importers.import")}
         added = f"add --{name}, " if None in values and name in ("dtype", "op", "nodes") else ""
-        how = way.get(name, say("importers.select_import", added=added, name=name, choice=choice))
+        by_layout = say("importers.or_ranks_per_node") if name == "nodes" else ""
+        how = say("importers.select_import", added=added, choice=quote(f"{name}={choice}"), by_layout=by_layout)
+        how = say("importers.import") if name == "in_place" else how
         raise LogError(
             "importers.first_run",
             place=other.place,
@@ -94,6 +96,25 @@ def _refuse_several(rows: Sequence[Imported], name: str, where: str = "") -> Non
             first_place=first.place,
             how=how,
         )
+
+
+def mixed_libraries(rows: Sequence[Imported]) -> list[str]:
+    """Return a sentence for each number of ranks whose launches are of several libraries."""
+    sentences = []
+    for ranks in _each_once(row.ranks for row in rows):
+        libraries = [library for library in _each_once(row.library for row in rows if row.ranks == ranks) if library]
+        if len(libraries) > 1:
+            words, choice = listed(libraries), quote(f"library={libraries[0]}")
+            sentences.append(
+                say(
+                    "importers.several_libraries",
+                    count=len(libraries),
+                    ranks=in_ranks([ranks or 0]),
+                    words=words,
+                    choice=choice,
+                )
+            )
+    return sentences
 
 
 def _launches(rows: Sequence[Imported]) -> dict[Launch, list[Imported]]:

@@ -11,7 +11,7 @@ import json
 import re
 import warnings
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from math import isfinite
@@ -38,12 +38,16 @@ PEEKED_NBYTES = 100_000  # of a file, to recognise it
 
 # lines
 PREFIX = re.compile(  # mpirun --tag-output, hydra -l, srun -l
-    r"\s*(?:\[[^\]]{1,80}\]\s?<std(?:out|err)>:?\s?|\[\d{1,7}\]\s|\d{1,7}:\s)", re.ASCII
+    r"^[ \t]*(?:\[[^\]\n]{1,80}\][ \t]?<std(?:out|err)>:?[ \t]?|\[\d{1,7}\][ \t]|\d{1,7}:[ \t])",
+    re.ASCII | re.MULTILINE,
 )
+COLOURS = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")  # of a terminal, and its titles
+NOISE = re.compile(r"\s*[0-9]+ [A-Za-z]{2,}[A-Za-z,.;:]*(?:\s|$)")  # of scripts: `0 upgraded, 0 newly installed`
 
 
 # values
 US = 1e-6  # seconds
+SECONDS = {"ns": 1e-9, "us": 1e-6, "usec": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0}
 LARGEST = 10**17  # of any whole number in a log: above, it is damaged
 SHORTEST_S, LONGEST_S = 1e-12, 1e7  # of any call: 1 ps, 115 days
 NAME_LETTERS = 80  # length of a word of a document
@@ -98,8 +102,13 @@ class LogLine(NamedTuple):
 
 def read_text(path: Path) -> str:
     """Return the text of a log. Raises LogError: absent, too long, empty, compressed, or no text."""
+    return text_of_file(path, lambda: read_given(path, LONGEST_LOG))
+
+
+def text_of_file(path: Path, read: Callable[[], bytes]) -> str:
+    """Return the text of what `read` reads, without prefixes of launchers and colours. Raises LogError as above."""
     try:
-        content = read_given(path, LONGEST_LOG)
+        content = read()
     except OSError as error:
         raise LogError(
             "importers.path_strerror_expected",
@@ -107,6 +116,8 @@ def read_text(path: Path) -> str:
             strerror=(error.strerror or str(error)).lower(),
             expected=EXPECTED,
         ) from error
+    except LogError:
+        raise
     except ValueError as error:  # a null byte in its name
         raise LogError("importers.path_error_expected", path=str(path), error=error, expected=EXPECTED) from error
     if not content.strip():
@@ -125,7 +136,7 @@ def read_text(path: Path) -> str:
         first = re.search(r"[\0-\x08\x0e-\x1a\x1c-\x1f\ufffd]", text)
         number = text.count("\n", 0, first.start() if first else 0) + 1
         raise LogError("importers.line_binary_not_text", path=path, number=number, expected=EXPECTED)
-    return text
+    return PREFIX.sub("", COLOURS.sub("", text) if "\x1b" in text else text)
 
 
 def digest_of(path: Path) -> str | None:
@@ -207,6 +218,14 @@ def seconds(text: str, unit_s: float, what: str, place: str) -> float:
     if value and not SHORTEST_S < value < LONGEST_S:
         raise LogError("importers.implausible", place=place, what=what, text=shown(text), value=value)
     return value
+
+
+def unit_s(unit: str, place: str) -> float:
+    """Return the seconds of a unit of time. Raises LogError for an unknown one."""
+    name = unit.strip().lower().replace("\u00b5", "u").replace("\u03bc", "u")
+    if name not in SECONDS:
+        raise LogError("importers.unit_unknown", place=place, unit=shown(unit), known=", ".join(SECONDS))
+    return SECONDS[name]
 
 
 @lru_cache

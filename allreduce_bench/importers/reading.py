@@ -3,7 +3,7 @@
 import re
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,8 @@ from ..message import say
 from ..runs.cell import IMPORTED, NATIVE, Executor
 from ..units import printable
 from ..wings import offered
-from .lines import Log, digest_of, dtype_of, itemsize_of, lines_of, listed, op_of, read_text, shown
+from .contents import LogFile, contents, files_below, is_archive
+from .lines import Log, digest_of, dtype_of, itemsize_of, lines_of, listed, op_of, read_text, shown, text_of_file
 from .row import NOTHING, Asked, Imported, LogError, LogUnread
 from .tools import Importer, importers, tidy
 from .tools.nccl_inspector import is_of_inspector
@@ -26,37 +27,43 @@ OTHERS = (  # texts that are mistaken for a log of all-reduce times -> their nam
 OWN_BANNER = re.compile(r"#\s*allreduce-bench \S+, in the layout of ")
 WHERE = (  # fields of Imported that --where may name
     *("algorithm", "executor", "ranks", "nodes", "dtype", "op"),
-    *("count", "nbytes", "launch", "system", "cache", "file"),
+    *("count", "nbytes", "launch", "system", "cache", "file", "tool", "library", "ranks_per_node"),
 )
 
 
 def read(path: Path, asked: Asked = NOTHING, more: Sequence[Path] = ()) -> list[Imported]:
-    """Return the rows of a log, or of a folder of PICO or NCCL Inspector: its all-reduces only, in order.
+    """Return the rows of a log, of a folder or of an archive: its all-reduces only, in order.
 
     `more` are its other parts, see `parts_of_logs`. Raises LogError. Warns with LogWarning of what was left out:
-    truncated lines, tables of groups. Of a folder of other logs each file is read by itself; unreadable ones are left
-    out with LogUnread, unless all are.
+    truncated lines, tables of groups. Of a folder or an archive the files of PICO and of NCCL Inspector are read
+    together, each other file by its own tool; unreadable ones are left out with LogUnread, unless all are.
     """
-    if path.is_dir() and not _importer_of_folder(path):
-        return _read_each(path, asked)
-    rows = _completed(_read(path, asked, more), asked)
-    if not rows:
-        raise LogError("importers.no_whole_row_reduce", path=path)
-    chosen = [_with_count(row) for row in _chosen(rows, asked)]
+    if path.is_dir() or is_archive(path):
+        found = _read_each(path, asked, {})
+        count, chosen = found.count, found.chosen
+    else:
+        rows = _whole(path, _read(path, asked, more), asked)
+        count, chosen = len(rows), _chosen(rows, asked)
     if not chosen:
         wanted = ", ".join(f"{name}={value}" for name, value in asked.where.items())
-        raise LogError("importers.none_rows", path=path, row_count=len(rows), wanted=wanted)
-    if chosen[0].fields:
-        warn_of_ignored(chosen, asked)
+        raise LogError("importers.none_rows", path=path, row_count=count, wanted=wanted)
     return chosen
 
 
 def _read(path: Path, asked: Asked, more: Sequence[Path]) -> list[Imported]:
-    """Return the rows as the log has them. Raises LogError for an unknown log, and for options that do not fit it."""
-    if of_folder := _importer_of_folder(path) if path.is_dir() else None:
-        _refuse_options(path, of_folder, asked)
-        return of_folder.read(Log(path, ""), asked)
-    text = read_text(path)
+    """Return the rows of a file as the log has them. Raises LogError."""
+    return _read_text(path, read_text(path), asked, more)
+
+
+def _whole(path: Path, rows: Sequence[Imported], asked: Asked, is_alone: bool = True) -> list[Imported]:
+    """Return the rows of a log, completed. Raises LogError if there is none."""
+    if not rows:
+        raise LogError("importers.no_whole_row_reduce", path=path)
+    return _completed(rows, asked, is_alone)
+
+
+def _read_text(path: Path, text: str, asked: Asked, more: Sequence[Path] = ()) -> list[Imported]:
+    """Return the rows of a text. Raises LogError for an unknown log, and for options that do not fit it."""
     _refuse_own(path, text)
     importer = _importer_of(text) or (tidy.IMPORTER if asked.columns and tidy.looks_tidy(text) else None)
     if importer is None:
@@ -73,24 +80,85 @@ def _read(path: Path, asked: Asked, more: Sequence[Path]) -> list[Imported]:
     return importer.read(Log(path, text), asked)
 
 
-def _read_each(folder: Path, asked: Asked) -> list[Imported]:
-    """Return the rows of every log below a folder. Raises LogError if there is none."""
-    rows: list[Imported] = []
-    unread: list[LogUnread] = []
-    copied: dict[str, Path] = {}
-    for file in (files := files_below(folder)):
-        try:
-            refuse_copy(file, copied)
-            rows += read(file, asked)
-        except LogError as error:
-            unread.append(LogUnread(str(file), str(error)))
-    if not files:
+@dataclass
+class _Found:
+    """What a folder or an archive holds."""
+
+    count: int = 0  # of its rows
+    chosen: list[Imported] = field(default_factory=list)  # those that --where selects
+    files: int = 0  # that were tried
+    refused: list[tuple[Path, LogError]] = field(default_factory=list)
+
+    def take(self, rows: Sequence[Imported], asked: Asked) -> None:
+        """Add the rows of a file. Raises LogError."""
+        self.chosen += _chosen(rows, asked)
+        self.count += len(rows)
+
+    def add(self, other: "_Found") -> None:
+        """Add what an archive in a folder holds."""
+        self.chosen += other.chosen
+        self.count += other.count
+
+
+def _read_each(folder: Path, asked: Asked, copied: dict[str, Path]) -> _Found:
+    """Return the rows of every log of a folder or an archive. Raises LogError if there is none.
+
+    Beside results of a tool whose results are folders lie files that are no logs: of those nothing is said. `copied`
+    are the digests of files that were read.
+    """
+    found, taken = _Found(), set[Path]()
+    of_tools = [(importer, importer.files_of(folder)) for importer in importers() if importer.files_of]
+    for importer, files in of_tools:
+        if files:
+            taken.update(files)
+            found.files += 1
+            try:
+                _refuse_options(folder, importer, asked)
+                found.take(_whole(folder, importer.read(Log(folder, ""), asked), asked, is_alone=False), asked)
+            except LogError as error:
+                found.refused.append((folder, error))
+    for file in contents(folder) if folder not in taken else ():
+        if file.path not in taken:
+            found.files += 1
+            try:
+                if is_archive(file.path):
+                    refuse_copy(file.path, copied)
+                    found.add(_read_each(file.path, asked, copied))
+                else:
+                    _read_member(file, asked, copied, found, bool(taken))
+            except LogError as error:
+                found.refused.append((file.path, error))
+    _refuse_nothing(folder, found)
+    for path, refusal in found.refused:
+        warnings.warn(LogUnread(str(path), str(refusal)), stacklevel=3)
+    return found
+
+
+def _read_member(file: LogFile, asked: Asked, copied: dict[str, Path], found: _Found, is_beside: bool) -> None:
+    """Add the rows of a file of a folder. Raises LogError, but of a file that may be `is_beside` only for a log."""
+    try:
+        text = text_of_file(file.path, file.read)
+    except LogError:
+        if is_beside:
+            return
+        raise
+    if is_beside and recognise(text) is None:
+        return
+    if file.archive is None:
+        refuse_copy(file.path, copied)
+    rows = _whole(file.path, _read_text(file.path, text, asked), asked, is_alone=False)
+    found.take([replace(row, files=(str(file.archive),)) for row in rows] if file.archive else rows, asked)
+
+
+def _refuse_nothing(folder: Path, found: _Found) -> None:
+    """Raise LogError if no file of a folder could be read."""
+    if not found.files:
         raise LogError("importers.holds_no_file", folder=folder, expected=_expected())
-    if not rows:
-        raise LogError("importers.no_file_could_read", folder=folder, file_count=len(files), reason=unread[0].reason)
-    for file_unread in unread:
-        warnings.warn(file_unread, stacklevel=3)
-    return rows
+    if not found.count:
+        first, refusal = found.refused[0]
+        if first == folder:
+            raise refusal
+        raise LogError("importers.no_file_could_read", folder=folder, file_count=found.files, reason=str(refusal))
 
 
 def logs_of(path: Path) -> list[Path]:
@@ -109,11 +177,6 @@ def _importer_of(text: str) -> Importer | None:
     candidates = [importer for importer in importers() if importer.recognises(text)]
     with_allreduce = (importer for importer in candidates if re.search(importer.allreduce, text))
     return next(with_allreduce, candidates[0] if candidates else None)
-
-
-def _importer_of_folder(path: Path) -> Importer | None:
-    """Return the first importer whose results are folders and that has files there; None: each file is a log."""
-    return next((importer for importer in importers() if importer.files_of and importer.files_of(path)), None)
 
 
 def other_text(text: str) -> str:
@@ -144,16 +207,10 @@ def refuse_copy(file: Path, seen: dict[str, Path]) -> None:
         raise LogError("importers.copy_same_bytes_no", file=file, first=first)
 
 
-def files_below(folder: Path) -> list[Path]:
-    """Return the regular files below a folder, sorted by name, without hidden ones and those in hidden folders."""
-    files = (path for path in folder.rglob("*") if path.is_file())
-    return sorted(file for file in files if not any(name.startswith(".") for name in file.relative_to(folder).parts))
-
-
 def files_of_folder(folder: Path) -> list[Path]:
-    """Return the files of a folder that `read` reads."""
-    of_folder = _importer_of_folder(folder)
-    return of_folder.files_of(folder) if of_folder and of_folder.files_of else files_below(folder)
+    """Return the files of a folder that `read` reads: of tools whose results are folders theirs, else all."""
+    of_tools = [file for importer in importers() if importer.files_of for file in importer.files_of(folder)]
+    return of_tools or files_below(folder)
 
 
 def _refuse_options(path: Path, importer: Importer, asked: Asked) -> None:
@@ -190,8 +247,11 @@ def _refuse_several(path: Path, text: str) -> None:
         raise LogError("importers.line_reduce_below_cut", path=path, number=number, second=second, first=first)
 
 
-def _completed(rows: Sequence[Imported], asked: Asked) -> list[Imported]:
-    """Fill in what the user states and the log does not. Raises LogError if the log states another value."""
+def _completed(rows: Sequence[Imported], asked: Asked, is_alone: bool) -> list[Imported]:
+    """Fill in what the user states and the log does not. Raises LogError if a log that `is_alone` states another value.
+
+    Of a folder, some logs may state what others lack.
+    """
     given = {
         "ranks": asked.ranks,
         "nodes": asked.nodes,
@@ -203,7 +263,7 @@ def _completed(rows: Sequence[Imported], asked: Asked) -> list[Imported]:
         more: dict[str, Any] = {}
         for name, value in given.items():
             in_log = getattr(row, name)
-            if value is not None and in_log not in (None, value):
+            if is_alone and value is not None and in_log not in (None, value):
                 raise LogError("importers.log_states_leave_out", place=row.place, name=name, value=value, in_log=in_log)
             if value is not None and in_log is None:
                 more[name] = value
@@ -227,7 +287,7 @@ def _with_count(row: Imported) -> Imported:
 
 
 def _chosen(rows: Sequence[Imported], asked: Asked) -> list[Imported]:
-    """Return the rows that --where selects. Raises LogError for a column that they do not have."""
+    """Return the rows that --where selects, with counts. Raises LogError for a column that they do not have."""
     chosen = list(rows)
     for name, wanted in asked.where.items():
         columns = list(dict.fromkeys([*rows[0].fields, *WHERE]))
@@ -236,7 +296,9 @@ def _chosen(rows: Sequence[Imported], asked: Asked) -> list[Imported]:
                 "importers.no_column", file=rows[0].file, name=name, wanted=wanted, listed=listed(columns, 40)
             )
         chosen = [row for row in chosen if _fits(row, name, wanted)]
-    return chosen
+    if chosen and chosen[0].fields:
+        warn_of_ignored(chosen, asked)
+    return list(map(_with_count, chosen))
 
 
 def _fits(row: Imported, name: str, wanted: str) -> bool:

@@ -100,6 +100,16 @@ class Imported:
         return f"{self.file}, line {self.line}"
 
     @property
+    def library(self) -> str | None:
+        """Return the library of its launch, with its version; None: unknown."""
+        return self.facts.get("mpi", {}).get("library")
+
+    @property
+    def ranks_per_node(self) -> int | None:
+        """Return ranks per node, if all nodes have equally many."""
+        return self.ranks // self.nodes if self.ranks and self.nodes and self.ranks % self.nodes == 0 else None
+
+    @property
     def time_s(self) -> float | None:
         """Return the median of its timed calls, or its mean; None if it has none."""
         timed = self.times_s[self.warmups :]

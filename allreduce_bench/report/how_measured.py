@@ -355,7 +355,8 @@ DEFINITIONS = {  # the timing method of each tool
     "nccl_tests": "a loop of calls without a common start, divided by its length; mean over ranks unless -a was given",
     "nccl_tests_cputime": "CPU time of a loop of calls, divided by its length (nccl-tests -C)",
     "nccl_inspector": "maximum over ranks of the time of a call on the GPU, waits included (coll_exec_time_us)",
-    "pico_highest": "maximum over ranks of each call after an MPI_Barrier (PICO); the first 20 % are warm-ups",
+    "pico_highest": "maximum over ranks of each call after an MPI_Barrier (PICO); the first 20 % are warm-ups, but"
+    " none where the file ends with the average of all",
     # of runs imported from the output of `run`
     "max_local": "the maximum over ranks of exit - entry after a common start, median of calls and launches",
     "none": "unknown: no cell has a time",

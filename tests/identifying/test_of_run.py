@@ -53,7 +53,7 @@ def test_ranks_that_were_started_look_themselves_once(python, tmp_path):
 def made(tmp_path, within_s: float | None = None, warned: bool = False) -> SimpleNamespace:
     """A run that cannot be started."""
     folder = build_run(tmp_path / "run", launches=1)
-    control = SimpleNamespace(within_s=within_s, timeout_s=5.0)
+    control = SimpleNamespace(within_s=within_s, timeout_s=5.0, identify="always")
     plan, warning = folder.plan(), SimpleNamespace(is_set=warned)
     launcher = Launcher(str(tmp_path / "no_mpirun"), "Open MPI 5.0.11", "openmpi")
     run = {"folder": folder, "plan": plan, "launches": plan.planned_launches(), "launcher": launcher, "program": ()}

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from has_message import has_message, message_pattern
 from made_runs import build_run
-from places import LOGS
+from places import DATA, LOGS
 from rechecked import change_json
 from strict_schemas import undescribed_of_folder
 
@@ -240,6 +240,45 @@ def test_a_folder_without_any_log_is_one_line(tmp_path):
     said = run("import", logs, "-o", tmp_path / "run", status=2)
     assert has_message(said, "importers.no_file_could_read", folder=logs, file_count=2)
     assert said.count("\n") == 1 and not (tmp_path / "run").exists()
+
+
+def test_a_folder_of_several_tools_says_how_to_choose_one(tmp_path):
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for log in (OSU, FLUX, IMB, GOOD):
+        write(logs / log.name, log.read_text())
+    said = run("import", logs, "-n", 64, "-o", tmp_path / "run", status=2)
+    assert "tool is Intel MPI Benchmarks, nccl-tests, OSU Micro-Benchmarks" in said and said.count("\n") == 1
+    assert "select with --where 'tool=Intel MPI Benchmarks'" in said and not (tmp_path / "run").exists()
+    run("import", logs, "-n", 64, "--where", "tool=OSU*", "-o", tmp_path / "run")
+    assert {row["ranks"] for row in rows_of(tmp_path / "run")} == {64, 24576}  # -n is for those that do not say it
+    assert "unread" not in RunFolder(tmp_path / "run").imported()
+
+
+def test_each_file_of_a_folder_is_read_by_its_own_tool(tmp_path):
+    logs = tmp_path / "logs"
+    test = logs / "pico" / "day" / "0"
+    test.mkdir(parents=True)
+    write(test / "64_ring_over_int32.csv", "highest\n1000\n")
+    write(test / "64_ring_over_int32.err", "what it says\n")
+    write(logs / "osu.txt", OSU.read_text())
+    assert "tool is PICO, OSU Micro-Benchmarks" in run("import", logs, "-n", 64, "-o", tmp_path / "no", status=2)
+    for tool, count in (("PICO", 1), ("OSU*", 19)):
+        said = run("import", logs, "-n", 64, "--where", f"tool={tool}", "-o", tmp_path / tool[:3])
+        assert len(rows_of(tmp_path / tool[:3])) == count and "left out" not in said
+
+
+def test_archives_are_imported_with_their_digests_and_mixed_libraries_are_said(tmp_path):
+    said = run("import", DATA / "pico", "-o", tmp_path / "run", status=2)
+    assert "system is fugaku, lumi" in said and "--where system=fugaku" in said
+    run("import", DATA / "pico", "--where", "system=lumi", "-o", tmp_path / "run")
+    (file,) = RunFolder(tmp_path / "run").imported()["files"]
+    assert Path(file["name"]).name == "2025_03_28___00_20_34.tar.gz" and len(file["sha256"]) == 64
+    assert undescribed_of_folder(tmp_path / "run") == []
+    text = "ranks,bytes,time_us,mpi,job\n2,8,1,A 1,1\n2,8,2,A 2,2\n"
+    said = run("import", write(tmp_path / "two.csv", text), "-o", tmp_path / "two")
+    assert has_message(said, "importers.several_libraries", count=2, ranks="2 ranks", words="A 1, A 2")
+    assert "--where 'library=A 1'" in said
 
 
 def test_an_imported_run_cannot_be_resumed(tmp_path):

@@ -1,10 +1,13 @@
 """The lines of a log."""
 
+import warnings
 from pathlib import Path
 
 import pytest
+from has_message import message_pattern
+from made_logs import CSV, IMB, NCCL, OSU, log
 
-from allreduce_bench.importers import LogError, LogWarning
+from allreduce_bench.importers import Asked, LogError, LogWarning, read
 from allreduce_bench.importers.lines import Log, dropped, is_cut, lines_of, read_text
 
 SHORT = "too short"
@@ -32,3 +35,36 @@ def test_what_is_no_text_is_refused(tmp_path, content, words):
     (tmp_path / "a").write_bytes(content)
     with pytest.raises(LogError, match=words):
         read_text(tmp_path / "a")
+
+
+TEXTS = {"osu": OSU, "imb": IMB, "nccl": NCCL, "csv": CSV}
+BARE = "".join(f"{line}\n" for line in NCCL.splitlines() if line[:1] == " ")
+
+
+@pytest.mark.parametrize("text", [*TEXTS.values(), BARE], ids=[*TEXTS, "bare"])
+@pytest.mark.parametrize("around", ["12: {}", " 0: {}", "\x1b[32m{}\x1b[0m", "[1,0]<stdout>:{}", "\x1b]0;title\x07{}"])
+def test_prefixes_of_launchers_and_colours_change_nothing(text, around, tmp_path):
+    asked = Asked(ranks=2 if text == OSU else None)
+    marked = "".join(f"{around.format(line)}\n" for line in text.splitlines())
+    expected = [(row.nbytes, row.times_s, row.ranks) for row in read(log(tmp_path, text, "b"), asked)]
+    assert [(row.nbytes, row.times_s, row.ranks) for row in read(log(tmp_path, marked), asked)] == expected
+
+
+@pytest.mark.parametrize("name", ["osu", "imb", "nccl"])
+def test_what_scripts_say_between_rows_is_no_row_and_no_warning(name, tmp_path):
+    lines = TEXTS[name].splitlines(keepends=True)
+    noise = "0 upgraded, 0 newly installed, 0 to remove and 4 not upgraded.\n"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rows = read(log(tmp_path, "".join([noise, *lines[:-1], noise, lines[-1], noise])), Asked(ranks=None))
+    assert [row.nbytes for row in rows] == [row.nbytes for row in read(log(tmp_path, TEXTS[name], "b"))]
+
+
+@pytest.mark.parametrize("text, said", [(OSU, "(us)"), (IMB, "[usec]")], ids=["osu", "imb"])
+def test_a_header_says_the_unit_of_times(text, said, tmp_path):
+    asked = Asked(ranks=2 if text == OSU else None)
+    first, *_ = read(log(tmp_path, text), asked)
+    (in_ms, *_) = read(log(tmp_path, text.replace(said, f"{said[0]}ms{said[-1]}")), asked)
+    assert in_ms.time_s == pytest.approx(1000 * first.time_s)
+    with pytest.raises(LogError, match=message_pattern("importers.unit_unknown", unit="'ticks'")):
+        read(log(tmp_path, text.replace(said, f"{said[0]}ticks{said[-1]}")), asked)

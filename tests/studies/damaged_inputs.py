@@ -1,4 +1,4 @@
-"""What do damaged files that users name do to the commands that read them? Twenty-two thousand random damages.
+"""What do damaged files that users name do to the commands that read them? Twenty-six thousand random damages.
 
 Each is read, or refused in one line: never a traceback, never a wait without an end. One line for every kind of file:
 damages, read, refused, faults. Exit status 1 where there is a fault.
@@ -33,6 +33,7 @@ OWN = "algorithm,system,ranks,nodes,nbytes,count,dtype,op,time_us,launch\n" + ""
     for nbytes in (8, 1024)
     for launch in (1, 2)
 )
+ARCHIVE = next((DATA / "pico" / "fugaku").glob("*.tar.gz")).read_bytes()  # with a summary: it needs no metadata
 CHOICES: dict[str, tuple[list[str], ...]] = {  # command -> options of which each time some are given
     "import": (["--where", "system=*"], ["-n", "4"], ["--algorithm", "native:x"], ["-d", "float32"], []),
     "compare": (["-n", "4"], ["--in-place"], ["-n", "2,4"], []),
@@ -62,6 +63,8 @@ def other_files(place: Path) -> dict[str, tuple[bytes, list[str]]]:
         "system": ((JOBS / "systems" / "workstation.cfg").read_bytes(), [*submit, "--system", "FILE"]),
         "template": ((JOBS / "sweep.sbatch").read_bytes(), [*submit, "--template", "FILE"]),
         "host file": (b"n1\nn2:8\nn3 slots=4 # fast\n", [*run, "--hostfile", "FILE"]),
+        "archive": (ARCHIVE, ["import", "FILE", "-o", str(place / "out")]),
+        "unpacked archive": (gzip.decompress(ARCHIVE), ["import", "FILE", "-o", str(place / "out")]),
         **files_of_jobs(place),
     }
 
@@ -153,7 +156,7 @@ def study(draw: random.Random, damages: int, place: Path) -> int:
 def main() -> None:
     """Damage so many files of each kind, and print what came of it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--damages", type=int, default=2000, help="of each of the eleven kinds of file [2000]")
+    parser.add_argument("--damages", type=int, default=2000, help="of each of the thirteen kinds of file [2000]")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:

@@ -9,13 +9,13 @@ from typing import Any
 
 from ...message import say
 from ..lines import (
+    NOISE,
     US,
     Log,
     LogLine,
     dropped,
     dtype_of,
     is_cut,
-    is_number,
     is_whole,
     listed,
     op_of,
@@ -24,6 +24,7 @@ from ..lines import (
     seconds,
     shown,
     timed,
+    unit_s,
     whole,
 )
 from ..row import Asked, Imported, LogError
@@ -42,7 +43,8 @@ HEAD_LINES = {  # what the head of a log says -> how it begins
     "dtype": "MPI_Datatype for reductions",
     "op": "MPI_Op",
 }
-COLUMNS = ("t_min[usec]", "t_max[usec]", "t_avg[usec]")
+COLUMNS = ("t_min", "t_max", "t_avg")  # each with its unit: t_max[usec]
+FAILURE = re.compile(r"[a-z]+(?:-[a-z]+)+\b")  # instead of a time: `out-of-mem.`, `time-out.`, `int-overflow.`
 
 
 def recognises(text: str) -> bool:
@@ -82,7 +84,7 @@ class _Reader:
         self.ranks: int | None = None
         self.columns: list[str] = []  # of the current table; none: no table of an all-reduce
         self.tables = self.width = 0
-        self.cold = False
+        self.cold, self.unit_s = False, US
 
     def take(self, line: LogLine) -> None:
         """Read one line."""
@@ -95,15 +97,18 @@ class _Reader:
         elif match := PROCESSES.search(text):
             self.ranks = ranks_of(match[1], f"{self.file}, line {line.number}")
         elif HEADER.match(text):
-            self._begin(text)
+            self._begin(text, f"{self.file}, line {line.number}")
         elif text.lstrip().startswith("#"):
             self._take_head(text)
         elif self.columns and is_whole((text.split() or [""])[0]):
             self._take_row(line)
 
-    def _begin(self, header: str) -> None:
+    def _begin(self, header: str, place: str) -> None:
+        """Begin a table. Raises LogError for an unknown unit of time."""
         is_allreduce = self.benchmarks[-1:] == ["Allreduce"]
-        columns = header.split()
+        columns = [re.sub(r"\[\w*\]$", "", name) for name in header.split()]
+        units = re.findall(r"\bt_max\[(\w*)\]", header)
+        self.unit_s = unit_s(units[0], place) if is_allreduce and units else US
         is_whole = is_allreduce and {"#repetitions", *COLUMNS} <= set(columns)
         self.columns = columns if is_whole else []
         self.tables += bool(self.columns)
@@ -118,8 +123,10 @@ class _Reader:
 
     def _take_row(self, line: LogLine) -> None:
         words, place = line.text.split(), f"{self.file}, line {line.number}"
-        reason_at = next((at for at in (1, 2) if at < len(words) and _is_word(words[at])), 0)
-        needed = 1 + self.columns.index("t_avg[usec]")
+        reason_at = next((at for at in (1, 2) if at < len(words) and FAILURE.match(words[at])), 0)
+        if not reason_at and NOISE.match(line.text):
+            return
+        needed = 1 + self.columns.index("t_avg")
         if not reason_at and (len(words) < needed or is_cut(line, self.width)):
             dropped(self.file, line, say("importers.no_whole_row", line=shown(line.text)))
             return
@@ -130,7 +137,7 @@ class _Reader:
             fields: dict[str, Any] = {"state": state, "reason": f"the log says: {reason}"[:200]}
         else:
             self.width = len(line.text)
-            fields = _times_and_defects(dict(zip(self.columns, words)), place)
+            fields = _times_and_defects(dict(zip(self.columns, words)), self.unit_s, place)
         self.rows.append(Imported(line=line.number, nbytes=nbytes, **self._common(), **fields))
 
     def _common(self) -> dict[str, Any]:
@@ -154,13 +161,9 @@ class _Reader:
         }
 
 
-def _is_word(field: str) -> bool:
-    return field[0].isalpha() and not is_number(field)
-
-
-def _times_and_defects(values: dict[str, str], place: str) -> dict[str, Any]:
-    least, most, mean = (seconds(values[name], US, name, place) for name in COLUMNS)
-    fields: dict[str, Any] = timed(most, f"{values['t_max[usec]']} us")
+def _times_and_defects(values: dict[str, str], of_times: float, place: str) -> dict[str, Any]:
+    least, most, mean = (seconds(values[name], of_times, name, place) for name in COLUMNS)
+    fields: dict[str, Any] = timed(most, f"{values['t_max']} us")
     fields |= {"shortest_s": least, "imb_t_max_s": most, "osu_avg_s": mean}
     fields["iterations"] = whole(values["#repetitions"], "#repetitions", place, 1)
     if "defects" in values:

@@ -1,7 +1,7 @@
 """nccl-tests: the importer of all_reduce_perf, and the tables of any collective as printed, old and current.
 
-Tables are read with and without a header. The number of ranks follows from algbw and busbw: of an all-reduce busbw /
-algbw is 2(p-1)/p.
+Tables are read with and without a header, as text and as CSV. The number of ranks follows from algbw and busbw: of an
+all-reduce busbw / algbw is 2(p-1)/p.
 """
 
 import re
@@ -26,6 +26,7 @@ from ..lines import (
     seconds,
     shown,
     timed,
+    unit_s,
     whole,
     wrong_elements,
 )
@@ -44,11 +45,20 @@ BEGIN = re.compile(r"#\s*(nThread\b|Collective test starting)")
 VERSION = re.compile(r"#\s*nccl-tests version (\S+)")
 RANK = re.compile(r"#\s+Rank\s+([0-9]+)\s+(?:Group\s+([0-9]+)\s+)?Pid\s+[0-9]+\s+on\s+(\S+)\s+device")
 ITERATIONS = re.compile(r"\bwarmup iters: [0-9]+ iters: ([0-9]+)")
-HEADER = re.compile(r"#\s*size\s+count\b.*\bbusbw\b")
+_NAME = r"\"?{}\"?(?:[ \t]*\([^()\n]*\))?[ \t,;]+"
+HEADER = re.compile(  # with or without #, with units in the names, or of a CSV
+    rf"(?:#|^)[ \t]*{_NAME.format('size')}{_NAME.format('count')}\"?type\b[^\n]*time\b[^\n]*\balgbw\b[^\n]*\bbusbw\b",
+    re.MULTILINE,
+)
+NAME_AND_UNIT = re.compile(r"([#\w]+)(?:\s*\(([^()]*)\))?")
+UNITS = re.compile(r"#?(?:\s*\([^()]*\))+\s*")  # the line below a header
+SIZES = ("b", "bytes", "elements", "elems")  # units of no time
+SEPARATORS = ",;"
 ROW = re.compile(r"\s*[0-9]+\s+[0-9]+\s+[A-Za-z]\w*\s+\S")
 STAMP = re.compile(r"\s+[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$")
 OUT_OF_BOUNDS = re.compile(r"#\s*Out of bounds values\s*:\s*(?:[0-9]+\s+)?(OK|FAILED)")
-HALF, HALF_PER_ITERATION = 4, 8  # columns from one time to the next: time algbw busbw #wrong, and those of -I
+# columns from one time to the next: time algbw busbw #wrong, and those of -I; less #wrong
+HALF, HALF_PER_ITERATION, HALF_UNCHECKED = 4, 8, 3
 
 Rates = Iterable[tuple[str, str]]  # algbw and busbw as printed
 
@@ -59,6 +69,8 @@ class NcclColumns(NamedTuple):
     half: int  # number of columns of a half
     counted: bool  # wrong elements are counted, #wrong; older versions print the largest error
     cpu: bool  # the time is that of the CPU
+    unit_s: float = US
+    separator: str = ""  # of CSV
 
 
 PLAIN = NcclColumns(HALF, True, False)
@@ -127,7 +139,9 @@ class _Reader:
         self.fresh, self.width = True, 0  # the next row begins a table; length of the previous row
 
     def take(self, line: LogLine) -> None:
-        """Read one line."""
+        """Read one line. Raises LogError for a header with an unknown unit."""
+        if self.columns.separator and not HEADER.search(line.text):
+            line = line._replace(text=line.text.replace(self.columns.separator, " "))
         if (line.text.split() or [""])[0].isdigit():
             self._take_row(line)
         elif match := RANK.search(line.text):
@@ -135,7 +149,11 @@ class _Reader:
             self.hosts = [] if first else self.hosts  # a new list: tables above keep theirs
             self.hosts.append(match[3])
         elif HEADER.search(line.text):
-            self.columns, self.fresh, self.width = _columns(line.text), True, 0
+            place = f"{self.file}, line {line.number}"
+            self.columns, self.fresh, self.width = _columns(line.text, place), True, 0
+        elif self.fresh and UNITS.fullmatch(line.text):
+            units = (unit for unit in re.findall(r"\(([^()]*)\)", line.text) if unit.strip().lower() not in SIZES)
+            self.columns = self.columns._replace(unit_s=_unit_s(next(units, ""), f"{self.file}, line {line.number}"))
         elif match := OUT_OF_BOUNDS.search(line.text):
             self.tables[-1:] = [table._replace(checked=match[1] == "OK") for table in self.tables[-1:]]
         else:
@@ -166,12 +184,21 @@ class _Reader:
         self.width = len(line.text)
 
 
-def _columns(header: str) -> NcclColumns:
-    """Return the columns of a table from its header."""
-    names = header.lstrip("# ").split()
-    times = [place for place, name in enumerate(names) if name in ("time", "cputime")]
-    half = times[1] - times[0] if len(times) > 1 else HALF
-    return NcclColumns(half, "#wrong" in names, "cputime" in names)
+def _columns(header: str, place: str) -> NcclColumns:
+    """Return the columns of a table from its header. Raises LogError for an unknown unit of time."""
+    separator = next((letter for letter in SEPARATORS if letter in header), "")
+    named = NAME_AND_UNIT.findall(header.replace(separator or " ", " ").replace('"', " ").lstrip("# "))
+    names = [name.lower() for name, _ in named]
+    times = [column for column, name in enumerate(names) if name in ("time", "cputime")]
+    alone = HALF_UNCHECKED if names[-1] == "busbw" else HALF
+    half = times[1] - times[0] if len(times) > 1 else alone
+    counted = "#wrong" in names or "wrong" in names
+    return NcclColumns(half, counted, "cputime" in names, _unit_s(named[times[0]][1], place), separator)
+
+
+def _unit_s(unit: str, place: str) -> float:
+    """Return the seconds of the unit of times; of none those that nccl-tests has. Raises LogError."""
+    return unit_s(unit, place) if unit else US
 
 
 def parse_row(line: LogLine, half: int) -> NcclRow | None:
@@ -180,7 +207,7 @@ def parse_row(line: LogLine, half: int) -> NcclRow | None:
     redop may be blank and root absent, so fields after the type are recognised by their kind and number.
     """
     words = STAMP.sub("", line.text).split()
-    if len(words) < 3 + HALF or not (is_whole(words[0]) and is_whole(words[1])):
+    if len(words) < 3 + min(half, HALF) or not (is_whole(words[0]) and is_whole(words[1])):
         return None
     rest = words[3:]
     op = "" if is_number(rest[0]) or rest[0] == "N/A" else rest.pop(0)
@@ -189,13 +216,18 @@ def parse_row(line: LogLine, half: int) -> NcclRow | None:
         if not is_number(word) and word != "N/A":
             break
         values.append(word)
-    if len(values) % 2 and re.fullmatch(r"-?[0-9]+", values[0]):
+    is_odd = len(values) % 3 == 1 if half == HALF_UNCHECKED else len(values) % 2 == 1
+    if values and re.fullmatch(r"-[0-9]+" if not is_odd else r"-?[0-9]+", values[0]):
         values = values[1:]  # the root
     if half == HALF and len(values) >= 2 * HALF_PER_ITERATION:
         half = HALF_PER_ITERATION
     if len(values) < half or len(values) < 2 * half and len(words) - 3 > len(values) + 2:
         return None
-    halves = [Half(*values[start : start + HALF]) for start in (0, half) if len(values) >= start + HALF]
+    halves = [
+        Half(*values[start : start + min(half, HALF)], *["N/A"] * (half < HALF))
+        for start in (0, half)
+        if len(values) >= start + min(half, HALF)
+    ]
     return NcclRow(line, words[0], words[1], words[2], op, tuple(halves))
 
 
@@ -271,7 +303,7 @@ IMPORTER = Importer(
     turn=40,
     recognises=recognises,
     read=read,
-    allreduce="all_reduce",
+    allreduce=r'all_reduce|(?m:^"?size"?[^\n,;]*[,;]"?count"?[^\n,;]*[,;]"?type\b)',  # a CSV names no program
     has_halves=True,
 )
 
@@ -344,7 +376,7 @@ def _half_of(file: str, row: NcclRow, columns: NcclColumns, in_place: bool) -> d
     }
     if half.time == "N/A":
         return fields | {"state": "skipped", "reason": say("importers.log_says")}
-    time_s = seconds(half.time, US, "the time", place)
+    time_s = seconds(half.time, columns.unit_s, "the time", place)
     fields |= timed(time_s, f"{half.time} us") | {"nccl_tests_s": time_s if time_s and not columns.cpu else None}
     if half.wrong != "N/A" and columns.counted and re.fullmatch(COUNT, half.wrong):
         fields |= wrong_elements(half.wrong, place)

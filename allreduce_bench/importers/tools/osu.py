@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ...message import BadValue, say
 from ...units import MAX_RANKS
 from ..lines import (
+    NOISE,
     US,
     Log,
     LogLine,
@@ -21,6 +22,7 @@ from ..lines import (
     seconds,
     shown,
     timed,
+    unit_s,
     whole,
 )
 from ..row import Asked, Imported, LogError
@@ -99,6 +101,7 @@ class OsuTable(NamedTuple):
     version: str | None
     dtype: str | None
     columns: tuple[str, ...]
+    unit_s: float  # of its times
     rows: list[LogLine]
 
 
@@ -123,7 +126,7 @@ def read(log: Log, asked: Asked) -> list[Imported]:
             "time_definition": DEFINITIONS[table.tool],
             **({"ranks": job.ranks, "nodes": job.nodes} if job else {}),
         }
-        rows += [Imported(**common, **fields) for fields in _table_fields(log.file, table.columns, table.rows)]
+        rows += [Imported(**common, **fields) for fields in _table_fields(log.file, table)]
     return rows
 
 
@@ -139,7 +142,7 @@ IMPORTER = Importer(
 
 def _tables(file: str, lines: Sequence[LogLine]) -> list[OsuTable]:
     """Return the tables of all-reduces that have rows. Raises LogError: there are none."""
-    reader = _Reader()
+    reader = _Reader(file)
     for line in lines:
         reader.take(line)
     tables = [table for table in reader.tables if table.rows]
@@ -152,7 +155,8 @@ def _tables(file: str, lines: Sequence[LogLine]) -> list[OsuTable]:
 class _Reader:
     """The tables read so far, line by line."""
 
-    def __init__(self) -> None:
+    def __init__(self, file: str):
+        self.file = file
         self.tables: list[OsuTable] = []  # of all-reduces
         self.others: list[str] = []  # names of other benchmarks
         self.current: OsuTable | None = None  # the table of the next row
@@ -170,10 +174,12 @@ class _Reader:
         elif match := DATATYPE.search(line.text):
             self._take_dtype(dtype_of(match[1]))
         elif HEADER.match(line.text.lstrip()):
-            self._begin(self.banner, line, _columns(line.text))
-        elif is_whole((line.text.split() or [""])[0]):
-            if self.current is None or _begins_again(self.current.rows, line):
-                self._begin(self.banner, line, self.current.columns if self.current else FULL[:2])
+            self._begin(self.banner, line, *_columns(line.text, f"{self.file}, line {line.number}"))
+        elif is_whole((line.text.split() or [""])[0]) and not NOISE.match(line.text):
+            if self.current is None:
+                self._begin(self.banner, line, FULL[:2], US)
+            elif _begins_again(self.current.rows, line):
+                self._begin(self.banner, line, self.current.columns, self.current.unit_s)
             self.tables[-1].rows.append(line)
 
     def _take_dtype(self, dtype: str | None) -> None:
@@ -183,9 +189,9 @@ class _Reader:
         elif self.current:  # version 7.1 prints it after the header
             self.current = self.tables[-1] = self.current._replace(dtype=dtype)
 
-    def _begin(self, banner: re.Match, line: LogLine, columns: tuple[str, ...]) -> None:
+    def _begin(self, banner: re.Match, line: LogLine, columns: tuple[str, ...], unit_s: float) -> None:
         """Begin a table in `line`."""
-        self.current = OsuTable(line.number, NAMES[banner[1]], banner[3], self.dtype, columns, [])
+        self.current = OsuTable(line.number, NAMES[banner[1]], banner[3], self.dtype, columns, unit_s, [])
         self.tables.append(self.current)
 
 
@@ -195,28 +201,34 @@ def _begins_again(rows: Sequence[LogLine], line: LogLine) -> bool:
     return bool(rows) and len(words) > 1 and rows[0].text.split()[0] == words[0]
 
 
-def _columns(header: str) -> tuple[str, ...]:
-    """Return the meaning of each column of a header: one of FULL, `check`, or its name."""
+def _columns(header: str, place: str) -> tuple[tuple[str, ...], float]:
+    """Return the meaning of each column of a header, one of FULL, `check`, or its name; and the unit of times, seconds.
+
+    Raises LogError for an unknown unit.
+    """
     names = re.split(r"\s{2,}", header.lstrip("# ").strip())
-    columns = ["size"]
+    columns, of_times = ["size"], US
     for name in names[1:]:
-        bare = re.sub(r"\s*\(us\)$", "", name)
+        match = re.fullmatch(r"(.*?)\s*(?:\(([^()]*)\))?", name)
+        bare, unit = match.groups() if match else (name, None)
         columns.append("check" if bare == "Validation" else COLUMNS.get(bare, bare))
-    return tuple(columns)
+        of_times = unit_s(unit, place) if unit and columns[-1] == "avg" else of_times
+    return tuple(columns), of_times
 
 
-def _table_fields(file: str, columns: Sequence[str], lines: Sequence[LogLine]) -> Iterator[dict]:
+def _table_fields(file: str, table: OsuTable) -> Iterator[dict]:
     """Yield the fields of Imported for each row of a table; truncated rows are dropped with a warning."""
     width = 0
-    for line in lines:
+    for line in table.rows:
         words, place = line.text.split(), f"{file}, line {line.number}"
         numbers = sum(is_number(word) for word in words[:2])
         if numbers < 2 or is_cut(line, width):
             dropped(file, line, say("importers.no_whole_row_size", line=shown(line.text)))
             continue
         width = len(line.text)
-        values = dict(zip(_fitting(columns, words), words))
-        yield {"line": line.number, "nbytes": whole(words[0], "the size", place), **_times_and_check(values, place)}
+        values = dict(zip(_fitting(table.columns, words), words))
+        times = _times_and_check(values, table.unit_s, place)
+        yield {"line": line.number, "nbytes": whole(words[0], "the size", place), **times}
 
 
 def _fitting(columns: Sequence[str], words: Sequence[str]) -> Sequence[str]:
@@ -226,14 +238,14 @@ def _fitting(columns: Sequence[str], words: Sequence[str]) -> Sequence[str]:
     return (*FULL, "check") if len(words) >= len(FULL) else FULL[:2]
 
 
-def _times_and_check(values: dict[str, str], place: str) -> dict:
-    time_s = seconds(values.get("avg") or "", US, "the time", place)
+def _times_and_check(values: dict[str, str], of_times: float, place: str) -> dict:
+    time_s = seconds(values.get("avg") or "", of_times, "the time", place)
     fields: dict = {**timed(time_s, f"{values['avg']} us"), "osu_avg_s": time_s or None}
     if "iterations" in values:
         fields["iterations"] = whole(values["iterations"], say("importers.number_iterations"), place, 1)
     for name, column in (("min", "shortest_s"), ("max", "imb_t_max_s")):
         if name in values:
-            fields[column] = real(values[name], f"the {name} latency", place) * US
+            fields[column] = real(values[name], f"the {name} latency", place) * of_times
     check = values.get("check")
     if check in CHECKS:
         fields |= (

@@ -1,29 +1,49 @@
 """PICO: a result folder with one CSV for each (count, algorithm, type), named `<count>_<algorithm>_<type>.csv`.
 
 time_s are single calls, column `highest` in ns: the maximum over ranks. The first 20 % are warm-ups, as PICO's own
-summary drops them. Its metadata, `<system>_metadata.csv` beside or above the folder, give nodes and ranks of each test
-of an allocation; only all-reduces are taken.
+summary drops them; a file that ends with the average runtime of all its calls has none. Times stand in
+`<allocation>/<test>/`, which PICO packs as `<allocation>.tar.gz`. Which collective, which nodes and library a test has,
+its metadata say, `<system>_metadata.csv` beside or above, or its summary; which ranks ran where, `alloc.csv`, in the
+folder of the test or above. Only all-reduces are taken.
 """
 
 import csv
 import re
 import warnings
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...message import say
 from ...runs.cell import IMPORTED
 from ...units import MAX_RANKS, printable
-from ..lines import Log, LogLine, dropped, dtype_of, itemsize_of, lines_of, op_of, read_text, seconds, shown, whole
-from ..row import Asked, Imported, LogError, LogUnread
+from ..contents import LogFile, contents, files_below, is_archive, stem_of_archive
+from ..lines import (
+    Log,
+    LogLine,
+    dropped,
+    dtype_of,
+    itemsize_of,
+    lines_of,
+    op_of,
+    seconds,
+    shown,
+    text_of_file,
+    whole,
+)
+from ..row import Asked, Imported, LogError, LogNote, LogUnread
 from . import Importer
 
 TOOL = "PICO"
 NAME = re.compile(r"([0-9]{1,15})_(.+)_([^_]+)\.csv", re.ASCII)
+METADATA, SUMMARY, ALLOCATION = "_metadata.csv", "aggregated_results_summary.csv", "alloc.csv"
+TRAILER = re.compile(r"\s*(?:->\s*)?[A-Za-z][A-Za-z ()_-]*:")  # `Average runtime: 0.000038`, `-> Buffer: 0.5 Gib`
 WARMUPS = 0.2  # of the calls of a file
 NS = 1e-9
-ABOVE = 3  # folders above a result that are searched for its metadata
+ABOVE = 4  # folders above a file that are searched for what is said of it
+Test = dict[str, str]  # what is said of a test, by column; empty: nothing
 
 
 def recognises(text: str) -> bool:
@@ -33,23 +53,19 @@ def recognises(text: str) -> bool:
 
 
 def read(log: Log, asked: Asked) -> list[Imported]:
-    """Return the cells below a folder, or of one of its files. Raises LogError: there is none, or all are damaged.
+    """Return the cells of a folder, of an archive, or of one file. Raises LogError: there is none, or all are damaged.
 
-    Warns with LogUnread of damaged files among others.
+    Warns with LogUnread of damaged files and archives among others.
     """
-    path = log.path
-    files = files_of(path) if path.is_dir() else [path]
-    metadata_of = {folder: _metadata(folder) for folder in dict.fromkeys(file.parent for file in files)}
     rows: list[Imported] = []
     unread: list[LogUnread] = []
-    for file in files:
-        test = metadata_of[file.parent] or {}
+    for place in _places(log.path, unread):
         try:
-            rows += [_row_of_file(file, test)] if _is_allreduce(test) else []
+            rows += _rows_of_place(place, unread)
         except LogError as error:
-            unread.append(LogUnread(str(file), str(error)))
+            unread.append(LogUnread(str(place), str(error)))
     if not rows:
-        nothing = say("importers.metadata_name_no_reduce", path=path)
+        nothing = say("importers.metadata_name_no_reduce", path=log.path)
         raise LogError("as_said", words=unread[0].reason if unread else nothing)
     for file_unread in unread:
         warnings.warn(file_unread, stacklevel=2)
@@ -57,30 +73,115 @@ def read(log: Log, asked: Asked) -> list[Imported]:
 
 
 def files_of(folder: Path) -> list[Path]:
-    """Return the files with times below a folder, sorted by name."""
-    return sorted(file for file in folder.rglob("*.csv") if NAME.fullmatch(file.name))
+    """Return the files below a folder that are of PICO, sorted by name, or an archive that holds its times."""
+    if is_archive(folder):
+        return [folder] if _has_times(folder) else []
+    files = files_below(folder)
+    archives = [file for file in files if not _is_of_pico(file) and is_archive(file) and _has_times(file)]
+    if archives or any(NAME.fullmatch(file.name) for file in files):
+        return sorted([*archives, *filter(_is_of_pico, files)])
+    return []
 
 
 IMPORTER = Importer(name="pico", title="PICO", turn=50, recognises=recognises, read=read, files_of=files_of)
 
 
-def _is_allreduce(test: dict[str, str]) -> bool:
-    return test.get("collective_type", "ALLREDUCE").strip().upper() == "ALLREDUCE"
+def _is_of_pico(file: Path) -> bool:
+    return NAME.fullmatch(file.name) is not None or _says(file)
 
 
-def _metadata(folder: Path) -> dict[str, str] | None:
-    """Return the line of the metadata about a folder of times, <allocation>/<test>; None if there is none."""
-    folder = folder.resolve()
-    for above in [folder, *folder.parents][: ABOVE + 1]:
-        for file in sorted(above.glob("*_metadata.csv")):
-            for test in _read_metadata(file):
-                if (test.get("timestamp"), test.get("test_id")) == (folder.parent.name, folder.name):
-                    return {**test, "system": file.name.removesuffix("_metadata.csv"), "file": str(file)}
-    return None
+def _says(file: Path) -> bool:
+    """Return whether a file says something of the tests."""
+    return file.name in (SUMMARY, ALLOCATION) or file.name.endswith(METADATA)
 
 
-def _read_metadata(file: Path) -> Iterator[dict[str, str]]:
-    reader = csv.DictReader(read_text(file).replace("\r", "").splitlines())
+def _has_times(archive: Path) -> bool:
+    """Return whether some member of an archive is named as a file with times; True for one that cannot be read."""
+    try:
+        return any(NAME.fullmatch(file.path.name) for file in contents(archive))
+    except LogError:
+        return stem_of_archive(archive.name) != archive.name
+
+
+def _places(path: Path, unread: list[LogUnread]) -> Iterator[Path]:
+    """Yield a folder, if it holds times that are unpacked, and each archive below; another path as it is."""
+    if not path.is_dir():
+        yield path
+        return
+    files = files_of(path)
+    if any(NAME.fullmatch(file.name) for file in files):
+        yield path
+    for archive in files:
+        if not _is_of_pico(archive):
+            unpacked = archive.with_name(stem_of_archive(archive.name))
+            if unpacked != archive and unpacked.is_dir():
+                words = say("importers.archive_unpacked_beside", path=archive, unpacked=unpacked)
+                unread.append(LogUnread(str(archive), words))
+            else:
+                yield archive
+
+
+class _Said:
+    """What stands beside the times of a place: metadata, summaries, and which ranks ran where."""
+
+    def __init__(self, place: Path, unread: list[LogUnread]):
+        self.place, self.unread = place, unread
+        self.folders: dict[Path, None] = {}  # of times, in order
+        self._allocations: dict[Path, str] = {}  # by folder
+        self._tests: dict[tuple, list[Test]] = defaultdict(list)
+        self._summarised: dict[tuple, Test] = {}
+        for file in chain(contents(place), _files_above(place)):
+            if NAME.fullmatch(file.path.name):
+                self.folders[file.path.parent] = None
+            elif _says(file.path):
+                self._take(file)
+
+    def _take(self, file: LogFile) -> None:
+        try:
+            text = text_of_file(file.path, file.read)
+            if file.path.name == ALLOCATION:
+                self._allocations.setdefault(file.path.parent.resolve(), text)
+            elif file.path.name == SUMMARY:
+                for test in _rows_of_csv(file.path, text):
+                    self._summarised.setdefault(_key(test), test)
+            else:
+                system = file.path.name.removesuffix(METADATA)
+                for test in _rows_of_csv(file.path, text):
+                    self._tests[_key(test)].append({**test, "system": system})
+        except LogError as error:
+            self.unread.append(LogUnread(str(file.path), str(error)))
+
+    def test_of(self, folder: Path) -> Test:
+        """Return what the metadata say of a folder of times, else the summary; of several systems, that of its path."""
+        path = folder.resolve()
+        key = (stem_of_archive(path.parent.name), path.name)
+        tests = self._tests.get(key, [])
+        here = (test for test in tests if test["system"] in path.parts)
+        return next(here, tests[0] if tests else self._summarised.get(key, {}))
+
+    def ranks_on_nodes(self, folder: Path) -> tuple[int, int] | None:
+        """Return the numbers of ranks and nodes that the nearest alloc.csv of a folder of times lists."""
+        path = folder.resolve()
+        text = next((self._allocations[at] for at in (path, path.parent) if at in self._allocations), None)
+        lines = [line.text.split(",") for line in lines_of(text or "") if line.text.strip()]
+        hosts = [words[1].strip() for words in lines[1:] if len(words) > 1]
+        return (len(hosts), len(set(hosts))) if hosts else None
+
+
+def _key(test: Test) -> tuple[str | None, str | None]:
+    return test.get("timestamp"), test.get("test_id")
+
+
+def _files_above(place: Path) -> Iterator[LogFile]:
+    """Yield the files above a place, the nearest first, that say something of its tests."""
+    for above in place.resolve().parents[:ABOVE]:
+        files = [above / ALLOCATION, above / SUMMARY, *sorted(above.glob(f"*{METADATA}"))]
+        for file in filter(Path.is_file, files):
+            yield from contents(file)
+
+
+def _rows_of_csv(file: Path, text: str) -> Iterator[Test]:
+    reader = csv.DictReader(text.replace("\r", "").splitlines())
     try:
         for test in reader:
             yield {
@@ -92,16 +193,79 @@ def _read_metadata(file: Path) -> Iterator[dict[str, str]]:
         raise LogError("importers.line_damaged", file=file, line_num=reader.line_num, error=error) from error
 
 
-def _row_of_file(path: Path, test: dict[str, str]) -> Imported:
+def _rows_of_place(place: Path, unread: list[LogUnread]) -> list[Imported]:
+    """Return the cells of an archive, of a folder without the archives in it, or of a file."""
+    said = _Said(place, unread)
+    tests = {folder: said.test_of(folder) for folder in said.folders}
+    unknown = [folder for folder, test in tests.items() if not test]
+    if unknown and (len(tests) > 1 or is_archive(place)):  # a folder of one test is that of whoever names it
+        if len(unknown) == len(tests):
+            raise LogError("importers.no_word_of_tests", path=place, count=len(tests))
+        for folder in unknown:
+            words = say("importers.no_word_of_test", path=folder)
+            unread.append(LogUnread(str(folder), words))
+            del tests[folder]
+    layouts: dict[Path, _Layout] = {}
+    for folder, test in tests.items():
+        if _is_allreduce(test):
+            try:
+                layouts[folder] = _layout(folder, test, said)
+            except LogError as error:
+                unread.append(LogUnread(str(folder), str(error)))
+    rows = []
+    for file in contents(place):
+        folder = file.path.parent
+        if folder in layouts and NAME.fullmatch(file.path.name):
+            try:
+                rows.append(_row_of_file(file, tests[folder], layouts[folder]))
+            except LogError as error:
+                unread.append(LogUnread(str(file.path), str(error)))
+    return rows
+
+
+def _is_allreduce(test: Test) -> bool:
+    return test.get("collective_type", "ALLREDUCE").strip().upper() == "ALLREDUCE"
+
+
+class _Layout(NamedTuple):
+    """Ranks and nodes of a test; None: unknown."""
+
+    ranks: int | None = None
+    nodes: int | None = None
+
+
+def _layout(folder: Path, test: Test, said: _Said) -> _Layout:
+    """Return ranks and nodes of a test: those that alloc.csv lists on as many nodes were there, metadata are asked for.
+
+    A torus has nodes 8x8x8. Raises LogError.
+    """
+    listed = said.ranks_on_nodes(folder)
+    if not test.get("nnodes"):
+        return _Layout(*listed) if listed else _Layout()
+    nodes = 1
+    for side in test["nnodes"].lower().split("x"):
+        nodes *= whole(side.strip(), "nnodes", str(folder), 1, MAX_RANKS)
+    each = whole(test.get("tasks_per_node") or "1", "tasks_per_node", str(folder), 1, MAX_RANKS)
+    ranks = whole(str(nodes * each), "nnodes x tasks_per_node", str(folder), 1, MAX_RANKS)
+    if listed and listed[1] == nodes and listed[0] != ranks:
+        words = say("importers.ranks_listed", path=folder, listed=listed[0], nodes=nodes, each=each, ranks=ranks)
+        warnings.warn(LogNote(words), stacklevel=2)
+        ranks = listed[0]
+    return _Layout(ranks, nodes)
+
+
+def _row_of_file(file: LogFile, test: Test, layout: _Layout) -> Imported:
     """Return the row of one file, with its calls."""
+    path = file.path
     match = NAME.fullmatch(path.name)
     if match is None:
         raise LogError("importers.name_pico_file_says", path=path)
-    lines = lines_of(read_text(path))
+    lines = lines_of(text_of_file(path, file.read))
     header = lines[0].text.strip().lower().split(",")
     if not recognises(lines[0].text):
         raise LogError("importers.line_header_expected_highest", path=path, lines=shown(lines[0].text))
-    times_s = tuple(_times_s(path, lines[1:], len(header)))
+    calls, has_trailer = _calls_and_trailer(lines[1:])
+    times_s = tuple(_times_s(path, calls, len(header)))
     if not times_s:
         raise LogError("importers.line_no_calls_expected", path=path, number=lines[-1].number)
     dtype = dtype_of(match[3])
@@ -118,17 +282,25 @@ def _row_of_file(path: Path, test: dict[str, str]) -> Imported:
         op=op_of(test.get("MPI_Op", "")),
         count=count,
         nbytes=count * itemsize_of(dtype),
-        system=test.get("system"),
-        warmups=int(WARMUPS * len(times_s)),
+        ranks=layout.ranks or len(header) - 1 or None,
+        nodes=layout.nodes,
+        system=test.get("system") or None,
+        warmups=0 if has_trailer else int(WARMUPS * len(times_s)),
         iterations=1,
         time_definition="pico_highest",
+        files=(str(file.archive),) if file.archive else (),
         facts=_facts(test),
-        **_layout(path, test, len(header) - 1),
         **({"times_s": times_s} if all(times_s) else state),
     )
 
 
-def _times_s(path: Path, lines: list[LogLine], columns: int) -> Iterator[float]:
+def _calls_and_trailer(lines: Sequence[LogLine]) -> tuple[Sequence[LogLine], bool]:
+    """Return the lines of calls, and whether words such as the average runtime end them."""
+    end = next((at for at, line in enumerate(lines) if TRAILER.match(line.text)), len(lines))
+    return lines[:end], end < len(lines)
+
+
+def _times_s(path: Path, lines: Sequence[LogLine], columns: int) -> Iterator[float]:
     """Yield the first column in seconds; a truncated row is dropped with a warning."""
     for line in lines:
         if not line.text.strip():
@@ -140,29 +312,19 @@ def _times_s(path: Path, lines: list[LogLine], columns: int) -> Iterator[float]:
         yield seconds(words[0].strip(), NS, "the time", f"{path}, line {line.number}")
 
 
-def _layout(path: Path, test: dict[str, str], columns: int) -> dict[str, Any]:
-    """Return ranks and nodes: of the metadata, where a torus has nodes 8x8x8, else of columns of ranks or alloc.csv."""
-    place = test.get("file", str(path))
-    if test.get("nnodes"):
-        nodes = 1
-        for side in test["nnodes"].lower().split("x"):
-            nodes *= whole(side.strip(), "nnodes", place, 1, MAX_RANKS)
-        each = whole(test.get("tasks_per_node") or "1", "tasks_per_node", place, 1, MAX_RANKS)
-        return {"nodes": nodes, "ranks": whole(str(nodes * each), "nnodes x tasks_per_node", place, 1, MAX_RANKS)}
-    allocation = path.with_name("alloc.csv")
-    if columns > 0 or not allocation.is_file():
-        return {"nodes": None, "ranks": columns or None}
-    hosts = [line.text.split(",")[-1] for line in lines_of(read_text(allocation))[1:] if line.text.strip()]
-    return {"nodes": len(set(hosts)) or None, "ranks": len(hosts) or None}
-
-
-def _launch(path: Path, test: dict[str, str]) -> str:
+def _launch(path: Path, test: Test) -> str:
     """Return the allocation, and the test in it."""
     if test:
         return f"{test['timestamp']}, test {test['test_id']}"
     return "/".join(path.resolve().parent.parts[-2:])
 
 
-def _facts(test: dict[str, str]) -> dict[str, Any]:
-    words = [test.get(name, "").strip() for name in ("mpi_lib", "mpi_lib_version")]
-    return {"mpi": {"library": " ".join(filter(None, words))}} if words[0] else {}
+def _facts(test: Test) -> dict[str, Any]:
+    """Return the library of MPI, and those that a test used beside it."""
+    libraries = [(test.get("mpi_lib", ""), test.get("mpi_lib_version", ""))]
+    if test.get("gpu_awareness", "").strip().lower() == "yes":
+        libraries.append((test.get("gpu_lib", ""), test.get("gpu_lib_version", "")))
+    if version := test.get("libbine_version", test.get("libswing_version", "")).strip():
+        libraries.append(("libbine" if "libbine_version" in test else "libswing", version))
+    named = [" ".join(filter(None, (name.strip(), version.strip()))) for name, version in libraries if name.strip()]
+    return {"mpi": {"library": ", ".join(named)}} if named else {}

@@ -10,11 +10,24 @@ from ...message import say
 from ...runs.cell import IMPORTED, NATIVE
 from ...runs.schema import CACHES, STATES
 from ...units import printable
-from ..lines import Log, dtype_of, is_number, itemsize_of, listed, op_of, ranks_of, real, seconds, shown, timed, whole
+from ..lines import (
+    SECONDS,
+    Log,
+    dtype_of,
+    is_number,
+    itemsize_of,
+    listed,
+    op_of,
+    ranks_of,
+    real,
+    seconds,
+    shown,
+    timed,
+    whole,
+)
 from ..row import Asked, Imported, LogError, LogWarning
 from . import Importer
 
-SECONDS = {"ns": 1e-9, "us": 1e-6, "usec": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0}
 RATES = {"bytes_per_s": 1.0, "B/s": 1.0, "MBps": 1e6, "MB/s": 1e6, "GBps": 1e9, "GB/s": 1e9, "Gbps": 1e9 / 8}
 RATES |= {"Gbit/s": 1e9 / 8, "Gbit": 1e9 / 8}
 TIMES: tuple[str, ...] = (
@@ -52,6 +65,7 @@ ALIASES = {  # field of a row -> what others call it, in small letters; the firs
     "library": ("library", "mpi", "mpi_lib"),
     "library_version": ("mpi_version", "mpi_lib_version"),
 }
+NCCL_UNITS = {"time": SECONDS["us"], "algbw": RATES["GB/s"], "busbw": RATES["GB/s"]}  # of nccl-tests, if all are there
 MEASURES = {"time": SECONDS, "busbw": RATES, "algbw": RATES}  # -> its units, in order of preference
 BASES = {"time": TIMES, "busbw": ("busbw",), "algbw": ("algbw",)}  # names without a unit
 
@@ -71,9 +85,12 @@ def recognised_columns(header: Sequence[str], asked: Mapping[str, str], place: s
         name = next((lower[alias] for alias in aliases if alias in lower), None)
         if name is not None and name not in {column.name for column in given.values()}:
             given.setdefault(field, LogColumn(name))
+    of_nccl = NCCL_UNITS if NCCL_UNITS.keys() <= lower.keys() else {}
     for measure in MEASURES:
         if measure not in given and (column := _measured_column(header, measure)):
             given[measure] = column
+        elif measure in of_nccl:
+            given.setdefault(measure, LogColumn(lower[measure], of_nccl[measure]))
     return given
 
 
@@ -221,7 +238,9 @@ def read(log: Log, asked: Asked) -> list[Imported]:
         raise LogError("importers.no_column_time_add", place=place, listed=listed(header, 30))
     records = _records(file, text, skipped, header, table)
     rows = [
-        _imported_row(file, number, fields, table, asked) for number, fields in records if _is_allreduce(fields, table)
+        _imported_row(file, number, fields, table, asked, again)
+        for number, fields, again in records
+        if _is_allreduce(fields, table)
     ]
     if not rows:
         raise LogError("importers.no_row_reduce_below", place=place)
@@ -233,16 +252,23 @@ IMPORTER = Importer(name="csv", title="", turn=90, recognises=recognises, read=r
 
 def _records(
     file: str, text: str, skipped: int, header: list[str], table: Table
-) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the number of each line and its fields by name. A truncated last line is dropped with a warning."""
+) -> Iterator[tuple[int, dict[str, str], int]]:
+    """Yield the number of each line, its fields by name, and how often the header was repeated above it.
+
+    A truncated last line is dropped with a warning.
+    """
     lines = text.splitlines(keepends=True)[skipped:]
     reader = csv.reader(lines, delimiter=_delimiter(lines[0]))
-    used = {column.name for column in table.values()}
+    used, again = {column.name for column in table.values()}, 0
+    firsts = [at for at, name in enumerate(header) if header.index(name) == at]  # of equal names
     try:
         next(reader)
         for words in reader:
             number = skipped + reader.line_num
             if not words or words[0].startswith("#") and len(words) != len(header):
+                continue
+            if [word.strip() for word in words] == header:
+                again += 1
                 continue
             last = reader.line_num == len(lines) and not lines[-1].endswith(("\n", "\r"))
             if last and (len(words) != len(header) or header[-1] in used):
@@ -260,7 +286,7 @@ def _records(
                     word_count=len(words),
                     header_count=len(header),
                 )
-            yield number, {name: word.strip() for name, word in zip(header, words)}
+            yield number, {header[at]: words[at].strip() for at in firsts}, again
     except csv.Error as error:
         raise LogError("importers.line_damaged", file=file, line_num=skipped + reader.line_num, error=error) from error
 
@@ -279,7 +305,7 @@ def _is_allreduce(fields: Mapping[str, str], table: Table) -> bool:
     return collective.removeprefix("mpi") == "allreduce"
 
 
-def _imported_row(file: str, number: int, fields: dict[str, str], table: Table, asked: Asked) -> Imported:
+def _imported_row(file: str, number: int, fields: dict[str, str], table: Table, asked: Asked, again: int) -> Imported:
     place = f"{file}, line {number}"
 
     def text(name: str) -> str | None:
@@ -301,7 +327,7 @@ def _imported_row(file: str, number: int, fields: dict[str, str], table: Table, 
         file=file,
         line=number,
         tool=TOOL,
-        launch=text("launch") or file,
+        launch=text("launch") or (f"{file}, table {again + 1}" if again else file),
         nbytes=nbytes,
         algorithm=algorithm,
         executor=text("executor") or (NATIVE if algorithm.split(":")[0] == NATIVE else IMPORTED),

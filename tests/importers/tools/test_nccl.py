@@ -88,3 +88,48 @@ def test_lines_of_nccl_itself_and_cut_rows_are_left_out(tmp_path):
     assert len(read(log(tmp_path, text))) == 25
     with pytest.warns(LogWarning, match="line 41: .*left out"):
         assert len(read(log(tmp_path, NCCL[: NCCL.index("1907.8")]))) == 24
+
+
+ROWS = [line.split() for line in NCCL.splitlines() if line[:1] == " "]
+HALF = ["time", "algbw", "busbw", "#wrong"]
+NAMES = ["size", "count", "type", "redop", "root", *HALF, *HALF]
+UNITS = ["size(B)", "count(elements)", "type", "redop", "root", "time({})", "algbw(GB/s)", "busbw(GB/s)"]
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+@pytest.mark.parametrize("width", [9, 13])
+def test_a_csv_whose_header_is_repeated_is_a_table_each(separator, width, tmp_path):
+    text = "".join(f"{separator.join(words[:width])}\n" for words in (NAMES, *ROWS))
+    rows = read(log(tmp_path, text * 2))
+    assert len(rows) == 50 and len({row.launch for row in rows}) == 2 and {row.ranks for row in rows} == {8}
+    assert times(rows) == times(read(log(tmp_path, NCCL, "b"))) and {row.wrong for row in rows} == {0}
+    if width == 13:
+        assert times(read(log(tmp_path, text), Asked(in_place=True)))[128 * M] == 1907.8
+
+
+def test_a_csv_with_other_columns_and_a_repeated_header_is_read(tmp_path):
+    text = "".join(
+        f"{','.join([first, *words[:4], *words[5:8]])}\n" for first, words in zip(["gpus", *["8"] * 25], [NAMES, *ROWS])
+    )
+    rows = read(log(tmp_path, text * 2))
+    assert len(rows) == 50 and len({row.launch for row in rows}) == 2 and {row.ranks for row in rows} == {8}
+    assert times(rows)[128 * M] == 1916.4
+
+
+@pytest.mark.parametrize(
+    "head, unit, factor", [("# ", "us", 1), ("", "ms", 1000), ("#", "\u00b5s", 1), ("# ", "ticks", 0)]
+)
+def test_a_bare_table_says_its_units_in_its_header(head, unit, factor, tmp_path):
+    header = head + " ".join(UNITS).format(unit)
+    path = log(tmp_path, "".join(f"{line}\n" for line in (header, *(" ".join(words[:8]) for words in ROWS))))
+    if factor:
+        assert times(read(path))[128 * M] == pytest.approx(1916.4 * factor)
+        return
+    with pytest.raises(LogError, match=message_pattern("importers.unit_unknown", unit="'ticks'")):
+        read(path)
+
+
+def test_the_line_below_a_header_says_the_unit_too(tmp_path):
+    assert times(read(log(tmp_path, NCCL.replace("(us)", "(ms)"))))[128 * M] == 1916400
+    with pytest.raises(LogError, match=message_pattern("importers.unit_unknown", unit="'cycles'")):
+        read(log(tmp_path, NCCL.replace("(us)", "(cycles)")))
