@@ -163,7 +163,8 @@ def _refuse_nothing(folder: Path, found: _Found) -> None:
 
 def logs_of(path: Path) -> list[Path]:
     """Return the logs at a path that are read each by itself: the files below a folder of logs, else the path."""
-    return files_below(path) if path.is_dir() and not _importer_of_folder(path) else [path]
+    is_folder_of_logs = path.is_dir() and not any(one.files_of(path) for one in importers() if one.files_of)
+    return files_below(path) if is_folder_of_logs else [path]
 
 
 def recognise(text: str) -> str | None:
