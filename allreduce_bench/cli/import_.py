@@ -206,8 +206,9 @@ def import_(logs, output, no_limit, **options) -> None:
 
     OSU Micro-Benchmarks (C and Python), Intel MPI Benchmarks, nccl-tests (text, JSON, CSV), NCCL Inspector (the files
     of all processes, or their folder), results of PICO, and any CSV with one row per cell; folders and archives of
-    them. Only all-reduces are read. Facts that a log does not contain stay unknown, except the number of ranks: add it with -n. A log that you
-    name has to be readable; of a folder of logs, files that cannot be read are named and left out.
+    them. Only all-reduces are read. Facts that a log does not contain stay unknown, except the number of ranks: add it
+    with -n. A log that you name has to be readable; of a folder of logs, files that cannot be read are named and left
+    out.
     """
     from ..importers import keep, mixed_libraries, parts_of_logs
 
