@@ -262,7 +262,7 @@ MESSAGES = {
     "identifying.launch_hangs": "the launch took longer than {timeout_s:g} s and was ended; a longer --timeout waits for it",
     "identifying.library_counts_nothing": "{library} does not count messages: only Open MPI does",
     "identifying.no_time_left": "no time was left",
-    "identifying.not_identified": "{ranks} ranks: which algorithm the library ran is not identified: {why}",
+    "identifying.not_identified": "which algorithm the library ran on {ranks} is not identified: {why}",
     "identifying.not_monitored": "messages were not counted ({why}); start {library} with {settings}",
     "identifying.open_alike": "{names}: alike in order and bytes",
     "identifying.open_no_bytes": "{names}: bytes not visible",

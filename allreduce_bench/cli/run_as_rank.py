@@ -23,6 +23,7 @@ from ..runs.folder import RunFolder
 from ..runs.launch_choice import chosen_launches
 from ..runs.library_algorithms import NAMES, settings_of
 from ..runs.plan import Launch, Plan, PlanError
+from ..units import in_ranks
 from ..watching.lifeline import WarningFlag
 from ..watching.progress import LaunchPosition
 from ..watching.unattended import fuse
@@ -169,7 +170,7 @@ def _identify(
     try:
         identify_here(comm, folder, plan, 0.0 if warning.is_set else within_s)
     except (Refused, OSError) as error:
-        talk(say("identifying.not_identified", ranks=comm.size, why=error))
+        talk(say("identifying.not_identified", ranks=in_ranks([comm.size]), why=error))
 
 
 def _why_each_is_alone(environ: Mapping[str, str]) -> str:

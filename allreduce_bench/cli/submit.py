@@ -238,7 +238,8 @@ def _steering(run: Request) -> tuple[str, ...]:
     times = ("within_s", "wait_idle_s", "timeout_s")
     given_times = [f"{OPTIONS[name].name}={getattr(control, name):g}s" for name in times if name in run.asked]
     limits = [f"{OPTION[limit.quantity]}={limit.words}" for limit in control.limits]
-    return (*given_times, *limits, *["--skip-hung"] * control.skip_hung, *["--no-limit"] * control.no_limit)
+    flags = {"--skip-hung": control.skip_hung, "--no-identify": control.no_identify, "--no-limit": control.no_limit}
+    return (*given_times, *limits, *(flag for flag, is_set in flags.items() if is_set))
 
 
 # `submit`: submit the jobs of a sweep to a Slurm cluster

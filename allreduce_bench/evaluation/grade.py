@@ -130,7 +130,7 @@ def _stolen(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
 
 def _doubted(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
     """Judge the share of the measured cells that are doubted; which algorithm ran does not make times doubtful."""
-    return _share_of_cells([row for row in rows if row["doubt"] not in APART], "doubt", SOME_DOUBTED, MANY_DOUBTED)
+    return _share_of_cells([row for row in rows if row.get("doubt") not in APART], "doubt", SOME_DOUBTED, MANY_DOUBTED)
 
 
 def _states(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:

@@ -5,7 +5,7 @@ those that are timed. No failure of it fails the run: a sentence says why someth
 """
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from math import inf
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ from ..runs.folder import RunFolder
 from ..runs.identified import Identified, Ran, file_of, keep_identified
 from ..runs.library_algorithms import NAMES, own_name, variables_at_start
 from ..runs.plan import Plan
+from ..units import in_ranks
 from .evidence import Answer, is_asked
 from .launch import Findings, Launches, environ_of_launch, findings
 from .look import Asked
@@ -50,11 +51,12 @@ def asked_of(plan: Plan, ranks: int, within_s: float) -> Asked | None:
     return Asked(sorted(sizes), forced=forced_of(plan), within_s=within_s)
 
 
-def identify(run: SupervisedRun, failed: Collection[int] = ()) -> Iterator[str]:
-    """Look at each number of ranks of the run's launches that no file tells of; yield why one is not identified.
+def identify(run: SupervisedRun, failed: Collection[int] = ()) -> list[str]:
+    """Look at each number of ranks of the run's launches that no file tells of; return why some are not identified.
 
     `failed`: numbers of ranks over which launches failed, which are not tried again.
     """
+    ranks_of: dict[str, list[int]] = {}
     for ranks in sorted({launch.ranks for launch in run.launches} - {*failed}):
         asked = asked_of(run.plan, ranks, SHARE * run.control.timeout_s)
         if asked is None or file_of(run.folder, ranks).exists() or run.warning.is_set:
@@ -64,7 +66,8 @@ def identify(run: SupervisedRun, failed: Collection[int] = ()) -> Iterator[str]:
         except (Refused, LaunchError, OSError, ValueError) as error:
             why = str(error)
         if why:
-            yield say("identifying.not_identified", ranks=ranks, why=why)
+            ranks_of.setdefault(why, []).append(ranks)
+    return [say("identifying.not_identified", ranks=in_ranks(ranks), why=why) for why, ranks in ranks_of.items()]
 
 
 def _identify(run: SupervisedRun, ranks: int, asked: Asked) -> str:
@@ -87,22 +90,19 @@ def _identify(run: SupervisedRun, ranks: int, asked: Asked) -> str:
 
 
 def _find(launches: Launches, asked: Asked, has_time: Callable[[], bool]) -> Findings:
-    """Look at the library's own choice and at its algorithms, those that it takes at its start in launches of theirs."""
+    """Look at the library's own choice and its algorithms, those that it takes at its start in launches of theirs."""
     environ, library = environ_of_launch(), launches.launcher.library
     at_start = {}
     for name in asked.forced:
         with suppress(BadValue):  # the library does not have it
             at_start[name] = variables_at_start(name, library)
     of_launch = [name for name, variables in at_start.items() if variables]
-    within = asked._replace(forced=[name for name in asked.forced if name not in of_launch])
-    found = launches.find(within, environ, launches.command, has_time)
-    own = {
-        name: launches.find(
-            asked._replace(forced=()), {**environ, **at_start[name]}, launches.command, has_time
-        ).answers
-        for name in of_launch
-        if has_time()
-    }
+
+    def find(forced: Sequence[str], variables: Mapping[str, str]) -> Findings:
+        return launches.find(asked._replace(forced=forced), {**environ, **variables}, launches.command, has_time)
+
+    found = find([name for name in asked.forced if name not in of_launch], {})
+    own = {name: find((), at_start[name]).answers for name in of_launch if has_time()}
     return found._replace(forced={**found.forced, **own})
 
 

@@ -181,7 +181,7 @@ def test_a_near_miss_is_not_rounded_to_the_limit(summary):
 
 
 needs_mpi = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
-WORDS = ["run", "-a", "native,ring", "--sizes", "8,1M", "--launches", "1", "--iters", "5"]
+WORDS = ["run", "-a", "native,ring", "--sizes", "8,1M", "--launches", "1", "--iters", "5", "--no-identify"]
 
 
 def bench(python: Path, *words: object, launcher: list[str] = ()) -> subprocess.CompletedProcess:

@@ -2,8 +2,10 @@
 
 import pytest
 from made_rows import made_row, rank
+from made_runs import identified
 
 from allreduce_bench.evaluation.cell_times import (
+    ANOTHER,
     BELOW_FLOOR,
     DEFINITIONS,
     DRIFT,
@@ -13,6 +15,8 @@ from allreduce_bench.evaluation.cell_times import (
     doubt_of,
     passed_floors,
 )
+
+NOT_RING = identified(4, {("native:ring", 8): ["recursive_doubling"]}, asked="no").ran[0]
 
 
 @pytest.mark.parametrize(
@@ -30,6 +34,7 @@ from allreduce_bench.evaluation.cell_times import (
         ({"drift": 1.6, "time_low_s": 0.5, "time_high_s": 1.0}, None),  # its interval says as much
         ({"launch_states": ("low", "high")}, STATES),
         ({"drift": 9.0, "call_floor_s": 1.1}, BELOW_FLOOR),
+        ({"call_floor_s": 1.1, "ran": NOT_RING}, ANOTHER),
     ],
 )
 def test_the_gravest_doubt_is_named(changed, doubt):
@@ -53,3 +58,9 @@ def test_times_of_another_definition_are_not_ranked_among_the_others():
 def test_what_has_no_time_has_no_doubt():
     (row,) = rank([made_row("ring", 8, [1.0], time_s=None)])
     assert row["doubt"] is None
+
+
+def test_an_algorithm_that_did_not_run_is_not_ranked_and_hides_no_winner():
+    rows = [made_row(name, 8, [time_s] * 5) for name, time_s in (("native:ring", 1.0), ("ring", 2.0), ("tree", 3.0))]
+    rows[0]["ran"] = NOT_RING
+    assert [row["standing"] for row in rank(rows)] == [None, "fastest", "slower"]

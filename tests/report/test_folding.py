@@ -1,18 +1,13 @@
 """Sections with large errors are folded, and say so in one line."""
 
 from dataclasses import replace
-from typing import NamedTuple
 
 import pytest
 from hand_models import hand_models
 
 from allreduce_bench.message import say
 from allreduce_bench.models.model import Errors
-from allreduce_bench.report.page import of_guidelines, of_models, of_resemblance, of_rivals
-
-
-class Guess(NamedTuple):
-    names: tuple[str, ...]
+from allreduce_bench.report.page import of_guidelines, of_models, of_ran, of_rivals
 
 
 def with_error(error: float):
@@ -31,16 +26,9 @@ def test_no_model_has_nothing_to_fold():
     assert of_models([]) == (True, say("report.none_could_fitted"))
 
 
-@pytest.mark.parametrize(("named", "tolerance", "is_open"), [(4, 0.1, True), (1, 0.1, False), (4, 0.5, False)], ids=str)
-def test_a_resemblance_is_folded_where_few_sizes_or_a_wide_tolerance_carry_it(named, tolerance, is_open):
-    lines = {n: {2: Guess(("ring",) if n < named else ())} for n in range(4)}
-    folding = of_resemblance({"why": "", "lines": lines, "ranks": {2: tolerance}})
-    assert folding.is_open == is_open and f"named at {named} of 4 points" in folding.line
-
-
-def test_an_unknown_resemblance_says_why():
-    why = say("models.native_not_measured")
-    assert of_resemblance({"why": why}) == (False, f"unknown: {why}")
+def test_what_the_library_ran_is_folded_where_that_is_known_nowhere():
+    assert of_ran({"lines": [1]}).is_open
+    assert of_ran({"lines": []}) == (False, say("report.ran_nowhere_known"))
 
 
 def test_violated_guidelines_are_open_where_times_are_reliable():

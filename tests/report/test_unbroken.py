@@ -1,8 +1,7 @@
 """Lines end where native changes its algorithm."""
 
-from types import SimpleNamespace
-
 import pandas as pd
+from made_runs import identified
 
 from allreduce_bench.report.unbroken import breaks, is_broken, unbroken, with_algorithms_at_work
 
@@ -13,7 +12,7 @@ NAMES = {8: ("tree",), 64: ("tree", "recursive_doubling"), 512: (), 4096: ("ring
 def frame(algorithm: str, **names) -> pd.DataFrame:
     rows = pd.DataFrame({"algorithm": algorithm, "executor": "", "cache": "warm", "ranks": 4, "nbytes": SIZES})
     known = NAMES | {int(size.strip("_")): value for size, value in names.items()}
-    return with_algorithms_at_work(rows, {size: {4: SimpleNamespace(names=known[size])} for size in SIZES})
+    return with_algorithms_at_work(rows, {4: identified(4, {("native", size): known[size] for size in SIZES})})
 
 
 def test_a_line_ends_where_another_algorithm_is_at_work():

@@ -1,14 +1,15 @@
 """Run folders for tests, written by the recorder without MPI: times follow a model, everything else can be set."""
 
 import random
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 
 from allreduce_bench.algorithms import builtin, is_of_library
 from allreduce_bench.runs.folder import RunFolder
+from allreduce_bench.runs.identified import Identified, Ran
 from allreduce_bench.runs.plan import Cell, Launch, Plan
 from allreduce_bench.runs.recorder import Recorder, create_run
 from allreduce_bench.runs.schema import FLOOR, time_definition
@@ -76,6 +77,16 @@ def build_run(
         if not unsealed:
             recorder.seal()
     return folder
+
+
+def identified(ranks: int, names: Mapping[tuple[str, int], Sequence[str]], asked: str = "yes", **changed) -> Identified:
+    """What the library ran; `names`: (algorithm, bytes) -> those that fit; `asked`: of the forced ones."""
+    ran = [
+        Ran(algorithm, nbytes, tuple(fitting), "((0+1)+(2+3))", True, True, None if algorithm == "native" else asked)
+        for (algorithm, nbytes), fitting in names.items()
+    ]
+    found = Identified(ranks, 1, "Open MPI 5.0.11", "float32", "sum", "", tuple(ran))
+    return replace(found, **changed)
 
 
 def waits(launch: Launch, cell: Cell) -> float:

@@ -10,6 +10,7 @@ from places import ROOT
 
 # seconds of work in many short cells
 LONG_RUN = ["--sizes", "1M,2M,4M", "-a", "native,ring,tree,two_tree", "--no-reference-times"]
+LONG_RUN += ["--no-identify"]
 LONG_RUN += ["--min-time", "0.3s", "--cell-time", "0.3s"]  # not a number of calls: busy cores would take minutes
 
 
@@ -26,7 +27,9 @@ def with_package() -> dict[str, str]:
 
 
 def bench(python: Path, *words: object, cwd: Path | None = None, **options) -> subprocess.CompletedProcess:
-    command = [str(python), "-m", "allreduce_bench", *map(str, words)]
+    """The command; a run starts no launches but those that are timed."""
+    few = ["--no-identify"] * (words[:1] == ("run",))
+    command = [str(python), "-m", "allreduce_bench", *map(str, words), *few]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=240, check=False, **options)
 
 

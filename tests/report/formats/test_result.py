@@ -70,6 +70,7 @@ def test_the_layouts_are_the_originals_to_the_blank(rows_and_result):
 def test_a_real_run_prints_each_format_and_nothing_else(python, tmp_path):
     folder = tmp_path / "run"
     words = ["run", "-n", "2", "--sizes", "0,8,64K", "-a", "native,ring", "--launches", "1", "--iters", "5"]
+    words += ["--no-identify"]
     first = printed(python, *words, "--format", "csv", "-o", folder)
     assert first == (folder / "summary.csv").read_text()
     assert [row["state"] for row in csv.DictReader(first.splitlines())] == ["done"] * 6

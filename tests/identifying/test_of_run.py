@@ -1,0 +1,89 @@
+"""Runs over the real MPIs know which algorithms the library ran."""
+
+import subprocess
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from has_message import has_message
+from interpreters import in_turn, interpreters
+from made_runs import build_run, identified
+from measured_runs import mpirun, with_package
+
+from allreduce_bench.identifying.of_run import asked_of, identify
+from allreduce_bench.launching.launcher import Launcher
+from allreduce_bench.message import say
+from allreduce_bench.runs.folder import RunFolder
+from allreduce_bench.runs.identified import identified_of, keep_identified
+from allreduce_bench.runs.plan import Plan
+
+every_mpi = pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
+FEW = ["--sizes", "8,4K", "-a", "native,native:ring", "--launches", "1", "--iters", "3", "--no-reference-times"]
+
+
+def ended(command: list[str], folder: Path, *words: str) -> str:
+    command = [*command, *FEW, *words, "-o", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=with_package())
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+@every_mpi
+def test_a_run_knows_what_ran_and_that_what_it_asked_for_did(python, tmp_path):
+    in_turn(1, python)
+    run = [str(python), "-m", "allreduce_bench", "run"]
+    said = ended([*run, "-n", "3"], tmp_path / "run")
+    (found,) = identified_of(RunFolder(tmp_path / "run"), (3,)).values()
+    ring, native = found.at("native:ring", 4096), found.at("native", 8)
+    assert "ring" in ring.names and ring.asked in ("yes", "open") and "recursive_doubling" in native.names
+    assert ring.by_messages == native.by_messages == found.library.startswith("Open MPI")
+    assert (found.ranks, found.nodes, found.dtype, found.op, native.asked) == (3, 1, "float32", "sum", None)
+    assert "not identified" not in said
+
+
+@every_mpi
+def test_ranks_that_were_started_look_themselves_once(python, tmp_path):
+    in_turn(2, python)
+    ended(mpirun(python, 3, "run"), tmp_path / "run")
+    (found,) = identified_of(RunFolder(tmp_path / "run"), (3,)).values()
+    assert "ring" in found.at("native:ring", 4096).names and not any(ran.by_messages for ran in found.ran)
+
+
+def made(tmp_path, within_s: float | None = None, warned: bool = False) -> SimpleNamespace:
+    """A run that cannot be started."""
+    folder = build_run(tmp_path / "run", launches=1)
+    control = SimpleNamespace(within_s=within_s, timeout_s=5.0)
+    plan, warning = folder.plan(), SimpleNamespace(is_set=warned)
+    launcher = Launcher(str(tmp_path / "no_mpirun"), "Open MPI 5.0.11", "openmpi")
+    run = {"folder": folder, "plan": plan, "launches": plan.planned_launches(), "launcher": launcher, "program": ()}
+    return SimpleNamespace(**run, control=control, started=time.time(), warning=warning)
+
+
+def test_what_is_not_identified_is_one_sentence(tmp_path):
+    late = made(tmp_path / "late", within_s=0.0)
+    assert identify(late) == [
+        say("identifying.not_identified", ranks="2, 4 ranks", why=say("identifying.no_time_left"))
+    ]
+    (failed,) = identify(made(tmp_path / "failed"))
+    assert "no_mpirun" in failed and has_message(failed, "identifying.not_identified", ranks="2, 4 ranks")
+
+
+def test_nothing_is_started_near_the_end_of_a_job_after_failures_and_for_what_is_known(tmp_path):
+    assert identify(made(tmp_path / "warned", warned=True)) == [] == identify(made(tmp_path / "failed"), {2, 4})
+    known = made(tmp_path / "known")
+    for ranks in (2, 4):
+        keep_identified(known.folder, identified(ranks, {}))
+    assert identify(known) == []
+
+
+def test_sizes_of_whole_elements_over_several_ranks_are_looked_at():
+    plan = Plan(algorithms=("native", "native:ring", "native:reduce+bcast", "ring"), sizes=(0, 4, 64), ranks=(1, 2, 65))
+    asked = asked_of(plan, 2, 5.0)
+    assert (asked.sizes, asked.forced, asked.within_s, asked.counts) == ([4, 64], ("native:ring",), 5.0, False)
+    assert asked_of(plan, 65, 5.0).sizes == [64] and asked_of(plan, 1, 5.0) is None
+
+
+@pytest.mark.parametrize("choices", [{"algorithms": ("ring",)}, {"groups": "2"}])
+def test_runs_without_native_and_in_groups_are_not_looked_at(choices):
+    assert asked_of(Plan(**{"algorithms": ("native",), "sizes": (64,), "ranks": (4,), **choices}), 4, 5.0) is None
