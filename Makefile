@@ -43,7 +43,7 @@ studies: .venv/test.stamp .venv-mpich/test.stamp .venv-impi/test.stamp
 	    $(STUDY) tests/studies/$$name.py "$$@" || failed="$$failed $$name"; \
 	done; [ -z "$$failed" ] || { echo "not as promised:$$failed"; exit 1; }
 
-# How fast are ours against native, other benchmarks (IMB-MPI1 on Intel MPI; OSU's where OSU_HOME names it), a plain mpi4py
+# How fast are ours against native, the library's own algorithms, Gloo, other benchmarks (IMB-MPI1 on Intel MPI; OSU's where OSU_HOME names it), a plain mpi4py
 # loop and the limit of a known network? Side by side on each MPI, with goals; appended to results/ratios.csv.
 # RATIOS="--only WORDS --launches N" chooses
 ratios: .venv/test.stamp .venv-mpich/test.stamp .venv-impi/test.stamp

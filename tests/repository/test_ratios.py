@@ -67,6 +67,37 @@ def test_the_loop_in_c_is_one_of_the_rivals_where_it_can_be_compiled(python, tmp
     assert found.by == "skipped: no mpicc or no header of this MPI"
 
 
+@pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+@pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
+def test_the_library_told_its_algorithms_and_gloo_are_rivals(python, tmp_path):
+    in_turn(0, python)
+    side = ratios.Side(str(python), "", "")
+    told = {OPEN_MPI: "native:basic_linear/native", MPICH: "native:tree/native"}
+    asked = {"count": 1024, "rivals": [*told.values(), "gloo", "ring/sendrecv"], "seconds": 0.05}
+    answer = ratios.launch(side, 2, asked, "single")
+    assert len({*told.values()} & {*answer["absent"]}) == 1 and {*answer["times"]} | {*answer["absent"]} == {
+        *asked["rivals"]
+    }
+    assert "gloo" in answer["times"] or "torch" in answer["absent"]["gloo"]
+
+
+def test_both_sides_are_chosen_on_launches_that_are_not_reported(monkeypatch):
+    asked = []
+
+    def launch(side, ranks, question, level):
+        asked.append(question["rivals"])
+        factors = {"a": 1.0, "b": 2.0, "c": 0.5, "d": 4.0}
+        first = factors[next(name for name in question["rivals"] if name in factors)]
+        times = {name: 1 / factors[name] for name in question["rivals"] if name in factors}
+        ratios_of = {name: factors[name] / first for name in times}
+        return {"times": times, "ratios": ratios_of, "absent": {"no": "not here"}}
+
+    monkeypatch.setattr(ratios, "launch", launch)
+    found = ratios.measured(row(("c", "d"), "")._replace(theirs=("no", "a", "b")), ratios.Side("", MPICH, ""), 4, 0.05)
+    assert (found.values, found.by) == ([2.0, 2.0], "d against b")
+    assert asked[-2:] == [["b", "d"]] * 2 and asked[:2] == [["no", "a", "b", "c", "d"]] * 2
+
+
 OSU = r"""#!/bin/sh
 [ "$*" = "-m 4:16777216 -T mpi_float" ] || exit 2
 [ "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" = 0 ] || exit 0

@@ -121,7 +121,8 @@ def ratios_of(side: Side, words: str, launches: int, seconds: float) -> Iterator
         values, how = measure_lab(side.python, lab, launches)
         for lab_row in lab:
             of_row = values.get(lab_row.what, [])
-            by = f"{lab_row.algorithm}/{how}" if of_row else how
+            absent = how if how.startswith("skipped") else f"skipped: {lab_row.rival} has no time"
+            by = f"{lab_row.algorithm}/{how}" if of_row else absent
             yield judged(side.mpi, lab_row.what, lab_row.goals[side.mpi], Measured(of_row, by, LAUNCHED_ON))
 
 
