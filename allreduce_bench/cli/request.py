@@ -16,14 +16,14 @@ from ..algorithms import builtin, digest_of, find, find_planned
 from ..launching.layout import ranks_of_job
 from ..machine.node import NOT_STORED, cores, hide_secrets, host
 from ..measuring.startup import rank_of
-from ..message import say
-from ..runs.cell import FORCED_PREFIX, GLOO, GUIDELINES, MOCKUPS, NATIVE
+from ..message import BadValue, say
+from ..runs.cell import FORCED_DEFAULT, FORCED_PREFIX, FORCED_WAY, GLOO, GUIDELINES, MOCKUPS, NATIVE
 from ..runs.control import Control
 from ..runs.dtypes import DTYPES, teach_numpy
 from ..runs.folder import RunFolder
 from ..runs.injected import digest_of_trace, longest_delay_s, longest_phase_s, refuse_traces, traces_of
 from ..runs.launch_choice import chosen_launches
-from ..runs.library_algorithms import NAMES, refuse_unknown
+from ..runs.library_algorithms import NAMES, launches_of, refuse_unknown
 from ..runs.option import options_of
 from ..runs.plan import OPS, Plan, PlanError, geometric_sizes
 from ..runs.recorder import create_run, is_taken
@@ -92,12 +92,14 @@ def on_hosts_around(start: Start) -> Start:
     return start
 
 
-def _plan_of(options: Mapping[str, Any], **decided_meanwhile: Any) -> Plan:
+def _plan_of(options: Mapping[str, Any], is_one_start: bool = False, **decided_meanwhile: Any) -> Plan:
     options = {**options, **decided_meanwhile}
     start = replace(Start(**_said(Start, {**options, "virtual_rates_bytes_per_s": None})), hosts=_hosts(options))
     start = on_hosts_around(start)
+    of_algorithms = algorithm_fields(options["algorithms"])
     decided = {
-        **algorithm_fields(options["algorithms"]),
+        **of_algorithms,
+        **({} if is_one_start else _own_launches(of_algorithms["algorithms"])),
         "sizes": tuple(sorted({*(options["sizes"] or _sizes(options))})),
         "ranks": tuple(options["ranks"] or default_ranks(start)),
         "start": start,
@@ -109,6 +111,21 @@ def _plan_of(options: Mapping[str, Any], **decided_meanwhile: Any) -> Plan:
     if not any(options[name] for name in executing):
         return plan
     return with_executors(plan, options)
+
+
+def _own_launches(algorithms: Sequence[str]) -> dict[str, Any]:
+    """Return the fields of a plan by which algorithms that the library is told to use get launches of their own.
+
+    With its own choice in these, where all take turns in one. Raises BadValue, LaunchError.
+    """
+    forced = [name for name in algorithms if name in NAMES]
+    if not forced:
+        return {}
+    from ..launching.find import loaded_library  # late: ranks start none
+
+    launches = launches_of(forced, loaded_library())
+    at, default = algorithms.index(forced[0]), [FORCED_DEFAULT] * (FORCED_WAY in launches)
+    return {"algorithms": (*algorithms[:at], *default, *algorithms[at:]), "forced_launches": launches}
 
 
 def _sizes(options: Mapping[str, Any]) -> tuple[int, ...]:
@@ -126,10 +143,11 @@ def _arrival_digests(arrival: Sequence[str]) -> tuple[str, ...]:
 def algorithm_fields(names: tuple[str, ...] | None = None) -> dict[str, Any]:
     """Return the fields of a plan for `names`: algorithms, native, paths of own files; None: native and all built-in.
 
-    Mock-ups and forced algorithms imply native. Raises AlgorithmError, or BadValue for a forced one of no library.
+    Mock-ups and forced algorithms imply native. Raises AlgorithmError, or BadValue for a forced one of no library, and
+    for the default of forced ones alone.
     """
     requested = names or (NATIVE, *builtin())
-    library = (NATIVE, *MOCKUPS, *NAMES, GLOO)
+    library = (NATIVE, *MOCKUPS, *NAMES, FORCED_DEFAULT, GLOO)
     for name in requested:
         if name.startswith(FORCED_PREFIX) and name not in library and not nearest(name, library, FORCED_PREFIX):
             refuse_unknown(name)
@@ -137,6 +155,8 @@ def algorithm_fields(names: tuple[str, ...] | None = None) -> dict[str, Any]:
     files = [str(Path(name).resolve()) for name in requested if name.endswith(".py")]
     mockups = [name for name in MOCKUPS if name in requested or GUIDELINES in requested]
     forced = [name for name in NAMES if name in requested]
+    if FORCED_DEFAULT in requested and not forced:
+        raise BadValue("runs.forced_default_alone")
     native = [NATIVE] if NATIVE in requested or mockups or forced else []
     gloo = [str(GLOO)] if GLOO in requested else []
     return {
@@ -329,7 +349,8 @@ def _refuse_former_sync(folder: RunFolder, plan: Plan) -> None:
 def _fields_of(plan: Plan) -> dict:
     """Return the fields of the plan and of its start, by name."""
     fields = plan.to_json()
-    return fields | fields.pop("start")
+    named = tuple(name for name in plan.algorithms if name != FORCED_DEFAULT)  # which nobody needs to name
+    return fields | fields.pop("start") | {"algorithms": named}
 
 
 def _default_output(plan: Plan) -> Path:

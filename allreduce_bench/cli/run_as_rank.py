@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ..launching.launcher import interface_variables
+from ..machine.mpi import library_name
 from ..machine.node import hide_secrets
 from ..measuring.startup import hold_back_mpi, rank_of, ranks_on_this_node, size_of, start_mpi, thread_level
 from ..measuring.transport import asked_transport
@@ -20,6 +21,7 @@ from ..runs.command_of_plan import to_continue
 from ..runs.control import Control
 from ..runs.folder import RunFolder
 from ..runs.launch_choice import chosen_launches
+from ..runs.library_algorithms import NAMES, settings_of
 from ..runs.plan import Launch, Plan, PlanError
 from ..units import in_ranks
 from ..watching.lifeline import WarningFlag
@@ -116,7 +118,7 @@ class LastWords:
 def _open_as_rank(request: Request, ranks: int, last_words: LastWords) -> tuple[RunFolder, Plan, Launch | None]:
     """Return the run that `ranks` ranks start or resume, and the launch that they measure; None: no launch is left."""
     one_launch = {} if "launches" in request.asked else {"launches": 1}  # the one of these ranks
-    request = replace(request, make_plan=partial(request.make_plan, ranks=(ranks,), **one_launch))
+    request = replace(request, make_plan=partial(request.make_plan, True, ranks=(ranks,), **one_launch))
     folder, plan = open_run(request)
     last_words.folder = folder
     if ranks not in plan.ranks:
@@ -125,7 +127,23 @@ def _open_as_rank(request: Request, ranks: int, last_words: LastWords) -> tuple[
     launches = [launch for launch in chosen_launches(plan, only) if launch.ranks == ranks]
     if not launches:
         raise PlanError("cli.no_launch_ranks", only=only, ranks=ranks)
-    return folder, plan, next(iter(folder.pending(plan, skip_hung, launches)), None)
+    pending = folder.pending(plan, skip_hung, launches)
+    for launch in pending[:1]:
+        _refuse_forced(plan, launch)
+    return folder, plan, next(iter(pending), None)
+
+
+def _refuse_forced(plan: Plan, launch: Launch) -> None:
+    """Raise BadValue if the library of these ranks cannot be told now to use an algorithm of the launch."""
+    forced = [name for name in plan.algorithms_in(launch) if name in NAMES]
+    if not forced:
+        return
+    from mpi4py import MPI
+
+    for name in forced:
+        settings_of(name, library_name(MPI.Get_library_version()), 1)
+    if not plan.forced_launches:
+        talk(say("cli.forced_in_one_start"))
 
 
 def _finish_one_launch(control: Control, warning: WarningFlag, folder: RunFolder, plan: Plan) -> str:

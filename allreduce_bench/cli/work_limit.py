@@ -41,10 +41,11 @@ def refuse_above(
 
 def refuse_long_run(plan: Plan, no_limit: bool) -> None:
     """Raise OneLineError if the launches, cells or calls of a plan are very many."""
-    launches = plan.launches * len(plan.ranks)
+    rounds = plan.launches * len(plan.ranks)
+    launches = rounds * (1 + len(plan.forced_launches))
     kinds = len(plan.caches) * len(plan.group_kinds) * len(plan.arrivals) * len(plan.placement)
     ways = sum(len(plan.executors_of(name)) for name in plan.algorithms)
-    cells = launches * kinds * len(plan.sizes) * (ways + 2 * plan.floors)
+    cells = rounds * kinds * len(plan.sizes) * (ways + 2 * plan.floors)
     calls = cells * ((plan.iters or 0) + plan.warmups + plan.back_to_back)
     options = "--launches or --ranks", say("cli.sizes_launches_ranks"), say("cli.iters_warmups_back_back")
     refuse_above("run", launches, MOST_LAUNCHES, "launches", f"reduce {options[0]}", no_limit)

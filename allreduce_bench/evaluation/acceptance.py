@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ..message import BadValue, say
 from ..runs.plan import Plan, PlanError
 from ..units import format_size, parse_duration, parse_rate, parse_size, three_digits
-from .cell_times import STATES, competing, mockups
+from .cell_times import STATES, competing, defaults, mockups
 from .grade import NOT_RELIABLE
 from .limits import passes_link
 from .summary_row import SummaryRow, competitor_of, time_of
@@ -123,14 +123,14 @@ def judge(limits: Iterable[AcceptanceLimit], plan: Plan, rows: Sequence[SummaryR
     A limit without a measured time fails.
     """
     counts = [ranks for ranks in plan.ranks if ranks > 1]
-    rows = [row for row in (*competing(rows), *mockups(rows)) if row["cache"] == plan.caches[0]]
+    rows = [row for row in (*competing(rows), *mockups(rows), *defaults(rows)) if row["cache"] == plan.caches[0]]
     return [_judge(limit, ranks, rows) for limit in limits for ranks in counts]
 
 
 def _judge(limit: AcceptanceLimit, ranks: int, rows: Sequence[SummaryRow]) -> Judgement:
     cells = [row for row in rows if (row["ranks"], row["nbytes"]) == (ranks, limit.nbytes)]
     if limit.algorithm is None:
-        cells = competing(cells)  # a mock-up is judged only where it is named
+        cells = competing(cells)  # the others are judged only where they are named
     cells = [row for row in cells if limit.algorithm in (None, row["algorithm"], competitor_of(row))]
     measured = [row for row in cells if row["time_s"] is not None]
     trusted = [row for row in measured if row.get("doubt") in (None, STATES)]  # two states: judged by the slow one

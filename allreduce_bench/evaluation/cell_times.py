@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from ..medians import median_interval
 from ..message import say
-from ..runs.cell import executor_of
+from ..runs.cell import FORCED_DEFAULT, executor_of
 from ..runs.folder import CellKey, RunFolder, key_of
 from ..runs.groups import parse_group_times
 from ..runs.identified import NO
@@ -209,7 +209,10 @@ DRIFT = "drift"  # there is no single time
 DEFINITIONS = "several definitions"  # its launches were timed in different ways
 ANOTHER = "another algorithm"  # of the library ran than it was told to use
 STATES = "two states"  # its launches are in two states: their median represents neither
+REFERENCE = "default of forced launches"  # the library's own choice there, which competes untouched
+OTHER_DEFAULT = "another default"  # than native: the library by its own choice took another time in its launches
 DOUBTS = (ANOTHER, BELOW_FLOOR, STATES, INVALID, DEFINITIONS, DRIFT, OTHER_DEFINITION)  # the gravest first
+APART = (ANOTHER, REFERENCE, OTHER_DEFAULT)  # not one of the contest: it may be shorter than all that are ranked
 
 WORDS_OF = {  # doubt -> what people read, if different
     ANOTHER: "not the algorithm that was asked for",
@@ -252,16 +255,25 @@ def arrivals_of(rows: Iterable[SummaryRow]) -> list[str]:
 
 
 def competing(rows: Iterable[SummaryRow], arrival: str = NO_ARRIVAL, placement: str | None = None) -> list[SummaryRow]:
-    """Return the rows of one way, except references: those of one group alone, and of mock-ups.
+    """Return the rows of one way, except references: those of one group alone, of mock-ups, and native:default.
 
     `placement`: of the vectors; None: that of the first row, which `summarise` makes the one that is judged.
     """
-    return [row for row in _together(rows, arrival, placement) if not executor_of(row).is_mockup]
+    return [
+        row
+        for row in _together(rows, arrival, placement)
+        if not executor_of(row).is_mockup and row.get("algorithm") != FORCED_DEFAULT
+    ]
 
 
 def mockups(rows: Iterable[SummaryRow]) -> list[SummaryRow]:
     """Return the rows of mock-ups measured without delays, at the placement that is judged."""
     return [row for row in _together(rows, NO_ARRIVAL) if executor_of(row).is_mockup]
+
+
+def defaults(rows: Iterable[SummaryRow], arrival: str = NO_ARRIVAL, placement: str | None = None) -> list[SummaryRow]:
+    """Return the rows of native:default of one way, see `competing`."""
+    return [row for row in _together(rows, arrival, placement) if row.get("algorithm") == FORCED_DEFAULT]
 
 
 def _together(rows: Iterable[SummaryRow], arrival: str, placement: str | None = None) -> list[SummaryRow]:

@@ -13,7 +13,7 @@ from ..machine.interfaces import has_errors
 from ..runs.schema import GOOD, GRADES, NOT_RELIABLE, PROVISIONAL, common_start
 from ..stats import LEAST_FOR_INTERVAL, median
 from .agreement import broken_promise
-from .cell_times import ANOTHER, MIN_LAUNCHES, split_values
+from .cell_times import APART, MIN_LAUNCHES, split_values
 from .summary_row import Grade, Noise, Reason, SummaryRow
 
 # Of the cores that the ranks may use. Where ranks wait for each other, the slowest decides: a twentieth of the time is
@@ -130,7 +130,7 @@ def _stolen(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
 
 def _doubted(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:
     """Judge the share of the measured cells that are doubted; which algorithm ran does not make times doubtful."""
-    return _share_of_cells([row for row in rows if row.get("doubt") != ANOTHER], "doubt", SOME_DOUBTED, MANY_DOUBTED)
+    return _share_of_cells([row for row in rows if row.get("doubt") not in APART], "doubt", SOME_DOUBTED, MANY_DOUBTED)
 
 
 def _states(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Judged:

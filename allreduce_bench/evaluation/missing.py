@@ -37,7 +37,7 @@ class MissingGroup(NamedTuple):
     state: str
     ranks: int
     cells: str  # ring, tree 16 MiB; native 8 B to 1 KiB
-    launches: str  # launches 3 to 5
+    launches: str  # launches 3 to 5, launch 1-forced
     reason: str
     number: int  # of cells, over the launches
 
@@ -170,23 +170,25 @@ def _whole_or_none(text: str) -> int | None:
 
 def group_missing(plan: Plan, missing_cells: Iterable[MissingCell]) -> list[MissingGroup]:
     """Group missing cells for people: failed checks first; launches without any cell are listed separately."""
-    alike: dict[tuple[str, int, str], dict[int, set[Cell]]] = {}
+    alike: dict[tuple[str, int, str, str], dict[int, set[Cell]]] = {}
     for launch, cell, state, reason in missing_cells:
-        alike.setdefault((state, launch.ranks, reason), {}).setdefault(launch.number, set()).add(cell)
+        of_launch = alike.setdefault((state, launch.ranks, launch.way, reason), {})
+        of_launch.setdefault(launch.number, set()).add(cell)
     missing_groups = []
-    for (state, ranks, reason), cells_of in alike.items():
-        for numbers, cells in _group_launches(plan, cells_of):
-            launches = f"launch{'es' if len(numbers) > 1 else ''} {_format_spans(numbers, str)}"
-            missing_groups.append(
-                MissingGroup(state, ranks, _describe_cells(plan, cells), launches, reason, len(numbers) * len(cells))
-            )
+    for (state, ranks, way, reason), cells_of in alike.items():
+        planned = plan.cells(Launch(ranks, 1, way))
+        for numbers, cells in _group_launches(planned, cells_of):
+            names = _format_spans(numbers, (f"{{}}-{way}" if way else "{}").format)
+            launches = f"launch{'es' if len(numbers) > 1 else ''} {names}"
+            described = _describe_cells(plan, planned, cells)
+            missing_groups.append(MissingGroup(state, ranks, described, launches, reason, len(numbers) * len(cells)))
     order = (*FINAL, *UNFINISHED, MISSING)
     return sorted(missing_groups, key=lambda group: (order.index(group.state), group.ranks))
 
 
-def _group_launches(plan: Plan, cells_of: dict[int, set[Cell]]) -> list[tuple[list[int], set[Cell]]]:
+def _group_launches(planned_cells: Sequence[Cell], cells_of: dict[int, set[Cell]]) -> list[tuple[list[int], set[Cell]]]:
     """Return groups of launches, each with the cells that are missing in all of them."""
-    planned = set(plan.cells(plan.planned_launches()[0]))
+    planned = set(planned_cells)
     all_missing = [number for number, cells in cells_of.items() if cells == planned]
     numbers_of: dict[Cell, list[int]] = {}
     for number, cells in cells_of.items():
@@ -199,9 +201,8 @@ def _group_launches(plan: Plan, cells_of: dict[int, set[Cell]]) -> list[tuple[li
     return [*parts, (all_missing, planned)] if all_missing else parts
 
 
-def _describe_cells(plan: Plan, cells: set[Cell]) -> str:
-    """Format `ring, tree 16 MiB; native 8 B to 1 KiB`; `all 60 cells` of a launch."""
-    planned = plan.cells(plan.planned_launches()[0])
+def _describe_cells(plan: Plan, planned: Sequence[Cell], cells: set[Cell]) -> str:
+    """Format `ring, tree 16 MiB; native 8 B to 1 KiB`; `all 60 cells` that are `planned` in a launch."""
     if cells == set(planned):
         return f"all {len(cells)} cells"
     sizes = [nbytes // plan.itemsize for nbytes in plan.sizes]

@@ -25,6 +25,7 @@ import numpy as np
 from numpy import isinf, where
 
 from ..robust import NORMAL_MAD
+from ..runs.cell import beside
 from ..stats import CONFIDENCE, geometric_mean, holm, hull
 from .cell_times import MIN_LAUNCHES
 from .distributions import digamma, f_above, t_beyond, t_reach, tetragamma, trigamma
@@ -138,9 +139,17 @@ def _is_outlying(variance: float, degrees: float, prior: Prior) -> bool:
 
 
 def launch_ratios(row: SummaryRow, other: SummaryRow) -> dict[str, float]:
-    """Return row / other for the medians of every launch that measured both: launch -> ratio."""
-    medians_s, other_medians_s = row["launch_medians"], other["launch_medians"]
+    """Return row / other for the medians of every launch that measured both: launch -> ratio.
+
+    A launch of forced algorithms is compared with the untouched one of its number.
+    """
+    medians_s, other_medians_s = (_paired(of["launch_medians"]) for of in (row, other))
     return {launch: medians_s[launch] / other_medians_s[launch] for launch in medians_s if launch in other_medians_s}
+
+
+def _paired(medians: Mapping[str, float]) -> Mapping[str, float]:
+    """Return launch medians by the untouched launches that they are compared with."""
+    return {beside(launch): median_s for launch, median_s in medians.items()}
 
 
 def differences(ratios_of_pairs: Sequence[Sequence[float]], kept: Sequence[float] = ()) -> list[Difference | None]:
@@ -246,6 +255,7 @@ class Factor(NamedTuple):
 
 def factor_of(pairs: Sequence[tuple[Medians, Medians]]) -> Factor:
     """Return the factor of one pair or more, one for each size: launch medians of the slower and of the faster one."""
+    pairs = [(_paired(slower), _paired(faster)) for slower, faster in pairs]
     value = geometric_mean([median(slower.values()) / median(faster.values()) for slower, faster in pairs])
     launches = [launch for launch in pairs[0][0] if all(launch in medians for pair in pairs for medians in pair)]
     if len(launches) < MIN_LAUNCHES:

@@ -15,6 +15,7 @@ from ..stats import median
 from ..units import algbw, busbw
 from . import cell_times, missing
 from .cell_times import CellCalls, add_doubts, by_size, ways_of
+from .forced_launches import add_not_compared
 from .grade import add_grades
 from .group_losses import add_columns
 from .launch_states import add_states
@@ -49,6 +50,8 @@ def summarise(folder: RunFolder) -> list[SummaryRow]:
         add_states(rows, attempts)
     add_doubts(rows)
     add_grades(rows, attempts)
+    if plan.forced_launches:
+        add_not_compared(rows)
     add_standings(rows)
     for way in ways_of(rows):
         for rows_of_size in by_size(rows, *way).values():
@@ -70,9 +73,10 @@ def record_summary(
 
 
 def _planned_cells(plan: Plan):
-    for launch in plan.planned_launches()[: len(plan.ranks)]:
-        for cell in _in_order(plan, (cell for cell in plan.cells(launch) if not cell.executor.is_reference)):
-            yield launch.ranks, cell
+    for ranks in plan.ranks:
+        launches = [launch for launch in plan.planned_launches() if launch[:2] == (ranks, 1)]
+        cells = [cell for launch in launches for cell in plan.cells(launch) if not cell.executor.is_reference]
+        yield from ((ranks, cell) for cell in _in_order(plan, cells))
 
 
 def _imported_cells(plan: Plan, ended: Iterable[tuple[int, CellKey]]):

@@ -32,7 +32,7 @@ from typing import NamedTuple
 from ..runs.cell import NATIVE, executor_of, native_beside
 from ..runs.schema import EQUAL, FASTEST, SLOWER, UNCLEAR
 from ..stats import LEAST_FOR_INTERVAL, geometric_mean, log_interval
-from .cell_times import ANOTHER, MIN_LAUNCHES, tables, ways_of
+from .cell_times import APART, MIN_LAUNCHES, tables, ways_of
 from .grade import NOT_RELIABLE
 from .single_algorithm import Performance, performance
 from .spread import (
@@ -240,7 +240,7 @@ def contest_of(rows: Sequence[SummaryRow]) -> Contest | None:
     if len(ranked) < 2:
         return None
     lowest = min(ranked.values(), key=time_of)
-    doubted = [row for row in rows if row["doubt"] not in (None, ANOTHER)]  # that one did not run
+    doubted = [row for row in rows if row["doubt"] not in (None, *APART)]
     is_lowest = all(min(row["launch_medians"].values()) > time_of(lowest) for row in doubted)
     return Contest(ranked, competitor_of(lowest), is_lowest and lowest["grade"] != NOT_RELIABLE)
 

@@ -8,6 +8,7 @@ from mpi4py import MPI
 
 from ..machine.mpi import library_name
 from ..message import BadValue
+from ..runs.cell import FORCED_DEFAULT
 from ..runs.library_algorithms import least_count, settings_of
 from . import Prepared, Unsupported, native
 from .mpi_t import NoControl, forced
@@ -17,11 +18,12 @@ from .mpi_t import NoControl, forced
 def forced_to(algorithm: str, comm: MPI.Comm, nodes: int) -> Iterator[MPI.Comm]:
     """Yield a duplicate of `comm` on which the library takes `algorithm`, `native:ring`, until the end.
 
-    `nodes` are those of the launch. Raises Unsupported on all ranks where the library does not.
+    `native:default` leaves it its choice; `nodes` are those of the launch. Raises Unsupported on all ranks where the
+    library does not.
     """
     library = library_name(MPI.Get_library_version())
     try:
-        settings = settings_of(algorithm, library, nodes)
+        settings = {} if algorithm == FORCED_DEFAULT else settings_of(algorithm, library, nodes)
     except BadValue as error:
         raise Unsupported(error.code, **error.values) from error
     with _refusals(algorithm), forced(comm, settings) as made:

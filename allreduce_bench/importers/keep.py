@@ -330,13 +330,13 @@ def _numbered(folders: Sequence[RunFolder], plans: Sequence[Plan]) -> list[Sourc
     taken: dict[int, set[int]] = defaultdict(set)
     numbered = []
     for name, folder, plan in zip(run_names(folders), folders, plans):
-        renamed = {}
+        renamed: dict[Launch, Launch] = {}
         for launch in sorted(folder.attempt_numbers()):
             numbers = taken[launch.ranks]
-            free = launch.number not in numbers
-            number = launch.number if free else next(n for n in range(1, len(numbers) + 2) if n not in numbers)
-            numbers.add(number)
-            renamed[launch] = Launch(launch.ranks, number)
+            beside = (new.number for old, new in renamed.items() if old[:2] == launch[:2])
+            free = (number for number in (launch.number, *range(1, len(numbers) + 2)) if number not in numbers)
+            renamed[launch] = launch._replace(number=next(beside, None) or next(free))
+            numbers.add(renamed[launch].number)
         numbered.append(Source(name, folder, plan, renamed))
     return numbered
 

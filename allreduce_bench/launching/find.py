@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 from ..machine.mpi import library_name
@@ -96,7 +97,7 @@ def find_launcher(start: Start = UNASKED) -> Launcher:
     Raises LaunchError or InterfaceError before anything is started: no MPI, no such launcher, an option that the
     launcher does not support, a host that does not answer.
     """
-    library = _library()
+    library = loaded_library()
     if start.launcher == AUTO:
         launcher = _automatic(library, start)
     elif start.launcher in FAMILIES:
@@ -115,8 +116,12 @@ def mpirun_command(launcher: Launcher, ranks: int, start: Start, program: list[s
     return COMMAND_OF[launcher.kind](launcher, ranks, start, program)
 
 
-def _library() -> str:
-    """Return the library that mpi4py loads. Asks a child, since loading it kills the interpreter on some nodes."""
+@cache
+def loaded_library() -> str:
+    """Return the library that mpi4py loads. Raises LaunchError.
+
+    Asks a child, since loading it kills the interpreter on some nodes.
+    """
     child = subprocess.run([sys.executable, "-c", ASK], capture_output=True, text=True, check=False)
     if child.returncode != 0 or not child.stdout.strip():
         reason = (child.stderr.strip().splitlines() or [f"exit status {child.returncode}"])[-1]

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from typing import NamedTuple
 
 from ..machine.core_load import Glance, glance
@@ -19,8 +20,10 @@ from ..machine.node import hide_secrets
 from ..measuring.command import RankArguments
 from ..measuring.startup import thread_level
 from ..message import Refused, say
+from ..runs.cell import FORCED_PREFIX, FORCED_WAY
 from ..runs.control import Control
 from ..runs.folder import RunFolder
+from ..runs.library_algorithms import variables_at_start
 from ..runs.plan import TIME_USED_UP, Launch, Plan
 from ..runs.recorder import mark_unfinished_cell
 from ..units import format_time
@@ -144,11 +147,13 @@ def drive(run: SupervisedRun, idle_wait: IdleWait | None = None) -> Driven:
         idle_wait.wait(lambda: run.warning.is_set)
     launches, left_out = _split_by_time(run, pending, _left_s(run, idle_wait))
     driven = Driven(left_out=[], in_vain=[], failed={}, given_up=[])
-    number, hopeless = 0, set[int]()  # launches started; rank counts given up
+    number, hopeless = 0, set[tuple[int, str]]()  # launches started; rank counts and ways given up
+    cells = {launch: _all_reduces(run.plan, launch) for launch in launches}
+    cells_before = 0
     after_first = run.after_first
     while launches:
         launch, *launches = launches
-        if launch.ranks in hopeless:
+        if hopeless & {(launch.ranks, ""), (launch.ranks, launch.way)}:
             driven.given_up.append(launch)
             continue
         if number:
@@ -158,8 +163,11 @@ def drive(run: SupervisedRun, idle_wait: IdleWait | None = None) -> Driven:
             driven.left_out.extend([launch, *launches])
             break
         number += 1
-        deadline = None if left_s is None else time.time() + left_s / (1 + len(launches))
-        position = LaunchPosition(number, number + len(launches), run.started, launch.ranks, deadline)
+        own, later = cells[launch], sum(cells[other] for other in launches)
+        deadline = None if left_s is None else time.time() + left_s * own / (own + later)
+        shares = cells_before / own, later / own
+        position = LaunchPosition(number, number + len(launches), run.started, launch.ranks, deadline, shares)
+        cells_before += own
         supervised = SupervisedLaunch(run, launch, position)
         try:
             is_measured = supervised.measure()
@@ -173,8 +181,9 @@ def drive(run: SupervisedRun, idle_wait: IdleWait | None = None) -> Driven:
         except LaunchFailed as failure:
             of_launch = f"launch {launch.name}"
             driven.failed[launch] = str(failure) if str(failure).startswith(of_launch) else f"{of_launch}: {failure}"
-            if not failure.chance or sum(other.ranks == launch.ranks for other in driven.failed) == MOST_FAILURES:
-                hopeless.add(launch.ranks)
+            alike = [other for other in driven.failed if (other.ranks, other.way) == (launch.ranks, launch.way)]
+            if not failure.chance or len(alike) == MOST_FAILURES:
+                hopeless.add((launch.ranks, launch.way))
             if launches:
                 supervised.lines.say(f"failed: {driven.failed[launch]}")
     return driven._replace(left_out=driven.left_out + left_out)
@@ -183,14 +192,25 @@ def drive(run: SupervisedRun, idle_wait: IdleWait | None = None) -> Driven:
 def _split_by_time(
     run: SupervisedRun, launches: list[Launch], left_s: float | None
 ) -> tuple[list[Launch], list[Launch]]:
-    """Return the launches worth starting, at least one for every rank count, and the others."""
+    """Return the launches worth starting, at least one for every rank count, and the others.
+
+    All rank counts of one number, and of one way to use the library, or none.
+    """
     if left_s is None or not launches:
         return launches, []
-    rank_counts = {launch.ranks for launch in launches}
-    allreduces = sum(not cell.executor.is_reference for cell in run.plan.cells(launches[0]))
-    round_s = sum(start_s(ranks, run.plan.start) + CELL_S * allreduces for ranks in rank_counts)
-    rounds = max(1, int(left_s / round_s))
-    return launches[: rounds * len(rank_counts)], launches[rounds * len(rank_counts) :]
+    rounds = [list(alike) for _, alike in groupby(launches, lambda launch: (launch.number, launch.way))]
+    begun, spent_s = 0, 0.0
+    for alike in rounds:
+        spent_s += sum(start_s(one.ranks, run.plan.start) + CELL_S * _all_reduces(run.plan, one) for one in alike)
+        if begun and spent_s > left_s:
+            break
+        begun += len(alike)
+    return launches[:begun], launches[begun:]
+
+
+def _all_reduces(plan: Plan, launch: Launch) -> int:
+    """Return the cells of a launch, reference times not counted; at least 1."""
+    return max(1, sum(not cell.executor.is_reference for cell in plan.cells(launch)))
 
 
 def _left_s(run: SupervisedRun, idle_wait: IdleWait) -> float | None:
@@ -279,6 +299,8 @@ class SupervisedLaunch:
     def _start(self, command: list[str]) -> subprocess.Popen:
         address = self.supervisor.address(names_of_this_node())
         variables = {COMMAND_VARIABLE: shlex.join(hide_secrets(command)), MONITOR_VARIABLE: address}
+        if self.launch.way not in ("", FORCED_WAY):
+            variables |= variables_at_start(FORCED_PREFIX + self.launch.way, self.run.launcher.library)
         process = start_tied(command, {**os.environ, **variables})
         self.forwarding = threading.Thread(target=self._forward, args=(process,), daemon=True)
         self.forwarding.start()

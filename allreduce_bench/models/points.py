@@ -15,7 +15,7 @@ from ..evaluation.launch_states import CellOfSeries, Suspicion, find_states
 from ..evaluation.summary import summarise
 from ..evaluation.summary_row import SummaryRow
 from ..message import Refused, say
-from ..runs.cell import executor_of
+from ..runs.cell import FORCED_DEFAULT, executor_of
 from ..runs.dtypes import DTYPES
 from ..runs.folder import RunFolder, key_of, run_names
 from ..runs.schema import FLOOR, NO_ARRIVAL, NO_GROUPS
@@ -95,6 +95,7 @@ def _points_of(folder: RunFolder, floors: bool) -> Iterator[dict]:
         first = next(iter(launches.values())).cell
         way = Way(first["arrival"], first["placement"])
         is_usual = first["groups"] == NO_GROUPS and way == judged and cell not in wrong_cells
+        is_usual = is_usual and first["algorithm"] != FORCED_DEFAULT
         is_wanted = is_usual and not executor_of(first).is_mockup and (floors or not executor_of(first).is_reference)
         if is_wanted and all(point["time_s"] > 0 for point in cell_points):
             yield from ({**point, "oversubscribed": is_oversubscribed[point["launch"]]} for point in cell_points)

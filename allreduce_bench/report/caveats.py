@@ -488,6 +488,14 @@ REMARKS = (
     ),
     Remark(
         "caution",
+        "another default",
+        _is_doubted(cell_times.OTHER_DEFAULT),
+        "cells were measured where the library's own choice took another time than native, by more than 5 %",
+        "the launches in which it is told what to use disturb it: these times are not compared with the others",
+        "compare them with native:default, which those launches measured, too",
+    ),
+    Remark(
+        "caution",
         "many invalid calls",
         _is_doubted(cell_times.INVALID),
         f"cells have more than {MUCH_INVALID:.0%} invalid calls (a rank started late, or its clock ran backwards)",

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ..evaluation.cell_times import APART
 from ..evaluation.summary_row import SummaryRow, competitor_of, time_of
 from ..message import say
 from ..models.model import Bounds
@@ -29,7 +30,8 @@ def headline(at_size: Sequence[SummaryRow], least: Bounds | None) -> list[Headli
     if lowest is None:
         return []
     place = f"{format_size(lowest['nbytes'])} on {in_ranks([lowest['ranks']])}"
-    is_lowest = all(time_of(lowest) <= time_of(row) for row in at_size if row["time_s"])  # of the doubtful ones, too
+    rivals = (row for row in at_size if row["time_s"] and row.get("doubt") not in APART)  # doubtful ones, too
+    is_lowest = all(time_of(lowest) <= time_of(row) for row in rivals)
     code = "report.headline_time" if is_lowest else "report.headline_time_ranked"
     found = [Headline(format_time(time_of(lowest)), say(code, name=competitor_of(lowest), place=place))]
     beside = native_beside(lowest["executor"])

@@ -48,7 +48,7 @@ def method(plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> 
         *([("common start", words)] if (words := _common_start(attempts)) else []),
         *([("common clock", words)] if (words := _common_clock(attempts)) else []),
         (say("report.time_cell"), say("report.median_over_launches_median")),
-        ("launches", say("report.separate_mpiruns_per_rank", launches=plan.launches, launches_2=launches)),
+        ("launches", _launches_text(plan, launches)),
         ("timed calls", say("report.per_cell_over_launches", calls=calls)),
         ("stopping rule", _end_rule(plan, done)),
         ("warm-ups", say("report.per_cell_launch_kept", warmups=plan.warmups)),
@@ -234,6 +234,13 @@ def _bits_text(plan: Plan) -> str:
     inputs = say("report.floats_below_random_signs", below=below, exponents=exponents, seed=plan.seed)
     exact = "" if plan.op == "prod" else say("report.rank_result_compared_exact", compared=COMPARED)
     return say("report.compared_between_ranks_between", inputs=inputs, calls=CALLS, exact=exact)
+
+
+def _launches_text(plan: Plan, finished: str) -> str:
+    """Return how many launches were planned and finished, and what is beside them."""
+    words = say("report.separate_mpiruns_per_rank", launches=plan.launches, launches_2=finished)
+    number = len(plan.forced_launches)
+    return f"{words}; {say('report.forced_launches', number=number)}" if number else words
 
 
 def _order_text(plan: Plan, attempts: Sequence[dict]) -> str:

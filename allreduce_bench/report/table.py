@@ -5,7 +5,17 @@ from operator import itemgetter
 from typing import Any
 
 from ..evaluation import agreement
-from ..evaluation.cell_times import ANOTHER, INVALID, competing, doubt_words, mockups, placement_of
+from ..evaluation.cell_times import (
+    ANOTHER,
+    INVALID,
+    OTHER_DEFAULT,
+    REFERENCE,
+    competing,
+    defaults,
+    doubt_words,
+    mockups,
+    placement_of,
+)
 from ..evaluation.group_losses import loss_sentences
 from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, NETWORK_BOUND, passes_limit
 from ..evaluation.summary_row import SummaryRow, competitor_of, qualifiers
@@ -15,7 +25,7 @@ from ..runs.dtypes import arithmetic_note
 from ..runs.plan import ImportedPlan, Plan
 from ..runs.schema import LEFT_OUT, state_words
 from ..tables import UNBOUNDED, Screen, fitted, shown, wrapped
-from ..units import few, format_size, format_time
+from ..units import few, format_size, format_time, three_digits
 from . import caveats, how_measured, verdict_sentence
 from .caveats import limit_findings
 from .grid import EFFICIENCY, LEGEND, WHOLE, grid, interval_legend
@@ -64,7 +74,7 @@ def _table_of_ranks(
     plan: Plan, every: Sequence[SummaryRow], library: str, screen: Screen, guidelines: Sequence[str]
 ) -> str:
     rows = competing(every)
-    columns = grid(rows, screen)
+    columns = grid([*rows, *defaults(every)], screen)
     above = [
         *([verdict_sentence.sentence(grade)] if (grade := rows[0].get("grading")) else []),
         *([verdict_sentence.noise_sentence(grade.noise)] if grade and grade.noise else []),
@@ -78,6 +88,7 @@ def _table_of_ranks(
         *(str(line) for verdict in verdicts(rows) for line in verdict_sentence.lines(verdict)),
         *(_placement_sentences(every) if len(plan.placement) > 1 else ()),
         *_unranked_note([*rows, *(row for row in every if placement_of(row) != placement_of(every[0]))]),
+        *_not_compared(rows),
         *_limit_notes(rows),
         *caveats.cluster_sentences(every),
         *caveats.launch_states_sentences(every),
@@ -165,9 +176,24 @@ def _unranked_note(rows: Sequence[SummaryRow]) -> list[str]:
     """Return the times that are not ranked, with the reason."""
     cells: dict[str, list[str]] = {}
     for row in rows:
-        if doubt := row.get("doubt"):
+        if (doubt := row.get("doubt")) and doubt not in (REFERENCE, OTHER_DEFAULT):
             cells.setdefault(doubt, []).append(f"{_cell_name(row)}{_of_doubt(row)}")
     return [f"not ranked, {doubt_words(doubt)}: {few(names, MOST_NAMED)}" for doubt, names in cells.items()]
+
+
+def _not_compared(rows: Sequence[SummaryRow]) -> list[str]:
+    """Say at which sizes forced algorithms are not ranked, since their launches disturb the library by itself."""
+    apart = [row for row in rows if row.get("doubt") == OTHER_DEFAULT]
+    if not apart:
+        return []
+    names = list(dict.fromkeys(map(competitor_of, apart)))
+    ratio_of = {row["nbytes"]: row["default_ratio"] for row in apart}
+    parts = [
+        say("report.times_of_native", ratio=three_digits(ratio), size=format_size(nbytes))
+        for nbytes, ratio in sorted(ratio_of.items())
+    ]
+    who = names[0] if len(names) == 1 else " and ".join(names) if len(names) == 2 else f"{names[0]} and others"
+    return [say("report.default_differs", names=who, times=", ".join(parts))]
 
 
 def _of_doubt(row: SummaryRow) -> str:

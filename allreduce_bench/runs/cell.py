@@ -7,6 +7,7 @@ Also the random number generator that orders cells and draws random floats, and 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,11 +90,13 @@ MOCKUPS = {  # algorithm -> the MPI functions, in order
 GLOO = Executor("gloo")  # calls Gloo's all-reduce through torch.distributed; the algorithm has the same name
 FORCED = Executor("forced")  # calls the library's own from Python, by the algorithm named after the prefix
 FORCED_PREFIX = "native:"
+FORCED_DEFAULT = "native:default"  # the library's own choice, in the launches of forced algorithms
+FORCED_WAY = "forced"  # in the names of launches: all forced algorithms take turns in it
 GUIDELINES = "guidelines"  # the word for native and all mock-ups
 
 
 # texts
-LAUNCH_NAME = re.compile(r"([1-9]\d{0,8})r-([1-9]\d{0,8})")
+LAUNCH_NAME = re.compile(r"([1-9]\d{0,8})r-([1-9]\d{0,8})(?:-([a-z]\w{0,63}))?", re.ASCII)
 EXPECTED_PLACEMENT = f"expected page, numpy, or a difference in bytes below {PAGE_NBYTES}, such as 16"
 
 
@@ -134,11 +137,12 @@ class Launch(NamedTuple):
 
     ranks: int
     number: int
+    way: str = ""  # FORCED_WAY, or the only forced algorithm of it; empty: the library is left untouched
 
     @property
     def name(self) -> str:
-        """Name in files and columns: `4r-2`."""
-        return f"{self.ranks}r-{self.number}"
+        """Name in files and columns: `4r-2`, `4r-2-forced`."""
+        return f"{self.ranks}r-{self.number}{self.way and '-'}{self.way}"
 
     @classmethod
     def named(cls, text: str) -> "Launch":
@@ -146,7 +150,14 @@ class Launch(NamedTuple):
         match = LAUNCH_NAME.fullmatch(text)
         if match is None:
             raise BadValue("runs.not_name_launch_expected", text=text)
-        return cls(*map(int, match.groups()))
+        ranks, number, way = match.groups()
+        return cls(int(ranks), int(number), way or "")
+
+
+@cache
+def beside(launch: str) -> str:
+    """Return the name of the untouched launch that one of this name is compared with: `4r-2` of `4r-2-forced`."""
+    return "-".join(launch.split("-")[:2])
 
 
 @dataclass(frozen=True)

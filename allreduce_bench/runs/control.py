@@ -75,7 +75,8 @@ class Control:
         metadata=option(
             "--only",
             section=Section.IN_A_JOB,
-            help="Only these planned launches: 8r (all of 8 ranks), 8r-2 (one), -2 (the second of each), or a list.",
+            help="Only these planned launches: 8r (all of 8 ranks), 8r-2 (one, and the forced ones beside it), "
+            "8r-2-forced (one of these), -2 (the second of each), or a list.",
             metavar="WORDS",
         ),
     )

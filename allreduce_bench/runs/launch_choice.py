@@ -4,12 +4,15 @@ import re
 
 from .plan import Launch, Plan, PlanError
 
-WORD = re.compile(r"(?:(\d{1,9})r)?(?:-(\d{1,9}))?")
-Choice = tuple[int | None, int | None]  # ranks and number of launches; None: any
+WORD = re.compile(r"(?:(\d{1,9})r)?(?:-(\d{1,9}))?(?:-([a-z]\w{0,63}))?", re.ASCII)
+UNTOUCHED = "untouched"  # the way of launches in which the library is left as it is
+Choice = tuple[int | None, int | None, str | None]  # ranks, number and way of launches; None: any
 
 
 def parse_only(text: str) -> dict[str, Choice]:
-    """Return word -> choice: `8r` all launches with 8 ranks, `8r-2` one, `-2` number 2 of every rank count.
+    """Return word -> choice: `8r` all launches with 8 ranks, `-2` number 2 of every rank count, `8r-2` both of these.
+
+    `8r-2` has the launches of forced algorithms beside it, `8r-2-untouched` has not, `8r-2-forced` is one of them.
 
     Words are separated by commas; empty text has none. Raises PlanError.
     """
@@ -18,8 +21,8 @@ def parse_only(text: str) -> dict[str, Choice]:
         match = WORD.fullmatch(word)
         if not match:
             raise PlanError("runs.expected_example", word=word)
-        ranks, number = (None if digits is None else int(digits) for digits in match.groups())
-        choices[word] = ranks, number
+        ranks, number = (None if digits is None else int(digits) for digits in match.groups()[:2])
+        choices[word] = ranks, number, "" if match[3] == UNTOUCHED else match[3]
     return choices
 
 
@@ -33,7 +36,8 @@ def chosen_launches(plan: Plan, text: str) -> list[Launch]:
         if not any(_is_chosen(launch, choice) for launch in launches):
             ranks = ", ".join(f"{ranks}r" for ranks in plan.ranks)
             numbers = "-1" if plan.launches == 1 else f"-1 to -{plan.launches}"
-            raise PlanError("runs.run_no_such_launch", word=word, ranks=ranks, numbers=numbers)
+            ways = "".join(f", -{way}" for way in (UNTOUCHED, *plan.forced_launches) if plan.forced_launches)
+            raise PlanError("runs.run_no_such_launch", word=word, ranks=ranks, numbers=numbers, ways=ways)
     return [launch for launch in launches if is_launch_chosen(text, launch)]
 
 
@@ -44,5 +48,4 @@ def is_launch_chosen(text: str, launch: Launch) -> bool:
 
 
 def _is_chosen(launch: Launch, choice: Choice) -> bool:
-    ranks, number = choice
-    return ranks in (None, launch.ranks) and number in (None, launch.number)
+    return all(one in (None, of_launch) for one, of_launch in zip(choice, launch))

@@ -11,12 +11,12 @@ without COLLECTIVE_FALLBACK another algorithm would run, silently, where the one
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from ..machine import INTEL, MPICH, OPEN_MPI
 from ..message import BadValue
-from .cell import FORCED_PREFIX
+from .cell import FORCED_PREFIX, FORCED_WAY
 
 COMPONENTS = "OMPI_MCA_coll"  # which of them Open MPI may take
 TUNED = "coll_tuned_allreduce_algorithm"
@@ -68,6 +68,12 @@ def variables_at_start(algorithm: str, library: str) -> dict[str, str]:
     """
     family, value = _value_of(algorithm, library)
     return {AT_START[family]: value} if family in AT_START else {}
+
+
+def launches_of(algorithms: Sequence[str], library: str) -> tuple[str, ...]:
+    """Return the further launches in which a library takes these, as plans name them. Raises BadValue."""
+    at_start = [bool(variables_at_start(name, library)) for name in algorithms]
+    return tuple(name.removeprefix(FORCED_PREFIX) for name in algorithms) if all(at_start) else (FORCED_WAY,)
 
 
 def settings_of(algorithm: str, library: str, nodes: int) -> dict[str, str | int]:

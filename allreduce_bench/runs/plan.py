@@ -28,6 +28,7 @@ from .cell import (
     EXECUTORS,
     FORCED,
     FORCED_PREFIX,
+    FORCED_WAY,
     GLOO,
     MOCKUP,
     MOCKUPS,
@@ -174,6 +175,14 @@ class Plan:
     files: tuple[str, ...] = field(default=(), metadata=meant("absolute paths of own algorithm files"))
     file_digests: tuple[str, ...] = field(
         default=(), metadata=meant("CRC-32 of each of these files when the run was planned; eight hexadecimal digits")
+    )
+    forced_launches: tuple[str, ...] = field(
+        default=(),
+        metadata=meant(
+            "the further launches beside each one, in which the library is told to use algorithms: forced, all of them "
+            "take turns in one; or their names, one for each; empty: none, they take turns with all others",
+            earlier=[],
+        ),
     )
     segmented: tuple[str, ...] = field(
         default=(), metadata=meant("those of the algorithms that cut vectors into segments")
@@ -636,17 +645,29 @@ class Plan:
         return [competitor_name(name, executor) for name in self.algorithms for executor in self.executors_of(name)]
 
     def planned_launches(self) -> list[Launch]:
-        """Return all launches; the rank counts take turns, so that a drift of the machine affects all of them."""
-        return [Launch(ranks, number) for number in range(1, self.launches + 1) for ranks in self.ranks]
+        """Return all launches; rank counts and ways take turns, so that a drift of the machine affects all of them."""
+        ways = ("", *self.forced_launches)
+        numbers = range(1, self.launches + 1)
+        return [Launch(ranks, number, way) for number in numbers for way in ways for ranks in self.ranks]
+
+    def algorithms_in(self, launch: Launch) -> list[str]:
+        """Return the algorithms that a launch measures."""
+        if not self.forced_launches:
+            return list(self.algorithms)
+        if launch.way not in ("", FORCED_WAY):
+            return [FORCED_PREFIX + launch.way]
+        is_forced = launch.way == FORCED_WAY
+        return [name for name in self.algorithms if (self.executors_of(name) == (FORCED,)) == is_forced]
 
     def cells(self, launch: Launch) -> list[Cell]:
         """Return the cells in the order in which `launch` measures them: random, but the same for the same seed.
 
         Mock-ups are measured like the competing groups without delays, which they are compared with. The floors are
-        included; the one of no call does not depend on the size: it has one, the smallest.
+        included, but not where the library is told what to use; the one of no call does not depend on the size: it
+        has one, the smallest.
         """
         cells, counts = [], [nbytes // self.itemsize for nbytes in self.sizes]
-        ways = [(name, executor) for name in self.algorithms for executor in self.executors_of(name)]
+        ways = [(name, executor) for name in self.algorithms_in(launch) for executor in self.executors_of(name)]
         cuts = {cut.nbytes: cut.segment_nbytes for cut in self.cuts if cut.ranks == launch.ranks}
         for cache in self.caches:
             for name, executor in ways:
@@ -666,7 +687,7 @@ class Plan:
                         for arrival in arrivals
                         for placement in placements
                     ]
-            for name in FLOORS if self.floors else ():
+            for name in FLOORS if self.floors and not launch.way else ():
                 floor_counts = counts if name != "null" else [min(counts)]
                 cells += [self.floor(name, count, cache) for count in floor_counts]
         random_numbers = splitmix64(crc32(f"{self.seed} {launch.name}".encode()), np.arange(len(cells)))

@@ -105,7 +105,7 @@ _ArrivalSkew = Annotated[float | None, Column("last entry - first entry on the c
 class _LaunchColumns(TypedDict, total=False):
     """The columns that identify a launch."""
 
-    launch: Annotated[str, Column("the planned launch (one mpirun): ranks and number, such as 4r-2")]
+    launch: Annotated[str, Column("the planned launch (one mpirun): ranks and number, such as 4r-2; where the library is told to use an algorithm also -forced, or the algorithm: 4r-2-forced, 4r-2-ring")]
     attempt: Annotated[int, Column("1, or more after --resume: each start of a launch writes files of its own")]
 
 
@@ -113,7 +113,7 @@ class _CellColumns(TypedDict, total=False):
     """The columns that identify a cell."""
 
     algorithm: Annotated[str, Column("name of the algorithm; native is the library's MPI_Allreduce, native:reduce+bcast and the like are mock-ups of it; reference times: null, copy, reduce")]
-    executor: Annotated[str, Column("what runs the steps: sendrecv, one blocking MPI_Sendrecv per step; pipelined, the steps cut into segments, messages posted ahead; compiled and compiled-pipelined, the same without the interpreter; native, the library; mockup, other operations of the library that together are an all-reduce; forced, the library by an algorithm that it is told to use; gloo, the all-reduce of Gloo through torch.distributed; floor, a reference time without steps; imported, another program")]
+    executor: Annotated[str, Column("what runs the steps: sendrecv, one blocking MPI_Sendrecv per step; pipelined, the steps cut into segments, messages posted ahead; compiled and compiled-pipelined, the same without the interpreter; native, the library; mockup, other operations of the library that together are an all-reduce; forced, the library by an algorithm that it is told to use, or by its own choice beside those (native:default); gloo, the all-reduce of Gloo through torch.distributed; floor, a reference time without steps; imported, another program")]
     segment: Annotated[int | None, Column("segment of a pipelined algorithm, or at which a pipelined executor cuts the steps; empty: whole messages", "elements")]
     window: Annotated[int | None, Column("messages posted ahead by a pipelined executor; empty: other executors", "messages", later=True)]
     ranks: Annotated[int, Column("number of ranks p", never_empty=True)]
@@ -256,7 +256,7 @@ class SummaryColumns(_CellColumns, total=False):
     algbw_bytes_per_s: Annotated[float, Column("nbytes / time_s", "bytes/s")]
     busbw_bytes_per_s: Annotated[float, Column("nbytes / time_s * 2(p-1)/p; with groups p is the number of ranks of one group", "bytes/s")]
     speedup: Annotated[float | None, Column("time of native, called the same way (from Python or compiled), / time_s; empty if that was not measured, or if either time is doubtful")]
-    doubt: Annotated[str | None, Column("why the time is not ranked: another algorithm (of the library ran than was asked for), below a floor (shorter than a reference time), two states, invalid calls, several definitions, drift, another definition", later=True)]
+    doubt: Annotated[str | None, Column("why the time is not ranked: another algorithm (of the library ran than was asked for), below a floor (shorter than a reference time), two states, invalid calls, several definitions, drift, another definition, default of forced launches (native:default), another default (in the launches of this forced algorithm than native)", later=True)]
     standing: Annotated[str | None, Column("fastest; equal (within 5 %) to the lowest time of its size; unclear: cannot be distinguished from it; slower; empty: not ranked, or the only ranked one", words=STANDINGS, later=True)]
     wrong: Annotated[int | None, Column("wrong elements over all ranks and launches; empty: unchecked", "elements")]
     looks: Annotated[int | None, Column("timed calls over all launches whose result was looked at where lines of the input had changed; empty: none, or unknown", later=True)]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from ..message import BadValue, say
 from ..runs.folder import RunFolder
 from ..runs.injected import longest_phase_s
-from ..runs.plan import Cell, Launch, Plan, PlanError
+from ..runs.plan import Cell, Plan, PlanError
 from ..runs.recorder import create_run, write_whole
 from ..runs.rows import RunError
 from ..runs.start import Start
@@ -107,15 +107,14 @@ def jobs_of(
 
 def _job_of(sweep: Path, folder: RunFolder, plan: Plan, ranks: int, array: bool, skip_hung: bool) -> Iterator[SweepJob]:
     nodes = _nodes_for(folder, plan, ranks)
-    launches = [Launch(ranks, number) for number in range(1, plan.launches + 1)]
-    finished = {launch.number: folder.finished(launch, skip_hung) for launch in launches}
-    cells_left = {}
-    for launch in launches:
-        if cells := [cell for cell in plan.cells(launch) if cell.key not in finished[launch.number]]:
-            cells_left[launch.number] = cells
+    cells_left: dict[int, list[list[Cell]]] = {}  # number -> of each launch of that number
+    for launch in [launch for launch in plan.planned_launches() if launch.ranks == ranks]:
+        finished = folder.finished(launch, skip_hung)
+        if cells := [cell for cell in plan.cells(launch) if cell.key not in finished]:
+            cells_left.setdefault(launch.number, []).append(cells)
     if not cells_left:
         return
-    launches_s = [launch_s(plan, nodes, cells) for cells in cells_left.values()]
+    launches_s = [sum(launch_s(plan, nodes, cells) for cells in launches) for launches in cells_left.values()]
     run = HERE if folder.path == sweep else folder.path.name
     yield SweepJob(
         name=f"{nodes}n",
@@ -124,7 +123,7 @@ def _job_of(sweep: Path, folder: RunFolder, plan: Plan, ranks: int, array: bool,
         start=plan.start,
         ranks=ranks,
         launches=tuple(cells_left),
-        cells=sum(map(len, cells_left.values())),
+        cells=sum(len(cells) for launches in cells_left.values() for cells in launches),
         expected_s=max(launches_s) if array else sum(launches_s),
         array=format_ranges(cells_left) if array else None,
     )

@@ -35,8 +35,9 @@ class LiveLine(ProgressLines):
     def cell(self, done: int, cells: int, result: str, failed: bool) -> None:
         """Advance the line; keep a failed check on the screen."""
         self.cells_ended = done, cells
-        planned_cells, cells_before = cells * self.position.planned, cells * (self.position.number - 1)
-        self.progress.update(self.task, total=planned_cells, completed=cells_before + done, result=result)
+        earlier, later = self.position.earlier, self.position.later
+        total, completed = cells * (earlier + 1 + later), cells * earlier + done
+        self.progress.update(self.task, total=total, completed=completed, result=result)
         if failed:
             self.say(f"{self.where()}  cell {done}/{cells}  {result}")
 

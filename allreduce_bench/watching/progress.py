@@ -16,6 +16,17 @@ class LaunchPosition(NamedTuple):
     started: float  # of the run, seconds since the epoch
     ranks: int
     deadline: float | None = None  # of the launch, seconds since the epoch
+    shares: tuple[float, float] | None = None  # cells of earlier and of later launches over its own; None: equal
+
+    @property
+    def earlier(self) -> float:
+        """How much of the run is before it, in launches like it."""
+        return self.number - 1 if self.shares is None else self.shares[0]
+
+    @property
+    def later(self) -> float:
+        """How much of the run is left after it, in launches like it."""
+        return self.planned - self.number if self.shares is None else self.shares[1]
 
 
 class ProgressLines:
@@ -55,7 +66,7 @@ class ProgressLines:
         """
         now, deadline = time.time(), self.position.deadline
         began = self.began or now
-        cell_s, later = (now - began) / done, self.position.planned - self.position.number
+        cell_s, later = (now - began) / done, self.position.later
         this_s, later_s = cell_s * (cells - done), cell_s * cells * later
         if deadline is not None:
             this_s, later_s = min(this_s, max(0.0, deadline - now)), min(later_s, max(0.0, deadline - began) * later)

@@ -1,34 +1,57 @@
 """The library's own algorithms as peers: the setting is taken, and refused where it would not act."""
 
+import subprocess
+
 import pandas as pd
 import pytest
 from has_message import has_message
 from interpreters import interpreters
-from measured_runs import bench
+from measured_runs import bench, done, mpirun, one_line_error
 
 from allreduce_bench.cli.request import algorithm_fields
-from allreduce_bench.message import BadValue
+from allreduce_bench.evaluation.cell_times import REFERENCE
+from allreduce_bench.message import BadValue, say
 from allreduce_bench.runs.cell import FORCED
 from allreduce_bench.runs.library_algorithms import NAMES, least_count, settings_of, variables_at_start
 from allreduce_bench.runs.plan import Plan
 
-ONLY_ONE_HAS = ["native:recexch", "native:basic_linear"]  # MPICH, Open MPI
-FEW = ["--sizes", "4,4K", "--launches", 1, "--iters", 3, "--no-reference-times"]
+FEW = ["--sizes", "4,4K", "--launches", 1, "--iters", 3, "--no-reference-times", "--no-identify"]
 
 
 @pytest.mark.parametrize("python", interpreters())
 def test_the_library_runs_its_own_and_no_other(python, tmp_path):
-    names = ",".join(["native:ring", "native:rabenseifner", *ONLY_ONE_HAS])
-    ended = bench(python, "run", "-n", 3, "-a", names, *FEW, "-o", tmp_path / "run")
+    ended = bench(python, "run", "-n", 3, "-a", "native:ring,native:rabenseifner", *FEW, "-o", tmp_path / "run")
     assert ended.returncode == 0, ended.stderr
+    assert {(launch, name) for launch, name, _ in done(tmp_path / "run")} == {
+        ("3r-1", "native"),
+        *(("3r-1-forced", f"native:{name}") for name in ("default", "ring", "rabenseifner")),
+    }
     table = pd.read_csv(tmp_path / "run" / "summary.csv").set_index("algorithm")
     large, small = (table[table["nbytes"] == nbytes] for nbytes in (4096, 4))
-    assert set(large.loc[["native", "native:ring", "native:rabenseifner"], "state"]) == {"done"}
-    assert large.loc["native:ring", "executor"] == FORCED
-    assert sorted(large.loc[ONLY_ONE_HAS, "state"]) == ["done", "skipped"]
+    assert set(large["state"]) == {"done"} and large.loc["native:ring", "executor"] == FORCED
+    assert large.loc["native:default", "doubt"] == REFERENCE and "native:default" in ended.stdout
     state, reason = small.loc["native:rabenseifner", ["state", "reason"]]
     codes = "executing.forced_too_few", "executing.forced_call_refused"
     assert state == "skipped" and any(has_message(reason, code) for code in codes)
+
+
+@pytest.mark.parametrize("python", interpreters())
+def test_an_algorithm_of_another_library_is_refused_at_once(python, tmp_path):
+    asked = "native:recexch,native:basic_linear"  # MPICH's, Open MPI's
+    words = one_line_error(bench(python, "run", "-n", 2, "-a", asked, *FEW, "-o", tmp_path / "run"))
+    assert has_message(words.removeprefix("error: "), "runs.forced_of_another")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("python", interpreters()[:1])
+def test_ranks_that_were_started_measure_all_in_their_one_start(python, tmp_path):
+    command = mpirun(python, 2, "run", "-a", "native:ring", *FEW, "-o", tmp_path / "run")
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == 0 and say("cli.forced_in_one_start") in ended.stderr, ended.stderr
+    assert {(launch, name) for launch, name, _ in done(tmp_path / "run")} == {
+        ("2r-1", "native"),
+        ("2r-1", "native:ring"),
+    }
 
 
 def code_of(*asked):
@@ -69,6 +92,10 @@ def test_they_are_named_on_the_command_line_beside_native():
     with pytest.raises(BadValue) as unknown:
         algorithm_fields(("native:foo",))
     assert unknown.value.code == "runs.forced_unknown"
+    with pytest.raises(BadValue) as alone:
+        algorithm_fields(("native:default", "ring"))
+    assert alone.value.code == "runs.forced_default_alone"
+    assert algorithm_fields(("native:default", "native:ring"))["algorithms"] == ("native", "native:ring")
 
 
 def test_native_is_called_from_python_beside_them():

@@ -7,6 +7,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import measured_runs
 import pandas
 import pytest
 from has_message import message_pattern
@@ -44,6 +45,21 @@ def test_a_run_names_library_thread_level_and_transport(python, tmp_path):
     launch = next((tmp_path / "run" / "launches").glob("2r-1.*.json")).read_text()
     assert re.search(r'"library": "Intel MPI 20\d\d', launch) and '"thread_level": "single"' in launch
     assert '"transport": "shm"' in launch
+
+
+def test_each_of_its_own_algorithms_has_launches_of_its_own(python, tmp_path):
+    words = ["-a", "native:ring", "--sizes", "64K", "--iters", "5", "--launches", "1", "--no-identify"]
+    result = bench(python, "run", "-n", "2", *words, "-o", tmp_path / "run")
+    assert result.returncode == 0, result.stderr
+    assert {(launch, name) for launch, name, _ in done(tmp_path / "run")} == {
+        ("2r-1", "native"),
+        ("2r-1-ring", "native:ring"),
+    }
+    command = measured_runs.mpirun(python, 2, "run", *words[:-3], "--no-identify", "-o", tmp_path / "other")
+    refused = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert refused.returncode == 2 and re.search(message_pattern("runs.forced_at_start"), refused.stderr), (
+        refused.stderr
+    )
 
 
 @pytest.mark.parametrize("name", ["STOP", "KILL"])

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ...evaluation.cell_times import competing, mockups
+from ...evaluation.cell_times import competing, defaults, mockups
 from ...evaluation.summary_row import SummaryRow
 from ...message import say
 from ...runs.folder import RunFolder
@@ -51,10 +51,10 @@ def tables(result: Result) -> list[ResultTable]:
     """Return the tables in the plan's order: all algorithms of the first rank count, warm before cold, then of the
     next.
 
-    Mock-ups come last. Of groups only those that ran together: one alone is no result.
+    Mock-ups and native:default come last. Of groups only those that ran together: one alone is no result.
     """
     rows_of: dict[tuple, list[SummaryRow]] = {}
-    for row in (*competing(result.rows), *mockups(result.rows)):
+    for row in (*competing(result.rows), *mockups(result.rows), *defaults(result.rows)):
         rows_of.setdefault((row["ranks"], row["cache"], row["algorithm"], row["executor"]), []).append(row)
     order = sorted(rows_of, key=lambda key: (result.plan.ranks.index(key[0]), CACHES.index(key[1])))
     return [_result_table(algorithm, executor, rows_of[key]) for key in order for _, _, algorithm, executor in [key]]

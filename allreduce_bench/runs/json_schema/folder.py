@@ -285,7 +285,8 @@ IMPORTED = {
     "ranks_from": text("of an imported launch: what the number of ranks was computed from"),
 }
 REQUIRED = {
-    "launch": text("name of the launch: ranks and number, such as 4r-2") | {"pattern": "^[1-9][0-9]*r-[1-9][0-9]*$"},
+    "launch": text("name of the launch: ranks and number, such as 4r-2, and -forced or an algorithm: 4r-2-forced")
+    | {"pattern": "^[1-9][0-9]*r-[1-9][0-9]*(-[a-z][A-Za-z0-9_]*)?$"},
     "attempt": whole("1, or more after --resume", 1),
     "started": text("when it began, ISO 8601 with the zone"),
     "ranks": whole("number of ranks", 1),

@@ -1,0 +1,40 @@
+"""The launches in which the library is told to use algorithms, held against the untouched ones.
+
+Telling it may disturb it: what is written stays in the process. So `native:default`, the library's own choice in those
+launches, is held against `native`. Where the two are shown to differ by more than NEGLIGIBLE, the times of the forced
+algorithms say nothing beside those of the untouched launches: they are not ranked. `native:default` never is.
+"""
+
+from collections.abc import Sequence
+
+from ..runs.cell import FORCED_DEFAULT, NATIVE, executor_of
+from .cell_times import OTHER_DEFAULT, REFERENCE, Way, ways_of
+from .spread import NEGLIGIBLE, differences, launch_ratios
+from .summary_row import SummaryRow
+
+
+def add_not_compared(rows: Sequence[SummaryRow]) -> None:
+    """Set `doubt` of the rows of forced launches that are not ranked, and `default_ratio` where that is why.
+
+    Rows have the doubts of `add_doubts`.
+    """
+    timed = [row for row in rows if row["time_s"] is not None]
+    natives = {_place(row): row for row in timed if row["algorithm"] == NATIVE and executor_of(row).is_native}
+    defaults = {_place(row): row for row in timed if row["algorithm"] == FORCED_DEFAULT}
+    places = [place for place in defaults if place in natives]
+    told = differences([list(launch_ratios(defaults[place], natives[place]).values()) for place in places])
+    ratios = {
+        place: found.ratio
+        for place, found in zip(places, told)
+        if found and (found.low > NEGLIGIBLE or found.high < 1 / NEGLIGIBLE)
+    }
+    for row in timed:
+        if row["algorithm"] == FORCED_DEFAULT:
+            row["doubt"] = REFERENCE
+        elif executor_of(row).is_forced and _place(row) in ratios:
+            row["doubt"], row["default_ratio"] = row["doubt"] or OTHER_DEFAULT, ratios[_place(row)]
+
+
+def _place(row: SummaryRow) -> tuple[int, int, str, str, Way]:
+    """Return what times have in common that are compared."""
+    return row["ranks"], row["nbytes"], row["cache"], row["groups"], ways_of([row])[0]
