@@ -53,6 +53,7 @@ class Request:
     make_plan: Callable[..., Plan]
     control: Control
     asked: frozenset[str] = frozenset()  # options that the user gave: a resumed run must agree with them
+    library: Callable[[], str] | None = None  # says what ranks will load; None: they are started already, once
 
 
 def request_of(options: Mapping[str, Any], asked: set[str]) -> Request:
@@ -92,14 +93,12 @@ def on_hosts_around(start: Start) -> Start:
     return start
 
 
-def _plan_of(options: Mapping[str, Any], is_one_start: bool = False, **decided_meanwhile: Any) -> Plan:
+def _plan_of(options: Mapping[str, Any], **decided_meanwhile: Any) -> Plan:
     options = {**options, **decided_meanwhile}
     start = replace(Start(**_said(Start, {**options, "virtual_rates_bytes_per_s": None})), hosts=_hosts(options))
     start = on_hosts_around(start)
-    of_algorithms = algorithm_fields(options["algorithms"])
     decided = {
-        **of_algorithms,
-        **({} if is_one_start else _own_launches(of_algorithms["algorithms"])),
+        **algorithm_fields(options["algorithms"]),
         "sizes": tuple(sorted({*(options["sizes"] or _sizes(options))})),
         "ranks": tuple(options["ranks"] or default_ranks(start)),
         "start": start,
@@ -113,19 +112,16 @@ def _plan_of(options: Mapping[str, Any], is_one_start: bool = False, **decided_m
     return with_executors(plan, options)
 
 
-def _own_launches(algorithms: Sequence[str]) -> dict[str, Any]:
-    """Return the fields of a plan by which algorithms that the library is told to use get launches of their own.
+def _with_own_launches(plan: Plan, library: str) -> Plan:
+    """Return a plan in which algorithms that the library is told to use have launches of their own. Raises BadValue.
 
-    With its own choice in these, where all take turns in one. Raises BadValue, LaunchError.
+    With its own choice in these, where all take turns in one.
     """
-    forced = [name for name in algorithms if name in NAMES]
-    if not forced:
-        return {}
-    from ..launching.find import loaded_library  # late: ranks start none
-
-    launches = launches_of(forced, loaded_library())
-    at, default = algorithms.index(forced[0]), [FORCED_DEFAULT] * (FORCED_WAY in launches)
-    return {"algorithms": (*algorithms[:at], *default, *algorithms[at:]), "forced_launches": launches}
+    forced = [name for name in plan.algorithms if name in NAMES]
+    launches, at = launches_of(forced, library), plan.algorithms.index(forced[0])
+    default = [FORCED_DEFAULT] * (FORCED_WAY in launches)
+    algorithms = *plan.algorithms[:at], *default, *plan.algorithms[at:]
+    return replace(plan, algorithms=algorithms, forced_launches=launches)
 
 
 def _sizes(options: Mapping[str, Any]) -> tuple[int, ...]:
@@ -230,6 +226,8 @@ def planned_run(request: Request) -> tuple[RunFolder, Plan]:
     if is_there and not control.resume:
         raise RunError("cli.already_exists_choose_another_folder", output=control.output)
     plan = request.make_plan()
+    if request.library and not {*NAMES}.isdisjoint(plan.algorithms):
+        plan = _with_own_launches(plan, request.library())
     folder = RunFolder(control.output or _default_output(plan))
     if is_there:
         plan = _stored_plan(folder, plan, request.asked, control.no_limit)

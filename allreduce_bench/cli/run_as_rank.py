@@ -72,7 +72,7 @@ def run_as_rank(request: Request, interface: str, level: str) -> None:
     control, started, ranks = request.control, time.time(), MPI.COMM_WORLD.size
     deadline = None if control.within_s is None else started + control.within_s
     task = Task(
-        open_run=partial(_open_as_rank, request, ranks, last_words),
+        open_run=partial(_open_as_rank, request, ranks, MPI.Get_library_version(), last_words),
         close_run=partial(_finish_one_launch, control, warning),
         command=shlex.join(hide_secrets(sys.orig_argv)),
         position=LaunchPosition(1, 1, started, ranks, deadline),
@@ -116,10 +116,12 @@ class LastWords:
         os._exit(INTERRUPTED)
 
 
-def _open_as_rank(request: Request, ranks: int, last_words: LastWords) -> tuple[RunFolder, Plan, Launch | None]:
+def _open_as_rank(
+    request: Request, ranks: int, version: str, last_words: LastWords
+) -> tuple[RunFolder, Plan, Launch | None]:
     """Return the run that `ranks` ranks start or resume, and the launch that they measure; None: no launch is left."""
     one_launch = {} if "launches" in request.asked else {"launches": 1}  # the one of these ranks
-    request = replace(request, make_plan=partial(request.make_plan, True, ranks=(ranks,), **one_launch))
+    request = replace(request, make_plan=partial(request.make_plan, ranks=(ranks,), **one_launch))
     folder, plan = open_run(request)
     last_words.folder = folder
     if ranks not in plan.ranks:
@@ -130,20 +132,16 @@ def _open_as_rank(request: Request, ranks: int, last_words: LastWords) -> tuple[
         raise PlanError("cli.no_launch_ranks", only=only, ranks=ranks)
     pending = folder.pending(plan, skip_hung, launches)
     for launch in pending[:1]:
-        _refuse_forced(plan, launch)
+        _refuse_forced(plan, launch, library_name(version))
     return folder, plan, next(iter(pending), None)
 
 
-def _refuse_forced(plan: Plan, launch: Launch) -> None:
+def _refuse_forced(plan: Plan, launch: Launch, library: str) -> None:
     """Raise BadValue if the library of these ranks cannot be told now to use an algorithm of the launch."""
     forced = [name for name in plan.algorithms_in(launch) if name in NAMES]
-    if not forced:
-        return
-    from mpi4py import MPI
-
     for name in forced:
-        settings_of(name, library_name(MPI.Get_library_version()), 1)
-    if not plan.forced_launches:
+        settings_of(name, library, 1)
+    if forced and not plan.forced_launches:
         talk(say("cli.forced_in_one_start"))
 
 
