@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING
 
 from ..launching.launcher import interface_variables
@@ -162,11 +163,11 @@ def _identify(
     deadline: float | None, timeout_s: float, warning: WarningFlag, comm: "MPI.Comm", folder: RunFolder, plan: Plan
 ) -> None:
     """Look at what the library runs, as far as there is time; a failure is said."""
-    from ..identifying.of_run import SHARE, identify_here  # late: after the last timed cell
+    from ..identifying.by_ranks import identify_here  # late: after the last timed cell
 
-    within_s = SHARE * timeout_s if deadline is None else min(SHARE * timeout_s, deadline - time.time())
+    left_s = inf if deadline is None else deadline - time.time()
     try:
-        identify_here(comm, folder, plan, 0.0 if warning.is_set else within_s)
+        identify_here(comm, folder, plan, timeout_s, 0.0 if warning.is_set else left_s)
     except (Refused, OSError) as error:
         talk(say("identifying.not_identified", ranks=in_ranks([comm.size]), why=error))
 

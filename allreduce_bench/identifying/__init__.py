@@ -2,5 +2,6 @@
 
 In: a way to start ranks, and sizes. Out: for each size the algorithms of the library that fit what was seen. Read in
 this order: `order` (trees of additions, from outside and from steps), `known` (what libraries have), `evidence` (what
-fits), `probe` (what ranks do) with `counting` (messages) and `look` (what was seen, as JSON), `launch` (the launches).
+fits), `probe` (what ranks do) with `counting` (messages) and `look` (what was seen, as JSON), `launch` (the
+launches), `of_run` and `by_ranks` (what a run keeps of it).
 """

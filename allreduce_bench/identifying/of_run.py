@@ -1,4 +1,4 @@
-"""What the library ran in a run, kept in its folder: looked at in launches that are not timed, or by started ranks.
+"""What the library ran in a run, kept in its folder: looked at in launches that are not timed.
 
 Its own all-reduce is looked at, and each algorithm that the plan tells it to use, at the plan's sizes, in launches like
 those that are timed. No failure of it fails the run: a sentence says why something is not known.
@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from math import inf
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,18 +16,14 @@ from ..launching.launcher import LaunchError
 from ..launching.supervision import SupervisedRun
 from ..message import BadValue, Refused, say
 from ..runs.cell import NATIVE
-from ..runs.folder import RunFolder
 from ..runs.identified import Identified, Ran, file_of, keep_identified
 from ..runs.library_algorithms import NAMES, own_name, variables_at_start
 from ..runs.plan import Plan
 from ..units import in_ranks
 from .evidence import Answer, is_asked
-from .launch import Findings, Launches, environ_of_launch, findings
+from .launch import Findings, Launches, environ_of_launch
 from .look import Asked
 from .order import dtype_for
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
 
 SHARE = 0.5  # of the time until a launch is ended: sizes that would take longer are left out
 LOOK = "look"  # the word for the program of a staged environment
@@ -111,18 +106,6 @@ def _expected_start_s(run: SupervisedRun, ranks: int) -> float:
     with_ranks = (attempt for attempt in run.folder.attempts() if attempt["ranks"] == ranks)
     took = [sum(s for s in attempt.get("startup", {}).values() if isinstance(s, float)) for attempt in with_ranks]
     return max(took, default=0.0) or layout.start_s(ranks, run.plan.start)
-
-
-def identify_here(comm: "MPI.Comm", folder: RunFolder, plan: Plan, within_s: float) -> None:
-    """Look with the ranks of a launch that has measured; rank 0 keeps what is found, unless it is known."""
-    from .probe import look  # late: it starts MPI
-
-    asked = asked_of(plan, comm.size, within_s)
-    if asked is None or not comm.bcast(within_s > 0 and not file_of(folder, comm.size).exists()):
-        return
-    seen = look(comm, asked)
-    if seen is not None:
-        keep_identified(folder, identified(findings(seen, None), seen.library))
 
 
 def identified(found: Findings, library: str) -> Identified:

@@ -64,8 +64,7 @@ def _guideline_lines(rows: Sequence[SummaryRow], rows_of_table: Sequence[Summary
     """Compare native with mock-ups of it, if measured; violations are tested on all rows together."""
     if not mockups(rows_of_table):
         return []
-    from ..models.guidelines import comparisons  # late, both: few runs have mock-ups
-    from .native_section import guideline_lines
+    from .native_section import comparisons, guideline_lines  # late: few runs have mock-ups
 
     return [*guideline_lines(rows_of_table, comparisons(rows), screen), ""]
 

@@ -163,9 +163,7 @@ def _is_tried(one: Setting) -> bool:
 
 def _as_rank(sizes: Sequence[int], bisects: bool, expect: Sequence[tuple[int, str]]) -> Result | None:
     """Look at the ranks that were started; rank 0 gets the result."""
-    from mpi4py import MPI  # late: it starts MPI
-
-    from ..identifying.probe import look
+    from ..identifying.probe import MPI, look  # late: it starts MPI
 
     comm, library = MPI.COMM_WORLD, library_name(MPI.Get_library_version())
     _refuse_unknown(library, expect)
