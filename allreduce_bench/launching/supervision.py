@@ -220,9 +220,9 @@ def _left_s(run: SupervisedRun, idle_wait: IdleWait) -> float | None:
 
 
 def _one_of_each(launches: list[Launch]) -> tuple[list[Launch], list[Launch]]:
-    """Return the first launch of every rank count, which share the time left, and the others."""
+    """Return the first launch of every rank count, which share the time left, and the others; untouched ones first."""
     first: dict[int, Launch] = {}
-    for launch in launches:
+    for launch in sorted(launches, key=lambda launch: launch.way != ""):
         first.setdefault(launch.ranks, launch)
     return list(first.values()), [launch for launch in launches if first[launch.ranks] != launch]
 

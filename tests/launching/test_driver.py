@@ -7,7 +7,7 @@ import pytest
 
 from allreduce_bench.launching import layout, supervision
 from allreduce_bench.launching.layout import start_s
-from allreduce_bench.launching.supervision import CELL_S, LaunchFailed, _split_by_time
+from allreduce_bench.launching.supervision import CELL_S, LaunchFailed, _one_of_each, _split_by_time
 from allreduce_bench.runs.cell import Executor
 from allreduce_bench.runs.control import Control
 from allreduce_bench.runs.plan import Launch
@@ -91,6 +91,16 @@ def test_after_a_launch_whose_time_was_too_short_fewer_share_the_rest(played):
     driven, started, _ = played({"2r-1": "in vain"}, within_s=1000.0)
     assert started == ["2r-1", "4r-1", "2r-2"] and driven.in_vain == [Launch(2, 1)]
     assert len(driven.left_out) == 7
+
+
+def test_untouched_launches_come_before_those_of_forced_algorithms():
+    launches = [Launch(2, 1, "forced"), Launch(2, 2), Launch(4, 2), Launch(4, 2, "forced")]
+    assert _one_of_each(launches) == ([Launch(2, 2), Launch(4, 2)], [launches[0], launches[3]])
+    assert _one_of_each(launches[3:]) == ([launches[3]], [])
+    by_number = [Launch(ranks, number, way) for number in (1, 2) for way in ("", "forced") for ranks in (2, 4)]
+    round_s = sum(start_s(ranks) + 10 * CELL_S for ranks in (2, 4))
+    assert _split_by_time(RUN, by_number, 1.5 * round_s) == (by_number[:2], by_number[2:])
+    assert _split_by_time(RUN, by_number, 3.5 * round_s) == (by_number[:6], by_number[6:])
 
 
 def test_ranks_that_share_cores_start_in_turn(monkeypatch):
