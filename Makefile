@@ -37,7 +37,7 @@ lint: .venv/test.stamp
 # All that takes long, one after the other: tests/studies/README.md says what each asks. Hours
 studies: .venv/test.stamp .venv-mpich/test.stamp .venv-impi/test.stamp
 	@for study in $(STUDIES) "hostile_choices $(INTERPRETERS)" "mpi4py_tests $(INTERPRETERS)" "faults $(INTERPRETERS)" "price_of_checks $(INTERPRETERS)" \
-	    "costs $(INTERPRETERS)" "call_cost" "within $(INTERPRETERS)" "in_place $(INTERPRETERS)" "ratios $(INTERPRETERS) $(INTEL)" "kills --interpreter $(INTERPRETERS)" "power_cuts --interpreter $(INTERPRETERS)" \
+	    "costs $(INTERPRETERS)" "call_cost" "within $(INTERPRETERS)" "in_place $(INTERPRETERS)" "identified $(INTERPRETERS) $(INTEL)" "by_default $(INTERPRETERS) $(INTEL)" "ratios $(INTERPRETERS) $(INTEL)" "kills --interpreter $(INTERPRETERS)" "power_cuts --interpreter $(INTERPRETERS)" \
 	    "placement $(INTERPRETERS) $(INTEL)" "adopting $(INTERPRETERS)" "monitor_overhead $(INTERPRETERS)" "live_straggler $(INTERPRETERS)" "winners $(INTERPRETERS)"; do \
 	    set -- $$study; name=$$1; shift; echo "== $$name"; \
 	    $(STUDY) tests/studies/$$name.py "$$@" || failed="$$failed $$name"; \

@@ -200,6 +200,8 @@ def _mpich(ranks: int, count: int) -> Iterator[Known]:
             yield _recexch(f"recexch{of_radix}", ranks, count, radix, own_is_last)
         yield _tree(f"tree{of_radix}", ranks, count, knomial(ranks, radix))
         yield _tree(f"tree kary{of_radix}", ranks, count, kary(ranks, radix))
+    if 2 < ranks < MOST_RADIX:  # with any radix above the number of ranks
+        yield _recursive_multiplying(f"recursive_multiplying k={ranks + 1}", ranks, count, ranks + 1)
 
 
 def _mpich_ring(ranks: int, count: int) -> Known:

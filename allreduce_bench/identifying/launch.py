@@ -20,6 +20,7 @@ from .look import MARK, MONITORING, Asked, Look, Seen, from_json
 from .matching import Bytes
 
 PROGRAM = "allreduce_bench.identifying.probe"
+LEVEL = "MPI4PY_RC_THREAD_LEVEL"  # a variable
 PML = ("OMPI_MCA_pml", "pml")  # who chooses the layer of messages wants no other
 
 
@@ -79,7 +80,7 @@ class Launches(NamedTuple):
 
     def _look(self, asked: Asked, environ: Mapping[str, str], command: Sequence[str]) -> Look:
         level = thread_level(self.level, ranks_on_same_cores(self.ranks, self.start))
-        environ = {**environ, "MPI4PY_RC_THREAD_LEVEL": level}
+        environ = {**environ, LEVEL: level}
         process = start_tied([*command, json.dumps(asked)], environ, stderr=subprocess.PIPE)
         try:
             stdout, stderr = process.communicate(timeout=self.timeout_s)
@@ -97,9 +98,9 @@ class Launches(NamedTuple):
 
 
 def launches(ranks: int, start: Start, timeout_s: float) -> Launches:
-    """Return launches over so many ranks. Raises LaunchError, InterfaceError."""
+    """Return launches over so many ranks, as the environment says. Raises LaunchError, InterfaceError."""
     interrupt_when_asked_to_end()
-    return Launches(find_launcher(start), ranks, start, timeout_s)
+    return Launches(find_launcher(start), ranks, start, timeout_s, os.environ.get(LEVEL, "auto"))
 
 
 def environ_of_launch() -> dict[str, str]:

@@ -4,6 +4,7 @@ MESSAGES = {
     "which.became": "{was} -> {now}",
     "which.became_between": "between nodes {was} -> {now}",
     "which.cannot_tell": "cannot tell",
+    "which.did_not_run": "{name} did not run at {sizes}",
     "which.expect_form": "{text!r}: expected SIZE:NAME, such as 64K:ring",
     "which.expected_did_not_run": "expected {name} at {size}, found {ran}",
     "which.expected_not": "{name}: NO",

@@ -4,10 +4,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..identifying.evidence import is_asked
+from ..identifying.known import names
 from ..identifying.launch import Findings
 from ..message import Refused, say
 from ..runs.identified import NO, OPEN, YES
 from ..runs.json_schema.build import Format, fields, flag, items, or_null, text, whole
+from ..runs.library_algorithms import AT_START, CHOICE
 from ..tables import UNBOUNDED, Screen, columns_of, fitted
 from ..units import format_size, in_ranks
 from .effects import Effect, sentence, without_words
@@ -16,6 +19,7 @@ from .settings import OF_TUNED, Setting
 if TYPE_CHECKING:
     from .nccl_log import NcclLog
 
+CHOICES = {*CHOICE.values(), *AT_START.values()}  # variables that choose an algorithm
 SCHEMA = "urn:allreduce-bench:which:1"
 
 
@@ -63,9 +67,19 @@ def effect_words(result: Result, one: Setting) -> str:
     words = [str(one.problem)] if one.problem else []
     if isinstance(seen, Effect):
         words.append(sentence(seen, is_below_han=one.name.startswith(OF_TUNED)))
+        absent = [] if seen.is_in_han else _without_run(result, one)
+        words += [say("which.did_not_run", name=one.meaning or one.value, sizes=", ".join(absent))] if absent else []
     elif seen is not None:
         words.append(str(seen))
     return "; ".join(words) or say("which.not_tried")
+
+
+def _without_run(result: Result, one: Setting) -> list[str]:
+    """Return the sizes at which the algorithm that a setting asks for did not run: the library took another one."""
+    name, answers = one.meaning or one.value, result.found.answers
+    if one.name not in CHOICES or name not in names(one.library):
+        return []
+    return [format_size(size) for size in result.sizes if is_asked(answers[size], name) == NO]
 
 
 def _sizes_columns(result: Result):

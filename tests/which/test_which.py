@@ -52,6 +52,27 @@ def test_a_forced_ring_is_named_with_what_was_set(python):
 
 
 @every_mpi
+def test_settings_that_are_swallowed_are_said(python, tmp_path):
+    """A malformed file of rules, a variable of another version, and a fallback where the count is too small."""
+    rules = tmp_path / "rules"
+    rules.write_text("1\n2\nbroken\n")
+    swallowed = {
+        "OMPI_MCA_coll_tuned_dynamic_rules_filename": str(rules),
+        "OMPI_MCA_coll_xhc_allreduce_algorithm": "1",
+        **FORCED,
+        "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM": "reduce_scatter_allgather",
+        "MPIR_CVAR_COLLECTIVE_FALLBACK": "silent",
+    }
+    name = "reduce_scatter_allgather" if "mpich" in str(python) else "ring"
+    status, stdout, stderr = which(python, "-n", "4", "--sizes", "8", "--expect", f"8:{name}", **swallowed)
+    assert status == 1, stderr
+    assert f"{name} did not run at 8 B" in stdout
+    if name == "ring":
+        assert "ignored: malformed rules file" in stdout
+        assert "no variable coll_xhc_allreduce_algorithm" in stdout
+
+
+@every_mpi
 def test_what_runs_by_default_is_named_or_open(python):
     status, stdout, stderr = which(python, "-n", "4", "--sizes", "8,64K", "--expect", "8:recursive_doubling")
     assert status == 0, stderr
