@@ -79,6 +79,16 @@ def test_a_run_in_a_job_is_on_its_nodes(cluster, python, tmp_path):
     assert facts["hosts"] == ["n1", "n1", "n2", "n2"] and facts["nodes"] == 2
 
 
+def test_which_looks_at_ranks_that_srun_started(cluster, python, tmp_path):
+    if "mpich" not in str(python):
+        pytest.skip("Slurm starts ranks by pmi2 here, which MPICH takes")
+    which = f"{python} -m allreduce_bench which --sizes 8,64K --format json"
+    said = batch(tmp_path, f"exec srun --mpi=pmi2 {which} 2>{tmp_path}/stderr", "-N2", "--ntasks-per-node=2")
+    found = json.loads(said)
+    assert (found["ranks"], found["nodes"]) == (4, 2) and found["library"].startswith("MPICH")
+    assert all(size["by_order"] and size["names"] for size in found["sizes"])
+
+
 def test_the_doctor_on_the_login_node_and_in_a_job(cluster, python, tmp_path):
     command = [str(python), "-m", "allreduce_bench", "doctor", "--slurm"]
     outside = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
