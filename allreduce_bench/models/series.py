@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import permutations, product
-from math import inf, log
+from math import inf, log, log2
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -27,11 +27,25 @@ from ..runs.plan import DEFAULT_SEGMENT_NBYTES
 from ..runs.schema import FLOORS
 from ..schedule.algorithm import Algorithm
 from ..units import format_size, in_ranks
-from .fitting import NOTHING, SOFT, Branch, Fit, Scores, diagnose, estimates, fit_form, plain, score, soft_l1, solve
+from .fitting import (
+    IN_SAMPLE,
+    NOTHING,
+    SOFT,
+    Branch,
+    Fit,
+    Scores,
+    diagnose,
+    estimates,
+    fit_form,
+    plain,
+    score,
+    soft_l1,
+    solve,
+)
 from .forms import Form, Observations, TermColumns
 from .kept_fits import KeptFit, kept_or_fitted
 from .known_algorithms import is_library, readings
-from .model import UNKNOWN, Model, worst
+from .model import MOST_SIZE, UNKNOWN, Model, SizeEnd, worst
 from .points import TYPES, TooFewPoints, float_column, in_two_states, itemsize_of, refuse_too_little, usable_points
 from .terms import terms
 
@@ -328,6 +342,8 @@ def _fit(values: dict, points: pd.DataFrame, given: str | None, algorithms: Mapp
         notes=(*notes, *fit.notes),
         grade=worst(usable["grade"].fillna(UNKNOWN)),
         placement=str(values["placement"] or UNKNOWN),
+        smallest=_size_ends(observed, fit.scores.residuals[IN_SAMPLE].log, upper=False),
+        largest=_size_ends(observed, fit.scores.residuals[IN_SAMPLE].log, upper=True),
     )
     return FittedSeries(model, fit.scores, fit.plain, observed)
 
@@ -344,6 +360,27 @@ def _fit_observed(observed: Observations) -> KeptFit:
     plain_scores = score(observed, partial(_plain, chosen.branches[0].priced_as))
     estimated = estimates(observed, chosen, simpler_rivals(fits))
     return KeptFit(scores, plain_scores, estimated.parts, tuple(diagnose(observed, chosen, estimated)))
+
+
+def _size_ends(observed: Observations, off: np.ndarray, upper: bool) -> tuple[SizeEnd, ...]:
+    """Return the end of the sizes on each number of ranks; `off` float64 [cell]: log(modelled / measured).
+
+    Left out are numbers of ranks whose own end is farther from that of all than predictions go.
+    """
+    sign = 1 if upper else -1
+    of_all, ends = max((sign * observed.nbytes).tolist()), []
+    for p in observed.counts:
+        rows = np.flatnonzero(observed.ranks == p)
+        rows = rows[np.argsort(sign * observed.nbytes[rows], kind="stable")]
+        end, inner = rows[-1], rows[observed.nbytes[rows] != observed.nbytes[rows[-1]]]
+        if abs(log2(observed.nbytes[end] / abs(of_all))) > log2(MOST_SIZE):
+            continue
+        growth = None
+        if observed.switches and len(inner):
+            rise = observed.log_time[end] - observed.log_time[inner[-1]]
+            growth = float(np.clip(rise / log(observed.nbytes[end] / observed.nbytes[inner[-1]]), 0, 1))
+        ends.append(SizeEnd(p, float(-off[end]), growth))
+    return tuple(ends)
 
 
 def _ranks_per_node(points: pd.DataFrame) -> float | None:

@@ -268,7 +268,10 @@ def costs_of(options: dict[str, Any]) -> SourcedCosts:
     port = options["nic_bandwidth"] or shared_port(every, of_node)
     if port:
         source += f"; {port_in_words(port, of_node or 1)}"
-    costs = modelled_costs(machine, options["algorithms"], per_node, itemsize, port and port / groups)
+    port_of_group = port and port / groups
+    costs = modelled_costs(
+        machine, options["algorithms"], per_node, itemsize, port_of_group, bool(options.get("extrapolate"))
+    )
     network = f"the models of {options['machine']}" if options["machine"] else format_rate(prices["bandwidth"])
     return SourcedCosts(costs, source, network, costs.models.grade or None, costs.models.placement or None)
 
