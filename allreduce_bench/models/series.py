@@ -45,9 +45,9 @@ from .fitting import (
 from .forms import Form, Observations, TermColumns
 from .kept_fits import KeptFit, kept_or_fitted
 from .known_algorithms import is_library, readings
-from .model import MOST_SIZE, UNKNOWN, Model, SizeEnd, worst
+from .model import MOST_SIZE, UNKNOWN, Model, ModelPart, SizeEnd, worst
 from .points import TYPES, TooFewPoints, float_column, in_two_states, itemsize_of, refuse_too_little, usable_points
-from .terms import terms
+from .terms import listed_steps, terms
 
 # BIC
 STRONG = 6.0  # difference of BIC (Kass and Raftery, J. American Statistical Association 90(430), 1995)
@@ -339,7 +339,7 @@ def _fit(values: dict, points: pd.DataFrame, given: str | None, algorithms: Mapp
         reach_log_per_doubling=fit.scores.reach.log_per_doubling,
         errors=fit.scores.errors,
         plain_errors=fit.plain.errors,
-        notes=(*notes, *fit.notes),
+        notes=(*notes, *fit.notes, *_upper_bounds(fit.parts, algorithms)),
         grade=worst(usable["grade"].fillna(UNKNOWN)),
         placement=str(values["placement"] or UNKNOWN),
         smallest=_size_ends(observed, fit.scores.residuals[IN_SAMPLE].log, upper=False),
@@ -360,6 +360,13 @@ def _fit_observed(observed: Observations) -> KeptFit:
     plain_scores = score(observed, partial(_plain, chosen.branches[0].priced_as))
     estimated = estimates(observed, chosen, simpler_rivals(fits))
     return KeptFit(scores, plain_scores, estimated.parts, tuple(diagnose(observed, chosen, estimated)))
+
+
+def _upper_bounds(parts: Sequence[ModelPart], algorithms: Mapping[str, Algorithm]) -> list[str]:
+    """Return a note about parts that are priced by an upper bound of their messages."""
+    priced_as = [algorithms[part.priced_as] for part in parts]
+    bounded = [algorithm.name for algorithm in priced_as if not algorithm.exact and not listed_steps(algorithm)]
+    return [say("models.priced_by_upper_bound", names=" and ".join(bounded))] if bounded else []
 
 
 def _size_ends(observed: Observations, off: np.ndarray, upper: bool) -> tuple[SizeEnd, ...]:
@@ -427,7 +434,10 @@ def observe(
     for name in names:
         algorithm = (algorithms or builtin())[name]
         paths[name] = TermColumns([
-            terms(algorithm, p, nodes or None, nbytes, itemsize, segment if algorithm.segmented else None)
+            terms(
+                algorithm, p, nodes or None, nbytes, itemsize, segment if algorithm.segmented else None,
+                listed_steps(algorithm),
+            )
             for p, nodes, nbytes in cells.itertuples(index=False)
         ])  # fmt: skip
     switches = names == LIBRARY
