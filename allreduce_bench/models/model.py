@@ -27,6 +27,7 @@ LEVELS = (*GRADES, UNKNOWN)
 FAR = 2.0  # factor to the measured numbers of ranks, up or down, beyond which a prediction is speculative
 MOST_SIZE = 4.0  # factor to the measured sizes, up or down, beyond which no time is predicted unless requested
 WIDER_PER_SIZE_DOUBLING = 0.1  # added to the logarithmic half width for each doubling of the size beyond the measured
+# (twice what has the least interval score on LUMI, on Fugaku and on clouds, each chosen on the others: 0.05 each time)
 FULL_DOUBLINGS = 1.0  # beyond the measured sizes, from which on a model is shifted to the times at their end
 COVERAGE = 0.9  # of a prediction interval
 UNKNOWN_SHARE = 0.1  # share of a time that may depend on unidentified parameters without a warning
