@@ -68,6 +68,7 @@ SEGMENT = parsed("segment", lambda text: text if text == "best" else parse_size(
     type=RATE,
     help="Rate of the port that the ranks of a node share [default: --bandwidth; with MACHINE no port is assumed].",
 )
+@click.option("--extrapolate", is_flag=True, help="Also sizes beyond 4 times the measured ones; speculative.")
 @click.option("--format", "layout", type=click.Choice(("table", "csv", "json")), help="[default: table]")
 @click.option("--map", "as_map", is_flag=True, help="Only the fastest algorithms, ranks down and sizes across.")
 @no_limit
@@ -81,6 +82,7 @@ def predict(
     algorithms,
     segment,
     nic_bandwidth,
+    extrapolate,
     layout,
     as_map,
     no_limit,
@@ -93,7 +95,8 @@ def predict(
     Without these it takes the file that 'fit' wrote into the newest run of results/.
 
     The lines below the times give the sizes and rank counts at which one algorithm overtakes another. Predictions
-    beyond twice the measured numbers of ranks are marked as speculative. No time is below a bound, and no algorithm is
+    beyond twice the measured numbers of ranks, or beyond the measured sizes, are marked as speculative; beyond 4 times
+    the measured sizes there are none unless --extrapolate is given. No time is below a bound, and no algorithm is
     named the fastest by a parameter that is not identified.
 
     The ranks of a node share its port: with prices its rate is that of --bandwidth unless --nic-bandwidth says another;
@@ -115,7 +118,7 @@ def predict(
     for given, (priced, source) in zip(asked, machines):
         chosen = segment or (BEST if priced.bare else None)
         nic = nic_bandwidth or shared_port(given, ranks_per_node)
-        competing = competing_models(priced, algorithms, Layout(ranks_per_node, chosen, nic_bytes_per_s=nic))
+        competing = competing_models(priced, algorithms, Layout(ranks_per_node, chosen, None, nic, extrapolate))
         refuse_many_times(ranks, len(sizes), sum(len(group.models) for group in competing), no_limit)
         forecasts.append(forecast.Forecast(priced, source, competing, ranks, sizes))
     target = UNBOUNDED if output else screen()

@@ -11,7 +11,7 @@ from ..evaluation.frames import competitors
 from ..evaluation.verdict import FASTEST
 from ..schedule.algorithm import Algorithm, Topology
 from .model import UNKNOWN, Bounds, Model, Prediction, bounds
-from .terms import ENUMERATED, terms
+from .terms import listed_steps, terms
 from .words import preferred_cache
 
 SERIES = ["algorithm", "executor", "cache"]
@@ -33,15 +33,18 @@ def predicted_at(
 ) -> Prediction | None:
     """Predict by `model`; None if an algorithm that it is priced as cannot run.
 
-    `nodes`: None if unknown, or links are alike; `segment` in elements, None: as measured. What was not measured is
-    priced by declared costs, as `predict` does. `own`: the algorithms of users' own files.
+    `nodes`: None if unknown, or links are alike; `segment` in elements, None: as measured. Priced by
+    declared costs, as `predict` does, but users' own algorithms, of their files in `own`, as they were fitted.
     """
     algorithms = [own.get(part.priced_as) or builtin()[part.priced_as] for part in model.parts]
     topology = Topology.filled(ranks, ceil(ranks / (nodes or ranks)))
     if any(algorithm.unmet(ranks, topology) for algorithm in algorithms):
         return None
-    cut, listed = segment or model.segment, ENUMERATED if ranks in model.ranks else 0
-    paths = [terms(algorithm, ranks, nodes, nbytes, model.itemsize, cut, listed) for algorithm in algorithms]
+    cut = segment or model.segment
+    paths = [
+        terms(one, ranks, nodes, nbytes, model.itemsize, cut, listed_steps(one) if ranks in model.ranks else 0)
+        for one in algorithms
+    ]
     return model.predict(ranks, paths)
 
 

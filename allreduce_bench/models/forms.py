@@ -103,7 +103,7 @@ class TermColumns:
             for index, message in enumerate(cell_terms.messages):
                 self.nbytes[row, index], self.number[row, index] = message.nbytes, message.number
                 self.between[row, index] = message.between
-        self.enumerated = np.array([cell_terms.enumerated for cell_terms in terms], dtype=bool)
+        self.links_apart = np.array([cell_terms.links_apart for cell_terms in terms], dtype=bool)
         self._known: dict[tuple[str, float], tuple[np.ndarray, np.ndarray]] = {}
 
     @cached_property
@@ -119,7 +119,7 @@ class TermColumns:
         """
         sent = self.number > 0
         across, inside = (self.between & sent).any(axis=1), (~self.between & sent).any(axis=1)
-        return bool(across.any() and inside.any() and (self.enumerated | (across & inside)).all())
+        return bool(across.any() and inside.any() and (self.links_apart | (across & inside)).all())
 
     def matrix(self, form: Form) -> np.ndarray:
         """Return float64 [cell, parameter], in the order of `meanings`."""

@@ -5,7 +5,7 @@ A model is no better than the times behind it, whose grade it carries.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from math import exp, inf, log2
+from math import exp, inf, log, log2
 from operator import itemgetter
 from typing import Annotated, NamedTuple
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from ..evaluation.grade import GOOD, GRADES, NOT_RELIABLE, PROVISIONAL
 from ..runs.cell import competitor_name
-from ..runs.typed_json import NotNegative, Positive, not_empty
+from ..runs.typed_json import LATER, NotNegative, Positive, not_empty
 from ..schedule.price import bound_path
 from .forms import LINKS, Form, crowded, matrix
 from .terms import Terms
@@ -25,6 +25,10 @@ LEVELS = (*GRADES, UNKNOWN)
 
 # Predictions
 FAR = 2.0  # factor to the measured numbers of ranks, up or down, beyond which a prediction is speculative
+MOST_SIZE = 4.0  # factor to the measured sizes, up or down, beyond which no time is predicted unless requested
+WIDER_PER_SIZE_DOUBLING = 0.1  # added to the logarithmic half width for each doubling of the size beyond the measured
+# (twice what has the least interval score on LUMI, on Fugaku and on clouds, each chosen on the others: 0.05 each time)
+FULL_DOUBLINGS = 1.0  # beyond the measured sizes, from which on a model is shifted to the times at their end
 COVERAGE = 0.9  # of a prediction interval
 UNKNOWN_SHARE = 0.1  # share of a time that may depend on unidentified parameters without a warning
 
@@ -65,14 +69,26 @@ class Prediction(NamedTuple):
     time_s: float
     low_s: float | None
     high_s: float | None
-    speculative: bool  # beyond FAR times the measured numbers of ranks
+    speculative: bool  # beyond FAR times the measured numbers of ranks, or beyond the measured sizes
     unidentified: str = ""  # alpha, beta, alpha and beta: what the time depends on without being identified
     least_s: float = 0.0  # lower bound, for any values of unidentified parameters
+    size_factor: float = 1.0  # how many times larger or smaller than the measured sizes; 1: within them
 
     def changed(self, change: Callable[[float], float]) -> "Prediction":
         """Return the prediction with all its times changed."""
         low_s, high_s = (None if end is None else change(end) for end in (self.low_s, self.high_s))
         return self._replace(time_s=change(self.time_s), low_s=low_s, high_s=high_s, least_s=change(self.least_s))
+
+
+class SizeEnd(NamedTuple):
+    """The times at an end of the measured sizes, on one number of ranks; predictions of sizes beyond follow them."""
+
+    ranks: Annotated[Positive, "number of ranks"]
+    off_log: Annotated[float, "logarithm of measured over modelled there"]
+    growth: Annotated[
+        float | None,
+        "exponent of the size with which times grow there; null: the schedule is known, and the model's growth holds",
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -112,6 +128,12 @@ class Model:
         "unknown"  # see `points.with_grades`
     )
     placement: Annotated[str, "where vectors lay in memory: page, numpy, differences in bytes, or unknown"] = "unknown"
+    smallest: Annotated[tuple[SizeEnd, ...], "times at the smallest size, by number of ranks; empty: not known"] = (
+        field(default=(), metadata=LATER)
+    )
+    largest: Annotated[tuple[SizeEnd, ...], "times at the largest size, by number of ranks; empty: not known"] = field(
+        default=(), metadata=LATER
+    )
 
     @property
     def competitor(self) -> str:
@@ -128,12 +150,47 @@ class Model:
         part, row = self.parts[fastest], columns[fastest]
         beyond = max(0.0, log2(ranks / max(self.ranks))) if self.ranks else 0.0
         below = max(0.0, log2(min(self.ranks) / ranks)) if self.ranks else 0.0
-        speculative = bool(self.ranks) and not min(self.ranks) / FAR <= ranks <= FAR * max(self.ranks)
+        speculative = self.is_far(ranks)
         unidentified = _unidentified(part, row, UNKNOWN_SHARE * time_s, speculative)
         if self.reach_log is None:
             return Prediction(time_s, None, None, speculative, unidentified, least_s)
         factor = exp(self.reach_log + self.reach_log_per_doubling * (beyond + below))
         return Prediction(time_s, time_s / factor, time_s * factor, speculative, unidentified, least_s)
+
+    def is_far(self, ranks: int) -> bool:
+        """Return whether so many ranks are beyond FAR times the measured ones."""
+        return bool(self.ranks) and not min(self.ranks) / FAR <= ranks <= FAR * max(self.ranks)
+
+    def size_end(self, nbytes: int) -> int:
+        """Return the measured size nearest to `nbytes`; itself if it lies between them, or none is known."""
+        return min(max(nbytes, min(self.nbytes)), max(self.nbytes)) if self.nbytes else nbytes
+
+    def beyond(self, alone: Prediction, at_end: Prediction, ranks: int, nbytes: int) -> Prediction:
+        """Return the prediction of a size beyond the measured ones, from those of the model alone there and at the end.
+
+        The model is shifted to the times that were measured at the end, and its interval widens with the distance. A
+        library may switch its algorithm there: the geometric mean with a time that grows as at the end is taken.
+        """
+        end = self.size_end(nbytes)
+        doublings = abs(log2(nbytes / end))
+        off_log, growth = _at_end(self.largest if nbytes > end else self.smallest, ranks)
+        shift = off_log * min(1.0, doublings / FULL_DOUBLINGS)
+        if growth is not None and alone.time_s > 0 and at_end.time_s > 0:
+            shift += (log(at_end.time_s / alone.time_s) + growth * log(nbytes / end)) / 2
+        wider, shifted = exp(WIDER_PER_SIZE_DOUBLING * doublings), alone.changed(lambda time_s: time_s * exp(shift))
+        low_s = None if shifted.low_s is None else shifted.low_s / wider
+        high_s = None if shifted.high_s is None else shifted.high_s * wider
+        return shifted._replace(low_s=low_s, high_s=high_s, speculative=True, size_factor=2**doublings)
+
+
+def _at_end(ends: Sequence[SizeEnd], ranks: int) -> tuple[float, float | None]:
+    """Return how far off the model is at an end of the sizes, and the growth there, interpolated over ranks."""
+    if not ends:
+        return 0.0, None
+    at = [log2(end.ranks) for end in ends]
+    growths = [end.growth for end in ends if end.growth is not None]
+    off_log = float(np.interp(log2(ranks), at, [end.off_log for end in ends]))
+    return off_log, float(np.interp(log2(ranks), at, growths)) if len(growths) == len(ends) else None
 
 
 def seconds(part: ModelPart, terms: Sequence[Terms], ranks: Sequence[int]) -> np.ndarray:

@@ -14,10 +14,21 @@ from ..message import say
 from ..runs.plan import DEFAULT_SEGMENT_NBYTES
 from ..schedule import elements
 from ..schedule.algorithm import Algorithm, AlgorithmError, Topology
-from ..units import unknown_word
+from ..units import format_size, unknown_word
 from .known_algorithms import known_as
 from .machine import Machine, MachineError
-from .model import UNKNOWN, Bounds, Model, ModelPart, Prediction, bounds, bytes_between_s, seconds, worst
+from .model import (
+    MOST_SIZE,
+    UNKNOWN,
+    Bounds,
+    Model,
+    ModelPart,
+    Prediction,
+    bounds,
+    bytes_between_s,
+    seconds,
+    worst,
+)
 from .terms import Terms, terms
 
 # Limits
@@ -43,6 +54,7 @@ class Layout(NamedTuple):
     segment: int | str | None = None  # bytes, or BEST; None: as measured, else the default
     itemsize: int | None = None  # bytes of an element; None: as measured
     nic_bytes_per_s: float | None = None  # rate of a single port per node, shared by its ranks; None: ignored
+    extrapolate: bool = False  # also beyond MOST_SIZE times the measured sizes
 
 
 AS_MEASURED = Layout()
@@ -328,9 +340,16 @@ def _predicted(series: str, model: Model, ranks: int, nbytes: int, layout: Layou
     parts = [part for part in model.parts if not _unmet(part, ranks, nodes)]
     if not parts:
         return Predicted(series, ranks, nodes, nbytes, None, None, _unmet(model.parts[0], ranks, nodes) or "")
+    end = model.size_end(nbytes)
+    if not end / MOST_SIZE <= nbytes <= end * MOST_SIZE and not layout.extrapolate:
+        return Predicted(series, ranks, nodes, nbytes, None, None, _too_far(series, model))
     segment = _segment_elements(model, parts, ranks, nodes, nbytes, layout, itemsize)
     part_terms = [_declared_terms(part, ranks, nodes, nbytes, itemsize, segment) for part in parts]
-    prediction = replace(model, parts=tuple(parts)).predict(ranks, part_terms)
+    able = replace(model, parts=tuple(parts))
+    prediction = able.predict(ranks, part_terms)
+    if end != nbytes:
+        end_terms = [_declared_terms(part, ranks, nodes, end, itemsize, segment) for part in parts]
+        prediction = able.beyond(prediction, able.predict(ranks, end_terms), ranks, nbytes)
     prediction = prediction._replace(least_s=_least_s(series, model, prediction, ranks, nbytes, layout))
     is_port_counted = bool(layout.nic_bytes_per_s) and (nodes or ranks) > 1
     no_port = is_port_counted and not _is_known_schedule(model)
@@ -338,6 +357,11 @@ def _predicted(series: str, model: Model, ranks: int, nbytes: int, layout: Layou
     prediction = prediction.changed(lambda time_s: time_s + waits_s)
     segment_nbytes, limit = segment * itemsize if segment else None, PORT if waits_s > NOTED * prediction.time_s else ""
     return Predicted(series, ranks, nodes, nbytes, segment_nbytes, prediction, limit=limit, no_port=no_port)
+
+
+def _too_far(series: str, model: Model) -> str:
+    measured = f"{format_size(min(model.nbytes))} to {format_size(max(model.nbytes))}"
+    return say("models.size_far_beyond_measured", series=series, most_size=MOST_SIZE, measured=measured)
 
 
 def _ranks_per_node(model: Model, layout: Layout) -> int | None:

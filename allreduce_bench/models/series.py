@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import permutations, product
-from math import inf, log
+from math import inf, log, log2
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -27,13 +27,27 @@ from ..runs.plan import DEFAULT_SEGMENT_NBYTES
 from ..runs.schema import FLOORS
 from ..schedule.algorithm import Algorithm
 from ..units import format_size, in_ranks
-from .fitting import NOTHING, SOFT, Branch, Fit, Scores, diagnose, estimates, fit_form, plain, score, soft_l1, solve
+from .fitting import (
+    IN_SAMPLE,
+    NOTHING,
+    SOFT,
+    Branch,
+    Fit,
+    Scores,
+    diagnose,
+    estimates,
+    fit_form,
+    plain,
+    score,
+    soft_l1,
+    solve,
+)
 from .forms import Form, Observations, TermColumns
 from .kept_fits import KeptFit, kept_or_fitted
 from .known_algorithms import is_library, readings
-from .model import UNKNOWN, Model, worst
+from .model import MOST_SIZE, UNKNOWN, Model, ModelPart, SizeEnd, worst
 from .points import TYPES, TooFewPoints, float_column, in_two_states, itemsize_of, refuse_too_little, usable_points
-from .terms import terms
+from .terms import listed_steps, terms
 
 # BIC
 STRONG = 6.0  # difference of BIC (Kass and Raftery, J. American Statistical Association 90(430), 1995)
@@ -325,9 +339,11 @@ def _fit(values: dict, points: pd.DataFrame, given: str | None, algorithms: Mapp
         reach_log_per_doubling=fit.scores.reach.log_per_doubling,
         errors=fit.scores.errors,
         plain_errors=fit.plain.errors,
-        notes=(*notes, *fit.notes),
+        notes=(*notes, *fit.notes, *_upper_bounds(fit.parts, algorithms)),
         grade=worst(usable["grade"].fillna(UNKNOWN)),
         placement=str(values["placement"] or UNKNOWN),
+        smallest=_size_ends(observed, fit.scores.residuals[IN_SAMPLE].log, upper=False),
+        largest=_size_ends(observed, fit.scores.residuals[IN_SAMPLE].log, upper=True),
     )
     return FittedSeries(model, fit.scores, fit.plain, observed)
 
@@ -344,6 +360,34 @@ def _fit_observed(observed: Observations) -> KeptFit:
     plain_scores = score(observed, partial(_plain, chosen.branches[0].priced_as))
     estimated = estimates(observed, chosen, simpler_rivals(fits))
     return KeptFit(scores, plain_scores, estimated.parts, tuple(diagnose(observed, chosen, estimated)))
+
+
+def _upper_bounds(parts: Sequence[ModelPart], algorithms: Mapping[str, Algorithm]) -> list[str]:
+    """Return a note about parts that are priced by an upper bound of their messages."""
+    priced_as = [algorithms[part.priced_as] for part in parts]
+    bounded = [algorithm.name for algorithm in priced_as if not algorithm.exact and not listed_steps(algorithm)]
+    return [say("models.priced_by_upper_bound", names=" and ".join(bounded))] if bounded else []
+
+
+def _size_ends(observed: Observations, off: np.ndarray, upper: bool) -> tuple[SizeEnd, ...]:
+    """Return the end of the sizes on each number of ranks; `off` float64 [cell]: log(modelled / measured).
+
+    Left out are numbers of ranks whose own end is farther from that of all than predictions go.
+    """
+    sign = 1 if upper else -1
+    of_all, ends = max((sign * observed.nbytes).tolist()), []
+    for p in observed.counts:
+        rows = np.flatnonzero(observed.ranks == p)
+        rows = rows[np.argsort(sign * observed.nbytes[rows], kind="stable")]
+        end, inner = rows[-1], rows[observed.nbytes[rows] != observed.nbytes[rows[-1]]]
+        if abs(log2(observed.nbytes[end] / abs(of_all))) > log2(MOST_SIZE):
+            continue
+        growth = None
+        if observed.switches and len(inner):
+            rise = observed.log_time[end] - observed.log_time[inner[-1]]
+            growth = float(np.clip(rise / log(observed.nbytes[end] / observed.nbytes[inner[-1]]), 0, 1))
+        ends.append(SizeEnd(p, float(-off[end]), growth))
+    return tuple(ends)
 
 
 def _ranks_per_node(points: pd.DataFrame) -> float | None:
@@ -390,7 +434,10 @@ def observe(
     for name in names:
         algorithm = (algorithms or builtin())[name]
         paths[name] = TermColumns([
-            terms(algorithm, p, nodes or None, nbytes, itemsize, segment if algorithm.segmented else None)
+            terms(
+                algorithm, p, nodes or None, nbytes, itemsize, segment if algorithm.segmented else None,
+                listed_steps(algorithm),
+            )
             for p, nodes, nbytes in cells.itertuples(index=False)
         ])  # fmt: skip
     switches = names == LIBRARY

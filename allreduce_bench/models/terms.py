@@ -1,6 +1,8 @@
 """Terms on the critical path of an algorithm: its messages by size and link, and the bytes reduced.
 
-From the priced schedule if it can be enumerated, from the algorithm's declared cost if it is too long.
+From the priced schedule if it can be enumerated, from the algorithm's declared cost if it is too long. Fits and
+predictions of our own algorithms take the declared cost throughout (`listed_steps`): a price that was fitted to one
+count and applied to another would be off by their difference, up to a quarter for trees, whose cost is a bound.
 """
 
 from functools import lru_cache
@@ -8,6 +10,7 @@ from itertools import islice
 from math import ceil, lcm
 from typing import NamedTuple
 
+from ..algorithms import builtin
 from ..schedule.algorithm import Algorithm, AlgorithmError, Cost, Hops, Topology
 from ..schedule.price import LinkPrice, walk
 
@@ -30,6 +33,7 @@ class Terms(NamedTuple):
     messages: tuple[PathMessage, ...]
     reduced_nbytes: float
     enumerated: bool  # from the schedule; False: from the declared cost
+    links_apart: bool = True  # messages within and between nodes are told apart
 
 
 def terms(
@@ -50,13 +54,19 @@ def terms(
     count = nbytes // itemsize
     counted = _counted(algorithm, ranks, nodes or ranks, count, min(segment or count, max(count, 1)) or 1, enumerated)
     messages = tuple(PathMessage(hop.elements * itemsize, hop.messages, hop.between) for hop in counted.hops)
-    return Terms(messages, counted.reduced * itemsize, counted.enumerated)
+    return Terms(messages, counted.reduced * itemsize, counted.enumerated, counted.links_apart)
+
+
+def listed_steps(algorithm: Algorithm) -> int:
+    """Return `enumerated` of `terms` for fits: our own algorithms are priced as declared, a user's as they run."""
+    return 0 if builtin().get(algorithm.name) is algorithm else ENUMERATED
 
 
 class _Counted(NamedTuple):
     hops: tuple[Hops, ...]
     reduced: float
     enumerated: bool
+    links_apart: bool = True
 
 
 @lru_cache(maxsize=20_000)
@@ -68,7 +78,7 @@ def _counted(algorithm: Algorithm, ranks: int, nodes: int, count: int, segment: 
         shorter_segment = segment // factor if algorithm.segmented else count // factor
         shorter_path = _counted(algorithm, ranks, nodes, count // factor, shorter_segment, enumerated)
         hops = tuple(hop._replace(elements=hop.elements * factor) for hop in shorter_path.hops)
-        return _Counted(hops, shorter_path.reduced * factor, shorter_path.enumerated)
+        return shorter_path._replace(hops=hops, reduced=shorter_path.reduced * factor)
     if _is_short(algorithm, ranks, topology, count, segment, enumerated):
         schedules = algorithm.schedules(ranks, topology, count, segment)
         walked = walk(schedules, topology, WITHIN, BETWEEN, GAMMA)
@@ -76,7 +86,8 @@ def _counted(algorithm: Algorithm, ranks: int, nodes: int, count: int, segment: 
         return _Counted(hops, walked.path.reduced, True)
     cost = _declared(algorithm, ranks, topology, count, segment)
     alike = Hops(cost.messages, cost.elements / max(1, cost.messages), nodes > 1)
-    return _Counted(cost.hops or (alike,) * bool(cost.messages), cost.reduced, False)
+    links_apart = bool(cost.hops) or algorithm.exact
+    return _Counted(cost.hops or (alike,) * bool(cost.messages), cost.reduced, False, links_apart)
 
 
 def _declared(algorithm: Algorithm, ranks: int, topology: Topology, count: int, segment: int) -> Cost:

@@ -22,7 +22,16 @@ PREDICT_SCHEMA = "urn:allreduce-bench:predict:2"  # of `as_json`, described in `
 WHOLE = "--format csv"  # option that shows all of a table
 COLUMNS = (
     *("group", "algorithm", "ranks", "nodes", "nbytes", "segment_nbytes", "time_s", "low_s", "high_s"),
-    *("speculative", "fastest", "latency_bound_s", "bandwidth_bound_s", "cannot", "limit", "unidentified"),
+    *(
+        "speculative",
+        "size_factor",
+        "fastest",
+        "latency_bound_s",
+        "bandwidth_bound_s",
+        "cannot",
+        "limit",
+        "unidentified",
+    ),
     *("grade", "placement"),
 )
 
@@ -148,7 +157,7 @@ def _without_crossings(forecast: Forecast, group: CompetingModels) -> str:
 
 def _table_lines(forecast: Forecast, group: CompetingModels, screen: Screen) -> list[str]:
     cells = _all_predicted(forecast, group)
-    marks = ["* fastest", *["? speculative"] * bool(_speculative_ranks(cells))]
+    marks = ["* fastest", *["? speculative"] * any(cell.prediction and cell.prediction.speculative for cell in cells)]
     marks += [say("report.limited_bound_port")] * any(cell.prediction and cell.limit for cell in cells)
     marks += ["~ not identified"] * any(cell.prediction and cell.prediction.unidentified for cell in cells)
     marks += [say("report.interval_fastest", coverage=COVERAGE)] * _has_intervals(group)
@@ -174,11 +183,6 @@ def _all_predicted(forecast: Forecast, group: CompetingModels) -> list[Predicted
         for ranks in forecast.ranks
         for nbytes in forecast.sizes
     ]
-
-
-def _speculative_ranks(cells: Sequence[Predicted]) -> list[int]:
-    """Return the numbers of ranks at which a prediction is speculative."""
-    return sorted({cell.ranks for cell in cells if cell.prediction and cell.prediction.speculative})
 
 
 def _has_intervals(group: CompetingModels) -> bool:
@@ -289,10 +293,11 @@ def _series_of(cells: Iterable[Predicted]) -> str:
 def _distance_notes(cells: Sequence[Predicted], group: CompetingModels) -> list[str]:
     """Return the rank counts that are far from the measured ones."""
     counts, notes = [ranks for model in group.models.values() for ranks in model.ranks], []
-    if above := [ranks for ranks in _speculative_ranks(cells) if ranks > max(counts)]:
+    far = {cell.ranks for cell in cells if cell.prediction and group.models[cell.series].is_far(cell.ranks)}
+    if above := sorted(ranks for ranks in far if ranks > max(counts)):
         above_text = say("report.ranks_more_times_largest", above=format_ranges(above), far=FAR)
         notes.append(f"speculative: {above_text} ({max(counts)})")
-    if below := [ranks for ranks in _speculative_ranks(cells) if ranks < min(counts)]:
+    if below := sorted(ranks for ranks in far if ranks < min(counts)):
         below_text = say("report.ranks_less_smallest_measured", below=format_ranges(below), far=FAR)
         notes.append(f"speculative: {below_text} ({min(counts)})")
     return notes
@@ -302,6 +307,13 @@ def _size_notes(forecast: Forecast, group: CompetingModels) -> list[str]:
     """Return the sizes outside the measured range."""
     notes = []
     measured = [model.nbytes for model in group.models.values() if model.nbytes]
+    if unknown := [series for series, model in group.models.items() if model.ranks and not model.nbytes]:
+        notes.append(say("report.size_range_unknown", names=", ".join(unknown)))
+    cells = _all_predicted(forecast, group)
+    beyond = [cell for cell in cells if cell.prediction and cell.prediction.size_factor > 1]
+    without_ends = [cell for cell in beyond if not group.models[cell.series].largest]
+    if without_ends:
+        notes.append(say("report.size_ends_unknown", names=_series_of(without_ends)))
     if measured and forecast.sizes[-1] > max(map(max, measured)):
         notes.append(say("report.sizes_above_not_measured", measured=format_size(max(map(max, measured)))))
     if measured and forecast.sizes[0] < min(map(min, measured)):

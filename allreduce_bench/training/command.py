@@ -294,6 +294,7 @@ PATH = click.Path(path_type=Path)
 )
 @click.option("--gamma", type=PRICE, help="Seconds per reduced byte [default: 0].")
 @click.option("-m", "--machine", type=PATH, help="Instead: a machine file that 'fit' wrote.")
+@click.option("--extrapolate", is_flag=True, help="With -m: also sizes beyond 4 times the measured ones; speculative.")
 @click.option(
     "--log", "logs", type=PATH, multiple=True, help="Instead: a run, or a log that 'import' reads; repeatable."
 )

@@ -100,7 +100,7 @@ class ModelledCosts:
         if ranks == 1:
             return ""
         model, prediction = self.models.models[algorithm], self.models.at(algorithm, ranks, nbytes).prediction
-        if prediction and prediction.speculative:
+        if prediction and model.is_far(ranks):
             most, least = max(model.ranks), min(model.ranks)
             return say(
                 "training.many_ranks_measured", either="more" if ranks > most else "fewer", least=least, most=most
@@ -116,13 +116,15 @@ def modelled_costs(
     ranks_per_node: int | None = None,
     itemsize: int = 4,
     nic_bytes_per_s: float | None = None,
+    extrapolate: bool = False,
 ) -> ModelledCosts:
     """Return the first of the competing models of `machine`; with the best segments if nothing was measured.
 
-    `nic_bytes_per_s`: of the port that the ranks of a node share; None: no port is counted. Raises AlgorithmError,
+    `nic_bytes_per_s`: of the port that the ranks of a node share; None: no port is counted. `extrapolate`: to sizes far
+    beyond the measured ones, too. Raises AlgorithmError,
     MachineError.
     """
-    layout = Layout(ranks_per_node, BEST if machine.bare else None, itemsize, nic_bytes_per_s)
+    layout = Layout(ranks_per_node, BEST if machine.bare else None, itemsize, nic_bytes_per_s, extrapolate)
     groups = competing_models(machine, algorithms, layout)
     if len(groups) > 1:
         named = "; ".join(group.where for group in groups)

@@ -32,6 +32,7 @@ MESSAGES = {
     "training.dtype_leave_dtype_out": "--dtype {dtype}: {known}; leave --dtype out, or the types of the file",
     "training.efficiency_weak_scaling": "{told}; the efficiency of weak scaling is {efficiency:.1%}{most} {kind}.",
     "training.elements_rank_limit_no": "{elements:,} elements on each rank, the limit is {most_elements:,}; {less}, or --no-limit",
+    "training.extrapolate_needs_machine": "it concerns the models of a machine file; add --machine, or leave it out",
     "training.executor": "--executor: {unknown_word}",
     "training.expected_model_shapes_file": "expected one of MODEL, --shapes FILE, --calls FILE, found {found}; models: {known}",
     "training.expected_most_ranks": "-n {ranks}: expected at most {most_ranks} ranks",

@@ -33,7 +33,10 @@ COMPUTATION_OF_PASSES = 3  # over that of a forward pass: a backward pass has tw
 
 # Options that need others
 MEASURING_OPTIONS = ("work", "overlap", "executor", "steps")
-COST_OPTIONS = ("alpha", "bandwidth", "gamma", "alpha_within", "bandwidth_within", "machine", "logs", "nic_bandwidth")
+COST_OPTIONS = (
+    *("alpha", "bandwidth", "gamma", "alpha_within", "bandwidth_within", "machine", "extrapolate", "logs"),
+    "nic_bandwidth",
+)
 STEP_OPTIONS = (
     *("compute", "flop_rate", "backward", "ready_by", "batch", "accumulate", "scale", "sequence", "groups"),
     *("optimizer", "views", "blocking", "overlap"),
@@ -218,6 +221,8 @@ def refuse_unused(given: Collection[str], options: Mapping[str, Any], measure: b
         _refuse(given, COST_OPTIONS, say("training.measure_reduces_taken_measured"))
     else:
         _refuse(given, MEASURING_OPTIONS, say("training.meaning_measure_add_measure"))
+        if not options.get("machine"):
+            _refuse(given, ("extrapolate",), say("training.extrapolate_needs_machine"))
         if options["logs"]:
             _refuse(given, ("ranks_per_node", "nic_bandwidth"), say("training.times_log_own_placement"))
     if options["blocking"]:
@@ -268,7 +273,10 @@ def costs_of(options: dict[str, Any]) -> SourcedCosts:
     port = options["nic_bandwidth"] or shared_port(every, of_node)
     if port:
         source += f"; {port_in_words(port, of_node or 1)}"
-    costs = modelled_costs(machine, options["algorithms"], per_node, itemsize, port and port / groups)
+    port_of_group = port and port / groups
+    costs = modelled_costs(
+        machine, options["algorithms"], per_node, itemsize, port_of_group, bool(options.get("extrapolate"))
+    )
     network = f"the models of {options['machine']}" if options["machine"] else format_rate(prices["bandwidth"])
     return SourcedCosts(costs, source, network, costs.models.grade or None, costs.models.placement or None)
 

@@ -134,6 +134,21 @@ def test_a_machine_file_gives_intervals_and_marks_what_is_far(machine):
     assert "two_tree: segments of 16 KiB" in text
 
 
+def test_sizes_beyond_the_measured_ones_are_marked_or_have_no_time(machine):
+    """Measured were 64 B to 1 MiB."""
+    words = (machine, "-n", "4", "--sizes", "1M,4M,16M")
+    text = printed(*words)
+    within, near, far = (next(line for line in text.splitlines() if f"{size} MiB  " in line) for size in (1, 4, 16))
+    assert "?" not in within and near.count("?") == 2 and far.split()[2] == "-"
+    reason = say("models.size_far_beyond_measured", series="ring", most_size=4, measured="64 B to 1 MiB")
+    assert text.count(reason) == 1
+    rows = json.loads(printed(*words, "-a", "ring", "--format", "json"))["rows"]
+    assert [(row["size_factor"], row["speculative"], bool(row["cannot"])) for row in rows] == [
+        (1, False, False), (4, True, False), (None, None, True),
+    ]  # fmt: skip
+    assert "?" in next(line for line in printed(*words, "--extrapolate").splitlines() if "16 MiB  " in line)
+
+
 def test_csv_has_a_row_for_every_cell(machine):
     rows = list(csv.DictReader(io.StringIO(printed(machine, "-n", "4,17", "--sizes", "64,1M", "--format", "csv"))))
     assert list(rows[0]) == list(COLUMNS) and len(rows) == 8
@@ -290,18 +305,18 @@ def test_what_is_not_identified_is_marked_and_never_the_fastest(tmp_path):
     flat = replace(unknown, parts=(ModelPart("rabenseifner", Form(call=True), found),), grade="not reliable")
     path = tmp_path / "machine.json"
     write_machine(Machine((flat, model("ring", 5e-6, 4e-9))), path)
-    text = printed(str(path), "-n", "4", "--sizes", "8,16M")
+    text = printed(str(path), "-n", "4", "--sizes", "8,16M", "--extrapolate")
     assert has_message(text, "report.grade_fitted_times", grade="not reliable") and has_message(
         text, "report.not_identified_times_depend", modelled="native", name="beta"
     )
     small, large = (next(line for line in text.splitlines() if line.startswith(size)) for size in ("   8 B", "16 MiB"))
-    assert small.split()[2:6] == ["9233", "~", "30.1", "*"]
+    assert small.split()[2:6] == ["9233", "~", "30.1", "*?"]
     assert (
         large.split()[2] == "-"
         and "*" not in large
         and has_message(text, "models.not_identified_model_below", unidentified="native: beta")
     )
-    rows = json.loads(printed(str(path), "-n", "4", "--sizes", "8,16M", "--format", "json"))["rows"]
+    rows = json.loads(printed(str(path), "-n", "4", "--sizes", "8,16M", "--extrapolate", "--format", "json"))["rows"]
     assert [row["fastest"] for row in rows] == [False, True, False, False]
     assert [row["grade"] for row in rows] == ["not reliable", "unknown"] * 2
     assert rows[2]["time_s"] is None and rows[2]["limit"] == "bandwidth"

@@ -1,16 +1,17 @@
 """Predictions against the table of model times in the notes, and what a fitted machine changes."""
 
 from dataclasses import replace
-from math import sqrt
+from math import log, sqrt
 
 import pytest
 from has_message import message_pattern
 from places import ROOT
 
 from allreduce_bench.algorithms import AlgorithmError, builtin
+from allreduce_bench.message import say
 from allreduce_bench.models.forms import Form
 from allreduce_bench.models.machine import Machine, MachineError, Prices, bare_machine, read_machine
-from allreduce_bench.models.model import Model, ModelPart, Parameter, bounds
+from allreduce_bench.models.model import Model, ModelPart, Parameter, SizeEnd, bounds
 from allreduce_bench.models.prediction import BEST, CompetingModels, Layout, competing_models, predict
 from allreduce_bench.schedule.algorithm import Topology
 
@@ -82,7 +83,7 @@ RING = Model(
     op="sum",
     itemsize=4,
     ranks=(2, 4, 8),
-    nbytes=(8, M),
+    nbytes=(8, 16 * M),
     reach_log=0.1,
     reach_log_per_doubling=0.05,
 )
@@ -189,6 +190,40 @@ def test_a_library_is_as_fast_as_the_part_that_it_would_switch_to():
     assert large.prediction.time_s == pytest.approx(30 * (1e-6 + M * 1e-10))
 
 
+def test_beyond_four_times_the_measured_sizes_there_is_no_time_unless_requested():
+    group, farther = CompetingModels([RING]), CompetingModels([RING], FARTHER)
+    near, far = group.at("ring", 4, 64 * M), group.at("ring", 4, 65 * M)
+    assert near.prediction.speculative and near.prediction.size_factor == 4 and not near.cannot
+    assert far.prediction is None and far.cannot == say(
+        "models.size_far_beyond_measured", series="ring", most_size=4, measured="8 B to 16 MiB"
+    )
+    assert farther.at("ring", 4, 65 * M).prediction.time_s > near.prediction.time_s
+    assert not group.at("ring", 4, 16 * M).prediction.speculative and group.at("ring", 4, 2).prediction.speculative
+    assert group.winner(4, 65 * M) is None and CompetingModels(list(BARE.models)).at("ring", 4, 1).prediction
+
+
+def test_beyond_the_measured_sizes_a_model_follows_the_times_at_their_end_and_its_interval_widens():
+    """Times at 16 MiB are twice the model's on 4 ranks and as the model's on 16: on 8 they are sqrt(2) times."""
+    off = replace(RING, reach_log=0.1, largest=(SizeEnd(4, log(2)), SizeEnd(16, 0.0)))
+    models, follows = CompetingModels([replace(off, largest=())]), CompetingModels([off])
+    for ranks, factor in ((4, 2), (8, sqrt(2)), (16, 1)):
+        alone, shifted = (group.at("ring", ranks, 32 * M).prediction for group in (models, follows))
+        assert shifted.time_s == pytest.approx(factor * alone.time_s)
+        assert shifted.high_s / shifted.time_s == pytest.approx(alone.high_s / alone.time_s)
+    widths = [one.high_s / one.time_s for one in (follows.at("ring", 4, n * M).prediction for n in (16, 32, 64))]
+    assert widths == sorted(set(widths))
+    within = [group.at("ring", 4, 16 * M).prediction for group in (models, follows)]
+    assert within[0] == within[1] and follows.at("ring", 4, 16 * M + 4).prediction.time_s < within[0].time_s * 1.001
+
+
+def test_a_library_grows_half_as_its_times_at_the_end_do():
+    """Its model stays flat, its times fall with the size: to a quarter the geometric mean halves."""
+    ends = (SizeEnd(4, 0.0, 1.0), SizeEnd(16, 0.0, 1.0))
+    group = CompetingModels([replace(RING, algorithm="native", nbytes=(64, M), smallest=ends)])
+    at_end, below = (group.at("native", 4, nbytes).prediction.time_s for nbytes in (64, 16))
+    assert below == pytest.approx(at_end / 2, rel=0.01)
+
+
 def test_what_an_algorithm_needs_is_respected(monkeypatch):
     choosy = builtin()["ring"]._replace(needs=frozenset({"power-of-two"}))
     monkeypatch.setitem(builtin(), "ring", choosy)
@@ -211,6 +246,9 @@ def test_no_prediction_is_below_the_bounds():
             assert one.prediction.time_s >= max(least) * (1 - 1e-12), one
 
 
+FARTHER = Layout(extrapolate=True)  # than 4 times the measured sizes
+
+
 def flat(measured: int = M, beta: float = 0.0) -> Model:
     """A library whose times do not depend on the size, as far as that was measured: 9.2 ms."""
     found = (
@@ -229,7 +267,7 @@ def measured_ring() -> Model:
 
 @pytest.mark.parametrize("beta", [0.0, 1.6e-10])
 def test_a_model_that_knows_no_bytes_has_no_time_below_the_bound_and_is_never_the_fastest(beta):
-    group = CompetingModels([flat(beta=beta), measured_ring()])
+    group = CompetingModels([flat(beta=beta), measured_ring()], FARTHER)
     small, large = group.at("native", 4, 8), group.at("native", 4, 16 * M)
     assert small.prediction.unidentified == "beta" and group.winner(4, 8).series == "ring"
     assert group.bounds(4, 16 * M).bandwidth_s == pytest.approx(1.5 * 16 * M * 4e-9)
@@ -252,7 +290,7 @@ def bounded_alpha(reach_log: float, call: bool = False) -> Model:
 
 @pytest.mark.parametrize("reach_log", [0.05, 0.9, 3.2])
 def test_a_wide_interval_identifies_nothing(reach_log):
-    group = CompetingModels([bounded_alpha(reach_log), measured_ring()])
+    group = CompetingModels([bounded_alpha(reach_log), measured_ring()], FARTHER)
     assert group.at("native", 4, 64 * K).prediction.unidentified == "alpha"
     assert group.fastest(4, 64 * K).series == "native" and group.winner(4, 64 * K) is None
     assert group.at("native", 4, 64 * M).prediction.unidentified == ""  # 480 us of 33 ms
@@ -294,7 +332,7 @@ def test_nothing_is_below_the_bounds():
     machines += [bare_machine(5e-6, 3.2e-10, within=Prices(1e-6, 5e-12))]
     machines += [Machine((flat(), measured_ring())), Machine((flat(16 * M), measured_ring()))]
     for machine in machines:
-        layouts = [Layout(4), Layout(4, nic_bytes_per_s=3.125e9)]
+        layouts = [Layout(4, extrapolate=True), Layout(4, nic_bytes_per_s=3.125e9, extrapolate=True)]
         for group in [group for layout in layouts for group in competing_models(machine, layout=layout)]:
             for ranks, nbytes in ((4, 8), (8, 64 * K), (12, 16 * M), (64, 1024 * M)):
                 least, low_end = (max(group.bounds(ranks, nbytes, low)) * (1 - 1e-9) for low in (False, True))

@@ -1,12 +1,16 @@
 """What is fitted together, and as which algorithm it is priced."""
 
+import numpy as np
 import pandas as pd
+import pytest
 from has_message import has_message
 from made_models import ALPHA_S, BETA_S_PER_BYTE, SIZES, series
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.models.forms import Form
 from allreduce_bench.models.known_algorithms import readings
+from allreduce_bench.models.machine import Machine
+from allreduce_bench.models.prediction import competing_models
 from allreduce_bench.models.series import LIBRARY, fit_all, fit_series, observe
 
 
@@ -42,3 +46,17 @@ def test_a_tree_of_a_log_may_be_a_double_one():
 
 def test_the_libraries_algorithms_exist():
     assert set(LIBRARY) < set(builtin()) and len(SIZES) > 3
+
+
+@pytest.mark.parametrize("name", ["tree", "ring"])
+def test_what_is_fitted_is_predicted_by_the_same_count(name):
+    """Four ranks a node, where a tree's declared cost is up to half above its schedule; the note says that it is."""
+    points = series(name, (4, 8, 16), (8, 4096, 1 << 15, 1 << 18, 1 << 20), ranks_per_node=4)
+    (found,) = fit_series(points)
+    (group,) = competing_models(Machine((found.model,)))
+    cells = zip(found.observed.ranks.tolist(), found.observed.nbytes.tolist())
+    predicted = [group.at(name, ranks, nbytes).prediction.time_s for ranks, nbytes in cells]
+    fitted = np.exp(found.scores.residuals["in_sample"].log + found.observed.log_time)
+    assert predicted == pytest.approx(fitted.tolist(), rel=1e-6)
+    told = any(has_message(note, "models.priced_by_upper_bound", names=name) for note in found.model.notes)
+    assert told == (name == "tree")

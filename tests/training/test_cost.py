@@ -99,3 +99,11 @@ def test_a_lower_bound_is_no_rival_of_a_time_that_is_known():
     assert choose(costs, 4, 1 << 24).algorithm == "ring" and choose(costs, 4, 1 << 24, "native").algorithm == "native"
     assert choose(costs, 4, 8).algorithm == "native"  # there it is above the bound
     assert not LoggedCosts(LOG, "x.log").is_lower_bound("ring", 4, 3000)
+
+
+def test_sizes_far_beyond_the_measured_ones_have_no_time_unless_requested():
+    (ring,) = (one for one in BARE.models if one.algorithm == "ring")
+    machine = Machine((replace(ring, ranks=(2, 4), nbytes=(8, 1 << 20)),))
+    with pytest.raises(CostError, match=message_pattern("models.size_far_beyond_measured", series="ring")):
+        choose(modelled_costs(machine), 4, 1 << 25)
+    assert choose(modelled_costs(machine, extrapolate=True), 4, 1 << 25).time_s > 0

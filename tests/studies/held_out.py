@@ -1,0 +1,215 @@
+"""How well are times predicted that were held out? Ranks and sizes of published series: `held_out.py FOLDER ...`.
+
+Every CSV below the folders that the importers read counts: its series with three numbers of ranks or more. Held out are
+the largest number of ranks, the middle one, the two largest; and sizes, above and below those that are fitted, up to 2,
+4 and 16 times away. Everything is done without them: the choice of the form, the fit, its intervals.
+
+For each a line of ours, and for the same cells the best uniform alpha-beta fit (of the algorithms that the series may
+be priced as), the trend (a + b log2 p per size; in size: a + b n per number of ranks) and the geometric mean of both.
+Median and 90th percentile of |predicted / measured - 1| in percent; the share of cells within their 90 % interval; the
+median of its upper over its lower end; the mean interval score of log times (Gneiting and Raftery, 2007: width and 20
+times what lies outside); the share of cells that `predict` gives no time for unless --extrapolate is given. Forced
+algorithms and a library's own choice apart. Exit status 1: no series was found.
+"""
+
+import argparse
+import sys
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import product
+from math import exp, log
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from allreduce_bench.importers import LogError, LogWarning
+from allreduce_bench.importers import points as points_of_log
+from allreduce_bench.models.fitting import plain
+from allreduce_bench.models.known_algorithms import is_library
+from allreduce_bench.models.machine import Machine
+from allreduce_bench.models.prediction import Layout, competing_models
+from allreduce_bench.models.series import KEYS, FittedSeries, fit_series
+
+LEAST_COUNTS = 3  # numbers of ranks of a series
+DISTANCES = (2, 4, 16)  # in size
+SHARES = (0.5, 0.75)  # of the sizes that are fitted
+LEAST_SIZES = 4  # that are fitted
+OUTSIDE = 20  # 2 / (1 - 0.9): weight of what lies outside of an interval
+RIVALS = ("ours", "uniform", "trend", "mean of both")
+LAYOUT, EVERYWHERE = Layout(), Layout(extrapolate=True)
+
+
+class Held(NamedTuple):
+    """A held-out cell: times in seconds."""
+
+    kind: str
+    library: bool
+    measured_s: float
+    times_s: dict[str, float]  # by RIVALS, where there is one
+    interval_s: tuple[float, float] | None
+    refused: bool
+
+
+class Task(NamedTuple):
+    """A series with a part of its cells to fit and another to predict."""
+
+    kind: str
+    fitted: str  # name of the part that is fitted
+    held: pd.DataFrame
+
+
+def series_of(folders: Sequence[Path]) -> Iterator[pd.DataFrame]:
+    """Yield the points of each series with enough numbers of ranks."""
+    for path in sorted(path for folder in folders for path in folder.rglob("*.csv")):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LogWarning)
+            try:
+                points = points_of_log(path)
+            except (LogError, OSError, ValueError):
+                continue
+        points = points[(points["ranks"] > 1) & (points["nbytes"] > 0) & (points["time_s"] > 0)].fillna({"window": 0})
+        for _, rows in points.assign(window=pd.NA).groupby([key for key in KEYS if key in points], dropna=False):
+            if rows["ranks"].nunique() >= LEAST_COUNTS:
+                yield rows
+
+
+def tasks_of(name: str, rows: pd.DataFrame, parts: dict[str, pd.DataFrame]) -> Iterator[Task]:
+    """Yield what is held out of one series, and put into `parts` what is fitted."""
+    parts[name] = rows
+    counts, sizes = sorted(set(rows["ranks"])), sorted(set(rows["nbytes"]))
+    held_counts = {"largest p": counts[-1:], "middle p": counts[len(counts) // 2 : len(counts) // 2 + 1]}
+    if len(counts) > LEAST_COUNTS:
+        held_counts["two largest"] = counts[-2:]
+    for kind, chosen in held_counts.items():
+        held = rows["ranks"].isin(chosen)
+        parts[f"{name} {kind}"] = rows[~held]
+        yield Task(kind, f"{name} {kind}", rows[held])
+    for share, upward in product(SHARES, (True, False)):
+        number = round(share * len(sizes))
+        if number < LEAST_SIZES or number == len(sizes):
+            continue
+        kept = sizes[:number] if upward else sizes[-number:]
+        is_kept = rows["nbytes"].isin(kept)
+        fitted = rows[is_kept]
+        part = f"{name} {kept[0]} {kept[-1]}"
+        parts[part] = fitted
+        known = rows["ranks"].isin(set(fitted["ranks"]))
+        distance = rows["nbytes"] / kept[-1] if upward else kept[0] / rows["nbytes"]
+        for nearer, farther in zip((1, *DISTANCES), DISTANCES):
+            held = rows[~is_kept & known & (distance > nearer) & (distance <= farther)]
+            if len(held):
+                yield Task(f"size {'above' if upward else 'below'}, {farther} times", part, held)
+
+
+def plain_time_s(found: FittedSeries, cells: list[tuple[int, int]], every: FittedSeries) -> np.ndarray:
+    """Return the times of the best uniform fit at `cells`; `every` observes them, too."""
+    seen = found.observed
+    fits = [(plain(seen, name, seen.at(seen.counts)), name) for name in seen.paths]
+    best, _ = min(fits, key=lambda fit: fit[0].loss)
+    place = {cell: row for row, cell in enumerate(zip(every.observed.ranks.tolist(), every.observed.nbytes.tolist()))}
+    return np.exp(best.log_time(every.observed))[[place[cell] for cell in cells]]
+
+
+def trend_time_s(fitted: pd.DataFrame, held: pd.DataFrame, in_size: bool) -> list[float]:
+    """Return the trend's time at each row of `held`; NaN: fewer than two points of its line."""
+    group, grows = ("ranks", "nbytes") if in_size else ("nbytes", "ranks")
+    times_s = []
+    for row in held.to_dict("records"):
+        line = fitted[fitted[group] == row[group]].groupby(grows)["time_s"].median()
+        if len(line) < 2:
+            times_s.append(np.nan)
+            continue
+        at, target = line.index.to_numpy(float), float(row[grows])
+        at, target = (at, target) if in_size else (np.log2(at), np.log2(target))
+        slope, base = np.polyfit(at, line.to_numpy(float), 1, w=1 / line.to_numpy(float))
+        times_s.append(max(base + slope * target, 1e-9))
+    return times_s
+
+
+def held_of(task: Task, fitted: pd.DataFrame, found: FittedSeries, every: FittedSeries) -> Iterator[Held]:
+    """Yield the predicted cells of a task."""
+    cells = task.held.groupby(["ranks", "nbytes"], as_index=False)["time_s"].median()
+    usual, asked = (competing_models(Machine((found.model,)), (), layout)[0] for layout in (LAYOUT, EVERYWHERE))
+    (series,) = asked.models
+    uniform = plain_time_s(found, list(zip(cells["ranks"].tolist(), cells["nbytes"].tolist())), every)
+    trend = trend_time_s(fitted, cells, task.kind.startswith("size"))
+    library = is_library(found.model.algorithm)
+    for row, uniform_s, trend_s in zip(cells.to_dict("records"), uniform.tolist(), trend):
+        predicted = asked.at(series, row["ranks"], row["nbytes"]).prediction
+        times_s = {"uniform": uniform_s}
+        if np.isfinite(trend_s):
+            times_s |= {"trend": trend_s, "mean of both": exp((log(uniform_s) + log(trend_s)) / 2)}
+        interval = None
+        if predicted is not None:
+            times_s["ours"] = predicted.time_s
+            interval = (predicted.low_s, predicted.high_s) if predicted.low_s and predicted.high_s else None
+        yield Held(
+            task.kind,
+            library,
+            row["time_s"],
+            times_s,
+            interval,
+            usual.at(series, row["ranks"], row["nbytes"]).prediction is None,
+        )
+
+
+def print_table(held: Sequence[Held]) -> None:
+    """Print a line for each kind and rival."""
+    print(f"{'held out':<24}{'cells':>6}  {'by':<13}{'median':>7}{'P90':>8}{'covered':>9}{'width':>7}", end="")
+    print(f"{'score':>7}{'refused':>9}")
+    by_kind = defaultdict(list)
+    for cell in held:
+        by_kind[cell.kind].append(cell)
+    for kind, cells in by_kind.items():
+        for rival in RIVALS:
+            timed = [cell for cell in cells if rival in cell.times_s]
+            if not timed:
+                continue
+            off = np.abs([cell.times_s[rival] / cell.measured_s - 1 for cell in timed])
+            head = f"{kind:<24}{len(cells):>6}" if rival == RIVALS[0] else " " * 30
+            line = f"{head}  {rival:<13}{100 * np.median(off):7.1f}{100 * np.quantile(off, 0.9):8.0f}"
+            print(line + (interval_columns(cells) if rival == "ours" else ""), flush=True)
+
+
+def interval_columns(cells: Sequence[Held]) -> str:
+    """Return coverage, width and score of the intervals, and the share refused."""
+    with_one = [(cell.interval_s, cell.measured_s) for cell in cells if cell.interval_s]
+    if not with_one:
+        return ""
+    low, high = np.log([interval for interval, _ in with_one]).T
+    measured = np.log([measured_s for _, measured_s in with_one])
+    outside = np.maximum(low - measured, 0) + np.maximum(measured - high, 0)
+    score = np.mean(high - low + OUTSIDE * outside)
+    refused = np.mean([cell.refused for cell in cells])
+    return f"{np.mean(outside == 0):9.0%}{np.median(np.exp(high - low)):7.2f}{score:7.2f}{refused:9.0%}"
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="of published CSVs")
+    series = list(series_of(parser.parse_args().folders))
+    if not series:
+        sys.exit("no series of three numbers of ranks or more in these folders")
+    parts: dict[str, pd.DataFrame] = {}
+    tasks = [(str(number), task) for number, rows in enumerate(series) for task in tasks_of(str(number), rows, parts)]
+    points = pd.concat([rows.assign(run=name) for name, rows in parts.items()], ignore_index=True)
+    found = {one.model.run: one for one in fit_series(points) if isinstance(one, FittedSeries)}
+    held = [
+        cell
+        for name, task in tasks
+        if task.fitted in found and name in found
+        for cell in held_of(task, parts[task.fitted], found[task.fitted], found[name])
+    ]
+    unfit = sum(str(number) not in found for number in range(len(series)))
+    print(f"{len(series)} series, {unfit} of which are not fitted: their algorithms are unknown")
+    for title, library in (("all series", None), ("forced algorithms", False), ("libraries' own choice", True)):
+        print(f"\n{title}")
+        print_table([cell for cell in held if library is None or cell.library == library])
+
+
+if __name__ == "__main__":
+    main()
