@@ -51,7 +51,8 @@ def finish(control: Control, folder: RunFolder, plan: Plan) -> str:
 
 def _warnings_again(folder: RunFolder) -> dict[str, int]:
     """Return code -> number of launches, for each warning of several launches; only its first was printed."""
-    kinds = [kind for attempt in folder.attempts() for kind in {*map(kind_of, attempt["findings"])}]
+    of_launches = {(one["launch"], kind) for one in folder.attempts() for kind in map(kind_of, one["findings"])}
+    kinds = [kind for _, kind in of_launches]
     return {code: number for (code, level), number in sorted(Counter(kinds).items()) if level != "info" and number > 1}
 
 

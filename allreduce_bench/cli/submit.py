@@ -15,8 +15,9 @@ import click
 from ..evaluation.acceptance import OPTION
 from ..launching.find import loaded_library
 from ..machine.node import hide_secrets
-from ..message import say
+from ..message import BadValue, say
 from ..runs.folder import RunFolder
+from ..runs.library_algorithms import NAMES, settings_of
 from ..runs.option import Section
 from ..runs.plan import Plan, PlanError
 from ..runs.recorder import is_taken, now
@@ -146,7 +147,17 @@ def new_sweep(asked: SubmissionRequest) -> tuple[Path, SubmissionChoices, list[t
         control = replace(asked.run.control, output=asked.output / name)
         runs.append((RunFolder(sweep / name), planned_run(replace(asked.run, make_plan=plan, control=control))[1]))
         _refuse_secrets(say("cli.launcher_launcher_args_remote"), kept_plan(runs[-1][1]) != runs[-1][1])
+    _warn_of_forced(runs[0][1], max(asked.nodes))
     return sweep, choices, runs
+
+
+def _warn_of_forced(plan: Plan, nodes: int) -> None:
+    """Say before jobs wait in a queue that their cells would be skipped, unless the site's settings are others."""
+    try:
+        for name in filter(NAMES.__contains__, plan.algorithms):
+            settings_of(name, loaded_library(), nodes)
+    except BadValue as error:
+        talk(f"warning: {error}")
 
 
 def _refuse_secrets(words: str, are_there: bool) -> None:

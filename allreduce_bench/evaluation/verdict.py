@@ -141,6 +141,7 @@ class Verdict(NamedTuple):
     reason: str = ""  # why there is no stretch
     alone: Performance | None = None  # of the only algorithm, if there is but one
     changes: tuple[Change, ...] = ()  # of native
+    native: tuple[str, ...] = ()  # one of these native ran at every size looked at; empty: it changes, or is unknown
 
 
 def add_standings(rows: Sequence[SummaryRow]) -> None:
@@ -296,7 +297,7 @@ def verdicts(rows: Sequence[SummaryRow]) -> list[Verdict]:
     cache = "warm" if any(cache == "warm" for _, cache in measured) else "cold"
     return [
         _verdict(ranks, cache, {nbytes: rows for nbytes, rows in sizes.items() if nbytes})._replace(
-            changes=tuple(_changes(sizes))
+            changes=tuple(_changes(sizes)), native=_ran_throughout(sizes)
         )
         for (ranks, cache_of_table), sizes in sorted(measured.items())
         if ranks > 1 and cache_of_table == cache and any(sizes)
@@ -305,15 +306,21 @@ def verdicts(rows: Sequence[SummaryRow]) -> list[Verdict]:
 
 def _changes(sizes: Mapping[int, Sequence[SummaryRow]]) -> Iterator[Change]:
     """Yield where what native ran at one size fits nothing that it can have run at the next one."""
-    native = ((nbytes, row["ran"].names) for nbytes, rows in sizes.items() for row in rows if _is_identified(row))
-    known = {nbytes: names for nbytes, names in native if names}
-    for (low, before), (high, after) in pairwise(known.items()):
+    for (low, before), (high, after) in pairwise(_native_by_size(sizes).items()):
         if not {*before} & {*after}:
             yield Change(before, after, low, high)
 
 
-def _is_identified(row: SummaryRow) -> bool:
-    return row["algorithm"] == NATIVE and row.get("ran") is not None
+def _ran_throughout(sizes: Mapping[int, Sequence[SummaryRow]]) -> tuple[str, ...]:
+    """Return what native can have run at all sizes that were looked at."""
+    known = [*_native_by_size(sizes).values()]
+    return tuple(name for name in known[0] if all(name in names for names in known)) if known else ()
+
+
+def _native_by_size(sizes: Mapping[int, Sequence[SummaryRow]]) -> dict[int, tuple[str, ...]]:
+    """Return what native can have run, by size; left out: sizes of which that is unknown."""
+    native = ((nbytes, row.get("ran")) for nbytes, rows in sizes.items() for row in rows if row["algorithm"] == NATIVE)
+    return {nbytes: ran.names for nbytes, ran in native if ran and ran.names}
 
 
 def _verdict(ranks: int, cache: str, rows_by_size: Mapping[int, Sequence[SummaryRow]]) -> Verdict:

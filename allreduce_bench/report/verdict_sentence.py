@@ -59,6 +59,9 @@ class Line(NamedTuple):
 def lines(verdict: Verdict) -> list[Line]:
     """Return `8 B: ring, 2.00 times faster than native [1.81, 2.21] (94 %), 10.0 us at 8 B`, and so on."""
     changes = [_change_line(change) for change in verdict.changes]
+    if verdict.native:
+        one_of = "one of " if len(verdict.native) > 1 else ""
+        changes = [Line("", NATIVE, say("report.native_ran", names=f"{one_of}{few(verdict.native, MOST_NAMED)}"))]
     together = [_together_line(verdict.together, verdict.grade)] if verdict.together else []
     if verdict.alone:
         return [Line("", verdict.alone.algorithm, f": {performance_words(verdict.alone)}"), *changes]

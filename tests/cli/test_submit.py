@@ -17,8 +17,10 @@ from places import JOBS
 from slurm_programs import SlurmPrograms
 
 from allreduce_bench.cli import main
+from allreduce_bench.cli import submit as submitting
 from allreduce_bench.message import say
 from allreduce_bench.runs.folder import RunFolder
+from allreduce_bench.runs.plan import Plan
 from allreduce_bench.runs.start import Start
 
 SMALL = ("--sizes", "8,64K", "-a", "native,ring", "--launches", "2")
@@ -455,3 +457,12 @@ def test_a_hostile_name_is_refused_or_arrives_unchanged_and_is_never_run(slurm, 
         (told,) = [word for word in submitted(slurm)[1] if word.startswith("--output=")]
         assert told == f"--output={folder}/{output}/jobs/1/2n-%j.out".replace("%", "%%").replace("%%j.out", "%j.out")
     assert not list(tmp_path.rglob("hacked"))
+
+
+@pytest.mark.parametrize("nodes, components, warned", [(2, "", True), (1, "", False), (2, "^han", False)])
+def test_algorithms_that_han_would_hide_are_told_before_jobs_wait(nodes, components, warned, monkeypatch, capsys):
+    monkeypatch.setattr(submitting, "loaded_library", lambda: "Open MPI 5.0.11")
+    monkeypatch.setenv("OMPI_MCA_coll", components)
+    submitting._warn_of_forced(Plan(sizes=(8,), ranks=(2,), algorithms=("native", "native:ring")), nodes)
+    words = say("runs.forced_below_han", algorithm="native:ring", library="Open MPI 5.0.11")
+    assert (words in capsys.readouterr().err) == warned
