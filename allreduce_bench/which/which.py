@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from ..cli.options import start_options
 from ..cli.request import on_hosts_around, refuse_short_timeout
@@ -18,18 +19,20 @@ from ..identifying.launch import Findings, Launches, environ_of_launch, findings
 from ..identifying.look import MONITORING, Asked
 from ..identifying.order import LEAST_BYTES
 from ..machine.mpi import library_name
-from ..measuring.startup import under_launcher
+from ..measuring.startup import rank_of, under_launcher
 from ..message import BadValue, Refused
 from ..runs.identified import NO
 from ..runs.start import Start
 from ..units import parse_size, unknown_word
 from .effects import Effect, effect
 from .nccl_log import read_nccl_logs
-from .output import Result, Verdict, json_text, nccl_lines, result_lines
+from .nccl_output import nccl_json_text, nccl_lines, nccl_verdicts
+from .output import Result, Verdict, json_text, result_lines
 from .settings import COMMAND_LINE, ENVIRONMENT, Setting, judged, names_to_read, settings, without
 
 DEFAULT_SIZES = (8, 1024, 8192, 65536, 2**20, 16 * 2**20)
 MOST_EFFECTS = 3  # settings whose effect is looked at, each in launches of its own
+OF_LOG = ("nccl_log", "expect", "format_")  # parameters
 NOT_TRIED = ("pml", "mtl")  # without them messages take another way
 
 
@@ -83,8 +86,9 @@ def which(context, ranks, sizes, switches, expect, nccl_log, format_, timeout, h
     the same launch without it. Under mpirun or srun the started ranks are looked at.
     """
     if nccl_log:
-        click.echo("\n".join(nccl_lines(read_nccl_logs(nccl_log), screen())))
-        return
+        _refuse_beside_log(context)
+        verdicts = _from_log(nccl_log, expect, format_) if rank_of(os.environ) == 0 else []
+        context.exit(_status(verdicts))
     asked_sizes = tuple(sorted({*(sizes or DEFAULT_SIZES), *(size for size, _ in expect)}))
     if small := [size for size in asked_sizes if size < LEAST_BYTES or size % LEAST_BYTES]:
         raise OneLineError("which.odd_size", size=small[0], least=LEAST_BYTES)
@@ -104,16 +108,40 @@ def which(context, ranks, sizes, switches, expect, nccl_log, format_, timeout, h
     if format_ == "json":
         click.echo(json_text(result), nl=False)
     else:
-        echo_lines(result)
-    if any(verdict.state == NO for verdict in result.verdicts):
-        context.exit(1)
+        _echo_lines(*result_lines(result, screen()))
+    context.exit(_status(result.verdicts))
 
 
-def echo_lines(result: Result) -> None:
+def _refuse_beside_log(context: click.Context) -> None:
+    """Raise OneLineError where options for launches are given beside a log."""
+    of_launches = [
+        max(one.opts, key=len)
+        for one in context.command.params
+        if one.name not in OF_LOG and context.get_parameter_source(one.name or "") is ParameterSource.COMMANDLINE
+    ]
+    if of_launches:
+        raise OneLineError("which.nccl_alone", options=", ".join(of_launches))
+
+
+def _from_log(paths: Sequence[Path], expect: Sequence[tuple[int, str]], format_: str) -> list[Verdict]:
+    """Print what NCCL logged. Raises LogError, BadValue."""
+    log = read_nccl_logs(paths)
+    verdicts = nccl_verdicts(log, expect)
+    if format_ == "json":
+        click.echo(nccl_json_text(log, verdicts), nl=False)
+    else:
+        _echo_lines(*nccl_lines(log, verdicts, screen()))
+    return verdicts
+
+
+def _echo_lines(tables: Sequence[str], sentences: Sequence[str]) -> None:
     """Print the tables, then sentences."""
-    tables, sentences = result_lines(result, screen())
     click.echo("\n".join(tables))
     echo_wrapped(sentences)
+
+
+def _status(verdicts: Sequence[Verdict]) -> int:
+    return 1 if any(verdict.state == NO for verdict in verdicts) else 0
 
 
 def _from_outside(found: Launches, sizes: Sequence[int], bisects: bool, expect: Sequence[tuple[int, str]]) -> Result:
