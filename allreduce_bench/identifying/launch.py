@@ -27,7 +27,7 @@ PML = ("OMPI_MCA_pml", "pml")  # who chooses the layer of messages wants no othe
 class ProbeFailed(Refused, RuntimeError):
     """A launch of the probe that showed nothing."""
 
-    exit_code = 1  # no bad usage
+    exit_code = 2  # 1 is left to an expected algorithm that did not run
 
 
 class Findings(NamedTuple):

@@ -15,7 +15,7 @@ from ..cli.types import DURATION, SIZES, OneLineError, errors_in_one_line, parse
 from ..cli.work_limit import refuse_many_ranks
 from ..identifying.evidence import Answer, is_asked
 from ..identifying.known import library_of, names
-from ..identifying.launch import Findings, Launches, environ_of_launch, findings, launches
+from ..identifying.launch import Findings, Launches, ProbeFailed, environ_of_launch, findings, launches
 from ..identifying.look import MONITORING, Asked
 from ..identifying.order import LEAST_BYTES
 from ..machine.mpi import library_name
@@ -197,7 +197,7 @@ def _as_rank(sizes: Sequence[int], bisects: bool, expect: Sequence[tuple[int, st
         seen = look(comm, Asked(sizes, names_to_read(given, library), counts, bisects))
     except Exception as error:  # the other ranks must not wait for this one
         talk(f"error: {' '.join(str(error).split())}")
-        comm.Abort(1)
+        comm.Abort(ProbeFailed.exit_code)
         raise
     if seen is None:
         return None
