@@ -47,4 +47,5 @@ MESSAGES = {
     "which.switch": "from {size} B on: {now}; below: {was}",
     "which.unchanged": "unchanged",
     "which.unknown": "unknown",
+    "which.unknown_value": "{value} is no known value of {name}; known: {known}",
 }

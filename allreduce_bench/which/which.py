@@ -28,7 +28,7 @@ from .effects import Effect, effect
 from .nccl_log import read_nccl_logs
 from .nccl_output import nccl_json_text, nccl_lines, nccl_verdicts
 from .output import Result, Verdict, json_text, result_lines
-from .settings import COMMAND_LINE, ENVIRONMENT, Setting, judged, names_to_read, settings, without
+from .settings import COMMAND_LINE, ENVIRONMENT, UNKNOWN_VALUE, Setting, judged, names_to_read, settings, without
 
 DEFAULT_SIZES = (8, 1024, 8192, 65536, 2**20, 16 * 2**20)
 MOST_EFFECTS = 3  # settings whose effect is looked at, each in launches of its own
@@ -181,8 +181,9 @@ def _effects(
 
 
 def _is_tried(one: Setting) -> bool:
-    """Return whether a setting can be left out, and may have an effect."""
-    return one.problem is None and one.source in (ENVIRONMENT, COMMAND_LINE) and one.name not in NOT_TRIED
+    """Return whether a setting can be left out, and may have an effect: an unknown value may, if it was taken."""
+    may_act = one.problem is None or (one.problem.code == UNKNOWN_VALUE and one.read is not False)
+    return may_act and one.source in (ENVIRONMENT, COMMAND_LINE) and one.name not in NOT_TRIED
 
 
 def _as_rank(sizes: Sequence[int], bisects: bool, expect: Sequence[tuple[int, str]]) -> Result | None:

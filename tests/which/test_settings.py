@@ -36,6 +36,22 @@ def test_without_dynamic_rules_a_forced_algorithm_is_not_read(dynamic):
     assert problems(settings(RING | dynamic, [], OPEN_MPI)) == {FORCED: "which.needs_another"}
 
 
+@pytest.mark.parametrize(
+    ("variable", "library", "known", "unknown"),
+    [
+        ("OMPI_MCA_" + FORCED, OPEN_MPI, ("4", "ring"), ("77", "bogus", "-1")),
+        ("MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM", MPICH, ("auto", "ring"), ("bogus", "4")),
+        ("I_MPI_ADJUST_ALLREDUCE", INTEL, ("8", "14", "8:0-64;9:65-1024"), ("99", "8:0-64;99:65-1024")),
+    ],
+)
+def test_a_value_that_is_none(variable, library, known, unknown):
+    def codes(value):
+        return set(problems(settings(DYNAMIC | {variable: value}, [], library)).values())
+
+    assert all("which.unknown_value" not in codes(value) for value in known)
+    assert all("which.unknown_value" in codes(value) for value in unknown)
+
+
 def test_variables_of_another_library():
     found = settings(RING | {"I_MPI_ADJUST_ALLREDUCE": "8"}, [], MPICH)
     assert set(problems(found).values()) == {"which.of_another_library"}
@@ -140,9 +156,11 @@ def test_a_malformed_rules_file_is_said(tmp_path):
         ("0x4", Reading(True, 4, "ring"), True, None),
         ("64k", Reading(True, 65536), True, None),
         ("yes", Reading(True, True, "true"), True, None),
-        ("9", Reading(True, 0, "ignore"), False, "which.not_taken"),
+        ("9", Reading(True, 0, "ignore"), False, "which.unknown_value"),
+        ("5", Reading(True, 0, "ignore"), False, "which.not_taken"),
+        ("9", Reading(True, 9, "new"), True, None),
         ("9", Reading(False), False, "executing.no_variable"),
-        ("kary", Reading(True), None, None),
+        ("ring", Reading(True), None, None),
     ],
 )
 def test_what_the_library_says(value, reading, read, code):
