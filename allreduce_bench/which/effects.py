@@ -51,11 +51,8 @@ def effect(with_it: Mapping[int, Names], without_it: Mapping[int, Names]) -> Eff
 
 def _difference(with_it: Names, without_it: Names) -> Difference:
     one, other = set(with_it), set(without_it)
-    if one == other and len(one) == 1:
-        kind = SAME
-    else:
-        kind = OPEN if one & other or not one or not other else OTHER  # of several that fit, each may have run
-    return Difference(kind, tuple(with_it), tuple(without_it))
+    kind = OPEN if one & other or not one or not other else OTHER  # of several that fit, each may have run
+    return Difference(SAME if one == other and len(one) == 1 else kind, tuple(with_it), tuple(without_it))
 
 
 def without_words(difference: Difference) -> str:

@@ -10,6 +10,8 @@ MESSAGES = {
     "which.expected_not": "{name}: NO",
     "which.expected_open": "{name}: cannot tell",
     "which.expected_ran": "{name}: yes",
+    "which.failed_with_settings": "{why}; set for it: {settings}",
+    "which.failed_with_value": "{why}; {values}",
     "which.from_size": "from {size} {change}",
     "which.head": "{library}, {ranks} on nodes: {nodes}",
     "which.library_unknown": "the algorithms of {library} are not known; leave out --expect",

@@ -150,10 +150,23 @@ def _from_outside(found: Launches, sizes: Sequence[int], bisects: bool, expect: 
     _refuse_unknown(library, expect)
     prefix = Path(found.launcher.program).resolve().parent.parent
     given = settings(environ, command, library, prefix)
-    seen = found.find(Asked(sizes, names_to_read(given, library), bisects=bisects), environ, command)
+    try:
+        seen = found.find(Asked(sizes, names_to_read(given, library), bisects=bisects), environ, command)
+    except ProbeFailed as error:
+        raise _with_settings(error, given, library) from error
     given = _judged(given, seen, library)
     effects = _effects(found, given, seen, sizes, environ, command)
     return Result(library, seen, sizes, given, effects, _verdicts(seen.answers, expect))
+
+
+def _with_settings(error: ProbeFailed, given: Sequence[Setting], library: str) -> ProbeFailed:
+    """Return why a launch failed, with the settings of the library that may be the reason."""
+    unknown = [str(one.problem) for one in given if one.problem and one.problem.code == UNKNOWN_VALUE]
+    if unknown:
+        return ProbeFailed("which.failed_with_value", why=error, values="; ".join(unknown))
+    own = names_to_read(given, library)
+    words = [f"{one.name}={one.value}" for one in given if one.name in own]
+    return ProbeFailed("which.failed_with_settings", why=error, settings=", ".join(words)) if words else error
 
 
 def _judged(given: Sequence[Setting], seen: Findings, library: str) -> list[Setting]:

@@ -73,6 +73,17 @@ def test_settings_that_are_swallowed_are_said(python, tmp_path):
 
 
 @every_mpi
+def test_a_launch_that_fails_is_no_other_algorithm(python):
+    """MPICH ends at a value that it does not know; status 1 would say that another algorithm ran."""
+    if "mpich" not in str(python):
+        pytest.skip("Open MPI and Intel MPI start with unknown values")
+    bogus = {"MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM": "bogus"}
+    status, stdout, stderr = which(python, "-n", "2", "--sizes", "8", "--expect", "8:ring", **bogus)
+    assert (status, stdout) == (2, "")
+    assert "bogus is no known value of MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM; known: auto, " in stderr
+
+
+@every_mpi
 def test_what_runs_by_default_is_named_or_open(python):
     status, stdout, stderr = which(python, "-n", "4", "--sizes", "8,64K", "--expect", "8:recursive_doubling")
     assert status == 0, stderr
