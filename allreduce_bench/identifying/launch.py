@@ -92,7 +92,7 @@ class Launches(NamedTuple):
         found = next((line[len(MARK) :] for line in stdout.splitlines() if line.startswith(MARK)), None)
         if found is None:
             words = [line.strip() for line in stderr.splitlines() if line.strip(" \t-=*")]
-            said = words[0] if words else f"exit status {process.returncode}"
+            said = words[0].rstrip(",:; ") if words else f"exit status {process.returncode}"
             raise ProbeFailed("identifying.launch_failed", ranks=self.ranks, said=said)
         return from_json(found)
 

@@ -18,9 +18,10 @@ from ..identifying.known import library_of, names
 from ..identifying.launch import Findings, Launches, ProbeFailed, environ_of_launch, findings, launches
 from ..identifying.look import MONITORING, Asked
 from ..identifying.order import LEAST_BYTES
+from ..machine import OPEN_MPI
 from ..machine.mpi import library_name
 from ..measuring.startup import rank_of, under_launcher
-from ..message import BadValue, Refused
+from ..message import BadValue, Refused, say
 from ..runs.identified import NO
 from ..runs.start import Start
 from ..units import parse_size, unknown_word
@@ -204,9 +205,12 @@ def _as_rank(sizes: Sequence[int], bisects: bool, expect: Sequence[tuple[int, st
     from ..identifying.probe import MPI, look  # late: it starts MPI
 
     comm, library = MPI.COMM_WORLD, library_name(MPI.Get_library_version())
+    if comm.size == 1:
+        raise OneLineError("which.one_rank")
     _refuse_unknown(library, expect)
-    given = settings(os.environ, [], library)
     counts = all(os.environ.get(name) == value for name, value in MONITORING.items())
+    own = {name: value for name, value in os.environ.items() if not (counts and name in MONITORING)}
+    given = settings(own, [], library)
     try:
         seen = look(comm, Asked(sizes, names_to_read(given, library), counts, bisects))
     except Exception as error:  # the other ranks must not wait for this one
@@ -216,6 +220,9 @@ def _as_rank(sizes: Sequence[int], bisects: bool, expect: Sequence[tuple[int, st
     if seen is None:
         return None
     put = findings(seen, None)
+    if not counts and library.startswith(OPEN_MPI) and any(len(one.names) > 1 for one in put.answers.values()):
+        variables = " ".join(f"{name}={value}" for name, value in MONITORING.items())
+        put = put._replace(not_counted=say("which.count_with", settings=variables))
     return Result(library, put, sizes, _judged(given, put, library), {}, _verdicts(put.answers, expect))
 
 
