@@ -197,7 +197,7 @@ WHICH = fields(
                     "name": text("as its library names it"),
                     "value": text("as it was set"),
                     "meaning": text("of a number; empty: none"),
-                    "source": text("environment, command line, or the path of a file"),
+                    "source": text("environment, command line, either (under mpirun or srun), or the path of a file"),
                     "read": or_null(flag("whether the library has this value; null: it does not tell")),
                     "effect": text("what the same launch without it does otherwise, or why it has none"),
                 }

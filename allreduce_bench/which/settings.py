@@ -20,6 +20,7 @@ from ..runs.library_algorithms import ADJUST, INTRA, MEANINGS, VALUES
 from .rules import RulesError, check_mpich_rules, open_mpi_rules
 
 ENVIRONMENT, COMMAND_LINE = "environment", "command line"  # sources; others are paths of files
+IN_RANK = "environment or command line"  # as ranks see it: launchers pass both alike
 
 # Variables
 UCC = "UCC"
@@ -61,7 +62,7 @@ class Setting(NamedTuple):
     name: str  # as its library names it: coll_tuned_allreduce_algorithm, MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM
     value: str
     meaning: str  # ring; empty: the value says it
-    source: str  # ENVIRONMENT, COMMAND_LINE, or the path of a file
+    source: str  # ENVIRONMENT, COMMAND_LINE, IN_RANK, or the path of a file
     library: str  # whose variable
     read: bool | None = None  # whether the library has this value; None: it does not tell
     problem: Refused | None = None  # why it has no effect, as far as is known
@@ -78,17 +79,22 @@ class _Found(NamedTuple):
 
 
 def settings(
-    environ: Mapping[str, str], command: Sequence[str], library: str, prefix: Path | None = None
+    environ: Mapping[str, str],
+    command: Sequence[str],
+    library: str,
+    prefix: Path | None = None,
+    of_environ: str = ENVIRONMENT,
 ) -> list[Setting]:
     """Return what is set for a launch by `command` of a library such as `Open MPI 5.0.11`, installed at `prefix`.
 
-    Of several places that set a variable the one that the library takes comes first; the others have a problem.
+    `of_environ` is the source of what `environ` has. Of several places that set a variable the one that the library
+    takes comes first; the others have a problem.
     """
     above, below = _parameter_files(environ, prefix)
     places = _in_files(above)
     of_command = sorted(_in_command(command), key=lambda found: command[found.start] in GENERAL)
     places += [(found.variable, found.value, COMMAND_LINE) for found in of_command]
-    places += [(variable, value, ENVIRONMENT) for variable, value in sorted(environ.items(), key=_order)]
+    places += [(variable, value, of_environ) for variable, value in sorted(environ.items(), key=_order)]
     places += _in_files([*_tune_files(command), *below])
     found: dict[str, Setting] = {}
     overridden = []

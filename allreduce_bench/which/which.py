@@ -29,7 +29,17 @@ from .effects import Effect, effect
 from .nccl_log import read_nccl_logs
 from .nccl_output import nccl_json_text, nccl_lines, nccl_verdicts
 from .output import Result, Verdict, json_text, result_lines
-from .settings import COMMAND_LINE, ENVIRONMENT, UNKNOWN_VALUE, Setting, judged, names_to_read, settings, without
+from .settings import (
+    COMMAND_LINE,
+    ENVIRONMENT,
+    IN_RANK,
+    UNKNOWN_VALUE,
+    Setting,
+    judged,
+    names_to_read,
+    settings,
+    without,
+)
 
 DEFAULT_SIZES = (8, 1024, 8192, 65536, 2**20, 16 * 2**20)
 MOST_EFFECTS = 3  # settings whose effect is looked at, each in launches of its own
@@ -210,7 +220,7 @@ def _as_rank(sizes: Sequence[int], bisects: bool, expect: Sequence[tuple[int, st
     _refuse_unknown(library, expect)
     counts = all(os.environ.get(name) == value for name, value in MONITORING.items())
     own = {name: value for name, value in os.environ.items() if not (counts and name in MONITORING)}
-    given = settings(own, [], library)
+    given = settings(own, [], library, of_environ=IN_RANK)
     try:
         seen = look(comm, Asked(sizes, names_to_read(given, library), counts, bisects))
     except Exception as error:  # the other ranks must not wait for this one

@@ -127,8 +127,9 @@ def test_ranks_of_a_launcher_say_how_bytes_become_visible(python):
     """Open MPI's two variables are named once, and are no settings of the user's."""
     if "mpich" in str(python) or "impi" in str(python):
         pytest.skip("only Open MPI counts messages")
-    status, stdout, stderr = launched(python, 2, "--sizes", "64K")
+    status, stdout, stderr = launched(python, 2, "--sizes", "64K", OMPI_MCA_coll_tuned_use_dynamic_rules="1")
     assert status == 0, stderr
+    assert "environment or command line" in stdout  # a launcher's `--mca` comes as a variable, too
     assert stdout.count("OMPI_MCA_pml_monitoring_enable=1") == 1
     status, stdout, stderr = launched(python, 2, "--sizes", "64K", **MONITORING)
     assert status == 0, stderr
