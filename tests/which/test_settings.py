@@ -2,7 +2,9 @@
 
 import pytest
 
+from allreduce_bench.identifying.known import names
 from allreduce_bench.message import BadValue
+from allreduce_bench.runs.library_algorithms import VALUES
 from allreduce_bench.which.settings import (
     COMMAND_LINE,
     ENVIRONMENT,
@@ -173,3 +175,10 @@ def test_cray_has_variables_that_mpi_t_does_not_list():
     library = "MPI VERSION    : CRAY MPICH version 8.1.28.15 (ANL base 3.4a2)"
     (found,) = settings({"MPICH_ALLREDUCE_NO_SMP": "1"}, [], library)
     assert judged(found, Reading(False), library).read is None
+
+
+def test_the_names_of_intel_mpi_are_those_that_run_takes():
+    own = set(VALUES["Intel MPI"])
+    assert own <= set(names("Intel MPI"))
+    (found,) = settings({"I_MPI_ADJUST_ALLREDUCE": "4"}, [], INTEL)
+    assert found.meaning == "topology_aware_reduce_bcast" and found.meaning in own
