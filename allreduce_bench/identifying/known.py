@@ -41,8 +41,8 @@ ANY_TREE = {  # of these the order is that of whatever reduction the library tak
     OPEN_MPI: ("nonoverlapping",),
     MPICH: ("nb",),
     INTEL: (
-        *("reduce + bcast", "topology-aware reduce + bcast", "topology-aware binomial gather + scatter", "knomial"),
-        *("shared-memory flat", "shared-memory knomial", "shared-memory knary"),
+        *("reduce_bcast", "topology_aware_reduce_bcast", "topology_aware_binomial_gather_scatter", "knomial"),
+        *("shared_memory_flat", "shared_memory_knomial", "shared_memory_knary"),
     ),
 }
 IN_NODE_FIRST = {  # of these the ranks of a node come first; what han does in nodes and between, see `matching`
@@ -337,7 +337,7 @@ def _intel(ranks: int, count: int) -> Iterator[Known]:
     doubling = _of_steps("", "recursive_doubling", ranks, count)._replace(sent=None)
     for name in ("recursive_doubling", "rabenseifner"):
         yield doubling._replace(name=name)
-    yield _tree("binomial gather + scatter", ranks, count, knomial_by_digits(ranks))
+    yield _tree("binomial_gather_scatter", ranks, count, knomial_by_digits(ranks))
     yield _rotated("shumilin_ring", ranks, [0, *[count] * ranks], begin=1)
     cuts = [*(count // ranks * block for block in range(ranks)), count]  # the last block takes the rest
     for name in ("ring", "algorithm 13", "algorithm 14"):

@@ -27,7 +27,7 @@ PML = ("OMPI_MCA_pml", "pml")  # who chooses the layer of messages wants no othe
 class ProbeFailed(Refused, RuntimeError):
     """A launch of the probe that showed nothing."""
 
-    exit_code = 1  # no bad usage
+    exit_code = 2  # 1 is left to an expected algorithm that did not run
 
 
 class Findings(NamedTuple):
@@ -92,7 +92,7 @@ class Launches(NamedTuple):
         found = next((line[len(MARK) :] for line in stdout.splitlines() if line.startswith(MARK)), None)
         if found is None:
             words = [line.strip() for line in stderr.splitlines() if line.strip(" \t-=*")]
-            said = words[0] if words else f"exit status {process.returncode}"
+            said = words[0].rstrip(",:; ") if words else f"exit status {process.returncode}"
             raise ProbeFailed("identifying.launch_failed", ranks=self.ranks, said=said)
         return from_json(found)
 

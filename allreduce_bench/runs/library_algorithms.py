@@ -10,7 +10,6 @@ without COLLECTIVE_FALLBACK another algorithm would run, silently, where the one
 """
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
@@ -40,9 +39,9 @@ MEANINGS: Mapping[str, tuple[str, ...]] = {  # variable -> what its numbers mean
     "coll_han_allreduce_low_module": ("tuned", "sm"),
     "MPIR_CVAR_ALLREDUCE_COMPOSITION": ("auto", "alpha", "beta", "gamma", "delta"),
     ADJUST: (
-        *("", "recursive_doubling", "rabenseifner", "reduce + bcast", "topology-aware reduce + bcast"),
-        *("binomial gather + scatter", "topology-aware binomial gather + scatter", "shumilin_ring", "ring", "knomial"),
-        *("shared-memory flat", "shared-memory knomial", "shared-memory knary"),
+        *("", "recursive_doubling", "rabenseifner", "reduce_bcast", "topology_aware_reduce_bcast"),
+        *("binomial_gather_scatter", "topology_aware_binomial_gather_scatter", "shumilin_ring", "ring", "knomial"),
+        *("shared_memory_flat", "shared_memory_knomial", "shared_memory_knary"),
     ),
 }
 VALUES: Mapping[str, Mapping[str, str]] = {  # library -> name -> value of its variable
@@ -57,7 +56,7 @@ VALUES: Mapping[str, Mapping[str, str]] = {  # library -> name -> value of its v
         "recexch": "recexch",
         "tree": "tree",
     },
-    INTEL: {re.sub(r"\W+", "_", name): str(number) for number, name in enumerate(MEANINGS[ADJUST]) if name},
+    INTEL: {name: str(number) for number, name in enumerate(MEANINGS[ADJUST]) if name},
 }
 NAMES = tuple(dict.fromkeys(FORCED_PREFIX + name for values in VALUES.values() for name in values))
 

@@ -13,7 +13,7 @@ from ..units import format_size
 
 HAN = "han"  # names of what han composed begin so: `han: ring in node, recursive_doubling between`
 MOST_NAMED = 3  # in a table
-SAME, OTHER, OPEN = "same", "other", "open"
+SAME, OTHER, OPEN = "same", "other", "open"  # one name fits both; no name does; some may
 
 Names = Sequence[str]
 
@@ -21,7 +21,7 @@ Names = Sequence[str]
 class Difference(NamedTuple):
     """The answers at one size."""
 
-    kind: str  # SAME; OTHER: no name fits both; OPEN: some do, some do not
+    kind: str  # SAME, OTHER or OPEN
     with_it: tuple[str, ...]
     without_it: tuple[str, ...]
 
@@ -33,7 +33,7 @@ class Effect(NamedTuple):
 
     @property
     def is_none(self) -> bool:
-        """Whether nothing changed that could be seen."""
+        """Whether the same one ran at all sizes."""
         return all(difference.kind == SAME for difference in self.at.values())
 
     @property
@@ -51,8 +51,8 @@ def effect(with_it: Mapping[int, Names], without_it: Mapping[int, Names]) -> Eff
 
 def _difference(with_it: Names, without_it: Names) -> Difference:
     one, other = set(with_it), set(without_it)
-    kind = OPEN if one & other or not one or not other else OTHER
-    return Difference(SAME if one == other != set() else kind, tuple(with_it), tuple(without_it))
+    kind = OPEN if one & other or not one or not other else OTHER  # of several that fit, each may have run
+    return Difference(SAME if one == other and len(one) == 1 else kind, tuple(with_it), tuple(without_it))
 
 
 def without_words(difference: Difference) -> str:

@@ -33,6 +33,8 @@ OPERATIONS = ("sum", "prod", "max", "min", "avg")
 
 COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 LINE = re.compile(r"(?:(?P<process>[\w.-]+:\d+):\d+\s+)?(?:\[\d+\]\s*)?NCCL INFO (?P<text>.*)")
+ABOUT_A_CHOICE = " Bytes -> "
+MOST_BYTES = 2**63 - 1  # NCCL's sizes are size_t: more is a damaged line
 CHOICE = re.compile(
     r"(?:(?P<collective>\w+): )?(?P<nbytes>\d+) Bytes -> Algo (?P<algorithm>\w+) proto (?P<protocol>\w+)"
     r"(?: time [\d.]+| channel\{Lo\.\.Hi\}=\{(?P<low>\d+)\.\.(?P<high>\d+)\})"
@@ -76,6 +78,7 @@ class NcclLog(NamedTuple):
     choices: list[Choice]  # by size; of several at a size the most frequent first
     others: dict[str, int]  # other collectives -> lines
     mismatches: list[Mismatch]
+    left_out: int = 0  # lines about a choice that are not understood
 
     def several(self) -> dict[int, list[Choice]]:
         """Return the sizes for which not all calls got the same."""
@@ -100,12 +103,15 @@ def read_nccl_logs(paths: Sequence[Path]) -> NcclLog:
     sizes = _sizes_of_calls(calls)
     choices: dict[Choice, list[str]] = defaultdict(list)  # of one call -> the processes of all calls
     others: Counter[str] = Counter()
+    left_out = 0
     for line in lines:
         collective, choice = _choice(line, sizes)
         if choice and collective in ("", ALLREDUCE):
             choices[choice].append(line.process)
         elif choice:
             others[collective] += 1
+        else:
+            left_out += ABOUT_A_CHOICE in line.text
     if not choices:
         raise LogError(_why_nothing(lines), path=paths[0])
     counted = [
@@ -115,7 +121,7 @@ def read_nccl_logs(paths: Sequence[Path]) -> NcclLog:
     counted.sort(key=lambda choice: (choice.nbytes, -choice.calls))
     version = next((found[1] for text in texts if (found := VERSION.search(text))), "")
     ranks = {int(found["ranks"]) for _, found in calls if found["collective"] == ALLREDUCE}
-    return NcclLog(version, tuple(sorted(ranks)), counted, dict(others), _mismatches(lines, calls))
+    return NcclLog(version, tuple(sorted(ranks)), counted, dict(others), _mismatches(lines, calls), left_out)
 
 
 def _nccl_lines(path: Path, text: str) -> Iterable[_Line]:
@@ -129,6 +135,8 @@ def _choice(line: _Line, sizes: dict[str, dict[int, str]]) -> tuple[str, Choice 
     """Return collective and choice of a line; no collective: unnamed; None: the line is about something else."""
     if found := CHOICE.match(line.text):
         nbytes, low, high = int(found["nbytes"]), found["low"], found["high"]
+        if nbytes > MOST_BYTES:
+            return "", None
         collective = found["collective"] or sizes.get(line.process, {}).get(nbytes, "")
         channels = None if low is None else (int(low), int(high))
         algorithm = _named(found["algorithm"].lower(), ALGORITHMS)

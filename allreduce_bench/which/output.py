@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ..identifying.evidence import is_asked
 from ..identifying.known import names
@@ -15,9 +15,6 @@ from ..tables import UNBOUNDED, Screen, columns_of, fitted
 from ..units import format_size, in_ranks
 from .effects import Effect, sentence, without_words
 from .settings import OF_TUNED, Setting
-
-if TYPE_CHECKING:
-    from .nccl_log import NcclLog
 
 CHOICES = {*CHOICE.values(), *AT_START.values()}  # variables that choose an algorithm
 SCHEMA = "urn:allreduce-bench:which:1"
@@ -93,12 +90,13 @@ def _sizes_columns(result: Result):
         row = [format_size(size), answer.evidence]
         row += [without_words(seen.at[size]) if size in seen.at else "" for seen in effects.values()]
         if verdicts:
-            row.append(", ".join(_verdict_words(one) for one in verdicts if one.nbytes == size))
+            row.append(", ".join(verdict_words(one) for one in verdicts if one.nbytes == size))
         rows.append([*row, answer.words])
     return columns_of(rows, left=range(len(heads)), text=len(heads) - 1)
 
 
-def _verdict_words(one: Verdict) -> str:
+def verdict_words(one: Verdict) -> str:
+    """Return `ring: yes`, `ring: NO`, `ring: cannot tell`."""
     return say(
         {YES: "which.expected_ran", OPEN: "which.expected_open", NO: "which.expected_not"}[one.state], name=one.name
     )
@@ -117,17 +115,6 @@ def _sentences(result: Result) -> list[str]:
             ran = answers[one.nbytes].words
             sentences.append(say("which.expected_did_not_run", size=format_size(one.nbytes), name=one.name, ran=ran))
     return sentences
-
-
-def nccl_lines(log: "NcclLog", screen: Screen = UNBOUNDED) -> list[str]:
-    """Return what NCCL's own lines say, as a table."""
-    rows = [["size", "ran", "protocol", "channels", "calls"]]
-    for one in log.choices:
-        channels = "" if one.channels is None else f"{one.channels[0]}-{one.channels[1]}"
-        name = one.algorithm if one.named else say("which.nccl_unnamed", algorithm=one.algorithm)
-        rows.append([format_size(one.nbytes), name, one.protocol, channels, str(one.calls)])
-    head = say("which.nccl_head", version=log.version or "?")
-    return [head, "", *fitted(columns_of(rows, left=(0, 1, 2, 3)), screen)]
 
 
 def json_text(result: Result) -> str:
@@ -171,6 +158,16 @@ def _size_object(result: Result, size: int) -> dict[str, object]:
 # The JSON Schema of `which --format json`
 
 NAMES = items(text(), "algorithms that fit what was seen; one: it ran; several: open; none: unknown")
+EXPECTED = items(
+    fields(
+        {
+            "nbytes": whole("of the vector"),
+            "name": text("of the algorithm"),
+            "state": text("yes, open or no"),
+        }
+    ),
+    "what --expect asked for",
+)
 WHICH = fields(
     {
         "schema": text("name and version of this schema", SCHEMA),
@@ -200,23 +197,14 @@ WHICH = fields(
                     "name": text("as its library names it"),
                     "value": text("as it was set"),
                     "meaning": text("of a number; empty: none"),
-                    "source": text("environment, command line, or the path of a file"),
+                    "source": text("environment, command line, either (under mpirun or srun), or the path of a file"),
                     "read": or_null(flag("whether the library has this value; null: it does not tell")),
                     "effect": text("what the same launch without it does otherwise, or why it has none"),
                 }
             ),
             "what was set for the launch",
         ),
-        "expected": items(
-            fields(
-                {
-                    "nbytes": whole("of the vector"),
-                    "name": text("of the algorithm"),
-                    "state": text("yes, open or no"),
-                }
-            ),
-            "what --expect asked for",
-        ),
+        "expected": EXPECTED,
     }
 )
 SCHEMAS = (Format(SCHEMA, "what which --format json prints: which algorithm of the library ran", WHICH),)

@@ -16,10 +16,11 @@ from typing import NamedTuple
 from ..machine import INTEL, MPICH, OPEN_MPI, Reading
 from ..machine.node import allowed_variables
 from ..message import BadValue, Refused
-from ..runs.library_algorithms import MEANINGS
+from ..runs.library_algorithms import ADJUST, INTRA, MEANINGS, VALUES
 from .rules import RulesError, check_mpich_rules, open_mpi_rules
 
 ENVIRONMENT, COMMAND_LINE = "environment", "command line"  # sources; others are paths of files
+IN_RANK = "environment or command line"  # as ranks see it: launchers pass both alike
 
 # Variables
 UCC = "UCC"
@@ -39,6 +40,9 @@ NEED_DYNAMIC = re.compile(r"coll_tuned_(dynamic_rules_filename|\w+_algorithm\w*)
 RULES = "coll_tuned_dynamic_rules_filename"
 MPICH_RULES = re.compile(r"MPIR_CVAR_(CH4_(POSIX_)?)?COLL_SELECTION_TUNING_JSON_FILE")
 PARAMETER_FILES = ("OMPI_MCA_mca_base_param_files", "OMPI_MCA_mca_param_files")
+WORDS = {INTRA: ("auto", "nb", "smp", "ccl", *dict.fromkeys(VALUES[MPICH].values()))}  # variable -> its values
+NUMBERED = {ADJUST: ("13", "14")}  # variable -> values that work, but have no names
+UNKNOWN_VALUE = "which.unknown_value"
 TRUE = re.compile(r"[1-9]\d*|t(rue)?|y(es)?|enabled?", re.IGNORECASE)
 SUFFIXES = {"k": 2**10, "m": 2**20, "g": 2**30}  # of Open MPI's numbers
 
@@ -58,7 +62,7 @@ class Setting(NamedTuple):
     name: str  # as its library names it: coll_tuned_allreduce_algorithm, MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM
     value: str
     meaning: str  # ring; empty: the value says it
-    source: str  # ENVIRONMENT, COMMAND_LINE, or the path of a file
+    source: str  # ENVIRONMENT, COMMAND_LINE, IN_RANK, or the path of a file
     library: str  # whose variable
     read: bool | None = None  # whether the library has this value; None: it does not tell
     problem: Refused | None = None  # why it has no effect, as far as is known
@@ -75,17 +79,22 @@ class _Found(NamedTuple):
 
 
 def settings(
-    environ: Mapping[str, str], command: Sequence[str], library: str, prefix: Path | None = None
+    environ: Mapping[str, str],
+    command: Sequence[str],
+    library: str,
+    prefix: Path | None = None,
+    of_environ: str = ENVIRONMENT,
 ) -> list[Setting]:
     """Return what is set for a launch by `command` of a library such as `Open MPI 5.0.11`, installed at `prefix`.
 
-    Of several places that set a variable the one that the library takes comes first; the others have a problem.
+    `of_environ` is the source of what `environ` has. Of several places that set a variable the one that the library
+    takes comes first; the others have a problem.
     """
     above, below = _parameter_files(environ, prefix)
     places = _in_files(above)
     of_command = sorted(_in_command(command), key=lambda found: command[found.start] in GENERAL)
     places += [(found.variable, found.value, COMMAND_LINE) for found in of_command]
-    places += [(variable, value, ENVIRONMENT) for variable, value in sorted(environ.items(), key=_order)]
+    places += [(variable, value, of_environ) for variable, value in sorted(environ.items(), key=_order)]
     places += _in_files([*_tune_files(command), *below])
     found: dict[str, Setting] = {}
     overridden = []
@@ -112,14 +121,20 @@ def judged(found: Setting, reading: Reading, library: str) -> Setting:
         return found  # Cray's has variables of its environment that MPI_T does not list
     if not reading.known:
         absent = BadValue("executing.no_variable", name=found.name, library=library, near="")
-        return found._replace(read=False, problem=found.problem or absent)
+        return found._replace(read=False, problem=_but_unknown_value(found) or absent)
     if reading.value is None:
         return found
     if _same(found.value, reading):
-        return found._replace(read=True, meaning=found.meaning or _other_than(reading.meaning, found.value))
+        meaning = found.meaning or _other_than(reading.meaning, found.value)
+        return found._replace(read=True, meaning=meaning, problem=_but_unknown_value(found))
     kept = f"{reading.value} ({reading.meaning})" if reading.meaning else str(reading.value)
     other = BadValue("which.not_taken", name=found.name, kept=kept)
     return found._replace(read=False, problem=found.problem or other)
+
+
+def _but_unknown_value(found: Setting) -> Refused | None:
+    """Return the problem of a setting, unless it is one that the library's word settles."""
+    return None if found.problem and found.problem.code == UNKNOWN_VALUE else found.problem
 
 
 def names_to_read(found: Sequence[Setting], library: str) -> list[str]:
@@ -230,15 +245,32 @@ def _is_about(owner: str, name: str) -> bool:
 def _meaning(name: str, value: str) -> str:
     """Return the name of the algorithm, or of the choice, that a number stands for; empty: unknown, or not needed."""
     meanings = MEANINGS.get(name, ())
-    numbers = [part.split(":")[0].strip() for part in value.split(";")]  # Intel MPI: NUMBER:FROM-TO;NUMBER:FROM-TO
-    found = [meanings[int(number)] for number in numbers if number.isdecimal() and int(number) < len(meanings)]
+    found = [meanings[int(one)] for one in _parts(value) if one.isdecimal() and int(one) < len(meanings)]
     return ", ".join(filter(None, found))
+
+
+def _parts(value: str) -> list[str]:
+    """Return the algorithms in a value, of Intel MPI NUMBER:FROM-TO;NUMBER:FROM-TO."""
+    return [part.split(":")[0].strip() for part in value.split(";")]
+
+
+def _unknown_value(name: str, value: str) -> Refused | None:
+    """Return that a value is none of those that are known for the variable, with these."""
+    numbered = MEANINGS.get(name, ())
+    words = [f"{number} ({word})" for number, word in enumerate(numbered) if word]
+    known = {*map(str, range(len(numbered))), *filter(None, numbered), *WORDS.get(name, ()), *NUMBERED.get(name, ())}
+    if not known or all(one.lower() in known for one in _parts(value)):
+        return None
+    shown = ", ".join([*words, *NUMBERED.get(name, ()), *WORDS.get(name, ())])
+    return BadValue(UNKNOWN_VALUE, value=value, name=name, known=shown)
 
 
 def _problem(setting: Setting, found: Mapping[str, Setting], library: str) -> Refused | None:
     """Return why a setting has no effect in this library, as far as that shows before the launch."""
     if not _fits(setting.library, library):
         return BadValue("which.of_another_library", owner=setting.library, library=library)
+    if unknown := _unknown_value(setting.name, setting.value):
+        return unknown
     dynamic = found.get(DYNAMIC)
     if NEED_DYNAMIC.fullmatch(setting.name) and not (dynamic and TRUE.fullmatch(dynamic.value)):
         return BadValue("which.needs_another", name=setting.name, needed=f"{DYNAMIC}=1")

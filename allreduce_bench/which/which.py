@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from ..cli.options import start_options
 from ..cli.request import on_hosts_around, refuse_short_timeout
@@ -14,22 +15,35 @@ from ..cli.types import DURATION, SIZES, OneLineError, errors_in_one_line, parse
 from ..cli.work_limit import refuse_many_ranks
 from ..identifying.evidence import Answer, is_asked
 from ..identifying.known import library_of, names
-from ..identifying.launch import Findings, Launches, environ_of_launch, findings, launches
+from ..identifying.launch import Findings, Launches, ProbeFailed, environ_of_launch, findings, launches
 from ..identifying.look import MONITORING, Asked
 from ..identifying.order import LEAST_BYTES
+from ..machine import OPEN_MPI
 from ..machine.mpi import library_name
-from ..measuring.startup import under_launcher
-from ..message import BadValue, Refused
+from ..measuring.startup import rank_of, under_launcher
+from ..message import BadValue, Refused, say
 from ..runs.identified import NO
 from ..runs.start import Start
 from ..units import parse_size, unknown_word
 from .effects import Effect, effect
 from .nccl_log import read_nccl_logs
-from .output import Result, Verdict, json_text, nccl_lines, result_lines
-from .settings import COMMAND_LINE, ENVIRONMENT, Setting, judged, names_to_read, settings, without
+from .nccl_output import nccl_json_text, nccl_lines, nccl_verdicts
+from .output import Result, Verdict, json_text, result_lines
+from .settings import (
+    COMMAND_LINE,
+    ENVIRONMENT,
+    IN_RANK,
+    UNKNOWN_VALUE,
+    Setting,
+    judged,
+    names_to_read,
+    settings,
+    without,
+)
 
 DEFAULT_SIZES = (8, 1024, 8192, 65536, 2**20, 16 * 2**20)
 MOST_EFFECTS = 3  # settings whose effect is looked at, each in launches of its own
+OF_LOG = ("nccl_log", "expect", "format_")  # parameters
 NOT_TRIED = ("pml", "mtl")  # without them messages take another way
 
 
@@ -83,8 +97,9 @@ def which(context, ranks, sizes, switches, expect, nccl_log, format_, timeout, h
     the same launch without it. Under mpirun or srun the started ranks are looked at.
     """
     if nccl_log:
-        click.echo("\n".join(nccl_lines(read_nccl_logs(nccl_log), screen())))
-        return
+        _refuse_beside_log(context)
+        verdicts = _from_log(nccl_log, expect, format_) if rank_of(os.environ) == 0 else []
+        context.exit(_status(verdicts))
     asked_sizes = tuple(sorted({*(sizes or DEFAULT_SIZES), *(size for size, _ in expect)}))
     if small := [size for size in asked_sizes if size < LEAST_BYTES or size % LEAST_BYTES]:
         raise OneLineError("which.odd_size", size=small[0], least=LEAST_BYTES)
@@ -104,16 +119,40 @@ def which(context, ranks, sizes, switches, expect, nccl_log, format_, timeout, h
     if format_ == "json":
         click.echo(json_text(result), nl=False)
     else:
-        echo_lines(result)
-    if any(verdict.state == NO for verdict in result.verdicts):
-        context.exit(1)
+        _echo_lines(*result_lines(result, screen()))
+    context.exit(_status(result.verdicts))
 
 
-def echo_lines(result: Result) -> None:
+def _refuse_beside_log(context: click.Context) -> None:
+    """Raise OneLineError where options for launches are given beside a log."""
+    of_launches = [
+        max(one.opts, key=len)
+        for one in context.command.params
+        if one.name not in OF_LOG and context.get_parameter_source(one.name or "") is ParameterSource.COMMANDLINE
+    ]
+    if of_launches:
+        raise OneLineError("which.nccl_alone", options=", ".join(of_launches))
+
+
+def _from_log(paths: Sequence[Path], expect: Sequence[tuple[int, str]], format_: str) -> list[Verdict]:
+    """Print what NCCL logged. Raises LogError, BadValue."""
+    log = read_nccl_logs(paths)
+    verdicts = nccl_verdicts(log, expect)
+    if format_ == "json":
+        click.echo(nccl_json_text(log, verdicts), nl=False)
+    else:
+        _echo_lines(*nccl_lines(log, verdicts, screen()))
+    return verdicts
+
+
+def _echo_lines(tables: Sequence[str], sentences: Sequence[str]) -> None:
     """Print the tables, then sentences."""
-    tables, sentences = result_lines(result, screen())
     click.echo("\n".join(tables))
     echo_wrapped(sentences)
+
+
+def _status(verdicts: Sequence[Verdict]) -> int:
+    return 1 if any(verdict.state == NO for verdict in verdicts) else 0
 
 
 def _from_outside(found: Launches, sizes: Sequence[int], bisects: bool, expect: Sequence[tuple[int, str]]) -> Result:
@@ -122,10 +161,23 @@ def _from_outside(found: Launches, sizes: Sequence[int], bisects: bool, expect: 
     _refuse_unknown(library, expect)
     prefix = Path(found.launcher.program).resolve().parent.parent
     given = settings(environ, command, library, prefix)
-    seen = found.find(Asked(sizes, names_to_read(given, library), bisects=bisects), environ, command)
+    try:
+        seen = found.find(Asked(sizes, names_to_read(given, library), bisects=bisects), environ, command)
+    except ProbeFailed as error:
+        raise _with_settings(error, given, library) from error
     given = _judged(given, seen, library)
     effects = _effects(found, given, seen, sizes, environ, command)
     return Result(library, seen, sizes, given, effects, _verdicts(seen.answers, expect))
+
+
+def _with_settings(error: ProbeFailed, given: Sequence[Setting], library: str) -> ProbeFailed:
+    """Return why a launch failed, with the settings of the library that may be the reason."""
+    unknown = [str(one.problem) for one in given if one.problem and one.problem.code == UNKNOWN_VALUE]
+    if unknown:
+        return ProbeFailed("which.failed_with_value", why=error, values="; ".join(unknown))
+    own = names_to_read(given, library)
+    words = [f"{one.name}={one.value}" for one in given if one.name in own]
+    return ProbeFailed("which.failed_with_settings", why=error, settings=", ".join(words)) if words else error
 
 
 def _judged(given: Sequence[Setting], seen: Findings, library: str) -> list[Setting]:
@@ -153,8 +205,9 @@ def _effects(
 
 
 def _is_tried(one: Setting) -> bool:
-    """Return whether a setting can be left out, and may have an effect."""
-    return one.problem is None and one.source in (ENVIRONMENT, COMMAND_LINE) and one.name not in NOT_TRIED
+    """Return whether a setting can be left out, and may have an effect: an unknown value may, if it was taken."""
+    may_act = one.problem is None or (one.problem.code == UNKNOWN_VALUE and one.read is not False)
+    return may_act and one.source in (ENVIRONMENT, COMMAND_LINE) and one.name not in NOT_TRIED
 
 
 def _as_rank(sizes: Sequence[int], bisects: bool, expect: Sequence[tuple[int, str]]) -> Result | None:
@@ -162,18 +215,24 @@ def _as_rank(sizes: Sequence[int], bisects: bool, expect: Sequence[tuple[int, st
     from ..identifying.probe import MPI, look  # late: it starts MPI
 
     comm, library = MPI.COMM_WORLD, library_name(MPI.Get_library_version())
+    if comm.size == 1:
+        raise OneLineError("which.one_rank")
     _refuse_unknown(library, expect)
-    given = settings(os.environ, [], library)
     counts = all(os.environ.get(name) == value for name, value in MONITORING.items())
+    own = {name: value for name, value in os.environ.items() if not (counts and name in MONITORING)}
+    given = settings(own, [], library, of_environ=IN_RANK)
     try:
         seen = look(comm, Asked(sizes, names_to_read(given, library), counts, bisects))
     except Exception as error:  # the other ranks must not wait for this one
         talk(f"error: {' '.join(str(error).split())}")
-        comm.Abort(1)
+        comm.Abort(ProbeFailed.exit_code)
         raise
     if seen is None:
         return None
     put = findings(seen, None)
+    if not counts and library.startswith(OPEN_MPI) and any(len(one.names) > 1 for one in put.answers.values()):
+        variables = " ".join(f"{name}={value}" for name, value in MONITORING.items())
+        put = put._replace(not_counted=say("which.count_with", settings=variables))
     return Result(library, put, sizes, _judged(given, put, library), {}, _verdicts(put.answers, expect))
 
 

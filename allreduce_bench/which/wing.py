@@ -11,5 +11,5 @@ WING = Wing(
             "Say which algorithm the library's own all-reduce runs",
         )
     },
-    offers={"messages": "messages:MESSAGES", "schemas": "output:SCHEMAS"},
+    offers={"messages": "messages:MESSAGES", "schemas": "nccl_output:SCHEMAS"},
 )

@@ -1,9 +1,15 @@
 """NCCL's lines about its choices, in the forms of its versions."""
 
+import json
+
 import pytest
+from click.testing import CliRunner
+from jsonschema import validate
 
 from allreduce_bench.importers.row import LogError
 from allreduce_bench.which.nccl_log import SYMMETRIC, Choice, Mismatch, read_nccl_logs
+from allreduce_bench.which.nccl_output import WHICH_NCCL
+from allreduce_bench.which.which import which
 
 
 @pytest.fixture
@@ -93,3 +99,45 @@ def test_logs_without_a_choice(read, text, code):
     with pytest.raises(LogError) as error:
         read(text)
     assert error.value.code == code
+
+
+def test_lines_that_are_not_understood_are_counted(read):
+    huge, undecided = NAMED.replace("4096", "9" * 20), NAMED.replace("channel", "way")
+    assert read(NAMED + huge + undecided).left_out == 2
+
+
+@pytest.fixture
+def command(tmp_path):
+    """`which --nccl-log` of a log in which tree ran at 4 KiB, and an unnamed ring at 77 bytes."""
+    path = tmp_path / "log"
+    path.write_text(NAMED + "n0:70:70 [0] NCCL INFO 77 Bytes -> Algo 1 proto 9 time 74.1\n")
+    return lambda *words: CliRunner().invoke(which, ["--nccl-log", str(path), *words])
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        ((), 0),
+        (("--expect", "4K:tree"), 0),
+        (("--expect", "4K:ring"), 1),
+        (("--expect", "77:tree"), 0),  # perhaps of another collective
+        (("--expect", "4K:rong"), 2),
+        (("--expect", "8K:tree"), 2),
+        (("-n", "4"), 2),
+        (("--switches",), 2),
+        (("--sizes", "4K"), 2),
+    ],
+)
+def test_what_was_expected_of_a_log(command, words, status):
+    assert command(*words).exit_code == status
+
+
+def test_a_log_as_json(command):
+    result = command("--expect", "4K:ring", "--format", "json")
+    found = json.loads(result.stdout)
+    validate(found, WHICH_NCCL)
+    assert [one["state"] for one in found["expected"]] == ["no"]
+    assert [(one["algorithm"], one["protocol"], one["named"]) for one in found["choices"]] == [
+        ("ring", "9", False),
+        ("tree", "LL", True),
+    ]

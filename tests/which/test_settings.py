@@ -2,7 +2,9 @@
 
 import pytest
 
+from allreduce_bench.identifying.known import names
 from allreduce_bench.message import BadValue
+from allreduce_bench.runs.library_algorithms import VALUES
 from allreduce_bench.which.settings import (
     COMMAND_LINE,
     ENVIRONMENT,
@@ -34,6 +36,22 @@ def test_a_variable_of_open_mpi():
 @pytest.mark.parametrize("dynamic", [{}, {"OMPI_MCA_coll_tuned_use_dynamic_rules": "0"}])
 def test_without_dynamic_rules_a_forced_algorithm_is_not_read(dynamic):
     assert problems(settings(RING | dynamic, [], OPEN_MPI)) == {FORCED: "which.needs_another"}
+
+
+@pytest.mark.parametrize(
+    ("variable", "library", "known", "unknown"),
+    [
+        ("OMPI_MCA_" + FORCED, OPEN_MPI, ("4", "ring"), ("77", "bogus", "-1")),
+        ("MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM", MPICH, ("auto", "ring"), ("bogus", "4")),
+        ("I_MPI_ADJUST_ALLREDUCE", INTEL, ("8", "14", "8:0-64;9:65-1024"), ("99", "8:0-64;99:65-1024")),
+    ],
+)
+def test_a_value_that_is_none(variable, library, known, unknown):
+    def codes(value):
+        return set(problems(settings(DYNAMIC | {variable: value}, [], library)).values())
+
+    assert all("which.unknown_value" not in codes(value) for value in known)
+    assert all("which.unknown_value" in codes(value) for value in unknown)
 
 
 def test_variables_of_another_library():
@@ -140,9 +158,11 @@ def test_a_malformed_rules_file_is_said(tmp_path):
         ("0x4", Reading(True, 4, "ring"), True, None),
         ("64k", Reading(True, 65536), True, None),
         ("yes", Reading(True, True, "true"), True, None),
-        ("9", Reading(True, 0, "ignore"), False, "which.not_taken"),
+        ("9", Reading(True, 0, "ignore"), False, "which.unknown_value"),
+        ("5", Reading(True, 0, "ignore"), False, "which.not_taken"),
+        ("9", Reading(True, 9, "new"), True, None),
         ("9", Reading(False), False, "executing.no_variable"),
-        ("kary", Reading(True), None, None),
+        ("ring", Reading(True), None, None),
     ],
 )
 def test_what_the_library_says(value, reading, read, code):
@@ -155,3 +175,10 @@ def test_cray_has_variables_that_mpi_t_does_not_list():
     library = "MPI VERSION    : CRAY MPICH version 8.1.28.15 (ANL base 3.4a2)"
     (found,) = settings({"MPICH_ALLREDUCE_NO_SMP": "1"}, [], library)
     assert judged(found, Reading(False), library).read is None
+
+
+def test_the_names_of_intel_mpi_are_those_that_run_takes():
+    own = set(VALUES["Intel MPI"])
+    assert own <= set(names("Intel MPI"))
+    (found,) = settings({"I_MPI_ADJUST_ALLREDUCE": "4"}, [], INTEL)
+    assert found.meaning == "topology_aware_reduce_bcast" and found.meaning in own

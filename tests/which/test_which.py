@@ -6,8 +6,9 @@ import subprocess
 
 import pytest
 from interpreters import in_turn, interpreters
-from rank_programs import mpirun
+from rank_programs import COMMAND, mpirun
 
+from allreduce_bench.identifying.look import MONITORING
 from allreduce_bench.which.output import SCHEMA
 
 every_mpi = pytest.mark.parametrize("python", interpreters())
@@ -73,6 +74,17 @@ def test_settings_that_are_swallowed_are_said(python, tmp_path):
 
 
 @every_mpi
+def test_a_launch_that_fails_is_no_other_algorithm(python):
+    """MPICH ends at a value that it does not know; status 1 would say that another algorithm ran."""
+    if "mpich" not in str(python):
+        pytest.skip("Open MPI and Intel MPI start with unknown values")
+    bogus = {"MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM": "bogus"}
+    status, stdout, stderr = which(python, "-n", "2", "--sizes", "8", "--expect", "8:ring", **bogus)
+    assert (status, stdout) == (2, "")
+    assert "bogus is no known value of MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM; known: auto, " in stderr
+
+
+@every_mpi
 def test_what_runs_by_default_is_named_or_open(python):
     status, stdout, stderr = which(python, "-n", "4", "--sizes", "8,64K", "--expect", "8:recursive_doubling")
     assert status == 0, stderr
@@ -93,3 +105,40 @@ def test_bad_input_is_refused_in_one_line():
         assert (status, stdout) == (2, "")
         assert len([line for line in stderr.splitlines() if line.startswith(("error", "Error"))]) == 1
         assert "Traceback" not in stderr
+
+
+def launched(python, ranks, *words, **variables):
+    """Status, stdout and stderr of the command, of which a launcher starts a rank each."""
+    question = [str(python), "-c", COMMAND, str(ranks), "-m", "allreduce_bench", "which", *words]
+    command = json.loads(subprocess.run(question, capture_output=True, text=True, check=True).stdout)
+    environ = {**os.environ, **variables}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environ, timeout=120)
+    return done.returncode, done.stdout, done.stderr
+
+
+@every_mpi
+def test_one_rank_of_a_launcher_is_refused(python):
+    status, stdout, stderr = launched(python, 1, "--sizes", "8")
+    assert (status, stdout) == (2, "") and "expected 2 ranks or more, found 1" in stderr
+
+
+@every_mpi
+def test_ranks_of_a_launcher_say_how_bytes_become_visible(python):
+    """Open MPI's two variables are named once, and are no settings of the user's."""
+    if "mpich" in str(python) or "impi" in str(python):
+        pytest.skip("only Open MPI counts messages")
+    status, stdout, stderr = launched(python, 2, "--sizes", "64K", OMPI_MCA_coll_tuned_use_dynamic_rules="1")
+    assert status == 0, stderr
+    assert "environment or command line" in stdout  # a launcher's `--mca` comes as a variable, too
+    assert stdout.count("OMPI_MCA_pml_monitoring_enable=1") == 1
+    status, stdout, stderr = launched(python, 2, "--sizes", "64K", **MONITORING)
+    assert status == 0, stderr
+    assert "order + bytes" in stdout and "pml" not in stdout
+
+
+@every_mpi
+def test_one_rank_of_a_launcher_prints_a_log(python, tmp_path):
+    log = tmp_path / "log"
+    log.write_text("n0:70:70 [0] NCCL INFO AllReduce: 4096 Bytes -> Algo 1 proto 2 time 8.25\n")
+    status, stdout, _ = launched(python, 2, "--nccl-log", str(log), "--expect", "4K:tree")
+    assert status == 1 and stdout.count("NCCL") == 1

@@ -1,0 +1,124 @@
+"""What NCCL's own lines say, held against what was expected: as a table and sentences, and as JSON with its schema."""
+
+import json
+from collections.abc import Sequence
+
+from ..message import BadValue, say
+from ..runs.identified import NO, OPEN, YES
+from ..runs.json_schema.build import Format, fields, flag, items, or_null, text, whole
+from ..tables import UNBOUNDED, Screen, columns_of, fitted
+from ..units import format_size, unknown_word
+from . import output
+from .nccl_log import ALGORITHMS, SYMMETRIC, Choice, NcclLog
+from .output import EXPECTED, Verdict, verdict_words
+
+SCHEMA = "urn:allreduce-bench:which-nccl:1"
+
+
+def nccl_verdicts(log: NcclLog, expect: Sequence[tuple[int, str]]) -> list[Verdict]:
+    """Return whether the expected algorithms ran. Raises BadValue: NCCL has no such name, the log no such size."""
+    sizes = sorted({choice.nbytes for choice in log.choices})
+    for size, name in expect:
+        if name not in (*ALGORITHMS, SYMMETRIC):
+            raise BadValue("as_said", words=unknown_word("algorithm of NCCL", name, (*ALGORITHMS, SYMMETRIC)))
+        if size not in sizes:
+            has = ", ".join(map(format_size, sizes))
+            raise BadValue("which.nccl_no_size", size=format_size(size), sizes=has)
+    return [Verdict(size, name, _state(log, size, name)) for size, name in expect]
+
+
+def _state(log: NcclLog, size: int, name: str) -> str:
+    """Return whether all calls of a size got it; open: its lines may be about another collective."""
+    got = {choice.algorithm for choice in _named_at(log, size)}
+    if not got:
+        return OPEN
+    return YES if got == {name} else NO
+
+
+def nccl_lines(log: NcclLog, verdicts: Sequence[Verdict], screen: Screen = UNBOUNDED) -> tuple[list[str], list[str]]:
+    """Return the lines of the table, and sentences below it."""
+    heads = ["size", "ran", "protocol", "channels", "calls"] + (["expected"] if verdicts else [])
+    rows = [heads]
+    for one in log.choices:
+        channels = "" if one.channels is None else f"{one.channels[0]}-{one.channels[1]}"
+        name = _words(one.algorithm)
+        name = name if one.named else say("which.nccl_unnamed", algorithm=name)
+        row = [format_size(one.nbytes), name, _words(one.protocol), channels, str(one.calls)]
+        at_size = [verdict for verdict in verdicts if verdict.nbytes == one.nbytes]
+        rows.append([*row, ", ".join(map(verdict_words, at_size))] if verdicts else row)
+    head = say("which.nccl_head", version=log.version or "?")
+    return [head, "", *fitted(columns_of(rows, left=(0, 1, 2, 3, 5)), screen)], _sentences(log, verdicts)
+
+
+def _sentences(log: NcclLog, verdicts: Sequence[Verdict]) -> list[str]:
+    sentences = [say("which.nccl_left_out", lines=log.left_out)] if log.left_out else []
+    for one in verdicts:
+        if one.state == NO:
+            ran = ", ".join(dict.fromkeys(_words(found.algorithm) for found in _named_at(log, one.nbytes)))
+            said = {"size": format_size(one.nbytes), "name": one.name, "ran": ran}
+            sentences.append(say("which.expected_did_not_run", **said))
+    return sentences
+
+
+def _named_at(log: NcclLog, nbytes: int) -> list[Choice]:
+    return [choice for choice in log.choices if choice.nbytes == nbytes and choice.named]
+
+
+def _words(name: str) -> str:
+    """Return a name; numbers are those that no name is known for."""
+    return say("which.nccl_number", number=name) if name.isdecimal() else name
+
+
+def nccl_json_text(log: NcclLog, verdicts: Sequence[Verdict]) -> str:
+    """Return `which --nccl-log LOG --format json`."""
+    content = {
+        "schema": SCHEMA,
+        "version": log.version or None,
+        "ranks": list(log.ranks),
+        "choices": [
+            {
+                "nbytes": one.nbytes,
+                "algorithm": one.algorithm,
+                "protocol": one.protocol,
+                "channels": None if one.channels is None else list(one.channels),
+                "named": one.named,
+                "calls": one.calls,
+                "processes": list(one.processes),
+            }
+            for one in log.choices
+        ],
+        "left_out": log.left_out,
+        "expected": [one._asdict() for one in verdicts],
+    }
+    return json.dumps(content, indent=1, allow_nan=False) + "\n"
+
+
+# The JSON Schema of `which --nccl-log LOG --format json`
+
+WHICH_NCCL = fields(
+    {
+        "schema": text("name and version of this schema", SCHEMA),
+        "version": or_null(text("of NCCL; null: not in the logs")),
+        "ranks": items(whole("of a communicator"), "sizes of the communicators of all-reduces; none: not in the logs"),
+        "choices": items(
+            fields(
+                {
+                    "nbytes": whole("of the vector"),
+                    "algorithm": text("ring, tree, …; a number: NCCL's, of a name that is not known"),
+                    "protocol": text("LL, LL128, Simple, or the kernel over symmetric memory; a number: not known"),
+                    "channels": or_null(items(whole("number of a channel"), "the first and the last")),
+                    "named": flag("whether the log says that it is an all-reduce"),
+                    "calls": whole("that got this"),
+                    "processes": items(text("as host:pid"), "that wrote the lines"),
+                }
+            ),
+            "by size; of several at a size the most frequent first",
+        ),
+        "left_out": whole("lines about a choice that are not understood"),
+        "expected": EXPECTED,
+    }
+)
+SCHEMAS = (
+    *output.SCHEMAS,
+    Format(SCHEMA, "what which --nccl-log --format json prints: what NCCL says that it chose", WHICH_NCCL),
+)
