@@ -1,8 +1,8 @@
 """Where the bus bandwidth of a run stands among those of like systems, from their logs and runs.
 
 Like means: equal numbers of ranks and of nodes (where both are known), an equal size, and times of one definition. A
-system is a log, a run, or the rows of a log that name one system. Of several algorithms its fastest counts, of several
-launches their median.
+system is a log, also one in an archive, a run, or the rows of a log that name one system. Of several algorithms its
+fastest counts, of several launches their median.
 """
 
 from collections import Counter, defaultdict
@@ -143,7 +143,7 @@ def systems_of(run: Path, references: Sequence[Path], missing: Missing, chosen: 
     """
     if absent := [path for path in (run, *references) if not path.exists()]:
         raise RunError("comparison.no_such_file_folder", absent=absent[0], expected=say("comparison.among_expected"))
-    own = _read(run, missing, chosen)
+    own = _read(run, missing, {}, chosen)
     if len(own) > 1:
         names = ", ".join(system.source for system in own)
         raise RunError("comparison.among_several_systems", path=run, names=names)
@@ -158,7 +158,7 @@ def systems_of(run: Path, references: Sequence[Path], missing: Missing, chosen: 
                 continue
             try:
                 refuse_copy(log, seen)
-                others += _read(log, missing)
+                others += _read(log, missing, seen)
             except (LogError, RunError) as error:
                 if not is_folder or log == path:
                     raise
@@ -166,10 +166,11 @@ def systems_of(run: Path, references: Sequence[Path], missing: Missing, chosen: 
     return Systems(own[0], others, unread)
 
 
-def _read(path: Path, missing: Missing, chosen: Chosen = EVERYTHING) -> list[System]:
-    """Return the systems of a run or a log. Raises RunError, LogError."""
+def _read(path: Path, missing: Missing, seen: dict[str, Path], chosen: Chosen = EVERYTHING) -> list[System]:
+    """Return the systems of a run or a log, or of the logs of an archive but copies. Raises RunError, LogError."""
     found: dict[tuple[str, str], _Times] = {}
-    for source, tool, shape, definition, fastest in _rows_of_log(path, missing) if is_log(path) else _rows_of_run(path):
+    rows = _rows_of_log(path, missing, seen) if is_log(path) else _rows_of_run(path)
+    for source, tool, shape, definition, fastest in rows:
         name = fastest.algorithm
         is_chosen = not chosen.algorithms or name in chosen.algorithms or name.split(" ")[0] in chosen.algorithms
         if is_chosen and shape.nbytes in (chosen.sizes or (shape.nbytes,)):
@@ -194,19 +195,17 @@ def _rows_of_run(path: Path) -> Iterator[_Row]:
                 yield str(path), tool, shape, definition, Fastest(competitor_of(row), time_s)
 
 
-def _rows_of_log(path: Path, missing: Missing) -> Iterator[_Row]:
+def _rows_of_log(path: Path, missing: Missing, seen: dict[str, Path]) -> Iterator[_Row]:
     """Yield the times of a log, medians over its launches, by each definition that they have. Raises LogError."""
-    launches: dict[tuple[str | None, Shape, str], list[Imported]] = defaultdict(list)
-    for row in read(path):
+    launches: dict[tuple[str, Shape, str], list[Imported]] = defaultdict(list)
+    for row in read(path, copied=seen):
         ranks, nodes = row.ranks or missing.ranks, row.nodes or missing.nodes
         if ranks is None:
             raise RunError("comparison.among_ranks_missing", path=path)
         if row.time_s and ranks > 1 and row.nbytes and row.cache == WARM:
-            launches[row.system, Shape(ranks, nodes, row.nbytes), competitor_name(row.algorithm, row.executor)].append(
-                row
-            )
-    for (system, shape, algorithm), rows in launches.items():
-        source = f"{path}, {system}" if system else str(path)
+            shape, algorithm = Shape(ranks, nodes, row.nbytes), competitor_name(row.algorithm, row.executor)
+            launches[_source_of(path, row), shape, algorithm].append(row)
+    for (source, shape, algorithm), rows in launches.items():
         tool = " ".join(filter(None, (rows[0].tool, rows[0].version)))
         times: dict[str, list[float]] = defaultdict(list)
         for row in rows:
@@ -216,6 +215,13 @@ def _rows_of_log(path: Path, missing: Missing) -> Iterator[_Row]:
         line = rows[0].line if len(rows) == 1 else None
         for definition, each_s in times.items():
             yield source, tool, shape, definition, Fastest(algorithm, median(each_s), line)
+
+
+def _source_of(path: Path, row: Imported) -> str:
+    """Format `a.tar.gz: b.log, leonardo`: the log, its member if it is an archive, and the system that a row names."""
+    is_member = row.files == (str(path),) and Path(row.file).is_relative_to(path) and row.file != str(path)
+    source = f"{path}: {Path(row.file).relative_to(path)}" if is_member else str(path)
+    return f"{source}, {row.system}" if row.system else source
 
 
 def _by_definition(usual: str, time_s: float | None, columns: Mapping[str, float | None]) -> list[tuple[str, float]]:

@@ -1,6 +1,7 @@
 """`among`: where a run stands among like systems, what is left out, and how it ends."""
 
 import json
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -118,3 +119,16 @@ def test_what_cannot_be_placed_is_refused_in_one_line(tmp_path):
     copy.write_bytes(GOOD.read_bytes())
     assert "same bytes" in refusal(BAD, GOOD, copy)
     assert "more than 0" in refusal(BAD, GOOD, "--min-of-median", "0%")
+
+
+def test_each_log_of_an_archive_is_a_system_and_copies_are_left_out(tmp_path):
+    packed = tmp_path / "refs" / "arc.tar.gz"
+    packed.parent.mkdir()
+    with tarfile.open(packed, "w:gz") as archive:
+        for name, log in {"a/bad.log": BAD, "a/good.log": GOOD, "again.log": GOOD, "h.log": HEADERLESS}.items():
+            archive.add(log, name)
+    for given in (packed, packed.parent):
+        found = printed(BAD, given, "--sizes", "8M")
+        sources = [reference["source"] for reference in found["places"][0]["references"]]
+        assert sources == [f"{packed}: h.log", f"{packed}: a/good.log"]
+        assert [system["source"] for system in found["references"]] == sources[::-1]
