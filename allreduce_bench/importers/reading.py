@@ -43,6 +43,8 @@ def read(
     together, each other file by its own tool; unreadable ones are left out with LogUnread, unless all are. Copies of
     files in `copied`, by digests, are left out so, too; what is read is added there.
     """
+    if (path / "run.json").is_file() and (path / "launches").is_dir():
+        raise LogError("importers.printed_allreduce_bench_whose", path=path)
     if path.is_dir() or is_archive(path):
         found = _read_each(path, asked, {} if copied is None else copied)
         count, chosen = found.count, found.chosen
