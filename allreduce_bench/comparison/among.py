@@ -20,6 +20,7 @@ from ..message import say
 from ..runs.cell import competitor_name
 from ..runs.folder import RunFolder
 from ..runs.rows import RunError
+from ..runs.schema import NOT_RELIABLE
 from ..stats import median
 from ..units import busbw
 
@@ -63,6 +64,7 @@ class System(NamedTuple):
     source: str  # the path as it was given, and the system where a log names it
     tool: str
     times: _Times
+    not_reliable: frozenset[int] = frozenset()  # numbers of ranks whose times have this grade
 
 
 class Reference(NamedTuple):
@@ -103,6 +105,14 @@ class Standing(NamedTuple):
     alone: int  # shapes of the run without a like system
     unread: Sequence[str] = ()  # why files of folders could not be read
     demanded: float | None = None  # least share of the median
+
+    @property
+    def not_reliable(self) -> dict[str, set[int]]:
+        """Return the runs among those that are set beside each other with times of this grade, and at which ranks."""
+        placed = {place.ranks for place in self.places}
+        like = {reference.source for place in self.places for reference in place.references} | {self.run.source}
+        systems = [system for system in (self.run, *self.others) if system.source in like]
+        return {system.source: {*ranks} for system in systems if (ranks := system.not_reliable & placed)}
 
     @property
     def below(self) -> list[Place]:
@@ -169,7 +179,8 @@ def systems_of(run: Path, references: Sequence[Path], missing: Missing, chosen: 
 def _read(path: Path, missing: Missing, seen: dict[str, Path], chosen: Chosen = EVERYTHING) -> list[System]:
     """Return the systems of a run or a log, or of the logs of an archive but copies. Raises RunError, LogError."""
     found: dict[tuple[str, str], _Times] = {}
-    rows = _rows_of_log(path, missing, seen) if is_log(path) else _rows_of_run(path)
+    not_reliable = set[int]()
+    rows = _rows_of_log(path, missing, seen) if is_log(path) else _rows_of_run(path, not_reliable)
     for source, tool, shape, definition, fastest in rows:
         name = fastest.algorithm
         is_chosen = not chosen.algorithms or name in chosen.algorithms or name.split(" ")[0] in chosen.algorithms
@@ -178,17 +189,19 @@ def _read(path: Path, missing: Missing, seen: dict[str, Path], chosen: Chosen = 
             by_definition[definition] = min(fastest, by_definition.get(definition, fastest), key=lambda one: one.time_s)
     if not found:
         raise RunError("comparison.among_no_times", path=path)
-    return [System(*name, times) for name, times in found.items()]
+    ranks = {name: frozenset(not_reliable & {shape.ranks for shape in times}) for name, times in found.items()}
+    return [System(*name, times, ranks[name]) for name, times in found.items()]
 
 
-def _rows_of_run(path: Path) -> Iterator[_Row]:
-    """Yield the times of a run, by each definition that they have. Raises RunError."""
+def _rows_of_run(path: Path, not_reliable: set[int]) -> Iterator[_Row]:
+    """Yield the times of a run, by each definition that they have; add ranks of that grade. Raises RunError."""
     folder = RunFolder(path)
     imported = folder.imported() or {}
     tool = " ".join(filter(None, (imported.get("tool", OURS), imported.get("version"))))
     for row in competing(summarise(folder)):
         is_plain = row["cache"] == WARM and not row["groups"] and row["ranks"] > 1 and row["nbytes"] > 0
         if is_plain and row["time_s"] is not None and row.get("doubt") in (None, STATES, OTHER_DEFINITION):
+            not_reliable.update([row["ranks"]] if row.get("grade") == NOT_RELIABLE else [])
             shape = Shape(row["ranks"], row["nodes"], row["nbytes"])
             columns = {column: number_of(row, column) for column in OF_TOOLS.values()}
             for definition, time_s in _by_definition(row["time_definition"], row["time_s"], columns):

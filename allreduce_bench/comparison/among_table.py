@@ -96,6 +96,10 @@ def sentences(found: Standing) -> list[str]:
         if len(found.places) > 1
         else say("comparison.among_one", share=100 * lowest.of_median, where=_where(lowest))
     ]
+    said += [
+        say("comparison.times_not_reliable_see", run=source, in_ranks=in_ranks(ranks))
+        for source, ranks in found.not_reliable.items()
+    ]
     if left_out := left_out_words(found):
         said.append(left_out)
     if found.alone:

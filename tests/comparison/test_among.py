@@ -12,6 +12,9 @@ from places import DATA
 from strict_schemas import undescribed
 
 from allreduce_bench.cli import main
+from allreduce_bench.comparison import among as asked
+from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.runs.schema import NOT_RELIABLE
 from allreduce_bench.units import busbw
 
 LOGS = DATA / "logs"
@@ -132,3 +135,14 @@ def test_each_log_of_an_archive_is_a_system_and_copies_are_left_out(tmp_path):
         sources = [reference["source"] for reference in found["places"][0]["references"]]
         assert sources == [f"{packed}: h.log", f"{packed}: a/good.log"]
         assert [system["source"] for system in found["references"]] == sources[::-1]
+
+
+def test_a_run_whose_times_are_not_reliable_is_named(tmp_path, monkeypatch):
+    run = build_run(tmp_path / "run", ranks=(2,), sizes=(MIB,), launches=3).path
+    log = osu_log(tmp_path / "osu.txt", 100)
+    assert "not reliable" not in among(run, log, "-n", "2").stdout
+    monkeypatch.setattr(asked, "summarise", lambda folder: [row | {"grade": NOT_RELIABLE} for row in summarise(folder)])
+    for words in ((run, log), (log, run)):
+        shown = among(*words, "-n", "2")
+        assert shown.exit_code == 0, shown.output
+        assert has_message(shown.stdout, "comparison.times_not_reliable_see", run=run, in_ranks="2 ranks")
