@@ -154,6 +154,7 @@ def systems_of(run: Path, references: Sequence[Path], missing: Missing, chosen: 
     if absent := [path for path in (run, *references) if not path.exists()]:
         raise RunError("comparison.no_such_file_folder", absent=absent[0], expected=say("comparison.among_expected"))
     own = _read(run, missing, {}, chosen)
+    _refuse_stated(run, own, missing)
     if len(own) > 1:
         names = ", ".join(system.source for system in own)
         raise RunError("comparison.among_several_systems", path=run, names=names)
@@ -168,7 +169,10 @@ def systems_of(run: Path, references: Sequence[Path], missing: Missing, chosen: 
                 continue
             try:
                 refuse_copy(log, seen)
-                others += _read(log, missing, seen)
+                found = _read(log, missing, seen)
+                if not is_folder:
+                    _refuse_stated(log, found, missing)
+                others += found
             except (LogError, RunError) as error:
                 if not is_folder or log == path:
                     raise
@@ -191,6 +195,15 @@ def _read(path: Path, missing: Missing, seen: dict[str, Path], chosen: Chosen = 
         raise RunError("comparison.among_no_times", path=path)
     ranks = {name: frozenset(not_reliable & {shape.ranks for shape in times}) for name, times in found.items()}
     return [System(*name, times, ranks[name]) for name, times in found.items()]
+
+
+def _refuse_stated(path: Path, systems: Sequence[System], missing: Missing) -> None:
+    """Raise RunError for a log, named itself, that nowhere has what the user states of it."""
+    for name, value in missing._asdict().items() if is_log(path) else ():
+        in_log = {getattr(shape, name) for system in systems for shape in system.times}
+        if value is not None and value not in in_log:
+            listed = ", ".join(map(str, sorted(in_log)))
+            raise RunError("importers.log_states_leave_out", place=path, name=name, value=value, in_log=listed)
 
 
 def _rows_of_run(path: Path, not_reliable: set[int]) -> Iterator[_Row]:

@@ -118,6 +118,10 @@ def test_what_cannot_be_placed_is_refused_in_one_line(tmp_path):
     assert has_message(refusal(BAD, GOOD, "--sizes", "3"), "comparison.among_no_times", path=BAD)
     assert "no such file" in refusal(BAD, tmp_path / "absent")
     assert "unknown log format" in refusal(BAD, LOGS / "README.md")
+    stated = {"place": GOOD, "name": "nodes", "value": 1, "in_log": "2"}
+    assert has_message(refusal(HEADERLESS, GOOD, "--nodes", "1"), "importers.log_states_leave_out", **stated)
+    stated = {"place": BAD, "name": "ranks", "value": 4, "in_log": "8"}
+    assert has_message(refusal(BAD, LOGS, "-n", "4"), "importers.log_states_leave_out", **stated)
     copy = tmp_path / "copy.log"
     copy.write_bytes(GOOD.read_bytes())
     assert "same bytes" in refusal(BAD, GOOD, copy)
