@@ -22,6 +22,7 @@ BAD, GOOD = LOGS / "nccl_cscs_alps_8xGH200_no_hook_bad.txt", LOGS / "nccl_cscs_a
 HEADERLESS = LOGS / "nccl_msccl_leaderboard_headerless.txt"  # 8 ranks; its nodes are not known
 OSU, FULL_OSU = LOGS / "osu_v7.4_2ranks_case1.txt", LOGS / "osu_v7.4_2ranks_case2.txt"
 IMB = LOGS / "imb_2021.11_real_4ranks_npmin2.txt"
+OLD = "nccl_allreduce_old_error_col.log"  # 8 ranks on a node
 MIB = 1 << 20
 
 
@@ -66,6 +67,8 @@ def test_the_table_names_the_source_and_what_all_rows_share():
     assert columns.split() == ["size", "time", "us", "GB/s", "place", "median", "share", "best"]
     assert first.split()[:2] == ["8", "MiB"] and first.endswith(f"{GOOD}, line 37 (nccl-tests)")
     assert "2 of 2" in first and "14 %" in first
+    assert "8 ranks, 1 node, native" in among(HEADERLESS, HEADERLESS.with_name(OLD), "--nodes", "1").stdout
+    assert "8 ranks, number of nodes unknown, native" in among(HEADERLESS, BAD).stdout
 
 
 def test_files_of_a_folder_are_systems_and_what_is_not_like_is_counted():
