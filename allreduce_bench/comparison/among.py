@@ -1,8 +1,8 @@
 """Where the bus bandwidth of a run stands among those of like systems, from their logs and runs.
 
 Like means: equal numbers of ranks and of nodes (where both are known), an equal size, and times of one definition. A
-system is a log, a run, or the rows of a log that name one system. Of several algorithms its fastest counts, of several
-launches their median.
+system is a log, also one in an archive, a run, or the rows of a log that name one system. Of several algorithms its
+fastest counts, of several launches their median.
 """
 
 from collections import Counter, defaultdict
@@ -20,6 +20,7 @@ from ..message import say
 from ..runs.cell import competitor_name
 from ..runs.folder import RunFolder
 from ..runs.rows import RunError
+from ..runs.schema import NOT_RELIABLE
 from ..stats import median
 from ..units import busbw
 
@@ -63,6 +64,7 @@ class System(NamedTuple):
     source: str  # the path as it was given, and the system where a log names it
     tool: str
     times: _Times
+    not_reliable: frozenset[int] = frozenset()  # numbers of ranks whose times have this grade
 
 
 class Reference(NamedTuple):
@@ -105,6 +107,14 @@ class Standing(NamedTuple):
     demanded: float | None = None  # least share of the median
 
     @property
+    def not_reliable(self) -> dict[str, set[int]]:
+        """Return the runs among those that are set beside each other with times of this grade, and at which ranks."""
+        placed = {place.ranks for place in self.places}
+        like = {reference.source for place in self.places for reference in place.references} | {self.run.source}
+        systems = [system for system in (self.run, *self.others) if system.source in like]
+        return {system.source: {*ranks} for system in systems if (ranks := system.not_reliable & placed)}
+
+    @property
     def below(self) -> list[Place]:
         """Return the places below the demanded share of the median, the worst first."""
         least = self.demanded or 0.0
@@ -143,7 +153,8 @@ def systems_of(run: Path, references: Sequence[Path], missing: Missing, chosen: 
     """
     if absent := [path for path in (run, *references) if not path.exists()]:
         raise RunError("comparison.no_such_file_folder", absent=absent[0], expected=say("comparison.among_expected"))
-    own = _read(run, missing, chosen)
+    own = _read(run, missing, {}, chosen)
+    _refuse_stated(run, own, missing)
     if len(own) > 1:
         names = ", ".join(system.source for system in own)
         raise RunError("comparison.among_several_systems", path=run, names=names)
@@ -158,7 +169,10 @@ def systems_of(run: Path, references: Sequence[Path], missing: Missing, chosen: 
                 continue
             try:
                 refuse_copy(log, seen)
-                others += _read(log, missing)
+                found = _read(log, missing, seen)
+                if not is_folder:
+                    _refuse_stated(log, found, missing)
+                others += found
             except (LogError, RunError) as error:
                 if not is_folder or log == path:
                     raise
@@ -166,10 +180,12 @@ def systems_of(run: Path, references: Sequence[Path], missing: Missing, chosen: 
     return Systems(own[0], others, unread)
 
 
-def _read(path: Path, missing: Missing, chosen: Chosen = EVERYTHING) -> list[System]:
-    """Return the systems of a run or a log. Raises RunError, LogError."""
+def _read(path: Path, missing: Missing, seen: dict[str, Path], chosen: Chosen = EVERYTHING) -> list[System]:
+    """Return the systems of a run or a log, or of the logs of an archive but copies. Raises RunError, LogError."""
     found: dict[tuple[str, str], _Times] = {}
-    for source, tool, shape, definition, fastest in _rows_of_log(path, missing) if is_log(path) else _rows_of_run(path):
+    not_reliable = set[int]()
+    rows = _rows_of_log(path, missing, seen) if is_log(path) else _rows_of_run(path, not_reliable)
+    for source, tool, shape, definition, fastest in rows:
         name = fastest.algorithm
         is_chosen = not chosen.algorithms or name in chosen.algorithms or name.split(" ")[0] in chosen.algorithms
         if is_chosen and shape.nbytes in (chosen.sizes or (shape.nbytes,)):
@@ -177,36 +193,45 @@ def _read(path: Path, missing: Missing, chosen: Chosen = EVERYTHING) -> list[Sys
             by_definition[definition] = min(fastest, by_definition.get(definition, fastest), key=lambda one: one.time_s)
     if not found:
         raise RunError("comparison.among_no_times", path=path)
-    return [System(*name, times) for name, times in found.items()]
+    ranks = {name: frozenset(not_reliable & {shape.ranks for shape in times}) for name, times in found.items()}
+    return [System(*name, times, ranks[name]) for name, times in found.items()]
 
 
-def _rows_of_run(path: Path) -> Iterator[_Row]:
-    """Yield the times of a run, by each definition that they have. Raises RunError."""
+def _refuse_stated(path: Path, systems: Sequence[System], missing: Missing) -> None:
+    """Raise RunError for a log, named itself, that nowhere has what the user states of it."""
+    for name, value in missing._asdict().items() if is_log(path) else ():
+        in_log = {getattr(shape, name) for system in systems for shape in system.times}
+        if value is not None and value not in in_log:
+            listed = ", ".join(map(str, sorted(in_log)))
+            raise RunError("importers.log_states_leave_out", place=path, name=name, value=value, in_log=listed)
+
+
+def _rows_of_run(path: Path, not_reliable: set[int]) -> Iterator[_Row]:
+    """Yield the times of a run, by each definition that they have; add ranks of that grade. Raises RunError."""
     folder = RunFolder(path)
     imported = folder.imported() or {}
     tool = " ".join(filter(None, (imported.get("tool", OURS), imported.get("version"))))
     for row in competing(summarise(folder)):
         is_plain = row["cache"] == WARM and not row["groups"] and row["ranks"] > 1 and row["nbytes"] > 0
         if is_plain and row["time_s"] is not None and row.get("doubt") in (None, STATES, OTHER_DEFINITION):
+            not_reliable.update([row["ranks"]] if row.get("grade") == NOT_RELIABLE else [])
             shape = Shape(row["ranks"], row["nodes"], row["nbytes"])
             columns = {column: number_of(row, column) for column in OF_TOOLS.values()}
             for definition, time_s in _by_definition(row["time_definition"], row["time_s"], columns):
                 yield str(path), tool, shape, definition, Fastest(competitor_of(row), time_s)
 
 
-def _rows_of_log(path: Path, missing: Missing) -> Iterator[_Row]:
+def _rows_of_log(path: Path, missing: Missing, seen: dict[str, Path]) -> Iterator[_Row]:
     """Yield the times of a log, medians over its launches, by each definition that they have. Raises LogError."""
-    launches: dict[tuple[str | None, Shape, str], list[Imported]] = defaultdict(list)
-    for row in read(path):
+    launches: dict[tuple[str, Shape, str], list[Imported]] = defaultdict(list)
+    for row in read(path, copied=seen):
         ranks, nodes = row.ranks or missing.ranks, row.nodes or missing.nodes
         if ranks is None:
             raise RunError("comparison.among_ranks_missing", path=path)
         if row.time_s and ranks > 1 and row.nbytes and row.cache == WARM:
-            launches[row.system, Shape(ranks, nodes, row.nbytes), competitor_name(row.algorithm, row.executor)].append(
-                row
-            )
-    for (system, shape, algorithm), rows in launches.items():
-        source = f"{path}, {system}" if system else str(path)
+            shape, algorithm = Shape(ranks, nodes, row.nbytes), competitor_name(row.algorithm, row.executor)
+            launches[_source_of(path, row), shape, algorithm].append(row)
+    for (source, shape, algorithm), rows in launches.items():
         tool = " ".join(filter(None, (rows[0].tool, rows[0].version)))
         times: dict[str, list[float]] = defaultdict(list)
         for row in rows:
@@ -216,6 +241,13 @@ def _rows_of_log(path: Path, missing: Missing) -> Iterator[_Row]:
         line = rows[0].line if len(rows) == 1 else None
         for definition, each_s in times.items():
             yield source, tool, shape, definition, Fastest(algorithm, median(each_s), line)
+
+
+def _source_of(path: Path, row: Imported) -> str:
+    """Format `a.tar.gz: b.log, leonardo`: the log, its member if it is an archive, and the system that a row names."""
+    is_member = row.files == (str(path),) and Path(row.file).is_relative_to(path) and row.file != str(path)
+    source = f"{path}: {Path(row.file).relative_to(path)}" if is_member else str(path)
+    return f"{source}, {row.system}" if row.system else source
 
 
 def _by_definition(usual: str, time_s: float | None, columns: Mapping[str, float | None]) -> list[tuple[str, float]]:

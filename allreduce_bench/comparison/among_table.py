@@ -74,12 +74,18 @@ def _lines_above(found: Standing) -> list[str]:
     """Return the run, and what all its places have in common."""
     facts = [
         {in_ranks([place.ranks]) for place in found.places},
-        {say("comparison.among_nodes", nodes="?" if place.nodes is None else place.nodes) for place in found.places},
+        {_on_nodes(place.nodes) for place in found.places},
         {place.algorithm for place in found.places},
         {say("comparison.among_timed", method=place.time_definition) for place in found.places},
     ]
     in_common = [min(values) for values in facts if len(values) == 1]
     return [f"{found.run.source}: {', '.join([found.run.tool, *in_common])}"]
+
+
+def _on_nodes(nodes: int | None) -> str:
+    if nodes is None:
+        return say("comparison.among_nodes_unknown")
+    return say("comparison.among_node") if nodes == 1 else say("comparison.among_nodes", nodes=nodes)
 
 
 def sentences(found: Standing) -> list[str]:
@@ -95,6 +101,10 @@ def sentences(found: Standing) -> list[str]:
         )
         if len(found.places) > 1
         else say("comparison.among_one", share=100 * lowest.of_median, where=_where(lowest))
+    ]
+    said += [
+        say("comparison.times_not_reliable_see", run=source, in_ranks=in_ranks(ranks))
+        for source, ranks in found.not_reliable.items()
     ]
     if left_out := left_out_words(found):
         said.append(left_out)
@@ -158,7 +168,7 @@ DOCUMENT = fields(
         "references": items(fields({name: text() for name in REFERENCES}), "all systems that were named"),
         "unlike": by_name(whole(), f"systems that are nowhere like the run, by what differs: {', '.join(UNLIKE)}"),
         "alone": whole("sizes of the run, at each number of ranks, without a like system"),
-        "unread": items(text(), "why files of folders could not be read"),
+        "unread": items(text(), "why files of folders were left out: they could not be read, or are copies"),
         "min_of_median": or_null(number("the demanded share of the median; null: none", 0)),
         "failed": flag("whether a place is below the demanded share: exit status 1"),
         "failure": or_null(text("which ones; null: none")),

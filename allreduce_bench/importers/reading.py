@@ -1,10 +1,12 @@
 """Reading of logs: any log to its rows, recognised by content and completed by options, and to the points of a fit."""
 
+import hashlib
 import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,15 +33,20 @@ WHERE = (  # fields of Imported that --where may name
 )
 
 
-def read(path: Path, asked: Asked = NOTHING, more: Sequence[Path] = ()) -> list[Imported]:
+def read(
+    path: Path, asked: Asked = NOTHING, more: Sequence[Path] = (), copied: dict[str, Path] | None = None
+) -> list[Imported]:
     """Return the rows of a log, of a folder or of an archive: its all-reduces only, in order.
 
     `more` are its other parts, see `parts_of_logs`. Raises LogError. Warns with LogWarning of what was left out:
     truncated lines, tables of groups. Of a folder or an archive the files of PICO and of NCCL Inspector are read
-    together, each other file by its own tool; unreadable ones are left out with LogUnread, unless all are.
+    together, each other file by its own tool; unreadable ones are left out with LogUnread, unless all are. Copies of
+    files in `copied`, by digests, are left out so, too; what is read is added there.
     """
+    if (path / "run.json").is_file() and (path / "launches").is_dir():
+        raise LogError("importers.printed_allreduce_bench_whose", path=path)
     if path.is_dir() or is_archive(path):
-        found = _read_each(path, asked, {})
+        found = _read_each(path, asked, {} if copied is None else copied)
         count, chosen = found.count, found.chosen
     else:
         rows = _whole(path, _read(path, asked, more), asked)
@@ -136,16 +143,16 @@ def _read_each(folder: Path, asked: Asked, copied: dict[str, Path]) -> _Found:
 
 def _read_member(file: LogFile, asked: Asked, copied: dict[str, Path], found: _Found, is_beside: bool) -> None:
     """Add the rows of a file of a folder. Raises LogError, but of a file that may be `is_beside` only for a log."""
+    content = cache(file.read)  # a member can be read only once
     try:
-        text = text_of_file(file.path, file.read)
+        text = text_of_file(file.path, content)
     except LogError:
         if is_beside:
             return
         raise
     if is_beside and recognise(text) is None:
         return
-    if file.archive is None:
-        refuse_copy(file.path, copied)
+    _refuse_digest(hashlib.sha256(content()).hexdigest(), file.path, copied)
     rows = _whole(file.path, _read_text(file.path, text, asked), asked, is_alone=False)
     found.take([replace(row, files=(str(file.archive),)) for row in rows] if file.archive else rows, asked)
 
@@ -202,9 +209,12 @@ def refuse_copy(file: Path, seen: dict[str, Path]) -> None:
 
     Two copies of a log are one launch: taken for two, they would agree perfectly, and so would any interval.
     """
-    digest = digest_of(file)
-    first = seen.setdefault(digest, file) if digest else file
-    if first != file:
+    if digest := digest_of(file):
+        _refuse_digest(digest, file, seen)
+
+
+def _refuse_digest(digest: str, file: Path, seen: dict[str, Path]) -> None:
+    if (first := seen.setdefault(digest, file)) != file:
         raise LogError("importers.copy_same_bytes_no", file=file, first=first)
 
 

@@ -1,6 +1,7 @@
 """`among`: where a run stands among like systems, what is left out, and how it ends."""
 
 import json
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,9 @@ from places import DATA
 from strict_schemas import undescribed
 
 from allreduce_bench.cli import main
+from allreduce_bench.comparison import among as asked
+from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.runs.schema import NOT_RELIABLE
 from allreduce_bench.units import busbw
 
 LOGS = DATA / "logs"
@@ -18,6 +22,7 @@ BAD, GOOD = LOGS / "nccl_cscs_alps_8xGH200_no_hook_bad.txt", LOGS / "nccl_cscs_a
 HEADERLESS = LOGS / "nccl_msccl_leaderboard_headerless.txt"  # 8 ranks; its nodes are not known
 OSU, FULL_OSU = LOGS / "osu_v7.4_2ranks_case1.txt", LOGS / "osu_v7.4_2ranks_case2.txt"
 IMB = LOGS / "imb_2021.11_real_4ranks_npmin2.txt"
+OLD = "nccl_allreduce_old_error_col.log"  # 8 ranks on a node
 MIB = 1 << 20
 
 
@@ -62,6 +67,8 @@ def test_the_table_names_the_source_and_what_all_rows_share():
     assert columns.split() == ["size", "time", "us", "GB/s", "place", "median", "share", "best"]
     assert first.split()[:2] == ["8", "MiB"] and first.endswith(f"{GOOD}, line 37 (nccl-tests)")
     assert "2 of 2" in first and "14 %" in first
+    assert "8 ranks, 1 node, native" in among(HEADERLESS, HEADERLESS.with_name(OLD), "--nodes", "1").stdout
+    assert "8 ranks, number of nodes unknown, native" in among(HEADERLESS, BAD).stdout
 
 
 def test_files_of_a_folder_are_systems_and_what_is_not_like_is_counted():
@@ -114,7 +121,35 @@ def test_what_cannot_be_placed_is_refused_in_one_line(tmp_path):
     assert has_message(refusal(BAD, GOOD, "--sizes", "3"), "comparison.among_no_times", path=BAD)
     assert "no such file" in refusal(BAD, tmp_path / "absent")
     assert "unknown log format" in refusal(BAD, LOGS / "README.md")
+    stated = {"place": GOOD, "name": "nodes", "value": 1, "in_log": "2"}
+    assert has_message(refusal(HEADERLESS, GOOD, "--nodes", "1"), "importers.log_states_leave_out", **stated)
+    stated = {"place": BAD, "name": "ranks", "value": 4, "in_log": "8"}
+    assert has_message(refusal(BAD, LOGS, "-n", "4"), "importers.log_states_leave_out", **stated)
     copy = tmp_path / "copy.log"
     copy.write_bytes(GOOD.read_bytes())
     assert "same bytes" in refusal(BAD, GOOD, copy)
     assert "more than 0" in refusal(BAD, GOOD, "--min-of-median", "0%")
+
+
+def test_each_log_of_an_archive_is_a_system_and_copies_are_left_out(tmp_path):
+    packed = tmp_path / "refs" / "arc.tar.gz"
+    packed.parent.mkdir()
+    with tarfile.open(packed, "w:gz") as archive:
+        for name, log in {"a/bad.log": BAD, "a/good.log": GOOD, "again.log": GOOD, "h.log": HEADERLESS}.items():
+            archive.add(log, name)
+    for given in (packed, packed.parent):
+        found = printed(BAD, given, "--sizes", "8M")
+        sources = [reference["source"] for reference in found["places"][0]["references"]]
+        assert sources == [f"{packed}: h.log", f"{packed}: a/good.log"]
+        assert [system["source"] for system in found["references"]] == sources[::-1]
+
+
+def test_a_run_whose_times_are_not_reliable_is_named(tmp_path, monkeypatch):
+    run = build_run(tmp_path / "run", ranks=(2,), sizes=(MIB,), launches=3).path
+    log = osu_log(tmp_path / "osu.txt", 100)
+    assert "not reliable" not in among(run, log, "-n", "2").stdout
+    monkeypatch.setattr(asked, "summarise", lambda folder: [row | {"grade": NOT_RELIABLE} for row in summarise(folder)])
+    for words in ((run, log), (log, run)):
+        shown = among(*words, "-n", "2")
+        assert shown.exit_code == 0, shown.output
+        assert has_message(shown.stdout, "comparison.times_not_reliable_see", run=run, in_ranks="2 ranks")

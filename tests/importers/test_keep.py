@@ -314,6 +314,13 @@ def test_what_we_print_needs_no_import(tmp_path, layout):
     assert not (tmp_path / "back").exists()
 
 
+def test_a_run_needs_no_import(tmp_path):
+    folder = build_run(tmp_path / "run")
+    said = run("import", folder.path, "-o", tmp_path / "back", status=2)
+    assert has_message(said, "importers.printed_allreduce_bench_whose", path=folder.path)
+    assert len(said.splitlines()) == 1 and not (tmp_path / "back").exists()
+
+
 def test_the_calls_of_a_launch_need_no_import(tmp_path):
     folder = build_run(tmp_path / "run")
     calls = next(path for path in folder.launches.glob("*.csv") if ".cells." not in path.name)
