@@ -60,7 +60,8 @@ def test_verdicts_name_what_native_changes_from_and_to(folder):
 
 
 def test_what_fits_both_sizes_is_no_change(folder):
-    keep_identified(folder, identified(4, {**NAMES, ("native", 1 << 16): ["recursive_doubling", "rabenseifner"]}))
+    both = ["recursive_doubling", "rabenseifner"]
+    keep_identified(folder, identified(4, {**NAMES, ("native", 1 << 16): both, ("native", 1 << 20): both}))
     (verdict,) = verdicts(summarise(folder))
     assert verdict.changes == () and verdict.native == ("recursive_doubling",)
     assert "native" + say("report.native_ran", names="recursive_doubling") in map(str, lines(verdict))
