@@ -159,13 +159,13 @@ def _object(place: Place) -> dict[str, Any]:
     return {**place._asdict(), "references": [reference._asdict() for reference in place.references]}
 
 
-REFERENCES: Sequence[str] = ("source", "tool")
+SYSTEM = fields({"source": text("run or log, of an archive with its member"), "tool": text("program that measured it")})
 DOCUMENT = fields(
     {
         "schema": text("name and version of this schema", SCHEMA),
         "run": text("run or log that is placed, as it was named"),
         "tool": text("program that measured it"),
-        "references": items(fields({name: text() for name in REFERENCES}), "all systems that were named"),
+        "references": items(SYSTEM, "all systems that were named"),
         "unlike": by_name(whole(), f"systems that are nowhere like the run, by what differs: {', '.join(UNLIKE)}"),
         "alone": whole("sizes of the run, at each number of ranks, without a like system"),
         "unread": items(text(), "why files of folders were left out: they could not be read, or are copies"),
