@@ -1,7 +1,6 @@
 """The place of a run among like systems as a table with sentences, and as JSON with its schema."""
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from ..message import say
