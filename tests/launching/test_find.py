@@ -49,7 +49,7 @@ def test_inside_a_slurm_job_without_a_fitting_mpirun_srun_starts_the_ranks(tmp_p
 def test_the_launcher_of_another_mpi_is_refused(tmp_path):
     for python in interpreters():
         library = subprocess.run(
-            [str(python), "-c", "from allreduce_bench.launching.find import _library; print(_library())"],
+            [str(python), "-c", "from allreduce_bench.launching.find import loaded_library; print(loaded_library())"],
             capture_output=True, text=True, env=with_package(),
         ).stdout  # fmt: skip
         other = "mpich" if library.startswith("Open MPI") else "openmpi"
