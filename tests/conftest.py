@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from allreduce_bench.lab.lab import why_no_lab
+from allreduce_bench.watching import progress
 
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])  # cores are shared
 settings.load_profile("busy")
@@ -59,6 +60,14 @@ def no_fits_of_before():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MPLCONFIGDIR", str(Path.home() / ".cache" / "matplotlib"))  # else it looks for fonts each time
         patch.setenv("XDG_CACHE_HOME", "/dev/null")  # no folder
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def patient_lines():
+    """On slow cores a command would say what it does, among what a test expects on stderr."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(progress, "QUIET_S", 600.0)
         yield
 
 

@@ -66,7 +66,9 @@ def keep_identified(folder: RunFolder, found: Identified) -> None:
 def identified_of(folder: RunFolder, ranks: Iterable[int]) -> dict[int, Identified]:
     """Return what is known of these numbers of ranks."""
     known = {}
+    there = set((folder.path / "identified").glob("*.json"))  # most runs have none: nothing to wait for
     for number in ranks:
-        with suppress(RunError, JsonError):
-            known[number] = read_as(Identified, read_json(file_of(folder, number)))
+        if (path := file_of(folder, number)) in there:
+            with suppress(RunError, JsonError):
+                known[number] = read_as(Identified, read_json(path))
     return known

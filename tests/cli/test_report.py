@@ -108,6 +108,7 @@ def test_a_report_that_takes_long_says_what_it_does(folder, monkeypatch):
 def test_lines_come_late_and_not_too_often(monkeypatch):
     said: list[str] = []
     now = iter([0.0, 1.9, 2.1, 2.1, 3.0, 4.2, 4.2])
+    monkeypatch.setattr(progress, "QUIET_S", 2.0)
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(now))
     monkeypatch.setattr(types, "talk", said.append)
     lines = types.progress()

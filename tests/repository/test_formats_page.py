@@ -14,7 +14,7 @@ TEXT = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
 
 def test_every_schema_is_in_the_table():
     rows = " ".join(re.findall(r"^\| (`.*?) \|", TEXT, re.MULTILINE))
-    assert set(re.findall(r"`(\w+)`", rows)) == set(FORMATS)
+    assert set(re.findall(r"`([\w-]+)`", rows)) == set(FORMATS)
 
 
 def test_the_promise_is_that_of_the_schemas():

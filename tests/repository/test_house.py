@@ -17,7 +17,8 @@ from places import PACKAGE, ROOT
 from allreduce_bench import wings
 
 MOST_NAMES, MOST_DOCSTRING_LINES = 35, 10
-MOST_MODULES, MOST_LATE_IMPORTS, MOST_QUOTES = 388, 150, 150
+MOST_MODULES, MOST_LATE_IMPORTS, MOST_QUOTES = 360, 150, 150
+OPEN = ("algorithms", "importers/tools", "report/figures")  # grow by a module for each that is added
 FOUR_WORDS = re.compile(r"[A-Za-z]+(?: [A-Za-z]+){3}")
 
 SOURCES = sorted(PACKAGE.rglob("*.py"))
@@ -39,7 +40,7 @@ def test_the_top_floor_holds_few_names():
 
 
 def test_there_are_few_modules():
-    assert len(SOURCES) <= MOST_MODULES
+    assert len([path for path in SOURCES if relative(path.parent) not in OPEN]) <= MOST_MODULES
 
 
 def late_imports(tree: ast.AST) -> list[ast.AST]:

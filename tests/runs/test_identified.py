@@ -6,6 +6,7 @@ import pytest
 from made_runs import build_run, identified
 from strict_schemas import FORMATS
 
+from allreduce_bench.runs import kept
 from allreduce_bench.runs.identified import file_of, identified_of, keep_identified
 from allreduce_bench.runs.json_schema.check import folder_violations
 
@@ -22,6 +23,13 @@ def folder(tmp_path):
 def test_what_is_kept_is_read_back(folder):
     assert identified_of(folder, (2, 4)) == {4: FOUND}
     assert FOUND.at("native:ring", 64).asked == "open" and FOUND.at("native", 64) is None
+
+
+def test_nobody_waits_for_what_was_not_looked_at(tmp_path, monkeypatch):
+    """A file that was replaced is waited for; here none ever was, and most runs have none."""
+    folder = build_run(tmp_path / "run", sizes=(8,), ranks=(2,))
+    monkeypatch.setattr(kept.time, "sleep", pytest.fail)
+    assert identified_of(folder, (2, 4)) == {}
 
 
 def test_it_follows_its_schema(folder):

@@ -110,7 +110,7 @@ def test_what_the_ranks_said_comes_before_what_the_job_said_and_failed_checks_co
 @pytest.mark.parametrize(
     ("tasks", "why"),
     [
-        ([], "the launch was not finished"),
+        ([], say("evaluation.launch_not_finished")),
         ([task("124", "4r")], "not assigned to any job"),
         ([task("123", "8r"), task("124", "8r-2,8r-3")], "job 124 hit its time limit of 30:00"),
         ([task("123", "8r"), task("124", "8r")], "job 124 hit its time limit of 30:00"),
