@@ -26,6 +26,7 @@ from ratio_rows import (
 )
 
 from allreduce_bench.report.ratio_table import read_ratios
+from allreduce_bench.runs.library_algorithms import variables_at_start
 
 UNMET = everywhere(Goal(low=1e9))
 
@@ -79,6 +80,13 @@ def test_the_library_told_its_algorithms_and_gloo_are_rivals(python, tmp_path):
         *asked["rivals"]
     }
     assert "gloo" in answer["times"] or "torch" in answer["absent"]["gloo"]
+
+
+def test_intel_mpi_is_told_its_ring_from_the_start_of_a_launch():
+    rivals = ("native:ring/compiled", "ring/compiled")
+    assert ratios.told_at_start(ratios.INTEL, rivals) == variables_at_start("native:ring", ratios.INTEL) != {}
+    assert ratios.told_at_start(ratios.INTEL, (*rivals, "native:rabenseifner/compiled")) == {}
+    assert ratios.told_at_start(MPICH, rivals) == {}
 
 
 def test_both_sides_are_chosen_on_launches_that_are_not_reported(monkeypatch):

@@ -44,6 +44,8 @@ from ratio_rows import (
 from scipy.stats import t as student
 
 from allreduce_bench.report.ratio_table import COLUMNS, PAGE, Ratio, read_ratios
+from allreduce_bench.runs.cell import FORCED_PREFIX
+from allreduce_bench.runs.library_algorithms import variables_at_start
 from allreduce_bench.stats import geometric_mean
 
 TESTS = Path(__file__).parents[1]
@@ -220,11 +222,17 @@ def judged(mpi: str, what: str, goal: Goal, answer: Measured, placement: str = P
 def launch(side: Side, ranks: int, question: dict, level: str) -> dict:
     """What the ranks of one launch answer."""
     _, command = mpirun_of(side.python, ranks, [side.python, str(RIVALS), json.dumps(question)])
-    environ = {**os.environ, "MPI4PY_RC_THREAD_LEVEL": level}
+    environ = {**os.environ, "MPI4PY_RC_THREAD_LEVEL": level, **told_at_start(side.mpi, question["rivals"])}
     result = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=600)
     if result.returncode:
         raise SystemExit(f"{' '.join(command)}: exit status {result.returncode}: {result.stderr.strip()[-2000:]}")
     return json.loads(next(line for line in result.stdout.splitlines() if line.startswith("{")))
+
+
+def told_at_start(mpi: str, rivals: Sequence[str]) -> dict[str, str]:
+    """What tells Intel MPI its algorithm, from the start of a launch on; of several none, and each is absent there."""
+    told = {name for name, *_ in (rival.split("/") for rival in rivals) if name.startswith(FORCED_PREFIX)}
+    return variables_at_start(*told, mpi) if mpi == INTEL and len(told) == 1 else {}
 
 
 def side_of(python: str, folder: Path) -> Side:
