@@ -592,7 +592,7 @@ MESSAGES = {
     "models.powers_two_aside": ", powers of two aside",
     "models.powers_two_ranks": "powers of two from {first} to {final} ranks",
     "models.predicted_too_nearly_sizes": "predicted too {word} at nearly all sizes of {ranks} ranks",
-    "models.priced_by_upper_bound": "{names}: priced by an upper bound of its messages; alpha and beta may be lower than those of a link",
+    "models.priced_by_upper_bound": "upper bounds of the messages of {names} are priced; alpha and beta may be lower than those of a link",
     "models.priced_no_algorithm_version": "it is priced as {priced_as!r:.40}, which is no algorithm of this version",
     "models.rank_count_does_not": "one rank count ({counts}) does not show how the time grows with the ranks: measure 2 or more",
     "models.rank_sends_no_messages": "one rank sends no messages",

@@ -6,7 +6,7 @@ MESSAGES = {
     "pages.compare_takes_two_algorithms": "--compare takes two algorithms, such as ring two_tree; found {algorithm_count}",
     "pages.count_picture_needs_element": "--count {count}: a picture needs an element",
     "pages.counts": "{name}: counts messages and bytes",
-    "pages.draws_frame": "draws picture {number} of {rounds} rounds",
+    "pages.draws_frame": "draws the rounds: picture {number}",
     "pages.draws_maps": "draws the maps of who wins where",
     "pages.draws_page": "{name}: draws its page",
     "pages.exists_gallery_written_new": "-o {folder}: exists; the gallery is written to a new folder, so name another or remove it",

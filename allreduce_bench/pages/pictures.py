@@ -113,7 +113,7 @@ def gif(drawing: Drawing, names: Sequence[str], progress: Progress = unsaid) -> 
     found = []
     for number, frame in enumerate(frames(drawing, names), start=1):
         found.append(frame)
-        progress(say("pages.draws_frame", number=number, rounds=len(drawing.rounds)))
+        progress(say("pages.draws_frame", number=number))
     first, *others = _with_palette([frame.pixels for frame in found])
     durations = [frame.duration_ms for frame in found]
     file = io.BytesIO()
