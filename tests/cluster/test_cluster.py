@@ -11,7 +11,7 @@ from pathlib import Path
 import private_slurm
 import pytest
 from has_message import has_message
-from interpreters import FULL
+from interpreters import FULL, in_turn
 from waiting import ended, reached
 
 from allreduce_bench.slurm import commands
@@ -72,6 +72,7 @@ def test_partitions_that_refuse(cluster, tmp_path):
 
 
 def test_a_run_in_a_job_is_on_its_nodes(cluster, python, tmp_path):
+    in_turn(1, python)
     words = "run -n 4 --ranks-per-node 2 --sizes 8 -a native,ring --iters 3 --launches 1"
     said = batch(tmp_path, f"exec {python} -m allreduce_bench {words} -o {tmp_path}/run", "-N2", "--ntasks-per-node=2")
     assert "4 ranks on 2 nodes" in said and "2 of 2 cells done, 0 wrong elements." in said
@@ -90,6 +91,7 @@ def test_which_looks_at_ranks_that_srun_started(cluster, python, tmp_path):
 
 
 def test_the_doctor_on_the_login_node_and_in_a_job(cluster, python, tmp_path):
+    in_turn(1, python)
     command = [str(python), "-m", "allreduce_bench", "doctor", "--slurm"]
     outside = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert outside.returncode == 0, outside.stdout + outside.stderr

@@ -58,6 +58,7 @@ def started(python: Path, folder: Path) -> tuple[str, set]:
 
 
 def test_a_warned_job_goes_on_by_itself(python, tmp_path):
+    in_turn(0, python)
     folder = tmp_path / "run"
     job, before = started(python, folder)
     subprocess.run(["scancel", "--batch", "--signal=USR1", job], check=True)
@@ -110,6 +111,7 @@ def test_a_job_whose_node_dies_goes_on_elsewhere(python, cluster, tmp_path, plac
 
 
 def test_hosts_and_switches_are_those_that_slurm_gave(python, tmp_path):
+    in_turn(1, python)
     folder = tmp_path / "run"
     job = submitted(python, folder)
     ended(job)

@@ -48,6 +48,7 @@ def finished(sweep: Path) -> list[tuple]:
 
 def test_one_command_from_submitting_to_the_report(python, tmp_path):
     """The jobs of 1, 2 and 4 nodes share the nodes, so they write into the run at the same time."""
+    in_turn(1, python)
     sweep, array = tmp_path / "a sweep", ["--array"] if interpreters().index(python) else []
     words = ["--nodes", "1,2,4", *WHAT, "--launches", "2", "--system", "one_machine", *array, "-o", str(sweep)]
     said = bench(python, "submit", *words)

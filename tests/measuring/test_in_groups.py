@@ -116,6 +116,7 @@ def test_every_group_is_timed_beside_the_others_and_one_alone(python, tmp_path, 
 
 @needs_mpi
 def test_together_competes_and_alone_is_what_it_is_held_against(python, tmp_path):
+    in_turn(1, python)
     folder = tmp_path / "run"
     words = ["-n", 4, "--sizes", "64K", "-a", "native,ring", "--groups", "2", *QUICK, "--min-busbw", "64K:0.000001"]
     result = bench(python, "run", *words, "-o", folder, "--format", "nccl")

@@ -118,6 +118,7 @@ def test_what_a_schedule_promises_is_measured(python, tmp_path, dtype):
 
 
 def test_launches_and_algorithms_are_compared(python, tmp_path):
+    in_turn(1, python)
     folder = tmp_path / "run"
     words = ["-n", 4, "-a", "parameter_server,parameter_server_sharded,ring,tree", "--sizes", "8K", "--launches", 2]
     result = run(python, folder, *words)

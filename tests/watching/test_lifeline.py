@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from has_message import message_pattern
-from interpreters import interpreters
+from interpreters import in_turn, interpreters
 from measured_runs import LONG_RUN, bench, done, mpirun, ranks, wait_for_cells, wait_until_nobody_measures
 
 from allreduce_bench.message import say
@@ -78,6 +78,7 @@ def test_switches_reach_rank_0_by_host_with_or_without_its_domain():
 
 @needs_mpi
 def test_a_warned_run_ends_after_its_cell_and_goes_on_where_it_stopped(python, tmp_path):
+    in_turn(1, python)
     folder = tmp_path / "run"
     process = start(python, folder)
     wait_for_cells(process, folder, 2)
@@ -98,6 +99,7 @@ def test_a_warned_run_ends_after_its_cell_and_goes_on_where_it_stopped(python, t
 
 @needs_mpi
 def test_a_warning_while_mpi_starts_counts(python, tmp_path):
+    in_turn(0, python)
     folder = tmp_path / "run"
     process = start(python, folder, "-v")
     said = ""
@@ -113,6 +115,7 @@ def test_a_warning_while_mpi_starts_counts(python, tmp_path):
 
 @needs_mpi
 def test_a_warning_that_only_the_ranks_hear_ends_the_run_too(python, tmp_path):
+    in_turn(0, python)
     folder = tmp_path / "run"
     process = start(python, folder)
     wait_for_cells(process, folder, 2)
@@ -154,6 +157,7 @@ def test_a_warning_in_the_last_cell_leaves_nothing_to_be_done(tmp_path):
 
 @needs_mpi
 def test_ranks_under_mpirun_end_after_their_cell(python, tmp_path):
+    in_turn(1, python)
     folder = tmp_path / "run"
     command = mpirun(python, 2, "run", *LONG_RUN, "-o", folder)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
