@@ -944,6 +944,7 @@ MESSAGES = {
     "runs.line_step_rank_twice": "{path}, line {line}: step {step} of rank {rank} is there twice; each belongs there once",
     "runs.magnitude_below": "{scalars} of a magnitude below 2**63",
     "runs.measure_network_use_float": "to measure the network, use float32 at the same sizes in bytes",
+    "runs.merged_runs_differ": "the merged runs differ: {said}",
     "runs.method_missing": "method is missing",
     "runs.missing": "missing: {missing}",
     "runs.more_bytes_largest_size": "more than {most_nbytes:,} bytes, the largest size that is read",
