@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from .keep import keep, mixed_libraries
 from .reading import logs_of, parts_of_logs, read, recognise, refuse_copy
-from .row import NOTHING, Asked, Imported, LogError, LogNote, LogUnread, LogWarning
+from .row import NOTHING, Asked, Imported, LogCopied, LogError, LogNote, LogUnread, LogWarning
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Asked",
     "Imported",
+    "LogCopied",
     "LogError",
     "LogNote",
     "LogUnread",

@@ -16,7 +16,7 @@ from ..units import printable
 from ..wings import offered
 from .contents import LogFile, contents, files_below, is_archive
 from .lines import Log, digest_of, dtype_of, itemsize_of, lines_of, listed, op_of, read_text, shown, text_of_file
-from .row import NOTHING, Asked, Imported, LogError, LogUnread
+from .row import NOTHING, Asked, Imported, LogCopied, LogError, LogUnread
 from .tools import Importer, importers, tidy
 from .tools.nccl_inspector import is_of_inspector
 from .tools.tidy import warn_of_ignored
@@ -205,7 +205,7 @@ def parts_of_logs(paths: Sequence[Path]) -> list[list[Path]]:
 
 
 def refuse_copy(file: Path, seen: dict[str, Path]) -> None:
-    """Raise LogError if a file holds the same bytes as one of `seen`, by digests; else add it there.
+    """Raise LogCopied if a file holds the same bytes as one of `seen`, by digests; else add it there.
 
     Two copies of a log are one launch: taken for two, they would agree perfectly, and so would any interval.
     """
@@ -215,7 +215,7 @@ def refuse_copy(file: Path, seen: dict[str, Path]) -> None:
 
 def _refuse_digest(digest: str, file: Path, seen: dict[str, Path]) -> None:
     if (first := seen.setdefault(digest, file)) != file:
-        raise LogError("importers.copy_same_bytes_no", file=file, first=first)
+        raise LogCopied("importers.copy_same_bytes_no", file=file, first=first)
 
 
 def files_of_folder(folder: Path) -> list[Path]:
