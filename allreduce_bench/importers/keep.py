@@ -25,7 +25,7 @@ from ..runs.plan import ImportedPlan, Launch, Plan
 from ..runs.recorder import Recorder, create_run, discard_run, is_taken
 from ..runs.rows import Block, RunError, read_blocks
 from ..runs.schema import CACHES, CELLS, CHECKED, REPETITIONS, UNKNOWN_PLACEMENT, names
-from ..units import in_ranks
+from ..units import few, in_ranks
 from .lines import digest_of, listed
 from .row import Imported, LogError, LogUnread
 
@@ -83,10 +83,10 @@ def _refuse_several(rows: Sequence[Imported], name: str, where: str = "") -> Non
     if len(values) > 1:
         first, other = (next(row for row in rows if value(row) == wanted) for wanted in values[:2])
         words = listed("unknown" if named is None else named for named in values)
-        choice = next((named for named in values if named is not None), "")
+        choices = [f"--where {quote(f'{name}={named}')}" for named in values if named is not None]
         added = f"add --{name}, " if None in values and name in ("dtype", "op", "nodes") else ""
         by_layout = say("importers.or_ranks_per_node") if name == "nodes" else ""
-        how = say("importers.select_import", added=added, choice=quote(f"{name}={choice}"), by_layout=by_layout)
+        how = say("importers.select_import", added=added, choices=few(choices, 8, " or "), by_layout=by_layout)
         how = say("importers.import") if name == "in_place" else how
         raise LogError(
             "importers.first_run",
