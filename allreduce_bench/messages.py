@@ -392,6 +392,7 @@ MESSAGES = {
     "importers.results_out_bounds_log": "results out of bounds, and the log does not say at which size",
     "importers.rows_no_time_first": "{every_count} of {every_count_2} rows have no time (first: line {line}); left out",
     "importers.runs_equal_plans_merged": "{folder}: has {value}; only runs with equal plans can be merged",
+    "importers.runs_below": "{folder}: runs of allreduce-bench below it need no import: {runs}",
     "importers.select_import": "{added}select with {choices}{by_layout}, or import them one by one",
     "importers.several_libraries": "{count} libraries at {ranks}, in one series: {words}; for one of them, add --where {choice}",
     "importers.slot_expected_found": "a slot was expected, found {type}",

@@ -14,7 +14,8 @@ from ..cli.import_ import is_log
 from ..evaluation.cell_times import OTHER_DEFINITION, STATES, competing
 from ..evaluation.summary import summarise
 from ..evaluation.summary_row import competitor_of, number_of
-from ..importers import Imported, LogCopied, LogError, logs_of, read, refuse_copy
+from ..importers import Imported, LogCopied, LogError, logs_of, read, refuse_copy, why_runs_are_left_out
+from ..importers.contents import is_run
 from ..importers.lines import digest_of
 from ..message import say
 from ..runs.cell import FORCED_DEFAULT, competitor_name
@@ -168,7 +169,10 @@ def systems_of(run: Path, references: Sequence[Path], missing: Missing, chosen: 
     for number, path in enumerate(references):
         if path.resolve() in {other.resolve() for other in (run, *references[:number])}:
             raise RunError("comparison.among_named_twice", path=path)
-        for log in logs_of(path) if (is_folder := path.is_dir() and is_log(path)) else [path]:
+        is_folder = path.is_dir() and not is_run(path)
+        if is_folder and (runs := why_runs_are_left_out(path)):
+            unread.append(str(runs))
+        for log in logs_of(path) if is_folder else [path]:
             if log.resolve() == run.resolve():
                 continue
             try:

@@ -25,7 +25,7 @@ MESSAGES = {
     "comparison.among_several_systems": "{path}: expected the times of one system, found {names}: import one of them with --where",
     "comparison.among_timed": "timed as {method}",
     "comparison.among_unlike": "{count}: {what}",
-    "comparison.among_unread": "left out: files that cannot be read ({count}): {first}",
+    "comparison.among_unread": "left out: not readable as logs ({count}): {first}",
     "comparison.baseline": "only in the baseline",
     "comparison.calls_begin_after_library": "calls of {barriers} begin after the library's own MPI_Barrier: how far apart ranks leave it is part of their times and differs between libraries; measure all runs with --sync round_time",
     "comparison.cell_undecided": "the only cell is undecided",

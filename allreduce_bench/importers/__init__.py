@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .keep import keep, mixed_libraries
-from .reading import logs_of, parts_of_logs, read, recognise, refuse_copy
+from .reading import logs_of, parts_of_logs, read, recognise, refuse_copy, why_runs_are_left_out
 from .row import NOTHING, Asked, Imported, LogCopied, LogError, LogNote, LogUnread, LogWarning
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ __all__ = [
     "read",
     "recognise",
     "refuse_copy",
+    "why_runs_are_left_out",
 ]
 
 

@@ -92,6 +92,14 @@ def test_copies_are_counted_apart_from_files_that_cannot_be_read(tmp_path):
         assert has_message(shown, code, count=1)
 
 
+def test_runs_below_a_folder_of_logs_are_left_out_and_named(tmp_path):
+    run = build_run(tmp_path / "of" / "mine" / "run", ranks=(8,), sizes=(MIB,), launches=1).path
+    assert f"need no import: {run}" in refusal(BAD, tmp_path)
+    (tmp_path / "good.log").write_bytes(GOOD.read_bytes())
+    found = printed(BAD, tmp_path)
+    assert len(found["references"]) == 1 and has_message(found["unread"][0], "importers.runs_below", runs=run)
+
+
 def test_an_algorithm_of_the_run_that_has_no_ranked_time_is_not_called_absent(tmp_path):
     run = build_run(tmp_path / "run", ranks=(2,), sizes=(MIB,), outcome=lambda launch, cell: {"state": "skipped"})
     assert has_message(refusal(run.path, GOOD, "-a", "ring"), "comparison.among_no_times", path=run.path)

@@ -242,6 +242,17 @@ def test_a_folder_without_any_log_is_one_line(tmp_path):
     assert said.count("\n") == 1 and not (tmp_path / "run").exists()
 
 
+def test_runs_below_a_folder_of_logs_are_left_out_and_named(tmp_path):
+    logs = tmp_path / "logs"
+    inner = build_run(logs / "mine", ranks=(2,), sizes=(8,), launches=1).path
+    assert has_message(run("import", logs, "-o", tmp_path / "run", status=2), "importers.runs_below", runs=inner)
+    write(logs / OSU.name, OSU.read_text())
+    said = run("import", logs, "-n", 64, "-o", tmp_path / "run")
+    assert has_message(said, "importers.runs_below", runs=inner) and said.count("warning: ") == 1
+    (unread,) = RunFolder(tmp_path / "run").imported()["unread"]
+    assert unread["name"] == str(logs)
+
+
 def test_a_folder_of_several_tools_says_how_to_choose_one(tmp_path):
     logs = tmp_path / "logs"
     logs.mkdir()
