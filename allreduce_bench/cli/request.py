@@ -30,7 +30,6 @@ from ..runs.recorder import create_run, is_taken
 from ..runs.rows import RunError
 from ..runs.schema import FORMER_SYNCS
 from ..runs.start import Start, read_hostfile
-from ..units import nearest
 from ..watching.lifeline import LAB_VARIABLE
 from ..wings import offered
 from .options import OPTIONS
@@ -54,6 +53,10 @@ class Request:
     control: Control
     asked: frozenset[str] = frozenset()  # options that the user gave: a resumed run must agree with them
     library: Callable[[], str] | None = None  # says what ranks will load; None: they are started already, once
+
+    def loading(self, library: Callable[[], str]) -> "Request":
+        """Return the same request, of ranks that will load a library."""
+        return replace(self, library=library, make_plan=partial(self.make_plan, library=library))
 
 
 def request_of(options: Mapping[str, Any], asked: set[str]) -> Request:
@@ -98,7 +101,7 @@ def _plan_of(options: Mapping[str, Any], **decided_meanwhile: Any) -> Plan:
     start = replace(Start(**_said(Start, {**options, "virtual_rates_bytes_per_s": None})), hosts=_hosts(options))
     start = on_hosts_around(start)
     decided = {
-        **algorithm_fields(options["algorithms"]),
+        **algorithm_fields(options["algorithms"], options.get("library")),
         "sizes": tuple(sorted({*(options["sizes"] or _sizes(options))})),
         "ranks": tuple(options["ranks"] or default_ranks(start)),
         "start": start,
@@ -136,17 +139,17 @@ def _arrival_digests(arrival: Sequence[str]) -> tuple[str, ...]:
     return tuple(map(digest_of_trace, traces_of(arrival)))
 
 
-def algorithm_fields(names: tuple[str, ...] | None = None) -> dict[str, Any]:
+def algorithm_fields(names: tuple[str, ...] | None = None, of_ranks: Callable[[], str] | None = None) -> dict[str, Any]:
     """Return the fields of a plan for `names`: algorithms, native, paths of own files; None: native and all built-in.
 
-    Mock-ups and forced algorithms imply native. Raises AlgorithmError, or BadValue for a forced one of no library, and
-    for the default of forced ones alone.
+    Mock-ups and forced algorithms imply native. `of_ranks` says which library ranks load. Raises AlgorithmError, or
+    BadValue for a forced one of no library, and for the default of forced ones alone.
     """
     requested = names or (NATIVE, *builtin())
     library = (NATIVE, *MOCKUPS, *NAMES, FORCED_DEFAULT, GLOO)
     for name in requested:
-        if name.startswith(FORCED_PREFIX) and name not in library and not nearest(name, library, FORCED_PREFIX):
-            refuse_unknown(name)
+        if name.startswith(FORCED_PREFIX) and name not in library:
+            refuse_unknown(name, of_ranks() if of_ranks else "", [NATIVE, *MOCKUPS])
     algorithms = find([name for name in requested if name not in (*library, GUIDELINES)], [*library, GUIDELINES])
     files = [str(Path(name).resolve()) for name in requested if name.endswith(".py")]
     mockups = [name for name in MOCKUPS if name in requested or GUIDELINES in requested]

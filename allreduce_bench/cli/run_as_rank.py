@@ -121,7 +121,8 @@ def _open_as_rank(
 ) -> tuple[RunFolder, Plan, Launch | None]:
     """Return the run that `ranks` ranks start or resume, and the launch that they measure; None: no launch is left."""
     one_launch = {} if "launches" in request.asked else {"launches": 1}  # the one of these ranks
-    request = replace(request, make_plan=partial(request.make_plan, ranks=(ranks,), **one_launch))
+    decided = {"ranks": (ranks,), "library": partial(library_name, version), **one_launch}
+    request = replace(request, make_plan=partial(request.make_plan, **decided))
     folder, plan = open_run(request)
     last_words.folder = folder
     if ranks not in plan.ranks:

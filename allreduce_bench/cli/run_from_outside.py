@@ -4,7 +4,6 @@ import os
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 
 import click
@@ -40,7 +39,7 @@ def run_from_outside(
     `measuring.rank.take_part`. Raises as `planned_run`, LaunchError if there is no launcher, RunError if the Slurm job
     around is too small, OneLineError for a user's algorithm that is no all-reduce.
     """
-    request = replace(request, library=loaded_library)
+    request = request.loading(loaded_library)
     control, started, warning = request.control, time.time(), WarningFlag()
     warning.listen()
     interrupt_when_asked_to_end()

@@ -102,7 +102,7 @@ class SubmissionRequest:
 
 def submission_request(options: Mapping[str, Any], asked: set[str]) -> SubmissionRequest:
     """Return the request of `options` of the command line, of which the user gave `asked`."""
-    run = replace(request_of(options, asked), library=loaded_library)
+    run = request_of(options, asked).loading(loaded_library)
     if not options["resume"] and not options["output"]:
         name = f"{datetime.now():%Y-%m-%d_%H%M%S}_{options['job_name'] or JOB_NAME}"
         run = replace(run, control=replace(run.control, output=Path("results") / name))

@@ -14,19 +14,21 @@ from ..cli.import_ import is_log
 from ..evaluation.cell_times import OTHER_DEFINITION, STATES, competing
 from ..evaluation.summary import summarise
 from ..evaluation.summary_row import competitor_of, number_of
-from ..importers import Imported, LogError, logs_of, read, refuse_copy
+from ..importers import Imported, LogCopied, LogError, logs_of, read, refuse_copy, why_runs_are_left_out
+from ..importers.contents import is_run
 from ..importers.lines import digest_of
 from ..message import say
-from ..runs.cell import competitor_name
+from ..runs.cell import FORCED_DEFAULT, competitor_name
 from ..runs.folder import RunFolder
 from ..runs.rows import RunError
 from ..runs.schema import NOT_RELIABLE
 from ..stats import median
-from ..units import busbw
+from ..units import busbw, few, format_size
 
 WARM = "warm"  # cache
 OF_TOOLS = {"nccl_tests": "nccl_tests_s", "osu_avg": "osu_avg_s", "imb_t_max": "imb_t_max_s"}  # definition -> column
 OURS = "allreduce-bench"
+MOST_NAMED = 12  # algorithms or sizes in a sentence
 UNLIKE = ("ranks", "nodes", "size", "timing method")  # in this order: the first that differs is why
 
 
@@ -104,6 +106,7 @@ class Standing(NamedTuple):
     unlike: Mapping[str, int]  # of UNLIKE -> the systems that are nowhere like the run, and why
     alone: int  # shapes of the run without a like system
     unread: Sequence[str] = ()  # why files of folders could not be read
+    copies: Sequence[str] = ()  # files of folders with the same bytes as another one, and as which
     demanded: float | None = None  # least share of the median
 
     @property
@@ -139,11 +142,12 @@ class Missing(NamedTuple):
 
 
 class Systems(NamedTuple):
-    """The run that is placed, the others, and why some files of folders could not be read."""
+    """The run that is placed, the others, and why some files of folders are left out: unreadable, or copies."""
 
     run: System
     others: Sequence[System]
     unread: Sequence[str] = ()
+    copies: Sequence[str] = ()
 
 
 def systems_of(run: Path, references: Sequence[Path], missing: Missing, chosen: Chosen = EVERYTHING) -> Systems:
@@ -161,10 +165,14 @@ def systems_of(run: Path, references: Sequence[Path], missing: Missing, chosen: 
     seen = {digest: run} if (digest := digest_of(run)) else {}
     others: list[System] = []
     unread: list[str] = []
+    copies: list[str] = []
     for number, path in enumerate(references):
         if path.resolve() in {other.resolve() for other in (run, *references[:number])}:
             raise RunError("comparison.among_named_twice", path=path)
-        for log in logs_of(path) if (is_folder := path.is_dir() and is_log(path)) else [path]:
+        is_folder = path.is_dir() and not is_run(path)
+        if is_folder and (runs := why_runs_are_left_out(path)):
+            unread.append(str(runs))
+        for log in logs_of(path) if is_folder else [path]:
             if log.resolve() == run.resolve():
                 continue
             try:
@@ -176,18 +184,18 @@ def systems_of(run: Path, references: Sequence[Path], missing: Missing, chosen: 
             except (LogError, RunError) as error:
                 if not is_folder or log == path:
                     raise
-                unread.append(str(error))
-    return Systems(own[0], others, unread)
+                (copies if isinstance(error, LogCopied) else unread).append(str(error))
+    return Systems(own[0], others, unread, copies)
 
 
 def _read(path: Path, missing: Missing, seen: dict[str, Path], chosen: Chosen = EVERYTHING) -> list[System]:
     """Return the systems of a run or a log, or of the logs of an archive but copies. Raises RunError, LogError."""
     found: dict[tuple[str, str], _Times] = {}
     not_reliable = set[int]()
-    rows = _rows_of_log(path, missing, seen) if is_log(path) else _rows_of_run(path, not_reliable)
+    rows = list(_rows_of_log(path, missing, seen) if is_log(path) else _rows_of_run(path, not_reliable))
+    _refuse_absent(path, rows, chosen)
     for source, tool, shape, definition, fastest in rows:
-        name = fastest.algorithm
-        is_chosen = not chosen.algorithms or name in chosen.algorithms or name.split(" ")[0] in chosen.algorithms
+        is_chosen = not chosen.algorithms or any(name in chosen.algorithms for name in _names_of(fastest.algorithm))
         if is_chosen and shape.nbytes in (chosen.sizes or (shape.nbytes,)):
             by_definition = found.setdefault((source, tool), {}).setdefault(shape, {})
             by_definition[definition] = min(fastest, by_definition.get(definition, fastest), key=lambda one: one.time_s)
@@ -195,6 +203,29 @@ def _read(path: Path, missing: Missing, seen: dict[str, Path], chosen: Chosen = 
         raise RunError("comparison.among_no_times", path=path)
     ranks = {name: frozenset(not_reliable & {shape.ranks for shape in times}) for name, times in found.items()}
     return [System(*name, times, ranks[name]) for name, times in found.items()]
+
+
+def _names_of(competitor: str) -> tuple[str, str]:
+    """Return the names by which a competitor can be chosen: `ring pipelined`, and its algorithm `ring`."""
+    return competitor, competitor.split(" ")[0]
+
+
+def _refuse_absent(path: Path, rows: Sequence[_Row], chosen: Chosen) -> None:
+    """Raise RunError for an algorithm or a size that was chosen, and that the run or the log does not have."""
+    if not rows:
+        return  # `among_no_times` says so
+    if FORCED_DEFAULT in chosen.algorithms:
+        raise RunError("comparison.among_never_ranked", path=path, name=FORCED_DEFAULT)
+    plan = None if is_log(path) else RunFolder(path).plan()
+    there = dict.fromkeys([*(plan.algorithms if plan else ()), *(row[4].algorithm for row in rows)])
+    names = {name for competitor in there for name in _names_of(competitor)}
+    sizes = sorted({*(plan.sizes if plan else ()), *(row[2].nbytes for row in rows)})
+    if absent := [name for name in chosen.algorithms if name not in names]:
+        listed = few((name for name in there if name != FORCED_DEFAULT), MOST_NAMED)
+        raise RunError("comparison.among_no_algorithm", path=path, name=absent[0], names=listed)
+    if missing := [size for size in chosen.sizes if size not in sizes]:
+        words = few(map(format_size, sizes), MOST_NAMED)
+        raise RunError("comparison.among_no_size", path=path, size=format_size(missing[0]), sizes=words)
 
 
 def _refuse_stated(path: Path, systems: Sequence[System], missing: Missing) -> None:
@@ -258,7 +289,7 @@ def _by_definition(usual: str, time_s: float | None, columns: Mapping[str, float
 
 def standing(systems: Systems, demanded: float | None = None) -> Standing:
     """Return where the run stands among the other systems. Raises RunError: none is like it."""
-    run, others, unread = systems
+    run, others, unread, copies = systems
     places = [
         _place(shape, definition, run, references)
         for shape in sorted(run.times, key=lambda shape: (shape.ranks, shape.nodes or 0, shape.nbytes))
@@ -267,9 +298,9 @@ def standing(systems: Systems, demanded: float | None = None) -> Standing:
     like = {reference.source for place in places for reference in place.references}
     unlike = Counter(_why_unlike(run, other) for other in others if other.source not in like)
     alone = len({*run.times} - {Shape(*place[:3]) for place in places})
-    found = Standing(run, others, places, unlike, alone, unread, demanded)
+    found = Standing(run, others, places, unlike, alone, unread, copies, demanded)
     if not places:
-        left_out = left_out_words(found) or "".join(unread[:1])
+        left_out = left_out_words(found) or "".join([*unread, *copies][:1])
         raise RunError("comparison.among_none_like", path=run.source, left_out=left_out)
     return found
 

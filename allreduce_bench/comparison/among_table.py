@@ -111,6 +111,8 @@ def sentences(found: Standing) -> list[str]:
         said.append(say("comparison.among_alone", alone=found.alone, of=len(found.run.times)))
     if found.unread:
         said.append(say("comparison.among_unread", count=len(found.unread), first=few(found.unread, 1, "; ")))
+    if found.copies:
+        said.append(say("comparison.among_copies", count=len(found.copies), first=few(found.copies, 1, "; ")))
     if found.demanded is not None and not found.below:
         said.append(say("comparison.among_met", least=100 * found.demanded))
     return said
@@ -142,6 +144,7 @@ def json_text(found: Standing, screen: Screen = UNBOUNDED) -> str:
         "unlike": dict(found.unlike),
         "alone": found.alone,
         "unread": list(found.unread),
+        "copies": list(found.copies),
         "min_of_median": found.demanded,
         "failed": bool(found.below),
         "failure": failure(found) or None,
@@ -167,7 +170,8 @@ DOCUMENT = fields(
         "references": items(SYSTEM, "all systems that were named"),
         "unlike": by_name(whole(), f"systems that are nowhere like the run, by what differs: {', '.join(UNLIKE)}"),
         "alone": whole("sizes of the run, at each number of ranks, without a like system"),
-        "unread": items(text(), "why files of folders were left out: they could not be read, or are copies"),
+        "unread": items(text(), "why files of folders were left out that could not be read"),
+        "copies": items(text(), "files of folders that were left out as copies, and of which other file"),
         "min_of_median": or_null(number("the demanded share of the median; null: none", 0)),
         "failed": flag("whether a place is below the demanded share: exit status 1"),
         "failure": or_null(text("which ones; null: none")),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from ..message import say
 from ..runs.cell import EXECUTORS, NATIVE, native_beside
 from ..runs.folder import CellKey, RunFolder, key_of
-from ..runs.identified import identified_of
+from ..runs.identified import Identified, identified_of
 from ..runs.plan import Cell, ImportedPlan, Plan
 from ..runs.recorder import write_summary
 from ..runs.rows import Row
@@ -41,8 +41,8 @@ def summarise(folder: RunFolder) -> list[SummaryRow]:
     for ranks, cell in cells:
         row = _cell_row(plan, ranks, cell, ended.get((ranks, cell.key), []), timed.get((ranks, cell.key), {}))
         row["oversubscribed"] = oversubscribed.get(ranks)
-        if ranks in identified and (ran := identified[ranks].at(cell.algorithm, row["nbytes"])):
-            row["ran"] = ran
+        if ranks in identified:
+            _add_ran(row, identified[ranks], plan)
         rows.append(row | _floors(plan, ranks, cell, timed))
     if plan.groups:
         add_columns(plan, cells, rows, timed, attempts)
@@ -104,6 +104,16 @@ def _in_order(plan: Plan, cells: Iterable[Cell]) -> list[Cell]:
             plan.placement.index(cell.placement),
         ),
     )
+
+
+def _add_ran(row: SummaryRow, found: Identified, plan: Plan) -> None:
+    """Set what the library ran at the size of a row, and between it and the next smaller size."""
+    if ran := found.at(row["algorithm"], row["nbytes"]):
+        row["ran"] = ran
+    smaller = max((nbytes for nbytes in plan.sizes if nbytes < row["nbytes"]), default=row["nbytes"])
+    row["ran_below"] = [
+        ran for ran in found.ran if ran.algorithm == row["algorithm"] and smaller < ran.nbytes < row["nbytes"]
+    ]
 
 
 def _floors(plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, CellCalls]]) -> SummaryRow:

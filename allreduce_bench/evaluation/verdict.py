@@ -318,9 +318,10 @@ def _ran_throughout(sizes: Mapping[int, Sequence[SummaryRow]]) -> tuple[str, ...
 
 
 def _native_by_size(sizes: Mapping[int, Sequence[SummaryRow]]) -> dict[int, tuple[str, ...]]:
-    """Return what native can have run, by size; left out: sizes of which that is unknown."""
-    native = ((nbytes, row.get("ran")) for nbytes, rows in sizes.items() for row in rows if row["algorithm"] == NATIVE)
-    return {nbytes: ran.names for nbytes, ran in native if ran and ran.names}
+    """Return what native can have run, by size, also between those of the run; left out: where that is unknown."""
+    natives = (row for rows in sizes.values() for row in rows if row["algorithm"] == NATIVE)
+    ran = (one for row in natives for one in (*row.get("ran_below", ()), row.get("ran")))
+    return {one.nbytes: one.names for one in ran if one and one.names}
 
 
 def _verdict(ranks: int, cache: str, rows_by_size: Mapping[int, Sequence[SummaryRow]]) -> Verdict:

@@ -22,6 +22,18 @@ class Asked(NamedTuple):
     bisects: bool = False  # whether switches are found
     forced: Sequence[str] = ()  # algorithms that the library is told to use, `native:ring`, looked at beside its own
     within_s: float | None = None  # no further size is begun where this would not suffice; None: no limit
+    share: float = 0.0  # of a size, to which a switch is bisected; 0: to an element
+    bisecting_s: float | None = None  # seconds for all bisections; None: no limit
+
+
+def middle(low: int, high: int, itemsize: int, share: float) -> int | None:
+    """Return a size between two, whole elements; None: they are nearer than `share` of the lower one.
+
+    It is a multiple of a power of two, where libraries switch.
+    """
+    step = max(itemsize, 1 << int(share * low).bit_length() >> 1)
+    nbytes = (low + high) // 2 // step * step
+    return next((size for size in (nbytes, nbytes + step) if low < size < high), None)
 
 
 class Messages(NamedTuple):

@@ -26,7 +26,9 @@ from .look import Asked
 from .order import dtype_for
 
 SHARE = 0.5  # of the time until a launch is ended: sizes that would take longer are left out
-OF_RUN = 0.1  # of the time that a run has taken, for the starts of further launches
+OF_RUN = 0.1  # of the time that a run has taken, for the starts of further launches, and for bisections in them
+BISECTING_S = 2.0  # for the bisections of a launch that is wanted in any case
+NEAR = 1 / 64  # of a size: to which a switch between two sizes is bisected
 LOOK = "look"  # the word for the program of a staged environment
 
 
@@ -44,7 +46,8 @@ def asked_of(plan: Plan, ranks: int, within_s: float) -> Asked | None:
     sizes = [nbytes for nbytes in plan.sizes if nbytes and nbytes % itemsize == 0]
     if ranks == 1 or not sizes or plan.groups or NATIVE not in plan.algorithms:
         return None
-    return Asked(sorted(sizes), forced=forced_of(plan), within_s=within_s)
+    asked = Asked(sorted(sizes), forced=forced_of(plan), within_s=within_s)
+    return asked._replace(bisects=True, share=NEAR, bisecting_s=BISECTING_S)
 
 
 def identify(run: SupervisedRun, failed: Collection[int] = ()) -> list[str]:
@@ -59,9 +62,11 @@ def identify(run: SupervisedRun, failed: Collection[int] = ()) -> list[str]:
         if asked is None or file_of(run.folder, ranks).exists() or run.warning.is_set:
             continue
         start_s = _expected_start_s(run, ranks)
-        is_worth_it = 2 * start_s * len(counts) <= OF_RUN * (time.time() - run.started)
-        if run.control.identify == "auto" and not asked.forced and not is_worth_it:
-            continue  # whoever starts a short run waits for its times
+        if run.control.identify == "auto" and not asked.forced:
+            left_s = OF_RUN * (time.time() - run.started) / len(counts) / 2 - start_s  # of each of two launches
+            if left_s < 0:
+                continue  # whoever starts a short run waits for its times
+            asked = asked._replace(bisecting_s=left_s)
         try:
             why = _identify(run, ranks, asked, start_s)
         except (Refused, LaunchError, OSError, ValueError) as error:
@@ -99,7 +104,8 @@ def _find(launches: Launches, asked: Asked, has_time: Callable[[], bool]) -> Fin
     of_launch = [name for name, variables in at_start.items() if variables]
 
     def find(forced: Sequence[str], variables: Mapping[str, str]) -> Findings:
-        return launches.find(asked._replace(forced=forced), {**environ, **variables}, launches.command, has_time)
+        wanted = asked._replace(forced=forced, bisects=not variables)  # switches are those of its own choice
+        return launches.find(wanted, {**environ, **variables}, launches.command, has_time)
 
     found = find([name for name in asked.forced if name not in of_launch], {})
     own = {name: find((), at_start[name]).answers for name in of_launch if has_time()}

@@ -23,7 +23,7 @@ from ..machine.mpi import library_name
 from ..machine.node import host
 from ..runs.cell import NATIVE
 from .counting import NotCounted, counted
-from .look import MARK, Asked, Look, Messages, Seen, to_json
+from .look import MARK, Asked, Look, Messages, Seen, middle, to_json
 from .order import Order, Pair, Runs, dtype_for, input_of, joined, pairs_to_ask, trees_from_outside
 
 MOST_SPANS = 4096  # of an order that is passed on
@@ -38,7 +38,8 @@ class Size(NamedTuple):
     nbytes: int
 
 
-See = Callable[[Size], Seen | None]  # None: the library cannot
+See = Callable[[Size], Seen | None]  # None: the library cannot, or there is no time
+Middle = Callable[[int, int], int | None]  # a size between two; None: they are near enough
 
 
 def look(comm: MPI.Comm, asked: Asked) -> Look | None:
@@ -57,7 +58,9 @@ def look(comm: MPI.Comm, asked: Asked) -> Look | None:
     see_in_time = _in_time(comm, asked.within_s, see)
     seen = _sizes(comm, NATIVE, asked.sizes, see_in_time)
     forced = {name: _forced(comm, name, asked.sizes, len({*hosts}), see_in_time) for name in asked.forced}
-    switches = _switches(comm, seen, np.dtype(dtype).itemsize, see) if asked.bisects else []
+    middle_of = partial(middle, itemsize=np.dtype(dtype).itemsize, share=asked.share)
+    see_in_time = _in_time(comm, asked.bisecting_s, see_in_time)
+    switches = _switches(comm, seen, middle_of, see_in_time) if asked.bisects else []
     if comm.rank:
         return None
     return Look(library, hosts, dtype, seen, switches, failures[0] if failures else "", readings, forced)
@@ -135,19 +138,18 @@ def _seen(size: Size, dtype: str, counts: bool, failures: list[str]) -> Seen | N
     return Seen(order, Messages(everyone[0].pml, [one.messages for one in everyone], [one.nbytes for one in everyone]))
 
 
-def _switches(comm: MPI.Comm, seen: dict[int, Seen], itemsize: int, see: See) -> list[int]:
+def _switches(comm: MPI.Comm, seen: dict[int, Seen], middle_of: Middle, see: See) -> list[int]:
     """Find where what is seen changes between the sizes looked at; add the sizes on both sides of it."""
     found = []
     for low, high in zip(sorted(seen), sorted(seen)[1:]):
         if not comm.bcast(_differ(seen[low], seen[high]) if comm.rank == 0 else None):
             continue
-        while high - low > itemsize:
-            middle = (low + high) // 2 // itemsize * itemsize
-            seen[middle] = see(Size(comm, NATIVE, middle)) or Seen(())
-            if comm.bcast(_differ(seen[low], seen[middle]) if comm.rank == 0 else None):
-                high = middle
+        while (nbytes := middle_of(low, high)) is not None and (of_middle := see(Size(comm, NATIVE, nbytes))):
+            seen[nbytes] = of_middle
+            if comm.bcast(_differ(seen[low], of_middle) if comm.rank == 0 else None):
+                high = nbytes
             else:
-                low = middle
+                low = nbytes
         found.append(high)
     return found
 

@@ -51,9 +51,20 @@ def contents(path: Path) -> Iterator[LogFile]:
 
 
 def files_below(folder: Path) -> list[Path]:
-    """Return the regular files below a folder, sorted by name, without hidden ones and those in hidden folders."""
+    """Return the regular files below a folder, sorted by name, but hidden ones, and those in hidden folders or in runs."""
+    runs = {*runs_below(folder)}
     files = (path for path in folder.rglob("*") if path.is_file())
-    return sorted(file for file in files if not _is_hidden(file.relative_to(folder)))
+    return sorted(file for file in files if not _is_hidden(file.relative_to(folder)) and runs.isdisjoint(file.parents))
+
+
+def runs_below(folder: Path) -> list[Path]:
+    """Return the runs of this program below a folder, sorted by name: their files are no logs."""
+    return sorted(path.parent for path in folder.rglob("run.json") if path.parent != folder and is_run(path.parent))
+
+
+def is_run(path: Path) -> bool:
+    """Return whether a path is a run of this program."""
+    return (path / "run.json").is_file() and (path / "launches").is_dir()
 
 
 def is_archive(path: Path) -> bool:

@@ -19,12 +19,13 @@ from ..message import say
 from ..runs.chain import blocks_of_cell
 from ..runs.files import read_kept
 from ..runs.folder import RunFolder, run_names
+from ..runs.identified import identified_of, joined, keep_identified
 from ..runs.kept import Attempt
 from ..runs.plan import ImportedPlan, Launch, Plan
 from ..runs.recorder import Recorder, create_run, discard_run, is_taken
 from ..runs.rows import Block, RunError, read_blocks
 from ..runs.schema import CACHES, CELLS, CHECKED, REPETITIONS, UNKNOWN_PLACEMENT, names
-from ..units import in_ranks
+from ..units import few, in_ranks
 from .lines import digest_of, listed
 from .row import Imported, LogError, LogUnread
 
@@ -82,10 +83,10 @@ def _refuse_several(rows: Sequence[Imported], name: str, where: str = "") -> Non
     if len(values) > 1:
         first, other = (next(row for row in rows if value(row) == wanted) for wanted in values[:2])
         words = listed("unknown" if named is None else named for named in values)
-        choice = next((named for named in values if named is not None), "")
+        choices = [f"--where {quote(f'{name}={named}')}" for named in values if named is not None]
         added = f"add --{name}, " if None in values and name in ("dtype", "op", "nodes") else ""
         by_layout = say("importers.or_ranks_per_node") if name == "nodes" else ""
-        how = say("importers.select_import", added=added, choice=quote(f"{name}={choice}"), by_layout=by_layout)
+        how = say("importers.select_import", added=added, choices=few(choices, 8, " or "), by_layout=by_layout)
         how = say("importers.import") if name == "in_place" else how
         raise LogError(
             "importers.first_run",
@@ -284,6 +285,7 @@ def merge(folders: Sequence[RunFolder], output: Path, command: Sequence[str]) ->
         create_run(folder, plan, command, merged=[_facts(source) for source in sources])
         for source in sources:
             _copy(source, folder, plan.seed)
+        _join_identified(sources, folder, plan)
         record_summary(folder)
         folder.path.rename(output)
     return RunFolder(output)
@@ -397,6 +399,14 @@ def _copy(source: Source, into: RunFolder, seed: int) -> None:
         if attempt.facts:
             copy = _copy_attempt if attempt.is_checked else _copy_unchecked
             copy(source, attempt, into, seed)
+
+
+def _join_identified(sources: Sequence[Source], into: RunFolder, plan: Plan) -> None:
+    """Keep what the sources say together of which algorithms the library ran."""
+    of_sources = [identified_of(source.folder, source.plan.ranks) for source in sources]
+    for ranks in plan.ranks:
+        if together := joined([found[ranks] for found in of_sources if ranks in found]):
+            keep_identified(into, together)
 
 
 def _facts_of_copy(source: Source, attempt: Attempt) -> dict[str, Any]:

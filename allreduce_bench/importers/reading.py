@@ -12,11 +12,11 @@ from typing import Any
 
 from ..message import say
 from ..runs.cell import IMPORTED, NATIVE, Executor
-from ..units import printable
+from ..units import few, printable
 from ..wings import offered
-from .contents import LogFile, contents, files_below, is_archive
+from .contents import LogFile, contents, files_below, is_archive, is_run, runs_below
 from .lines import Log, digest_of, dtype_of, itemsize_of, lines_of, listed, op_of, read_text, shown, text_of_file
-from .row import NOTHING, Asked, Imported, LogError, LogUnread
+from .row import NOTHING, Asked, Imported, LogCopied, LogError, LogUnread
 from .tools import Importer, importers, tidy
 from .tools.nccl_inspector import is_of_inspector
 from .tools.tidy import warn_of_ignored
@@ -26,6 +26,7 @@ OTHERS = (  # texts that are mistaken for a log of all-reduce times -> their nam
     (re.compile(r"\s*(?:<\?xml[^>]*>\s*)?<algo\b"), "an algorithm of MSCCL, which has no times"),
     (re.compile(r"\s*<(?:\?xml|!doctype|html)\b", re.IGNORECASE), "XML or HTML"),
 )
+MOST_RUNS = 3  # named of those below a folder
 OWN_BANNER = re.compile(r"#\s*allreduce-bench \S+, in the layout of ")
 WHERE = (  # fields of Imported that --where may name
     *("algorithm", "executor", "ranks", "nodes", "dtype", "op"),
@@ -43,7 +44,7 @@ def read(
     together, each other file by its own tool; unreadable ones are left out with LogUnread, unless all are. Copies of
     files in `copied`, by digests, are left out so, too; what is read is added there.
     """
-    if (path / "run.json").is_file() and (path / "launches").is_dir():
+    if is_run(path):
         raise LogError("importers.printed_allreduce_bench_whose", path=path)
     if path.is_dir() or is_archive(path):
         found = _read_each(path, asked, {} if copied is None else copied)
@@ -135,6 +136,9 @@ def _read_each(folder: Path, asked: Asked, copied: dict[str, Path]) -> _Found:
                     _read_member(file, asked, copied, found, bool(taken))
             except LogError as error:
                 found.refused.append((file.path, error))
+    if runs := why_runs_are_left_out(folder):
+        found.files += 1
+        found.refused.append((folder, runs))
     _refuse_nothing(folder, found)
     for path, refusal in found.refused:
         warnings.warn(LogUnread(str(path), str(refusal)), stacklevel=3)
@@ -166,6 +170,12 @@ def _refuse_nothing(folder: Path, found: _Found) -> None:
         if first == folder:
             raise refusal
         raise LogError("importers.no_file_could_read", folder=folder, file_count=found.files, reason=str(refusal))
+
+
+def why_runs_are_left_out(folder: Path) -> LogError | None:
+    """Return what names the runs of this program below a folder of logs; None: there are none."""
+    runs = runs_below(folder)
+    return LogError("importers.runs_below", folder=folder, runs=few(runs, MOST_RUNS)) if runs else None
 
 
 def logs_of(path: Path) -> list[Path]:
@@ -205,7 +215,7 @@ def parts_of_logs(paths: Sequence[Path]) -> list[list[Path]]:
 
 
 def refuse_copy(file: Path, seen: dict[str, Path]) -> None:
-    """Raise LogError if a file holds the same bytes as one of `seen`, by digests; else add it there.
+    """Raise LogCopied if a file holds the same bytes as one of `seen`, by digests; else add it there.
 
     Two copies of a log are one launch: taken for two, they would agree perfectly, and so would any interval.
     """
@@ -215,7 +225,7 @@ def refuse_copy(file: Path, seen: dict[str, Path]) -> None:
 
 def _refuse_digest(digest: str, file: Path, seen: dict[str, Path]) -> None:
     if (first := seen.setdefault(digest, file)) != file:
-        raise LogError("importers.copy_same_bytes_no", file=file, first=first)
+        raise LogCopied("importers.copy_same_bytes_no", file=file, first=first)
 
 
 def files_of_folder(folder: Path) -> list[Path]:

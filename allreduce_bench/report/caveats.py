@@ -602,7 +602,7 @@ class DamageReport(NamedTuple):
 
     damages: list[str]  # a sentence each; the last may count those not listed
     unchecked: str  # a sentence; empty: all its files hold checksums
-    missing: str  # a sentence about planned cells that no attempt ended; empty: there are none
+    missing: str  # a sentence about planned launches with cells that no attempt ended; empty: there are none
 
 
 def damage_report(folder: RunFolder) -> DamageReport:
@@ -650,12 +650,9 @@ def _is_begun(folder: RunFolder, missing: Mapping[Launch, int]) -> bool:
 def _missing_sentence(folder: RunFolder, missing: Mapping[Launch, int]) -> str:
     if not missing or not _is_begun(folder, missing):
         return ""
-    names = [launch.name for launch in missing]
-    cells = "1 cell is" if sum(missing.values()) == 1 else f"{sum(missing.values())} cells are"
-    launches = f"launch{'es' if len(names) > 1 else ''} {few(names, MOST_DAMAGES)}"
-    return say(
-        "report.not_measured_continue", folder=folder.path, cells=cells, launches=launches, folder_2=_resume(folder)
-    )
+    planned, names = len(folder.plan().planned_launches()), few((launch.name for launch in missing), MOST_DAMAGES)
+    counts = {"complete": planned - len(missing), "planned": planned, "names": names}
+    return say("report.launches_left_continue", folder=folder.path, **counts, way=_resume(folder))
 
 
 def _found(damage: Damage) -> str:

@@ -22,8 +22,8 @@ from ..message import say
 from ..models.curves import BEATEN, held_against_models, layouts, lower_bounds, passed_bounds
 from ..models.model import Bounds, Model, sources
 from ..models.words import series_label
+from ..runs.cell import FORCED_DEFAULT, parts_of
 from ..runs.cell import NATIVE as NATIVE_NAME
-from ..runs.cell import parts_of
 from ..schedule.algorithm import Algorithm
 from ..schedule.price import bound_path
 from ..units import format_size, in_ranks
@@ -53,6 +53,7 @@ class FigureData:
     models: Sequence[Model]
     own: Mapping[str, Algorithm]
     switches: Mapping[int, Sequence[Switch]] = field(default_factory=lambda: NO_SWITCHES)  # ranks -> crossovers
+    defaults: pd.DataFrame | None = None  # rows of native:default, which compete with none; None: there are none
 
     @cached_property
     def least(self) -> dict[int, Bounds]:
@@ -71,9 +72,14 @@ class FigureData:
         return bound_curves(self.least, sizes.min(), sizes.max(), self.passed)
 
     @cached_property
+    def timed(self) -> pd.DataFrame:
+        """All rows whose times are drawn: those that compete, and those of native:default."""
+        return self.frame if self.defaults is None else pd.concat([self.frame, self.defaults])
+
+    @cached_property
     def bounded(self) -> pd.DataFrame:
         """Rows with their bounds."""
-        return with_bounds(self.frame, self.least, self.passed)
+        return with_bounds(self.timed, self.least, self.passed)
 
     @cached_property
     def compared(self) -> pd.DataFrame:
@@ -209,6 +215,7 @@ NATIVE: Style = {
     "linewidth": 2.0,
     "zorder": 3,
 }
+DEFAULT: Style = {"color": "#777777", "marker": "x", "linestyle": ":", "linewidth": 1.2}  # of forced launches: no rival
 BOUND: Style = {"color": "#555555", "linestyle": (0, (5, 2)), "linewidth": 1.2}
 FIT: Style = {"color": "#555555", "linestyle": (0, (6, 2, 1, 2, 1, 2)), "linewidth": 1.2}  # a bound that times undercut
 LINK: Style = {"color": "#555555", "linestyle": (0, (1, 2)), "linewidth": 1.4}
@@ -234,6 +241,9 @@ def styles(competitors: Iterable[str]) -> dict[str, Style]:
     numbers: dict[str, int] = {}  # of the algorithms beside native
     for competitor in dict.fromkeys(competitors):
         name, executor = parts_of(competitor)
+        if name == FORCED_DEFAULT:
+            drawn[competitor] = DEFAULT
+            continue
         number = numbers.setdefault(name, len(numbers)) if name != NATIVE_NAME else 0
         turn = number // len(COLOURS)
         colour, marker = _shade(COLOURS[number % len(COLOURS)], turn), MARKERS[number % len(MARKERS)]
@@ -241,6 +251,11 @@ def styles(competitors: Iterable[str]) -> dict[str, Style]:
         style = NATIVE if name == NATIVE_NAME else {"color": colour, "marker": marker, "linestyle": line}
         drawn[competitor] = {**style, "linestyle": DASHES[executor]} if executor else style
     return drawn
+
+
+def drawn_name(competitor: str) -> str:
+    """Return the name of a competitor as figures have it."""
+    return say("report.not_ranked_name", name=competitor) if competitor == FORCED_DEFAULT else competitor
 
 
 def _shade(colour: str, turn: int) -> str:
@@ -347,5 +362,5 @@ def panel_title(rows: pd.DataFrame) -> str:
 def legend(figure: Figure, styled: dict[str, Style]) -> None:
     """Draw one legend to the right of all panels."""
     handles = [Line2D([], [], **{"markersize": 5, **style}) for style in styled.values()]
-    labels = [name.replace("$", r"\$") for name in styled]  # a name is no formula
+    labels = [drawn_name(name).replace("$", r"\$") for name in styled]  # a name is no formula
     figure.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8.5)

@@ -19,7 +19,7 @@ from jinja2 import Environment
 
 from .. import __version__
 from ..evaluation import agreement
-from ..evaluation.cell_times import competing, competitor_names
+from ..evaluation.cell_times import competing, competitor_names, defaults
 from ..evaluation.frames import run_names, summary_frame
 from ..evaluation.grade import GOOD, GRADES, NOT_RELIABLE
 from ..evaluation.missing import MissingCell, explain_rows, not_begun_sentences
@@ -325,6 +325,7 @@ def _section(
     identified = {} if plan.groups else identified_of(folder, plan.ranks)
     native = native_section(plan, rows, identified)
     frame = with_algorithms_at_work(summary_frame(competing(rows), name), identified)
+    beside = with_algorithms_at_work(summary_frame(forced, name), {}) if (forced := defaults(rows)) else None
     verdicts_of_run = verdicts(rows)
     models, unfit = _models(points_of_summary(rows, attempts, name), own)
     least = lower_bounds(models, frame)
@@ -343,7 +344,7 @@ def _section(
         **_verdict_values(rows, verdicts_of_run, attempts, least),
         "winners": winner_table(frame),
         "frame": frame,
-        "pictures": time_pictures(frame, models, switches(verdicts_of_run)),
+        "pictures": time_pictures(frame, models, switches(verdicts_of_run), beside),
         "calls": call_distributions(folder, rows),
         "how": measured_caption(rows, attempts),
         **native,

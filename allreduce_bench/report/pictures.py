@@ -96,12 +96,18 @@ def _starts_and_definitions(done: Sequence[SummaryRow]) -> tuple[list[str], list
 
 
 def time_pictures(
-    frame: pd.DataFrame, models: Sequence[Model], switches: Mapping[int, Sequence[Switch]] = NO_SWITCHES
+    frame: pd.DataFrame,
+    models: Sequence[Model],
+    switches: Mapping[int, Sequence[Switch]] = NO_SWITCHES,
+    defaults: pd.DataFrame | None = None,
 ) -> list[Sketch]:
-    """Return the figures of the measurements; the models give the bounds, `switches` the crossovers by ranks."""
+    """Return the figures of the measurements; the models give the bounds, `switches` the crossovers by ranks.
+
+    `defaults`: the rows of native:default, which `frame` does not have.
+    """
     if not (frame["time_s"].notna() & (frame["nbytes"] > 0)).any():
         return []
-    return _pictures(TIMES, FigureData(frame, models, NO_OWN, switches))
+    return _pictures(TIMES, FigureData(frame, models, NO_OWN, switches, defaults))
 
 
 def run_pictures(frame: pd.DataFrame) -> list[Sketch]:

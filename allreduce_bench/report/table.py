@@ -199,7 +199,7 @@ def _of_doubt(row: SummaryRow) -> str:
     """Return ` (3 of 30)` invalid calls, or ` (recursive_doubling ran)`; empty for other doubts."""
     if row.get("doubt") == INVALID:
         return f" ({row['invalid']} of {row['invalid'] + row['repetitions']})"
-    return f" ({either(row['ran'].names)} ran)" if row.get("doubt") == ANOTHER else ""
+    return f" ({either(row['ran'].names)} ran)" if row.get("doubt") == ANOTHER and row["ran"].names else ""
 
 
 def _reference_line(rows: Sequence[SummaryRow]) -> list[str]:

@@ -1,14 +1,16 @@
 """Which algorithms the library ran in a run, by evidence: identified/<ranks>r.json, a file for each number of ranks.
 
-Written by whoever looks first; a file that is absent or damaged says nothing, and can be made again.
+Written by whoever looks first; a file that is absent or damaged says nothing, and can be made again. A run that others
+were merged into has what they say together.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
+from ..message import say
 from .files import write_atomically
 from .folder import RunFolder
 from .kept import read_json
@@ -26,7 +28,7 @@ class Ran:
     algorithm: Annotated[str, "native, or the algorithm that it was told to use, such as native:ring"]
     nbytes: Annotated[Natural, "of the vector; unit: bytes"]
     names: Annotated[tuple[str, ...], "those that fit what was seen; one: it ran; several: open; none: unknown"]
-    order: Annotated[str, "the order of additions, in words"]
+    order: Annotated[str, "the order of additions, in words; of merged runs that differ, what each of them says"]
     by_order: Annotated[bool, "whether an order was seen"]
     by_messages: Annotated[bool, "whether messages were counted"]
     asked: Annotated[
@@ -72,3 +74,26 @@ def identified_of(folder: RunFolder, ranks: Iterable[int]) -> dict[int, Identifi
             with suppress(RunError, JsonError):
                 known[number] = read_as(Identified, read_json(path))
     return known
+
+
+def joined(found: Sequence[Identified]) -> Identified | None:
+    """Return what several runs say together of one number of ranks; None: they are of unlike conditions, or none.
+
+    Where they say different things of one size, neither is claimed.
+    """
+    if len({(one.nodes, one.library, one.dtype, one.op) for one in found}) != 1:
+        return None
+    places = sorted({(ran.algorithm, ran.nbytes) for one in found for ran in one.ran})
+    ran = [_together([ran for one in found if (ran := one.at(*place))]) for place in places]
+    return replace(found[0], not_counted=next((one.not_counted for one in found if one.not_counted), ""), ran=(*ran,))
+
+
+def _together(of_runs: Sequence[Ran]) -> Ran:
+    """Return what runs say of one algorithm and size: what is true of all of them, else no name and what each says."""
+    said = [ran for ran in of_runs if ran.by_order] or of_runs
+    asked = next((answer for answer in (NO, OPEN) if any(ran.asked == answer for ran in said)), said[0].asked)
+    widest = max(said, key=lambda ran: (len(ran.names), ran.by_messages))  # an order without messages leaves more open
+    if not widest.names or all(ran.names and {*ran.names} <= {*widest.names} for ran in said):
+        return replace(widest, asked=asked)
+    each = dict.fromkeys(" or ".join(ran.names) or ran.order for ran in said)
+    return replace(widest, names=(), order=say("runs.merged_runs_differ", said="; ".join(each)), asked=asked)

@@ -15,6 +15,7 @@ from typing import NoReturn
 
 from ..machine import INTEL, MPICH, OPEN_MPI
 from ..message import BadValue
+from ..units import escaped, nearest
 from .cell import FORCED_PREFIX, FORCED_WAY
 
 COMPONENTS = "OMPI_MCA_coll"  # which of them Open MPI may take
@@ -113,10 +114,19 @@ def least_count(algorithm: str, library: str, ranks: int, itemsize: int) -> int:
     return of_value.get(algorithm.removeprefix(FORCED_PREFIX), 0)
 
 
-def refuse_unknown(algorithm: str) -> NoReturn:
-    """Raise BadValue: no library has this name."""
-    known = "; ".join(f"{family}: {_names(family)}" for family in VALUES)
-    raise BadValue("runs.forced_unknown", algorithm=algorithm, known=known)
+def refuse_unknown(algorithm: str, library: str, others: Sequence[str]) -> NoReturn:
+    """Raise BadValue: a library such as `Open MPI 5.0.11` has no such algorithm, and `others` are no such, either.
+
+    `library` is empty where it is not known. What is proposed it has.
+    """
+    if algorithm == FORCED_PREFIX:
+        raise BadValue("runs.forced_unnamed", algorithm=algorithm)
+    families = [family for family in VALUES if library.startswith(family)] or [*VALUES]
+    shared = set.intersection(*({*VALUES[family]} for family in families))  # whichever library it is
+    has = [FORCED_PREFIX + name for name in VALUES[families[0]] if name in shared]
+    known = "; ".join(f"{family}: {_names(family)}" for family in families)
+    meant = nearest(algorithm, [*has, *others], FORCED_PREFIX)
+    raise BadValue("runs.forced_unknown", algorithm=escaped(algorithm), known=meant or known)
 
 
 def _value_of(algorithm: str, library: str) -> tuple[str, str]:

@@ -14,6 +14,7 @@ from strict_schemas import undescribed
 from allreduce_bench.cli import main
 from allreduce_bench.comparison import among as asked
 from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.runs.cell import FORCED_DEFAULT
 from allreduce_bench.runs.schema import NOT_RELIABLE
 from allreduce_bench.units import busbw
 
@@ -81,6 +82,29 @@ def test_files_of_a_folder_are_systems_and_what_is_not_like_is_counted():
     assert has_message(among(BAD, LOGS).stdout, "comparison.among_unlike", count=1, what="other numbers of nodes")
 
 
+def test_copies_are_counted_apart_from_files_that_cannot_be_read(tmp_path):
+    for name, log in {"a.log": GOOD, "b.log": GOOD, "c.log": HEADERLESS, "d.md": LOGS / "README.md"}.items():
+        (tmp_path / name).write_bytes(log.read_bytes())
+    found = printed(BAD, tmp_path)
+    assert [len(found[which]) for which in ("references", "unread", "copies")] == [2, 1, 1]
+    shown = among(BAD, tmp_path).stdout
+    for code in ("comparison.among_copies", "comparison.among_unread"):
+        assert has_message(shown, code, count=1)
+
+
+def test_runs_below_a_folder_of_logs_are_left_out_and_named(tmp_path):
+    run = build_run(tmp_path / "of" / "mine" / "run", ranks=(8,), sizes=(MIB,), launches=1).path
+    assert f"need no import: {run}" in refusal(BAD, tmp_path)
+    (tmp_path / "good.log").write_bytes(GOOD.read_bytes())
+    found = printed(BAD, tmp_path)
+    assert len(found["references"]) == 1 and has_message(found["unread"][0], "importers.runs_below", runs=run)
+
+
+def test_an_algorithm_of_the_run_that_has_no_ranked_time_is_not_called_absent(tmp_path):
+    run = build_run(tmp_path / "run", ranks=(2,), sizes=(MIB,), outcome=lambda launch, cell: {"state": "skipped"})
+    assert has_message(refusal(run.path, GOOD, "-a", "ring"), "comparison.among_no_times", path=run.path)
+
+
 def test_only_times_of_one_definition_are_set_beside_each_other():
     found = printed(IMB, OSU, FULL_OSU, "-n", "2")
     by_source = {
@@ -118,7 +142,10 @@ def test_what_cannot_be_placed_is_refused_in_one_line(tmp_path):
     assert has_message(refusal(OSU, FULL_OSU), "comparison.among_ranks_missing", path=OSU)
     assert has_message(refusal(BAD, GOOD, GOOD), "comparison.among_named_twice", path=GOOD)
     assert has_message(refusal(BAD, BAD), "comparison.among_named_twice", path=BAD)
-    assert has_message(refusal(BAD, GOOD, "--sizes", "3"), "comparison.among_no_times", path=BAD)
+    assert has_message(refusal(BAD, GOOD, "--sizes", "8M,3"), "comparison.among_no_size", path=BAD, size="3 B")
+    assert has_message(refusal(BAD, GOOD, "-a", "x"), "comparison.among_no_algorithm", name="x", names="native")
+    named = {"path": BAD, "name": FORCED_DEFAULT}
+    assert has_message(refusal(BAD, GOOD, "-a", FORCED_DEFAULT), "comparison.among_never_ranked", **named)
     assert "no such file" in refusal(BAD, tmp_path / "absent")
     assert "unknown log format" in refusal(BAD, LOGS / "README.md")
     stated = {"place": GOOD, "name": "nodes", "value": 1, "in_log": "2"}

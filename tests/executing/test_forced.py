@@ -86,12 +86,35 @@ def test_counts_below_which_open_mpi_takes_another_one():
     assert least_count("native:ring", "MPICH 5.0.2", 6, 4) == 0
 
 
+@pytest.mark.parametrize(
+    ("word", "library", "meant"),
+    [
+        ("native:native", "Open MPI 5.0.11", "native"),
+        ("native:rnig", "", "native:ring"),
+        ("native:shumilin_rng", "Intel MPI 2021.18", "native:shumilin_ring"),
+        ("native:topology_aware_reduce", "Open MPI 5.0.11", None),
+        ("native:tre", "Open MPI 5.0.11", None),
+        ("native:tre", "", None),
+        ("native:tre", "MPICH 5.0.2", "native:tree"),
+        ("native:reduce-bcast", "Open MPI 5.0.11", "native:reduce+bcast"),
+    ],
+)
+def test_what_is_proposed_for_an_unknown_name_the_library_has(word, library, meant):
+    with pytest.raises(BadValue) as refused:
+        algorithm_fields((word,), (lambda: library) if library else None)
+    known = refused.value.values["known"]
+    assert known == f"did you mean {meant}?" if meant else "did you mean" not in known and (library[:5] in known)
+
+
 def test_they_are_named_on_the_command_line_beside_native():
     assert algorithm_fields(("native:ring", "ring"))["algorithms"] == ("native", "native:ring", "ring")
     assert not {*NAMES} & {*algorithm_fields()["algorithms"]}
     with pytest.raises(BadValue) as unknown:
         algorithm_fields(("native:foo",))
     assert unknown.value.code == "runs.forced_unknown"
+    with pytest.raises(BadValue) as unnamed:
+        algorithm_fields(("native:",))
+    assert unnamed.value.code == "runs.forced_unnamed"
     with pytest.raises(BadValue) as alone:
         algorithm_fields(("native:default", "ring"))
     assert alone.value.code == "runs.forced_default_alone"

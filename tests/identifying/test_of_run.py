@@ -2,6 +2,7 @@
 
 import subprocess
 import time
+from operator import attrgetter
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,13 +12,14 @@ from interpreters import in_turn, interpreters
 from made_runs import build_run, identified
 from measured_runs import mpirun, with_package
 
-from allreduce_bench.identifying.of_run import asked_of, identify
+from allreduce_bench.identifying.of_run import NEAR, asked_of, identify
 from allreduce_bench.launching.launcher import Launcher
 from allreduce_bench.message import say
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.identified import identified_of, keep_identified
 from allreduce_bench.runs.plan import Plan
 
+by_size = attrgetter("nbytes")
 every_mpi = pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 FEW = ["--sizes", "8,4K", "-a", "native,native:ring", "--launches", "1", "--iters", "3", "--no-reference-times"]
 
@@ -40,6 +42,9 @@ def test_a_run_knows_what_ran_and_that_what_it_asked_for_did(python, tmp_path):
     assert ring.by_messages == native.by_messages == found.library.startswith("Open MPI")
     assert (found.ranks, found.nodes, found.dtype, found.op, native.asked) == (3, 1, "float32", "sum", None)
     assert "not identified" not in said
+    if found.library.startswith("Open MPI"):  # from 4 KiB on it takes its ring over 3 ranks
+        last = max((ran for ran in found.ran if ran.algorithm == "native" and ran.nbytes < 4096), key=by_size)
+        assert last.nbytes >= 4096 * (1 - NEAR) and last.names == ("recursive_doubling",)
 
 
 @every_mpi
@@ -82,6 +87,7 @@ def test_sizes_of_whole_elements_over_several_ranks_are_looked_at():
     asked = asked_of(plan, 2, 5.0)
     assert (asked.sizes, asked.forced, asked.within_s, asked.counts) == ([4, 64], ("native:ring",), 5.0, False)
     assert asked_of(plan, 65, 5.0).sizes == [64] and asked_of(plan, 1, 5.0) is None
+    assert asked.bisects and 0 < asked.share < 0.02 and 0 < asked.bisecting_s <= 2
 
 
 @pytest.mark.parametrize("choices", [{"algorithms": ("ring",)}, {"groups": "2"}])

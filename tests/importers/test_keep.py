@@ -242,6 +242,17 @@ def test_a_folder_without_any_log_is_one_line(tmp_path):
     assert said.count("\n") == 1 and not (tmp_path / "run").exists()
 
 
+def test_runs_below_a_folder_of_logs_are_left_out_and_named(tmp_path):
+    logs = tmp_path / "logs"
+    inner = build_run(logs / "mine", ranks=(2,), sizes=(8,), launches=1).path
+    assert has_message(run("import", logs, "-o", tmp_path / "run", status=2), "importers.runs_below", runs=inner)
+    write(logs / OSU.name, OSU.read_text())
+    said = run("import", logs, "-n", 64, "-o", tmp_path / "run")
+    assert has_message(said, "importers.runs_below", runs=inner) and said.count("warning: ") == 1
+    (unread,) = RunFolder(tmp_path / "run").imported()["unread"]
+    assert unread["name"] == str(logs)
+
+
 def test_a_folder_of_several_tools_says_how_to_choose_one(tmp_path):
     logs = tmp_path / "logs"
     logs.mkdir()
@@ -249,7 +260,8 @@ def test_a_folder_of_several_tools_says_how_to_choose_one(tmp_path):
         write(logs / log.name, log.read_text())
     said = run("import", logs, "-n", 64, "-o", tmp_path / "run", status=2)
     assert "tool is Intel MPI Benchmarks, nccl-tests, OSU Micro-Benchmarks" in said and said.count("\n") == 1
-    assert "select with --where 'tool=Intel MPI Benchmarks'" in said and not (tmp_path / "run").exists()
+    for choice in ("'tool=Intel MPI Benchmarks'", "tool=nccl-tests", "'tool=OSU Micro-Benchmarks'"):
+        assert f"--where {choice}" in said and not (tmp_path / "run").exists()
     run("import", logs, "-n", 64, "--where", "tool=OSU*", "-o", tmp_path / "run")
     assert {row["ranks"] for row in rows_of(tmp_path / "run")} == {64, 24576}  # -n is for those that do not say it
     assert "unread" not in RunFolder(tmp_path / "run").imported()

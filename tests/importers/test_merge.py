@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from has_message import has_message
-from made_runs import build_run, launch_facts
+from made_runs import build_run, identified, launch_facts
 from places import DATA
 from rechecked import change_json
 
@@ -27,6 +27,7 @@ from allreduce_bench.models.points import points
 from allreduce_bench.report import page
 from allreduce_bench.report.page import write_report
 from allreduce_bench.runs.folder import RunFolder, merged_sources, merged_sources_sentence
+from allreduce_bench.runs.identified import identified_of, keep_identified
 from allreduce_bench.runs.plan import Launch
 from allreduce_bench.runs.recorder import Recorder
 from allreduce_bench.runs.rows import RunError
@@ -127,6 +128,23 @@ def test_stamps_come_along(tmp_path):
     new = merge(folders, tmp_path / "new", [])
     frame = frames.stamps([new])
     assert frame.groupby("launch")["entry_s"].unique().map(list).to_dict() == {"4r-1": [0.0], "4r-2": [1.0]}
+
+
+def test_what_the_library_ran_comes_along_unless_runs_differ(tmp_path):
+    a, b = build(tmp_path / "a", ranks=(2, 4, 8)), build(tmp_path / "b", ranks=(4, 8, 16))
+    both = ("recursive_doubling", "rabenseifner")
+    keep_identified(a, identified(2, {("native", 8): ["ring"]}))
+    keep_identified(a, identified(4, {("native", 8): both, ("native", 1024): ["ring"], ("native:ring", 8): ["ring"]}))
+    of_b = {("native", 8): both[:1], ("native", 1024): ["tree"], ("native:ring", 8): ["tree"], ("native:tree", 8): []}
+    keep_identified(b, identified(4, of_b, asked="no", not_counted="why"))
+    keep_identified(a, identified(8, {("native", 8): ["ring"]}))
+    keep_identified(b, identified(8, {("native", 8): ["ring"]}, library="MPICH 5.0.2"))
+    found = identified_of(merge([a, b], tmp_path / "new", []), (2, 4, 8, 16))
+    assert sorted(found) == [2, 4] and found[2].at("native", 8).names == ("ring",)
+    joined = {(ran.algorithm, ran.nbytes): (ran.names, ran.asked) for ran in found[4].ran}
+    none = {("native", 1024): ((), None), ("native:ring", 8): ((), "no"), ("native:tree", 8): ((), "no")}
+    assert joined == {("native", 8): (both, None), **none} and found[4].not_counted == "why"
+    assert found[4].at("native", 1024).order == say("runs.merged_runs_differ", said="ring; tree")
 
 
 def test_it_says_of_what_it_was_made(tmp_path, monkeypatch):

@@ -24,7 +24,7 @@ def test_a_damage_is_one_line_of_fit_and_a_warning_of_the_page(tmp_path):
     )
     found = damage_report(folder)
     assert found.damages == [line] and has_message(
-        found.missing, "report.not_measured_continue", cells="1 cell is", launches="launch 2r-1"
+        found.missing, "report.launches_left_continue", complete=0, planned=1, names="2r-1"
     )
     (caveat,) = damage_caveats(found)
     assert caveat.badge == "DAMAGED FILES" and caveat.notes[0].text == line

@@ -59,6 +59,18 @@ def test_verdicts_name_what_native_changes_from_and_to(folder):
     assert "native" + words in map(str, lines(verdict))
 
 
+def test_sizes_between_those_of_the_run_say_where_it_changes(folder):
+    between = {("native", 9984): ["recursive_doubling"], ("native", 10112): ["rabenseifner"]}
+    names = dict(sorted((NAMES | between).items(), key=lambda item: item[0]))
+    keep_identified(folder, identified(4, names, asked="no"))
+    (verdict,) = verdicts(summarise(folder))
+    assert verdict.changes == (Change(("recursive_doubling",), ("rabenseifner",), 9984, 10112),)
+    words = {"before": "recursive_doubling", "after": "rabenseifner", "low": "9.75 KiB", "high": "9.875 KiB"}
+    assert "native" + say("report.native_changes", **words) in map(str, lines(verdict))
+    sizes = [line.sizes for line in ran_lines({4: identified(4, names)}) if line.algorithm == "native"]
+    assert sizes == ["8 B to 9.75 KiB", "9.875 KiB to 1 MiB"]
+
+
 def test_what_fits_both_sizes_is_no_change(folder):
     both = ["recursive_doubling", "rabenseifner"]
     keep_identified(folder, identified(4, {**NAMES, ("native", 1 << 16): both, ("native", 1 << 20): both}))

@@ -10,7 +10,7 @@ from ...evaluation.grade import NOT_RELIABLE
 from ...evaluation.limits import LINKS
 from ...message import say
 from ...units import format_size, format_time, in_ranks, three_digits
-from ..figure import Style, of_one_cache, panel_title, styles
+from ..figure import Style, drawn_name, of_one_cache, panel_title, styles
 from ..live_chart import NO_SWITCHES, Axis, LiveChart, LiveLine, LivePanel, LiveSeries, Switch, cell_id
 from ..unbroken import breaks
 from ..verdict_sentence import printed_factor
@@ -117,9 +117,10 @@ def _over_sizes(
     for ranks, group in rows.groupby("ranks"):
         series = []
         for (name, cache), line in group.groupby([competitors(group), "cache"], sort=False):
-            label = f"{name}, cold cache" if both and cache == "cold" else str(name)
+            shown = drawn_name(str(name))
+            label = f"{shown}, cold cache" if both and cache == "cold" else shown
             looks[label] = styles(competitors(frame))[str(name)]
-            if label != name:
+            if label != shown:
                 looks[label] = {**looks[label], "linestyle": ":", "markerfacecolor": "white"}
             series.append(_series(label, str(name), line.sort_values("nbytes"), words))
         count = int(str(ranks))

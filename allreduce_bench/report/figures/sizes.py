@@ -16,7 +16,7 @@ from ...evaluation.frames import competitors
 from ...evaluation.grade import NOT_RELIABLE
 from ...evaluation.limits import LINKS
 from ...message import say
-from ...runs.cell import COMPILED, NATIVES
+from ...runs.cell import COMPILED, FORCED_DEFAULT, NATIVES
 from ..figure import (
     BOUND,
     CELL,
@@ -72,11 +72,11 @@ def draw_latency(data: FigureData) -> Drawing | None:
         bound_sentence=data.bound_sentence,
         limit=limit,
         floors=floors,
-        data=_cold_sentence(data) + _broken_sentence(data),
+        data=_cold_sentence(data) + _broken_sentence(data) + _default_sentence(data),
     )
     columns = ["time_s", *INTERVAL, *FLOORS, "bound_s", "fit_s", "limit_s", "limit_by", "own_limit_s"]
-    live = live_times(data.frame, data.limits, data.switches)
-    return _drawing(data, latency(data.frame, data.limits), caption, columns, live)
+    live = live_times(data.timed, data.limits, data.switches)
+    return _drawing(data, latency(data.timed, data.limits), caption, columns, live)
 
 
 def draw_bandwidth(data: FigureData) -> Drawing | None:
@@ -85,10 +85,11 @@ def draw_bandwidth(data: FigureData) -> Drawing | None:
     links += PASSING if _passed_links(data.frame).any() else ""
     what = say("report.bus_bandwidth_against_vector")
     caption = f"{what} {BARS}{data.bound_sentence}{links}{_cold_sentence(data)}{_broken_sentence(data)}"
+    caption += _default_sentence(data)
     columns = ["busbw_bytes_per_s", *("busbw_bound_bytes_per_s", "busbw_fit_bytes_per_s")]
     columns += ["limit_s", "of_limit", "time_s", *INTERVAL[2:4]]
-    live = live_bandwidth(data.frame, data.limits)
-    return _drawing(data, bandwidth(data.frame, data.limits), caption, columns, live)
+    live = live_bandwidth(data.timed, data.limits)
+    return _drawing(data, bandwidth(data.timed, data.limits), caption, columns, live)
 
 
 def draw_speedup(data: FigureData) -> Drawing | None:
@@ -113,6 +114,10 @@ def _beside_sentence(data: FigureData) -> str:
 
 def _broken_sentence(data: FigureData) -> str:
     return say("report.line_native_broken") if is_broken(data.frame) else ""
+
+
+def _default_sentence(data: FigureData) -> str:
+    return "" if data.defaults is None else say("report.default_of_forced_launches", name=FORCED_DEFAULT)
 
 
 def _cold_sentence(data: FigureData) -> str:
