@@ -3,7 +3,6 @@
 import os
 import re
 import subprocess
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -41,10 +40,8 @@ def test_the_check_notices_damage(python):
 
 @pytest.mark.parametrize("way", ["barrier", "round_time"])
 def test_the_loop_of_the_kernel_fills_the_rows_of_the_python_loop(python, way):
-    status, words = 1, "the ranks did not end in any of three tries"
-    for timeout_s in (150, 150, 400):  # the kernel may be compiled first; among other tests ranks starve or are late
-        with suppress(subprocess.TimeoutExpired):
-            status, words = mpirun(python, 2, "compiled_loop.py", way, timeout_s=timeout_s)
+    for _ in range(3):  # among other tests ranks are late
+        status, words = mpirun(python, 2, "compiled_loop.py", way)
         if status == 0:
             break
     assert status == 0 and re.search(r"^as from Python$", words, re.MULTILINE), words
