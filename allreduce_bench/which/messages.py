@@ -14,7 +14,7 @@ MESSAGES = {
     "which.failed_with_settings": "{why}; set for it: {settings}",
     "which.failed_with_value": "{why}; {values}",
     "which.from_size": "from {size} {change}",
-    "which.head": "{library}, {ranks} on nodes: {nodes}",
+    "which.head": "{library}, {ranks} on {nodes}",
     "which.library_unknown": "the algorithms of {library} are not known; leave out --expect",
     "which.nccl_head": "NCCL {version}, by its own log",
     "which.nccl_alone": "--nccl-log reads what NCCL logged, and starts no ranks; leave out {options}",
