@@ -26,6 +26,8 @@ MESSAGES = {
     "which.nccl_number": "unknown (NCCL's number {number})",
     "which.nccl_unnamed": "{algorithm} (perhaps of another collective)",
     "which.needs_another": "{name} is read only with {needed}",
+    "which.no_switch": "no change was seen from {low} to {high}",
+    "which.no_switch_by_order": "no change of the order was seen from {low} to {high}; algorithms of one order may change unseen",
     "which.not_taken": "the library has {kept} for {name}",
     "which.not_tried": "not looked at",
     "which.odd_size": "{size} B: expected a multiple of {least} B, since floats are added",

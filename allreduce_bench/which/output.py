@@ -37,6 +37,7 @@ class Result(NamedTuple):
     settings: Sequence[Setting]
     effects: Mapping[str, Effect | Refused]  # by the names of settings
     verdicts: Sequence[Verdict]
+    bisects: bool = False  # whether switches were looked for
 
 
 def result_lines(result: Result, screen: Screen = UNBOUNDED) -> tuple[list[str], list[str]]:
@@ -112,6 +113,10 @@ def _sentences(result: Result) -> list[str]:
         below = max(other for other in answers if other < size)
         was, now = answers[below].words, answers[size].words
         sentences.append(say("which.switch", size=size, was=was, now=now))
+    if result.bisects and not result.found.switches and len(result.sizes) > 1:
+        ends = {"low": format_size(result.sizes[0]), "high": format_size(result.sizes[-1])}
+        by_messages = all(answer.by_messages for answer in answers.values())
+        sentences.append(say("which.no_switch" if by_messages else "which.no_switch_by_order", **ends))
     if result.found.not_counted:
         sentences.append(result.found.not_counted)
     for one in result.verdicts:
