@@ -3,7 +3,8 @@
 The rule: a table that is wider than the screen is cut between its columns into parts below each other, the first column
 repeated. Of all layouts the one with the fewest parts is taken, and of these the one that leaves out the fewest
 secondary columns; they are left out in a fixed order. A column of text is not cut: it wraps in its place, or below its
-row if its place is too narrow. Numbers are never cut. The last line names what was left out or folded.
+row if its place is too narrow, also for one of its words, such as a path. Numbers are never cut. The last line names
+what was left out or folded.
 """
 
 import re
@@ -164,7 +165,8 @@ def _lines(columns: Sequence[Column], screen: Screen) -> list[str]:
     room = None if screen.width is None else screen.width - _least_width(columns) - len(GAP)
     if room is None or not columns[-1].is_text or columns[-1].width <= room:
         return [_line(row, columns, screen) for row in rows]
-    if room >= LEAST_TEXT:
+    longest = max(len(word) for field in columns[-1].fields for word in (field.text or " ").split(" "))
+    if room >= max(LEAST_TEXT, longest):
         return [line for row in rows for line in _lines_beside(row, columns, screen, room)]
     return [line for number, row in enumerate(rows) for line in _lines_above(row, columns, screen, number >= height)]
 

@@ -109,3 +109,9 @@ def test_colours_change_no_letter_and_no_place():
     plain, coloured = fitted(columns, Screen(40)), fitted(columns, Screen(40, colour=True))
     assert [ANSI.sub("", line) for line in coloured] == plain
     assert [bool(ANSI.search(line)) for line in coloured] == [False, True, False]
+
+
+def test_a_text_with_a_word_longer_than_its_place_stands_below_its_row():
+    rows = [["size", "where"], ["8 B", f"{'x' * 40} line 3"]]
+    assert fitted(columns_of(rows, text=1), Screen(44)) == ["size", " 8 B", "    " + "x" * 40, "    line 3"]
+    assert fitted(columns_of(rows, text=1, left=(1,)), Screen(48))[1] == " 8 B  " + "x" * 40

@@ -106,7 +106,7 @@ def _driven(run: SupervisedRun, is_one_node: bool) -> Driven | LaunchRefused | K
 def _identify(run: SupervisedRun, failed: Collection[int] = ()) -> None:
     """Look at what the library runs, unless that is known or not wanted."""
     if run.control.identify != "never":
-        for sentence in identify(run, failed):
+        for sentence in identify(run, failed, talk):
             talk(sentence)
 
 

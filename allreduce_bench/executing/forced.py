@@ -39,13 +39,13 @@ def native_forced(algorithm: str, sendbuf: np.ndarray, recvbuf: np.ndarray, comm
     library = library_name(MPI.Get_library_version())
     least = least_count(algorithm, library, comm.size, sendbuf.itemsize)
     if sendbuf.size < least:
-        raise Unsupported("executing.forced_too_few", algorithm=algorithm, library=library, least=least)
+        raise Unsupported("executing.forced_too_few", library=library, least=least)
     call = native(sendbuf, recvbuf, comm, op)
     try:
         call.run()
     except MPI.Exception as error:
         call.close()
-        raise Unsupported("executing.forced_call_refused", algorithm=algorithm, library=library) from error
+        raise Unsupported("executing.forced_call_refused", library=library) from error
     return call
 
 

@@ -50,10 +50,12 @@ def asked_of(plan: Plan, ranks: int, within_s: float) -> Asked | None:
     return asked._replace(bisects=True, share=NEAR, bisecting_s=BISECTING_S)
 
 
-def identify(run: SupervisedRun, failed: Collection[int] = ()) -> list[str]:
+def identify(
+    run: SupervisedRun, failed: Collection[int] = (), tell: Callable[[str], object] = lambda words: None
+) -> list[str]:
     """Look at each number of ranks of the run's launches that no file tells of; return why some are not identified.
 
-    `failed`: numbers of ranks over which launches failed, which are not tried again.
+    `failed`: numbers of ranks over which launches failed, which are not tried again. `tell` is called before each look.
     """
     ranks_of: dict[str, list[int]] = {}
     counts = sorted({launch.ranks for launch in run.launches} - {*failed})
@@ -68,7 +70,7 @@ def identify(run: SupervisedRun, failed: Collection[int] = ()) -> list[str]:
                 continue  # whoever starts a short run waits for its times
             asked = asked._replace(bisecting_s=left_s)
         try:
-            why = _identify(run, ranks, asked, start_s)
+            why = _identify(run, ranks, asked, start_s, tell)
         except (Refused, LaunchError, OSError, ValueError) as error:
             why = str(error)
         if why:
@@ -76,7 +78,7 @@ def identify(run: SupervisedRun, failed: Collection[int] = ()) -> list[str]:
     return [say("identifying.not_identified", ranks=in_ranks(ranks), why=why) for why, ranks in ranks_of.items()]
 
 
-def _identify(run: SupervisedRun, ranks: int, asked: Asked, start_s: float) -> str:
+def _identify(run: SupervisedRun, ranks: int, asked: Asked, start_s: float, tell: Callable[[str], object]) -> str:
     """Look at one number of ranks and keep what is found; return why that is not done, empty: it is."""
 
     def left_s() -> float:
@@ -86,6 +88,7 @@ def _identify(run: SupervisedRun, ranks: int, asked: Asked, start_s: float) -> s
 
     if left_s() <= 0:
         return say("identifying.no_time_left")
+    tell(say("identifying.looking", ranks=in_ranks([ranks])))
     program = {"program": (*run.program, LOOK)} if run.program else {}
     timeout_s = run.control.timeout_s + 2 * start_s
     launches = Launches(run.launcher, ranks, run.plan.start, timeout_s, run.plan.thread_level, **program)

@@ -51,7 +51,7 @@ def contents(path: Path) -> Iterator[LogFile]:
 
 
 def files_below(folder: Path) -> list[Path]:
-    """Return the regular files below a folder, sorted by name, but hidden ones, and those in hidden folders or in runs."""
+    """Return the regular files below a folder, sorted by name, but hidden ones; none of hidden folders and of runs."""
     runs = {*runs_below(folder)}
     files = (path for path in folder.rglob("*") if path.is_file())
     return sorted(file for file in files if not _is_hidden(file.relative_to(folder)) and runs.isdisjoint(file.parents))

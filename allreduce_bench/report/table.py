@@ -21,6 +21,7 @@ from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, NETWORK_BOUND, pa
 from ..evaluation.summary_row import SummaryRow, competitor_of, qualifiers
 from ..evaluation.verdict import verdicts
 from ..message import say
+from ..runs.cell import FORCED_DEFAULT
 from ..runs.dtypes import arithmetic_note
 from ..runs.plan import ImportedPlan, Plan
 from ..runs.schema import LEFT_OUT, state_words
@@ -87,6 +88,7 @@ def _table_of_ranks(
         *(str(line) for verdict in verdicts(rows) for line in verdict_sentence.lines(verdict)),
         *(_placement_sentences(every) if len(plan.placement) > 1 else ()),
         *_unranked_note([*rows, *(row for row in every if placement_of(row) != placement_of(every[0]))]),
+        *_of_defaults(every),
         *_not_compared(rows),
         *_limit_notes(rows),
         *caveats.cluster_sentences(every),
@@ -178,6 +180,11 @@ def _unranked_note(rows: Sequence[SummaryRow]) -> list[str]:
         if (doubt := row.get("doubt")) and doubt not in (REFERENCE, OTHER_DEFAULT):
             cells.setdefault(doubt, []).append(f"{_cell_name(row)}{_of_doubt(row)}")
     return [f"not ranked, {doubt_words(doubt)}: {few(names, MOST_NAMED)}" for doubt, names in cells.items()]
+
+
+def _of_defaults(rows: Sequence[SummaryRow]) -> list[str]:
+    """Say what native:default is, if it was measured."""
+    return [say("report.default_of_forced_launches", name=FORCED_DEFAULT)] if defaults(rows) else []
 
 
 def _not_compared(rows: Sequence[SummaryRow]) -> list[str]:

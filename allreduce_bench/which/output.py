@@ -37,12 +37,14 @@ class Result(NamedTuple):
     settings: Sequence[Setting]
     effects: Mapping[str, Effect | Refused]  # by the names of settings
     verdicts: Sequence[Verdict]
+    bisects: bool = False  # whether switches were looked for
 
 
 def result_lines(result: Result, screen: Screen = UNBOUNDED) -> tuple[list[str], list[str]]:
     """Return the lines of the tables, and sentences below them."""
     found = result.found
-    lines = [say("which.head", library=result.library, ranks=in_ranks([found.ranks]), nodes=found.nodes), ""]
+    nodes = f"{found.nodes} node{'s' if found.nodes != 1 else ''}"
+    lines = [say("which.head", library=result.library, ranks=in_ranks([found.ranks]), nodes=nodes), ""]
     if result.settings:
         lines += [*fitted(_settings_columns(result), screen), ""]
     lines += fitted(_sizes_columns(result), screen)
@@ -83,7 +85,8 @@ def _sizes_columns(result: Result):
     effects = {name: seen for name, seen in result.effects.items() if isinstance(seen, Effect)}
     verdicts = result.verdicts
     heads = ["size", "evidence"]
-    heads += [f"without {name}" for name in effects] + (["expected"] if verdicts else []) + ["ran"]
+    heads += ["without it"] if len(effects) == 1 else [f"without {name}" for name in effects]
+    heads += (["expected"] if verdicts else []) + ["ran"]
     rows = [heads]
     for size in result.sizes:
         answer = result.found.answers[size]
@@ -92,7 +95,9 @@ def _sizes_columns(result: Result):
         if verdicts:
             row.append(", ".join(verdict_words(one) for one in verdicts if one.nbytes == size))
         rows.append([*row, answer.words])
-    return columns_of(rows, left=range(len(heads)), text=len(heads) - 1)
+    columns = columns_of(rows, left=range(len(heads)), text=len(heads) - 1)
+    told = range(2, 2 + len(effects))  # by the effects of the settings, too
+    return [column._replace(left_out=int(number in told)) for number, column in enumerate(columns)]
 
 
 def verdict_words(one: Verdict) -> str:
@@ -108,6 +113,10 @@ def _sentences(result: Result) -> list[str]:
         below = max(other for other in answers if other < size)
         was, now = answers[below].words, answers[size].words
         sentences.append(say("which.switch", size=size, was=was, now=now))
+    if result.bisects and not result.found.switches and len(result.sizes) > 1:
+        ends = {"low": format_size(result.sizes[0]), "high": format_size(result.sizes[-1])}
+        by_messages = all(answer.by_messages for answer in answers.values())
+        sentences.append(say("which.no_switch" if by_messages else "which.no_switch_by_order", **ends))
     if result.found.not_counted:
         sentences.append(result.found.not_counted)
     for one in result.verdicts:

@@ -167,7 +167,7 @@ def _from_outside(found: Launches, sizes: Sequence[int], bisects: bool, expect: 
         raise _with_settings(error, given, library) from error
     given = _judged(given, seen, library)
     effects = _effects(found, given, seen, sizes, environ, command)
-    return Result(library, seen, sizes, given, effects, _verdicts(seen.answers, expect))
+    return Result(library, seen, sizes, given, effects, _verdicts(seen.answers, expect), bisects)
 
 
 def _with_settings(error: ProbeFailed, given: Sequence[Setting], library: str) -> ProbeFailed:
@@ -233,7 +233,7 @@ def _as_rank(sizes: Sequence[int], bisects: bool, expect: Sequence[tuple[int, st
     if not counts and library.startswith(OPEN_MPI) and any(len(one.names) > 1 for one in put.answers.values()):
         variables = " ".join(f"{name}={value}" for name, value in MONITORING.items())
         put = put._replace(not_counted=say("which.count_with", settings=variables))
-    return Result(library, put, sizes, _judged(given, put, library), {}, _verdicts(put.answers, expect))
+    return Result(library, put, sizes, _judged(given, put, library), {}, _verdicts(put.answers, expect), bisects)
 
 
 def _refuse_unknown(library: str, expect: Sequence[tuple[int, str]]) -> None:

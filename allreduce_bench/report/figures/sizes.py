@@ -117,7 +117,7 @@ def _broken_sentence(data: FigureData) -> str:
 
 
 def _default_sentence(data: FigureData) -> str:
-    return "" if data.defaults is None else say("report.default_of_forced_launches", name=FORCED_DEFAULT)
+    return "" if data.defaults is None else f" {say('report.default_of_forced_launches', name=FORCED_DEFAULT)}."
 
 
 def _cold_sentence(data: FigureData) -> str:
