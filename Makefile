@@ -7,7 +7,7 @@ INTERPRETERS = .venv/bin/python .venv-mpich/bin/python
 INTEL = .venv-impi/bin/python
 PUBLISHED = analysis/data
 STUDIES = auto_choice error_rates stopping two_states operating_curve false_causes health_power mutations damaged_runs damaged_folders damaged_inputs regressions \
-    big_run pages gloo_steps hidden_wings pico_archives
+    big_run pages gloo_steps hidden_wings pico_archives parameter_intervals
 
 .PHONY: demo test test-full slurm-test lint studies ratios regressions big notebooks clean
 

@@ -79,17 +79,32 @@ def ranked(observed: Observations, counts: Sequence[int]) -> list[Fit]:
     return sorted(candidates(observed, counts), key=bic)
 
 
-def simpler_rivals(fits: Sequence[Fit]) -> list[Fit]:
-    """Return those of `ranked` with fewer parameters than the first whose BIC is not strongly worse."""
-    best = fits[0]
-    return [fit for fit in fits[1:] if fit.size < best.size and bic(fit) < bic(best) + STRONG]
+def near_rivals(observed: Observations, fits: Sequence[Fit]) -> list[Fit]:
+    """Return those of `ranked` whose parameters may be the true ones: nearly as good as the first, and no larger.
+
+    By the BIC of as many cells as there are numbers of ranks and sizes: what a form misses is alike at cells of one
+    size or number of ranks, which count as one. Contention changes the prices to those of one rank: without it, larger
+    forms count, too, and the best of them always.
+    """
+    independent = len(observed.counts) + len(set(observed.nbytes.tolist())) - 1
+    best, *others = fits
+    most = bic(best, independent) + STRONG
+    steady = [fit for fit in others if not _has_contention(fit)]
+    near = [fit for fit in others if fit.size < best.size or not _has_contention(fit)]
+    near = [fit for fit in near if bic(fit, independent) < most]
+    return near + steady[:1] if _has_contention(best) else near
 
 
-def bic(fit: Fit) -> float:
-    """Return the Bayesian information criterion; infinite if cells hardly outnumber parameters."""
+def _has_contention(fit: Fit) -> bool:
+    return fit.branches[0].form.contention
+
+
+def bic(fit: Fit, cells: int | None = None) -> float:
+    """Return the Bayesian information criterion, of `cells` [all]; infinite if cells hardly outnumber parameters."""
     if fit.size > 2 and fit.cells < fit.size + 2:
         return inf
-    return fit.cells * log(max(fit.loss / fit.cells, LEAST_LOSS)) + fit.size * log(fit.cells)
+    number = cells or fit.cells
+    return number * log(max(fit.loss / fit.cells, LEAST_LOSS)) + fit.size * log(number)
 
 
 def candidates(observed: Observations, counts: Sequence[int]) -> list[Fit]:
@@ -358,7 +373,7 @@ def _fit_observed(observed: Observations) -> KeptFit:
 
     scores = score(observed, chosen_for)
     plain_scores = score(observed, partial(_plain, chosen.branches[0].priced_as))
-    estimated = estimates(observed, chosen, simpler_rivals(fits))
+    estimated = estimates(observed, chosen, near_rivals(observed, fits))
     return KeptFit(scores, plain_scores, estimated.parts, tuple(diagnose(observed, chosen, estimated)))
 
 

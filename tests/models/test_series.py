@@ -29,7 +29,7 @@ def test_series_are_not_pooled():
 def test_launches_count_as_one_cell_and_their_spread_is_told():
     (model,) = fit_all(series("ring", launches=5, noise=0.05))
     assert model.launches == 5 and model.errors["in_sample"].points == 32
-    assert any("bootstrap over launches" in note for note in model.notes)
+    assert any("95 % intervals by leaving out" in note for note in model.notes)
     assert any(has_message(note, "models.launches_cell_differ_median") for note in model.notes)
 
 
