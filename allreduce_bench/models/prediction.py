@@ -66,7 +66,8 @@ class Predicted(NamedTuple):
     `limit` is what makes the time longer than in the model alone: `latency` and `bandwidth`, the bounds of all models
     together, to which it was raised; `port`, the bytes of this algorithm through the port of a node, for which its
     ranks wait. `no_port`: the port counts, but this algorithm's bytes through it are unknown. If `prediction` is None
-    with a limit, the model is below that bound, and the time above it is unknown.
+    with a limit, the model is below that bound, and the time above it is unknown; so it is if it is `too_far` from the
+    measured sizes.
     """
 
     series: str
@@ -78,6 +79,7 @@ class Predicted(NamedTuple):
     cannot: str = ""
     limit: str = ""
     no_port: bool = False
+    too_far: bool = False
 
 
 def predict(
@@ -259,7 +261,7 @@ class CompetingModels:
         """Return the fastest series, or None if the models do not tell.
 
         They do not if the least time is only a lower bound, if it depends on an unidentified alpha or beta, or if
-        another series may take less for such a one.
+        another series may take less for such a one, or has no time so far from its sizes. Others may be `equals`.
         """
         fastest = self.fastest(ranks, nbytes)
         if fastest is None or fastest.prediction is None:
@@ -268,6 +270,28 @@ class CompetingModels:
             return None
         rivals = [self.at(series, ranks, nbytes) for series in self.models if series != fastest.series]
         return None if any(_may_take_less(rival, fastest.prediction.time_s) for rival in rivals) else fastest
+
+    def equals(self, ranks: int, nbytes: int) -> list[str]:
+        """Return the series that the winner is not shown to be faster than; empty without a winner."""
+        winner = self.winner(ranks, nbytes)
+        if winner is None:
+            return []
+        return [series for series in self.models if series != winner.series and self.is_open(series, winner)]
+
+    def is_open(self, series: str, other: Predicted) -> bool:
+        """Return whether the order of two series at the place of `other` is within their intervals.
+
+        Each time lies in the other's interval. Times without an interval, of given prices, are known.
+        """
+        one, two = self.at(series, other.ranks, other.nbytes).prediction, other.prediction
+        if one is None or two is None:
+            return False
+        return _holds(one, two.time_s) and _holds(two, one.time_s)
+
+
+def _holds(prediction: Prediction, time_s: float) -> bool:
+    low_s, high_s = prediction.low_s, prediction.high_s
+    return low_s is not None and high_s is not None and low_s <= time_s <= high_s
 
 
 def _labels(models: Sequence[Model]) -> list[str]:
@@ -324,9 +348,9 @@ def _time_s(predicted: Predicted) -> float:
 
 
 def _may_take_less(rival: Predicted, time_s: float) -> bool:
-    """Return whether `rival` may be below `time_s`, given its unidentified parameters."""
+    """Return whether `rival` may be below `time_s`: its parameters are not identified, or nothing is known of it."""
     if rival.prediction is None:
-        return bool(rival.limit)
+        return bool(rival.limit) or rival.too_far
     return bool(rival.prediction.unidentified) and rival.prediction.least_s < time_s
 
 
@@ -342,7 +366,7 @@ def _predicted(series: str, model: Model, ranks: int, nbytes: int, layout: Layou
         return Predicted(series, ranks, nodes, nbytes, None, None, _unmet(model.parts[0], ranks, nodes) or "")
     end = model.size_end(nbytes)
     if not end / MOST_SIZE <= nbytes <= end * MOST_SIZE and not layout.extrapolate:
-        return Predicted(series, ranks, nodes, nbytes, None, None, _too_far(series, model))
+        return Predicted(series, ranks, nodes, nbytes, None, None, _too_far(series, model), too_far=True)
     segment = _segment_elements(model, parts, ranks, nodes, nbytes, layout, itemsize)
     part_terms = [_declared_terms(part, ranks, nodes, nbytes, itemsize, segment) for part in parts]
     able = replace(model, parts=tuple(parts))

@@ -202,6 +202,25 @@ def test_beyond_four_times_the_measured_sizes_there_is_no_time_unless_requested(
     assert group.winner(4, 65 * M) is None and CompetingModels(list(BARE.models)).at("ring", 4, 1).prediction
 
 
+def test_nobody_is_the_fastest_of_all_where_another_is_refused():
+    """Of the tree, measured up to 4 KiB only, nothing is known at 64 KiB."""
+    group = CompetingModels([RING, replace(TREE, nbytes=(8, 4 * K))])
+    assert group.winner(4, 4 * K) and group.at("two_tree", 4, 64 * K).too_far
+    assert group.at("ring", 4, 64 * K).prediction and group.winner(4, 64 * K) is None
+    asked = CompetingModels([RING, replace(TREE, nbytes=(8, 4 * K))], FARTHER)
+    assert asked.winner(4, 64 * K) is not None
+
+
+def test_those_are_equal_whose_times_lie_in_each_others_intervals():
+    near = replace(RING, algorithm="naive", parts=(part("ring", alpha_s=1.08e-6, beta=1.08e-10),))
+    apart = replace(RING, algorithm="naive", parts=(part("ring", alpha_s=1.2e-6, beta=1.2e-10),))
+    assert CompetingModels([RING, near]).equals(4, M) == ["naive"]
+    assert CompetingModels([RING, apart]).equals(4, M) == []
+    sure = replace(near, reach_log=0.01)  # whose own interval does not hold the ring's time
+    assert CompetingModels([RING, sure]).equals(4, M) == []
+    assert CompetingModels([replace(RING, reach_log=None), near]).equals(4, M) == []
+
+
 def test_beyond_the_measured_sizes_a_model_follows_the_times_at_their_end_and_its_interval_widens():
     """Times at 16 MiB are twice the model's on 4 ranks and as the model's on 16: on 8 they are sqrt(2) times."""
     off = replace(RING, reach_log=0.1, largest=(SizeEnd(4, log(2)), SizeEnd(16, 0.0)))
