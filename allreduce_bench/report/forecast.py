@@ -27,6 +27,7 @@ COLUMNS = (
         "size_factor",
         "fastest",
         "equal",
+        "kept_from_ranks",
         "latency_bound_s",
         "bandwidth_bound_s",
         "cannot",
@@ -83,6 +84,7 @@ def _row_of_cell(group: CompetingModels, predicted: Predicted, standing: Standin
     values |= {
         "fastest": standing.mark(predicted) == "*",
         "equal": standing.mark(predicted) == "=",
+        "kept_from_ranks": group.largest_common if group.keeps_winner(predicted.ranks) else None,
         "latency_bound_s": least.latency_s,
         "bandwidth_bound_s": least.bandwidth_s,
         "grade": model.grade if model.ranks else None,
@@ -253,7 +255,13 @@ def _map_lines(forecast: Forecast, group: CompetingModels, screen: Screen) -> li
 def _reader_notes(forecast: Forecast, group: CompetingModels) -> list[str]:
     """Return notes on these numbers: bounds, extrapolation, algorithms that cannot run, and segments."""
     cells = _all_predicted(forecast, group)
-    notes = [*_port_notes(group), *_limit_notes(cells), *_no_port_notes(group, cells), *_identification_notes(cells)]
+    notes = [
+        *_kept_notes(forecast, group),
+        *_port_notes(group),
+        *_limit_notes(cells),
+        *_no_port_notes(group, cells),
+        *_identification_notes(cells),
+    ]
     notes += _distance_notes(cells, group) + _size_notes(forecast, group)
     segmented = sorted({cell.series for cell in cells if cell.segment_nbytes})
     if segmented:
@@ -261,6 +269,12 @@ def _reader_notes(forecast: Forecast, group: CompetingModels) -> list[str]:
             f"{' and '.join(segmented)}: {_segments_text(group, [cell for cell in cells if cell.segment_nbytes])}"
         )
     return notes + list(dict.fromkeys(cell.cannot for cell in cells if cell.cannot))
+
+
+def _kept_notes(forecast: Forecast, group: CompetingModels) -> list[str]:
+    """Note on which numbers of ranks the winner at the largest measured one is kept."""
+    kept = [ranks for ranks in forecast.ranks if group.keeps_winner(ranks)]
+    return [say("report.winner_kept", ranks=format_ranges(kept), largest=group.largest_common)] if kept else []
 
 
 def _port_notes(group: CompetingModels) -> list[str]:

@@ -11,7 +11,7 @@ from allreduce_bench.algorithms import AlgorithmError, builtin
 from allreduce_bench.message import say
 from allreduce_bench.models.forms import Form
 from allreduce_bench.models.machine import Machine, MachineError, Prices, bare_machine, read_machine
-from allreduce_bench.models.model import Model, ModelPart, Parameter, SizeEnd, bounds
+from allreduce_bench.models.model import Model, ModelPart, Parameter, SizeEnd, SizeTime, bounds
 from allreduce_bench.models.prediction import BEST, CompetingModels, Layout, competing_models, predict
 from allreduce_bench.schedule.algorithm import Topology
 
@@ -209,6 +209,23 @@ def test_nobody_is_the_fastest_of_all_where_another_is_refused():
     assert group.at("ring", 4, 64 * K).prediction and group.winner(4, 64 * K) is None
     asked = CompetingModels([RING, replace(TREE, nbytes=(8, 4 * K))], FARTHER)
     assert asked.winner(4, 64 * K) is not None
+
+
+def test_the_winner_at_the_most_ranks_is_kept_as_far_as_it_is_as_good():
+    """On 8 ranks the tree was faster at 1 MiB, where the models have the ring; between powers of two they count."""
+    times = {"ring": (1e-6, 1e-3), "two_tree": (2e-6, 1e-4)}
+    kept = [
+        replace(model, winner_kept_to=16, at_most_ranks=tuple(map(SizeTime, (8, M), times[model.algorithm])))
+        for model in (RING, TREE)
+    ]
+    group = CompetingModels(kept)
+    alone = CompetingModels([replace(model, winner_kept_to=0) for model in kept])
+    assert [group.winner(16, nbytes).series for nbytes in (8, M)] == ["ring", "two_tree"] and not group.equals(16, M)
+    for ranks in (8, 12, 32):
+        assert not group.keeps_winner(ranks) and group.winner(ranks, M) == alone.winner(ranks, M)
+    assert alone.winner(16, M).series == "ring"
+    assert not CompetingModels(kept, Layout(2)).keeps_winner(16)
+    assert group.winner(16, 128 * M) is None  # too far from the measured sizes
 
 
 def test_those_are_equal_whose_times_lie_in_each_others_intervals():
