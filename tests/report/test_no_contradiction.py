@@ -1,13 +1,20 @@
-"""No two statements about a pair of algorithms contradict each other, whatever the models: over made machine files."""
+"""No two statements about a pair of algorithms contradict each other: over made machine files, and tables of times."""
 
 from itertools import groupby
 from typing import NamedTuple
 
+import numpy as np
+from drawn_tables import SCENARIOS, Setting, drawn_table
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from allreduce_bench.evaluation.cell_times import add_doubts
+from allreduce_bench.evaluation.grade import add_grades
+from allreduce_bench.evaluation.launch_states import add_states
+from allreduce_bench.evaluation.verdict import EQUAL, FASTEST, SLOWER, Verdict, add_standings, verdicts
 from allreduce_bench.models.crossings import Crossing, winner_map
 from allreduce_bench.models.forms import Form
+from allreduce_bench.models.guidelines import rival_comparisons
 from allreduce_bench.models.machine import Machine
 from allreduce_bench.models.model import Model, ModelPart, Parameter, SizeTime
 from allreduce_bench.models.prediction import competing_models
@@ -102,7 +109,7 @@ def check_crossing(one: Crossing, place: tuple[int, int], at: Said) -> None:
         assert at.name == one.slower and one.faster not in at.equal, one.sentence
 
 
-@settings(max_examples=50, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=35, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(forecasts())
 def test_no_two_statements_contradict_each_other(forecast):
     of_place, text = said(forecast), as_tables(forecast)
@@ -115,3 +122,36 @@ def test_no_two_statements_contradict_each_other(forecast):
                 check_crossing(one, place, at)
             elif one.first <= place[0] <= one.final and one.at <= place[1] <= one.last:
                 assert place[0] & (place[0] - 1) or at.fastest == [one.fastest], one.sentence
+
+
+def check_verdict(verdict: Verdict, standing: dict[tuple[int, str], str]) -> None:
+    """No cell within a stretch has another winner, or a slower leader; crossovers lie where both sides are shown."""
+    winner = {nbytes: name for (nbytes, name), one in standing.items() if one == FASTEST}
+    for stretch in (one for one in verdict.stretches if one.is_won):
+        for nbytes, _ in standing:
+            if stretch.low <= nbytes <= stretch.high and nbytes not in stretch.exceptions:
+                assert winner.get(nbytes, stretch.leaders[0]) == stretch.leaders[0]
+                assert standing[nbytes, stretch.leaders[0]] != SLOWER
+    for over in filter(None, verdict.hand_overs):
+        assert over.low <= over.nbytes <= over.high
+        assert standing[over.low, over.before] != SLOWER and standing[over.high, over.after] != SLOWER
+
+
+@settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 1 << 20), st.sampled_from(list(SCENARIOS)))
+def test_marks_verdicts_and_comparisons_with_native_do_not_contradict_each_other(seed, scenario):
+    table = drawn_table(np.random.default_rng(seed), Setting(scenario, calls=20)).rows
+    for row in table:
+        if row["algorithm"] == "a0":
+            row["algorithm"] = row["executor"] = "native"
+    add_states(table)
+    add_doubts(table)
+    add_grades(table, [])
+    add_standings(table)
+    standing = {(row["nbytes"], row["algorithm"]): row["standing"] for row in table}
+    for verdict in verdicts(table):
+        check_verdict(verdict, standing)
+    for one in rival_comparisons(table):
+        if one.slower:
+            assert standing[one.nbytes, "native"] != FASTEST
+            assert {standing[one.nbytes, "native"], standing[one.nbytes, one.against]} != {EQUAL}
