@@ -7,7 +7,7 @@ INTERPRETERS = .venv/bin/python .venv-mpich/bin/python
 INTEL = .venv-impi/bin/python
 PUBLISHED = analysis/data
 STUDIES = auto_choice error_rates stopping two_states operating_curve false_causes health_power mutations damaged_runs damaged_folders damaged_inputs regressions \
-    big_run pages gloo_steps hidden_wings pico_archives
+    big_run pages gloo_steps hidden_wings pico_archives parameter_intervals
 
 .PHONY: demo test test-full slurm-test lint studies ratios regressions big notebooks clean
 
@@ -38,7 +38,7 @@ lint: .venv/test.stamp
 # All that takes long, one after the other: tests/studies/README.md says what each asks. Hours.
 # PUBLISHED="FOLDER ..." are folders of published CSVs, whose series are held out and predicted
 studies: .venv/test.stamp .venv-mpich/test.stamp .venv-impi/test.stamp
-	@for study in $(STUDIES) "held_out $(PUBLISHED)" "hostile_choices $(INTERPRETERS)" "mpi4py_tests $(INTERPRETERS)" "faults $(INTERPRETERS)" "price_of_checks $(INTERPRETERS)" \
+	@for study in $(STUDIES) "held_out $(PUBLISHED)" "winners_beyond $(PUBLISHED)" "hostile_choices $(INTERPRETERS)" "mpi4py_tests $(INTERPRETERS)" "faults $(INTERPRETERS)" "price_of_checks $(INTERPRETERS)" \
 	    "costs $(INTERPRETERS)" "call_cost" "within $(INTERPRETERS)" "in_place $(INTERPRETERS)" "identified $(INTERPRETERS) $(INTEL)" "by_default $(INTERPRETERS) $(INTEL)" "ratios $(INTERPRETERS) $(INTEL)" "kills --interpreter $(INTERPRETERS)" "power_cuts --interpreter $(INTERPRETERS)" \
 	    "placement $(INTERPRETERS) $(INTEL)" "adopting $(INTERPRETERS)" "monitor_overhead $(INTERPRETERS)" "live_straggler $(INTERPRETERS)" "winners $(INTERPRETERS)"; do \
 	    set -- $$study; name=$$1; shift; echo "== $$name"; \

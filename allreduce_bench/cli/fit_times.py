@@ -20,7 +20,7 @@ from ..models.machine import Machine, write_machine
 from ..models.model import UNKNOWN, worst
 from ..models.points import points as points_of_runs
 from ..models.points import with_grades
-from ..models.series import FittedSeries, UnfittedSeries, fit_series
+from ..models.series import FittedSeries, UnfittedSeries, fit_series, with_kept_winners
 from ..runs.cell import parts_of
 from ..runs.folder import RunFolder
 from ..runs.schema import FLOOR
@@ -47,7 +47,7 @@ def fit_times(
     if ranks_per_node:
         points["nodes"] = points["nodes"].fillna(-(-points["ranks"] // ranks_per_node))
     all_series = fit_series(points, _priced_as(priced_as, points), own)
-    fitted = [series for series in all_series if isinstance(series, FittedSeries)]
+    fitted = with_kept_winners([series for series in all_series if isinstance(series, FittedSeries)])
     unfit = [series for series in all_series if isinstance(series, UnfittedSeries)]
     if not fitted:
         raise OneLineError("as_said", words=_reason_for_no_fit(unfit))

@@ -3,7 +3,8 @@
 Powers of two of ranks are treated separately: algorithms that fold, or need one, are faster there than beside it, and
 would otherwise win and lose at every power. Statements never contradict each other, nor `CompetingModels.winner` at the
 sizes and ranks that a table shows: each crossing says up to where it holds, and whether it does at powers of two.
-Nothing is said where the models do not tell the fastest.
+Nothing is said where the models do not tell the fastest. Where the times of the two are within their intervals, their
+order is open: a crossing says from where to where, and is left out if one of them is nowhere shown to be the faster.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,7 +19,10 @@ FINEST = 1000  # relative resolution 1/FINEST of a size at which two curves cros
 
 
 class Crossing(NamedTuple):
-    """Change of the fastest: `faster` from just above `above` up to `until`; at `above` it was `slower`."""
+    """Change of the least time: `faster` from just above `above` up to `until`; at `above` it was `slower`.
+
+    From `open_from` to `open_to` their order is within their intervals, or was not looked at.
+    """
 
     faster: Annotated[str, "algorithm that is the fastest from just above `above` up to `until`"]
     slower: Annotated[str, "algorithm that was"]
@@ -33,16 +37,26 @@ class Crossing(NamedTuple):
     no_powers: Annotated[
         bool, "of ranks: at some powers of two in between another is the fastest, or none is named"
     ] = False
+    open_from: Annotated[int | None, "from where on the order of the two is within their intervals; null: nowhere"] = (
+        None
+    )
+    open_to: Annotated[int | None, "up to where it is; null: nowhere; unit as of above"] = None
 
     @property
     def sentence(self) -> str:
-        """Return `two_tree overtakes ring above 240 ranks at 64 MiB`, `… from 79 B to 343 B on 64 ranks`."""
+        """Return `two_tree overtakes ring above 240 ranks at 64 MiB`, `… from 79 B to 343 B on 64 ranks`.
+
+        With `(order open from 180 to 300)` before where it is, if it is open somewhere.
+        """
         write, unit = (_size, "") if self.over == "sizes" else (str, " ranks")
         above = f"above {write(self.above)}"
         span = above if self.until is None else f"from {write(self.above)} to {write(self.until)}"
         where = f"on {self.at} ranks" if self.over == "sizes" else f"at {_sizes(self.at, self.last)}"
         aside = say("models.powers_two_aside") if self.no_powers else ""
-        phrase = f"{self.faster} overtakes {self.slower} {span}{unit} {where}{aside}"
+        unsure = ""
+        if self.open_from is not None and self.open_to is not None:
+            unsure = say("models.order_open", low=write(self.open_from), high=write(self.open_to))
+        phrase = f"{self.faster} overtakes {self.slower} {span}{unit}{unsure} {where}{aside}"
         return phrase + (" (speculative)" if self.speculative else "")
 
 
@@ -82,23 +96,34 @@ def merged(findings: Sequence[Finding], sizes: Sequence[int]) -> list[Finding]:
 
 
 def winner_map(group: CompetingModels, ranks: Sequence[int], sizes: Sequence[int]) -> list[list[str | None]]:
-    """Return the fastest series [ranks, sizes]; None if none can run."""
-    return [[_winner(group, number, nbytes) for nbytes in sizes] for number in ranks]
+    """Return the series with the least time [ranks, sizes], `ring =` if another equals it; None if none is known."""
+    return [[named(group, number, nbytes) for nbytes in sizes] for number in ranks]
+
+
+def named(group: CompetingModels, ranks: int, nbytes: int) -> str | None:
+    """Return the series with the least time, with ` =` if another equals it; None: not known."""
+    winner = _winner(group, ranks, nbytes)
+    return f"{winner} =" if winner and group.equals(ranks, nbytes) else winner
 
 
 def over_sizes(
     group: CompetingModels, ranks: int, smallest: int, largest: int, shown: Iterable[int] = ()
 ) -> list[Crossing]:
     """Return the crossings on `ranks` ranks between two sizes in bytes; the sizes `shown` are evaluated, too."""
-    grid = {smallest, *(1 << power for power in range(smallest.bit_length(), largest.bit_length())), largest, *shown}
-    changes = _changes(lambda nbytes: _winner(group, ranks, nbytes), sorted(grid), _between_sizes)
-    return [
-        Crossing(
-            one.after, one.before, "sizes", one.low, ranks, ranks,
-            _is_speculative(group, one.after, one.before, ranks, one.low), until,
-        )
-        for one, until in _told(changes)
-    ]  # fmt: skip
+    grid = sorted({smallest, *(1 << n for n in range(smallest.bit_length(), largest.bit_length())), largest, *shown})
+    changes = _changes(lambda nbytes: _winner(group, ranks, nbytes), grid, _between_sizes)
+    crossings = []
+    for change, start, until in _told(changes, grid[0]):
+
+        def is_open(nbytes: int, change: ToldChange = change) -> bool:
+            return group.is_open(change.before, group.at(change.after, ranks, nbytes))
+
+        open_range = _open_range(is_open, grid, start, change.low, until or largest, _between_sizes)
+        if open_range is not None:
+            far = _is_speculative(group, change.after, change.before, ranks, change.low)
+            found = Crossing(change.after, change.before, "sizes", change.low, ranks, ranks, far, until)
+            crossings.append(found._replace(open_from=open_range[0], open_to=open_range[1]))
+    return crossings
 
 
 def over_ranks(
@@ -118,16 +143,27 @@ def over_ranks(
     def winner(ranks: int) -> str | None:
         return _winner(group, ranks, nbytes)
 
-    changes = [
-        _at_its_power(change, winner, step)
-        for change in _changes(winner, numbers, lambda low, high: _between_ranks(low, high, step))
-    ]
+    def between(low: int, high: int) -> int | None:
+        return _between_ranks(low, high, step)
+
+    changes = [_at_its_power(change, winner, step) for change in _changes(winner, numbers, between)]
     crossings = []
-    for change, until in _told(changes):
-        powers = [power for power in _powers(change.low + 1, until or most) if power % step == 0]
-        aside = any(winner(power) != change.after for power in powers)
+    for change, start, until in _told(changes, numbers[0] if numbers else fewest):
+
+        def is_open(ranks: int, change: ToldChange = change) -> bool:
+            return group.is_open(change.before, group.at(change.after, ranks, nbytes))
+
+        end = until or most
+        open_range = _open_range(is_open, numbers, start, change.low, end, between)
+        if open_range is None:
+            continue
+        low, high = open_range
+        powers = [power for power in _powers(change.low + 1, end) if power % step == 0]
+        settled = [power for power in powers if low is None or high is None or not low <= power <= high]
+        aside = any(winner(power) != change.after for power in powers) or any(map(is_open, settled))
         far = _is_speculative(group, change.after, change.before, change.low, nbytes)
-        crossings.append(Crossing(change.after, change.before, "ranks", change.low, nbytes, nbytes, far, until, aside))
+        found = Crossing(change.after, change.before, "ranks", change.low, nbytes, nbytes, far, until, aside)
+        crossings.append(found._replace(open_from=low, open_to=high))
     return crossings
 
 
@@ -138,7 +174,7 @@ def at_powers_of_two(group: CompetingModels, nbytes: int, fewest: int, most: int
         winner = _winner(group, ranks, nbytes)
         between = [number for number in (ranks - group.step, ranks + group.step) if fewest <= number <= most]
         others = [_winner(group, number, nbytes) for number in between]
-        if ranks % group.step or not any(others) or winner is None or winner in others:
+        if ranks % group.step or not any(others) or winner is None or winner in others or group.equals(ranks, nbytes):
             continue
         far = _is_speculative(group, winner, winner, ranks, nbytes)
         if stretches and stretches[-1].fastest == winner and stretches[-1].final == ranks // 2:
@@ -183,7 +219,7 @@ def _changes(winner: Winner, grid: Sequence[int], middle: Callable) -> list[Chan
     return [change for low, high in zip(grid, grid[1:]) for change in _bisected(winner, low, high, middle)]
 
 
-def _bisected(winner: Winner, low: int, high: int, middle: Callable) -> Iterator[Change]:
+def _bisected(winner: Callable, low: int, high: int, middle: Callable) -> Iterator[Change]:
     before, after = winner(low), winner(high)
     if before == after:
         return
@@ -195,12 +231,35 @@ def _bisected(winner: Winner, low: int, high: int, middle: Callable) -> Iterator
     yield from _bisected(winner, between, high, middle)
 
 
-def _told(changes: Sequence[Change]) -> Iterator[tuple[ToldChange, int | None]]:
-    """Yield the changes with both sides known, and up to where each holds; None: to the end."""
+def _told(changes: Sequence[Change], first: int) -> Iterator[tuple[ToldChange, int, int | None]]:
+    """Yield the changes with both sides known, and from where to where each side holds; None: to the end."""
+    starts = [first, *(change.high for change in changes)]
     ends = [change.low for change in changes[1:]]
-    for change, until in zip_longest(changes, ends):
+    for change, start, until in zip_longest(changes, starts[:-1], ends):
         if change.before is not None and change.after is not None:
-            yield ToldChange(change.low, change.before, change.after), until
+            yield ToldChange(change.low, change.before, change.after), start, until
+
+
+def _open_range(
+    is_open: Callable[[int], bool], grid: Sequence[int], start: int, low: int, until: int, middle: Callable
+) -> tuple[int | None, int | None] | None:
+    """Return from where to where the order of two series is open, whose times cross just above `low`.
+
+    The numbers of `grid` from `start` to `until` are looked at, and refined by `middle`. (None, None): nowhere; None:
+    one of the series is nowhere shown to be faster than the other.
+    """
+    numbers = sorted({start, low, until, *(number for number in grid if start < number < until)})
+    closed = [number for number in numbers if not is_open(number)]
+    below, above = [number for number in closed if number <= low], [number for number in closed if number > low]
+    if not below or not above:
+        return None
+    changes = [change for one, other in zip(numbers, numbers[1:]) for change in _bisected(is_open, one, other, middle)]
+    opened, shut = [one.low for one in changes if one.after], [one.high for one in changes if one.before]
+    if not changes:
+        return None, None
+    return (opened[0] if not is_open(numbers[0]) else numbers[0]), (
+        shut[-1] if not is_open(numbers[-1]) else numbers[-1]
+    )
 
 
 def _at_its_power(change: Change, winner: Winner, step: int) -> Change:

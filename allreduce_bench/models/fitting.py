@@ -8,7 +8,7 @@ soft_l1 in scipy.optimize.least_squares). Parameters written as exp() would stic
 """
 
 from collections.abc import Callable, Sequence
-from math import inf, log
+from math import exp, inf, log
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -193,18 +193,19 @@ def plain(observed: Observations, priced_as: str, rows: np.ndarray) -> Fit:
 
 # Intervals of parameters and predictions.
 #
-# Parameters: 95 % intervals, simultaneous for all parameters of a series, by a bootstrap over launches, which are the
-# source of variation (not calls, which are dependent); with one launch per number of ranks, over the residuals of the
-# fit. Both are expanded to correct for few launches or cells (Hesterberg, The American Statistician 69(4), 2015). A
-# draw is fitted by one Gauss-Newton step from the fit, with its form fixed; if a simpler form is nearly as good, the
-# interval covers that form's, too.
+# Parameters: 95 % intervals, simultaneous for all parameters of a series, by a delete-group jackknife: each number of
+# ranks is left out with its launches, and each size (or several neighbouring ones). So they know the noise of launches,
+# which are no independent calls, and the misfit of the form, which is alike at cells of one size or number of ranks; a
+# bootstrap of launches alone gave `229 (229 to 229)`. The variances of both are added, with the degrees of freedom of
+# Welch and Satterthwaite. What remains is refitted by one Gauss-Newton step from the fit. Where another form is nearly
+# as good, the interval covers that form's, too.
 #
 # Predictions: 90 % intervals from residuals of held-out numbers of ranks, not from the parameters' intervals, which
 # ignore errors of the form; on published data those cover less than half of their nominal level.
 
 
-DRAWS = 199
-TAILS = (0.025, 0.975)
+MOST_GROUPS = 12  # of sizes that are left out
+TAIL = 0.025
 MOST_OF_INSIDE = 2.0  # limit of held-out residuals, in multiples of those of the fit
 WIDER_PER_DOUBLING = 0.25  # share of the half width: covers nine tenths at 2 and at 8 times the fitted ranks (LUMI,
 # Fugaku), where without widening six tenths are covered at 8 times
@@ -222,11 +223,10 @@ class Reach(NamedTuple):
 
 
 class Estimates(NamedTuple):
-    """Parts of a fit with intervals, and their method."""
+    """Parts of a fit with intervals."""
 
     parts: tuple[ModelPart, ...]
     contention: tuple[float, float] | None  # its interval
-    method: str
     condition: float  # condition number of the normalised columns: 1 is best, above 100 or so they are hardly separable
 
 
@@ -247,116 +247,127 @@ def _quantile(residuals: np.ndarray) -> float:
     return float(sizes[min(len(sizes), int(np.ceil((len(sizes) + 1) * COVERAGE))) - 1])
 
 
-def estimates(observed: Observations, fit: Fit, rivals: Sequence[Fit] = (), seed: int = 1) -> Estimates:
+def estimates(observed: Observations, fit: Fit, rivals: Sequence[Fit] = ()) -> Estimates:
     """Estimate intervals of the parameters of `fit`, which was fitted to all cells.
 
-    `rivals`: simpler fits that are nearly as good (`series.simpler_rivals`); the interval of a common parameter covers
+    `rivals`: other fits that are nearly as good (`series.near_rivals`); the interval of a common parameter covers
     theirs, too.
     """
-    estimated = _estimates_of(observed, fit, seed)
-    rival_parts = [part for rival in rivals for part in _estimates_of(observed, rival, seed).parts]
+    estimated = _estimates_of(observed, fit)
+    priced_as = {branch.priced_as for branch in fit.branches}
+    alike = [rival for rival in rivals if priced_as & {branch.priced_as for branch in rival.branches}]
+    rival_parts = [part for rival in alike for part in _estimates_of(observed, rival).parts]
     return estimated._replace(parts=tuple(_widened(part, rival_parts) for part in estimated.parts))
 
 
 def _widened(part: ModelPart, others: Sequence[ModelPart]) -> ModelPart:
-    """Widen each parameter's interval in `part` to cover those of the same parameter in `others`."""
-    of_rivals: dict[tuple, list[Parameter]] = {}
-    for other in others:
-        for parameter in other.parameters:
-            if other.priced_as == part.priced_as and parameter.identified:
-                of_rivals.setdefault(parameter[:3], []).append(parameter)
+    """Widen each parameter's interval in `part` to cover those of the same parameter in `others`.
+
+    The last slope, that of the longest messages, is the same wherever it begins.
+    """
+    last = _last_slopes(part)
     parameters = []
     for parameter in part.parameters:
-        alike = [parameter, *of_rivals.get(parameter[:3], [])]
+        alike = [parameter]
+        for other in others:
+            same = _last_slopes(other) if parameter in last else other.parameters
+            alike += [
+                one
+                for one in same
+                if other.priced_as == part.priced_as and one.identified
+                if one[:2] == parameter[:2] and (parameter in last or one.above == parameter.above)
+            ]
         high = max((same.high for same in alike if same.high is not None), default=None)
         low = min(same.low for same in alike if same.low is not None) if parameter.identified else None
         parameters.append(parameter._replace(low=low, high=high))
     return part._replace(parameters=tuple(parameters))
 
 
-def _estimates_of(observed: Observations, fit: Fit, seed: int) -> Estimates:
+def _last_slopes(part: ModelPart) -> list[Parameter]:
+    """Return beta above the last knot, over each kind of link."""
+    last = max(part.form.knots, default=0.0)
+    return [one for one in part.parameters if one.name == "beta_s_per_byte" and one.above == last]
+
+
+def _estimates_of(observed: Observations, fit: Fit) -> Estimates:
     log_time = fit.log_time(observed)
-    drawn, freedom, few_launches, method = _drawn_times(observed, log_time, fit.size, np.random.default_rng(seed))
-    tail = TAILS[0] / sum(len(branch.theta) for branch in fit.branches)
-    expand = few_launches * float(t_quantile(tail, freedom) / t_quantile(TAILS[0], inf))
+    tails = np.array([TAIL, TAIL / sum(len(branch.theta) for branch in fit.branches)])
     logs = np.array([branch.log_time(observed) for branch in fit.branches])
     fastest = logs.argmin(axis=0)
     parts, contention, condition = [], None, 1.0
     for index, branch in enumerate(fit.branches):
         own_cells = fastest == index
-        draws = np.zeros((1, len(branch.theta) + 1))
-        if own_cells.any():
-            draws = _drawn_parameters(observed, branch, own_cells, drawn)
+        alone, together = _half_widths(observed, branch, own_cells, tails)
         relative = branch.columns(observed)[own_cells] / np.exp(log_time[own_cells])[:, None]
         condition = max(condition, _condition(relative))
-        parts.append(_part_with_intervals(observed, branch, own_cells, draws[:, :-1], expand))
+        parts.append(_part_with_intervals(observed, branch, own_cells, alone, together))
         if branch.form.contention:
-            contention = _interval(branch.contention, draws[:, -1], expand)
-    return Estimates(tuple(parts), contention, method, condition)
+            half = float(together[-1])
+            contention = max(0.0, branch.contention - half), min(MOST_CONTENTION, branch.contention + half)
+    return Estimates(tuple(parts), contention, condition)
 
 
-def _drawn_times(
-    observed: Observations, fitted: np.ndarray, size: int, random: np.random.Generator
-) -> tuple[np.ndarray, int, float, str]:
-    """Return draws of log times, float64 [draw, cell], degrees of freedom, factor of expansion, and the method."""
-    launches, cells = observed.launches, len(fitted)
-    if launches.min() > 1:
-        chosen = np.empty((DRAWS, observed.logs.shape[0], cells), dtype=int)
-        freedom = 0
-        for p in observed.counts:
-            at = observed.ranks == p
-            number = int(launches[at][0])
-            chosen[:, :, at] = random.integers(number, size=(DRAWS, observed.logs.shape[0]))[:, :, None]
-            freedom += number - 1
-        logs = np.take_along_axis(observed.logs[None], chosen, axis=1)
-        logs[:, np.arange(observed.logs.shape[0])[:, None] >= launches] = np.nan
-        drawn = _median(logs, observed.log_time)
-        few = float(np.sqrt(launches.min() / (launches.min() - 1)))
-        return drawn, freedom, few, "bootstrap over launches"
-    freedom = max(1, cells - size)
-    residual = (observed.log_time - fitted) * np.sqrt(cells / freedom)
-    drawn = fitted + random.choice(residual - residual.mean(), size=(DRAWS, cells))
-    return drawn, freedom, 1.0, "bootstrap over residuals"
+def _half_widths(observed: Observations, branch: Branch, own: np.ndarray, tails: np.ndarray) -> np.ndarray:
+    """Return float64 [tail, parameter and contention]: half the widths of intervals, by `own` cells; infinite: unknown.
 
-
-def _median(logs: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
-    """Return the median over launches of [draw, launch, cell]; `otherwise` where a draw has no launch of a cell."""
-    none = np.isnan(logs).all(axis=1)
-    filled = np.where(none[:, None], otherwise, logs)
-    return np.nanmedian(filled, axis=1)
-
-
-def _drawn_parameters(observed: Observations, branch: Branch, own: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-    """Return float64 [draw, parameter and contention]: one step from the branch towards each draw, on `own` cells."""
+    By the jackknife: of each way of grouping, the variance of the parameters without a group, with few degrees of
+    freedom if few groups have nearly all of it.
+    """
     matrix = observed.paths[branch.priced_as].matrix(branch.form)[own]
+    unknown = np.full((len(tails), matrix.shape[1] + 1), inf)
+    groupings = [_groups(observed.ranks[own], len(own)), _groups(observed.nbytes[own], MOST_GROUPS)]
+    groupings = [groups for groups in groupings if len(groups) > 1]
+    if not groupings:
+        return unknown
     fitted = branch.log_time(observed)[own]
     powers = np.repeat(observed.log_ranks[own][:, None], matrix.shape[1], axis=1) * branch.form.contention
     powers[:, : int(branch.form.call)] = 0
     slopes = slopes_at(matrix, powers, branch.theta, branch.contention)
     kept = np.flatnonzero(np.append(separable(slopes[:, :-1]), branch.form.contention))
     scale = np.linalg.norm(slopes[:, kept], axis=0)
-    weights = (1 + ((fitted - observed.log_time[own]) / SOFT) ** 2) ** -0.25
+    residual = fitted - observed.log_time[own]
+    weights = (1 + (residual / SOFT) ** 2) ** -0.25
     weighted_slopes = slopes[:, kept] / scale * weights[:, None]
-    current = slopes @ np.append(branch.theta, branch.contention)
-    drawn_parameters = np.zeros((len(drawn), slopes.shape[1]))
-    for row, target in zip(drawn_parameters, (current + drawn[:, own] - fitted) * weights):
-        row[kept] = non_negative(weighted_slopes, target) / scale
-    return drawn_parameters
+    target = (slopes @ np.append(branch.theta, branch.contention) - residual) * weights
+
+    def without(group: np.ndarray) -> np.ndarray:
+        return non_negative(weighted_slopes[~group], target[~group]) / scale
+
+    of_all, variances, freedoms = without(np.zeros(len(target), dtype=bool)), [], []
+    for groups in groupings:
+        apart = np.array([without(group) for group in groups]) - of_all
+        variances.append((len(groups) - 1) / len(groups) * (apart**2).sum(axis=0))
+        freedoms.append(len(groups) - 1)
+    variance = np.sum(variances, axis=0)
+    spread = sum(part**2 / freedom for part, freedom in zip(variances, freedoms))
+    freedom = np.maximum(1.0, variance**2 / np.maximum(spread, NOTHING))
+    unknown[:, kept] = -t_quantile(tails[:, None], freedom) * np.sqrt(variance)
+    return unknown
+
+
+def _groups(values: np.ndarray, most: int) -> list[np.ndarray]:
+    """Return bool [cell] for each group of equal `values`; neighbouring ones together if there are more than `most`."""
+    unique = np.unique(values)
+    return [np.isin(values, some) for some in np.array_split(unique, min(most, len(unique)))] if len(unique) else []
 
 
 def _part_with_intervals(
-    observed: Observations, branch: Branch, own: np.ndarray, drawn: np.ndarray, expand: float
+    observed: Observations, branch: Branch, own: np.ndarray, alone: np.ndarray, together: np.ndarray
 ) -> ModelPart:
+    """Return the part with its intervals: of factors, since prices are above 0.
+
+    A price that `alone` could be 0 is not identified.
+    """
     matrix, time_s = branch.columns(observed)[own], np.exp(observed.log_time[own])
     kept = separable(matrix / time_s[:, None]) if own.any() else np.zeros(matrix.shape[1], dtype=bool)
     parameters = []
     for index, meaning in enumerate(meanings(branch.form)):
-        value = float(branch.theta[index])
-        low, high = _interval(value, drawn[:, index], expand)
-        if kept[index] and low > 0:
-            parameters.append(Parameter(*meaning, value, low, high, True))
+        value, half = float(branch.theta[index]), float(together[index])
+        if kept[index] and alone[index] < value:
+            factor = exp(half / value)
+            parameters.append(Parameter(*meaning, value, value / factor, value * factor, True))
         else:
-            bounds = [_room(matrix[:, index], time_s), *([high] if kept[index] else [])]
+            bounds = [_room(matrix[:, index], time_s), *([value + half] if kept[index] else [])]
             # Noise may push a bound below the fitted value: then it is no bound
             bound = min((room for room in bounds if room > value), default=value)
             parameters.append(Parameter(*meaning, value, None, bound if np.isfinite(bound) else None, False))
@@ -373,12 +384,6 @@ def _room(column: np.ndarray, time_s: np.ndarray) -> float:
     """Return the largest value that a parameter can have, as no term exceeds the time; infinite if in no term."""
     counts = column > 0
     return float(np.min(time_s[counts] / column[counts])) if counts.any() else inf
-
-
-def _interval(value: float, drawn: np.ndarray, expand: float) -> tuple[float, float]:
-    """Return the quantiles of the draws around `value`, expanded; never below 0."""
-    low, high = np.quantile(drawn - value, TAILS)
-    return max(0.0, float(value + expand * min(low, 0.0))), float(value + expand * max(high, 0.0))
 
 
 # Errors of a way of fitting: at the cells it was fitted to, and at held-out numbers of ranks.
@@ -492,7 +497,7 @@ def diagnose(observed: Observations, fit: Fit, estimated: Estimates) -> list[str
     return [
         *_unidentified(observed, estimated),
         *_contention(fit, estimated),
-        f"parameters: 95 % intervals by {estimated.method}{_reason(observed)}",
+        say("models.intervals_by_leaving_out", counts=len(observed.counts), sizes=len(set(observed.nbytes.tolist()))),
         *_bias(residual),
         *_one_sided(observed, residual),
         *_far_off(residual),
@@ -520,11 +525,6 @@ def _contention(fit: Fit, estimated: Estimates) -> list[str]:
     low, high = estimated.contention
     factor = f"p^{fit.branches[0].contention:.2f} ({low:.2f} to {high:.2f})"
     return [say("models.contention_messages_take_times", factor=factor)]
-
-
-def _reason(observed: Observations) -> str:
-    few = int(observed.launches.min())
-    return say("models.since_some_ranks_launch") if few == 1 else say("models.more_number_ranks", few=few)
 
 
 def _bias(residual: np.ndarray) -> list[str]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..evaluation.grade import GOOD, GRADES, NOT_RELIABLE, PROVISIONAL
 from ..runs.cell import competitor_name
-from ..runs.typed_json import LATER, NotNegative, Positive, not_empty
+from ..runs.typed_json import LATER, Natural, NotNegative, Positive, at_least, not_empty
 from ..schedule.price import bound_path
 from .forms import LINKS, Form, crowded, matrix
 from .terms import Terms
@@ -91,6 +91,16 @@ class SizeEnd(NamedTuple):
     ] = None
 
 
+LEAST_S = 1e-12  # seconds of a call; shorter ones are implausible
+
+
+class SizeTime(NamedTuple):
+    """A measured time."""
+
+    nbytes: Annotated[Positive, "size; unit: bytes"]
+    time_s: Annotated[float, at_least(LEAST_S), "median over launches; unit: s"]
+
+
 @dataclass(frozen=True)
 class Model:
     """Model of one series; the time is that of its fastest part: a library that switches has several."""
@@ -134,11 +144,22 @@ class Model:
     largest: Annotated[tuple[SizeEnd, ...], "times at the largest size, by number of ranks; empty: not known"] = field(
         default=(), metadata=LATER
     )
+    at_most_ranks: Annotated[
+        tuple[SizeTime, ...], "times at the largest measured number of ranks, by size; empty: not known"
+    ] = field(default=(), metadata=LATER)
+    winner_kept_to: Annotated[
+        Natural, "ranks up to which the winner at the largest measured number of them is kept; 0: it is not kept"
+    ] = field(default=0, metadata=LATER)
 
     @property
     def competitor(self) -> str:
         """Return the display name: the algorithm, and the executor unless it is the default."""
         return competitor_name(self.algorithm, self.executor)
+
+    @property
+    def alike(self) -> tuple[str, ...]:
+        """Return what it shares with the models that it competes with."""
+        return self.run, self.cache, self.dtype, self.op, self.placement
 
     def predict(self, ranks: int, terms_of: Sequence[Terms]) -> Prediction:
         """Predict the time at `ranks`, from the terms of each part at these ranks and this size."""

@@ -22,6 +22,7 @@ from ..runs.schema import FLOOR, NO_ARRIVAL, NO_GROUPS
 from ..stats import median
 from ..units import format_ranges
 from .forms import Observations
+from .model import LEAST_S
 
 # Columns
 TYPES = {
@@ -62,7 +63,7 @@ SERIES = (  # columns that identify a series, whose cells differ in size
 
 
 # Minimum requirements
-PLAUSIBLE_S = (1e-12, 1e9)  # seconds of a call; others are implausible
+PLAUSIBLE_S = (LEAST_S, 1e9)  # seconds of a call; others are implausible
 FEWEST_CELLS = 3  # to fit two parameters
 FEWEST_COUNTS = 2  # numbers of ranks
 FEWEST_OF_ONE_SIZE = 3  # numbers of ranks, if there is one size only

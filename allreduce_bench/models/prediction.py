@@ -6,8 +6,10 @@ From declared costs alone: no schedule is enumerated, except for the bytes throu
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache, cached_property, lru_cache
-from math import ceil, lcm, sqrt
+from math import ceil, lcm, log, sqrt
 from typing import NamedTuple
+
+import numpy as np
 
 from ..algorithms import builtin
 from ..message import say
@@ -66,7 +68,8 @@ class Predicted(NamedTuple):
     `limit` is what makes the time longer than in the model alone: `latency` and `bandwidth`, the bounds of all models
     together, to which it was raised; `port`, the bytes of this algorithm through the port of a node, for which its
     ranks wait. `no_port`: the port counts, but this algorithm's bytes through it are unknown. If `prediction` is None
-    with a limit, the model is below that bound, and the time above it is unknown.
+    with a limit, the model is below that bound, and the time above it is unknown; so it is if it is `too_far` from the
+    measured sizes.
     """
 
     series: str
@@ -78,6 +81,7 @@ class Predicted(NamedTuple):
     cannot: str = ""
     limit: str = ""
     no_port: bool = False
+    too_far: bool = False
 
 
 def predict(
@@ -119,8 +123,7 @@ def competing_models(
     competitors: dict[tuple, list[Model]] = {}
     for model in machine.models:
         if not names or any(_is_named(model, name) for name in names):
-            alike = (model.run, model.cache, model.dtype, model.op, model.placement)
-            competitors.setdefault(alike, []).append(model)
+            competitors.setdefault(model.alike, []).append(model)
     if not competitors:
         raise MachineError("models.machine_file_holds_no")
     return [CompetingModels(models, layout) for models in competitors.values()]
@@ -232,11 +235,14 @@ class CompetingModels:
         return Bounds(latency_s, byte_s * nbytes)
 
     def fastest(self, ranks: int, nbytes: int) -> Predicted | None:
-        """Return the least time of all series, or None if none has one.
+        """Return the least time of all series, or None if none has one; or the winner that is kept (`keeps_winner`).
 
         Among equals, such as a ring and one on nodes of one rank, the shortest name. `winner` tells whether it is known
         to be the fastest.
         """
+        if self.keeps_winner(ranks):
+            measured_s = self.measured_s(nbytes)
+            return self.at(min(measured_s, key=lambda series: measured_s[series]), ranks, nbytes)
         every = [self.at(series, ranks, nbytes) for series in self.models]
         possible = [predicted for predicted in every if predicted.prediction]
         least = min(map(_time_s, possible), default=0.0)
@@ -259,15 +265,67 @@ class CompetingModels:
         """Return the fastest series, or None if the models do not tell.
 
         They do not if the least time is only a lower bound, if it depends on an unidentified alpha or beta, or if
-        another series may take less for such a one.
+        another series may take less for such a one, or has no time so far from its sizes. Others may be `equals`.
         """
         fastest = self.fastest(ranks, nbytes)
         if fastest is None or fastest.prediction is None:
             return None
+        if self.keeps_winner(ranks):
+            is_unknown = any(self.at(series, ranks, nbytes).too_far for series in self.models)
+            return None if is_unknown else fastest
         if fastest.prediction.unidentified or self.is_lower_bound(fastest):
             return None
         rivals = [self.at(series, ranks, nbytes) for series in self.models if series != fastest.series]
         return None if any(_may_take_less(rival, fastest.prediction.time_s) for rival in rivals) else fastest
+
+    @cached_property
+    def largest_common(self) -> int | None:
+        """Return the largest measured number of ranks; None: not that of all series, or their times are not known."""
+        largest = {max(model.ranks, default=0) if model.at_most_ranks else 0 for model in self.models.values()}
+        return max(largest) or None if len(largest) == 1 else None
+
+    def keeps_winner(self, ranks: int) -> bool:
+        """Return whether on `ranks` the winner at the largest measured number of ranks is kept as the fastest.
+
+        As far as `series.kept_to` found, where ranks are laid out as measured. Powers of two tell nothing of other
+        numbers, at which some algorithms fold, nor these of powers.
+        """
+        largest, layout = self.largest_common, self.layout
+        if largest is None or ranks <= largest or len(self.models) < 2:
+            return False
+        as_measured = layout._replace(extrapolate=False, itemsize=None) == AS_MEASURED
+        same_kind = (ranks & (ranks - 1) == 0) == (largest & (largest - 1) == 0)
+        return as_measured and same_kind and all(ranks <= model.winner_kept_to for model in self.models.values())
+
+    def measured_s(self, nbytes: int) -> dict[str, float]:
+        """Return the times at the largest measured number of ranks, interpolated between sizes."""
+        times = {}
+        for series, model in self.models.items():
+            logs = np.log(np.array(model.at_most_ranks, dtype=float))
+            times[series] = float(np.exp(np.interp(log(nbytes), logs[:, 0], logs[:, 1])))
+        return times
+
+    def equals(self, ranks: int, nbytes: int) -> list[str]:
+        """Return the series that the winner is not shown to be faster than; empty without a winner."""
+        winner = self.winner(ranks, nbytes)
+        if winner is None or self.keeps_winner(ranks):
+            return []
+        return [series for series in self.models if series != winner.series and self.is_open(series, winner)]
+
+    def is_open(self, series: str, other: Predicted) -> bool:
+        """Return whether the order of two series at the place of `other` is within their intervals.
+
+        Each time lies in the other's interval. Times without an interval, of given prices, are known.
+        """
+        one, two = self.at(series, other.ranks, other.nbytes).prediction, other.prediction
+        if one is None or two is None or self.keeps_winner(other.ranks):
+            return False
+        return _holds(one, two.time_s) and _holds(two, one.time_s)
+
+
+def _holds(prediction: Prediction, time_s: float) -> bool:
+    low_s, high_s = prediction.low_s, prediction.high_s
+    return low_s is not None and high_s is not None and low_s <= time_s <= high_s
 
 
 def _labels(models: Sequence[Model]) -> list[str]:
@@ -324,9 +382,9 @@ def _time_s(predicted: Predicted) -> float:
 
 
 def _may_take_less(rival: Predicted, time_s: float) -> bool:
-    """Return whether `rival` may be below `time_s`, given its unidentified parameters."""
+    """Return whether `rival` may be below `time_s`: its parameters are not identified, or nothing is known of it."""
     if rival.prediction is None:
-        return bool(rival.limit)
+        return bool(rival.limit) or rival.too_far
     return bool(rival.prediction.unidentified) and rival.prediction.least_s < time_s
 
 
@@ -342,7 +400,7 @@ def _predicted(series: str, model: Model, ranks: int, nbytes: int, layout: Layou
         return Predicted(series, ranks, nodes, nbytes, None, None, _unmet(model.parts[0], ranks, nodes) or "")
     end = model.size_end(nbytes)
     if not end / MOST_SIZE <= nbytes <= end * MOST_SIZE and not layout.extrapolate:
-        return Predicted(series, ranks, nodes, nbytes, None, None, _too_far(series, model))
+        return Predicted(series, ranks, nodes, nbytes, None, None, _too_far(series, model), too_far=True)
     segment = _segment_elements(model, parts, ranks, nodes, nbytes, layout, itemsize)
     part_terms = [_declared_terms(part, ranks, nodes, nbytes, itemsize, segment) for part in parts]
     able = replace(model, parts=tuple(parts))

@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import permutations, product
 from math import inf, log, log2
+from operator import itemgetter
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -29,6 +30,7 @@ from ..schedule.algorithm import Algorithm
 from ..units import format_size, in_ranks
 from .fitting import (
     IN_SAMPLE,
+    LEAVE_LARGEST,
     NOTHING,
     SOFT,
     Branch,
@@ -45,7 +47,7 @@ from .fitting import (
 from .forms import Form, Observations, TermColumns
 from .kept_fits import KeptFit, kept_or_fitted
 from .known_algorithms import is_library, readings
-from .model import MOST_SIZE, UNKNOWN, Model, ModelPart, SizeEnd, worst
+from .model import FAR, MOST_SIZE, UNKNOWN, Model, ModelPart, SizeEnd, SizeTime, worst
 from .points import TYPES, TooFewPoints, float_column, in_two_states, itemsize_of, refuse_too_little, usable_points
 from .terms import listed_steps, terms
 
@@ -79,17 +81,32 @@ def ranked(observed: Observations, counts: Sequence[int]) -> list[Fit]:
     return sorted(candidates(observed, counts), key=bic)
 
 
-def simpler_rivals(fits: Sequence[Fit]) -> list[Fit]:
-    """Return those of `ranked` with fewer parameters than the first whose BIC is not strongly worse."""
-    best = fits[0]
-    return [fit for fit in fits[1:] if fit.size < best.size and bic(fit) < bic(best) + STRONG]
+def near_rivals(observed: Observations, fits: Sequence[Fit]) -> list[Fit]:
+    """Return those of `ranked` whose parameters may be the true ones: nearly as good as the first, and no larger.
+
+    By the BIC of as many cells as there are numbers of ranks and sizes: what a form misses is alike at cells of one
+    size or number of ranks, which count as one. Contention changes the prices to those of one rank: without it, larger
+    forms count, too, and the best of them always.
+    """
+    independent = len(observed.counts) + len(set(observed.nbytes.tolist())) - 1
+    best, *others = fits
+    most = bic(best, independent) + STRONG
+    steady = [fit for fit in others if not _has_contention(fit)]
+    near = [fit for fit in others if fit.size < best.size or not _has_contention(fit)]
+    near = [fit for fit in near if bic(fit, independent) < most]
+    return near + steady[:1] if _has_contention(best) else near
 
 
-def bic(fit: Fit) -> float:
-    """Return the Bayesian information criterion; infinite if cells hardly outnumber parameters."""
+def _has_contention(fit: Fit) -> bool:
+    return fit.branches[0].form.contention
+
+
+def bic(fit: Fit, cells: int | None = None) -> float:
+    """Return the Bayesian information criterion, of `cells` [all]; infinite if cells hardly outnumber parameters."""
     if fit.size > 2 and fit.cells < fit.size + 2:
         return inf
-    return fit.cells * log(max(fit.loss / fit.cells, LEAST_LOSS)) + fit.size * log(fit.cells)
+    number = cells or fit.cells
+    return number * log(max(fit.loss / fit.cells, LEAST_LOSS)) + fit.size * log(number)
 
 
 def candidates(observed: Observations, counts: Sequence[int]) -> list[Fit]:
@@ -344,6 +361,8 @@ def _fit(values: dict, points: pd.DataFrame, given: str | None, algorithms: Mapp
         placement=str(values["placement"] or UNKNOWN),
         smallest=_size_ends(observed, fit.scores.residuals[IN_SAMPLE].log, upper=False),
         largest=_size_ends(observed, fit.scores.residuals[IN_SAMPLE].log, upper=True),
+        at_most_ranks=_times_at(observed, observed.counts[-1]),
+        winner_kept_to=0,  # unless others of its run say so, see `with_kept_winners`
     )
     return FittedSeries(model, fit.scores, fit.plain, observed)
 
@@ -358,7 +377,7 @@ def _fit_observed(observed: Observations) -> KeptFit:
 
     scores = score(observed, chosen_for)
     plain_scores = score(observed, partial(_plain, chosen.branches[0].priced_as))
-    estimated = estimates(observed, chosen, simpler_rivals(fits))
+    estimated = estimates(observed, chosen, near_rivals(observed, fits))
     return KeptFit(scores, plain_scores, estimated.parts, tuple(diagnose(observed, chosen, estimated)))
 
 
@@ -388,6 +407,13 @@ def _size_ends(observed: Observations, off: np.ndarray, upper: bool) -> tuple[Si
             growth = float(np.clip(rise / log(observed.nbytes[end] / observed.nbytes[inner[-1]]), 0, 1))
         ends.append(SizeEnd(p, float(-off[end]), growth))
     return tuple(ends)
+
+
+def _times_at(observed: Observations, ranks: int) -> tuple[SizeTime, ...]:
+    """Return the measured times at this number of ranks, by ascending size."""
+    rows = np.flatnonzero(observed.ranks == ranks)
+    rows = rows[np.argsort(observed.nbytes[rows], kind="stable")]
+    return tuple(SizeTime(int(observed.nbytes[row]), float(np.exp(observed.log_time[row]))) for row in rows)
 
 
 def _ranks_per_node(points: pd.DataFrame) -> float | None:
@@ -442,3 +468,52 @@ def observe(
         ])  # fmt: skip
     switches = names == LIBRARY
     return Observations(cells["ranks"].to_numpy(), cells["nbytes"].to_numpy(), logs, paths, switches)
+
+
+# Which series wins beyond the measured ranks: that of the least modelled time, or the winner at the most ranks is kept
+
+
+def with_kept_winners(fitted: Sequence[FittedSeries]) -> list[FittedSeries]:
+    """Return `fitted`, whose models say how far the winner at their most ranks is kept (`kept_to`)."""
+    rivals_of: dict[tuple, list[FittedSeries]] = {}
+    for one in fitted:
+        rivals_of.setdefault(one.model.alike, []).append(one)
+    kept = {key: kept_to(rivals) for key, rivals in rivals_of.items()}
+    return [one._replace(model=replace(one.model, winner_kept_to=kept[one.model.alike])) for one in fitted]
+
+
+def kept_to(rivals: Sequence[FittedSeries]) -> int:
+    """Return up to which number of ranks the winner at the largest measured one is kept; 0: not at all.
+
+    It is if at that number the winner at the one before is as good a choice as the models' without that number. Good is
+    a low mean log regret: of the time chosen over the least, at each size. Of farther ranks than these two are apart
+    this tells nothing; and on published series the models chose better from FAR times on.
+    """
+    counts = [one.observed.counts for one in rivals]
+    if len(rivals) < 2 or len({tuple(own[-2:]) for own in counts}) > 1:
+        return 0
+    before, largest = counts[0][-2:]
+    regrets = []
+    for nbytes in sorted(set.intersection(*(set(one.observed.nbytes.tolist()) for one in rivals))):
+        cells = [_held_out_cell(one, before, largest, nbytes) for one in rivals]
+        timed = [cell for cell in cells if cell is not None]
+        if len(timed) > 1:
+            least = min(timed, key=itemgetter(1))[1]
+            regrets.append([min(timed, key=itemgetter(way))[1] - least for way in (0, 2)])
+    by_keeping, by_models = np.mean(regrets, axis=0) if regrets else (inf, 0.0)
+    return int(largest * min(FAR, largest / before)) if by_keeping <= by_models else 0
+
+
+def _held_out_cell(one: FittedSeries, before: int, largest: int, nbytes: int) -> tuple[float, float, float] | None:
+    """Return log times: measured at `before` and `largest`, and predicted without the latter; None: not measured."""
+    seen = one.observed
+    if LEAVE_LARGEST not in one.scores.residuals:
+        return None
+    at_largest = seen.ranks == largest
+    log_before = seen.log_time[(seen.ranks == before) & (seen.nbytes == nbytes)]
+    log_largest, off = seen.log_time[at_largest], one.scores.residuals[LEAVE_LARGEST].log
+    (place,) = np.nonzero(seen.nbytes[at_largest] == nbytes)
+    if not len(log_before) or not len(place):
+        return None
+    measured = float(log_largest[place[0]])
+    return float(log_before[0]), measured, measured + float(off[place[0]])

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ..evaluation.limits import NETWORK_BOUND
 from ..message import say
-from ..models.crossings import Finding, at_powers_of_two, merged, over_ranks, over_sizes, winner_map
+from ..models.crossings import Finding, at_powers_of_two, merged, named, over_ranks, over_sizes, winner_map
 from ..models.machine import Machine
 from ..models.model import COVERAGE, FAR, Bounds
 from ..models.prediction import BEST, LIMITS, PORT, CompetingModels, Predicted
@@ -26,6 +26,8 @@ COLUMNS = (
         "speculative",
         "size_factor",
         "fastest",
+        "equal",
+        "kept_from_ranks",
         "latency_bound_s",
         "bandwidth_bound_s",
         "cannot",
@@ -49,7 +51,7 @@ class Forecast(NamedTuple):
 def rows(forecast: Forecast) -> list[dict[str, Any]]:
     """Return one row for every series, number of ranks and size, with the COLUMNS; missing is None."""
     return [
-        _row_of_cell(group, predicted, group.winner(ranks, nbytes), group.bounds(ranks, nbytes))
+        _row_of_cell(group, predicted, Standing.at(group, ranks, nbytes), group.bounds(ranks, nbytes))
         for group in forecast.groups
         for ranks in forecast.ranks
         for nbytes in forecast.sizes
@@ -57,14 +59,32 @@ def rows(forecast: Forecast) -> list[dict[str, Any]]:
     ]
 
 
-def _row_of_cell(
-    group: CompetingModels, predicted: Predicted, winner: Predicted | None, least: Bounds
-) -> dict[str, Any]:
+class Standing(NamedTuple):
+    """The series with the least time at a place, and those that equal it within their intervals."""
+
+    winner: Predicted | None
+    equals: Sequence[str]
+
+    @classmethod
+    def at(cls, group: CompetingModels, ranks: int, nbytes: int) -> "Standing":
+        """Return the standing on `ranks` at `nbytes`."""
+        return cls(group.winner(ranks, nbytes), group.equals(ranks, nbytes))
+
+    def mark(self, predicted: Predicted) -> str:
+        """Return `*` for the fastest, `=` for each of those that equal the least; empty for others."""
+        if self.equals:
+            return "=" if predicted == self.winner or predicted.series in self.equals else ""
+        return "*" if predicted == self.winner else ""
+
+
+def _row_of_cell(group: CompetingModels, predicted: Predicted, standing: Standing, least: Bounds) -> dict[str, Any]:
     model = group.models[predicted.series]
     modelled = predicted.prediction._asdict() if predicted.prediction else {}
     values = {**predicted._asdict(), **modelled, "group": group.where, "algorithm": predicted.series}
     values |= {
-        "fastest": predicted == winner,
+        "fastest": standing.mark(predicted) == "*",
+        "equal": standing.mark(predicted) == "=",
+        "kept_from_ranks": group.largest_common if group.keeps_winner(predicted.ranks) else None,
         "latency_bound_s": least.latency_s,
         "bandwidth_bound_s": least.bandwidth_s,
         "grade": model.grade if model.ranks else None,
@@ -157,7 +177,11 @@ def _without_crossings(forecast: Forecast, group: CompetingModels) -> str:
 
 def _table_lines(forecast: Forecast, group: CompetingModels, screen: Screen) -> list[str]:
     cells = _all_predicted(forecast, group)
-    marks = ["* fastest", *["? speculative"] * any(cell.prediction and cell.prediction.speculative for cell in cells)]
+    marks = [
+        "* fastest",
+        *[say("report.equal_to_least")] * _has_intervals(group),
+        *["? speculative"] * any(cell.prediction and cell.prediction.speculative for cell in cells),
+    ]
     marks += [say("report.limited_bound_port")] * any(cell.prediction and cell.limit for cell in cells)
     marks += ["~ not identified"] * any(cell.prediction and cell.prediction.unidentified for cell in cells)
     marks += [say("report.interval_fastest", coverage=COVERAGE)] * _has_intervals(group)
@@ -196,19 +220,19 @@ def _size_lines(forecast: Forecast, group: CompetingModels, ranks: int, screen: 
     lower = ["size", *(f"{second}  " for _, second in heads), "fastest", *["90 %"] * interval, "bound", "bound"]
     lines = [upper, lower]
     for nbytes in forecast.sizes:
-        winner, least = group.winner(ranks, nbytes), group.bounds(ranks, nbytes)
-        cells = [_time_text(group.at(series, ranks, nbytes), winner) for series in group.models]
-        ends = [_interval_text(winner)] if interval else []
+        standing, least = Standing.at(group, ranks, nbytes), group.bounds(ranks, nbytes)
+        cells = [_time_text(group.at(series, ranks, nbytes), standing) for series in group.models]
+        ends = [_interval_text(standing.winner)] if interval else []
         limits = [three_digits(bound * 1e6) if bound else "-" for bound in least]
-        lines.append([format_size(nbytes), *cells, winner.series if winner else "-", *ends, *limits])
+        lines.append([format_size(nbytes), *cells, named(group, ranks, nbytes) or "-", *ends, *limits])
     secondary = range(len(lower) - 1, len(lower) - 3, -1)  # the bounds
     return fitted(columns_of(lines, left_out=secondary, heads=2), screen, WHOLE)
 
 
-def _time_text(predicted: Predicted, winner: Predicted | None) -> str:
+def _time_text(predicted: Predicted, standing: Standing) -> str:
     if predicted.prediction is None:
         return "-  "
-    mark = ("*" if predicted == winner else "") + ("?" if predicted.prediction.speculative else "")
+    mark = standing.mark(predicted) + ("?" if predicted.prediction.speculative else "")
     mark += ("^" if predicted.limit else "") + ("~" if predicted.prediction.unidentified else "")
     return three_digits(predicted.prediction.time_s * 1e6) + f" {mark}".ljust(2)
 
@@ -224,13 +248,20 @@ def _map_lines(forecast: Forecast, group: CompetingModels, screen: Screen) -> li
     winners = winner_map(group, forecast.ranks, forecast.sizes)
     lines = [["ranks", *map(format_size, forecast.sizes)]]
     lines += [[str(ranks), *(name or "-" for name in row)] for ranks, row in zip(forecast.ranks, winners)]
-    return [say("report.fastest_algorithm_ranks_down"), "", *fitted(columns_of(lines), screen)]
+    equal = f"; {say('report.equal_to_least')}" if _has_intervals(group) else ""
+    return [say("report.fastest_algorithm_ranks_down") + equal, "", *fitted(columns_of(lines), screen)]
 
 
 def _reader_notes(forecast: Forecast, group: CompetingModels) -> list[str]:
     """Return notes on these numbers: bounds, extrapolation, algorithms that cannot run, and segments."""
     cells = _all_predicted(forecast, group)
-    notes = [*_port_notes(group), *_limit_notes(cells), *_no_port_notes(group, cells), *_identification_notes(cells)]
+    notes = [
+        *_kept_notes(forecast, group),
+        *_port_notes(group),
+        *_limit_notes(cells),
+        *_no_port_notes(group, cells),
+        *_identification_notes(cells),
+    ]
     notes += _distance_notes(cells, group) + _size_notes(forecast, group)
     segmented = sorted({cell.series for cell in cells if cell.segment_nbytes})
     if segmented:
@@ -238,6 +269,12 @@ def _reader_notes(forecast: Forecast, group: CompetingModels) -> list[str]:
             f"{' and '.join(segmented)}: {_segments_text(group, [cell for cell in cells if cell.segment_nbytes])}"
         )
     return notes + list(dict.fromkeys(cell.cannot for cell in cells if cell.cannot))
+
+
+def _kept_notes(forecast: Forecast, group: CompetingModels) -> list[str]:
+    """Note on which numbers of ranks the winner at the largest measured one is kept."""
+    kept = [ranks for ranks in forecast.ranks if group.keeps_winner(ranks)]
+    return [say("report.winner_kept", ranks=format_ranges(kept), largest=group.largest_common)] if kept else []
 
 
 def _port_notes(group: CompetingModels) -> list[str]:
@@ -281,7 +318,7 @@ def _identification_notes(cells: Sequence[Predicted]) -> list[str]:
         )
         for name in filter(None, names)
     ]
-    if notes or any(cell.limit and not cell.prediction for cell in cells):
+    if notes or any((cell.limit or cell.too_far) and not cell.prediction for cell in cells):
         notes.append(say("report.no_fastest_algorithm_named"))
     return notes
 

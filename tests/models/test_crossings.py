@@ -154,6 +154,37 @@ def test_the_map_has_ranks_down_and_sizes_across():
     ]
 
 
+class Unsure(Drawn):
+    """The same with intervals of a factor of 1.5."""
+
+    def at(self, series, ranks, nbytes):
+        found = super().at(series, ranks, nbytes)
+        time_s = found.prediction.time_s
+        return found._replace(prediction=found.prediction._replace(low_s=time_s / 1.5, high_s=time_s * 1.5))
+
+
+def test_a_crossing_says_where_the_order_is_open():
+    """n crosses 300: they are within a factor of 1.5 from 200 to 450."""
+    curves = Unsure(a=lambda ranks, n: n, b=lambda ranks, n: 300.5)
+    (one,) = over_sizes(curves, 4, 8, 4096)
+    assert (one.faster, one.slower, one.above, one.open_from, one.open_to) == ("b", "a", 300, 200, 451)
+    assert say("models.order_open", low="200 B", high="451 B") in one.sentence
+    (one,) = over_ranks(Unsure(a=lambda ranks, n: ranks, b=lambda ranks, n: 300.5), 8, 2, 5000)
+    assert (one.above, one.open_from, one.open_to) == (300, 200, 451)
+    assert winner_map(curves, [4], [199, 250, 350, 500]) == [["a", "a =", "b =", "b"]]
+
+
+@pytest.mark.parametrize("smallest, largest", [(8, 400), (250, 4096)])
+def test_who_is_nowhere_shown_to_be_faster_overtakes_nobody(smallest, largest):
+    curves = Unsure(a=lambda ranks, n: n, b=lambda ranks, n: 300.5)
+    assert over_sizes(curves, 4, smallest, largest) == []
+
+
+def test_no_power_of_two_has_a_fastest_where_another_equals_it():
+    curves = Unsure(a=lambda ranks, n: 2, b=lambda ranks, n: 3 if ranks & (ranks - 1) else 1.8 - ranks / 100)
+    assert at_powers_of_two(curves, 8, 2, 64) == [Stretch("b", 64, 64, 8, 8)]
+
+
 def wobbling(ranks, n):
     return n * (0.9 if 100 <= n < 1000 or n >= 20_000 else 1.1)
 

@@ -17,9 +17,7 @@ def notes(cells: Observations) -> str:
 
 def test_a_good_fit_says_only_how_its_intervals_came_about():
     cells = observed("ring", series("ring", noise=0.01))
-    what, _, method = notes(cells).partition(" by ")
-    assert what == "parameters: 95 % intervals"
-    assert method == "bootstrap over residuals" + say("models.since_some_ranks_launch")
+    assert notes(cells) == say("models.intervals_by_leaving_out", counts=4, sizes=8)
 
 
 def test_what_is_not_identified_is_named():
@@ -41,6 +39,5 @@ def test_launches_that_differ_are_told():
     cells = observed("ring", series("ring"))
     logs = cells.log_time + np.log([[0.9], [1.0], [1.1]])
     text = notes(Observations(cells.ranks, cells.nbytes, logs, cells.paths))
-    assert has_message(text, "models.more_number_ranks", few=3)
     assert has_message(text, "models.launches_cell_differ_median", floor=0.10000000000000088)
     assert has_message(text, "models.model_error_smaller_spread")

@@ -6,7 +6,7 @@ from made_models import ALPHA_S, BETA_S_PER_BYTE, observed, series
 
 from allreduce_bench.models.fitting import estimates, fit_form, reach
 from allreduce_bench.models.forms import Form, Observations
-from allreduce_bench.models.series import fit_series, observe, ranked, simpler_rivals
+from allreduce_bench.models.series import fit_series, near_rivals, observe, ranked
 
 
 @pytest.mark.parametrize("launches", [1, 2, 3])
@@ -20,11 +20,31 @@ def test_the_truth_lies_within_the_intervals(launches):
         logs = exact.log_time + np.log(random.normal(1, 0.05, (launches, len(exact.ranks))))
         seen = Observations(exact.ranks, exact.nbytes, logs, exact.paths)
         found = ranked(seen, seen.counts)
-        (part,) = estimates(seen, found[0], simpler_rivals(found)).parts
+        (part,) = estimates(seen, found[0], near_rivals(seen, found)).parts
         known = {one.name: one for one in part.parameters if one.above == 0}
         truth = {"alpha_s": ALPHA_S, "beta_s_per_byte": BETA_S_PER_BYTE}
         inside += all((known[name].low or 0) <= value <= known[name].high for name, value in truth.items())
     assert inside >= 0.9 * trials
+
+
+@pytest.mark.parametrize("algorithm", ["ring", "rabenseifner"])
+def test_intervals_know_what_the_form_misses(algorithm):
+    """Without noise, and vectors of 8 to 256 KiB a quarter longer: at lengths of the vector, which no form has.
+
+    The ends of a bootstrap would be the value itself. `tests/studies/parameter_intervals.py` counts more kinds.
+    """
+    points = series(algorithm, (4, 8, 16), tuple(8 * 4**power for power in range(12)), launches=3, noise=0.001)
+    middle = points["nbytes"].between(8192, 262144)
+    points["time_s"] = points["time_s"].where(~middle, 1.25 * points["time_s"])
+    seen = observe(points, (algorithm,), 4, None)
+    found = ranked(seen, seen.counts)
+    (part,) = estimates(seen, found[0], near_rivals(seen, found)).parts
+    alpha, beta = (
+        [one for one in part.parameters if one.name == name][place]
+        for name, place in (("alpha_s", 0), ("beta_s_per_byte", -1))
+    )
+    assert alpha.identified and alpha.low <= ALPHA_S <= alpha.high
+    assert beta.identified and beta.low <= BETA_S_PER_BYTE <= beta.high and beta.high > 1.02 * beta.low
 
 
 def test_what_the_times_cannot_tell_has_only_a_bound():

@@ -11,7 +11,7 @@ from allreduce_bench.algorithms import AlgorithmError, builtin
 from allreduce_bench.message import say
 from allreduce_bench.models.forms import Form
 from allreduce_bench.models.machine import Machine, MachineError, Prices, bare_machine, read_machine
-from allreduce_bench.models.model import Model, ModelPart, Parameter, SizeEnd, bounds
+from allreduce_bench.models.model import Model, ModelPart, Parameter, SizeEnd, SizeTime, bounds
 from allreduce_bench.models.prediction import BEST, CompetingModels, Layout, competing_models, predict
 from allreduce_bench.schedule.algorithm import Topology
 
@@ -200,6 +200,42 @@ def test_beyond_four_times_the_measured_sizes_there_is_no_time_unless_requested(
     assert farther.at("ring", 4, 65 * M).prediction.time_s > near.prediction.time_s
     assert not group.at("ring", 4, 16 * M).prediction.speculative and group.at("ring", 4, 2).prediction.speculative
     assert group.winner(4, 65 * M) is None and CompetingModels(list(BARE.models)).at("ring", 4, 1).prediction
+
+
+def test_nobody_is_the_fastest_of_all_where_another_is_refused():
+    """Of the tree, measured up to 4 KiB only, nothing is known at 64 KiB."""
+    group = CompetingModels([RING, replace(TREE, nbytes=(8, 4 * K))])
+    assert group.winner(4, 4 * K) and group.at("two_tree", 4, 64 * K).too_far
+    assert group.at("ring", 4, 64 * K).prediction and group.winner(4, 64 * K) is None
+    asked = CompetingModels([RING, replace(TREE, nbytes=(8, 4 * K))], FARTHER)
+    assert asked.winner(4, 64 * K) is not None
+
+
+def test_the_winner_at_the_most_ranks_is_kept_as_far_as_it_is_as_good():
+    """On 8 ranks the tree was faster at 1 MiB, where the models have the ring; between powers of two they count."""
+    times = {"ring": (1e-6, 1e-3), "two_tree": (2e-6, 1e-4)}
+    kept = [
+        replace(model, winner_kept_to=16, at_most_ranks=tuple(map(SizeTime, (8, M), times[model.algorithm])))
+        for model in (RING, TREE)
+    ]
+    group = CompetingModels(kept)
+    alone = CompetingModels([replace(model, winner_kept_to=0) for model in kept])
+    assert [group.winner(16, nbytes).series for nbytes in (8, M)] == ["ring", "two_tree"] and not group.equals(16, M)
+    for ranks in (8, 12, 32):
+        assert not group.keeps_winner(ranks) and group.winner(ranks, M) == alone.winner(ranks, M)
+    assert alone.winner(16, M).series == "ring"
+    assert not CompetingModels(kept, Layout(2)).keeps_winner(16)
+    assert group.winner(16, 128 * M) is None  # too far from the measured sizes
+
+
+def test_those_are_equal_whose_times_lie_in_each_others_intervals():
+    near = replace(RING, algorithm="naive", parts=(part("ring", alpha_s=1.08e-6, beta=1.08e-10),))
+    apart = replace(RING, algorithm="naive", parts=(part("ring", alpha_s=1.2e-6, beta=1.2e-10),))
+    assert CompetingModels([RING, near]).equals(4, M) == ["naive"]
+    assert CompetingModels([RING, apart]).equals(4, M) == []
+    sure = replace(near, reach_log=0.01)  # whose own interval does not hold the ring's time
+    assert CompetingModels([RING, sure]).equals(4, M) == []
+    assert CompetingModels([replace(RING, reach_log=None), near]).equals(4, M) == []
 
 
 def test_beyond_the_measured_sizes_a_model_follows_the_times_at_their_end_and_its_interval_widens():

@@ -11,7 +11,7 @@ from allreduce_bench.models.forms import Form
 from allreduce_bench.models.known_algorithms import readings
 from allreduce_bench.models.machine import Machine
 from allreduce_bench.models.prediction import competing_models
-from allreduce_bench.models.series import LIBRARY, fit_all, fit_series, observe
+from allreduce_bench.models.series import LIBRARY, fit_all, fit_series, observe, with_kept_winners
 
 
 def test_series_are_not_pooled():
@@ -29,7 +29,7 @@ def test_series_are_not_pooled():
 def test_launches_count_as_one_cell_and_their_spread_is_told():
     (model,) = fit_all(series("ring", launches=5, noise=0.05))
     assert model.launches == 5 and model.errors["in_sample"].points == 32
-    assert any("bootstrap over launches" in note for note in model.notes)
+    assert any("95 % intervals by leaving out" in note for note in model.notes)
     assert any(has_message(note, "models.launches_cell_differ_median") for note in model.notes)
 
 
@@ -60,3 +60,18 @@ def test_what_is_fitted_is_predicted_by_the_same_count(name):
     assert predicted == pytest.approx(fitted.tolist(), rel=1e-6)
     told = any(has_message(note, "models.priced_by_upper_bound", names=name) for note in found.model.notes)
     assert told == (name == "tree")
+
+
+@pytest.mark.parametrize("grows, kept_to", [(False, 32), (True, 0)])
+def test_the_winner_is_kept_where_it_was_as_good_as_the_models_without_the_most_ranks(grows, kept_to):
+    """Recursive doubling and the ring keep their order of 4 and 8 ranks on 16 or, as the models say, change it."""
+    ring_s = (2e-6, 1e-10) if grows else (1e-7, 1e-10)  # at 8 B: 12, 28 and 60 us, or far below the other's
+    points = [
+        series("ring", (4, 8, 16), SIZES[:4], theta=ring_s, noise=0.001),
+        series("recursive_doubling", (4, 8, 16), SIZES[:4], theta=(1e-5, 1e-10), noise=0.001, seed=2),
+    ]
+    fitted = with_kept_winners(fit_series(pd.concat(points, ignore_index=True)))
+    assert [one.model.winner_kept_to for one in fitted] == [kept_to] * 2
+    assert [one.nbytes for one in fitted[0].model.at_most_ranks] == list(SIZES[:4])
+    (lonely,) = with_kept_winners(fit_series(points[0]))
+    assert lonely.model.winner_kept_to == 0

@@ -174,6 +174,10 @@ ROW = fields(
         "speculative": or_null(flag("whether it is far beyond the measured ranks, or beyond the measured sizes")),
         "size_factor": or_null(number("times larger or smaller than the measured sizes; 1: within them", 1)),
         "fastest": flag("whether it is the fastest at these ranks and this size; none is where the models do not tell"),
+        "kept_from_ranks": or_null(
+            number("ranks whose measured winner is kept as the fastest; null: by the times, and none beyond", 2)
+        ),
+        "equal": flag("whether it has the least time, or equals it within their intervals: then none is the fastest"),
         "latency_bound_s": or_null(number("least time of messages in a row; unit: s", 0)),
         "bandwidth_bound_s": or_null(number("least time of the bytes through a port; unit: s", 0)),
         "cannot": text("why there is no time: the algorithm cannot run so, or nothing tells it; empty: there is one"),
