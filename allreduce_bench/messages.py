@@ -551,6 +551,7 @@ MESSAGES = {
     "models.contains_no_algorithm_allreduce": "{source}: contains no algorithm of 'allreduce-bench list'; fit a run that includes ring",
     "models.contention_messages_take_times": "contention: messages take {factor} times as long as without contention",
     "models.cost_failed": "{algorithm}: {where}: its cost failed: {name}: {error}",
+    "models.cut_far_beyond_measured": "{source}: {series} was measured up to {most}; no lengths of segments from its model beyond 4 times that (largest size: {asked}): fit a run with longer vectors, or give their length with --segment",
     "models.damaged_fit_runs_again": "{path}: damaged: {error}; fit the runs again",
     "models.expected_machine_file_allreduce": "{path}: {strerror}; expected a machine file, as 'allreduce-bench fit' writes it",
     "models.fastest": "{fastest} is fastest at {where} at {at}",
@@ -607,6 +608,8 @@ MESSAGES = {
     "models.sum": "the sum of all",
     "models.times_equal_whatever_ranks": "all {cells} times are equal ({exp:.3g} s), whatever the ranks and sizes: they are not times of an all-reduce",
     "models.together_median_error_condition": "{prefix}{competitors} together: {value}; median error {median_error:.1%}, condition number {condition:.2g}",
+    "models.trend": "trend: of each size a line over log2 p; no alpha and beta",
+    "models.trend_chosen": "a trend, of each size a line over log2 p, without alpha and beta: fitted without {ranks} ranks, its median error there is {trend:.0%}, that of the alpha-beta models {form:.0%}; beyond the measured sizes it grows as they do",
     "models.unknown_algorithm_machine_file": "unknown algorithm '{name}'; this machine file has {fitted}",
     "models.vectors_bytes_move_nothing": "vectors of 0 bytes move nothing",
     # report

@@ -286,7 +286,7 @@ def _ends(numbers: Sequence[int]) -> set[int]:
 
 
 def _with_all_prices(model: Model) -> Model:
-    """Return `model` with all its prices above 0 marked as identified."""
+    """Return `model` with all its prices above 0 marked as identified; of a trend, those that it grows by."""
     parts = [
         part._replace(
             parameters=tuple(
@@ -296,7 +296,7 @@ def _with_all_prices(model: Model) -> Model:
         )
         for part in model.parts
     ]
-    return replace(model, parts=tuple(parts))
+    return replace(model, parts=tuple(parts), trend=())
 
 
 def _not_below(predicted: Predicted, least: Bounds, low_end: Bounds) -> Predicted:
@@ -346,10 +346,11 @@ def _predicted(series: str, model: Model, ranks: int, nbytes: int, layout: Layou
     segment = _segment_elements(model, parts, ranks, nodes, nbytes, layout, itemsize)
     part_terms = [_declared_terms(part, ranks, nodes, nbytes, itemsize, segment) for part in parts]
     able = replace(model, parts=tuple(parts))
-    prediction = able.predict(ranks, part_terms)
-    if end != nbytes:
+    if end == nbytes:
+        prediction = able.predict(ranks, nbytes, part_terms)
+    else:
         end_terms = [_declared_terms(part, ranks, nodes, end, itemsize, segment) for part in parts]
-        prediction = able.beyond(prediction, able.predict(ranks, end_terms), ranks, nbytes)
+        prediction = able.beyond(ranks, nbytes, part_terms, end_terms)
     prediction = prediction._replace(least_s=_least_s(series, model, prediction, ranks, nbytes, layout))
     is_port_counted = bool(layout.nic_bytes_per_s) and (nodes or ranks) > 1
     no_port = is_port_counted and not _is_known_schedule(model)

@@ -132,6 +132,8 @@ def trend_time_s(fitted: pd.DataFrame, held: pd.DataFrame, in_size: bool) -> lis
 def held_of(task: Task, fitted: pd.DataFrame, found: FittedSeries, every: FittedSeries) -> Iterator[Held]:
     """Yield the predicted cells of a task."""
     cells = task.held.groupby(["ranks", "nbytes"], as_index=False)["time_s"].median()
+    timed = set(zip(every.observed.ranks.tolist(), every.observed.nbytes.tolist()))  # without those in two states
+    cells = cells[[cell in timed for cell in zip(cells["ranks"].tolist(), cells["nbytes"].tolist())]]
     usual, asked = (competing_models(Machine((found.model,)), (), layout)[0] for layout in (LAYOUT, EVERYWHERE))
     (series,) = asked.models
     uniform = plain_time_s(found, list(zip(cells["ranks"].tolist(), cells["nbytes"].tolist())), every)
