@@ -596,6 +596,7 @@ MESSAGES = {
     "models.priced_by_upper_bound": "{names}: priced by an upper bound of its messages; alpha and beta may be lower than those of a link",
     "models.priced_no_algorithm_version": "it is priced as {priced_as!r:.40}, which is no algorithm of this version",
     "models.rank_count_does_not": "one rank count ({counts}) does not show how the time grows with the ranks: measure 2 or more",
+    "models.rate_above_link": "a beta that would be {rate}, beyond the {link} of a node's link, is not identified",
     "models.rank_sends_no_messages": "one rank sends no messages",
     "models.ranks_oversubscribed_times_models": "{ranks} ranks are oversubscribed: the times and their models reflect the OS scheduler",
     "models.schema_program_reads_fit": "{path}: of schema {version!r:.40}; this program reads {readable}: fit the runs again",

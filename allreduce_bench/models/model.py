@@ -4,7 +4,7 @@ A model is no better than the times behind it, whose grade it carries.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import exp, inf, log, log2
 from operator import itemgetter
 from typing import Annotated, NamedTuple
@@ -12,9 +12,11 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from ..evaluation.grade import GOOD, GRADES, NOT_RELIABLE, PROVISIONAL
+from ..message import say
 from ..runs.cell import competitor_name
 from ..runs.typed_json import LATER, NotNegative, Positive, not_empty
 from ..schedule.price import bound_path
+from ..units import format_rate
 from .forms import LINKS, Form, SizeLine, crowded, matrix, trend_s
 from .terms import Terms
 
@@ -30,6 +32,7 @@ LIBRARY_WIDER = 2.0  # factor of what each doubling of the size adds to its inte
 FULL_DOUBLINGS = 2.0  # beyond the measured sizes, from which on a model is shifted to the times at their end, of which
 # one may be off; that of a library, after one: its choice may change near the end
 COVERAGE = 0.9  # of a prediction interval
+ABOVE_LINK = 1.1  # factor to the rate of a link up to which a fitted rate may be an error of the fit
 UNKNOWN_SHARE = 0.1  # share of a time that may depend on unidentified parameters without a warning
 
 
@@ -216,6 +219,28 @@ class Model:
         shifted = alone.changed(lambda time_s: time_s * exp(shift))
         shifted = shifted._replace(speculative=True, size_factor=2**doublings)
         return self._with_interval(shifted, ranks, wider * doublings)
+
+
+def without_rates_above(model: Model, rate_bytes_per_s: float) -> Model:
+    """Return `model` with each beta between nodes whose rate a node's link does not have as not identified, and why.
+
+    Only where these links are told apart from those within nodes, or a node has one rank.
+    """
+    changed, rates = [], []
+    for part in model.parts:
+        parameters = []
+        for one in part.parameters:
+            between = one.link == "between" or (not one.link and model.ranks_per_node == 1)
+            is_beta = one.name == "beta_s_per_byte" and one.identified and one.value > 0
+            if between and is_beta and one.value * rate_bytes_per_s * ABOVE_LINK < 1:
+                rates.append(1 / one.value)
+                one = one._replace(identified=False, low=None, high=max(one.high or 0.0, 1 / rate_bytes_per_s))
+            parameters.append(one)
+        changed.append(part._replace(parameters=tuple(parameters)))
+    if not rates:
+        return model
+    note = say("models.rate_above_link", rate=format_rate(max(rates)), link=format_rate(rate_bytes_per_s))
+    return replace(model, parts=tuple(changed), notes=(*model.notes, note))
 
 
 def _at_end(ends: Sequence[SizeEnd], ranks: int) -> tuple[float, float | None]:
