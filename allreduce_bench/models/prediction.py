@@ -6,7 +6,7 @@ From declared costs alone: no schedule is enumerated, except for the bytes throu
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache, cached_property, lru_cache
-from math import ceil, lcm, sqrt
+from math import ceil, exp, lcm, sqrt
 from typing import NamedTuple
 
 from ..algorithms import builtin
@@ -223,11 +223,30 @@ class CompetingModels:
             if one.prediction
         )
 
+    @cached_property
+    def _measured_share(self) -> Bounds:
+        """Return the least shares of the bounds by prices that times measured at the ends of the sizes took.
+
+        At most 1: what undercuts an estimated bound shows how much too high it is.
+        """
+        shares = [1.0, 1.0]
+        for model in self.models.values():
+            for place, (ends, nbytes) in enumerate(((model.smallest, min), (model.largest, max))):
+                for ranks, off_log, _ in ends:
+                    at_end = _predicted("", model, ranks, nbytes(model.nbytes), self.layout)
+                    bound_s = bounds(self._bounding, ranks, at_end.nodes, at_end.nbytes)[place]
+                    if at_end.prediction and bound_s:
+                        shares[place] = min(shares[place], at_end.prediction.time_s * exp(off_log) / bound_s)
+        return Bounds(*shares)
+
     def _bounds(self, ranks: int, nodes: int | None, nbytes: int, at_low_ends: bool) -> Bounds:
         key = ranks, nodes, at_low_ends
         if key not in self._bounds_of_a_byte:
-            rate = self.layout.nic_bytes_per_s
-            self._bounds_of_a_byte[key] = bounds(self._bounding, ranks, nodes, 1, rate, at_low_ends)
+            priced, shares = bounds(self._bounding, ranks, nodes, 1, None, at_low_ends), self._measured_share
+            latency_s, byte_s = (bound_s * share for bound_s, share in zip(priced, shares))
+            if rate := self.layout.nic_bytes_per_s:
+                byte_s = max(byte_s, bounds((), ranks, nodes, 1, rate).bandwidth_s)
+            self._bounds_of_a_byte[key] = Bounds(latency_s, byte_s)
         latency_s, byte_s = self._bounds_of_a_byte[key]
         return Bounds(latency_s, byte_s * nbytes)
 
