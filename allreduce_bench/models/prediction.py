@@ -225,9 +225,9 @@ class CompetingModels:
 
     @cached_property
     def _measured_share(self) -> Bounds:
-        """Return the least shares of the bounds by prices that times measured at the ends of the sizes took.
+        """Return the shares of the bounds by prices that hold: 1, or what models are off whose times undercut them.
 
-        At most 1: what undercuts an estimated bound shows how much too high it is.
+        Measured times at the ends of the sizes: what undercuts an estimated bound shows that it is too high.
         """
         shares = [1.0, 1.0]
         for model in self.models.values():
@@ -235,8 +235,8 @@ class CompetingModels:
                 for ranks, off_log, _ in ends:
                     at_end = _predicted("", model, ranks, nbytes(model.nbytes), self.layout)
                     bound_s = bounds(self._bounding, ranks, at_end.nodes, at_end.nbytes)[place]
-                    if at_end.prediction and bound_s:
-                        shares[place] = min(shares[place], at_end.prediction.time_s * exp(off_log) / bound_s)
+                    if at_end.prediction and at_end.prediction.time_s * exp(off_log) < bound_s:
+                        shares[place] = min(shares[place], exp(off_log))
         return Bounds(*shares)
 
     def _bounds(self, ranks: int, nodes: int | None, nbytes: int, at_low_ends: bool) -> Bounds:

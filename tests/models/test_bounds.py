@@ -47,7 +47,7 @@ def test_a_beta_that_is_not_identified_bounds_nothing():
 
 
 def test_a_bound_that_measured_times_undercut_at_the_largest_size_is_lowered_by_as_much():
-    """A ring's model is at the bandwidth bound; its times were a fifth shorter at the largest size, so they are beyond."""
+    """A ring's model is at the bandwidth bound; its times were a fifth shorter at the largest size: so beyond, too."""
     (ring,) = (model for model in bare_machine(1e-9, 1e-10).models if model.algorithm == "ring")
     ring = replace(ring, ranks=(4,), nbytes=(8, 1 << 20), largest=(SizeEnd(4, log(0.8)),))
     predicted = CompetingModels([ring]).at("ring", 4, 1 << 22)
