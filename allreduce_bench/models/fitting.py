@@ -218,6 +218,7 @@ DRAWS = 199
 TAILS = (0.025, 0.975)
 MOST_OF_INSIDE = 2.0  # limit of held-out residuals, in multiples of those of the fit
 WITHOUT_FOLDS = 1.5  # held-out residuals if there are none, in multiples of those of the fit
+LEAST_OWN = 0.01  # half width of a series itself: times of another day differ by more than that
 USUAL = 0.35  # half width of series of other systems; those of one are as uncertain as that
 WIDER_PER_DOUBLING = 0.3  # share of the half width, for each doubling of the ranks or of the size
 # USUAL and WIDER_PER_DOUBLING: for a low interval score and 85 to 95 % covered, on LUMI, Fugaku and clouds
@@ -252,7 +253,7 @@ def reach(inside: np.ndarray, outside: np.ndarray) -> Reach:
     """
     least = _quantile(inside)
     own = WITHOUT_FOLDS * least if not len(outside) else np.clip(_quantile(outside), least, MOST_OF_INSIDE * least)
-    half = float(np.sqrt(own * USUAL))
+    half = float(np.sqrt(max(own, LEAST_OWN) * USUAL))
     return Reach(half, WIDER_PER_DOUBLING * half)
 
 
