@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from fnmatch import fnmatchcase
+from math import inf
 from pathlib import Path
 
 import pandas as pd
@@ -11,18 +12,19 @@ import pandas as pd
 from .. import __version__
 from ..algorithms import builtin, find
 from ..evaluation.frames import competitors
+from ..evaluation.limits import link_of
 from ..importers import LogWarning
 from ..importers import points as points_of_log
 from ..message import say
 from ..models.joint import joints, local_gammas
 from ..models.listing import Listing
 from ..models.machine import Machine, write_machine
-from ..models.model import UNKNOWN, worst
+from ..models.model import UNKNOWN, without_rates_above, worst
 from ..models.points import points as points_of_runs
 from ..models.points import with_grades
 from ..models.series import FittedSeries, UnfittedSeries, fit_series, with_kept_winners
 from ..runs.cell import parts_of
-from ..runs.folder import RunFolder
+from ..runs.folder import RunFolder, run_names
 from ..runs.schema import FLOOR
 from ..schedule.algorithm import Algorithm
 from ..wings import offered
@@ -47,12 +49,28 @@ def fit_times(
     if ranks_per_node:
         points["nodes"] = points["nodes"].fillna(-(-points["ranks"] // ranks_per_node))
     all_series = fit_series(points, _priced_as(priced_as, points), own)
-    fitted = with_kept_winners([series for series in all_series if isinstance(series, FittedSeries)])
+    rates = _link_rates(paths)
+    fitted = [
+        series._replace(model=without_rates_above(series.model, rates.get(series.model.run, inf)))
+        for series in all_series
+        if isinstance(series, FittedSeries)
+    ]
+    fitted = with_kept_winners(fitted)
     unfit = [series for series in all_series if isinstance(series, UnfittedSeries)]
     if not fitted:
         raise OneLineError("as_said", words=_reason_for_no_fit(unfit))
     joint_fits, refusals = joints(fitted)
     return Listing(fitted, unfit, joint_fits, refusals, local_gammas(points_and_floors)), points
+
+
+def _link_rates(paths: Sequence[Path]) -> dict[str, float]:
+    """Return the rate of a node's link of each run where it is known, in bytes per second, by the run's name."""
+    folders = [RunFolder(path) for path in paths if (path / "run.json").exists()]
+    links = {
+        name: link_of(folder.plan(), folder.marks(), folder.attempts())
+        for name, folder in zip(run_names(folders), folders)
+    }
+    return {name: link.rate_bytes_per_s for name, link in links.items() if link}
 
 
 def _points(paths: Sequence[Path]) -> pd.DataFrame:

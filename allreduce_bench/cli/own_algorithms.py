@@ -47,7 +47,7 @@ def with_executors(plan: Plan, options: Mapping[str, Any]) -> Plan:
     over_a_link = plan.link_rate_bytes_per_s and machine is None
     if segment_nbytes := segment_nbytes or (OVER_A_LINK_NBYTES if over_a_link else None):
         return replace(plan, segment_nbytes=segment_nbytes, cuts=given_cuts(plan, segment_nbytes))
-    prices = _prices(machine)
+    prices = _prices(machine, plan.sizes)
     return replace(plan, cuts=chosen_cuts(plan, prices), cut_prices=prices)
 
 
@@ -68,13 +68,13 @@ def _auto() -> str:
     return EXECUTORS[0] if reason else COMPILED[0]
 
 
-def _prices(machine: Path | None) -> CutPrices:
+def _prices(machine: Path | None, sizes: Sequence[int]) -> CutPrices:
     """Return the prices by which segments are chosen: those of a machine file, or nominal ones."""
     if machine is None:
         return NOMINAL
     from ..models.machine import cut_prices, read_machine  # late: few runs name a machine
 
-    return cut_prices(read_machine(machine), str(machine))
+    return cut_prices(read_machine(machine), str(machine), sizes)
 
 
 class _TimeIsUp(BaseException):

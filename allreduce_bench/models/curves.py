@@ -45,7 +45,7 @@ def predicted_at(
         terms(one, ranks, nodes, nbytes, model.itemsize, cut, listed_steps(one) if ranks in model.ranks else 0)
         for one in algorithms
     ]
-    return model.predict(ranks, paths)
+    return model.predict(ranks, nbytes, paths)
 
 
 def held_against_models(

@@ -18,7 +18,7 @@ from ..evaluation.spread import t_quantile
 from ..message import say
 from ..stats import sign_test
 from ..units import format_ranges
-from .forms import Form, Observations, crowded, meanings
+from .forms import Form, Observations, SizeLine, crowded, meanings, trend_s
 from .model import COVERAGE, Errors, ModelPart, Parameter
 
 SOFT = 0.1  # log errors beyond it count linearly
@@ -56,11 +56,12 @@ class Branch(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """Fit of some cells: the least time of its branches."""
+    """Fit of some cells: the least time of its branches, or a trend at the sizes of its lines."""
 
     branches: tuple[Branch, ...]
     loss: float
     cells: int
+    lines: tuple[SizeLine, ...] = ()
 
     @property
     def size(self) -> int:
@@ -70,7 +71,17 @@ class Fit(NamedTuple):
 
     def log_time(self, observed: Observations) -> np.ndarray:
         """Return float64 [cell]: log seconds by the model."""
-        return np.min([branch.log_time(observed) for branch in self.branches], axis=0)
+        log_time = np.min([branch.log_time(observed) for branch in self.branches], axis=0)
+        return np.where(self.on_trend(observed), self.log_trend(observed), log_time) if self.lines else log_time
+
+    def on_trend(self, observed: Observations) -> np.ndarray:
+        """Return bool [cell]: whether the trend knows its size."""
+        known = [line.nbytes for line in self.lines]
+        return (observed.nbytes >= min(known)) & (observed.nbytes <= max(known))
+
+    def log_trend(self, observed: Observations) -> np.ndarray:
+        """Return float64 [cell]: log seconds by the trend."""
+        return np.log(trend_s(self.lines, observed.log_ranks, observed.nbytes))
 
 
 def soft_l1(residual: np.ndarray) -> np.ndarray:
@@ -207,8 +218,11 @@ def plain(observed: Observations, priced_as: str, rows: np.ndarray) -> Fit:
 MOST_GROUPS = 12  # of sizes that are left out
 TAIL = 0.025
 MOST_OF_INSIDE = 2.0  # limit of held-out residuals, in multiples of those of the fit
-WIDER_PER_DOUBLING = 0.25  # share of the half width: covers nine tenths at 2 and at 8 times the fitted ranks (LUMI,
-# Fugaku), where without widening six tenths are covered at 8 times
+WITHOUT_FOLDS = 1.5  # held-out residuals if there are none, in multiples of those of the fit
+LEAST_OWN = 0.01  # half width of a series itself: times of another day differ by more than that
+USUAL = 0.35  # half width of series of other systems; those of one are as uncertain as that
+WIDER_PER_DOUBLING = 0.3  # share of the half width, for each doubling of the ranks or of the size
+# USUAL and WIDER_PER_DOUBLING: for a low interval score and 85 to 95 % covered, on LUMI, Fugaku and clouds
 
 
 class Reach(NamedTuple):
@@ -233,12 +247,14 @@ class Estimates(NamedTuple):
 def reach(inside: np.ndarray, outside: np.ndarray) -> Reach:
     """Compute half widths from the log residuals of the fit and of held-out numbers of ranks (both float64 [cell]).
 
-    The half width is the held-out residuals' 90 % quantile, but at least that of the fit and at most MOST_OF_INSIDE
-    times it: a single fold is unreliable. Without a fold it is MOST_OF_INSIDE times the fit's.
+    The series' own is the held-out residuals' 90 % quantile, but at least that of the fit and at most MOST_OF_INSIDE
+    times it: a single fold is unreliable. The half width is the geometric mean of this and of USUAL: few cells say
+    little of a quantile, and none of what other ranks bring.
     """
     least = _quantile(inside)
-    half = MOST_OF_INSIDE * least if not len(outside) else np.clip(_quantile(outside), least, MOST_OF_INSIDE * least)
-    return Reach(float(half), float(WIDER_PER_DOUBLING * half))
+    own = WITHOUT_FOLDS * least if not len(outside) else np.clip(_quantile(outside), least, MOST_OF_INSIDE * least)
+    half = float(np.sqrt(max(own, LEAST_OWN) * USUAL))
+    return Reach(half, WIDER_PER_DOUBLING * half)
 
 
 def _quantile(residuals: np.ndarray) -> float:
@@ -258,6 +274,22 @@ def estimates(observed: Observations, fit: Fit, rivals: Sequence[Fit] = ()) -> E
     alike = [rival for rival in rivals if priced_as & {branch.priced_as for branch in rival.branches}]
     rival_parts = [part for rival in alike for part in _estimates_of(observed, rival).parts]
     return estimated._replace(parts=tuple(_widened(part, rival_parts) for part in estimated.parts))
+
+
+def unpriced(fit: Fit) -> tuple[ModelPart, ...]:
+    """Return the parts of a fit without claims on their parameters, for growth beyond the measured sizes alone."""
+    return tuple(
+        ModelPart(
+            branch.priced_as,
+            branch.form,
+            tuple(
+                Parameter(*meaning, float(value), None, None, False)
+                for meaning, value in zip(meanings(branch.form), branch.theta)
+            ),
+            branch.contention,
+        )
+        for branch in fit.branches
+    )
 
 
 def _widened(part: ModelPart, others: Sequence[ModelPart]) -> ModelPart:
@@ -491,17 +523,23 @@ def pooled(scores: Sequence[Scores]) -> dict[str, Errors]:
     return errors
 
 
-def diagnose(observed: Observations, fit: Fit, estimated: Estimates) -> list[str]:
-    """Return sentences about a fit to all cells of `observed`."""
+def diagnose(observed: Observations, fit: Fit, estimated: Estimates | None = None) -> list[str]:
+    """Return sentences about a fit to all cells of `observed`; a trend has no estimates."""
     residual = fit.log_time(observed) - observed.log_time
     return [
-        *_unidentified(observed, estimated),
-        *_contention(fit, estimated),
-        say("models.intervals_by_leaving_out", counts=len(observed.counts), sizes=len(set(observed.nbytes.tolist()))),
+        *(_of_parameters(observed, fit, estimated) if estimated else []),
         *_bias(residual),
         *_one_sided(observed, residual),
         *_far_off(residual),
         *_noise(observed, residual),
+    ]
+
+
+def _of_parameters(observed: Observations, fit: Fit, estimated: Estimates) -> list[str]:
+    return [
+        *_unidentified(observed, estimated),
+        *_contention(fit, estimated),
+        say("models.intervals_by_leaving_out", counts=len(observed.counts), sizes=len(set(observed.nbytes.tolist()))),
     ]
 
 

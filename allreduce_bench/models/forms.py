@@ -1,4 +1,4 @@
-"""Forms of a model of a time, all linear in their parameters but for one exponent; and the observations to fit.
+"""Forms of a model of a time, all linear in their parameters but for one exponent; the trend; the observations to fit.
 
 T = call + (sum over messages of g(bytes of the message) + gamma * bytes reduced) * p^contention, with
 
@@ -6,6 +6,9 @@ T = call + (sum over messages of g(bytes of the message) + gamma * bytes reduced
     g of its own within and between nodes       two levels
     g with knots: at each a jump and another    eager and rendezvous, caches: in the size of a message on the wire,
     slope                                       as PLogP has it (Kielmann, Bal and Verstoep, 2000)
+
+A trend has no form: of each size a line over log2 of the ranks, between sizes an interpolation. It claims no price of a
+message or a byte, and knows no other sizes.
 
 `Observations` holds the measurements of one series, as arrays: one row per cell (ranks and size), and the terms of its
 critical path (`TermColumns`). The time of a cell is the median over its launches of their medians, so that a number of
@@ -18,11 +21,12 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from ..runs.typed_json import NotNegative
+from ..runs.typed_json import NotNegative, Positive
 from ..units import format_size
 from .terms import Terms
 
 LINKS = ("within", "between")
+TINY_S = 1e-12  # no call is shorter
 
 
 class Form(NamedTuple):
@@ -88,6 +92,25 @@ def crowded(form: Form, columns: np.ndarray, log_ranks: np.ndarray, contention: 
     if form.call:
         grown[:, 0] = columns[:, 0]
     return grown
+
+
+class SizeLine(NamedTuple):
+    """One size of a trend."""
+
+    nbytes: Annotated[Positive, "size; unit: bytes"]
+    base_s: Annotated[float, "seconds of the line at one rank"]
+    slope_s: Annotated[float, "seconds that each doubling of the ranks adds"]
+    least_s: Annotated[NotNegative, "seconds that no time of the trend is below: half of the least measured one"]
+
+
+def trend_s(lines: Sequence[SizeLine], log_ranks: np.ndarray, nbytes: np.ndarray) -> np.ndarray:
+    """Return float64 [cell]: seconds of a trend, whose `lines` ascend in size; beyond these, those of the last one."""
+    base_s, slope_s, least_s = (np.array([line[field] for line in lines]) for field in (1, 2, 3))
+    doublings = log_ranks / np.log(2)
+    least_s = np.maximum(least_s, TINY_S)
+    logs = np.log(np.maximum(base_s[:, None] + slope_s[:, None] * doublings, least_s[:, None]))  # [line, cell]
+    known = np.log([line.nbytes for line in lines])
+    return np.exp([np.interp(at, known, column) for at, column in zip(np.log(nbytes), logs.T)])
 
 
 class TermColumns:
@@ -173,3 +196,14 @@ class Observations:
     def at(self, counts: Sequence[int]) -> np.ndarray:
         """Return bool [cell]: the cells with these numbers of ranks."""
         return np.isin(self.ranks, list(counts))
+
+    def trend(self, counts: Sequence[int]) -> tuple[SizeLine, ...]:
+        """Return the line of each size with times at two of these numbers of ranks, which errors in percent weigh."""
+        lines, rows = [], self.at(counts)
+        for nbytes in sorted(set(self.nbytes[rows].tolist())):
+            of_size = rows & (self.nbytes == nbytes)
+            time_s, doublings = np.exp(self.log_time[of_size]), self.log_ranks[of_size] / np.log(2)
+            if np.ptp(doublings) > 0:
+                slope_s, base_s = np.polyfit(doublings, time_s, 1, w=1 / time_s)
+                lines.append(SizeLine(nbytes, float(base_s), float(slope_s), float(time_s.min() / 2)))
+        return tuple(lines)

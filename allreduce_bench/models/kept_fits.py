@@ -20,7 +20,7 @@ from .. import __version__
 from ..runs.files import read_kept, write_atomically
 from ..runs.typed_json import JsonError, read_as
 from .fitting import Reach, Residuals, Scores
-from .forms import Observations
+from .forms import Observations, SizeLine
 from .model import ModelPart
 
 MOST_FITS = 1000  # beyond, the oldest is removed
@@ -34,6 +34,8 @@ class KeptFit(NamedTuple):
     scores: Scores
     plain: Scores  # of the alpha-beta fit
     parts: tuple[ModelPart, ...]
+    lines: tuple[SizeLine, ...]  # of a trend
+    uniform: ModelPart | None  # of a known schedule
     notes: tuple[str, ...]
 
 
@@ -47,6 +49,8 @@ class _InJson(NamedTuple):
     scores: _ScoresInJson
     plain: _ScoresInJson
     parts: tuple[ModelPart, ...]
+    lines: tuple[SizeLine, ...]
+    uniform: ModelPart | None
     notes: tuple[str, ...]
 
 
@@ -110,7 +114,7 @@ def _program() -> str:
 
 def _written(fitted: KeptFit) -> str:
     scores, plain = map(_scores_in_json, (fitted.scores, fitted.plain))
-    return json.dumps(_InJson(scores, plain, fitted.parts, fitted.notes)._asdict())
+    return json.dumps(_InJson(scores, plain, fitted.parts, fitted.lines, fitted.uniform, fitted.notes)._asdict())
 
 
 def _scores_in_json(scores: Scores) -> _ScoresInJson:
@@ -122,7 +126,7 @@ def _scores_in_json(scores: Scores) -> _ScoresInJson:
 def _read(content: bytes) -> KeptFit:
     """Return the fit in a file. Raises ValueError if it is damaged."""
     read = read_as(_InJson, json.loads(content), exact=True)
-    return KeptFit(_scores(read.scores), _scores(read.plain), read.parts, read.notes)
+    return KeptFit(_scores(read.scores), _scores(read.plain), read.parts, read.lines, read.uniform, read.notes)
 
 
 def _scores(read: _ScoresInJson) -> Scores:

@@ -9,7 +9,18 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..message import say
-from ..runs.json_schema.build import Format, Schema, by_name, fields, fields_of, items, of_type, schema_id, text
+from ..runs.json_schema.build import (
+    Format,
+    Schema,
+    by_name,
+    fields,
+    fields_of,
+    items,
+    of_type,
+    or_null,
+    schema_id,
+    text,
+)
 from ..tables import UNBOUNDED, Screen, columns_of, wrapped
 from ..tables import fitted as fitted_lines
 from ..units import format_size, in_ranks, three_digits
@@ -49,13 +60,17 @@ class Listing(NamedTuple):
         return "\n\n".join("\n".join(lines) for lines in parts) + "\n"
 
     def csv(self) -> str:
-        """Return one row per parameter as CSV, SI units; empty: unknown."""
+        """Return one row per parameter as CSV, SI units; empty: unknown. A trend has two rows for each size."""
         file = io.StringIO()
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(PARAMETER_COLUMNS)
         for fitted in self.fitted:
             model = fitted.model
-            for part in model.parts:
+            series_values = (model.run, model.algorithm, model.executor, "", "trend")
+            for line in model.trend:
+                for name in ("base_s", "slope_s"):
+                    writer.writerow([*series_values, name, "", line.nbytes, getattr(line, name), None, None, ""])
+            for part in () if model.trend else model.parts:
                 series_values = (model.run, model.algorithm, model.executor, part.priced_as, part.form.name)
                 for name, link, above, value, low, high, identified in part.parameters:
                     writer.writerow([*series_values, name, link, above, value, low, high, int(identified)])
@@ -151,6 +166,9 @@ def _parameter_rows(fitted: Sequence[FittedSeries]) -> list[list[str]]:
     rows = [["series", "parameter", "value", "unit", "95 % interval", "rate", "form"]]
     for fitted_series in fitted:
         model, label = fitted_series.model, _series_label(fitted_series.model)
+        if model.trend:
+            rows.append([label, "-", "-", "", "", "", say("models.trend")])
+            continue
         for part in model.parts:
             form = f"{part.form.name} of {part.priced_as}"
             for parameter in part.parameters:
@@ -237,15 +255,20 @@ def _rate_text(parameter: Parameter) -> str:
 
 def _model_values(model: Model) -> dict[str, Any]:
     """Return a model as JSON values with names."""
-    parts = [
-        {"priced_as": part.priced_as, "form": part.form.name, "contention": part.contention}
-        | {"parameters": [parameter._asdict() for parameter in part.parameters]}
-        for part in model.parts
-    ]
+    parts, uniform = map(_part_values, model.parts), model.uniform and _part_values(model.uniform)
     errors = {"errors": _errors_values(model.errors), "plain_errors": _errors_values(model.plain_errors)}
-    ends = {name: [end._asdict() for end in getattr(model, name)] for name in ("smallest", "largest")}
+    ends = {name: [end._asdict() for end in getattr(model, name)] for name in ("smallest", "largest", "trend", "at_most_ranks")}
     plain = {field.name: getattr(model, field.name) for field in dataclasses.fields(model)}
-    return plain | {"parts": parts} | ends | errors
+    return plain | {"parts": [*parts], "uniform": uniform} | ends | errors
+
+
+def _part_values(part: ModelPart) -> dict[str, Any]:
+    return {
+        "priced_as": part.priced_as,
+        "form": part.form.name,
+        "contention": part.contention,
+        "parameters": [parameter._asdict() for parameter in part.parameters],
+    }
 
 
 def _errors_values(errors: dict[str, Errors]) -> dict[str, Any]:
@@ -277,7 +300,10 @@ def fit_schema() -> Schema:
     """Return the schema of `fit --format json`. A form is in words there."""
     model = of_type(Model)
     part = fields_of(ModelPart, without=["form"])
-    model["properties"]["parts"]["items"] = fields({**part, "form": text("which terms the model has, in words")})
+    in_words = fields({**part, "form": text("which terms the model has, in words")})
+    model["properties"]["parts"]["items"] = in_words
+    uniform = model["properties"]["uniform"]
+    model["properties"]["uniform"] = or_null(in_words) | {"description": uniform["description"]}
     errors = of_type(Errors)
     return fields(
         {

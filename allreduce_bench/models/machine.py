@@ -1,6 +1,7 @@
 """Machine as a set of models: from `fit`, in a file that `predict` reads; or bare, from alpha and beta alone."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -11,8 +12,9 @@ from ..runs.cell import EXECUTORS, EXPECTED_PLACEMENT, CutPrices, is_placement
 from ..runs.files import read_given_text, write_given
 from ..runs.plan import NOMINAL
 from ..runs.typed_json import read_as
+from ..units import format_size
 from .forms import Form, meanings
-from .model import LEVELS, UNKNOWN, Model, ModelPart, Parameter
+from .model import LEVELS, MOST_SIZE, UNKNOWN, Model, ModelPart, Parameter
 
 KIND, MACHINE_VERSION = "allreduce-bench machine", 2
 READ_VERSIONS = (1, 2)  # version 1 lacks grade and placement, its early files also window
@@ -86,23 +88,30 @@ def read_machine(path: Path) -> Machine:
         machine = read_as(Machine, fields, exact=True)
         for model in machine.models:
             _refuse_odd_names(model)
-            for part in model.parts:
+            for part in (*model.parts, *([model.uniform] if model.uniform else [])):
                 _refuse_odd(part)
     except ValueError as error:
         raise MachineError("models.damaged_fit_runs_again", path=path, error=error) from error
     return machine
 
 
-def cut_prices(machine: Machine, source: str) -> CutPrices:
+def cut_prices(machine: Machine, source: str, sizes: Sequence[int]) -> CutPrices:
     """Return the prices of a message, a byte and its reduction on `machine`, for long messages between distant ranks.
 
     From the model of the ring if fitted, else of our first algorithm. Gamma is the nominal one if it was not separated
-    from beta. `source` names the file. Raises MachineError if it has no such model.
+    from beta. `source` names the file. Raises MachineError if it has no such model, or if `sizes` (bytes) are far
+    beyond the measured ones.
     """
-    own = [model for model in machine.models if model.executor in ("", *EXECUTORS) and len(model.parts) == 1]
+    priced = [model for model in machine.models if len(model.parts) == 1 and not model.trend]
+    own = [model for model in priced if model.executor in ("", *EXECUTORS)]
     if not own:
         raise MachineError("models.contains_no_algorithm_allreduce", source=source)
     model = min(own, key=lambda model: (model.algorithm != "ring", model.executor not in ("", EXECUTORS[0])))
+    if model.nbytes and max(sizes, default=0) > MOST_SIZE * max(model.nbytes):
+        most, asked = map(format_size, (max(model.nbytes), max(sizes)))
+        raise MachineError(
+            "models.cut_far_beyond_measured", source=source, series=model.competitor, most=most, asked=asked
+        )
     far = [parameter for parameter in model.parts[0].parameters if parameter.link != "within"]
     alphas, betas = ([one.value for one in far if one.name == name] for name in ("alpha_s", "beta_s_per_byte"))
     gamma = next((one.value for one in far if one.name == "gamma_s_per_byte" and one.identified), 0.0)

@@ -1,10 +1,10 @@
-"""Fitted model: its parameters, its errors on held-out data, and its predictions; and lower bounds from models.
+"""Fitted model: its parameters or its trend, its errors on held-out data, its predictions; lower bounds from models.
 
 A model is no better than the times behind it, whose grade it carries.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import exp, inf, log, log2
 from operator import itemgetter
 from typing import Annotated, NamedTuple
@@ -12,10 +12,12 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from ..evaluation.grade import GOOD, GRADES, NOT_RELIABLE, PROVISIONAL
+from ..message import say
 from ..runs.cell import competitor_name
 from ..runs.typed_json import LATER, Natural, NotNegative, Positive, at_least, not_empty
 from ..schedule.price import bound_path
-from .forms import LINKS, Form, crowded, matrix
+from ..units import format_rate
+from .forms import LINKS, Form, SizeLine, crowded, matrix, trend_s
 from .terms import Terms
 
 # Grades
@@ -26,10 +28,11 @@ LEVELS = (*GRADES, UNKNOWN)
 # Predictions
 FAR = 2.0  # factor to the measured numbers of ranks, up or down, beyond which a prediction is speculative
 MOST_SIZE = 4.0  # factor to the measured sizes, up or down, beyond which no time is predicted unless requested
-WIDER_PER_SIZE_DOUBLING = 0.1  # added to the logarithmic half width for each doubling of the size beyond the measured
-# (twice what has the least interval score on LUMI, on Fugaku and on clouds, each chosen on the others: 0.05 each time)
-FULL_DOUBLINGS = 1.0  # beyond the measured sizes, from which on a model is shifted to the times at their end
+LIBRARY_WIDER = 2.0  # factor of what each doubling of the size adds to a library's interval: it may switch there
+FULL_DOUBLINGS = 2.0  # beyond the measured sizes, from which on a model is shifted to the times at their end, of which
+# one may be off; that of a library, after one: its choice may change near the end
 COVERAGE = 0.9  # of a prediction interval
+ABOVE_LINK = 1.1  # factor to the rate of a link up to which a fitted rate may be an error of the fit
 UNKNOWN_SHARE = 0.1  # share of a time that may depend on unidentified parameters without a warning
 
 
@@ -103,7 +106,10 @@ class SizeTime(NamedTuple):
 
 @dataclass(frozen=True)
 class Model:
-    """Model of one series; the time is that of its fastest part: a library that switches has several."""
+    """Model of one series; the time is that of its fastest part: a library that switches has several.
+
+    If it is a trend, that gives the times at its sizes, and the parts only how they grow beyond.
+    """
 
     algorithm: Annotated[str, "name of the algorithm"]
     parts: Annotated[
@@ -127,7 +133,7 @@ class Model:
         NotNegative | None, "half width of the 90 % prediction interval of the logarithm of a time at measured ranks"
     ] = None
     reach_log_per_doubling: Annotated[
-        NotNegative, "what is added to that for each doubling of the ranks beyond them"
+        NotNegative, "what is added to that for each doubling of the ranks, or of the size, beyond the measured ones"
     ] = 0.0
     errors: Annotated[
         dict[str, Errors], "relative errors of the model, by in_sample, leave_one_p_out, leave_largest_p_out"
@@ -150,6 +156,13 @@ class Model:
     winner_kept_to: Annotated[
         Natural, "ranks up to which the winner at the largest measured number of them is kept; 0: it is not kept"
     ] = field(default=0, metadata=LATER)
+    trend: Annotated[
+        tuple[SizeLine, ...], "lines of a trend, by size: times without prices; empty: the parts give the times"
+    ] = field(default=(), metadata=LATER)
+    uniform: Annotated[
+        ModelPart | None,
+        "uniform alpha-beta fit, for growth beyond the measured sizes; null: the schedule is not known",
+    ] = field(default=None, metadata=LATER)
 
     @property
     def competitor(self) -> str:
@@ -161,47 +174,94 @@ class Model:
         """Return what it shares with the models that it competes with."""
         return self.run, self.cache, self.dtype, self.op, self.placement
 
-    def predict(self, ranks: int, terms_of: Sequence[Terms]) -> Prediction:
-        """Predict the time at `ranks`, from the terms of each part at these ranks and this size."""
+    def predict(self, ranks: int, nbytes: int, terms_of: Sequence[Terms]) -> Prediction:
+        """Predict the time at `ranks` and `nbytes`, from the terms of each part there."""
+        if self.trend and self.size_end(nbytes) == nbytes:
+            (time_s,) = trend_s(self.trend, np.log([ranks]), np.array([nbytes])).tolist()
+            return self._with_interval(Prediction(time_s, None, None, self.is_far(ranks), "", time_s), ranks)
+        return self.by_parts(ranks, terms_of)
+
+    def by_parts(self, ranks: int, terms_of: Sequence[Terms]) -> Prediction:
+        """Predict by the prices of the parts alone."""
         columns = [_columns(part, [terms], [ranks])[0] for part, terms in zip(self.parts, terms_of)]
         times_s = [float(row @ _values(part)) for part, row in zip(self.parts, columns)]
         time_s = min(times_s)
         least_s = min(_least_s(part, row) for part, row in zip(self.parts, columns))
         fastest = times_s.index(time_s)
         part, row = self.parts[fastest], columns[fastest]
-        beyond = max(0.0, log2(ranks / max(self.ranks))) if self.ranks else 0.0
-        below = max(0.0, log2(min(self.ranks) / ranks)) if self.ranks else 0.0
         speculative = self.is_far(ranks)
         unidentified = _unidentified(part, row, UNKNOWN_SHARE * time_s, speculative)
+        return self._with_interval(Prediction(time_s, None, None, speculative, unidentified, least_s), ranks)
+
+    def _with_interval(self, prediction: Prediction, ranks: int, size_doublings: float = 0.0) -> Prediction:
+        """Return `prediction` with its interval, which widens beyond the measured numbers of ranks and sizes."""
         if self.reach_log is None:
-            return Prediction(time_s, None, None, speculative, unidentified, least_s)
-        factor = exp(self.reach_log + self.reach_log_per_doubling * (beyond + below))
-        return Prediction(time_s, time_s / factor, time_s * factor, speculative, unidentified, least_s)
+            return prediction
+        beyond = max(0.0, log2(ranks / max(self.ranks))) if self.ranks else 0.0
+        below = max(0.0, log2(min(self.ranks) / ranks)) if self.ranks else 0.0
+        factor = exp(self.reach_log + self.reach_log_per_doubling * (beyond + below + size_doublings))
+        return prediction._replace(low_s=prediction.time_s / factor, high_s=prediction.time_s * factor)
 
     def is_far(self, ranks: int) -> bool:
         """Return whether so many ranks are beyond FAR times the measured ones."""
         return bool(self.ranks) and not min(self.ranks) / FAR <= ranks <= FAR * max(self.ranks)
 
     def size_end(self, nbytes: int) -> int:
-        """Return the measured size nearest to `nbytes`; itself if it lies between them, or none is known."""
-        return min(max(nbytes, min(self.nbytes)), max(self.nbytes)) if self.nbytes else nbytes
+        """Return the measured size nearest to `nbytes`; itself if it lies between them, or none is known.
 
-    def beyond(self, alone: Prediction, at_end: Prediction, ranks: int, nbytes: int) -> Prediction:
-        """Return the prediction of a size beyond the measured ones, from those of the model alone there and at the end.
+        A trend knows the sizes of its lines.
+        """
+        known = [line.nbytes for line in self.trend] or self.nbytes
+        return min(max(nbytes, min(known)), max(known)) if known else nbytes
 
-        The model is shifted to the times that were measured at the end, and its interval widens with the distance. A
-        library may switch its algorithm there: the geometric mean with a time that grows as at the end is taken.
+    def beyond(self, ranks: int, nbytes: int, terms_of: Sequence[Terms], end_terms: Sequence[Terms]) -> Prediction:
+        """Predict a size beyond the measured ones, from the terms of each part there and at the end of these.
+
+        The model is shifted to the times that were measured at the end, and its interval widens with the distance. Its
+        growth is the geometric mean of that of the parts and another one: for a known schedule that of the uniform fit,
+        as a knot far from the end may mislead; for a library, which may switch its algorithm, that of the times there.
         """
         end = self.size_end(nbytes)
         doublings = abs(log2(nbytes / end))
         off_log, growth = _at_end(self.largest if nbytes > end else self.smallest, ranks)
-        shift = off_log * min(1.0, doublings / FULL_DOUBLINGS)
-        if growth is not None and alone.time_s > 0 and at_end.time_s > 0:
-            shift += (log(at_end.time_s / alone.time_s) + growth * log(nbytes / end)) / 2
-        wider, shifted = exp(WIDER_PER_SIZE_DOUBLING * doublings), alone.changed(lambda time_s: time_s * exp(shift))
-        low_s = None if shifted.low_s is None else shifted.low_s / wider
-        high_s = None if shifted.high_s is None else shifted.high_s * wider
-        return shifted._replace(low_s=low_s, high_s=high_s, speculative=True, size_factor=2**doublings)
+        alone, at_end = self.by_parts(ranks, terms_of), self.by_parts(ranks, end_terms)
+        if not alone.time_s or not at_end.time_s:
+            return self._with_interval(alone._replace(speculative=True, size_factor=2**doublings), ranks, doublings)
+        rise = log(alone.time_s / at_end.time_s)
+        other_rise = rise if growth is None else growth * log(nbytes / end)
+        if self.uniform is not None:
+            uniform_s = [seconds(self.uniform, [terms], [ranks])[0] for terms in (terms_of[0], end_terms[0])]
+            other_rise = log(uniform_s[0] / uniform_s[1]) if min(uniform_s) > 0 else rise
+        full_doublings = FULL_DOUBLINGS if growth is None else 1.0
+        wider = 1.0 if growth is None or nbytes < end else LIBRARY_WIDER
+        shift = off_log * min(1.0, doublings / full_doublings) + (other_rise - rise) / 2
+        if self.trend:
+            shift += log(self.predict(ranks, end, end_terms).time_s / at_end.time_s)
+        shifted = alone.changed(lambda time_s: time_s * exp(shift))
+        shifted = shifted._replace(speculative=True, size_factor=2**doublings)
+        return self._with_interval(shifted, ranks, wider * doublings)
+
+
+def without_rates_above(model: Model, rate_bytes_per_s: float) -> Model:
+    """Return `model` with each beta between nodes whose rate a node's link does not have as not identified, and why.
+
+    Only where these links are told apart from those within nodes, or a node has one rank.
+    """
+    changed, rates = [], []
+    for part in model.parts:
+        parameters = []
+        for one in part.parameters:
+            between = one.link == "between" or (not one.link and model.ranks_per_node == 1)
+            is_beta = one.name == "beta_s_per_byte" and one.identified and one.value > 0
+            if between and is_beta and one.value * rate_bytes_per_s * ABOVE_LINK < 1:
+                rates.append(1 / one.value)
+                one = one._replace(identified=False, low=None, high=max(one.high or 0.0, 1 / rate_bytes_per_s))
+            parameters.append(one)
+        changed.append(part._replace(parameters=tuple(parameters)))
+    if not rates:
+        return model
+    note = say("models.rate_above_link", rate=format_rate(max(rates)), link=format_rate(rate_bytes_per_s))
+    return replace(model, parts=tuple(changed), notes=(*model.notes, note))
 
 
 def _at_end(ends: Sequence[SizeEnd], ranks: int) -> tuple[float, float | None]:
@@ -344,6 +404,7 @@ def _least(models: list[Model], name: str, link: str, at_low_ends: bool = False)
     prices = [
         (_low_end(parameter) if at_low_ends else parameter.value, model)
         for model in models
+        if not model.trend  # whose prices mean nothing
         for part in model.parts
         for parameter in part.parameters
         if parameter.name == name and parameter.link in ("", link) and (name != "alpha_s" or not parameter.above)

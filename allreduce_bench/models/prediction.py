@@ -6,7 +6,7 @@ From declared costs alone: no schedule is enumerated, except for the bytes throu
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache, cached_property, lru_cache
-from math import ceil, lcm, log, sqrt
+from math import ceil, exp, lcm, log, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -226,11 +226,30 @@ class CompetingModels:
             if one.prediction
         )
 
+    @cached_property
+    def _measured_share(self) -> Bounds:
+        """Return the shares of the bounds by prices that hold: 1, or what models are off whose times undercut them.
+
+        Measured times at the ends of the sizes: what undercuts an estimated bound shows that it is too high.
+        """
+        shares = [1.0, 1.0]
+        for model in self.models.values():
+            for place, (ends, nbytes) in enumerate(((model.smallest, min), (model.largest, max))):
+                for ranks, off_log, _ in ends:
+                    at_end = _predicted("", model, ranks, nbytes(model.nbytes), self.layout)
+                    bound_s = bounds(self._bounding, ranks, at_end.nodes, at_end.nbytes)[place]
+                    if at_end.prediction and at_end.prediction.time_s * exp(off_log) < bound_s:
+                        shares[place] = min(shares[place], exp(off_log))
+        return Bounds(*shares)
+
     def _bounds(self, ranks: int, nodes: int | None, nbytes: int, at_low_ends: bool) -> Bounds:
         key = ranks, nodes, at_low_ends
         if key not in self._bounds_of_a_byte:
-            rate = self.layout.nic_bytes_per_s
-            self._bounds_of_a_byte[key] = bounds(self._bounding, ranks, nodes, 1, rate, at_low_ends)
+            priced, shares = bounds(self._bounding, ranks, nodes, 1, None, at_low_ends), self._measured_share
+            latency_s, byte_s = (bound_s * share for bound_s, share in zip(priced, shares))
+            if rate := self.layout.nic_bytes_per_s:
+                byte_s = max(byte_s, bounds((), ranks, nodes, 1, rate).bandwidth_s)
+            self._bounds_of_a_byte[key] = Bounds(latency_s, byte_s)
         latency_s, byte_s = self._bounds_of_a_byte[key]
         return Bounds(latency_s, byte_s * nbytes)
 
@@ -344,7 +363,7 @@ def _ends(numbers: Sequence[int]) -> set[int]:
 
 
 def _with_all_prices(model: Model) -> Model:
-    """Return `model` with all its prices above 0 marked as identified."""
+    """Return `model` with all its prices above 0 marked as identified; of a trend, those that it grows by."""
     parts = [
         part._replace(
             parameters=tuple(
@@ -354,7 +373,7 @@ def _with_all_prices(model: Model) -> Model:
         )
         for part in model.parts
     ]
-    return replace(model, parts=tuple(parts))
+    return replace(model, parts=tuple(parts), trend=())
 
 
 def _not_below(predicted: Predicted, least: Bounds, low_end: Bounds) -> Predicted:
@@ -404,10 +423,11 @@ def _predicted(series: str, model: Model, ranks: int, nbytes: int, layout: Layou
     segment = _segment_elements(model, parts, ranks, nodes, nbytes, layout, itemsize)
     part_terms = [_declared_terms(part, ranks, nodes, nbytes, itemsize, segment) for part in parts]
     able = replace(model, parts=tuple(parts))
-    prediction = able.predict(ranks, part_terms)
-    if end != nbytes:
+    if end == nbytes:
+        prediction = able.predict(ranks, nbytes, part_terms)
+    else:
         end_terms = [_declared_terms(part, ranks, nodes, end, itemsize, segment) for part in parts]
-        prediction = able.beyond(prediction, able.predict(ranks, end_terms), ranks, nbytes)
+        prediction = able.beyond(ranks, nbytes, part_terms, end_terms)
     prediction = prediction._replace(least_s=_least_s(series, model, prediction, ranks, nbytes, layout))
     is_port_counted = bool(layout.nic_bytes_per_s) and (nodes or ranks) > 1
     no_port = is_port_counted and not _is_known_schedule(model)

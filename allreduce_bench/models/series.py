@@ -7,13 +7,16 @@ may use, and as the fastest of two or three of them (`envelopes`).
 BIC = cells * log(mean loss) + parameters * log(cells), with knots and exponents as parameters. On the published data of
 LUMI and Fugaku it was no worse than leave-one-p-out for unseen numbers of ranks (the rule was chosen on those data); it
 works with two or three numbers of ranks, and leaves held-out ones for the scores.
+
+A library's own choice may also be a trend: if that predicts the largest number of ranks better than the form, both
+fitted without it (`rivals`), which takes three numbers of ranks.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import permutations, product
-from math import inf, log, log2
+from math import inf, log
 from operator import itemgetter
 from typing import Annotated, NamedTuple
 
@@ -35,6 +38,7 @@ from .fitting import (
     SOFT,
     Branch,
     Fit,
+    Fitter,
     Scores,
     diagnose,
     estimates,
@@ -43,12 +47,22 @@ from .fitting import (
     score,
     soft_l1,
     solve,
+    unpriced,
 )
 from .forms import Form, Observations, TermColumns
 from .kept_fits import KeptFit, kept_or_fitted
 from .known_algorithms import is_library, readings
-from .model import FAR, MOST_SIZE, UNKNOWN, Model, ModelPart, SizeEnd, SizeTime, worst
-from .points import TYPES, TooFewPoints, float_column, in_two_states, itemsize_of, refuse_too_little, usable_points
+from .model import FAR, UNKNOWN, Model, ModelPart, SizeEnd, SizeTime, worst
+from .points import (
+    FEWEST_COUNTS,
+    TYPES,
+    TooFewPoints,
+    float_column,
+    in_two_states,
+    itemsize_of,
+    refuse_too_little,
+    usable_points,
+)
 from .terms import listed_steps, terms
 
 # BIC
@@ -107,6 +121,35 @@ def bic(fit: Fit, cells: int | None = None) -> float:
         return inf
     number = cells or fit.cells
     return number * log(max(fit.loss / fit.cells, LEAST_LOSS)) + fit.size * log(number)
+
+
+class Rivals(NamedTuple):
+    """Log errors of a form and of the trend at the largest number of ranks, both fitted without it."""
+
+    form: np.ndarray
+    trend: np.ndarray
+
+    @property
+    def trend_is_closer(self) -> bool:
+        """Return whether the trend has the lower loss."""
+        return bool(soft_l1(self.trend).sum() < soft_l1(self.form).sum())
+
+
+def rivals(observed: Observations, counts: Sequence[int], form_for: Fitter) -> Rivals | None:
+    """Hold the form that `form_for` returns against the trend; None: too few ranks or sizes, or the schedule is known.
+
+    The counts of a schedule that is known tell more of other numbers of ranks than a line does.
+    """
+    *rest, largest = counts
+    if not observed.switches or len(rest) < FEWEST_COUNTS:
+        return None
+    fit = form_for(observed, rest)
+    trend = fit._replace(lines=observed.trend(rest))
+    if not trend.lines:
+        return None
+    rows = observed.at([largest]) & trend.on_trend(observed)
+    errors = [(one.log_time(observed) - observed.log_time)[rows] for one in (fit, trend)]
+    return Rivals(*errors) if rows.sum() >= FEWEST else None
 
 
 def candidates(observed: Observations, counts: Sequence[int]) -> list[Fit]:
@@ -343,6 +386,8 @@ def _fit(values: dict, points: pd.DataFrame, given: str | None, algorithms: Mapp
     model = Model(
         algorithm=str(values["algorithm"]),
         parts=fit.parts,
+        trend=fit.lines,
+        uniform=fit.uniform,
         **{name: values[name] or "" for name in ("run", "executor", "dtype", "op")},
         cache=values["cache"] or "warm",
         itemsize=itemsize,
@@ -356,7 +401,7 @@ def _fit(values: dict, points: pd.DataFrame, given: str | None, algorithms: Mapp
         reach_log_per_doubling=fit.scores.reach.log_per_doubling,
         errors=fit.scores.errors,
         plain_errors=fit.plain.errors,
-        notes=(*notes, *fit.notes, *_upper_bounds(fit.parts, algorithms)),
+        notes=(*notes, *fit.notes, *([] if fit.lines else _upper_bounds(fit.parts, algorithms))),
         grade=worst(usable["grade"].fillna(UNKNOWN)),
         placement=str(values["placement"] or UNKNOWN),
         smallest=_size_ends(observed, fit.scores.residuals[IN_SAMPLE].log, upper=False),
@@ -370,15 +415,36 @@ def _fit(values: dict, points: pd.DataFrame, given: str | None, algorithms: Mapp
 def _fit_observed(observed: Observations) -> KeptFit:
     """Choose a form for the observations of one series, fit it and judge it."""
     fits = ranked(observed, observed.counts)
-    chosen = fits[0]
+    known = {tuple(observed.counts): fits[0]}
+
+    def form_for(observed: Observations, counts: Sequence[int]) -> Fit:
+        if tuple(counts) not in known:
+            known[tuple(counts)] = choose(observed, counts)
+        return known[tuple(counts)]
 
     def chosen_for(observed: Observations, counts: Sequence[int]) -> Fit:
-        return chosen if list(counts) == observed.counts else choose(observed, counts)
+        fit, errors = form_for(observed, counts), rivals(observed, counts, form_for)
+        return fit._replace(lines=observed.trend(counts)) if errors and errors.trend_is_closer else fit
 
+    chosen = chosen_for(observed, observed.counts)
     scores = score(observed, chosen_for)
-    plain_scores = score(observed, partial(_plain, chosen.branches[0].priced_as))
+    uniform_for = partial(_plain, chosen.branches[0].priced_as)
+    plain_scores = score(observed, uniform_for)
+    if chosen.lines:
+        notes = [_trend_note(observed, form_for), *diagnose(observed, chosen)]
+        return KeptFit(scores, plain_scores, unpriced(chosen), chosen.lines, None, tuple(notes))
+    uniform = None if observed.switches else unpriced(uniform_for(observed, observed.counts))[0]
     estimated = estimates(observed, chosen, near_rivals(observed, fits))
-    return KeptFit(scores, plain_scores, estimated.parts, tuple(diagnose(observed, chosen, estimated)))
+    notes = diagnose(observed, chosen, estimated)
+    return KeptFit(scores, plain_scores, estimated.parts, (), uniform, tuple(notes))
+
+
+def _trend_note(observed: Observations, form_for: Fitter) -> str:
+    """Return the sentence that a trend was chosen, and why."""
+    errors = rivals(observed, observed.counts, form_for)
+    assert errors is not None
+    trend, form = (float(np.median(np.abs(np.expm1(one)))) for one in (errors.trend, errors.form))
+    return say("models.trend_chosen", ranks=observed.counts[-1], trend=trend, form=form)
 
 
 def _upper_bounds(parts: Sequence[ModelPart], algorithms: Mapping[str, Algorithm]) -> list[str]:
@@ -389,17 +455,17 @@ def _upper_bounds(parts: Sequence[ModelPart], algorithms: Mapping[str, Algorithm
 
 
 def _size_ends(observed: Observations, off: np.ndarray, upper: bool) -> tuple[SizeEnd, ...]:
-    """Return the end of the sizes on each number of ranks; `off` float64 [cell]: log(modelled / measured).
+    """Return the end of all sizes on each number of ranks measured there; `off` float64 [cell]: log(model / measured).
 
-    Left out are numbers of ranks whose own end is farther from that of all than predictions go.
+    What the model is off at another size may be the opposite.
     """
     sign = 1 if upper else -1
-    of_all, ends = max((sign * observed.nbytes).tolist()), []
+    of_all, ends = (sign * observed.nbytes).max(), []
     for p in observed.counts:
         rows = np.flatnonzero(observed.ranks == p)
         rows = rows[np.argsort(sign * observed.nbytes[rows], kind="stable")]
         end, inner = rows[-1], rows[observed.nbytes[rows] != observed.nbytes[rows[-1]]]
-        if abs(log2(observed.nbytes[end] / abs(of_all))) > log2(MOST_SIZE):
+        if sign * observed.nbytes[end] != of_all:
             continue
         growth = None
         if observed.switches and len(inner):

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ..message import say
 from ..runs.cell import EXECUTORS, IMPORTED, NATIVE
 from ..units import format_size, in_ranks, three_digits
 from .model import Errors, Model, ModelPart, Parameter
@@ -31,7 +32,7 @@ def model_lines(models: Iterable[Model]) -> list[dict]:
         {
             "series": series_label(model),
             "ranks": in_ranks(model.ranks) if model.ranks else "",
-            "parts": [_part_in_words(part, model) for part in model.parts],
+            "parts": _parts_in_words(model),
             "errors": [_error_in_words(model.errors, name) for name in SCORES],
             "plain_errors": [_error_in_words(model.plain_errors, name) for name in SCORES],
             "notes": model.notes,
@@ -45,6 +46,12 @@ def series_label(model: Model) -> str:
     imported = "" if model.executor in ("", NATIVE, IMPORTED, *EXECUTORS) else f", {model.executor}"
     label = cache_label(model.cache)
     return f"{model.competitor}{imported}{f', {label} cache' if label else ''}"
+
+
+def _parts_in_words(model: Model) -> list[dict]:
+    """Return its parts in words; those of a trend mean nothing."""
+    trend = [{"form": say("models.trend"), "parameters": []}]
+    return trend if model.trend else [_part_in_words(part, model) for part in model.parts]
 
 
 def _part_in_words(part: ModelPart, model: Model) -> dict:
@@ -84,13 +91,17 @@ def _error_in_words(errors: Mapping[str, Errors], name: str) -> str:
 
 
 def parameter_frame(models: Iterable[Model]) -> "pd.DataFrame":
-    """Return one row per parameter, in SI units: algorithm, executor, cache, priced_as, form, fields of Parameter."""
+    """Return one row per parameter, in SI units: algorithm, executor, cache, priced_as, form, fields of Parameter.
+
+    A trend has none.
+    """
     import pandas as pd  # late: nothing else here needs it
 
     rows = [
         {"algorithm": model.algorithm, "executor": model.executor, "cache": model.cache, "priced_as": part.priced_as}
         | {"form": part.form.name, **parameter_row._asdict()}
         for model in models
+        if not model.trend
         for part in model.parts
         for parameter_row in _parameters_of(part)
     ]

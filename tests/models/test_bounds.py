@@ -1,13 +1,15 @@
 """What the figures draw as a bound comes from the models of the run, and not at all where they do not hold."""
 
 from dataclasses import replace
+from math import log
 
 import pytest
 from hand_models import hand_model
 from made_runs import ALPHA_S, BETA_S_PER_BYTE
 
 from allreduce_bench.models.machine import Prices, bare_machine
-from allreduce_bench.models.model import bounds, sources
+from allreduce_bench.models.model import SizeEnd, bounds, sources
+from allreduce_bench.models.prediction import CompetingModels
 
 
 def test_bounds_use_the_smallest_parameters_and_say_whose():
@@ -42,3 +44,11 @@ def test_a_beta_that_is_not_identified_bounds_nothing():
     models = [hand_model("ring"), replace(cheap, parts=(part._replace(parameters=unknown),))]
     assert bounds(models, 4, None, 1 << 20) == pytest.approx((ALPHA_S, 1.5 * BETA_S_PER_BYTE * (1 << 20)))
     assert sources(models, 4, None)["beta_s_per_byte"] == models[:1]
+
+
+def test_a_bound_that_measured_times_undercut_at_the_largest_size_is_lowered_by_as_much():
+    """A ring's model is at the bandwidth bound; its times were a fifth shorter at the largest size: so beyond, too."""
+    (ring,) = (model for model in bare_machine(1e-9, 1e-10).models if model.algorithm == "ring")
+    ring = replace(ring, ranks=(4,), nbytes=(8, 1 << 20), largest=(SizeEnd(4, log(0.8)),))
+    predicted = CompetingModels([ring]).at("ring", 4, 1 << 22)
+    assert predicted.prediction.time_s == pytest.approx(0.8 * 1.5 * (1 << 22) * 1e-10, rel=0.01) and not predicted.limit

@@ -56,13 +56,13 @@ def test_the_prices_of_cuts_are_those_of_long_messages(tmp_path):
         ("beta_s_per_byte", 4096.0, 1e-10))]  # fmt: skip
     part = ModelPart("ring", Form(knots=(4096.0,)), tuple(Parameter(*values) for values in found))
     machine = replace(bare_machine(1.0, 1.0), models=(Model("tree", (part,)), Model("ring", (part,))))
-    prices = cut_prices(machine, "here")
+    prices = cut_prices(machine, "here", [1 << 20])
     assert prices == CutPrices(3e-6, 1e-10, NOMINAL.gamma_s_per_byte, "here")  # gamma was not told from beta
 
 
 def test_a_bare_machine_costs_what_the_formula_says():
     ring = next(model for model in bare_machine(5e-6, 8e-11).models if model.algorithm == "ring")
-    predicted = ring.predict(16, [terms(builtin()["ring"], 16, None, 1 << 20, 4)])
+    predicted = ring.predict(16, 1 << 20, [terms(builtin()["ring"], 16, None, 1 << 20, 4)])
     assert predicted.time_s == pytest.approx(30 * 5e-6 + 30 / 16 * (1 << 20) * 8e-11)
     assert (predicted.low_s, predicted.high_s, predicted.speculative) == (None, None, False)
 

@@ -240,10 +240,10 @@ def test_those_are_equal_whose_times_lie_in_each_others_intervals():
 
 def test_beyond_the_measured_sizes_a_model_follows_the_times_at_their_end_and_its_interval_widens():
     """Times at 16 MiB are twice the model's on 4 ranks and as the model's on 16: on 8 they are sqrt(2) times."""
-    off = replace(RING, reach_log=0.1, largest=(SizeEnd(4, log(2)), SizeEnd(16, 0.0)))
+    off = replace(RING, reach_log=0.1, reach_log_per_doubling=0.03, largest=(SizeEnd(4, log(2)), SizeEnd(16, 0.0)))
     models, follows = CompetingModels([replace(off, largest=())]), CompetingModels([off])
     for ranks, factor in ((4, 2), (8, sqrt(2)), (16, 1)):
-        alone, shifted = (group.at("ring", ranks, 32 * M).prediction for group in (models, follows))
+        alone, shifted = (group.at("ring", ranks, 64 * M).prediction for group in (models, follows))
         assert shifted.time_s == pytest.approx(factor * alone.time_s)
         assert shifted.high_s / shifted.time_s == pytest.approx(alone.high_s / alone.time_s)
     widths = [one.high_s / one.time_s for one in (follows.at("ring", 4, n * M).prediction for n in (16, 32, 64))]

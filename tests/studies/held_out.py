@@ -1,6 +1,7 @@
 """How well are times predicted that were held out? Ranks and sizes of published series: `held_out.py FOLDER ...`.
 
-Every CSV below the folders that the importers read counts: its series with three numbers of ranks or more. Held out are
+Every CSV below the folders that the importers read counts: its series with three numbers of ranks or more; each folder
+has its tables, then all together. Cells whose launches are in two states have no time and are left out. Held out are
 the largest number of ranks, the middle one, the two largest; and sizes, above and below those that are fitted, up to 2,
 4 and 16 times away. Everything is done without them: the choice of the form, the fit, its intervals.
 
@@ -39,12 +40,14 @@ SHARES = (0.5, 0.75)  # of the sizes that are fitted
 LEAST_SIZES = 4  # that are fitted
 OUTSIDE = 20  # 2 / (1 - 0.9): weight of what lies outside of an interval
 RIVALS = ("ours", "uniform", "trend", "mean of both")
+TITLES = {"all series": None, "forced algorithms": False, "libraries' own choice": True}
 LAYOUT, EVERYWHERE = Layout(), Layout(extrapolate=True)
 
 
 class Held(NamedTuple):
     """A held-out cell: times in seconds."""
 
+    folder: Path
     kind: str
     library: bool
     measured_s: float
@@ -56,14 +59,15 @@ class Held(NamedTuple):
 class Task(NamedTuple):
     """A series with a part of its cells to fit and another to predict."""
 
+    folder: Path
     kind: str
     fitted: str  # name of the part that is fitted
     held: pd.DataFrame
 
 
-def series_of(folders: Sequence[Path]) -> Iterator[pd.DataFrame]:
+def series_of(folder: Path) -> Iterator[pd.DataFrame]:
     """Yield the points of each series with enough numbers of ranks."""
-    for path in sorted(path for folder in folders for path in folder.rglob("*.csv")):
+    for path in sorted(folder.rglob("*.csv")):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LogWarning)
             try:
@@ -76,7 +80,7 @@ def series_of(folders: Sequence[Path]) -> Iterator[pd.DataFrame]:
                 yield rows
 
 
-def tasks_of(name: str, rows: pd.DataFrame, parts: dict[str, pd.DataFrame]) -> Iterator[Task]:
+def tasks_of(folder: Path, name: str, rows: pd.DataFrame, parts: dict[str, pd.DataFrame]) -> Iterator[Task]:
     """Yield what is held out of one series, and put into `parts` what is fitted."""
     parts[name] = rows
     counts, sizes = sorted(set(rows["ranks"])), sorted(set(rows["nbytes"]))
@@ -86,7 +90,7 @@ def tasks_of(name: str, rows: pd.DataFrame, parts: dict[str, pd.DataFrame]) -> I
     for kind, chosen in held_counts.items():
         held = rows["ranks"].isin(chosen)
         parts[f"{name} {kind}"] = rows[~held]
-        yield Task(kind, f"{name} {kind}", rows[held])
+        yield Task(folder, kind, f"{name} {kind}", rows[held])
     for share, upward in product(SHARES, (True, False)):
         number = round(share * len(sizes))
         if number < LEAST_SIZES or number == len(sizes):
@@ -101,7 +105,7 @@ def tasks_of(name: str, rows: pd.DataFrame, parts: dict[str, pd.DataFrame]) -> I
         for nearer, farther in zip((1, *DISTANCES), DISTANCES):
             held = rows[~is_kept & known & (distance > nearer) & (distance <= farther)]
             if len(held):
-                yield Task(f"size {'above' if upward else 'below'}, {farther} times", part, held)
+                yield Task(folder, f"size {'above' if upward else 'below'}, {farther} times", part, held)
 
 
 def plain_time_s(found: FittedSeries, cells: list[tuple[int, int]], every: FittedSeries) -> np.ndarray:
@@ -132,6 +136,8 @@ def trend_time_s(fitted: pd.DataFrame, held: pd.DataFrame, in_size: bool) -> lis
 def held_of(task: Task, fitted: pd.DataFrame, found: FittedSeries, every: FittedSeries) -> Iterator[Held]:
     """Yield the predicted cells of a task."""
     cells = task.held.groupby(["ranks", "nbytes"], as_index=False)["time_s"].median()
+    timed = set(zip(every.observed.ranks.tolist(), every.observed.nbytes.tolist()))  # without those in two states
+    cells = cells[[cell in timed for cell in zip(cells["ranks"].tolist(), cells["nbytes"].tolist())]]
     usual, asked = (competing_models(Machine((found.model,)), (), layout)[0] for layout in (LAYOUT, EVERYWHERE))
     (series,) = asked.models
     uniform = plain_time_s(found, list(zip(cells["ranks"].tolist(), cells["nbytes"].tolist())), every)
@@ -147,6 +153,7 @@ def held_of(task: Task, fitted: pd.DataFrame, found: FittedSeries, every: Fitted
             times_s["ours"] = predicted.time_s
             interval = (predicted.low_s, predicted.high_s) if predicted.low_s and predicted.high_s else None
         yield Held(
+            task.folder,
             task.kind,
             library,
             row["time_s"],
@@ -191,11 +198,16 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="of published CSVs")
-    series = list(series_of(parser.parse_args().folders))
+    folders = parser.parse_args().folders
+    series = [(folder, rows) for folder in folders for rows in series_of(folder)]
     if not series:
         sys.exit("no series of three numbers of ranks or more in these folders")
     parts: dict[str, pd.DataFrame] = {}
-    tasks = [(str(number), task) for number, rows in enumerate(series) for task in tasks_of(str(number), rows, parts)]
+    tasks = [
+        (str(number), task)
+        for number, (folder, rows) in enumerate(series)
+        for task in tasks_of(folder, str(number), rows, parts)
+    ]
     points = pd.concat([rows.assign(run=name) for name, rows in parts.items()], ignore_index=True)
     found = {one.model.run: one for one in fit_series(points) if isinstance(one, FittedSeries)}
     held = [
@@ -206,9 +218,10 @@ def main() -> None:
     ]
     unfit = sum(str(number) not in found for number in range(len(series)))
     print(f"{len(series)} series, {unfit} of which are not fitted: their algorithms are unknown")
-    for title, library in (("all series", None), ("forced algorithms", False), ("libraries' own choice", True)):
-        print(f"\n{title}")
-        print_table([cell for cell in held if library is None or cell.library == library])
+    for folder, (title, library) in product([*(folders if len(folders) > 1 else ()), None], TITLES.items()):
+        print(f"\n{folder or 'all folders'}: {title}")
+        in_folder = [cell for cell in held if folder in (None, cell.folder)]
+        print_table([cell for cell in in_folder if library is None or cell.library == library])
 
 
 if __name__ == "__main__":

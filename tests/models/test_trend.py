@@ -1,0 +1,114 @@
+"""A trend: of each size a line over log2 p, where a library's times follow no schedule; it claims no prices."""
+
+import csv
+import io
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from made_models import SIZES, series
+
+from allreduce_bench.message import say
+from allreduce_bench.models.forms import SizeLine, trend_s
+from allreduce_bench.models.listing import Listing
+from allreduce_bench.models.machine import Machine, MachineError, cut_prices, read_machine, write_machine
+from allreduce_bench.models.model import bounds
+from allreduce_bench.models.prediction import CompetingModels, Layout
+from allreduce_bench.models.series import FittedSeries, fit_series
+from allreduce_bench.models.words import model_lines, parameter_frame
+
+BASE_S = dict(zip(SIZES, np.array([20, 60, 15, 90, 40, 300, 150, 2000]) * 1e-6))  # as no schedule has it
+
+
+def times_of_no_schedule(algorithm: str, ranks=(2, 4, 8, 16)) -> pd.DataFrame:
+    points = series("ring", ranks)
+    times = [BASE_S[nbytes] * (1 + 0.2 * np.log2(p)) for nbytes, p in zip(points["nbytes"], points["ranks"])]
+    executor = "native" if algorithm == "native" else "sendrecv"
+    return points.assign(time_s=times, algorithm=algorithm, executor=executor, nodes=pd.NA)
+
+
+@pytest.fixture(scope="module")
+def found() -> FittedSeries:
+    (fitted,) = fit_series(times_of_no_schedule("native"))
+    assert isinstance(fitted, FittedSeries)
+    return fitted
+
+
+def test_a_library_of_no_schedule_is_a_trend_and_keeps_to_it_at_other_ranks(found):
+    group = CompetingModels([found.model])
+    for nbytes, base_s in BASE_S.items():
+        predicted = group.at("native", 32, nbytes).prediction
+        assert (
+            predicted.time_s == pytest.approx(2 * base_s) and not predicted.unidentified and not predicted.speculative
+        )
+        assert predicted.low_s < predicted.time_s < predicted.high_s
+    assert (
+        found.model.errors["leave_largest_p_out"].median < 0.01 < found.model.plain_errors["leave_largest_p_out"].median
+    )
+
+
+def test_between_two_sizes_it_is_between_their_times(found):
+    low, between, high = (CompetingModels([found.model]).at("native", 8, n).prediction for n in (8, 23, 64))
+    assert low.time_s < between.time_s < high.time_s
+
+
+def test_beyond_its_sizes_it_grows_from_its_end_and_is_speculative(found):
+    group, farther = CompetingModels([found.model]), CompetingModels([found.model], Layout(extrapolate=True))
+    most = max(SIZES)
+    at_end, next_to_it = (group.at("native", 32, n).prediction for n in (most, most + 4))
+    assert next_to_it.time_s == pytest.approx(at_end.time_s, rel=0.01) and next_to_it.speculative
+    assert next_to_it.unidentified and group.at("native", 32, 8 * most).prediction is None
+    assert farther.at("native", 32, 8 * most).prediction.time_s > at_end.time_s
+
+
+def test_it_says_so_and_claims_no_price(found, tmp_path):
+    model = found.model
+    assert not any(one.identified or one.high for part in model.parts for one in part.parameters)
+    assert bounds([model], 4, None, 1 << 20) == (0, 0)
+    assert any(note.startswith(say("models.trend_chosen", ranks=16, trend=0, form=1)[:40]) for note in model.notes)
+    listing = Listing([found], [])
+    assert say("models.trend") in listing.table() and "alpha " not in listing.table().split("\n\n")[0].replace(
+        "alpha and", ""
+    )
+    rows = list(csv.DictReader(io.StringIO(listing.csv())))
+    assert {row["parameter"] for row in rows} == {"base_s", "slope_s"} and len(rows) == 2 * len(SIZES)
+    assert [line["nbytes"] for line in json.loads(listing.json())["models"][0]["trend"]] == list(SIZES)
+    ((line,), frame) = model_lines([model]), parameter_frame([model])
+    assert line["parts"] == [{"form": say("models.trend"), "parameters": []}] and frame.empty
+    write_machine(Machine((model,)), tmp_path / "machine.json")
+    assert read_machine(tmp_path / "machine.json").models == (model,)
+
+
+def test_a_known_schedule_is_no_trend_however_well_that_fits():
+    (fitted,) = fit_series(times_of_no_schedule("ring", (2, 4, 8)))
+    assert isinstance(fitted, FittedSeries) and not fitted.model.trend and fitted.model.uniform
+
+
+def test_no_time_of_a_trend_is_below_half_of_the_least():
+    falling = (SizeLine(8, 5e-6, -1e-6, 5e-7),)
+    assert trend_s(falling, np.log([2.0, 1 << 20]), np.array([8, 8])).tolist() == pytest.approx([4e-6, 5e-7])
+
+
+def test_lengths_of_segments_are_not_chosen_far_beyond_the_measured_sizes():
+    (fitted,) = fit_series(series("ring", (2, 4), noise=0.01))
+    most = max(SIZES)
+    assert cut_prices(Machine((fitted.model,)), "here", [4 * most]).source == "here"
+    with pytest.raises(MachineError) as error:
+        cut_prices(Machine((fitted.model,)), "here", [8, 5 * most])
+    assert error.value.code == "models.cut_far_beyond_measured"
+
+
+def test_a_known_schedule_grows_as_the_mean_of_its_model_and_of_the_uniform_one():
+    """The uniform one is flat here: twice the size takes the geometric mean of no longer and of twice as long."""
+    (fitted,) = fit_series(series("recursive_doubling", (2, 16), noise=0.01))
+    free = tuple(
+        one._replace(value=0.0 if "beta" in one.name else one.value) for one in fitted.model.uniform.parameters
+    )
+    flat, name = fitted.model.uniform._replace(parameters=free), "recursive_doubling"
+    at_end, alone, mean = (
+        CompetingModels([replace(fitted.model, uniform=uniform, largest=())]).at(name, 16, n).prediction.time_s
+        for uniform, n in ((None, max(SIZES)), (None, 2 * max(SIZES)), (flat, 2 * max(SIZES)))
+    )
+    assert mean == pytest.approx((at_end * alone) ** 0.5)
