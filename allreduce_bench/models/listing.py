@@ -243,7 +243,7 @@ def _model_values(model: Model) -> dict[str, Any]:
         for part in model.parts
     ]
     errors = {"errors": _errors_values(model.errors), "plain_errors": _errors_values(model.plain_errors)}
-    ends = {name: [end._asdict() for end in getattr(model, name)] for name in ("smallest", "largest")}
+    ends = {name: [end._asdict() for end in getattr(model, name)] for name in ("smallest", "largest", "at_most_ranks")}
     plain = {field.name: getattr(model, field.name) for field in dataclasses.fields(model)}
     return plain | {"parts": parts} | ends | errors
 

@@ -32,6 +32,8 @@ class Drawn(CompetingModels):
         super().__init__([])
         self.models, self._step, self.far, self.curves = dict.fromkeys(curves), step, speculative_from, curves
 
+    largest_common = None
+
     @property
     def step(self) -> int:
         return self._step
