@@ -872,7 +872,7 @@ MESSAGES = {
     "report.when_interval_median_lies": "when the 95 % interval of the median lies within {precision} of it, or after {most} or {max_repetitions} calls",
     "report.whether_ranks_node_share": "whether the {per_node} ranks of a node share its port is counted only as far as it was measured; --nic-bandwidth sets the rate of the port",
     "report.whether_results_checked": "whether results were checked",
-    "report.winner_kept": "on {ranks} ranks the winner at the largest measured number of ranks ({largest}) is kept: chosen without that number, the winner before was as good there as the least time of the models",
+    "report.winner_kept": "on {ranks} ranks the winner at the largest measured number of ranks ({largest}) is kept",
     "report.winner_of_cell": "{place}: {name} {time}, {factor} times as fast as {over} ({over_time}){standing}",
     "report.winners_cannot_compared_no": "{where} the winners cannot be compared: no size shows one",
     "report.within_launches_too_few": "95 % within launches (too few launches): median over calls, from order statistics widened for the correlation between calls (self-normalised, Shao 2010); for two launches, the hull of both intervals",

@@ -257,7 +257,8 @@ def _model_values(model: Model) -> dict[str, Any]:
     """Return a model as JSON values with names."""
     parts, uniform = map(_part_values, model.parts), model.uniform and _part_values(model.uniform)
     errors = {"errors": _errors_values(model.errors), "plain_errors": _errors_values(model.plain_errors)}
-    ends = {name: [end._asdict() for end in getattr(model, name)] for name in ("smallest", "largest", "trend", "at_most_ranks")}
+    lists = ("smallest", "largest", "trend", "at_most_ranks")
+    ends = {name: [one._asdict() for one in getattr(model, name)] for name in lists}
     plain = {field.name: getattr(model, field.name) for field in dataclasses.fields(model)}
     return plain | {"parts": [*parts], "uniform": uniform} | ends | errors
 
