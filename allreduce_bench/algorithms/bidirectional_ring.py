@@ -35,8 +35,8 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     ),
     best="large vectors where a rank has a link to each neighbour, or links are used in one direction only.",
     source=(
-        'Jain and Sabharwal, "Optimal bucket algorithms for large MPI collectives on torus interconnects", ICS 2010, on '
-        "one dimension."
+        'Jain and Sabharwal, "Optimal bucket algorithms for large MPI collectives on torus interconnects", ICS 2010, '
+        "on one dimension."
     ),
 )
 def bidirectional_ring(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:

@@ -3,8 +3,8 @@
 Partners alternate between left and right, at the distances 1, 1, 3, 5, ... (see `_alternating`), so that a message
 crosses fewer links than in recursive halving, and fewer borders between groups of ranks. Which blocks go in which step
 is read off a number: write the distance to the block in base -2 (negabinary), fold it as a Gray code, and reverse its
-bits; the highest bit that is set says the step, counted from the last. Of a power of two of ranks these numbers also are
-the order of the blocks in the vector. For p = 4 (* = finished), what rank a does:
+bits; the highest bit that is set says the step, counted from the last. For a power of two of ranks these numbers also
+are the order of the blocks in the vector. For p = 4 (* = finished), what rank a does:
 
     round                distance   a sends           a receives and adds
     1  reduce-scatter    1          3, 4 to b         1, 2 from b

@@ -47,10 +47,7 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
         "ceil(log2 p). Sent per rank: 2(p-1)/p n."
     ),
     best="medium and large vectors on any number of ranks, where distance costs nothing.",
-    source=(
-        'Träff, "Optimal, Non-pipelined Reduce-scatter and Allreduce Algorithms", arXiv 2410.14234, 2024; the distances '
-        "are those of Bruck et al., IEEE Trans. Parallel Distrib. Syst. 8(11), 1997, halved from the top."
-    ),
+    source='Träff, "Optimal, Non-pipelined Reduce-scatter and Allreduce Algorithms", arXiv 2410.14234, 2024.',
 )
 def circulant(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
     """Half of what a rank holds goes to ever nearer ranks, whatever their number."""

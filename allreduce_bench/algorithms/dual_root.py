@@ -3,8 +3,8 @@
 The lower half of the ranks and the upper half each form a binary tree, numbered in post-order: the root last, below it
 the root of its right subtree just before it. In a step a rank receives a segment from a child, to be added, and at once
 sends back one that is finished; likewise towards its parent. The two roots exchange what they have summed up. So a
-segment takes three steps of an inner rank: one for each child and one for the parent. The sum is that in rank order. For
-p = 6, k = 1: a and b are the children of c, d and e those of f (* = finished):
+segment takes three steps of an inner rank: one for each child and one for the parent. The sum is that in rank order.
+For p = 6, k = 1: a and b are the children of c, d and e those of f (* = finished):
 
     round   1                  2                 3           4                   5
     moves   b to c, e to f     a to c, d to f    c with f    c* to b, f* to e    c* to a, f* to d
@@ -67,8 +67,8 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     segmented=True,
     known_as="doubly pipelined, dual-root reduction-to-all",
     cost_words=(
-        "Cost of n bytes (bound), h = ceil(log2(p+2)): (4h-7+3(k-1)) (alpha + n/k beta) + (2h-3+3(k-1)) n/k gamma, so 3 "
-        "n beta for large n. Steps: about 3k in one rank. Sent per rank: at most 3 n."
+        "Cost of n bytes (bound), h = ceil(log2(p+2)): (4h-7+3(k-1)) (alpha + n/k beta) + (2h-3+3(k-1)) n/k gamma, so "
+        "3 n beta for large n. Steps: about 3k in one rank. Sent per rank: at most 3 n."
     ),
     best="small and medium vectors on many ranks, and operations that need the order of ranks.",
     source='Träff, "A Doubly-pipelined, Dual-root Reduction-to-all Algorithm", arXiv 2109.12626, 2021.',

@@ -41,8 +41,8 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     ),
     best="medium vectors on many ranks whose neighbours are near.",
     source=(
-        'Jeaugey, "PAT: a new algorithm for all-gather and reduce-scatter operations at scale", arXiv 2506.20252, 2025; '
-        "in NCCL since 2.23. Here with full aggregation: all blocks of a round in one message."
+        'Jeaugey, "PAT: a new algorithm for all-gather and reduce-scatter operations at scale", arXiv 2506.20252, 2025'
+        "; in NCCL since 2.23. Here with full aggregation: all blocks of a round in one message."
     ),
 )
 def pat(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from allreduce_bench.algorithms._ring_phases import ring_allgather, ring_reduce_scatter
 from allreduce_bench.schedule import Step, longest_block, split
-from allreduce_bench.schedule.algorithm import Algorithm, AlgorithmError, Cost, Hops, Topology, algorithm
+from allreduce_bench.schedule.algorithm import Cost, Hops, Topology, algorithm
 
 Dimensions = tuple[int, ...]
 
@@ -108,8 +108,8 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     ),
     best="large vectors on many ranks of a torus, or of a grid of nodes by ranks.",
     source=(
-        'Jain and Sabharwal, "Optimal bucket algorithms for large MPI collectives on torus interconnects", ICS 2010; Cho '
-        'et al., "BlueConnect", MLSys 2019.'
+        'Jain and Sabharwal, "Optimal bucket algorithms for large MPI collectives on torus interconnects", ICS 2010; '
+        'Cho et al., "BlueConnect", MLSys 2019.'
     ),
 )
 def torus(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
