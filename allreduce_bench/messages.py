@@ -7,12 +7,23 @@ MESSAGES = {
     "algorithms.cannot_imported": "{path}: cannot be imported: {name}: {error}",
     "algorithms.changed_since_run_began": "{path}: has changed since the run began; begin a new run, or restore the file",
     "algorithms.defines_no_algorithm_decorate": "{path}: defines no algorithm; decorate its generator with @algorithm",
+    "algorithms.hierarchical_expected": (
+        "hierarchical:{parameters}: expected hierarchical:INNER+OUTER with two algorithms, e.g. "
+        "hierarchical:ring+two_tree; 'allreduce-bench list' shows all"
+    ),
     "algorithms.longer_bytes_expected_python": "{path}: longer than {longest_file:,} bytes; expected a Python file with an @algorithm",
     "algorithms.name_algorithm_expected_unicode": "{path}: the name of an algorithm is {odd!r}; expected Unicode text",
     "algorithms.name_reference_measurement_rename": "{word}: '{name}' is the name of a reference measurement; rename the algorithm",
     "algorithms.no_regular_file_expected": "{path}: no regular file; expected a Python file with an @algorithm",
     "algorithms.no_such_file_expected": "{path}: no such file; expected a Python file with an @algorithm",
+    "algorithms.radix_expected": (
+        "rabenseifner_radix:{parameters}: expected a radix from 2 to 9999, e.g. rabenseifner_radix:8"
+    ),
     "algorithms.run_needs_algorithm_file": "{path}: {strerror}; the run needs this algorithm's file",
+    "algorithms.torus_expected": (
+        "torus:{parameters}: expected the lengths of its dimensions, whose product is the number of ranks, e.g. "
+        "torus:4x8 or torus:2x3x4"
+    ),
     # cli
     "cli.bandwidths_equal": "'{text}': the two bandwidths are equal; expected two to compare, such as 10Gbit,25Gbit",
     "cli.bandwidths_one_or_two": "'{text}': expected one bandwidth, or two to compare, such as 10Gbit,25Gbit; found {count}",

@@ -107,12 +107,35 @@ def is_of_library(name: str) -> bool:
     return name.split(":")[0] in ("native", "gloo")
 
 
-def _from_module_of_its_name(name: str) -> Algorithm | None:
-    """Return the algorithm of this folder named like its module, without reading the other files, or None."""
+def is_builtin(name: str) -> bool:
+    """Return whether `name` is an algorithm of this folder, with or without parameters."""
+    return name in builtin() or name.partition(":")[0] in _with_parameters()
+
+
+@cache
+def builtin_of(name: str) -> Algorithm:
+    """Return the algorithm of this folder that `name` names, with or without parameters. Raises AlgorithmError."""
+    return find([name])[name]
+
+
+@cache
+def _with_parameters() -> frozenset[str]:
+    """Return the modules of this folder whose algorithms take parameters: those that define `named`."""
+    files = Path(__file__).parent.glob("[!_]*.py")
+    return frozenset(path.stem for path in files if b"\ndef named(" in path.read_bytes())
+
+
+def _from_module_of_its_name(word: str) -> Algorithm | None:
+    """Return the algorithm of this folder named like its module, without reading the other files, or None.
+
+    `word` may have parameters: `torus:2x3`. Raises AlgorithmError for wrong ones.
+    """
+    name, colon, parameters = word.partition(":")
     if not name.isidentifier() or not Path(__file__).with_name(f"{name}.py").is_file():
         return None
     module = importlib.import_module(f"{__name__}.{name}")
-    return next((own for own in _algorithms_of(module) if own.name == name), None)
+    own = next((own for own in _algorithms_of(module) if own.name == name), None)
+    return own if own and not colon else module.named(parameters) if hasattr(module, "named") else None
 
 
 def _refuse_odd(path: Path) -> None:

@@ -16,10 +16,10 @@ are the order of the blocks in the vector. For p = 4 (* = finished), what rank a
 from collections.abc import Iterator
 from functools import lru_cache
 
-from allreduce_bench.algorithms._alternating import exchanges, partner
+from allreduce_bench.algorithms._alternating import alternating, alternating_cost, partner
 from allreduce_bench.algorithms._folding import exchanging, fold, folding_hops, place_of, rank_at, unfold
-from allreduce_bench.algorithms._mirrored import crossing, mirrored_cost, reduce_scatter_allgather
-from allreduce_bench.schedule import Step, longest_block, split
+from allreduce_bench.algorithms._mirrored import crossing
+from allreduce_bench.schedule import Step, split
 from allreduce_bench.schedule.algorithm import Cost, Hops, Topology, algorithm
 
 SOURCE = (
@@ -56,31 +56,30 @@ def sent_by_0(size: int) -> list[list[int]]:
 
 
 def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
-    """Return the cost of the blocks of each step, there and back."""
-    blocks = list(map(len, sent_by_0(size)))
-    return mirrored_cost(blocks, crossing(topology, partner, tuple(range(len(blocks)))), longest_block(count, size))
+    """Return the cost of the exchanges, and of folding if the ranks are odd."""
+    return alternating_cost(size, topology, count, sent_by_0)
 
 
 @algorithm(
     cost=cost,
     exact=True,
-    formula="2 ceil(log2 p) alpha + 2(p-1)/p n beta + (p-1)/p n gamma",
-    needs={"even"},
+    formula="2 ceil(log2 p) alpha + 2(p-1)/p n beta + (p-1)/p n gamma for an even p",
     known_as="Bine (bandwidth variant), PICO bine_bdw_remap, for other even numbers bine_block_by_block_any_even",
     cost_words=(
-        "Cost of n bytes (exact for equal blocks): 2 ceil(log2 p) alpha + 2(p-1)/p n beta + (p-1)/p n gamma, the "
-        "number of links that a message takes aside. Steps: 2 ceil(log2 p). Sent per rank: 2(p-1)/p n, in whole "
-        "ranges if p is a power of two."
+        "Cost of n bytes (exact for equal blocks), p even: 2 ceil(log2 p) alpha + 2(p-1)/p n beta + (p-1)/p n gamma, "
+        "the number of links that a message takes aside; 2 (alpha + n beta) + n gamma more than p-1 ranks if p is odd. "
+        "Steps: 2 ceil(log2 p). Sent per rank: 2(p-1)/p n, in whole ranges if p is a power of two."
     ),
     best="medium and large vectors on networks of groups (Dragonfly, tapered fat trees), neighbours in one group.",
     source=SOURCE,
 )
 def bine(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
     """Halves are exchanged left and right in turn, each as one range, and gathered on the way back."""
-    block = split(range(count), size)
-    if size & (size - 1) == 0:
-        block = tuple(block[code] for code in codes(size))
-    yield from reduce_scatter_allgather(exchanges(rank, size, sent_by_0(size)), block)
+    even = max(1, size - size % 2)
+    block = split(range(count), even)
+    if even & (even - 1) == 0:
+        block = tuple(block[code] for code in codes(even))
+    yield from alternating(rank, size, count, sent_by_0, block)
 
 
 def whole_vectors_cost(size: int, topology: Topology, count: int, segment: int) -> Cost:

@@ -16,9 +16,8 @@ to those, and so on; a rank that several ways lead from takes the last. The allg
 from collections.abc import Iterator
 from functools import lru_cache
 
-from allreduce_bench.algorithms._alternating import exchanges, partner
-from allreduce_bench.algorithms._mirrored import crossing, mirrored_cost, reduce_scatter_allgather
-from allreduce_bench.schedule import Step, longest_block, split
+from allreduce_bench.algorithms._alternating import alternating, alternating_cost, partner
+from allreduce_bench.schedule import Step, split
 from allreduce_bench.schedule.algorithm import Cost, Topology, algorithm
 
 
@@ -37,24 +36,23 @@ def sent_by_0(size: int) -> list[list[int]]:
 
 
 def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
-    """Return the cost of the blocks of each step, there and back."""
-    blocks = list(map(len, sent_by_0(size)))
-    return mirrored_cost(blocks, crossing(topology, partner, tuple(range(len(blocks)))), longest_block(count, size))
+    """Return the cost of the exchanges, and of folding if the ranks are odd."""
+    return alternating_cost(size, topology, count, sent_by_0)
 
 
 @algorithm(
     cost=cost,
     exact=True,
-    formula="2 ceil(log2 p) alpha + 2(p-1)/p n beta + (p-1)/p n gamma",
-    needs={"even"},
+    formula="2 ceil(log2 p) alpha + 2(p-1)/p n beta + (p-1)/p n gamma for an even p",
     known_as="Swing (bandwidth variant), libswing SWING_B",
     cost_words=(
-        "Cost of n bytes (exact for equal blocks): 2 ceil(log2 p) alpha + 2(p-1)/p n beta + (p-1)/p n gamma, the "
-        "number of links that a message takes aside. Steps: 2 ceil(log2 p). Sent per rank: 2(p-1)/p n."
+        "Cost of n bytes (exact for equal blocks), p even: 2 ceil(log2 p) alpha + 2(p-1)/p n beta + (p-1)/p n gamma, "
+        "the number of links that a message takes aside; 2 (alpha + n beta) + n gamma more than p-1 ranks if p is odd. "
+        "Steps: 2 ceil(log2 p). Sent per rank: 2(p-1)/p n."
     ),
     best="medium vectors on a ring or torus of ranks, whose links messages to far ranks share.",
     source='De Sensi et al., "Swing: Short-cutting Rings for Higher Bandwidth Allreduce", NSDI 2024, arXiv 2401.09356.',
 )
 def swing(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
     """Halves are exchanged left and right in turn, at ever greater distances, and gathered on the way back."""
-    yield from reduce_scatter_allgather(exchanges(rank, size, sent_by_0(size)), split(range(count), size))
+    yield from alternating(rank, size, count, sent_by_0, split(range(count), max(1, size - size % 2)))

@@ -13,6 +13,7 @@ p = 4 as two by two, ranks a, b above c, d, and the first part alone (* = finish
 `torus` chooses two dimensions as equal as possible (one if p is a prime); `torus:2x3x4` names them.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, zip_longest
@@ -21,7 +22,7 @@ from typing import NamedTuple
 
 from allreduce_bench.algorithms._ring_phases import ring_allgather, ring_reduce_scatter
 from allreduce_bench.schedule import Step, longest_block, split
-from allreduce_bench.schedule.algorithm import Cost, Hops, Topology, algorithm
+from allreduce_bench.schedule.algorithm import Algorithm, AlgorithmError, Cost, Hops, Topology, algorithm
 
 Dimensions = tuple[int, ...]
 
@@ -92,7 +93,7 @@ def steps_on(dimensions: Dimensions, rank: int, count: int) -> Iterator[Step]:
 
 
 def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
-    """Return the cost on two dimensions."""
+    """Return the cost on two dimensions, nearly equal."""
     return cost_on(nearly_square(size), topology, count)
 
 
@@ -115,3 +116,23 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
 def torus(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
     """Parts of the vector go through rings along the dimensions of a grid, each in an order of its own."""
     yield from steps_on(nearly_square(size), rank, count)
+
+
+def named(parameters: str) -> Algorithm:
+    """Return `torus:2x3x4`, for as many ranks. Raises AlgorithmError."""
+    if not re.fullmatch(r"[1-9]\d{0,4}(x[1-9]\d{0,4}){0,7}", parameters):
+        raise AlgorithmError("algorithms.torus_expected", parameters=parameters)
+    dimensions, name = tuple(map(int, parameters.split("x"))), f"torus:{parameters}"
+    expected = prod(dimensions)
+
+    def unfit(size: int, topology: Topology) -> str | None:
+        return None if size in (1, expected) else f"{name} needs {expected} ranks, not {size}"
+
+    def generate(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
+        if size > 1:
+            yield from steps_on(dimensions, rank, count)
+
+    def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
+        return cost_on(dimensions if size > 1 else (1,), topology, count)
+
+    return torus._replace(name=name, generate=generate, cost=cost, needs=frozenset({f"{expected} ranks"}), unfit=unfit)

@@ -80,6 +80,7 @@ def test_one_rank_does_nothing(name):
 # The verified table of the design notes. Critical path in units of alpha, for p ranks.
 RANKS = (2, 3, 4, 5, 7, 8, 12, 16, 24, 32, 64, 1024)
 RING = (2, 4, 6, 8, 12, 14, 22, 30, 46, 62, 126, 2046)
+ODD_FOLDED = (2, 4, 4, 6, 8, 6, 8, 8, 10, 10, 12, 20)
 ROUNDS_OF_BOTH_PHASES = (2, 4, 4, 6, 6, 6, 8, 8, 10, 10, 12, 20)  # 2 ceil(log2 p)
 CRITICAL_PATH = [  # algorithm, ranks per node (None: one node), segments k, one number for each of RANKS
     ("naive", None, 1, (1, 2, 3, 4, 6, 7, 11, 15, 23, 31, 63, 1023)),
@@ -96,8 +97,8 @@ CRITICAL_PATH = [  # algorithm, ranks per node (None: one node), segments k, one
     ("two_tree", None, 16, (32, 64, 66, 66, 68, 70, 72, 73, 74, 76, 80, 96)),
     ("circulant", None, 1, ROUNDS_OF_BOTH_PHASES),
     ("pat", None, 1, ROUNDS_OF_BOTH_PHASES),
-    ("swing", None, 1, (2, None, 4, None, None, 6, 8, 8, 10, 10, 12, 20)),
-    ("bine", None, 1, (2, None, 4, None, None, 6, 8, 8, 10, 10, 12, 20)),
+    ("swing", None, 1, ODD_FOLDED),
+    ("bine", None, 1, ODD_FOLDED),
     ("bine_lat", None, 1, (1, 3, 2, 4, 4, 3, 5, 4, 6, 5, 6, 10)),
     ("bidirectional_ring", None, 1, tuple(2 * hops for hops in RING)),  # two rings, one after the other
     (
@@ -106,11 +107,14 @@ CRITICAL_PATH = [  # algorithm, ranks per node (None: one node), segments k, one
         1,
         tuple(4 * rounds for rounds in (1, 2, 4, 4, 6, 8, 10, 12, 16, 20, 28, 124)),
     ),  # four parts, or two
+    ("rabenseifner_radix", None, 1, (2, 4, 6, 8, 12, 8, 10, 12, 12, 14, 18, 30)),  # rounds of radix 4, 3, 2, or a prime
     ("dual_root", None, 1, (1, 3, 3, 5, 6, 6, 8, 10, 12, 14, 18, 34)),
     ("dual_root", None, 16, (16, 33, 33, 50, 51, 51, 53, 55, 57, 59, 63, 79)),
 ]
 # The same notes: elements sent by one rank at most, in units of the vector, to three decimals.
 TWO_TIMES = (1.000, 1.333, 1.500, 1.600, 1.714, 1.750, 1.833, 1.875, 1.917, 1.938, 1.969, 1.998)  # 2(p-1)/p
+# At 7 ranks six blocks of 37 or 38 elements are exchanged; equal ones make it 2.667, those of the notes 2.665.
+TWO_TIMES_ODD_FOLDED = (1, 2, 1.5, 2.5, 2.661, 1.75, *TWO_TIMES[6:])
 P_LESS_ONE = (1, 2, 3, 4, 6, 7, 11, 15, 23, 31, 63, 1023)
 SENT = {
     "naive": P_LESS_ONE,
@@ -124,11 +128,12 @@ SENT = {
     "two_tree": (1, 1.5, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2),
     "circulant": TWO_TIMES,
     "pat": TWO_TIMES,
-    "swing": TWO_TIMES,
-    "bine": TWO_TIMES,
+    "swing": TWO_TIMES_ODD_FOLDED,
+    "bine": TWO_TIMES_ODD_FOLDED,
     "bine_lat": (1, 2, 2, 3, 3, 3, 4, 4, 5, 5, 6, 10),
     "bidirectional_ring": TWO_TIMES,
     "torus": TWO_TIMES,
+    "rabenseifner_radix": TWO_TIMES,
     "dual_root": (1, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3),
 }
 SHORT = {
@@ -161,7 +166,7 @@ def test_an_exact_cost_equals_the_priced_schedule_where_blocks_and_nodes_are_equ
     found = ALGORITHMS[name]
     for size in SIZES:
         for topology in [Topology.filled(size, k) for k in (1, 2, 3, 4, 8, size) if size % k == 0]:
-            count = 12 * size
+            count = 12 * size * max(1, size - 1)  # equal blocks, also where one rank is folded
             if found.unmet(size, topology):
                 continue
             schedules, cost = found.schedules(size, topology, count, count), found.cost(size, topology, count, count)
@@ -200,11 +205,12 @@ KEEPS_RANK_ORDER = {
     "two_tree": lambda size: size % 2 == 0 or size < 5,
     "circulant": lambda size: size < 3,
     "pat": lambda size: size < 3,
-    "swing": lambda size: size < 5,
-    "bine": lambda size: size < 5,
+    "swing": lambda size: size < 6,
+    "bine": lambda size: size < 6,
     "bine_lat": lambda size: size < 8,
     "bidirectional_ring": lambda size: size < 3,
     "torus": lambda size: size < 3,
+    "rabenseifner_radix": lambda size: size < 3,
     "dual_root": lambda size: True,
 }
 
@@ -212,10 +218,8 @@ KEEPS_RANK_ORDER = {
 @pytest.mark.parametrize("name", sorted(KEEPS_RANK_ORDER))
 def test_equal_bits_and_rank_order_are_as_known(name):
     for size in SIZES:
-        count, one_node = 4 * size, Topology.one_node(size)
-        if ALGORITHMS[name].unmet(size, one_node):
-            continue
-        schedules = ALGORITHMS[name].schedules(size, one_node, count, count // 4)
+        count = 4 * size
+        schedules = ALGORITHMS[name].schedules(size, Topology.one_node(size), count, count // 4)
         proof = verify(schedules, count)
         assert proof.same_bits == (size < SAME_BITS_BELOW.get(name, size + 1)), size
         assert proof.rank_ordered == KEEPS_RANK_ORDER[name](size), size
@@ -272,8 +276,6 @@ def test_a_schedule_is_repeatable_and_its_messages_meet(name):
     """Generated twice it is the same, and what is sent to a rank is what it receives, element by element."""
     for size in (2, 5, 8):
         args = size, Topology.filled(size, 3), 5 * size + 1, 4
-        if ALGORITHMS[name].unmet(*args[:2]):
-            continue
         schedules = ALGORITHMS[name].schedules(*args)
         assert schedules == ALGORITHMS[name].schedules(*args)
         for sender in range(size):
