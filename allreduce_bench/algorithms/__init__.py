@@ -25,9 +25,11 @@ __all__ = [
     "Hops",
     "algorithm",
     "builtin",
+    "builtin_of",
     "digest_of",
     "find",
     "find_planned",
+    "is_builtin",
     "is_of_library",
 ]
 USUAL = ("ring", "recursive_doubling", "rabenseifner", "tree")  # of most libraries: first if time is short
@@ -109,22 +111,18 @@ def is_of_library(name: str) -> bool:
 
 def is_builtin(name: str) -> bool:
     """Return whether `name` is an algorithm of this folder, with or without parameters."""
-    return name in builtin() or name.partition(":")[0] in _with_parameters()
+    try:
+        return name in builtin() or not name.endswith(".py") and _from_module_of_its_name(name) is not None
+    except AlgorithmError:
+        return False
 
 
-@cache
 def builtin_of(name: str) -> Algorithm:
     """Return the algorithm of this folder that `name` names, with or without parameters. Raises AlgorithmError."""
-    return find([name])[name]
+    return builtin().get(name) or find([name])[name]
 
 
-@cache
-def _with_parameters() -> frozenset[str]:
-    """Return the modules of this folder whose algorithms take parameters: those that define `named`."""
-    files = Path(__file__).parent.glob("[!_]*.py")
-    return frozenset(path.stem for path in files if b"\ndef named(" in path.read_bytes())
-
-
+@cache  # algorithms with the same parameters are the same
 def _from_module_of_its_name(word: str) -> Algorithm | None:
     """Return the algorithm of this folder named like its module, without reading the other files, or None.
 

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-from ..algorithms import builtin
+from ..algorithms import builtin, is_builtin
 from ..message import BadValue, Refused
 from ..runs.cell import EXECUTORS, EXPECTED_PLACEMENT, CutPrices, is_placement
 from ..runs.files import read_given_text, write_given
@@ -125,7 +125,7 @@ def _refuse_odd_names(model: Model) -> None:
 
 def _refuse_odd(part: ModelPart) -> None:
     """Raise ValueError for a part that this version cannot price."""
-    if part.priced_as not in builtin():
+    if not is_builtin(part.priced_as):
         raise BadValue("models.priced_no_algorithm_version", priced_as=part.priced_as)
     if [tuple(parameter[:3]) for parameter in part.parameters] != meanings(part.form):
         raise BadValue("models.parameters_not", form=part.form.name)

@@ -9,7 +9,7 @@ from functools import cache, cached_property, lru_cache
 from math import ceil, lcm, sqrt
 from typing import NamedTuple
 
-from ..algorithms import builtin
+from ..algorithms import builtin, builtin_of
 from ..message import say
 from ..runs.plan import DEFAULT_SEGMENT_NBYTES
 from ..schedule import elements
@@ -369,14 +369,14 @@ def _ranks_per_node(model: Model, layout: Layout) -> int | None:
 
 
 def _unmet(part: ModelPart, ranks: int, nodes: int | None) -> str | None:
-    algorithm = builtin()[part.priced_as]
+    algorithm = builtin_of(part.priced_as)
     return algorithm.unmet(ranks, Topology.filled(ranks, ceil(ranks / (nodes or ranks)))) if algorithm.needs else None
 
 
 def _declared_terms(
     part: ModelPart, ranks: int, nodes: int | None, nbytes: int, itemsize: int, segment: int | None
 ) -> Terms:
-    return terms(builtin()[part.priced_as], ranks, nodes, nbytes, itemsize, segment, enumerated=0)
+    return terms(builtin_of(part.priced_as), ranks, nodes, nbytes, itemsize, segment, enumerated=0)
 
 
 def _least_s(series: str, model: Model, prediction: Prediction, ranks: int, nbytes: int, layout: Layout) -> float:
@@ -415,7 +415,7 @@ def _port_waits_s(
     first, own_terms = model.parts[0], part_terms[0]
     if not rate or nodes == 1 or not _is_known_schedule(model):
         return 0.0
-    port_s = port_share(builtin()[model.algorithm], ranks, nodes) * nbytes / rate
+    port_s = port_share(builtin_of(model.algorithm), ranks, nodes) * nbytes / rate
     waits_s = port_s - bytes_between_s(first, own_terms, ranks)
     return waits_s if waits_s > EQUAL * port_s else 0.0
 
@@ -465,7 +465,7 @@ def _segment_elements(
     model: Model, parts: list[ModelPart], ranks: int, nodes: int | None, nbytes: int, layout: Layout, itemsize: int
 ) -> int | None:
     """Return the elements of a segment, or None if nothing is segmented."""
-    segmented = [part for part in parts if builtin()[part.priced_as].segmented]
+    segmented = [part for part in parts if builtin_of(part.priced_as).segmented]
     if not segmented:
         return None
     if layout.segment == BEST:

@@ -10,7 +10,7 @@ from itertools import islice
 from math import ceil, lcm
 from typing import NamedTuple
 
-from ..algorithms import builtin
+from ..algorithms import builtin_of, is_builtin
 from ..schedule.algorithm import Algorithm, AlgorithmError, Cost, Hops, Topology
 from ..schedule.price import LinkPrice, walk
 
@@ -59,7 +59,7 @@ def terms(
 
 def listed_steps(algorithm: Algorithm) -> int:
     """Return `enumerated` of `terms` for fits: our own algorithms are priced as declared, a user's as they run."""
-    return 0 if builtin().get(algorithm.name) is algorithm else ENUMERATED
+    return 0 if is_builtin(algorithm.name) and builtin_of(algorithm.name) is algorithm else ENUMERATED
 
 
 class _Counted(NamedTuple):
