@@ -250,20 +250,40 @@ def cases(
     algorithm: Algorithm, size: int, counts: Sequence[int], segments: Sequence[int], ranks_per_node: int | None
 ) -> Iterator[Case]:
     """Yield the distinct cases of `algorithm` at `size` ranks; counts around `size` if none are given."""
+    fitting = [topology for topology in layouts(size, ranks_per_node) if not algorithm.unmet(size, topology)]
+    if len(fitting) > 1 and not heeds_nodes(algorithm, size):
+        fitting = fitting[:1]
     probes = []  # schedules of earlier layouts
-    for topology in layouts(size, ranks_per_node):
-        if algorithm.unmet(size, topology):
-            continue
-        probe = algorithm.schedules(size, topology, size, size)
-        if probe in probes:
-            continue  # same schedules as another layout
-        probes.append(probe)
+    for topology in fitting:
+        if len(fitting) > 1:
+            probe = algorithm.schedules(size, topology, size, size)
+            if probe in probes:
+                continue  # same schedules as another layout
+            probes.append(probe)
         for count in counts or sorted({0, 1, max(size - 1, 0), size, size + 1}):
             segments_of_count = segments or (
                 {max(count, 1), max(1, count // 5)} if algorithm.segmented else {max(count, 1)}
             )
             for segment in sorted(segments_of_count):
                 yield Case(size, topology, count, segment)
+
+
+class _Sealed(Topology):
+    """Topology that cannot be read."""
+
+    def _refuse(self, *_):
+        raise AttributeError
+
+    __getattribute__ = __iter__ = __getitem__ = __len__ = __hash__ = __eq__ = __bool__ = _refuse  # type: ignore
+
+
+def heeds_nodes(algorithm: Algorithm, size: int) -> bool:
+    """Return whether the steps of some rank may depend on the nodes: whether its generator reads the topology."""
+    try:
+        algorithm.schedules(size, _Sealed(()), size, size)
+    except AlgorithmError:
+        return True
+    return False
 
 
 def layouts(size: int, ranks_per_node: int | None) -> list[Topology]:
