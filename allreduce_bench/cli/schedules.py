@@ -57,9 +57,14 @@ def list_() -> None:
     help="Elements of a segment; may be repeated [default: several].",
 )
 @click.option("--ranks-per-node", type=click.IntRange(1), help="Verify this node layout only [default: several].")
+@click.option(
+    "--lengths",
+    is_flag=True,
+    help="Also say whether elements are added up in the same order at any length of the vector.",
+)
 @no_limit
 @errors_in_one_line
-def verify(algorithms, ranks, counts, segment, ranks_per_node, no_limit) -> None:
+def verify(algorithms, ranks, counts, segment, ranks_per_node, lengths, no_limit) -> None:
     """Verify that ALGORITHMS (names or paths of your own files; default: all) are all-reduces, by symbolic execution.
 
     No data and no MPI is needed. What is shown holds for any data, but for these numbers of ranks, counts, segments and
@@ -74,7 +79,7 @@ def verify(algorithms, ranks, counts, segment, ranks_per_node, no_limit) -> None
     target, header_length = screen(), 0
     with generators_that_end(proved.values()):
         refuse_many_proofs(proved, ranks, counts, segment, ranks_per_node, no_limit)
-        for line in prove_all(proved, ranks, tuple(counts), tuple(segment), ranks_per_node):
+        for line in prove_all(proved, ranks, tuple(counts), tuple(segment), ranks_per_node, lengths):
             header_length = header_length or len(line.text)
             is_narrow = target.width is not None and target.width < header_length
             name, numbers = line.text[:NAME_WIDTH].rstrip(), f"  {line.text[NAME_WIDTH:]}"
