@@ -143,9 +143,7 @@ def _overlap(ranges: Ranges) -> bool:
     return len(ranges) > 1 and any(a.stop > b.start for a, b in pairwise(sorted(ranges, key=lambda span: span.start)))
 
 
-def replay(
-    schedules: Sequence[Schedule], parts: Parts, values: Values | None = None
-) -> tuple[Values, list[list[int]]]:
+def replay(schedules: Sequence[Schedule], parts: Parts, values: Values | None = None) -> tuple[Values, list[list[int]]]:
     """Execute the schedules symbolically; return the values and what each rank holds of each part at the end.
 
     `values` of another replay of as many ranks make equal expressions of both the same number. Raises Refusal if the
