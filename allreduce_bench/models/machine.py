@@ -1,7 +1,8 @@
 """Machine as a set of models: from `fit`, in a file that `predict` reads; or bare, from alpha and beta alone."""
 
 import json
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -58,6 +59,17 @@ def bare_machine(
     form = Form(reduced=True, levels=len(links))
     parts = {name: (ModelPart(name, form, parameters),) for name in builtin()}
     return Machine(tuple(Model(name, part) for name, part in parts.items()), bare=True)
+
+
+def with_parameters(machine: Machine, names: Iterable[str]) -> Machine:
+    """Return a bare machine with those built-in algorithms of `names` that have parameters; another one as it is."""
+    known = {model.algorithm for model in machine.models}
+    added = [name for name in names if machine.bare and name not in known and is_builtin(name)]
+    models = []
+    for name in added:
+        first = machine.models[0]  # all have the same prices
+        models.append(replace(first, algorithm=name, parts=(first.parts[0]._replace(priced_as=name),)))
+    return replace(machine, models=(*machine.models, *models))
 
 
 def write_machine(machine: Machine, path: Path) -> None:

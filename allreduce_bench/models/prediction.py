@@ -16,7 +16,7 @@ from ..schedule import elements
 from ..schedule.algorithm import Algorithm, AlgorithmError, Topology
 from ..units import format_size, unknown_word
 from .known_algorithms import known_as
-from .machine import Machine, MachineError
+from .machine import Machine, MachineError, with_parameters
 from .model import (
     MOST_SIZE,
     UNKNOWN,
@@ -113,6 +113,7 @@ def competing_models(
     fitted.
     """
     names = list(algorithms)
+    machine = with_parameters(machine, names)
     for name in names:
         if not any(_is_named(model, name) for model in machine.models):
             raise _not_fitted(machine, name)
@@ -370,7 +371,9 @@ def _ranks_per_node(model: Model, layout: Layout) -> int | None:
 
 def _unmet(part: ModelPart, ranks: int, nodes: int | None) -> str | None:
     algorithm = builtin_of(part.priced_as)
-    return algorithm.unmet(ranks, Topology.filled(ranks, ceil(ranks / (nodes or ranks)))) if algorithm.needs else None
+    if not algorithm.needs and not algorithm.unfit:
+        return None
+    return algorithm.unmet(ranks, Topology.filled(ranks, ceil(ranks / (nodes or ranks))))
 
 
 def _declared_terms(

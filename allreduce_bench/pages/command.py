@@ -1,6 +1,6 @@
 """`explain`: algorithms round by round, as text, a page, a picture or a moving picture; `--all` writes the gallery."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,7 +75,7 @@ def _border_lines(
     schedules: Sequence[Schedule], topology: Topology, switches: Sequence[tuple[str, ...]], count: int
 ) -> list[str]:
     """Return what crosses the borders between nodes and between switches of each level, in shares of the vector."""
-    groups = {"nodes": topology.node_of} if len(topology.nodes) > 1 else {}
+    groups: dict[str, Sequence[Hashable]] = {"nodes": topology.node_of} if len(topology.nodes) > 1 else {}
     for level in range(len(switches[0]) if switches else 0):
         name = "switches" if len(switches[0]) == 1 else f"switches of level {level + 1}"
         groups[name] = tuple(switches[node][level:] for node in topology.node_of)
