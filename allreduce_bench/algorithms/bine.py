@@ -62,12 +62,12 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
 
 @algorithm(
     cost=cost,
-    exact=True,
+    exact=False,
     formula="2 ceil(log2 p) alpha + 2(p-1)/p n beta + (p-1)/p n gamma for an even p",
     known_as="Bine (bandwidth variant), PICO bine_bdw_remap, for other even numbers bine_block_by_block_any_even",
     cost_words=(
-        "Cost of n bytes (exact for equal blocks), p even: 2 ceil(log2 p) alpha + 2(p-1)/p n beta + (p-1)/p n gamma, "
-        "the number of links that a message takes aside; 2 (alpha + n beta) + n gamma more than p-1 ranks if p is odd. "
+        "Cost of n bytes (a bound; on one node exact for equal blocks), p even: 2 ceil(log2 p) alpha + 2(p-1)/p n "
+        "beta + (p-1)/p n gamma, the number of links that a message takes aside; 2 (alpha + n beta) + n gamma more than p-1 ranks if p is odd. "
         "Steps: 2 ceil(log2 p). Sent per rank: 2(p-1)/p n, in whole ranges if p is a power of two."
     ),
     best="medium and large vectors on networks of groups (Dragonfly, tapered fat trees), neighbours in one group.",
@@ -98,12 +98,12 @@ def partner_of_whole_vectors(rank: int, step: int, size: int) -> int:
 
 @algorithm(
     cost=whole_vectors_cost,
-    exact=True,
+    exact=False,
     formula="(L+2x) (alpha + n beta) + (L+x) n gamma, L = floor(log2 p), x = 1 unless p = 2^L",
     known_as="Bine (latency variant), PICO bine_lat; Swing's latency variant",
     cost_words=(
-        "Cost of n bytes (exact), L = floor(log2 p), x = 1 if p is no power of two, else 0: (L+2x) (alpha + n beta) + "
-        "(L+x) n gamma. Steps: at most L+2x. Sent per rank: at most (L+x) n."
+        "Cost of n bytes (a bound; exact on one node), L = floor(log2 p), x = 1 if p is no power of two, else 0: "
+        "(L+2x) (alpha + n beta) + (L+x) n gamma. Steps: at most L+2x. Sent per rank: at most (L+x) n."
     ),
     best="small vectors on networks of groups; not where all ranks need the same bits.",
     source=SOURCE,

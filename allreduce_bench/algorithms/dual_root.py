@@ -50,25 +50,40 @@ def left_size(size: int) -> int:
     return row // 2 - 1 + min(row // 2, size - row + 1)
 
 
+@lru_cache(maxsize=64)
+def way_of_one_segment(size: int) -> tuple[int, int]:
+    """Return the messages in a row until the roots have the sum of a segment, and until all ranks have it."""
+    place, summed, told = places(size), dict[int, int](), dict[int, int]()
+    for rank in range(size):  # children come before their parents
+        summed[rank] = 0
+        for child in place[rank].children:
+            summed[rank] = max(summed[rank], summed[child]) + 1
+    both = 1 + max(summed[rank] for rank in range(size) if place[rank].depth == 0)
+    for rank in reversed(range(size)):
+        told.setdefault(rank, both)
+        told |= {child: told[rank] + number for number, child in enumerate(place[rank].children, start=1)}
+    return both, max(told.values())
+
+
 def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
-    """Return a bound: three messages a segment, and the way of the first one, up and down the trees."""
+    """Return the way of one segment, and for each further one the messages of the busiest rank."""
     if size == 1:
         return Cost(0, 0, 0)
     k = number_of_pieces(count, segment)
-    length, height = longest_block(count, k), (size + 1).bit_length()
-    messages = 4 * height - 7 + 3 * (k - 1)
-    return Cost(messages, messages * length, (2 * height - 3 + 3 * (k - 1)) * length)
+    length, further = longest_block(count, k), min(3, (size + 1) // 2) * (k - 1)
+    up, way = way_of_one_segment(size)
+    return Cost(way + further, (way + further) * length, (up + further) * length)
 
 
 @algorithm(
     cost=cost,
     exact=False,
-    formula="(4h-7+3(k-1)) (alpha + n/k beta) + (2h-3+3(k-1)) n/k gamma, h = ceil(log2 (p+2)), k segments",
+    formula="(4h-7+3(k-1)) (alpha + n/k beta) + (2h-3+3(k-1)) n/k gamma, p = 2^h-2, k segments; less for fewer ranks",
     segmented=True,
     known_as="doubly pipelined, dual-root reduction-to-all",
     cost_words=(
-        "Cost of n bytes (bound), h = ceil(log2(p+2)): (4h-7+3(k-1)) (alpha + n/k beta) + (2h-3+3(k-1)) n/k gamma, so "
-        "3 n beta for large n. Steps: about 3k in one rank. Sent per rank: at most 3 n."
+        "Cost of n bytes (bound), p = 2^h-2, less for fewer ranks: (4h-7+3(k-1)) (alpha + n/k beta) + (2h-3+3(k-1)) n/k "
+        "gamma, so 3 n beta for large n. Steps: about 3k in one rank. Sent per rank: at most 3 n."
     ),
     best="small and medium vectors on many ranks, and operations that need the order of ranks.",
     source='Träff, "A Doubly-pipelined, Dual-root Reduction-to-all Algorithm", arXiv 2109.12626, 2021.',

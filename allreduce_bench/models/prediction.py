@@ -6,10 +6,10 @@ From declared costs alone: no schedule is enumerated, except for the bytes throu
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache, cached_property, lru_cache
-from math import ceil, lcm, sqrt
+from math import ceil, sqrt
 from typing import NamedTuple
 
-from ..algorithms import builtin, builtin_of
+from ..algorithms import USUAL, builtin, builtin_of
 from ..message import say
 from ..runs.plan import DEFAULT_SEGMENT_NBYTES
 from ..schedule import elements
@@ -29,7 +29,7 @@ from .model import (
     seconds,
     worst,
 )
-from .terms import Terms, terms
+from .terms import Terms, equal_parts, terms
 
 # Limits
 LIMITS = "latency", "bandwidth"  # bounds, in the order of `Bounds`
@@ -235,14 +235,14 @@ class CompetingModels:
     def fastest(self, ranks: int, nbytes: int) -> Predicted | None:
         """Return the least time of all series, or None if none has one.
 
-        Among equals, such as a ring and one on nodes of one rank, the shortest name. `winner` tells whether it is known
-        to be the fastest.
+        Among equals, such as a ring and one on nodes of one rank, a usual algorithm, then the shortest name. `winner`
+        tells whether it is known to be the fastest.
         """
         every = [self.at(series, ranks, nbytes) for series in self.models]
         possible = [predicted for predicted in every if predicted.prediction]
         least = min(map(_time_s, possible), default=0.0)
         equal = [predicted for predicted in possible if _time_s(predicted) <= least * (1 + EQUAL)]
-        return min(equal, key=lambda predicted: len(predicted.series), default=None)
+        return min(equal, key=lambda one: (one.series not in USUAL, len(one.series)), default=None)
 
     def is_lower_bound(self, predicted: Predicted) -> bool:
         """Return whether the time is only a lower bound: raised to a common bound, or without its port's share.
@@ -438,7 +438,7 @@ def port_share(algorithm: Algorithm, ranks: int, nodes: int) -> float:
     per_node = ceil(ranks / nodes)
     topology = Topology.filled(ranks, per_node)
     ranks_of = topology.nodes
-    parts = lcm(ranks, 1 << ranks.bit_length() - 1, per_node, len(ranks_of[-1]) * len(ranks_of))  # for equal blocks
+    parts = equal_parts(ranks, per_node)
     steps_of_node = per_node * max(_steps(algorithm, rank, ranks, topology, parts) for rank in {0, ranks - 1})
     if steps_of_node > ONE_NODE:
         return least
