@@ -46,9 +46,9 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     formula="2 ceil(log2 p) alpha + 2(p-1)/p n beta + (p-1)/p n gamma for an even p",
     known_as="Swing (bandwidth variant), libswing SWING_B",
     cost_words=(
-        "Cost of n bytes (a bound; on one node exact for equal blocks), p even: 2 ceil(log2 p) alpha + 2(p-1)/p n "
-        "beta + (p-1)/p n gamma, the number of links that a message takes aside; 2 (alpha + n beta) + n gamma more than p-1 ranks if p is odd. "
-        "Steps: 2 ceil(log2 p). Sent per rank: 2(p-1)/p n."
+        "Cost of n bytes (a bound; on one node exact for equal blocks), p even: 2 ceil(log2 p) alpha + 2(p-1)/p n beta "
+        "+ (p-1)/p n gamma, the number of links that a message takes aside. If p is odd: that of p-1 ranks, and 2 (alpha "
+        "+ n beta) + n gamma. Steps: 2 ceil(log2 p). Sent per rank: 2(p-1)/p n."
     ),
     best="medium vectors on a ring or torus of ranks, whose links messages to far ranks share.",
     source='De Sensi et al., "Swing: Short-cutting Rings for Higher Bandwidth Allreduce", NSDI 2024, arXiv 2401.09356.',
