@@ -47,7 +47,7 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     known_as="Swing (bandwidth variant), libswing SWING_B",
     cost_words=(
         "Cost of n bytes (a bound; on one node exact for equal blocks), p even: 2 ceil(log2 p) alpha + 2(p-1)/p n beta "
-        "+ (p-1)/p n gamma, the number of links that a message takes aside. If p is odd: that of p-1 ranks, and 2 (alpha "
+        "+ (p-1)/p n gamma, the number of links that a message takes aside. If p is odd: of p-1 ranks, and 2 (alpha "
         "+ n beta) + n gamma. Steps: 2 ceil(log2 p). Sent per rank: 2(p-1)/p n."
     ),
     best="medium vectors on a ring or torus of ranks, whose links messages to far ranks share.",
