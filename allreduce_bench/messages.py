@@ -7,15 +7,29 @@ MESSAGES = {
     "algorithms.cannot_imported": "{path}: cannot be imported: {name}: {error}",
     "algorithms.changed_since_run_began": "{path}: has changed since the run began; begin a new run, or restore the file",
     "algorithms.defines_no_algorithm_decorate": "{path}: defines no algorithm; decorate its generator with @algorithm",
+    "algorithms.hierarchical_expected": (
+        "hierarchical:{parameters}: expected hierarchical:INNER+OUTER with two algorithms, e.g. "
+        "hierarchical:ring+two_tree; 'allreduce-bench list' shows all"
+    ),
     "algorithms.longer_bytes_expected_python": "{path}: longer than {longest_file:,} bytes; expected a Python file with an @algorithm",
     "algorithms.name_algorithm_expected_unicode": "{path}: the name of an algorithm is {odd!r}; expected Unicode text",
     "algorithms.name_reference_measurement_rename": "{word}: '{name}' is the name of a reference measurement; rename the algorithm",
     "algorithms.no_regular_file_expected": "{path}: no regular file; expected a Python file with an @algorithm",
     "algorithms.no_such_file_expected": "{path}: no such file; expected a Python file with an @algorithm",
+    "algorithms.radix_expected": (
+        "rabenseifner_radix:{parameters}: expected a radix from 2 to 9999, e.g. rabenseifner_radix:8"
+    ),
     "algorithms.run_needs_algorithm_file": "{path}: {strerror}; the run needs this algorithm's file",
+    "algorithms.torus_expected": (
+        "torus:{parameters}: expected the lengths of its dimensions, whose product is the number of ranks, e.g. "
+        "torus:4x8 or torus:2x3x4"
+    ),
     # cli
     "cli.bandwidths_equal": "'{text}': the two bandwidths are equal; expected two to compare, such as 10Gbit,25Gbit",
     "cli.bandwidths_one_or_two": "'{text}': expected one bandwidth, or two to compare, such as 10Gbit,25Gbit; found {count}",
+    "cli.between_two_nodes": "between 2 nodes of 4 ranks: {crossing:.2f} n in all",
+    "cli.composed": "half of INNER inside the nodes, OUTER between them, the half backwards: any two algorithms, any nodes",
+    "cli.depends_on_length": "order of additions: depends on the length of the vector",
     "cli.fit_writes_no_file": "{path}: {strerror}; no machine file was written, name one with -o",
     "cli.forced_in_one_start": "the library's own algorithms take turns with all others in these ranks, which are one start; run without mpirun gives them launches of their own",
     "cli.forced_of_library": "    {library}'s own all-reduce by the algorithm that it is told to use",
@@ -63,7 +77,10 @@ MESSAGES = {
     "cli.finished_cells_kept": "{reason}; finished cells are kept; {to_continue}",
     "cli.format_times_come_see": "--format {format}: the times of {folder} come from {tool}; see its logs",
     "cli.models_of_newest_run": "models of the newest run: {path}",
+    "cli.radix": "rabenseifner_radix with this radix",
     "cli.run_fit_first": "{path}: no such file; run allreduce-bench fit {run} first, or name a machine file, or give --alpha and --bandwidth",
+    "cli.same_at_any_length": "order of additions: the same at any length",
+    "cli.torus_of_dimensions": "torus with these dimensions, one or more, whose product is the number of ranks",
     "cli.two_bandwidths_table": "--bandwidth: two bandwidths are compared in a table of text; leave {option} out, or name one bandwidth",
     "cli.width_without_figures": "--width is that of the figures for a paper; add --figures pdf, svg or png",
     "cli.gamma_byte": "gamma {gamma:.3g} s/byte ({low:.2g} to {high:.2g}): {competitors}",

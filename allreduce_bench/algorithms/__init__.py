@@ -3,7 +3,8 @@
 In: a name, or the path of a user's file. Out: an `Algorithm`: a pure generator `(rank, size, topology, count, segment)
 -> Step, Step, …` under the decorator `@algorithm`, with its cost. It knows no buffers, dtype, operation, clock or MPI.
 To add one, copy `ring.py`. Read in this order: `ring`, `naive`, `parameter_server`, `recursive_doubling` and
-`rabenseifner` (with `_folding`), `hierarchical_ring`, `tree` and `two_tree` (with `_tree_pipeline`).
+`rabenseifner` (with `_folding`), `hierarchical_ring`, `tree` and `two_tree` (with `_tree_pipeline`), `circulant` (with
+`_mirrored`), `swing` (with `_alternating`), `torus` (with `_ring_phases`).
 """
 
 import importlib
@@ -24,9 +25,11 @@ __all__ = [
     "Hops",
     "algorithm",
     "builtin",
+    "builtin_of",
     "digest_of",
     "find",
     "find_planned",
+    "is_builtin",
     "is_of_library",
 ]
 USUAL = ("ring", "recursive_doubling", "rabenseifner", "tree")  # of most libraries: first if time is short
@@ -106,12 +109,31 @@ def is_of_library(name: str) -> bool:
     return name.split(":")[0] in ("native", "gloo")
 
 
-def _from_module_of_its_name(name: str) -> Algorithm | None:
-    """Return the algorithm of this folder named like its module, without reading the other files, or None."""
+def is_builtin(name: str) -> bool:
+    """Return whether `name` is an algorithm of this folder, with or without parameters."""
+    try:
+        return name in builtin() or not name.endswith(".py") and _from_module_of_its_name(name) is not None
+    except AlgorithmError:
+        return False
+
+
+def builtin_of(name: str) -> Algorithm:
+    """Return the algorithm of this folder that `name` names, with or without parameters. Raises AlgorithmError."""
+    return builtin().get(name) or find([name])[name]
+
+
+@cache  # algorithms with the same parameters are the same
+def _from_module_of_its_name(word: str) -> Algorithm | None:
+    """Return the algorithm of this folder named like its module, without reading the other files, or None.
+
+    `word` may have parameters: `torus:2x3`. Raises AlgorithmError for wrong ones.
+    """
+    name, colon, parameters = word.partition(":")
     if not name.isidentifier() or not Path(__file__).with_name(f"{name}.py").is_file():
         return None
     module = importlib.import_module(f"{__name__}.{name}")
-    return next((own for own in _algorithms_of(module) if own.name == name), None)
+    own = next((own for own in _algorithms_of(module) if own.name == name), None)
+    return own if own and not colon else module.named(parameters) if hasattr(module, "named") else None
 
 
 def _refuse_odd(path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from .. import __version__
-from ..algorithms import builtin, find
+from ..algorithms import find, is_builtin
 from ..evaluation.frames import competitors
 from ..evaluation.limits import link_of
 from ..importers import LogWarning
@@ -154,7 +154,7 @@ def write_machine_file(path: Path, points: pd.DataFrame, listing: Listing) -> li
             )
         )
     created = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    models = tuple(series.model for series in listing.fitted if series.model.parts[0].priced_as in builtin())
+    models = tuple(series.model for series in listing.fitted if is_builtin(series.model.parts[0].priced_as))
     left_out = [
         f"{series.model.competitor}: {OWN_FILE_REASON}" for series in listing.fitted if series.model not in models
     ]

@@ -4,18 +4,27 @@ from collections.abc import Sequence
 
 import click
 
-from ..algorithms import builtin, find
+from ..algorithms import Algorithm, builtin, find
 from ..message import say
 from ..runs.cell import EXECUTORS, FORCED_PREFIX, GLOO, MOCKUPS
 from ..runs.library_algorithms import VALUES
 from ..runs.schema import FLOORS
-from ..schedule.verify import NAME_WIDTH, prove_all
+from ..schedule.algorithm import Topology
+from ..schedule.price import border
+from ..schedule.verify import NAME_WIDTH, prove_all, same_at_any_length
 from .sections import examples
 from .terminal import echo_wrapped, screen
 from .types import RANKS, OneLineError, errors_in_one_line, no_limit, talk
 from .work_limit import generators_that_end, refuse_many_proofs
 
 VERIFIED = "verified by symbolic execution for these ranks, counts, segments and layouts; rendezvous sends assumed"
+TWO_NODES = Topology.filled(8, 4)  # layout of the facts of `list`
+COUNT = 8 * 7 * 3  # elements there, in equal blocks
+WITH_PARAMETERS = {
+    "hierarchical:INNER+OUTER": "cli.composed",
+    "torus:2x3x4": "cli.torus_of_dimensions",
+    "rabenseifner_radix:8": "cli.radix",
+}
 MAX_ENUMERATED = 4096  # ranks: above, the steps of all ranks exceed the memory of a laptop
 
 
@@ -29,7 +38,10 @@ def list_() -> None:
             lines.append(f"    needs: {', '.join(sorted(algorithm.needs))}")
         if algorithm.known_as:
             lines.append(f"    elsewhere: {algorithm.known_as}")
+        lines += _facts_of_nodes(algorithm)
         echo_wrapped(lines)
+    for example, code in WITH_PARAMETERS.items():
+        echo_wrapped([example, f"    {say(code)}"])
     echo_wrapped(["native", say("cli.mpi_library_own_mpi")])
     made = say("cli.library_other_operations_make")
     echo_wrapped([", ".join(MOCKUPS), made])
@@ -40,6 +52,19 @@ def list_() -> None:
     floors = say("cli.reference_times_measured_every")
     echo_wrapped([", ".join(FLOORS), floors])
     echo_wrapped([f"run --executor {','.join(EXECUTORS)}", say("cli.how_steps_algorithm_run")])
+
+
+def _facts_of_nodes(algorithm: Algorithm) -> list[str]:
+    """Return what follows from the schedules on two nodes: bytes between them, and whether the length matters."""
+    ranks, topology = len(TWO_NODES.node_of), TWO_NODES
+    if algorithm.unmet(ranks, topology):
+        return []
+    crossing = border(algorithm.schedules(ranks, topology, COUNT, COUNT), topology.node_of).crossing / COUNT
+    same = all(
+        same_at_any_length(algorithm, size, Topology.one_node(size), (size, COUNT)) for size in (ranks - 2, ranks)
+    )
+    at_any = say("cli.same_at_any_length" if same else "cli.depends_on_length")
+    return [f"    {say('cli.between_two_nodes', crossing=crossing)}", f"    {at_any}"]
 
 
 @click.command(epilog=examples("verify", "verify ring two_tree -n 1-64", "verify ./mine.py -n 2,4,8"))
@@ -57,9 +82,14 @@ def list_() -> None:
     help="Elements of a segment; may be repeated [default: several].",
 )
 @click.option("--ranks-per-node", type=click.IntRange(1), help="Verify this node layout only [default: several].")
+@click.option(
+    "--lengths",
+    is_flag=True,
+    help="Also say whether elements are added up in the same order at any length of the vector.",
+)
 @no_limit
 @errors_in_one_line
-def verify(algorithms, ranks, counts, segment, ranks_per_node, no_limit) -> None:
+def verify(algorithms, ranks, counts, segment, ranks_per_node, lengths, no_limit) -> None:
     """Verify that ALGORITHMS (names or paths of your own files; default: all) are all-reduces, by symbolic execution.
 
     No data and no MPI is needed. What is shown holds for any data, but for these numbers of ranks, counts, segments and
@@ -74,7 +104,7 @@ def verify(algorithms, ranks, counts, segment, ranks_per_node, no_limit) -> None
     target, header_length = screen(), 0
     with generators_that_end(proved.values()):
         refuse_many_proofs(proved, ranks, counts, segment, ranks_per_node, no_limit)
-        for line in prove_all(proved, ranks, tuple(counts), tuple(segment), ranks_per_node):
+        for line in prove_all(proved, ranks, tuple(counts), tuple(segment), ranks_per_node, lengths):
             header_length = header_length or len(line.text)
             is_narrow = target.width is not None and target.width < header_length
             name, numbers = line.text[:NAME_WIDTH].rstrip(), f"  {line.text[NAME_WIDTH:]}"

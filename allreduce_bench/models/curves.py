@@ -6,7 +6,7 @@ from math import ceil
 import numpy as np
 import pandas as pd
 
-from ..algorithms import builtin
+from ..algorithms import builtin_of
 from ..evaluation.frames import competitors
 from ..evaluation.verdict import FASTEST
 from ..schedule.algorithm import Algorithm, Topology
@@ -36,7 +36,7 @@ def predicted_at(
     `nodes`: None if unknown, or links are alike; `segment` in elements, None: as measured. Priced by
     declared costs, as `predict` does, but users' own algorithms, of their files in `own`, as they were fitted.
     """
-    algorithms = [own.get(part.priced_as) or builtin()[part.priced_as] for part in model.parts]
+    algorithms = [own.get(part.priced_as) or builtin_of(part.priced_as) for part in model.parts]
     topology = Topology.filled(ranks, ceil(ranks / (nodes or ranks)))
     if any(algorithm.unmet(ranks, topology) for algorithm in algorithms):
         return None

@@ -220,9 +220,9 @@ TAIL = 0.025
 MOST_OF_INSIDE = 2.0  # limit of held-out residuals, in multiples of those of the fit
 WITHOUT_FOLDS = 1.5  # held-out residuals if there are none, in multiples of those of the fit
 LEAST_OWN = 0.01  # half width of a series itself: times of another day differ by more than that
-USUAL = 0.35  # half width of series of other systems; those of one are as uncertain as that
+TYPICAL = 0.35  # half width of series of other systems; those of one are as uncertain as that
 WIDER_PER_DOUBLING = 0.3  # share of the half width, for each doubling of the ranks or of the size
-# USUAL and WIDER_PER_DOUBLING: for a low interval score and 85 to 95 % covered, on LUMI, Fugaku and clouds
+# TYPICAL and WIDER_PER_DOUBLING: for a low interval score and 85 to 95 % covered, on LUMI, Fugaku and clouds
 
 
 class Reach(NamedTuple):
@@ -248,12 +248,12 @@ def reach(inside: np.ndarray, outside: np.ndarray) -> Reach:
     """Compute half widths from the log residuals of the fit and of held-out numbers of ranks (both float64 [cell]).
 
     The series' own is the held-out residuals' 90 % quantile, but at least that of the fit and at most MOST_OF_INSIDE
-    times it: a single fold is unreliable. The half width is the geometric mean of this and of USUAL: few cells say
+    times it: a single fold is unreliable. The half width is the geometric mean of this and of TYPICAL: few cells say
     little of a quantile, and none of what other ranks bring.
     """
     least = _quantile(inside)
     own = WITHOUT_FOLDS * least if not len(outside) else np.clip(_quantile(outside), least, MOST_OF_INSIDE * least)
-    half = float(np.sqrt(max(own, LEAST_OWN) * USUAL))
+    half = float(np.sqrt(max(own, LEAST_OWN) * TYPICAL))
     return Reach(half, WIDER_PER_DOUBLING * half)
 
 

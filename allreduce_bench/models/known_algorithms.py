@@ -15,7 +15,6 @@ ALIASES = {  # name without decorations -> our algorithm
     "recdoub_b_cont": "rabenseifner",
     "ring_b_cont": "ring",
     "bine_l": "recursive_doubling",
-    "bine_lat": "recursive_doubling",
     "bine_b_cont": "rabenseifner",
     "bine_bdw_remap": "rabenseifner",
     "bine_bdw_static": "rabenseifner",

@@ -1,12 +1,12 @@
 """Machine as a set of models: from `fit`, in a file that `predict` reads; or bare, from alpha and beta alone."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-from ..algorithms import builtin
+from ..algorithms import builtin, is_builtin
 from ..message import BadValue, Refused
 from ..runs.cell import EXECUTORS, EXPECTED_PLACEMENT, CutPrices, is_placement
 from ..runs.files import read_given_text, write_given
@@ -60,6 +60,17 @@ def bare_machine(
     form = Form(reduced=True, levels=len(links))
     parts = {name: (ModelPart(name, form, parameters),) for name in builtin()}
     return Machine(tuple(Model(name, part) for name, part in parts.items()), bare=True)
+
+
+def with_parameters(machine: Machine, names: Iterable[str]) -> Machine:
+    """Return a bare machine with those built-in algorithms of `names` that have parameters; another one as it is."""
+    known = {model.algorithm for model in machine.models}
+    added = [name for name in names if machine.bare and name not in known and is_builtin(name)]
+    models = []
+    for name in added:
+        first = machine.models[0]  # all have the same prices
+        models.append(replace(first, algorithm=name, parts=(first.parts[0]._replace(priced_as=name),)))
+    return replace(machine, models=(*machine.models, *models))
 
 
 def write_machine(machine: Machine, path: Path) -> None:
@@ -134,7 +145,7 @@ def _refuse_odd_names(model: Model) -> None:
 
 def _refuse_odd(part: ModelPart) -> None:
     """Raise ValueError for a part that this version cannot price."""
-    if part.priced_as not in builtin():
+    if not is_builtin(part.priced_as):
         raise BadValue("models.priced_no_algorithm_version", priced_as=part.priced_as)
     if [tuple(parameter[:3]) for parameter in part.parameters] != meanings(part.form):
         raise BadValue("models.parameters_not", form=part.form.name)

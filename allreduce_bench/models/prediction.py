@@ -6,19 +6,19 @@ From declared costs alone: no schedule is enumerated, except for the bytes throu
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache, cached_property, lru_cache
-from math import ceil, exp, lcm, log, sqrt
+from math import ceil, exp, log, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
-from ..algorithms import builtin
+from ..algorithms import USUAL, builtin, builtin_of
 from ..message import say
 from ..runs.plan import DEFAULT_SEGMENT_NBYTES
 from ..schedule import elements
 from ..schedule.algorithm import Algorithm, AlgorithmError, Topology
 from ..units import format_size, unknown_word
 from .known_algorithms import known_as
-from .machine import Machine, MachineError
+from .machine import Machine, MachineError, with_parameters
 from .model import (
     MOST_SIZE,
     UNKNOWN,
@@ -31,7 +31,7 @@ from .model import (
     seconds,
     worst,
 )
-from .terms import Terms, terms
+from .terms import Terms, equal_parts, terms
 
 # Limits
 LIMITS = "latency", "bandwidth"  # bounds, in the order of `Bounds`
@@ -117,6 +117,7 @@ def competing_models(
     fitted.
     """
     names = list(algorithms)
+    machine = with_parameters(machine, names)
     for name in names:
         if not any(_is_named(model, name) for model in machine.models):
             raise _not_fitted(machine, name)
@@ -256,8 +257,8 @@ class CompetingModels:
     def fastest(self, ranks: int, nbytes: int) -> Predicted | None:
         """Return the least time of all series, or None if none has one; or the winner that is kept (`keeps_winner`).
 
-        Among equals, such as a ring and one on nodes of one rank, the shortest name. `winner` tells whether it is known
-        to be the fastest.
+        Among equals, such as a ring and one on nodes of one rank, a usual algorithm, then the shortest name. `winner`
+        tells whether it is known to be the fastest.
         """
         if self.keeps_winner(ranks):
             measured_s = self.measured_s(nbytes)
@@ -266,7 +267,7 @@ class CompetingModels:
         possible = [predicted for predicted in every if predicted.prediction]
         least = min(map(_time_s, possible), default=0.0)
         equal = [predicted for predicted in possible if _time_s(predicted) <= least * (1 + EQUAL)]
-        return min(equal, key=lambda predicted: len(predicted.series), default=None)
+        return min(equal, key=lambda one: (one.series not in USUAL, len(one.series)), default=None)
 
     def is_lower_bound(self, predicted: Predicted) -> bool:
         """Return whether the time is only a lower bound: raised to a common bound, or without its port's share.
@@ -447,14 +448,16 @@ def _ranks_per_node(model: Model, layout: Layout) -> int | None:
 
 
 def _unmet(part: ModelPart, ranks: int, nodes: int | None) -> str | None:
-    algorithm = builtin()[part.priced_as]
-    return algorithm.unmet(ranks, Topology.filled(ranks, ceil(ranks / (nodes or ranks)))) if algorithm.needs else None
+    algorithm = builtin_of(part.priced_as)
+    if not algorithm.needs and not algorithm.unfit:
+        return None
+    return algorithm.unmet(ranks, Topology.filled(ranks, ceil(ranks / (nodes or ranks))))
 
 
 def _declared_terms(
     part: ModelPart, ranks: int, nodes: int | None, nbytes: int, itemsize: int, segment: int | None
 ) -> Terms:
-    return terms(builtin()[part.priced_as], ranks, nodes, nbytes, itemsize, segment, enumerated=0)
+    return terms(builtin_of(part.priced_as), ranks, nodes, nbytes, itemsize, segment, enumerated=0)
 
 
 def _least_s(series: str, model: Model, prediction: Prediction, ranks: int, nbytes: int, layout: Layout) -> float:
@@ -493,7 +496,7 @@ def _port_waits_s(
     first, own_terms = model.parts[0], part_terms[0]
     if not rate or nodes == 1 or not _is_known_schedule(model):
         return 0.0
-    port_s = port_share(builtin()[model.algorithm], ranks, nodes) * nbytes / rate
+    port_s = port_share(builtin_of(model.algorithm), ranks, nodes) * nbytes / rate
     waits_s = port_s - bytes_between_s(first, own_terms, ranks)
     return waits_s if waits_s > EQUAL * port_s else 0.0
 
@@ -513,7 +516,7 @@ def port_share(algorithm: Algorithm, ranks: int, nodes: int) -> float:
     per_node = ceil(ranks / nodes)
     topology = Topology.filled(ranks, per_node)
     ranks_of = topology.nodes
-    parts = lcm(ranks, 1 << ranks.bit_length() - 1, per_node, len(ranks_of[-1]) * len(ranks_of))  # for equal blocks
+    parts = equal_parts(ranks, per_node)
     steps_of_node = per_node * max(_steps(algorithm, rank, ranks, topology, parts) for rank in {0, ranks - 1})
     if steps_of_node > ONE_NODE:
         return least
@@ -543,7 +546,7 @@ def _segment_elements(
     model: Model, parts: list[ModelPart], ranks: int, nodes: int | None, nbytes: int, layout: Layout, itemsize: int
 ) -> int | None:
     """Return the elements of a segment, or None if nothing is segmented."""
-    segmented = [part for part in parts if builtin()[part.priced_as].segmented]
+    segmented = [part for part in parts if builtin_of(part.priced_as).segmented]
     if not segmented:
         return None
     if layout.segment == BEST:

@@ -23,7 +23,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ..algorithms import builtin
+from ..algorithms import builtin, builtin_of, is_builtin
 from ..machine.forks import in_forks
 from ..message import say
 from ..runs.cell import IMPORTED, NATIVE, PIPELINED, competitor_name, executor_of
@@ -325,7 +325,8 @@ def fit_series(
     """Return each series of `points` in order, fitted or not. `own`: algorithms of a user's own files."""
     points = _without_cuts(points.reset_index(drop=True))
     undecided = in_two_states(points)
-    algorithms = {**builtin(), **(own or {})}
+    named = {name: builtin_of(name) for name in map(str, points["algorithm"].unique()) if is_builtin(name)}
+    algorithms = builtin() | named | dict(own or {})
 
     def fitted(series: tuple[dict, pd.DataFrame]) -> FittedSeries | UnfittedSeries:
         values, rows = series
@@ -350,7 +351,8 @@ def _series(points: pd.DataFrame) -> Iterator[tuple[dict, pd.DataFrame]]:
 
 def _without_cuts(points: pd.DataFrame) -> pd.DataFrame:
     """Remove the segments at which executors cut steps; algorithms keep their own."""
-    own = points["algorithm"].isin([name for name, algorithm in builtin().items() if algorithm.segmented])
+    names = [name for name in map(str, points["algorithm"].unique()) if is_builtin(name)]
+    own = points["algorithm"].isin([name for name in names if builtin_of(name).segmented])
     for name in ("window", "placement", "grade"):
         if name not in points:  # of a frame not made by `points`
             points = points.assign(**{name: pd.Series(pd.NA, index=points.index, dtype=TYPES[name])})
@@ -524,7 +526,7 @@ def observe(
     logs[medians.index.get_level_values(0), medians.index.get_level_values(1)] = medians.to_numpy()
     paths = {}
     for name in names:
-        algorithm = (algorithms or builtin())[name]
+        algorithm = (algorithms or {}).get(name) or builtin_of(name)
         paths[name] = TermColumns([
             terms(
                 algorithm, p, nodes or None, nbytes, itemsize, segment if algorithm.segmented else None,

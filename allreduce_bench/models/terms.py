@@ -10,7 +10,7 @@ from itertools import islice
 from math import ceil, lcm
 from typing import NamedTuple
 
-from ..algorithms import builtin
+from ..algorithms import builtin_of, is_builtin
 from ..schedule.algorithm import Algorithm, AlgorithmError, Cost, Hops, Topology
 from ..schedule.price import LinkPrice, walk
 
@@ -59,7 +59,7 @@ def terms(
 
 def listed_steps(algorithm: Algorithm) -> int:
     """Return `enumerated` of `terms` for fits: our own algorithms are priced as declared, a user's as they run."""
-    return 0 if builtin().get(algorithm.name) is algorithm else ENUMERATED
+    return 0 if is_builtin(algorithm.name) and builtin_of(algorithm.name) is algorithm else ENUMERATED
 
 
 class _Counted(NamedTuple):
@@ -103,16 +103,23 @@ def _declared(algorithm: Algorithm, ranks: int, topology: Topology, count: int, 
 def _factor(algorithm: Algorithm, ranks: int, nodes: int, count: int, segment: int) -> int:
     """Return the divisor of `count` and `segment` that scales all blocks down exactly; 1: none.
 
-    Segmented vectors are cut into segments, whole or in halves; others by the ranks, by a power of two of them, or by
-    those of a node and then by the nodes.
+    Segmented vectors are cut into segments, whole or in halves; others as `equal_parts` says.
     """
     if algorithm.segmented:
         equal = segment % 2 == 0 and (count == segment or count % (2 * segment) == 0)
         return segment // 2 if equal else 1
-    local = ceil(ranks / nodes)
-    smallest, number = ranks % local or local, ceil(ranks / local)
-    parts = lcm(ranks, 1 << ranks.bit_length() - 1, local, smallest * number)
+    parts = equal_parts(ranks, ceil(ranks / nodes))
     return 1 if count % parts else count // parts
+
+
+def equal_parts(ranks: int, per_node: int) -> int:
+    """Return the least elements of a vector of equal blocks, whichever algorithm that is not segmented cuts it.
+
+    It cuts it by the ranks, halves and quarters too (a torus), by a power of two of them or an even number, or by those
+    of a node and then by the nodes.
+    """
+    smallest, number = ranks % per_node or per_node, ceil(ranks / per_node)
+    return lcm(4 * ranks, 1 << ranks.bit_length() - 1, ranks - ranks % 2 or 1, per_node, smallest * number)
 
 
 @lru_cache(maxsize=64)

@@ -1,6 +1,6 @@
 """`explain`: algorithms round by round, as text, a page, a picture or a moving picture; `--all` writes the gallery."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,10 +12,13 @@ from ..cli.schedules import refuse_too_many
 from ..cli.sections import examples
 from ..cli.types import RANKS, OneLineError, errors_in_one_line, given_options, no_limit, progress
 from ..cli.work_limit import generators_that_end, refuse_long_text
+from ..message import say
 from ..runs.files import is_stream, refuse_given, write_atomically, write_given
+from ..schedule import Schedule
 from ..schedule.algorithm import Algorithm, Topology
 from ..schedule.draw import rounds
-from ..schedule.verify import Case, Proof, Refusal, proof_of
+from ..schedule.price import border
+from ..schedule.verify import Case, Proof, Refusal, proof_of, same_at_any_length
 from .drawing import STYLES, drawing, rank_names
 
 if TYPE_CHECKING:
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 # Options of `explain --all`
 BESIDE_ALL = {"every", "output", "ranks", "names"}  # options allowed beside it
 RANKS_OF_GALLERY = 8  # in its pictures, unless -n says otherwise
+MOST_RANKS_OF_LENGTHS = 64  # whose sums are compared over lengths: of more it takes long
 
 
 @dataclass(frozen=True)
@@ -36,13 +40,20 @@ class Asked:
     segment: int | None  # elements
     ranks_per_node: int | None
     names: str  # how ranks are called: one of drawing.STYLES
+    map: Path | None  # file of hosts and switches
     no_limit: bool
 
 
 def _as_text(asked: Asked) -> str:
     """Return every round as text. Raises OneLineError, Refusal."""
     size = asked.ranks
-    topology = Topology.filled(size, asked.ranks_per_node) if asked.ranks_per_node else Topology.one_node(size)
+    switches = read_map(asked.map) if asked.map else []
+    per_node = asked.ranks_per_node or (-(-size // len(switches)) if switches else size)
+    topology = Topology.filled(size, per_node)
+    if switches and len(switches) < len(topology.nodes):
+        raise OneLineError(
+            "pages.map_hosts_found", path=asked.map, hosts=len(switches), nodes=len(topology.nodes), ranks=size
+        )
     count = size if asked.count is None else asked.count
     segment = asked.segment or max(count, 1)
     pages = []
@@ -52,8 +63,55 @@ def _as_text(asked: Asked) -> str:
         schedules = chosen.schedules(size, topology, count, segment)
         proof = proof_of(chosen, Case(size, topology, count, segment), schedules)
         cost = f"{chosen.formula} ({'exact' if chosen.exact else 'bound'})"
-        pages.append(f"{rounds(chosen.name, schedules, count, cost)}\n{_promises_line(proof)}\n")
+        lines = [rounds(chosen.name, schedules, count, cost), *_border_lines(schedules, topology, switches, count)]
+        if size <= MOST_RANKS_OF_LENGTHS:
+            same = same_at_any_length(chosen, size, topology)
+            lines.append(say("pages.same_at_any_length" if same else "pages.depends_on_length"))
+        pages.append("\n".join([*lines, f"{_promises_line(proof)}\n"]))
     return "\n".join(pages)
+
+
+def _border_lines(
+    schedules: Sequence[Schedule], topology: Topology, switches: Sequence[tuple[str, ...]], count: int
+) -> list[str]:
+    """Return what crosses the borders between nodes and between switches of each level, in shares of the vector."""
+    groups: dict[str, Sequence[Hashable]] = {"nodes": topology.node_of} if len(topology.nodes) > 1 else {}
+    for level in range(len(switches[0]) if switches else 0):
+        name = "switches" if len(switches[0]) == 1 else f"switches of level {level + 1}"
+        groups[name] = tuple(switches[node][level:] for node in topology.node_of)
+    lines = []
+    for name, group_of in groups.items():
+        found = border(schedules, group_of)
+        shares = {key: value / max(1, count) for key, value in found._asdict().items() if key != "groups"}
+        lines.append(say("pages.crosses_borders", groups=found.groups, name=name, elements=found.crossing, **shares))
+    return lines
+
+
+def read_map(path: Path) -> list[tuple[str, ...]]:
+    """Return for each line, a host and the switches above it, the nearest first, the names of these switches.
+
+    Raises OneLineError.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise OneLineError("pages.map_cannot_be_read", path=path, error=error) from error
+    named: dict[str, tuple[str, ...]] = {}
+    for number, line in enumerate(lines, start=1):
+        host, *switches = line.partition("#")[0].split() or [""]
+        if not host:
+            continue
+        if host in named:
+            raise OneLineError("pages.map_host_twice", path=path, line=number, host=host)
+        if not switches or named and len(switches) != len(next(iter(named.values()))):
+            expected = len(next(iter(named.values()))) if named else 1
+            raise OneLineError(
+                "pages.map_switches_expected", path=path, line=number, expected=expected, found=len(switches)
+            )
+        named[host] = tuple(switches)
+    if not named:
+        raise OneLineError("pages.map_is_empty", path=path)
+    return [*named.values()]
 
 
 def _as_page(asked: Asked) -> str:
@@ -158,6 +216,12 @@ def explain_all(context: click.Context) -> Path:
     is_eager=True,
     help="Write pages about all algorithms to a new folder, -o site.",
 )
+@click.option(
+    "--map",
+    type=click.Path(path_type=Path),
+    help="Text: say what crosses the borders between switches: a file of hosts in the order of ranks, one a line, with "
+    "the switches above it, the nearest first: n1 leaf1 spine1.",
+)
 @click.option("--compare", is_flag=True, help="Show two algorithms in step on one page: --compare ring two_tree.")
 @click.option(
     "--names", type=click.Choice(STYLES), default=STYLES[0], show_default=True, help="What pages call the ranks."
@@ -188,6 +252,8 @@ def explain(algorithms, ranks, compare, every, output, **others) -> None:
     ending = ".txt" if output is None or is_stream(output) else output.suffix
     if ending not in ENDINGS:
         raise OneLineError("pages.expected_name_ends", output=output, endings=", ".join(ENDINGS))
+    if others["map"] and ending != ".txt":
+        raise OneLineError("pages.map_is_for_text")
     if compare and ending != ".html":
         raise OneLineError("pages.compare_makes_page_add")
     if output:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from mpi4py import MPI
 
-from ..algorithms import builtin, find
+from ..algorithms import USUAL, builtin, find
 from ..executing import native_datatype
 from ..message import BadType, BadValue
 from ..runs.cell import COMPILED, EXECUTORS, NATIVE, PIPELINED, Executor, competitor_name
@@ -141,7 +141,7 @@ def _ways(
 
 
 def _promising(algorithms: Sequence[Algorithm], shape: Shape, topology: Topology) -> list[Algorithm]:
-    """Return at most MOST that may be the fastest on some usual network, by their declared costs.
+    """Return at most MOST that may be the fastest on some usual network, by their declared costs, one of each cost.
 
     Hierarchical ones are tried on several nodes, whatever they cost on equal links.
     """
@@ -156,4 +156,7 @@ def _promising(algorithms: Sequence[Algorithm], shape: Shape, topology: Topology
             ratio = price / max(1.0, min(prices))
             least[algorithm.name] = min(ratio, least.get(algorithm.name, ratio))
     others = [algorithm for algorithm in others if least[algorithm.name] <= DEARER]
-    return with_nodes + sorted(others, key=lambda algorithm: least[algorithm.name])[:MOST]
+    one_of_each: dict[tuple[int, int], Algorithm] = {}  # of those that cost the same, first the usual ones
+    for algorithm in sorted(others, key=lambda algorithm: algorithm.name not in USUAL):
+        one_of_each.setdefault(algorithm.cost(size, topology, shape.count, segment)[:2], algorithm)
+    return with_nodes + sorted(one_of_each.values(), key=lambda algorithm: least[algorithm.name])[:MOST]

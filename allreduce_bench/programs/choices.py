@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from mpi4py import MPI
 
-from ..algorithms import builtin
+from ..algorithms import is_builtin
 from ..executing import OPERATIONS
 from ..message import Refused, say
 from ..runs.cell import EXECUTORS, NATIVE, PIPELINED, Executor, executor_of, is_placement, parts_of
@@ -187,7 +187,7 @@ def _refuse_odd(choice: Choice) -> None:
 def _refuse_code(path: Path, choice: Choice, own: OwnFiles) -> None:
     """Raise ChoiceError unless the algorithm is of this package, or of a file that the program names, unchanged."""
     name, file = choice.algorithm, own.get(choice.algorithm)
-    if file is None and (name == NATIVE or name in builtin()):
+    if file is None and (name == NATIVE or is_builtin(name)):
         return
     source = choice.file or ("" if not name.endswith(".py") else name)
     if file is None and source:
@@ -207,7 +207,7 @@ def _choices_of_run(path: Path) -> list[Choice]:
     folder = RunFolder(path)
     rows = [row for row in summarise(folder) if row.get("time_s") and not row.get("groups")]
     _tell_losses(folder)
-    known = [row for row in rows if row["algorithm"] in builtin() or executor_of(row).is_native]
+    known = [row for row in rows if is_builtin(row["algorithm"]) or executor_of(row).is_native]
     best = [min(alike, key=lambda row: row["time_s"] or 0.0) for alike in by_size(known).values() if alike]
     if not best:
         raise ChoiceError("programs.holds_no_times_algorithms", path=path)
@@ -284,7 +284,7 @@ def _of_machine(path: Path) -> Lookup:
             return None
         model = group.models[predicted.series]
         algorithm, executor = parts_of(model.competitor)
-        if algorithm not in builtin():
+        if not is_builtin(algorithm):
             return Chosen(Candidate(NATIVE, NATIVE), model.placement)
         segment = predicted.segment_nbytes or (model.segment and model.segment * model.itemsize)
         window = (model.window or DEFAULT_WINDOW) if executor.endswith("pipelined") else None

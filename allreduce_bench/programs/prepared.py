@@ -12,7 +12,7 @@ from weakref import ref
 import numpy as np
 from mpi4py import MPI
 
-from ..algorithms import builtin
+from ..algorithms import builtin_of
 from ..executing import native_datatype
 from ..message import BadType, BadValue, say
 from ..runs.cell import COMPILED, NATIVE
@@ -420,7 +420,7 @@ class PreparedAllreduces:
 
     def _algorithm(self, candidate: Candidate) -> Algorithm:
         """Return an algorithm that the program names, or a built-in one: a file of choices names no others."""
-        return (self._algorithms or {}).get(candidate.algorithm) or builtin()[candidate.algorithm]
+        return (self._algorithms or {}).get(candidate.algorithm) or builtin_of(candidate.algorithm)
 
     def _found(self, words: Sequence[str]) -> dict[str, Algorithm]:
         """Return the algorithms that `words` name; some nodes may lack their files."""

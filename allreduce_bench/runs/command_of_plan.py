@@ -6,7 +6,7 @@ from dataclasses import fields
 from itertools import chain
 from typing import Any
 
-from ..algorithms import builtin
+from ..algorithms import builtin, is_builtin
 from ..message import say
 from .cell import FORCED_DEFAULT, FORCED_PREFIX, GLOO, NATIVE
 from .folder import RunFolder
@@ -56,7 +56,7 @@ def _said_otherwise(plan: Plan) -> dict[str, Any]:
     names = [
         name
         for name in plan.algorithms
-        if name in (NATIVE, GLOO) or name in builtin() or name.startswith(FORCED_PREFIX) and name != FORCED_DEFAULT
+        if name in (NATIVE, GLOO) or is_builtin(name) or name.startswith(FORCED_PREFIX) and name != FORCED_DEFAULT
     ]
     by_default = plan.bounded and set(names) == {NATIVE, *builtin()}  # to name them would lift their bound
     link_rates = virtual if len(set(virtual)) > 1 else (plan.link_rate_bytes_per_s,)

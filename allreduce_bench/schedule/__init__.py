@@ -48,7 +48,8 @@ def drop_empty(steps: Iterable[Step]) -> Iterator[Step]:
     Both ends of a message compute its size from the same blocks, so both drop the same half.
     """
     for step in steps:
-        if step.send and step.recv and all(step.send) and all(step.recv):
+        send, recv = step[1], step[3]
+        if send and recv and all(send) and all(recv):
             yield step  # most steps
             continue
         send, recv = tuple(filter(len, step.send)), tuple(filter(len, step.recv))

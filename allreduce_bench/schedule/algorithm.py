@@ -114,6 +114,7 @@ class Algorithm(NamedTuple):
     doc: str  # of its file, then what its generator's docstring has below the summary
     module: str
     file: str = ""  # path of a user's file; empty: built in
+    unfit: Callable[[int, Topology], str | None] | None = None  # needs of one named with parameters, in words
 
     def steps(self, rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
         """Yield the steps of `rank`, for any `size` >= 1, `count` >= 0 and `segment` >= 1 (elements).
@@ -160,7 +161,7 @@ class Algorithm(NamedTuple):
             return f"{self.name} needs an even number of ranks, not {size}"
         if "equal-nodes" in self.needs and len({len(node) for node in topology.nodes}) > 1:
             return f"{self.name} needs nodes of equal size, not {topology.describe()}"
-        return None
+        return self.unfit(size, topology) if self.unfit else None
 
 
 def _failing_line(error: Exception, file: str) -> str:

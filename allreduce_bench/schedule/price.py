@@ -6,7 +6,7 @@ Rabenseifner and Gropp, IJHPCA 19(1), 2005).
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from math import ceil, log2
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -82,6 +82,28 @@ def walk(
         began[rank].append(end)
     last = max((reached[-1] for reached in began), key=_longer, default=START)
     return Walked(Path(*last[:4]), _messages_of_trail(last[4]))
+
+
+class Border(NamedTuple):
+    """Elements that messages carry over the borders between groups of ranks: nodes, or what one switch joins."""
+
+    groups: int
+    crossing: int  # in all
+    out: int  # most that leave one group
+    into: int  # most that reach one group
+
+
+def border(schedules: Sequence[Schedule], group_of: Sequence[Hashable]) -> Border:
+    """Count what `schedules` send from ranks of one group to those of another; `group_of`: of each rank its group."""
+    out, into = Counter[Hashable](), Counter[Hashable]()
+    for rank, steps in enumerate(schedules):
+        for step in steps:
+            if step.dest is not None and group_of[rank] != group_of[step.dest]:
+                moved = elements(step.send)
+                out[group_of[rank]] += moved
+                into[group_of[step.dest]] += moved
+    groups = len(set(group_of))
+    return Border(groups, out.total(), max(out.values(), default=0), max(into.values(), default=0))
 
 
 def _messages_of_trail(trail: Any) -> dict[tuple[int, bool], int]:

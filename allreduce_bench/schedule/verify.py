@@ -86,6 +86,24 @@ def verify(schedules: Sequence[Schedule], count: int) -> Proof:
     )
 
 
+def same_at_any_length(algorithm: Algorithm, size: int, topology: Topology, counts: Sequence[int] = ()) -> bool:
+    """Return whether each element is added up in the same order, whatever the length of the vector around it.
+
+    Tried for `counts`, by default some around `size` and its multiples, with segments of a fixed length. Where it is
+    not so, the same data may have other bits at another length. Raises AlgorithmError, Refusal.
+    """
+    values, segment, longest = Values(size), max(1, size // 2), list[list[int]]()
+    for count in sorted(counts or {1, size - 1, size, size + 1, 2 * size + 1, 3 * size, 57} - {0}, reverse=True):
+        schedules = algorithm.schedules(size, topology, count, segment)
+        parts = Parts(schedules, count)
+        _, state = replay(schedules, parts, values)
+        orders = [[value for part, value in enumerate(held) for _ in parts.span(part)] for held in state]
+        longest = longest or orders
+        if any(order != known[:count] for order, known in zip(orders, longest)):
+            return False
+    return True
+
+
 def _malformed(step: Step, rank: int, size: int, count: int) -> str | None:
     """Return what is wrong with a single step, or None."""
     if reason := _not_a_step(step):
@@ -125,13 +143,14 @@ def _overlap(ranges: Ranges) -> bool:
     return len(ranges) > 1 and any(a.stop > b.start for a, b in pairwise(sorted(ranges, key=lambda span: span.start)))
 
 
-def replay(schedules: Sequence[Schedule], parts: Parts) -> tuple[Values, list[list[int]]]:
+def replay(schedules: Sequence[Schedule], parts: Parts, values: Values | None = None) -> tuple[Values, list[list[int]]]:
     """Execute the schedules symbolically; return the values and what each rank holds of each part at the end.
 
-    Raises Refusal if they are no all-reduce.
+    `values` of another replay of as many ranks make equal expressions of both the same number. Raises Refusal if the
+    schedules are no all-reduce.
     """
     size = len(schedules)
-    values = Values(size)
+    values = values or Values(size)
     state = [[rank] * len(parts) for rank in range(size)]
     in_flight: dict[tuple[int, int], list[int]] = {}  # (sender, index) -> values at the begin of that step
 
@@ -216,18 +235,22 @@ def prove_all(
     counts: Sequence[int] = (),
     segments: Sequence[int] = (),
     ranks_per_node: int | None = None,
+    lengths: bool = False,
 ) -> Iterator[ProofLine]:
-    """Prove every case; yield one line per algorithm, or one that names the first refusal."""
+    """Prove every case; yield one line per algorithm, or one that names the first refusal.
+
+    With `lengths` it also says how often the order of additions is the same at any length.
+    """
     yield ProofLine(
         f"{'algorithm':<{NAME_WIDTH}}{'schedules':>9}  {'at ranks':>8}  {'steps':>6}  {'max sent':>8}  {'depth':>5}  "
-        "rank order  same bits",
+        f"rank order  same bits{'  any length' * lengths}",
         False,
     )
     for algorithm in algorithms.values():
-        yield _proof_line(algorithm, sizes, counts, segments, ranks_per_node)
+        yield _proof_line(algorithm, sizes, counts, segments, ranks_per_node, lengths)
 
 
-def _proof_line(algorithm: Algorithm, sizes, counts, segments, ranks_per_node) -> ProofLine:
+def _proof_line(algorithm: Algorithm, sizes, counts, segments, ranks_per_node, lengths: bool = False) -> ProofLine:
     """Prove the cases of one algorithm; the line shows the largest of them."""
     name, proofs = algorithm.name.ljust(NAME_WIDTH), list[tuple[Case, Proof]]()
     try:
@@ -235,6 +258,8 @@ def _proof_line(algorithm: Algorithm, sizes, counts, segments, ranks_per_node) -
             for case in cases(algorithm, size, counts, segments, ranks_per_node):
                 schedules = algorithm.schedules(case.size, case.topology, case.count, case.segment)
                 proofs.append((case, _proof(algorithm, case, schedules)))
+        layouts_tried = dict.fromkeys((case.size, case.topology) for case, _ in proofs) if lengths else ()
+        at_any = [same_at_any_length(algorithm, *layout) for layout in layouts_tried]
     except AlgorithmError as refusal:
         return ProofLine(f"{name}REFUSED  {refusal}", True)
     if not proofs:
@@ -243,27 +268,48 @@ def _proof_line(algorithm: Algorithm, sizes, counts, segments, ranks_per_node) -
     sent = f"{proof.sent / case.count:.3f} n" if case.count else "0"
     ordered, same = (_how_often([getattr(proof, key) for _, proof in proofs]) for key in ("rank_ordered", "same_bits"))
     costs = f"{proof.steps:>6}  {sent:>8}  {proof.depth:>5}"
-    return ProofLine(f"{name}{len(proofs):>9}  {case.size:>8}  {costs}  {ordered:<10}  {same}", False)
+    line = f"{name}{len(proofs):>9}  {case.size:>8}  {costs}  {ordered:<10}  {same}"
+    return ProofLine(f"{line:<{len(line) + 9 - len(same)}}  {_how_often(at_any)}" if lengths else line, False)
 
 
 def cases(
     algorithm: Algorithm, size: int, counts: Sequence[int], segments: Sequence[int], ranks_per_node: int | None
 ) -> Iterator[Case]:
     """Yield the distinct cases of `algorithm` at `size` ranks; counts around `size` if none are given."""
+    fitting = [topology for topology in layouts(size, ranks_per_node) if not algorithm.unmet(size, topology)]
+    if len(fitting) > 1 and not heeds_nodes(algorithm, size):
+        fitting = fitting[:1]
     probes = []  # schedules of earlier layouts
-    for topology in layouts(size, ranks_per_node):
-        if algorithm.unmet(size, topology):
-            continue
-        probe = algorithm.schedules(size, topology, size, size)
-        if probe in probes:
-            continue  # same schedules as another layout
-        probes.append(probe)
+    for topology in fitting:
+        if len(fitting) > 1:
+            probe = algorithm.schedules(size, topology, size, size)
+            if probe in probes:
+                continue  # same schedules as another layout
+            probes.append(probe)
         for count in counts or sorted({0, 1, max(size - 1, 0), size, size + 1}):
             segments_of_count = segments or (
                 {max(count, 1), max(1, count // 5)} if algorithm.segmented else {max(count, 1)}
             )
             for segment in sorted(segments_of_count):
                 yield Case(size, topology, count, segment)
+
+
+class _Sealed(Topology):
+    """Topology that cannot be read."""
+
+    def _refuse(self, *_):
+        raise AttributeError
+
+    __getattribute__ = __iter__ = __getitem__ = __len__ = __hash__ = __eq__ = __bool__ = _refuse  # type: ignore
+
+
+def heeds_nodes(algorithm: Algorithm, size: int) -> bool:
+    """Return whether the steps of some rank may depend on the nodes: whether its generator reads the topology."""
+    try:
+        algorithm.schedules(size, _Sealed(()), size, size)
+    except AlgorithmError:
+        return True
+    return False
 
 
 def layouts(size: int, ranks_per_node: int | None) -> list[Topology]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from ..algorithms import builtin
+from ..algorithms import builtin, is_builtin
 from ..cli.predict import BANDWIDTHS, PRICE
 from ..cli.request import on_hosts_around
 from ..cli.sections import examples
@@ -162,7 +162,7 @@ def _algorithm(options: dict[str, Any]) -> str:
     names = options["algorithms"] or (NATIVE,)
     if len(names) > 1:
         raise OneLineError("training.measure_takes_algorithm_found", name_count=len(names))
-    if names[0] not in (NATIVE, *builtin()):
+    if names[0] != NATIVE and not is_builtin(names[0]):
         raise OneLineError("as_said", words=unknown_word("algorithm", names[0], (NATIVE, *builtin())))
     return names[0]
 

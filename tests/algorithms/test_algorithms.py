@@ -80,6 +80,8 @@ def test_one_rank_does_nothing(name):
 # The verified table of the design notes. Critical path in units of alpha, for p ranks.
 RANKS = (2, 3, 4, 5, 7, 8, 12, 16, 24, 32, 64, 1024)
 RING = (2, 4, 6, 8, 12, 14, 22, 30, 46, 62, 126, 2046)
+ODD_FOLDED = (2, 4, 4, 6, 8, 6, 8, 8, 10, 10, 12, 20)
+ROUNDS_OF_BOTH_PHASES = (2, 4, 4, 6, 6, 6, 8, 8, 10, 10, 12, 20)  # 2 ceil(log2 p)
 CRITICAL_PATH = [  # algorithm, ranks per node (None: one node), segments k, one number for each of RANKS
     ("naive", None, 1, (1, 2, 3, 4, 6, 7, 11, 15, 23, 31, 63, 1023)),
     ("parameter_server", None, 1, RING),
@@ -93,9 +95,26 @@ CRITICAL_PATH = [  # algorithm, ranks per node (None: one node), segments k, one
     ("tree", None, 16, (32, 64, 64, 66, 68, 69, 70, 73, 74, 77, 81, 97)),
     ("two_tree", None, 1, (2, 4, 6, 6, 8, 9, 11, 13, 14, 16, 20, 36)),
     ("two_tree", None, 16, (32, 64, 66, 66, 68, 70, 72, 73, 74, 76, 80, 96)),
+    ("circulant", None, 1, ROUNDS_OF_BOTH_PHASES),
+    ("pat", None, 1, ROUNDS_OF_BOTH_PHASES),
+    ("swing", None, 1, ODD_FOLDED),
+    ("bine", None, 1, ODD_FOLDED),
+    ("bine_lat", None, 1, (1, 3, 2, 4, 4, 3, 5, 4, 6, 5, 6, 10)),
+    ("bidirectional_ring", None, 1, tuple(2 * hops for hops in RING)),  # two rings, one after the other
+    (
+        "torus",
+        None,
+        1,
+        tuple(4 * rounds for rounds in (1, 2, 4, 4, 6, 8, 10, 12, 16, 20, 28, 124)),
+    ),  # four parts, or two
+    ("rabenseifner_radix", None, 1, (2, 4, 6, 8, 12, 8, 10, 12, 12, 14, 18, 30)),  # rounds of radix 4, 3, 2, or a prime
+    ("dual_root", None, 1, (1, 3, 3, 5, 6, 6, 8, 10, 12, 14, 18, 34)),
+    ("dual_root", None, 16, (16, 33, 33, 50, 51, 51, 53, 55, 57, 59, 63, 79)),
 ]
 # The same notes: elements sent by one rank at most, in units of the vector, to three decimals.
 TWO_TIMES = (1.000, 1.333, 1.500, 1.600, 1.714, 1.750, 1.833, 1.875, 1.917, 1.938, 1.969, 1.998)  # 2(p-1)/p
+# At 7 ranks six blocks of 37 or 38 elements are exchanged; equal ones make it 2.667, those of the notes 2.665.
+TWO_TIMES_ODD_FOLDED = (1, 2, 1.5, 2.5, 2.661, 1.75, *TWO_TIMES[6:])
 P_LESS_ONE = (1, 2, 3, 4, 6, 7, 11, 15, 23, 31, 63, 1023)
 SENT = {
     "naive": P_LESS_ONE,
@@ -107,8 +126,23 @@ SENT = {
     "rabenseifner": (1, 2, 1.5, 2.5, 2.5, 1.75, 2.75, 1.875, 2.875, 1.938, 1.969, 1.998),
     "tree": (1, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3),
     "two_tree": (1, 1.5, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2),
+    "circulant": TWO_TIMES,
+    "pat": TWO_TIMES,
+    "swing": TWO_TIMES_ODD_FOLDED,
+    "bine": TWO_TIMES_ODD_FOLDED,
+    "bine_lat": (1, 2, 2, 3, 3, 3, 4, 4, 5, 5, 6, 10),
+    "bidirectional_ring": TWO_TIMES,
+    "torus": TWO_TIMES,
+    "rabenseifner_radix": TWO_TIMES,
+    "dual_root": (1, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3),
 }
-SHORT = {"recursive_doubling", "tree", "two_tree"}  # enough so to be played on 1024 ranks in no time
+SHORT = {
+    "recursive_doubling",
+    "tree",
+    "two_tree",
+    "bine_lat",
+    "dual_root",
+}  # enough so to be played on 1024 ranks in no time
 
 
 @pytest.mark.parametrize("name, per_node, segments, path", CRITICAL_PATH)
@@ -158,7 +192,7 @@ def test_a_declared_cost_is_never_below_the_priced_schedule(name):
 
 
 # The second table of the notes: from which p on the ranks' bits may differ, and where rank order is kept.
-SAME_BITS_BELOW = {"naive": 3}
+SAME_BITS_BELOW = {"naive": 3, "bine_lat": 8}
 KEEPS_RANK_ORDER = {
     "naive": lambda size: size < 3,
     "parameter_server": lambda size: True,
@@ -169,6 +203,15 @@ KEEPS_RANK_ORDER = {
     "rabenseifner": lambda size: True,
     "tree": lambda size: size < 4,
     "two_tree": lambda size: size % 2 == 0 or size < 5,
+    "circulant": lambda size: size < 3,
+    "pat": lambda size: size < 3,
+    "swing": lambda size: size < 6,
+    "bine": lambda size: size < 6,
+    "bine_lat": lambda size: size < 8,
+    "bidirectional_ring": lambda size: size < 3,
+    "torus": lambda size: size < 3,
+    "rabenseifner_radix": lambda size: size < 3,
+    "dual_root": lambda size: True,
 }
 
 

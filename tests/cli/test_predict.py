@@ -62,21 +62,33 @@ def machine(tmp_path):
     return str(tmp_path / "machine.json")
 
 
+NINE = (
+    *("hierarchical_ring", "naive", "parameter_server", "parameter_server_sharded", "rabenseifner"),
+    *("recursive_doubling", "ring", "tree", "two_tree"),
+)
+
+
+def test_all_algorithms_are_predicted_unless_some_are_named():
+    _, _, _, *lines = printed("-n", "8", "--sizes", "8", *PRICES).splitlines()
+    (row,) = [line.split() for line in lines if line.lstrip().startswith("8 B")]
+    assert len([word for word in row if word != "*"]) == 2 + len(builtin()) + 3
+
+
 def test_a_table_says_what_it_is_and_who_is_fastest():
-    text = printed("-n", "24576", "--sizes", "8,64M", *PRICES)
+    text = printed("-n", "24576", "--sizes", "8,64M", "-a", ",".join(NINE), *PRICES)
     title, *_ = lines = text.splitlines()
     assert title.startswith(
         say("report.allreduce_model_prediction_not", source="alpha 5.00 us per message, 100 Gbit/s; ")
     )
     small, large = (next(line for line in lines if line.startswith(size)) for size in ("   8 B", "64 MiB"))
-    times = dict(zip(builtin(), (word for word in small.split()[2:] if word != "*")))
+    times = dict(zip(NINE, (word for word in small.split()[2:] if word != "*")))
     assert (times["ring"], times["tree"], times["two_tree"]) == ("245754", "270", "270")
     assert "80.0 *" in small and small.split()[-3:] == ["recursive_doubling", "75.0", "0.00128"]
     assert large.split()[2:4] == ["256488", "132058902"] and large.split()[-4:-2] == ["*", "two_tree"]
-    assert len(small.split()) == 2 + len(builtin()) + 1 + 3
+    assert len(small.split()) == 2 + len(NINE) + 1 + 3
     assert "two_tree overtakes rabenseifner above 7.09 MiB on 24576 ranks\n" in text
     assert " ranks at " not in text  # of other numbers of ranks nobody asked
-    wider = printed("-n", "2,24576", "--sizes", "8,64M", *PRICES)
+    wider = printed("-n", "2,24576", "--sizes", "8,64M", "-a", ",".join(NINE), *PRICES)
     aside = message_pattern("models.powers_two_aside")
     assert re.search(rf"^two_tree overtakes ring above 23\d ranks at 64 MiB{aside}$", wider, re.MULTILINE)
     assert "tree and two_tree" in text and has_message(text, "report.best_segment_size")

@@ -8,6 +8,7 @@ from has_message import has_message, message_pattern
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.cli import main
+from allreduce_bench.message import say
 
 STEPS_OF_A_LIBRARY = "the steps of a library are not known; 'which' says which algorithm it runs"
 
@@ -42,6 +43,70 @@ def test_list_names_every_algorithm_and_its_cost():
         assert algorithm.formula in result.stdout
     assert "cost (exact): " in result.stdout and "cost (bound): " in result.stdout
     assert "elsewhere: NCCL Ring" in result.stdout
+
+
+def test_list_says_what_crosses_nodes_and_whether_the_length_matters():
+    told = dict(re.findall(r"^(\w+)\n((?:    .*\n)+)", bench("list").stdout, re.MULTILINE))
+    for name, crossing in (("ring", "3.50"), ("hierarchical_ring", "2.00"), ("circulant", "10.50"), ("bine", "3.00")):
+        assert f"    {say('cli.between_two_nodes', crossing=float(crossing))}\n" in told[name]
+    for name in ("recursive_doubling", "rabenseifner", "tree", "dual_root"):
+        assert say("cli.same_at_any_length") in told[name]
+    for name in ("ring", "circulant", "two_tree", "swing"):
+        assert say("cli.depends_on_length") in told[name]
+
+
+def test_verify_says_whether_the_order_of_additions_is_the_same_at_any_length():
+    result = bench("verify", "ring", "recursive_doubling", "naive", "hierarchical:tree+tree", "--lengths", "-n", "3,4")
+    assert result.exit_code == 0
+    headings, *lines = result.stdout.splitlines()
+    assert headings.endswith("same bits  any length") and "any length" not in bench("verify", "ring").stdout
+    assert [line.split()[-1] for line in lines] == ["never", "always", "always", "always"]
+
+
+@pytest.fixture
+def racks(tmp_path):
+    """Write a map of hosts and switches, and give its path."""
+
+    def write(text: str) -> str:
+        path = tmp_path / "racks.txt"
+        path.write_text(text)
+        return str(path)
+
+    return write
+
+
+def test_explain_counts_what_crosses_switches(racks):
+    path = racks("# hosts by rack\nn1 r1 s\nn2 r1 s\n\nn3 r2 s  # the last rack\nn4 r2 s\n")
+    text = bench("explain", "hierarchical_ring", "-n", "8", "--count", "16", "--map", path).stdout
+    nodes, leaves, spine = re.findall(r"^between .*", text, re.MULTILINE)
+    assert nodes == say("pages.crosses_borders", groups=4, name="nodes", elements=96, crossing=6.0, out=1.5, into=1.5)
+    assert has_message(leaves, "pages.crosses_borders", groups=2, name="switches of level 1")
+    assert has_message(spine, "pages.crosses_borders", groups=1, name="switches of level 2", elements=0)
+    assert say("pages.depends_on_length") in text
+    assert "between" not in bench("explain", "ring", "-n", "4").stdout
+    assert say("pages.same_at_any_length") in bench("explain", "tree", "-n", "4").stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("", "pages.map_is_empty"),
+        ("n1\n", "pages.map_switches_expected"),
+        ("n1 a b\nn2 a\n", "pages.map_switches_expected"),
+        ("n1 a\nn1 a\n", "pages.map_host_twice"),
+        ("n1 a\n", "pages.map_hosts_found"),
+    ],
+)
+def test_a_map_that_is_none_is_refused_in_one_sentence(racks, text, code):
+    said = refused("explain", "ring", "-n", "4", "--ranks-per-node", "2", "--map", racks(text))
+    assert re.search(message_pattern(code), said)
+
+
+def test_a_map_is_for_the_text_and_must_exist(racks, tmp_path):
+    path = racks("n1 a\n")
+    assert has_message(refused("explain", "ring", "-n", "2", "--map", path, "-o", "a.html"), "pages.map_is_for_text")
+    absent = str(tmp_path / "absent")
+    assert has_message(refused("explain", "ring", "-n", "2", "--map", absent), "pages.map_cannot_be_read", path=absent)
 
 
 @pytest.mark.parametrize("name", builtin())

@@ -416,3 +416,11 @@ def test_a_library_whose_port_nobody_knows_is_not_the_fastest_where_others_wait_
         assert own.limit == "" and (ours.limit == "port") != told and group.is_lower_bound(own) != told
         assert group.fastest(16, 64 * K).series == "native" and (group.winner(16, 64 * K) is not None) == told
         assert group.at("native", 4, 64 * K).no_port is False  # one node
+
+
+def test_given_prices_are_those_of_algorithms_with_parameters_too():
+    names = ["hierarchical:ring+ring", "hierarchical_ring", "torus:2x4", "hierarchical:ring+naive"]
+    found = {one.series: one.prediction for one in predict(BARE, [8], [1 << 20], 4, names)}
+    assert found.keys() == set(names) and found["hierarchical:ring+naive"] is None
+    assert found["hierarchical:ring+ring"].time_s == found["hierarchical_ring"].time_s > 0
+    assert found["torus:2x4"].time_s > 0

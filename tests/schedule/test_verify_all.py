@@ -2,7 +2,7 @@
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.schedule.algorithm import Topology
-from allreduce_bench.schedule.verify import cases, layouts, prove_all
+from allreduce_bench.schedule.verify import cases, heeds_nodes, layouts, prove_all
 
 ALGORITHMS = builtin()
 
@@ -16,6 +16,18 @@ def test_layouts_are_one_node_small_nodes_and_ranks_dealt_out_to_three():
 def test_a_layout_that_changes_no_step_is_not_proved_again():
     assert {case.topology for case in cases(ALGORITHMS["ring"], 8, [8], [], None)} == {Topology.one_node(8)}
     assert len({case.topology for case in cases(ALGORITHMS["hierarchical_ring"], 8, [8], [], None)}) > 1
+
+
+def test_an_algorithm_heeds_nodes_if_it_reads_them():
+    heeding = {name for name, algorithm in ALGORITHMS.items() if heeds_nodes(algorithm, 6)}
+    assert heeding == {"hierarchical_ring"}
+    for read in (lambda topology: topology.node_of, hash, len, list, bool, lambda topology: topology == ((0, 0),)):
+
+        def generate(rank, size, topology, count, segment, read=read):
+            read(topology)
+            yield from ALGORITHMS["ring"].generate(rank, size, topology, count, segment)
+
+        assert heeds_nodes(ALGORITHMS["ring"]._replace(generate=generate), 2)
 
 
 def test_segments_are_tried_only_where_they_matter():

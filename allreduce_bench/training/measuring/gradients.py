@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from mpi4py import MPI
 
-from ...algorithms import builtin
+from ...algorithms import builtin_of
 from ...executing import EXECUTORS, NATIVES, Prepared, Unsupported, division, native_datatype
 from ...executing.memory import PAGES, filled
 from ...runs.cell import COMPILED
@@ -187,7 +187,7 @@ def bind(request: Request, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.C
     """
     if request.algorithm == NATIVE:
         return NATIVES[request.executor](sendbuf, recvbuf, comm, op)
-    algorithm, topology = builtin()[request.algorithm], Topology.one_node(comm.size)
+    algorithm, topology = builtin_of(request.algorithm), Topology.one_node(comm.size)
     if not request.executor.endswith("pipelined") or algorithm.segmented:
         steps = algorithm.schedule(comm.rank, comm.size, topology, sendbuf.size, request.segment)
         window = [request.window] if request.executor.endswith("pipelined") else []
