@@ -67,7 +67,7 @@ def _link_rates(paths: Sequence[Path]) -> dict[str, float]:
     """Return the rate of a node's link of each run where it is known, in bytes per second, by the run's name."""
     folders = [RunFolder(path) for path in paths if (path / "run.json").exists()]
     links = {
-        name: link_of(folder.plan(), folder.marks(), folder.attempts())
+        name: link_of(folder.plan(), [row for row in folder.marks() if row.get("wire")], folder.attempts())
         for name, folder in zip(run_names(folders), folders)
     }
     return {name: link.rate_bytes_per_s for name, link in links.items() if link}

@@ -107,3 +107,17 @@ def test_one_number_of_ranks_is_refused_in_a_sentence(tmp_path):
     result = run(path)
     assert result.exit_code == 2 and "one rank count (4)" in result.output
     assert len(result.output.splitlines()) == 1
+
+
+def test_the_rate_of_a_node_s_link_limits_what_a_beta_may_be(tmp_path):
+    """Made times of 10 GB/s and more on nodes of one rank, whose link is said to have 1 MB/s: no beta is that fast."""
+    folder = build_run(
+        tmp_path / "a",
+        ranks=[2, 4],
+        outcome=lambda launch, cell: {"nodes": launch.ranks, "wire": "hsn0=4000000"},
+        facts={"nodes": 4, "findings": []},
+        choices={"link_rate_bytes_per_s": 1e6},
+    )
+    result = run(folder.path, "-a", "ring")
+    assert result.exit_code == 0, result.output
+    assert has_message(result.stdout, "models.rate_above_link", link="8 Mbit/s")
