@@ -21,7 +21,8 @@ def test_every_algorithm_is_exact_over_mpi(python, ranks, buffers):
     """Every operation meets every type on up to three ranks; more of them take long turns on few cores."""
     in_turn([1, 2, 3, 4, 5, 8].index(ranks) + (buffers == "--buffered"), python)
     sample = [] if FULL or (ranks <= 3 and buffers == "--buffered") else ["--sample"]
-    status, words = mpirun(python, ranks, "exactness.py", buffers, *sample)
+    half = [] if FULL else ["--half"]  # the others on one rank more
+    status, words = mpirun(python, ranks, "exactness.py", buffers, *sample, *half)
     number = re.search(r"^(\d+) cases, 0 wrong$", words, re.MULTILINE)
     assert status == 0 and number, words
     assert int(number[1]) > (80 if sample else 400)

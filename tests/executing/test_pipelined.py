@@ -23,7 +23,9 @@ def python(request) -> Path:
 @pytest.mark.parametrize("buffers", ["--buffered", "--synchronous"])
 def test_every_algorithm_is_exact_with_the_bits_of_blocking_exchanges(python, ranks, buffers):
     in_turn(ranks // 2 + (buffers == "--buffered"), python)
-    status, words = mpirun(python, ranks, "exact_pipelines.py", buffers, *([] if FULL else ["--sample"]), timeout_s=900)
+    status, words = mpirun(
+        python, ranks, "exact_pipelines.py", buffers, *([] if FULL else ["--sample", "--half"]), timeout_s=900
+    )
     number = re.search(r"^(\d+) cases, 0 wrong$", words, re.MULTILINE)
     assert status == 0 and number, words
     assert int(number[1]) > (300 if FULL else 80)

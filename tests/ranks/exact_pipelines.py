@@ -11,7 +11,7 @@ from functools import partial
 from itertools import count as counter
 
 import numpy as np
-from exactness import KINDS, LONG, Synchronous, by_hand, in_two_ranges, layouts, report, wrong_elements
+from exactness import KINDS, LONG, Synchronous, by_hand, chosen, in_two_ranges, layouts, report, wrong_elements
 from mpi4py import MPI
 
 from allreduce_bench.algorithms import builtin
@@ -28,7 +28,7 @@ ODD = {LONG: 9973}  # a segment for each count; 3 for shorter ones
 def cases(size: int, sample: bool):
     """(name, topology, count, segment) of every case, the same on all ranks."""
     counts = sorted({0, 1, size - 1, size, size + 1, LARGEST_CUT_TO_ELEMENTS, LONG})
-    for number, (name, algorithm) in enumerate(builtin().items()):
+    for number, (name, algorithm) in enumerate(chosen(size)):
         for topology in layouts(size) if name == "hierarchical_ring" and not sample else layouts(size)[:1]:
             if algorithm.unmet(size, topology):
                 continue
@@ -63,7 +63,7 @@ def two_range_cases(comm: MPI.Comm, executor):
         segment, bind = ODD.get(count, 3), partial(bound, executor, window)
         steps = cut(by_hand(comm.rank, comm.size, count), segment)
         yield f"by hand, {count} elements of {dtype}", wrong_elements(steps, count, "sum", dtype, comm, bind)
-        for name, algorithm in builtin().items():
+        for name, algorithm in chosen(comm.size):
             topology = Topology.one_node(comm.size)
             if not algorithm.unmet(comm.size, topology):
                 whole = list(algorithm.steps(comm.rank, comm.size, topology, count, segment))

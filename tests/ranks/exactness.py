@@ -1,6 +1,6 @@
 """Runs every algorithm over real MPI on vectors whose result is known exactly. Run it with
 
-    mpirun -n 4 python exactness.py [--buffered | --synchronous] [--sample] [--damaged]
+    mpirun -n 4 python exactness.py [--buffered | --synchronous] [--sample] [--half] [--damaged]
 
 Each case is run twice on one binding and must give the expected vector both times and leave its input untouched.
 With --synchronous no message is buffered, whatever its size: each send waits for its receive, so that a schedule that
@@ -51,10 +51,16 @@ def layouts(size: int) -> list[Topology]:
     return list(dict.fromkeys(map(Topology.from_labels, labels)))
 
 
+def chosen(size: int):
+    """(name, algorithm) of those to run: all, or with --half every second one; on one rank more the others."""
+    every = list(builtin().items())
+    return every[size % 2 :: 2] if "--half" in sys.argv else every
+
+
 def cases(size: int, sample: bool):
     """(name, count, segment, topology, op, dtype) of every case, the same on all ranks."""
     turn = counter()
-    for name, algorithm in builtin().items():
+    for name, algorithm in chosen(size):
         for topology in layouts(size) if name == "hierarchical_ring" else layouts(size)[:1]:
             if algorithm.unmet(size, topology):
                 continue
@@ -113,7 +119,7 @@ def two_range_cases(comm: MPI.Comm):
             f"by hand, {count} elements, {op}, 16 bits",
             wrong_elements(by_hand(comm.rank, comm.size, count), count, op, "bfloat16", comm),
         )
-        for name, algorithm in builtin().items():
+        for name, algorithm in chosen(comm.size):
             topology = Topology.one_node(comm.size)
             if not algorithm.unmet(comm.size, topology):
                 steps = in_two_ranges(list(algorithm.steps(comm.rank, comm.size, topology, count, max(1, count // 3))))
