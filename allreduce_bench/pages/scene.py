@@ -111,24 +111,25 @@ def _root(drawing: Drawing, block: int) -> int:
 
 
 def _tree(edges: Edges, ranks: int, root: int) -> list[Point]:
-    """Place a tree: in-order columns, one row per level, the root on top."""
+    """Place a tree: in-order columns, one row per level, the root on top; neighbours in a row have a column between."""
     parents = parents_of(edges, ranks, root)
     children: list[list[int]] = [[] for _ in range(ranks)]
     for rank, parent in enumerate(parents):
         if parent is not None:
             children[parent].append(rank)
     points: list[Point] = [(0.0, 0.0)] * ranks
-    column = 0
+    column, before = 0, -1  # the next column, and the level of the rank before it
 
     def place(rank: int, level: int) -> None:
-        nonlocal column
+        nonlocal column, before
         own, lower = children[rank], [child for child in children[rank] if child < rank]
         half = own[: len(own) // 2]
         left = lower if len(own) == 1 or 0 < len(lower) < len(own) else half
         for child in left:
             place(child, level + 1)
+        column += level == before
         points[rank] = (float(column), float(level))
-        column += 1
+        column, before = column + 1, level
         for child in own:
             if child not in left:
                 place(child, level + 1)
