@@ -148,6 +148,7 @@ MESSAGES = {
     "cli.nothing_submitted_add_yes": "{sentence}; nothing was submitted; add --yes, or increase --max-node-hours",
     "cli.number_ranks_not_log": "{path}: the number of ranks is not in the log; import it first: 'import -n N'",
     "cli.numbers_logs_expected": "--{name}: {count} numbers for {log_count} logs; expected one, or one for each",
+    "cli.on_request": "run: only where it is named",
     "cli.options_sbatch": "the options of sbatch",
     "cli.output_folder_operation_op": "-o {output}: -o is the output folder; the operation is --op {output}",
     "cli.output_needs_profile": "-o {output}: the file of a profile; add --profile",

@@ -26,6 +26,7 @@ __all__ = [
     "algorithm",
     "builtin",
     "builtin_of",
+    "by_default",
     "digest_of",
     "find",
     "find_planned",
@@ -50,6 +51,11 @@ def builtin() -> dict[str, Algorithm]:
     files = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
     modules = [importlib.import_module(f"{__name__}.{name}") for name in files]
     return {own.name: own for module in modules for own in _algorithms_of(module)}
+
+
+def by_default() -> list[str]:
+    """Return the names of those that a run measures if none is named."""
+    return [name for name, own in builtin().items() if not own.on_request]
 
 
 def find(words: list[str], also: Sequence[str] = ()) -> dict[str, Algorithm]:

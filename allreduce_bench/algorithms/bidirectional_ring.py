@@ -28,6 +28,7 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     cost=cost,
     exact=True,
     formula="4(p-1) alpha + 2(p-1)/p n beta + (p-1)/p n gamma, half of the beta on two ports",
+    on_request=True,
     known_as="bidirectional ring, NCCL Ring on two channels of opposite directions",
     cost_words=(
         "Cost of n bytes (exact, for one message at a time): 4(p-1) alpha + 2(p-1)/p n beta + (p-1)/p n gamma. Steps: "

@@ -64,6 +64,7 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     cost=cost,
     exact=False,
     formula="2 ceil(log2 p) alpha + 2(p-1)/p n beta + (p-1)/p n gamma for an even p",
+    on_request=True,
     known_as="Bine (bandwidth variant), PICO bine_bdw_remap, for other even numbers bine_block_by_block_any_even",
     cost_words=(
         "Cost of n bytes (a bound; on one node exact for equal blocks), p even: 2 ceil(log2 p) alpha + 2(p-1)/p n beta "
@@ -101,6 +102,7 @@ def partner_of_whole_vectors(rank: int, step: int, size: int) -> int:
     cost=whole_vectors_cost,
     exact=False,
     formula="(L+2x) (alpha + n beta) + (L+x) n gamma, L = floor(log2 p), x = 1 unless p = 2^L",
+    on_request=True,
     known_as="Bine (latency variant), PICO bine_lat; Swing's latency variant",
     cost_words=(
         "Cost of n bytes (a bound; exact on one node), L = floor(log2 p), x = 1 if p is no power of two, else 0: "

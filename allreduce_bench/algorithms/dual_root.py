@@ -79,6 +79,7 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     cost=cost,
     exact=False,
     formula="(4h-7+3(k-1)) (alpha + n/k beta) + (2h-3+3(k-1)) n/k gamma, p = 2^h-2, k segments; less for fewer ranks",
+    on_request=True,
     segmented=True,
     known_as="doubly pipelined, dual-root reduction-to-all",
     cost_words=(

@@ -34,6 +34,7 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     cost=cost,
     exact=True,
     formula="2 ceil(log2 p) alpha + 2(p-1)/p n beta + (p-1)/p n gamma",
+    on_request=True,
     known_as="NCCL PAT, there for reduce-scatter and allgather alone",
     cost_words=(
         "Cost of n bytes (exact for equal blocks): 2 ceil(log2 p) alpha + 2(p-1)/p n beta + (p-1)/p n gamma. Steps: 2 "

@@ -92,6 +92,7 @@ def of_radix(most: int) -> Algorithm:
         cost=cost,
         exact=True,
         formula="2(k-1) log_k p alpha + 2(p-1)/p n beta + (p-1)/p n gamma for p a power of k",
+        on_request=True,
         known_as="MPICH k_reduce_scatter_allgather, UCC sra_knomial",
         cost_words=(
             "Cost of n bytes (exact for equal blocks), p = k1 k2 ..., the radices of the rounds: 2((k1-1) + (k2-1) + "

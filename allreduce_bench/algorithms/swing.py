@@ -44,6 +44,7 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     cost=cost,
     exact=False,
     formula="2 ceil(log2 p) alpha + 2(p-1)/p n beta + (p-1)/p n gamma for an even p",
+    on_request=True,
     known_as="Swing (bandwidth variant), libswing SWING_B",
     cost_words=(
         "Cost of n bytes (a bound; on one node exact for equal blocks), p even: 2 ceil(log2 p) alpha + 2(p-1)/p n beta "

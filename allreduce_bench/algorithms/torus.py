@@ -101,6 +101,7 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     cost=cost,
     exact=True,
     formula="8(d1+d2-2) alpha + 2(p-1)/p n beta + (p-1)/p n gamma on d1 x d2 = p ranks; a quarter of it on four ports",
+    on_request=True,
     known_as="bucket algorithm, multi-port torus; BlueConnect with all its orders of dimensions at once",
     cost_words=(
         "Cost of n bytes on d1 x d2 = p ranks (exact for equal blocks, for one message at a time): 8(d1+d2-2) alpha + "

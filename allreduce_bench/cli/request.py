@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ..algorithms import builtin, digest_of, find, find_planned
+from ..algorithms import by_default, digest_of, find, find_planned
 from ..launching.layout import ranks_of_job
 from ..machine.node import NOT_STORED, cores, hide_secrets, host
 from ..measuring.startup import rank_of
@@ -140,12 +140,12 @@ def _arrival_digests(arrival: Sequence[str]) -> tuple[str, ...]:
 
 
 def algorithm_fields(names: tuple[str, ...] | None = None, of_ranks: Callable[[], str] | None = None) -> dict[str, Any]:
-    """Return the fields of a plan for `names`: algorithms, native, paths of own files; None: native and all built-in.
+    """Return the fields of a plan for `names`: algorithms, native, paths of own files; None: those by default.
 
     Mock-ups and forced algorithms imply native. `of_ranks` says which library ranks load. Raises AlgorithmError, or
     BadValue for a forced one of no library, and for the default of forced ones alone.
     """
-    requested = names or (NATIVE, *builtin())
+    requested = names or (NATIVE, *by_default())
     library = (NATIVE, *MOCKUPS, *NAMES, FORCED_DEFAULT, GLOO)
     for name in requested:
         if name.startswith(FORCED_PREFIX) and name not in library:

@@ -39,6 +39,8 @@ def list_() -> None:
         if algorithm.known_as:
             lines.append(f"    elsewhere: {algorithm.known_as}")
         lines += _facts_of_nodes(algorithm)
+        if algorithm.on_request:
+            lines.append(f"    {say('cli.on_request')}")
         echo_wrapped(lines)
     for example, code in WITH_PARAMETERS.items():
         echo_wrapped([example, f"    {say(code)}"])

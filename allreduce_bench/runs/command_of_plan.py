@@ -6,7 +6,7 @@ from dataclasses import fields
 from itertools import chain
 from typing import Any
 
-from ..algorithms import builtin, is_builtin
+from ..algorithms import by_default, is_builtin
 from ..message import say
 from .cell import FORCED_DEFAULT, FORCED_PREFIX, GLOO, NATIVE
 from .folder import RunFolder
@@ -58,11 +58,11 @@ def _said_otherwise(plan: Plan) -> dict[str, Any]:
         for name in plan.algorithms
         if name in (NATIVE, GLOO) or is_builtin(name) or name.startswith(FORCED_PREFIX) and name != FORCED_DEFAULT
     ]
-    by_default = plan.bounded and set(names) == {NATIVE, *builtin()}  # to name them would lift their bound
+    is_default = plan.bounded and set(names) == {NATIVE, *by_default()}  # to name them would lift their bound
     link_rates = virtual if len(set(virtual)) > 1 else (plan.link_rate_bytes_per_s,)
     of_hosts = {"hosts": None, "remote_shell": None, "interface": None, "virtual_rates_bytes_per_s": len(virtual)}
     return {
-        "algorithms": None if by_default else (*names, *plan.files),
+        "algorithms": None if is_default else (*names, *plan.files),
         "segment_nbytes": None if prices else plan.segment_nbytes,  # chosen again
         "cut_prices": prices.source if prices and prices != NOMINAL else None,
         "link_rate_bytes_per_s": link_rates if all(link_rates) else None,

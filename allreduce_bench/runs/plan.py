@@ -121,8 +121,8 @@ class Plan:
             "-a",
             "--algorithms",
             section=Section.MEASURED,
-            help="Names, native, or paths of your own files [default: native and all]; guidelines: native and what the "
-            "library's other operations make of an all-reduce, to hold it against them.",
+            help="Names, native, or paths of your own files [default: native and what 'list' does not except]; "
+            "guidelines: native and what the library's other operations make of an all-reduce, to compare them.",
             meaning="names of the algorithms; native is the library's MPI_Allreduce",
             of=NAMES,
             after="ranks",

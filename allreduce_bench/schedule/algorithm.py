@@ -106,6 +106,7 @@ class Algorithm(NamedTuple):
     needs: frozenset[str]
     segmented: bool
     bounded: bool
+    on_request: bool
     known_as: str
     cost_words: str  # in prose, with what a rank sends; empty, as the next two: not told
     best: str
@@ -195,6 +196,7 @@ def algorithm(
     needs: set[str] | frozenset[str] = frozenset(),
     segmented: bool = False,
     bounded: bool = False,
+    on_request: bool = False,
     known_as: str = "",
     cost_words: str = "",
     best: str = "",
@@ -205,8 +207,8 @@ def algorithm(
     `cost(size, topology, count, segment)` is the critical path in messages, elements moved and elements reduced;
     `exact`: it equals the priced schedule if all blocks (and nodes) are equal, else it is an upper bound. `needs` may
     hold 'power-of-two', 'even' and 'equal-nodes'. `bounded`: its cost grows with p times n, so that it runs on many
-    ranks only when it is named. For its page: `cost_words` is the cost in prose, `best` what it is best for, `source`
-    where it comes from. Raises AlgorithmError for another need.
+    ranks only when it is named. `on_request`: runs measure it only when it is named. For its page: `cost_words` is the
+    cost in prose, `best` what it is best for, `source` where it comes from. Raises AlgorithmError for another need.
     """
     if unknown := set(needs) - NEEDS:
         raise AlgorithmError(
@@ -225,6 +227,7 @@ def algorithm(
             needs=frozenset(needs),
             segmented=segmented,
             bounded=bounded,
+            on_request=on_request,
             known_as=known_as,
             cost_words=cost_words,
             best=best,

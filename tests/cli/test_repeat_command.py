@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allreduce_bench.algorithms import builtin
+from allreduce_bench.algorithms import by_default
 from allreduce_bench.cli.request import planned_run, request_of
 from allreduce_bench.cli.run import run
 from allreduce_bench.runs.command_of_plan import repeat_command
@@ -37,7 +37,7 @@ def test_how_the_ranks_were_started_comes_back(start):
 
 def test_algorithms_that_nobody_named_stay_unnamed():
     everything = parsed(["allreduce-bench", "run", "-n", "4", "--seed", "1"])
-    assert set(everything.algorithms) == {"native", *builtin()} and everything.bounded
+    assert set(everything.algorithms) == {"native", *by_default()} and everything.bounded
     assert parsed(repeat_command(everything)) == everything
     named = replace(everything, bounded=())
     assert parsed(repeat_command(named)) == named

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from allreduce_bench.algorithms import builtin
+from allreduce_bench.algorithms import by_default
 from allreduce_bench.runs.cell import MOCKUPS
 from allreduce_bench.runs.command_of_plan import repeat_command
 from allreduce_bench.runs.plan import Plan
@@ -38,7 +38,7 @@ def test_what_is_unusual_is_said():
 
 
 def test_algorithms_that_nobody_named_stay_unnamed():
-    names = tuple(builtin())
+    names = tuple(by_default())
     assert "--algorithms" not in options_of(replace(PLAN, algorithms=("native", *names), bounded=names[:1]))
 
 
