@@ -48,7 +48,7 @@ def drop_empty(steps: Iterable[Step]) -> Iterator[Step]:
     Both ends of a message compute its size from the same blocks, so both drop the same half.
     """
     for step in steps:
-        send, recv = step[1], step[3]
+        send, recv = step.send, step.recv
         if send and recv and all(send) and all(recv):
             yield step  # most steps
             continue

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import NamedTuple, Protocol
 
+from ..algorithms import USUAL
 from ..message import Refused, say
 from ..models.machine import Machine, MachineError
 from ..models.model import FAR
-from ..models.prediction import BEST, CompetingModels, Layout, competing_models
+from ..models.prediction import BEST, EQUAL, CompetingModels, Layout, competing_models
 from ..units import format_size
 from .time_line import Transfer
 
@@ -56,7 +57,7 @@ class Choice(NamedTuple):
 def choose(costs: Costs, ranks: int, nbytes: int, algorithm: str = FASTEST) -> Choice:
     """Return the time of `algorithm`, or the fastest of all. Raises CostError: none has a time.
 
-    A lower bound does not compete with a known time.
+    A lower bound does not compete with a known time. Among equals a usual algorithm.
     """
     names = costs.algorithms if algorithm == FASTEST else (algorithm,)
     timed = [(costs.time_s(name, ranks, nbytes), name) for name in names]
@@ -64,7 +65,9 @@ def choose(costs: Costs, ranks: int, nbytes: int, algorithm: str = FASTEST) -> C
     if not possible:
         raise CostError("as_said", words="; ".join(dict.fromkeys(costs.cannot(name, ranks, nbytes) for name in names)))
     known = [choice for choice in possible if not costs.is_lower_bound(choice.algorithm, ranks, nbytes)]
-    return min(known or possible, key=lambda choice: choice.time_s)
+    least_s = min(choice.time_s for choice in known or possible)
+    equal = [choice for choice in known or possible if choice.time_s <= least_s * (1 + EQUAL)]
+    return min(equal, key=lambda choice: (choice.algorithm not in USUAL, choice.time_s))
 
 
 class ModelledCosts:

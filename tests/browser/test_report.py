@@ -6,7 +6,7 @@ import pytest
 from made_runs import build_run
 from places import ROOT
 
-from allreduce_bench.algorithms import builtin
+from allreduce_bench.algorithms import by_default
 from allreduce_bench.report import page as report
 
 LOOKS = pytest.mark.parametrize("look", [{}, {"dark": True}, {"width": 390}, {"width": 390, "dark": True}], ids=str)
@@ -60,7 +60,7 @@ def test_the_keyboard_reaches_everything_that_answers(shown):
 
 
 def test_three_runs_of_nine_algorithms_are_whole_on_paper_and_on_a_phone(page, tmp_path, monkeypatch, axe):
-    nine = ("native", *[name for name in builtin() if name != "parameter_server_sharded"])
+    nine = ("native", *[name for name in by_default() if name != "parameter_server_sharded"])
     runs = [build_run(tmp_path / f"run{k}", algorithms=nine, ranks=(4,), sizes=(8, 1 << 20), seed=k) for k in range(3)]
     monkeypatch.setattr(report, "_models", lambda *_: ([], []))
     report.write_report(runs, tmp_path / "report.html")
@@ -73,7 +73,7 @@ def test_three_runs_of_nine_algorithms_are_whole_on_paper_and_on_a_phone(page, t
 
 
 def test_a_run_of_nine_algorithms_takes_five_sheets_with_whole_tables(page, tmp_path, monkeypatch, words_of_pdf):
-    nine = ("native", *[name for name in builtin() if name != "parameter_server_sharded"])[:9]
+    nine = ("native", *[name for name in by_default() if name != "parameter_server_sharded"])[:9]
     run = build_run(tmp_path / "run", algorithms=nine, ranks=(2, 4, 8), sizes=tuple(8 << 2 * k for k in range(10)))
     monkeypatch.setattr(report, "_models", lambda *_: ([], []))
     shown = page(report.write_report([run], tmp_path / "report.html"))

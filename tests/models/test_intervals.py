@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from made_models import ALPHA_S, BETA_S_PER_BYTE, observed, series
 
-from allreduce_bench.models.fitting import USUAL, estimates, fit_form, reach
+from allreduce_bench.models.fitting import TYPICAL, estimates, fit_form, reach
 from allreduce_bench.models.forms import Form, Observations
 from allreduce_bench.models.series import fit_series, near_rivals, observe, ranked
 
@@ -76,8 +76,8 @@ def test_a_term_that_stands_nowhere_has_no_bound():
 def test_reach_grows_with_held_out_errors_up_to_a_limit():
     """Half as fast as they do, in logarithms: it is the mean of these and of what series usually have."""
     inside = np.full(20, 0.1)
-    assert reach(inside, np.full(20, 0.15)).log == pytest.approx((0.15 * USUAL) ** 0.5)
-    assert reach(inside, np.full(20, 3.0)).log == pytest.approx((0.2 * USUAL) ** 0.5)
-    assert reach(inside, np.empty(0)).log == pytest.approx((0.15 * USUAL) ** 0.5)
-    assert reach(inside, np.full(20, 0.01)).log == pytest.approx((0.1 * USUAL) ** 0.5)
+    assert reach(inside, np.full(20, 0.15)).log == pytest.approx((0.15 * TYPICAL) ** 0.5)
+    assert reach(inside, np.full(20, 3.0)).log == pytest.approx((0.2 * TYPICAL) ** 0.5)
+    assert reach(inside, np.empty(0)).log == pytest.approx((0.15 * TYPICAL) ** 0.5)
+    assert reach(inside, np.full(20, 0.01)).log == pytest.approx((0.1 * TYPICAL) ** 0.5)
     assert reach(inside, inside).at(2.0) > reach(inside, inside).at(1.0) > reach(inside, inside).log
