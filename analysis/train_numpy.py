@@ -80,7 +80,9 @@ def restored(checkpoints: Checkpoints, is_scaled: bool) -> State:
     samples = samples * ranks // ranks_before if is_scaled else samples
     if checkpoints.comm.rank == 0:
         batch_words = f"a batch of {samples} samples, {'scaled with the ranks' if is_scaled else 'kept'}"
-        print(f"step {newest.step}: goes on with {ranks} ranks, of {ranks_before} before, and {batch_words}", flush=True)
+        print(
+            f"step {newest.step}: goes on with {ranks} ranks, of {ranks_before} before, and {batch_words}", flush=True
+        )
     return State(newest.step, newest.arrays["weights"], np.array([samples, ranks]))
 
 

@@ -78,7 +78,7 @@ class WatchedProgram:
         self._aborted: int | None = None  # the rank that called MPI_Abort
         self._woken = threading.Event()
         self._timeout_s = timeout_s
-        self._stopped_since: dict[Place | str, float] = {}  # launcher and ranks stopped by a signal -> monotonic seconds
+        self._stopped_since: dict[Place | str, float] = {}  # stopped by a signal -> monotonic seconds
         self._stopped_for_long: Place | str = ""  # first of them to exceed the timeout
         wrapped = [sys.executable, "-m", WRAPPER, *words]
         self._command = mpirun_command(launcher, ranks, start, wrapped)
@@ -180,8 +180,8 @@ class WatchedProgram:
         first = self._first
         if stopped := self._stopped_for_long:
             why = say("launching.stopped_signal_timeout", stopped_for_long=str(stopped), timeout_s=self._timeout_s)
-            lost = (stopped,) if isinstance(stopped, Place) else ()
-            return Ending(shell_status(status) or 1, say("launching.ranks_ended", why=why), lost)
+            stopped_ranks = (stopped,) if isinstance(stopped, Place) else ()
+            return Ending(shell_status(status) or 1, say("launching.ranks_ended", why=why), stopped_ranks)
         if self._aborted is not None and not (first and first.is_lost):  # ranks also abort because another was lost
             return Ending(shell_status(status) or 1, say("launching.rank_called_mpi_abort", aborted=self._aborted))
         if first:

@@ -75,18 +75,21 @@ class Checkpoints:
                 found = None, error
             except OSError as error:
                 found = None, CheckpointError("programs.checkpoint_os_error", folder=self.folder, error=error)
-        checkpoint, error = self.comm.bcast(found, 0)
-        if error:
-            raise error
+        checkpoint, refusal = self.comm.bcast(found, 0)
+        if refusal:
+            raise refusal
         return checkpoint
 
     def save(self, step: int, **arrays: np.ndarray) -> None:
         """Write the state after `step` steps, on rank 0; the newest two are kept. Raises CheckpointError there."""
         if self.comm.rank:
             return
+        for name, array in arrays.items():
+            if np.asarray(array).dtype.hasobject:
+                raise CheckpointError("programs.checkpoint_of_objects", name=name)
         began = time.perf_counter()
         content = io.BytesIO()
-        np.savez(content, **arrays)
+        np.savez(content, **arrays)  # type: ignore[arg-type]  # names of arrays are not its options
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             _write_through(self.folder / _name(step, content.getbuffer()), content.getbuffer())
@@ -193,4 +196,3 @@ def _refuse_others(path: Path, arrays: Mapping[str, np.ndarray], like: Mapping[s
                 found=found.get(name, "no such array"),
                 expected=expected.get(name, "no such array"),
             )
-

@@ -40,6 +40,7 @@ MESSAGES = {
     "programs.checkpoint_damaged": "warning: {path}: cut off or changed, it has another checksum than its name; the one before it is taken",
     "programs.checkpoint_interval": "at a mean time to failure of {failure} write a checkpoint every {daly} (Daly 2006; Young 1974: {young}); {share_percent} % of the time is then lost",
     "programs.checkpoint_of_another": "{path}: a checkpoint of another program: its {name} is {found}, expected {expected}; give each program a folder of its own",
+    "programs.checkpoint_of_objects": "Checkpoints: {name} holds objects of Python; expected numbers",
     "programs.checkpoint_os_error": "checkpoints in {folder}: {error}",
     "programs.checkpoints_cost": "checkpoints written: {number}, each in {save} (median)",
     "programs.loss_cost": "steps lost: {steps}; the first step after the loss was done {restart} after the last one before it; back where it was after {lost}",

@@ -1,5 +1,7 @@
 """Checkpoints: the newest whole one is taken, damaged ones are named, those of other programs refused."""
 
+import hashlib
+import io
 import json
 import pickle
 
@@ -63,21 +65,35 @@ def test_one_that_is_damaged_is_named_and_the_one_before_it_taken(checkpoints, c
     assert str(newest) in capsys.readouterr().err
 
 
-def test_nothing_is_unpickled(checkpoints, capsys):
-    class Trap:
-        def __reduce__(self):
-            return pytest.fail, ("unpickled",)
+class Trap:
+    """Fails where it is unpickled."""
 
+    def __reduce__(self):
+        return pytest.fail, ("unpickled",)
+
+
+def test_objects_are_neither_written_nor_unpickled(checkpoints, capsys):
     trap = np.empty(1, dtype=object)
     trap[0] = Trap()
-    checkpoints.save(40, weights=trap)
+    with pytest.raises(CheckpointError) as refused:
+        checkpoints.save(40, weights=trap)
+    assert refused.value.code == "programs.checkpoint_of_objects"
+    content = io.BytesIO()
+    np.savez(content, weights=trap)
+    checksum = hashlib.sha256(content.getvalue()).hexdigest()[:16]
+    (checkpoints.folder / f"step-40.{checksum}.npz").write_bytes(content.getvalue())
     assert Checkpoints(Comm(), checkpoints.folder).newest()[0] == 30
     assert "step-40" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     "like",
-    [{"weights": WEIGHTS.T}, {"weights": WEIGHTS.astype("f4")}, {"bias": WEIGHTS}, {"weights": WEIGHTS, "bias": WEIGHTS}],
+    [
+        {"weights": WEIGHTS.T},
+        {"weights": WEIGHTS.astype("f4")},
+        {"bias": WEIGHTS},
+        {"weights": WEIGHTS, "bias": WEIGHTS},
+    ],
 )
 def test_one_of_another_network_is_refused(checkpoints, like):
     with pytest.raises(CheckpointError) as refused:
@@ -121,7 +137,11 @@ def test_a_loss_is_counted_in_steps_and_seconds(checkpoints):
 
 
 def test_lines_that_are_cut_off_are_left_out(tmp_path):
-    lines = [{"saved": 10, "seconds": 0.5}, {"first": 11, "seconds": 2.0}, {"back": 14, "lost_steps": 4, "seconds": 3.0}]
+    lines = [
+        {"saved": 10, "seconds": 0.5},
+        {"first": 11, "seconds": 2.0},
+        {"back": 14, "lost_steps": 4, "seconds": 3.0},
+    ]
     text = "\n".join(map(json.dumps, lines)) + '\n[1]\n{"saved": 20, "seconds": "x"}\n{"saved": 3'
     (tmp_path / "history.jsonl").write_text(text)
     costs = read_costs(tmp_path)
