@@ -31,13 +31,14 @@ from ..runs.start import Start
 from ..watching.lifeline import LAB_VARIABLE, MONITOR_VARIABLE
 from ..watching.patience import Rank
 from ..watching.supervisor import Supervisor, names_of_this_node
-from . import BY_RESTART, BY_ULFM, HOST, LINK, ON_HOSTS, Failure, Request
+from . import BY_RESTART, BY_ULFM, LINK, ON_HOSTS, Failure, Request
 from .checkpoint import CheckpointError, newest
 
 PROGRAM = "allreduce_bench.survive.rank"  # a module
 ULFM, RESTART = "ulfm", "restart"
 BEATS = 10  # heartbeats within the time after which the detector suspects a rank
-ENDED_S = 3.0  # for a launcher whose ranks have finished
+TOGETHER_S = 1.0  # between the losses of one call
+ENDED_S = 1.0  # for a launcher whose ranks have finished
 RECOVERED, RESTARTED, UNAVAILABLE, FAILED, WRONG = "recovered", "restarted", "unavailable", "failed", "wrong"
 
 
@@ -154,24 +155,36 @@ class Launch:
         """Return the events of these kinds so far."""
         return [event for event in self.events if event.kind in kinds]
 
+    def has_finished(self) -> bool:
+        """Return whether all ranks have done all of their calls."""
+        return len(self.of("finished")) >= self.ranks
+
+    def is_broken(self) -> bool:
+        """Return whether the starter sees that the launch does not go on."""
+        return bool(self.of("died", "trouble", "ended"))
+
     @property
     def known(self) -> list[Rank]:
         """Return the ranks that have connected."""
         return self.supervisor.patience.ranks
 
+    @property
+    def lost(self) -> set[int]:
+        """Return the ranks that were lost so far."""
+        return {event.facts["rank"] for event in self.of("failing")}
+
     def end(self) -> float:
-        """End the launch, with all ranks of this node, stopped ones included; return when that was done."""
-        self._kill_ranks(signal.SIGCONT if self.local else None)
+        """End the launch, with all ranks of this machine, stopped ones included; return when that was done."""
+        self._kill(self.lost)
         end_process(self.process)
-        self._kill_ranks(signal.SIGKILL)
+        self._kill({rank.rank for rank in self.known})
         ended = time.time()
         self.supervisor.close()
         return ended
 
     def finish(self) -> None:
         """Let ranks that have finished end by themselves, and end what has not."""
-        lost = {event.facts["rank"] for event in self.of("failing")}
-        self._kill_ranks(signal.SIGKILL, lost)
+        self._kill(self.lost)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(ENDED_S)
         self.end()
@@ -184,14 +197,14 @@ class Launch:
         ended = how_it_ended(status) if status is not None else say("survive.no_progress")
         return " ".join([*reasons, *lines[:1], ended][0].split())
 
-    def _kill_ranks(self, number: int | None, ranks: set[int] | None = None) -> None:
-        """Send a signal to ranks of this machine whose launcher may not reach them; None: to none."""
+    def _kill(self, ranks: set[int]) -> None:
+        """Kill ranks of this machine, which the launcher may not reach."""
         here = socket.gethostname()
-        is_in_lab = LAB_VARIABLE in os.environ  # its hosts share the numbers of processes
-        for rank in self.known if number is not None else ():
-            if (ranks is None or rank.rank in ranks) and (rank.host == here or is_in_lab) and _is_ours(rank.pid):
+        for rank in self.known:
+            is_here = rank.host == here or LAB_VARIABLE in os.environ  # hosts of a lab share the numbers of processes
+            if rank.rank in ranks and is_here and _is_ours(rank.pid):
                 with contextlib.suppress(OSError):
-                    os.kill(rank.pid, number or 0)
+                    os.kill(rank.pid, signal.SIGKILL)
 
     def _put(self, kind: str, facts: Mapping[str, Any]) -> None:
         self._queue.put(Event(kind, time.time(), facts))
@@ -253,20 +266,16 @@ class _Way:
     def _first_launch(self) -> None:
         settings = self.settings
         self.launch = launch = Launch(settings, self.request, settings.ranks, settings.start.hosts)
-        begun = len({one.whom for one in settings.failures if one.call and one.kind not in ON_HOSTS}) or 1
-        if not launch.wait(lambda: bool(launch.of("failing", "refused", "died")), settings.timeout_s):
+        launch.wait(lambda: bool(launch.of("failing", "refused", "died")), settings.timeout_s)
+        planned = {one.whom for one in settings.failures if one.call and one.kind not in ON_HOSTS}
+        launch.wait(lambda: len(launch.lost) >= max(1, len(planned)), TOGETHER_S)
+        if not launch.lost:
             self._fail(launch)
             return
-        if launch.of("refused") or not launch.of("failing"):
-            launch.wait(lambda: bool(launch.of("ended", "refused")), 1.0)
-            self._fail(launch)
-            return
-        launch.wait(lambda: len(launch.of("failing")) >= begun, 1.0)
         self.failed_at = min(event.facts["at"] for event in launch.of("failing"))
         self._take_figures(launch)
-        if self.request.by_ulfm and self._by_ulfm(launch):
-            return
-        self._start_again(launch)
+        if not (self.request.by_ulfm and self._by_ulfm(launch)):
+            self._start_again(launch)
 
     def _by_ulfm(self, launch: Launch) -> bool:
         """Wait until the survivors have a right result and have finished; return False for the second way."""
@@ -282,99 +291,71 @@ class _Way:
                 return True
             outcome.reason = say("survive.recovery_failed", why=launch.why())
             return False
-        self._take_result(launch, BY_ULFM)
         outcome.steps_lost = 0
-        self._take_figures(launch)
-        if outcome.state != WRONG:
-            outcome.state = RECOVERED
-        launch.finish()
+        self._take(launch, BY_ULFM, RECOVERED)
         return True
 
     def _survivors_have(self, launch: Launch, kind: str) -> bool:
         """Return whether every rank that was not lost has said this about the ranks that are left."""
-        lost = {event.facts["rank"] for event in launch.of("failing")}
-        results = launch.of("result")
-        sizes = [event.facts["size"] for event in results]
-        last = [event for event in results if event.facts["size"] == min(sizes)]
-        if kind == "result":
-            return bool(last) and len(last) >= min(sizes) and min(sizes) <= self.settings.ranks - len(lost)
-        return len(launch.of("finished")) >= min(sizes)
+        least = min((event.facts["size"] for event in launch.of("result")), default=0)
+        if kind == "finished":
+            return len(launch.of("finished")) >= least
+        told = [event for event in launch.of("result") if event.facts["size"] == least]
+        return 0 < least <= self.settings.ranks - len(launch.lost) and len(told) >= least
 
     def _start_again(self, launch: Launch) -> None:
         """End the launch, leave out what was lost, and go on from the last checkpoint, as often as it takes."""
-        settings, outcome, request = self.settings, self.outcome, self.request
-        lost = self._notice(launch)
+        settings, outcome = self.settings, self.outcome
+        self._notice(launch)
+        lost_hosts = {one.whom for one in settings.failures if one.kind in ON_HOSTS}
+        lost = launch.lost | {rank.rank for rank in launch.known if rank.host in lost_hosts}
         self.ends["end"] = launch.end()
-        hosts = [host for host in settings.start.hosts if host.partition(":")[0] not in self._lost_hosts()]
+        hosts = [host for host in settings.start.hosts if host.partition(":")[0] not in lost_hosts]
         members = [rank for rank in range(settings.ranks) if rank not in lost]
-        outcome.steps_lost = None
+        links = next((event.facts["links"] for event in launch.of("prepared")), None)
         while members:
             try:
-                of = {"algorithm": request.algorithm, "count": request.count}
-                found = newest(self.kept, of)
+                found = newest(self.kept, {"algorithm": self.request.algorithm, "count": self.request.count})
             except CheckpointError as error:
                 outcome.state, outcome.reason = FAILED, str(error)
                 return
             first = found.step if found else 0
-            hit = min((one.call for one in settings.failures if one.call), default=1)
             if outcome.steps_lost is None:
-                outcome.steps_lost = hit - 1 - first
-            later = [one for one in settings.failures if one.phase and int(one.whom) in members]
-            again = request._replace(
-                first=first,
-                by_ulfm=False,
-                links=self._links(launch),
-                failures=tuple(_in_restart(one, members) for one in later),
-            )
+                outcome.steps_lost = min(one.call for one in settings.failures if one.call) - 1 - first
+            later = [_in_restart(one, members) for one in settings.failures if one.phase and int(one.whom) in members]
+            again = self.request._replace(first=first, by_ulfm=False, links=links, failures=tuple(later))
             self.launch = launch = Launch(settings, again, len(members), hosts)
-            if launch.wait(lambda: len(launch.of("finished")) >= launch.ranks, settings.timeout_s):  # noqa: B023
-                self._take_result(launch, BY_RESTART)
-                self._take_figures(launch)
-                if outcome.state != WRONG:
-                    outcome.state = RESTARTED
-                launch.finish()
+            if launch.wait(launch.has_finished, settings.timeout_s):
+                self._take(launch, BY_RESTART, RESTARTED)
                 return
-            gone = {event.facts["rank"] for event in launch.of("failing")}
-            if not gone:
+            if not launch.lost:
                 self._fail(launch)
                 return
-            members = [member for rank, member in enumerate(members) if rank not in gone]
+            members = [member for rank, member in enumerate(members) if rank not in launch.lost]
             launch.end()
 
-    def _notice(self, launch: Launch) -> set[int]:
-        """Wait until the starter sees the loss, not longer than it has time; return the ranks that are gone."""
-        launch.wait(lambda: bool(launch.of("died", "trouble", "ended")), self.settings.notice_s + self.settings.timeout_s)
+    def _notice(self, launch: Launch) -> None:
+        """Wait until the starter sees the loss, not longer than it has time."""
+        launch.wait(launch.is_broken, self.settings.notice_s + self.settings.timeout_s)
         seen = launch.of("died", "trouble", "ended")
         self.ends = {"notice": max(self.failed_at, seen[0].at if seen else time.time())}
         if self.request.by_ulfm:  # which had its time before
             self.ends["notice"] = time.time()
-        lost = {event.facts["rank"] for event in launch.of("failing")}
-        hosts = self._lost_hosts()
-        return lost | {rank.rank for rank in launch.known if rank.host in hosts}
 
-    def _lost_hosts(self) -> set[str]:
-        return {one.whom for one in self.settings.failures if one.kind in ON_HOSTS}
-
-    def _links(self, launch: Launch) -> tuple[float, float, float] | None:
-        links = [event.facts["links"] for event in launch.of("prepared")]
-        return tuple(links[0]) if links else self.request.links
-
-    def _take_result(self, launch: Launch, phases: Sequence[str]) -> None:
-        """Take when phases ended on the last survivor, and who is left."""
-        results = launch.of("result")
-        self.outcome.left = min(event.facts["size"] for event in results)
-        last = [event.facts["marks"] for event in results if event.facts["size"] == self.outcome.left]
-        marks = [marks for marks in last if "result" in marks]
-        self.ends |= {
-            phase: max(one[phase] for one in marks if phase in one)
-            for phase in phases
-            if any(phase in one for one in marks)
-        }
+    def _take(self, launch: Launch, phases: Sequence[str], state: str) -> None:
+        """Take when phases ended on the last survivor, who is left, and what calls took."""
+        outcome, results = self.outcome, launch.of("result")
+        outcome.left = min(event.facts["size"] for event in results)
+        marks = [event.facts["marks"] for event in results if event.facts["size"] == outcome.left]
         begun = self.failed_at
         for phase in phases:
-            end = max(begun, self.ends.get(phase, begun))
-            self.outcome.phases[phase] = end - begun
-            begun = end
+            end = self.ends.get(phase, max((one[phase] for one in marks if phase in one), default=begun))
+            outcome.phases[phase] = max(0.0, end - begun)
+            begun = max(begun, end)
+        self._take_figures(launch)
+        if outcome.state != WRONG:
+            outcome.state = state
+        launch.finish()
 
     def _take_figures(self, launch: Launch) -> None:
         """Take the times of calls so far, and what is wrong."""
@@ -402,8 +383,7 @@ class _Way:
 
 def _in_restart(failure: Failure, members: Sequence[int]) -> Failure:
     """Return a loss during the recovery as one of a launch that starts again, which has not all of its phases."""
-    phase = failure.phase if failure.phase in BY_RESTART else "binding"
-    return failure._replace(whom=str(members.index(int(failure.whom))), phase=phase)
+    return failure._replace(whom=str(members.index(int(failure.whom))), phase="binding")
 
 
 def _bring_links_up(failures: Sequence[Failure]) -> None:
@@ -414,8 +394,3 @@ def _bring_links_up(failures: Sequence[Failure]) -> None:
             pid = words[failure.whom].partition(":")[0]
             command = ["nsenter", "-t", pid, "-n", "ip", "link", "set", "e0", "up"]
             subprocess.run(command, check=False, capture_output=True)
-
-
-def needs_other_hosts(failures: Sequence[Failure]) -> bool:
-    """Return whether a failure is of a host."""
-    return any(one.kind in (HOST, LINK) for one in failures)
