@@ -168,6 +168,8 @@ def _refuse(failures: Sequence[Failure], ranks: int, calls: int, start: Start) -
             raise OneLineError("survive.no_such_rank", failure=one.words, rank=one.rank, ranks=ranks)
         if one.call > calls:
             raise OneLineError("survive.call_beyond", failure=one.words, calls=calls)
+    if len(at := {one.call for one in failures if one.call}) > 1:
+        raise OneLineError("survive.several_calls", calls=" and ".join(map(str, sorted(at))))
     names = [host.partition(":")[0] for host in start.hosts]
     for one in failures:
         if one.kind in ON_HOSTS:

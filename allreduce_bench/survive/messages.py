@@ -25,6 +25,7 @@ MESSAGES = {
     "survive.only_in_recovery": "{failure}: first name what is lost at a call, such as --kill 3@20",
     "survive.phases_title": "from the loss to the first right result of those left, ms",
     "survive.recovery_failed": "{why}; started again",
+    "survive.several_calls": "losses at the calls {calls}; expected one call, and further losses at phases, such as --kill 1@shrink",
     "survive.under_launcher": "survive starts the ranks itself; run it without mpirun or srun",
     "survive.wrong_result": "{elements} of {of} elements are wrong in call {step}",
 }

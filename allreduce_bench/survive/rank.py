@@ -247,7 +247,7 @@ def main() -> None:
     except (AlgorithmError, Refusal) as error:  # on all ranks
         watch.say("refused", reason=str(error))
     except Exception as error:  # whatever it is, the other ranks must not wait for this one
-        watch.say("refused", reason=" ".join(f"{type(error).__name__}: {error}".split()))
+        watch.say("crashed", reason=" ".join(f"{type(error).__name__}: {error}".split()))
         MPI.COMM_WORLD.Abort(1)
     watch.close()
 

@@ -159,9 +159,10 @@ class Launch:
         """Return whether all ranks have done all of their calls."""
         return len(self.of("finished")) >= self.ranks
 
-    def is_broken(self) -> bool:
-        """Return whether the starter sees that the launch does not go on."""
-        return bool(self.of("died", "trouble", "ended"))
+    def broken(self) -> list[Event]:
+        """Return what the starter saw since the loss from which it knows that the launch does not go on."""
+        since = next((number for number, event in enumerate(self.events) if event.kind == "failing"), 0)
+        return [event for event in self.events[since:] if event.kind in ("died", "trouble", "ended")]
 
     @property
     def known(self) -> list[Rank]:
@@ -192,7 +193,7 @@ class Launch:
     def why(self) -> str:
         """Return in words why a launch does not go on."""
         status = self.process.poll()
-        reasons = [event.facts["reason"] for event in self.of("refused", "trouble")]
+        reasons = [event.facts["reason"] for event in self.of("refused", "crashed", "trouble")]
         lines = [line.strip() for line in self.said if line.strip(" \t\n-=*")]
         ended = how_it_ended(status) if status is not None else say("survive.no_progress")
         return " ".join([*reasons, *lines[:1], ended][0].split())
@@ -266,7 +267,7 @@ class _Way:
     def _first_launch(self) -> None:
         settings = self.settings
         self.launch = launch = Launch(settings, self.request, settings.ranks, settings.start.hosts)
-        launch.wait(lambda: bool(launch.of("failing", "refused", "died")), settings.timeout_s)
+        launch.wait(lambda: bool(launch.of("failing", "refused", "crashed", "died")), settings.timeout_s)
         planned = {one.whom for one in settings.failures if one.call and one.kind not in ON_HOSTS}
         launch.wait(lambda: len(launch.lost) >= max(1, len(planned)), TOGETHER_S)
         if not launch.lost:
@@ -281,7 +282,7 @@ class _Way:
         """Wait until the survivors have a right result and have finished; return False for the second way."""
         settings, outcome = self.settings, self.outcome
         left_s = max(0.0, self.failed_at + settings.notice_s - time.time())
-        if not launch.wait(lambda: bool(launch.of("noticed", "result")), left_s):
+        if not launch.wait(lambda: bool(launch.of("noticed")), left_s):
             outcome.reason = say("survive.not_noticed", within_s=settings.notice_s)
             return False
         done = launch.wait(lambda: self._survivors_have(launch, "result"), settings.timeout_s)
@@ -321,7 +322,7 @@ class _Way:
                 return
             first = found.step if found else 0
             if outcome.steps_lost is None:
-                outcome.steps_lost = min(one.call for one in settings.failures if one.call) - 1 - first
+                outcome.steps_lost = max(0, min(one.call for one in settings.failures if one.call) - 1 - first)
             later = [_in_restart(one, members) for one in settings.failures if one.phase and int(one.whom) in members]
             again = self.request._replace(first=first, by_ulfm=False, links=links, failures=tuple(later))
             self.launch = launch = Launch(settings, again, len(members), hosts)
@@ -336,11 +337,10 @@ class _Way:
 
     def _notice(self, launch: Launch) -> None:
         """Wait until the starter sees the loss, not longer than it has time."""
-        launch.wait(launch.is_broken, self.settings.notice_s + self.settings.timeout_s)
-        seen = launch.of("died", "trouble", "ended")
-        self.ends = {"notice": max(self.failed_at, seen[0].at if seen else time.time())}
-        if self.request.by_ulfm:  # which had its time before
-            self.ends["notice"] = time.time()
+        launch.wait(lambda: bool(launch.broken()), self.settings.notice_s + self.settings.timeout_s)
+        seen = launch.broken()
+        is_late = self.request.by_ulfm or not seen  # ULFM had its time before
+        self.ends = {"notice": time.time() if is_late else max(self.failed_at, seen[0].at)}
 
     def _take(self, launch: Launch, phases: Sequence[str], state: str) -> None:
         """Take when phases ended on the last survivor, who is left, and what calls took."""

@@ -57,7 +57,7 @@ def test_a_killed_rank(python, tmp_path):
     "words",
     [
         ("--kill", "0@3", "--kill", "1@shrink", "-a", "recursive_doubling", "--way", "ulfm"),
-        ("--stop", "2@5", "--notice-within", "2s", "-a", "native", "--way", "ulfm"),
+        ("--stop", "2@5", "--notice-within", "4s", "-a", "native", "--way", "ulfm"),
         *([("--kill", "0@3", "--kill", "1@binding", "-a", "two_tree"), ("--stop", "2@5", "-a", "native")] if FULL else []),
     ],
     ids=lambda words: f"{words[0]} {words[1]}",
@@ -76,6 +76,7 @@ def test_two_ranks_and_a_stopped_one(python, words, tmp_path):
         ("-n", "4", "--kill", "3@99"),
         ("-n", "2", "--kill", "1@3"),
         ("-n", "4", "--kill", "1@shrink"),
+        ("-n", "4", "--kill", "1@3", "--kill", "2@4"),
         ("-n", "4", "--kill-host", "n3@3"),
         ("-n", "4", "--kill-host", "n3@3", "--hosts", "n1,n2"),
         ("-n", "4", "--kill-host", "n1@3", "--hosts", "n1,n2"),
