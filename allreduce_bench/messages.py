@@ -63,6 +63,8 @@ MESSAGES = {
     "cli.doctor_starts_own_ranks": "doctor starts its own ranks; run it without mpirun or srun",
     "cli.dtype_unknown_known": "--dtype {name}: unknown; known: {itemsizes}",
     "cli.exec_expected_program_example": "exec: expected -- and a program, for example: exec -n 4 -- python train.py",
+    "cli.exec_restarts_profiled": "--restarts beside --profile, which counts the calls of one start; leave out one of them",
+    "cli.exec_starts_again": "{reason}; started again with {ranks}",
     "cli.executor": "--executor {compiled} {reason}",
     "cli.executors": "{options} is for the executors {pipelined}; {advice}",
     "cli.expected": "{opts} {value}: expected {metavar}",

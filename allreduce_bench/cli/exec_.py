@@ -12,8 +12,10 @@ from ..launching.launcher import Launcher, on_one_node
 from ..launching.own_program import WatchedProgram
 from ..launching.tied_process import interrupt_when_asked_to_end
 from ..measuring.startup import under_launcher
+from ..message import say
 from ..runs.control import Control
 from ..runs.start import Start
+from ..units import in_ranks
 from ..wings import offered
 from .options import start_options
 from .request import on_hosts_around, refuse_short_timeout
@@ -54,6 +56,13 @@ UNDER_A_LAUNCHER = "exec starts its own ranks; run it without mpirun or srun"
     metavar="FILE",
     help=f"With --profile: the file of the profile [default: {PROFILE}].",
 )
+@click.option(
+    "--restarts",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Start again, with a rank fewer, where a rank is killed, stopped or silent, so often.",
+)
 @no_limit
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- PROGRAM [ARGUMENTS]...")
 @click.pass_context
@@ -65,6 +74,7 @@ def exec_(
     timeout: float,
     is_profiled: bool,
     output: Path | None,
+    restarts: int,
     no_limit: bool,
     words: tuple[str, ...],
     **start_choices,
@@ -75,6 +85,8 @@ def exec_(
     named, and its exit status is handed on. A Python program whose rank fails while the others wait for it should be
     started as python -m mpi4py, unless it uses Allreduce of this package: else MPI waits for all ranks at its end.
 
+    With --restarts a program that writes checkpoints, and reads the newest at its start, goes on after a loss.
+
     --profile counts the all-reduces that PROGRAM calls, prints them to stderr and writes them to a file for run --like.
     """
     if under_launcher(os.environ):
@@ -82,6 +94,8 @@ def exec_(
     refuse_short_timeout(timeout)
     if output and not is_profiled:
         raise OneLineError("cli.output_needs_profile", output=output)
+    if restarts and is_profiled:
+        raise OneLineError("cli.exec_restarts_profiled")
     if not words:
         raise OneLineError("cli.exec_expected_program_example")
     start = on_hosts_around(Start(hosts=hosts or (), **start_choices))
@@ -91,6 +105,10 @@ def exec_(
     interrupt_when_asked_to_end()
     with _counted(words, launcher, ranks, output or PROFILE) if is_profiled else nullcontext(words) as counted_words:
         ending = WatchedProgram(launcher, ranks, start, counted_words, timeout).run()
+        while ending.is_loss and restarts and ranks > 1:
+            restarts, ranks = restarts - 1, ranks - 1
+            talk(say("cli.exec_starts_again", reason=ending.reason, ranks=in_ranks([ranks])))
+            ending = WatchedProgram(launcher, ranks, start, counted_words, timeout).run()
     if ending.reason:
         talk(f"error: {ending.reason}")
     context.exit(ending.status)

@@ -20,6 +20,7 @@ from .launcher import Launcher, on_one_node
 from .tied_process import ENDING_S, end_process, how_it_ended, interrupts_put_off, shell_status
 
 LAUNCHER = "the launcher"
+SIGNALLED = 128  # statuses above, in a shell's notation: by a signal
 LOOK_S = 5.0  # most seconds between two checks of the launcher
 WRAPPER = "allreduce_bench.launching.wrapped_rank"
 ABORTED = (  # launchers' messages about a rank that called MPI_Abort
@@ -47,6 +48,7 @@ class Ending(NamedTuple):
 
     status: int
     reason: str
+    is_loss: bool = False  # a rank was killed, stopped or silent: without it the program may go on
 
 
 class WatchedProgram:
@@ -162,12 +164,14 @@ class WatchedProgram:
             why = say(
                 "launching.stopped_signal_timeout", stopped_for_long=self._stopped_for_long, timeout_s=self._timeout_s
             )
-            return Ending(shell_status(status) or 1, say("launching.ranks_ended", why=why))
+            return Ending(shell_status(status) or 1, say("launching.ranks_ended", why=why), is_loss=True)
         if self._aborted is not None:
             return Ending(shell_status(status) or 1, say("launching.rank_called_mpi_abort", aborted=self._aborted))
         if self._first is not None:
-            return Ending(self._first.status or 1, say("launching.other_ranks_ended", sentence=self._first.sentence))
+            reason = say("launching.other_ranks_ended", sentence=self._first.sentence)
+            return Ending(self._first.status or 1, reason, is_loss=self._first.status > SIGNALLED)
         if trouble := self._supervisor.trouble:
-            return Ending(shell_status(status) or 1, say("launching.other_ranks_ended", sentence=trouble.reason))
+            reason = say("launching.other_ranks_ended", sentence=trouble.reason)
+            return Ending(shell_status(status) or 1, reason, is_loss=True)
         reason = say("launching.launcher_ended_ranks_reason", how_it_ended=how_it_ended(status))
-        return Ending(shell_status(status), reason if status else "")
+        return Ending(shell_status(status), reason if status else "", is_loss=shell_status(status) > SIGNALLED)

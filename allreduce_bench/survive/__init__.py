@@ -37,6 +37,12 @@ class Failure(NamedTuple):
         """Return the rank that is lost; None: those of a host."""
         return None if self.kind in ON_HOSTS else int(self.whom)
 
+    def is_of(self, rank: int, host: str) -> bool:
+        """Return whether this rank, on this host, is lost; hosts may be named without their domain."""
+        if self.rank is not None:
+            return self.rank == rank
+        return self.whom.partition(".")[0] == host.partition(".")[0]
+
     @property
     def words(self) -> str:
         """Format as `kill 3@20`."""

@@ -8,6 +8,7 @@ and is passed over.
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from math import sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -72,3 +73,28 @@ def newest(folder: Path, of: dict[str, Any]) -> Checkpoint | None:
 def _files(folder: Path) -> Iterator[Path]:
     """Yield the checkpoints of a folder, the newest first."""
     yield from sorted(folder.glob("step-*.checkpoint"), reverse=True)
+
+
+# How often to write one
+
+
+class Interval(NamedTuple):
+    """Seconds of work between two checkpoints."""
+
+    young_s: float
+    daly_s: float
+
+
+def interval(takes_s: float, mttf_s: float) -> Interval:
+    """Return the interval that loses least, where a checkpoint takes `takes_s` and a loss comes every `mttf_s`.
+
+    Young, Commun. ACM 17(9), 1974, and the estimate of higher order of Daly, Future Gener. Comput. Syst. 22(3), 2006.
+    """
+    young_s, ratio = sqrt(2 * takes_s * mttf_s), takes_s / (2 * mttf_s)
+    daly_s = young_s * (1 + sqrt(ratio) / 3 + ratio / 9) - takes_s if ratio < 1 else mttf_s
+    return Interval(young_s, daly_s)
+
+
+def share_lost(every_s: float, takes_s: float, mttf_s: float, recovery_s: float) -> float:
+    """Return the share of time that checkpoints, lost work and recoveries take, to first order."""
+    return takes_s / (every_s + takes_s) + (every_s / 2 + recovery_s) / mttf_s

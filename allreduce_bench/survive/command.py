@@ -69,6 +69,8 @@ def _failures(kind: str) -> click.ParamType:
 @click.option(
     "--timeout", type=DURATION, default="60s", show_default=True, help="Of a start, and of a recovery: then it failed."
 )
+@click.option("--mttf", type=DURATION, help="Mean time between losses: says how often to write checkpoints.")
+@click.option("--checkpoint-takes", "takes", type=DURATION, help="With --mttf: what one takes, in your program.")
 @click.option(
     "--format",
     "format_",
@@ -95,6 +97,8 @@ def survive(
     checkpoints,
     notice_within,
     timeout,
+    mttf,
+    takes,
     format_,
     hosts,
     **start_choices,
@@ -113,6 +117,8 @@ def survive(
     failures = (*kill, *stop, *kill_host, *link_down)
     _refuse(failures, ranks, calls, start)
     refuse_many_ranks(ranks, False)
+    if (mttf or takes) and not (mttf and takes):
+        raise OneLineError("survive.interval_needs")
     asked_sizes = sizes or DEFAULT_SIZES
     if odd := [size for size in asked_sizes if size < LEAST_NBYTES or size % 4]:
         raise OneLineError("survive.floats_only", nbytes=odd[0])
@@ -131,6 +137,8 @@ def survive(
         timeout_s=timeout,
         folder=checkpoints,
         program=(sys.executable, "-m", PROGRAM),
+        mttf_s=mttf,
+        takes_s=takes or 0.0,
     )
     outcomes = _outcomes(settings, names, asked_sizes, (ULFM, RESTART) if way == "both" else (way,), launches)
     if format_ == "table":

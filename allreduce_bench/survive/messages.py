@@ -14,6 +14,8 @@ MESSAGES = {
     "survive.host_of_mpirun": "{host} is the host of mpirun, with which the launch ends: lose another one of {hosts}",
     "survive.host_unknown": "no host {host}; expected one of {hosts}",
     "survive.hosts_needed": "{failure}: name the hosts with --hosts, or run it inside a lab: allreduce-bench lab run --hosts 4 -- survive …",
+    "survive.interval": "checkpoints of {takes}, a loss every {mttf}: write one every {young} (Young), {daly} (Daly)",
+    "survive.interval_needs": "--mttf and --checkpoint-takes belong together: name both, above 0",
     "survive.links_in_lab": "{failure}: links are taken down in a lab only: allreduce-bench lab run --hosts 4 -- survive …",
     "survive.next_cell": "{algorithm}, {size}, {way}",
     "survive.no_failure": "nothing is lost; name it with --kill RANK@CALL, --stop, --kill-host or --link-down",
@@ -26,6 +28,7 @@ MESSAGES = {
     "survive.phases_title": "from the loss to the first right result of those left, ms",
     "survive.recovery_failed": "{why}; started again",
     "survive.several_calls": "losses at the calls {calls}; expected one call, and further losses at phases, such as --kill 1@shrink",
+    "survive.share_lost": "{way}: a recovery takes {recovery}; checkpoints, lost work and recoveries take {share:.3g} % of the time",
     "survive.under_launcher": "survive starts the ranks itself; run it without mpirun or srun",
     "survive.wrong_result": "{elements} of {of} elements are wrong in call {step}",
 }

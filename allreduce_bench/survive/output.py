@@ -10,8 +10,9 @@ from ..medians import median
 from ..message import say
 from ..runs.json_schema.build import Format, by_name, fields, flag, items, number, or_null, text, whole
 from ..tables import UNBOUNDED, Screen, columns_of, fitted
-from ..units import format_size, format_time, in_ranks
+from ..units import format_duration, format_size, format_time, in_ranks
 from . import BY_RESTART, BY_ULFM
+from .checkpoint import interval, share_lost
 from .ways import FAILED, RECOVERED, RESTART, RESTARTED, ULFM, UNAVAILABLE, WRONG, Outcome, Settings
 
 SCHEMA = "urn:allreduce-bench:survive:1"
@@ -32,7 +33,7 @@ def result_lines(
     lines += ["", say("survive.phases_title"), *fitted(_phase_columns(groups), screen)]
     if any(one.call_s for one in outcomes):
         lines += ["", say("survive.calls_title"), *fitted(_call_columns(settings, groups), screen)]
-    return lines, _sentences(outcomes)
+    return lines, [*_sentences(outcomes), *_intervals(settings, outcomes)]
 
 
 def _grouped(outcomes: Sequence[Outcome]) -> Mapping[tuple[str, int, str, str], list[Outcome]]:
@@ -110,6 +111,25 @@ def _sentences(outcomes: Sequence[Outcome]) -> list[str]:
             where = "" if one.state == UNAVAILABLE else f"{one.algorithm}, {format_size(one.nbytes)}, "
             reasons[f"{where}{one.way}: {one.state}: {one.reason}"] = None
     return [*reasons]
+
+
+def _intervals(settings: Settings, outcomes: Sequence[Outcome]) -> list[str]:
+    """Return how often to write checkpoints, and what a loss then costs in each way."""
+    if settings.mttf_s is None:
+        return []
+    every = interval(settings.takes_s, settings.mttf_s)
+    given = {"takes": format_duration(settings.takes_s), "mttf": format_duration(settings.mttf_s)}
+    said = {"young": format_duration(every.young_s), "daly": format_duration(every.daly_s)}
+    lines = [say("survive.interval", **given, **said)]
+    for way, states in ((ULFM, (RECOVERED,)), (RESTART, (RESTARTED,))):
+        totals = [one.total_s for one in outcomes if one.way == way and one.state in states and one.total_s is not None]
+        if totals:
+            recovery_s = median(totals)
+            # those that go on from the same step lose no work; all write checkpoints, for losses that none outlives
+            again_s = recovery_s if way == RESTART else recovery_s - every.daly_s / 2
+            share = share_lost(every.daly_s, settings.takes_s, settings.mttf_s, again_s)
+            lines.append(say("survive.share_lost", way=way, recovery=format_time(recovery_s), share=100 * share))
+    return lines
 
 
 def json_text(settings: Settings, outcomes: Sequence[Outcome]) -> str:

@@ -191,7 +191,7 @@ class Rank:
         """Be lost, if one of these failures is of this rank or its host."""
         rank, _ = self.whole
         for failure in failures:
-            if failure.whom == (socket.gethostname() if failure.rank is None else str(rank)):
+            if failure.is_of(rank, socket.gethostname()):
                 wait_s = failure.delay_s + TOLD_S * (failure.kind == LINK)
                 self.say("failing", rank=rank, what=failure.kind, at=time.time() + wait_s)
                 if wait_s:

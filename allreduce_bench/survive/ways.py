@@ -27,7 +27,7 @@ from ..launching.tied_process import end_process, how_it_ended, interrupts_put_o
 from ..machine import OPEN_MPI
 from ..measuring.startup import thread_level
 from ..message import say
-from ..runs.start import Start
+from ..runs.start import Start, slots_of
 from ..watching.lifeline import LAB_VARIABLE, MONITOR_VARIABLE
 from ..watching.patience import Rank
 from ..watching.supervisor import Supervisor, names_of_this_node
@@ -56,6 +56,8 @@ class Settings(NamedTuple):
     timeout_s: float  # of a start, of a recovery, and of each measurement
     folder: Path | None  # for checkpoints; None: a temporary one
     program: Sequence[str]  # starts a rank
+    mttf_s: float | None = None  # mean time between losses; None: no interval of checkpoints is asked for
+    takes_s: float = 0.0  # a checkpoint
 
     @property
     def detector(self) -> dict[str, str]:
@@ -308,10 +310,10 @@ class _Way:
         """End the launch, leave out what was lost, and go on from the last checkpoint, as often as it takes."""
         settings, outcome = self.settings, self.outcome
         self._notice(launch)
-        lost_hosts = {one.whom for one in settings.failures if one.kind in ON_HOSTS}
-        lost = launch.lost | {rank.rank for rank in launch.known if rank.host in lost_hosts}
+        of_hosts = [one for one in settings.failures if one.kind in ON_HOSTS]
+        lost = launch.lost | {rank.rank for rank in launch.known if any(one.is_of(-1, rank.host) for one in of_hosts)}
         self.ends["end"] = launch.end()
-        hosts = [host for host in settings.start.hosts if host.partition(":")[0] not in lost_hosts]
+        hosts = [host for host in settings.start.hosts if not any(one.is_of(-1, slots_of(host)[0]) for one in of_hosts)]
         members = [rank for rank in range(settings.ranks) if rank not in lost]
         links = next((event.facts["links"] for event in launch.of("prepared")), None)
         while members:

@@ -2,13 +2,19 @@
 
 import re
 import subprocess
+import sys
 from functools import lru_cache
 from pathlib import Path
 
 import pytest
+from has_message import has_message
 from interpreters import FULL, in_turn, interpreters
 from measured_runs import with_package
 from places import ANALYSIS
+
+from allreduce_bench.launching.find import find_launcher, mpirun_command
+from allreduce_bench.machine import OPEN_MPI
+from allreduce_bench.runs.start import Start
 
 RANKS = (1, 2, 4)
 ROUNDING = 1e-12  # as in the programs, which say why
@@ -87,3 +93,33 @@ def test_what_cannot_be_trained_is_refused(python, ranks, words, said):
     command = [str(python), "-m", "allreduce_bench", "exec", "-n", ranks, "--", str(python), "train_numpy.py", *words]
     done = subprocess.run(command, cwd=ANALYSIS, env=with_package(), capture_output=True, text=True, check=False)
     assert done.returncode == 1 and f"error: {said}" in done.stderr and "Traceback" not in done.stderr
+
+
+@needs_mpi
+@over_mpi
+def test_a_training_goes_on_from_its_checkpoint_without_the_lost_rank(python, tmp_path):
+    words = ("--checkpoints", str(tmp_path), "--lose", "2@45", "--steps", "60")
+    command = [str(python), "-m", "allreduce_bench", "exec", "-n", "3", "--restarts", "1", "--"]
+    done = subprocess.run(
+        [*command, str(python), "train_numpy.py", *words],
+        cwd=ANALYSIS,
+        env=with_package(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.match(r"steps 40 to 60 on 2 ranks .*\ntraining alone gives these losses to ", done.stdout), done.stdout
+    assert has_message(done.stderr, "cli.exec_starts_again", ranks="2 ranks")
+
+
+@pytest.mark.skipif(not interpreters() or not find_launcher().library.startswith(OPEN_MPI), reason="needs ULFM")
+def test_a_training_goes_on_by_ulfm_from_the_same_step():
+    program = [sys.executable, "train_numpy.py", "--survive", "--lose", "0@20", "--steps", "40"]
+    command = mpirun_command(find_launcher(), 3, Start(launcher_args="--with-ft ulfm"), program)
+    done = subprocess.run(
+        command, cwd=ANALYSIS, env=with_package(), capture_output=True, text=True, timeout=120, check=False
+    )
+    assert re.search(r"^steps 0 to 40 on 2 ranks .*\ntraining alone gives these losses to ", done.stdout, re.MULTILINE)
+    assert has_message(done.stderr, "programs.ranks_lost", ranks="0", size=3, left=2)

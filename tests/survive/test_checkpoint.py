@@ -2,7 +2,7 @@
 
 import pytest
 
-from allreduce_bench.survive.checkpoint import KEPT, Checkpoint, CheckpointError, newest, read, write
+from allreduce_bench.survive.checkpoint import KEPT, Checkpoint, CheckpointError, interval, newest, read, share_lost, write
 
 OF = {"sizes": [3, 2]}
 
@@ -41,3 +41,16 @@ def test_none_and_one_of_another_network(tmp_path):
     with pytest.raises(CheckpointError) as refused:
         newest(tmp_path, {"sizes": [4, 2]})
     assert refused.value.code == "survive.checkpoint_of_another"
+
+
+def test_the_interval_of_daly_loses_least():
+    """Against the exact expected time of Daly: M exp(R / M) (exp((T + C) / M) - 1) / T per unit of work."""
+    from math import exp
+
+    for takes_s, mttf_s in [(30.0, 86400.0), (300.0, 7200.0), (1.0, 600.0)]:
+        times = {every: mttf_s * (exp((every + takes_s) / mttf_s) - 1) / every for every in range(1, int(mttf_s), 1)}
+        best = min(times, key=times.get)
+        found = interval(takes_s, mttf_s)
+        assert abs(found.daly_s - best) < 0.02 * best + 1 and abs(found.young_s - best) < 0.25 * best
+        assert 0 < share_lost(found.daly_s, takes_s, mttf_s, 1.0) < 1
+    assert interval(100.0, 10.0).daly_s == 10.0
