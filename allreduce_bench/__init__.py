@@ -12,8 +12,10 @@ _OFFERED = {
     "Checkpoints": "programs.checkpoints",
     "MPIHook": "programs.torch_hook",
     "PreparedAllreduces": "programs.prepared",
+    "RankLost": "programs.surviving",
     "StepMonitor": "stragglers.monitor.step_monitor",
     "mpi_allreduce_hook": "programs.torch_hook",
+    "survivors": "programs.allreduce",
     "wrap": "programs.allreduce",
 }
 

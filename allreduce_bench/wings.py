@@ -18,6 +18,7 @@ WINGS = (
     "allreduce_bench.profiling",
     "allreduce_bench.programs",
     "allreduce_bench.stragglers",
+    "allreduce_bench.survive",
     "allreduce_bench.training",
     "allreduce_bench.which",
 )

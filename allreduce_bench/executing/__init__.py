@@ -3,9 +3,9 @@
 In: the steps of a rank, its vectors, a communicator. Out: `Prepared`, a call. Read in this order: `program` (the
 operations of a rank, without MPI), `memory` (where buffers are allocated), this file (each operation a call from
 Python, and the library's own all-reduce); then `pipeline` (messages posted ahead: program and executor); `mockups` (the
-library's other collectives); `places` (which messages and copies join slow offsets); then, loaded only for compiled
-executors, `table` (a program as integers), `kernel` (16-bit arithmetic, MPI symbols, and the compiled loop that runs a
-table), `compiled` (a table bound to its buffers).
+library's other collectives); `places` (which messages and copies join slow offsets); `recovery` (what survivors of a
+lost rank do together); then, loaded only for compiled executors, `table` (a program as integers), `kernel` (16-bit
+arithmetic, MPI symbols, and the compiled loop that runs a table), `compiled` (a table bound to its buffers).
 """
 
 from collections.abc import Callable, Sequence

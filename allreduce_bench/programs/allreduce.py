@@ -14,9 +14,10 @@ from mpi4py import MPI
 
 from .candidates import AUTO, words_of
 from .prepared import PreparedAllreduces, kind_of, usable
+from .surviving import Surviving, checked
 
 # State
-_kept: "WeakSet[PreparedAllreduces]" = WeakSet()  # of all communicators
+_kept: "WeakSet[PreparedAllreduces | Surviving]" = WeakSet()  # of all communicators
 _recent: list[Any] = [(None, None, None)]  # of the last call: communicator, arguments, prepared
 _keyval: list[int] = []  # of the attribute of communicators; empty until created
 
@@ -33,40 +34,62 @@ def Allreduce(
     executor: str = AUTO,
     choice: "str | Path | None" = None,
     check: bool = False,
+    on_failure: str | None = None,
 ) -> None:
     """Reduce `sendbuf` of all ranks into `recvbuf` of all ranks, as `comm.Allreduce(sendbuf, recvbuf, op)` does.
 
     The communicator is COMM_WORLD where none is given. The first call with a communicator, and the first of each
     length, type and operation, prepare: all ranks make them in the same order. The rest is as of PreparedAllreduces.
+
+    `on_failure`, under ULFM: where ranks are lost, "shrink" does the call again with those left, "raise" raises RankLost
+    on all of them; either way later calls are of those left. Each call then ends with an agreement.
     """
     around = MPI.COMM_WORLD if comm is None else comm
-    how = algorithm, executor, choice, check
+    how = algorithm, executor, choice, check, on_failure
     known, known_how, prepared = _recent[0]  # at once: another thread may put another one there
     if around is not known or how != known_how or not around:
         prepared = kept_for(around, *how)
         own = list(algorithm) if isinstance(algorithm, list) else algorithm  # the program's list may change
-        _recent[0] = around, (own, executor, choice, check), prepared
+        _recent[0] = around, (own, executor, choice, check, on_failure), prepared
     prepared(sendbuf, recvbuf, op)
 
 
 def kept_for(
-    around: MPI.Comm, algorithm: "str | Sequence[str]", executor: str, choice: "str | Path | None", check: bool
-) -> PreparedAllreduces:
+    around: MPI.Comm,
+    algorithm: "str | Sequence[str]",
+    executor: str,
+    choice: "str | Path | None",
+    check: bool,
+    on_failure: str | None = None,
+) -> "PreparedAllreduces | Surviving":
     """Return what is kept for a communicator and a way to call it; make it, on all ranks together, where needed."""
     around = usable(around)
+    if on_failure is not None:
+        executor = checked(on_failure, executor)
     prepared_of: Any = around.Get_attr(_key())
     if prepared_of is None:
         prepared_of = {}
         around.Set_attr(_key(), prepared_of)
     words = words_of(algorithm)
-    key = *words, str(executor), str(choice), check
+    key = *words, str(executor), str(choice), check, on_failure
     if key not in prepared_of:
-        prepared_of[key] = PreparedAllreduces(around, words, executor, choice=choice, check=check)
+
+        def make(comm: MPI.Comm) -> PreparedAllreduces:
+            return PreparedAllreduces(comm, words, executor, choice=choice, check=check)
+
+        prepared_of[key] = Surviving(around, make, on_failure) if on_failure else make(around)
         _kept.add(prepared_of[key])
     return prepared_of[key]
 
 
-def prepared_for(comm: MPI.Comm) -> list[PreparedAllreduces]:
+def survivors(comm: MPI.Comm) -> MPI.Comm:
+    """Return the communicator of those left of `comm`, over which `Allreduce(…, on_failure=…)` goes on; else `comm`."""
+    prepared_of: Any = usable(comm).Get_attr(_key())
+    found = [one for one in (prepared_of or {}).values() if isinstance(one, Surviving)]
+    return min((one.comm for one in found), key=lambda one: one.size, default=comm)
+
+
+def prepared_for(comm: MPI.Comm) -> "list[PreparedAllreduces | Surviving]":
     """Return what `Allreduce` keeps for a communicator, one for each way in which it was called."""
     prepared_of: Any = comm.Get_attr(_key())
     return list(prepared_of.values()) if prepared_of else []

@@ -1,17 +1,13 @@
-"""Costs of checkpoints and of losses, from their history, and how often to write one.
-
-Sources: J. W. Young, A first order approximation to the optimum checkpoint interval (1974); J. T. Daly, A higher order
-estimate of the optimum checkpoint interval for restart dumps (2006), equation 37.
-"""
+"""Costs of checkpoints and of losses, from their history, and how often to write one."""
 
 import json
 from collections.abc import Iterable
-from math import sqrt
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
 from ..message import say
+from ..models.checkpoint_interval import daly_s, share_lost, young_s
 from ..runs.files import read_kept
 from ..units import format_time, three_digits
 
@@ -68,24 +64,6 @@ def _costs_of(history: Iterable[dict]) -> Costs:
     return Costs(tuple(saves_s), tuple(losses))
 
 
-def young_s(save_s: float, mean_time_to_failure_s: float) -> float:
-    """Return the seconds between two checkpoints by Young (1974), the first order."""
-    return sqrt(2 * save_s * mean_time_to_failure_s)
-
-
-def daly_s(save_s: float, mean_time_to_failure_s: float) -> float:
-    """Return the same by Daly (2006), for any ratio of the two times."""
-    if save_s >= 2 * mean_time_to_failure_s:
-        return mean_time_to_failure_s
-    share = save_s / (2 * mean_time_to_failure_s)
-    return young_s(save_s, mean_time_to_failure_s) * (1 + sqrt(share) / 3 + share / 9) - save_s
-
-
-def lost_share(interval_s: float, save_s: float, restart_s: float, mean_time_to_failure_s: float) -> float:
-    """Return the share of time that goes to checkpoints, repeated work and restarts, to the first order; at most 1."""
-    return min(1.0, save_s / (interval_s + save_s) + (interval_s / 2 + restart_s) / mean_time_to_failure_s)
-
-
 class CostsSince:
     """What happens to the checkpoints in a folder from now on."""
 
@@ -107,7 +85,7 @@ class CostsSince:
             return told
         restart_s = median(loss.restart_s for loss in costs.losses) if costs.losses else 0.0
         daly, young = (of(save_s, mean_time_to_failure_s) for of in (daly_s, young_s))
-        share = lost_share(daly, save_s, restart_s, mean_time_to_failure_s)
+        share = share_lost(daly, save_s, restart_s, mean_time_to_failure_s)
         values = {"failure": _long(mean_time_to_failure_s), "daly": _long(daly), "young": _long(young)}
         told.append(say("programs.checkpoint_interval", **values, share_percent=f"{100 * share:.2g}"))
         return told if costs.losses else [*told, say("programs.restart_unmeasured")]

@@ -6,15 +6,12 @@
     checkpoints.save(step, weights=weights)               # rank 0 writes
     checkpoints.done(step)                                # after every step: tells what a loss costs
 
-`step-40.<checksum>.npz` holds arrays of numpy; its name has the first digits of the SHA-256 of its content, and it gets
-that name once it is on the disk. So what has such a name is whole, or was damaged later, which the checksum tells.
+`step-40.<checksum>.npz` holds arrays of numpy.
 """
 
-import hashlib
 import io
 import json
 import os
-import re
 import struct
 import sys
 import time
@@ -27,13 +24,13 @@ import numpy as np
 from mpi4py import MPI
 
 from ..message import Refused, say
-from ..runs.files import open_kept, unique_name
+from ..runs.checkpoint_files import whole_checkpoints, write_checkpoint
+from ..runs.files import open_kept
 from ..runs.start import CHECKPOINT_VARIABLE
 from .checkpoint_costs import HISTORY
 
-NAME = re.compile(r"step-(\d{1,18})\.([0-9a-f]{16})\.npz")
+SUFFIX = ".npz"
 REACHED = "reached"  # the last step that was done
-KEPT = 2  # files: the newest may be damaged later
 STEP = struct.Struct("<q")
 
 
@@ -91,10 +88,7 @@ class Checkpoints:
         content = io.BytesIO()
         np.savez(content, **arrays)  # type: ignore[arg-type]  # names of arrays are not its options
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            _write_through(self.folder / _name(step, content.getbuffer()), content.getbuffer())
-            for path, _, _ in self._files()[KEPT:]:
-                path.unlink(missing_ok=True)
+            write_checkpoint(self.folder, step, content.getbuffer(), SUFFIX)
         except OSError as error:
             raise CheckpointError("programs.checkpoint_os_error", folder=self.folder, error=error) from error
         self._note(saved=step, seconds=time.perf_counter() - began)
@@ -116,10 +110,12 @@ class Checkpoints:
         (self.folder / REACHED).write_bytes(STEP.pack(step))
 
     def _newest_here(self, like: Mapping[str, np.ndarray] | None) -> Checkpoint | None:
-        for path, step, checksum in self._files():
-            arrays = _whole_arrays(path, checksum)
-            if arrays is None:
-                print(say("programs.checkpoint_damaged", path=path), file=sys.stderr, flush=True)
+        for path, step, content in whole_checkpoints(self.folder, SUFFIX, _tell_damaged):
+            try:
+                with np.load(io.BytesIO(content), allow_pickle=False) as file:
+                    arrays = dict(file)
+            except (ValueError, zipfile.BadZipFile):
+                _tell_damaged(path)
                 continue
             if like is not None:
                 _refuse_others(path, arrays, like)
@@ -139,49 +135,13 @@ class Checkpoints:
         self._reached_before = (reached, at, max(0, reached - step)) if reached > 0 else None
         return max(0, reached - step)
 
-    def _files(self) -> list[tuple[Path, int, str]]:
-        """Return the checkpoints as (path, step, checksum), the newest first."""
-        if not self.folder.exists():
-            return []
-        matches = ((path, NAME.fullmatch(path.name)) for path in self.folder.iterdir())
-        return sorted(((path, int(name[1]), name[2]) for path, name in matches if name), key=lambda f: -f[1])
-
     def _note(self, **facts: float) -> None:
         with open(self.folder / HISTORY, "a", encoding="utf-8") as file:
             file.write(json.dumps(facts) + "\n")
 
 
-def _name(step: int, content: memoryview) -> str:
-    return f"step-{step}.{hashlib.sha256(content).hexdigest()[:16]}.npz"
-
-
-def _write_through(path: Path, content: memoryview) -> None:
-    """Write a file to the disk under a hidden name, then give it its own. Raises OSError; nothing is left then."""
-    hidden = path.with_name(f".{path.name}.{unique_name()}.tmp")
-    try:
-        with open(hidden, "xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        hidden.replace(path)
-    except BaseException:
-        hidden.unlink(missing_ok=True)
-        raise
-    for left in path.parent.glob(".step-*.tmp"):  # of a rank that was killed while it wrote
-        left.unlink(missing_ok=True)
-
-
-def _whole_arrays(path: Path, checksum: str) -> dict[str, np.ndarray] | None:
-    """Return the arrays of a file; None if it is not what was written. Raises OSError."""
-    with open_kept(path) as file:
-        content = file.read()
-    if hashlib.sha256(content).hexdigest()[:16] != checksum:
-        return None
-    try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-            return dict(arrays)
-    except (ValueError, zipfile.BadZipFile):
-        return None
+def _tell_damaged(path: Path) -> None:
+    print(say("programs.checkpoint_damaged", path=path), file=sys.stderr, flush=True)
 
 
 def _refuse_others(path: Path, arrays: Mapping[str, np.ndarray], like: Mapping[str, np.ndarray]) -> None:

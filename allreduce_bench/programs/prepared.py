@@ -264,6 +264,16 @@ class PreparedAllreduces:
         self._last = None
         self._known.clear()
 
+    def private_comm(self) -> "MPI.Comm | None":
+        """Return the private communicator beside the program's; None: none was made."""
+        return self._own.site.comm if self._own and self._own.site else None
+
+    def abandon(self) -> None:
+        """Let go where ranks are lost: the private communicator, which was revoked, is never freed."""
+        self.let_go()
+        if self._own is not None:
+            self._own.site = None
+
     def __enter__(self) -> "PreparedAllreduces":
         return self
 

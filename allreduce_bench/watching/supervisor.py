@@ -40,8 +40,10 @@ class Supervisor:
     """A thread that watches `size` ranks; it calls `on_message(message)` for every message that is no answer.
 
     `pulse()` returns another value after every progress that ranks without a connection cannot report. `trouble` is
-    None until something went wrong; then `on_trouble` is called once, in the thread. `in_rank_0` it also sends the
-    ranks regular keep-alives. `start_s` and `only_answers` are as in Patience. The state of the ranks is in `patience`.
+    None until something went wrong; then `on_trouble` is called once, in the thread. `on_death(rank)` is called at
+    once for every rank whose connection breaks: where others outlive it, that is an event, and no trouble. `in_rank_0`
+    it also sends the ranks regular keep-alives. `start_s` and `only_answers` are as in Patience. The state of the ranks
+    is in `patience`.
     """
 
     def __init__(
@@ -52,13 +54,14 @@ class Supervisor:
         local: bool,
         on_message: Callable[[dict], object] = lambda message: None,
         on_trouble: Callable[[Trouble], object] = lambda trouble: None,
+        on_death: Callable[[Rank], object] = lambda rank: None,
         pulse: Callable[[], object] = lambda: None,
         in_rank_0: bool = False,
         start_s: float = 0.0,
         only_answers: bool = False,
     ):
         self.timeout_s, self.in_rank_0, self._local = timeout_s, in_rank_0, local
-        self.on_message, self.on_trouble = on_message, on_trouble
+        self.on_message, self.on_trouble, self.on_death = on_message, on_trouble, on_death
         grace_s = 0.0 if in_rank_0 else ANSWER_S  # its launcher ends rank 0 too, so it must be quick
         self.patience = Patience(
             size,
@@ -214,6 +217,8 @@ class Supervisor:
         self._strangers.pop(peer, None)
         if peer.rank is not None:
             self.patience.lose(peer.rank, time.monotonic())
+            if peer.rank.died:
+                self.on_death(peer.rank)
 
     def _tell(self, peer: _Peer, **message: Any) -> None:
         with contextlib.suppress(OSError):

@@ -8,14 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
-from allreduce_bench.programs.checkpoint_costs import (
-    CostsSince,
-    Loss,
-    daly_s,
-    lost_share,
-    read_costs,
-    young_s,
-)
+from allreduce_bench.programs.checkpoint_costs import CostsSince, Loss, read_costs
 from allreduce_bench.programs.checkpoints import CheckpointError, Checkpoints
 
 
@@ -101,13 +94,6 @@ def test_one_of_another_network_is_refused(checkpoints, like):
     assert refused.value.code == "programs.checkpoint_of_another"
 
 
-def test_what_a_killed_rank_left_is_removed(checkpoints):
-    left = checkpoints.folder / ".step-40.0123456789abcdef.npz.vm-1.tmp"
-    left.write_bytes(b"half")
-    checkpoints.save(40, weights=WEIGHTS)
-    assert not left.exists()
-
-
 def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(CheckpointError) as refused:
@@ -147,24 +133,3 @@ def test_lines_that_are_cut_off_are_left_out(tmp_path):
     costs = read_costs(tmp_path)
     assert costs.saves_s == (0.5,) and costs.losses == (Loss(4, 2.0, 3.0),)
     assert read_costs(tmp_path / "none") == ((), ())
-
-
-@pytest.mark.parametrize("share", [1e-4, 1e-3, 1e-2, 0.1, 0.5])
-def test_daly_is_the_best_interval_of_the_exact_model(share):
-    """The expected time of work w at interval t is M e^(R/M) (e^((t+d)/M) - 1) w/t (Daly 2006, equation 20)."""
-    failure_s = 1000.0
-    save_s = share * failure_s
-    intervals = np.geomspace(save_s / 10, 10 * failure_s, 20_000)
-    best = intervals[np.argmin(np.expm1((intervals + save_s) / failure_s) / intervals)]
-    assert daly_s(save_s, failure_s) == pytest.approx(best, rel=0.03)
-    assert abs(daly_s(save_s, failure_s) - best) <= abs(young_s(save_s, failure_s) - best)
-
-
-def test_checkpoints_longer_than_failures_are_written_once_a_failure():
-    assert daly_s(30.0, 10.0) == 10.0
-
-
-def test_the_lost_share_is_least_near_the_best_interval():
-    best = daly_s(1.0, 10_000.0)
-    shares = [lost_share(factor * best, 1.0, 5.0, 10_000.0) for factor in (0.5, 1.0, 2.0)]
-    assert shares[1] < min(shares[0], shares[2]) and lost_share(1.0, 1.0, 50.0, 1.0) == 1.0

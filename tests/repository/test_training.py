@@ -2,15 +2,21 @@
 
 import re
 import subprocess
+import sys
 from functools import lru_cache
 from pathlib import Path
 
 import pytest
+from has_message import has_message
 from interpreters import FULL, in_turn, interpreters
 from measured_runs import with_package
 from places import ANALYSIS
 
-RANKS = (1, 2, 3)
+from allreduce_bench.launching.find import find_launcher, mpirun_command
+from allreduce_bench.machine import OPEN_MPI
+from allreduce_bench.runs.start import Start
+
+RANKS = (1, 2, 4)
 ROUNDING = 1e-12  # as in the programs, which say why
 WITH_TORCH = [python for python in interpreters() if list(python.parent.parent.glob("lib/python*/site-packages/torch"))]
 needs_mpi = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
@@ -35,9 +41,9 @@ def trained(python: Path, program: str, ranks: int, *words: str) -> tuple[float,
 
 @needs_mpi
 @over_mpi
-@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("ranks", (1, 2, 3))
 def test_losses_are_those_of_training_alone(python, ranks):
-    in_turn(RANKS.index(ranks), python)
+    in_turn(ranks, python)
     loss, _ = trained(python, "train_numpy.py", ranks)
     assert loss == pytest.approx(trained(python, "train_numpy.py", 1)[0], rel=ROUNDING) and loss < 0.1
 
@@ -87,3 +93,16 @@ def test_what_cannot_be_trained_is_refused(python, ranks, words, said):
     command = [str(python), "-m", "allreduce_bench", "exec", "-n", ranks, "--", str(python), "train_numpy.py", *words]
     done = subprocess.run(command, cwd=ANALYSIS, env=with_package(), capture_output=True, text=True, check=False)
     assert done.returncode == 1 and f"error: {said}" in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(not interpreters() or not find_launcher().library.startswith(OPEN_MPI), reason="needs ULFM")
+def test_a_training_goes_on_by_ulfm_from_the_same_step():
+    program = [sys.executable, "train_ulfm.py", "--lose", "0@20", "--steps", "40"]
+    command = mpirun_command(find_launcher(), 3, Start(launcher_args="--with-ft ulfm"), program)
+    done = subprocess.run(
+        command, cwd=ANALYSIS, env=with_package(), capture_output=True, text=True, timeout=120, check=False
+    )
+    assert re.search(
+        r"^40 steps, 2 ranks at the end; .*\ntraining alone gives these losses to ", done.stdout, re.MULTILINE
+    )
+    assert has_message(done.stderr, "programs.ranks_lost", ranks="0", size=3, left=2)

@@ -52,6 +52,7 @@ SLOW = {  # only with ALLREDUCE_BENCH_FULL; else parsed
     r"^report .*--own": "a second page",
     r"^run .*--(precision|cache|check|format)": "rooms `measuring` and `report` run these options",
     r"^workload .*--measure\b": "`cli/test_workload_measure.py` measures steps",
+    r"^survive\b": "the room `survive` loses ranks",
     r"lumi\.json": "test_docs.py runs them in a test of their own",
 }
 SHORTER = {  # unless FULL

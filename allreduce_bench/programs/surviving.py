@@ -1,0 +1,112 @@
+"""All-reduces of a program that outlive lost ranks, by ULFM: done again by those that are left, or refused on all.
+
+After each call all ranks agree whether it succeeded everywhere, so no survivor keeps a result that others do not have.
+Where it did not, the program's communicator is revoked, and further calls with it go to a communicator of those left.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+from mpi4py import MPI
+
+from ..executing.recovery import agreed, shrunk, why_unavailable
+from ..message import BadValue, Refused
+from ..units import format_ranges
+from .buffers import vectors_of
+from .candidates import AUTO
+from .prepared import PreparedAllreduces
+
+SHRINK, RAISE = "shrink", "raise"
+EXECUTOR = "sendrecv"  # the others have several messages under way when a rank is lost, or ignore errors
+
+
+class RankLost(Refused, RuntimeError):
+    """Ranks are gone; `ranks` are those of the program's communicator that all its calls so far have lost."""
+
+    def __init__(self, code: str, /, ranks: Sequence[int], **values: Any):
+        super().__init__(code, ranks=format_ranges(ranks), **values)
+        self.ranks = tuple(ranks)
+
+
+class Surviving:
+    """What `Allreduce` keeps for a communicator whose calls outlive lost ranks."""
+
+    def __init__(self, around: MPI.Comm, make: Callable[[MPI.Comm], PreparedAllreduces], on_failure: str):
+        """`make` prepares all-reduces on a communicator, with all its ranks. Raises BadValue."""
+        if reason := why_unavailable(os.environ):
+            raise BadValue("programs.on_failure_unavailable", reason=reason)
+        self.comm: Any = around  # of those left
+        self.left = list(range(around.size))  # their ranks in the program's communicator
+        self._make, self._on_failure = make, on_failure
+        self._size = around.size
+        self._prepared: PreparedAllreduces | None = None
+
+    @property
+    def around(self) -> Any:
+        """Return the communicator that is in use."""
+        return self.comm
+
+    def __call__(self, sendbuf: Any, recvbuf: Any, op: Any = MPI.SUM) -> None:
+        """All-reduce, as PreparedAllreduces does; if ranks are lost, again, or raise RankLost on all that are left."""
+        restore = _keeping(sendbuf, recvbuf)
+
+        def call() -> None:
+            if self._prepared is None:
+                self._prepared = self._make(self.comm)
+            self._prepared(sendbuf, recvbuf, op)
+
+        while not agreed(self.comm, call, self._others):
+            self._shrink()
+            restore()
+            if self._on_failure == RAISE:
+                lost = sorted({*range(self._size)}.difference(self.left))
+                raise RankLost("programs.ranks_lost", ranks=lost, size=self._size, left=len(self.left))
+
+    def _others(self) -> list[MPI.Comm]:
+        own = self._prepared.private_comm() if self._prepared else None
+        return [] if own is None else [own]
+
+    def _shrink(self) -> None:
+        if self._prepared is not None:
+            self._prepared.abandon()
+            self._prepared = None
+        self.comm, lost = shrunk(self.comm)
+        self.left = [rank for number, rank in enumerate(self.left) if number not in lost]
+
+    def let_go(self) -> None:
+        """Free what this rank alone holds."""
+        if self._prepared is not None:
+            self._prepared.let_go()
+
+    def end_with_communicator(self) -> None:
+        """Close when the program's communicator is being freed."""
+        if self._prepared is not None:
+            self._prepared.end_with_communicator()
+
+
+def _keeping(sendbuf: Any, recvbuf: Any) -> Callable[[], object]:
+    """Return what restores the input of a call in place, of which a copy is made. Raises BadValue for odd buffers."""
+    if sendbuf is not MPI.IN_PLACE:
+        return lambda: None
+    vectors = vectors_of(sendbuf, recvbuf)
+    if vectors is None:
+        raise BadValue("programs.on_failure_in_place")
+    vector = vectors[1]
+    kept = vector.copy()
+
+    def restore() -> None:
+        vector[:] = kept
+
+    return restore
+
+
+@cache
+def checked(on_failure: str, executor: str) -> str:
+    """Return the executor of calls that outlive lost ranks. Raises BadValue for a word or executor that is not known."""
+    if on_failure not in (SHRINK, RAISE):
+        raise BadValue("programs.on_failure_words", found=on_failure)
+    if executor not in (AUTO, EXECUTOR):
+        raise BadValue("programs.on_failure_executor", executor=executor, expected=EXECUTOR)
+    return EXECUTOR

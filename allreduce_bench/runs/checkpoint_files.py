@@ -1,0 +1,65 @@
+"""Files of checkpoints: whole or absent, each with a checksum in its name, of which the newest whole ones are taken.
+
+`step-40.<checksum>.npz`: the name has the first digits of the SHA-256 of the content, and the file gets that name once
+it is on the disk. So what has such a name is whole, or was damaged later, which the checksum tells.
+"""
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from .files import open_kept, unique_name
+
+NAME = re.compile(r"step-(\d{1,18})\.([0-9a-f]{16})")
+KEPT = 2  # files in a folder: the newest may be damaged later
+
+
+def write_checkpoint(folder: Path, step: int, content: bytes | memoryview, suffix: str) -> Path:
+    """Write what is kept after `step` steps through to the disk; the newest two are kept. Raises OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"step-{step}.{_checksum(content)}{suffix}"
+    hidden = folder / f".{path.name}.{unique_name()}.tmp"
+    try:
+        with open(hidden, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        hidden.replace(path)
+    except BaseException:
+        hidden.unlink(missing_ok=True)
+        raise
+    old = [path for path, _, _ in _files(folder, suffix)][KEPT:]
+    for left in (*old, *folder.glob(f".step-*{suffix}.*.tmp")):  # the latter of a rank that was killed meanwhile
+        left.unlink(missing_ok=True)
+    return path
+
+
+def whole_checkpoints(
+    folder: Path, suffix: str, damaged: Callable[[Path], object] = lambda path: None
+) -> Iterator[tuple[Path, int, bytes]]:
+    """Yield path, step and content of the whole files of a folder, the newest first; call `damaged` for others.
+
+    Raises OSError.
+    """
+    for path, step, checksum in _files(folder, suffix):
+        with open_kept(path) as file:
+            content = file.read()
+        if _checksum(content) == checksum:
+            yield path, step, content
+        else:
+            damaged(path)
+
+
+def _files(folder: Path, suffix: str) -> list[tuple[Path, int, str]]:
+    """Return path, step and checksum of what has the name of a checkpoint, the newest first."""
+    if not folder.exists():
+        return []
+    paths = [path for path in folder.iterdir() if path.suffix == suffix]
+    named = [(path, name) for path in paths if (name := NAME.fullmatch(path.stem))]
+    return sorted(((path, int(name[1]), name[2]) for path, name in named), key=lambda one: -one[1])
+
+
+def _checksum(content: bytes | memoryview) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]

@@ -1,0 +1,95 @@
+"""What the loss of a rank costs: the way to an all-reduce of those that are left, and its time.
+
+In: failures to make, an algorithm, a size. Out: seconds of each phase of the way, by ULFM or by starting again. Read in
+this order: this file (failures, and what a launch is asked for), `rank` (what ranks do, the failure included),
+`checkpoint` (whole files with checksums), `ways` (launches, and the two ways from outside), `output` (for people and
+programs; the JSON Schema), `messages`, `command`, `wing`.
+"""
+
+import json
+import re
+from typing import Any, NamedTuple
+
+from ..message import BadValue
+from ..units import parse_duration
+
+KILL, STOP, HOST, LINK = "kill", "stop", "host", "link"
+ON_HOSTS = (HOST, LINK)
+MOMENT = re.compile(r"([^@]+)@(\d{1,9}|[a-z]+)(?:\+(.+))?")
+
+# Phases of both ways, in their order; each ends when the last survivor has ended it
+BY_ULFM = ("notice", "revoke", "agree", "shrink", "schedule", "binding", "result")
+BY_RESTART = ("notice", "end", "start", "schedule", "binding", "result")
+DURING = BY_ULFM[1:-1]  # phases at whose begin a further rank may be lost
+
+
+class Failure(NamedTuple):
+    """What is lost, and when: at the begin of a call or, of a further rank, of a phase of the recovery."""
+
+    kind: str  # KILL, STOP, HOST or LINK
+    whom: str  # a rank of the launch, or a host
+    call: int = 0  # from 1; 0: at a phase
+    phase: str = ""
+    delay_s: float = 0.0  # from the begin of the call
+
+    @property
+    def rank(self) -> int | None:
+        """Return the rank that is lost; None: those of a host."""
+        return None if self.kind in ON_HOSTS else int(self.whom)
+
+    def is_of(self, rank: int, host: str) -> bool:
+        """Return whether this rank, on this host, is lost; hosts may be named without their domain."""
+        if self.rank is not None:
+            return self.rank == rank
+        return self.whom.partition(".")[0] == host.partition(".")[0]
+
+    @property
+    def words(self) -> str:
+        """Format as `kill 3@20`."""
+        delay = f"+{self.delay_s * 1e3:g}ms" if self.delay_s else ""
+        return f"{self.kind} {self.whom}@{self.phase or self.call}{delay}"
+
+
+def parse_failure(kind: str, text: str) -> Failure:
+    """Parse `3@20`, `3@20+0.5ms`, `3@shrink`, or `h3@20` of a host. Raises BadValue."""
+    match = MOMENT.fullmatch(text.strip())
+    if not match or not (kind in ON_HOSTS or re.fullmatch(r"\d{1,9}", match[1])):
+        what, example = ("HOST", "h3@20") if kind in ON_HOSTS else ("RANK", "3@20")
+        raise BadValue("survive.failure_form", text=text, what=what, example=example)
+    whom, moment, delay = match.groups()
+    delay_s = parse_duration(delay) if delay else 0.0
+    if moment.isdigit():
+        if int(moment) < 1:
+            raise BadValue("survive.calls_from_1", text=text)
+        return Failure(kind, whom if kind in ON_HOSTS else str(int(whom)), int(moment), delay_s=delay_s)
+    if moment not in DURING or delay or kind in ON_HOSTS:
+        raise BadValue("survive.no_such_moment", text=text, phases=", ".join(DURING))
+    return Failure(kind, str(int(whom)), phase=moment)
+
+
+class Request(NamedTuple):
+    """What the ranks of one launch are asked for."""
+
+    algorithm: str  # a name, or the path of a file
+    count: int  # elements, float32
+    ranks: int  # at the begin, before any was lost
+    first: int  # calls done before this launch
+    calls: int  # in total
+    repetitions: int  # timed calls at each number of ranks
+    checkpoint: str  # path of the file
+    every: int  # calls between checkpoints
+    by_ulfm: bool
+    failures: tuple[Failure, ...] = ()
+    links: tuple[float, float, float] | None = None  # alpha, beta, gamma of a former launch; None: they are measured
+
+    def to_json(self) -> str:
+        """Return it as one line."""
+        return json.dumps(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Request":
+        """Read what `to_json` wrote."""
+        values: dict[str, Any] = dict(zip(cls._fields, json.loads(text)))
+        failures = tuple(Failure(*one) for one in values.pop("failures"))
+        links = values.pop("links")
+        return cls(**values, failures=failures, links=None if links is None else tuple(links))

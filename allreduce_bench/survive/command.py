@@ -1,0 +1,200 @@
+"""`survive`: what the loss of a rank costs, by ULFM and by starting again."""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from ..algorithms import find
+from ..cli.options import start_options
+from ..cli.request import on_hosts_around
+from ..cli.sections import examples
+from ..cli.terminal import echo_wrapped, screen
+from ..cli.types import DURATION, NAMES, SIZES, OneLineError, errors_in_one_line, parsed, talk
+from ..cli.work_limit import refuse_many_ranks
+from ..launching.find import find_launcher
+from ..launching.tied_process import interrupt_when_asked_to_end
+from ..measuring.startup import under_launcher
+from ..message import say
+from ..runs.cell import NATIVE
+from ..runs.start import Start
+from ..units import format_size
+from ..watching.lifeline import LAB_VARIABLE
+from . import HOST, KILL, LINK, ON_HOSTS, STOP, Failure, parse_failure
+from .output import csv_text, json_text, result_lines
+from .ways import FAILED, PROGRAM, RESTART, ULFM, WRONG, Outcome, Settings, measure
+
+LEAST_NBYTES = 8
+DEFAULT_SIZES = (8, 65536, 2**20)
+DEFAULT_ALGORITHMS = ("ring", "two_tree", "recursive_doubling", NATIVE)
+
+
+def _failures(kind: str) -> click.ParamType:
+    return parsed("failure", lambda text: parse_failure(kind, text))
+
+
+@click.command(
+    epilog=examples(
+        "survive -n 4 --kill 3@20",
+        "survive -n 4 -a ring,native --stop 2@20 --sizes 64K --notice-within 4s",
+        "survive -n 4 --kill 3@20 --kill 1@shrink --way ulfm",
+    )
+)
+@click.option("-n", "--ranks", type=click.IntRange(2), required=True, help="Ranks to start.")
+@click.option("-a", "--algorithms", type=NAMES, help="Algorithms, native, files [default: ring, two_tree, …, native].")
+@click.option("--sizes", type=SIZES, help="Bytes of the vectors, float32 [default: 8, 64K, 1M].")
+@click.option("--kill", type=_failures(KILL), multiple=True, metavar="RANK@CALL", help="Kill a rank, e.g. 3@20.")
+@click.option("--stop", type=_failures(STOP), multiple=True, metavar="RANK@CALL", help="Stop a rank, which stays.")
+@click.option("--kill-host", type=_failures(HOST), multiple=True, metavar="HOST@CALL", help="Kill all of a host.")
+@click.option("--link-down", type=_failures(LINK), multiple=True, metavar="HOST@CALL", help="Take its link down: labs.")
+@click.option(
+    "--way",
+    type=click.Choice((ULFM, RESTART, "both")),
+    default="both",
+    show_default=True,
+    help="Shrink by ULFM, or start again from the last checkpoint.",
+)
+@click.option("--calls", type=click.IntRange(2, 1_000_000), default=40, show_default=True, help="Of each launch.")
+@click.option("--repetitions", type=click.IntRange(3, 10_000), default=20, show_default=True, help="Timed calls.")
+@click.option("--launches", type=click.IntRange(1, 1000), default=1, show_default=True, help="Of each way.")
+@click.option(
+    "--checkpoint-every", "every", type=click.IntRange(1), default=8, show_default=True, help="Calls between them."
+)
+@click.option(
+    "--checkpoints", type=click.Path(path_type=Path), help="Their folder, which all nodes see [default: /tmp]."
+)
+@click.option(
+    "--notice-within", type=DURATION, default="10s", show_default=True, help="What takes longer is started again."
+)
+@click.option(
+    "--timeout", type=DURATION, default="60s", show_default=True, help="Of a start, and of a recovery: then it failed."
+)
+@click.option("--mttf", type=DURATION, help="Mean time between losses: says how often to write checkpoints.")
+@click.option("--checkpoint-takes", "takes", type=DURATION, help="With --mttf: what one takes, in your program.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(("table", "json", "csv")),
+    default="table",
+    show_default=True,
+    help="Of the result.",
+)
+@start_options
+@errors_in_one_line
+def survive(
+    ranks,
+    algorithms,
+    sizes,
+    kill,
+    stop,
+    kill_host,
+    link_down,
+    way,
+    calls,
+    repetitions,
+    launches,
+    every,
+    checkpoints,
+    notice_within,
+    timeout,
+    mttf,
+    takes,
+    format_,
+    hosts,
+    **start_choices,
+) -> None:
+    """Measure what the loss of a rank costs.
+
+    Ranks do all-reduces of known results; at a call some are lost. By ULFM (Open MPI) the others notice it, revoke the
+    communicator, agree, shrink it, make, verify and bind the schedule of those left, and do the call again. Without it
+    (any MPI) the launch is ended, and started without what was lost from the last checkpoint. Each phase ends when the
+    last survivor has ended it. Beside it: the time of a call before and after, as measured and as predicted. Exit status
+    1 where a result was wrong, or a loss was not survived.
+    """
+    if under_launcher(os.environ):
+        raise OneLineError("survive.under_launcher")
+    start = on_hosts_around(Start(hosts=hosts or (), **start_choices))
+    failures = (*kill, *stop, *kill_host, *link_down)
+    _refuse(failures, ranks, calls, start)
+    refuse_many_ranks(ranks, False)
+    if (mttf or takes) and not (mttf and takes):
+        raise OneLineError("survive.interval_needs")
+    asked_sizes = sizes or DEFAULT_SIZES
+    if odd := [size for size in asked_sizes if size < LEAST_NBYTES or size % 4]:
+        raise OneLineError("survive.floats_only", nbytes=odd[0])
+    names = algorithms or DEFAULT_ALGORITHMS
+    find([name for name in names if name != NATIVE], [NATIVE])
+    interrupt_when_asked_to_end()
+    settings = Settings(
+        launcher=find_launcher(start),
+        ranks=ranks,
+        start=start,
+        failures=failures,
+        calls=calls,
+        repetitions=repetitions,
+        every=every,
+        notice_s=notice_within,
+        timeout_s=timeout,
+        folder=checkpoints,
+        program=(sys.executable, "-m", PROGRAM),
+        mttf_s=mttf,
+        takes_s=takes or 0.0,
+    )
+    outcomes = _outcomes(settings, names, asked_sizes, (ULFM, RESTART) if way == "both" else (way,), launches)
+    if format_ == "table":
+        lines, sentences = result_lines(settings, outcomes, screen())
+        click.echo("\n".join(lines))
+        echo_wrapped(sentences)
+    else:
+        click.echo((json_text if format_ == "json" else csv_text)(settings, outcomes), nl=False)
+    if any(one.state in (FAILED, WRONG) for one in outcomes):
+        raise click.exceptions.Exit(1)
+
+
+def _outcomes(
+    settings: Settings, names: Sequence[str], sizes: Sequence[int], ways: Sequence[str], launches: int
+) -> list[Outcome]:
+    """Lose ranks in each way, for each algorithm and size; the ways take turns."""
+    outcomes = []
+    for name in names:
+        for nbytes in sizes:
+            for _ in range(launches):
+                for way in ways:
+                    talk(say("survive.next_cell", algorithm=name, size=format_size(nbytes), way=way))
+                    outcomes.append(measure(settings, name, nbytes, way))
+    return outcomes
+
+
+def _refuse(failures: Sequence[Failure], ranks: int, calls: int, start: Start) -> None:
+    """Raise OneLineError for losses that make no sense on these ranks and hosts."""
+    if not failures:
+        raise OneLineError("survive.no_failure")
+    if all(one.phase for one in failures):
+        raise OneLineError("survive.only_in_recovery", failure=failures[0].words)
+    for one in failures:
+        if one.rank is not None and one.rank >= ranks:
+            raise OneLineError("survive.no_such_rank", failure=one.words, rank=one.rank, ranks=ranks)
+        if one.call > calls:
+            raise OneLineError("survive.call_beyond", failure=one.words, calls=calls)
+    if len(at := {one.call for one in failures if one.call}) > 1:
+        raise OneLineError("survive.several_calls", calls=" and ".join(map(str, sorted(at))))
+    names = [host.partition(":")[0] for host in start.hosts]
+    for one in failures:
+        if one.kind in ON_HOSTS:
+            _refuse_host(one, names)
+    left = ranks - len({one.rank for one in failures if one.rank is not None})
+    if left < 2:
+        raise OneLineError("survive.all_but_one", ranks=ranks, left=left)
+
+
+def _refuse_host(failure: Failure, names: Sequence[str]) -> None:
+    if failure.kind == LINK and LAB_VARIABLE not in os.environ:
+        raise OneLineError("survive.links_in_lab", failure=failure.words)
+    if not names:
+        raise OneLineError("survive.hosts_needed", failure=failure.words)
+    if failure.whom not in names:
+        raise OneLineError("survive.host_unknown", host=failure.whom, hosts=", ".join(names))
+    if failure.whom == names[0]:
+        raise OneLineError("survive.host_of_mpirun", host=failure.whom, hosts=", ".join(names))

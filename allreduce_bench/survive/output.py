@@ -1,0 +1,249 @@
+"""What a loss cost, as tables and sentences, as CSV, and as JSON with its schema."""
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..medians import median
+from ..message import say
+from ..models.checkpoint_interval import daly_s, share_lost, young_s
+from ..runs.json_schema.build import Format, by_name, fields, flag, items, number, or_null, text, whole
+from ..tables import UNBOUNDED, Screen, columns_of, fitted
+from ..units import format_duration, format_size, format_time, in_ranks
+from . import BY_RESTART, BY_ULFM
+from .ways import FAILED, RECOVERED, RESTART, RESTARTED, ULFM, UNAVAILABLE, WRONG, Outcome, Settings
+
+SCHEMA = "urn:allreduce-bench:survive:1"
+PHASES = ("notice", "revoke", "agree", "shrink", "end", "start", "schedule", "binding", "result")  # of either way
+NONE = "-"
+
+
+def result_lines(
+    settings: Settings, outcomes: Sequence[Outcome], screen: Screen = UNBOUNDED
+) -> tuple[list[str], list[str]]:
+    """Return the lines of the tables, and sentences below them."""
+    lost = ", ".join(one.words for one in settings.failures)
+    lines = [say("survive.head", library=settings.launcher.library, ranks=in_ranks([settings.ranks]), lost=lost)]
+    if any(one.way == ULFM and one.state != UNAVAILABLE for one in outcomes):
+        words = ", ".join(f"{name} {value}" for name, value in settings.detector.items())
+        lines.append(say("survive.detector", settings=words, within_s=settings.notice_s))
+    groups = _grouped(outcomes)
+    lines += ["", say("survive.phases_title"), *fitted(_phase_columns(groups), screen)]
+    if any(one.call_s for one in outcomes):
+        lines += ["", say("survive.calls_title"), *fitted(_call_columns(settings, groups), screen)]
+    return lines, [*_sentences(outcomes), *_intervals(settings, outcomes)]
+
+
+def _grouped(outcomes: Sequence[Outcome]) -> Mapping[tuple[str, int, str, str], list[Outcome]]:
+    """Return the outcomes of repeated launches together."""
+    groups: dict[tuple[str, int, str, str], list[Outcome]] = {}
+    for one in outcomes:
+        groups.setdefault((one.algorithm, one.nbytes, one.way, one.state), []).append(one)
+    return groups
+
+
+def _phase_columns(groups: Mapping[tuple[str, int, str, str], list[Outcome]]):
+    rows = [["algorithm", "size", "way", *PHASES, "total", "steps lost", "ended"]]
+    for (algorithm, nbytes, way, state), of in groups.items():
+        phases = [[one.phases[phase] for one in of if phase in one.phases] for phase in PHASES]
+        totals = [one.total_s for one in of if one.total_s is not None]
+        steps = [one.steps_lost for one in of if one.steps_lost is not None]
+        ended = state if len(of) == 1 else f"{state} {len(of)} x"
+        rows.append(
+            [
+                algorithm,
+                format_size(nbytes),
+                way,
+                *(_ms(median(values)) if values else "" for values in phases),
+                _spread_ms(totals),
+                f"{median(steps):g}" if steps else NONE,
+                ended,
+            ]
+        )
+    used = [number for number in range(len(rows[0])) if number < 3 or any(row[number] for row in rows[1:])]
+    return columns_of([[row[number] for number in used] for row in rows], left=(0, 2, len(used) - 1))
+
+
+def _call_columns(settings: Settings, groups: Mapping[tuple[str, int, str, str], list[Outcome]]):
+    rows = [["algorithm", "size", "way", "ranks", "before", "after", "after/before", "predicted", "with agreement"]]
+    for (algorithm, nbytes, way, _), of in groups.items():
+        if not (measured := [one for one in of if one.call_s]):
+            continue
+        left = next((one.left for one in measured if one.left), None)
+        before = [one.call_s[settings.ranks][0] for one in measured if settings.ranks in one.call_s]
+        after = [one.call_s[left][0] for one in measured if left in one.call_s] if left else []
+        guarded = [one.guarded_s[settings.ranks][0] for one in measured if settings.ranks in one.guarded_s]
+        ratios = [ratio for one in measured if (ratio := one.ratio(one.call_s)) is not None]
+        predicted = [ratio for one in measured if (ratio := one.ratio(one.predicted_s)) is not None]
+        rows.append(
+            [
+                algorithm,
+                format_size(nbytes),
+                way,
+                f"{settings.ranks} -> {left}" if left else str(settings.ranks),
+                *(format_time(median(times)) if times else NONE for times in (before, after)),
+                *(f"{median(values):.2f}" if values else NONE for values in (ratios, predicted)),
+                format_time(median(guarded)) if guarded else NONE,
+            ]
+        )
+    return columns_of(rows, left=(0, 2), left_out=(8,))
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1e3:.3g}" if seconds < 1 else f"{seconds * 1e3:.0f}"
+
+
+def _spread_ms(values: Sequence[float]) -> str:
+    """Format the median with the least and largest of several, in ms."""
+    if not values:
+        return NONE
+    spread = f" ({_ms(min(values))}-{_ms(max(values))})" if len(values) > 1 else ""
+    return _ms(median(values)) + spread
+
+
+def _sentences(outcomes: Sequence[Outcome]) -> list[str]:
+    """Return why ways were not gone to their end, each reason once."""
+    reasons: dict[str, None] = {}
+    for one in outcomes:
+        if one.reason:
+            where = "" if one.state == UNAVAILABLE else f"{one.algorithm}, {format_size(one.nbytes)}, "
+            reasons[f"{where}{one.way}: {one.state}: {one.reason}"] = None
+    return [*reasons]
+
+
+def _intervals(settings: Settings, outcomes: Sequence[Outcome]) -> list[str]:
+    """Return how often to write checkpoints, and what a loss then costs in each way."""
+    if settings.mttf_s is None:
+        return []
+    costs = settings.takes_s, settings.mttf_s
+    takes, mttf, young, daly = map(format_duration, (*costs, young_s(*costs), daly_s(*costs)))
+    lines = [say("survive.interval", takes=takes, mttf=mttf, young=young, daly=daly)]
+    for way, states in ((ULFM, (RECOVERED,)), (RESTART, (RESTARTED,))):
+        totals = [one.total_s for one in outcomes if one.way == way and one.state in states and one.total_s is not None]
+        if totals:
+            recovery_s, every_s = median(totals), daly_s(*costs)
+            # those that go on from the same step lose no work; all write checkpoints, for losses that none outlives
+            again_s = recovery_s if way == RESTART else recovery_s - every_s / 2
+            share = share_lost(every_s, settings.takes_s, again_s, settings.mttf_s)
+            lines.append(say("survive.share_lost", way=way, recovery=format_time(recovery_s), share=100 * share))
+    return lines
+
+
+def json_text(settings: Settings, outcomes: Sequence[Outcome]) -> str:
+    """Return `survive --format json`."""
+    content = {
+        "schema": SCHEMA,
+        "library": settings.launcher.library,
+        "ranks": settings.ranks,
+        "failures": [
+            {"kind": one.kind, "whom": one.whom, "call": one.call or None, "phase": one.phase, "delay_s": one.delay_s}
+            for one in settings.failures
+        ],
+        "notice_within_s": settings.notice_s,
+        "detector": settings.detector,
+        "outcomes": [_outcome_object(settings, one) for one in outcomes],
+    }
+    return json.dumps(content, indent=1, allow_nan=False) + "\n"
+
+
+def _outcome_object(settings: Settings, one: Outcome) -> dict[str, Any]:
+    def times(of: Mapping[int, list[float]], ranks: int | None) -> dict[str, float] | None:
+        return dict(zip(("median_s", "low_s", "high_s"), of[ranks])) if ranks in of else None  # type: ignore[index]
+
+    return {
+        "algorithm": one.algorithm,
+        "nbytes": one.nbytes,
+        "way": one.way,
+        "state": one.state,
+        "reason": one.reason,
+        "phases_s": dict(one.phases),
+        "total_s": one.total_s,
+        "ranks_left": one.left,
+        "steps_lost": one.steps_lost,
+        "proved": one.proved,
+        "before": times(one.call_s, settings.ranks),
+        "after": times(one.call_s, one.left),
+        "before_with_agreement": times(one.guarded_s, settings.ranks),
+        "after_with_agreement": times(one.guarded_s, one.left),
+        "ratio": one.ratio(one.call_s),
+        "predicted_ratio": one.ratio(one.predicted_s),
+    }
+
+
+def csv_text(settings: Settings, outcomes: Sequence[Outcome]) -> str:
+    """Return `survive --format csv`: a row for each outcome, seconds of each phase, empty where there is none."""
+    rows = []
+    for one in outcomes:
+        whole_row = _outcome_object(settings, one)
+        row = {name: whole_row[name] for name in ("algorithm", "nbytes", "way", "state")}
+        row |= {f"{phase}_s": one.phases.get(phase) for phase in PHASES}
+        row |= {name: whole_row[name] for name in ("total_s", "ranks_left", "steps_lost")}
+        for side in ("before", "after", "before_with_agreement", "after_with_agreement"):
+            row[f"{side}_s"] = (whole_row[side] or {}).get("median_s")
+        rows.append(row | {name: whole_row[name] for name in ("ratio", "predicted_ratio", "reason")})
+    written = io.StringIO()
+    writer = csv.DictWriter(written, rows[0] if rows else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return written.getvalue()
+
+
+# The JSON Schema of `survive --format json`
+
+TIMES = {name: number(meaning, 0.0) for name, meaning in (("median_s", "of calls"), ("low_s", ""), ("high_s", ""))}
+CALL = or_null(
+    fields(TIMES, meaning="of a call on the slowest rank, with the 95 % interval of the median; unit: seconds")
+)
+SURVIVE = fields(
+    {
+        "schema": text("name and version of this schema", SCHEMA),
+        "library": text("the MPI library"),
+        "ranks": whole("at the begin"),
+        "failures": items(
+            fields(
+                {
+                    "kind": text("what was done", "kill", "stop", "host", "link"),
+                    "whom": text("the rank or the host"),
+                    "call": or_null(whole("at whose begin, from 1; null: at a phase")),
+                    "phase": text("of the recovery, at whose begin; empty: at a call"),
+                    "delay_s": number("from the begin of the call; unit: seconds", 0.0),
+                }
+            ),
+            "what was lost",
+        ),
+        "notice_within_s": number("what was not noticed within it took the second way; unit: seconds", 0.0),
+        "detector": by_name(text(), "settings of ULFM's detector"),
+        "outcomes": items(
+            fields(
+                {
+                    "algorithm": text("its name, or the file"),
+                    "nbytes": whole("of the vector"),
+                    "way": text("how it was to go on", ULFM, RESTART),
+                    "state": text("how it ended", RECOVERED, RESTARTED, UNAVAILABLE, FAILED, WRONG),
+                    "reason": text("why not by this way, or not at all; empty: none"),
+                    "phases_s": by_name(
+                        number("", 0.0),
+                        f"of ulfm {', '.join(BY_ULFM)}; of restart {', '.join(BY_RESTART)}; each ends when the last "
+                        "survivor has ended it; unit: seconds",
+                    ),
+                    "total_s": or_null(
+                        number("from the loss to the right result on all survivors; unit: seconds", 0.0)
+                    ),
+                    "ranks_left": or_null(whole("that have the right result")),
+                    "steps_lost": or_null(whole("calls done again: since the last checkpoint")),
+                    "proved": or_null(flag("whether the schedule of those left was verified; null: the library's own")),
+                    "before": CALL,
+                    "after": CALL,
+                    "before_with_agreement": CALL,
+                    "after_with_agreement": CALL,
+                    "ratio": or_null(number("of a call, after over before", 0.0)),
+                    "predicted_ratio": or_null(number("of the priced schedules; null: the library's own", 0.0)),
+                }
+            ),
+            "for each algorithm, size, way and repetition",
+        ),
+    }
+)
+SCHEMAS = (Format(SCHEMA, "what survive --format json prints: what the loss of a rank costs", SURVIVE),)

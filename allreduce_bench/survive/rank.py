@@ -1,0 +1,256 @@
+"""What ranks do: `python -m allreduce_bench.survive.rank REQUEST`, all-reduces of known results until some ranks are lost.
+
+Each call stands for the step of a training: its result is checked exactly, every few of them rank 0 writes a
+checkpoint, and at the calls that the request names ranks lose themselves. With ULFM those that are left shrink the
+communicator, make, verify and bind the schedule anew and do the call again, all under an agreement; without it the
+starter ends them. What happens, and when by the clock, is told to the starter.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from mpi4py import MPI
+
+from ..algorithms import find
+from ..executing import TAG, Prepared, native, sendrecv
+from ..executing.memory import PAGES
+from ..executing.recovery import agreed, shrunk, why_unavailable
+from ..machine.interfaces import LOOPBACK, interfaces
+from ..machine.mpi import library_name
+from ..measuring.context import nodes_of
+from ..measuring.startup import rank_of
+from ..measuring.vectors import Check, exact_inputs
+from ..medians import median, median_interval
+from ..runs.cell import NATIVE
+from ..runs.plan import DEFAULT_SEGMENT_NBYTES
+from ..schedule.algorithm import Algorithm, AlgorithmError
+from ..schedule.price import price
+from ..schedule.verify import Refusal, verify
+from ..watching.lifeline import MONITOR_VARIABLE
+from ..watching.watch import Watch
+from . import BY_ULFM, HOST, LINK, STOP, Failure, Request
+from .checkpoint import write
+
+DTYPE, OP, ITEMSIZE = "float32", "sum", 4
+PROBE_COUNT = 65536  # elements of the long message that measures the links
+PROBES = 5
+CONNECTED_S = 30.0
+TOLD_S = 0.1  # until what this rank said has left over a link that it takes down
+VARIANTS = 3  # inputs that follow each other, so that no old result is right
+
+Say = Callable[..., None]
+
+
+class Rank:
+    """One rank from its first call to the last, on a communicator that gets smaller."""
+
+    def __init__(self, request: Request, comm: MPI.Intracomm, say: Say):
+        self.request, self.comm, self.say = request, comm, say
+        self.whole = comm.rank, comm.size  # before any rank was lost
+        self.members = list(range(comm.size))  # of these, those that are left
+        self.algorithm: Algorithm | None = None
+        if request.algorithm != NATIVE:
+            (self.algorithm,) = find([request.algorithm]).values()
+        self.sendbuf, self.recvbuf = PAGES.sendbuf(request.count, DTYPE), PAGES.recvbuf(request.count, DTYPE)
+        self.call: Prepared | None = None
+        self.links = request.links
+        self.marks: dict[str, float] = {}  # ends of phases until the next right result
+        self.lacks_result = True
+
+    def run(self) -> None:
+        """Do all that the request asks for. Raises AlgorithmError or Refusal on all ranks where nothing can run."""
+        self._survive(self._prepare)
+        if not self.request.first:
+            self._survive(self._measure)
+        for number in range(self.request.first + 1, self.request.calls + 1):
+            self._survive(partial(self._step, number))
+            if self.lacks_result:
+                self._tell_result(number)
+        if self.comm.size < self.request.ranks:
+            self._survive(self._measure)
+        self.say("finished")
+
+    def _tell_result(self, number: int) -> None:
+        """Tell that a result is there, the first of these ranks, and when each phase on the way ended."""
+        self.marks["result"] = time.time()
+        self.say("result", step=number, size=self.comm.size, members=self.members, marks=self.marks)
+        self.marks, self.lacks_result = {}, False
+
+    # The way through a loss
+
+    def _survive(self, work: Callable[[], None]) -> None:
+        """Do `work` on all ranks together, again on those that are left as long as some are lost meanwhile."""
+        while not self._together(work):
+            while True:
+                self._shrink()
+                if self._together(self._prepare):
+                    break
+
+    def _together(self, work: Callable[[], None]) -> bool:
+        if self.request.by_ulfm:
+            return agreed(self.comm, work, mark=self._mark)
+        work()
+        return True
+
+    def _shrink(self) -> None:
+        self.comm, lost = shrunk(self.comm, self._mark)
+        self.members = [member for rank, member in enumerate(self.members) if rank not in lost]
+        self.lacks_result = True
+
+    def _mark(self, phase: str) -> None:
+        """Note the end of a phase; a rank that shall be lost in the next one is."""
+        if phase != "notice":
+            self.marks[phase] = time.time()
+        else:
+            self.marks.setdefault(phase, time.time())
+        if phase == "revoke":
+            self.say("noticed")
+        if "notice" in self.marks or self.comm.size < self.request.ranks:
+            following = BY_ULFM[BY_ULFM.index(phase) + 1]
+            self._fail([one for one in self.request.failures if one.phase == following])
+
+    # Work that all do together
+
+    def _prepare(self) -> None:
+        """Make the schedule of these ranks, verified, and bind it."""
+        comm, request = self.comm, self.request
+        if self.links is None:
+            self.links = measured_links(comm)
+        facts: dict[str, object] = {"size": comm.size, "proved": False, "predicted_s": None}
+        steps = None
+        if self.algorithm is not None:
+            nodes, segment = nodes_of(comm), DEFAULT_SEGMENT_NBYTES // ITEMSIZE
+            refusal = ""
+            if comm.rank == 0:
+                try:
+                    schedules = self.algorithm.schedules(comm.size, nodes, request.count, segment)
+                    verify(schedules, request.count)
+                    alpha, beta, gamma = self.links
+                    facts |= {"proved": True, "predicted_s": price(schedules, alpha, beta, gamma).time}
+                except (AlgorithmError, Refusal) as error:
+                    refusal = str(error)
+            if refusal := comm.bcast(refusal):
+                raise AlgorithmError("as_said", words=refusal)
+            steps = self.algorithm.schedule(comm.rank, comm.size, nodes, request.count, segment)
+        self._mark("schedule")
+        if steps is None:
+            self.call = native(self.sendbuf, self.recvbuf, comm, OP)
+        else:
+            self.call = sendrecv(steps, self.sendbuf, self.recvbuf, comm, OP)
+        self._mark("binding")
+        if comm.rank == 0:
+            self.say("prepared", links=self.links, library=library_name(MPI.Get_library_version()), **facts)
+
+    def _step(self, number: int) -> None:
+        """Do one call whose result is known; tell the first right one, and any that is wrong."""
+        check = Check(self.comm.size, self.request.count, DTYPE, OP, number=number % VARIANTS)
+        own, result = exact_inputs(check, self.comm.rank)
+        self.sendbuf[:] = np.resize(own, self.request.count)
+        self.recvbuf[:] = np.nan
+        self._fail([one for one in self.request.failures if one.call == number])
+        assert self.call is not None
+        self.call.run()
+        wrong = int(np.count_nonzero(self.recvbuf != np.resize(result, self.request.count)))
+        if wrong:
+            self.say("wrong", step=number, elements=wrong, of=self.request.count, size=self.comm.size)
+        if number % self.request.every == 0 and self.comm.rank == 0:
+            of = {"algorithm": self.request.algorithm, "count": self.request.count}
+            write(Path(self.request.checkpoint), number, of)
+
+    def _measure(self) -> None:
+        """Time calls, alone and with the agreement after each, as the slowest rank sees them."""
+        comm, by_ulfm = self.comm, self.request.by_ulfm
+        assert self.call is not None
+        self.sendbuf[:] = 1
+        times = np.zeros((2, self.request.repetitions))
+        for number in range(-1, self.request.repetitions):  # the first one warms up
+            comm.Barrier()
+            begun = time.perf_counter()
+            self.call.run()
+            called = time.perf_counter()
+            if by_ulfm:
+                comm.Agree(1)
+            times[:, number] = called - begun, time.perf_counter() - begun
+        comm.Allreduce(MPI.IN_PLACE, times, MPI.MAX)
+        if comm.rank == 0:
+            call, guarded = ([median(list(one)), *median_interval(list(one))] for one in times)
+            self.say("measured", size=comm.size, call_s=call, guarded_s=guarded if by_ulfm else None)
+
+    # Losses
+
+    def _fail(self, failures: list[Failure]) -> None:
+        """Be lost, if one of these failures is of this rank or its host."""
+        rank, _ = self.whole
+        for failure in failures:
+            if failure.is_of(rank, socket.gethostname()):
+                wait_s = failure.delay_s + TOLD_S * (failure.kind == LINK)
+                self.say("failing", rank=rank, what=failure.kind, at=time.time() + wait_s)
+                if wait_s:
+                    threading.Timer(wait_s, lose, [failure.kind]).start()
+                else:
+                    lose(failure.kind)
+
+
+def lose(kind: str) -> None:
+    """Take this rank, its host or its link away from the others."""
+    if kind == LINK:
+        for port in interfaces():
+            if port.up and port.name != LOOPBACK:
+                subprocess.run(["ip", "link", "set", port.name, "down"], check=False, capture_output=True)
+        return
+    if kind == HOST:  # with the daemon that started this rank
+        os.kill(os.getppid(), signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGSTOP if kind == STOP else signal.SIGKILL)
+
+
+def measured_links(comm: MPI.Comm) -> tuple[float, float, float]:
+    """Measure what a message, an element more of it, and the addition of an element cost: seconds of the slowest rank."""
+    rank, size = comm.rank, comm.size
+    least = np.full(3, np.inf)
+    one, other = np.zeros(PROBE_COUNT, np.float32), np.zeros(PROBE_COUNT, np.float32)
+    for _ in range(PROBES):
+        for place, count in enumerate((2, PROBE_COUNT)):
+            comm.Barrier()
+            begun = time.perf_counter()
+            comm.Sendrecv(one[:count], (rank + 1) % size, TAG, other[:count], (rank - 1) % size, TAG)
+            least[place] = min(least[place], time.perf_counter() - begun)
+        begun = time.perf_counter()
+        np.add(one, other, out=other)
+        least[2] = min(least[2], time.perf_counter() - begun)
+    comm.Allreduce(MPI.IN_PLACE, least, MPI.MAX)
+    alpha, long, addition = least.tolist()
+    return alpha, max(0.0, long - alpha) / PROBE_COUNT, addition / PROBE_COUNT
+
+
+def main() -> None:
+    """Run what the last argument asks for, watched by the starter."""
+    request = Request.from_json(sys.argv[-1])
+    watch = Watch(os.environ[MONITOR_VARIABLE], rank_of(os.environ))
+    if not watch.connected.wait(CONNECTED_S):
+        sys.exit(1)
+    try:
+        if request.by_ulfm and (reason := why_unavailable(os.environ)):
+            watch.say("refused", reason=reason)
+        else:
+            rank = Rank(request, MPI.COMM_WORLD.Dup(), watch.say)
+            rank.marks["start"] = time.time()
+            rank.run()
+    except (AlgorithmError, Refusal) as error:  # on all ranks
+        watch.say("refused", reason=str(error))
+    except Exception as error:  # whatever it is, the other ranks must not wait for this one
+        watch.say("crashed", reason=" ".join(f"{type(error).__name__}: {error}".split()))
+        MPI.COMM_WORLD.Abort(1)
+    watch.close()
+
+
+if __name__ == "__main__":
+    main()

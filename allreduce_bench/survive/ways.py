@@ -1,0 +1,399 @@
+"""Launches from outside, and the two ways through a loss: by ULFM within the launch, or by starting again without it.
+
+The ranks tell the starter what happens (see `watching`), each by the clock of its node. A phase ends when the last
+survivor has ended it, so that phases add up to the time from the loss to a right result on all survivors. Nothing is
+waited for without a deadline; what ULFM does not notice in time, or does not end, takes the second way.
+"""
+
+import contextlib
+import os
+import queue
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..identifying.launch import LEVEL
+from ..launching.find import mpirun_command
+from ..launching.launcher import Launcher, on_one_node
+from ..launching.layout import ranks_on_same_cores
+from ..launching.tied_process import end_process, how_it_ended, interrupts_put_off, start_tied
+from ..machine import OPEN_MPI
+from ..measuring.startup import thread_level
+from ..message import say
+from ..runs.start import Start, slots_of
+from ..watching.lifeline import LAB_VARIABLE, MONITOR_VARIABLE
+from ..watching.patience import Rank
+from ..watching.supervisor import Supervisor, names_of_this_node
+from . import BY_RESTART, BY_ULFM, LINK, ON_HOSTS, Failure, Request
+from .checkpoint import CheckpointError, newest
+
+PROGRAM = "allreduce_bench.survive.rank"  # a module
+ULFM, RESTART = "ulfm", "restart"
+BEATS = 10  # heartbeats within the time after which the detector suspects a rank
+TOGETHER_S = 1.0  # between the losses of one call
+ENDED_S = 1.0  # for a launcher whose ranks have finished
+RECOVERED, RESTARTED, UNAVAILABLE, FAILED, WRONG = "recovered", "restarted", "unavailable", "failed", "wrong"
+
+
+class Settings(NamedTuple):
+    """What all cells of a command share."""
+
+    launcher: Launcher
+    ranks: int
+    start: Start
+    failures: tuple[Failure, ...]
+    calls: int
+    repetitions: int
+    every: int
+    notice_s: float  # what is not noticed within it takes the second way
+    timeout_s: float  # of a start, of a recovery, and of each measurement
+    folder: Path | None  # for checkpoints; None: a temporary one
+    program: Sequence[str]  # starts a rank
+    mttf_s: float | None = None  # mean time between losses; None: no interval of checkpoints is asked for
+    takes_s: float = 0.0  # a checkpoint
+
+    @property
+    def detector(self) -> dict[str, str]:
+        """Return the settings of ULFM's detector: it suspects a rank after half of the time to notice."""
+        after_s = self.notice_s / 2
+        return {
+            "mpi_ft_detector": "true",
+            "mpi_ft_detector_period": f"{after_s / BEATS:g}",
+            "mpi_ft_detector_timeout": f"{after_s:g}",
+        }
+
+
+@dataclass
+class Outcome:
+    """What one failure cost in one way, for one algorithm and size."""
+
+    algorithm: str
+    nbytes: int
+    way: str  # ULFM or RESTART
+    state: str = FAILED
+    reason: str = ""
+    phases: dict[str, float] = field(default_factory=dict)  # seconds
+    left: int | None = None  # ranks
+    steps_lost: int | None = None
+    call_s: dict[int, list[float]] = field(default_factory=dict)  # ranks -> median, low, high
+    guarded_s: dict[int, list[float]] = field(default_factory=dict)  # the same, with the agreement after each call
+    predicted_s: dict[int, float] = field(default_factory=dict)
+    proved: bool | None = None  # the schedule of those that are left; None: a library's own
+
+    @property
+    def total_s(self) -> float | None:
+        """Return the time from the loss to a right result on all survivors."""
+        return sum(self.phases.values()) if self.phases and self.state in (RECOVERED, RESTARTED) else None
+
+    def ratio(self, times: Mapping[int, Any]) -> float | None:
+        """Return the time after the loss over that before; None: one is missing."""
+        before, after = (times.get(ranks) for ranks in (max(times, default=0), self.left or 0))
+        if not before or not after or len(times) < 2:
+            return None
+        return after[0] / before[0] if isinstance(after, list) else after / before
+
+
+class Event(NamedTuple):
+    """What happened in a launch: a message of a rank, or `died`, `trouble`, `ended`."""
+
+    kind: str
+    at: float  # by the clock of the starter
+    facts: Mapping[str, Any]
+
+
+class Launch:
+    """One launch of ranks, in which a death is an event."""
+
+    def __init__(self, settings: Settings, request: Request, ranks: int, hosts: Sequence[str]):
+        """Start the ranks. Raises LaunchError, InterfaceError, OSError."""
+        self.ranks, self.events = ranks, list[Event]()
+        self.said: list[str] = []  # lines of the launcher and of its ranks
+        self._queue: queue.Queue[Event] = queue.Queue()
+        start = replace(settings.start, hosts=tuple(hosts))
+        self.local = on_one_node(settings.launcher, ranks, start, os.environ)
+        if request.by_ulfm:
+            words = ["--with-ft ulfm", *(f"--mca {name} {value}" for name, value in settings.detector.items())]
+            start = replace(start, launcher_args=" ".join([start.launcher_args, *words]).strip())
+        self.supervisor = Supervisor(
+            ranks,
+            settings.notice_s,
+            local=self.local,
+            on_message=lambda message: self._put(message["kind"], message),
+            on_trouble=lambda trouble: self._put("trouble", {"reason": trouble.reason}),
+            on_death=lambda rank: self._put("died", {"rank": rank.rank}),
+            start_s=settings.timeout_s,
+            only_answers=True,
+        )
+        self.began = time.time()
+        try:
+            command = mpirun_command(settings.launcher, ranks, start, [*settings.program, request.to_json()])
+            level = thread_level(os.environ.get(LEVEL, "auto"), ranks_on_same_cores(ranks, start))
+            address = self.supervisor.address(names_of_this_node())
+            with interrupts_put_off():
+                self.process = start_tied(command, {**os.environ, LEVEL: level, MONITOR_VARIABLE: address})
+        except BaseException:
+            self.supervisor.close()
+            raise
+        threading.Thread(target=self._forward, daemon=True).start()
+
+    def wait(self, is_there: Callable[[], bool], within_s: float) -> bool:
+        """Wait until `is_there`, looking at every event; return False after so long, or where no event can come."""
+        deadline = time.time() + within_s
+        while not is_there():
+            if (left_s := deadline - time.time()) <= 0 or (self.of("ended") and self._queue.empty()):
+                return False
+            with contextlib.suppress(queue.Empty):
+                self.events.append(self._queue.get(timeout=left_s))
+        return True
+
+    def of(self, *kinds: str) -> list[Event]:
+        """Return the events of these kinds so far."""
+        return [event for event in self.events if event.kind in kinds]
+
+    def has_finished(self) -> bool:
+        """Return whether all ranks have done all of their calls."""
+        return len(self.of("finished")) >= self.ranks
+
+    def broken(self) -> list[Event]:
+        """Return what the starter saw since the loss from which it knows that the launch does not go on."""
+        since = next((number for number, event in enumerate(self.events) if event.kind == "failing"), 0)
+        return [event for event in self.events[since:] if event.kind in ("died", "trouble", "ended")]
+
+    @property
+    def known(self) -> list[Rank]:
+        """Return the ranks that have connected."""
+        return self.supervisor.patience.ranks
+
+    @property
+    def lost(self) -> set[int]:
+        """Return the ranks that were lost so far."""
+        return {event.facts["rank"] for event in self.of("failing")}
+
+    def end(self) -> float:
+        """End the launch, with all ranks of this machine, stopped ones included; return when that was done."""
+        self._kill(self.lost)
+        end_process(self.process)
+        self._kill({rank.rank for rank in self.known})
+        ended = time.time()
+        self.supervisor.close()
+        return ended
+
+    def finish(self) -> None:
+        """Let ranks that have finished end by themselves, and end what has not."""
+        self._kill(self.lost)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(ENDED_S)
+        self.end()
+
+    def why(self) -> str:
+        """Return in words why a launch does not go on."""
+        status = self.process.poll()
+        reasons = [event.facts["reason"] for event in self.of("refused", "crashed", "trouble")]
+        lines = [line.strip() for line in self.said if line.strip(" \t\n-=*")]
+        ended = how_it_ended(status) if status is not None else say("survive.no_progress")
+        return " ".join([*reasons, *lines[:1], ended][0].split())
+
+    def _kill(self, ranks: set[int]) -> None:
+        """Kill ranks of this machine, which the launcher may not reach."""
+        here = socket.gethostname()
+        for rank in self.known:
+            is_here = rank.host == here or LAB_VARIABLE in os.environ  # hosts of a lab share the numbers of processes
+            if rank.rank in ranks and is_here and _is_ours(rank.pid):
+                with contextlib.suppress(OSError):
+                    os.kill(rank.pid, signal.SIGKILL)
+
+    def _put(self, kind: str, facts: Mapping[str, Any]) -> None:
+        self._queue.put(Event(kind, time.time(), facts))
+
+    def _forward(self) -> None:
+        self.said.extend(self.process.stdout or ())
+        self.process.wait()
+        self._put("ended", {})
+
+
+def _is_ours(pid: int) -> bool:
+    """Return whether a process of this number runs our ranks: the number of one that ended may be another's by now."""
+    with contextlib.suppress(OSError):
+        return PROGRAM.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return False
+
+
+def measure(settings: Settings, algorithm: str, nbytes: int, way: str) -> Outcome:
+    """Lose ranks in one way, and measure what it costs. Raises LaunchError, InterfaceError, OSError."""
+    outcome = Outcome(algorithm, nbytes, way)
+    with contextlib.ExitStack() as stack:
+        folder = settings.folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="survive-")))
+        kept = folder / f"{algorithm.replace('/', '_').replace(':', '_')}-{nbytes}-{way}-{os.getpid()}"
+        request = Request(
+            algorithm=algorithm,
+            count=nbytes // 4,
+            ranks=settings.ranks,
+            first=0,
+            calls=settings.calls,
+            repetitions=settings.repetitions,
+            checkpoint=str(kept),
+            every=settings.every,
+            by_ulfm=way == ULFM,
+            failures=settings.failures,
+        )
+        if way == ULFM and not settings.launcher.library.startswith(OPEN_MPI):
+            outcome.state, outcome.reason = UNAVAILABLE, say("survive.no_ulfm", library=settings.launcher.library)
+            return outcome
+        stack.callback(_bring_links_up, settings.failures)
+        _Way(settings, request, outcome, Path(kept)).go()
+    return outcome
+
+
+class _Way:
+    """The way from a first launch to a right result without those that are lost."""
+
+    def __init__(self, settings: Settings, request: Request, outcome: Outcome, kept: Path):
+        self.settings, self.request, self.outcome, self.kept = settings, request, outcome, kept
+        self.launch: Launch | None = None
+        self.failed_at, self.ends = 0.0, dict[str, float]()
+
+    def go(self) -> None:
+        try:
+            self._first_launch()
+        finally:
+            if self.launch is not None:
+                self.launch.end()
+
+    def _first_launch(self) -> None:
+        settings = self.settings
+        self.launch = launch = Launch(settings, self.request, settings.ranks, settings.start.hosts)
+        launch.wait(lambda: bool(launch.of("failing", "refused", "crashed", "died")), settings.timeout_s)
+        planned = {one.whom for one in settings.failures if one.call and one.kind not in ON_HOSTS}
+        launch.wait(lambda: len(launch.lost) >= max(1, len(planned)), TOGETHER_S)
+        if not launch.lost:
+            self._fail(launch)
+            return
+        self.failed_at = min(event.facts["at"] for event in launch.of("failing"))
+        self._take_figures(launch)
+        if not (self.request.by_ulfm and self._by_ulfm(launch)):
+            self._start_again(launch)
+
+    def _by_ulfm(self, launch: Launch) -> bool:
+        """Wait until the survivors have a right result and have finished; return False for the second way."""
+        settings, outcome = self.settings, self.outcome
+        left_s = max(0.0, self.failed_at + settings.notice_s - time.time())
+        if not launch.wait(lambda: bool(launch.of("noticed")), left_s):
+            outcome.reason = say("survive.not_noticed", within_s=settings.notice_s)
+            return False
+        done = launch.wait(lambda: self._survivors_have(launch, "result"), settings.timeout_s)
+        if not done or not launch.wait(lambda: self._survivors_have(launch, "finished"), settings.timeout_s):
+            if launch.of("refused"):
+                self._fail(launch)
+                return True
+            outcome.reason = say("survive.recovery_failed", why=launch.why())
+            return False
+        outcome.steps_lost = 0
+        self._take(launch, BY_ULFM, RECOVERED)
+        return True
+
+    def _survivors_have(self, launch: Launch, kind: str) -> bool:
+        """Return whether every rank that was not lost has said this about the ranks that are left."""
+        least = min((event.facts["size"] for event in launch.of("result")), default=0)
+        if kind == "finished":
+            return len(launch.of("finished")) >= least
+        told = [event for event in launch.of("result") if event.facts["size"] == least]
+        return 0 < least <= self.settings.ranks - len(launch.lost) and len(told) >= least
+
+    def _start_again(self, launch: Launch) -> None:
+        """End the launch, leave out what was lost, and go on from the last checkpoint, as often as it takes."""
+        settings, outcome = self.settings, self.outcome
+        self._notice(launch)
+        of_hosts = [one for one in settings.failures if one.kind in ON_HOSTS]
+        lost = launch.lost | {rank.rank for rank in launch.known if any(one.is_of(-1, rank.host) for one in of_hosts)}
+        self.ends["end"] = launch.end()
+        hosts = [host for host in settings.start.hosts if not any(one.is_of(-1, slots_of(host)[0]) for one in of_hosts)]
+        members = [rank for rank in range(settings.ranks) if rank not in lost]
+        links = next((event.facts["links"] for event in launch.of("prepared")), None)
+        while members:
+            try:
+                first = newest(self.kept, {"algorithm": self.request.algorithm, "count": self.request.count})
+            except (CheckpointError, OSError) as error:
+                outcome.state, outcome.reason = FAILED, str(error)
+                return
+            if outcome.steps_lost is None:
+                outcome.steps_lost = max(0, min(one.call for one in settings.failures if one.call) - 1 - first)
+            later = [_in_restart(one, members) for one in settings.failures if one.phase and int(one.whom) in members]
+            again = self.request._replace(first=first, by_ulfm=False, links=links, failures=tuple(later))
+            self.launch = launch = Launch(settings, again, len(members), hosts)
+            if launch.wait(launch.has_finished, settings.timeout_s):
+                self._take(launch, BY_RESTART, RESTARTED)
+                return
+            if not launch.lost:
+                self._fail(launch)
+                return
+            members = [member for rank, member in enumerate(members) if rank not in launch.lost]
+            launch.end()
+
+    def _notice(self, launch: Launch) -> None:
+        """Wait until the starter sees the loss, not longer than it has time."""
+        launch.wait(lambda: bool(launch.broken()), self.settings.notice_s + self.settings.timeout_s)
+        seen = launch.broken()
+        is_late = self.request.by_ulfm or not seen  # ULFM had its time before
+        self.ends = {"notice": time.time() if is_late else max(self.failed_at, seen[0].at)}
+
+    def _take(self, launch: Launch, phases: Sequence[str], state: str) -> None:
+        """Take when phases ended on the last survivor, who is left, and what calls took."""
+        outcome, results = self.outcome, launch.of("result")
+        outcome.left = min(event.facts["size"] for event in results)
+        marks = [event.facts["marks"] for event in results if event.facts["size"] == outcome.left]
+        begun = self.failed_at
+        for phase in phases:
+            end = self.ends.get(phase, max((one[phase] for one in marks if phase in one), default=begun))
+            outcome.phases[phase] = max(0.0, end - begun)
+            begun = max(begun, end)
+        self._take_figures(launch)
+        if outcome.state != WRONG:
+            outcome.state = state
+        launch.finish()
+
+    def _take_figures(self, launch: Launch) -> None:
+        """Take the times of calls so far, and what is wrong."""
+        outcome = self.outcome
+        for event in launch.of("measured"):
+            size = int(event.facts["size"])
+            outcome.call_s[size] = event.facts["call_s"]
+            if event.facts["guarded_s"]:
+                outcome.guarded_s[size] = event.facts["guarded_s"]
+        for event in launch.of("prepared"):
+            if event.facts["predicted_s"] is not None:
+                outcome.predicted_s[int(event.facts["size"])] = event.facts["predicted_s"]
+                outcome.proved = event.facts["proved"]
+        for event in launch.of("wrong"):
+            outcome.state = WRONG
+            outcome.reason = say(
+                "survive.wrong_result", **{name: event.facts[name] for name in ("elements", "of", "step")}
+            )
+
+    def _fail(self, launch: Launch) -> None:
+        self._take_figures(launch)
+        if self.outcome.state != WRONG:
+            refused = [event.facts["reason"] for event in launch.of("refused")]
+            self.outcome.state = UNAVAILABLE if refused else FAILED
+            self.outcome.reason = refused[0] if refused else launch.why()
+
+
+def _in_restart(failure: Failure, members: Sequence[int]) -> Failure:
+    """Return a loss during the recovery as one of a launch that starts again, which has not all of its phases."""
+    return failure._replace(whom=str(members.index(int(failure.whom))), phase="binding")
+
+
+def _bring_links_up(failures: Sequence[Failure]) -> None:
+    """Bring the links of virtual hosts up again that ranks took down."""
+    words = dict(word.split("=") for word in os.environ.get(LAB_VARIABLE, "").split())
+    for failure in failures:
+        if failure.kind == LINK and failure.whom in words:
+            pid = words[failure.whom].partition(":")[0]
+            command = ["nsenter", "-t", pid, "-n", "ip", "link", "set", "e0", "up"]
+            subprocess.run(command, check=False, capture_output=True)

@@ -1,0 +1,69 @@
+"""`Allreduce(…, on_failure=…)`: no survivor keeps a result that others do not have, over Open MPI's ULFM."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+from has_message import has_message
+from interpreters import FULL, interpreters
+from places import RANK_PROGRAMS
+
+from allreduce_bench.launching.find import find_launcher, mpirun_command
+from allreduce_bench.machine import OPEN_MPI
+from allreduce_bench.runs.start import Start
+
+
+@pytest.fixture
+def ulfm():
+    """The function that runs a program under mpirun with ULFM: its status and words."""
+    launcher = find_launcher()
+    if not launcher.library.startswith(OPEN_MPI):
+        pytest.skip("only Open MPI has ULFM")
+
+    def run(ranks: int, *words: str, switch: str = "--with-ft ulfm") -> tuple[int, str]:
+        program = [sys.executable, str(RANK_PROGRAMS / "lost_ranks.py"), *words]
+        command = mpirun_command(launcher, ranks, Start(launcher_args=switch), program)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        return done.returncode, done.stdout + done.stderr
+
+    return run
+
+
+CASES = [
+    (4, ("shrink", "recursive_doubling", "20000", "3@5")),
+    (4, ("raise", "ring", "1000", "0@6", "2@9")),
+    (3, ("shrink", "auto", "50000", "1@4", "2@4")),
+    (4, ("raise", "native", "10", "1@3", "3@3")),
+]
+
+
+@pytest.mark.skipif(not interpreters(), reason="no MPI")
+@pytest.mark.parametrize(("ranks", "words"), CASES if FULL else CASES[:3], ids=lambda value: str(value)[:30])
+def test_those_left_have_the_same_right_results(ulfm, ranks, words):
+    _, said = ulfm(ranks, *words)
+    lost = {int(word.split("@")[0]) for word in words[3:]}
+    left = [rank for rank in range(ranks) if rank not in lost]
+    told = re.findall(r"^rank (\d+): left (\[.*?\]), (\d+) results$", said, re.MULTILINE)
+    assert sorted(int(rank) for rank, _, _ in told) == left, said
+    assert {(left_of, results) for _, left_of, results in told} == {(str(left), told[0][2])}, said
+
+
+def test_it_is_refused_where_no_rank_can_be_outlived(mpi, monkeypatch):
+    from allreduce_bench.executing.recovery import why_unavailable
+    from allreduce_bench.message import BadValue
+    from allreduce_bench.programs.allreduce import Allreduce
+
+    monkeypatch.delenv("OMPI_MCA_mpi_ft_enable", raising=False)
+    for words, code, values in [
+        ({"on_failure": "shrink"}, "programs.on_failure_unavailable", {"reason": why_unavailable({})}),
+        ({"on_failure": "ignore"}, "programs.on_failure_words", {"found": "ignore"}),
+        (
+            {"on_failure": "raise", "executor": "compiled"},
+            "programs.on_failure_executor",
+            {"executor": "compiled", "expected": "sendrecv"},
+        ),
+    ]:
+        with pytest.raises(BadValue) as refused:
+            Allreduce(b"", bytearray(), comm=mpi.COMM_SELF, **words)
+        assert has_message(str(refused.value), code, **values)

@@ -1,0 +1,37 @@
+"""What is lost, as users write it."""
+
+import pytest
+
+from allreduce_bench.message import BadValue
+from allreduce_bench.survive import HOST, KILL, STOP, Failure, Request, parse_failure
+
+
+def test_a_rank_or_a_host_and_a_moment():
+    assert parse_failure(KILL, "3@20") == Failure(KILL, "3", 20)
+    assert parse_failure(STOP, " 03@1+0.5ms").words == "stop 3@1+0.5ms"
+    assert parse_failure(KILL, "2@shrink") == Failure(KILL, "2", phase="shrink")
+    assert parse_failure(HOST, "n-3.site@7").rank is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "code"),
+    [
+        (KILL, "3", "survive.failure_form"),
+        (KILL, "h3@20", "survive.failure_form"),
+        (HOST, "@20", "survive.failure_form"),
+        (KILL, "3@0", "survive.calls_from_1"),
+        (KILL, "3@result", "survive.no_such_moment"),
+        (HOST, "h3@shrink", "survive.no_such_moment"),
+        (KILL, "3@shrink+1ms", "survive.no_such_moment"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(kind, text, code):
+    with pytest.raises(BadValue) as refused:
+        parse_failure(kind, text)
+    assert refused.value.code == code
+
+
+def test_a_request_is_read_as_it_was_written():
+    request = Request("ring", 8, 4, 0, 40, 20, "/c", 8, True, (Failure(KILL, "3", 20),), (1.0, 2.0, 3.0))
+    assert Request.from_json(request.to_json()) == request
+    assert Request.from_json(request._replace(links=None).to_json()).links is None

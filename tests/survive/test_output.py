@@ -1,0 +1,57 @@
+"""What `survive` prints: phases and calls of both ways side by side, as table, CSV and JSON."""
+
+import csv
+import io
+import json
+
+from strict_schemas import undescribed
+
+from allreduce_bench.launching.launcher import Launcher
+from allreduce_bench.runs.start import Start
+from allreduce_bench.survive import BY_RESTART, BY_ULFM, KILL, Failure
+from allreduce_bench.survive.output import csv_text, json_text, result_lines
+from allreduce_bench.survive.ways import RECOVERED, RESTART, RESTARTED, ULFM, UNAVAILABLE, Outcome, Settings
+from allreduce_bench.tables import Screen
+
+SETTINGS = Settings(
+    launcher=Launcher("mpirun", "Open MPI 5.0.11", "openmpi"),
+    ranks=4,
+    start=Start(),
+    failures=(Failure(KILL, "3", 20),),
+    calls=40,
+    repetitions=20,
+    every=8,
+    notice_s=10.0,
+    timeout_s=60.0,
+    folder=None,
+    program=("program",),
+)
+CALLS = {4: [2e-3, 1e-3, 3e-3], 3: [1e-3, 1e-3, 1e-3]}
+OUTCOMES = [
+    Outcome(
+        "ring", 65536, ULFM, RECOVERED, "", dict.fromkeys(BY_ULFM, 0.001), 3, 0, CALLS, CALLS, {4: 3.0, 3: 2.0}, True
+    ),
+    Outcome(
+        "ring", 65536, ULFM, RECOVERED, "", dict.fromkeys(BY_ULFM, 0.003), 3, 0, CALLS, CALLS, {4: 3.0, 3: 2.0}, True
+    ),
+    Outcome("ring", 65536, RESTART, RESTARTED, "", dict.fromkeys(BY_RESTART, 1.0), 3, 3, CALLS, {}, {}, True),
+    Outcome("native", 8, ULFM, UNAVAILABLE, "no ULFM"),
+]
+
+
+def test_a_row_a_way_with_its_phases_and_what_calls_cost():
+    lines, sentences = result_lines(SETTINGS, OUTCOMES)
+    ulfm, restart = (next(line for line in lines if way in line and "ended" not in line) for way in (ULFM, RESTART))
+    assert "14 (7-21)" in ulfm and ulfm.endswith("recovered 2 x") and restart.split()[-3:] == ["6000", "3", "restarted"]
+    assert any("4 -> 3" in line and "0.50" in line and "0.67" in line for line in lines)
+    assert len(sentences) == 1 and "no ULFM" in sentences[0]
+    narrow, _ = result_lines(SETTINGS, OUTCOMES, Screen(80))
+    assert max(map(len, narrow[2:])) <= 80
+
+
+def test_json_is_as_its_schema_says_and_csv_holds_the_same():
+    text = json_text(SETTINGS, OUTCOMES)
+    assert undescribed("survive", text) == []
+    outcomes, rows = json.loads(text)["outcomes"], [*csv.DictReader(io.StringIO(csv_text(SETTINGS, OUTCOMES)))]
+    assert [one["total_s"] for one in outcomes] == [float(row["total_s"]) if row["total_s"] else None for row in rows]
+    assert outcomes[0]["ratio"] == 0.5 and rows[0]["shrink_s"] == "0.001" and rows[3]["notice_s"] == ""
