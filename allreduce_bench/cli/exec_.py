@@ -4,16 +4,18 @@ import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import Any
 
 import click
 
 from ..launching.find import find_launcher
 from ..launching.launcher import Launcher, on_one_node
-from ..launching.own_program import WatchedProgram
+from ..launching.own_program import Ending, WatchedProgram
+from ..launching.restarts import run_with_restarts
 from ..launching.tied_process import interrupt_when_asked_to_end
 from ..measuring.startup import under_launcher
 from ..runs.control import Control
-from ..runs.start import Start
+from ..runs.start import CHECKPOINT_VARIABLE, Start
 from ..wings import offered
 from .options import start_options
 from .request import on_hosts_around, refuse_short_timeout
@@ -32,6 +34,7 @@ UNDER_A_LAUNCHER = "exec starts its own ranks; run it without mpirun or srun"
         "exec -n 4 -- python train.py",
         "exec -n 8 --hosts n1,n2 -- python -m mpi4py solve.py --steps 100",
         "exec -n 4 --profile -- ./app",
+        "exec -n 4 --restarts 2 --checkpoint ckpt -- python train.py",
     ),
     context_settings={"allow_interspersed_args": False},  # options after PROGRAM are its own
 )
@@ -54,6 +57,25 @@ UNDER_A_LAUNCHER = "exec starts its own ranks; run it without mpirun or srun"
     metavar="FILE",
     help=f"With --profile: the file of the profile [default: {PROFILE}].",
 )
+@click.option(
+    "--restarts",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="When a rank is lost, start PROGRAM again without it, or without its host, so many times.",
+)
+@click.option(
+    "--checkpoint",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Folder of PROGRAM's checkpoints, told to it; afterwards say what they and the losses cost.",
+)
+@click.option(
+    "--mean-time-to-failure",
+    "mean_time_to_failure_s",
+    type=DURATION,
+    help="With --checkpoint: say how often to write one at this time between failures, e.g. 24h.",
+)
 @no_limit
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- PROGRAM [ARGUMENTS]...")
 @click.pass_context
@@ -65,6 +87,9 @@ def exec_(
     timeout: float,
     is_profiled: bool,
     output: Path | None,
+    restarts: int,
+    checkpoint: Path | None,
+    mean_time_to_failure_s: float | None,
     no_limit: bool,
     words: tuple[str, ...],
     **start_choices,
@@ -75,6 +100,9 @@ def exec_(
     named, and its exit status is handed on. A Python program whose rank fails while the others wait for it should be
     started as python -m mpi4py, unless it uses Allreduce of this package: else MPI waits for all ranks at its end.
 
+    With --restarts a rank that is killed or does not respond is left out, and PROGRAM starts again with the others.
+    It goes on from its newest checkpoint if it writes some: see docs/checkpoints.md.
+
     --profile counts the all-reduces that PROGRAM calls, prints them to stderr and writes them to a file for run --like.
     """
     if under_launcher(os.environ):
@@ -82,6 +110,8 @@ def exec_(
     refuse_short_timeout(timeout)
     if output and not is_profiled:
         raise OneLineError("cli.output_needs_profile", output=output)
+    if mean_time_to_failure_s and not checkpoint:
+        raise OneLineError("cli.exec_needs_checkpoint")
     if not words:
         raise OneLineError("cli.exec_expected_program_example")
     start = on_hosts_around(Start(hosts=hosts or (), **start_choices))
@@ -89,11 +119,28 @@ def exec_(
     if on_one_node(launcher, ranks, start, os.environ):
         refuse_many_ranks(ranks, no_limit)
     interrupt_when_asked_to_end()
+    costs = _announce(checkpoint) if checkpoint else None
     with _counted(words, launcher, ranks, output or PROFILE) if is_profiled else nullcontext(words) as counted_words:
-        ending = WatchedProgram(launcher, ranks, start, counted_words, timeout).run()
+
+        def run(ranks: int, start: Start) -> Ending:
+            return WatchedProgram(launcher, ranks, start, counted_words, timeout).run()
+
+        ending = run_with_restarts(run, ranks, start, restarts, talk)
+    for sentence in costs.told(mean_time_to_failure_s) if costs else ():
+        talk(sentence)
     if ending.reason:
         talk(f"error: {ending.reason}")
     context.exit(ending.status)
+
+
+def _announce(folder: Path) -> Any:
+    """Make the folder of the checkpoints and tell the ranks; return the account of its costs from now on, or None."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OneLineError("cli.checkpoint_folder", folder=folder, error=error.strerror) from error
+    os.environ[CHECKPOINT_VARIABLE] = str(folder.resolve())
+    return next((costs_since(folder) for costs_since in offered("checkpoint_costs")), None)
 
 
 def _counted(

@@ -20,6 +20,7 @@ from .launcher import Launcher, on_one_node
 from .tied_process import ENDING_S, end_process, how_it_ended, interrupts_put_off, shell_status
 
 LAUNCHER = "the launcher"
+SIGNALLED = 128  # a shell's exit status of a process that signal N ended is this and N
 LOOK_S = 5.0  # most seconds between two checks of the launcher
 WRAPPER = "allreduce_bench.launching.wrapped_rank"
 ABORTED = (  # launchers' messages about a rank that called MPI_Abort
@@ -28,25 +29,43 @@ ABORTED = (  # launchers' messages about a rank that called MPI_Abort
 )
 
 
-class FirstToEnd(NamedTuple):
-    """First rank that ended badly."""
+class Place(NamedTuple):
+    """A rank and where it ran."""
 
     rank: int
     host: str  # empty: unknown
+
+    def __str__(self) -> str:
+        return f"rank {self.rank}{f' on {self.host}' if self.host else ''}"
+
+
+class FirstToEnd(NamedTuple):
+    """First rank that ended badly."""
+
+    place: Place
     how: str  # `was killed by SIGKILL`
     status: int  # exit status of its process, in a shell's notation
 
     @property
     def sentence(self) -> str:
         """Return `rank 2 on n1 was killed by SIGKILL`."""
-        return f"rank {self.rank}{f' on {self.host}' if self.host else ''} {self.how}"
+        return f"{self.place} {self.how}"
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether a signal ended it: its program did not choose to."""
+        return self.status > SIGNALLED
 
 
 class Ending(NamedTuple):
-    """Exit status of a program, and the reason in words, empty on success."""
+    """Exit status of a program, the reason in words, empty on success, and the ranks that were lost.
+
+    Lost is a rank that a signal killed, or that does not respond; not one whose program ended with a status of its own.
+    """
 
     status: int
     reason: str
+    lost: tuple[Place, ...] = ()
 
 
 class WatchedProgram:
@@ -59,8 +78,8 @@ class WatchedProgram:
         self._aborted: int | None = None  # the rank that called MPI_Abort
         self._woken = threading.Event()
         self._timeout_s = timeout_s
-        self._stopped_since: dict[str, float] = {}  # launcher and ranks stopped by a signal -> monotonic seconds
-        self._stopped_for_long = ""  # first of them to exceed the timeout
+        self._stopped_since: dict[Place | str, float] = {}  # stopped by a signal -> monotonic seconds
+        self._stopped_for_long: Place | str = ""  # first of them to exceed the timeout
         wrapped = [sys.executable, "-m", WRAPPER, *words]
         self._command = mpirun_command(launcher, ranks, start, wrapped)
         self._supervisor = Supervisor(
@@ -133,14 +152,14 @@ class WatchedProgram:
     def _take_message(self, message: dict) -> None:
         """Record the first rank that ends badly, and which ranks are stopped; runs in the supervisor's thread."""
         if message["kind"] in ("stopped", "continued"):
-            who = f"rank {message['rank']} on {message['host']}"
+            who = Place(int(message["rank"]), str(message["host"]))
             self._stopped_since.pop(who, None)
             if message["kind"] == "stopped":
                 self._stopped_since[who] = time.monotonic()
         if message["kind"] == "failed" and self._first is None:
             ranks = self._supervisor.patience.ranks
             rank = next(rank for rank in ranks if rank.failure)
-            self._first = FirstToEnd(rank.rank, rank.host, str(message["why"]), int(message["status"]))
+            self._first = FirstToEnd(Place(rank.rank, rank.host), str(message["why"]), int(message["status"]))
             self._woken.set()
 
     def _end_of(self, process: subprocess.Popen) -> int:
@@ -158,16 +177,18 @@ class WatchedProgram:
         end_process(process)
 
     def _ending(self, status: int) -> Ending:
-        if self._stopped_for_long:
-            why = say(
-                "launching.stopped_signal_timeout", stopped_for_long=self._stopped_for_long, timeout_s=self._timeout_s
-            )
-            return Ending(shell_status(status) or 1, say("launching.ranks_ended", why=why))
-        if self._aborted is not None:
+        first = self._first
+        if stopped := self._stopped_for_long:
+            why = say("launching.stopped_signal_timeout", stopped_for_long=str(stopped), timeout_s=self._timeout_s)
+            stopped_ranks = (stopped,) if isinstance(stopped, Place) else ()
+            return Ending(shell_status(status) or 1, say("launching.ranks_ended", why=why), stopped_ranks)
+        if self._aborted is not None and not (first and first.is_lost):  # ranks also abort because another was lost
             return Ending(shell_status(status) or 1, say("launching.rank_called_mpi_abort", aborted=self._aborted))
-        if self._first is not None:
-            return Ending(self._first.status or 1, say("launching.other_ranks_ended", sentence=self._first.sentence))
+        if first:
+            reason = say("launching.other_ranks_ended", sentence=first.sentence)
+            return Ending(first.status or 1, reason, (first.place,) if first.is_lost else ())
         if trouble := self._supervisor.trouble:
-            return Ending(shell_status(status) or 1, say("launching.other_ranks_ended", sentence=trouble.reason))
+            lost = tuple(Place(rank.rank, rank.host) for rank in self._supervisor.patience.culprits)
+            return Ending(shell_status(status) or 1, say("launching.other_ranks_ended", sentence=trouble.reason), lost)
         reason = say("launching.launcher_ended_ranks_reason", how_it_ended=how_it_ended(status))
         return Ending(shell_status(status), reason if status else "")

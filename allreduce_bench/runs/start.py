@@ -24,6 +24,8 @@ AUTO = "auto"
 LAUNCHERS = (AUTO, "openmpi", "mpich", "intel", "srun")
 FIELDS = ("{ranks}", "{nodes}")  # of a template
 SSH = "ssh"
+CHECKPOINT_VARIABLE = "ALLREDUCE_BENCH_CHECKPOINT"  # tells a program's ranks the folder of its checkpoints
+RESTART_VARIABLE = "ALLREDUCE_BENCH_RESTART"  # tells them which restart this is, from 1
 
 
 # hosts

@@ -10,7 +10,7 @@ from interpreters import FULL, in_turn, interpreters
 from measured_runs import with_package
 from places import ANALYSIS
 
-RANKS = (1, 2, 4)
+RANKS = (1, 2, 3)
 ROUNDING = 1e-12  # as in the programs, which say why
 WITH_TORCH = [python for python in interpreters() if list(python.parent.parent.glob("lib/python*/site-packages/torch"))]
 needs_mpi = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
@@ -77,9 +77,9 @@ def test_the_slowed_rank_is_named_in_torch(python):
 @pytest.mark.parametrize(
     "ranks, words, said",
     [
-        ("3", (), "3 ranks: expected a number that divides the batch of 64"),
+        ("2", ("--lose", "1@5"), "--lose: expected a folder of checkpoints"),
         ("2", ("--slow", "2"), "--slow: expected a rank below 2"),
-        ("1", ("--steps", "0"), "--steps: expected 1 or more"),
+        ("1", ("--steps", "0"), "--steps and --every: expected 1 or more"),
     ],
 )
 def test_what_cannot_be_trained_is_refused(python, ranks, words, said):

@@ -139,5 +139,41 @@ def test_names_from_outside_are_never_executed(name, tmp_path):
         said = {"LAUNCHER": hostile, "STAGE": hostile, "ONLY": hostile, "SLURM_JOB_NAME": hostile}
         (call,) = run_script(JOBS / f"{name}.sbatch", folder, log, hostile, **said).calls
         wanted = hostile if name == "collect" else f"{folder}/results/{hostile}-77"
-        assert call[-1] == wanted
+        assert (after(call, "--checkpoint") if name == "train" else call[-1]) == wanted
         assert os.listdir(folder) == [".venv"], hostile
+
+
+@pytest.mark.parametrize(
+    ("status", "submissions", "excluded", "options"),
+    [
+        (0, "3", "", None),
+        (1, "3", "", None),
+        (137, "1", "", None),
+        (137, "3", "", ["--nodes=4", "--exclude=n3"]),
+        (137, "2", "n7", ["--nodes=4", "--exclude=n7,n3"]),
+    ],
+)
+def test_a_training_that_lost_its_ranks_is_submitted_again_without_bad_nodes(
+    tmp_path, status, submissions, excluded, options
+):
+    folder = tmp_path / "a folder with spaces"
+    (folder / ".venv" / "bin").mkdir(parents=True)
+    for path, text in (
+        (
+            folder / ".venv" / "bin" / "allreduce-bench",
+            f"[[ $1 == exec ]] && exit {status}\n[[ $1 == health ]] && echo n3",
+        ),
+        (folder / "sbatch", f'printf "%s\\n" "$SUBMISSIONS" "$@" > "{tmp_path}/submitted"'),
+    ):
+        path.write_text(f"#!/bin/bash\n{text}\n")
+        path.chmod(0o755)
+    variables = {"PATH": f"{folder}:{os.environ['PATH']}", "SUBMISSIONS": submissions, "EXCLUDED": excluded}
+    outcome = run_script(JOBS / "train.sbatch", str(folder), tmp_path, **variables)
+    submitted = tmp_path / "submitted"
+    if options is None:
+        assert outcome.status == status and not submitted.exists()
+    else:
+        left, *words, script = submitted.read_text().splitlines()
+        assert (outcome.status, int(left), words) == (0, int(submissions) - 1, options) and script.endswith(
+            "train.sbatch"
+        )

@@ -6,14 +6,14 @@ import shlex
 
 from ...machine.node import allowed_variables, cores
 from ...message import say
-from ...runs.start import Start, slots_for
+from ...runs.start import CHECKPOINT_VARIABLE, RESTART_VARIABLE, Start, slots_for
 from ...watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, SWITCHES_VARIABLE
 from ..launcher import Launcher, LaunchError, interface_variables, remote_shell
 from ..layout import ranks_a_node
 
 NEW_DAEMONS = 5  # the version from which PRRTE starts the ranks
 OWN = ("OMPI_", "PRTE_", "SLURM_", "PBS_", "LSB_")  # passed to ranks by mpirun itself, or only for mpirun
-NEEDED = ("PYTHONPATH", "LD_LIBRARY_PATH", SWITCHES_VARIABLE)
+NEEDED = ("PYTHONPATH", "LD_LIBRARY_PATH", SWITCHES_VARIABLE, CHECKPOINT_VARIABLE, RESTART_VARIABLE)
 
 
 def command(launcher: Launcher, ranks: int, start: Start, program: list[str]) -> list[str]:

@@ -1,0 +1,66 @@
+"""Restarts of a program whose rank was lost: the others are ended, and what is left starts again.
+
+On one host what is left is the other ranks. On several, the host of a lost rank is left out with all its ranks, since
+a rank seldom dies without a reason that lies there.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from ..message import say
+from ..runs.start import RESTART_VARIABLE, Start, expand, fill_slots, slots_for, slots_of
+from .own_program import Ending, Place
+
+ALLOCATION = "SLURM_JOB_NODELIST"
+
+
+class Left(NamedTuple):
+    """Ranks, and the way to start them."""
+
+    ranks: int
+    start: Start
+
+
+def run_with_restarts(
+    run: Callable[[int, Start], Ending],
+    ranks: int,
+    start: Start,
+    restarts: int,
+    tell: Callable[[str], object],
+) -> Ending:
+    """Run a program to its end, at most `restarts` times again without what was lost; return how it ended last.
+
+    Only the loss of a rank starts it again: what a program ends by itself, it would end again. Raises what `run` does.
+    """
+    for number in range(1, restarts + 1):
+        ending = run(ranks, start)
+        if not ending.lost:
+            return ending
+        left = what_is_left(ranks, start, ending.lost)
+        tell(say("launching.lost", reason=ending.reason))
+        if not left.ranks:
+            return ending._replace(reason=say("launching.nothing_left"))
+        tell(say("launching.started_again", ranks=left.ranks, before=ranks, number=number, restarts=restarts))
+        ranks, start = left
+        os.environ[RESTART_VARIABLE] = str(number)
+    return run(ranks, start)
+
+
+def what_is_left(ranks: int, start: Start, lost: Sequence[Place]) -> Left:
+    """Return the ranks and hosts without those that were lost; no ranks: nothing is left."""
+    hosts = start.hosts or tuple(expand(os.environ.get(ALLOCATION, "")))
+    slots = slots_for(hosts, ranks, start.ranks_per_node)
+    bad = {_bare(place.host) for place in lost}
+    good = [host for host in hosts if _bare(slots_of(host)[0]) not in bad]
+    if len(hosts) < 2 or len(good) == len(hosts):
+        return Left(max(0, ranks - len(lost)), start)
+    on_hosts = fill_slots((number for _, number in slots), ranks)
+    kept = sum(number for (name, _), number in zip(slots, on_hosts) if _bare(name) not in bad)
+    return Left(kept, replace(start, hosts=tuple(good)))
+
+
+def _bare(host: str) -> str:
+    """Return a host's name without its domain; addresses stay as they are."""
+    return host if host.replace(".", "").isdigit() else host.partition(".")[0]

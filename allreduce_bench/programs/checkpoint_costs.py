@@ -1,0 +1,127 @@
+"""Costs of checkpoints and of losses, from their history, and how often to write one.
+
+Sources: J. W. Young, A first order approximation to the optimum checkpoint interval (1974); J. T. Daly, A higher order
+estimate of the optimum checkpoint interval for restart dumps (2006), equation 37.
+"""
+
+import json
+from collections.abc import Iterable
+from math import sqrt
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from ..message import say
+from ..runs.files import read_kept
+from ..units import format_time, three_digits
+
+HISTORY = "history.jsonl"  # in the folder of the checkpoints, a line for each event
+MOST_NBYTES = 64 * 2**20
+
+
+class Loss(NamedTuple):
+    """What a lost rank cost until the program was back where it had been."""
+
+    steps: int  # done again
+    restart_s: float  # from the last step before the loss to the first one after it
+    lost_s: float  # from when the last step was done first, until it was done again
+
+
+class Costs(NamedTuple):
+    """What a history tells."""
+
+    saves_s: tuple[float, ...]
+    losses: tuple[Loss, ...]
+
+
+def read_costs(folder: Path, from_nbytes: int = 0) -> Costs:
+    """Return the costs of what was written behind the first `from_nbytes` of a history; none if there is none.
+
+    Lines that are cut off are left out: a rank may be killed while it writes one.
+    """
+    try:
+        lines = read_kept(folder / HISTORY, MOST_NBYTES)[from_nbytes:].splitlines()
+    except OSError:
+        return Costs((), ())
+    return _costs_of(filter(None, map(_facts, lines)))
+
+
+def _facts(line: bytes) -> dict:
+    try:
+        facts = json.loads(line)
+        return facts if isinstance(facts, dict) and isinstance(facts.get("seconds"), float | int) else {}
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _costs_of(history: Iterable[dict]) -> Costs:
+    saves_s: list[float] = []
+    losses: list[Loss] = []
+    restart_s = 0.0
+    for facts in history:
+        if "saved" in facts:
+            saves_s.append(float(facts["seconds"]))
+        elif "first" in facts:
+            restart_s = float(facts["seconds"])
+        elif isinstance(facts.get("lost_steps"), int):
+            losses.append(Loss(facts["lost_steps"], restart_s, float(facts["seconds"])))
+    return Costs(tuple(saves_s), tuple(losses))
+
+
+def young_s(save_s: float, mean_time_to_failure_s: float) -> float:
+    """Return the seconds between two checkpoints by Young (1974), the first order."""
+    return sqrt(2 * save_s * mean_time_to_failure_s)
+
+
+def daly_s(save_s: float, mean_time_to_failure_s: float) -> float:
+    """Return the same by Daly (2006), for any ratio of the two times."""
+    if save_s >= 2 * mean_time_to_failure_s:
+        return mean_time_to_failure_s
+    share = save_s / (2 * mean_time_to_failure_s)
+    return young_s(save_s, mean_time_to_failure_s) * (1 + sqrt(share) / 3 + share / 9) - save_s
+
+
+def lost_share(interval_s: float, save_s: float, restart_s: float, mean_time_to_failure_s: float) -> float:
+    """Return the share of time that goes to checkpoints, repeated work and restarts, to the first order; at most 1."""
+    return min(1.0, save_s / (interval_s + save_s) + (interval_s / 2 + restart_s) / mean_time_to_failure_s)
+
+
+class CostsSince:
+    """What happens to the checkpoints in a folder from now on."""
+
+    def __init__(self, folder: Path):
+        """Remember where the history ends."""
+        history = folder / HISTORY
+        self.folder = folder
+        self._from_nbytes = history.stat().st_size if history.exists() else 0
+
+    def told(self, mean_time_to_failure_s: float | None) -> list[str]:
+        """Return sentences about losses and checkpoints, and how often to write one."""
+        costs = read_costs(self.folder, self._from_nbytes)
+        told = [_told_loss(loss) for loss in costs.losses]
+        if not costs.saves_s:
+            return told
+        save_s, number = median(costs.saves_s), len(costs.saves_s)
+        told.append(say("programs.checkpoints_cost", number=number, save=format_time(save_s)))
+        if not mean_time_to_failure_s:
+            return told
+        restart_s = median(loss.restart_s for loss in costs.losses) if costs.losses else 0.0
+        daly, young = (of(save_s, mean_time_to_failure_s) for of in (daly_s, young_s))
+        share = lost_share(daly, save_s, restart_s, mean_time_to_failure_s)
+        values = {"failure": _long(mean_time_to_failure_s), "daly": _long(daly), "young": _long(young)}
+        told.append(say("programs.checkpoint_interval", **values, share_percent=f"{100 * share:.2g}"))
+        return told if costs.losses else [*told, say("programs.restart_unmeasured")]
+
+
+def _told_loss(loss: Loss) -> str:
+    return say(
+        "programs.loss_cost", steps=loss.steps, restart=format_time(loss.restart_s), lost=format_time(loss.lost_s)
+    )
+
+
+def _long(seconds: float) -> str:
+    """Format a time that may be long: `1.20 ms`, `14.4 s`, `12.0 min`, `24.0 h`."""
+    for unit, unit_s in (("h", 3600), ("min", 60)):
+        if seconds >= unit_s:
+            return f"{three_digits(seconds / unit_s)} {unit}"
+    return format_time(seconds)

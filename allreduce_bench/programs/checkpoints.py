@@ -1,0 +1,198 @@
+"""Checkpoints of a program: whole files with checksums in a folder, and what each loss of a rank cost.
+
+    checkpoints = Checkpoints(comm)                       # in the folder of `exec --checkpoint`
+    newest = checkpoints.newest({"weights": weights})     # None: start at the beginning
+    ...
+    checkpoints.save(step, weights=weights)               # rank 0 writes
+    checkpoints.done(step)                                # after every step: tells what a loss costs
+
+`step-40.<checksum>.npz` holds arrays of numpy; its name has the first digits of the SHA-256 of its content, and it gets
+that name once it is on the disk. So what has such a name is whole, or was damaged later, which the checksum tells.
+"""
+
+import hashlib
+import io
+import json
+import os
+import re
+import struct
+import sys
+import time
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from mpi4py import MPI
+
+from ..message import Refused, say
+from ..runs.files import open_kept, unique_name
+from ..runs.start import CHECKPOINT_VARIABLE
+from .checkpoint_costs import HISTORY
+
+NAME = re.compile(r"step-(\d{1,18})\.([0-9a-f]{16})\.npz")
+REACHED = "reached"  # the last step that was done
+KEPT = 2  # files: the newest may be damaged later
+STEP = struct.Struct("<q")
+
+
+class CheckpointError(Refused, RuntimeError):
+    """Checkpoints cannot be written, or are of another program."""
+
+
+class Checkpoint(NamedTuple):
+    """What a program goes on from."""
+
+    step: int
+    arrays: dict[str, np.ndarray]
+    lost_steps: int  # steps that were done after it, and are done again
+
+
+class Checkpoints:
+    """The checkpoints of a program in one folder that all ranks see; rank 0 of `comm` reads and writes it."""
+
+    def __init__(self, comm: MPI.Comm, folder: Path | str | None = None):
+        """Take `folder`, or that of `exec --checkpoint`. Raises CheckpointError if there is none."""
+        named = folder or os.environ.get(CHECKPOINT_VARIABLE)
+        if not named:
+            raise CheckpointError("programs.no_checkpoint_folder")
+        self.comm, self.folder = comm, Path(named)
+        self._reached_before: tuple[int, float, int] | None = None  # step, seconds since the epoch, steps lost
+        self._began = False  # whether a step was done since
+
+    def newest(self, like: Mapping[str, np.ndarray] | None = None) -> Checkpoint | None:
+        """Return the newest whole checkpoint on all ranks; damaged ones are named on stderr, and left out.
+
+        Raises CheckpointError on all ranks if its arrays have other names, shapes or types than those of `like`, or
+        the folder cannot be read. Collective over the communicator.
+        """
+        found: tuple[Checkpoint | None, Refused | None] = (None, None)
+        if self.comm.rank == 0:
+            try:
+                found = self._newest_here(like), None
+            except CheckpointError as error:
+                found = None, error
+            except OSError as error:
+                found = None, CheckpointError("programs.checkpoint_os_error", folder=self.folder, error=error)
+        checkpoint, refusal = self.comm.bcast(found, 0)
+        if refusal:
+            raise refusal
+        return checkpoint
+
+    def save(self, step: int, **arrays: np.ndarray) -> None:
+        """Write the state after `step` steps, on rank 0; the newest two are kept. Raises CheckpointError there."""
+        if self.comm.rank:
+            return
+        for name, array in arrays.items():
+            if np.asarray(array).dtype.hasobject:
+                raise CheckpointError("programs.checkpoint_of_objects", name=name)
+        began = time.perf_counter()
+        content = io.BytesIO()
+        np.savez(content, **arrays)  # type: ignore[arg-type]  # names of arrays are not its options
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            _write_through(self.folder / _name(step, content.getbuffer()), content.getbuffer())
+            for path, _, _ in self._files()[KEPT:]:
+                path.unlink(missing_ok=True)
+        except OSError as error:
+            raise CheckpointError("programs.checkpoint_os_error", folder=self.folder, error=error) from error
+        self._note(saved=step, seconds=time.perf_counter() - began)
+
+    def done(self, step: int) -> None:
+        """Note, on rank 0, that `step` steps are done: so a restart knows what was lost. About 10 µs."""
+        if self.comm.rank:
+            return
+        if self._reached_before:
+            reached, at, lost_steps = self._reached_before
+            if not self._began:
+                self._began = True
+                self._note(first=step, seconds=time.time() - at)
+            if step < reached:
+                return
+            self._note(back=step, lost_steps=lost_steps, seconds=time.time() - at)
+            self._reached_before = None
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / REACHED).write_bytes(STEP.pack(step))
+
+    def _newest_here(self, like: Mapping[str, np.ndarray] | None) -> Checkpoint | None:
+        for path, step, checksum in self._files():
+            arrays = _whole_arrays(path, checksum)
+            if arrays is None:
+                print(say("programs.checkpoint_damaged", path=path), file=sys.stderr, flush=True)
+                continue
+            if like is not None:
+                _refuse_others(path, arrays, like)
+            return Checkpoint(step, arrays, self._look_back(step))
+        self._look_back(0)
+        return None
+
+    def _look_back(self, step: int) -> int:
+        """Remember how far the program had come before; return the steps done after `step`."""
+        path = self.folder / REACHED
+        try:
+            with open_kept(path) as file:
+                (reached,) = STEP.unpack(file.read(STEP.size + 1))
+                at = os.fstat(file.fileno()).st_mtime
+        except (OSError, struct.error):
+            return 0
+        self._reached_before = (reached, at, max(0, reached - step)) if reached > 0 else None
+        return max(0, reached - step)
+
+    def _files(self) -> list[tuple[Path, int, str]]:
+        """Return the checkpoints as (path, step, checksum), the newest first."""
+        if not self.folder.exists():
+            return []
+        matches = ((path, NAME.fullmatch(path.name)) for path in self.folder.iterdir())
+        return sorted(((path, int(name[1]), name[2]) for path, name in matches if name), key=lambda f: -f[1])
+
+    def _note(self, **facts: float) -> None:
+        with open(self.folder / HISTORY, "a", encoding="utf-8") as file:
+            file.write(json.dumps(facts) + "\n")
+
+
+def _name(step: int, content: memoryview) -> str:
+    return f"step-{step}.{hashlib.sha256(content).hexdigest()[:16]}.npz"
+
+
+def _write_through(path: Path, content: memoryview) -> None:
+    """Write a file to the disk under a hidden name, then give it its own. Raises OSError; nothing is left then."""
+    hidden = path.with_name(f".{path.name}.{unique_name()}.tmp")
+    try:
+        with open(hidden, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        hidden.replace(path)
+    except BaseException:
+        hidden.unlink(missing_ok=True)
+        raise
+    for left in path.parent.glob(".step-*.tmp"):  # of a rank that was killed while it wrote
+        left.unlink(missing_ok=True)
+
+
+def _whole_arrays(path: Path, checksum: str) -> dict[str, np.ndarray] | None:
+    """Return the arrays of a file; None if it is not what was written. Raises OSError."""
+    with open_kept(path) as file:
+        content = file.read()
+    if hashlib.sha256(content).hexdigest()[:16] != checksum:
+        return None
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+            return dict(arrays)
+    except (ValueError, zipfile.BadZipFile):
+        return None
+
+
+def _refuse_others(path: Path, arrays: Mapping[str, np.ndarray], like: Mapping[str, np.ndarray]) -> None:
+    """Raise CheckpointError unless the arrays are those of this program."""
+    found, expected = ({name: f"{a.dtype}{[*a.shape]}" for name, a in of.items()} for of in (arrays, like))
+    for name in sorted({*found, *expected}):
+        if found.get(name) != expected.get(name):
+            raise CheckpointError(
+                "programs.checkpoint_of_another",
+                path=path,
+                name=name,
+                found=found.get(name, "no such array"),
+                expected=expected.get(name, "no such array"),
+            )

@@ -1,0 +1,170 @@
+"""Checkpoints: the newest whole one is taken, damaged ones are named, those of other programs refused."""
+
+import hashlib
+import io
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+from allreduce_bench.programs.checkpoint_costs import (
+    CostsSince,
+    Loss,
+    daly_s,
+    lost_share,
+    read_costs,
+    young_s,
+)
+from allreduce_bench.programs.checkpoints import CheckpointError, Checkpoints
+
+
+class Comm:
+    """A communicator of one rank."""
+
+    rank, size = 0, 1
+
+    def bcast(self, value, root):
+        return pickle.loads(pickle.dumps(value))
+
+
+WEIGHTS = np.arange(6.0).reshape(2, 3)
+
+
+@pytest.fixture
+def checkpoints(tmp_path):
+    kept = Checkpoints(Comm(), tmp_path / "ckpt")
+    for step in (10, 20, 30):
+        kept.save(step, weights=WEIGHTS + step)
+        kept.done(step)
+    return kept
+
+
+def files(checkpoints):
+    return sorted(checkpoints.folder.glob("step-*.npz"), key=lambda path: int(path.name[5:7]))
+
+
+def test_the_newest_two_are_kept_and_the_newest_is_taken(checkpoints):
+    assert [path.name[:7] for path in files(checkpoints)] == ["step-20", "step-30"]
+    step, arrays, lost_steps = Checkpoints(Comm(), checkpoints.folder).newest({"weights": WEIGHTS})
+    assert (step, lost_steps) == (30, 0) and np.array_equal(arrays["weights"], WEIGHTS + 30)
+
+
+def test_without_any_nothing_is_taken(tmp_path):
+    assert Checkpoints(Comm(), tmp_path / "none").newest() is None
+
+
+@pytest.mark.parametrize("how", ["cut off", "changed", "empty"])
+def test_one_that_is_damaged_is_named_and_the_one_before_it_taken(checkpoints, capsys, how):
+    newest = files(checkpoints)[-1]
+    content = bytearray(newest.read_bytes())
+    content[len(content) // 2] ^= 1
+    newest.write_bytes({"cut off": content[:-7], "changed": content, "empty": b""}[how])
+    step, arrays, lost_steps = Checkpoints(Comm(), checkpoints.folder).newest({"weights": WEIGHTS})
+    assert (step, lost_steps) == (20, 10) and np.array_equal(arrays["weights"], WEIGHTS + 20)
+    assert str(newest) in capsys.readouterr().err
+
+
+class Trap:
+    """Fails where it is unpickled."""
+
+    def __reduce__(self):
+        return pytest.fail, ("unpickled",)
+
+
+def test_objects_are_neither_written_nor_unpickled(checkpoints, capsys):
+    trap = np.empty(1, dtype=object)
+    trap[0] = Trap()
+    with pytest.raises(CheckpointError) as refused:
+        checkpoints.save(40, weights=trap)
+    assert refused.value.code == "programs.checkpoint_of_objects"
+    content = io.BytesIO()
+    np.savez(content, weights=trap)
+    checksum = hashlib.sha256(content.getvalue()).hexdigest()[:16]
+    (checkpoints.folder / f"step-40.{checksum}.npz").write_bytes(content.getvalue())
+    assert Checkpoints(Comm(), checkpoints.folder).newest()[0] == 30
+    assert "step-40" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "like",
+    [
+        {"weights": WEIGHTS.T},
+        {"weights": WEIGHTS.astype("f4")},
+        {"bias": WEIGHTS},
+        {"weights": WEIGHTS, "bias": WEIGHTS},
+    ],
+)
+def test_one_of_another_network_is_refused(checkpoints, like):
+    with pytest.raises(CheckpointError) as refused:
+        checkpoints.newest(like)
+    assert refused.value.code == "programs.checkpoint_of_another"
+
+
+def test_what_a_killed_rank_left_is_removed(checkpoints):
+    left = checkpoints.folder / ".step-40.0123456789abcdef.npz.vm-1.tmp"
+    left.write_bytes(b"half")
+    checkpoints.save(40, weights=WEIGHTS)
+    assert not left.exists()
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(CheckpointError) as refused:
+        Checkpoints(Comm(), tmp_path / "file" / "ckpt").save(1, weights=WEIGHTS)
+    assert refused.value.code == "programs.checkpoint_os_error"
+
+
+def test_no_folder_is_one_sentence(monkeypatch):
+    monkeypatch.delenv("ALLREDUCE_BENCH_CHECKPOINT", raising=False)
+    with pytest.raises(CheckpointError) as refused:
+        Checkpoints(Comm())
+    assert refused.value.code == "programs.no_checkpoint_folder"
+
+
+def test_a_loss_is_counted_in_steps_and_seconds(checkpoints):
+    since = CostsSince(checkpoints.folder)
+    checkpoints.done(37)
+    again = Checkpoints(Comm(), checkpoints.folder)
+    assert again.newest()[2] == 7
+    for step in range(31, 40):
+        again.done(step)
+    again.save(40, weights=WEIGHTS)
+    (loss,) = read_costs(checkpoints.folder).losses
+    assert loss.steps == 7 and 0 < loss.restart_s <= loss.lost_s
+    told = since.told(3600.0)
+    assert len(told) == 3 and "steps lost: 7" in told[0]
+
+
+def test_lines_that_are_cut_off_are_left_out(tmp_path):
+    lines = [
+        {"saved": 10, "seconds": 0.5},
+        {"first": 11, "seconds": 2.0},
+        {"back": 14, "lost_steps": 4, "seconds": 3.0},
+    ]
+    text = "\n".join(map(json.dumps, lines)) + '\n[1]\n{"saved": 20, "seconds": "x"}\n{"saved": 3'
+    (tmp_path / "history.jsonl").write_text(text)
+    costs = read_costs(tmp_path)
+    assert costs.saves_s == (0.5,) and costs.losses == (Loss(4, 2.0, 3.0),)
+    assert read_costs(tmp_path / "none") == ((), ())
+
+
+@pytest.mark.parametrize("share", [1e-4, 1e-3, 1e-2, 0.1, 0.5])
+def test_daly_is_the_best_interval_of_the_exact_model(share):
+    """The expected time of work w at interval t is M e^(R/M) (e^((t+d)/M) - 1) w/t (Daly 2006, equation 20)."""
+    failure_s = 1000.0
+    save_s = share * failure_s
+    intervals = np.geomspace(save_s / 10, 10 * failure_s, 20_000)
+    best = intervals[np.argmin(np.expm1((intervals + save_s) / failure_s) / intervals)]
+    assert daly_s(save_s, failure_s) == pytest.approx(best, rel=0.03)
+    assert abs(daly_s(save_s, failure_s) - best) <= abs(young_s(save_s, failure_s) - best)
+
+
+def test_checkpoints_longer_than_failures_are_written_once_a_failure():
+    assert daly_s(30.0, 10.0) == 10.0
+
+
+def test_the_lost_share_is_least_near_the_best_interval():
+    best = daly_s(1.0, 10_000.0)
+    shares = [lost_share(factor * best, 1.0, 5.0, 10_000.0) for factor in (0.5, 1.0, 2.0)]
+    assert shares[1] < min(shares[0], shares[2]) and lost_share(1.0, 1.0, 50.0, 1.0) == 1.0
