@@ -87,7 +87,7 @@ def test_what_a_schedule_promises_is_measured(python, tmp_path, dtype):
     in_turn(["float32", "float64", "float16", "bfloat16"].index(dtype) // 2, python)
     mine, folder = tmp_path / "mine.py", tmp_path / "run"
     mine.write_text(HEAD + DIRECT)
-    numbers = (1, 2, 3, 4, 5, 8) if FULL or dtype == "float32" else (2, 5)
+    numbers = (1, 2, 3, 4, 5, 8) if FULL else (1, 2, 3, 8) if dtype == "float32" else (2, 5)
     words = ["-n", ",".join(map(str, numbers)), "-a", f"native,ring,tree,naive,{mine}"]
     words += ["--sizes", "0,8,4000", "--launches", 1]
     result = run(python, folder, "-d", dtype, *words)
