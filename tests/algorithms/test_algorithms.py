@@ -141,6 +141,9 @@ SENT = {
     "rabenseifner_radix": TWO_TIMES,
     "dual_root": (1, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3),
 }
+# The same notes: ranks that one rank sends to or receives from, at most.
+LOG2 = (1, 3, 2, 3, 4, 3, 4, 4, 5, 5, 6)
+PEERS = {}
 SHORT = {
     "recursive_doubling",
     "tree",
@@ -148,6 +151,12 @@ SHORT = {
     "bine_lat",
     "dual_root",
 }  # enough so to be played on 1024 ranks in no time
+
+
+@every_algorithm
+def test_the_tables_of_what_is_known_have_every_algorithm(name):
+    assert name in {row[0] for row in CRITICAL_PATH}
+    assert all(name in table for table in (SENT, PEERS, KEEPS_RANK_ORDER))
 
 
 @pytest.mark.parametrize("name, per_node, segments, path", CRITICAL_PATH)
