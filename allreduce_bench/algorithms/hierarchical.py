@@ -1,9 +1,9 @@
 """Hierarchical all-reduce of two others, `hierarchical:INNER+OUTER`: one inside the nodes, one between them.
 
 Inside a node, INNER reduces each element to one of the node's ranks, the one that has it finished first. That is half
-of an all-reduce (`_half`): only those messages of INNER run that lead there. Then the ranks that own the same elements, one on
-each node, all-reduce these by OUTER. At last the half of INNER runs backwards: what was sent as a part comes back as
-the sum.
+of an all-reduce (`_half`): only those messages of INNER run that lead there. Then the ranks that own the same elements,
+one on each node, all-reduce these by OUTER. At last the half of INNER runs backwards: what was sent as a part comes
+back as the sum.
 
 Of `ring` that half is the reduce-scatter, so that all ranks of a node talk to other nodes, each about its own slice; of
 `tree` or `recursive_doubling` it is a reduction to one rank, which alone talks to other nodes. For two nodes of two

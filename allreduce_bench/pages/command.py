@@ -271,11 +271,7 @@ def explain(algorithms, ranks, compare, every, output, **others) -> None:
     ending = ".txt" if output is None or is_stream(output) else output.suffix
     if ending not in ENDINGS:
         raise OneLineError("pages.expected_name_ends", output=output, endings=", ".join(ENDINGS))
-    for option in ("map", "torus"):
-        if others[option] and ending != ".txt":
-            raise OneLineError("pages.option_is_for_text", option=f"--{option}")
-    if others["torus"] and prod(others["torus"]) != size:
-        raise OneLineError("pages.torus_of_other_ranks", found=prod(others["torus"]), ranks=size)
+    _refuse_networks(size, ending, others["map"], others["torus"])
     if compare and ending != ".html":
         raise OneLineError("pages.compare_makes_page_add")
     if output:
@@ -296,6 +292,15 @@ def explain(algorithms, ranks, compare, every, output, **others) -> None:
         write_atomically(output, made)
     else:
         write_given(output, made)
+
+
+def _refuse_networks(size: int, ending: str, map: Path | None, torus: Dimensions | None) -> None:
+    """Raise OneLineError for a map or a torus that is not for the text, and for a torus of other ranks."""
+    for option, value in (("--map", map), ("--torus", torus)):
+        if value and ending != ".txt":
+            raise OneLineError("pages.option_is_for_text", option=option)
+    if torus and prod(torus) != size:
+        raise OneLineError("pages.torus_of_other_ranks", found=prod(torus), ranks=size)
 
 
 def _refuse_other_number(algorithms: Sequence[str], compare: bool) -> None:

@@ -18,8 +18,8 @@ from ..evaluation.summary_row import SummaryRow, competitor_of, qualifiers, time
 from ..machine import LEVELS, finding
 from ..measuring.budget import MAX_REPETITIONS
 from ..message import say
-from ..stats import LEAST_FOR_INTERVAL, median
-from ..units import SUFFIXES, few, format_size, format_time, in_ranks, three_digits
+from ..stats import LEAST_FOR_INTERVAL
+from ..units import SUFFIXES, format_size, format_time, in_ranks, three_digits
 from .launch_states_sentence import launch_states_sentences, suspicion_sentences
 
 # cells without a time, and results

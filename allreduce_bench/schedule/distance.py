@@ -1,9 +1,9 @@
 """Distance of schedules on a torus: elements times the links that they pass.
 
-Ranks fill the torus in order, those along its last dimension are neighbours, as `torus:4x4` numbers them. A message goes
-along one dimension after the other, from the first to the last, each time the shorter way round, and of two equally long
-ones up (dimension order: Dally and Seitz, IEEE Transactions on Computers, 1987). The directions of a link are counted
-apart.
+Ranks fill the torus in order, those along its last dimension are neighbours, as `torus:4x4` numbers them. A message
+goes along one dimension after the other, from the first to the last, each time the shorter way round, and of two
+equally long ones up (dimension order: Dally and Seitz, IEEE Transactions on Computers, 1987). The directions of a link
+are counted apart.
 """
 
 from collections import Counter

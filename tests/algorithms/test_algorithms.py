@@ -14,8 +14,8 @@ from allreduce_bench.schedule.verify import verify
 ALGORITHMS = builtin()
 FULL = bool(os.environ.get("ALLREDUCE_BENCH_FULL"))
 SIZES = [*range(1, 41), 64] if FULL else [*range(1, 18), 24, 33]
-# Prices (alpha, beta, gamma). The time of a schedule is the longest of its paths, each linear in the prices: a cost that
-# is linear, too, and below it at no single price, is below it at none; where it meets it inside, it meets it everywhere.
+# Prices (alpha, beta, gamma). The time of a schedule is that of its longest path, and a path's is linear in the prices.
+# So a cost that is linear, too, is below it nowhere if so at no single price; if it meets it inside, then everywhere.
 SINGLE_PRICES = [(1, 0, 0), (0, 1, 0), (0, 0, 1)]
 INSIDE = (5, 1, 0.5)
 
@@ -142,8 +142,31 @@ SENT = {
     "dual_root": (1, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3),
 }
 # The same notes: ranks that one rank sends to or receives from, at most.
-LOG2 = (1, 3, 2, 3, 4, 3, 4, 4, 5, 5, 6)
-PEERS = {}
+TWO = (1, *(2,) * 10)
+HEAP = (1, 2, 2, *(3,) * 8)  # the parent and two children; of a dual root the other root, too
+DOUBLED = (1, 2, 2, 3, 3, 3, 4, 4, 5, 5, 6)  # log2 of the power of two, and a folded rank
+ODD_FOLDED_PEERS = (1, 2, 2, 3, 4, 3, 4, 4, 5, 5, 6)  # log2 of the even number, rounded up, and the odd rank
+P_LESS_ONE_PEERS = tuple(size - 1 for size in RANKS[:-1])
+PEERS = {
+    "naive": P_LESS_ONE_PEERS,
+    "parameter_server": P_LESS_ONE_PEERS,
+    "parameter_server_sharded": P_LESS_ONE_PEERS,
+    "ring": TWO,
+    "hierarchical_ring": TWO,  # on one node
+    "recursive_doubling": DOUBLED,
+    "rabenseifner": DOUBLED,
+    "tree": HEAP,
+    "two_tree": (1, 2, 3, 3, 3, 3, *(4,) * 5),
+    "circulant": (1, 2, 3, 4, 6, 5, 7, 7, 9, 9, 11),  # 2q at most; to and from half of the ranks is the same one
+    "pat": (1, 2, 3, 4, 6, 5, 6, 7, 8, 9, 11),  # as circulant; distances are powers of two
+    "swing": ODD_FOLDED_PEERS,
+    "bine": ODD_FOLDED_PEERS,
+    "bine_lat": DOUBLED,
+    "bidirectional_ring": TWO,
+    "torus": (1, 2, 2, 2, 2, 3, *(4,) * 5),  # two in each dimension, one in a dimension of two ranks
+    "rabenseifner_radix": (1, 2, 3, 4, 6, 4, 5, 6, 6, 7, 9),  # the sum of the radices, each less one
+    "dual_root": HEAP,
+}
 SHORT = {
     "recursive_doubling",
     "tree",
@@ -157,6 +180,14 @@ SHORT = {
 def test_the_tables_of_what_is_known_have_every_algorithm(name):
     assert name in {row[0] for row in CRITICAL_PATH}
     assert all(name in table for table in (SENT, PEERS, KEEPS_RANK_ORDER))
+
+
+@every_algorithm
+def test_a_rank_has_as_many_peers_as_known(name):
+    for size, known in zip(RANKS, PEERS[name]):
+        schedules = ALGORITHMS[name].schedules(size, Topology.one_node(size), 64 * size, 16 * size)
+        partners = [{rank for step in steps for rank in (step.dest, step.source)} - {None} for steps in schedules]
+        assert max(map(len, partners)) == known, size
 
 
 @pytest.mark.parametrize("name, per_node, segments, path", CRITICAL_PATH)

@@ -182,8 +182,9 @@ def pages(ranks: int, names: str, progress: Progress = unsaid) -> Iterator[tuple
     tables = [_compared(counted, ranks) for ranks in COMPARED_RANKS]
     yield "index.html", render("index", "All-reduce algorithms", tables=tables, kept=kept, tried=TRIED_RANKS)
     yield "lesson.html", lesson
-    yield "maps.html", render(
-        "maps", "Who wins where", maps=maps, tables=tables, kept=kept, **_winners([won for won, _ in maps])
+    yield (
+        "maps.html",
+        render("maps", "Who wins where", maps=maps, tables=tables, kept=kept, **_winners([won for won, _ in maps])),
     )
     yield "glossary.html", render("glossary", "Glossary", sections=sections(glossary_text()))
     order = list(own)
