@@ -21,8 +21,8 @@ MESSAGES = {
     ),
     "algorithms.run_needs_algorithm_file": "{path}: {strerror}; the run needs this algorithm's file",
     "algorithms.torus_expected": (
-        "torus:{parameters}: expected the lengths of its dimensions, whose product is the number of ranks, e.g. "
-        "torus:4x8 or torus:2x3x4"
+        "'{parameters}': expected the lengths of the dimensions of a torus, such as 4x8 or 2x3x4, whose product is the "
+        "number of ranks"
     ),
     # cli
     "cli.bandwidths_equal": "'{text}': the two bandwidths are equal; expected two to compare, such as 10Gbit,25Gbit",
@@ -150,6 +150,7 @@ MESSAGES = {
     "cli.nothing_submitted_add_yes": "{sentence}; nothing was submitted; add --yes, or increase --max-node-hours",
     "cli.number_ranks_not_log": "{path}: the number of ranks is not in the log; import it first: 'import -n N'",
     "cli.numbers_logs_expected": "--{name}: {count} numbers for {log_count} logs; expected one, or one for each",
+    "cli.on_a_torus": "on a torus of 2x4 ranks: {passed:.2f} n times links in all, {busiest:.2f} n over the busiest link",
     "cli.on_request": "run: only where it is named",
     "cli.options_sbatch": "the options of sbatch",
     "cli.output_folder_operation_op": "-o {output}: -o is the output folder; the operation is --op {output}",
@@ -238,10 +239,12 @@ MESSAGES = {
     "evaluation.no_lower_bound": "no lower bound of the time is known (with nodes: --link-rate)",
     "evaluation.not_limit_expected": "'{limit_text}' is not a limit: {error}; expected {expected}",
     "evaluation.not_measured_run_algorithms": "{option}: '{algorithm}' is not measured; the run's algorithms: {competitors}",
+    "evaluation.other_bits_in_longer": "the same data has other bits in a longer vector: {names}",
     "evaluation.reductions_exact_any_order": "{dtype} reductions are exact in any order, so the result check covers the bits",
     "evaluation.reported_system": "{label}, {rate} as reported by the system",
     "evaluation.run_does_not_measure": "{option}: the run does not measure {nbytes} (nearest size: {nearest}); add it to --sizes",
     "evaluation.same_result_every_size": "the same result at every size: {same}",
+    "evaluation.same_bits_in_longer": "the same data has the same bits in a longer vector: {names}",
     "evaluation.schedule_fixes_order_reduction": "the schedule fixes the order of reduction, but repeated calls gave different bits",
     "evaluation.schedule_fixes_order_reduction_launches": "the schedule fixes the order of reduction, but launches gave different bits",
     "evaluation.schedule_guarantees_equal_bits": "the schedule guarantees equal bits on all ranks, but the bits differ",

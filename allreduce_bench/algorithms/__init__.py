@@ -4,7 +4,7 @@ In: a name, or the path of a user's file. Out: an `Algorithm`: a pure generator 
 -> Step, Step, …` under the decorator `@algorithm`, with its cost. It knows no buffers, dtype, operation, clock or MPI.
 To add one, copy `ring.py`. Read in this order: `ring`, `naive`, `parameter_server`, `recursive_doubling` and
 `rabenseifner` (with `_folding`), `hierarchical_ring`, `tree` and `two_tree` (with `_tree_pipeline`), `circulant` (with
-`_mirrored`), `swing` (with `_alternating`), `torus` (with `_ring_phases`).
+`_mirrored`), `swing` (with `_alternating`), `torus` (with `_ring_phases`), `hierarchical` (with `_half`).
 """
 
 import importlib

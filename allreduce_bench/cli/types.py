@@ -194,7 +194,7 @@ def tell_damages(folders: "Iterable[RunFolder]", missing: bool = True) -> None:
     With `missing` also the cells that were not measured, such as those of a deleted launch; commands that measure or
     list them report these themselves.
     """
-    from ..report.caveats import damage_report  # late: no rank reports it
+    from ..report.damage_sentence import damage_report  # late: no rank reports it
 
     for folder in folders:
         found = damage_report(folder)

@@ -52,9 +52,9 @@ def test_every_page_is_in_the_index():
     assert linked == {path.name for path in DOCS.glob("*.md")} - {"README.md"}
 
 
-def test_the_table_of_algorithms_names_each_once_and_none_that_is_unknown():
+def test_the_table_of_algorithms_names_each_once():
     table = re.findall(r"^\| `(\w+)` \|", (DOCS / "which-algorithm.md").read_text(), re.MULTILINE)
-    assert table and len(table) == len(set(table)) and set(table) <= set(builtin())
+    assert sorted(table) == sorted(builtin())
 
 
 def parse(shown: Shown) -> Context:
