@@ -2,9 +2,10 @@
 
 In: a name, or the path of a user's file: Python, or MSCCL XML (`msccl`). Out: an `Algorithm`: a pure generator
 `(rank, size, topology, count, segment) -> Step, Step, …` under the decorator `@algorithm`, with its cost. It knows no
-buffers, dtype, operation, clock or MPI. To add one, copy `ring.py`. Read in this order: `ring`, `naive`, `parameter_server`, `recursive_doubling` and
-`rabenseifner` (with `_folding`), `hierarchical_ring`, `tree` and `two_tree` (with `_tree_pipeline`), `circulant` (with
-`_mirrored`), `swing` (with `_alternating`), `torus` (with `_ring_phases`).
+buffers, dtype, operation, clock or MPI. To add one, copy `ring.py`. Read in this order: `ring`, `naive`,
+`parameter_server`, `recursive_doubling` and `rabenseifner` (with `_folding`), `hierarchical_ring`, `tree` and
+`two_tree` (with `_tree_pipeline`), `circulant` (with `_mirrored`), `swing` (with `_alternating`), `torus` (with
+`_ring_phases`).
 """
 
 import importlib

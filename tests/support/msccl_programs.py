@@ -120,7 +120,9 @@ def _can_go_on(key: tuple[int, int], block: ElementTree.Element, done: dict, net
     words = block[done[key]].attrib
     awaited = int(words["depid"])
     is_held = awaited >= 0 and done[key[0], awaited] <= int(words["deps"])
-    return not is_held and (not words["type"].startswith("r") or words["type"] == "re" or bool(network.get(_ends(key[0], block)[0])))
+    return not is_held and (
+        not words["type"].startswith("r") or words["type"] == "re" or bool(network.get(_ends(key[0], block)[0]))
+    )
 
 
 def _do(gpu: int, block: ElementTree.Element, words: dict, buffers: dict, network: dict) -> None:

@@ -339,6 +339,4 @@ def _refuse_odd_waits(file: MscclFile) -> None:
             if awaited is None or not 0 <= step < len(awaited.instructions):
                 raise AlgorithmError("msccl.waits_for_nothing", place=file.place(one), block=number, step=step)
             if not awaited.instructions[step].announced:
-                raise AlgorithmError(
-                    "msccl.waits_for_unannounced", place=file.place(one), block=number, step=step
-                )
+                raise AlgorithmError("msccl.waits_for_unannounced", place=file.place(one), block=number, step=step)
