@@ -253,7 +253,7 @@ def prove_all(
 
 def _proof_line(algorithm: Algorithm, sizes, counts, segments, ranks_per_node, lengths: bool = False) -> ProofLine:
     """Prove the cases of one algorithm; the line shows the largest of them."""
-    name, proofs = algorithm.name.ljust(NAME_WIDTH), list[tuple[Case, Proof]]()
+    name, proofs = f"{algorithm.name:<{NAME_WIDTH - 1}} ", list[tuple[Case, Proof]]()
     try:
         for size in sizes:
             for case in cases(algorithm, size, counts, segments, ranks_per_node):

@@ -44,9 +44,9 @@ def execute(file: MscclFile) -> Iterator[Done]:
                 asleep[incoming].append(key)
                 continue
             sender = sent[incoming].popleft()
-            if sender.count != one.count:
+            if sender.length != one.length:
                 raise NoAllreduce(
-                    "msccl.lengths_of_message", place=file.place(one), count=one.count, sender=sender, sent=sender.count
+                    "msccl.lengths_of_message", place=file.place(one), count=one.length, sender=sender, sent=sender.length
                 )
         at[key] += 1
         yield Done(one, sender)

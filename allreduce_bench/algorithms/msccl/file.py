@@ -52,12 +52,12 @@ class Cells(NamedTuple):
 
     buffer: str  # a key of BUFFERS
     start: int
-    count: int
+    length: int
 
     def each(self, in_place: bool) -> list[Chunk]:
         """Return each chunk; in place, the output is the input."""
         buffer = "i" if in_place and self.buffer == "o" else self.buffer
-        return [(buffer, number) for number in range(self.start, self.start + self.count)]
+        return [(buffer, number) for number in range(self.start, self.start + self.length)]
 
 
 class Instruction(NamedTuple):
@@ -79,9 +79,9 @@ class Instruction(NamedTuple):
         return KINDS[self.type]
 
     @property
-    def count(self) -> int:
+    def length(self) -> int:
         """Return its number of chunks."""
-        return self.source.count
+        return self.source.length
 
     def read(self, in_place: bool) -> list[Chunk]:
         """Return the chunks of its GPU that it reads."""
@@ -281,8 +281,8 @@ def _instructions(
         waits_for, at = part.number("depid", -1, MOST_NUMBER), part.number("deps", -1, MOST_NUMBER)
         after = None if waits_for < 0 else (waits_for, at)
         announced = bool(part.number("hasdep", 0, 1))
-        cells = (Cells(buffer, start, count) for buffer, start in (read, written))
-        yield Instruction(gpu, block, step, part.element.line, type_, *cells, after, announced)
+        source_cells, target_cells = Cells(*read, count), Cells(*written, count)
+        yield Instruction(gpu, block, step, part.element.line, type_, source_cells, target_cells, after, announced)
 
 
 def _cells(place: _Place, prefix: str, lengths: dict[str, int], count: int) -> tuple[str, int]:
@@ -304,7 +304,7 @@ def _cells(place: _Place, prefix: str, lengths: dict[str, int], count: int) -> t
 def _refuse_long(file: MscclFile, algo: _Place) -> None:
     """Raise AlgorithmError for a file that would take very long to prove."""
     instructions = [one for block in file.blocks.values() for one in block.instructions]
-    numbers = len(file.blocks), len(instructions), sum(one.count for one in instructions)
+    numbers = len(file.blocks), len(instructions), sum(one.length for one in instructions)
     for (what, most), number in zip(MOST.items(), numbers):
         if number > most:
             raise AlgorithmError("msccl.long", place=algo, what=what, number=number, most=most)

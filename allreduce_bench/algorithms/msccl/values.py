@@ -68,7 +68,7 @@ class _Gpu:
     def do(self, one: Instruction, arriving: list[Move]) -> list[Move]:
         """Do an instruction; return what it sends."""
         read = [self._load(one, chunk) for chunk in one.read(self.in_place)]
-        operands = [read[place :: one.count] for place in range(one.count)]
+        operands = [read[place :: one.length] for place in range(one.length)]
         for found, move in zip(operands, arriving):
             move.receiver = one
             found.append(Value(move.chunk, move.contributions, move, settled=False))
