@@ -15,7 +15,12 @@ from ...schedule.algorithm import AlgorithmError
 TAGS = ("algo", "gpu", "tb", "step")  # each inside the one before
 BUFFERS = {"i": "i_chunks", "o": "o_chunks", "s": "s_chunks"}  # input, output, scratch: attributes of their lengths
 MOST_GPUS, MOST_CHUNKS, MOST_NUMBER = 1024, 1 << 16, 10**9
-MOST = {"thread blocks": 2048, "steps": 1 << 16, "moved chunks": 1 << 20}  # of all GPUs together
+MOST = {  # of all GPUs together
+    "chunks of inputs": 1 << 18,
+    "thread blocks": 2048,
+    "steps": 1 << 16,
+    "chunks that steps move": 1 << 18,
+}
 
 
 class Kind(NamedTuple):
@@ -174,7 +179,7 @@ class _Place(NamedTuple):
     def number(self, name: str, least: int, most: int) -> int:
         """Return an attribute as a number within these bounds. Raises AlgorithmError."""
         word = self.word(name)
-        if not re.fullmatch(r"-?\d{1,9}", word) or not least <= int(word) <= most:
+        if not re.fullmatch(r"-?[0-9]{1,9}", word) or not least <= int(word) <= most:
             raise AlgorithmError("msccl.number", place=self, name=name, word=word, least=least, most=most)
         return int(word)
 
@@ -304,7 +309,8 @@ def _cells(place: _Place, prefix: str, lengths: dict[str, int], count: int) -> t
 def _refuse_long(file: MscclFile, algo: _Place) -> None:
     """Raise AlgorithmError for a file that would take very long to prove."""
     instructions = [one for block in file.blocks.values() for one in block.instructions]
-    numbers = len(file.blocks), len(instructions), sum(one.length for one in instructions)
+    moved = sum(one.length for one in instructions)
+    numbers = file.gpus * file.chunks, len(file.blocks), len(instructions), moved
     for (what, most), number in zip(MOST.items(), numbers):
         if number > most:
             raise AlgorithmError("msccl.long", place=algo, what=what, number=number, most=most)
