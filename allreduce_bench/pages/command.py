@@ -47,7 +47,7 @@ class Asked:
 def _as_text(asked: Asked) -> str:
     """Return every round as text. Raises OneLineError, Refusal."""
     size = asked.ranks
-    switches = read_map(asked.map) if asked.map else []
+    switches = [*read_map(asked.map).values()] if asked.map else []
     per_node = asked.ranks_per_node or (-(-size // len(switches)) if switches else size)
     topology = Topology.filled(size, per_node)
     if switches and len(switches) < len(topology.nodes):
@@ -87,8 +87,8 @@ def _border_lines(
     return lines
 
 
-def read_map(path: Path) -> list[tuple[str, ...]]:
-    """Return for each line, a host and the switches above it, the nearest first, the names of these switches.
+def read_map(path: Path) -> dict[str, tuple[str, ...]]:
+    """Return of each host, a line of the file, the names of the switches above it, the nearest first.
 
     Raises OneLineError.
     """
@@ -111,7 +111,7 @@ def read_map(path: Path) -> list[tuple[str, ...]]:
         named[host] = tuple(switches)
     if not named:
         raise OneLineError("pages.map_is_empty", path=path)
-    return [*named.values()]
+    return named
 
 
 def _as_page(asked: Asked) -> str:
