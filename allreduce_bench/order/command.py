@@ -22,8 +22,17 @@ from ..schedule.algorithm import PROVED_UP_TO, Algorithm, Topology
 from ..schedule.verify import Refusal
 from ..tables import columns_of, fitted
 from ..units import few, format_size, format_time
-from .costs import PER_LEVEL, Costs, costs_of_map, measured_costs
-from .lockstep import RING, Lockstep, best_order, broken_pairs, rounds_of
+from .lockstep import (
+    PER_LEVEL,
+    RING,
+    Costs,
+    Lockstep,
+    best_order,
+    broken_pairs,
+    costs_of_map,
+    measured_costs,
+    rounds_of,
+)
 
 ITEMSIZE = 4  # bytes of an element
 GIVEN, FITTED = "as given", "fitted"
@@ -150,8 +159,8 @@ def order(source, map_, algorithm, size, ranks_per_node, value, value_is, output
     """Find an order of ranks that suits the links between their hosts.
 
     CHECK is the folder of health, or its pairs.csv; CSV a table of pairs that another tool measured. The order found
-    has a short predicted time in lockstep: of a ring the slowest message first, then the sum of all. Pairs of hosts that
-    cannot talk exchange no message if there is an order without. run --order FILE measures in that order.
+    has a short predicted time in lockstep: of a ring the slowest message first, then the sum of all. Pairs of hosts
+    that cannot talk exchange no message if there is an order without. run --order FILE measures in that order.
     """
     if format_ != "order" and output is None:
         raise OneLineError("order.format_needs_output", format=format_)

@@ -1,7 +1,7 @@
 """The order of ranks: on which host each rank of the all-reduce sits, wherever the launcher put its own ranks.
 
-`block`: host after host, the ranks of each consecutive. `cyclic`: one rank of each host in turn. Else hosts, one for each
-rank; or each host once, whose ranks are then consecutive. A file has a host on each line, and comments behind #.
+`block`: host after host, the ranks of each consecutive. `cyclic`: one rank of each host in turn. Else hosts, one for
+each rank; or each host once, whose ranks are then consecutive. A file has a host on each line, and comments behind #.
 """
 
 from collections import Counter

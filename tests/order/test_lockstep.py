@@ -5,8 +5,7 @@ import pytest
 
 from allreduce_bench.algorithms import find
 from allreduce_bench.order.command import orders
-from allreduce_bench.order.costs import Costs
-from allreduce_bench.order.lockstep import Lockstep, broken_pairs, rounds_of
+from allreduce_bench.order.lockstep import Costs, Lockstep, broken_pairs, rounds_of
 from allreduce_bench.schedule.algorithm import Topology
 
 N = 1 << 20
