@@ -51,7 +51,7 @@ class Asked:
 def _as_text(asked: Asked) -> str:
     """Return every round as text. Raises OneLineError, Refusal."""
     size = asked.ranks
-    switches = read_map(asked.map) if asked.map else []
+    switches = [*read_map(asked.map).values()] if asked.map else []
     per_node = asked.ranks_per_node or (-(-size // len(switches)) if switches else size)
     topology = Topology.filled(size, per_node)
     if switches and len(switches) < len(topology.nodes):
@@ -101,8 +101,8 @@ def _torus_line(schedules: Sequence[Schedule], dimensions: Dimensions, count: in
     return say("pages.on_a_torus", torus=name, elements=found.passed, passed=passed, busiest=busiest)
 
 
-def read_map(path: Path) -> list[tuple[str, ...]]:
-    """Return for each line, a host and the switches above it, the nearest first, the names of these switches.
+def read_map(path: Path) -> dict[str, tuple[str, ...]]:
+    """Return of each host, a line of the file, the names of the switches above it, the nearest first.
 
     Raises OneLineError.
     """
@@ -125,7 +125,7 @@ def read_map(path: Path) -> list[tuple[str, ...]]:
         named[host] = tuple(switches)
     if not named:
         raise OneLineError("pages.map_is_empty", path=path)
-    return [*named.values()]
+    return named
 
 
 def _as_page(asked: Asked) -> str:

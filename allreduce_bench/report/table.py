@@ -97,6 +97,7 @@ def _table_of_ranks(
         *suspicion_sentences(every),
         *_reference_line(rows),
         *(_group_losses(every) if plan.groups else ()),
+        *([how_measured.order_sentence(plan)] if plan.order else []),
         *_notes(every),
         *agreement.bits_sentences(plan, rows),
         *([carried] if (carried := how_measured.traffic_sentence(rows)) else []),
