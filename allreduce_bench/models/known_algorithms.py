@@ -1,9 +1,9 @@
 """Names of algorithms in other programs' logs, and our algorithms with the same critical path.
 
-PICO writes `ring_over`, `recursive_doubling_mpich`, `default-ring`; NCCL `Ring`, `Tree`. What PICO called Swing at first
+PICO writes `ring_over`, `recursive_doubling_mpich`, `default-ring`; NCCL `Ring`, `Tree`. What PICO called Swing first
 and Bine later exchanges one range a step with the partners of Bine: whole vectors (`lat`, `l`), or halves (`bdw`, `b`)
-in an order of blocks that ranks or tables give (`remap`, `static`). On a torus (`utofu`) partners follow its dimensions,
-at as many and as long messages.
+in an order of blocks that ranks or tables give (`remap`, `static`). On a torus (`utofu`) partners follow its
+dimensions, at as many and as long messages.
 
 Sources of the names: PICO's algorithm catalogues and libpico (HLC-Lab/pico), NCCL_ALGO of the NCCL user guide.
 """
