@@ -638,7 +638,9 @@ MESSAGES = {
     "models.times_equal_whatever_ranks": "all {cells} times are equal ({exp:.3g} s), whatever the ranks and sizes: they are not times of an all-reduce",
     "models.together_median_error_condition": "{prefix}{competitors} together: {value}; median error {median_error:.1%}, condition number {condition:.2g}",
     "models.trend": "trend: of each size a line over log2 p; no alpha and beta",
-    "models.trend_chosen": "a trend, of each size a line over log2 p, without alpha and beta: fitted without {ranks} ranks, its median error there is {trend:.0%}, that of the alpha-beta models {form:.0%}; beyond the measured sizes it grows as they do",
+    "models.trend_chosen": "{chosen}: fitted without {ranks} ranks, the median error there is {trend:.0%} of the trend, {form:.0%} of the alpha-beta models, {mean:.0%} of their geometric mean; beyond the measured sizes it grows as the alpha-beta models do",
+    "models.trend_mean": "geometric mean of a trend (of each size a line over log2 p) and of alpha-beta models; no alpha and beta",
+    "models.trend_untold": "{chosen}: the times do not tell which of both is closer at other ranks; beyond the measured sizes it grows as the alpha-beta models do",
     "models.unknown_algorithm_machine_file": "unknown algorithm '{name}'; this machine file has {fitted}",
     "models.vectors_bytes_move_nothing": "vectors of 0 bytes move nothing",
     # msccl

@@ -83,6 +83,11 @@ class Predicted(NamedTuple):
     no_port: bool = False
     too_far: bool = False
 
+    @property
+    def is_unknown(self) -> bool:
+        """Return whether it could run there, in a time of which nothing is known."""
+        return self.prediction is None and (bool(self.limit) or self.too_far)
+
 
 def predict(
     machine: Machine,
@@ -405,7 +410,7 @@ def _time_s(predicted: Predicted) -> float:
 def _may_take_less(rival: Predicted, time_s: float) -> bool:
     """Return whether `rival` may be below `time_s`: its parameters are not identified, or nothing is known of it."""
     if rival.prediction is None:
-        return bool(rival.limit) or rival.too_far
+        return rival.is_unknown
     return bool(rival.prediction.unidentified) and rival.prediction.least_s < time_s
 
 
