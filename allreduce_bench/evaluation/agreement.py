@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import comb
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from ..message import say
 from ..runs.dtypes import is_float
@@ -29,7 +29,7 @@ BETWEEN: dict[Between, str] = {  # column -> what is compared
     "same_bits_launches": "launches",
 }
 PROMISED: tuple[Promise, ...] = ("promised_same_bits", "promised_rank_order", "promised_depth")
-LENGTHS = "same_bits_lengths"  # column: of the beginning of a vector, and of a shorter one
+LENGTHS: Final = "same_bits_lengths"  # column: of the beginning of a vector, and of a shorter one
 SERIES = tuple(name for name in KEY if name not in ("count", "segment"))  # of cells that differ in length
 BUG = "a bug in the executor or in the MPI, or a hardware fault"
 

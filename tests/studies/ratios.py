@@ -3,10 +3,11 @@
 Both sides of a ratio are timed in one launch with the same buffers at pages, in turns (tests/ranks/rivals.py). On one
 half of the launches, at each thread level, the level is found at which either side is fastest, and the best of each
 there; the ratio comes from the other half: a choice among many would flatter itself. Where ranks outnumber cores the
-level is the one that `run` takes: at others some MPIs do not yield, and a launch is fast or slow by chance. The ratio is
-the geometric mean over launches, with the 90 % interval of that mean by Student's t on their logarithms. Programs of
+level is the one that `run` takes: at others some MPIs do not yield, and a launch is fast or slow by chance. The ratio
+is the geometric mean over launches, with the 90 % interval of that mean by Student's t on their logarithms. Programs of
 others are held against ours launch by launch: see ratio_peers.py. What this version or this machine cannot do is
-skipped by name. Exit status 1: some goal was not met. The history goes to results/ratios.csv; `report --ratios` shows it.
+skipped by name. Exit status 1: some goal was not met. The history goes to results/ratios.csv, which
+`report --ratios` shows.
 """
 
 import argparse
