@@ -14,6 +14,7 @@ WINGS = (
     "allreduce_bench.comparison",
     "allreduce_bench.health",
     "allreduce_bench.lab",
+    "allreduce_bench.order",
     "allreduce_bench.pages",
     "allreduce_bench.profiling",
     "allreduce_bench.programs",

@@ -1,10 +1,11 @@
 """The all-reduce algorithms: every file of this folder whose name has no leading underscore, found by scanning.
 
-In: a name, or the path of a user's file. Out: an `Algorithm`: a pure generator `(rank, size, topology, count, segment)
--> Step, Step, …` under the decorator `@algorithm`, with its cost. It knows no buffers, dtype, operation, clock or MPI.
-To add one, copy `ring.py`. Read in this order: `ring`, `naive`, `parameter_server`, `recursive_doubling` and
-`rabenseifner` (with `_folding`), `hierarchical_ring`, `tree` and `two_tree` (with `_tree_pipeline`), `circulant` (with
-`_mirrored`), `swing` (with `_alternating`), `torus` (with `_ring_phases`).
+In: a name, or the path of a user's file: Python, or MSCCL XML (`msccl`). Out: an `Algorithm`: a pure generator
+`(rank, size, topology, count, segment) -> Step, Step, …` under the decorator `@algorithm`, with its cost. It knows no
+buffers, dtype, operation, clock or MPI. To add one, copy `ring.py`. Read in this order: `ring`, `naive`,
+`parameter_server`, `recursive_doubling` and `rabenseifner` (with `_folding`), `hierarchical_ring`, `tree` and
+`two_tree` (with `_tree_pipeline`), `circulant` (with `_mirrored`), `swing` (with `_alternating`), `torus` (with
+`_ring_phases`), `hierarchical` (with `_half`).
 """
 
 import importlib
@@ -19,6 +20,7 @@ from ..schedule.algorithm import Algorithm, AlgorithmError, Cost, Hops, algorith
 from ..units import unknown_word
 
 __all__ = [
+    "FILES",
     "Algorithm",
     "AlgorithmError",
     "Cost",
@@ -31,10 +33,12 @@ __all__ = [
     "find",
     "find_planned",
     "is_builtin",
+    "is_msccl",
     "is_of_library",
 ]
 USUAL = ("ring", "recursive_doubling", "rabenseifner", "tree")  # of most libraries: first if time is short
 LONGEST_FILE = 16 * 2**20  # bytes, of a user's file
+FILES = ".py", ".xml"  # names of users' files end so: a generator, or a schedule of MSCCL
 RESERVED = ("null", "copy", "reduce")  # names of reference measurements, not all-reduces
 
 
@@ -59,14 +63,14 @@ def by_default() -> list[str]:
 
 
 def find(words: list[str], also: Sequence[str] = ()) -> dict[str, Algorithm]:
-    """Look up algorithms by name or by the path of a user's own file (a word that ends in `.py`).
+    """Look up algorithms by name or by the path of a user's own file (a word that ends like one of FILES).
 
     Raises AlgorithmError for an unknown name (the message suggests one of the known ones or `also`, or lists them), for
     a name that is taken (by a floor, too), and for a file that is missing, broken, or holds no algorithm.
     """
     algorithms: dict[str, Algorithm] = {}
     for word in words:
-        if word.endswith(".py"):
+        if word.endswith(FILES):
             for of_user in _from_file(Path(word)):
                 name = of_user.name
                 if name in RESERVED:
@@ -83,7 +87,7 @@ def find(words: list[str], also: Sequence[str] = ()) -> dict[str, Algorithm]:
 
 def _unknown(word: str, also: Sequence[str]) -> str:
     """Return the message for an unknown name."""
-    own = ", or the path of your own .py file"
+    own = ", or the path of your own .py or .xml file"
     sentence = unknown_word("algorithm", word, [*builtin(), *also], "'allreduce-bench list' shows all")
     return sentence + own * ("; known: " in sentence)
 
@@ -118,14 +122,22 @@ def is_of_library(name: str) -> bool:
 def is_builtin(name: str) -> bool:
     """Return whether `name` is an algorithm of this folder, with or without parameters."""
     try:
-        return name in builtin() or not name.endswith(".py") and _from_module_of_its_name(name) is not None
+        return name in builtin() or not name.endswith(FILES) and _from_module_of_its_name(name) is not None
     except AlgorithmError:
         return False
 
 
+def is_msccl(word: str) -> bool:
+    """Return whether a word names a file of MSCCL, which holds no code."""
+    return word.endswith(FILES[1])
+
+
 def builtin_of(name: str) -> Algorithm:
-    """Return the algorithm of this folder that `name` names, with or without parameters. Raises AlgorithmError."""
-    return builtin().get(name) or find([name])[name]
+    """Return the algorithm of this folder that `name` names, with or without parameters, or that of an MSCCL file.
+
+    Raises AlgorithmError.
+    """
+    return builtin().get(name) or next(iter(find([name]).values()))
 
 
 @cache  # algorithms with the same parameters are the same
@@ -157,6 +169,21 @@ def _from_file(path: Path) -> list[Algorithm]:
         _refuse_odd(path)
     except OSError as error:
         raise AlgorithmError("algorithms.no_such_file_expected", path=path) from error
+    algorithms = _from_xml(path) if is_msccl(path.name) else _from_python(path)
+    if odd := next(
+        (one.name for one in algorithms if any("\ud800" <= letter <= "\udfff" for letter in one.name)), None
+    ):
+        raise AlgorithmError("algorithms.name_algorithm_expected_unicode", path=path, odd=odd)
+    return algorithms
+
+
+def _from_xml(path: Path) -> list[Algorithm]:
+    """Return the algorithm of an MSCCL file. Raises AlgorithmError."""
+    return [importlib.import_module(f"{__name__}.msccl").algorithm_of(path)]  # late: few ranks run one
+
+
+def _from_python(path: Path) -> list[Algorithm]:
+    """Return the algorithms of a Python file. Raises AlgorithmError."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None  # a path that ends in .py always has a loader
     module = importlib.util.module_from_spec(spec)
@@ -167,8 +194,4 @@ def _from_file(path: Path) -> list[Algorithm]:
     algorithms = [one._replace(file=str(path)) for one in _algorithms_of(module)]
     if not algorithms:
         raise AlgorithmError("algorithms.defines_no_algorithm_decorate", path=path)
-    if odd := next(
-        (one.name for one in algorithms if any("\ud800" <= letter <= "\udfff" for letter in one.name)), None
-    ):
-        raise AlgorithmError("algorithms.name_algorithm_expected_unicode", path=path, odd=odd)
     return algorithms

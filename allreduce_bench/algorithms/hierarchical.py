@@ -1,9 +1,9 @@
 """Hierarchical all-reduce of two others, `hierarchical:INNER+OUTER`: one inside the nodes, one between them.
 
 Inside a node, INNER reduces each element to one of the node's ranks, the one that has it finished first. That is half
-of an all-reduce: only those messages of INNER run that lead there. Then the ranks that own the same elements, one on
-each node, all-reduce these by OUTER. At last the half of INNER runs backwards: what was sent as a part comes back as
-the sum.
+of an all-reduce (`_half`): only those messages of INNER run that lead there. Then the ranks that own the same elements,
+one on each node, all-reduce these by OUTER. At last the half of INNER runs backwards: what was sent as a part comes
+back as the sum.
 
 Of `ring` that half is the reduce-scatter, so that all ranks of a node talk to other nodes, each about its own slice; of
 `tree` or `recursive_doubling` it is a reduction to one rank, which alone talks to other nodes. For two nodes of two
@@ -18,110 +18,17 @@ Nodes may have any number of ranks. Where they differ in it, so do their slices:
 what those of the slices before do, so that it takes longer. `hierarchical:ring+ring` is `hierarchical_ring`.
 """
 
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
 from allreduce_bench.algorithms import builtin_of
+from allreduce_bench.algorithms._half import half_of, hops_inside
 from allreduce_bench.algorithms._mirrored import spans
 from allreduce_bench.algorithms.hierarchical_ring import hierarchical_ring
-from allreduce_bench.schedule import Parts, Ranges, Step, elements
+from allreduce_bench.schedule import Ranges, Step, elements
 from allreduce_bench.schedule.algorithm import Algorithm, AlgorithmError, Cost, Hops, Topology, algorithm
-from allreduce_bench.schedule.draw import messages_of_rounds
-
-
-class Message(NamedTuple):
-    """Message between two local ranks of a node."""
-
-    source: int
-    dest: int
-    moved: Ranges
-    reduce: bool
-
-
-class Half(NamedTuple):
-    """Rounds that reduce every element to its owner, and which local rank owns which elements, in their order."""
-
-    rounds: Sequence[Sequence[Message]]
-    owned: Sequence[tuple[range, int]]
-
-    def steps(self, node: Sequence[int], local: int, backwards: bool = False) -> Iterator[Step]:
-        """Yield the steps of the node's `local`-th rank; `backwards` the owners give all ranks what they have."""
-        for messages in reversed(self.rounds) if backwards else self.rounds:
-            step = Step(None, (), None, ())
-            for message in messages:
-                source, dest, moved, reduce = message
-                if backwards:
-                    source, dest, reduce = dest, source, False
-                if source == local:
-                    step = step._replace(dest=node[dest], send=moved)
-                if dest == local:
-                    step = step._replace(source=node[source], recv=moved, reduce=reduce)
-            yield step
-
-    def owner(self, element: int) -> int:
-        """Return the local rank that owns an element."""
-        return self.owned[bisect_right(self.owned, element, key=lambda own: own[0].start) - 1][1]
-
-
-class Move(NamedTuple):
-    """Message of INNER, with what of the vector it moves as numbers of parts."""
-
-    source: int
-    dest: int
-    parts: Sequence[int]
-    reduce: bool
-    original: bool
-
-
-@lru_cache(maxsize=64)
-def half_of(inner: Algorithm, size: int, count: int, segment: int) -> Half:
-    """Return the half of INNER on `size` ranks of a node: its messages that lead to the owner of an element."""
-    schedules = inner.schedules(size, Topology.one_node(size), count, segment)
-    parts = Parts(schedules, count)
-    rounds = []
-    for messages in messages_of_rounds(schedules):
-        both = [(schedules[one.source][one.source_step], schedules[one.dest][one.dest_step], one) for one in messages]
-        rounds.append(
-            [
-                Move(one.source, one.dest, _numbers(into.recv, parts), into.reduce, out.original)
-                for out, into, one in both
-            ]
-        )
-    owners, kept = _owners(rounds, size, len(parts)), []
-    span_of = [parts.span(part) for part in range(len(parts))]
-    wanted: set[tuple[int, int]] = set()  # (rank, part) whose value goes into that of an owner
-    for number, moves in reversed([*enumerate(rounds, start=1)]):
-        wanted |= {(rank, part) for part, (finished, rank) in enumerate(owners) if finished == number}
-        useful = [move._replace(parts=[part for part in move.parts if (move.dest, part) in wanted]) for move in moves]
-        kept.append([Message(one[0], one[1], spans(span_of, one.parts), one.reduce) for one in useful if one.parts])
-        wanted -= {(move.dest, part) for move in useful if not move.reduce for part in move.parts}
-        wanted |= {(move.source, part) for move in useful if not move.original for part in move.parts}
-    return Half(kept[::-1], [(span_of[part], owner) for part, (_, owner) in enumerate(owners)])
-
-
-def _numbers(ranges: Ranges, parts: Parts) -> list[int]:
-    return [part for span in ranges for part in range(*parts.of[span])]
-
-
-def _owners(rounds: Sequence[Sequence[Move]], size: int, parts: int) -> list[tuple[int, int]]:
-    """Return for each part in which round (from 1) it is first finished, and on which rank, the lowest of several."""
-    everyone = (1 << size) - 1
-    held = [[1 << rank] * parts for rank in range(size)]  # sets of ranks, as bits
-    owners: dict[int, tuple[int, int]] = {}
-    for number, moves in enumerate(rounds, start=1):
-        arrived = [
-            (dest, part, (1 << source if original else held[source][part]) | (held[dest][part] if reduce else 0))
-            for source, dest, moved, reduce, original in moves
-            for part in moved
-        ]
-        for dest, part, value in sorted(arrived):
-            held[dest][part] = value
-            if value == everyone:
-                owners.setdefault(part, (number, dest))
-    return [owners.get(part, (0, 0)) for part in range(parts)]  # one rank owns all from the start
 
 
 class Slice(NamedTuple):
@@ -163,11 +70,6 @@ def between(outer: Algorithm, rank: int, one: Slice, segment: int) -> Iterator[S
             source=None if step.source is None else one.members[step.source],
             recv=one.elements_at(step.recv),
         )
-
-
-def hops_inside(half: Half) -> list[Hops]:
-    """Return the messages of the half and of its way back, in each round the longest."""
-    return [Hops(2, max(elements(message.moved) for message in messages)) for messages in half.rounds if messages]
 
 
 def hops_between(cost: Cost) -> list[Hops]:

@@ -116,6 +116,6 @@ rabenseifner_radix = of_radix(RADIX)
 
 def named(parameters: str) -> Algorithm:
     """Return `rabenseifner_radix:8`. Raises AlgorithmError."""
-    if not re.fullmatch(r"[2-9]|[1-9]\d{1,3}", parameters):
+    if not re.fullmatch(r"[2-9]|[1-9]\d{1,3}", parameters, re.ASCII):
         raise AlgorithmError("algorithms.radix_expected", parameters=parameters)
     return of_radix(int(parameters))._replace(name=f"rabenseifner_radix:{parameters}")

@@ -119,11 +119,16 @@ def torus(rank: int, size: int, topology: Topology, count: int, segment: int) ->
     yield from steps_on(nearly_square(size), rank, count)
 
 
+def dimensions_of(parameters: str) -> Dimensions:
+    """Return the dimensions that `2x3x4` names. Raises AlgorithmError."""
+    if not re.fullmatch(r"[1-9]\d{0,4}(x[1-9]\d{0,4}){0,7}", parameters, re.ASCII):
+        raise AlgorithmError("algorithms.torus_expected", parameters=parameters)
+    return tuple(map(int, parameters.split("x")))
+
+
 def named(parameters: str) -> Algorithm:
     """Return `torus:2x3x4`, for as many ranks. Raises AlgorithmError."""
-    if not re.fullmatch(r"[1-9]\d{0,4}(x[1-9]\d{0,4}){0,7}", parameters):
-        raise AlgorithmError("algorithms.torus_expected", parameters=parameters)
-    dimensions, name = tuple(map(int, parameters.split("x"))), f"torus:{parameters}"
+    dimensions, name = dimensions_of(parameters), f"torus:{parameters}"
     expected = prod(dimensions)
 
     def unfit(size: int, topology: Topology) -> str | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from .. import __version__
-from ..algorithms import find, is_builtin
+from ..algorithms import FILES, find, is_builtin
 from ..evaluation.frames import competitors
 from ..evaluation.limits import link_of
 from ..importers import LogWarning
@@ -118,7 +118,7 @@ def _priced_as(words: tuple[str, ...], points: pd.DataFrame) -> Mapping[str, str
             raise OneLineError("cli.expected_name_algorithm_such", word=word)
         if name not in set(points["algorithm"].astype(str)):
             raise OneLineError("cli.no_points", word=word, name=name)
-        (algorithms[name],) = find([algorithm]) if not algorithm.endswith(".py") else ("",)
+        (algorithms[name],) = find([algorithm]) if not algorithm.endswith(FILES) else ("",)
         if not algorithms[name]:
             raise OneLineError("cli.expected_name_allreduce_bench", word=word)
     return algorithms

@@ -48,7 +48,13 @@ SEGMENT = parsed("segment", lambda text: text if text == "best" else parse_size(
 @click.option("-n", "--ranks", type=RANKS, help="Rank counts, e.g. 24576, 2,4,8 or 2-64.")
 @click.option("--sizes", type=SIZES, default=DEFAULT_SIZES, show_default=True, help="Sizes in bytes.")
 @click.option("--ranks-per-node", type=click.IntRange(1), metavar="N", help="Ranks that share a node.")
-@click.option("-a", "--algorithms", type=NAMES, default=(), help="Names [default: all, or all that were fitted].")
+@click.option(
+    "-a",
+    "--algorithms",
+    type=NAMES,
+    default=(),
+    help="Names; without MACHINE MSCCL files, too [default: all, or all that were fitted].",
+)
 @click.option(
     "--segment",
     type=SEGMENT,

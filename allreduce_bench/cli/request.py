@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ..algorithms import by_default, digest_of, find, find_planned
+from ..algorithms import FILES, by_default, digest_of, find, find_planned
 from ..launching.layout import ranks_of_job
 from ..machine.node import NOT_STORED, cores, hide_secrets, host
 from ..measuring.startup import rank_of
@@ -151,7 +151,7 @@ def algorithm_fields(names: tuple[str, ...] | None = None, of_ranks: Callable[[]
         if name.startswith(FORCED_PREFIX) and name not in library:
             refuse_unknown(name, of_ranks() if of_ranks else "", [NATIVE, *MOCKUPS])
     algorithms = find([name for name in requested if name not in (*library, GUIDELINES)], [*library, GUIDELINES])
-    files = [str(Path(name).resolve()) for name in requested if name.endswith(".py")]
+    files = [str(Path(name).resolve()) for name in requested if name.endswith(FILES)]
     mockups = [name for name in MOCKUPS if name in requested or GUIDELINES in requested]
     forced = [name for name in NAMES if name in requested]
     if FORCED_DEFAULT in requested and not forced:

@@ -10,6 +10,7 @@ from ..runs.cell import EXECUTORS, FORCED_PREFIX, GLOO, MOCKUPS
 from ..runs.library_algorithms import VALUES
 from ..runs.schema import FLOORS
 from ..schedule.algorithm import Topology
+from ..schedule.distance import distance
 from ..schedule.price import border
 from ..schedule.verify import NAME_WIDTH, prove_all, same_at_any_length
 from .sections import examples
@@ -18,7 +19,7 @@ from .types import RANKS, OneLineError, errors_in_one_line, no_limit, talk
 from .work_limit import generators_that_end, refuse_many_proofs
 
 VERIFIED = "verified by symbolic execution for these ranks, counts, segments and layouts; rendezvous sends assumed"
-TWO_NODES = Topology.filled(8, 4)  # layout of the facts of `list`
+TWO_NODES, TORUS = Topology.filled(8, 4), (2, 4)  # layouts of the facts of `list`
 COUNT = 8 * 7 * 3  # elements there, in equal blocks
 WITH_PARAMETERS = {
     "hierarchical:INNER+OUTER": "cli.composed",
@@ -57,16 +58,19 @@ def list_() -> None:
 
 
 def _facts_of_nodes(algorithm: Algorithm) -> list[str]:
-    """Return what follows from the schedules on two nodes: bytes between them, and whether the length matters."""
+    """Return what follows from schedules: bytes between two nodes and on a torus, and whether the length matters."""
     ranks, topology = len(TWO_NODES.node_of), TWO_NODES
     if algorithm.unmet(ranks, topology):
         return []
-    crossing = border(algorithm.schedules(ranks, topology, COUNT, COUNT), topology.node_of).crossing / COUNT
+    schedules = algorithm.schedules(ranks, topology, COUNT, COUNT)
+    crossing = border(schedules, topology.node_of).crossing / COUNT
+    passed, busiest = (value / COUNT for value in distance(schedules, TORUS))
     same = all(
         same_at_any_length(algorithm, size, Topology.one_node(size), (size, COUNT)) for size in (ranks - 2, ranks)
     )
     at_any = say("cli.same_at_any_length" if same else "cli.depends_on_length")
-    return [f"    {say('cli.between_two_nodes', crossing=crossing)}", f"    {at_any}"]
+    facts = say("cli.between_two_nodes", crossing=crossing), say("cli.on_a_torus", passed=passed, busiest=busiest)
+    return [f"    {fact}" for fact in (*facts, at_any)]
 
 
 @click.command(epilog=examples("verify", "verify ring two_tree -n 1-64", "verify ./mine.py -n 2,4,8"))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..algorithms import find
+from ..algorithms import FILES, find
 from ..machine.node import hide_secrets
 from ..measuring.startup import rank_of
 from ..message import Refused, say
@@ -101,7 +101,7 @@ DTYPE, HOSTS, RATE = typed(option_values.DTYPE), parsed("hosts", parse_hosts), p
 
 def _own_algorithms(ctx: click.Context, param: click.Parameter, paths: tuple[str, ...]) -> dict:
     """Return the algorithms of the files, by name."""
-    if names := [path for path in paths if not path.endswith(".py")]:
+    if names := [path for path in paths if not path.endswith(FILES)]:
         raise OneLineError("cli.own_expected_py_file", names=names[0])
     try:
         return find(list(paths))
@@ -116,7 +116,7 @@ own_files = click.option(  # a run names its files, but reading a run must not e
     "--own",
     multiple=True,
     callback=_own_algorithms,
-    metavar="FILE.py",
+    metavar="FILE",
     help="File of your own measured algorithms, to model them too; may be repeated.",
 )
 
@@ -194,7 +194,7 @@ def tell_damages(folders: "Iterable[RunFolder]", missing: bool = True) -> None:
     With `missing` also the cells that were not measured, such as those of a deleted launch; commands that measure or
     list them report these themselves.
     """
-    from ..report.caveats import damage_report  # late: no rank reports it
+    from ..report.damage_sentence import damage_report  # late: no rank reports it
 
     for folder in folders:
         found = damage_report(folder)

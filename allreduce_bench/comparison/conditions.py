@@ -99,6 +99,7 @@ SAME = {  # word of --despite -> keys that must be equal
     "oversubscribed": ("oversubscribed",),
     "interface": ("interface", "link"),
     "groups": ("groups",),
+    "order": ("order",),
     "placement": ("placement",),
     "inputs": ("inputs",),
     "work": ("work", "late_by"),
@@ -108,6 +109,7 @@ NOTED = ("kernel", "container", "governors", "memory", "python", *PACKAGES, "all
 LABELS = {field.key: field.label for field in FIELDS} | {
     "time_definition": "timing method",
     "groups": "groups",
+    "order": "order of ranks",
     "placement": "where vectors lie",
     "inputs": "inputs of consecutive calls",
     "work": "work before a call",
@@ -209,7 +211,8 @@ def _conditions(run: ComparedRun, ranks: int) -> dict[str, Condition]:
         "pretended": Condition(pretended, f"of {pretended} ranks" if pretended else "none"),
         "interface": Condition(plan.start.interface, plan.start.interface or "none"),
     }
-    if not isinstance(plan, ImportedPlan):  # a log lacks it; early runs used numpy's placement
+    if not isinstance(plan, ImportedPlan):  # a log lacks both; early runs used numpy's placement
+        conditions["order"] = Condition(plan.order, ",".join(plan.order) or "the launcher's")
         conditions["placement"] = Condition(frozenset(plan.placement), placement_text(plan.placement[0]))
         if True in crowded:  # elsewhere it changes no time by more than 1 %
             conditions["inputs"] = Condition(plan.inputs, plan.inputs)

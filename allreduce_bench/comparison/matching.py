@@ -15,7 +15,7 @@ from ..units import format_size, in_ranks
 from .conditions import ComparedRun
 from .decision import Side
 
-USUAL = {"cache": "warm", "groups": "", "arrival": "", "placement": ""}
+DEFAULTS = {"cache": "warm", "groups": "", "arrival": "", "placement": ""}
 
 Rows = Sequence[tuple[ComparedRun, SummaryRow]]  # of one cell and side, one row a run
 
@@ -199,9 +199,9 @@ def _key_of(run: ComparedRun, row: SummaryRow, in_common: bool) -> MatchKey:
         row["dtype"],
         row["op"],
         row["count"],
-        row.get("cache") or USUAL["cache"],
-        row.get("groups") or USUAL["groups"],
-        row.get("arrival") or USUAL["arrival"],
+        row.get("cache") or DEFAULTS["cache"],
+        row.get("groups") or DEFAULTS["groups"],
+        row.get("arrival") or DEFAULTS["arrival"],
         "" if not in_common and placement_of(row) == run.plan.placement[0] else placement_of(row),
     )
 
@@ -268,8 +268,8 @@ def _window_text(key: MatchKey) -> str:
 
 def _short_name(row: SummaryRow) -> str:
     """Format `ring 64 KiB, 4 ranks`, with the unusual properties of the cell."""
-    values = [row.get(name) or usual for name, usual in USUAL.items()]
-    unusual = [str(value) for value, usual in zip(values, USUAL.values()) if value not in (usual, PAGE)]
+    values = [row.get(name) or usual for name, usual in DEFAULTS.items()]
+    unusual = [str(value) for value, usual in zip(values, DEFAULTS.values()) if value not in (usual, PAGE)]
     return ", ".join([f"{competitor_of(row)} {format_size(row['nbytes'])}", in_ranks([row["ranks"]]), *unusual])
 
 

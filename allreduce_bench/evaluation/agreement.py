@@ -5,14 +5,16 @@ of several whose rows are given together. All are made from summary rows, with t
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import comb
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from ..message import say
 from ..runs.dtypes import is_float
+from ..runs.folder import KEY, CellKey
 from ..runs.plan import Plan
+from ..runs.rows import Row
 from ..units import format_size, format_time, spans, three_digits
 from .cell_times import competing
 from .summary_row import SummaryRow, competitor_of, time_of
@@ -27,6 +29,8 @@ BETWEEN: dict[Between, str] = {  # column -> what is compared
     "same_bits_launches": "launches",
 }
 PROMISED: tuple[Promise, ...] = ("promised_same_bits", "promised_rank_order", "promised_depth")
+LENGTHS: Final = "same_bits_lengths"  # column: of the beginning of a vector, and of a shorter one
+SERIES = tuple(name for name in KEY if name not in ("count", "segment"))  # of cells that differ in length
 BUG = "a bug in the executor or in the MPI, or a hardware fault"
 
 # wrong results
@@ -44,6 +48,7 @@ class Agreement(NamedTuple):
     sizes: str
     promised: dict[Promise, int | None]  # the columns of PROMISED; None: no guarantee
     measured: dict[Between, int | None]  # the columns of BETWEEN: 1, 0; None: not compared
+    lengths: int | None  # the same of the column LENGTHS, at all sizes that were compared with a shorter one
     shared_with: str  # algorithms with the same bits at these sizes
     max_ulp: float | None  # over the sizes
     mean_ulp: float | None  # the largest over the sizes
@@ -60,6 +65,25 @@ class WrongCluster(NamedTuple):
     all_wrong: int  # results everywhere
     all_checked: int
     p_value: float  # corrected for the number of values
+
+
+def same_at_lengths(ended: Mapping[tuple[int, CellKey], Sequence[Row]]) -> dict[tuple[int, CellKey], int]:
+    """Return by cell whether the beginning of its result has the bits of the next shorter vector: 1, 0 in some launch.
+
+    `ended` are the marks of the cells of a run by ranks and key. Cells that were not compared are missing.
+    """
+
+    def of(mark: Row, count: str) -> tuple:
+        return mark["launch"], mark["ranks"], *(mark[name] for name in SERIES), count
+
+    bits_of = {of(mark, mark["count"]): mark["bits"] for marks in ended.values() for mark in marks if mark["bits"]}
+    same: dict[tuple[int, CellKey], int] = {}
+    for cell, marks in ended.items():
+        for mark in marks:
+            count, _, beginning = (mark.get("bits_of_shorter") or "").partition(":")
+            if shorter := bits_of.get(of(mark, count)):
+                same[cell] = min(same.get(cell, 1), int(shorter == beginning))
+    return same
 
 
 def agreements(rows: Sequence[SummaryRow]) -> list[Agreement]:
@@ -88,6 +112,7 @@ def _agreement_of(alike: Sequence[SummaryRow], compared: Sequence[SummaryRow], s
         _format_sizes(alike, [row for row in compared if _series_key(row)[:2] == _series_key(first)[:2]]),
         {name: first.get(name) for name in PROMISED},
         {name: first.get(name) for name in BETWEEN},
+        min((same for row in alike if (same := row.get(LENGTHS)) is not None), default=None),
         sharing,
         _largest_of(alike, "max_ulp"),
         _largest_of(alike, "mean_ulp"),
@@ -126,7 +151,8 @@ def bits_sentences(plan: Plan, rows: Sequence[SummaryRow]) -> list[str]:
     if not is_float(plan.dtype):
         return [f"bits: {why_not_compared(plan)}"]
     compared = [row for row in competing(rows) if row.get("same_bits") is not None]
-    parts = [_equality_sentence(compared), _same_result_sentence(compared), _distance_sentence(plan, compared)]
+    parts = [_equality_sentence(compared), *_length_sentences(compared)]
+    parts += [_same_result_sentence(compared), _distance_sentence(plan, compared)]
     return [f"bits: {part}" for part in parts if part]
 
 
@@ -146,6 +172,15 @@ def _equality_sentence(compared: Sequence[SummaryRow]) -> str:
     )
     equal = [f"{', '.join(stable)}: equal on all {everywhere}"] if stable else []
     return "; ".join([*equal, *(difference for _, difference in differing)])
+
+
+def _length_sentences(compared: Sequence[SummaryRow]) -> list[str]:
+    """Return who gives the same data other bits in a longer vector, and who the same."""
+    rows = [row for row in compared if row.get(LENGTHS) is not None]
+    others = list(dict.fromkeys(competitor_of(row) for row in rows if row.get(LENGTHS) == 0))
+    same = [name for name in dict.fromkeys(map(competitor_of, rows)) if name not in others]
+    codes = {"evaluation.same_bits_in_longer": same, "evaluation.other_bits_in_longer": others}
+    return [say(code, names=", ".join(names)) for code, names in codes.items() if names]
 
 
 def _differing(compared: Sequence[SummaryRow]) -> list[tuple[str, str]]:

@@ -14,6 +14,7 @@ from ..runs.schema import CACHES, FLOORS
 from ..stats import median
 from ..units import algbw, busbw
 from . import cell_times, missing
+from .agreement import same_at_lengths
 from .cell_times import CellCalls, add_doubts, by_size, ways_of
 from .forced_launches import add_not_compared
 from .grade import add_grades
@@ -37,10 +38,12 @@ def summarise(folder: RunFolder) -> list[SummaryRow]:
         ended[int(mark["ranks"]), key_of(mark)].append(mark)
     cells = list(_imported_cells(plan, ended) if isinstance(plan, ImportedPlan) else _planned_cells(plan))
     identified = {} if plan.groups else identified_of(folder, plan.ranks)
+    same_at = same_at_lengths(ended)
     rows = []
     for ranks, cell in cells:
         row = _cell_row(plan, ranks, cell, ended.get((ranks, cell.key), []), timed.get((ranks, cell.key), {}))
         row["oversubscribed"] = oversubscribed.get(ranks)
+        row["same_bits_lengths"] = same_at.get((ranks, cell.key))
         if ranks in identified:
             _add_ran(row, identified[ranks], plan)
         rows.append(row | _floors(plan, ranks, cell, timed))

@@ -21,9 +21,10 @@ import numpy as np
 from ..importers.row import LogError
 from ..message import say
 from ..runs.files import read_given
-from ..runs.start import HOST, expand
+from ..runs.start import HOST, compress, expand
 from ..units import printable
-from .judgement import PairTable, Setting, robust_sd
+from .judgement import PairTable, Setting, robust_sd, tables_of_rows
+from .pairs import PairFolder, PairRow, failed_pairs
 
 LONGEST = 64 * 2**20  # bytes
 MOST_NODES = 4096
@@ -382,3 +383,59 @@ def _named(column: str, value: str) -> str:
     """Format `sendrecv_perf`, or `G=8`."""
     value = printable(value)
     return value if re.search(r"[A-Za-z]", value) else f"{column}={value}"
+
+
+class PairTimes(NamedTuple):
+    """What a message between two nodes took, by direction; NaN: not measured."""
+
+    nodes: tuple[str, ...]
+    latency_s: np.ndarray  # float64 [source, dest]; 0: only rates are known
+    time_per_byte: np.ndarray  # float64 [source, dest]; 0: only latencies are known
+    failed: frozenset[frozenset[str]]
+    in_seconds: bool  # False: in a unit of the table, so that times can only be compared
+    of: str  # the folder or file, and its column
+
+
+def read_pair_times(path: Path, value: str = "", kind: str = "") -> PairTimes:
+    """Return the times of a check's folder, of its pairs.csv, or of one column of another tool's table.
+
+    `value` and `kind` are as of `read_pair_tables`; without them the column with the most pairs, rates first. Raises
+    LogError, RunError, OSError.
+    """
+    in_check = path.is_dir() or _begins_as_of_a_check(path)
+    if not in_check:
+        return _times_of_table(path, value, kind)
+    if value or kind:
+        raise LogError("health.folder_check_leave_failed", path=path)
+    folder = PairFolder(path if path.is_dir() else path.parent)
+    folder.pairs_csv = folder.pairs_csv if path.is_dir() else path
+    rows = folder.rows()
+    sizes = sorted({row.nbytes for row in rows if row.nbytes is not None})
+    if len(sizes) != 2:
+        raise LogError("health.holds_no_check_expected", path=path)
+    named = {name for row in rows for name in (row.source, row.dest)}
+    asked = folder.asked().nodes if folder.asked_json.exists() else expand(compress(named))
+    nodes = [name for name in asked if name in named]
+    latency, bandwidth = tables_of_rows(nodes, rows, (sizes[0], sizes[1]))
+    latency_s, large_s = np.exp(latency.either_way), np.exp(bandwidth.either_way)
+    time_per_byte = np.maximum(large_s - latency_s, SMALLEST) / sizes[1]
+    timed = {frozenset((row.source, row.dest)) for row in rows if row.nbytes == sizes[1] and row.time_s is not None}
+    failed = frozenset(failed_pairs(rows).keys() - timed)
+    return PairTimes(tuple(nodes), latency_s, time_per_byte, failed, True, str(path))
+
+
+def _begins_as_of_a_check(path: Path) -> bool:
+    """Return whether a file has the columns of a check's pairs.csv."""
+    return read_given(path, LONGEST).splitlines()[:1] == [",".join(PairRow._fields).encode()]
+
+
+def _times_of_table(path: Path, value: str, kind: str) -> PairTimes:
+    found = read_pair_tables(path, value, kind)
+    if not found.tables:
+        raise LogError("health.line_no_column_rates", path=path)
+    table = max(found.tables, key=lambda each: (each.is_rate, np.count_nonzero(~np.isnan(each.log_time))))
+    times, nothing = np.exp(table.either_way), np.zeros_like(table.log_time)
+    of = f"{path}, {table.name}"
+    if table.is_rate:
+        return PairTimes(table.nodes, nothing, times, frozenset(found.failed), False, of)
+    return PairTimes(table.nodes, times, nothing, frozenset(found.failed), False, of)

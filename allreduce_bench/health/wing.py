@@ -11,5 +11,9 @@ WING = Wing(
             "Find the node or the link that is slower than its peers",
         )
     },
-    offers={"messages": "messages:MESSAGES", "schemas": "output:SCHEMAS"},
+    offers={
+        "messages": "messages:MESSAGES",
+        "schemas": "output:SCHEMAS",
+        "pair_times": "pair_tables:read_pair_times",
+    },
 )

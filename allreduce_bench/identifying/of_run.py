@@ -40,11 +40,12 @@ def forced_of(plan: Plan) -> tuple[str, ...]:
 def asked_of(plan: Plan, ranks: int, within_s: float) -> Asked | None:
     """Return what is looked at over so many ranks; None: nothing.
 
-    Of runs in groups nothing, since the library chooses by the ranks that take part in a call.
+    Of runs in groups nothing, since the library chooses by the ranks that take part in a call; nor of ranks in another
+    order than the launcher's, which the look has.
     """
     itemsize = np.dtype(dtype_for(ranks)).itemsize
     sizes = [nbytes for nbytes in plan.sizes if nbytes and nbytes % itemsize == 0]
-    if ranks == 1 or not sizes or plan.groups or NATIVE not in plan.algorithms:
+    if ranks == 1 or not sizes or plan.groups or plan.order or NATIVE not in plan.algorithms:
         return None
     asked = Asked(sorted(sizes), forced=forced_of(plan), within_s=within_s)
     return asked._replace(bisects=True, share=NEAR, bisecting_s=BISECTING_S)

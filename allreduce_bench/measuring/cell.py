@@ -201,10 +201,14 @@ def _rotation(context: Context, cell: Cell, bind: Bind, memory: Memory, vector: 
 
 
 def _compared_bits(context: Context, call: Prepared, sendbuf, recvbuf, depth: int) -> dict:
-    """Compare results on random floats; with --check bits also over repeated calls and with the exact result."""
-    comm, seed, op = context.party.comm, context.plan.seed, context.plan.op
-    facts = same_bits.same_bits(call.run, sendbuf, recvbuf, comm, seed, op)
-    if context.plan.check == "bits":
+    """Compare results on random floats; with --check bits also over calls and lengths, and with the exact result."""
+    comm, plan, seed, op = context.party.comm, context.plan, context.plan.seed, context.plan.op
+    if plan.check != "bits":
+        facts = same_bits.same_bits(call.run, sendbuf, recvbuf, comm, seed, op)
+    else:
+        counts = [nbytes // plan.itemsize for nbytes in plan.sizes]
+        shorter = max((count for count in counts if count < recvbuf.size), default=0)
+        facts = same_bits.same_bits(call.run, sendbuf, recvbuf, comm, seed, op, shorter)
         facts |= same_bits.accuracy_of_first(recvbuf, comm, seed, op, depth)
         facts["same_bits_calls"] = same_bits.same_bits_calls(call.run, recvbuf, comm, op)
     return same_bits.bits_of_parties(context.comm.allgather(facts)) if context.group else facts

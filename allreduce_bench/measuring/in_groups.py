@@ -1,6 +1,7 @@
 """Groups of --groups on every rank: split once per launch; one group of each layout is also measured alone, in turn.
 
-Other modules see a party of ranks: a group, or all ranks without groups.
+Other modules see a party of ranks: a group, or all ranks without groups. Ranks in another order than the launcher's
+(--order) are one party of all ranks: it all-reduces in its own numbers, and its times keep those of the launcher.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,8 +10,10 @@ from functools import partial
 import numpy as np
 from mpi4py import MPI
 
+from ..machine.node import host
 from ..runs.groups import MOST_GROUPS, Groups, format_group_times, groups_of, stand_ins
 from ..runs.plan import Cell
+from ..runs.rank_order import ranks_in_order
 from ..schedule.algorithm import Topology
 from ..watching.whereabouts import doing, set_group_ranks
 from .calls import CellTimes
@@ -23,11 +26,16 @@ Counters = Callable[[MPI.Comm, Topology], Callable[[], dict[str, int] | None]]
 
 
 def split(context: Context, counters: Counters) -> Context:
-    """Return `context` with its groups; `counters` makes those of a communicator and its nodes. Collective."""
-    comm = context.comm
-    groups = groups_of(context.plan.groups, comm.size)
+    """Return `context` with its groups, or with all ranks in the plan's order. Collective.
+
+    `counters` makes those of a communicator and its nodes. Raises BadValue on all ranks for an order of other hosts.
+    """
+    comm, order = context.comm, context.plan.order
+    is_grouped = not order
+    groups = (ranks_in_order(order, comm.allgather(host())),) if order else groups_of(context.plan.groups, comm.size)
     number = next(number for number, ranks in enumerate(groups) if comm.rank in ranks)
-    own_comm, ranks = comm.Split(number, comm.rank), groups[number]
+    ranks = groups[number]
+    own_comm = comm.Split(number, ranks.index(comm.rank))
     real = context.real.of(ranks)
     set_group_ranks(ranks)
     group = context._replace(
@@ -40,10 +48,11 @@ def split(context: Context, counters: Counters) -> Context:
         begun=set(),
         clock=Clock(own_comm, shared=real.node_of[own_comm.rank] == real.node_of[0]),
         sync=Barrier(own_comm),  # until the start of all ranks is chosen
-        grouping=Grouping(number=number, ranks=ranks),
+        grouping=Grouping(number=number, ranks=ranks if is_grouped else ()),
     )
     layouts = tuple(context.topology.of(ranks) for ranks in groups)
-    columns = partial(_times_of_groups, groups) if len(groups) <= MOST_GROUPS else context.further_columns
+    has_times = is_grouped and len(groups) <= MOST_GROUPS
+    columns = partial(_times_of_groups, groups) if has_times else context.further_columns
     alone = tuple(stand_ins(list(zip(layouts, (context.real.of(ranks) for ranks in groups)))))
     grouping = Grouping(groups=groups, number=number, alone=alone, layouts=layouts)
     return context._replace(grouping=grouping, group=group, further_columns=columns)

@@ -11,6 +11,7 @@ from mpi4py import MPI
 
 from ..algorithms import find_planned
 from ..machine.node import host
+from ..message import BadValue
 from ..runs.folder import CellKey, RunFolder
 from ..runs.plan import Launch, Plan
 from ..runs.recorder import Recorder, kind_of
@@ -176,7 +177,10 @@ def _entered(
     comm: MPI.Comm, task: Task, folder: RunFolder, plan: Plan, launch: Launch, earlier: Sequence[dict]
 ) -> tuple[Context, Recorder | None, set[CellKey]]:
     """Return the launch's context; on rank 0 also its recorder, and the finished cells. Raises TaskRefused."""
-    context = enter(comm, plan, launch, task.position.deadline)
+    try:
+        context = enter(comm, plan, launch, task.position.deadline)
+    except BadValue as error:  # of an order of ranks that is none of these hosts; all ranks know it
+        raise TaskRefused(str(error)) from error
     if plan.start.ranks_per_node is not None:
         hosts = comm.gather(host())
         _agreed(comm, lambda: refuse_few_nodes(plan, launch, context.real, hosts or ()))

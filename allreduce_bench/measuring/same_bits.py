@@ -1,6 +1,7 @@
 """Bits of a result on random floats: whether ranks and calls agree on them, and their distance from exact.
 
-An all-reduce with a free order of additions may give other bits to another rank, or in another call.
+An all-reduce with a free order of additions may give other bits to another rank, in another call, or at another length
+of the vector.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,15 +16,19 @@ from .vectors import CALLS, RANDOM_PERIOD, poison, random_operand
 
 
 @doing("comparing bits")
-def same_bits(run: Callable[[], object], sendbuf, recvbuf, comm: MPI.Comm, seed: int, op: str) -> dict:
+def same_bits(
+    run: Callable[[], object], sendbuf, recvbuf, comm: MPI.Comm, seed: int, op: str, shorter: int = 0
+) -> dict:
     """Call a bound all-reduce on the random floats of `seed`: `same_bits` of all ranks, and `bits` of rank 0.
 
-    `sendbuf` and `recvbuf` are the 1-d arrays of floats that it is bound to; the result stays in `recvbuf`. Collective.
+    `sendbuf` and `recvbuf` are the 1-d arrays of floats that it is bound to; the result stays in `recvbuf`. With
+    `shorter` also `bits_of_shorter`, of so many elements at its beginning. Collective.
     """
     period = random_operand(seed, comm.rank, min(sendbuf.size, RANDOM_PERIOD), sendbuf.dtype.name, op)
     repeat_into(sendbuf, period)
     fingerprints = comm.allgather(_fingerprint_of_call(run, recvbuf, op))
-    return {"same_bits": len(set(fingerprints)) == 1, "bits": fingerprints[0]}
+    facts = {"same_bits": len(set(fingerprints)) == 1, "bits": fingerprints[0]}
+    return facts | {"bits_of_shorter": f"{shorter}:{_fingerprint(recvbuf[:shorter])}"} if shorter else facts
 
 
 @doing("comparing the bits of repeated calls")

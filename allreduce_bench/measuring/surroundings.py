@@ -38,7 +38,7 @@ QUANTA, NOISE_S = 1000, 50e-3  # at most; total seconds at most
 
 
 def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) -> Context:
-    """Collect nodes, algorithms and memory. Raises AlgorithmError and DtypeError."""
+    """Collect nodes, algorithms and memory. Raises AlgorithmError, DtypeError, and BadValue for an order of others."""
     teach_numpy(plan.dtype)
     algorithms = find_planned(plan.algorithms, plan.files, plan.file_digests)
     real = nodes_of(comm)
@@ -67,9 +67,9 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
         cold_nbytes=0 if plan.caches == ("warm",) else _cold_region(comm, real),
         node=Node(machine, _watched(comm, real)),
     )
-    if not plan.groups:
+    if not plan.groups and not plan.order:
         return context
-    from .in_groups import split  # late: few runs have groups
+    from .in_groups import split  # late: few runs have groups, or another order
 
     return split(context, _counters)
 
@@ -134,6 +134,8 @@ def _switches_of_hosts(hosts: Sequence[str]) -> dict[str, str]:
 
 def _facts_of_groups(context: Context) -> dict:
     groups, alone = context.grouping.groups, context.grouping.alone
+    if context.plan.order:
+        return {"order": groups[0]}
     return {"groups": {"ranks": groups, "alone": alone}} if groups else {}
 
 

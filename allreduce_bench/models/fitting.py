@@ -56,12 +56,13 @@ class Branch(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """Fit of some cells: the least time of its branches, or a trend at the sizes of its lines."""
+    """Fit of some cells: the least time of its branches, or at the sizes of a trend's lines a mean of both."""
 
     branches: tuple[Branch, ...]
     loss: float
     cells: int
     lines: tuple[SizeLine, ...] = ()
+    trend_share: float = 1.0  # of the logarithm of a time
 
     @property
     def size(self) -> int:
@@ -72,7 +73,10 @@ class Fit(NamedTuple):
     def log_time(self, observed: Observations) -> np.ndarray:
         """Return float64 [cell]: log seconds by the model."""
         log_time = np.min([branch.log_time(observed) for branch in self.branches], axis=0)
-        return np.where(self.on_trend(observed), self.log_trend(observed), log_time) if self.lines else log_time
+        if not self.lines:
+            return log_time
+        share = self.trend_share * self.on_trend(observed)
+        return (1 - share) * log_time + share * self.log_trend(observed)
 
     def on_trend(self, observed: Observations) -> np.ndarray:
         """Return bool [cell]: whether the trend knows its size."""

@@ -35,6 +35,7 @@ class KeptFit(NamedTuple):
     plain: Scores  # of the alpha-beta fit
     parts: tuple[ModelPart, ...]
     lines: tuple[SizeLine, ...]  # of a trend
+    trend_share: float  # of the logarithm of a time
     uniform: ModelPart | None  # of a known schedule
     notes: tuple[str, ...]
 
@@ -50,6 +51,7 @@ class _InJson(NamedTuple):
     plain: _ScoresInJson
     parts: tuple[ModelPart, ...]
     lines: tuple[SizeLine, ...]
+    trend_share: float
     uniform: ModelPart | None
     notes: tuple[str, ...]
 
@@ -114,7 +116,7 @@ def _program() -> str:
 
 def _written(fitted: KeptFit) -> str:
     scores, plain = map(_scores_in_json, (fitted.scores, fitted.plain))
-    return json.dumps(_InJson(scores, plain, fitted.parts, fitted.lines, fitted.uniform, fitted.notes)._asdict())
+    return json.dumps(_InJson(scores, plain, *fitted[2:])._asdict())
 
 
 def _scores_in_json(scores: Scores) -> _ScoresInJson:
@@ -126,7 +128,7 @@ def _scores_in_json(scores: Scores) -> _ScoresInJson:
 def _read(content: bytes) -> KeptFit:
     """Return the fit in a file. Raises ValueError if it is damaged."""
     read = read_as(_InJson, json.loads(content), exact=True)
-    return KeptFit(_scores(read.scores), _scores(read.plain), read.parts, read.lines, read.uniform, read.notes)
+    return KeptFit(_scores(read.scores), _scores(read.plain), *read[2:])
 
 
 def _scores(read: _ScoresInJson) -> Scores:

@@ -1,10 +1,11 @@
 """Names of algorithms in other programs' logs, and our algorithms with the same critical path.
 
-PICO writes `ring_over`, `recursive_doubling_mpich`, `default-ring`; NCCL `Ring`, `Tree`. For a power of two of ranks
-Bine and Swing exchange as many and as long messages as recursive doubling (whole vectors) or Rabenseifner's algorithm
-(halves), with other partners, and are priced as those.
+PICO writes `ring_over`, `recursive_doubling_mpich`, `default-ring`; NCCL `Ring`, `Tree`. What PICO called Swing first
+and Bine later exchanges one range a step with the partners of Bine: whole vectors (`lat`, `l`), or halves (`bdw`, `b`)
+in an order of blocks that ranks or tables give (`remap`, `static`). On a torus (`utofu`) partners follow its
+dimensions, at as many and as long messages.
 
-Sources of the names: PICO's algorithm catalogues (HLC-Lab/pico), NCCL_ALGO of the NCCL user guide.
+Sources of the names: PICO's algorithm catalogues and libpico (HLC-Lab/pico), NCCL_ALGO of the NCCL user guide.
 """
 
 import re
@@ -14,13 +15,13 @@ ALIASES = {  # name without decorations -> our algorithm
     "recdoub_l": "recursive_doubling",
     "recdoub_b_cont": "rabenseifner",
     "ring_b_cont": "ring",
-    "bine_l": "recursive_doubling",
-    "bine_b_cont": "rabenseifner",
-    "bine_bdw_remap": "rabenseifner",
-    "bine_bdw_static": "rabenseifner",
-    "swing_lat": "recursive_doubling",
-    "swing_bdw_remap": "rabenseifner",
-    "swing_bdw_static": "rabenseifner",
+    "bine_l": "bine_lat",
+    "bine_b_cont": "bine",
+    "bine_bdw_remap": "bine",
+    "bine_bdw_static": "bine",
+    "swing_lat": "bine_lat",
+    "swing_bdw_remap": "bine",
+    "swing_bdw_static": "bine",
     "double_tree": "two_tree",
     "double_binary_tree": "two_tree",
     "rab": "rabenseifner",

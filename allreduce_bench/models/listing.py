@@ -29,7 +29,7 @@ from .joint import Joint, LocalGamma
 from .machine import KIND, MACHINE_VERSION, Machine
 from .model import LEVELS, UNKNOWN, Errors, Model, ModelPart, Parameter, worst
 from .series import FittedSeries, UnfittedSeries
-from .words import SCORES, SYMBOLS, cache_label, joined_notes
+from .words import SCORES, SYMBOLS, cache_label, joined_notes, trend_in_words
 
 UNITS = {name: (name.split("_")[0], unit, factor) for name, (_, unit, factor) in SYMBOLS.items()}  # no Greek letters
 SAME = ("run", "algorithm", "executor", "priced_as", "form")
@@ -66,7 +66,8 @@ class Listing(NamedTuple):
         writer.writerow(PARAMETER_COLUMNS)
         for fitted in self.fitted:
             model = fitted.model
-            series_values = (model.run, model.algorithm, model.executor, "", "trend")
+            form = "trend" if model.trend_share == 1 else "mean of trend and alpha-beta"
+            series_values = (model.run, model.algorithm, model.executor, "", form)
             for line in model.trend:
                 for name in ("base_s", "slope_s"):
                     writer.writerow([*series_values, name, "", line.nbytes, getattr(line, name), None, None, ""])
@@ -167,7 +168,7 @@ def _parameter_rows(fitted: Sequence[FittedSeries]) -> list[list[str]]:
     for fitted_series in fitted:
         model, label = fitted_series.model, _series_label(fitted_series.model)
         if model.trend:
-            rows.append([label, "-", "-", "", "", "", say("models.trend")])
+            rows.append([label, "-", "-", "", "", "", trend_in_words(model)])
             continue
         for part in model.parts:
             form = f"{part.form.name} of {part.priced_as}"

@@ -108,7 +108,8 @@ class SizeTime(NamedTuple):
 class Model:
     """Model of one series; the time is that of its fastest part: a library that switches has several.
 
-    If it is a trend, that gives the times at its sizes, and the parts only how they grow beyond.
+    If it has a trend, that gives the times at its sizes, or the geometric mean of it and of the parts does; beyond,
+    they grow as the parts do.
     """
 
     algorithm: Annotated[str, "name of the algorithm"]
@@ -159,6 +160,9 @@ class Model:
     trend: Annotated[
         tuple[SizeLine, ...], "lines of a trend, by size: times without prices; empty: the parts give the times"
     ] = field(default=(), metadata=LATER)
+    trend_share: Annotated[
+        NotNegative, "share of the trend in the logarithm of a time; below 1, the parts have the rest"
+    ] = field(default=1.0, metadata=LATER)
     uniform: Annotated[
         ModelPart | None,
         "uniform alpha-beta fit, for growth beyond the measured sizes; null: the schedule is not known",
@@ -178,6 +182,9 @@ class Model:
         """Predict the time at `ranks` and `nbytes`, from the terms of each part there."""
         if self.trend and self.size_end(nbytes) == nbytes:
             (time_s,) = trend_s(self.trend, np.log([ranks]), np.array([nbytes])).tolist()
+            if self.trend_share < 1:
+                form_s = self.by_parts(ranks, terms_of).time_s
+                time_s = form_s ** (1 - self.trend_share) * time_s**self.trend_share
             return self._with_interval(Prediction(time_s, None, None, self.is_far(ranks), "", time_s), ranks)
         return self.by_parts(ranks, terms_of)
 

@@ -6,12 +6,12 @@ From declared costs alone: no schedule is enumerated, except for the bytes throu
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache, cached_property, lru_cache
-from math import ceil, exp, log, sqrt
+from math import ceil, exp, lcm, log, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
-from ..algorithms import USUAL, builtin, builtin_of
+from ..algorithms import USUAL, builtin, builtin_of, is_msccl
 from ..message import say
 from ..runs.plan import DEFAULT_SEGMENT_NBYTES
 from ..schedule import elements
@@ -83,6 +83,11 @@ class Predicted(NamedTuple):
     no_port: bool = False
     too_far: bool = False
 
+    @property
+    def is_unknown(self) -> bool:
+        """Return whether it could run there, in a time of which nothing is known."""
+        return self.prediction is None and (bool(self.limit) or self.too_far)
+
 
 def predict(
     machine: Machine,
@@ -118,6 +123,7 @@ def competing_models(
     """
     names = list(algorithms)
     machine = with_parameters(machine, names)
+    names = [builtin_of(name).name if is_msccl(name) else name for name in names]
     for name in names:
         if not any(_is_named(model, name) for model in machine.models):
             raise _not_fitted(machine, name)
@@ -404,7 +410,7 @@ def _time_s(predicted: Predicted) -> float:
 def _may_take_less(rival: Predicted, time_s: float) -> bool:
     """Return whether `rival` may be below `time_s`: its parameters are not identified, or nothing is known of it."""
     if rival.prediction is None:
-        return bool(rival.limit) or rival.too_far
+        return rival.is_unknown
     return bool(rival.prediction.unidentified) and rival.prediction.least_s < time_s
 
 
@@ -482,7 +488,7 @@ def _least_s(series: str, model: Model, prediction: Prediction, ranks: int, nbyt
 def _is_known_schedule(model: Model) -> bool:
     """Return whether the executed algorithm is known; otherwise its model is that of the best fitting one."""
     first, *others = model.parts
-    return not others and first.priced_as == model.algorithm
+    return not others and builtin_of(first.priced_as).name == model.algorithm
 
 
 def _port_waits_s(
@@ -496,7 +502,7 @@ def _port_waits_s(
     first, own_terms = model.parts[0], part_terms[0]
     if not rate or nodes == 1 or not _is_known_schedule(model):
         return 0.0
-    port_s = port_share(builtin_of(model.algorithm), ranks, nodes) * nbytes / rate
+    port_s = port_share(builtin_of(first.priced_as), ranks, nodes) * nbytes / rate
     waits_s = port_s - bytes_between_s(first, own_terms, ranks)
     return waits_s if waits_s > EQUAL * port_s else 0.0
 
@@ -516,7 +522,7 @@ def port_share(algorithm: Algorithm, ranks: int, nodes: int) -> float:
     per_node = ceil(ranks / nodes)
     topology = Topology.filled(ranks, per_node)
     ranks_of = topology.nodes
-    parts = equal_parts(ranks, per_node)
+    parts = lcm(equal_parts(ranks, per_node), algorithm.chunks)
     steps_of_node = per_node * max(_steps(algorithm, rank, ranks, topology, parts) for rank in {0, ranks - 1})
     if steps_of_node > ONE_NODE:
         return least

@@ -8,8 +8,9 @@ BIC = cells * log(mean loss) + parameters * log(cells), with knots and exponents
 LUMI and Fugaku it was no worse than leave-one-p-out for unseen numbers of ranks (the rule was chosen on those data); it
 works with two or three numbers of ranks, and leaves held-out ones for the scores.
 
-A library's own choice may also be a trend: if that predicts the largest number of ranks better than the form, both
-fitted without it (`rivals`), which takes three numbers of ranks.
+A library's own choice is the geometric mean of a form and of a trend, unless one of the two is shown to be closer at
+the largest number of ranks, both fitted without it (`rivals`). On published series neither alone was as good. Tried,
+and no better: forms in which leaders of nodes do all that crosses nodes, and one algorithm up to a size, another above.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -78,6 +79,11 @@ MOST_PLACES = 16  # candidate places of a knot
 APART = 2.0  # factor between two knots
 
 
+# Trends
+HALF = 0.5  # share of the trend in the logarithm of a time: the geometric mean of it and of a form
+SHOWN = 2.0  # standard errors
+
+
 # Envelopes
 SWITCHES = (0.3, 0.5, 0.7)  # shares of the cells below the switch, as starts of the search
 ROUNDS = 6  # of assigning cells to branches
@@ -130,18 +136,28 @@ class Rivals(NamedTuple):
     trend: np.ndarray
 
     @property
-    def trend_is_closer(self) -> bool:
-        """Return whether the trend has the lower loss."""
-        return bool(soft_l1(self.trend).sum() < soft_l1(self.form).sum())
+    def mean(self) -> np.ndarray:
+        """Return the log errors of the geometric mean of both."""
+        return (self.form + self.trend) / 2
+
+    @property
+    def trend_share(self) -> float:
+        """Return the share of the trend in the logarithm of a time: half, unless one of the two is shown to be closer.
+
+        Its losses have to be lower than those of the mean by twice the standard error: cells of neighbouring sizes are
+        off alike.
+        """
+        for share, errors in ((0.0, self.form), (1.0, self.trend)):
+            gained = soft_l1(self.mean) - soft_l1(errors)
+            if gained.mean() > SHOWN * gained.std(ddof=1) / np.sqrt(len(gained)):
+                return share
+        return HALF
 
 
 def rivals(observed: Observations, counts: Sequence[int], form_for: Fitter) -> Rivals | None:
-    """Hold the form that `form_for` returns against the trend; None: too few ranks or sizes, or the schedule is known.
-
-    The counts of a schedule that is known tell more of other numbers of ranks than a line does.
-    """
+    """Hold the form that `form_for` returns against the trend; None: too few ranks or sizes."""
     *rest, largest = counts
-    if not observed.switches or len(rest) < FEWEST_COUNTS:
+    if len(rest) < FEWEST_COUNTS:
         return None
     fit = form_for(observed, rest)
     trend = fit._replace(lines=observed.trend(rest))
@@ -389,6 +405,7 @@ def _fit(values: dict, points: pd.DataFrame, given: str | None, algorithms: Mapp
         algorithm=str(values["algorithm"]),
         parts=fit.parts,
         trend=fit.lines,
+        trend_share=fit.trend_share,
         uniform=fit.uniform,
         **{name: values[name] or "" for name in ("run", "executor", "dtype", "op")},
         cache=values["cache"] or "warm",
@@ -425,28 +442,35 @@ def _fit_observed(observed: Observations) -> KeptFit:
         return known[tuple(counts)]
 
     def chosen_for(observed: Observations, counts: Sequence[int]) -> Fit:
-        fit, errors = form_for(observed, counts), rivals(observed, counts, form_for)
-        return fit._replace(lines=observed.trend(counts)) if errors and errors.trend_is_closer else fit
+        fit = form_for(observed, counts)
+        if not observed.switches:  # the counts of a known schedule tell more of other ranks than a line does
+            return fit
+        errors = rivals(observed, counts, form_for)
+        share = errors.trend_share if errors else HALF
+        return fit._replace(lines=observed.trend(counts), trend_share=share) if share else fit
 
     chosen = chosen_for(observed, observed.counts)
     scores = score(observed, chosen_for)
     uniform_for = partial(_plain, chosen.branches[0].priced_as)
     plain_scores = score(observed, uniform_for)
     if chosen.lines:
-        notes = [_trend_note(observed, form_for), *diagnose(observed, chosen)]
-        return KeptFit(scores, plain_scores, unpriced(chosen), chosen.lines, None, tuple(notes))
+        notes = [_trend_note(observed, chosen, form_for), *diagnose(observed, chosen)]
+        trend = chosen.lines, chosen.trend_share
+        return KeptFit(scores, plain_scores, unpriced(chosen), *trend, None, tuple(notes))
     uniform = None if observed.switches else unpriced(uniform_for(observed, observed.counts))[0]
     estimated = estimates(observed, chosen, near_rivals(observed, fits))
     notes = diagnose(observed, chosen, estimated)
-    return KeptFit(scores, plain_scores, estimated.parts, (), uniform, tuple(notes))
+    return KeptFit(scores, plain_scores, estimated.parts, (), 1.0, uniform, tuple(notes))
 
 
-def _trend_note(observed: Observations, form_for: Fitter) -> str:
-    """Return the sentence that a trend was chosen, and why."""
+def _trend_note(observed: Observations, chosen: Fit, form_for: Fitter) -> str:
+    """Return the sentence that a trend was chosen, or a mean with it, and why."""
+    words = say("models.trend") if chosen.trend_share == 1 else say("models.trend_mean")
     errors = rivals(observed, observed.counts, form_for)
-    assert errors is not None
-    trend, form = (float(np.median(np.abs(np.expm1(one)))) for one in (errors.trend, errors.form))
-    return say("models.trend_chosen", ranks=observed.counts[-1], trend=trend, form=form)
+    if errors is None:
+        return say("models.trend_untold", chosen=words)
+    trend, form, mean = (float(np.median(np.abs(np.expm1(one)))) for one in (errors.trend, errors.form, errors.mean))
+    return say("models.trend_chosen", chosen=words, ranks=observed.counts[-1], trend=trend, mean=mean, form=form)
 
 
 def _upper_bounds(parts: Sequence[ModelPart], algorithms: Mapping[str, Algorithm]) -> list[str]:

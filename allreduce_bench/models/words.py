@@ -49,9 +49,14 @@ def series_label(model: Model) -> str:
 
 
 def _parts_in_words(model: Model) -> list[dict]:
-    """Return its parts in words; those of a trend mean nothing."""
-    trend = [{"form": say("models.trend"), "parameters": []}]
+    """Return its parts in words; those beside a trend mean nothing."""
+    trend = [{"form": trend_in_words(model), "parameters": []}]
     return trend if model.trend else [_part_in_words(part, model) for part in model.parts]
+
+
+def trend_in_words(model: Model) -> str:
+    """Return what gives the times of a model with a trend: that, or its mean with the parts."""
+    return say("models.trend") if model.trend_share == 1 else say("models.trend_mean")
 
 
 def _part_in_words(part: ModelPart, model: Model) -> dict:

@@ -2,20 +2,23 @@
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..algorithms import find, is_of_library
+from ..algorithms.torus import Dimensions, dimensions_of
 from ..cli.schedules import refuse_too_many
 from ..cli.sections import examples
-from ..cli.types import RANKS, OneLineError, errors_in_one_line, given_options, no_limit, progress
+from ..cli.types import RANKS, OneLineError, errors_in_one_line, given_options, no_limit, parsed, progress
 from ..cli.work_limit import generators_that_end, refuse_long_text
 from ..message import say
 from ..runs.files import is_stream, refuse_given, write_atomically, write_given
 from ..schedule import Schedule
 from ..schedule.algorithm import Algorithm, Topology
+from ..schedule.distance import distance
 from ..schedule.draw import rounds
 from ..schedule.price import border
 from ..schedule.verify import Case, Proof, Refusal, proof_of, same_at_any_length
@@ -41,13 +44,14 @@ class Asked:
     ranks_per_node: int | None
     names: str  # how ranks are called: one of drawing.STYLES
     map: Path | None  # file of hosts and switches
+    torus: Dimensions | None
     no_limit: bool
 
 
 def _as_text(asked: Asked) -> str:
     """Return every round as text. Raises OneLineError, Refusal."""
     size = asked.ranks
-    switches = read_map(asked.map) if asked.map else []
+    switches = [*read_map(asked.map).values()] if asked.map else []
     per_node = asked.ranks_per_node or (-(-size // len(switches)) if switches else size)
     topology = Topology.filled(size, per_node)
     if switches and len(switches) < len(topology.nodes):
@@ -64,6 +68,8 @@ def _as_text(asked: Asked) -> str:
         proof = proof_of(chosen, Case(size, topology, count, segment), schedules)
         cost = f"{chosen.formula} ({'exact' if chosen.exact else 'bound'})"
         lines = [rounds(chosen.name, schedules, count, cost), *_border_lines(schedules, topology, switches, count)]
+        if asked.torus:
+            lines.append(_torus_line(schedules, asked.torus, count))
         if size <= MOST_RANKS_OF_LENGTHS:
             same = same_at_any_length(chosen, size, topology)
             lines.append(say("pages.same_at_any_length" if same else "pages.depends_on_length"))
@@ -87,8 +93,16 @@ def _border_lines(
     return lines
 
 
-def read_map(path: Path) -> list[tuple[str, ...]]:
-    """Return for each line, a host and the switches above it, the nearest first, the names of these switches.
+def _torus_line(schedules: Sequence[Schedule], dimensions: Dimensions, count: int) -> str:
+    """Return what passes the links of a torus, in all and over the busiest one, in shares of the vector."""
+    found = distance(schedules, dimensions)
+    passed, busiest = (value / max(1, count) for value in found)
+    name = "x".join(map(str, dimensions))
+    return say("pages.on_a_torus", torus=name, elements=found.passed, passed=passed, busiest=busiest)
+
+
+def read_map(path: Path) -> dict[str, tuple[str, ...]]:
+    """Return of each host, a line of the file, the names of the switches above it, the nearest first.
 
     Raises OneLineError.
     """
@@ -111,7 +125,7 @@ def read_map(path: Path) -> list[tuple[str, ...]]:
         named[host] = tuple(switches)
     if not named:
         raise OneLineError("pages.map_is_empty", path=path)
-    return [*named.values()]
+    return named
 
 
 def _as_page(asked: Asked) -> str:
@@ -222,6 +236,11 @@ def explain_all(context: click.Context) -> Path:
     help="Text: say what crosses the borders between switches: a file of hosts in the order of ranks, one a line, with "
     "the switches above it, the nearest first: n1 leaf1 spine1.",
 )
+@click.option(
+    "--torus",
+    type=parsed("dimensions", dimensions_of),
+    help="Text: say how far bytes go on a torus of ranks, e.g. 4x4, and what its busiest link carries.",
+)
 @click.option("--compare", is_flag=True, help="Show two algorithms in step on one page: --compare ring two_tree.")
 @click.option(
     "--names", type=click.Choice(STYLES), default=STYLES[0], show_default=True, help="What pages call the ranks."
@@ -252,8 +271,7 @@ def explain(algorithms, ranks, compare, every, output, **others) -> None:
     ending = ".txt" if output is None or is_stream(output) else output.suffix
     if ending not in ENDINGS:
         raise OneLineError("pages.expected_name_ends", output=output, endings=", ".join(ENDINGS))
-    if others["map"] and ending != ".txt":
-        raise OneLineError("pages.map_is_for_text")
+    _refuse_networks(size, ending, others["map"], others["torus"])
     if compare and ending != ".html":
         raise OneLineError("pages.compare_makes_page_add")
     if output:
@@ -274,6 +292,15 @@ def explain(algorithms, ranks, compare, every, output, **others) -> None:
         write_atomically(output, made)
     else:
         write_given(output, made)
+
+
+def _refuse_networks(size: int, ending: str, map: Path | None, torus: Dimensions | None) -> None:
+    """Raise OneLineError for a map or a torus that is not for the text, and for a torus of other ranks."""
+    for option, value in (("--map", map), ("--torus", torus)):
+        if value and ending != ".txt":
+            raise OneLineError("pages.option_is_for_text", option=option)
+    if torus and prod(torus) != size:
+        raise OneLineError("pages.torus_of_other_ranks", found=prod(torus), ranks=size)
 
 
 def _refuse_other_number(algorithms: Sequence[str], compare: bool) -> None:

@@ -11,5 +11,5 @@ WING = Wing(
             "Show an algorithm round by round",
         )
     },
-    offers={"messages": "messages:MESSAGES"},
+    offers={"messages": "messages:MESSAGES", "map": "command:read_map"},
 )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from mpi4py import MPI
 
-from ..algorithms import is_builtin
+from ..algorithms import FILES, is_builtin
 from ..executing import OPERATIONS
 from ..message import Refused, say
 from ..runs.cell import EXECUTORS, NATIVE, PIPELINED, Executor, executor_of, is_placement, parts_of
@@ -189,7 +189,7 @@ def _refuse_code(path: Path, choice: Choice, own: OwnFiles) -> None:
     name, file = choice.algorithm, own.get(choice.algorithm)
     if file is None and (name == NATIVE or is_builtin(name)):
         return
-    source = choice.file or ("" if not name.endswith(".py") else name)
+    source = choice.file or ("" if not name.endswith(FILES) else name)
     if file is None and source:
         raise ChoiceError("programs.algorithm_file_choices_never", path=path, name=name, source=source)
     if file is None:

@@ -1,40 +1,26 @@
-"""The caveats of a run: what limits the trust in its times, damaged files, bimodal launches, missing cells.
+"""The caveats of a run: what limits the trust in its times, and missing cells.
 
 `find_caveats` gathers them: findings of launches, failed checks, differing results, doubtful times, times below their
-limit. All functions return text about one run, made from its summary rows and the facts of its launches.
+limit. All functions return text about one run, made from its summary rows and the facts of its launches. Sentences of
+their own: `launch_states_sentence`, `damage_sentence`.
 """
 
-import os
-import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
 from ..evaluation import cell_times
 from ..evaluation.agreement import BUG, SIZE, WrongCluster, broken_promise, wrong_clusters
 from ..evaluation.cell_times import MIN_LAUNCHES, MUCH_INVALID, STRONG_DRIFT, competing, drifts, split_values
-from ..evaluation.environment import LOGS, LaunchDifference
-from ..evaluation.launch_states import (
-    CHANGING,
-    CONSTANT_DELAY,
-    CONSTANT_RATIO,
-    CONSTANT_TIME,
-    FEWEST_LAUNCHES,
-    StatesOfSeries,
-    series_in_states,
-)
+from ..evaluation.launch_states import FEWEST_LAUNCHES
 from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, passes_limit, passes_link, refutes_limit
-from ..evaluation.summary_row import LaunchStates, SummaryRow, competitor_of, qualifiers, time_of
+from ..evaluation.summary_row import SummaryRow, competitor_of, qualifiers, time_of
 from ..machine import LEVELS, finding
 from ..measuring.budget import MAX_REPETITIONS
 from ..message import say
-from ..runs.cell import competitor_name
-from ..runs.folder import RunFolder
-from ..runs.kept import Damage
-from ..runs.plan import ImportedPlan, Launch
-from ..runs.rows import Row
-from ..stats import LEAST_FOR_INTERVAL, median
-from ..units import SUFFIXES, few, format_size, format_time, in_ranks, three_digits
+from ..stats import LEAST_FOR_INTERVAL
+from ..units import SUFFIXES, format_size, format_time, in_ranks, three_digits
+from .launch_states_sentence import launch_states_sentences, suspicion_sentences
 
 # cells without a time, and results
 FAILED_BADGES = {  # state -> badge
@@ -588,253 +574,3 @@ def _finding(kind: str, passing: Sequence[SummaryRow]) -> dict:
         said = say("report.exclude_limit_wrong_other", whose=whose, figures=figures)
     effect = f"no efficiency above 100 % is given; {said}; {CAUSES[kind]}"
     return finding(CODE, "caution", text, effect, ADVICE[kind])
-
-
-# Damaged and missing parts of a run, with advice: sentences and warnings, from the run's files
-
-
-MOST_DAMAGES = 8  # listed individually
-UNCHECKED = "written by layout 3, which holds no checksums: changes cannot be detected"
-
-
-class DamageReport(NamedTuple):
-    """The damages of one run."""
-
-    damages: list[str]  # a sentence each; the last may count those not listed
-    unchecked: str  # a sentence; empty: all its files hold checksums
-    missing: str  # a sentence about planned launches with cells that no attempt ended; empty: there are none
-
-
-def damage_report(folder: RunFolder) -> DamageReport:
-    """Return the damages in the files of the run; empty if the run cannot be read at all, which other code reports."""
-    try:
-        damages, launches = folder.damages(), folder.unchecked()
-        missing = _missing_cells(folder)
-        named = [f"{_found(damage)}; {_advice(folder, damage, missing)}" for damage in damages[:MOST_DAMAGES]]
-    except (OSError, ValueError):
-        return DamageReport([], "", "")
-    if len(damages) > MOST_DAMAGES:
-        more = len(damages) - MOST_DAMAGES
-        named.append(f"{folder.path}: and {more} more damage{'s' if more > 1 else ''}")
-    are = "1 launch was" if len(launches) == 1 else f"{len(launches)} launches were"
-    unchecked = f"{folder.path}: {are} {UNCHECKED}" if launches else ""
-    return DamageReport(named, unchecked, _missing_sentence(folder, missing))
-
-
-def damage_caveats(report: DamageReport) -> list[Caveat]:
-    """Return the same as warnings of the page."""
-    caveats = []
-    if report.damages:
-        effect = say("report.affected_cells_count_missing") if report.missing else ""
-        caveats.append(Caveat("bad", "DAMAGED FILES", tuple(Note(text, effect) for text in report.damages)))
-    if report.unchecked:
-        caveats.append(Caveat("info", "files without checksums", (Note(report.unchecked),)))
-    return caveats
-
-
-def _missing_cells(folder: RunFolder) -> dict[Launch, int]:
-    """Return the number of cells of each launch that no attempt has ended; imported logs have none. Raises RunError."""
-    plan = folder.plan()
-    if isinstance(plan, ImportedPlan):
-        return {}
-    missing = {launch: folder.cells_left(plan, launch) for launch in plan.planned_launches()}
-    return {launch: number for launch, number in missing.items() if number}
-
-
-def _is_begun(folder: RunFolder, missing: Mapping[Launch, int]) -> bool:
-    """Return whether any planned cell has ended; other code refuses a run without one."""
-    plan = folder.plan()
-    return any(missing.get(launch, 0) < len(plan.cells(launch)) for launch in plan.planned_launches())
-
-
-def _missing_sentence(folder: RunFolder, missing: Mapping[Launch, int]) -> str:
-    if not missing or not _is_begun(folder, missing):
-        return ""
-    planned, names = len(folder.plan().planned_launches()), few((launch.name for launch in missing), MOST_DAMAGES)
-    counts = {"complete": planned - len(missing), "planned": planned, "names": names}
-    return say("report.launches_left_continue", folder=folder.path, **counts, way=_resume(folder))
-
-
-def _found(damage: Damage) -> str:
-    """Return `results/a/launches/2r-1.1.csv: ring 1 KiB: the rows of this cell were changed`."""
-    cell = f"{_cell_text(damage.cell)}: " if damage.cell else ""
-    return f"{damage.path}: damaged: {cell}{damage.found}"
-
-
-def _cell_text(mark: Row) -> str:
-    name = competitor_name(mark["algorithm"], mark["executor"])
-    words = (
-        name,
-        format_size(int(mark["nbytes"])),
-        *qualifiers(mark["cache"], "", mark["arrival"], mark["placement"]),
-    )
-    return " ".join(filter(None, (*words, mark["groups"])))
-
-
-def _advice(folder: RunFolder, damage: Damage, missing: Mapping[Launch, int]) -> str:
-    """Return how to replace the cells that the damage lost, or the sentence that none is missing."""
-    if folder.imported():
-        return say("report.import_logs_again")
-    if damage.launch not in missing:
-        return say("report.launch_measured_again_since", launch=damage.launch.name)
-    return f"measure it again: {_resume(folder)}"
-
-
-def _resume(folder: RunFolder) -> str:
-    return say("report.allreduce_bench_run_resume", fspath=shlex.quote(os.fspath(folder.path)))
-
-
-# Bimodal launches: sentences on which, where, how often, and how the gap behaves
-
-
-ALIKE = 1.15  # times whose ratio is less are printed as one
-MOST_LAUNCHES = 5  # launches
-MOST_CAUSES, MOST_VALUES, WIDEST = 4, 3, 60  # named; values of each; letters of a value
-TIMER, BANDWIDTH, NEITHER = (
-    ", which indicates a timer, not a bandwidth",
-    ", which indicates a bandwidth or a clock frequency, not a timer",
-    "; neither a timer nor a bandwidth alone explains this",
-)
-
-
-def launch_states_sentences(rows: Sequence[SummaryRow]) -> list[str]:
-    """Return a sentence for each series of a run whose launches are bimodal."""
-    return [_told(series) for series in series_in_states(rows) if not series.suspected]
-
-
-def suspicion_sentences(rows: Sequence[SummaryRow]) -> list[str]:
-    """Return a sentence for each series that may be bimodal, but has too few launches to decide."""
-    return [_suspected(series) for series in series_in_states(rows) if series.suspected]
-
-
-def _told(series: StatesOfSeries) -> str:
-    states = [states for row in series.rows if (states := row.get("launch_states"))]
-    low, high = (_times_text([getattr(each, name) for each in states]) for name in ("low_s", "high_s"))
-    low_launches, high_launches = _launches_texts(states)
-    return say(
-        "report.launches_two_states_2",
-        series=_series_text(series),
-        series_2=_sizes_text(series),
-        low=low,
-        low_launches=low_launches,
-        high=high,
-        high_launches=high_launches,
-        series_3=_gap_text(series, states),
-        series_4=_elsewhere(series),
-    )
-
-
-def _suspected(series: StatesOfSeries) -> str:
-    launches = series.rows[0].get("suspected_states")
-    return say(
-        "report.launches_may_two_states",
-        series=_series_text(series),
-        series_2=_sizes_text(series),
-        launches=launches,
-        fewest_launches=FEWEST_LAUNCHES,
-    )
-
-
-def _series_text(series: StatesOfSeries) -> str:
-    """Return `ring at 352 ranks`, `ring cold at 2 ranks`."""
-    row = series.rows[0]
-    unusual = qualifiers(row["cache"], row["groups"], row.get("arrival"), row.get("placement"))
-    return f"{' '.join([competitor_of(row), *unusual])} at {in_ranks([row['ranks']])}"
-
-
-def _sizes_text(series: StatesOfSeries) -> str:
-    """Return `from 4 KiB to 1 MiB`, `at 8 B, 64 B`; `except` names the sizes in between that are not bimodal."""
-    sizes = [row["nbytes"] for row in series.rows]
-    if len(sizes) <= 2:
-        return f"at {', '.join(map(format_size, sizes))}"
-    between = [size for size in series.sizes if sizes[0] < size < sizes[-1] and size not in sizes]
-    but = f" except {', '.join(map(format_size, between))}" if between else ""
-    return f"from {format_size(sizes[0])} to {format_size(sizes[-1])}{but}"
-
-
-def _times_text(times_s: Sequence[float]) -> str:
-    """Return `9.77 ms`, or `0.39 ms to 1.55 ms` where the times of the sizes differ."""
-    low_s, high_s = min(times_s), max(times_s)
-    return format_time(median(times_s)) if high_s < ALIKE * low_s else f"{format_time(low_s)} to {format_time(high_s)}"
-
-
-def _launches_texts(states: Sequence[LaunchStates]) -> tuple[str, str]:
-    """Return `1 of 5 launches: 4` and `4 of 5`; `2 to 3 of 5 launches` where the sizes differ."""
-    all_of = [len(each.low_launches) + len(each.high_launches) for each in states]
-    met = {"low": [len(each.low_launches) for each in states], "high": [len(each.high_launches) for each in states]}
-    rarer = "low" if sum(met["low"]) < sum(met["high"]) else "high"
-    named = {getattr(each, f"{rarer}_launches") for each in states}
-    texts = {}
-    for state, counts in met.items():
-        text = f"{_span_text(counts)} of {_span_text(all_of)}"
-        if state == rarer:
-            numbers = [name.rpartition("-")[2] for name in named.pop()] if len(named) == 1 else []
-            text += " launches" + (f": {', '.join(numbers)}" if 0 < len(numbers) <= MOST_LAUNCHES else "")
-        texts[state] = text
-    return texts["low"], texts["high"]
-
-
-def _span_text(counts: Sequence[int]) -> str:
-    low, high = min(counts), max(counts)
-    return str(low) if low == high else f"{low} to {high}"
-
-
-def _gap_text(series: StatesOfSeries, states: Sequence[LaunchStates]) -> str:
-    """Describe how the gap depends on the size, and its cause: what differs between the launches, else the typical
-    cause.
-
-    So no timer is suspected if launches of the two levels were set up differently.
-    """
-    ratios = [each.high_s / each.low_s for each in states]
-    later_s = median(each.high_s - each.low_s for each in states)
-    first, last = (format_size(series.rows[index]["nbytes"]) for index in (0, -1))
-    texts = {
-        CONSTANT_TIME: (
-            say("report.slow_state_takes_every", median=format_time(median(each.high_s for each in states))),
-            TIMER,
-        ),
-        CONSTANT_DELAY: (say("report.slow_state_takes_longer", later_s=format_time(later_s)), TIMER),
-        CONSTANT_RATIO: (say("report.slow_state_takes_times", median=median(ratios)), BANDWIDTH),
-        CHANGING: (
-            say("report.slow_state_takes_times_long", ratios=ratios[0], first=first, ratios_2=ratios[-1], last=last),
-            NEITHER,
-        ),
-    }
-    gap, cause = texts.get(states[0].gap, (say("report.unclear_whether_gap_depends"), ""))
-    causes = common_causes(states)
-    return f"{gap}; {_causes_text(causes)}" if causes else f"{gap}{cause}"
-
-
-def common_causes(states: Sequence[LaunchStates]) -> list[LaunchDifference]:
-    """Return what differs between the launches of both states at all of these sizes."""
-    first, *others = (each.differences for each in states)
-    labels = [{difference.label for difference in each} for each in others]
-    return [difference for difference in first if all(difference.label in each for each in labels)]
-
-
-def _causes_text(causes: Sequence[LaunchDifference]) -> str:
-    """Return `the likely cause is that the launches of both states differ in MPI library: A (fast) and B (slow)`.
-
-    A log is named only if nothing else is known: it may be of one launch alone.
-    """
-    told = [cause for cause in causes if cause.label != LOGS.label]
-    said = [
-        f"{_values_text(cause.values[0])} (fast) and {_values_text(cause.values[1])} (slow)" for cause in told or causes
-    ]
-    if not told:
-        return say("report.launches_both_states_different", said=said[0])
-    labelled = (f"{cause.label}: {values}" for cause, values in zip(told, said))
-    named = few(labelled, MOST_CAUSES, comma="; in ", more="core.semicolon_and_more")
-    return say("report.likely_cause_launches_both", labelled=named)
-
-
-def _values_text(values: Sequence[str]) -> str:
-    shown = (value if len(value) <= WIDEST else f"{value[: WIDEST - 3]}..." for value in values)
-    return few(shown, MOST_VALUES, more="core.comma_more")
-
-
-def _elsewhere(series: StatesOfSeries) -> str:
-    first, last = series.rows[0]["nbytes"], series.rows[-1]["nbytes"]
-    places = [f"below {format_size(first)}"] if series.sizes[0] < first else []
-    places += [f"above {format_size(last)}"] if series.sizes[-1] > last else []
-    return f"; one level {' and '.join(places)}" if places else ""

@@ -24,6 +24,7 @@ from ..runs.dtypes import is_float
 from ..runs.folder import RunFolder, merged_sources, merged_sources_sentence
 from ..runs.groups import describe
 from ..runs.plan import Plan
+from ..runs.rank_order import BLOCK, CYCLIC
 from ..runs.schema import NUMPY, PAGE, STAGGER, UNKNOWN_PLACEMENT, time_definition
 from ..stats import LEAST_FOR_INTERVAL
 from ..units import few, format_size, format_time, in_ranks
@@ -35,6 +36,7 @@ BEGUN = {  # how ranks enter a call -> as text
     "dissemination": "after a dissemination barrier of MPI_Sendrecv",
     "round_time": "at a time on the common clock that rank 0 announces",
 }
+MOST_HOSTS = 32  # of an order of ranks, listed by name
 LARGE = 1024**2  # bytes of a vector: below, other traffic distorts the counters too much
 
 
@@ -56,6 +58,7 @@ def method(plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> 
         ("cache", _cache_text(plan, attempts)),
         ("vectors", _placement_text(plan)),
         *([("groups", _groups_text(plan))] if plan.groups else []),
+        *([("order of ranks", order_sentence(plan))] if plan.order else []),
         ("lateness of ranks", _lateness_text(plan)),
         ("reference times", FLOORS_MEASURED if plan.floors else say("report.not_measured_no_reference")),
         ("checks", _checks_text(plan, rows)),
@@ -164,6 +167,12 @@ def _placement_text(plan: Plan) -> str:
 def _groups_text(plan: Plan) -> str:
     layouts = "; ".join(f"{in_ranks([ranks])}: {describe(plan.groups, ranks)}" for ranks in plan.ranks)
     return say("report.same_time_common_start", layouts=layouts)
+
+
+def order_sentence(plan: Plan) -> str:
+    """Return on which hosts the ranks of the all-reduce sit, of a run with --order."""
+    words = {BLOCK: say("report.order_block"), CYCLIC: say("report.order_cyclic")}
+    return words.get(plan.order[0]) or say("report.order_hosts", hosts=few(plan.order, MOST_HOSTS))
 
 
 def _lateness_text(plan: Plan) -> str:

@@ -47,7 +47,8 @@ from ..watching.progress import Progress, unsaid
 from ..web import asset, data_address, engine, policy, script_data, theme
 from ..wings import offered
 from . import caveats, how_measured, verdict_sentence
-from .caveats import damage_caveats, damage_report, gaps
+from .caveats import gaps
+from .damage_sentence import damage_caveats, damage_report
 from .distribution import call_distributions, time_table
 from .grid import LEGEND, MARK, brief_state
 from .headline import headline

@@ -31,6 +31,7 @@ from . import caveats, how_measured, verdict_sentence
 from .caveats import limit_findings
 from .grid import EFFICIENCY, LEGEND, WHOLE, grid, interval_legend
 from .how_measured import definition
+from .launch_states_sentence import launch_states_sentences, suspicion_sentences
 from .verdict_sentence import contrast_sentences, either
 from .winners_elsewhere_table import arrival_lines, placement_lines, placement_sentences
 
@@ -92,10 +93,11 @@ def _table_of_ranks(
         *_not_compared(rows),
         *_limit_notes(rows),
         *caveats.cluster_sentences(every),
-        *caveats.launch_states_sentences(every),
-        *caveats.suspicion_sentences(every),
+        *launch_states_sentences(every),
+        *suspicion_sentences(every),
         *_reference_line(rows),
         *(_group_losses(every) if plan.groups else ()),
+        *([how_measured.order_sentence(plan)] if plan.order else []),
         *_notes(every),
         *agreement.bits_sentences(plan, rows),
         *([carried] if (carried := how_measured.traffic_sentence(rows)) else []),

@@ -315,6 +315,7 @@ class _LaunchFacts:
     cold_nbytes: Natural | None = None
     counted: tuple[_Counted, ...] | None = None
     groups: _Groups | None = None
+    order: tuple[Natural, ...] = ()
     ranks_from: str | None = None
     run_crc32: str = ""
     marks: Natural | None = None

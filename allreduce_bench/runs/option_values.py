@@ -4,6 +4,7 @@ What few ranks need is imported late: a rank that this program started is given 
 """
 
 import re
+from types import ModuleType
 
 from ..message import BadValue, say
 from ..units import parse_counts, parse_duration, parse_rates, parse_share, parse_size, unknown_word
@@ -94,28 +95,17 @@ def _parse_groups(text: str) -> str:
     return text and parse_groups(text)
 
 
-def _parse_phase(text: str) -> float:
-    from .injected import parse_phase
+def _parse_order(text: str) -> tuple[str, ...]:
+    from .rank_order import parse_order
 
-    return parse_phase(text)
-
-
-def _parse_slowdown(text: str) -> str:
-    from .injected import parse_slowdown
-
-    return parse_slowdown(text)
+    return parse_order(text)
 
 
-def _parse_arrivals(text: str) -> tuple[str, ...]:
-    from .injected import parse_arrivals
+def _injected() -> ModuleType:
+    """Return the module of what is done to ranks before a call."""
+    from . import injected
 
-    return parse_arrivals(text)
-
-
-def _parse_late_by(text: str) -> str:
-    from .injected import parse_late_by
-
-    return parse_late_by(text)
+    return injected
 
 
 SIZE = Words("size", _parse_size, short=_short_size)
@@ -128,6 +118,8 @@ SHARE = Words("share", parse_share, all_digits, lambda share: f"{share:.0%}")
 RATES = Words("rates", parse_rates, _exact_rates)
 GROUPS = Words("groups", _parse_groups)
 PLACEMENTS = Words("placements", parse_placements)
-PHASE = Words("duration", _parse_phase, _exact_duration)
-SLOWDOWN, ARRIVALS = Words("rank:share", _parse_slowdown), Words("patterns", _parse_arrivals)
-LATE_BY = Words("lateness", _parse_late_by)
+ORDER = Words("order", _parse_order)
+PHASE = Words("duration", lambda text: _injected().parse_phase(text), _exact_duration)
+SLOWDOWN = Words("rank:share", lambda text: _injected().parse_slowdown(text))
+ARRIVALS = Words("patterns", lambda text: _injected().parse_arrivals(text))
+LATE_BY = Words("lateness", lambda text: _injected().parse_late_by(text))

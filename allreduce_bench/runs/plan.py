@@ -22,7 +22,7 @@ from zlib import crc32
 import numpy as np
 
 from ..message import Refused
-from ..units import unknown_word
+from ..units import few, unknown_word
 from .cell import (
     COMPILED,
     EXECUTORS,
@@ -55,6 +55,7 @@ from .option_values import (
     LATE_BY,
     NAMES,
     OP,
+    ORDER,
     PHASE,
     PLACEMENTS,
     RANKS,
@@ -78,7 +79,7 @@ from .schema import (
     UNKNOWN_PLACEMENT,
     WORKS,
 )
-from .start import Start
+from .start import Start, slots_of
 from .typed_json import JsonError, Natural, NotNegative, Positive, at_least, not_empty, one_of, read_as
 
 # choices
@@ -89,6 +90,7 @@ INPUTS = ("changing", "same")  # of consecutive calls
 LEVELS = ("auto", "single", "funneled", "serialized", "multiple")  # of MPI's threads
 LARGEST_SEED = 2**31
 MOST_PLANNED_RANKS, MOST_LAUNCHES = 10_000_000, 1_000_000
+MOST_NAMED = 8  # hosts in one sentence
 MAX_SIZES = 1000  # of a geometric sweep
 TIME_USED_UP = "time ran out (--within)"  # the reason of a cell without time left
 
@@ -512,6 +514,21 @@ class Plan:
         ),
     )
 
+    order: tuple[str, ...] = field(
+        default=(),
+        metadata=option(
+            "--order",
+            section=Section.STARTED,
+            help="Order of ranks: block, cyclic (a rank of each host in turn), hosts such as n1,n3,n2, or a file of "
+            "'order' [default: the launcher's].",
+            meaning="hosts of the ranks of an all-reduce, one for each, or each once; block; cyclic; empty: as started",
+            of=ORDER,
+            metavar="FILE",
+            after="hostfile",
+            earlier=[],
+        ),
+    )
+
     def __post_init__(self) -> None:
         self._refuse_layout()
         self._refuse_arithmetic()
@@ -556,6 +573,11 @@ class Plan:
     def _refuse_layout(self) -> None:
         if self.groups:
             self._refuse_groups()
+        if self.order and (self.groups or self.pretend_ranks_per_node):
+            raise PlanError("runs.order_beside", option="--groups" if self.groups else "--pretend-ranks-per-node")
+        hosts = [slots_of(host)[0] for host in self.start.hosts]
+        if hosts and len(self.order) > 1 and (unknown := [host for host in self.order if host not in hosts]):
+            raise PlanError("runs.order_host_not_there", host=unknown[0], hosts=few(hosts, MOST_NAMED))
         if self.pretend_ranks_per_node and self.pretend_ranks_per_node >= max(self.ranks):
             raise PlanError(
                 "runs.ranks_per_node_node", pretend_ranks_per_node=self.pretend_ranks_per_node, ranks=max(self.ranks)

@@ -170,6 +170,7 @@ class _MarkColumns(_LaunchColumns, _CellColumns, total=False):
     promised_rank_order: _PromisedRankOrder
     promised_depth: _PromisedDepth
     bits: Annotated[str | None, Column("fingerprint of the result of rank 0 on random floats that the seed of the run determines")]
+    bits_of_shorter: Annotated[str | None, Column("the beginning of that result, as long as the next shorter vector of the run: its elements and its fingerprint, 1024:0123456789abcdef; empty: no vector is shorter, or without --check bits", later=True)]
     imb_t_max_s: _ImbTMax
     nccl_tests_s: _NcclTests
     clock_error_s: Annotated[float | None, Column("bound of the error of the common clock during the cell", "s")]
@@ -268,6 +269,7 @@ class SummaryColumns(_CellColumns, total=False):
     promised_rank_order: _PromisedRankOrder
     promised_depth: _PromisedDepth
     same_bits_launches: Annotated[int | None, Column("1: all launches gave the same bits; empty: not compared, or one launch", kind="flag")]
+    same_bits_lengths: Annotated[int | None, Column("1: the beginning of the result has the bits of the next shorter vector of the run, whose data are the same; 0: it has others; empty: not compared, or the shortest", kind="flag", later=True)]
     bits: Annotated[str | None, Column("fingerprint of the result on random floats: equal fingerprints mean equal bits; empty: it differs or is unknown")]
     oversubscribed: Annotated[int | None, Column("1: more ranks than cores on some node, so the times do not apply to other machines", kind="flag")]
     internode_nbytes: _InternodeNbytes

@@ -93,7 +93,8 @@ def same_at_any_length(algorithm: Algorithm, size: int, topology: Topology, coun
     not so, the same data may have other bits at another length. Raises AlgorithmError, Refusal.
     """
     values, segment, longest = Values(size), max(1, size // 2), list[list[int]]()
-    for count in sorted(counts or {1, size - 1, size, size + 1, 2 * size + 1, 3 * size, 57} - {0}, reverse=True):
+    some = {1, size - 1, size, size + 1, 2 * size + 1, 3 * size, 57, *filling(algorithm)} - {0}
+    for count in sorted(counts or some, reverse=True):
         schedules = algorithm.schedules(size, topology, count, segment)
         parts = Parts(schedules, count)
         _, state = replay(schedules, parts, values)
@@ -252,7 +253,7 @@ def prove_all(
 
 def _proof_line(algorithm: Algorithm, sizes, counts, segments, ranks_per_node, lengths: bool = False) -> ProofLine:
     """Prove the cases of one algorithm; the line shows the largest of them."""
-    name, proofs = algorithm.name.ljust(NAME_WIDTH), list[tuple[Case, Proof]]()
+    name, proofs = f"{algorithm.name:<{NAME_WIDTH - 1}} ", list[tuple[Case, Proof]]()
     try:
         for size in sizes:
             for case in cases(algorithm, size, counts, segments, ranks_per_node):
@@ -286,12 +287,17 @@ def cases(
             if probe in probes:
                 continue  # same schedules as another layout
             probes.append(probe)
-        for count in counts or sorted({0, 1, max(size - 1, 0), size, size + 1}):
+        for count in counts or sorted({0, 1, max(size - 1, 0), size, size + 1, *filling(algorithm)}):
             segments_of_count = segments or (
                 {max(count, 1), max(1, count // 5)} if algorithm.segmented else {max(count, 1)}
             )
             for segment in sorted(segments_of_count):
                 yield Case(size, topology, count, segment)
+
+
+def filling(algorithm: Algorithm) -> set[int]:
+    """Return counts that fill the chunks of an algorithm which has some, equally and not."""
+    return {algorithm.chunks, 2 * algorithm.chunks + 1} if algorithm.chunks > 1 else set()
 
 
 class _Sealed(Topology):

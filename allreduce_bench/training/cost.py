@@ -99,9 +99,14 @@ class ModelledCosts:
         return ranks > 1 and self.models.is_lower_bound(self.models.at(algorithm, ranks, nbytes))
 
     def doubt(self, algorithm: str, ranks: int, nbytes: int) -> str:
-        """Return the doubt: far more or fewer ranks than measured, or much longer; or a model without a price."""
+        """Return the doubt: others whose times are unknown there, one of which may be the fastest; far more or fewer
+        ranks than measured, or much longer; or a model without a price.
+        """
         if ranks == 1:
             return ""
+        unknown = [name for name in self.algorithms if self.models.at(name, ranks, nbytes).is_unknown]
+        if unknown:
+            return say("training.fastest_of_known", unknown=", ".join(unknown))
         model, prediction = self.models.models[algorithm], self.models.at(algorithm, ranks, nbytes).prediction
         if prediction and model.is_far(ranks):
             most, least = max(model.ranks), min(model.ranks)

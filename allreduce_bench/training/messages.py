@@ -41,6 +41,7 @@ MESSAGES = {
     "training.exposed_communication": "{exposed_s} of it ({exposed_s_2:.0%}) are exposed communication",
     "training.exposed_data_parallel_reduce": "exposed data-parallel all-reduce",
     "training.exposed_reduce_computation_stops": "exposed all-reduce, for which the computation stops",
+    "training.fastest_of_known": "by the fastest algorithm with a time there, and nothing is known of {unknown} there",
     "training.file_shapes_does_not": "--{wrong}: a file of shapes does not tell its layers; leave it out, or name a MODEL",
     "training.float_copies_bit_parameters": " and float32 copies of 16-bit parameters",
     "training.flop_rate_operations_shapes": "--flop-rate: the operations of these shapes are unknown; use --compute 100ms",

@@ -55,6 +55,16 @@ def example(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def gallery(tmp_path_factory) -> Path:
+    """The folder of the gallery; promises are tried on few ranks only, which is quicker."""
+    from allreduce_bench.pages.gallery import site
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(site, "TRIED_RANKS", range(2, 5))
+        return site.write_site(tmp_path_factory.mktemp("gallery") / "site", 8).parent
+
+
 @pytest.fixture
 def words_of_pdf(tmp_path) -> Callable[[bytes], list[str]]:
     """The words of each page of a PDF, by pdftotext; skips where there is none."""

@@ -1,23 +1,12 @@
 """The gallery as people see it: quiet, readable, reached by keys, and without a request to any network."""
 
-from pathlib import Path
-
 import pytest
 
 from allreduce_bench.algorithms import builtin
-from allreduce_bench.pages.gallery import site
-from allreduce_bench.pages.gallery.site import write_site
 
 LOOKS = pytest.mark.parametrize("look", [{}, {"width": 390, "dark": True}], ids=str)
 PAGES = ("index", "lesson", "maps", "glossary", "ring", "hierarchical_ring", "two_tree")
 LEAST_CONTRAST, LEAST_LETTERS_PX = 4.5, 11.0
-
-
-@pytest.fixture(scope="module")
-def gallery(tmp_path_factory) -> Path:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(site, "TRIED_RANKS", range(2, 5))
-        return write_site(tmp_path_factory.mktemp("gallery") / "site", 8).parent
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -1,25 +1,13 @@
 """The gallery as a whole: every link leads to a page and a place in it, and what is printed fits on paper."""
 
-from pathlib import Path
-
 import pytest
 
 from allreduce_bench.algorithms import builtin
-from allreduce_bench.pages.gallery import site
-from allreduce_bench.pages.gallery.site import write_site
 
 PAPER_PX = 718  # A4 within Chromium's margins; what is wider is printed smaller, and then cut
 LINKS = """[...document.querySelectorAll('a[href]')].map(e => {
   const url = new URL(e.href); return [url.href.split('#')[0], decodeURIComponent(url.hash.slice(1))];
 })"""
-
-
-@pytest.fixture(scope="module")
-def gallery(tmp_path_factory) -> Path:
-    """The folder of the gallery; promises are tried on few ranks only, which is quicker."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(site, "TRIED_RANKS", range(2, 5))
-        return write_site(tmp_path_factory.mktemp("gallery") / "site", 8).parent
 
 
 def test_every_link_leads_somewhere(page, gallery):

@@ -49,6 +49,8 @@ def test_list_says_what_crosses_nodes_and_whether_the_length_matters():
     told = dict(re.findall(r"^(\w+)\n((?:    .*\n)+)", bench("list").stdout, re.MULTILINE))
     for name, crossing in (("ring", "3.50"), ("hierarchical_ring", "2.00"), ("circulant", "10.50"), ("bine", "3.00")):
         assert f"    {say('cli.between_two_nodes', crossing=float(crossing))}\n" in told[name]
+    for name, passed, busiest in (("ring", 17.5, 1.75), ("torus", 14.0, 0.625)):
+        assert say("cli.on_a_torus", passed=passed, busiest=busiest) in told[name]
     for name in ("recursive_doubling", "rabenseifner", "tree", "dual_root"):
         assert say("cli.same_at_any_length") in told[name]
     for name in ("ring", "circulant", "two_tree", "swing"):
@@ -102,9 +104,24 @@ def test_a_map_that_is_none_is_refused_in_one_sentence(racks, text, code):
     assert re.search(message_pattern(code), said)
 
 
+def test_explain_counts_what_passes_the_links_of_a_torus():
+    text = bench("explain", "ring", "-n", "8", "--torus", "8").stdout
+    assert say("pages.on_a_torus", torus="8", elements=112, passed=14.0, busiest=1.75) in text
+    assert "torus" not in bench("explain", "ring", "-n", "8").stdout
+    for words, found in (("4x4", 16), ("3x2", 6)):
+        said = refused("explain", "ring", "-n", "8", "--torus", words)
+        assert has_message(said, "pages.torus_of_other_ranks", found=found, ranks=8)
+    for words in ("", "4x", "0x8", "2 x 4", "-8", "torus:8"):
+        said = refused("explain", "ring", "-n", "8", "--torus", words)
+        assert has_message(said, "algorithms.torus_expected", parameters=words)
+    said = refused("explain", "ring", "-n", "8", "--torus", "8", "-o", "a.html")
+    assert has_message(said, "pages.option_is_for_text", option="--torus")
+
+
 def test_a_map_is_for_the_text_and_must_exist(racks, tmp_path):
     path = racks("n1 a\n")
-    assert has_message(refused("explain", "ring", "-n", "2", "--map", path, "-o", "a.html"), "pages.map_is_for_text")
+    said = refused("explain", "ring", "-n", "2", "--map", path, "-o", "a.html")
+    assert has_message(said, "pages.option_is_for_text", option="--map")
     absent = str(tmp_path / "absent")
     assert has_message(refused("explain", "ring", "-n", "2", "--map", absent), "pages.map_cannot_be_read", path=absent)
 

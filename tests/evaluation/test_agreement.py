@@ -74,6 +74,29 @@ def test_algorithms_that_agree_at_every_size_are_named(tmp_path):
     ]
 
 
+def test_other_bits_in_a_longer_vector_are_told(tmp_path):
+    def change(launch, cell, facts):
+        same = cell.algorithm == "two_tree" or (cell.algorithm == "ring" and launch.number > 1)
+        shorter = {1024: 8, 65536: 1024}.get(cell.count * 4, 0) // 4
+        prefix = {"native": "dd", "ring": "aa", "two_tree": "aa", "naive": "cc"}[cell.algorithm]
+        return {"bits_of_shorter": f"{shorter}:{prefix}{shorter if same else ''}"} if shorter else {}
+
+    folder = run(tmp_path, change)
+    rows = summarise(folder)
+    same = {(row["algorithm"], row["nbytes"]): row["same_bits_lengths"] for row in rows}
+    assert {same[name, 8] for name in NAMES} == {None}
+    assert {name: (same[name, 1024], same[name, 65536]) for name in NAMES} == {
+        "native": (0, 0),
+        "ring": (0, 0),  # in one launch
+        "two_tree": (1, 1),
+        "naive": (0, 0),
+    }
+    told = bits_sentences(folder.plan(), rows)
+    assert f"bits: {say('evaluation.same_bits_in_longer', names='two_tree')}" in told
+    assert f"bits: {say('evaluation.other_bits_in_longer', names='native, ring, naive')}" in told
+    assert {line.lengths for line in agreements(rows) if line.algorithm == "two_tree"} == {1}
+
+
 def test_a_single_launch_is_not_called_equal_to_others(tmp_path):
     folder = run(tmp_path, launches=1)
     rows = summarise(folder)

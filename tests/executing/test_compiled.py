@@ -58,6 +58,7 @@ def test_an_mpi_of_unknown_handles_is_refused_in_a_sentence(python):
 
 
 def test_machine_code_is_kept_for_the_next_process(python, tmp_path):
+    in_turn(0, python)
     ask = (
         "from allreduce_bench.executing import compiled, kernel; compiled.make_ready('int32'); "
         "print(sum(kernel.loop.stats.cache_hits.values()))"

@@ -8,8 +8,11 @@ import pytest
 from has_message import has_message
 from interpreters import FULL, in_turn, interpreters
 
+from allreduce_bench.algorithms import builtin
 from allreduce_bench.evaluation.agreement import BETWEEN, BUG
 from allreduce_bench.message import say
+from allreduce_bench.schedule.algorithm import Topology
+from allreduce_bench.schedule.verify import same_at_any_length
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 
@@ -87,7 +90,7 @@ def test_what_a_schedule_promises_is_measured(python, tmp_path, dtype):
     in_turn(["float32", "float64", "float16", "bfloat16"].index(dtype) // 2, python)
     mine, folder = tmp_path / "mine.py", tmp_path / "run"
     mine.write_text(HEAD + DIRECT)
-    numbers = (1, 2, 3, 4, 5, 8) if FULL or dtype == "float32" else (2, 5)
+    numbers = (1, 2, 3, 4, 5, 8) if FULL else (1, 2, 3, 8) if dtype == "float32" else (2, 5)
     words = ["-n", ",".join(map(str, numbers)), "-a", f"native,ring,tree,naive,{mine}"]
     words += ["--sizes", "0,8,4000", "--launches", 1]
     result = run(python, folder, "-d", dtype, *words)
@@ -120,10 +123,18 @@ def test_what_a_schedule_promises_is_measured(python, tmp_path, dtype):
 def test_launches_and_algorithms_are_compared(python, tmp_path):
     in_turn(1, python)
     folder = tmp_path / "run"
-    words = ["-n", 4, "-a", "parameter_server,parameter_server_sharded,ring,tree", "--sizes", "8K", "--launches", 2]
-    result = run(python, folder, *words)
+    names = ["parameter_server", "parameter_server_sharded", "ring", "tree"]
+    result = run(python, folder, "-n", 4, "-a", ",".join(names), "--sizes", "4K,8K", "--launches", 2)
     assert result.returncode == 0, result.stderr
-    rows = {row["algorithm"]: row for row in rows_of(folder / "summary.csv")}
+    shorter, rows = (
+        {row["algorithm"]: row for row in rows_of(folder / "summary.csv") if row["nbytes"] == nbytes}
+        for nbytes in ("4096", "8192")
+    )
+    for name in names:
+        derived = same_at_any_length(builtin()[name], 4, Topology.one_node(4), (1024, 2048))
+        assert (shorter[name]["same_bits_lengths"], rows[name]["same_bits_lengths"]) == ("", str(int(derived)))
+    assert say("evaluation.same_bits_in_longer", names="parameter_server, tree") in result.stdout
+    assert say("evaluation.other_bits_in_longer", names="parameter_server_sharded, ring") in result.stdout
     assert all(row["same_bits_launches"] == "1" and row["bits"] for row in rows.values())
     assert rows["ring"]["bits"] != rows["tree"]["bits"] != rows["parameter_server"]["bits"] != rows["ring"]["bits"]
     assert "equal on all {}, {} and {}".format(*BETWEEN.values()) in result.stdout

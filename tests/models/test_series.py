@@ -8,7 +8,7 @@ from made_models import ALPHA_S, BETA_S_PER_BYTE, SIZES, series
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.models.forms import Form
-from allreduce_bench.models.known_algorithms import readings
+from allreduce_bench.models.known_algorithms import known_as, readings
 from allreduce_bench.models.machine import Machine
 from allreduce_bench.models.prediction import competing_models
 from allreduce_bench.models.series import LIBRARY, fit_all, fit_series, observe, with_kept_winners
@@ -42,6 +42,22 @@ def test_a_tree_of_a_log_may_be_a_double_one():
     (imported,) = fit_series(points.assign(executor="imported"))
     assert imported.model.parts[0].priced_as == "two_tree" and imported.scores.errors["in_sample"].median < 0.01
     assert readings("tree", builtin(), ran_here=True) == ("tree",)
+
+
+@pytest.mark.parametrize(
+    "name, algorithm",
+    [
+        ("bine_lat_over", "bine_lat"),
+        ("swing_lat_over", "bine_lat"),
+        ("bine_bdw_remap_over", "bine"),
+        ("swing_bdw_static_over", "bine"),
+        ("BINE-L-UTOFU-0-6", "bine_lat"),
+        ("BINE-B_CONT-UTOFU-65536-1", "bine"),
+        ("bine_bdw_remap_segmented_over_16384", None),
+    ],
+)
+def test_names_of_pico_are_those_of_bine(name, algorithm):
+    assert known_as(name, builtin()) == algorithm
 
 
 def test_the_libraries_algorithms_exist():

@@ -1,4 +1,7 @@
-"""A trend: of each size a line over log2 p, where a library's times follow no schedule; it claims no prices."""
+"""A trend: of each size a line over log2 p, where a library's times follow no schedule; it claims no prices.
+
+Beside a form its share is half, unless one of the two is shown to be closer at the largest number of ranks.
+"""
 
 import csv
 import io
@@ -8,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from has_message import has_message
 from made_models import SIZES, series
 
 from allreduce_bench.message import say
@@ -16,7 +20,7 @@ from allreduce_bench.models.listing import Listing
 from allreduce_bench.models.machine import Machine, MachineError, cut_prices, read_machine, write_machine
 from allreduce_bench.models.model import bounds
 from allreduce_bench.models.prediction import CompetingModels, Layout
-from allreduce_bench.models.series import FittedSeries, fit_series
+from allreduce_bench.models.series import FittedSeries, Rivals, fit_series
 from allreduce_bench.models.words import model_lines, parameter_frame
 
 BASE_S = dict(zip(SIZES, np.array([20, 60, 15, 90, 40, 300, 150, 2000]) * 1e-6))  # as no schedule has it
@@ -67,7 +71,7 @@ def test_it_says_so_and_claims_no_price(found, tmp_path):
     model = found.model
     assert not any(one.identified or one.high for part in model.parts for one in part.parameters)
     assert bounds([model], 4, None, 1 << 20) == (0, 0)
-    assert any(note.startswith(say("models.trend_chosen", ranks=16, trend=0, form=1)[:40]) for note in model.notes)
+    assert any(has_message(note, "models.trend_chosen", chosen=say("models.trend"), ranks=16) for note in model.notes)
     listing = Listing([found], [])
     assert say("models.trend") in listing.table() and "alpha " not in listing.table().split("\n\n")[0].replace(
         "alpha and", ""
@@ -77,6 +81,36 @@ def test_it_says_so_and_claims_no_price(found, tmp_path):
     assert [line["nbytes"] for line in json.loads(listing.json())["models"][0]["trend"]] == list(SIZES)
     ((line,), frame) = model_lines([model]), parameter_frame([model])
     assert line["parts"] == [{"form": say("models.trend"), "parameters": []}] and frame.empty
+    write_machine(Machine((model,)), tmp_path / "machine.json")
+    assert read_machine(tmp_path / "machine.json").models == (model,)
+
+
+@pytest.mark.parametrize(
+    "form, trend, share",
+    [
+        ([0.01, 0.02, 0.01, 0.02], [0.9, 0.8, 0.9, 0.8], 0.0),
+        ([0.9, 0.8, 0.9, 0.8], [0.01, 0.02, 0.01, 0.02], 1.0),
+        ([0.5, 0.4, 0.5, 0.4], [-0.5, -0.4, -0.5, -0.4], 0.5),  # one too high, one too low
+        ([0.9, 0.0, 0.9, 0.0], [0.0, 0.9, 0.0, 0.8], 0.5),  # each closer at some sizes
+        ([0.2, 0.2, 0.2, 0.2], [0.2, 0.2, 0.2, 0.2], 0.5),
+    ],
+)
+def test_the_trend_has_half_unless_one_is_shown_to_be_closer(form, trend, share):
+    assert Rivals(np.array(form), np.array(trend)).trend_share == share
+
+
+def test_two_numbers_of_ranks_do_not_tell_and_the_mean_counts(tmp_path):
+    (fitted,) = fit_series(times_of_no_schedule("native", (2, 8)))
+    model = fitted.model
+    assert model.trend_share == 0.5
+    assert any(has_message(note, "models.trend_untold", chosen=say("models.trend_mean")) for note in model.notes)
+    assert model_lines([model])[0]["parts"] == [{"form": say("models.trend_mean"), "parameters": []}]
+    whole, none = replace(model, trend_share=1.0), replace(model, trend=())
+    for nbytes in (SIZES[0], 23, SIZES[-1]):
+        mean_s, trend_s_, form_s = (
+            CompetingModels([one]).at("native", 16, nbytes).prediction.time_s for one in (model, whole, none)
+        )
+        assert mean_s == pytest.approx((trend_s_ * form_s) ** 0.5)
     write_machine(Machine((model,)), tmp_path / "machine.json")
     assert read_machine(tmp_path / "machine.json").models == (model,)
 

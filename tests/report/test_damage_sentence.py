@@ -9,7 +9,7 @@ from made_runs import build_run
 from places import DATA
 
 from allreduce_bench.cli import main
-from allreduce_bench.report.caveats import MOST_DAMAGES, UNCHECKED, damage_caveats, damage_report
+from allreduce_bench.report.damage_sentence import MOST_DAMAGES, UNCHECKED, damage_caveats, damage_report
 from allreduce_bench.runs.folder import RunFolder
 
 

@@ -20,7 +20,8 @@ from allreduce_bench.evaluation.launch_states import (
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.evaluation.summary_row import LaunchStates
 from allreduce_bench.message import say
-from allreduce_bench.report.caveats import TIMER, find_time_caveats, launch_states_sentences, suspicion_sentences
+from allreduce_bench.report.caveats import find_time_caveats
+from allreduce_bench.report.launch_states_sentence import TIMER, launch_states_sentences, suspicion_sentences
 from allreduce_bench.report.table import table
 
 

@@ -106,6 +106,20 @@ def test_both_sides_are_chosen_on_launches_that_are_not_reported(monkeypatch):
     assert asked[-2:] == [["b", "d"]] * 2 and asked[:2] == [["no", "a", "b", "c", "d"]] * 2
 
 
+def test_ranks_that_outnumber_cores_are_measured_at_the_level_of_run(monkeypatch):
+    levels = []
+
+    def launch(side, ranks, question, level):
+        levels.append(level)
+        return {"times": {"a": 1.0, "c": 1.0}, "ratios": {"a": 1.0, "c": 1.0}, "absent": {}}
+
+    monkeypatch.setattr(ratios, "launch", launch)
+    monkeypatch.setattr(ratios.os, "cpu_count", lambda: 2)
+    for ranks in (2, 4):
+        ratios.measured(row(("c",), "a")._replace(ranks=ranks), ratios.Side("", MPICH, ""), 4, 0.05)
+    assert set(levels[:6]) == {"single", "multiple"} and levels[6:] == ["multiple"] * 4
+
+
 OSU = r"""#!/bin/sh
 [ "$*" = "-m 4:16777216 -T mpi_float" ] || exit 2
 [ "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" = 0 ] || exit 0

@@ -11,6 +11,10 @@ Median and 90th percentile of |predicted / measured - 1| in percent; the share o
 median of its upper over its lower end; the mean interval score of log times (Gneiting and Raftery, 2007: width and 20
 times what lies outside); the share of cells that `predict` gives no time for unless --extrapolate is given. Forced
 algorithms and a library's own choice apart. Exit status 1: no series was found.
+
+A line `systems out`: ours, but the constants of the intervals (`TYPICAL`, `WIDER_PER_DOUBLING`, `LIBRARY_WIDER`) are
+those with the best interval score on all other systems, so that none of its own cells has a say in them. A system is a
+run of the importers.
 """
 
 import argparse
@@ -19,7 +23,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import product
-from math import exp, log
+from math import exp, log, log2, sqrt
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,7 +32,7 @@ import pandas as pd
 
 from allreduce_bench.importers import LogError, LogWarning
 from allreduce_bench.importers import points as points_of_log
-from allreduce_bench.models.fitting import plain
+from allreduce_bench.models.fitting import TYPICAL, doublings_beyond, plain
 from allreduce_bench.models.known_algorithms import is_library
 from allreduce_bench.models.machine import Machine
 from allreduce_bench.models.prediction import Layout, competing_models
@@ -39,7 +43,10 @@ DISTANCES = (2, 4, 16)  # in size
 SHARES = (0.5, 0.75)  # of the sizes that are fitted
 LEAST_SIZES = 4  # that are fitted
 OUTSIDE = 20  # 2 / (1 - 0.9): weight of what lies outside of an interval
-RIVALS = ("ours", "uniform", "trend", "mean of both")
+RIVALS = ("ours", "systems out", "uniform", "trend", "mean of both")
+WITH_INTERVALS = RIVALS[:2]
+# The constants of intervals that are tried: TYPICAL, WIDER_PER_DOUBLING, LIBRARY_WIDER
+CONSTANTS = list(product((0.15, 0.25, 0.35, 0.5, 0.7), (0.15, 0.3, 0.6), (1.0, 2.0, 3.0)))
 TITLES = {"all series": None, "forced algorithms": False, "libraries' own choice": True}
 LAYOUT, EVERYWHERE = Layout(), Layout(extrapolate=True)
 
@@ -48,12 +55,25 @@ class Held(NamedTuple):
     """A held-out cell: times in seconds."""
 
     folder: Path
+    system: str
     kind: str
     library: bool
     measured_s: float
     times_s: dict[str, float]  # by RIVALS, where there is one
-    interval_s: tuple[float, float] | None
+    interval_s: dict[str, tuple[float, float]]  # by WITH_INTERVALS
     refused: bool
+    own_log: float  # half width of the series itself
+    doublings: tuple[float, float]  # of the ranks and sizes, and of a library's sizes, beyond the fitted ones
+
+    def half_log(self, constants: tuple[float, float, float]) -> float:
+        """Return the half width of the interval by other constants, without the bounds that it may be raised to."""
+        typical, wider, library_wider = constants
+        return sqrt(self.own_log * typical) * (1 + wider * (self.doublings[0] + library_wider * self.doublings[1]))
+
+    def score(self, constants: tuple[float, float, float]) -> float:
+        """Return the interval score by other constants."""
+        half, off = self.half_log(constants), abs(log(self.times_s["ours"] / self.measured_s))
+        return 2 * half + OUTSIDE * max(off - half, 0)
 
 
 class Task(NamedTuple):
@@ -135,6 +155,7 @@ def trend_time_s(fitted: pd.DataFrame, held: pd.DataFrame, in_size: bool) -> lis
 
 def held_of(task: Task, fitted: pd.DataFrame, found: FittedSeries, every: FittedSeries) -> Iterator[Held]:
     """Yield the predicted cells of a task."""
+    system = str(task.held["run"].iloc[0])
     cells = task.held.groupby(["ranks", "nbytes"], as_index=False)["time_s"].median()
     timed = set(zip(every.observed.ranks.tolist(), every.observed.nbytes.tolist()))  # without those in two states
     cells = cells[[cell in timed for cell in zip(cells["ranks"].tolist(), cells["nbytes"].tolist())]]
@@ -148,19 +169,41 @@ def held_of(task: Task, fitted: pd.DataFrame, found: FittedSeries, every: Fitted
         times_s = {"uniform": uniform_s}
         if np.isfinite(trend_s):
             times_s |= {"trend": trend_s, "mean of both": exp((log(uniform_s) + log(trend_s)) / 2)}
-        interval = None
+        interval_s = {}
         if predicted is not None:
-            times_s["ours"] = predicted.time_s
-            interval = (predicted.low_s, predicted.high_s) if predicted.low_s and predicted.high_s else None
+            times_s["ours"] = times_s["systems out"] = predicted.time_s
+            if predicted.low_s and predicted.high_s:
+                interval_s["ours"] = predicted.low_s, predicted.high_s
+        end = found.model.size_end(row["nbytes"])
+        in_size, above = abs(log2(row["nbytes"] / end)), library and row["nbytes"] > end
+        in_ranks = doublings_beyond(row["ranks"], found.model.ranks)
         yield Held(
             task.folder,
+            system,
             task.kind,
             library,
             row["time_s"],
             times_s,
-            interval,
+            interval_s,
             usual.at(series, row["ranks"], row["nbytes"]).prediction is None,
+            (found.model.reach_log or 0.0) ** 2 / TYPICAL,
+            (in_ranks, in_size) if above else (in_ranks + in_size, 0.0),
         )
+
+
+def with_systems_out(held: Sequence[Held]) -> None:
+    """Add the intervals by the constants that are best on all other systems, and print these."""
+    timed = [cell for cell in held if "ours" in cell.interval_s]
+    scores = np.array([[cell.score(constants) for constants in CONSTANTS] for cell in timed])
+    for system in sorted({cell.system for cell in timed}):
+        is_own = np.array([cell.system == system for cell in timed])
+        if is_own.all():
+            return
+        best = CONSTANTS[int(scores[~is_own].mean(axis=0).argmin())]
+        print(f"without {system}: constants {best}")
+        for cell in (cell for cell, own in zip(timed, is_own) if own):
+            factor = exp(cell.half_log(best))
+            cell.interval_s["systems out"] = cell.times_s["ours"] / factor, cell.times_s["ours"] * factor
 
 
 def print_table(held: Sequence[Held]) -> None:
@@ -178,12 +221,12 @@ def print_table(held: Sequence[Held]) -> None:
             off = np.abs([cell.times_s[rival] / cell.measured_s - 1 for cell in timed])
             head = f"{kind:<24}{len(cells):>6}" if rival == RIVALS[0] else " " * 30
             line = f"{head}  {rival:<13}{100 * np.median(off):7.1f}{100 * np.quantile(off, 0.9):8.0f}"
-            print(line + (interval_columns(cells) if rival == "ours" else ""), flush=True)
+            print(line + (interval_columns(cells, rival) if rival in WITH_INTERVALS else ""), flush=True)
 
 
-def interval_columns(cells: Sequence[Held]) -> str:
+def interval_columns(cells: Sequence[Held], rival: str) -> str:
     """Return coverage, width and score of the intervals, and the share refused."""
-    with_one = [(cell.interval_s, cell.measured_s) for cell in cells if cell.interval_s]
+    with_one = [(cell.interval_s[rival], cell.measured_s) for cell in cells if rival in cell.interval_s]
     if not with_one:
         return ""
     low, high = np.log([interval for interval, _ in with_one]).T
@@ -218,6 +261,7 @@ def main() -> None:
     ]
     unfit = sum(str(number) not in found for number in range(len(series)))
     print(f"{len(series)} series, {unfit} of which are not fitted: their algorithms are unknown")
+    with_systems_out(held)
     for folder, (title, library) in product([*(folders if len(folders) > 1 else ()), None], TITLES.items()):
         print(f"\n{folder or 'all folders'}: {title}")
         in_folder = [cell for cell in held if folder in (None, cell.folder)]

@@ -1,11 +1,13 @@
 """`make ratios`: how fast ours are against every peer and limit, side by side on each MPI, with intervals and goals.
 
 Both sides of a ratio are timed in one launch with the same buffers at pages, in turns (tests/ranks/rivals.py). On one
-half of the launches, at each thread level, the level is found at which the rival is fastest and the best of ours there;
-the ratio comes from the other half: a choice among many would flatter itself. It is the geometric mean over launches,
-with the 90 % interval of that mean by Student's t on their logarithms. Programs of others are held against ours launch
-by launch: see ratio_peers.py. What this version or this machine cannot do is skipped by name. Exit status 1: some goal
-was not met. The history goes to results/ratios.csv; `report --ratios` shows it.
+half of the launches, at each thread level, the level is found at which either side is fastest, and the best of each
+there; the ratio comes from the other half: a choice among many would flatter itself. Where ranks outnumber cores the
+level is the one that `run` takes: at others some MPIs do not yield, and a launch is fast or slow by chance. The ratio
+is the geometric mean over launches, with the 90 % interval of that mean by Student's t on their logarithms. Programs of
+others are held against ours launch by launch: see ratio_peers.py. What this version or this machine cannot do is
+skipped by name. Exit status 1: some goal was not met. The history goes to results/ratios.csv, which
+`report --ratios` shows.
 """
 
 import argparse
@@ -51,7 +53,7 @@ from allreduce_bench.stats import geometric_mean
 TESTS = Path(__file__).parents[1]
 RIVALS, LOOP = TESTS / "ranks" / "rivals.py", TESTS / "ranks" / "osu_loop.c"
 HISTORY = TESTS.parent / "results" / "ratios.csv"
-LEVELS = ("single", "multiple")
+LEVELS, CROWDED_LEVELS = ("single", "multiple"), ("multiple",)
 SECONDS = 1.0  # of a launch
 LEAST_LAUNCHES = 4  # two halves of which each has a spread
 SHARE = 0.90  # of intervals
@@ -178,21 +180,24 @@ def measured(row: Row, side: Side, launches: int, seconds: float) -> Measured:
         question = {"count": max(1, row.nbytes // 4), "rivals": rivals, "seconds": seconds}
         return launch(side, row.ranks, {**question, "definition": row.definition, "library": side.library}, level)
 
-    half = launches // 2
-    tried = {level: [ask(level, [*row.theirs, *row.ours])] for level in LEVELS}
-    absent = tried[LEVELS[0]][0]["absent"]
+    half, levels = launches // 2, CROWDED_LEVELS if row.ranks > (os.cpu_count() or 1) else LEVELS
+    tried = {level: [ask(level, [*row.theirs, *row.ours])] for level in levels}
+    absent = tried[levels[0]][0]["absent"]
     theirs, ours = ([name for name in names if name not in absent] for names in (row.theirs, row.ours))
     if not theirs or not ours:
         lacking = [name for name in (*row.theirs, *row.ours) if name in absent]
-        why = "; ".join(dict.fromkeys(absent[name] for name in lacking))
-        return Measured([], f"skipped: {why}")
-    for level in LEVELS:
+        first, *others = dict.fromkeys(absent[name] for name in lacking)
+        return Measured([], f"skipped: {first}{f'; and {len(others)} more' if others else ''}")
+    for level in levels:
         tried[level] += [ask(level, [*theirs, *ours]) for _ in range(half - 1)]
 
     def fastest(names: Sequence[str], level: str) -> str:
         return max(names, key=lambda name: geometric_mean([answer["ratios"][name] for answer in tried[level]]))
 
-    level = min(LEVELS, key=lambda of: median(answer["times"][fastest(theirs, of)] for answer in tried[of]))
+    def best_time(level: str) -> float:
+        return min(median(answer["times"][fastest(side, level)] for answer in tried[level]) for side in (theirs, ours))
+
+    level = min(levels, key=best_time)
     rival, best = fastest(theirs, level), fastest(ours, level)
     ratios = [ask(level, [rival, best])["ratios"][best] for _ in range(launches - half)]
     by = f"{best} against {rival}" if len(row.theirs) > 1 else best

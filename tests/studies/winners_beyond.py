@@ -34,7 +34,7 @@ SYSTEM = ["system", "cache", "dtype", "op"]
 
 def systems_of(folders: Sequence[Path]) -> list[pd.DataFrame]:
     """Return the points of each system: series of one run, cache, type and operation."""
-    rows = [one.assign(system=one["run"].astype(str)) for one in series_of(folders)]
+    rows = [one.assign(system=one["run"].astype(str)) for folder in folders for one in series_of(folder)]
     if not rows:
         return []
     points = pd.concat(rows, ignore_index=True)

@@ -107,3 +107,18 @@ def test_sizes_far_beyond_the_measured_ones_have_no_time_unless_requested():
     with pytest.raises(CostError, match=message_pattern("models.size_far_beyond_measured", series="ring")):
         choose(modelled_costs(machine), 4, 1 << 25)
     assert choose(modelled_costs(machine, extrapolate=True), 4, 1 << 25).time_s > 0
+
+
+def test_the_fastest_of_some_is_doubtful_beside_one_whose_time_is_unknown():
+    """The tree was measured up to 1 MiB only: at 32 MiB it may be faster than the ring, which was measured there."""
+    measured = {"ring": 1 << 25, "tree": 1 << 20}
+    models = [
+        replace(one, ranks=(2, 4), nbytes=(8, measured[one.algorithm]))
+        for one in BARE.models
+        if one.algorithm in measured
+    ]
+    costs = modelled_costs(Machine(tuple(models)))
+    assert not costs.doubt("ring", 4, 1 << 20)
+    assert choose(costs, 4, 1 << 25).algorithm == "ring"
+    assert costs.doubt("ring", 4, 1 << 25) == say("training.fastest_of_known", unknown="tree")
+    assert not modelled_costs(Machine(tuple(models)), ["ring"]).doubt("ring", 4, 1 << 25)

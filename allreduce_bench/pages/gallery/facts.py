@@ -6,12 +6,14 @@ from textwrap import dedent
 from typing import NamedTuple
 
 from ...algorithms import builtin
+from ...algorithms.torus import Dimensions, nearly_square
 from ...models.machine import Prices, bare_machine
 from ...models.prediction import BEST, Layout, competing_models
 from ...schedule import Schedule, elements
 from ...schedule.algorithm import Algorithm, Topology
-from ...schedule.price import price
-from ...schedule.verify import Proof, cases, verify
+from ...schedule.distance import distance
+from ...schedule.price import border, price
+from ...schedule.verify import Proof, cases, same_at_any_length, verify
 
 
 class Paragraph(NamedTuple):
@@ -71,6 +73,9 @@ class Facts(NamedTuple):
     sent_between_nodes: float
     peers: int  # maximum over ranks: partners that one sends to or receives from
     depth: int  # most roundings of any input
+    torus: Dimensions  # nearly square, of all ranks
+    passed: float  # times links of that torus
+    busiest: float  # over its busiest link
 
     @property
     def ranks(self) -> int:
@@ -84,6 +89,7 @@ class Promises(NamedTuple):
     tried: tuple[int, ...]
     same_bits: tuple[int, ...]
     rank_ordered: tuple[int, ...]
+    any_length: tuple[int, ...]  # elements are added up in the same order, whatever the length of the vector
 
 
 def facts(algorithm: Algorithm, topology: Topology) -> Facts:
@@ -95,17 +101,21 @@ def facts(algorithm: Algorithm, topology: Topology) -> Facts:
     count = ranks * BLOCKS
     schedules = algorithm.schedules(ranks, topology, count, count // PIECES)
     proof = verify(schedules, count)
-    sent = [_sent(schedules, lambda rank, dest: True), _sent(schedules, lambda a, b: _apart(topology, a, b))]
+    torus = nearly_square(ranks)
+    passed, busiest = (value / count for value in distance(schedules, torus))
     return Facts(
         algorithm=algorithm,
         topology=topology,
         rounds=price(schedules, alpha=1, beta=0).messages,
         steps=proof.steps,
         sent=proof.sent / count,
-        sent_in_all=sent[0] / count,
-        sent_between_nodes=sent[1] / count,
+        sent_in_all=sum(elements(step.send) for steps in schedules for step in steps) / count,
+        sent_between_nodes=border(schedules, topology.node_of).crossing / count,
         peers=max(len(peers(steps)) for steps in schedules),
         depth=proof.depth,
+        torus=torus,
+        passed=passed,
+        busiest=busiest,
     )
 
 
@@ -115,32 +125,25 @@ def promises(algorithm: Algorithm, sizes: Sequence[int]) -> Promises:
     Raises as `facts`.
     """
     proofs_at: dict[int, list[Proof]] = {}
+    layouts_at: dict[int, set[Topology]] = {}
     for size in sizes:
         for case in cases(algorithm, size, (), (), None):
             schedules = algorithm.schedules(case.size, case.topology, case.count, case.segment)
             proofs_at.setdefault(size, []).append(verify(schedules, case.count))
+            layouts_at.setdefault(size, set()).add(case.topology)
     same = tuple(size for size, proofs in proofs_at.items() if all(proof.same_bits for proof in proofs))
     ordered = tuple(size for size, proofs in proofs_at.items() if all(proof.rank_ordered for proof in proofs))
-    return Promises(tuple(proofs_at), same, ordered)
+    any_length = tuple(
+        size
+        for size, layouts in layouts_at.items()
+        if all(same_at_any_length(algorithm, size, layout) for layout in layouts)
+    )
+    return Promises(tuple(proofs_at), same, ordered, any_length)
 
 
 def peers(steps: Schedule) -> set[int]:
     """Return the ranks that one rank's steps send to or receive from."""
     return {peer for step in steps for peer in (step.dest, step.source) if peer is not None}
-
-
-def _sent(schedules: Sequence[Schedule], counts: Callable[[int, int], bool]) -> int:
-    """Return the elements in all messages for which `counts(sender, receiver)` is true."""
-    return sum(
-        elements(step.send)
-        for rank, steps in enumerate(schedules)
-        for step in steps
-        if step.dest is not None and counts(rank, step.dest)
-    )
-
-
-def _apart(topology: Topology, first: int, second: int) -> bool:
-    return topology.node_of[first] != topology.node_of[second]
 
 
 class Steps(NamedTuple):

@@ -182,7 +182,10 @@ def pages(ranks: int, names: str, progress: Progress = unsaid) -> Iterator[tuple
     tables = [_compared(counted, ranks) for ranks in COMPARED_RANKS]
     yield "index.html", render("index", "All-reduce algorithms", tables=tables, kept=kept, tried=TRIED_RANKS)
     yield "lesson.html", lesson
-    yield "maps.html", render("maps", "Who wins where", maps=maps, **_winners([won for won, _ in maps]))
+    yield (
+        "maps.html",
+        render("maps", "Who wins where", maps=maps, tables=tables, kept=kept, **_winners([won for won, _ in maps])),
+    )
     yield "glossary.html", render("glossary", "Glossary", sections=sections(glossary_text()))
     order = list(own)
 
@@ -290,6 +293,12 @@ def layout_text(row: Facts) -> str:
     return f"{layout}; trees cut the vector into {PIECES} segments"
 
 
+def network_text(row: Facts) -> str:
+    """Return the layouts on which the facts about networks were counted."""
+    torus = "x".join(map(str, row.torus))
+    return f"{row.ranks} ranks, on {len(row.topology.nodes)} nodes of {PER_NODE}, and on a torus of {torus}"
+
+
 def times_as_long(factor: float) -> str:
     """Return `1.13 times`, `34 times`."""
     return f"{factor:.3g} times" if factor < 10 else f"{factor:.0f} times"
@@ -303,7 +312,7 @@ def _powers(tried: Sequence[int]) -> set[int]:
     return {number for number in tried if number & (number - 1) == 0}
 
 
-TEMPLATE_WORDS = (share, kept_at, pieces, layout_text, times_as_long, format_size)
+TEMPLATE_WORDS = (share, kept_at, pieces, layout_text, network_text, times_as_long, format_size)
 
 
 def render(template: str, title: str, **values: Any) -> str:

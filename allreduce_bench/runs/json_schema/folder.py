@@ -309,6 +309,9 @@ MEASURED = {
     "startup": STARTUP,
     "stage": or_null(STAGE),
     "groups": GROUPS,
+    "order": items(
+        whole(), "with --order the launcher's ranks in the order of the all-reduce: the first is its rank 0"
+    ),
     "in_haste": flag("whether --within bounded the launch, so that sizes went set by set"),
     "size_sets": items(
         items(whole()), "with in_haste the sizes of each set, unit: bytes; absent: the launch did not end"

@@ -23,8 +23,14 @@ from allreduce_bench.schedule.verify import Refusal
 def test_eight_ranks_on_two_nodes(name, rounds, steps, sent, in_all, between, peers, depth):
     counted = facts(builtin()[name], Topology.filled(8, 4))
     assert counted.ranks == 8
-    assert counted[2:4] == (rounds, steps) and counted[7:] == (peers, depth)
+    assert counted[2:4] == (rounds, steps) and counted[7:9] == (peers, depth)
     assert counted[4:7] == pytest.approx((sent, in_all, between))
+
+
+def test_what_passes_the_links_of_a_torus():
+    counted = facts(builtin()["torus"], Topology.filled(8, 4))
+    assert counted.torus == (2, 4) and counted.passed == pytest.approx(counted.sent_in_all) == pytest.approx(14)
+    assert counted.passed < facts(builtin()["ring"], Topology.filled(8, 4)).passed
 
 
 def test_volumes_are_at_least_the_least_possible():
@@ -36,9 +42,9 @@ def test_volumes_are_at_least_the_least_possible():
 
 def test_promises_are_those_of_all_schedules_tried():
     naive, ring, doubling = (promises(builtin()[name], range(2, 6)) for name in ("naive", "ring", "recursive_doubling"))
-    assert naive == ((2, 3, 4, 5), (2,), (2,))
-    assert ring == ((2, 3, 4, 5), (2, 3, 4, 5), (2,))
-    assert doubling.rank_ordered == doubling.same_bits == doubling.tried
+    assert naive == ((2, 3, 4, 5), (2,), (2,), (2, 3, 4, 5))
+    assert ring == ((2, 3, 4, 5), (2, 3, 4, 5), (2,), (2,))
+    assert doubling.rank_ordered == doubling.same_bits == doubling.any_length == doubling.tried
 
 
 def test_what_is_no_all_reduce_has_no_facts():

@@ -105,7 +105,10 @@ def test_the_table_is_that_of_the_schedules(texts):
         volumes = [share(value) for value in (counted.sent, counted.sent_in_all, counted.sent_between_nodes)]
         assert cells[:2] + cells[5:7] == [*map(str, (counted.rounds, counted.steps, counted.peers, counted.depth))]
         assert cells[2:5] == volumes
-        assert cells[9].startswith(own.formula.replace("<", "&lt;")[:9])
+        assert cells[10].startswith(own.formula.replace("<", "&lt;")[:9])
+        (row,) = re.findall(rf'<tr><th scope="row"><a href="{own.name}.html">.*?</tr>', texts["maps.html"])[:1]
+        volumes = [share(value) for value in (counted.sent_between_nodes, counted.passed, counted.busiest)]
+        assert re.findall(r"<td[^>]*>(.*?)</td>", row)[:3] == volumes
 
 
 def test_pages_of_algorithms_tell_what_a_reader_asks(texts):

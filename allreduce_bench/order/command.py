@@ -1,0 +1,245 @@
+"""`order`: find an order of ranks from measured pairs of hosts, or from a map of switches; write it for a launcher."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from shlex import quote
+from typing import NamedTuple
+
+import click
+import numpy as np
+
+from ..algorithms import find, is_of_library
+from ..cli.sections import examples
+from ..cli.terminal import echo_wrapped, screen
+from ..cli.types import SIZE, OneLineError, errors_in_one_line
+from ..cli.work_limit import generators_that_end
+from ..message import say
+from ..runs.files import refuse_given, write_given
+from ..runs.plan import DEFAULT_SEGMENT_NBYTES
+from ..runs.rank_order import BLOCK, CYCLIC
+from ..schedule.algorithm import PROVED_UP_TO, Algorithm, Topology
+from ..schedule.verify import Refusal
+from ..tables import columns_of, fitted
+from ..units import few, format_size, format_time
+from .lockstep import (
+    PER_LEVEL,
+    RING,
+    Costs,
+    Lockstep,
+    best_order,
+    broken_pairs,
+    costs_of_map,
+    measured_costs,
+    rounds_of,
+)
+
+ITEMSIZE = 4  # bytes of an element
+GIVEN, FITTED = "as given", "fitted"
+MOST_NAMED = 6  # pairs in one sentence
+
+
+class Predicted(NamedTuple):
+    """An order of ranks, and its time in lockstep."""
+
+    name: str
+    hosts: tuple[str, ...]  # of each rank
+    time: float  # in seconds, or in the unit of the costs
+    broken: list[tuple[str, str]]  # pairs that cannot talk, and that it uses
+
+
+def orders(algorithm: Algorithm, costs: Costs, nbytes: int, ranks_per_node: int) -> list[Predicted]:
+    """Return the orders of ranks with their times: as the hosts are given, cyclic if that differs, and fitted.
+
+    Raises OneLineError, AlgorithmError, Refusal.
+    """
+    hosts, ranks = len(costs.hosts), len(costs.hosts) * ranks_per_node
+    if algorithm.name != RING and ranks > PROVED_UP_TO:
+        raise OneLineError("order.most_ranks", name=algorithm.name, ranks=ranks, most=PROVED_UP_TO)
+    in_blocks, in_turn = np.arange(ranks) // ranks_per_node, np.arange(ranks) % hosts
+    found = []
+
+    def predict(name: str, place_of_rank: np.ndarray, lockstep: Lockstep, host_of_place: np.ndarray) -> None:
+        host_of_rank = host_of_place[place_of_rank]
+        time, _ = lockstep.time(host_of_rank)
+        broken = broken_pairs(lockstep.rounds, host_of_rank, costs)
+        found.append(Predicted(name, tuple(costs.hosts[host] for host in host_of_rank), time, broken))
+
+    block = _lockstep(algorithm, in_blocks, costs, nbytes)
+    predict(BLOCK if ranks_per_node > 1 else GIVEN, in_blocks, block, np.arange(hosts))
+    if ranks_per_node > 1:
+        predict(CYCLIC, in_turn, _lockstep(algorithm, in_turn, costs, nbytes), np.arange(hosts))
+    fitted_hosts = best_order(block, costs, in_blocks, algorithm.name == RING)
+    predict(FITTED, in_blocks, block, fitted_hosts)
+    return found
+
+
+def _lockstep(algorithm: Algorithm, place_of_rank: np.ndarray, costs: Costs, nbytes: int) -> Lockstep:
+    topology = Topology.from_labels(place_of_rank.tolist())
+    if reason := algorithm.unmet(len(place_of_rank), topology):
+        raise OneLineError("as_said", words=reason)
+    segment = max(1, DEFAULT_SEGMENT_NBYTES // ITEMSIZE)
+    return Lockstep(rounds_of(algorithm, topology, nbytes, ITEMSIZE, segment), costs)
+
+
+# Files of an order, for `run` and for launchers
+
+
+def _as_order(hosts: Sequence[str], comments: Sequence[str]) -> str:
+    return "".join(f"# {comment}\n" for comment in comments) + "".join(f"{host}\n" for host in hosts)
+
+
+def _as_rankfile(hosts: Sequence[str], comments: Sequence[str]) -> str:
+    """Return a rank file of Open MPI: ranks of one host take its slots in turn."""
+    slots = Counter[str]()
+    lines = []
+    for rank, host in enumerate(hosts):
+        lines.append(f"rank {rank}={host} slot={slots[host]}\n")
+        slots[host] += 1
+    return "".join(lines)
+
+
+def _as_machinefile(hosts: Sequence[str], comments: Sequence[str]) -> str:
+    """Return a machine file of MPICH and Intel MPI, which fill its lines in turn."""
+    return "".join(f"{host}:1\n" for host in hosts)
+
+
+def _as_hostfile(hosts: Sequence[str], comments: Sequence[str]) -> str:
+    """Return a host file of srun: a host for each task."""
+    return "".join(f"{host}\n" for host in hosts)
+
+
+FORMATS: Mapping[str, tuple[Callable[[Sequence[str], Sequence[str]], str], str]] = {  # writer, and how it is used
+    "order": (_as_order, "order.use_order"),
+    "openmpi": (_as_rankfile, "order.use_openmpi"),
+    "mpich": (_as_machinefile, "order.use_mpich"),
+    "srun": (_as_hostfile, "order.use_srun"),
+}
+
+
+@click.command(
+    epilog=examples(
+        "order results/health -o order.txt",
+        "order pairs.csv -a two_tree --size 1M -o order.txt",
+        "order --map switches.txt --ranks-per-node 4 --format srun -o hosts.txt",
+    )
+)
+@click.argument("source", type=click.Path(path_type=Path), required=False, metavar="[CHECK|CSV]")
+@click.option(
+    "--map",
+    "map_",
+    type=click.Path(path_type=Path),
+    help="A file of hosts, one a line, with the switches above it, the nearest first, instead of measured pairs.",
+)
+@click.option(
+    "-a", "--algorithm", default=RING, show_default=True, metavar="NAME", help="Algorithm to order ranks for."
+)
+@click.option("--size", type=SIZE, default="8M", show_default=True, help="Bytes of the vector, e.g. 64K.")
+@click.option(
+    "--ranks-per-node",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Ranks on each host; they stay consecutive.",
+)
+@click.option("--value", default="", metavar="COLUMN", help="As of health: the column of another tool's table.")
+@click.option("--value-is", type=click.Choice(("rate", "time")), help="As of health: what that column holds.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the order to this file.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(tuple(FORMATS)),
+    default="order",
+    show_default=True,
+    help="order: for run --order; or a rank file of Open MPI, a machine file of MPICH, a host file of srun.",
+)
+@errors_in_one_line
+def order(source, map_, algorithm, size, ranks_per_node, value, value_is, output, format_) -> None:
+    """Find an order of ranks that suits the links between their hosts.
+
+    CHECK is the folder of health, or its pairs.csv; CSV a table of pairs that another tool measured. The order found
+    has a short predicted time in lockstep: of a ring the slowest message first, then the sum of all. Pairs of hosts
+    that cannot talk exchange no message if there is an order without. run --order FILE measures in that order.
+    """
+    if format_ != "order" and output is None:
+        raise OneLineError("order.format_needs_output", format=format_)
+    if output is not None:
+        refuse_given(output)
+    costs = _costs(source, map_, value, value_is or "")
+    if is_of_library(algorithm):
+        raise OneLineError("order.is_none_of_steps", name=algorithm)
+    (chosen,) = find([algorithm]).values()
+    try:
+        with generators_that_end([chosen]):
+            found = orders(chosen, costs, size, ranks_per_node)
+    except Refusal as refusal:
+        raise OneLineError("as_said", exit_code=1, words=str(refusal)) from refusal
+    title = say(
+        "order.file_made_from",
+        of=costs.of,
+        algorithm=chosen.name,
+        size=format_size(size),
+        ranks=len(found[-1].hosts),
+        hosts=len(costs.hosts),
+    )
+    click.echo("\n".join([title, *_table(found, costs), ""]))
+    echo_wrapped([*_sentences(found[-1], costs, map_ is not None)])
+    _write(found, output, format_, title)
+
+
+def _costs(source: Path | None, map_: Path | None, value: str, kind: str) -> Costs:
+    """Return the costs of the one source that is named. Raises OneLineError for none or both."""
+    if source is not None and map_ is not None:
+        raise OneLineError("order.both_sources", source=source, map=map_)
+    if map_ is not None:
+        if value or kind:
+            raise OneLineError("order.only_of_table", option="--value" if value else "--value-is")
+        return costs_of_map(map_)
+    if source is None:
+        raise OneLineError("order.no_source")
+    return measured_costs(source, value, kind)
+
+
+def _table(found: Sequence[Predicted], costs: Costs) -> list[str]:
+    """Return a line for each order: its time if that is known, and over that of the first one."""
+    head = ["order of ranks", *(["predicted"] if costs.in_seconds else []), f"over {found[0].name}"]
+    rows = [
+        [each.name, *([_time_text(each)] if costs.in_seconds else []), _ratio_text(each, found[0])] for each in found
+    ]
+    return fitted(columns_of([head, *rows], left=[0]), screen())
+
+
+def _time_text(order: Predicted) -> str:
+    return say("order.waits_for_ever") if order.broken else format_time(order.time)
+
+
+def _ratio_text(order: Predicted, first: Predicted) -> str:
+    return "-" if order.broken or first.broken else f"{order.time / first.time:.3f}"
+
+
+def _sentences(chosen: Predicted, costs: Costs, is_map: bool) -> list[str]:
+    broken = int(np.count_nonzero(costs.broken)) // 2
+    pairs = few((f"{one} and {other}" for one, other in chosen.broken), MOST_NAMED, comma="; ")
+    return [
+        say("order.in_lockstep"),
+        *([say("order.map_is_assumed", factor=PER_LEVEL)] if is_map else []),
+        *([say("order.unit_unknown", of=costs.of)] if not costs.in_seconds and not is_map else []),
+        *([say("order.estimated", pairs=costs.estimated)] if costs.estimated else []),
+        *([say("order.broken_left", pairs=pairs)] if chosen.broken else []),
+        *([say("order.broken_left_out", pairs=broken)] if broken and not chosen.broken else []),
+    ]
+
+
+def _write(found: Sequence[Predicted], output: Path | None, format_: str, title: str) -> None:
+    """Write the last order to a file and say how that is used; without a file print its hosts."""
+    first, hosts = found[0], found[-1].hosts
+    if output is None:
+        click.echo(",".join(hosts))
+        return
+    writer, usage = FORMATS[format_]
+    comments = [say("order.file_title"), title]
+    if not first.broken and not found[-1].broken:
+        comments.append(say("order.file_predicted", ratio=found[-1].time / first.time))
+    write_given(output, writer(hosts, comments))
+    click.echo(say(usage, path=quote(str(output)), ranks=len(hosts)))

@@ -1,0 +1,28 @@
+"""The sentences of this wing: a template for each code; see `message`."""
+
+MESSAGES = {
+    "order.both_sources": "both {source} and --map {map} say what messages cost; name one of them",
+    "order.broken_left": "In this order messages go between hosts that cannot talk: {pairs}. No order without them was found.",
+    "order.broken_left_out": "No message goes between the {pairs} pairs of hosts that cannot talk.",
+    "order.estimated": "{pairs} pairs were not measured: each is taken to be as slow as its slower host.",
+    "order.expected_hosts": "{path}: {found} hosts; expected 2 to {most}",
+    "order.file_made_from": "made from {of}: {algorithm}, {size}, {ranks} ranks on {hosts} hosts",
+    "order.file_predicted": "predicted in lockstep: {ratio:.3f} of the time of the hosts as they are given",
+    "order.file_title": "order of ranks for allreduce-bench run --order: the host of rank 0, of rank 1, ...",
+    "order.format_needs_output": "--format {format} makes a file for a launcher; name it with -o",
+    "order.in_lockstep": "Predicted in lockstep: a round ends with its last message, and messages of one host share its link.",
+    "order.is_none_of_steps": "{name} is the library's own; an order is found for an algorithm of which the steps are known",
+    "order.map_is_assumed": "Nothing was measured: for each level of switches a message is assumed to take {factor:g} times as long.",
+    "order.most_ranks": "{name} on {ranks} ranks: schedules of up to {most} ranks are verified; ring takes more",
+    "order.no_map_installed": "--map needs the pages of this program, which are not installed",
+    "order.no_pairs_installed": "pairs of hosts are read by health, which is not installed",
+    "order.no_source": "nothing says what messages cost; name the folder of a check of health, a CSV of pairs, or --map FILE",
+    "order.not_a_host": "{path}, host {number}: '{host}' is not the name of a host; expected for example n1",
+    "order.only_of_table": "{option}: belongs to a table of another tool, not to --map",
+    "order.unit_unknown": "The unit of {of} is not known: times are compared only.",
+    "order.use_mpich": "mpirun -f {path} -n {ranks} PROGRAM",
+    "order.use_openmpi": "mpirun --map-by rankfile:file={path} -n {ranks} PROGRAM",
+    "order.use_order": "allreduce-bench run --order {path} -n {ranks}",
+    "order.use_srun": "SLURM_HOSTFILE={path} srun -n {ranks} --distribution=arbitrary PROGRAM",
+    "order.waits_for_ever": "waits for ever",
+}

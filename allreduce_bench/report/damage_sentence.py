@@ -1,0 +1,106 @@
+"""Damaged and missing parts of a run, with advice: sentences and warnings, from the run's files."""
+
+import os
+import shlex
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ..evaluation.summary_row import qualifiers
+from ..message import say
+from ..runs.cell import competitor_name
+from ..runs.folder import RunFolder
+from ..runs.kept import Damage
+from ..runs.plan import ImportedPlan, Launch
+from ..runs.rows import Row
+from ..units import few, format_size
+from .caveats import Caveat, Note
+
+MOST_DAMAGES = 8  # listed individually
+UNCHECKED = "written by layout 3, which holds no checksums: changes cannot be detected"
+
+
+class DamageReport(NamedTuple):
+    """The damages of one run."""
+
+    damages: list[str]  # a sentence each; the last may count those not listed
+    unchecked: str  # a sentence; empty: all its files hold checksums
+    missing: str  # a sentence about planned launches with cells that no attempt ended; empty: there are none
+
+
+def damage_report(folder: RunFolder) -> DamageReport:
+    """Return the damages in the files of the run; empty if the run cannot be read at all, which other code reports."""
+    try:
+        damages, launches = folder.damages(), folder.unchecked()
+        missing = _missing_cells(folder)
+        named = [f"{_found(damage)}; {_advice(folder, damage, missing)}" for damage in damages[:MOST_DAMAGES]]
+    except (OSError, ValueError):
+        return DamageReport([], "", "")
+    if len(damages) > MOST_DAMAGES:
+        more = len(damages) - MOST_DAMAGES
+        named.append(f"{folder.path}: and {more} more damage{'s' if more > 1 else ''}")
+    are = "1 launch was" if len(launches) == 1 else f"{len(launches)} launches were"
+    unchecked = f"{folder.path}: {are} {UNCHECKED}" if launches else ""
+    return DamageReport(named, unchecked, _missing_sentence(folder, missing))
+
+
+def damage_caveats(report: DamageReport) -> list[Caveat]:
+    """Return the same as warnings of the page."""
+    caveats = []
+    if report.damages:
+        effect = say("report.affected_cells_count_missing") if report.missing else ""
+        caveats.append(Caveat("bad", "DAMAGED FILES", tuple(Note(text, effect) for text in report.damages)))
+    if report.unchecked:
+        caveats.append(Caveat("info", "files without checksums", (Note(report.unchecked),)))
+    return caveats
+
+
+def _missing_cells(folder: RunFolder) -> dict[Launch, int]:
+    """Return the number of cells of each launch that no attempt has ended; imported logs have none. Raises RunError."""
+    plan = folder.plan()
+    if isinstance(plan, ImportedPlan):
+        return {}
+    missing = {launch: folder.cells_left(plan, launch) for launch in plan.planned_launches()}
+    return {launch: number for launch, number in missing.items() if number}
+
+
+def _is_begun(folder: RunFolder, missing: Mapping[Launch, int]) -> bool:
+    """Return whether any planned cell has ended; other code refuses a run without one."""
+    plan = folder.plan()
+    return any(missing.get(launch, 0) < len(plan.cells(launch)) for launch in plan.planned_launches())
+
+
+def _missing_sentence(folder: RunFolder, missing: Mapping[Launch, int]) -> str:
+    if not missing or not _is_begun(folder, missing):
+        return ""
+    planned, names = len(folder.plan().planned_launches()), few((launch.name for launch in missing), MOST_DAMAGES)
+    counts = {"complete": planned - len(missing), "planned": planned, "names": names}
+    return say("report.launches_left_continue", folder=folder.path, **counts, way=_resume(folder))
+
+
+def _found(damage: Damage) -> str:
+    """Return `results/a/launches/2r-1.1.csv: ring 1 KiB: the rows of this cell were changed`."""
+    cell = f"{_cell_text(damage.cell)}: " if damage.cell else ""
+    return f"{damage.path}: damaged: {cell}{damage.found}"
+
+
+def _cell_text(mark: Row) -> str:
+    name = competitor_name(mark["algorithm"], mark["executor"])
+    words = (
+        name,
+        format_size(int(mark["nbytes"])),
+        *qualifiers(mark["cache"], "", mark["arrival"], mark["placement"]),
+    )
+    return " ".join(filter(None, (*words, mark["groups"])))
+
+
+def _advice(folder: RunFolder, damage: Damage, missing: Mapping[Launch, int]) -> str:
+    """Return how to replace the cells that the damage lost, or the sentence that none is missing."""
+    if folder.imported():
+        return say("report.import_logs_again")
+    if damage.launch not in missing:
+        return say("report.launch_measured_again_since", launch=damage.launch.name)
+    return f"measure it again: {_resume(folder)}"
+
+
+def _resume(folder: RunFolder) -> str:
+    return say("report.allreduce_bench_run_resume", fspath=shlex.quote(os.fspath(folder.path)))

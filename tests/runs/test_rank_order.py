@@ -1,0 +1,88 @@
+"""The order of ranks: words, files, and what is no permutation of the hosts that are there."""
+
+import pytest
+from has_message import message_pattern
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allreduce_bench.message import BadValue
+from allreduce_bench.runs.plan import Plan, PlanError
+from allreduce_bench.runs.rank_order import parse_order, ranks_in_order
+
+HOSTS = ("h1", "h1", "h2", "h2", "h3", "h3")
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        (("block",), (0, 1, 2, 3, 4, 5)),
+        (("cyclic",), (0, 2, 4, 1, 3, 5)),
+        (("h3", "h1", "h2"), (4, 5, 0, 1, 2, 3)),
+        (("h3", "h1", "h2", "h2", "h1", "h3"), (4, 0, 2, 3, 1, 5)),
+    ],
+)
+def test_which_rank_of_the_launcher_takes_each_place(order, expected):
+    assert ranks_in_order(order, HOSTS) == expected
+
+
+def test_ranks_that_a_launcher_dealt_out_in_turn_are_put_in_blocks():
+    assert ranks_in_order(("block",), ("h1", "h2", "h1", "h2", "h1")) == (0, 2, 4, 1, 3)
+    assert ranks_in_order(("cyclic",), ("h1", "h1", "h1", "h2")) == (0, 3, 1, 2)
+
+
+@given(
+    st.lists(st.sampled_from(["h1", "h2", "h3"]), min_size=1, max_size=9).flatmap(
+        lambda hosts: st.tuples(st.just(hosts), st.permutations(hosts))
+    )
+)
+def test_any_permutation_of_the_hosts_is_kept(hosts_and_order):
+    hosts, order = hosts_and_order
+    ranks = ranks_in_order(order, hosts)
+    assert sorted(ranks) == list(range(len(hosts)))
+    assert len(set(order)) == len(order) or [hosts[rank] for rank in ranks] == order
+
+
+@pytest.mark.parametrize(
+    ("order", "code", "values"),
+    [
+        (("h1", "h9"), "runs.order_host_not_there", {"host": "h9", "hosts": "h1, h2, h3"}),
+        (("h1", "h2"), "runs.order_leaves_out", {"host": "h3", "ranks": 2}),
+        (("h1", "h1", "h2", "h3"), "runs.order_no_permutation", {"host": "h2", "times": 1, "ranks": 2}),
+        (("h1", "h1", "h1", "h2", "h2", "h3"), "runs.order_no_permutation", {"host": "h1", "times": 3, "ranks": 2}),
+    ],
+)
+def test_an_order_that_is_no_permutation_is_refused(order, code, values):
+    with pytest.raises(BadValue, match=message_pattern(code, **values)):
+        ranks_in_order(order, HOSTS)
+
+
+def test_words_lists_and_files(tmp_path):
+    file = tmp_path / "order.txt"
+    file.write_text("# made by hand\n\nn2  # the fast one\nn1\nn3\n")
+    assert parse_order(str(file)) == parse_order("n2, n1,n3") == ("n2", "n1", "n3")
+    assert parse_order("cyclic") == ("cyclic",)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("n1\n$(touch x)\n", "runs.order_not_a_host"),
+        ("n1:2\nn2\n", "runs.order_not_a_host"),
+        ("n1\n--host\n", "runs.order_not_a_host"),
+        ("# nothing\n", "runs.order_too_short"),
+        ("n1\n", "runs.order_too_short"),
+    ],
+)
+def test_a_file_of_other_lines_is_refused(text, code, tmp_path):
+    file = tmp_path / "order.txt"
+    file.write_text(text)
+    with pytest.raises(BadValue, match=message_pattern(code)):
+        parse_order(str(file))
+    with pytest.raises(BadValue, match=message_pattern("runs.order_cannot_be_read")):
+        parse_order(str(tmp_path / "none"))
+
+
+@pytest.mark.parametrize("beside", [{"groups": "2"}, {"pretend_ranks_per_node": 2}])
+def test_an_order_beside_groups_or_made_up_nodes_is_refused(beside):
+    with pytest.raises(PlanError, match=message_pattern("runs.order_beside")):
+        Plan(algorithms=("ring",), sizes=(8,), ranks=(4,), order=("block",), **beside)
