@@ -194,7 +194,9 @@ def csv_text(settings: Settings, outcomes: Sequence[Outcome]) -> str:
 # The JSON Schema of `survive --format json`
 
 TIMES = {name: number(meaning, 0.0) for name, meaning in (("median_s", "of calls"), ("low_s", ""), ("high_s", ""))}
-CALL = or_null(fields(TIMES, meaning="of a call on the slowest rank, with the 95 % interval of the median; unit: seconds"))
+CALL = or_null(
+    fields(TIMES, meaning="of a call on the slowest rank, with the 95 % interval of the median; unit: seconds")
+)
 SURVIVE = fields(
     {
         "schema": text("name and version of this schema", SCHEMA),
@@ -227,7 +229,9 @@ SURVIVE = fields(
                         f"of ulfm {', '.join(BY_ULFM)}; of restart {', '.join(BY_RESTART)}; each ends when the last "
                         "survivor has ended it; unit: seconds",
                     ),
-                    "total_s": or_null(number("from the loss to the right result on all survivors; unit: seconds", 0.0)),
+                    "total_s": or_null(
+                        number("from the loss to the right result on all survivors; unit: seconds", 0.0)
+                    ),
                     "ranks_left": or_null(whole("that have the right result")),
                     "steps_lost": or_null(whole("calls done again: since the last checkpoint")),
                     "proved": or_null(flag("whether the schedule of those left was verified; null: the library's own")),

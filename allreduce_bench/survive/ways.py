@@ -233,7 +233,7 @@ def measure(settings: Settings, algorithm: str, nbytes: int, way: str) -> Outcom
         kept = folder / f"{algorithm.replace('/', '_').replace(':', '_')}-{nbytes}-{way}-{os.getpid()}"
         request = Request(
             algorithm=algorithm,
-            count=nbytes // 4,
+            elements=nbytes // 4,
             ranks=settings.ranks,
             first=0,
             calls=settings.calls,
@@ -318,7 +318,7 @@ class _Way:
         links = next((event.facts["links"] for event in launch.of("prepared")), None)
         while members:
             try:
-                found = newest(self.kept, {"algorithm": self.request.algorithm, "count": self.request.count})
+                found = newest(self.kept, {"algorithm": self.request.algorithm, "count": self.request.elements})
             except CheckpointError as error:
                 outcome.state, outcome.reason = FAILED, str(error)
                 return
@@ -373,7 +373,9 @@ class _Way:
                 outcome.proved = event.facts["proved"]
         for event in launch.of("wrong"):
             outcome.state = WRONG
-            outcome.reason = say("survive.wrong_result", **{name: event.facts[name] for name in ("elements", "of", "step")})
+            outcome.reason = say(
+                "survive.wrong_result", **{name: event.facts[name] for name in ("elements", "of", "step")}
+            )
 
     def _fail(self, launch: Launch) -> None:
         self._take_figures(launch)

@@ -2,7 +2,16 @@
 
 import pytest
 
-from allreduce_bench.survive.checkpoint import KEPT, Checkpoint, CheckpointError, interval, newest, read, share_lost, write
+from allreduce_bench.survive.checkpoint import (
+    KEPT,
+    Checkpoint,
+    CheckpointError,
+    interval,
+    newest,
+    read,
+    share_lost,
+    write,
+)
 
 OF = {"sizes": [3, 2]}
 

@@ -28,8 +28,12 @@ SETTINGS = Settings(
 )
 CALLS = {4: [2e-3, 1e-3, 3e-3], 3: [1e-3, 1e-3, 1e-3]}
 OUTCOMES = [
-    Outcome("ring", 65536, ULFM, RECOVERED, "", dict.fromkeys(BY_ULFM, 0.001), 3, 0, CALLS, CALLS, {4: 3.0, 3: 2.0}, True),
-    Outcome("ring", 65536, ULFM, RECOVERED, "", dict.fromkeys(BY_ULFM, 0.003), 3, 0, CALLS, CALLS, {4: 3.0, 3: 2.0}, True),
+    Outcome(
+        "ring", 65536, ULFM, RECOVERED, "", dict.fromkeys(BY_ULFM, 0.001), 3, 0, CALLS, CALLS, {4: 3.0, 3: 2.0}, True
+    ),
+    Outcome(
+        "ring", 65536, ULFM, RECOVERED, "", dict.fromkeys(BY_ULFM, 0.003), 3, 0, CALLS, CALLS, {4: 3.0, 3: 2.0}, True
+    ),
     Outcome("ring", 65536, RESTART, RESTARTED, "", dict.fromkeys(BY_RESTART, 1.0), 3, 3, CALLS, {}, {}, True),
     Outcome("native", 8, ULFM, UNAVAILABLE, "no ULFM"),
 ]
