@@ -19,6 +19,7 @@ from allreduce_bench.runs.start import Start
 RANKS = (1, 2, 4)
 ROUNDING = 1e-12  # as in the programs, which say why
 WITH_TORCH = [python for python in interpreters() if list(python.parent.parent.glob("lib/python*/site-packages/torch"))]
+WENT_ON = r"steps {begin} to {end} on 2 ranks .*\ntraining alone gives these losses to "
 needs_mpi = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 needs_torch = pytest.mark.skipif(not WITH_TORCH, reason="no interpreter here has an MPI and torch")
 over_mpi = pytest.mark.parametrize("python", dict.fromkeys(interpreters()), ids=lambda path: path.parent.parent.name)
@@ -110,7 +111,7 @@ def test_a_training_goes_on_from_its_checkpoint_without_the_lost_rank(python, tm
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert re.match(r"steps 40 to 60 on 2 ranks .*\ntraining alone gives these losses to ", done.stdout), done.stdout
+    assert re.match(WENT_ON.format(begin=40, end=60), done.stdout), done.stdout
     assert has_message(done.stderr, "cli.exec_starts_again", ranks="2 ranks")
 
 
@@ -121,5 +122,5 @@ def test_a_training_goes_on_by_ulfm_from_the_same_step():
     done = subprocess.run(
         command, cwd=ANALYSIS, env=with_package(), capture_output=True, text=True, timeout=120, check=False
     )
-    assert re.search(r"^steps 0 to 40 on 2 ranks .*\ntraining alone gives these losses to ", done.stdout, re.MULTILINE)
+    assert re.search(WENT_ON.format(begin=0, end=40), done.stdout), done.stdout + done.stderr
     assert has_message(done.stderr, "programs.ranks_lost", ranks="0", size=3, left=2)
