@@ -6,6 +6,7 @@ it, and shrunk to the survivors, who do the work again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from mpi4py import MPI
 
@@ -70,7 +71,7 @@ def _revoke(comm: MPI.Comm, others: Callable[[], Sequence[MPI.Comm]], mark: Mark
 
 def shrunk(comm: MPI.Intracomm, mark: Mark = lambda phase: None) -> tuple[MPI.Intracomm, tuple[int, ...]]:
     """Return the communicator of the survivors of `comm`, and the ranks of `comm` that are gone; on all survivors."""
-    survivors = comm.Shrink()
+    survivors: Any = comm.Shrink()
     before, after = comm.Get_group(), survivors.Get_group()
     gone = MPI.Group.Difference(before, after)
     lost = MPI.Group.Translate_ranks(gone, range(gone.size), before) if gone.size else []

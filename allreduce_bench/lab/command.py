@@ -161,7 +161,7 @@ def ping_sentence(found: Ping, rate_bytes_per_s: float) -> str:
 # Commands of the lab
 
 
-COMMANDS = ("run", "workload", "health", "doctor", "exec", "which")  # that use hosts
+COMMANDS = ("run", "workload", "health", "doctor", "exec", "survive", "which")  # that use hosts
 
 
 def _host_options(command: Callable) -> Callable:

@@ -41,8 +41,8 @@ def Allreduce(
     The communicator is COMM_WORLD where none is given. The first call with a communicator, and the first of each
     length, type and operation, prepare: all ranks make them in the same order. The rest is as of PreparedAllreduces.
 
-    `on_failure`, under ULFM: where ranks are lost, "shrink" does the call again with those left, "raise" raises RankLost
-    on all of them; either way later calls are of those left. Each call then ends with an agreement.
+    `on_failure`, under ULFM: where ranks are lost, "shrink" does the call again with those left, "raise" raises
+    RankLost on all of them; either way later calls are of those left. Each call then ends with an agreement.
     """
     around = MPI.COMM_WORLD if comm is None else comm
     how = algorithm, executor, choice, check, on_failure
@@ -143,7 +143,7 @@ class Wrapped(MPI.Intracomm):
     """An intracommunicator with the `Allreduce` of this package."""
 
     plain: MPI.Comm  # of mpi4py, with the same handle
-    prepared: PreparedAllreduces
+    prepared: PreparedAllreduces | Surviving
 
     def Allreduce(self, sendbuf: Any, recvbuf: Any, op: Any = MPI.SUM) -> None:
         """Call PreparedAllreduces. Raises as it, and ValueError where the communicator was freed."""

@@ -104,7 +104,7 @@ def _keeping(sendbuf: Any, recvbuf: Any) -> Callable[[], object]:
 
 @cache
 def checked(on_failure: str, executor: str) -> str:
-    """Return the executor of calls that outlive lost ranks. Raises BadValue for a word or executor that is not known."""
+    """Return the executor of calls that outlive lost ranks. Raises BadValue for another word or executor."""
     if on_failure not in (SHRINK, RAISE):
         raise BadValue("programs.on_failure_words", found=on_failure)
     if executor not in (AUTO, EXECUTOR):

@@ -71,7 +71,7 @@ class Request(NamedTuple):
     """What the ranks of one launch are asked for."""
 
     algorithm: str  # a name, or the path of a file
-    count: int  # elements, float32
+    elements: int  # float32
     ranks: int  # at the begin, before any was lost
     first: int  # calls done before this launch
     calls: int  # in total

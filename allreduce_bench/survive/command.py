@@ -62,9 +62,7 @@ def _failures(kind: str) -> click.ParamType:
 @click.option(
     "--checkpoint-every", "every", type=click.IntRange(1), default=8, show_default=True, help="Calls between them."
 )
-@click.option(
-    "--checkpoints", type=click.Path(path_type=Path), help="Their folder, which all nodes see [default: /tmp]."
-)
+@click.option("--checkpoints", type=click.Path(path_type=Path), help="Their folder [default: a temporary one].")
 @click.option(
     "--notice-within", type=DURATION, default="10s", show_default=True, help="What takes longer is started again."
 )
@@ -110,8 +108,8 @@ def survive(
     Ranks do all-reduces of known results; at a call some are lost. By ULFM (Open MPI) the others notice it, revoke the
     communicator, agree, shrink it, make, verify and bind the schedule of those left, and do the call again. Without it
     (any MPI) the launch is ended, and started without what was lost from the last checkpoint. Each phase ends when the
-    last survivor has ended it. Beside it: the time of a call before and after, as measured and as predicted. Exit status
-    1 where a result was wrong, or a loss was not survived.
+    last survivor has ended it. Beside it: the time of a call before and after, as measured and as predicted. Exit
+    status 1 where a result was wrong, or a loss was not survived.
     """
     if under_launcher(os.environ):
         raise OneLineError("survive.under_launcher")

@@ -1,4 +1,4 @@
-"""What ranks do: `python -m allreduce_bench.survive.rank REQUEST`, all-reduces of known results until some ranks are lost.
+"""What ranks do: `python -m allreduce_bench.survive.rank REQUEST`, all-reduces of known results while some are lost.
 
 Each call stands for the step of a training: its result is checked exactly, every few of them rank 0 writes a
 checkpoint, and at the calls that the request names ranks lose themselves. With ULFM those that are left shrink the
@@ -60,7 +60,7 @@ class Rank:
         self.algorithm: Algorithm | None = None
         if request.algorithm != NATIVE:
             (self.algorithm,) = find([request.algorithm]).values()
-        self.sendbuf, self.recvbuf = PAGES.sendbuf(request.count, DTYPE), PAGES.recvbuf(request.count, DTYPE)
+        self.sendbuf, self.recvbuf = PAGES.sendbuf(request.elements, DTYPE), PAGES.recvbuf(request.elements, DTYPE)
         self.call: Prepared | None = None
         self.links = request.links
         self.marks: dict[str, float] = {}  # ends of phases until the next right result
@@ -132,15 +132,15 @@ class Rank:
             refusal = ""
             if comm.rank == 0:
                 try:
-                    schedules = self.algorithm.schedules(comm.size, nodes, request.count, segment)
-                    verify(schedules, request.count)
+                    schedules = self.algorithm.schedules(comm.size, nodes, request.elements, segment)
+                    verify(schedules, request.elements)
                     alpha, beta, gamma = self.links
                     facts |= {"proved": True, "predicted_s": price(schedules, alpha, beta, gamma).time}
                 except (AlgorithmError, Refusal) as error:
                     refusal = str(error)
             if refusal := comm.bcast(refusal):
                 raise AlgorithmError("as_said", words=refusal)
-            steps = self.algorithm.schedule(comm.rank, comm.size, nodes, request.count, segment)
+            steps = self.algorithm.schedule(comm.rank, comm.size, nodes, request.elements, segment)
         self._mark("schedule")
         if steps is None:
             self.call = native(self.sendbuf, self.recvbuf, comm, OP)
@@ -152,18 +152,18 @@ class Rank:
 
     def _step(self, number: int) -> None:
         """Do one call whose result is known; tell the first right one, and any that is wrong."""
-        check = Check(self.comm.size, self.request.count, DTYPE, OP, number=number % VARIANTS)
+        check = Check(self.comm.size, self.request.elements, DTYPE, OP, number=number % VARIANTS)
         own, result = exact_inputs(check, self.comm.rank)
-        self.sendbuf[:] = np.resize(own, self.request.count)
+        self.sendbuf[:] = np.resize(own, self.request.elements)
         self.recvbuf[:] = np.nan
         self._fail([one for one in self.request.failures if one.call == number])
         assert self.call is not None
         self.call.run()
-        wrong = int(np.count_nonzero(self.recvbuf != np.resize(result, self.request.count)))
+        wrong = int(np.count_nonzero(self.recvbuf != np.resize(result, self.request.elements)))
         if wrong:
-            self.say("wrong", step=number, elements=wrong, of=self.request.count, size=self.comm.size)
+            self.say("wrong", step=number, elements=wrong, of=self.request.elements, size=self.comm.size)
         if number % self.request.every == 0 and self.comm.rank == 0:
-            of = {"algorithm": self.request.algorithm, "count": self.request.count}
+            of = {"algorithm": self.request.algorithm, "count": self.request.elements}
             write(Path(self.request.checkpoint), number, of)
 
     def _measure(self) -> None:
@@ -213,7 +213,7 @@ def lose(kind: str) -> None:
 
 
 def measured_links(comm: MPI.Comm) -> tuple[float, float, float]:
-    """Measure what a message, an element more of it, and the addition of an element cost: seconds of the slowest rank."""
+    """Measure seconds for a message, an element more of it, and the addition of one, on the slowest rank."""
     rank, size = comm.rank, comm.size
     least = np.full(3, np.inf)
     one, other = np.zeros(PROBE_COUNT, np.float32), np.zeros(PROBE_COUNT, np.float32)

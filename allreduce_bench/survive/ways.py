@@ -8,6 +8,7 @@ waited for without a deadline; what ULFM does not notice in time, or does not en
 import contextlib
 import os
 import queue
+import shlex
 import signal
 import socket
 import subprocess
@@ -25,10 +26,11 @@ from ..launching.launcher import Launcher, on_one_node
 from ..launching.layout import ranks_on_same_cores
 from ..launching.tied_process import end_process, how_it_ended, interrupts_put_off, start_tied
 from ..machine import OPEN_MPI
+from ..machine.node import hide_secrets
 from ..measuring.startup import thread_level
 from ..message import say
 from ..runs.start import Start, slots_of
-from ..watching.lifeline import LAB_VARIABLE, MONITOR_VARIABLE
+from ..watching.lifeline import COMMAND_VARIABLE, LAB_VARIABLE, MONITOR_VARIABLE
 from ..watching.patience import Rank
 from ..watching.supervisor import Supervisor, names_of_this_node
 from . import BY_RESTART, BY_ULFM, LINK, ON_HOSTS, Failure, Request
@@ -131,13 +133,13 @@ class Launch:
             start_s=settings.timeout_s,
             only_answers=True,
         )
-        self.began = time.time()
         try:
             command = mpirun_command(settings.launcher, ranks, start, [*settings.program, request.to_json()])
             level = thread_level(os.environ.get(LEVEL, "auto"), ranks_on_same_cores(ranks, start))
             address = self.supervisor.address(names_of_this_node())
+            variables = {COMMAND_VARIABLE: shlex.join(hide_secrets(command)), MONITOR_VARIABLE: address, LEVEL: level}
             with interrupts_put_off():
-                self.process = start_tied(command, {**os.environ, LEVEL: level, MONITOR_VARIABLE: address})
+                self.process = start_tied(command, {**os.environ, **variables})
         except BaseException:
             self.supervisor.close()
             raise
@@ -233,7 +235,7 @@ def measure(settings: Settings, algorithm: str, nbytes: int, way: str) -> Outcom
         kept = folder / f"{algorithm.replace('/', '_').replace(':', '_')}-{nbytes}-{way}-{os.getpid()}"
         request = Request(
             algorithm=algorithm,
-            count=nbytes // 4,
+            elements=nbytes // 4,
             ranks=settings.ranks,
             first=0,
             calls=settings.calls,
@@ -285,14 +287,16 @@ class _Way:
         settings, outcome = self.settings, self.outcome
         left_s = max(0.0, self.failed_at + settings.notice_s - time.time())
         if not launch.wait(lambda: bool(launch.of("noticed")), left_s):
-            outcome.reason = say("survive.not_noticed", within_s=settings.notice_s)
+            ended = bool(launch.of("ended"))
+            why = launch.why() if ended else say("survive.not_noticed", within_s=settings.notice_s)
+            outcome.reason = say("survive.second_way", why=why)
             return False
         done = launch.wait(lambda: self._survivors_have(launch, "result"), settings.timeout_s)
         if not done or not launch.wait(lambda: self._survivors_have(launch, "finished"), settings.timeout_s):
             if launch.of("refused"):
                 self._fail(launch)
                 return True
-            outcome.reason = say("survive.recovery_failed", why=launch.why())
+            outcome.reason = say("survive.second_way", why=launch.why())
             return False
         outcome.steps_lost = 0
         self._take(launch, BY_ULFM, RECOVERED)
@@ -318,7 +322,7 @@ class _Way:
         links = next((event.facts["links"] for event in launch.of("prepared")), None)
         while members:
             try:
-                first = newest(self.kept, {"algorithm": self.request.algorithm, "count": self.request.count})
+                first = newest(self.kept, {"algorithm": self.request.algorithm, "count": self.request.elements})
             except (CheckpointError, OSError) as error:
                 outcome.state, outcome.reason = FAILED, str(error)
                 return

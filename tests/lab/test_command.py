@@ -43,15 +43,17 @@ def python(request) -> Path:
         (["lab", "run", "--rate", "1mbit,2mbit", "--", "run"], re.escape("2 rates for 4 virtual hosts")),
         (
             ["lab", "run", "--hosts", "2", "bash", "-a"],
-            re.escape("one of the commands run, workload, health, doctor, exec, which, found 'bash'"),
+            re.escape("one of the commands run, workload, health, doctor, exec, survive, which, found 'bash'"),
         ),
         (
             ["lab", "run"],
-            message_pattern("lab.lab_run_expected_commands", commands="run, workload, health, doctor, exec, which"),
+            message_pattern(
+                "lab.lab_run_expected_commands", commands="run, workload, health, doctor, exec, survive, which"
+            ),
         ),
         (
             ["lab", "run", "--", "bash"],
-            re.escape("one of the commands run, workload, health, doctor, exec, which, found 'bash'"),
+            re.escape("one of the commands run, workload, health, doctor, exec, survive, which, found 'bash'"),
         ),
         (["lab", "shell", "--hosts", "99"], message_pattern("lab.virtual_hosts_expected_most", hosts="99")),
     ],

@@ -6,8 +6,8 @@ after its begin, and takes one way of `survive` (ULFM on Open MPI, starting agai
 per kind, way and MPI: cases; those that ended with a right result by this way (right); those for which the second way
 was taken (second way); wrong results; cases that were neither right nor said why (bad); processes left; the median of
 each phase in ms, with the least and largest total. Every 0 of N has its 95 % upper limit. With the same --log, cases
-that are in it are not repeated. Exit status 1 where anything was wrong, bad or left. Inside a lab (`lab run --hosts 4 --
-…`) the kinds `host` and `link` are possible, too.
+that are in it are not repeated. Exit status 1 where anything was wrong, bad or left. Inside a lab (`lab run --hosts 4
+-- …`) the kinds `host` and `link` are possible, too.
 """
 
 import argparse
