@@ -19,6 +19,7 @@ from allreduce_bench.runs.start import Start
 RANKS = (1, 2, 4)
 ROUNDING = 1e-12  # as in the programs, which say why
 WITH_TORCH = [python for python in interpreters() if list(python.parent.parent.glob("lib/python*/site-packages/torch"))]
+WENT_ON = r"^40 steps, 2 ranks at the end; .*\ntraining alone gives these losses to "
 needs_mpi = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 needs_torch = pytest.mark.skipif(not WITH_TORCH, reason="no interpreter here has an MPI and torch")
 over_mpi = pytest.mark.parametrize("python", dict.fromkeys(interpreters()), ids=lambda path: path.parent.parent.name)
@@ -102,7 +103,5 @@ def test_a_training_goes_on_by_ulfm_from_the_same_step():
     done = subprocess.run(
         command, cwd=ANALYSIS, env=with_package(), capture_output=True, text=True, timeout=120, check=False
     )
-    assert re.search(
-        r"^40 steps, 2 ranks at the end; .*\ntraining alone gives these losses to ", done.stdout, re.MULTILINE
-    )
+    assert re.search(WENT_ON, done.stdout, re.MULTILINE), done.stdout + done.stderr
     assert has_message(done.stderr, "programs.ranks_lost", ranks="0", size=3, left=2)
