@@ -14,7 +14,7 @@ algorithms and a library's own choice apart. Exit status 1: no series was found.
 
 A line `systems out`: ours, but what was chosen on published series is chosen here on all other systems than the one
 that is predicted, so that none of its own cells has a say: the constants of the intervals (`TYPICAL`,
-`WIDER_PER_DOUBLING`, `LIBRARY_WIDER`) by the interval score; and, of a library's own choice on other ranks, whether its
+`WIDER_PER_DOUBLING`) by the interval score; and, of a library's own choice on other ranks, whether its
 form, a rival or the mean of form and trend counts, by the mean log error. A system is a run of the importers.
 """
 
@@ -48,8 +48,7 @@ OUTSIDE = 20  # 2 / (1 - 0.9): weight of what lies outside of an interval
 RIVALS = ("ours", "systems out", "uniform", "trend", "mean of both")
 WITH_INTERVALS = RIVALS[:2]
 WAYS = ("form", *RIVALS[2:], "form and trend")  # to predict a library's own choice on other ranks
-# The constants of intervals that are tried: TYPICAL, WIDER_PER_DOUBLING, LIBRARY_WIDER
-CONSTANTS = list(product((0.15, 0.25, 0.35, 0.5, 0.7), (0.15, 0.3, 0.6), (1.0, 2.0, 3.0)))
+CONSTANTS = list(product((0.15, 0.25, 0.35, 0.5, 0.7), (0.15, 0.3, 0.6)))  # tried as TYPICAL, WIDER_PER_DOUBLING
 TITLES = {"all series": None, "forced algorithms": False, "libraries' own choice": True}
 LAYOUT, EVERYWHERE = Layout(), Layout(extrapolate=True)
 
@@ -66,14 +65,14 @@ class Held(NamedTuple):
     interval_s: dict[str, tuple[float, float]]  # by WITH_INTERVALS
     refused: bool
     own_log: float  # half width of the series itself
-    doublings: tuple[float, float]  # of the ranks and sizes, and of a library's sizes, beyond the fitted ones
+    doublings: float  # of the ranks and sizes beyond the fitted ones
 
-    def half_log(self, constants: tuple[float, float, float]) -> float:
+    def half_log(self, constants: tuple[float, float]) -> float:
         """Return the half width of the interval by other constants, without the bounds that it may be raised to."""
-        typical, wider, library_wider = constants
-        return sqrt(self.own_log * typical) * (1 + wider * (self.doublings[0] + library_wider * self.doublings[1]))
+        typical, wider = constants
+        return sqrt(self.own_log * typical) * (1 + wider * self.doublings)
 
-    def score(self, constants: tuple[float, float, float]) -> float:
+    def score(self, constants: tuple[float, float]) -> float:
         """Return the interval score by other constants."""
         half = self.half_log(constants)
         return 2 * half + OUTSIDE * max(self.off_log("ours") - half, 0)
@@ -192,8 +191,6 @@ def held_of(task: Task, fitted: pd.DataFrame, found: FittedSeries, every: Fitted
             if predicted.low_s and predicted.high_s:
                 interval_s["ours"] = predicted.low_s, predicted.high_s
         end = found.model.size_end(row["nbytes"])
-        in_size, above = abs(log2(row["nbytes"] / end)), library and row["nbytes"] > end
-        in_ranks = doublings_beyond(row["ranks"], found.model.ranks)
         yield Held(
             task.folder,
             system,
@@ -204,7 +201,7 @@ def held_of(task: Task, fitted: pd.DataFrame, found: FittedSeries, every: Fitted
             interval_s,
             usual.at(series, row["ranks"], row["nbytes"]).prediction is None,
             (found.model.reach_log or 0.0) ** 2 / TYPICAL,
-            (in_ranks, in_size) if above else (in_ranks + in_size, 0.0),
+            doublings_beyond(row["ranks"], found.model.ranks) + abs(log2(row["nbytes"] / end)),
         )
 
 
