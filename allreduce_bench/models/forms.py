@@ -198,12 +198,16 @@ class Observations:
         return np.isin(self.ranks, list(counts))
 
     def trend(self, counts: Sequence[int]) -> tuple[SizeLine, ...]:
-        """Return the line of each size with times at two of these numbers of ranks, which errors in percent weigh."""
+        """Return the line of each size, which errors in percent weigh; empty: one lacks times at two of these ranks.
+
+        Between sizes whose lines are far apart, a library may have switched.
+        """
         lines, rows = [], self.at(counts)
         for nbytes in sorted(set(self.nbytes[rows].tolist())):
             of_size = rows & (self.nbytes == nbytes)
             time_s, doublings = np.exp(self.log_time[of_size]), self.log_ranks[of_size] / np.log(2)
-            if np.ptp(doublings) > 0:
-                slope_s, base_s = np.polyfit(doublings, time_s, 1, w=1 / time_s)
-                lines.append(SizeLine(nbytes, float(base_s), float(slope_s), float(time_s.min() / 2)))
+            if np.ptp(doublings) == 0:
+                return ()
+            slope_s, base_s = np.polyfit(doublings, time_s, 1, w=1 / time_s)
+            lines.append(SizeLine(nbytes, float(base_s), float(slope_s), float(time_s.min() / 2)))
         return tuple(lines)

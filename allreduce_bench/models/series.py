@@ -446,8 +446,8 @@ def _fit_observed(observed: Observations) -> KeptFit:
         if not observed.switches:  # the counts of a known schedule tell more of other ranks than a line does
             return fit
         errors = rivals(observed, counts, form_for)
-        share = errors.trend_share if errors else HALF
-        return fit._replace(lines=observed.trend(counts), trend_share=share) if share else fit
+        share, lines = errors.trend_share if errors else HALF, observed.trend(counts)
+        return fit._replace(lines=lines, trend_share=share) if share and lines else fit
 
     chosen = chosen_for(observed, observed.counts)
     scores = score(observed, chosen_for)

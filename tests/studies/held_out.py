@@ -12,9 +12,10 @@ median of its upper over its lower end; the mean interval score of log times (Gn
 times what lies outside); the share of cells that `predict` gives no time for unless --extrapolate is given. Forced
 algorithms and a library's own choice apart. Exit status 1: no series was found.
 
-A line `systems out`: ours, but the constants of the intervals (`TYPICAL`, `WIDER_PER_DOUBLING`, `LIBRARY_WIDER`) are
-those with the best interval score on all other systems, so that none of its own cells has a say in them. A system is a
-run of the importers.
+A line `systems out`: ours, but what was chosen on published series is chosen here on all other systems than the one
+that is predicted, so that none of its own cells has a say: the constants of the intervals (`TYPICAL`,
+`WIDER_PER_DOUBLING`) by the interval score; and, of a library's own choice on other ranks, whether its
+form, a rival or the mean of form and trend counts, by the mean log error. A system is a run of the importers.
 """
 
 import argparse
@@ -22,6 +23,7 @@ import sys
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 from math import exp, log, log2, sqrt
 from pathlib import Path
@@ -45,8 +47,8 @@ LEAST_SIZES = 4  # that are fitted
 OUTSIDE = 20  # 2 / (1 - 0.9): weight of what lies outside of an interval
 RIVALS = ("ours", "systems out", "uniform", "trend", "mean of both")
 WITH_INTERVALS = RIVALS[:2]
-# The constants of intervals that are tried: TYPICAL, WIDER_PER_DOUBLING, LIBRARY_WIDER
-CONSTANTS = list(product((0.15, 0.25, 0.35, 0.5, 0.7), (0.15, 0.3, 0.6), (1.0, 2.0, 3.0)))
+WAYS = ("form", *RIVALS[2:], "form and trend")  # to predict a library's own choice on other ranks
+CONSTANTS = list(product((0.15, 0.25, 0.35, 0.5, 0.7), (0.15, 0.3, 0.6)))  # tried as TYPICAL, WIDER_PER_DOUBLING
 TITLES = {"all series": None, "forced algorithms": False, "libraries' own choice": True}
 LAYOUT, EVERYWHERE = Layout(), Layout(extrapolate=True)
 
@@ -59,21 +61,30 @@ class Held(NamedTuple):
     kind: str
     library: bool
     measured_s: float
-    times_s: dict[str, float]  # by RIVALS, where there is one
+    times_s: dict[str, float]  # by RIVALS and WAYS, where there is one
     interval_s: dict[str, tuple[float, float]]  # by WITH_INTERVALS
     refused: bool
     own_log: float  # half width of the series itself
-    doublings: tuple[float, float]  # of the ranks and sizes, and of a library's sizes, beyond the fitted ones
+    doublings: float  # of the ranks and sizes beyond the fitted ones
 
-    def half_log(self, constants: tuple[float, float, float]) -> float:
+    def half_log(self, constants: tuple[float, float]) -> float:
         """Return the half width of the interval by other constants, without the bounds that it may be raised to."""
-        typical, wider, library_wider = constants
-        return sqrt(self.own_log * typical) * (1 + wider * (self.doublings[0] + library_wider * self.doublings[1]))
+        typical, wider = constants
+        return sqrt(self.own_log * typical) * (1 + wider * self.doublings)
 
-    def score(self, constants: tuple[float, float, float]) -> float:
+    def score(self, constants: tuple[float, float]) -> float:
         """Return the interval score by other constants."""
-        half, off = self.half_log(constants), abs(log(self.times_s["ours"] / self.measured_s))
-        return 2 * half + OUTSIDE * max(off - half, 0)
+        half = self.half_log(constants)
+        return 2 * half + OUTSIDE * max(self.off_log("ours") - half, 0)
+
+    def off_log(self, way: str) -> float:
+        """Return the absolute log error of one of RIVALS and WAYS; that of ours if it has no time here."""
+        return abs(log(self.times_s.get(way, self.times_s["ours"]) / self.measured_s))
+
+    @property
+    def has_ways(self) -> bool:
+        """Return whether it is a library's own choice on other ranks."""
+        return self.library and not self.kind.startswith("size")
 
 
 class Task(NamedTuple):
@@ -161,6 +172,7 @@ def held_of(task: Task, fitted: pd.DataFrame, found: FittedSeries, every: Fitted
     cells = cells[[cell in timed for cell in zip(cells["ranks"].tolist(), cells["nbytes"].tolist())]]
     usual, asked = (competing_models(Machine((found.model,)), (), layout)[0] for layout in (LAYOUT, EVERYWHERE))
     (series,) = asked.models
+    (without_trend,) = competing_models(Machine((replace(found.model, trend=()),)), (), EVERYWHERE)
     uniform = plain_time_s(found, list(zip(cells["ranks"].tolist(), cells["nbytes"].tolist())), every)
     trend = trend_time_s(fitted, cells, task.kind.startswith("size"))
     library = is_library(found.model.algorithm)
@@ -171,12 +183,14 @@ def held_of(task: Task, fitted: pd.DataFrame, found: FittedSeries, every: Fitted
             times_s |= {"trend": trend_s, "mean of both": exp((log(uniform_s) + log(trend_s)) / 2)}
         interval_s = {}
         if predicted is not None:
-            times_s["ours"] = times_s["systems out"] = predicted.time_s
+            times_s["ours"] = times_s["systems out"] = times_s["form"] = predicted.time_s
+            if found.model.trend and (form := without_trend.at(series, row["ranks"], row["nbytes"]).prediction):
+                times_s["form"] = form.time_s
+            if np.isfinite(trend_s):
+                times_s["form and trend"] = exp((log(times_s["form"]) + log(trend_s)) / 2)
             if predicted.low_s and predicted.high_s:
                 interval_s["ours"] = predicted.low_s, predicted.high_s
         end = found.model.size_end(row["nbytes"])
-        in_size, above = abs(log2(row["nbytes"] / end)), library and row["nbytes"] > end
-        in_ranks = doublings_beyond(row["ranks"], found.model.ranks)
         yield Held(
             task.folder,
             system,
@@ -187,12 +201,12 @@ def held_of(task: Task, fitted: pd.DataFrame, found: FittedSeries, every: Fitted
             interval_s,
             usual.at(series, row["ranks"], row["nbytes"]).prediction is None,
             (found.model.reach_log or 0.0) ** 2 / TYPICAL,
-            (in_ranks, in_size) if above else (in_ranks + in_size, 0.0),
+            doublings_beyond(row["ranks"], found.model.ranks) + abs(log2(row["nbytes"] / end)),
         )
 
 
 def with_systems_out(held: Sequence[Held]) -> None:
-    """Add the intervals by the constants that are best on all other systems, and print these."""
+    """Add the times and intervals by what is best on all other systems, and print that."""
     timed = [cell for cell in held if "ours" in cell.interval_s]
     scores = np.array([[cell.score(constants) for constants in CONSTANTS] for cell in timed])
     for system in sorted({cell.system for cell in timed}):
@@ -200,10 +214,15 @@ def with_systems_out(held: Sequence[Held]) -> None:
         if is_own.all():
             return
         best = CONSTANTS[int(scores[~is_own].mean(axis=0).argmin())]
-        print(f"without {system}: constants {best}")
+        others = [cell for cell in timed if cell.has_ways and cell.system != system]
+        way = min(WAYS, key=lambda way: sum(cell.off_log(way) for cell in others)) if others else "ours"
+        print(f"without {system}: constants {best}, a library by {way}")
         for cell in (cell for cell, own in zip(timed, is_own) if own):
-            factor = exp(cell.half_log(best))
-            cell.interval_s["systems out"] = cell.times_s["ours"] / factor, cell.times_s["ours"] * factor
+            time_s, factor = (
+                cell.times_s.get(way if cell.has_ways else "ours", cell.times_s["ours"]),
+                exp(cell.half_log(best)),
+            )
+            cell.times_s["systems out"], cell.interval_s["systems out"] = time_s, (time_s / factor, time_s * factor)
 
 
 def print_table(held: Sequence[Held]) -> None:
