@@ -32,6 +32,7 @@ __all__ = [
     "find_planned",
     "is_builtin",
     "is_of_library",
+    "why_unknown",
 ]
 USUAL = ("ring", "recursive_doubling", "rabenseifner", "tree")  # of most libraries: first if time is short
 LONGEST_FILE = 16 * 2**20  # bytes, of a user's file
@@ -126,6 +127,16 @@ def is_builtin(name: str) -> bool:
 def builtin_of(name: str) -> Algorithm:
     """Return the algorithm of this folder that `name` names, with or without parameters. Raises AlgorithmError."""
     return builtin().get(name) or find([name])[name]
+
+
+def why_unknown(name: str, also: Sequence[str] = ()) -> AlgorithmError:
+    """Return why `name` names no algorithm of this folder: its parameters, or that it is none; `also` are known, too."""
+    try:
+        _from_module_of_its_name(name)
+    except AlgorithmError as error:
+        return error
+    known = [*also, *builtin()]
+    return AlgorithmError("as_said", words=unknown_word("algorithm", name, known, "'allreduce-bench list' shows all"))
 
 
 @cache  # algorithms with the same parameters are the same
