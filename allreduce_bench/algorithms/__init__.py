@@ -130,7 +130,7 @@ def builtin_of(name: str) -> Algorithm:
 
 
 def why_unknown(name: str, also: Sequence[str] = ()) -> AlgorithmError:
-    """Return why `name` names no algorithm of this folder: its parameters, or that it is none; `also` are known, too."""
+    """Return why `name` names no algorithm of this folder: its parameters, or none has it; `also` are known, too."""
     try:
         _from_module_of_its_name(name)
     except AlgorithmError as error:
