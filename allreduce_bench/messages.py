@@ -11,6 +11,10 @@ MESSAGES = {
         "hierarchical:{parameters}: expected hierarchical:INNER+OUTER with two algorithms, e.g. "
         "hierarchical:ring+two_tree; 'allreduce-bench list' shows all"
     ),
+    "algorithms.hierarchical_of_foreign": (
+        "hierarchical:{parameters}: expected two algorithms that 'allreduce-bench list' shows with their cost; found "
+        "'{foreign}'"
+    ),
     "algorithms.longer_bytes_expected_python": "{path}: longer than {longest_file:,} bytes; expected a Python file with an @algorithm, or MSCCL XML",
     "algorithms.name_algorithm_expected_unicode": "{path}: the name of an algorithm is {odd!r}; expected Unicode text",
     "algorithms.name_reference_measurement_rename": "{word}: '{name}' is the name of a reference measurement; rename the algorithm",

@@ -35,6 +35,7 @@ __all__ = [
     "is_builtin",
     "is_msccl",
     "is_of_library",
+    "why_unknown",
 ]
 USUAL = ("ring", "recursive_doubling", "rabenseifner", "tree")  # of most libraries: first if time is short
 LONGEST_FILE = 16 * 2**20  # bytes, of a user's file
@@ -138,6 +139,16 @@ def builtin_of(name: str) -> Algorithm:
     Raises AlgorithmError.
     """
     return builtin().get(name) or next(iter(find([name]).values()))
+
+
+def why_unknown(name: str, also: Sequence[str] = ()) -> AlgorithmError:
+    """Return why `name` names no algorithm of this folder: its parameters, or none has it; `also` are known, too."""
+    try:
+        _from_module_of_its_name(name)
+    except AlgorithmError as error:
+        return error
+    known = [*also, *builtin()]
+    return AlgorithmError("as_said", words=unknown_word("algorithm", name, known, "'allreduce-bench list' shows all"))
 
 
 @cache  # algorithms with the same parameters are the same

@@ -23,7 +23,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from allreduce_bench.algorithms import builtin_of
+from allreduce_bench.algorithms import builtin_of, is_of_library
 from allreduce_bench.algorithms._half import half_of, hops_inside
 from allreduce_bench.algorithms._mirrored import spans
 from allreduce_bench.algorithms.hierarchical_ring import hierarchical_ring
@@ -141,5 +141,7 @@ def named(parameters: str) -> Algorithm:
         raise AlgorithmError("algorithms.hierarchical_expected", parameters=parameters)
     if words == ["ring", "ring"]:
         return hierarchical_ring._replace(name="hierarchical:ring+ring")
-    inner, outer = (builtin_of(word) for word in words)
+    if foreign := next((word for word in words if is_of_library(word) or word.endswith(".py")), None):
+        raise AlgorithmError("algorithms.hierarchical_of_foreign", parameters=parameters, foreign=foreign)
+    inner, outer = map(builtin_of, words)
     return of(inner, outer)

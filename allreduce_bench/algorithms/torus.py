@@ -23,6 +23,7 @@ from typing import NamedTuple
 from allreduce_bench.algorithms._ring_phases import ring_allgather, ring_reduce_scatter
 from allreduce_bench.schedule import Step, longest_block, split
 from allreduce_bench.schedule.algorithm import Algorithm, AlgorithmError, Cost, Hops, Topology, algorithm
+from allreduce_bench.units import in_ranks
 
 Dimensions = tuple[int, ...]
 
@@ -132,7 +133,7 @@ def named(parameters: str) -> Algorithm:
     expected = prod(dimensions)
 
     def unfit(size: int, topology: Topology) -> str | None:
-        return None if size in (1, expected) else f"{name} needs {expected} ranks, not {size}"
+        return None if size in (1, expected) else f"{name} needs {in_ranks([expected])}, not {size}"
 
     def generate(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
         if size > 1:
@@ -141,4 +142,4 @@ def named(parameters: str) -> Algorithm:
     def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
         return cost_on(dimensions if size > 1 else (1,), topology, count)
 
-    return torus._replace(name=name, generate=generate, cost=cost, needs=frozenset({f"{expected} ranks"}), unfit=unfit)
+    return torus._replace(name=name, generate=generate, cost=cost, needs=frozenset({in_ranks([expected])}), unfit=unfit)

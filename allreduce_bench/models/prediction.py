@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..algorithms import USUAL, builtin, builtin_of, is_msccl
+from ..algorithms import USUAL, builtin, builtin_of, is_msccl, why_unknown
 from ..message import say
 from ..runs.plan import DEFAULT_SEGMENT_NBYTES
 from ..schedule import elements
 from ..schedule.algorithm import Algorithm, AlgorithmError, Topology
-from ..units import format_size, unknown_word
+from ..units import format_size
 from .known_algorithms import known_as
 from .machine import Machine, MachineError, with_parameters
 from .model import (
@@ -148,9 +148,7 @@ def _not_fitted(machine: Machine, name: str) -> ValueError:
     if machine.bare:
         if name == "native":
             return MachineError("models.native_library_algorithm_unknown")
-        return AlgorithmError(
-            "as_said", words=unknown_word("algorithm", name, builtin(), "'allreduce-bench list' shows all")
-        )
+        return why_unknown(name)
     if known_as(name, builtin()) or name == "native":
         return MachineError("models.not_fitted_machine_file", name=name, fitted=", ".join(fitted) or "no model at all")
     return AlgorithmError(

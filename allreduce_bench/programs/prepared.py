@@ -371,7 +371,7 @@ class PreparedAllreduces:
             return Settling(self, shape, self._native(shape), True)
         chosen = self._chosen(shape)
         found = [chosen] if chosen and not self._why_not_compiled([chosen.executor], shape.dtype) else []
-        found, refusals = found or self.candidates_of(shape), [say("programs.no_algorithm_fits_ranks")]
+        found, refusals = found or self.candidates_of(shape), list[str]()
         while found:
             try:
                 first = self.bind(shape, found[0], len(found) > 1)
@@ -384,7 +384,13 @@ class PreparedAllreduces:
                 settling.begin_trial(found, shape.nbytes >= LONG_NBYTES)
             return settling
         by_whom = say("programs.chosen", choice_file=self._choice_file.path) if self._choice_file and chosen else ""
-        raise ValueError(f"Allreduce of {shape.words}: {refusals[-1]}{by_whom}")
+        raise ValueError(f"Allreduce of {shape.words}: {refusals[-1] if refusals else self._why_none_fits()}{by_whom}")
+
+    def _why_none_fits(self) -> str:
+        """Return in words what each algorithm lacks on these ranks."""
+        size, topology = self.around.size, self._site().topology
+        reasons = [algorithm.unmet(size, topology) for algorithm in (self._algorithms or {}).values()]
+        return "; ".join(filter(None, reasons)) or say("programs.no_algorithm_fits_ranks")
 
     def _native(self, shape: Shape) -> Native:
         """Return the native all-reduce, one for all lengths of a type and operation."""

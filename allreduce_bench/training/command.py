@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from ..algorithms import builtin, is_builtin
+from ..algorithms import is_builtin, why_unknown
 from ..cli.predict import BANDWIDTHS, PRICE
 from ..cli.request import on_hosts_around
 from ..cli.sections import examples
@@ -163,7 +163,7 @@ def _algorithm(options: dict[str, Any]) -> str:
     if len(names) > 1:
         raise OneLineError("training.measure_takes_algorithm_found", name_count=len(names))
     if names[0] != NATIVE and not is_builtin(names[0]):
-        raise OneLineError("as_said", words=unknown_word("algorithm", names[0], (NATIVE, *builtin())))
+        raise why_unknown(names[0], also=(NATIVE,))
     return names[0]
 
 

@@ -5,7 +5,7 @@ from has_message import has_message
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allreduce_bench.algorithms import AlgorithmError, builtin, find, is_builtin
+from allreduce_bench.algorithms import AlgorithmError, builtin, find, is_builtin, why_unknown
 from allreduce_bench.schedule.algorithm import Topology
 from allreduce_bench.schedule.price import price
 from allreduce_bench.schedule.verify import verify
@@ -98,10 +98,16 @@ def test_a_radix_of_two_is_rabenseifner_and_another_has_fewer_rounds_of_more_mes
         ("hierarchical:ring+", "algorithms.hierarchical_expected"),
         ("hierarchical:ring+tree+ring", "algorithms.hierarchical_expected"),
         ("hierarchical:hierarchical:ring+ring+ring", "algorithms.hierarchical_expected"),
+        ("hierarchical:native+ring", "algorithms.hierarchical_of_foreign"),
+        ("hierarchical:ring+gloo", "algorithms.hierarchical_of_foreign"),
+        ("hierarchical:./mine.py+ring", "algorithms.hierarchical_of_foreign"),
         ("torus:", "algorithms.torus_expected"),
         ("torus:2x", "algorithms.torus_expected"),
         ("torus:0x4", "algorithms.torus_expected"),
+        ("torus:２x2", "algorithms.torus_expected"),
         ("rabenseifner_radix:1", "algorithms.radix_expected"),
+        ("rabenseifner_radix:-1", "algorithms.radix_expected"),
+        ("rabenseifner_radix:10000", "algorithms.radix_expected"),
         ("rabenseifner_radix:four", "algorithms.radix_expected"),
     ],
 )
@@ -109,9 +115,10 @@ def test_parameters_that_do_not_parse_are_refused(word, code):
     with pytest.raises(AlgorithmError) as refused:
         find([word])
     assert has_message(str(refused.value), code, parameters=word.partition(":")[2])
+    assert str(why_unknown(word)) == str(refused.value) and not is_builtin(word)
 
 
-@pytest.mark.parametrize("word", ["ring:3", "hierarchical:ring+rign", "hierarchical:native+ring", "rign:3"])
+@pytest.mark.parametrize("word", ["ring:3", "hierarchical:ring+rign", "rign:3"])
 def test_an_unknown_algorithm_is_unknown_with_parameters_too(word):
     with pytest.raises(AlgorithmError, match="unknown algorithm"):
         find([word])

@@ -109,6 +109,9 @@ def list_of_the_program() -> None:
     Allreduce(ones, total, algorithm=words, executor=PYTHON)
     words[0] = "nonesuch"
     refusal("unknown algorithm", lambda: Allreduce(ones, total, algorithm=words, executor=PYTHON))
+    words[0] = f"torus:{COMM.size + 1}"
+    if COMM.size > 1:
+        refusal(f"needs {COMM.size + 1} ranks", lambda: Allreduce(ones, total, algorithm=words, executor=PYTHON))
 
 
 def file_on_one_node() -> None:
