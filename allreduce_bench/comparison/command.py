@@ -61,7 +61,7 @@ def _parse_despite(text: str) -> frozenset[str]:
     default=frozenset(),
     metavar="WORDS",
     help="Compare runs that differ in: time, library, thread-level, transport, machine, layout, binding, "
-    "oversubscribed, interface, groups, placement, inputs, work; or all. library includes what depends on it: "
+    "oversubscribed, interface, groups, order, placement, inputs, work; or all. library includes what depends on it: "
     "thread-level, transport, binding.",
 )
 @click.option(
