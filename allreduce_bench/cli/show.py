@@ -6,6 +6,7 @@ The name of the run taken goes to stderr.
 import gc
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -18,6 +19,7 @@ from ..runs.folder import RunFolder
 from ..runs.inventory import KeptRun, kept_runs, newest_first
 from ..slurm.sweep import missing_of_run
 from ..units import parse_width
+from ..wings import offered
 from .sections import examples
 from .terminal import echo_result, screen
 from .types import OneLineError, color_option, errors_in_one_line, own_files, parsed, progress, talk, tell_damages
@@ -128,6 +130,9 @@ def or_newest(ctx: click.Context, param: click.Parameter, paths: tuple[Path, ...
 @click.option(
     "--ratios", type=click.Path(path_type=Path), help="History of make ratios: the page ends with a table of it."
 )
+@click.option(
+    "--survive", type=click.Path(path_type=Path), help="What survive --format json printed: a section on lost ranks."
+)
 @click.option("--pictures", is_flag=True, help="Write the figures as PNG and SVG, too, and link them in the page.")
 @click.option(
     "--figures",
@@ -143,7 +148,7 @@ def or_newest(ctx: click.Context, param: click.Parameter, paths: tuple[Path, ...
 )
 @own_files
 @errors_in_one_line
-def report(runs, output, ratios, pictures, kind, width, own) -> None:
+def report(runs, output, ratios, survive, pictures, kind, width, own) -> None:
     """Write one self-contained HTML page about RUNS, and the numbers of its figures as CSV files beside it.
 
     RUNS is the newest one in results/ by default.
@@ -160,10 +165,18 @@ def report(runs, output, ratios, pictures, kind, width, own) -> None:
     gc.freeze()  # what is loaded stays: looking through it again and again takes a tenth of the time
     tell_damages(folders)
     lines = ratio_lines(read_ratios(ratios)) if ratios else ()
+    losses = _losses(survive) if survive else None
     page = output or default_page(folders)
     missing = list(map(missing_of_run, folders))
     files = FigureFiles(pictures, Paper(kind, width or parse_width(COLUMN)) if kind else None)
-    click.echo(write_report(folders, page, own, missing, lines, files, told))
+    click.echo(write_report(folders, page, own, missing, lines, losses, files, told))
+
+
+def _losses(path: Path) -> dict[str, Any]:
+    """Return the section of lost ranks. Raises RunError, OneLineError."""
+    for section in offered("losses"):
+        return section(path)
+    raise OneLineError("cli.no_survive")
 
 
 def opened_runs(paths: Sequence[Path]) -> list[RunFolder]:

@@ -2,7 +2,8 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 
 import click
@@ -140,29 +141,33 @@ def survive(
         mttf_s=mttf,
         takes_s=takes or 0.0,
     )
-    outcomes = _outcomes(settings, names, asked_sizes, (ULFM, RESTART) if way == "both" else (way,), launches)
-    if format_ == "table":
-        lines, sentences = result_lines(settings, outcomes, screen())
-        click.echo("\n".join(lines))
-        echo_wrapped(sentences)
-    else:
-        click.echo((json_text if format_ == "json" else csv_text)(settings, outcomes), nl=False)
+    outcomes: list[Outcome] = []
+    try:
+        for one in _outcomes(settings, names, asked_sizes, (ULFM, RESTART) if way == "both" else (way,), launches):
+            outcomes.append(one)
+    finally:  # an interrupt, too, loses nothing that was measured
+        if outcomes:
+            _show(settings, outcomes, format_)
     if any(one.state in (FAILED, WRONG) for one in outcomes):
         raise click.exceptions.Exit(1)
 
 
 def _outcomes(
     settings: Settings, names: Sequence[str], sizes: Sequence[int], ways: Sequence[str], launches: int
-) -> list[Outcome]:
+) -> Iterator[Outcome]:
     """Lose ranks in each way, for each algorithm and size; the ways take turns."""
-    outcomes = []
-    for name in names:
-        for nbytes in sizes:
-            for _ in range(launches):
-                for way in ways:
-                    talk(say("survive.next_cell", algorithm=name, size=format_size(nbytes), way=way))
-                    outcomes.append(measure(settings, name, nbytes, way))
-    return outcomes
+    for name, nbytes, _, way in product(names, sizes, range(launches), ways):
+        talk(say("survive.next_cell", algorithm=name, size=format_size(nbytes), way=way))
+        yield measure(settings, name, nbytes, way)
+
+
+def _show(settings: Settings, outcomes: Sequence[Outcome], format_: str) -> None:
+    if format_ == "table":
+        lines, sentences = result_lines(settings, outcomes, screen())
+        click.echo("\n".join(lines))
+        echo_wrapped(sentences)
+    else:
+        click.echo((json_text if format_ == "json" else csv_text)(settings, outcomes), nl=False)
 
 
 def _refuse(failures: Sequence[Failure], ranks: int, calls: int, start: Start) -> None:

@@ -2,12 +2,15 @@
 
 MESSAGES = {
     "survive.all_but_one": "expected at least two ranks that are left of {ranks}, found {left}",
+    "survive.axis": "time since the loss, {unit}",
     "survive.call_beyond": "{failure}: expected a call up to {calls}; --calls makes more",
     "survive.calls_from_1": "{text!r}: calls count from 1",
     "survive.calls_title": "time of a call, before and after",
+    "survive.caption": "Phases from the loss to the first right result of those left, medians over launches. Lost: {lost}. The two ways have axes of their own.",
     "survive.checkpoint_of_another": "{path}: a checkpoint of {found}; expected one of {expected}",
     "survive.detector": "detector of ULFM: {settings}; what is not noticed within {within_s:g} s is started again",
     "survive.failure_form": "{text!r}: expected {what}@CALL, such as {example}",
+    "survive.file_unread": "{path}: {error}; expected what survive --format json printed",
     "survive.floats_only": "a vector of {nbytes} bytes; expected a multiple of 4, at least 8",
     "survive.head": "{library}, {ranks}; lost: {lost}",
     "survive.host_of_mpirun": "{host} is the host of mpirun, with which the launch ends: lose another one of {hosts}",
@@ -18,6 +21,7 @@ MESSAGES = {
     "survive.links_in_lab": "{failure}: links are taken down in a lab only: allreduce-bench lab run --hosts 4 -- survive …",
     "survive.next_cell": "{algorithm}, {size}, {way}",
     "survive.no_failure": "nothing is lost; name it with --kill RANK@CALL, --stop, --kill-host or --link-down",
+    "survive.no_phases": "no way was gone to its end",
     "survive.no_progress": "no progress in time",
     "survive.no_such_moment": "{text!r}: expected the number of a call, or of a rank a phase: {phases}",
     "survive.no_such_rank": "{failure}: no rank {rank} among {ranks} ranks",
@@ -29,5 +33,7 @@ MESSAGES = {
     "survive.several_calls": "losses at the calls {calls}; expected one call, and further losses at phases, such as --kill 1@shrink",
     "survive.share_lost": "{way}: a recovery takes {recovery}; checkpoints, lost work and recoveries take {share:.3g} % of the time",
     "survive.under_launcher": "survive starts the ranks itself; run it without mpirun or srun",
+    "survive.way_restart": "started again, from the last checkpoint",
+    "survive.way_ulfm": "by ULFM, in the same start",
     "survive.wrong_result": "{elements} of {of} elements are wrong in call {step}",
 }

@@ -6,5 +6,5 @@ WING = Wing(
     commands={
         "survive": Command("Measure", "which", "command:survive", "Measure what the loss of a rank costs"),
     },
-    offers={"messages": "messages:MESSAGES", "schemas": "output:SCHEMAS"},
+    offers={"messages": "messages:MESSAGES", "schemas": "output:SCHEMAS", "losses": "section:losses_section"},
 )

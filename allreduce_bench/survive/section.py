@@ -1,0 +1,194 @@
+"""The section of a page on lost ranks: the phases from the loss to the next right result, as a table and a figure.
+
+It is read from what `survive --format json` printed.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from ..medians import median
+from ..message import say
+from ..report.figure import GRID, PANELS_WIDTH
+from ..report.pictures import Picture, Sketch
+from ..runs.files import read_given
+from ..runs.rows import RunError
+from ..runs.typed_json import read_as
+from ..units import format_size, format_time, in_ranks
+from . import BY_RESTART, BY_ULFM, Failure
+from .ways import RESTART, ULFM
+
+MOST_NBYTES = 16 * 2**20
+STEM = "losses"  # of the names of the figure's files
+PHASES = tuple(dict.fromkeys((*BY_ULFM[:-3], *BY_RESTART)))  # of either way, in their order
+INKS = ("#0072B2", "#56B4E9", "#009E73", "#F0E442", "#999999", "#D55E00", "#E69F00", "#CC79A7", "#222222")
+COLOURS = dict(zip(PHASES, INKS, strict=True))
+HEAD = ("algorithm", "size", "way", *PHASES, "total", "launches", "steps lost", "after/before", "predicted", "ended")
+BAR_INCHES, LEAST_INCHES = 0.32, 2.2
+
+
+class Loss(NamedTuple):
+    """An outcome of `survive`."""
+
+    algorithm: str
+    nbytes: int
+    way: str
+    state: str
+    reason: str
+    phases_s: dict[str, float]
+    total_s: float | None
+    ranks_left: int | None
+    steps_lost: int | None
+    ratio: float | None
+    predicted_ratio: float | None
+
+
+class Losses(NamedTuple):
+    """What `survive --format json` printed, as far as the page shows it."""
+
+    library: str
+    ranks: int
+    failures: tuple[Failure, ...]
+    outcomes: tuple[Loss, ...]
+
+
+class Line(NamedTuple):
+    """Outcomes of the same kind: medians over launches."""
+
+    algorithm: str
+    nbytes: int
+    way: str
+    state: str
+    launches: int
+    phases_s: Mapping[str, float]
+    totals_s: tuple[float, ...]
+    steps_lost: float | None
+    ratio: float | None
+    predicted_ratio: float | None
+
+
+def read_losses(path: Path) -> Losses:
+    """Return what a file holds. Raises RunError."""
+    try:
+        return read_as(Losses, json.loads(read_given(path, MOST_NBYTES)))
+    except OSError as error:
+        raise RunError("survive.file_unread", path=path, error=error.strerror) from error
+    except (ValueError, RecursionError) as error:
+        raise RunError("survive.file_unread", path=path, error=error) from error
+
+
+def losses_section(path: Path) -> dict[str, Any]:
+    """Return the page's values: a lead, the table, sentences on what failed, and the figure. Raises RunError."""
+    found = read_losses(path)
+    lines = _lines(found.outcomes)
+    lost = ", ".join(one.words for one in found.failures)
+    return {
+        "lead": say("survive.head", library=found.library, ranks=in_ranks([found.ranks]), lost=lost),
+        "head": HEAD,
+        "rows": [_row(line) for line in lines],
+        "sentences": _reasons(found.outcomes),
+        "pictures": [Sketch(STEM, partial(_picture, lines, lost))],
+    }
+
+
+def _reasons(outcomes: Sequence[Loss]) -> list[str]:
+    """Return why ways were not gone to their end, each reason once."""
+    return list(dict.fromkeys(f"{one.way}: {one.state}: {one.reason}" for one in outcomes if one.reason))
+
+
+def _lines(outcomes: Sequence[Loss]) -> list[Line]:
+    groups: dict[tuple[str, int, str, str], list[Loss]] = {}
+    for one in outcomes:
+        groups.setdefault((one.algorithm, one.nbytes, one.way, one.state), []).append(one)
+    return [_line(key, of) for key, of in groups.items()]
+
+
+def _line(key: tuple[str, int, str, str], of: Sequence[Loss]) -> Line:
+    def middle(values: Sequence[float | None]) -> float | None:
+        known = [value for value in values if value is not None]
+        return median(known) if known else None
+
+    phases = {name: middle([one.phases_s.get(name) for one in of]) for name in PHASES}
+    return Line(
+        *key,
+        len(of),
+        {name: value for name, value in phases.items() if value is not None},
+        tuple(sorted(one.total_s for one in of if one.total_s is not None)),
+        middle([one.steps_lost for one in of]),
+        middle([one.ratio for one in of]),
+        middle([one.predicted_ratio for one in of]),
+    )
+
+
+def _row(line: Line) -> list[str]:
+    def number(value: float | None, form: str) -> str:
+        return "-" if value is None else format(value, form)
+
+    totals_s = line.totals_s
+    spread = f" ({format_time(totals_s[0])} to {format_time(totals_s[-1])})" if len(totals_s) > 1 else ""
+    return [
+        line.algorithm,
+        format_size(line.nbytes),
+        line.way,
+        *(format_time(line.phases_s[name]) if name in line.phases_s else "" for name in PHASES),
+        f"{format_time(median(totals_s))}{spread}" if totals_s else "-",
+        str(line.launches),
+        number(line.steps_lost, "g"),
+        number(line.ratio, ".2f"),
+        number(line.predicted_ratio, ".2f"),
+        line.state,
+    ]
+
+
+def _picture(lines: Sequence[Line], lost: str) -> Picture | str:
+    """Draw bars of phases, a panel for each way: the ways differ by orders of magnitude."""
+    panels = {way: [line for line in lines if line.way == way and line.phases_s] for way in (ULFM, RESTART)}
+    panels = {way: of for way, of in panels.items() if of}
+    if not panels:
+        return say("survive.no_phases")
+    height = LEAST_INCHES + BAR_INCHES * max(map(len, panels.values()))
+    figure = Figure(figsize=(PANELS_WIDTH, height), layout="constrained")
+    for axes, (way, of) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items()):
+        _draw_bars(axes, way, of)
+    used = [name for name in PHASES if any(name in line.phases_s for of in panels.values() for line in of)]
+    handles = [Patch(color=COLOURS[name]) for name in used]
+    figure.legend(handles, used, loc="outside lower center", ncols=len(used), frameon=False, fontsize=8.5)
+    return Picture(STEM, say("survive.caption", lost=lost), figure, _numbers(lines))
+
+
+def _draw_bars(axes: Axes, way: str, lines: Sequence[Line]) -> None:
+    names = [f"{line.algorithm}, {format_size(line.nbytes)}" for line in lines]
+    factor, unit = (1.0, "s") if max(sum(line.phases_s.values()) for line in lines) >= 1 else (1e3, "ms")
+    for place, line in enumerate(lines):
+        begin = 0.0
+        for phase in PHASES:
+            width = factor * line.phases_s.get(phase, 0.0)
+            axes.barh(place, width, left=begin, color=COLOURS[phase], height=0.7)
+            begin += width
+    axes.set_yticks(range(len(lines)), names, fontsize=8.5)
+    axes.invert_yaxis()
+    axes.set_xlim(left=0)
+    axes.set_xlabel(say("survive.axis", unit=unit))
+    axes.set_title(say(f"survive.way_{way}"), fontsize=10)
+    axes.grid(axis="x", **GRID)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _numbers(lines: Sequence[Line]) -> pd.DataFrame:
+    """Return a row for each phase of each line."""
+    return pd.DataFrame(
+        [
+            {**line._asdict(), "phase": phase, "time_s": time_s}
+            for line in lines
+            for phase, time_s in line.phases_s.items()
+        ],
+        columns=["algorithm", "nbytes", "way", "state", "launches", "phase", "time_s"],
+    )
