@@ -59,6 +59,7 @@ class Checkpoints:
             raise CheckpointError("programs.no_checkpoint_folder")
         self.comm, self.folder = comm, Path(named)
         self._reached_before: tuple[int, float, int] | None = None  # step, seconds since the epoch, steps lost
+        self._damaged: list[Path] = []  # found by rank 0, removed once a whole one is written
         self._began = False  # whether a step was done since
 
     def newest(self, like: Mapping[str, np.ndarray] | None = None) -> Checkpoint | None:
@@ -81,7 +82,10 @@ class Checkpoints:
         return checkpoint
 
     def save(self, step: int, **arrays: np.ndarray) -> None:
-        """Write the state after `step` steps, on rank 0; the newest two are kept. Raises CheckpointError there."""
+        """Write the state after `step` steps, on rank 0; the newest two are kept. Raises CheckpointError there.
+
+        Those of later steps are left alone: they are of another start of the program.
+        """
         if self.comm.rank:
             return
         for name, array in arrays.items():
@@ -92,8 +96,13 @@ class Checkpoints:
         np.savez(content, **arrays)  # type: ignore[arg-type]  # names of arrays are not its options
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            _write_through(self.folder / _name(step, content.getbuffer()), content.getbuffer())
-            for path, _, _ in self._files()[KEPT:]:
+            written = self.folder / _name(step, content.getbuffer())
+            _write_through(written, content.getbuffer())
+            for path in self._damaged:
+                if path != written:  # else the same content was written in its place
+                    path.unlink(missing_ok=True)
+            self._damaged.clear()
+            for path, _, _ in [file for file in self._files() if file[1] <= step][KEPT:]:
                 path.unlink(missing_ok=True)
         except OSError as error:
             raise CheckpointError("programs.checkpoint_os_error", folder=self.folder, error=error) from error
@@ -116,10 +125,12 @@ class Checkpoints:
         (self.folder / REACHED).write_bytes(STEP.pack(step))
 
     def _newest_here(self, like: Mapping[str, np.ndarray] | None) -> Checkpoint | None:
+        self._damaged.clear()
         for path, step, checksum in self._files():
             arrays = _whole_arrays(path, checksum)
             if arrays is None:
                 print(say("programs.checkpoint_damaged", path=path), file=sys.stderr, flush=True)
+                self._damaged.append(path)
                 continue
             if like is not None:
                 _refuse_others(path, arrays, like)
