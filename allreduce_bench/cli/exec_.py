@@ -110,6 +110,8 @@ def exec_(
     refuse_short_timeout(timeout)
     if output and not is_profiled:
         raise OneLineError("cli.output_needs_profile", output=output)
+    if mean_time_to_failure_s == 0:
+        raise OneLineError("cli.exec_expected_time_to_failure")
     if mean_time_to_failure_s and not checkpoint:
         raise OneLineError("cli.exec_needs_checkpoint")
     if not words:
