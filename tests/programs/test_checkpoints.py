@@ -80,7 +80,11 @@ def test_those_written_after_all_were_damaged_are_kept(checkpoints):
 
 def test_one_of_an_earlier_step_is_kept_beside_those_of_another_start(checkpoints):
     Checkpoints(Comm(), checkpoints.folder).save(5, weights=WEIGHTS)
-    assert sorted(path.name.split(".")[0] for path in checkpoints.folder.glob("*.npz")) == ["step-20", "step-30", "step-5"]
+    assert sorted(path.name.split(".")[0] for path in checkpoints.folder.glob("*.npz")) == [
+        "step-20",
+        "step-30",
+        "step-5",
+    ]
 
 
 class Trap:
