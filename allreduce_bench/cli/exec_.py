@@ -112,6 +112,8 @@ def exec_(
         raise OneLineError("cli.output_needs_profile", output=output)
     if restarts and is_profiled:
         raise OneLineError("cli.exec_restarts_profiled")
+    if mean_time_to_failure_s == 0:
+        raise OneLineError("cli.exec_expected_time_to_failure")
     if mean_time_to_failure_s and not checkpoint:
         raise OneLineError("cli.exec_needs_checkpoint")
     if not words:

@@ -12,7 +12,7 @@ from ..runs.schema import FLOORS
 from ..schedule.algorithm import Topology
 from ..schedule.distance import distance
 from ..schedule.price import border
-from ..schedule.verify import NAME_WIDTH, prove_all, same_at_any_length
+from ..schedule.verify import prove_all, same_at_any_length
 from .sections import examples
 from .terminal import echo_wrapped, screen
 from .types import RANKS, OneLineError, errors_in_one_line, no_limit, talk
@@ -106,19 +106,20 @@ def verify(algorithms, ranks, counts, segment, ranks_per_node, lengths, no_limit
     """
     refuse_too_many(ranks)
     proved = find(list(algorithms)) if algorithms else builtin()
-    refused = 0
+    refused = proofs = 0
     target, header_length = screen(), 0
     with generators_that_end(proved.values()):
         refuse_many_proofs(proved, ranks, counts, segment, ranks_per_node, no_limit)
         for line in prove_all(proved, ranks, tuple(counts), tuple(segment), ranks_per_node, lengths):
             header_length = header_length or len(line.text)
             is_narrow = target.width is not None and target.width < header_length
-            name, numbers = line.text[:NAME_WIDTH].rstrip(), f"  {line.text[NAME_WIDTH:]}"
-            is_whole = line.text[:NAME_WIDTH] != name  # a longer name runs into the numbers
-            echo_wrapped([name, numbers] if is_narrow and is_whole else [line.text])
+            echo_wrapped([line.name.rstrip(), f"  {line.rest}"] if is_narrow else [line.text])
             refused += line.refused
+            proofs += line.proofs
     if refused:
         raise click.exceptions.Exit(1)
+    if not proofs:
+        raise OneLineError("cli.nothing_verified", exit_code=1)
     talk(VERIFIED)
 
 

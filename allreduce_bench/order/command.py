@@ -215,7 +215,12 @@ def _time_text(order: Predicted) -> str:
 
 
 def _ratio_text(order: Predicted, first: Predicted) -> str:
-    return "-" if order.broken or first.broken else f"{order.time / first.time:.3f}"
+    return "-" if order.broken or first.broken else f"{_over(order, first):.3f}"
+
+
+def _over(order: Predicted, first: Predicted) -> float:
+    """Return the time of an order over that of the first one; 1 where no order takes time, as of 0 bytes."""
+    return order.time / first.time if first.time else 1.0
 
 
 def _sentences(chosen: Predicted, costs: Costs, is_map: bool) -> list[str]:
@@ -240,6 +245,6 @@ def _write(found: Sequence[Predicted], output: Path | None, format_: str, title:
     writer, usage = FORMATS[format_]
     comments = [say("order.file_title"), title]
     if not first.broken and not found[-1].broken:
-        comments.append(say("order.file_predicted", ratio=found[-1].time / first.time))
+        comments.append(say("order.file_predicted", ratio=_over(found[-1], first)))
     write_given(output, writer(hosts, comments))
     click.echo(say(usage, path=quote(str(output)), ranks=len(hosts)))

@@ -15,7 +15,7 @@ from ..cli.sections import examples
 from ..cli.types import RANKS, OneLineError, errors_in_one_line, given_options, no_limit, parsed, progress
 from ..cli.work_limit import generators_that_end, refuse_long_text
 from ..message import say
-from ..runs.files import is_stream, refuse_given, write_atomically, write_given
+from ..runs.files import is_stream, read_given_text, refuse_given, write_atomically, write_given
 from ..schedule import Schedule
 from ..schedule.algorithm import Algorithm, Topology
 from ..schedule.distance import distance
@@ -26,6 +26,8 @@ from .drawing import STYLES, drawing, rank_names
 
 if TYPE_CHECKING:
     from .drawing import Drawing
+
+LONGEST_MAP = 2**20  # bytes
 
 # Options of `explain --all`
 BESIDE_ALL = {"every", "output", "ranks", "names"}  # options allowed beside it
@@ -107,7 +109,7 @@ def read_map(path: Path) -> dict[str, tuple[str, ...]]:
     Raises OneLineError.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = read_given_text(path, LONGEST_MAP).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise OneLineError("pages.map_cannot_be_read", path=path, error=error) from error
     named: dict[str, tuple[str, ...]] = {}

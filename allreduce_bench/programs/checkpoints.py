@@ -56,6 +56,7 @@ class Checkpoints:
             raise CheckpointError("programs.no_checkpoint_folder")
         self.comm, self.folder = comm, Path(named)
         self._reached_before: tuple[int, float, int] | None = None  # step, seconds since the epoch, steps lost
+        self._damaged: list[Path] = []  # found by rank 0, removed once a whole one is written
         self._began = False  # whether a step was done since
 
     def newest(self, like: Mapping[str, np.ndarray] | None = None) -> Checkpoint | None:
@@ -78,7 +79,10 @@ class Checkpoints:
         return checkpoint
 
     def save(self, step: int, **arrays: np.ndarray) -> None:
-        """Write the state after `step` steps, on rank 0; the newest two are kept. Raises CheckpointError there."""
+        """Write the state after `step` steps, on rank 0; the newest two are kept. Raises CheckpointError there.
+
+        Those of later steps are left alone: they are of another start of the program.
+        """
         if self.comm.rank:
             return
         for name, array in arrays.items():
@@ -88,7 +92,8 @@ class Checkpoints:
         content = io.BytesIO()
         np.savez(content, **arrays)  # type: ignore[arg-type]  # names of arrays are not its options
         try:
-            write_checkpoint(self.folder, step, content.getbuffer(), SUFFIX)
+            write_checkpoint(self.folder, step, content.getbuffer(), SUFFIX, self._damaged)
+            self._damaged.clear()
         except OSError as error:
             raise CheckpointError("programs.checkpoint_os_error", folder=self.folder, error=error) from error
         self._note(saved=step, seconds=time.perf_counter() - began)
@@ -110,18 +115,23 @@ class Checkpoints:
         (self.folder / REACHED).write_bytes(STEP.pack(step))
 
     def _newest_here(self, like: Mapping[str, np.ndarray] | None) -> Checkpoint | None:
-        for path, step, content in whole_checkpoints(self.folder, SUFFIX, _tell_damaged):
+        self._damaged.clear()
+        for path, step, content in whole_checkpoints(self.folder, SUFFIX, self._leave_out):
             try:
                 with np.load(io.BytesIO(content), allow_pickle=False) as file:
                     arrays = dict(file)
             except (ValueError, zipfile.BadZipFile):
-                _tell_damaged(path)
+                self._leave_out(path)
                 continue
             if like is not None:
                 _refuse_others(path, arrays, like)
             return Checkpoint(step, arrays, self._look_back(step))
         self._look_back(0)
         return None
+
+    def _leave_out(self, path: Path) -> None:
+        print(say("programs.checkpoint_damaged", path=path), file=sys.stderr, flush=True)
+        self._damaged.append(path)
 
     def _look_back(self, step: int) -> int:
         """Remember how far the program had come before; return the steps done after `step`."""
@@ -138,10 +148,6 @@ class Checkpoints:
     def _note(self, **facts: float) -> None:
         with open(self.folder / HISTORY, "a", encoding="utf-8") as file:
             file.write(json.dumps(facts) + "\n")
-
-
-def _tell_damaged(path: Path) -> None:
-    print(say("programs.checkpoint_damaged", path=path), file=sys.stderr, flush=True)
 
 
 def _refuse_others(path: Path, arrays: Mapping[str, np.ndarray], like: Mapping[str, np.ndarray]) -> None:

@@ -7,7 +7,7 @@ it is on the disk. So what has such a name is whole, or was damaged later, which
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from .files import open_kept, unique_name
@@ -16,8 +16,14 @@ NAME = re.compile(r"step-(\d{1,18})\.([0-9a-f]{16})")
 KEPT = 2  # files in a folder: the newest may be damaged later
 
 
-def write_checkpoint(folder: Path, step: int, content: bytes | memoryview, suffix: str) -> Path:
-    """Write what is kept after `step` steps through to the disk; the newest two are kept. Raises OSError."""
+def write_checkpoint(
+    folder: Path, step: int, content: bytes | memoryview, suffix: str, damaged: Iterable[Path] = ()
+) -> Path:
+    """Write what is kept after `step` steps through to the disk; of files up to this step the newest two are kept.
+
+    Those of later steps are left alone: they are of another start of the program. What is `damaged` is removed once a
+    whole file is there. Raises OSError.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"step-{step}.{_checksum(content)}{suffix}"
     hidden = folder / f".{path.name}.{unique_name()}.tmp"
@@ -30,8 +36,9 @@ def write_checkpoint(folder: Path, step: int, content: bytes | memoryview, suffi
     except BaseException:
         hidden.unlink(missing_ok=True)
         raise
-    old = [path for path, _, _ in _files(folder, suffix)][KEPT:]
-    for left in (*old, *folder.glob(f".step-*{suffix}.*.tmp")):  # the latter of a rank that was killed meanwhile
+    bad = [one for one in damaged if one != path]  # else the same content was written in its place
+    old = [one for one, of_step, _ in _files(folder, suffix) if of_step <= step and one not in bad][KEPT:]
+    for left in (*bad, *old, *folder.glob(f".step-*{suffix}.*.tmp")):  # the latter of a rank that was killed meanwhile
         left.unlink(missing_ok=True)
     return path
 

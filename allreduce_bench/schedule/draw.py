@@ -99,12 +99,13 @@ def _drawn_message(
 
 def _title(name: str, size: int, parts: Parts) -> str:
     lengths = [len(parts.span(part)) for part in range(len(parts))] or [0]
+    number = "1 part" if len(lengths) == 1 else f"{len(lengths)} parts"
     each = f"of {lengths[0]}" if len(set(lengths)) == 1 else f"of {', '.join(map(str, lengths))}"
     element = "element" if set(lengths) == {1} else "elements"
     finished = ", S1 the finished sum of part 1" if size > 1 else ""
     return (
         f"{name} on {size} ranks: rank 0 is a, rank {size - 1} is {_rank_letter(size - 1)}\n"
-        f"the vector: {len(lengths)} parts, {each} {element}; a1 is what rank a had in part 1{finished}"
+        f"the vector: {number}, {each} {element}; a1 is what rank a had in part 1{finished}"
     )
 
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from . import Parts, Ranges, Schedule, Step, contribution, elements
 from .algorithm import Algorithm, AlgorithmError, Topology
 
-NAME_WIDTH = 26  # first column of the table of proofs
+NAME_WIDTH = 26  # first column of the table of proofs, unless a name is longer
 
 
 class Proof(NamedTuple):
@@ -226,8 +226,14 @@ class Case:
 class ProofLine(NamedTuple):
     """Line of the table of proofs."""
 
-    text: str
-    refused: bool
+    name: str  # as wide as the first column
+    rest: str
+    proofs: int = 0
+    refused: bool = False
+
+    @property
+    def text(self) -> str:
+        return self.name + self.rest
 
 
 def prove_all(
@@ -242,18 +248,20 @@ def prove_all(
 
     With `lengths` it also says how often the order of additions is the same at any length.
     """
+    width = max([NAME_WIDTH, *(len(algorithm.name) + 1 for algorithm in algorithms.values())])
     yield ProofLine(
-        f"{'algorithm':<{NAME_WIDTH}}{'schedules':>9}  {'at ranks':>8}  {'steps':>6}  {'max sent':>8}  {'depth':>5}  "
+        f"{'algorithm':<{width}}",
+        f"{'schedules':>9}  {'at ranks':>8}  {'steps':>6}  {'max sent':>8}  {'depth':>5}  "
         f"rank order  same bits{'  any length' * lengths}",
-        False,
     )
     for algorithm in algorithms.values():
-        yield _proof_line(algorithm, sizes, counts, segments, ranks_per_node, lengths)
+        name = f"{algorithm.name:<{width}}"
+        yield _proof_line(name, algorithm, sizes, counts, segments, ranks_per_node, lengths)
 
 
-def _proof_line(algorithm: Algorithm, sizes, counts, segments, ranks_per_node, lengths: bool = False) -> ProofLine:
+def _proof_line(name: str, algorithm: Algorithm, sizes, counts, segments, ranks_per_node, lengths: bool) -> ProofLine:
     """Prove the cases of one algorithm; the line shows the largest of them."""
-    name, proofs = f"{algorithm.name:<{NAME_WIDTH - 1}} ", list[tuple[Case, Proof]]()
+    proofs: list[tuple[Case, Proof]] = []
     try:
         for size in sizes:
             for case in cases(algorithm, size, counts, segments, ranks_per_node):
@@ -262,15 +270,16 @@ def _proof_line(algorithm: Algorithm, sizes, counts, segments, ranks_per_node, l
         layouts_tried = dict.fromkeys((case.size, case.topology) for case, _ in proofs) if lengths else ()
         at_any = [same_at_any_length(algorithm, *layout) for layout in layouts_tried]
     except AlgorithmError as refusal:
-        return ProofLine(f"{name}REFUSED  {refusal}", True)
+        return ProofLine(name, f"REFUSED  {refusal}", refused=True)
     if not proofs:
-        return ProofLine(f"{name}nothing to verify: needs {', '.join(sorted(algorithm.needs))}", False)
+        return ProofLine(name, f"nothing to verify: needs {', '.join(sorted(algorithm.needs))}")
     case, proof = max(proofs, key=lambda pair: (pair[0].size, pair[0].count, pair[1].steps))
     sent = f"{proof.sent / case.count:.3f} n" if case.count else "0"
     ordered, same = (_how_often([getattr(proof, key) for _, proof in proofs]) for key in ("rank_ordered", "same_bits"))
     costs = f"{proof.steps:>6}  {sent:>8}  {proof.depth:>5}"
-    line = f"{name}{len(proofs):>9}  {case.size:>8}  {costs}  {ordered:<10}  {same}"
-    return ProofLine(f"{line:<{len(line) + 9 - len(same)}}  {_how_often(at_any)}" if lengths else line, False)
+    line = f"{len(proofs):>9}  {case.size:>8}  {costs}  {ordered:<10}  {same}"
+    line = f"{line:<{len(line) + 9 - len(same)}}  {_how_often(at_any)}" if lengths else line
+    return ProofLine(name, line, len(proofs))
 
 
 def cases(

@@ -137,6 +137,21 @@ def test_verify_says_in_one_line_what_was_proved(name):
     assert re.search(r" n +[48]  ", line)  # the depth: a tree over 9 ranks, or one rank after the other
 
 
+def test_verify_fails_where_nothing_was_verified():
+    result = bench("verify", "torus:2x3", "-n", "4")
+    assert result.exit_code == 1 and "nothing to verify: needs 6 ranks" in result.stdout
+    assert "nothing was verified" in result.stderr and "by symbolic execution" not in result.stderr
+    assert bench("verify", "torus:2x3", "ring", "-n", "4").exit_code == 0
+
+
+def test_columns_of_verify_leave_room_for_long_names():
+    result = bench("verify", "hierarchical:recursive_doubling+two_tree", "ring", "-n", "2")
+    heading, *lines = result.stdout.splitlines()
+    end = heading.index("  at ranks")
+    assert all(line[:end].endswith(("5", "1", "7")) or line[end:].startswith("  ") for line in lines), result.stdout
+    assert len({line[end:].index("2") for line in lines}) == 1, result.stdout
+
+
 def test_verify_without_names_proves_all():
     result = bench("verify", "-n", "3")
     assert result.exit_code == 0

@@ -79,9 +79,18 @@ def test_files_of_launchers_name_a_host_for_each_rank(check, tmp_path, format_, 
     assert len(lines) == 8 and re.fullmatch(line, lines[1]) and f"'{file}'" in result.stdout
 
 
+def test_a_vector_without_bytes_takes_no_time_in_any_order(tmp_path):
+    file = tmp_path / "map.txt"
+    file.write_text(RACKS)
+    result = order("--map", file, "--size", "0", "-o", tmp_path / "order.txt")
+    assert result.exit_code == 0, result.output
+    assert "fitted                  1.000" in result.stdout
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (["--map", "/dev/zero"], message_pattern("pages.map_cannot_be_read", path="/dev/zero")),
         ([], message_pattern("order.no_source")),
         (["x", "--map", "y"], message_pattern("order.both_sources", source="x", map="y")),
         (["--map", "none"], message_pattern("pages.map_cannot_be_read", path="none")),

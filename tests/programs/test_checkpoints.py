@@ -58,6 +58,28 @@ def test_one_that_is_damaged_is_named_and_the_one_before_it_taken(checkpoints, c
     assert str(newest) in capsys.readouterr().err
 
 
+def test_those_written_after_all_were_damaged_are_kept(checkpoints):
+    damaged = files(checkpoints)
+    for path in damaged:
+        path.write_bytes(b"cut")
+    again = Checkpoints(Comm(), checkpoints.folder)
+    assert again.newest() is None
+    again.save(20, weights=WEIGHTS + 20)  # the same content, so the same name
+    assert [path.name[:7] for path in files(again)] == ["step-20"]
+    again.save(25, weights=WEIGHTS)
+    assert [path.name[:7] for path in files(again)] == ["step-20", "step-25"]
+    assert Checkpoints(Comm(), again.folder).newest()[0] == 25
+
+
+def test_one_of_an_earlier_step_is_kept_beside_those_of_another_start(checkpoints):
+    Checkpoints(Comm(), checkpoints.folder).save(5, weights=WEIGHTS)
+    assert sorted(path.name.split(".")[0] for path in checkpoints.folder.glob("*.npz")) == [
+        "step-20",
+        "step-30",
+        "step-5",
+    ]
+
+
 class Trap:
     """Fails where it is unpickled."""
 
