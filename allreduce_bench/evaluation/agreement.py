@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import comb
-from typing import Final, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from ..message import say
 from ..runs.dtypes import is_float
@@ -29,7 +29,6 @@ BETWEEN: dict[Between, str] = {  # column -> what is compared
     "same_bits_launches": "launches",
 }
 PROMISED: tuple[Promise, ...] = ("promised_same_bits", "promised_rank_order", "promised_depth")
-LENGTHS: Final = "same_bits_lengths"  # column: of the beginning of a vector, and of a shorter one
 SERIES = tuple(name for name in KEY if name not in ("count", "segment"))  # of cells that differ in length
 BUG = "a bug in the executor or in the MPI, or a hardware fault"
 
@@ -48,7 +47,7 @@ class Agreement(NamedTuple):
     sizes: str
     promised: dict[Promise, int | None]  # the columns of PROMISED; None: no guarantee
     measured: dict[Between, int | None]  # the columns of BETWEEN: 1, 0; None: not compared
-    lengths: int | None  # the same of the column LENGTHS, at all sizes that were compared with a shorter one
+    lengths: int | None  # `same_bits_lengths`, at all sizes that were compared with a shorter one
     shared_with: str  # algorithms with the same bits at these sizes
     max_ulp: float | None  # over the sizes
     mean_ulp: float | None  # the largest over the sizes
@@ -112,7 +111,7 @@ def _agreement_of(alike: Sequence[SummaryRow], compared: Sequence[SummaryRow], s
         _format_sizes(alike, [row for row in compared if _series_key(row)[:2] == _series_key(first)[:2]]),
         {name: first.get(name) for name in PROMISED},
         {name: first.get(name) for name in BETWEEN},
-        min((same for row in alike if (same := row.get(LENGTHS)) is not None), default=None),
+        min((same for row in alike if (same := row.get("same_bits_lengths")) is not None), default=None),
         sharing,
         _largest_of(alike, "max_ulp"),
         _largest_of(alike, "mean_ulp"),
@@ -176,8 +175,8 @@ def _equality_sentence(compared: Sequence[SummaryRow]) -> str:
 
 def _length_sentences(compared: Sequence[SummaryRow]) -> list[str]:
     """Return who gives the same data other bits in a longer vector, and who the same."""
-    rows = [row for row in compared if row.get(LENGTHS) is not None]
-    others = list(dict.fromkeys(competitor_of(row) for row in rows if row.get(LENGTHS) == 0))
+    rows = [row for row in compared if row.get("same_bits_lengths") is not None]
+    others = list(dict.fromkeys(competitor_of(row) for row in rows if row.get("same_bits_lengths") == 0))
     same = [name for name in dict.fromkeys(map(competitor_of, rows)) if name not in others]
     codes = {"evaluation.same_bits_in_longer": same, "evaluation.other_bits_in_longer": others}
     return [say(code, names=", ".join(names)) for code, names in codes.items() if names]

@@ -61,6 +61,7 @@ SLOW = {  # only with ALLREDUCE_BENCH_FULL; else parsed
 SHORTER = {  # unless FULL
     r"^(run .*)--within 90s": r"\1",
     r"^(run (?!.*--(?:sizes|like)).*)": r"\1 --sizes 8,64K",
+    r"^(run -n 4 -a .*)": r"\1 --identify=never",
     r"^(which .*)--sizes 8,64K,1M,16M": r"\1--sizes 8,64K",
     r"^(which .*--switches)": r"\1 --sizes 8,64K",
     r"--sizes 8,4K,128K,1M,16M": "--sizes 8,4K,1M",
