@@ -35,7 +35,7 @@ PARSED = {
     r"^workload .*--(calls|shapes)\b": "a file of one's own; `cli/test_workload.py` has some",
     r"^lab\b|--virtual-hosts\b": "root or user namespaces; `cli/test_lab.py` runs them",
     r"^health\b|--hosts\b": "hosts; `launching` runs them on virtual ones",
-    r"^order\b|--order n1": "pairs of hosts, or a map; `order/test_command.py` makes them",
+    r"^order\b|--order\b": "pairs of hosts, or a map; `order/test_command.py` makes them",
     r"^exec\b": "a program; launching/test_own_program.py and programs/test_torch_hook.py run some",
     r"--nccl-log\b": "a log of NCCL; `which/test_nccl_log.py` has some",
     r"--like\b": "a profile; the room `profiling` makes some",
