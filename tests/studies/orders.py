@@ -189,10 +189,10 @@ def say_algorithms(measured: Sequence[Mapping[str, float]], rate: float) -> None
         schedules = algorithm.schedules(4, Topology((0, 1, 2, 3)), nbytes // ITEMSIZE, SEGMENT)
         crossing = border(schedules, RACKS)
         across = max(crossing.out, crossing.into) * ITEMSIZE / nbytes
-        lines.append((busiest_s(schedules, across * nbytes, rate), across, name))
-    _, _, best = min(lines)
+        lines.append((busiest_s(schedules, across * nbytes, rate), max(map(len, schedules)), across, name))
+    *_, best = min(lines)  # of those with the same time the one with the fewest steps
     print(f"pipelined, {nbytes >> 10} KiB, predicted: the bytes of the busiest link over its rate")
-    for predicted_s, across, name in sorted(lines):
+    for predicted_s, _, across, name in sorted(lines):
         time_s = median(times[name] for times in measured)
         print(f"  {name:20} {across:.2f} n over the link each way, predicted {predicted_s:.3f} s, ", end="")
         print(f"measured {time_s:.3f} s; over {best}: {ratio(measured, name, best)}", flush=True)
