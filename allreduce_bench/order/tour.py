@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-LONGEST_SEGMENT = 6  # hosts
-KICKS_PER_HOST, KICKS, FEWEST_KICKS = 12, 20_000, 40  # of many hosts KICKS over their number, but at least a few
+LONGEST_SEGMENT, LONGEST_OF_MANY, MANY = 6, 2, 128  # hosts; of many, shorter ones are moved
+KICKS_PER_HOST, KICKS, FEWEST_KICKS = 12, 20_000, 20  # of many hosts KICKS over their number, but at least a few
 KICKS_PER_LIMIT = 0.1  # share of them while the bottleneck is searched
 LONGEST_KICK = 10  # hosts of the two segments that are exchanged
 CLOSE = 1.002  # bottlenecks that differ by less are not told apart
@@ -118,12 +118,13 @@ def _cycle(successor: np.ndarray, start: int) -> list[int]:
 def _improved(cost: np.ndarray, tour: np.ndarray, hosts: Sequence[int] | range) -> np.ndarray:
     """Return the round trip after all moves of segments that begin at `hosts`, and at hosts that these touched."""
     waiting = list(dict.fromkeys(int(host) for host in hosts))
+    longest = LONGEST_SEGMENT if len(cost) <= MANY else LONGEST_OF_MANY
     is_waiting = np.zeros(len(cost), dtype=bool)
     is_waiting[waiting] = True
     while waiting:
         host = waiting.pop()
         is_waiting[host] = False
-        for length in range(1, min(LONGEST_SEGMENT, len(cost) - 2) + 1):
+        for length in range(1, min(longest, len(cost) - 2) + 1):
             moved = _moved(cost, tour, host, length)
             if moved is not None:
                 tour, touched = moved

@@ -35,7 +35,7 @@ PARSED = {
     r"^workload .*--(calls|shapes)\b": "a file of one's own; `cli/test_workload.py` has some",
     r"^lab\b|--virtual-hosts\b": "root or user namespaces; `cli/test_lab.py` runs them",
     r"^health\b|--hosts\b": "hosts; `launching` runs them on virtual ones",
-    r"^order\b|--order (n1|cyclic)": "pairs of hosts, or a map; `order/test_command.py` makes them",
+    r"^order\b|--order\b": "pairs of hosts, or a map; `order/test_command.py` makes them",
     r"^exec\b": "a program; launching/test_own_program.py and programs/test_torch_hook.py run some",
     r"--survive\b": "what `survive` printed; `survive/test_section.py` has some",
     r"--nccl-log\b": "a log of NCCL; `which/test_nccl_log.py` has some",
@@ -53,17 +53,11 @@ SLOW = {  # only with ALLREDUCE_BENCH_FULL; else parsed
     r"^doctor$": "it waits for what the machine does",
     r"^report .*--own": "a second page",
     r"^run .*--(precision|cache|check|format)": "rooms `measuring` and `report` run these options",
-    r"^explain --all": "the room `browser` makes the gallery",
     r"^workload .*--measure\b": "`cli/test_workload_measure.py` measures steps",
-    r"^survive\b": "the room `survive` loses ranks",
     r"lumi\.json": "test_docs.py runs them in a test of their own",
 }
 SHORTER = {  # unless FULL
     r"^(run .*)--within 90s": r"\1",
-    r"^(run (?!.*--(?:sizes|like)).*)": r"\1 --sizes 8,64K",
-    r"^(run -n 4 -a .*)": r"\1 --identify=never",
-    r"^(which .*)--sizes 8,64K,1M,16M": r"\1--sizes 8,64K",
-    r"^(which .*--switches)": r"\1 --sizes 8,64K",
     r"--sizes 8,4K,128K,1M,16M": "--sizes 8,4K,1M",
     r"^(run .*)": r"\1 --launches 1 --warmups 1 --iters 3 --cell-time 10ms",
 }
