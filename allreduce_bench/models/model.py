@@ -28,6 +28,7 @@ LEVELS = (*GRADES, UNKNOWN)
 # Predictions
 FAR = 2.0  # factor to the measured numbers of ranks, up or down, beyond which a prediction is speculative
 MOST_SIZE = 4.0  # factor to the measured sizes, up or down, beyond which no time is predicted unless requested
+LIBRARY_WIDER = 2.0  # factor of what each doubling of the size adds to a library's interval: it may switch there
 FULL_DOUBLINGS = 2.0  # beyond the measured sizes, from which on a model is shifted to the times at their end, of which
 # one may be off; that of a library, after one: its choice may change near the end
 COVERAGE = 0.9  # of a prediction interval
@@ -239,12 +240,13 @@ class Model:
             uniform_s = [seconds(self.uniform, [terms], [ranks])[0] for terms in (terms_of[0], end_terms[0])]
             other_rise = log(uniform_s[0] / uniform_s[1]) if min(uniform_s) > 0 else rise
         full_doublings = FULL_DOUBLINGS if growth is None else 1.0
+        wider = 1.0 if growth is None or nbytes < end else LIBRARY_WIDER
         shift = off_log * min(1.0, doublings / full_doublings) + (other_rise - rise) / 2
         if self.trend:
             shift += log(self.predict(ranks, end, end_terms).time_s / at_end.time_s)
         shifted = alone.changed(lambda time_s: time_s * exp(shift))
         shifted = shifted._replace(speculative=True, size_factor=2**doublings)
-        return self._with_interval(shifted, ranks, doublings)
+        return self._with_interval(shifted, ranks, wider * doublings)
 
 
 def without_rates_above(model: Model, rate_bytes_per_s: float) -> Model:
