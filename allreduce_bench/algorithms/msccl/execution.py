@@ -46,7 +46,11 @@ def execute(file: MscclFile) -> Iterator[Done]:
             sender = sent[incoming].popleft()
             if sender.length != one.length:
                 raise NoAllreduce(
-                    "msccl.lengths_of_message", place=file.place(one), count=one.length, sender=sender, sent=sender.length
+                    "msccl.lengths_of_message",
+                    place=file.place(one),
+                    count=one.length,
+                    sender=sender,
+                    sent=sender.length,
                 )
         at[key] += 1
         yield Done(one, sender)
