@@ -14,6 +14,7 @@ from ...schedule.algorithm import AlgorithmError
 
 TAGS = ("algo", "gpu", "tb", "step")  # each inside the one before
 BUFFERS = {"i": "i_chunks", "o": "o_chunks", "s": "s_chunks"}  # input, output, scratch: attributes of their lengths
+NUMBER = re.compile("-?[0-9]{1,9}")
 MOST_GPUS, MOST_CHUNKS, MOST_NUMBER = 1024, 1 << 16, 10**9
 MOST = {  # of all GPUs together
     "chunks of inputs": 1 << 18,
@@ -72,16 +73,11 @@ class Instruction(NamedTuple):
     block: int
     step: int
     line: int
-    type: str
+    kind: Kind
     source: Cells
     target: Cells
     after: tuple[int, int] | None  # block and step of the same GPU that are done before it begins
     announced: bool  # whether others may wait for it
-
-    @property
-    def kind(self) -> Kind:
-        """Return what it does."""
-        return KINDS[self.type]
 
     @property
     def length(self) -> int:
@@ -179,7 +175,7 @@ class _Place(NamedTuple):
     def number(self, name: str, least: int, most: int) -> int:
         """Return an attribute as a number within these bounds. Raises AlgorithmError."""
         word = self.word(name)
-        if not re.fullmatch(r"-?[0-9]{1,9}", word) or not least <= int(word) <= most:
+        if not NUMBER.fullmatch(word) or not least <= int(word) <= most:
             raise AlgorithmError("msccl.number", place=self, name=name, word=word, least=least, most=most)
         return int(word)
 
@@ -287,7 +283,7 @@ def _instructions(
         after = None if waits_for < 0 else (waits_for, at)
         announced = bool(part.number("hasdep", 0, 1))
         source_cells, target_cells = Cells(*read, count), Cells(*written, count)
-        yield Instruction(gpu, block, step, part.element.line, type_, source_cells, target_cells, after, announced)
+        yield Instruction(gpu, block, step, part.element.line, kind, source_cells, target_cells, after, announced)
 
 
 def _cells(place: _Place, prefix: str, lengths: dict[str, int], count: int) -> tuple[str, int]:
