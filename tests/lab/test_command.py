@@ -47,7 +47,9 @@ def python(request) -> Path:
         ),
         (
             ["lab", "run"],
-            message_pattern("lab.lab_run_expected_commands", commands="run, workload, health, doctor, exec, survive, which"),
+            message_pattern(
+                "lab.lab_run_expected_commands", commands="run, workload, health, doctor, exec, survive, which"
+            ),
         ),
         (
             ["lab", "run", "--", "bash"],
