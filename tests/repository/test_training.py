@@ -97,7 +97,9 @@ def test_what_cannot_be_trained_is_refused(python, ranks, words, said):
 
 
 @needs_mpi
-@over_mpi
+@pytest.mark.parametrize(
+    "python", interpreters() if FULL else interpreters()[-1:], ids=lambda path: path.parent.parent.name
+)
 def test_a_training_goes_on_from_its_checkpoint_without_the_lost_rank(python, tmp_path):
     words = ("--checkpoints", str(tmp_path), "--lose", "2@45", "--steps", "60")
     command = [str(python), "-m", "allreduce_bench", "exec", "-n", "3", "--restarts", "1", "--"]
