@@ -24,6 +24,7 @@ from ..identifying.launch import LEVEL
 from ..launching.find import mpirun_command
 from ..launching.launcher import Launcher, on_one_node
 from ..launching.layout import ranks_on_same_cores
+from ..launching.supervision import OF_STARTING
 from ..launching.tied_process import end_process, how_it_ended, interrupts_put_off, start_tied
 from ..machine import OPEN_MPI
 from ..machine.node import hide_secrets
@@ -198,7 +199,7 @@ class Launch:
         """Return in words why a launch does not go on."""
         status = self.process.poll()
         reasons = [event.facts["reason"] for event in self.of("refused", "crashed", "trouble")]
-        lines = [line.strip() for line in self.said if line.strip(" \t\n-=*")]
+        lines = [line.strip() for line in self.said if line.strip(" \t\n-=*") and not OF_STARTING.search(line)]
         ended = how_it_ended(status) if status is not None else say("survive.no_progress")
         return " ".join([*reasons, *lines[:1], ended][0].split())
 

@@ -17,6 +17,7 @@ from allreduce_bench.cli import main
             ["-n", "2", "--checkpoint", "c", "--mean-time-to-failure", "0s", "--", "true"],
             "expected a time longer than 0",
         ),
+        (["-n", "2", "--restarts", "1", "--profile", "--", "true"], "--restarts beside --profile"),
         (["-n", "100000", "--", "true"], "100,000 processes on this node"),
     ],
 )

@@ -53,11 +53,17 @@ SLOW = {  # only with ALLREDUCE_BENCH_FULL; else parsed
     r"^doctor$": "it waits for what the machine does",
     r"^report .*--own": "a second page",
     r"^run .*--(precision|cache|check|format)": "rooms `measuring` and `report` run these options",
+    r"^explain --all": "the room `browser` makes the gallery",
+    r"^survive\b": "the room `survive` loses ranks",
     r"^workload .*--measure\b": "`cli/test_workload_measure.py` measures steps",
     r"lumi\.json": "test_docs.py runs them in a test of their own",
 }
 SHORTER = {  # unless FULL
     r"^(run .*)--within 90s": r"\1",
+    r"^(run (?!.*--(?:sizes|like)).*)": r"\1 --sizes 8,64K",
+    r"^(run -n 4 -a .*)": r"\1 --identify=never",
+    r"^(which .*)--sizes 8,64K,1M,16M": r"\1--sizes 8,64K",
+    r"^(which .*--switches)": r"\1 --sizes 8,64K",
     r"--sizes 8,4K,128K,1M,16M": "--sizes 8,4K,1M",
     r"^(run .*)": r"\1 --launches 1 --warmups 1 --iters 3 --cell-time 10ms",
 }
