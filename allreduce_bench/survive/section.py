@@ -176,7 +176,8 @@ def _draw_bars(axes: Axes, way: str, lines: Sequence[Line]) -> None:
     axes.invert_yaxis()
     axes.set_xlim(left=0)
     axes.set_xlabel(say("survive.axis", unit=unit))
-    axes.set_title(say(f"survive.way_{way}"), fontsize=10)
+    titles = {ULFM: say("survive.way_ulfm"), RESTART: say("survive.way_restart")}
+    axes.set_title(titles[way], fontsize=10)
     axes.grid(axis="x", **GRID)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
