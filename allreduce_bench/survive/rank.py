@@ -43,6 +43,7 @@ from .checkpoint import write
 DTYPE, OP, ITEMSIZE = "float32", "sum", 4
 PROBE_COUNT = 65536  # elements of the long message that measures the links
 PROBES = 5
+WARMUPS = 10  # calls before the timed ones
 CONNECTED_S = 30.0
 TOLD_S = 0.1  # until what this rank said has left over a link that it takes down
 VARIANTS = 3  # inputs that follow each other, so that no old result is right
@@ -172,14 +173,14 @@ class Rank:
         assert self.call is not None
         self.sendbuf[:] = 1
         times = np.zeros((2, self.request.repetitions))
-        for number in range(-1, self.request.repetitions):  # the first one warms up
+        for number in range(-WARMUPS, self.request.repetitions):
             comm.Barrier()
             begun = time.perf_counter()
             self.call.run()
             called = time.perf_counter()
             if by_ulfm:
                 comm.Agree(1)
-            times[:, number] = called - begun, time.perf_counter() - begun
+            times[:, max(0, number)] = called - begun, time.perf_counter() - begun
         comm.Allreduce(MPI.IN_PLACE, times, MPI.MAX)
         if comm.rank == 0:
             call, guarded = ([median(list(one)), *median_interval(list(one))] for one in times)
