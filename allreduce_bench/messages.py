@@ -25,7 +25,7 @@ MESSAGES = {
     ),
     "algorithms.run_needs_algorithm_file": "{path}: {strerror}; the run needs this algorithm's file",
     "algorithms.torus_expected": (
-        "'{parameters}': expected the lengths of the dimensions of a torus, such as 4x8 or 2x3x4, whose product is the "
+        "torus '{parameters}': expected the lengths of its dimensions, such as 4x8 or 2x3x4, whose product is the "
         "number of ranks"
     ),
     # cli

@@ -5,7 +5,7 @@ MESSAGES = {
     "order.broken_left": "In this order messages go between hosts that cannot talk: {pairs}. No order without them was found.",
     "order.broken_left_out": "No message goes between the {pairs} pairs of hosts that cannot talk.",
     "order.estimated": "{pairs} pairs were not measured: each is taken to be as slow as its slower host.",
-    "order.expected_hosts": "{path}: {found} hosts; expected 2 to {most}",
+    "order.expected_hosts": "{path}: hosts: {found}; expected 2 to {most}",
     "order.file_made_from": "made from {of}: {algorithm}, {size}, {ranks} ranks on {hosts} hosts",
     "order.file_predicted": "predicted in lockstep: {ratio:.3f} of the time of the hosts as they are given",
     "order.file_title": "order of ranks for allreduce-bench run --order: the host of rank 0, of rank 1, ...",

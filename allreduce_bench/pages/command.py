@@ -110,7 +110,9 @@ def read_map(path: Path) -> dict[str, tuple[str, ...]]:
     """
     try:
         lines = read_given_text(path, LONGEST_MAP).splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise OneLineError("pages.map_cannot_be_read", path=path, error=error.strerror) from error
+    except UnicodeDecodeError as error:
         raise OneLineError("pages.map_cannot_be_read", path=path, error=error) from error
     named: dict[str, tuple[str, ...]] = {}
     for number, line in enumerate(lines, start=1):

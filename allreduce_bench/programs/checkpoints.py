@@ -26,7 +26,7 @@ from mpi4py import MPI
 from ..message import Refused, say
 from ..runs.checkpoint_files import whole_checkpoints, write_checkpoint
 from ..runs.files import open_kept
-from ..runs.start import CHECKPOINT_VARIABLE
+from ..runs.start import CHECKPOINT_VARIABLE, RESTART_VARIABLE
 from .checkpoint_costs import HISTORY
 
 SUFFIX = ".npz"
@@ -99,7 +99,7 @@ class Checkpoints:
         self._note(saved=step, seconds=time.perf_counter() - began)
 
     def done(self, step: int) -> None:
-        """Note, on rank 0, that `step` steps are done: so a restart knows what was lost. About 10 µs."""
+        """Note in a file, on rank 0, that `step` steps are done: so a restart knows what was lost."""
         if self.comm.rank:
             return
         if self._reached_before:
@@ -142,7 +142,8 @@ class Checkpoints:
                 at = os.fstat(file.fileno()).st_mtime
         except (OSError, struct.error):
             return 0
-        self._reached_before = (reached, at, max(0, reached - step)) if reached > 0 else None
+        is_restarted = reached > 0 and RESTART_VARIABLE in os.environ  # else the time between two starts is no loss
+        self._reached_before = (reached, at, max(0, reached - step)) if is_restarted else None
         return max(0, reached - step)
 
     def _note(self, **facts: float) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from allreduce_bench.programs.checkpoint_costs import CostsSince, Loss, read_costs
 from allreduce_bench.programs.checkpoints import CheckpointError, Checkpoints
+from allreduce_bench.runs.start import RESTART_VARIABLE
 
 
 class Comm:
@@ -130,7 +131,8 @@ def test_no_folder_is_one_sentence(monkeypatch):
     assert refused.value.code == "programs.no_checkpoint_folder"
 
 
-def test_a_loss_is_counted_in_steps_and_seconds(checkpoints):
+def test_a_loss_is_counted_in_steps_and_seconds(checkpoints, monkeypatch):
+    monkeypatch.setenv(RESTART_VARIABLE, "1")
     since = CostsSince(checkpoints.folder)
     checkpoints.done(37)
     again = Checkpoints(Comm(), checkpoints.folder)
@@ -142,6 +144,15 @@ def test_a_loss_is_counted_in_steps_and_seconds(checkpoints):
     assert loss.steps == 7 and 0 < loss.restart_s <= loss.lost_s
     told = since.told(3600.0)
     assert len(told) == 3 and "steps lost: 7" in told[0]
+
+
+def test_the_time_between_two_starts_is_no_loss(checkpoints, monkeypatch):
+    monkeypatch.delenv(RESTART_VARIABLE, raising=False)
+    checkpoints.done(37)
+    later = Checkpoints(Comm(), checkpoints.folder)
+    assert later.newest().lost_steps == 7
+    later.done(31)
+    assert read_costs(checkpoints.folder).losses == ()
 
 
 def test_lines_that_are_cut_off_are_left_out(tmp_path):
