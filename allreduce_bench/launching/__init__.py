@@ -2,7 +2,8 @@
 
 In: a plan with launches that have cells left. Out: commands of mpirun or srun, run one after the other and watched.
 Read in this order: `supervision` (the launches of a run, each from mpirun's start to its end), `tied_process` (its
-mpirun), `own_program` and `wrapped_rank` (programs of users), `find` (reachable hosts, the launcher of this MPI, and
-the scheduler), `launcher` and `launchers` (one file per family), `layout` (ranks per node), `staging` (the
-environment on the nodes); `check_mpi` (the lines of `doctor` about MPIs and launchers).
+mpirun), `own_program` and `wrapped_rank` (programs of users), `restarts` (of these, without lost ranks), `find`
+(reachable hosts, the launcher of this MPI, and the scheduler), `launcher` and `launchers` (one file per family),
+`layout` (ranks per node), `staging` (the environment on the nodes); `check_mpi` (the lines of `doctor` about MPIs and
+launchers).
 """

@@ -4,5 +4,5 @@ In: buffers and a communicator of the program around. Out: results in these buff
 (the call, and `wrap`), `prepared` (the state of one communicator), `buffers`, `agreement` (comparisons across ranks),
 `candidates` (algorithms worth a trial), `choices` (choices read from a file), `bound` (a candidate ready to run),
 `own_comm` (the private communicator), `settling` (budget, trials and the final choice), `surviving` (calls that outlive
-lost ranks), `torch_hook`, `messages`.
+lost ranks), `checkpoints` and `checkpoint_costs` (of programs that are started again), `torch_hook`, `messages`.
 """
