@@ -124,16 +124,17 @@ def wrap(
     executor: str = AUTO,
     choice: "str | Path | None" = None,
     check: bool = False,
+    on_failure: str | None = None,
 ) -> Any:
     """Return `comm` as an instance of a subclass of its class, whose `Allreduce` is that of this package.
 
     It shares the handle of `comm`: messages, attributes and ranks are the same, and freeing one frees the other.
     Communicators derived from it by `Dup`, `Split` and the like are plain.
 
-    All ranks of `comm` wrap it together, with the same arguments, those of PreparedAllreduces. Raises as it does:
+    All ranks of `comm` wrap it together, with the same arguments, those of `Allreduce`. Raises as it does:
     TypeError for what is no communicator, ValueError for one that was freed, or is an intercommunicator.
     """
-    prepared = kept_for(comm, algorithm, executor, choice, check)
+    prepared = kept_for(comm, algorithm, executor, choice, check, on_failure)
     wrapped = _class_for(kind_of(comm))(comm)
     wrapped.plain, wrapped.prepared = prepared.around, prepared
     return wrapped

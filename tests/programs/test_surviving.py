@@ -23,16 +23,16 @@ def ulfm():
     if not launcher.library.startswith(OPEN_MPI):
         pytest.skip("only Open MPI has ULFM")
 
-    def run(ranks: int, left: int, *words: str) -> str:
-        program = [sys.executable, str(RANK_PROGRAMS / "lost_ranks.py"), *words]
-        command = mpirun_command(launcher, ranks, Start(launcher_args="--with-ft ulfm"), program)
+    def run(ranks: int, left: int, *words: str, program: str = "lost_ranks.py", last_words: str = "results") -> str:
+        command_of_rank = [sys.executable, str(RANK_PROGRAMS / program), *words]
+        command = mpirun_command(launcher, ranks, Start(launcher_args="--with-ft ulfm"), command_of_rank)
         process = start_tied(command, os.environ)
         end = threading.Timer(60, process.terminate)  # closes its stdout
         end.start()
         said = ""
         for line in process.stdout:
             said += line
-            if said.count("results") == left:  # MPI_Finalize does not always end where several were lost at once
+            if said.count(last_words) == left:  # MPI_Finalize does not always end where several were lost at once
                 break
         end.cancel()
         end_process(process)
@@ -58,6 +58,12 @@ def test_those_left_have_the_same_right_results(ulfm, ranks, words):
     told = re.findall(r"^rank (\d+): left (\[.*?\]), (\d+) results$", said, re.MULTILINE)
     assert sorted(int(rank) for rank, _, _ in told) == left, said
     assert {(left_of, results) for _, left_of, results in told} == {(str(left), told[0][2])}, said
+
+
+@pytest.mark.skipif(not interpreters(), reason="no MPI")
+def test_steps_go_on_under_another_monitor(ulfm):
+    said = ulfm(3, 2, program="lost_and_monitored.py", last_words=" steps\n")
+    assert sorted(re.findall(r"^rank (\d): 60 steps$", said, re.MULTILINE)) == ["0", "2"], said
 
 
 def test_it_is_refused_where_no_rank_can_be_outlived(mpi, monkeypatch):
