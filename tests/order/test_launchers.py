@@ -10,7 +10,9 @@ from allreduce_bench.lab.lab import AGENT, room, variables_in
 from allreduce_bench.order.command import FORMATS
 
 HOSTS = ("h2", "h1", "h2", "h1")
-SAY = "import os, platform; print(os.environ.get('OMPI_COMM_WORLD_RANK') or os.environ['PMI_RANK'], platform.node())"
+RANK = "(os.environ.get('OMPI_COMM_WORLD_RANK') or os.environ['PMI_RANK'])"
+LINE = f"{RANK} + ' ' + platform.node() + os.linesep"
+SAY = f"import os, platform; os.write(1, ({LINE}).encode())"  # at once, so that lines stay whole
 
 
 @pytest.mark.usefixtures("needs_lab")
