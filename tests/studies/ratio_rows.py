@@ -108,14 +108,14 @@ def everywhere(goal: Goal, intel: Goal | None = None) -> dict[str, Goal]:
 
 
 def ways(algorithms: tuple[str, ...], executors: tuple[str, ...], nbytes: int) -> tuple[str, ...]:
-    """The algorithms by each of the executors, pipelined ones at CUTS below the length of the vector."""
+    """The algorithms by each of the executors; pipelined ones at CUTS below the vector's length, else at a quarter."""
     found: list[str] = []
     for name in algorithms:
         for executor in executors:
             if "pipelined" not in executor:
                 found.append(f"{name}/{executor}")
             else:
-                cuts = [cut for cut in CUTS if cut < nbytes]
+                cuts = [cut for cut in CUTS if cut < nbytes] or [nbytes // 4] * (nbytes >= 256 * KIB)
                 found += [f"{name}/{executor}/{cut // 4}/{window}" for cut in cuts for window in WINDOWS]
     return tuple(found)
 
