@@ -45,7 +45,7 @@ PROBE_COUNT = 65536  # elements of the long message that measures the links
 PROBES = 5
 WARMUPS = 10  # calls before the timed ones
 CONNECTED_S = 30.0
-TOLD_S = 0.1  # until what this rank said has left over a link that it takes down
+TOLD_S = 0.1  # until what this rank said has left, before it or its link may go
 VARIANTS = 3  # inputs that follow each other, so that no old result is right
 
 Say = Callable[..., None]
@@ -185,6 +185,7 @@ class Rank:
         if comm.rank == 0:
             call, guarded = ([median(list(one)), *median_interval(list(one))] for one in times)
             self.say("measured", size=comm.size, call_s=call, guarded_s=guarded if by_ulfm else None)
+            time.sleep(TOLD_S)  # else it may still be here when a lost rank ends this one
 
     # Losses
 
