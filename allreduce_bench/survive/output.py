@@ -16,7 +16,7 @@ from . import BY_RESTART, BY_ULFM
 from .ways import FAILED, RECOVERED, RESTART, RESTARTED, ULFM, UNAVAILABLE, WRONG, Outcome, Settings
 
 SCHEMA = "urn:allreduce-bench:survive:1"
-PHASES = ("notice", "revoke", "agree", "shrink", "end", "start", "schedule", "binding", "result")  # of either way
+PHASES = tuple(dict.fromkeys((*BY_ULFM[:-3], *BY_RESTART)))  # of either way, in their order
 NONE = "-"
 
 

@@ -22,12 +22,12 @@ from ..runs.files import read_given
 from ..runs.rows import RunError
 from ..runs.typed_json import read_as
 from ..units import format_size, format_time, in_ranks
-from . import BY_RESTART, BY_ULFM, Failure
+from . import Failure
+from .output import PHASES
 from .ways import RESTART, ULFM
 
 MOST_NBYTES = 16 * 2**20
 STEM = "losses"  # of the names of the figure's files
-PHASES = tuple(dict.fromkeys((*BY_ULFM[:-3], *BY_RESTART)))  # of either way, in their order
 INKS = ("#0072B2", "#56B4E9", "#009E73", "#F0E442", "#999999", "#D55E00", "#E69F00", "#CC79A7", "#222222")
 COLOURS = dict(zip(PHASES, INKS, strict=True))
 HEAD = ("algorithm", "size", "way", *PHASES, "total", "launches", "steps lost", "after/before", "predicted", "ended")
