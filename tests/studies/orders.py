@@ -2,9 +2,10 @@
 
 `hosts`: 8 hosts, of which two have half the rate: ring with two ranks a host, in blocks, cyclic and as `order` fits
 them; a tree with one rank a host, as given and fitted. `pair`: five equal hosts, of which two have a slow link between
-them: the ring that goes around it. `racks`: two racks of two hosts behind one link of half the rate: a ring
-whose neighbours are in different racks against the order that `order` fits; and pipelined algorithms, by the bytes that
-they send over that link. `wire`: circulant and bidirectional ring on four equal hosts, as shares of the wire's limit.
+them: the ring that goes around it. `racks`: two racks of two hosts behind one link of half the rate: a ring whose
+neighbours are in different racks against the order that `order` fits; and pipelined algorithms, by the bytes that they
+send over that link and predicted by a replay of their messages (`replayed.py`). `wire`: circulant and bidirectional
+ring on four equal hosts, as shares of the wire's limit.
 
 Every order is a run of one launch, in turns, so that a drift of the machine affects all alike; a ratio is that of two
 runs of the same turn, its interval that of the mean logarithm (Student's t). Frames are of 1500 bytes, so that what a
@@ -23,6 +24,7 @@ from statistics import mean, median, stdev
 
 import numpy as np
 from ratio_lab import medians_of
+from replayed import Links, replayed_s
 from scipy.stats import t as student
 
 from allreduce_bench.algorithms import find
@@ -30,20 +32,20 @@ from allreduce_bench.lab.lab import Room, room, variables_in, why_no_lab
 from allreduce_bench.machine.node import bucket_nbytes
 from allreduce_bench.order.command import orders
 from allreduce_bench.order.lockstep import Costs, measured_costs
-from allreduce_bench.runs.plan import DEFAULT_SEGMENT_NBYTES
-from allreduce_bench.schedule import Schedule, elements
 from allreduce_bench.schedule.algorithm import Topology
+from allreduce_bench.schedule.cut import cut
 from allreduce_bench.schedule.price import border
 
 MTU = 1500
 MBIT = 1e6 / 8  # bytes/s
 ITEMSIZE = 4
-SEGMENT = DEFAULT_SEGMENT_NBYTES // ITEMSIZE
 SLOW = (1, 4)  # numbers of the hosts with half the rate
 TREE = "tree"
 RACKS = (0, 0, 1, 1)
-ACROSS, ACROSS_NBYTES = "ring,circulant,rabenseifner,recursive_doubling,dual_root", 4 << 20
-PIPELINED = ("--executor", "pipelined", "--segment", "32K", "--window", "16")  # so that steps overlap
+ACROSS, ACROSS_NBYTES = "ring,circulant,rabenseifner,recursive_doubling,dual_root,two_tree", 4 << 20
+PIECE_NBYTES, WINDOW = 16 << 10, 32  # so that steps overlap
+PIPELINED = ("--executor", "compiled-pipelined", "--segment", str(PIECE_NBYTES), "--window", str(WINDOW))
+ON_WIRE = 1448 / 1514  # share of a frame that is data
 BETWEEN_RACKS = r"""
 set -e
 ip link add bridge1 type bridge
@@ -179,30 +181,24 @@ def two_racks(turns: int, folder: Path) -> None:
         measured_orders(made, mixed, "ring", 1 << 20, 1, turns, 3, folder / "ring")
         words = {"all": ["-a", ACROSS, "--sizes", ACROSS_NBYTES, "--iters", 2, *PIPELINED]}
         measured = in_turns(made, words, turns, folder / "across")
-    say_algorithms(measured, rate)
+    latency_s = float(np.median(costs.latency_s[~np.eye(4, dtype=bool)]))
+    say_algorithms(measured, Links(ON_WIRE * rate, ON_WIRE * rate / 2, RACKS, latency_s))
 
 
-def say_algorithms(measured: Sequence[Mapping[str, float]], rate: float) -> None:
+def say_algorithms(measured: Sequence[Mapping[str, float]], links: Links) -> None:
     """Print bytes over the link between racks, predicted and measured times, by predicted time."""
-    nbytes, lines = ACROSS_NBYTES, []
+    count, piece, lines = ACROSS_NBYTES // ITEMSIZE, PIECE_NBYTES // ITEMSIZE, []
     for name, algorithm in find(ACROSS.split(",")).items():
-        schedules = algorithm.schedules(4, Topology((0, 1, 2, 3)), nbytes // ITEMSIZE, SEGMENT)
+        schedules = algorithm.schedules(4, Topology((0, 1, 2, 3)), count, piece)
         crossing = border(schedules, RACKS)
-        across = max(crossing.out, crossing.into) * ITEMSIZE / nbytes
-        lines.append((busiest_s(schedules, across * nbytes, rate), max(map(len, schedules)), across, name))
-    *_, best = min(lines)  # of those with the same time the one with the fewest steps
-    print(f"pipelined, {nbytes >> 10} KiB, predicted: the bytes of the busiest link over its rate")
-    for predicted_s, _, across, name in sorted(lines):
+        predicted_s = replayed_s([cut(steps, piece) for steps in schedules], count, WINDOW, ITEMSIZE, links)
+        lines.append((predicted_s, max(crossing.out, crossing.into) / count, name))
+    best = min(lines)[-1]
+    print(f"pipelined, {ACROSS_NBYTES >> 10} KiB in pieces of {PIECE_NBYTES >> 10} KiB; predicted: messages replayed")
+    for predicted_s, across, name in sorted(lines):
         time_s = median(times[name] for times in measured)
         print(f"  {name:20} {across:.2f} n over the link each way, predicted {predicted_s:.3f} s, ", end="")
         print(f"measured {time_s:.3f} s; over {best}: {ratio(measured, name, best)}", flush=True)
-
-
-def busiest_s(schedules: Sequence[Schedule], across: float, rate: float) -> float:
-    """The time of the busiest link of a host, or of that between racks with `across` bytes each way, at full rate."""
-    sent = max(sum(elements(step.send) for step in steps) for steps in schedules)
-    received = max(sum(elements(step.recv) for step in steps) for steps in schedules)
-    return max(max(sent, received) * ITEMSIZE / rate, across / (rate / 2))
 
 
 def wire(turns: int, folder: Path) -> None:
