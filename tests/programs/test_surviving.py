@@ -1,5 +1,6 @@
 """`Allreduce(…, on_failure=…)`: no survivor keeps a result that others do not have, over Open MPI's ULFM."""
 
+import json
 import os
 import re
 import sys
@@ -61,9 +62,17 @@ def test_those_left_have_the_same_right_results(ulfm, ranks, words):
 
 
 @pytest.mark.skipif(not interpreters(), reason="no MPI")
-def test_steps_go_on_under_another_monitor(ulfm):
-    said = ulfm(3, 2, program="lost_and_monitored.py", last_words=" steps\n")
-    assert sorted(re.findall(r"^rank (\d): 60 steps$", said, re.MULTILINE)) == ["0", "2"], said
+@pytest.mark.parametrize("on_failure", ["raise", "shrink"] if FULL else ["raise"])
+def test_the_monitor_of_steps_goes_on_with_those_left(ulfm, on_failure, tmp_path):
+    log = tmp_path / "steps.jsonl"
+    said = ulfm(4, 2, on_failure, str(log), program="lost_and_monitored.py", last_words=" steps\n")
+    assert sorted(re.findall(r"^rank (\d): 60 steps$", said, re.MULTILINE)) == ["1", "3"], said
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [line["ranks"] for line in lines if line["kind"] == "start"] == [4, 3, 2]
+    numbers = [line["first_step"] for line in lines if line["kind"] == "steps"]
+    again = {25, 42} if on_failure == "raise" else {26, 43}  # the step that was hit, or the next
+    assert numbers == sorted(numbers) and again <= {*numbers}, numbers
+    assert lines[-1]["kind"] == "end" and lines[-1]["complete"] and lines[-1]["steps"] == 60
 
 
 def test_it_is_refused_where_no_rank_can_be_outlived(mpi, monkeypatch):

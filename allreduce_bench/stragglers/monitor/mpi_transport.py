@@ -1,27 +1,34 @@
 """StepMonitor's messages over mpi4py, on a duplicate of the program's communicator."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 
-from .transport import StepMonitorError
+from ...executing.recovery import is_loss
+from .transport import Lost, StepMonitorError
 
 
 class MpiGathering:
     """An MPI_Iallgather in progress."""
 
     def __init__(self, comm: MPI.Comm, row: np.ndarray):
+        self._comm = comm
         self._row, self._rows = row, np.empty((comm.size, len(row)))  # kept alive: MPI reads and writes them
-        self._request = comm.Iallgather([row, MPI.DOUBLE], [self._rows, MPI.DOUBLE])
+        with _losses_told(comm):
+            self._request = comm.Iallgather([row, MPI.DOUBLE], [self._rows, MPI.DOUBLE])
 
     def is_done(self) -> bool:
         """Return whether `rows` returns at once; also drives progress."""
-        return self._request.Test()
+        with _losses_told(self._comm):
+            return self._request.Test()
 
     def rows(self) -> np.ndarray:
         """Wait; return float64 [rank, value]."""
-        self._request.Wait()
+        with _losses_told(self._comm):
+            self._request.Wait()
         return self._rows
 
 
@@ -35,20 +42,24 @@ class MpiTransport:
             raise StepMonitorError("stragglers.stepmonitor_needs_communicator_mpi")
         if comm.Is_inter():
             raise StepMonitorError("stragglers.stepmonitor_needs_group_ranks")
-        self._of_program, self._comm = comm, comm.Dup()
+        with _losses_told(comm):
+            self._of_program, self._comm = comm, comm.Dup()
         self.rank, self.size = self._comm.rank, self._comm.size
 
     def exchange(self, value: Any) -> list:
         """Allgather a small Python value; called on all ranks."""
-        return self._comm.allgather(value)
+        with _losses_told(self._comm):
+            return self._comm.allgather(value)
 
     def send(self, values: np.ndarray, partner: int) -> None:
         """Send float64 values; they may be reused on return."""
-        self._comm.Send([values, MPI.DOUBLE], partner)
+        with _losses_told(self._comm):
+            self._comm.Send([values, MPI.DOUBLE], partner)
 
     def receive(self, values: np.ndarray, partner: int) -> None:
         """Receive as many float64 values as `partner` sends."""
-        self._comm.Recv([values, MPI.DOUBLE], partner)
+        with _losses_told(self._comm):
+            self._comm.Recv([values, MPI.DOUBLE], partner)
 
     def gather(self, row: np.ndarray) -> MpiGathering:
         """Begin an allgather of a float64 row, on all ranks, in the same order. The row must not change."""
@@ -62,3 +73,15 @@ class MpiTransport:
         """Free the duplicate; only after all operations have ended, on all ranks."""
         if not MPI.Is_finalized():
             self._comm.Free()
+
+
+@contextmanager
+def _losses_told(comm: MPI.Comm) -> Iterator[None]:
+    """Turn the errors of ULFM into Lost, on all ranks that communicate on `comm`."""
+    try:
+        yield
+    except MPI.Exception as error:
+        if not is_loss(error):
+            raise
+        comm.Revoke()  # else others wait for this rank
+        raise Lost from None

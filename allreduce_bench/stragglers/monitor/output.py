@@ -28,6 +28,7 @@ NO_READY = (
     "no rank calls ready(), so that nobody knows who is late; the times of steps are kept. "
     "Call ready() before the all-reduce of each step"
 )
+LOST = "RankLost"  # what ended the watch of these ranks
 UNFINISHED = "the last steps are not known: not all ranks have come to the end of the `with`"
 
 

@@ -7,6 +7,7 @@ environment and torch tell without loading anything.
 import os
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from math import isfinite, nan
 from os import PathLike
 from pathlib import Path
@@ -24,7 +25,7 @@ from . import output
 from .blocks import HEAD, START, Block, CommonClock, block_of, empty_row, error_of_two
 from .observer import Job, Observer
 from .output import warn
-from .transport import Gathering, StepMonitorError, Transport
+from .transport import Gathering, Lost, StepMonitorError, Transport
 from .transport_of_comm import transport_of
 from .watchdog import Progress, watchdog_of
 
@@ -52,6 +53,7 @@ class _Rank(NamedTuple):
     kernel: str  # whose clock it reads; empty: not known
     every: int | None
     device: str  # empty: not known
+    median_step_s: float  # so far
 
 
 class StepMonitor:
@@ -63,7 +65,8 @@ class StepMonitor:
     rank's times go to all ranks in a non-blocking allgather; `stragglers.step_alarm` judges them. Rank 0 reports on
     stderr, in `log` (lines of JSON) and in `textfile` (for Prometheus' node_exporter); `on_alert` is called with each
     Alert on all ranks, and with each Stall on rank 0, from another thread. `stall_after`: seconds or `90s`; else ten
-    medians of the steps so far, 60 s at least, 300 s for the first step.
+    medians of the steps so far, 60 s at least, 300 s for the first step. When ranks are lost, those left call
+    `step.go_on(comm)`.
 
     Raises ValueError and TypeError for invalid arguments, StepMonitorError for invalid calls.
     """
@@ -87,14 +90,41 @@ class StepMonitor:
         self._one_at_a_time = Lock()  # of step()
         self._count = 0  # steps of this rank in the row
         self._pending: Gathering | None = None
-        self._first_step, self._end_s, self._compared = 0, nan, 0.0
+        self._abandoned: list[Gathering | None] = []
+        self._is_watching = False
 
     def __enter__(self) -> "StepMonitor":
         """Set up with the other ranks; all must enter."""
         if self._transport or self._ended:
             raise StepMonitorError("stragglers.stepmonitor_entered_once_make")
-        transport = transport_of(self._comm)
-        own = _Rank(_short(gethostname()), _kernel(), self._given_every, device_of(os.environ))
+        self._begin(transport_of(self._comm))
+        return self
+
+    def go_on(self, comm: Any) -> None:
+        """Watch the ranks of `comm` from now on, with all of which it is called: those left when others were lost.
+
+        The step that was hit begins again; steps that were not exchanged yet are judged by nobody. Ranks have the
+        numbers of `comm` in what follows. Raises StepMonitorError, TypeError.
+        """
+        if self._transport is None:
+            self._refuse()
+        self._stop()
+        with suppress(Lost):  # one more: the next all-reduce says so, and what follows it calls this again
+            self._begin(transport_of(comm))
+
+    def _stop(self) -> None:
+        """Watch nobody until `go_on`, because ranks are gone."""
+        self._abandoned.append(self._pending)  # MPI may still write there
+        self._pending = None
+        if self._is_watching:
+            self._is_watching = False
+            self._watchdog.close()
+            self._observer.close(complete=False, raised=output.LOST)
+
+    def _begin(self, transport: Transport) -> None:
+        """Set up with the other ranks of `transport`, which all do so after the same number of steps."""
+        progress = self._progress
+        own = _Rank(_short(gethostname()), _kernel(), self._given_every, device_of(os.environ), progress.median_step_s)
         ranks = [_Rank(*values) for values in transport.exchange(tuple(own))]
         if len({its.every for its in ranks}) > 1:
             transport.free()  # all ranks see it, and leave
@@ -109,13 +139,15 @@ class StepMonitor:
         hosts, devices = tuple(host for host, _ in nodes), tuple(its.device for its in ranks)
         job = Job(transport.rank, node_of, hosts, self._given_every, error_s, devices)
         self._observer = Observer(job, self._log, self._textfile, self._on_alert)
-        self._watchdog = watchdog_of(transport, len(nodes) == 1, self._progress, self._observer.tell)
+        progress.median_step_s = max(its.median_step_s for its in ranks)  # not all may have had the last block
+        self._watchdog = watchdog_of(transport, len(nodes) == 1, progress, self._observer.tell)
         self._watchdog.start()
-        self._transport = transport
+        self._first_step, self._end_s, self._compared = progress.steps, nan, 0.0
+        self._block: Block | None = None
         self._new_row()
         self._row[START] = perf_counter()
-        self._progress.since = monotonic()
-        return self
+        progress.since, progress.is_ready = monotonic(), False
+        self._transport, self._is_watching = transport, True
 
     def ready(self) -> None:
         """Stamp that this rank is ready for the collective call of this step; of several calls the last counts."""
@@ -150,10 +182,13 @@ class StepMonitor:
         self._row[HEAD + self._every + self._count] = now
         self._count += 1
         progress.next_step()
-        if self._count == TAKEN_AFTER and self._pending is not None:
-            self._take_pending()
-        if self._count == self._every:
-            self._exchange()
+        try:
+            if self._count == TAKEN_AFTER and self._pending is not None:
+                self._take_pending()
+            if self._count == self._every:
+                self._exchange()
+        except Lost:
+            self._stop()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -161,13 +196,15 @@ class StepMonitor:
         """Finish. After an exception nothing is expected of the other ranks, which may be elsewhere."""
         transport, self._transport = self._transport, None
         self._ended = "stragglers.stepmonitor_ended"
-        if transport is None:
+        if transport is None or not self._is_watching:
             return
         self._progress.end()
         complete = False
         try:
             if kind is None:
                 complete = self._exchange_rest(transport)
+        except Lost:
+            complete = False
         finally:
             self._watchdog.close()
             self._observer.close(complete=complete, raised=kind.__name__ if kind else "")
@@ -181,9 +218,12 @@ class StepMonitor:
 
     def _exchange(self) -> None:
         """Send the row to all ranks."""
+        if not self._is_watching:
+            self._new_row()
+            return
         assert self._transport is not None
         self._post(self._transport)
-        if self._first_step and self._is_clock_due():
+        if self._block and self._is_clock_due(self._block):
             self._compared = self._end_s
             self._clock.compare()
 
@@ -208,15 +248,15 @@ class StepMonitor:
     def _take(self, rows: np.ndarray) -> None:
         block = block_of(rows, self._leader_of, self._first_step, self._end_s)
         self._first_step, self._end_s = self._first_step + len(block.step_s), block.end_s
-        self._block: Block = block
+        self._block = block
         if len(block.step_s):
             self._progress.median_step_s = block.median_step_s
         self._observer.take(block)
 
-    def _is_clock_due(self) -> bool:
+    def _is_clock_due(self, block: Block) -> bool:
         """Return whether the leaders compare clocks again: the same on all ranks, by their common block."""
         since_s = self._end_s - self._compared
-        wide = self._block.clock_error_s > CLOCK_SHARE * self._progress.median_step_s
+        wide = block.clock_error_s > CLOCK_SHARE * self._progress.median_step_s
         return len(set(self._leader_of)) > 1 and since_s > (CLOCK_S if wide else LATEST_CLOCK_S)
 
     def _exchange_rest(self, transport: Transport) -> bool:

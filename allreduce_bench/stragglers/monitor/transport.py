@@ -11,8 +11,12 @@ class StepMonitorError(Refused, RuntimeError):
     """An invalid use of StepMonitor; one sentence."""
 
 
+class Lost(Exception):
+    """A rank of the communicator is gone, or another one has noticed that: nothing arrives here any more."""
+
+
 class Gathering(Protocol):
-    """An allgather of rows in progress."""
+    """An allgather of rows in progress. Its methods raise Lost."""
 
     def is_done(self) -> bool:
         """Return whether `rows` returns at once; also drives progress."""
@@ -22,7 +26,10 @@ class Gathering(Protocol):
 
 
 class Transport(Protocol):
-    """The ranks of one communicator, with messages separate from those of the program."""
+    """The ranks of one communicator, with messages separate from those of the program.
+
+    Where ranks can be outlived (ULFM), all that needs other ranks raises Lost once one is gone.
+    """
 
     rank: int
     size: int
