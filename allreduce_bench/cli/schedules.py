@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import click
 
 from ..algorithms import Algorithm, builtin, find
+from ..machine.forks import in_forks
 from ..message import say
 from ..runs.cell import EXECUTORS, FORCED_PREFIX, GLOO, MOCKUPS
 from ..runs.library_algorithms import VALUES
@@ -110,7 +111,9 @@ def verify(algorithms, ranks, counts, segment, ranks_per_node, lengths, no_limit
     target, header_length = screen(), 0
     with generators_that_end(proved.values()):
         refuse_many_proofs(proved, ranks, counts, segment, ranks_per_node, no_limit)
-        for line in prove_all(proved, ranks, tuple(counts), tuple(segment), ranks_per_node, lengths):
+        # the time of a user's generator is limited in this process only
+        over = map if any(algorithm.file for algorithm in proved.values()) else in_forks
+        for line in prove_all(proved, ranks, tuple(counts), tuple(segment), ranks_per_node, lengths, over):
             header_length = header_length or len(line.text)
             is_narrow = target.width is not None and target.width < header_length
             echo_wrapped([line.name.rstrip(), f"  {line.rest}"] if is_narrow else [line.text])

@@ -7,6 +7,7 @@ MPI, buffers or clocks. Read in this order: this file (`Step`), `algorithm` (nod
 """
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 Ranges = tuple[range, ...]
@@ -32,8 +33,13 @@ Schedule = list[Step]
 
 def split(span: range, parts: int) -> tuple[range, ...]:
     """Cut `span` into `parts` contiguous blocks; the first `len(span) % parts` are one element longer."""
-    size, longer = divmod(len(span), parts)
-    starts = [span.start + i * size + min(i, longer) for i in range(parts + 1)]
+    return _split(span.start, len(span), parts)
+
+
+@lru_cache(maxsize=64)  # all ranks of a schedule cut the same
+def _split(start: int, length: int, parts: int) -> tuple[range, ...]:
+    size, longer = divmod(length, parts)
+    starts = [start + i * size + min(i, longer) for i in range(parts + 1)]
     return tuple(range(a, b) for a, b in zip(starts, starts[1:]))
 
 

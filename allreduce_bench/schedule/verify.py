@@ -14,8 +14,9 @@ how many roundings an element undergoes: with a depth of d the error of a sum of
 |x_i|, u the unit roundoff (Higham, Accuracy and Stability of Numerical Algorithms, 2002, 4.2).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, pairwise
 from typing import NamedTuple
 
@@ -107,6 +108,13 @@ def same_at_any_length(algorithm: Algorithm, size: int, topology: Topology, coun
 
 def _malformed(step: Step, rank: int, size: int, count: int) -> str | None:
     """Return what is wrong with a single step, or None."""
+    dest, send, source, recv, reduce, original = step
+    if (
+        _is_plain(dest, send, rank, size, count)
+        and _is_plain(source, recv, rank, size, count)
+        and (reduce or original or not (send and recv) or not _meet(*send, *recv))
+    ):
+        return None  # most steps
     if reason := _not_a_step(step):
         return reason
     for partner, ranges, verb in ((step.dest, step.send, "send to"), (step.source, step.recv, "receive from")):
@@ -117,6 +125,23 @@ def _malformed(step: Step, rank: int, size: int, count: int) -> str | None:
     if not step.reduce and not step.original and step.send and step.recv and _overlap((*step.send, *step.recv)):
         return f"receives over elements that it is sending: {step.recv}"
     return None
+
+
+def _is_plain(partner: int | None, ranges: Ranges, rank: int, size: int, count: int) -> bool:
+    """Return whether this is no message, or one of a single range, with nothing wrong with it."""
+    if type(ranges) is not tuple:
+        return False
+    if partner is None:
+        return not ranges
+    if len(ranges) != 1 or type(partner) is not int or not 0 <= partner < size or partner == rank:
+        return False
+    span = ranges[0]
+    return type(span) is range and span.step == 1 and 0 <= span.start < span.stop <= count
+
+
+def _meet(one: range, other: range) -> bool:
+    """Return whether two ranges have an element in common."""
+    return one.start < other.stop and other.start < one.stop
 
 
 def _not_a_step(step: Step) -> str | None:
@@ -153,47 +178,46 @@ def replay(schedules: Sequence[Schedule], parts: Parts, values: Values | None = 
     size = len(schedules)
     values = values or Values(size)
     state = [[rank] * len(parts) for rank in range(size)]
-    in_flight: dict[tuple[int, int], list[int]] = {}  # (sender, index) -> values at the begin of that step
+    parts_of = {span: slice(*ends) for span, ends in parts.of.items()}
+    in_flight: dict[tuple[int, int], list[list[int]]] = {}  # (sender, index) -> its ranges at the begin of that step
 
     def begin(rank: int, index: int) -> None:
-        if index < len(schedules[rank]) and schedules[rank][index].send:
-            step = schedules[rank][index]
+        if index < len(schedules[rank]) and (send := (step := schedules[rank][index]).send):
             held = [rank] * len(parts) if step.original else state[rank]
-            in_flight[rank, index] = [value for span in step.send for value in held[slice(*parts.of[span])]]
+            in_flight[rank, index] = [held[parts_of[span]] for span in send]
 
     for rank in range(size):
         begin(rank, 0)
     for rank, index, _, source_index in rendezvous(schedules):
-        step = schedules[rank][index]
+        step, held = schedules[rank][index], state[rank]
         if step.source is not None and source_index is not None:
             sent = schedules[step.source][source_index].send
             if sent != step.recv:
                 raise Refusal(index + 1, rank, f"expects {step.recv} of rank {step.source}, which sends {sent}")
-            _receive(state[rank], step, index, in_flight.pop((step.source, source_index)), values, parts, rank)
+            for span, arrived in zip(sent, in_flight.pop((step.source, source_index))):
+                if step.reduce:
+                    arrived = _reduced(values, held[parts_of[span]], arrived, parts, span, (index + 1, rank))
+                held[parts_of[span]] = arrived
         begin(rank, index + 1)
-    _refuse_incomplete(schedules, state, values, parts)
+    everyone = (1 << size) - 1
+    if any(values.ranks[value] != everyone for value in set(chain.from_iterable(state))):
+        _refuse_incomplete(schedules, state, values, parts)
     return values, state
 
 
-def _receive(held, step: Step, index: int, arrived, values: Values, parts: Parts, rank: int) -> None:
-    """Reduce what arrived into what the rank holds, or overwrite it."""
-    values_in_order = iter(arrived)
-    for span in step.recv:
-        start, stop = parts.of[span]
-        for part in range(start, stop):
-            value = next(values_in_order)
-            if step.reduce:
-                union = values.union(held[part], value)
-                if union is None:
-                    common = values.ranks[held[part]] & values.ranks[value]
-                    twice = _format_contribution((common & -common).bit_length() - 1, part, parts)
-                    raise Refusal(index + 1, rank, f"adds {twice} twice")
-                value = union
-            held[part] = value
+def _reduced(values: Values, own: list[int], arrived: list[int], parts: Parts, span: range, place: tuple[int, int]):
+    """Return the reductions of what a rank holds of a range with what arrived, at this round and rank."""
+    reduced = list(map(values.union, own, arrived))
+    if None in reduced:
+        part = reduced.index(None)
+        common = values.ranks[own[part]] & values.ranks[arrived[part]]
+        twice = _format_contribution((common & -common).bit_length() - 1, parts.of[span][0] + part, parts)
+        raise Refusal(*place, f"adds {twice} twice")
+    return reduced
 
 
 def _refuse_incomplete(schedules, state, values: Values, parts: Parts) -> None:
-    """Raise Refusal for a rank whose result lacks a contribution."""
+    """Raise Refusal for the first rank whose result lacks a contribution."""
     everyone = (1 << len(schedules)) - 1
     for rank, held in enumerate(state):
         for part, value in enumerate(held):
@@ -223,6 +247,17 @@ class Case:
         )
 
 
+class _Proved(NamedTuple):
+    """What was proved of one algorithm at one number of ranks."""
+
+    proofs: list[tuple[Case, Proof]]
+    at_any_length: list[bool]  # of each layout, if asked: whether the order of additions is the same at any length
+    refusal: str = ""  # of the first case that is refused
+
+
+Over = Callable[[Callable[[int], _Proved], Sequence[int]], Iterable[_Proved]]  # calls it with each number of ranks
+
+
 class ProofLine(NamedTuple):
     """Line of the table of proofs."""
 
@@ -243,10 +278,12 @@ def prove_all(
     segments: Sequence[int] = (),
     ranks_per_node: int | None = None,
     lengths: bool = False,
+    over: Over = map,
 ) -> Iterator[ProofLine]:
     """Prove every case; yield one line per algorithm, or one that names the first refusal.
 
-    With `lengths` it also says how often the order of additions is the same at any length.
+    With `lengths` it also says how often the order of additions is the same at any length. `over` goes over the numbers
+    of ranks, as `map` does, perhaps by several cores.
     """
     width = max([NAME_WIDTH, *(len(algorithm.name) + 1 for algorithm in algorithms.values())])
     yield ProofLine(
@@ -255,22 +292,31 @@ def prove_all(
         f"rank order  same bits{'  any length' * lengths}",
     )
     for algorithm in algorithms.values():
-        name = f"{algorithm.name:<{width}}"
-        yield _proof_line(name, algorithm, sizes, counts, segments, ranks_per_node, lengths)
+        proved = over(partial(_proved, algorithm, counts, segments, ranks_per_node, lengths), sizes)
+        yield _proof_line(f"{algorithm.name:<{width}}", algorithm, proved, lengths)
 
 
-def _proof_line(name: str, algorithm: Algorithm, sizes, counts, segments, ranks_per_node, lengths: bool) -> ProofLine:
-    """Prove the cases of one algorithm; the line shows the largest of them."""
+def _proved(algorithm: Algorithm, counts, segments, ranks_per_node, lengths: bool, size: int) -> _Proved:
+    """Prove the cases of one number of ranks, up to the first that is refused."""
     proofs: list[tuple[Case, Proof]] = []
     try:
-        for size in sizes:
-            for case in cases(algorithm, size, counts, segments, ranks_per_node):
-                schedules = algorithm.schedules(case.size, case.topology, case.count, case.segment)
-                proofs.append((case, _proof(algorithm, case, schedules)))
+        for case in cases(algorithm, size, counts, segments, ranks_per_node):
+            schedules = algorithm.schedules(case.size, case.topology, case.count, case.segment)
+            proofs.append((case, _proof(algorithm, case, schedules)))
         layouts_tried = dict.fromkeys((case.size, case.topology) for case, _ in proofs) if lengths else ()
-        at_any = [same_at_any_length(algorithm, *layout) for layout in layouts_tried]
+        return _Proved(proofs, [same_at_any_length(algorithm, *layout) for layout in layouts_tried])
     except AlgorithmError as refusal:
-        return ProofLine(name, f"REFUSED  {refusal}", refused=True)
+        return _Proved(proofs, [], str(refusal))
+
+
+def _proof_line(name: str, algorithm: Algorithm, of_sizes: Iterable[_Proved], lengths: bool) -> ProofLine:
+    """Return the line of one algorithm, which shows the largest of the cases."""
+    proofs, at_any = list[tuple[Case, Proof]](), list[bool]()
+    for of_size in of_sizes:
+        if of_size.refusal:
+            return ProofLine(name, f"REFUSED  {of_size.refusal}", refused=True)
+        proofs += of_size.proofs
+        at_any += of_size.at_any_length
     if not proofs:
         return ProofLine(name, f"nothing to verify: needs {', '.join(sorted(algorithm.needs))}")
     case, proof = max(proofs, key=lambda pair: (pair[0].size, pair[0].count, pair[1].steps))
@@ -373,13 +419,9 @@ class Refusal(ValueError):
         self.round, self.rank, self.reason = round_number, rank, reason
 
 
-class Completed(NamedTuple):
-    """Completed step, `schedules[rank][step_index]`, and the indices of its partners' matching steps."""
-
-    rank: int
-    step_index: int
-    dest_index: int | None  # in the schedule of `dest`; None: nothing was sent
-    source_index: int | None  # in the schedule of `source`; None: nothing was received
+# A completed step, by rank and index, and the indices of its partners' matching steps: that of `dest`, None if nothing
+# was sent, and that of `source`, None if nothing was received
+Completed = tuple[int, int, int | None, int | None]
 
 
 def rendezvous(schedules: Sequence[Sequence[Step]]) -> Iterator[Completed]:
@@ -406,16 +448,16 @@ def rendezvous(schedules: Sequence[Sequence[Step]]) -> Iterator[Completed]:
             dest_of[rank] = source_of[dest] = None
             sent_to[rank], received[dest] = at[dest], at[rank]
             if dest_of[dest] is None:
-                yield Completed(dest, at[dest], sent_to[dest], received[dest])
+                yield dest, at[dest], sent_to[dest], received[dest]
                 ready.append(dest)
         if source is not None and dest_of[source] == rank:
             dest_of[source] = source_of[rank] = None
             sent_to[source], received[rank] = at[rank], at[source]
             if source_of[source] is None:
-                yield Completed(source, at[source], sent_to[source], received[source])
+                yield source, at[source], sent_to[source], received[source]
                 ready.append(source)
         if dest_of[rank] is None and source_of[rank] is None:
-            yield Completed(rank, at[rank], sent_to[rank], received[rank])
+            yield rank, at[rank], sent_to[rank], received[rank]
             ready.append(rank)
     _refuse_waiting(schedules, at, dest_of, source_of)
 

@@ -1,6 +1,7 @@
 """Many schedules proved at once: which ones differ, and the line of text about each algorithm."""
 
 from allreduce_bench.algorithms import builtin
+from allreduce_bench.machine.forks import in_forks
 from allreduce_bench.schedule.algorithm import Topology
 from allreduce_bench.schedule.verify import cases, heeds_nodes, layouts, prove_all
 
@@ -40,3 +41,14 @@ def test_every_algorithm_has_one_line_below_the_headings():
     assert headings.text.startswith("algorithm ") and not headings.refused
     assert [line.text.split()[0] for line in lines] == list(ALGORITHMS)
     assert not any(line.refused for line in lines)
+
+
+def test_by_several_cores_lines_are_the_same_and_the_first_refusal_is_named():
+    def generate(rank, size, topology, count, segment):
+        steps = list(ALGORITHMS["ring"].generate(rank, size, topology, count, segment))
+        yield from steps if size < 3 else steps[:-1]
+
+    algorithms = {"ring": ALGORITHMS["ring"], "broken": ALGORITHMS["ring"]._replace(name="broken", generate=generate)}
+    lines = [line.text for line in prove_all(algorithms, [1, 2, 3, 4, 5], lengths=True)]
+    assert lines == [line.text for line in prove_all(algorithms, [1, 2, 3, 4, 5], lengths=True, over=in_forks)]
+    assert "REFUSED  3 ranks" in lines[2]
