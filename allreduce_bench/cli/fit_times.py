@@ -14,7 +14,7 @@ from ..algorithms import FILES, find, is_builtin
 from ..evaluation.frames import competitors
 from ..evaluation.limits import link_of
 from ..importers import LogWarning
-from ..importers import points as points_of_log
+from ..importers.frame import points_of_logs
 from ..message import say
 from ..models.joint import joints, local_gammas
 from ..models.listing import Listing
@@ -24,9 +24,10 @@ from ..models.points import points as points_of_runs
 from ..models.points import with_grades
 from ..models.series import FittedSeries, UnfittedSeries, fit_series, with_kept_winners
 from ..runs.cell import parts_of
-from ..runs.folder import RunFolder, run_names
+from ..runs.folder import RunFolder, run_names, unique_names
 from ..runs.schema import FLOOR
 from ..schedule.algorithm import Algorithm
+from ..units import printable
 from ..wings import offered
 from .types import OneLineError, talk, tell_damages
 
@@ -76,16 +77,17 @@ def _link_rates(paths: Sequence[Path]) -> dict[str, float]:
 def _points(paths: Sequence[Path]) -> pd.DataFrame:
     """Return the points of runs and of logs, in the columns of POINTS."""
     runs = [RunFolder(path) for path in paths if (path / "run.json").exists()]
-    logs = [path for path in paths if not (path / "run.json").exists()]
+    logs = [path for path in dict.fromkeys(paths) if not (path / "run.json").exists()]
     tell_damages(runs)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", LogWarning)
-        frames = [points_of_log(path) for path in logs]
+        names = dict(zip(each := [*dict.fromkeys(paths)], unique_names(each)))
+        frames = points_of_logs({path: names[path] for path in logs})
     for path, frame in zip(logs, frames):
         if len(frame) and frame["ranks"].isna().all():
             raise OneLineError("cli.number_ranks_not_log", path=path)
     for warning in caught:
-        talk(f"warning: {warning.message}")
+        talk(f"warning: {printable(str(warning.message))}")
     if runs:
         frames.insert(0, with_grades(points_of_runs(runs, floors=True), runs))
     return pd.concat(frames, ignore_index=True)

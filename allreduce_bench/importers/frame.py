@@ -2,7 +2,7 @@
 
 import warnings
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +18,36 @@ UNKNOWN = ("oversubscribed", "placement", "grade")  # columns that no log has
 
 
 def points_of_log(path: Path, asked: Asked = NOTHING) -> pd.DataFrame:
-    """Return one row for each row of a log with a time, in order: the columns of KINDS; what the log lacks is NA.
+    """Return the rows of one log as `points_of_logs` does; without a system its run is the name of the file."""
+    (frame,) = points_of_logs({path: path.name}, asked)
+    return frame
 
-    `run` is the name of the log; of one that names systems, or a CSV with several numbers of ranks per node, system and
-    ranks per node: `lumi, 1 rank per node`. Where these have several libraries, each is a run: `…, OMPI 4.1.6`.
-    `launch` distinguishes launches: an allocation, a file, a table in it.
+
+def points_of_logs(names: Mapping[Path, str], asked: Asked = NOTHING) -> list[pd.DataFrame]:
+    """Return for each log one row for each row with a time, in order: the columns of KINDS; what it lacks is NA.
+
+    `run` is the name of the log in `names`; of one that names systems, or a CSV with several numbers of ranks per node,
+    system and ranks per node: `lumi, 1 rank per node`. Where these have several libraries, in one log or in several,
+    each is a run: `…, OMPI 4.1.6`.
+    `launch` distinguishes launches: an allocation, a file, a table in it; those of CSV files are their own.
     `calls`: how many calls `time_s` is the mean or median of. Raises LogError; warns of rows without a time.
     """
+    timed = {path: _timed_rows(path, asked) for path in names}
+    runs = {path: _runs_of_systems(names[path], rows) for path, rows in timed.items()}
+    libraries: dict[str, set[str | None]] = defaultdict(set)
+    for path, rows in timed.items():
+        for run, row in zip(runs[path], rows):
+            libraries[run].add(row.library)
+    several = {run for run, found in libraries.items() if len(found) > 1}
+    frames = []
+    for path, rows in timed.items():
+        of_libraries = [_of_library(run, row) if run in several else run for run, row in zip(runs[path], rows)]
+        frames.append(_frame(rows, of_libraries))
+    return frames
+
+
+def _timed_rows(path: Path, asked: Asked) -> list[Imported]:
+    """Return the rows with a time. Raises LogError; warns of the others."""
     every = read(path, asked)
     rows = [row for row in every if row.time_s is not None]
     if len(rows) < len(every):
@@ -35,27 +58,31 @@ def points_of_log(path: Path, asked: Asked = NOTHING) -> pd.DataFrame:
             every_count_2=len(every),
             line=first.line,
         )
-        warnings.warn(f"{path}: {words}", LogWarning, stacklevel=3)
-    several = len({each for row in rows if (each := row.ranks_per_node)}) > 1
-    data = {name: [getattr(row, name) for row in rows] for name in KINDS if name not in ("run", *UNKNOWN)}
-    data["run"] = _runs(path, rows, several)
+        warnings.warn(f"{path}: {words}", LogWarning, stacklevel=4)
+    return rows
+
+
+def _frame(rows: Sequence[Imported], runs: Sequence[str]) -> pd.DataFrame:
+    data = {name: [getattr(row, name) for row in rows] for name in KINDS if name not in ("run", "launch", *UNKNOWN)}
+    data["run"] = runs
+    data["launch"] = [f"{row.file}: {row.launch}" if row.fields else row.launch for row in rows]
     data |= {name: [None] * len(rows) for name in UNKNOWN}
     return pd.DataFrame({name: pd.Series(data[name], dtype=object).astype(kind) for name, kind in KINDS.items()})
 
 
-def _runs(path: Path, rows: Sequence[Imported], several: bool) -> list[str]:
-    """Return the run of each row: of one library each."""
-    runs = [_run(path, row, several) for row in rows]
-    libraries: dict[str, set[str | None]] = defaultdict(set)
-    for run, row in zip(runs, rows):
-        libraries[run].add(row.library)
-    unknown = say("importers.library_unknown")
-    return [f"{run}, {row.library or unknown}" if len(libraries[run]) > 1 else run for run, row in zip(runs, rows)]
+def _runs_of_systems(name: str, rows: Sequence[Imported]) -> list[str]:
+    """Return the run of each row of a log of this name, whatever its library."""
+    several = len({each for row in rows if (each := row.ranks_per_node)}) > 1
+    return [_run(name, row, several) for row in rows]
 
 
-def _run(path: Path, row: Imported, several: bool) -> str:
+def _of_library(run: str, row: Imported) -> str:
+    return f"{run}, {row.library or say('importers.library_unknown')}"
+
+
+def _run(name: str, row: Imported, several: bool) -> str:
     each = row.ranks_per_node
     layout = f"{each} rank{'s' if each != 1 else ''} per node" if each else say("importers.ranks_per_node_unknown")
     if row.system or row.fields and several:
-        return f"{row.system or path.name}, {layout}"
-    return path.name
+        return f"{row.system or name}, {layout}"
+    return name

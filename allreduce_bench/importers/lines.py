@@ -42,7 +42,9 @@ PREFIX = re.compile(  # mpirun --tag-output, hydra -l, srun -l
     re.ASCII | re.MULTILINE,
 )
 COLOURS = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")  # of a terminal, and its titles
-NOISE = re.compile(r"\s*[0-9]+ [A-Za-z]{2,}[A-Za-z,.;:]*(?:\s|$)")  # of scripts: `0 upgraded, 0 newly installed`
+NOISE = re.compile(  # of scripts: `0 upgraded, 0 newly installed`; a time that is no number is none
+    r"\s*[0-9]+ (?!(?:nan|inf|infinity)\b)[A-Za-z]{2,}[A-Za-z,.;:]*(?:\s|$)", re.IGNORECASE
+)
 
 
 # values
@@ -136,7 +138,10 @@ def text_of_file(path: Path, read: Callable[[], bytes]) -> str:
         first = re.search(r"[\0-\x08\x0e-\x1a\x1c-\x1f\ufffd]", text)
         number = text.count("\n", 0, first.start() if first else 0) + 1
         raise LogError("importers.line_binary_not_text", path=path, number=number, expected=EXPECTED)
-    return PREFIX.sub("", COLOURS.sub("", text) if "\x1b" in text else text)
+    text = PREFIX.sub("", COLOURS.sub("", text) if "\x1b" in text else text)
+    if not text.strip():
+        raise LogError("importers.line_empty", path=path, expected=EXPECTED)
+    return text
 
 
 def digest_of(path: Path) -> str | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..message import say
+from ..units import printable
 from .chain import Attempt, Damage, blocks_of_cell
 from .kept import lost_attempts, read_attempt, read_json
 from .plan import ImportedPlan, Launch, Plan, PlanError
@@ -251,10 +252,15 @@ def key_of(row: Row) -> CellKey:
 
 
 def run_names(folders: Sequence[RunFolder]) -> list[str]:
-    """Return a unique name for each folder: its own, or its path if several share that."""
-    paths = [folder.path.resolve() for folder in folders]
-    own = [path.name for path in paths]
-    return [str(path) if own.count(path.name) > 1 else path.name for path in paths]
+    """Return a unique name for each folder, as `unique_names` does."""
+    return unique_names([folder.path for folder in folders])
+
+
+def unique_names(paths: Sequence[Path]) -> list[str]:
+    """Return a unique name for each path, in printable letters: its own, or the whole path if several share that."""
+    whole = [path.resolve() for path in paths]
+    own = [printable(path.name) for path in whole]
+    return [printable(str(path)) if own.count(name) > 1 else name for path, name in zip(whole, own)]
 
 
 def merged_sources(folder: RunFolder) -> list[dict[str, Any]]:

@@ -121,3 +121,25 @@ def test_the_rate_of_a_node_s_link_limits_what_a_beta_may_be(tmp_path):
     result = run(folder.path, "-a", "ring")
     assert result.exit_code == 0, result.output
     assert has_message(result.stdout, "models.rate_above_link", link="8 Mbit/s")
+
+
+def test_logs_of_one_name_in_two_folders_are_two_series(tmp_path):
+    for folder, slower in (("a", 1), ("b", 9)):
+        (tmp_path / folder).mkdir()
+        points = series("ring", noise=0.02)
+        points = points.assign(time_s=points["time_s"] * slower)
+        points[["algorithm", "ranks", "nodes", "nbytes", "time_s"]].to_csv(tmp_path / folder / "log.csv", index=False)
+    logs = [tmp_path / folder / "log.csv" for folder in "ab"]
+    content = json.loads(run(*logs, "--format", "json").stdout)
+    assert {model["run"] for model in content["models"]} == set(map(str, logs))
+    once = json.loads(run(logs[0], logs[0], "--format", "json").stdout)  # a log that is named twice is one
+    assert [model["run"] for model in once["models"]] == ["log.csv"]
+
+
+def test_the_name_of_a_log_steers_no_terminal(tmp_path):
+    path = tmp_path / "\a\x9b31m.csv"  # click itself takes away colours
+    points = series("ring", noise=0.02)
+    text = points[["algorithm", "ranks", "nodes", "nbytes", "time_s"]].to_csv(index=False)
+    path.write_text(f"{text}ring,2,1,8,\n")
+    result = run(path)
+    assert result.exit_code == 0 and "have no time" in result.stderr and not {"\a", "\x9b"} & {*result.output}

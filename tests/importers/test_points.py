@@ -7,6 +7,7 @@ from made_logs import US
 from places import LOGS
 
 from allreduce_bench.importers import Asked, LogWarning, points
+from allreduce_bench.importers.frame import points_of_logs
 from allreduce_bench.models.points import POINTS
 
 
@@ -28,3 +29,13 @@ def test_points_leave_out_what_has_no_time_and_say_so(tmp_path):
     ):
         found = points(path)
     assert found["nbytes"].tolist() == [8]
+
+
+def test_two_logs_are_two_runs_and_so_are_two_libraries_of_one_system(tmp_path):
+    for name, system, library in (("a", "", "X 1"), ("b", "lumi", "X 1"), ("c", "lumi", "X 2")):
+        text = f"system,launch,ranks,nbytes,time_us,library\n{system},1,2,8,1.5,{library}\n"
+        (tmp_path / f"{name}.csv").write_text(text)
+    a, b, c = points_of_logs({path: path.stem for path in sorted(tmp_path.iterdir())})
+    assert set(a["run"]) == {"a"}
+    assert [*b["run"], *c["run"]] == [f"lumi, ranks per node unknown, X {version}" for version in (1, 2)]
+    assert len({*a["launch"], *b["launch"], *c["launch"]}) == 3  # "1" of another file is another launch

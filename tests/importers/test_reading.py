@@ -55,6 +55,10 @@ def test_versions_are_those_of_the_banners():
     [
         (b"", "line 1: empty"),
         (b" \n\n", "line 1: empty"),
+        (b"\xef\xbb\xbf", "line 1: empty"),  # a byte order mark alone
+        ("\x1b[31m\x1b[0m\n", "line 1: empty"),  # colours alone
+        ("0: \n1: \n", "line 1: empty"),  # prefixes of srun alone
+        ("\u00a0\u2003\n", "line 1: empty"),
         (bytes(range(256)) * 20, "line 1: binary"),
         (b"\x1f\x8b\x08" + bytes(100), "line 1: compressed by gzip"),
         ("\nDear diary,\ntoday nothing was reduced\n", "line 2: unknown log format"),
@@ -69,6 +73,12 @@ def test_what_is_no_log_is_refused_in_one_line(tmp_path, text, words):
     with pytest.raises(LogError, match=words) as refusal:
         read(log(tmp_path, text))
     assert str(tmp_path) in str(refusal.value) and "\n" not in str(refusal.value)
+
+
+def test_a_time_that_is_no_number_is_not_what_a_script_prints(tmp_path):
+    for word in ("nan", "NaN", "inf"):
+        with pytest.raises(LogError, match=f"the time is '{word}', expected a number"):
+            read(log(tmp_path, OSU.replace("\n4 ", f"\n4 {word}\n8 ", 1)), Asked(ranks=2))
 
 
 def test_a_log_that_is_absent_is_named(tmp_path):
