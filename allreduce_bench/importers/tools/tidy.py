@@ -3,13 +3,16 @@
 import csv
 import re
 import warnings
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ...message import say
 from ...runs.cell import IMPORTED, NATIVE
 from ...runs.schema import CACHES, STATES
 from ...units import printable
+from ..folders import SEPARATORS, Counts, folders_of, systems_of
 from ..lines import (
     SECONDS,
     Log,
@@ -25,7 +28,7 @@ from ..lines import (
     timed,
     whole,
 )
-from ..row import Asked, Imported, LogError, LogWarning
+from ..row import Asked, Imported, LogError, LogNote, LogWarning
 from . import Importer
 
 RATES = {"bytes_per_s": 1.0, "B/s": 1.0, "MBps": 1e6, "MB/s": 1e6, "GBps": 1e9, "GB/s": 1e9, "Gbps": 1e9 / 8}
@@ -43,6 +46,7 @@ TIMES: tuple[str, ...] = (
     "average",
 )
 TIMES += ("avg_time", "average_time", "avg_latency", "average_latency", "latency", "t_max", "duration", "runtime")
+PATHS = ("source_path", "file", "path", "file_path", "filename", "log", "log_file", "logfile", "source_file")  # of logs
 ALIASES = {  # field of a row -> what others call it, in small letters; the first one that the file has is taken
     "ranks": ("ranks", "nranks", "num_ranks", "n_ranks", "np", "nprocs", "procs", "processes", "ngpus", "gpus", "p"),
     "nodes": ("nodes", "nnodes", "num_nodes", "n_nodes"),
@@ -60,7 +64,7 @@ ALIASES = {  # field of a row -> what others call it, in small letters; the firs
     "reason": ("reason",),
     "wrong": ("wrong", "#wrong", "nwrong"),
     "iterations": ("iterations", "n_iter", "iters", "repetitions", "calls"),
-    "launch": ("launch", "allocation", "job", "job_id", "jobid", "source_path", "timestamp", "file"),
+    "launch": ("launch", "allocation", "job", "job_id", "jobid", "source_path", "timestamp", *PATHS[1:]),
     "system": ("system", "machine", "cluster"),
     "library": ("library", "mpi", "mpi_lib"),
     "library_version": ("mpi_version", "mpi_lib_version"),
@@ -179,6 +183,7 @@ def warn_of_ignored(rows: Sequence[Imported], asked: Asked) -> None:
 TOOL = "CSV"
 SUMMARY = {"executor", "time_definition"}  # columns that only a CSV of this program has together
 ABSENT = ("", "na", "n/a", "nan", "null", "none", "-")
+FEWEST_OF_COPY = 3  # rows of a log; fewer may be equal by chance
 Table = dict[str, LogColumn]
 
 
@@ -244,7 +249,9 @@ def read(log: Log, asked: Asked) -> list[Imported]:
     ]
     if not rows:
         raise LogError("importers.no_row_reduce_below", place=place)
-    return rows
+    is_told = "system" in table or "launch" in asked.columns
+    column = None if is_told else _column_of_paths(rows)
+    return _with_systems(rows, column) if column else rows
 
 
 IMPORTER = Importer(name="csv", title="", turn=90, recognises=recognises, read=read, has_columns=True)
@@ -345,6 +352,58 @@ def _imported_row(file: str, number: int, fields: dict[str, str], table: Table, 
         wrong=number_of("wrong"),
         **_time_or_reason(fields, table, nbytes, ranks or asked.ranks, place),
     )
+
+
+# Systems: where no column names them, the folders of the logs behind the rows tell them apart (see `folders`).
+
+
+def _column_of_paths(rows: Sequence[Imported]) -> str | None:
+    """Return the column that holds the paths of the logs, with their folders; None: there is none."""
+    named = {name.lower(): name for name in reversed(list(rows[0].fields))}
+    columns = (named[name] for name in PATHS if name in named)
+    return next((column for column in columns if all(folders_of(row.fields[column]) for row in rows)), None)
+
+
+def _with_systems(rows: Sequence[Imported], column: str) -> list[Imported]:
+    """Return the rows with their systems, by the paths in a column; without copies of logs that lie in two folders."""
+    rows_of: dict[str, list[Imported]] = defaultdict(list)
+    for row in rows:
+        rows_of[row.fields[column]].append(row)
+    copied = _copied(rows_of, column)
+    if copied:
+        path, first = min(copied.items())
+        said = {"count": len(copied), "path": printable(path), "first": printable(first)}
+        warnings.warn(say("importers.copies_in_column", file=rows[0].file, **said), LogWarning, stacklevel=3)
+    counts = {
+        path: Counts(
+            frozenset(row.ranks for row in of_log if row.ranks), frozenset(row.nodes for row in of_log if row.nodes)
+        )
+        for path, of_log in rows_of.items()
+        if path not in copied
+    }
+    systems = systems_of(counts)
+    if systems:
+        names = sorted(set(systems.values()))
+        words = say(
+            "importers.systems_by_folders", file=rows[0].file, count=len(names), column=column, names=listed(names, 8)
+        )
+        warnings.warn(LogNote(words), stacklevel=3)
+    kept = [row for row in rows if row.fields[column] not in copied]
+    return [replace(row, system=systems[row.fields[column]]) for row in kept] if systems else kept
+
+
+def _copied(rows_of: Mapping[str, Sequence[Imported]], column: str) -> dict[str, str]:
+    """Return the logs that have name and rows of another one, and that: the one with the shortest path."""
+    first_of: dict[tuple, str] = {}
+    copied = {}
+    for path in sorted(rows_of, key=lambda path: (len(path), path)):
+        rows = [[value for name, value in row.fields.items() if name != column] for row in rows_of[path]]
+        if len(rows) < FEWEST_OF_COPY:
+            continue
+        first = first_of.setdefault((SEPARATORS.split(path)[-1], *map(tuple, rows)), path)
+        if first != path:
+            copied[path] = first
+    return copied
 
 
 def _nbytes_of(count: int | None, dtype: str | None, place: str) -> int:

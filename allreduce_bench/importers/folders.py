@@ -1,0 +1,123 @@
+"""Systems told apart by the folders of logs: for a table that holds the path of each log, but no system.
+
+What differs in the names of folders beyond numbers is another system, down to the folder that holds the number of
+ranks or nodes (`size32`). Below it (`results/final`) folders are of one system unless they meet at a number of ranks:
+why else would launches with equal ranks lie apart? Words that number launches (`run`, `first`) tell nothing, nor does a
+folder with a single log, which may be named after a job.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+SEPARATORS = re.compile(r"[/\\]+")
+OF_LAUNCHES = frozenset(
+    "run runs iter iteration rep repeat repetition round trial try attempt launch sample job test part".split()
+    + "first second third last final old new retry again copy backup results result output outputs logs log".split()
+)
+MOSTLY = 0.9  # of the logs below folders of one name: those whose number of ranks or nodes it holds
+
+
+class Counts(NamedTuple):
+    """Numbers of ranks and nodes that a log has times of."""
+
+    ranks: frozenset[int]
+    nodes: frozenset[int]
+
+
+@dataclass
+class _Group:
+    """Logs below folders of equal names."""
+
+    names: tuple[str, ...]  # of folders, without numbers
+    stem: int  # how many of these go down to the folder with the number of ranks or nodes; 0: none has one
+    logs: list[str] = field(default_factory=list)
+    ranks: set[int] = field(default_factory=set)
+
+    def takes(self, other: "_Group") -> bool:
+        """Return whether another group is of the same system: it lies below the same folders, and never meets it."""
+        is_same = self.stem > 0 and self.names[: self.stem] == other.names[: other.stem]
+        return is_same and not self.ranks & other.ranks
+
+    def shared(self, other: "_Group") -> int:
+        """Return how many folders lead to both."""
+        return _shared(self.names, other.names)
+
+
+def folders_of(path: str) -> list[str]:
+    """Return the names of the folders of a log."""
+    return [name for name in SEPARATORS.split(path) if name][:-1]
+
+
+def systems_of(logs: Mapping[str, Counts]) -> dict[str, str]:
+    """Return the system of each log, by its path; empty: all may be of one system."""
+    groups: list[_Group] = []
+    for group in sorted(_groups(logs), key=lambda one: (-len(one.ranks), -len(one.logs), one.names)):
+        into = next((one for one in groups if one.takes(group)), None)
+        if into is None and len(group.logs) == 1 and groups:
+            into = max(groups, key=group.shared)
+        if into is None:
+            groups.append(group)
+        else:
+            into.logs += group.logs
+            into.ranks |= group.ranks
+    if len(groups) < 2 or max(len(group.ranks) for group in groups) < 2:  # the words may name numbers of ranks
+        return {}
+    labels = _labels([group.names for group in groups])
+    return {path: label for group, label in zip(groups, labels) for path in group.logs}
+
+
+def _groups(logs: Mapping[str, Counts]) -> list[_Group]:
+    found: dict[tuple[str, ...], _Group] = {}
+    at_count = _folders_with_counts(logs)
+    for path, counts in logs.items():
+        words = [_words(folder) for folder in folders_of(path)]
+        place = next((place for place, word in enumerate(words) if (place, word) in at_count), None)
+        stem = 0 if place is None else sum(bool(word) for word in words[: place + 1])
+        names = tuple(filter(None, words))
+        group = found.setdefault(names, _Group(names, stem))
+        group.logs.append(path)
+        group.ranks |= counts.ranks
+    return list(found.values())
+
+
+def _folders_with_counts(logs: Mapping[str, Counts]) -> set[tuple[int, str]]:
+    """Return place and words of the folders whose names hold the number of ranks or nodes of the logs below them."""
+    holds: dict[tuple[int, str], list[bool]] = defaultdict(list)
+    numbers: dict[tuple[int, str], set[int]] = defaultdict(set)
+    for path, counts in logs.items():
+        for place, folder in enumerate(folders_of(path)):
+            held = set(map(int, re.findall(r"\d+", folder))) & (counts.ranks | counts.nodes)
+            holds[place, _words(folder)].append(bool(held))
+            numbers[place, _words(folder)] |= held
+    return {key for key, each in holds.items() if sum(each) >= MOSTLY * len(each) and len(numbers[key]) > 1}
+
+
+def _words(folder: str) -> str:
+    """Return the words of a name, without numbers and what numbers launches: `size` of `size32`, nothing of `run-a`."""
+    tokens = [token for token in re.split(r"[\W_]+", folder.lower()) if len(token) > 1]
+    words = [re.sub(r"\d", "", token) for token in tokens]
+    return "-".join(word for word in words if word and word not in OF_LAUNCHES)
+
+
+def _labels(names: Sequence[tuple[str, ...]]) -> list[str]:
+    """Return the folders that tell each apart: without those that lead to all, and as few as are not another's."""
+    lead = min(_shared(names[0], other) for other in names)
+    labels = []
+    for own in names:
+        others = [other for other in names if other is not own]
+        number = max(_shared(own, other) for other in others) + 1
+        labels.append("/".join(own[lead:number]) or "/".join(own) or "other")
+    return labels
+
+
+def _shared(one: Sequence[str], other: Sequence[str]) -> int:
+    """Return how many names both begin with."""
+    place = 0
+    for own, others in zip(one, other):
+        if own != others:
+            break
+        place += 1
+    return place
