@@ -65,12 +65,13 @@ class Settings(NamedTuple):
 
     @property
     def detector(self) -> dict[str, str]:
-        """Return the settings of ULFM's detector: it suspects a rank after half of the time to notice."""
+        """Return the settings of ULFM's detector: it suspects a rank after half of the time to notice, and tells all."""
         after_s = self.notice_s / 2
         return {
             "mpi_ft_detector": "true",
             "mpi_ft_detector_period": f"{after_s / BEATS:g}",
             "mpi_ft_detector_timeout": f"{after_s:g}",
+            "mpi_ft_propagator_with_rbcast": "true",  # else ranks of other nodes do not learn what one suspects
         }
 
 
