@@ -1,10 +1,13 @@
 """Process of a launcher: ends with its parent, loses no interrupt at its start, and its end in words."""
 
+import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from ..watching.lifeline import end_with_parent
 
@@ -37,6 +40,7 @@ def end_process(process: subprocess.Popen) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+        shutil.rmtree(Path(tempfile.gettempdir(), f"ompi.{process.pid}"), ignore_errors=True)  # mpirun's, of Open MPI
 
 
 def interrupt_when_asked_to_end() -> None:

@@ -6,7 +6,9 @@ communicator, make, verify and bind the schedule anew and do the call again, all
 starter ends them. What happens, and when by the clock, is told to the starter.
 """
 
+import contextlib
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -37,7 +39,7 @@ from ..schedule.price import price
 from ..schedule.verify import Refusal, verify
 from ..watching.lifeline import MONITOR_VARIABLE
 from ..watching.watch import Watch
-from . import BY_ULFM, HOST, LINK, STOP, Failure, Request
+from . import BY_ULFM, HOST, LINK, ON_HOSTS, STOP, Failure, Request
 from .checkpoint import write
 
 DTYPE, OP, ITEMSIZE = "float32", "sum", 4
@@ -45,7 +47,8 @@ PROBE_COUNT = 65536  # elements of the long message that measures the links
 PROBES = 5
 WARMUPS = 10  # calls before the timed ones
 CONNECTED_S = 30.0
-TOLD_S = 0.1  # until what this rank said has left, before it or its link may go
+TOLD_S = 0.1  # until what this rank said has left, before its host or its link may go
+SEGMENTS = re.compile(r" (/dev/shm/mpich_shm_\w+)$", re.MULTILINE)
 VARIANTS = 3  # inputs that follow each other, so that no old result is right
 
 Say = Callable[..., None]
@@ -66,6 +69,7 @@ class Rank:
         self.links = request.links
         self.marks: dict[str, float] = {}  # ends of phases until the next right result
         self.lacks_result = True
+        _forget_segments()
 
     def run(self) -> None:
         """Do all that the request asks for. Raises AlgorithmError or Refusal on all ranks where nothing can run."""
@@ -194,12 +198,20 @@ class Rank:
         rank, _ = self.whole
         for failure in failures:
             if failure.is_of(rank, socket.gethostname()):
-                wait_s = failure.delay_s + TOLD_S * (failure.kind == LINK)
-                self.say("failing", rank=rank, what=failure.kind, at=time.time() + wait_s)
-                if wait_s:
-                    threading.Timer(wait_s, lose, [failure.kind]).start()
+                told_s = TOLD_S if failure.kind in ON_HOSTS else 0.0  # the others wait for this rank in the call
+                self.say("failing", rank=rank, what=failure.kind, at=time.time() + told_s + failure.delay_s)
+                time.sleep(told_s)
+                if failure.delay_s:
+                    threading.Timer(failure.delay_s, lose, [failure.kind]).start()
                 else:
                     lose(failure.kind)
+
+
+def _forget_segments() -> None:
+    """Remove the names of shared memory that MPICH would leave behind with a rank that is killed: all have it by now."""
+    for path in set(SEGMENTS.findall(Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace"))):
+        with contextlib.suppress(OSError):  # another rank of this node was first
+            os.unlink(path)
 
 
 def lose(kind: str) -> None:

@@ -42,6 +42,7 @@ ULFM, RESTART = "ulfm", "restart"
 BEATS = 10  # heartbeats within the time after which the detector suspects a rank
 TOGETHER_S = 1.0  # between the losses of one call
 ENDED_S = 1.0  # for a launcher whose ranks have finished
+HEARD_S = 0.2  # from the end of a launcher to that of what its ranks said before
 RECOVERED, RESTARTED, UNAVAILABLE, FAILED, WRONG = "recovered", "restarted", "unavailable", "failed", "wrong"
 
 
@@ -64,12 +65,13 @@ class Settings(NamedTuple):
 
     @property
     def detector(self) -> dict[str, str]:
-        """Return the settings of ULFM's detector: it suspects a rank after half of the time to notice."""
+        """Return the settings of ULFM's detector: it suspects a rank after half of the time to notice, and tells all."""
         after_s = self.notice_s / 2
         return {
             "mpi_ft_detector": "true",
             "mpi_ft_detector_period": f"{after_s / BEATS:g}",
             "mpi_ft_detector_timeout": f"{after_s:g}",
+            "mpi_ft_propagator_with_rbcast": "true",  # else ranks of other nodes do not learn what one suspects
         }
 
 
@@ -218,7 +220,9 @@ class Launch:
     def _forward(self) -> None:
         self.said.extend(self.process.stdout or ())
         self.process.wait()
-        self._put("ended", {})
+        ended = time.time()
+        time.sleep(HEARD_S)
+        self._queue.put(Event("ended", ended, {}))
 
 
 def _is_ours(pid: int) -> bool:
@@ -232,7 +236,7 @@ def measure(settings: Settings, algorithm: str, nbytes: int, way: str) -> Outcom
     """Lose ranks in one way, and measure what it costs. Raises LaunchError, InterfaceError, OSError."""
     outcome = Outcome(algorithm, nbytes, way)
     with contextlib.ExitStack() as stack:
-        folder = settings.folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="survive-")))
+        folder = settings.folder or Path(stack.enter_context(_folder_for_all(settings)))
         kept = folder / f"{algorithm.replace('/', '_').replace(':', '_')}-{nbytes}-{way}-{os.getpid()}"
         request = Request(
             algorithm=algorithm,
@@ -252,6 +256,12 @@ def measure(settings: Settings, algorithm: str, nbytes: int, way: str) -> Outcom
         stack.callback(_bring_links_up, settings.failures)
         _Way(settings, request, outcome, Path(kept)).go()
     return outcome
+
+
+def _folder_for_all(settings: Settings) -> tempfile.TemporaryDirectory:
+    """Return a temporary folder that all ranks see, as they see the program: on several nodes not that of one node."""
+    is_here = on_one_node(settings.launcher, settings.ranks, settings.start, os.environ)
+    return tempfile.TemporaryDirectory(prefix="survive-", dir=None if is_here else Path.cwd())
 
 
 class _Way:
@@ -323,10 +333,11 @@ class _Way:
         links = next((event.facts["links"] for event in launch.of("prepared")), None)
         while members:
             try:
-                first = newest(self.kept, {"algorithm": self.request.algorithm, "count": self.request.elements})
+                step = newest(self.kept, {"algorithm": self.request.algorithm, "count": self.request.elements})
             except (CheckpointError, OSError) as error:
                 outcome.state, outcome.reason = FAILED, str(error)
                 return
+            first = min(step, self.request.calls - 1)  # survivors may have gone on to the end: one call shows the result
             if outcome.steps_lost is None:
                 outcome.steps_lost = max(0, min(one.call for one in settings.failures if one.call) - 1 - first)
             later = [_in_restart(one, members) for one in settings.failures if one.phase and int(one.whom) in members]

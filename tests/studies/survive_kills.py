@@ -1,39 +1,46 @@
 """Ranks that are lost at random moments: does every launch end with a right result of those left, or a sentence?
 
-python tests/studies/survive_kills.py [--count N] [--seed S] [--ranks P] [--minutes M] [--interpreter PYTHON…]
-[--kinds kill two stop …] [--log FILE]. Each case draws an algorithm, a size, who is lost, at which call and how long
-after its begin, and takes one way of `survive` (ULFM on Open MPI, starting again on every MPI), in turn. Prints a table
-per kind, way and MPI: cases; those that ended with a right result by this way (right); those for which the second way
-was taken (second way); wrong results; cases that were neither right nor said why (bad); processes left; the median of
-each phase in ms, with the least and largest total. Every 0 of N has its 95 % upper limit. With the same --log, cases
-that are in it are not repeated. Exit status 1 where anything was wrong, bad or left. Inside a lab (`lab run --hosts 4
--- …`) the kinds `host` and `link` are possible, too.
+python tests/studies/survive_kills.py [--lab] [--count N] [--seed S] [--ranks P] [--minutes M] [--interpreter PYTHON…]
+[--kinds kill two stop …] [--ways ulfm restart] [--notice-within T] [--timeout T] [--log FILE]. Each case draws an
+algorithm, a size, who is lost, at which call and how long after its begin, and takes one way of `survive` (ULFM on Open
+MPI, starting again on every MPI), in turn. With --lab the ranks are on four virtual hosts; the kinds `host` and `link`
+are possible, too. Prints a table per kind, way and MPI: cases; those that ended with a right result by this way
+(right); those for which the second way was taken (second way); wrong results, mixed ones included; cases that were
+neither right nor said why (bad); cases that left processes, files, locks of files or links that are down behind (left);
+the median of each phase in ms, and of the total with its range. Every 0 of N has its 95 % upper limit. With the same
+--log, cases that are in it are not repeated. Exit status 1 where anything was wrong, bad or left.
 """
 
 import argparse
+import contextlib
+import itertools
 import json
 import os
 import random
 import subprocess
 import sys
+import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from interpreters import interpreters
 from measured_runs import with_package
 
+from allreduce_bench.lab.lab import INTERFACE, Room, room, variables_in
 from allreduce_bench.survive import BY_RESTART, BY_ULFM
 from allreduce_bench.survive.ways import PROGRAM
 
 ALGORITHMS = ("ring", "two_tree", "recursive_doubling", "rabenseifner", "native")
 SIZES = ("8", "4K", "64K", "1M")
-CALLS, NOTICE = 12, "6s"
-KINDS = ("kill", "two", "stop")
+CALLS = 12
+KINDS, KINDS_IN_LAB = {"kill": 50, "two": 50, "stop": 50}, {"kill": 50, "host": 15, "stop": 15, "link": 15}  # cases
+HOSTS, RATE = 4, 1e9 / 8  # of the lab; bytes/s
 DEADLINE_S = 240.0
+GONE_S = 2.0  # in which processes that were ended go away
 
 
 def upper_limit(of: int) -> float:
@@ -53,38 +60,96 @@ def losses(kind: str, ranks: int, draw: random.Random) -> list[str]:
     return [f"--{kind}", f"{one}@{call}{delay}"]
 
 
-def case(python: Path, kind: str, way: str, ranks: int, draw: random.Random) -> dict[str, Any]:
+class Place(NamedTuple):
+    """Where cases run, and what they may leave behind there."""
+
+    made: Room | None  # None: this machine
+    folders: tuple[Path, ...]  # for temporary files, nobody else's, as seen from here
+
+    def run(self, words: Sequence[str]) -> tuple[str, str]:
+        """Run a command; return its stdout and stderr, which says `hangs` where it had to be ended."""
+        environ: dict[str, str] = {**os.environ, "TMPDIR": str(self.folders[0])}
+        if self.made:
+            words, environ = self.made.command(0, words), variables_in(self.made, os.environ)
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ) as process:
+            try:
+                return process.communicate(timeout=DEADLINE_S)
+            except subprocess.TimeoutExpired:
+                process.terminate()
+                return "", "hangs"
+
+    def there(self) -> set[str]:
+        """Processes of ranks (in a lab: all), files, locks of these files and links that are down."""
+        space = self.made and _space(self.made)
+        found, numbers = set(), set()
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                words = (process / "cmdline").read_bytes()  # none: it has ended, and waits for its parent
+                if words and (os.readlink(process / "ns/pid") == space if self.made else PROGRAM.encode() in words):
+                    found.add(f"process {process.name} {words.replace(bytes(1), b' ').decode()[:80]}")
+        for path in (path for folder in self.folders for path in folder.rglob("*")):
+            with contextlib.suppress(OSError):
+                numbers.add(path.stat().st_ino)
+                found.add(f"file {path}")
+        locks = [line.split() for line in Path("/proc/locks").read_text(encoding="ascii").splitlines()]
+        found |= {f"lock {' '.join(one)}" for one in locks if int(one[-3].split(":")[-1]) in numbers}
+        for number in range(HOSTS if self.made else 0):
+            assert self.made
+            state = subprocess.run(
+                self.made.command(number, ["cat", f"/sys/class/net/{INTERFACE}/operstate"]), capture_output=True, text=True
+            )
+            if state.stdout.strip() != "up":
+                found.add(f"link of h{number + 1} {state.stdout.strip()}")
+        return found
+
+    def left(self, before: set[str]) -> list[str]:
+        """What is there, and was not before, once processes had a moment to end."""
+        deadline = time.monotonic() + GONE_S
+        while (behind := self.there() - before) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        return sorted(behind)
+
+
+def _space(made: Room) -> str:
+    """The namespace of processes of a lab."""
+    return os.readlink(f"/proc/{made.pid}/ns/pid")
+
+
+@contextlib.contextmanager
+def place(in_lab: bool) -> Iterator[Place]:
+    """Four virtual hosts, or this machine with a folder for temporary files."""
+    with tempfile.TemporaryDirectory(prefix="survive_kills.") as folder:
+        if not in_lab:
+            yield Place(None, (Path(folder),))
+            return
+        os.chdir(folder)  # all hosts see it
+        with room([RATE] * HOSTS) as made:
+            yield Place(made, (Path(folder), *(Path(f"/proc/{pid}/root/dev/shm") for pid in pids_outside(made))))
+
+
+def pids_outside(made: Room) -> list[int]:
+    """The processes that hold the hosts, by the numbers that they have outside the lab."""
+    number_of = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if os.readlink(process / "ns/pid") == _space(made):
+                status = (process / "status").read_text().split("NSpid:")[1].splitlines()[0].split()
+                number_of[int(status[-1])] = int(process.name)
+    return [number_of[pid] for pid in made.lab.pids]
+
+
+def case(where: Place, python: Path, kind: str, way: str, asked: argparse.Namespace, draw: random.Random) -> dict[str, Any]:
     """One launch that loses ranks: what became of it."""
-    words = ["-n", str(ranks), "-a", draw.choice(ALGORITHMS), "--sizes", draw.choice(SIZES), "--way", way]
-    words += [*losses(kind, ranks, draw), "--calls", str(CALLS), "--checkpoint-every", "3", "--repetitions", "3"]
-    words += ["--notice-within", NOTICE, "--format", "json"]
-    if kind in ("host", "link"):
-        words += ["--ranks-per-node", str(ranks // 4)]
-    before = left()
-    command = [str(python), "-m", "allreduce_bench", "survive", *words]
-    begun = time.monotonic()
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            stdout, stderr = process.communicate(timeout=DEADLINE_S)
-        except subprocess.TimeoutExpired:
-            process.terminate()
-            stdout, stderr = "", "hangs"
+    words = ["-n", str(asked.ranks), "-a", draw.choice(ALGORITHMS), "--sizes", draw.choice(SIZES), "--way", way]
+    words += [*losses(kind, asked.ranks, draw), "--calls", str(CALLS), "--checkpoint-every", "3", "--repetitions", "3"]
+    words += ["--notice-within", asked.notice_within, "--timeout", asked.timeout, "--format", "json"]
+    if where.made:
+        words += ["--ranks-per-node", str(asked.ranks // HOSTS)]
+    before, begun = where.there(), time.monotonic()
+    stdout, stderr = where.run([str(python), "-m", "allreduce_bench", "survive", *words])
+    took_s = time.monotonic() - begun
     outcome = json.loads(stdout)["outcomes"][0] if stdout.startswith("{") else {"state": "bad", "reason": stderr[-300:]}
-    behind = len(left() - before)
-    return {**outcome, "words": " ".join(words), "left": behind, "took_s": time.monotonic() - begun}
-
-
-def left() -> set[str]:
-    """The numbers of processes of ranks that are there."""
-    found = set()
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = path.read_bytes()
-        except OSError:
-            continue
-        if PROGRAM.encode() in words:
-            found.add(path.parent.name)
-    return found
+    return {**outcome, "words": " ".join(words), "left": where.left(before), "took_s": took_s}
 
 
 def is_right(one: dict[str, Any]) -> bool:
@@ -107,40 +172,47 @@ def row(name: tuple[str, str, str], cases: Sequence[dict[str, Any]]) -> str:
     times = [f"{phase} {1e3 * median(one['phases_s'][phase] for one in right):.3g}" for phase in phases if right]
     totals = [1e3 * one["total_s"] for one in right]
     total = f"{median(totals):.0f} ({min(totals):.0f}-{max(totals):.0f})" if totals else "-"
-    counts = f"{len(cases):5} {len(right):5} {second:10} {wrong:5} {bad:3} {sum(one['left'] for one in cases):4}"
+    behind = sum(bool(one["left"]) for one in cases)
+    counts = f"{len(cases):5} {len(right):5} {second:10} {wrong:5} {bad:3} {behind:4}"
     return f"{kind:5} {way:8} {mpi:16} {counts}  {total:>20}  {', '.join(times)}"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--count", type=int, default=50, help="of each kind and way")
+    parser.add_argument("--lab", action="store_true", help="on four virtual hosts")
+    parser.add_argument("--count", type=int, help="of each kind and way [default: 50; in a lab 15, but 50 of kill]")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--ranks", type=int, default=4)
     parser.add_argument("--minutes", type=float, default=90.0)
-    parser.add_argument("--kinds", nargs="+", default=[*KINDS])
+    parser.add_argument("--kinds", nargs="+", choices=["kill", "two", "stop", "host", "link"])
+    parser.add_argument("--ways", nargs="+", choices=["ulfm", "restart"], default=["ulfm", "restart"])
     parser.add_argument("--interpreter", nargs="*", type=Path)
+    parser.add_argument("--notice-within", default="6s")
+    parser.add_argument("--timeout", default="60s")
     parser.add_argument("--log", type=Path)
     asked = parser.parse_args()
     os.environ.update(with_package())
     pythons = asked.interpreter or interpreters()
+    asked.log = asked.log and asked.log.absolute()
     kept = [json.loads(line) for line in asked.log.read_text().splitlines()] if asked.log and asked.log.exists() else []
     done = {one["key"]: one for one in kept}
     ends = time.monotonic() + 60 * asked.minutes
-    for number in range(asked.count):
-        for kind in asked.kinds:
-            for python in pythons:
-                for way in ("ulfm", "restart"):
-                    key = f"{kind} {way} {python} {asked.ranks} {asked.seed} {number}"
-                    is_first_mpi = python == pythons[0]
-                    if key in done or time.monotonic() > ends or (way == "ulfm" and not is_first_mpi):
-                        continue
-                    one = case(python, kind, way, asked.ranks, random.Random(key))
-                    done[key] = {**one, "key": key, "kind": kind, "mpi": python.parent.parent.name, "asked": way}
-                    if asked.log:
-                        with asked.log.open("a") as log:
-                            log.write(json.dumps(done[key]) + "\n")
-                    if is_bad(one) or one["state"] == "wrong" or one["left"]:
-                        print(f"{one['state']}, {one['left']} left: {one['words']}: {one['reason']}", flush=True)
+    counts = KINDS_IN_LAB if asked.lab else KINDS
+    with place(asked.lab) as where:
+        for python, number in itertools.product(pythons, range(asked.count or max(counts.values()))):
+            kinds = [kind for kind in asked.kinds or counts if number < (asked.count or counts[kind])]
+            for kind, way in itertools.product(kinds, asked.ways):
+                key = f"{kind} {way} {python} {asked.ranks} {asked.seed} {number}"
+                if key in done or time.monotonic() > ends or (way == "ulfm" and python != pythons[0]):
+                    continue
+                one = case(where, python, kind, way, asked, random.Random(key))
+                about = {"key": key, "kind": kind, "mpi": python.parent.parent.name, "asked": way, "ranks": asked.ranks}
+                done[key] = {**one, **about}
+                if asked.log:
+                    with asked.log.open("a") as log:
+                        log.write(json.dumps(done[key]) + "\n")
+                if is_bad(one) or one["state"] in ("wrong", "failed") or one["left"]:
+                    print(f"{one['state']}, left {one['left']}: {one['words']}: {one['reason']}", flush=True)
     groups: dict[tuple[str, str, str], list[dict[str, Any]]] = defaultdict(list)
     for one in done.values():
         groups[one["kind"], one["asked"], one["mpi"]].append(one)
@@ -151,7 +223,7 @@ def main() -> int:
     faults = {
         "wrong results": sum(one["state"] == "wrong" for one in done.values()),
         "neither right nor said why": sum(map(is_bad, done.values())),
-        "processes left behind": sum(one["left"] > 0 for one in done.values()),
+        "left something behind": sum(bool(one["left"]) for one in done.values()),
     }
     for what, number in faults.items():
         limit = f" (95 % upper limit: {100 * upper_limit(of):.1f} %)" if not number else ""
