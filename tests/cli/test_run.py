@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 from has_message import has_error, has_message, message_pattern
-from interpreters import in_turn, interpreters
-from measured_runs import bench, done, mpirun, one_line_error, ranks, wait_until_nobody_measures
+from interpreters import FULL, in_turn, interpreters
+from measured_runs import LONG_RUN, bench, done, here, mpirun, one_line_error, ranks, wait_until_nobody_measures
 from places import PACKAGE
 
 from allreduce_bench.message import say
@@ -86,6 +86,7 @@ def test_a_type_that_is_not_installed_is_refused_in_one_line(tmp_path):
 
 
 def test_iters_and_warmups_are_exact(python, tmp_path):
+    in_turn(1, python)
     folder = tmp_path / "run"
     words = ["-n", 2, "--sizes", 64, "-a", "ring", "--launches", 1, "--iters", 37, "--warmups", 4, "-o", folder]
     words += ["--sync", "barrier"]  # where no common start is met, calls are repeated after a barrier
@@ -96,12 +97,14 @@ def test_iters_and_warmups_are_exact(python, tmp_path):
     assert [int(row["repetition"]) for row in rows] == list(range(41))
 
 
-@pytest.mark.parametrize("victim", ["rank", "mpirun", "starter"])
+VICTIMS = ["rank", "mpirun", "starter"]
+
+
+@pytest.mark.parametrize("victim", VICTIMS if FULL else ["mpirun"])  # of the others watching/ has as much
 def test_killing_loses_at_most_the_cell_in_progress(python, tmp_path, victim):
-    in_turn(["rank", "mpirun", "starter"].index(victim), python)
+    in_turn(VICTIMS.index(victim), python)
     folder = tmp_path / "run"
-    words = ["-n", 2, "--sizes", "1M,2M,4M", "-a", "native,ring,tree,two_tree", "--launches", 1, "--iters", 60]
-    words += ["--no-reference-times", "--identify=never"]
+    words = ["-n", 2, "--launches", 1, *LONG_RUN]
     starter = subprocess.Popen(
         [str(python), "-m", "allreduce_bench", "run", *map(str, words), "-o", str(folder)],
         stdout=subprocess.DEVNULL,
@@ -137,7 +140,8 @@ def child(pid: int) -> int:
 
 def test_an_interrupt_keeps_what_was_measured(python, tmp_path):
     folder = tmp_path / "run"
-    words = ["-n", "2", "--sizes", "1M,2M,4M", "-a", "native,ring,tree,two_tree", "--launches", "1", "--iters", "60"]
+    in_turn(0, python)
+    words = ["-n", "2", "--launches", "1", *LONG_RUN]
     command = [str(python), "-m", "allreduce_bench", "run", *words, "-o", str(folder)]
     starter = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
@@ -158,6 +162,7 @@ def test_an_interrupt_keeps_what_was_measured(python, tmp_path):
 
 
 def test_within_bounds_the_run_and_names_what_it_left_out(python, tmp_path):
+    in_turn(1, python)
     start = time.time()
     words = ["-n", 2, "-b", 8, "-e", "4M", "-f", 2, "--launches", 2, "--within", "4s", "-o", tmp_path / "run"]
     result = bench(python, "run", *words)
@@ -178,6 +183,7 @@ def test_under_mpirun_the_ranks_that_were_started_measure(python, tmp_path):
 
 
 def test_under_mpirun_ranks_are_refused_once(python):
+    in_turn(0, python)
     result = subprocess.run(mpirun(python, 2, "run", "--ranks", 2), capture_output=True, text=True, timeout=60)
     assert result.returncode == 2
     assert (
@@ -205,6 +211,7 @@ def test_a_wrong_algorithm_is_refused_before_anything_is_measured(python, tmp_pa
 
 
 def test_pretended_nodes_say_so_for_ever(python, tmp_path):
+    in_turn(1, python)
     folder = tmp_path / "run"
     words = ["-n", 4, "--sizes", "4K", "-a", "hierarchical_ring", "--launches", 1, "--pretend-ranks-per-node", 2]
     result = bench(python, "run", *words, "-o", folder)
@@ -217,6 +224,7 @@ def test_pretended_nodes_say_so_for_ever(python, tmp_path):
 
 
 def test_sizes_above_the_free_memory_are_refused(python, tmp_path):
+    in_turn(1, python)
     words = ["-n", 2, "--sizes", "8,4096G", "-a", "native", "--launches", 1, "-o", tmp_path / "run"]
     result = bench(python, "run", *words)
     assert result.returncode == 0
@@ -250,8 +258,9 @@ def test_sizes_above_the_free_memory_are_refused(python, tmp_path):
         (["-n", "2", "--pretend-ranks-per-node", "2"], "2 ranks per node: one node holds all 2 ranks"),
     ],
 )
-def test_bad_usage_is_one_line_and_leaves_nothing_behind(tmp_path, words, says):
-    assert says in one_line_error(bench(interpreters()[0], "run", *words, cwd=tmp_path))
+def test_bad_usage_is_one_line_and_leaves_nothing_behind(tmp_path, monkeypatch, words, says):
+    monkeypatch.chdir(tmp_path)
+    assert says in one_line_error(here("run", *words))
     assert not list(tmp_path.rglob("run.json"))
 
 
@@ -455,6 +464,7 @@ def test_ranks_that_are_alone_say_why(tmp_path, variables, advice):
 
 
 def test_where_vectors_lie_is_chosen_recorded_and_counted(python, tmp_path):
+    in_turn(1, python)
     folder = tmp_path / "run"
     words = ["-a", "native,ring,rabenseifner", "--launches", 1, "--iters", 2, "--placement", "page,numpy,16"]
     result = bench(python, "run", "-n", 4, "--sizes", "20368,64K", *words, "-o", folder)
@@ -478,6 +488,7 @@ def test_where_vectors_lie_is_chosen_recorded_and_counted(python, tmp_path):
 
 
 def test_a_cold_run_lies_at_pages_and_runs_compiled(python, tmp_path):
+    in_turn(1, python)
     if not has_numba(python):
         pytest.skip("this interpreter has no numba")
     folder, words = tmp_path / "run", ["--cache", "cold", "--executor", "compiled", "--launches", 1, "--iters", 2]
@@ -495,5 +506,5 @@ def has_numba(python: Path) -> bool:
 @pytest.mark.parametrize("text", ["nowhere", "4096", "-1", "6"])
 def test_a_placement_that_is_none_is_refused_in_one_line(tmp_path, text):
     words = ["-n", 2, "--sizes", 8, "-a", "ring", f"--placement={text}", "-o", tmp_path / "run"]
-    assert "placement" in one_line_error(bench(interpreters()[0], "run", *words))
+    assert "placement" in one_line_error(here("run", *words))
     assert not (tmp_path / "run").exists()

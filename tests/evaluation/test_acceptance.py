@@ -1,12 +1,14 @@
 """Limits that a machine has to meet: how they are read, whom they judge, and what a run does about them."""
 
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from has_message import has_message, message_pattern
 from interpreters import in_turn, interpreters
 from made_runs import build_run, waits
+from rank_programs import launch
 
 from allreduce_bench.evaluation.acceptance import AcceptanceLimit, judge, parse_limits, refuse_unplanned
 from allreduce_bench.evaluation.summary import summarise
@@ -184,7 +186,7 @@ needs_mpi = pytest.mark.skipif(not interpreters(), reason="no interpreter here h
 WORDS = ["run", "-a", "native,ring", "--sizes", "8,1M", "--launches", "1", "--iters", "5", "--identify=never"]
 
 
-def bench(python: Path, *words: object, launcher: list[str] = ()) -> subprocess.CompletedProcess:
+def bench(python: Path, *words: object, launcher: Sequence[str] = ()) -> subprocess.CompletedProcess:
     command = [*launcher, str(python), "-m", "allreduce_bench", *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
 
@@ -196,10 +198,7 @@ def test_a_run_that_misses_a_limit_ends_with_status_1_and_names_the_cell(python,
     in_turn(started == "by us", python)
     launcher, count = [], ["-n", "2"]
     if started == "by mpirun":
-        ask = "from allreduce_bench.launching.find import *; from allreduce_bench.runs.start import Start; "
-        ask += "print(*mpirun_command(find_launcher(), 2, Start(), []), sep='\\0', end='')"
-        asked = subprocess.run([str(python), "-c", ask], capture_output=True, text=True, check=True)
-        launcher, count = asked.stdout.split("\0"), []
+        launcher, count = launch(python, 2), []
     limits = ["--min-busbw", "1M:0.000001,ring@1M:1000000", "--max-time", "8:1h"]
     result = bench(python, *WORDS, *count, *limits, "-o", tmp_path / "run", launcher=launcher)
     assert result.returncode == 1 and "Traceback" not in result.stderr

@@ -3,11 +3,11 @@
 import csv
 import json
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 from interpreters import in_turn, interpreters
+from measured_runs import bench, here
 from rank_programs import mpirun
 
 from allreduce_bench.evaluation.summary import summarise
@@ -26,11 +26,6 @@ OPTIONS = (
 @pytest.fixture(params=dict.fromkeys(interpreters()), ids=lambda path: path.parent.parent.name)
 def python(request) -> Path:
     return request.param
-
-
-def bench(python: Path, *words: object) -> subprocess.CompletedProcess:
-    command = [str(python), "-m", "allreduce_bench", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
 
 
 @pytest.mark.parametrize("ranks", RANKS)
@@ -58,7 +53,7 @@ def test_mock_ups_are_measured_and_checked_as_cells(python, tmp_path, options):
     assert {row["standing"] for row in made} == {row.get("speedup") for row in made} == {None}
     beside = {(row["nbytes"], row["cache"]) for row in rows if row["algorithm"] == row["executor"] == "native"}
     assert {(row["nbytes"], row["cache"]) for row in made} == beside
-    json_text = bench(python, "show", tmp_path / "run", "--format", "json").stdout
+    json_text = here("show", tmp_path / "run", "--format", "json").stdout
     assert {*MOCKUPS} <= {row["algorithm"] for row in json.loads(json_text)["results"]}
 
 

@@ -22,7 +22,9 @@ def python(request) -> Path:
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4, 5, 8])
 @pytest.mark.parametrize("buffers", ["--buffered", "--synchronous"])
 def test_every_algorithm_is_exact_with_the_bits_of_blocking_exchanges(python, ranks, buffers):
-    in_turn(ranks // 2 + (buffers == "--buffered"), python)
+    if not FULL and ranks // 2 % 2 == (buffers == "--buffered"):
+        pytest.skip("a sample: 1, 4, 5 and 8 ranks buffered, 2 and 3 synchronous")
+    in_turn(ranks % 3 // 2, python)
     status, words = mpirun(
         python, ranks, "exact_pipelines.py", buffers, *([] if FULL else ["--sample", "--half"]), timeout_s=900
     )

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 from click.testing import CliRunner
 from has_message import has_message, message_pattern
-from interpreters import interpreters
+from interpreters import in_turn, interpreters
 from places import DATA, ROOT
 from virtual_hosts import INTERFACE, virtual_hosts
 
@@ -135,6 +135,7 @@ def test_an_interrupted_check_says_how_to_continue(tmp_path, monkeypatch):
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 def test_the_host_with_the_slow_link_is_named_and_what_was_measured_is_not_measured_again(python, tmp_path):
+    in_turn(1, python)
     environ, folder = {**os.environ, "PYTHONPATH": str(ROOT)}, tmp_path / "health"
     with virtual_hosts(4, rate="1gbit") as hosts:
         slow = ["tc", "qdisc", "replace", "dev", INTERFACE, "root", "tbf", "rate", "150mbit", "burst", "64kb"]

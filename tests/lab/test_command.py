@@ -69,7 +69,7 @@ def test_bad_usage_is_one_sentence_and_starts_nothing(words, said, tmp_path, mon
 @needs_mpi
 def test_the_hosts_of_a_run_are_recorded_as_virtual_and_their_links_carry_its_bytes(python, tmp_path):
     folder = tmp_path / "run"
-    words = ["-n", "2,4", "-a", "ring,native", "--sizes", f"8,{MIB}", *QUICK, "-o", folder]
+    words = ["-n", "2,4", "-a", "ring,native", "--sizes", f"8,{MIB}", *QUICK, "--identify=never", "-o", folder]
     rates = "200mbit,100mbit"
     result = bench(python, "lab", "run", "--hosts", 2, "--rate", rates, "--", "run", "--ranks-per-node", 2, *words[2:])
     assert result.returncode == 0, result.stderr
@@ -94,6 +94,7 @@ def test_the_hosts_of_a_run_are_recorded_as_virtual_and_their_links_carry_its_by
 @pytest.mark.usefixtures("needs_lab")
 @needs_mpi
 def test_no_call_is_faster_than_the_link_allows_and_large_ones_are_near_it(python, tmp_path):
+    in_turn(1, python)
     folder = tmp_path / "run"
     words = ["-a", "ring", "--sizes", 2 * MIB, *QUICK, "-o", folder]
     result = bench(python, "run", "--virtual-hosts", 2, "--link-rate", "100mbit", *words)

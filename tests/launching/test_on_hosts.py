@@ -34,7 +34,8 @@ def python(request) -> Path:
 
 def run_on(hosts: VirtualHosts, python: Path, *words):
     """`run` inside h1, with a remote shell that gives the other hosts a fresh environment, as ssh does."""
-    program = [python, "-m", "allreduce_bench", "run", "--launches", 1, "--remote-shell", hosts.agent]
+    few = ["--launches", 1, "--identify=never"]
+    program = [python, "-m", "allreduce_bench", "run", *few, "--remote-shell", hosts.agent]
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
     return hosts.run(0, [*program, *words], env=environ, stdin=subprocess.DEVNULL)
 
@@ -81,6 +82,7 @@ def test_more_ranks_than_cores_are_spread_over_the_hosts(hosts, python, tmp_path
 
 
 def test_ranks_per_node_and_resuming_on_the_same_hosts(hosts, python, tmp_path):
+    in_turn(1, python)
     words = ["--sizes", 8, "-a", "ring", "--iters", 3, "-o", tmp_path / "run", "--resume"]
     given = ["-n", "1,2", "--hosts", "h1,h2", "--ranks-per-node", 1]
     assert run_on(hosts, python, *words, *given).returncode == 0

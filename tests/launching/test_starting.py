@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from has_message import has_message
 from interpreters import interpreters
-from measured_runs import bench, one_line_error, script, with_package
+from measured_runs import bench, here, mpirun, one_line_error, script, with_package
 
 from allreduce_bench.message import say
 
@@ -91,10 +91,11 @@ def test_a_run_by_a_template_carries_the_interface(tmp_path):
         ),
     ],
 )
-def test_bad_usage_is_one_line_and_leaves_nothing_behind(tmp_path, words, says):
+def test_bad_usage_is_one_line_and_leaves_nothing_behind(tmp_path, monkeypatch, words, says):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "broken").write_text("a slots=2\n# comment\nb slots=x\n")
     script(tmp_path / "deaf", "#!/bin/sh\necho who is $1 >&2; exit 255\n")
-    said = one_line_error(bench(interpreters()[0], "run", *words, cwd=tmp_path, env=with_package()))
+    said = one_line_error(here("run", *words))
     assert says in said
     assert {path.name for path in tmp_path.iterdir()} == {"broken", "deaf"}
 
@@ -109,15 +110,9 @@ def test_an_interface_that_the_user_decided_otherwise_is_refused(tmp_path):
 
 def test_under_a_launcher_the_ranks_set_the_interface_and_refuse_what_is_too_late(tmp_path):
     python = interpreters()[0]
-    start = (
-        "import sys; from allreduce_bench.launching.find import *; from allreduce_bench.runs.start import UNASKED; "
-        "print(*mpirun_command(find_launcher(), 2, UNASKED, sys.argv[1:]), sep='\\0', end='')"
-    )
 
     def under(*words) -> subprocess.CompletedProcess:
-        program = [str(python), "-m", "allreduce_bench", "run", "--sizes", "8", "-a", "ring", "--iters", "3", *words]
-        asked = subprocess.run([str(python), "-c", start, *program], capture_output=True, text=True, env=with_package())
-        command = asked.stdout.split("\0")
+        command = mpirun(python, 2, "run", "--sizes", "8", "-a", "ring", "--iters", "3", *words)
         return subprocess.run(command, capture_output=True, text=True, timeout=60, env=with_package())
 
     refused = under("--hosts", "a", "--map-by", "core")

@@ -11,7 +11,7 @@ import measured_runs
 import pandas
 import pytest
 from has_message import message_pattern
-from interpreters import sampled
+from interpreters import FULL, sampled
 from measured_runs import bench, done, nobody_is_left, processes
 from rank_programs import mpirun
 
@@ -27,11 +27,15 @@ def python() -> Path:
     return found
 
 
-@pytest.mark.parametrize(("program", "ranks"), [("exactness.py", 2), ("exactness.py", 4), ("compiled_exactness.py", 4)])
+PROGRAMS = [("exactness.py", 4), ("compiled_exactness.py", 4), *[("exactness.py", 2)] * FULL]
+
+
+@pytest.mark.parametrize(("program", "ranks"), PROGRAMS)
 def test_algorithms_are_exact(python, program, ranks):
     if program.startswith("compiled") and not list(python.parent.parent.glob("lib/python*/site-packages/numba")):
         pytest.skip("the interpreter has no numba")
-    status, words = mpirun(python, ranks, program, "--buffered", "--sample", timeout_s=300)
+    half = [] if FULL else ["--half"]
+    status, words = mpirun(python, ranks, program, "--buffered", "--sample", *half, timeout_s=300)
     number = re.search(r"^(\d+) cases, 0 wrong$", words, re.MULTILINE)
     assert status == 0 and number and int(number[1]) > 80, words
 

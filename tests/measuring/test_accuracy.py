@@ -1,5 +1,6 @@
 """Results on random floats against exact arithmetic: in whatever order they are added, and when they are wrong."""
 
+import os
 from fractions import Fraction
 from functools import reduce
 from math import fsum
@@ -16,6 +17,7 @@ from allreduce_bench.runs.dtypes import PRECISION, teach_numpy
 teach_numpy("bfloat16")
 DTYPES = sorted(PRECISION)
 SEED = 7
+FULL = bool(os.environ.get("ALLREDUCE_BENCH_FULL"))
 
 
 def operands(size: int, count: int, dtype: str, op: str = "sum") -> list[np.ndarray]:
@@ -34,7 +36,7 @@ def test_the_compared_elements_are_all_or_one_of_every_stretch():
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("op", ["sum", "avg", "max", "min"])
-@pytest.mark.parametrize("size", [1, 2, 3, 5, 64, 256])
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 64, *[256] * FULL])
 def test_exact_results_are_those_of_fractions(dtype, op, size):
     vectors = operands(size, 2 * RANDOM_PERIOD, dtype, op)
     places = np.array([0, 1, 17, RANDOM_PERIOD - 1, RANDOM_PERIOD, RANDOM_PERIOD + 17])

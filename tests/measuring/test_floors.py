@@ -1,8 +1,6 @@
 """Floors and cold cells: measured beside the all-reduces, told from them, never mixed with them."""
 
 import csv
-import os
-import subprocess
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
@@ -11,8 +9,9 @@ import pytest
 from click.testing import CliRunner
 from hand_models import hand_models
 from has_message import has_message, message_pattern
-from interpreters import in_turn, interpreters
+from interpreters import FULL, in_turn, interpreters
 from made_runs import COLD, SIZES, build_run, floor_s
+from measured_runs import bench
 from places import PACKAGE
 
 from allreduce_bench.algorithms import AlgorithmError, find
@@ -40,7 +39,6 @@ from allreduce_bench.runs.schema import FLOORS
 REFERENCE_TIMES, COLD_CACHE = "reference times: ", "cold cache"
 
 needs_mpi = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
-FULL = bool(os.environ.get("ALLREDUCE_BENCH_FULL"))
 COLUMNS = dict(zip(FLOORS, ("call_floor_s", "copy_floor_s", "reduce_floor_s")))
 
 
@@ -217,11 +215,6 @@ def python(request) -> Path:
     return request.param
 
 
-def bench(python: Path, *words: object) -> subprocess.CompletedProcess:
-    command = [str(python), "-m", "allreduce_bench", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
-
-
 def marks(folder: Path) -> list[dict]:
     found = []
     for path in sorted(folder.glob("launches/*.cells.csv")):
@@ -232,8 +225,8 @@ def marks(folder: Path) -> list[dict]:
 
 @needs_mpi
 def test_a_run_measures_floors_and_both_states_of_the_cache(python, tmp_path):
-    in_turn(0, python)
-    numbers = (1, 2, 3, 4, 5, 8) if FULL else ((1, 2, 8), (3, 4, 5))[interpreters().index(python) % 2]
+    in_turn(1, python)
+    numbers = (1, 2, 3, 4, 5, 8) if FULL else (1, 2, 5)
     words = [
         "-n",
         ",".join(map(str, numbers)),
@@ -268,7 +261,7 @@ def test_a_run_measures_floors_and_both_states_of_the_cache(python, tmp_path):
     ("dtype", "op"), [("float16", "prod"), ("bfloat16", "max"), ("int64", "prod"), ("float64", "avg")]
 )
 def test_every_kind_of_element_has_its_floors_cold_too(tmp_path, dtype, op):
-    words = ["-n", 2, "--sizes", "8,4K", "-d", dtype, "--op", op, "-a", "ring", "--launches", 1, "--iters", 20]
+    words = ["-n", 2, "--sizes", "8,4K", "-d", dtype, "--op", op, "-a", "ring", "--launches", 1, "--iters", 5]
     result = bench(interpreters()[0], "run", *words, "--cache", "cold", "-o", tmp_path / "run")
     assert result.returncode == 0 and "2 of 2 cells done, 0 wrong elements." in result.stdout, result.stderr
     assert all(row[column] > 0 for row in summarise(RunFolder(tmp_path / "run")) for column in COLUMNS.values())

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from has_message import has_message, message_pattern
-from interpreters import in_turn, interpreters
-from measured_runs import bench, mpirun, nobody_is_left, one_line_error
+from interpreters import FULL, in_turn, interpreters
+from measured_runs import bench, here, mpirun, nobody_is_left, one_line_error
 from virtual_hosts import virtual_hosts
 
 from allreduce_bench.evaluation.summary import summarise
@@ -88,7 +88,7 @@ def calls(folder: Path) -> list[dict]:
 
 
 @needs_mpi
-@pytest.mark.parametrize(("groups", "ranks"), [("2", 4), ("mod:2", 4), ("div:2", 8), ("2", 8)])
+@pytest.mark.parametrize(("groups", "ranks"), [("2", 4), ("mod:2", 4), ("div:2", 8), *[("2", 8)] * FULL])
 def test_every_group_is_timed_beside_the_others_and_one_alone(python, tmp_path, groups, ranks):
     in_turn(ranks // 4 + groups.startswith(("mod", "div")), python)
     folder = tmp_path / "run"
@@ -143,6 +143,7 @@ def test_together_competes_and_alone_is_what_it_is_held_against(python, tmp_path
 
 @needs_mpi
 def test_a_message_in_the_wrong_group_is_a_wrong_result(python):
+    in_turn(1, python)
     leaked = mpirun_python(python, 4, LEAK)
     assert leaked.stdout.startswith("True "), leaked.stdout + leaked.stderr
 
@@ -156,6 +157,7 @@ def mpirun_python(python: Path, ranks: int, program: str) -> subprocess.Complete
 
 @needs_mpi
 def test_who_is_silent_sleeps(python, tmp_path):
+    in_turn(1, python)
     mine, kept = tmp_path / "mine.py", str(tmp_path / "asleep.")
     mine.write_text(ASLEEP.format(kept=kept))
     words = [
@@ -222,15 +224,16 @@ def test_resuming_measures_what_is_missing_of_either_kind(python, tmp_path):
         (4, "half", message_pattern("runs.not_grouping_expected_number")),
     ],
 )
-def test_groups_that_make_no_sense_are_refused_before_a_folder_exists(python, tmp_path, ranks, groups, says):
+def test_groups_that_make_no_sense_are_refused_before_a_folder_exists(tmp_path, ranks, groups, says):
     folder = tmp_path / "run"
-    assert re.search(says, one_line_error(bench(python, "run", "-n", ranks, "--groups", groups, "-o", folder)))
+    assert re.search(says, one_line_error(here("run", "-n", ranks, "--groups", groups, "-o", folder)))
     assert not folder.exists()
 
 
 @needs_mpi
 def test_groups_of_other_layout_are_proved_and_measured_alone_each(python, tmp_path):
     """Of nodes 0-2, 3-5, 6-7 the halves are 3+1 and 2+2."""
+    in_turn(1, python)
     folder = tmp_path / "run"
     words = ["-n", 8, "--sizes", "4K", "-a", "hierarchical_ring,ring", "--groups", "2", "--pretend-ranks-per-node", 3]
     result = bench(python, "run", *words, *QUICK, "--record", "all", "-o", folder)
@@ -249,7 +252,7 @@ def test_groups_of_other_layout_are_proved_and_measured_alone_each(python, tmp_p
 @needs_mpi
 def test_groups_may_span_nodes(python, tmp_path):
     """`mod` spans the nodes, `div` does not: the schedules know, and so do the wires."""
-    in_turn(0, python)
+    in_turn(1, python)
     with virtual_hosts(2) as hosts:
         found = {}
         for groups in ("mod:2", "div:2"):

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from interpreters import interpreters
-from measured_runs import bench, one_line_error
+from interpreters import in_turn, interpreters
+from measured_runs import bench, here, one_line_error
 
 from allreduce_bench.evaluation.stamps import stamps_of
 from allreduce_bench.runs.folder import RunFolder
@@ -61,6 +61,7 @@ def test_a_call_is_entered_when_the_delay_is_over_and_delays_begin_again():
 
 @pytest.mark.parametrize("python", interpreters())
 def test_a_trace_and_a_pattern_are_replayed_and_their_time_is_the_completion(python, tmp_path):
+    in_turn(1, python)
     trace = tmp_path / "steps.csv"
     trace.write_text("step,rank,late_s\n0,0,0.004\n0,1,0\n0,2,0\n1,0,0\n1,1,0.003\n1,2,0\n")
     words = ["-a", "ring", "--arrival", f"none,half-late,{trace}", "--late-by", "5ms"]
@@ -100,12 +101,11 @@ def test_a_multiple_of_the_library_s_time_and_a_single_rank_that_waits_for_nobod
     assert float(marks["2", "random"]["late_by_s"]) > 0 and marks["2", "random"]["state"] == "done"
 
 
-@pytest.mark.parametrize("python", interpreters()[:1])
-def test_a_trace_of_other_ranks_and_long_delays_are_one_line(python, tmp_path):
+def test_a_trace_of_other_ranks_and_long_delays_are_one_line(tmp_path):
     trace = tmp_path / "steps.csv"
     trace.write_text("step,rank,late_s\n0,0,20\n0,1,0\n")
     run = ["run", *QUICK, "-a", "ring", "-o", tmp_path / "run", "--arrival"]
-    assert "a trace of 2 ranks, expected 4" in one_line_error(bench(python, *run, trace, "-n", "2,4"))
+    assert "a trace of 2 ranks, expected 4" in one_line_error(here(*run, trace, "-n", "2,4"))
     for words in ([trace, "-n", 2], ["ramp", "--late-by", "20s", "-n", 2]):
-        assert "--timeout of 15 s" in one_line_error(bench(python, *run, *words, "--timeout", "15s"))
+        assert "--timeout of 15 s" in one_line_error(here(*run, *words, "--timeout", "15s"))
     assert not (tmp_path / "run").exists()

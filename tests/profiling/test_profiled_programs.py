@@ -67,6 +67,7 @@ def test_every_call_of_a_c_program_is_counted_although_it_aborts(tmp_path, pytho
 
 @EACH_MPI
 def test_a_program_in_python_is_counted_in_mpi(tmp_path, python):
+    in_turn(1, python)
     mpicc(python)
     result, profile = profiled(tmp_path, python, python, IN_PYTHON)
     assert result.returncode == 0, result.stderr
@@ -88,6 +89,7 @@ def without_compiler(folder: Path, python: Path) -> dict[str, str]:
 
 @EACH_MPI
 def test_without_a_compiler_it_is_counted_in_mpi4py(tmp_path, python):
+    in_turn(0, python)
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text("print('the own one')\n")
     variables = without_compiler(tmp_path, python)

@@ -41,7 +41,7 @@ def said(python: Path, core: Path, *words, status: int = 0) -> str:
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 def test_it_measures_and_reads_what_it_measured(core, python):
     in_turn(0, python)
-    few = ["--launches", 2, "--iters", 3, "--no-reference-times", "--executor", "sendrecv"]
+    few = ["--launches", 1, "--iters", 3, "--no-reference-times", "--executor", "sendrecv", "--identify=never"]
     table = said(
         python, core, "run", "-n", 2, "-a", "native,ring", "--sizes", "8,1K", *few, "--compute", "1ms", "-o", "a"
     )

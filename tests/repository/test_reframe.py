@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from interpreters import interpreters
+from interpreters import in_turn, interpreters
 from places import JOBS
 
 pytestmark = [
@@ -16,6 +16,7 @@ pytestmark = [
     pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI"),
 ]
 
+FEW = "--launches,1,--iters,5,--identify=never"
 CHECK = JOBS / "reframe" / "allreduce_check.py"
 SITE = """site_configuration = {"systems": [{"name": "here", "hostnames": [".*"], "partitions": [
     {"name": "cpu", "scheduler": "local", "launcher": "mpirun", "environs": ["builtin"]}]}],
@@ -27,7 +28,7 @@ def reframe(folder: Path, check: Path, python: Path, *words: str) -> tuple[subpr
     """ReFrame's run of the check with everything that it writes in `folder`; and the test case of its report."""
     command = [Path(sys.executable).with_name("reframe"), "-c", check, "-r", "--prefix", folder]
     command += ["--report-file", folder / "report.json", "-S", f"program={python} -m allreduce_bench"]
-    command += ["-S", "sizes=8,64K", "-S", "options=--launches,1,--iters,5", *words]
+    command += ["-S", "sizes=8,64K", "-S", f"options={FEW}", *words]
     as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     environ = {**os.environ, **as_root, "HOME": str(folder), "TMPDIR": str(folder)}
     environ["PATH"] = f"{python.parent}:{os.environ['PATH']}"
@@ -41,6 +42,7 @@ def reframe(folder: Path, check: Path, python: Path, *words: str) -> tuple[subpr
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 @pytest.mark.parametrize("launcher", ["local", "mpirun"])
 def test_the_check_passes_and_reports_the_figures_of_every_cell(python, launcher, tmp_path):
+    in_turn(launcher == "local", python)
     (tmp_path / "site.py").write_text(SITE)
     site = [] if launcher == "local" else ["-C", str(tmp_path / "site.py")]
     done, case = reframe(tmp_path, CHECK.parent, python, *site)
@@ -63,6 +65,6 @@ def test_a_reference_that_is_missed_and_a_run_that_fails_are_seen(tmp_path):
     )
     done, case = reframe(tmp_path, strict, python)
     assert done.returncode == 1 and case["fail_phase"] == "performance", done.stdout
-    done, case = reframe(tmp_path, CHECK, python, "-S", "options=--launches,1,--iters,5,--min-busbw,64K:1000000")
+    done, case = reframe(tmp_path, CHECK, python, "-S", f"options={FEW},--min-busbw,64K:1000000")
     assert done.returncode == 1 and case["fail_phase"] == "sanity"
     assert "the run ended with status 1" in case["fail_reason"]

@@ -90,7 +90,7 @@ def test_the_slowed_rank_is_named_in_torch(python):
     ],
 )
 def test_what_cannot_be_trained_is_refused(python, ranks, words, said):
-    in_turn(0, python)
+    in_turn(1, python)
     command = [str(python), "-m", "allreduce_bench", "exec", "-n", ranks, "--", str(python), "train_numpy.py", *words]
     done = subprocess.run(command, cwd=ANALYSIS, env=with_package(), capture_output=True, text=True, check=False)
     assert done.returncode == 1 and f"error: {said}" in done.stderr and "Traceback" not in done.stderr

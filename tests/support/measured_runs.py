@@ -6,12 +6,16 @@ import subprocess
 import time
 from pathlib import Path
 
+from click.testing import CliRunner
 from places import ROOT
+from rank_programs import launch
+
+from allreduce_bench.cli import main
 
 # seconds of work in many short cells
-LONG_RUN = ["--sizes", "1M,2M,4M", "-a", "native,ring,tree,two_tree", "--no-reference-times"]
+LONG_RUN = ["--sizes", "256K,512K,1M", "-a", "native,ring,tree,two_tree", "--no-reference-times"]
 LONG_RUN += ["--identify=never"]
-LONG_RUN += ["--min-time", "0.3s", "--cell-time", "0.3s"]  # not a number of calls: busy cores would take minutes
+LONG_RUN += ["--min-time", "0.2s", "--cell-time", "0.2s"]  # not a number of calls: busy cores would take minutes
 
 
 def script(path: Path, text: str) -> Path:
@@ -31,6 +35,12 @@ def bench(python: Path, *words: object, cwd: Path | None = None, **options) -> s
     few = ["--identify=never"] * (words[:1] == ("run",))
     command = [str(python), "-m", "allreduce_bench", *map(str, words), *few]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=240, check=False, **options)
+
+
+def here(*words: object) -> subprocess.CompletedProcess:
+    """The command in this process, for what is refused before anything is started."""
+    result = CliRunner().invoke(main, [*map(str, words)])
+    return subprocess.CompletedProcess(words, result.exit_code, result.stdout, result.stderr)
 
 
 def done(folder: Path) -> list[tuple[str, str, str]]:
@@ -68,15 +78,8 @@ def wait_until_nobody_measures(folder: Path) -> None:
 
 
 def mpirun(python: Path, number: int, *words: object) -> list[str]:
-    question = (
-        "import sys; from allreduce_bench.launching.find import *; from allreduce_bench.runs.start import Start; "
-        "print(*mpirun_command(find_launcher(), int(sys.argv[1]), Start(), sys.argv[2:]), sep='\\0', end='')"
-    )
-    program = [str(python), "-m", "allreduce_bench", *map(str, words)]
-    answer = subprocess.run(
-        [str(python), "-c", question, str(number), *program], capture_output=True, text=True, check=True
-    )
-    return answer.stdout.split("\0")
+    """The command that starts so many ranks of the command with these words."""
+    return [*launch(python, number), str(python), "-m", "allreduce_bench", *map(str, words)]
 
 
 def processes(folder: Path) -> dict[int, int]:

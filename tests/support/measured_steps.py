@@ -6,12 +6,9 @@ import subprocess
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-COMMAND = (
-    "import json, sys; from allreduce_bench.launching.find import find_launcher, mpirun_command;"
-    "from allreduce_bench.runs.start import UNASKED;"
-    "program = [sys.executable, '-m', 'allreduce_bench.training.measuring.training_step', sys.argv[2]];"
-    "print(json.dumps(mpirun_command(find_launcher(), int(sys.argv[1]), UNASKED, program)))"
-)
+from rank_programs import launch
+
+PROGRAM = "allreduce_bench.training.measuring.training_step"
 
 
 def step_on_ranks(python: Path, request: dict, ranks: int = 2, level: str = "multiple") -> dict:
@@ -20,8 +17,7 @@ def step_on_ranks(python: Path, request: dict, ranks: int = 2, level: str = "mul
     with NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(request, file)
         file.flush()
-        asked = subprocess.run([python, "-c", COMMAND, str(ranks), file.name], capture_output=True, check=True)
-        command = json.loads(asked.stdout)
+        command = [*launch(python, ranks), str(python), "-m", PROGRAM, file.name]
         done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return json.loads([line for line in done.stdout.splitlines() if line.startswith("{")][-1])

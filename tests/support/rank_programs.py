@@ -2,22 +2,29 @@
 
 import json
 import subprocess
+from functools import cache
 from pathlib import Path
 
 from places import RANK_PROGRAMS
 
-COMMAND = """
+ASK = """
 import json, sys
 from allreduce_bench.launching.find import find_launcher, mpirun_command
-from allreduce_bench.runs.start import Start
-print(json.dumps(mpirun_command(find_launcher(), int(sys.argv[1]), Start(), [sys.executable, *sys.argv[2:]])))
+from allreduce_bench.runs.start import UNASKED
+print(json.dumps(mpirun_command(find_launcher(), int(sys.argv[1]), UNASKED, [])))
 """
+
+
+@cache
+def launch(python: Path, ranks: int) -> tuple[str, ...]:
+    """The words before a program of so many ranks, by the MPI of that interpreter; asked once."""
+    question = [str(python), "-c", ASK, str(ranks)]
+    return tuple(json.loads(subprocess.run(question, capture_output=True, text=True, check=True).stdout))
 
 
 def mpirun(python: Path, ranks: int, program: str, *options: str, timeout_s: float = 180) -> tuple[int, str]:
     """Exit status and words of a program of `tests/ranks`; one that hangs is ended after three minutes."""
-    question = [str(python), "-c", COMMAND, str(ranks), str(RANK_PROGRAMS / program), *options]
-    command = json.loads(subprocess.run(question, capture_output=True, text=True, check=True).stdout)
+    command = [*launch(python, ranks), str(python), str(RANK_PROGRAMS / program), *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         try:
             words, _ = process.communicate(timeout=timeout_s)

@@ -53,6 +53,7 @@ SLOW = {  # only with ALLREDUCE_BENCH_FULL; else parsed
     r"^doctor$": "it waits for what the machine does",
     r"^report .*--own": "a second page",
     r"^run .*--(precision|cache|check|format)": "rooms `measuring` and `report` run these options",
+    r"^which -n 4 --sizes": "`which/test_which.py` does",
     r"^explain --all": "the room `browser` makes the gallery",
     r"^survive\b": "the room `survive` loses ranks",
     r"^workload .*--measure\b": "`cli/test_workload_measure.py` measures steps",
@@ -61,7 +62,7 @@ SLOW = {  # only with ALLREDUCE_BENCH_FULL; else parsed
 SHORTER = {  # unless FULL
     r"^(run .*)--within 90s": r"\1",
     r"^(run (?!.*--(?:sizes|like)).*)": r"\1 --sizes 8,64K",
-    r"^(run -n 4 -a .*)": r"\1 --identify=never",
+    r"^(run (?!-n 2,4 --sizes).*)": r"\1 --identify=never",  # but in the first one of README.md
     r"^(which .*)--sizes 8,64K,1M,16M": r"\1--sizes 8,64K",
     r"^(which .*--switches)": r"\1 --sizes 8,64K",
     r"--sizes 8,4K,128K,1M,16M": "--sizes 8,4K,1M",

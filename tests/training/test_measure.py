@@ -6,7 +6,7 @@ import re
 import pytest
 from click.testing import CliRunner
 from has_message import has_message, message_pattern
-from interpreters import in_turn, interpreters
+from interpreters import FULL, in_turn, interpreters
 from measured_runs import bench
 from strict_schemas import undescribed
 
@@ -71,7 +71,7 @@ def test_a_step_in_horovods_cycles_stands_beside_its_model(python, tmp_path):
 
 
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
-@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("ranks", [2, 3] if FULL else [3])
 @over_mpi
 def test_recorded_calls_are_replayed(python, ranks, tmp_path):
     in_turn(ranks, python)

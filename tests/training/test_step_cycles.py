@@ -43,6 +43,7 @@ def test_every_gradient_goes_once_and_in_order(python, case):
 
 @over_mpi
 def test_what_is_ready_at_once_is_fused_as_the_buffer_holds_it(python):
+    in_turn(1, python)
     found = cycled(python, actions=BEHIND, cycle_s=0.5)
     for step in found["steps"]:
         assert [vectors for *_, vectors in step["transfers"]] == [3, 1, 3, 1]

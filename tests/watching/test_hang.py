@@ -55,7 +55,7 @@ def words(ranks: int, folder: Path) -> list[str]:
     return ["run", "-n", str(ranks), *algorithms, *TIMEOUT, "-o", str(folder)]
 
 
-CASES = [(3, 0, "STOP"), (3, 2, "KILL"), (5, 3, "STOP"), (5, 1, "KILL")]  # even victims for one MPI, odd for another
+CASES = [(3, 0, "STOP"), (3, 2, "KILL"), (3, 1, "STOP"), (5, 3, "KILL")]  # even victims for one MPI, odd for another
 ALL_CASES = [(ranks, victim, name) for ranks in (3, 5) for victim in range(ranks) for name in ("STOP", "KILL")]
 
 
@@ -128,12 +128,12 @@ BROKEN = {  # act, on whom, unproved -> what is said
 @pytest.mark.parametrize("ranks", [3, 5])
 @pytest.mark.parametrize("kind", BROKEN)
 def test_a_broken_algorithm_is_named_with_its_rank(python, tmp_path, kind, ranks):
-    if not FULL and (ranks == 5) != (kind in ("skips-unproved", "loops")):
+    both = kind == "skips-unproved"  # each MPI buffers in its own way what is left over
+    if not FULL and ranks == 5 and not both:
         pytest.skip("in the full matrix only")
-    if kind != "skips-unproved":
-        in_turn(list(BROKEN).index(kind), python)
+    in_turn(ranks // 4 if both else list(BROKEN).index(kind), python)
     act, only, unproved, says = BROKEN[kind]
-    launches = 2 if kind == "skips-unproved" else 1
+    launches = 2 if both and ranks == 3 else 1
     mine, folder = tmp_path / "mine.py", tmp_path / "run"
     mine.write_text(MINE.format(act=act, only=only, unproved=unproved))
     arguments = [
@@ -164,6 +164,7 @@ def test_a_broken_algorithm_is_named_with_its_rank(python, tmp_path, kind, ranks
 
 
 def test_a_launcher_that_dies_ends_in_a_sentence_and_takes_stopped_ranks_along(python, tmp_path):
+    in_turn(0, python)
     folder = tmp_path / "run"
     process = subprocess.Popen(
         [str(python), "-m", "allreduce_bench", *words(3, folder)],
@@ -190,7 +191,7 @@ def test_a_timeout_of_nothing_is_refused(tmp_path):
 
 
 def test_a_hang_inside_within_is_no_want_of_time(python, tmp_path):
-    in_turn(0, python)
+    in_turn(1, python)
     folder = tmp_path / "run"
     hasty = [word for word in words(3, folder) if word not in TIMEOUT] + ["--within", "6s"]
     status, said = strike([str(python), "-m", "allreduce_bench", *hasty], folder, 2, signal.SIGSTOP)
@@ -198,6 +199,7 @@ def test_a_hang_inside_within_is_no_want_of_time(python, tmp_path):
 
 
 def test_a_starter_that_is_asked_to_end_says_what_is_kept(python, tmp_path):
+    in_turn(1, python)
     folder = tmp_path / "run"
     command = [str(python), "-m", "allreduce_bench", *words(3, folder)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -235,6 +237,7 @@ def test_a_rank_that_never_starts_ends_in_a_sentence(python, tmp_path, outer):
 
 def test_a_launcher_that_calls_the_death_of_a_rank_a_success_is_not_believed(python, tmp_path):
     """Open MPI's does so when it loses a node."""
+    in_turn(0, python)
     folder, careless = tmp_path / "run", tmp_path / "careless"
     ask = "from allreduce_bench.launching.find import find_launcher; print(find_launcher().program)"
     program = subprocess.run([str(python), "-c", ask], capture_output=True, text=True, check=True).stdout.strip()

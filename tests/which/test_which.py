@@ -6,7 +6,8 @@ import subprocess
 
 import pytest
 from interpreters import in_turn, interpreters
-from rank_programs import COMMAND, mpirun
+from measured_runs import here
+from rank_programs import launch, mpirun
 
 from allreduce_bench.identifying.look import MONITORING
 from allreduce_bench.which.output import SCHEMA
@@ -92,25 +93,22 @@ def test_what_runs_by_default_is_named_or_open(python):
 
 
 def test_bad_input_is_refused_in_one_line():
-    if not interpreters():
-        pytest.skip("no MPI")
-    python = interpreters()[0]
     for words in (
         ["-n", "4", "--expect", "64K:rong"],
         ["-n", "4", "--expect", "64K"],
         ["-n", "4", "--sizes", "7"],
         ["--sizes", "8"],
     ):
-        status, stdout, stderr = which(python, *words)
-        assert (status, stdout) == (2, "")
+        result = here("which", *words)
+        stderr = result.stderr
+        assert (result.returncode, result.stdout) == (2, "")
         assert len([line for line in stderr.splitlines() if line.startswith(("error", "Error"))]) == 1
         assert "Traceback" not in stderr
 
 
 def launched(python, ranks, *words, **variables):
     """Status, stdout and stderr of the command, of which a launcher starts a rank each."""
-    question = [str(python), "-c", COMMAND, str(ranks), "-m", "allreduce_bench", "which", *words]
-    command = json.loads(subprocess.run(question, capture_output=True, text=True, check=True).stdout)
+    command = [*launch(python, ranks), str(python), "-m", "allreduce_bench", "which", *words]
     environ = {**os.environ, **variables}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environ, timeout=120)
     return done.returncode, done.stdout, done.stderr
@@ -118,6 +116,7 @@ def launched(python, ranks, *words, **variables):
 
 @every_mpi
 def test_one_rank_of_a_launcher_is_refused(python):
+    in_turn(0, python)
     status, stdout, stderr = launched(python, 1, "--sizes", "8")
     assert (status, stdout) == (2, "") and "expected 2 ranks or more, found 1" in stderr
 
@@ -138,6 +137,7 @@ def test_ranks_of_a_launcher_say_how_bytes_become_visible(python):
 
 @every_mpi
 def test_one_rank_of_a_launcher_prints_a_log(python, tmp_path):
+    in_turn(1, python)
     log = tmp_path / "log"
     log.write_text("n0:70:70 [0] NCCL INFO AllReduce: 4096 Bytes -> Algo 1 proto 2 time 8.25\n")
     status, stdout, _ = launched(python, 2, "--nccl-log", str(log), "--expect", "4K:tree")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from has_message import has_message
-from interpreters import interpreters
+from interpreters import in_turn, interpreters
 from made_results import of, tables_of
 from page_readers import osu_latency, superbench
 
@@ -68,6 +68,7 @@ def test_the_layouts_are_the_originals_to_the_blank(rows_and_result):
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 def test_a_real_run_prints_each_format_and_nothing_else(python, tmp_path):
+    in_turn(1, python)
     folder = tmp_path / "run"
     words = ["run", "-n", "2", "--sizes", "0,8,64K", "-a", "native,ring", "--launches", "1", "--iters", "5"]
     words += ["--identify=never"]

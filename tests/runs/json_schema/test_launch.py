@@ -6,7 +6,7 @@ import sys
 
 import pytest
 from click.testing import CliRunner
-from interpreters import interpreters
+from interpreters import in_turn, interpreters
 from measured_runs import bench
 from places import LOGS
 from strict_schemas import EXAMPLE, FORMATS, changed, undescribed, undescribed_of_folder
@@ -30,6 +30,7 @@ KEPT = json.loads((EXAMPLE / "launches" / "2r-1.1.json").read_text())
 )
 @pytest.mark.parametrize("python", interpreters(), ids=str)
 def test_a_run_of_today_writes_nothing_that_is_not_described(python, words, tmp_path):
+    in_turn("--groups" in words, python)
     result = bench(python, "run", *words, *QUICK, "--format", "json", "-o", tmp_path / "run")
     assert result.returncode == 0, result.stderr
     assert undescribed_of_folder(tmp_path / "run") == []
