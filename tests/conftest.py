@@ -71,6 +71,14 @@ def patient_lines():
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def ranks_that_yield():
+    """Two workers share the cores: a rank of Open MPI that spins would keep its core from whom it waits for."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMPI_MCA_mpi_yield_when_idle", "1")
+        yield
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """Tests that take turns over MPI, or in the browser, go to one worker; the rest goes file by file."""

@@ -13,7 +13,7 @@ from allreduce_bench.schedule.verify import verify
 
 ALGORITHMS = builtin()
 FULL = bool(os.environ.get("ALLREDUCE_BENCH_FULL"))
-SIZES = [*range(1, 41), 64] if FULL else [*range(1, 18), 24, 33]
+SIZES = [*range(1, 41), 64] if FULL else [*range(1, 18), 33]
 # Prices (alpha, beta, gamma). The time of a schedule is that of its longest path, and a path's is linear in the prices.
 # So a cost that is linear, too, is below it nowhere if so at no single price; if it meets it inside, then everywhere.
 SINGLE_PRICES = [(1, 0, 0), (0, 1, 0), (0, 0, 1)]

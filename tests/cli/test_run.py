@@ -34,6 +34,7 @@ def python(request) -> Path:
 
 
 def test_a_run_measures_every_cell_and_says_so(python, tmp_path):
+    in_turn(1, python)
     folder = tmp_path / "run"
     result = bench(
         python,

@@ -73,7 +73,7 @@ def test_partitions_that_refuse(cluster, tmp_path):
 
 def test_a_run_in_a_job_is_on_its_nodes(cluster, python, tmp_path):
     in_turn(1, python)
-    words = "run -n 4 --ranks-per-node 2 --sizes 8 -a native,ring --iters 3 --launches 1"
+    words = "run -n 4 --ranks-per-node 2 --sizes 8 -a native,ring --iters 3 --launches 1 --identify=never"
     said = batch(tmp_path, f"exec {python} -m allreduce_bench {words} -o {tmp_path}/run", "-N2", "--ntasks-per-node=2")
     assert "4 ranks on 2 nodes" in said and "2 of 2 cells done, 0 wrong elements." in said
     facts = json.loads((tmp_path / "run" / "launches" / "4r-1.1.json").read_text())
@@ -109,6 +109,7 @@ def test_the_doctor_on_the_login_node_and_in_a_job(cluster, python, tmp_path):
 
 
 def test_the_doctor_shows_slurms_refusal(cluster, python):
+    in_turn(0, python)
     command = [str(python), "-m", "allreduce_bench", "doctor", "--slurm", "--", "-p", "small"]
     result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert result.returncode == 1

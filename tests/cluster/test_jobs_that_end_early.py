@@ -20,8 +20,8 @@ PLANNED, PATIENCE_S = 9, 150.0
 SCRIPT = """#!/bin/bash
 #SBATCH --nodes=2 --ntasks-per-node=1 --time=5 --requeue --open-mode=append
 export PYTHONPATH={package}
-exec {python} -m allreduce_bench run --ranks-per-node 1 --sizes 8,64K,256K -a native,ring,tree --min-time 1s \\
-    --no-reference-times --launches 1 --resume --requeue --output {folder}
+exec {python} -m allreduce_bench run --ranks-per-node 1 --sizes 8,64K,256K -a native,ring,tree --min-time 0.6s \\
+    --identify=never --no-reference-times --launches 1 --resume --requeue --output {folder}
 """
 
 

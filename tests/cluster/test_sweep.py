@@ -23,6 +23,7 @@ WHAT = (
     "--cell-time",
     "100ms",
     "--no-reference-times",
+    "--identify=never",
 )
 PATIENCE_S = 240.0
 
@@ -97,6 +98,7 @@ def test_a_cancelled_job_is_named_and_submitted_again(python, tmp_path):
     ],
 )
 def test_what_slurm_refuses_is_said_in_its_words_and_nothing_is_submitted(python, tmp_path, words, why):
+    in_turn(len(words) // 2, python)
     before = queue()
     said = bench(python, "submit", *WHAT, "-o", str(tmp_path / "sweep"), *words, status=2)
     assert why in said and said.count("\n") == 1 and "Traceback" not in said

@@ -31,6 +31,7 @@ def test_every_algorithm_is_exact_over_mpi(python, ranks, buffers):
 
 
 def test_the_check_over_mpi_notices_damage(python):
+    in_turn(1, python)
     status, words = mpirun(python, 2, "exactness.py", "--sample", "--damaged")
     assert status != 0
     assert re.search(r"^wrong \(\d+\): ring, ", words, re.MULTILINE)

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from interpreters import in_turn, interpreters
+from interpreters import FULL, in_turn, interpreters
 from measured_runs import bench, here
 from rank_programs import mpirun
 
@@ -28,7 +28,7 @@ def python(request) -> Path:
     return request.param
 
 
-@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("ranks", RANKS if FULL else [2, 3, 5])
 def test_every_mock_up_is_exact_over_mpi(python, ranks):
     """At counts of 0, 1, fewer than ranks, divisible and not; on vectors of 400 KB, too."""
     in_turn(RANKS.index(ranks), python)

@@ -34,6 +34,7 @@ def test_every_algorithm_is_exact_with_the_bits_of_blocking_exchanges(python, ra
 
 
 def test_the_check_notices_damage(python):
+    in_turn(1, python)
     status, words = mpirun(python, 2, "exact_pipelines.py", "--sample", "--damaged")
     assert status != 0
     assert re.search(r"^wrong \(\d+\): ring, ", words, re.MULTILINE)
@@ -41,6 +42,7 @@ def test_the_check_notices_damage(python):
 
 
 def test_a_cell_is_cut_or_says_why_not(python):
+    in_turn(0, python)
     status, words = mpirun(python, 2, "pipelined_cells.py")
     assert status == 0, words
     ring, tree, crossed, cold = (json.loads(line) for line in words.splitlines() if line.startswith("{"))

@@ -71,6 +71,7 @@ def test_a_host_file_places_and_binds_the_ranks(hosts, python, tmp_path):
 
 
 def test_more_ranks_than_cores_are_spread_over_the_hosts(hosts, python, tmp_path):
+    in_turn(0, python)
     ranks = 2 * (os.cpu_count() or 1) + 2
     if ranks > 20:
         pytest.skip(f"{ranks} ranks would be too many for one machine")

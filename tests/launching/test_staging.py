@@ -219,6 +219,7 @@ def test_ranks_start_from_the_folder_with_the_mpi_that_is_there(python, tmp_path
     parent = tmp_path / "$(touch hacked) 'a' \"b\"; c"
     parent.mkdir()
     words = ["-n", "2", "--sizes", "8", "-a", "native,ring", "--iters", "3", "--launches", "1"]
+    words += ["--identify=never"]
     run = [python, "-m", "allreduce_bench", "run", *words, "-o", tmp_path / "run", "--stage", parent]
     done = subprocess.run(
         run, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=300

@@ -34,7 +34,7 @@ PROGRAMS = [("exactness.py", 4), ("compiled_exactness.py", 4), *[("exactness.py"
 def test_algorithms_are_exact(python, program, ranks):
     if program.startswith("compiled") and not list(python.parent.parent.glob("lib/python*/site-packages/numba")):
         pytest.skip("the interpreter has no numba")
-    half = [] if FULL else ["--half"]
+    half = [] if FULL else ["--half", "--few-types"]
     status, words = mpirun(python, ranks, program, "--buffered", "--sample", *half, timeout_s=300)
     number = re.search(r"^(\d+) cases, 0 wrong$", words, re.MULTILINE)
     assert status == 0 and number and int(number[1]) > 80, words

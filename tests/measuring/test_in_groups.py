@@ -182,9 +182,9 @@ def test_who_is_silent_sleeps(python, tmp_path):
 
 
 @needs_mpi
-@pytest.mark.parametrize("victim", [2, 1])
+@pytest.mark.parametrize("victim", [2, 1] if FULL else [2])
 def test_a_hang_in_a_group_names_the_rank_among_all(python, tmp_path, victim):
-    in_turn(victim, python)
+    in_turn(victim + 1, python)
     mine, folder = tmp_path / "mine.py", tmp_path / "run"
     mine.write_text(HANGS.format(victim=victim, when=""))
     words = ["-n", 4, "--sizes", "60", "-a", mine, "--groups", "2", *QUICK, "--timeout", "2s", "-o", folder]

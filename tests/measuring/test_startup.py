@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from interpreters import interpreters
+from interpreters import in_turn, interpreters
 from places import STUDIES
 
 from allreduce_bench.machine.node import cores
@@ -107,6 +107,7 @@ def test_mpi_is_initialised_apart_from_its_import_and_finalised_at_exit(python):
 
 @needs_mpi
 def test_a_launch_keeps_how_long_its_start_took(python, tmp_path):
+    in_turn(0, python)
     words = ["-n", "2", "--sizes", "8", "-a", "ring", "--iters", "1", "--launches", "1", "-o", str(tmp_path / "run")]
     run = [str(python), "-m", "allreduce_bench", "run", *words]
     subprocess.run(run, capture_output=True, check=True, timeout=120)
@@ -120,6 +121,7 @@ def test_a_launch_keeps_how_long_its_start_took(python, tmp_path):
 @pytest.mark.skipif(not TRACEABLE, reason="strace is not installed here, or may not trace")
 def test_a_rank_starts_with_few_more_file_system_calls_than_mpi4py_and_numpy(python):
     """A count, no timing: the same on a busy machine."""
+    in_turn(1, python)
     counted = subprocess.run([sys.executable, str(FILECALLS), str(python)], capture_output=True, text=True, timeout=300)
     counts = re.search(r"file-system calls: bare (\d+), rank (\d+)", counted.stdout)
     assert counts, counted.stderr

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from has_message import has_message, message_pattern
-from interpreters import interpreters
+from interpreters import in_turn, interpreters
 from measured_runs import bench
 
 from allreduce_bench.runs.plan import Launch, Plan
@@ -66,6 +66,7 @@ def python(request):
 
 def test_a_launch_on_too_few_nodes_is_refused_once_and_leaves_nothing(python, tmp_path):
     """One machine in the place of two nodes: ranks are started there by a launcher that does not know better."""
+    in_turn(1, python)
     ask = "from allreduce_bench.launching.find import find_launcher; print(*find_launcher()[:3:2])"
     program, kind = subprocess.run([python, "-c", ask], capture_output=True, text=True, check=True).stdout.split()
     free = " --oversubscribe --allow-run-as-root" if kind == "openmpi" else ""

@@ -5,12 +5,13 @@ import random
 
 import pytest
 from hostile_choices import make, naming_code, study
-from interpreters import FULL, interpreters
+from interpreters import FULL, in_turn, interpreters
 from rank_programs import mpirun
 
 
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 def test_files_that_are_damaged_or_name_code_are_refused_and_nothing_is_run(tmp_path, python, capfd):
+    in_turn(1, python)
     folder = make(random.Random(3), tmp_path, 200 if FULL else 60)
     assert study(python, folder, tmp_path) == 0, capfd.readouterr().out
 
@@ -22,5 +23,6 @@ def test_the_study_makes_files_that_name_code(tmp_path):
 
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 def test_own_algorithms_survive_and_where_vectors_lay_is_kept(python):
+    in_turn(0, python)
     status, words = mpirun(python, 2, "own_choices.py")
     assert status == 0 and "11 checks, 0 failed" in words, words

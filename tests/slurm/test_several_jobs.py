@@ -220,6 +220,7 @@ def test_two_jobs_of_one_run_begin_it_and_measure_at_once(python, tmp_path):
     in_turn(1, python)
     folder = tmp_path / "run"
     words = ["-n", "1,2", "--sizes", "8,4K", "-a", "native,ring", "--iters", 5, "--launches", 2, "--no-reference-times"]
+    words += ["--identify=never"]
 
     def job(only: str) -> subprocess.Popen:
         given = ["run", *map(str, words), "--only", only, "--resume", "-o", str(folder)]

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from interpreters import interpreters
+from interpreters import in_turn, interpreters
 from made_runs import build_run
 from measured_runs import bench
 
@@ -34,6 +34,7 @@ def test_nodes_are_numbered_by_their_first_ranks(facts, expected):
 
 @pytest.mark.parametrize("python", interpreters())
 def test_the_slowed_rank_of_eight_that_sleep_arrives_last(python, tmp_path):
+    in_turn(1, python)
     words = ["--compute", "20ms", "--work", "sleep", "--inject-slowdown", "5:500%"]
     result = bench(python, "run", "-n", 8, *QUICK, *words, "-o", tmp_path / "run")
     assert result.returncode == 0, result.stderr
