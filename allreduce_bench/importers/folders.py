@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 SEPARATORS = re.compile(r"[/\\]+")
-OF_LAUNCHES = frozenset(
-    "run runs iter iteration rep repeat repetition round trial try attempt launch sample job test part".split()
-    + "first second third last final old new retry again copy backup results result output outputs logs log".split()
+OF_LAUNCHES = re.compile(
+    r"runs?|iter(ation)?|rep(eat|etition)?|round|trial|try|attempt|launch|sample|job|test|part|first|second|third|last"
+    r"|final|old|new|retry|again|copy|backup|results?|outputs?|logs?"
 )
 MOSTLY = 0.9  # of the logs below folders of one name: those whose number of ranks or nodes it holds
 
@@ -99,7 +99,7 @@ def _words(folder: str) -> str:
     """Return the words of a name, without numbers and what numbers launches: `size` of `size32`, nothing of `run-a`."""
     tokens = [token for token in re.split(r"[\W_]+", folder.lower()) if len(token) > 1]
     words = [re.sub(r"\d", "", token) for token in tokens]
-    return "-".join(word for word in words if word and word not in OF_LAUNCHES)
+    return "-".join(word for word in words if word and not OF_LAUNCHES.fullmatch(word))
 
 
 def _labels(names: Sequence[tuple[str, ...]]) -> list[str]:

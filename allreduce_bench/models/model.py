@@ -29,6 +29,7 @@ LEVELS = (*GRADES, UNKNOWN)
 FAR = 2.0  # factor to the measured numbers of ranks, up or down, beyond which a prediction is speculative
 MOST_SIZE = 4.0  # factor to the measured sizes, up or down, beyond which no time is predicted unless requested
 LIBRARY_WIDER = 2.0  # factor of what each doubling of the size adds to a library's interval: it may switch there
+BELOW_WIDER = 1.5  # the same below the measured sizes
 FULL_DOUBLINGS = 2.0  # beyond the measured sizes, from which on a model is shifted to the times at their end, of which
 # one may be off; that of a library, after one: its choice may change near the end
 COVERAGE = 0.9  # of a prediction interval
@@ -227,10 +228,13 @@ class Model:
         The model is shifted to the times that were measured at the end, and its interval widens with the distance. Its
         growth is the geometric mean of that of the parts and another one: for a known schedule that of the uniform fit,
         as a knot far from the end may mislead; for a library, which may switch its algorithm, that of the times there.
+        Below, on fewer or more ranks than have times at the end, it becomes the geometric mean of its parts and of the
+        uniform fit instead, in full from a factor of 2 on: what other ranks are off there tells less.
         """
         end = self.size_end(nbytes)
         doublings = abs(log2(nbytes / end))
-        off_log, growth = _at_end(self.largest if nbytes > end else self.smallest, ranks)
+        ends = self.largest if nbytes > end else self.smallest
+        off_log, growth = _at_end(ends, ranks)
         alone, at_end = self.by_parts(ranks, terms_of), self.by_parts(ranks, end_terms)
         if not alone.time_s or not at_end.time_s:
             return self._with_interval(alone._replace(speculative=True, size_factor=2**doublings), ranks, doublings)
@@ -240,8 +244,11 @@ class Model:
             uniform_s = [seconds(self.uniform, [terms], [ranks])[0] for terms in (terms_of[0], end_terms[0])]
             other_rise = log(uniform_s[0] / uniform_s[1]) if min(uniform_s) > 0 else rise
         full_doublings = FULL_DOUBLINGS if growth is None else 1.0
-        wider = 1.0 if growth is None or nbytes < end else LIBRARY_WIDER
+        wider = BELOW_WIDER if nbytes < end else 1.0 if growth is None else LIBRARY_WIDER
         shift = off_log * min(1.0, doublings / full_doublings) + (other_rise - rise) / 2
+        is_told = not ends or min(one.ranks for one in ends) <= ranks <= max(one.ranks for one in ends)
+        if self.uniform is not None and nbytes < end and not is_told and uniform_s[0] > 0:
+            shift = min(1.0, doublings) / 2 * log(uniform_s[0] / alone.time_s)
         if self.trend:
             shift += log(self.predict(ranks, end, end_terms).time_s / at_end.time_s)
         shifted = alone.changed(lambda time_s: time_s * exp(shift))
