@@ -115,6 +115,22 @@ def test_two_numbers_of_ranks_do_not_tell_and_the_mean_counts(tmp_path):
     assert read_machine(tmp_path / "machine.json").models == (model,)
 
 
+def test_the_interval_of_a_mean_widens_by_as_much_as_its_two_models_are_apart():
+    (fitted,) = fit_series(times_of_no_schedule("native", (2, 8)))
+    model = fitted.model
+    whole, none = replace(model, trend_share=1.0), replace(model, trend=())
+    for nbytes in (SIZES[2], SIZES[-1] + 4):  # measured, and beyond
+        mean, by_trend, by_form = (
+            CompetingModels([one]).at("native", 8, nbytes).prediction for one in (model, whole, none)
+        )
+        apart, halves = np.log(by_trend.time_s / by_form.time_s), np.log([mean.high_s, by_trend.high_s])
+        widths = halves - np.log([mean.time_s, by_trend.time_s])
+        if nbytes in SIZES:
+            assert widths[0] - widths[1] == pytest.approx(abs(apart)) and abs(apart) > 0.01
+        else:
+            assert widths[0] > widths[1]
+
+
 def test_a_known_schedule_is_no_trend_however_well_that_fits():
     (fitted,) = fit_series(times_of_no_schedule("ring", (2, 4, 8)))
     assert isinstance(fitted, FittedSeries) and not fitted.model.trend and fitted.model.uniform
