@@ -2,8 +2,9 @@
 
 What differs in the names of folders beyond numbers is another system, down to the folder that holds the number of
 ranks or nodes (`size32`). Below it (`results/final`) folders are of one system unless they meet at a number of ranks:
-why else would launches with equal ranks lie apart? Words that number launches (`run`, `first`) tell nothing, nor does a
-folder with a single log, which may be named after a job.
+why else would launches with equal ranks lie apart? Words that number launches (`run`, `first`) tell nothing, nor do
+those that a series has anyway (its algorithm, type or operation), nor a folder with a single log, which may be named
+after a job.
 """
 
 import re
@@ -13,18 +14,19 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 SEPARATORS = re.compile(r"[/\\]+")
-OF_LAUNCHES = frozenset(
-    "run runs iter iteration rep repeat repetition round trial try attempt launch sample job test part".split()
-    + "first second third last final old new retry again copy backup results result output outputs logs log".split()
+OF_LAUNCHES = re.compile(
+    r"runs?|iter(ation)?|rep(eat|etition)?|round|trial|try|attempt|launch|sample|job|test|part|first|second|third|last"
+    r"|final|old|new|retry|again|copy|backup|results?|outputs?|logs?"
 )
 MOSTLY = 0.9  # of the logs below folders of one name: those whose number of ranks or nodes it holds
 
 
-class Counts(NamedTuple):
-    """Numbers of ranks and nodes that a log has times of."""
+class LogFacts(NamedTuple):
+    """What the rows of a log say."""
 
     ranks: frozenset[int]
     nodes: frozenset[int]
+    series: frozenset[str] = frozenset()  # values that divide its series anyway: algorithms, types, operations
 
 
 @dataclass
@@ -37,9 +39,15 @@ class _Group:
     ranks: set[int] = field(default_factory=set)
 
     def takes(self, other: "_Group") -> bool:
-        """Return whether another group is of the same system: it lies below the same folders, and never meets it."""
-        is_same = self.stem > 0 and self.names[: self.stem] == other.names[: other.stem]
-        return is_same and not self.ranks & other.ranks
+        """Return whether another group is of the same system: below the same folders, where it is a log or meets none.
+
+        A log without a number of ranks in its path may lie in a folder of its own anywhere.
+        """
+        is_alone = len(other.logs) == 1
+        if not other.stem:
+            return is_alone
+        is_beside = self.names[: self.stem] == other.names[: other.stem]
+        return is_beside and (is_alone or not self.ranks & other.ranks)
 
     def shared(self, other: "_Group") -> int:
         """Return how many folders lead to both."""
@@ -51,13 +59,11 @@ def folders_of(path: str) -> list[str]:
     return [name for name in SEPARATORS.split(path) if name][:-1]
 
 
-def systems_of(logs: Mapping[str, Counts]) -> dict[str, str]:
+def systems_of(logs: Mapping[str, LogFacts]) -> dict[str, str]:
     """Return the system of each log, by its path; empty: all may be of one system."""
     groups: list[_Group] = []
     for group in sorted(_groups(logs), key=lambda one: (-len(one.ranks), -len(one.logs), one.names)):
-        into = next((one for one in groups if one.takes(group)), None)
-        if into is None and len(group.logs) == 1 and groups:
-            into = max(groups, key=group.shared)
+        into = max((one for one in groups if one.takes(group)), key=group.shared, default=None)
         if into is None:
             groups.append(group)
         else:
@@ -69,37 +75,43 @@ def systems_of(logs: Mapping[str, Counts]) -> dict[str, str]:
     return {path: label for group, label in zip(groups, labels) for path in group.logs}
 
 
-def _groups(logs: Mapping[str, Counts]) -> list[_Group]:
+def _groups(logs: Mapping[str, LogFacts]) -> list[_Group]:
     found: dict[tuple[str, ...], _Group] = {}
     at_count = _folders_with_counts(logs)
-    for path, counts in logs.items():
-        words = [_words(folder) for folder in folders_of(path)]
+    for path, facts in logs.items():
+        words = _words_of(path, facts)
         place = next((place for place, word in enumerate(words) if (place, word) in at_count), None)
         stem = 0 if place is None else sum(bool(word) for word in words[: place + 1])
         names = tuple(filter(None, words))
         group = found.setdefault(names, _Group(names, stem))
         group.logs.append(path)
-        group.ranks |= counts.ranks
+        group.ranks |= facts.ranks
     return list(found.values())
 
 
-def _folders_with_counts(logs: Mapping[str, Counts]) -> set[tuple[int, str]]:
+def _folders_with_counts(logs: Mapping[str, LogFacts]) -> set[tuple[int, str]]:
     """Return place and words of the folders whose names hold the number of ranks or nodes of the logs below them."""
     holds: dict[tuple[int, str], list[bool]] = defaultdict(list)
     numbers: dict[tuple[int, str], set[int]] = defaultdict(set)
-    for path, counts in logs.items():
-        for place, folder in enumerate(folders_of(path)):
-            held = set(map(int, re.findall(r"\d+", folder))) & (counts.ranks | counts.nodes)
-            holds[place, _words(folder)].append(bool(held))
-            numbers[place, _words(folder)] |= held
+    for path, facts in logs.items():
+        for folder, place in zip(folders_of(path), enumerate(_words_of(path, facts))):
+            held = set(map(int, re.findall(r"\d+", folder))) & (facts.ranks | facts.nodes)
+            holds[place].append(bool(held))
+            numbers[place] |= held
     return {key for key, each in holds.items() if sum(each) >= MOSTLY * len(each) and len(numbers[key]) > 1}
 
 
-def _words(folder: str) -> str:
-    """Return the words of a name, without numbers and what numbers launches: `size` of `size32`, nothing of `run-a`."""
-    tokens = [token for token in re.split(r"[\W_]+", folder.lower()) if len(token) > 1]
+def _words_of(path: str, facts: LogFacts) -> list[str]:
+    """Return the words of each folder, without numbers and what tells no system: `size` of `size32`, no `run-a`."""
+    told = {word for value in facts.series for word in _words(value)}
+    return ["-".join(word for word in _words(folder) if word not in told) for folder in folders_of(path)]
+
+
+def _words(name: str) -> list[str]:
+    """Return the words of a name, without those that number launches."""
+    tokens = [token for token in re.split(r"[\W_]+", name.lower()) if len(token) > 1]
     words = [re.sub(r"\d", "", token) for token in tokens]
-    return "-".join(word for word in words if word and word not in OF_LAUNCHES)
+    return [word for word in words if word and not OF_LAUNCHES.fullmatch(word)]
 
 
 def _labels(names: Sequence[tuple[str, ...]]) -> list[str]:

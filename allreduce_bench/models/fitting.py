@@ -72,11 +72,21 @@ class Fit(NamedTuple):
 
     def log_time(self, observed: Observations) -> np.ndarray:
         """Return float64 [cell]: log seconds by the model."""
-        log_time = np.min([branch.log_time(observed) for branch in self.branches], axis=0)
+        log_time = self.log_form(observed)
         if not self.lines:
             return log_time
         share = self.trend_share * self.on_trend(observed)
         return (1 - share) * log_time + share * self.log_trend(observed)
+
+    def log_form(self, observed: Observations) -> np.ndarray:
+        """Return float64 [cell]: log seconds by the branches alone."""
+        return np.min([branch.log_time(observed) for branch in self.branches], axis=0)
+
+    def apart_log(self, observed: Observations) -> np.ndarray:
+        """Return float64 [cell]: how far the trend and the branches are apart, where the mean of both counts."""
+        if not self.lines or self.trend_share == 1:
+            return np.zeros(len(observed.ranks))
+        return np.abs(self.log_trend(observed) - self.log_form(observed)) * self.on_trend(observed)
 
     def on_trend(self, observed: Observations) -> np.ndarray:
         """Return bool [cell]: whether the trend knows its size."""
@@ -473,11 +483,18 @@ def score(observed: Observations, fitter: Fitter) -> Scores:
     """Evaluate `fitter` on all cells, and on each number of ranks when held out."""
     fit_of: dict[tuple[int, ...], Fit] = {}
 
-    def off(fitted: Sequence[int], at: Sequence[int]) -> np.ndarray:
-        """Return log errors at the ranks `at` of a fit to the ranks `fitted`."""
+    def fit_to(fitted: Sequence[int]) -> Fit:
         if tuple(fitted) not in fit_of:
             fit_of[tuple(fitted)] = fitter(observed, fitted)
-        return (fit_of[tuple(fitted)].log_time(observed) - observed.log_time)[observed.at(at)]
+        return fit_of[tuple(fitted)]
+
+    def off(fitted: Sequence[int], at: Sequence[int]) -> np.ndarray:
+        """Return log errors at the ranks `at` of a fit to the ranks `fitted`."""
+        return (fit_to(fitted).log_time(observed) - observed.log_time)[observed.at(at)]
+
+    def apart(fitted: Sequence[int], at: Sequence[int]) -> np.ndarray:
+        """Return how far the two models of its mean are apart there, by which the interval widens."""
+        return fit_to(fitted).apart_log(observed)[observed.at(at)]
 
     def folds(counts: Sequence[int]) -> dict[int, np.ndarray]:
         """Return log errors by held-out number of ranks of `counts`."""
@@ -488,18 +505,19 @@ def score(observed: Observations, fitter: Fitter) -> Scores:
     counts = observed.counts
     outside, inside = folds(counts), off(counts, counts)
     overall = reach(inside, _joined(outside.values()))
-    residuals = {IN_SAMPLE: Residuals(inside, np.abs(inside) <= overall.log)}
+    residuals = {IN_SAMPLE: Residuals(inside, np.abs(inside) <= overall.log + apart(counts, counts))}
     if outside:
         within = []
         for p, log in outside.items():  # interval from the fit without it, and from the other folds
             rest = [q for q in counts if q != p]
             own_reach = reach(off(rest, rest), _joined(fold for q, fold in outside.items() if q != p))
-            within.append(np.abs(log) <= own_reach.at(doublings_beyond(p, rest)))
+            within.append(np.abs(log) <= own_reach.at(doublings_beyond(p, rest)) + apart(rest, [p]))
         residuals[LEAVE_ONE] = Residuals(_joined(outside.values()), np.concatenate(within))
         *rest, largest = counts
         own_reach = reach(off(rest, rest), _joined(folds(rest).values()))
         log = off(rest, [largest])
-        residuals[LEAVE_LARGEST] = Residuals(log, np.abs(log) <= own_reach.at(doublings_beyond(largest, rest)))
+        half = own_reach.at(doublings_beyond(largest, rest)) + apart(rest, [largest])
+        residuals[LEAVE_LARGEST] = Residuals(log, np.abs(log) <= half)
     return Scores(overall, residuals)
 
 

@@ -7,8 +7,8 @@ T = call + (sum over messages of g(bytes of the message) + gamma * bytes reduced
     g with knots: at each a jump and another    eager and rendezvous, caches: in the size of a message on the wire,
     slope                                       as PLogP has it (Kielmann, Bal and Verstoep, 2000)
 
-A trend has no form: of each size a line over log2 of the ranks, between sizes an interpolation. It claims no price of a
-message or a byte, and knows no other sizes.
+A trend has no form: of each size a line over log2 of the ranks, whose slope neighbouring sizes share, between sizes an
+interpolation. It claims no price of a message or a byte, and knows no other sizes.
 
 `Observations` holds the measurements of one series, as arrays: one row per cell (ranks and size), and the terms of its
 critical path (`TermColumns`). The time of a cell is the median over its launches of their medians, so that a number of
@@ -27,6 +27,7 @@ from .terms import Terms
 
 LINKS = ("within", "between")
 TINY_S = 1e-12  # no call is shorter
+NEIGHBOURS = 2  # sizes on each side with which a line of a trend shares its slope
 
 
 class Form(NamedTuple):
@@ -200,14 +201,26 @@ class Observations:
     def trend(self, counts: Sequence[int]) -> tuple[SizeLine, ...]:
         """Return the line of each size, which errors in percent weigh; empty: one lacks times at two of these ranks.
 
-        Between sizes whose lines are far apart, a library may have switched.
+        Few ranks tell little of a slope: relative to the size's mean time it is the median of those of up to
+        NEIGHBOURS sizes on each side, and none falls. Between sizes whose lines are far apart, a library may have
+        switched.
         """
-        lines, rows = [], self.at(counts)
+        times, rises, rows = {}, [], self.at(counts)
         for nbytes in sorted(set(self.nbytes[rows].tolist())):
             of_size = rows & (self.nbytes == nbytes)
             time_s, doublings = np.exp(self.log_time[of_size]), self.log_ranks[of_size] / np.log(2)
             if np.ptp(doublings) == 0:
                 return ()
-            slope_s, base_s = np.polyfit(doublings, time_s, 1, w=1 / time_s)
-            lines.append(SizeLine(nbytes, float(base_s), float(slope_s), float(time_s.min() / 2)))
+            times[nbytes] = time_s, doublings
+            rises.append(np.polyfit(doublings, time_s, 1, w=1 / time_s)[0] / _geometric_mean(time_s))
+        lines = []
+        for place, (nbytes, (time_s, doublings)) in enumerate(times.items()):
+            near = rises[max(0, place - NEIGHBOURS) : place + NEIGHBOURS + 1]
+            slope_s = max(0.0, float(np.median(near))) * _geometric_mean(time_s)
+            base_s = float(np.average(time_s - slope_s * doublings, weights=time_s**-2.0))
+            lines.append(SizeLine(nbytes, base_s, slope_s, float(time_s.min() / 2)))
         return tuple(lines)
+
+
+def _geometric_mean(time_s: np.ndarray) -> float:
+    return float(np.exp(np.log(time_s).mean()))

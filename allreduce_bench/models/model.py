@@ -29,6 +29,7 @@ LEVELS = (*GRADES, UNKNOWN)
 FAR = 2.0  # factor to the measured numbers of ranks, up or down, beyond which a prediction is speculative
 MOST_SIZE = 4.0  # factor to the measured sizes, up or down, beyond which no time is predicted unless requested
 LIBRARY_WIDER = 2.0  # factor of what each doubling of the size adds to a library's interval: it may switch there
+BELOW_WIDER = 1.5  # the same below the measured sizes
 FULL_DOUBLINGS = 2.0  # beyond the measured sizes, from which on a model is shifted to the times at their end, of which
 # one may be off; that of a library, after one: its choice may change near the end
 COVERAGE = 0.9  # of a prediction interval
@@ -180,13 +181,16 @@ class Model:
 
     def predict(self, ranks: int, nbytes: int, terms_of: Sequence[Terms]) -> Prediction:
         """Predict the time at `ranks` and `nbytes`, from the terms of each part there."""
-        if self.trend and self.size_end(nbytes) == nbytes:
-            (time_s,) = trend_s(self.trend, np.log([ranks]), np.array([nbytes])).tolist()
-            if self.trend_share < 1:
-                form_s = self.by_parts(ranks, terms_of).time_s
-                time_s = form_s ** (1 - self.trend_share) * time_s**self.trend_share
-            return self._with_interval(Prediction(time_s, None, None, self.is_far(ranks), "", time_s), ranks)
-        return self.by_parts(ranks, terms_of)
+        if not self.trend or self.size_end(nbytes) != nbytes:
+            return self.by_parts(ranks, terms_of)
+        (time_s,) = trend_s(self.trend, np.log([ranks]), np.array([nbytes])).tolist()
+        apart_log = 0.0
+        if self.trend_share < 1:
+            form_s = self.by_parts(ranks, terms_of).time_s
+            time_s = form_s ** (1 - self.trend_share) * time_s**self.trend_share
+            apart_log = self._apart_log(time_s, form_s)
+        prediction = Prediction(time_s, None, None, self.is_far(ranks), "", time_s)
+        return self._with_interval(prediction, ranks, apart_log=apart_log)
 
     def by_parts(self, ranks: int, terms_of: Sequence[Terms]) -> Prediction:
         """Predict by the prices of the parts alone."""
@@ -200,13 +204,25 @@ class Model:
         unidentified = _unidentified(part, row, UNKNOWN_SHARE * time_s, speculative)
         return self._with_interval(Prediction(time_s, None, None, speculative, unidentified, least_s), ranks)
 
-    def _with_interval(self, prediction: Prediction, ranks: int, size_doublings: float = 0.0) -> Prediction:
-        """Return `prediction` with its interval, which widens beyond the measured numbers of ranks and sizes."""
+    def _apart_log(self, time_s: float, form_s: float) -> float:
+        """Return how far the trend and the parts are apart, as a logarithm, from a time of both and that of the parts.
+
+        0 where one of them alone gives the time: it was shown to be closer.
+        """
+        return abs(log(time_s / form_s)) / self.trend_share if 0 < self.trend_share < 1 and form_s > 0 else 0.0
+
+    def _with_interval(
+        self, prediction: Prediction, ranks: int, size_doublings: float = 0.0, apart_log: float = 0.0
+    ) -> Prediction:
+        """Return `prediction` with its interval, which widens beyond the measured numbers of ranks and sizes.
+
+        So it does by as much as the two models of a mean are apart: at most one of them is right.
+        """
         if self.reach_log is None:
             return prediction
         beyond = max(0.0, log2(ranks / max(self.ranks))) if self.ranks else 0.0
         below = max(0.0, log2(min(self.ranks) / ranks)) if self.ranks else 0.0
-        factor = exp(self.reach_log + self.reach_log_per_doubling * (beyond + below + size_doublings))
+        factor = exp(self.reach_log + self.reach_log_per_doubling * (beyond + below + size_doublings) + apart_log)
         return prediction._replace(low_s=prediction.time_s / factor, high_s=prediction.time_s * factor)
 
     def is_far(self, ranks: int) -> bool:
@@ -227,10 +243,13 @@ class Model:
         The model is shifted to the times that were measured at the end, and its interval widens with the distance. Its
         growth is the geometric mean of that of the parts and another one: for a known schedule that of the uniform fit,
         as a knot far from the end may mislead; for a library, which may switch its algorithm, that of the times there.
+        Below, on fewer or more ranks than have times at the end, it becomes the geometric mean of its parts and of the
+        uniform fit instead, in full from a factor of 2 on: what other ranks are off there tells less.
         """
         end = self.size_end(nbytes)
         doublings = abs(log2(nbytes / end))
-        off_log, growth = _at_end(self.largest if nbytes > end else self.smallest, ranks)
+        ends = self.largest if nbytes > end else self.smallest
+        off_log, growth = _at_end(ends, ranks)
         alone, at_end = self.by_parts(ranks, terms_of), self.by_parts(ranks, end_terms)
         if not alone.time_s or not at_end.time_s:
             return self._with_interval(alone._replace(speculative=True, size_factor=2**doublings), ranks, doublings)
@@ -240,13 +259,19 @@ class Model:
             uniform_s = [seconds(self.uniform, [terms], [ranks])[0] for terms in (terms_of[0], end_terms[0])]
             other_rise = log(uniform_s[0] / uniform_s[1]) if min(uniform_s) > 0 else rise
         full_doublings = FULL_DOUBLINGS if growth is None else 1.0
-        wider = 1.0 if growth is None or nbytes < end else LIBRARY_WIDER
+        wider = BELOW_WIDER if nbytes < end else 1.0 if growth is None else LIBRARY_WIDER
         shift = off_log * min(1.0, doublings / full_doublings) + (other_rise - rise) / 2
+        is_told = not ends or min(one.ranks for one in ends) <= ranks <= max(one.ranks for one in ends)
+        if self.uniform is not None and nbytes < end and not is_told and uniform_s[0] > 0:
+            shift = min(1.0, doublings) / 2 * log(uniform_s[0] / alone.time_s)
+        apart_log = 0.0
         if self.trend:
-            shift += log(self.predict(ranks, end, end_terms).time_s / at_end.time_s)
+            by_both_s = self.predict(ranks, end, end_terms).time_s
+            shift += log(by_both_s / at_end.time_s)
+            apart_log = self._apart_log(by_both_s, at_end.time_s)
         shifted = alone.changed(lambda time_s: time_s * exp(shift))
         shifted = shifted._replace(speculative=True, size_factor=2**doublings)
-        return self._with_interval(shifted, ranks, wider * doublings)
+        return self._with_interval(shifted, ranks, wider * doublings, apart_log)
 
 
 def without_rates_above(model: Model, rate_bytes_per_s: float) -> Model:

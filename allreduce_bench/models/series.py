@@ -10,7 +10,8 @@ works with two or three numbers of ranks, and leaves held-out ones for the score
 
 A library's own choice is the geometric mean of a form and of a trend, unless one of the two is shown to be closer at
 the largest number of ranks, both fitted without it (`rivals`). On published series neither alone was as good. Tried,
-and no better: forms in which leaders of nodes do all that crosses nodes, and one algorithm up to a size, another above.
+and no better: forms in which leaders of nodes do all that crosses nodes, or in which the ranks of a node share its
+port, and one algorithm up to a size, another above.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

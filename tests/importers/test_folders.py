@@ -8,17 +8,17 @@ from has_message import message_pattern
 from made_logs import log
 
 from allreduce_bench.importers import Asked, LogNote, LogWarning, points, read
-from allreduce_bench.importers.folders import Counts, systems_of
+from allreduce_bench.importers.folders import LogFacts, systems_of
 
 
 def told(*paths):
     """Return the systems of logs whose paths hold the number of ranks: `n8/` or `8.out`."""
-    counts = {}
+    facts = {}
     for path in paths:
         match = re.search(r"(?:^|/)n?(\d+)[/.]", path)
         assert match
-        counts[path] = Counts(frozenset([int(match[1])]), frozenset())
-    return systems_of(counts)
+        facts[path] = LogFacts(frozenset([int(match[1])]), frozenset())
+    return systems_of(facts)
 
 
 def launches(folder, *numbers, ending="osu"):
@@ -39,6 +39,7 @@ def test_folders_above_the_number_of_ranks_name_the_system():
         launches("run-a", 8, 16) + launches("run-b", 8, 16),
         launches("2024-03-01/first", 8, 16) + launches("2024-03-02/second", 8, 16),
         ["n8/nid0012/a.out", "n8/gpu17/b.out", "n16/login/c.out"],  # a log each
+        ["nid/8.out", "gpu/8.out", "gpu/16.out", "login/32.out"],
         launches("small", 8) + launches("large", 16),  # words for numbers of ranks
         [f"{number}.out" for number in (8, 16)],
     ],
@@ -50,6 +51,16 @@ def test_launches_of_one_system_stay_together(paths):
 def test_folders_that_meet_at_a_number_of_ranks_are_two_systems():
     found = told(*launches("lumi", 8, 16, ending="host"), *launches("lumi", 8, 16, ending="gpu"))
     assert set(found.values()) == {"host", "gpu"}
+
+
+def test_folders_named_after_algorithms_are_one_system():
+    paths = [path for name in ("ring", "two-tree") for path in launches(f"lumi/{name}", 8, 16)]
+    facts = {
+        path: LogFacts(frozenset([8 if "/n8/" in path else 16]), frozenset(), frozenset(["two_tree", "ring"]))
+        for path in paths
+    }
+    assert systems_of(facts) == {}
+    assert set(told(*paths).values()) == {"ring", "two-tree"}
 
 
 ROWS = "".join(

@@ -252,6 +252,19 @@ def test_beyond_the_measured_sizes_a_model_follows_the_times_at_their_end_and_it
     assert within[0] == within[1] and follows.at("ring", 4, 16 * M + 4).prediction.time_s < within[0].time_s * 1.001
 
 
+def test_below_the_sizes_ranks_without_times_at_their_end_take_half_of_the_uniform_fit():
+    """The uniform fit takes four times as long: a time on 32 ranks becomes twice the model's, that on 8 follows."""
+    uniform = part("ring", alpha_s=4e-6, beta=4e-10)
+    ends = (SizeEnd(4, log(2)), SizeEnd(16, log(2)))
+    one = replace(RING, nbytes=(64, M), reach_log=0.1, reach_log_per_doubling=0.1, uniform=uniform, smallest=ends)
+    group, alone = CompetingModels([one]), CompetingModels([replace(one, smallest=(), uniform=None)])
+    for ranks, nbytes, factor in ((32, 32, 2), (32, 16, 2), (8, 16, 2), (8, 32, sqrt(2)), (2, 48, 4 ** (0.415 / 2))):
+        times = [models.at("ring", ranks, nbytes).prediction.time_s for models in (group, alone)]
+        assert times[0] == pytest.approx(factor * times[1], rel=0.001)
+    below, above = (group.at("ring", 8, nbytes).prediction for nbytes in (32, 2 * M))
+    assert log(below.high_s / below.time_s) == pytest.approx(0.25) and log(above.high_s / above.time_s) < 0.21
+
+
 def test_a_library_grows_half_as_its_times_at_the_end_do():
     """Its model stays flat, its times fall with the size: to a quarter the geometric mean halves."""
     ends = (SizeEnd(4, 0.0, 1.0), SizeEnd(16, 0.0, 1.0))

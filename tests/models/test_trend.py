@@ -15,7 +15,7 @@ from has_message import has_message
 from made_models import SIZES, series
 
 from allreduce_bench.message import say
-from allreduce_bench.models.forms import SizeLine, trend_s
+from allreduce_bench.models.forms import Observations, SizeLine, trend_s
 from allreduce_bench.models.listing import Listing
 from allreduce_bench.models.machine import Machine, MachineError, cut_prices, read_machine, write_machine
 from allreduce_bench.models.model import bounds
@@ -115,9 +115,48 @@ def test_two_numbers_of_ranks_do_not_tell_and_the_mean_counts(tmp_path):
     assert read_machine(tmp_path / "machine.json").models == (model,)
 
 
+def test_the_interval_of_a_mean_widens_by_as_much_as_its_two_models_are_apart():
+    (fitted,) = fit_series(times_of_no_schedule("native", (2, 8)))
+    model = fitted.model
+    whole, none = replace(model, trend_share=1.0), replace(model, trend=())
+    for nbytes in (SIZES[2], SIZES[-1] + 4):  # measured, and beyond
+        mean, by_trend, by_form = (
+            CompetingModels([one]).at("native", 8, nbytes).prediction for one in (model, whole, none)
+        )
+        apart, halves = np.log(by_trend.time_s / by_form.time_s), np.log([mean.high_s, by_trend.high_s])
+        widths = halves - np.log([mean.time_s, by_trend.time_s])
+        if nbytes in SIZES:
+            assert widths[0] - widths[1] == pytest.approx(abs(apart)) and abs(apart) > 0.01
+        else:
+            assert widths[0] > widths[1]
+
+
 def test_a_known_schedule_is_no_trend_however_well_that_fits():
     (fitted,) = fit_series(times_of_no_schedule("ring", (2, 4, 8)))
     assert isinstance(fitted, FittedSeries) and not fitted.model.trend and fitted.model.uniform
+
+
+def trend_of(times_s: dict[int, tuple[float, ...]], ranks=(2, 4, 8)) -> dict[int, SizeLine]:
+    """The lines of these times by size, on each of `ranks`."""
+    cells = [(p, nbytes, time_s) for nbytes, of_size in times_s.items() for p, time_s in zip(ranks, of_size)]
+    numbers, sizes, logs = np.array(cells).T
+    observed = Observations(numbers.astype(int), sizes.astype(int), np.log(logs)[None], {})
+    return {line.nbytes: line for line in observed.trend(ranks)}
+
+
+def test_sizes_share_the_slope_of_their_neighbours_relative_to_their_times():
+    """A launch stands out at one of five sizes, whose line is as steep as those beside it."""
+    times = {nbytes: (nbytes, 2 * nbytes, 3 * nbytes) for nbytes in (8, 16, 32, 64, 128)}
+    lines = trend_of(times | {32: (32, 64, 900)})
+    assert [line.slope_s / nbytes for nbytes, line in trend_of(times).items()] == pytest.approx([1] * 5)
+    level = (32 * 64 * 900) ** (1 / 3) / (32 * 64 * 96) ** (1 / 3)
+    assert lines[32].slope_s == pytest.approx(32 * level) and lines[64].slope_s == pytest.approx(64)
+
+
+def test_no_line_falls_and_one_that_would_is_the_measured_level():
+    lines = trend_of({8: (4e-6, 2e-6, 1e-6), 16: (5e-6, 5e-6, 5e-6)})
+    assert {line.slope_s for line in lines.values()} == {0.0}
+    assert 1e-6 < lines[8].base_s < 4e-6 and lines[16].base_s == pytest.approx(5e-6)
 
 
 def test_no_time_of_a_trend_is_below_half_of_the_least():

@@ -17,7 +17,7 @@ from places import PACKAGE, ROOT
 from allreduce_bench import wings
 
 MOST_NAMES, MOST_DOCSTRING_LINES = 37, 10
-MOST_MODULES, MOST_LATE_IMPORTS, MOST_QUOTES = 392, 140, 150
+MOST_MODULES, MOST_LATE_IMPORTS, MOST_QUOTES = 393, 140, 150
 OPEN = ("algorithms", "importers/tools", "report/figures")  # grow by a module for each that is added
 FOUR_WORDS = re.compile(r"[A-Za-z]+(?: [A-Za-z]+){3}")
 

@@ -34,7 +34,7 @@ import pandas as pd
 
 from allreduce_bench.importers import LogError, LogWarning
 from allreduce_bench.importers import points as points_of_log
-from allreduce_bench.models.fitting import TYPICAL, doublings_beyond, plain
+from allreduce_bench.models.fitting import TYPICAL, WIDER_PER_DOUBLING, doublings_beyond, plain
 from allreduce_bench.models.known_algorithms import is_library
 from allreduce_bench.models.machine import Machine
 from allreduce_bench.models.prediction import Layout, competing_models
@@ -66,11 +66,12 @@ class Held(NamedTuple):
     refused: bool
     own_log: float  # half width of the series itself
     doublings: float  # of the ranks and sizes beyond the fitted ones
+    wider_log: float  # by which its interval is wider than by both
 
     def half_log(self, constants: tuple[float, float]) -> float:
         """Return the half width of the interval by other constants, without the bounds that it may be raised to."""
         typical, wider = constants
-        return sqrt(self.own_log * typical) * (1 + wider * self.doublings)
+        return sqrt(self.own_log * typical) * (1 + wider * self.doublings) + self.wider_log
 
     def score(self, constants: tuple[float, float]) -> float:
         """Return the interval score by other constants."""
@@ -181,7 +182,9 @@ def held_of(task: Task, fitted: pd.DataFrame, found: FittedSeries, every: Fitted
         times_s = {"uniform": uniform_s}
         if np.isfinite(trend_s):
             times_s |= {"trend": trend_s, "mean of both": exp((log(uniform_s) + log(trend_s)) / 2)}
-        interval_s = {}
+        interval_s, wider_log = {}, 0.0
+        end = found.model.size_end(row["nbytes"])
+        doublings = doublings_beyond(row["ranks"], found.model.ranks) + abs(log2(row["nbytes"] / end))
         if predicted is not None:
             times_s["ours"] = times_s["systems out"] = times_s["form"] = predicted.time_s
             if found.model.trend and (form := without_trend.at(series, row["ranks"], row["nbytes"]).prediction):
@@ -190,7 +193,8 @@ def held_of(task: Task, fitted: pd.DataFrame, found: FittedSeries, every: Fitted
                 times_s["form and trend"] = exp((log(times_s["form"]) + log(trend_s)) / 2)
             if predicted.low_s and predicted.high_s:
                 interval_s["ours"] = predicted.low_s, predicted.high_s
-        end = found.model.size_end(row["nbytes"])
+                half_log = (found.model.reach_log or 0.0) * (1 + WIDER_PER_DOUBLING * doublings)
+                wider_log = max(0.0, log(predicted.high_s / predicted.time_s) - half_log)
         yield Held(
             task.folder,
             system,
@@ -201,7 +205,8 @@ def held_of(task: Task, fitted: pd.DataFrame, found: FittedSeries, every: Fitted
             interval_s,
             usual.at(series, row["ranks"], row["nbytes"]).prediction is None,
             (found.model.reach_log or 0.0) ** 2 / TYPICAL,
-            doublings_beyond(row["ranks"], found.model.ranks) + abs(log2(row["nbytes"] / end)),
+            doublings,
+            wider_log,
         )
 
 

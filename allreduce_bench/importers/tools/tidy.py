@@ -12,7 +12,7 @@ from ...message import say
 from ...runs.cell import IMPORTED, NATIVE
 from ...runs.schema import CACHES, STATES
 from ...units import printable
-from ..folders import SEPARATORS, Counts, folders_of, systems_of
+from ..folders import SEPARATORS, LogFacts, folders_of, systems_of
 from ..lines import (
     SECONDS,
     Log,
@@ -374,14 +374,7 @@ def _with_systems(rows: Sequence[Imported], column: str) -> list[Imported]:
         path, first = min(copied.items())
         said = {"count": len(copied), "path": printable(path), "first": printable(first)}
         warnings.warn(say("importers.copies_in_column", file=rows[0].file, **said), LogWarning, stacklevel=3)
-    counts = {
-        path: Counts(
-            frozenset(row.ranks for row in of_log if row.ranks), frozenset(row.nodes for row in of_log if row.nodes)
-        )
-        for path, of_log in rows_of.items()
-        if path not in copied
-    }
-    systems = systems_of(counts)
+    systems = systems_of({path: _log_facts(of_log) for path, of_log in rows_of.items() if path not in copied})
     if systems:
         names = sorted(set(systems.values()))
         words = say(
@@ -390,6 +383,15 @@ def _with_systems(rows: Sequence[Imported], column: str) -> list[Imported]:
         warnings.warn(LogNote(words), stacklevel=3)
     kept = [row for row in rows if row.fields[column] not in copied]
     return [replace(row, system=systems[row.fields[column]]) for row in kept] if systems else kept
+
+
+def _log_facts(rows: Sequence[Imported]) -> LogFacts:
+    series = {value for row in rows for value in (row.algorithm, row.dtype, row.op) if value}
+    return LogFacts(
+        frozenset(row.ranks for row in rows if row.ranks),
+        frozenset(row.nodes for row in rows if row.nodes),
+        frozenset(series),
+    )
 
 
 def _copied(rows_of: Mapping[str, Sequence[Imported]], column: str) -> dict[str, str]:
