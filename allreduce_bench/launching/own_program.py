@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import threading
@@ -21,6 +22,7 @@ from .tied_process import ENDING_S, end_process, how_it_ended, interrupts_put_of
 
 LAUNCHER = "the launcher"
 SIGNALLED = 128  # a shell's exit status of a process that signal N ended is this and N
+KILLED = SIGNALLED + signal.SIGKILL
 LOOK_S = 5.0  # most seconds between two checks of the launcher
 WRAPPER = "allreduce_bench.launching.wrapped_rank"
 ABORTED = (  # launchers' messages about a rank that called MPI_Abort
@@ -113,6 +115,8 @@ class WatchedProgram:
             self._wait(process)
             status = self._end_of(process)
             forwarding.join(1)  # for the last output
+            if not (self._first or self._stopped_for_long or self._aborted is not None):
+                self._supervisor.settle()  # a launcher that lost a node may end with status 0 before a rank is missed
             return self._ending(status)
         finally:
             if process is not None and process.poll() is None:
@@ -181,7 +185,7 @@ class WatchedProgram:
         if stopped := self._stopped_for_long:
             why = say("launching.stopped_signal_timeout", stopped_for_long=str(stopped), timeout_s=self._timeout_s)
             stopped_ranks = (stopped,) if isinstance(stopped, Place) else ()
-            return Ending(shell_status(status) or 1, say("launching.ranks_ended", why=why), stopped_ranks)
+            return Ending(_status(status, stopped_ranks), say("launching.ranks_ended", why=why), stopped_ranks)
         if self._aborted is not None and not (first and first.is_lost):  # ranks also abort because another was lost
             return Ending(shell_status(status) or 1, say("launching.rank_called_mpi_abort", aborted=self._aborted))
         if first:
@@ -189,6 +193,12 @@ class WatchedProgram:
             return Ending(first.status or 1, reason, (first.place,) if first.is_lost else ())
         if trouble := self._supervisor.trouble:
             lost = tuple(Place(rank.rank, rank.host) for rank in self._supervisor.patience.culprits)
-            return Ending(shell_status(status) or 1, say("launching.other_ranks_ended", sentence=trouble.reason), lost)
+            return Ending(_status(status, lost), say("launching.other_ranks_ended", sentence=trouble.reason), lost)
         reason = say("launching.launcher_ended_ranks_reason", how_it_ended=how_it_ended(status))
         return Ending(shell_status(status), reason if status else "")
+
+
+def _status(of_launcher: int, lost: Sequence[Place]) -> int:
+    """Return the exit status of a program that was ended: where ranks were lost always that of a signal."""
+    status = shell_status(of_launcher)
+    return KILLED if lost and status <= SIGNALLED else status or 1

@@ -17,6 +17,7 @@ import itertools
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -40,7 +41,7 @@ CALLS = 12
 KINDS, KINDS_IN_LAB = {"kill": 50, "two": 50, "stop": 50}, {"kill": 50, "host": 15, "stop": 15, "link": 15}  # cases
 HOSTS, RATE = 4, 1e9 / 8  # of the lab; bytes/s
 DEADLINE_S = 240.0
-GONE_S = 2.0  # in which processes that were ended go away
+GONE_S = 30.0  # in which processes that were ended go away: over a link that was down TCP tries again after seconds
 
 
 def upper_limit(of: int) -> float:
@@ -102,12 +103,16 @@ class Place(NamedTuple):
                 found.add(f"link of h{number + 1} {state.stdout.strip()}")
         return found
 
-    def left(self, before: set[str]) -> list[str]:
-        """What is there, and was not before, once processes had a moment to end."""
+    def left(self, before: set[str], killed_host: int | None) -> list[str]:
+        """What is there, and was not before, once processes had time to end; but for what a killed daemon had there."""
         deadline = time.monotonic() + GONE_S
-        while (behind := self.there() - before) and time.monotonic() < deadline:
-            time.sleep(0.1)
-        return sorted(behind)
+        while behind := self.there() - before:
+            if killed_host:
+                behind = {one for one in behind if not one.startswith(f"file {self.folders[killed_host]}/prted.")}
+            if not behind or time.monotonic() > deadline:
+                return sorted(behind)
+            time.sleep(0.2)
+        return []
 
 
 def _space(made: Room) -> str:
@@ -149,7 +154,8 @@ def case(where: Place, python: Path, kind: str, way: str, asked: argparse.Namesp
     stdout, stderr = where.run([str(python), "-m", "allreduce_bench", "survive", *words])
     took_s = time.monotonic() - begun
     outcome = json.loads(stdout)["outcomes"][0] if stdout.startswith("{") else {"state": "bad", "reason": stderr[-300:]}
-    return {**outcome, "words": " ".join(words), "left": where.left(before), "took_s": took_s}
+    host = int(re.search(r"--kill-host h(\d+)", " ".join(words))[1]) if kind == "host" else None
+    return {**outcome, "words": " ".join(words), "left": where.left(before, host), "took_s": took_s}
 
 
 def is_right(one: dict[str, Any]) -> bool:
