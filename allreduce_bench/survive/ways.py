@@ -57,7 +57,7 @@ class Settings(NamedTuple):
     every: int
     notice_s: float  # what is not noticed within it takes the second way
     timeout_s: float  # of a start, of a recovery, and of each measurement
-    folder: Path | None  # for checkpoints; None: a temporary one
+    folder: Path | None  # in which each launch has a temporary one for its checkpoints; None: that of the system
     program: Sequence[str]  # starts a rank
     mttf_s: float | None = None  # mean time between losses; None: no interval of checkpoints is asked for
     takes_s: float = 0.0  # a checkpoint
@@ -128,7 +128,7 @@ class Launch:
             ranks,
             settings.notice_s,
             local=self.local,
-            on_message=lambda message: self._put(message["kind"], message),
+            on_message=self._take_message,
             on_trouble=lambda trouble: self._put("trouble", {"reason": trouble.reason}),
             on_death=lambda rank: self._put("died", {"rank": rank.rank}),
             start_s=settings.timeout_s,
@@ -212,6 +212,11 @@ class Launch:
                 with contextlib.suppress(OSError):
                     os.kill(rank.pid, signal.SIGKILL)
 
+    def _take_message(self, message: Mapping[str, Any]) -> None:
+        if message["kind"] == "measured":  # rank 0 waits a moment; later, a look at the ranks would disturb them
+            self.supervisor.note_segments()
+        self._put(message["kind"], message)
+
     def _put(self, kind: str, facts: Mapping[str, Any]) -> None:
         self._queue.put(Event(kind, time.time(), facts))
 
@@ -232,8 +237,8 @@ def measure(settings: Settings, algorithm: str, nbytes: int, way: str) -> Outcom
     """Lose ranks in one way, and measure what it costs. Raises LaunchError, InterfaceError, OSError."""
     outcome = Outcome(algorithm, nbytes, way)
     with contextlib.ExitStack() as stack:
-        folder = settings.folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="survive-")))
-        kept = folder / f"{algorithm.replace('/', '_').replace(':', '_')}-{nbytes}-{way}-{os.getpid()}"
+        own = tempfile.TemporaryDirectory(prefix="survive-", dir=settings.folder, ignore_cleanup_errors=True)
+        kept = Path(stack.enter_context(own)).absolute()
         request = Request(
             algorithm=algorithm,
             elements=nbytes // 4,
@@ -250,7 +255,7 @@ def measure(settings: Settings, algorithm: str, nbytes: int, way: str) -> Outcom
             outcome.state, outcome.reason = UNAVAILABLE, say("survive.no_ulfm", library=settings.launcher.library)
             return outcome
         stack.callback(_bring_links_up, settings.failures)
-        _Way(settings, request, outcome, Path(kept)).go()
+        _Way(settings, request, outcome, kept).go()
     return outcome
 
 
