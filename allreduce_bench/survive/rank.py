@@ -162,6 +162,7 @@ class Rank:
         assert self.call is not None
         self.call.run()
         if self.losing is not None:
+            self.say("done", step=number)
             self.losing.join()  # so that the loss is at this call, however short that is
         wrong = int(np.count_nonzero(self.recvbuf != np.resize(result, self.request.elements)))
         if wrong:

@@ -326,6 +326,8 @@ class _Way:
         hosts = [host for host in settings.start.hosts if not any(one.is_of(-1, slots_of(host)[0]) for one in of_hosts)]
         members = [rank for rank in range(settings.ranks) if rank not in lost]
         links = next((event.facts["links"] for event in launch.of("prepared")), None)
+        called = min(one.call for one in settings.failures if one.call)
+        done = max((event.facts["step"] for event in launch.of("done")), default=called - 1)
         while members:
             try:
                 first = newest(self.kept, {"algorithm": self.request.algorithm, "count": self.request.elements})
@@ -333,7 +335,8 @@ class _Way:
                 outcome.state, outcome.reason = FAILED, str(error)
                 return
             if outcome.steps_lost is None:
-                outcome.steps_lost = max(0, min(one.call for one in settings.failures if one.call) - 1 - first)
+                outcome.steps_lost = max(0, done - first)
+            first = min(first, settings.calls - 1)  # so that there is a call that shows that results are right
             later = [_in_restart(one, members) for one in settings.failures if one.phase and int(one.whom) in members]
             again = self.request._replace(first=first, by_ulfm=False, links=links, failures=tuple(later))
             self.launch = launch = Launch(settings, again, len(members), hosts)
