@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 # name that programs import from here -> its module, loaded on first use
 _OFFERED = {
     "Allreduce": "programs.allreduce",
+    "CheckpointError": "programs.checkpoints",
     "Checkpoints": "programs.checkpoints",
     "MPIHook": "programs.torch_hook",
     "PreparedAllreduces": "programs.prepared",

@@ -1085,7 +1085,7 @@ MESSAGES = {
     "runs.rows_cell_lost": "the rows of a cell are lost",
     "runs.rows_wrong_order": "rows are in the wrong order",
     "runs.run_exists": "{path}: already exists; choose another folder with -o, or continue it with --resume",
-    "runs.run_folder_holds_regular": "{kind}; a run folder holds regular files only: remove it",
+    "runs.run_folder_holds_regular": "{kind}; expected a regular file: remove it",
     "runs.run_no_such_launch": "--only {word}: the run has no such launch; known: {ranks}, each {numbers}{ways}",
     "runs.schema_version_no_longer": "{run_json}: schema version {version} is no longer supported; expected {schema_version}",
     "runs.schema_version_program_reads": "{run_json}: schema version {version}; this program reads up to {schema_version}: update it",

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from mpi4py import MPI
 
-from allreduce_bench import Allreduce, Checkpoints, StepMonitor
+from allreduce_bench import Allreduce, CheckpointError, Checkpoints, StepMonitor
 from allreduce_bench.runs.start import CHECKPOINT_VARIABLE, RESTART_VARIABLE
 
 BATCH, INPUTS, HIDDEN, RATE = 64, 4, 32, 0.2  # BATCH: samples of all ranks together
@@ -113,9 +113,13 @@ def train(comm: MPI.Comm, begin: State, asked: argparse.Namespace, checkpoints: 
 
 def end_step(checkpoints: Checkpoints, state: State, asked: argparse.Namespace) -> None:
     """Write a checkpoint where one is due; the rank that is to be lost kills itself."""
-    if state.step % asked.every == 0:
-        checkpoints.save(state.step, **state.arrays)
-    checkpoints.done(state.step)
+    try:
+        if state.step % asked.every == 0:
+            checkpoints.save(state.step, **state.arrays)
+        checkpoints.done(state.step)
+    except CheckpointError as error:  # on rank 0, which writes
+        print(f"error: {error}", file=sys.stderr, flush=True)
+        checkpoints.comm.Abort(1)
     if (checkpoints.comm.rank, state.step) == asked.lose and RESTART_VARIABLE not in os.environ:
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -123,7 +127,17 @@ def end_step(checkpoints: Checkpoints, state: State, asked: argparse.Namespace) 
 def rank_at_step(text: str) -> tuple[int, int]:
     """`2@30`: rank 2 after step 30."""
     rank, _, step = text.partition("@")
+    if not (rank.isdecimal() and step.isdecimal()):
+        raise argparse.ArgumentTypeError(f"{text!r}: expected RANK@STEP, such as 2@30")
     return int(rank), int(step)
+
+
+def no_such_loss(lose: tuple[int, int], ranks: int, steps: range) -> str:
+    """Why this rank cannot be lost at this step; empty: it can."""
+    rank, step = lose
+    if rank < ranks and step in steps:
+        return ""
+    return f"--lose {rank}@{step}: expected a rank below {ranks} and a step from {steps[0]} to {steps[-1]}"
 
 
 def refusal(asked: argparse.Namespace, ranks: int) -> str:
@@ -136,6 +150,8 @@ def refusal(asked: argparse.Namespace, ranks: int) -> str:
         return f"--slow: expected a rank below {ranks}"
     if asked.lose and CHECKPOINT_VARIABLE not in os.environ:
         return "--lose: expected a folder of checkpoints; start with exec --restarts 1 --checkpoint DIR"
+    if asked.lose and RESTART_VARIABLE not in os.environ:
+        return no_such_loss(asked.lose, ranks, range(1, asked.steps + 1))
     return ""
 
 
@@ -151,7 +167,10 @@ def main() -> int:
     if why := refusal(asked, comm.size):
         sys.exit(1 if comm.rank else f"error: {why}")
     checkpoints = Checkpoints(comm) if CHECKPOINT_VARIABLE in os.environ else None
-    begin = restored(checkpoints, asked.batch == "scaled") if checkpoints else beginning(comm.size)
+    try:
+        begin = restored(checkpoints, asked.batch == "scaled") if checkpoints else beginning(comm.size)
+    except CheckpointError as error:  # on all ranks
+        sys.exit(1 if comm.rank else f"error: {error}")
     losses = train(comm, begin, asked, checkpoints)
     if not losses.size:
         sys.exit(1 if comm.rank else f"error: all {asked.steps} steps were done before; expected more --steps")

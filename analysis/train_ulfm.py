@@ -13,7 +13,7 @@ import sys
 
 import numpy as np
 from mpi4py import MPI
-from train_numpy import BATCH, RATE, ROUNDING, batch, beginning, loss_and_gradient, rank_at_step
+from train_numpy import BATCH, RATE, ROUNDING, batch, beginning, loss_and_gradient, no_such_loss, rank_at_step
 
 from allreduce_bench import Allreduce, RankLost, survivors
 
@@ -40,12 +40,23 @@ def train(around: MPI.Comm, steps: int, lose: tuple[int, int] | None, on_failure
     return np.array(losses)
 
 
+def refusal(asked: argparse.Namespace, ranks: int) -> str:
+    """Why this cannot be trained; empty: it can."""
+    if ranks > BATCH:
+        return f"{ranks} ranks: expected at most one for each of {BATCH} samples"
+    if asked.steps < 1:
+        return "--steps: expected 1 or more"
+    return no_such_loss(asked.lose, ranks, range(asked.steps)) if asked.lose else ""
+
+
 def main() -> int:
     """Exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--lose", type=rank_at_step, metavar="RANK@STEP", help="a rank that kills itself")
     asked = parser.parse_args()
+    if why := refusal(asked, MPI.COMM_WORLD.size):
+        sys.exit(1 if MPI.COMM_WORLD.rank else f"error: {why}")
     try:
         losses = train(MPI.COMM_WORLD, asked.steps, asked.lose, "raise")
     except ValueError as error:  # without ULFM, which says so

@@ -14,11 +14,11 @@ from typing import NamedTuple
 from ..machine.node import hide_secrets
 from ..message import say
 from ..runs.start import Start
-from ..watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, end_with_parent
+from ..watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, adopt_orphans, end_with_parent
 from ..watching.supervisor import Supervisor, is_stopped, names_of_this_node
 from .find import mpirun_command
 from .launcher import Launcher, on_one_node
-from .tied_process import ENDING_S, end_process, how_it_ended, interrupts_put_off, shell_status
+from .tied_process import ENDING_S, end_orphans, end_process, how_it_ended, interrupts_put_off, shell_status
 
 LAUNCHER = "the launcher"
 SIGNALLED = 128  # a shell's exit status of a process that signal N ended is this and N
@@ -56,7 +56,7 @@ class FirstToEnd(NamedTuple):
     @property
     def is_lost(self) -> bool:
         """Whether a signal ended it: its program did not choose to."""
-        return self.status > SIGNALLED
+        return SIGNALLED < self.status < SIGNALLED + signal.NSIG
 
 
 class Ending(NamedTuple):
@@ -103,7 +103,8 @@ class WatchedProgram:
         address = self._supervisor.address(names_of_this_node())
         command = shlex.join(hide_secrets(self._command))
         variables = {COMMAND_VARIABLE: command, MONITOR_VARIABLE: address}
-        process = None
+        process, ending = None, None
+        adopt_orphans()
         try:
             with interrupts_put_off():
                 process = subprocess.Popen(
@@ -121,6 +122,8 @@ class WatchedProgram:
         finally:
             if process is not None and process.poll() is None:
                 self._end(process)
+            if ending is None or ending.status:  # of one that ended well, daemons may stay
+                end_orphans()
             self._supervisor.close()
 
     def _wait(self, process: subprocess.Popen) -> None:

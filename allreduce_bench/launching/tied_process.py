@@ -1,12 +1,13 @@
 """Process of a launcher: ends with its parent, loses no interrupt at its start, and its end in words."""
 
+import os
 import shutil
 import signal
 import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..watching.lifeline import end_with_parent
@@ -41,6 +42,30 @@ def end_process(process: subprocess.Popen) -> None:
         process.kill()
         process.wait()
         shutil.rmtree(Path(tempfile.gettempdir(), f"ompi.{process.pid}"), ignore_errors=True)  # mpirun's, of Open MPI
+
+
+def orphans(but: int = 0) -> list[int]:
+    """Return the children of this process `but` one: with `adopt_orphans` also what they have left behind."""
+    with suppress(OSError):  # not on every kernel
+        children = Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="ascii")
+        return [int(word) for word in children.split() if int(word) != but]
+    return []
+
+
+def read_ends(but: int) -> None:
+    """Read the statuses of orphans that have ended: else they would fill the table of processes."""
+    for pid in orphans(but):
+        with suppress(ChildProcessError):
+            os.waitpid(pid, os.WNOHANG)
+
+
+def end_orphans(but: int = 0) -> None:
+    """End what a program left running: it would hold memory and ports that the next start needs."""
+    while pids := orphans(but):  # what they started is next
+        for pid in pids:
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
 
 
 def interrupt_when_asked_to_end() -> None:

@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from ..measuring.startup import rank_of
-from ..watching.lifeline import KILL, MONITOR_VARIABLE, end_with_parent
+from ..watching.lifeline import KILL, MONITOR_VARIABLE, adopt_orphans, end_with_parent
 from ..watching.watch import Watch
-from .tied_process import how_it_ended, shell_status
+from .tied_process import end_orphans, how_it_ended, read_ends, shell_status
 
 LAST_WORDS_S = 0.3  # seconds for the report to be read before the launcher notices the end and kills the other ranks
 FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
@@ -28,7 +28,9 @@ CANNOT_RUN = 127  # as in shells
 def run(words: Sequence[str]) -> int:
     """Run the command `words` as this rank; return its exit status, 128 plus the number of a signal."""
     end_with_parent(KILL)  # a stopped rank would defer any other signal
-    watch = Watch(os.environ[MONITOR_VARIABLE], rank_of(os.environ))
+    adopt_orphans()
+    # where the starter is gone, all that the program started ends with it
+    watch = Watch(os.environ[MONITOR_VARIABLE], rank_of(os.environ), on_loss=lambda reason: end_orphans())
     try:
         # PMI uses inherited files; the program must not outlive this process
         process = subprocess.Popen(words, close_fds=False, preexec_fn=partial(end_with_parent, KILL))
@@ -44,10 +46,13 @@ def run(words: Sequence[str]) -> int:
 
     for number in FORWARDED:
         signal.signal(number, forward)
+    signal.signal(signal.SIGCHLD, lambda number, frame: read_ends(process.pid))
     if hasattr(os, "waitid"):  # not on macOS before Python 3.13
         with contextlib.suppress(ChildProcessError):  # the program had ended when a signal was forwarded
             _tell_stops(watch, process.pid)
     status = process.wait()
+    if status:
+        end_orphans(process.pid)
     if status and not asked_to_end:
         return _ended(watch, how_it_ended(status), shell_status(status))
     watch.close()

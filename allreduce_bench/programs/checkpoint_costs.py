@@ -1,14 +1,17 @@
 """Costs of checkpoints and of losses, from their history, and how often to write one."""
 
+import fcntl
 import json
+import os
+import weakref
 from collections.abc import Iterable
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from ..message import say
+from ..message import BadValue, say
 from ..models.checkpoint_interval import daly_s, share_lost, young_s
-from ..runs.files import read_kept
+from ..runs.files import kept_handle, read_kept
 from ..units import format_time, three_digits
 
 HISTORY = "history.jsonl"  # in the folder of the checkpoints, a line for each event
@@ -65,13 +68,20 @@ def _costs_of(history: Iterable[dict]) -> Costs:
 
 
 class CostsSince:
-    """What happens to the checkpoints in a folder from now on."""
+    """What happens to the checkpoints in a folder from now on, of one program at a time."""
 
     def __init__(self, folder: Path):
-        """Remember where the history ends."""
-        history = folder / HISTORY
+        """Remember where the history ends. Raises BadValue if the program of another `exec` writes here, OSError."""
         self.folder = folder
-        self._from_nbytes = history.stat().st_size if history.exists() else 0
+        handle = kept_handle(folder / HISTORY, os.O_RDWR | os.O_CREAT)
+        weakref.finalize(self, os.close, handle)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BadValue("programs.checkpoints_of_two", folder=folder) from None
+        except OSError:  # a file system without locks
+            pass
+        self._from_nbytes = os.fstat(handle).st_size
 
     def told(self, mean_time_to_failure_s: float | None) -> list[str]:
         """Return sentences about losses and checkpoints, and how often to write one."""

@@ -11,6 +11,7 @@
 
 import io
 import json
+import operator
 import os
 import struct
 import sys
@@ -24,12 +25,14 @@ import numpy as np
 from mpi4py import MPI
 
 from ..message import Refused, say
-from ..runs.checkpoint_files import whole_checkpoints, write_checkpoint
-from ..runs.files import open_kept
+from ..runs.checkpoint_files import MOST_STEPS, whole_checkpoints, write_checkpoint
+from ..runs.files import kept_handle, open_kept
 from ..runs.start import CHECKPOINT_VARIABLE, RESTART_VARIABLE
+from ..units import escaped
+from .agreement import end_with_errors
 from .checkpoint_costs import HISTORY
 
-SUFFIX = ".npz"
+SUFFIX, ARRAY = ".npz", ".npy"  # of a file, and of what is in it
 REACHED = "reached"  # the last step that was done
 STEP = struct.Struct("<q")
 
@@ -58,6 +61,7 @@ class Checkpoints:
         self._reached_before: tuple[int, float, int] | None = None  # step, seconds since the epoch, steps lost
         self._damaged: list[Path] = []  # found by rank 0, removed once a whole one is written
         self._began = False  # whether a step was done since
+        end_with_errors()  # of rank 0, which alone writes
 
     def newest(self, like: Mapping[str, np.ndarray] | None = None) -> Checkpoint | None:
         """Return the newest whole checkpoint on all ranks; damaged ones are named on stderr, and left out.
@@ -65,63 +69,87 @@ class Checkpoints:
         Raises CheckpointError on all ranks if its arrays have other names, shapes or types than those of `like`, or
         the folder cannot be read. Collective over the communicator.
         """
-        found: tuple[Checkpoint | None, Refused | None] = (None, None)
+        found: tuple[Checkpoint | None, Exception | None] = (None, None)
         if self.comm.rank == 0:
             try:
                 found = self._newest_here(like), None
-            except CheckpointError as error:
-                found = None, error
             except OSError as error:
-                found = None, CheckpointError("programs.checkpoint_os_error", folder=self.folder, error=error)
+                found = None, self._refused_by_system(error)
+            except Exception as error:  # whatever it is, the other ranks must not wait for this one
+                found = None, error
         checkpoint, refusal = self.comm.bcast(found, 0)
         if refusal:
             raise refusal
         return checkpoint
 
-    def save(self, step: int, **arrays: np.ndarray) -> None:
+    def save(self, step: int, /, **arrays: np.ndarray) -> None:
         """Write the state after `step` steps, on rank 0; the newest two are kept. Raises CheckpointError there.
 
-        Those of later steps are left alone: they are of another start of the program.
+        Those of later steps are left alone: they are of another start of the program. Raises CheckpointError on all
+        ranks for a step or arrays that no file can keep.
         """
+        number, kept = _checked_step(step), {name: np.asanyarray(array) for name, array in arrays.items()}
+        for name, array in kept.items():
+            _refuse_type(name, array.dtype)
         if self.comm.rank:
             return
-        for name, array in arrays.items():
-            if np.asarray(array).dtype.hasobject:
-                raise CheckpointError("programs.checkpoint_of_objects", name=name)
         began = time.perf_counter()
-        content = io.BytesIO()
-        np.savez(content, **arrays)  # type: ignore[arg-type]  # names of arrays are not its options
         try:
-            write_checkpoint(self.folder, step, content.getbuffer(), SUFFIX, self._damaged)
+            write_checkpoint(self.folder, number, _packed(kept), SUFFIX, self._damaged)
             self._damaged.clear()
+            self._note(saved=number, seconds=time.perf_counter() - began)
         except OSError as error:
-            raise CheckpointError("programs.checkpoint_os_error", folder=self.folder, error=error) from error
-        self._note(saved=step, seconds=time.perf_counter() - began)
+            raise self._refused_by_system(error) from error
 
     def done(self, step: int) -> None:
-        """Note in a file, on rank 0, that `step` steps are done: so a restart knows what was lost."""
+        """Note in a file, on rank 0, that `step` steps are done: so a restart knows what was lost.
+
+        Raises CheckpointError on all ranks for what is no step, on rank 0 if the file cannot be written.
+        """
+        number = _checked_step(step)
         if self.comm.rank:
             return
-        if self._reached_before:
-            reached, at, lost_steps = self._reached_before
-            if not self._began:
-                self._began = True
-                self._note(first=step, seconds=time.time() - at)
-            if step < reached:
-                return
-            self._note(back=step, lost_steps=lost_steps, seconds=time.time() - at)
-            self._reached_before = None
+        try:
+            if self._is_ahead(number):
+                self._reach(number)
+        except OSError as error:
+            raise self._refused_by_system(error) from error
+
+    def _is_ahead(self, step: int) -> bool:
+        """Return whether this step was not done before a loss; note the first one after it, and the first one ahead."""
+        if self._reached_before is None:
+            return True
+        reached, at, lost_steps = self._reached_before
+        if not self._began:
+            self._began = True
+            self._note(first=step, seconds=time.time() - at)
+        if step < reached:
+            return False
+        self._note(back=step, lost_steps=lost_steps, seconds=time.time() - at)
+        self._reached_before = None
+        return True
+
+    def _reach(self, step: int) -> None:
+        """Write how far the program is; a rank that is killed meanwhile leaves the former step or this one."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        (self.folder / REACHED).write_bytes(STEP.pack(step))
+        handle = kept_handle(self.folder / REACHED, os.O_WRONLY | os.O_CREAT)
+        with open(handle, "wb", buffering=0) as file:
+            file.write(STEP.pack(step))
+            file.truncate()
+
+    def _refused_by_system(self, error: OSError) -> CheckpointError:
+        reason = error.strerror or str(error)
+        return CheckpointError("programs.checkpoint_os_error", path=error.filename or self.folder, error=reason)
 
     def _newest_here(self, like: Mapping[str, np.ndarray] | None) -> Checkpoint | None:
         self._damaged.clear()
         for path, step, content in whole_checkpoints(self.folder, SUFFIX, self._leave_out):
             try:
-                with np.load(io.BytesIO(content), allow_pickle=False) as file:
-                    arrays = dict(file)
-            except (ValueError, zipfile.BadZipFile):
-                self._leave_out(path)
+                arrays = _unpacked(content)
+            except MemoryError:  # no fault of the file
+                raise
+            except Exception:  # whole, but of something else, which may fail in any way
+                self._leave_out(path, "programs.checkpoint_without_arrays")
                 continue
             if like is not None:
                 _refuse_others(path, arrays, like)
@@ -129,8 +157,8 @@ class Checkpoints:
         self._look_back(0)
         return None
 
-    def _leave_out(self, path: Path) -> None:
-        print(say("programs.checkpoint_damaged", path=path), file=sys.stderr, flush=True)
+    def _leave_out(self, path: Path, why: str = "programs.checkpoint_damaged") -> None:
+        print(escaped(say(why, path=path)), file=sys.stderr, flush=True)
         self._damaged.append(path)
 
     def _look_back(self, step: int) -> int:
@@ -147,13 +175,55 @@ class Checkpoints:
         return max(0, reached - step)
 
     def _note(self, **facts: float) -> None:
-        with open(self.folder / HISTORY, "a", encoding="utf-8") as file:
+        with open(self.folder / HISTORY, "a", encoding="utf-8", opener=kept_handle) as file:
             file.write(json.dumps(facts) + "\n")
+
+
+def _checked_step(step: int) -> int:
+    """Return the step as a whole number. Raises CheckpointError if the name of no file can hold it."""
+    try:
+        number = operator.index(step)  # also of numpy's kinds, which JSON does not know
+    except TypeError:
+        number = -1
+    if not 0 <= number < MOST_STEPS:
+        raise CheckpointError("programs.checkpoint_step", step=step)
+    return number
+
+
+def _refuse_type(name: str, dtype: np.dtype) -> None:
+    """Raise CheckpointError for a type that would not be read as it was written: objects, and types beyond numpy's."""
+    if dtype.hasobject:
+        raise CheckpointError("programs.checkpoint_of_objects", name=name)
+    if np.lib.format.descr_to_dtype(np.lib.format.dtype_to_descr(dtype)) != dtype:
+        raise CheckpointError("programs.checkpoint_of_type", name=name, dtype=dtype)
+
+
+def _packed(arrays: Mapping[str, np.ndarray]) -> memoryview:
+    """Return a file of numpy's format npz; `np.savez` takes some names of arrays for its own arguments."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as file:
+        for name, array in arrays.items():
+            with file.open(name + ARRAY, "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+    return content.getbuffer()
+
+
+def _unpacked(content: bytes) -> dict[str, np.ndarray]:
+    """Return the arrays of such a file."""
+    arrays = {}
+    with zipfile.ZipFile(io.BytesIO(content)) as file:
+        for name in file.namelist():
+            with file.open(name) as member:
+                arrays[name.removesuffix(ARRAY)] = np.lib.format.read_array(member, allow_pickle=False)
+    return arrays
 
 
 def _refuse_others(path: Path, arrays: Mapping[str, np.ndarray], like: Mapping[str, np.ndarray]) -> None:
     """Raise CheckpointError unless the arrays are those of this program."""
-    found, expected = ({name: f"{a.dtype}{[*a.shape]}" for name, a in of.items()} for of in (arrays, like))
+    found, expected = (
+        {name: f"{a.dtype}{[*a.shape]}" for name, one in of.items() for a in (np.asanyarray(one),)}
+        for of in (arrays, like)
+    )
     for name in sorted({*found, *expected}):
         if found.get(name) != expected.get(name):
             raise CheckpointError(

@@ -8,12 +8,15 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from .files import open_kept, unique_name
 
 NAME = re.compile(r"step-(\d{1,18})\.([0-9a-f]{16})")
+MOST_STEPS = 10**18  # which the name cannot hold
 KEPT = 2  # files in a folder: the newest may be damaged later
+ABANDONED_S = 600.0  # a file that is being written changes sooner
 
 
 def write_checkpoint(
@@ -38,9 +41,17 @@ def write_checkpoint(
         raise
     bad = [one for one in damaged if one != path]  # else the same content was written in its place
     old = [one for one, of_step, _ in _files(folder, suffix) if of_step <= step and one not in bad][KEPT:]
-    for left in (*bad, *old, *folder.glob(f".step-*{suffix}.*.tmp")):  # the latter of a rank that was killed meanwhile
+    for left in (*bad, *old, *_abandoned(folder, suffix, path.stat().st_mtime)):
         left.unlink(missing_ok=True)
     return path
+
+
+def _abandoned(folder: Path, suffix: str, now: float) -> Iterator[Path]:
+    """Yield what ranks that were killed meanwhile left half written, by the clock of the file system."""
+    for path in folder.glob(f".step-*{suffix}.*.tmp"):
+        with suppress(FileNotFoundError):  # of another start of the program, which writes here, too
+            if now - path.stat().st_mtime > ABANDONED_S:
+                yield path
 
 
 def whole_checkpoints(
@@ -51,8 +62,11 @@ def whole_checkpoints(
     Raises OSError.
     """
     for path, step, checksum in _files(folder, suffix):
-        with open_kept(path) as file:
-            content = file.read()
+        try:
+            with open_kept(path) as file:
+                content = file.read()
+        except FileNotFoundError:  # another start of the program has written a newer one meanwhile
+            continue
         if _checksum(content) == checksum:
             yield path, step, content
         else:

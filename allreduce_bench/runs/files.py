@@ -35,21 +35,25 @@ def kind_of_file(mode: int) -> str:
 
 def open_kept(path: Path) -> BufferedReader:
     """Open a file of a run folder for reading. Raises OSError: absent, unreadable, a link or no regular file."""
+    return open(kept_handle(path, os.O_RDONLY), "rb")
+
+
+def kept_handle(path: Path | str, flags: int) -> int:
+    """Open a file of a kept folder, as an opener of `open`. Raises OSError: also for what is no regular file."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
     except OSError:
-        if path.is_symlink() or path.exists():  # a link and a socket cannot be opened so
-            _refuse_to_read(path, os.lstat(path).st_mode)
+        _refuse_irregular(path, _mode(path))  # a link and a socket cannot be opened so, nor a FIFO that nobody reads
         raise
     try:
-        _refuse_to_read(path, os.fstat(handle).st_mode)
-        return open(handle, "rb")
+        _refuse_irregular(path, os.fstat(handle).st_mode)
     except BaseException:
         os.close(handle)
         raise
+    return handle
 
 
-def _refuse_to_read(path: Path, mode: int) -> None:
+def _refuse_irregular(path: Path | str, mode: int) -> None:
     """Raise OSError unless `mode` is that of a regular file."""
     if kind := kind_of_file(mode):
         number = ELOOP if stat.S_ISLNK(mode) else EINVAL
@@ -171,7 +175,7 @@ def _no_link(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 
 
-def _mode(path: Path) -> int:
+def _mode(path: Path | str) -> int:
     """Return the mode of the file, of a link its own; 0 if it does not exist."""
     try:
         return os.lstat(path).st_mode

@@ -28,7 +28,7 @@ class Failure(NamedTuple):
 
     kind: str  # KILL, STOP, HOST or LINK
     whom: str  # a rank of the launch, or a host
-    call: int = 0  # from 1; 0: at a phase
+    call: int | None = None  # from 1; None: at a phase
     phase: str = ""
     delay_s: float = 0.0  # from the begin of the call
 

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import click
 
@@ -25,9 +26,10 @@ from ..units import format_size
 from ..watching.lifeline import LAB_VARIABLE
 from . import HOST, KILL, LINK, ON_HOSTS, STOP, Failure, parse_failure
 from .output import csv_text, json_text, result_lines
-from .ways import FAILED, PROGRAM, RESTART, ULFM, WRONG, Outcome, Settings, measure
+from .ways import FAILED, PROGRAM, RESTART, ULFM, UNAVAILABLE, WRONG, Outcome, Settings, measure
 
 LEAST_NBYTES = 8
+SHORTEST_S = 1.0  # of --notice-within and --timeout: ranks that share cores need it
 DEFAULT_SIZES = (8, 65536, 2**20)
 DEFAULT_ALGORITHMS = ("ring", "two_tree", "recursive_doubling", NATIVE)
 
@@ -63,7 +65,9 @@ def _failures(kind: str) -> click.ParamType:
 @click.option(
     "--checkpoint-every", "every", type=click.IntRange(1), default=8, show_default=True, help="Calls between them."
 )
-@click.option("--checkpoints", type=click.Path(path_type=Path), help="Their folder [default: a temporary one].")
+@click.option(
+    "--checkpoints", type=click.Path(path_type=Path), help="A folder that all hosts see [default: for temporary files]."
+)
 @click.option(
     "--notice-within", type=DURATION, default="10s", show_default=True, help="What takes longer is started again."
 )
@@ -110,21 +114,24 @@ def survive(
     communicator, agree, shrink it, make, verify and bind the schedule of those left, and do the call again. Without it
     (any MPI) the launch is ended, and started without what was lost from the last checkpoint. Each phase ends when the
     last survivor has ended it. Beside it: the time of a call before and after, as measured and as predicted. Exit
-    status 1 where a result was wrong, or a loss was not survived.
+    status 1 where a result was wrong, a loss was not survived, or no way is available.
     """
     if under_launcher(os.environ):
         raise OneLineError("survive.under_launcher")
     start = on_hosts_around(Start(hosts=hosts or (), **start_choices))
     failures = (*kill, *stop, *kill_host, *link_down)
     _refuse(failures, ranks, calls, start)
+    _refuse_times(failures, notice_within, timeout)
     refuse_many_ranks(ranks, False)
-    if (mttf or takes) and not (mttf and takes):
+    if (mttf, takes) != (None, None) and not (mttf and takes):
         raise OneLineError("survive.interval_needs")
     asked_sizes = sizes or DEFAULT_SIZES
     if odd := [size for size in asked_sizes if size < LEAST_NBYTES or size % 4]:
         raise OneLineError("survive.floats_only", nbytes=odd[0])
     names = algorithms or DEFAULT_ALGORITHMS
     find([name for name in names if name != NATIVE], [NATIVE])
+    if checkpoints is not None:
+        _make_folder(checkpoints)
     interrupt_when_asked_to_end()
     settings = Settings(
         launcher=find_launcher(start),
@@ -148,7 +155,7 @@ def survive(
     finally:  # an interrupt, too, loses nothing that was measured
         if outcomes:
             _show(settings, outcomes, format_)
-    if any(one.state in (FAILED, WRONG) for one in outcomes):
+    if any(one.state in (FAILED, WRONG) for one in outcomes) or all(one.state == UNAVAILABLE for one in outcomes):
         raise click.exceptions.Exit(1)
 
 
@@ -179,10 +186,13 @@ def _refuse(failures: Sequence[Failure], ranks: int, calls: int, start: Start) -
     for one in failures:
         if one.rank is not None and one.rank >= ranks:
             raise OneLineError("survive.no_such_rank", failure=one.words, rank=one.rank, ranks=ranks)
-        if one.call > calls:
+        if one.call and one.call > calls:
             raise OneLineError("survive.call_beyond", failure=one.words, calls=calls)
     if len(at := {one.call for one in failures if one.call}) > 1:
         raise OneLineError("survive.several_calls", calls=" and ".join(map(str, sorted(at))))
+    for one in failures:
+        if one.phase and any(other.call and other.rank == one.rank for other in failures):
+            raise OneLineError("survive.lost_before", failure=one.words, rank=one.rank)
     names = [host.partition(":")[0] for host in start.hosts]
     for one in failures:
         if one.kind in ON_HOSTS:
@@ -190,6 +200,25 @@ def _refuse(failures: Sequence[Failure], ranks: int, calls: int, start: Start) -
     left = ranks - len({one.rank for one in failures if one.rank is not None})
     if left < 2:
         raise OneLineError("survive.all_but_one", ranks=ranks, left=left)
+
+
+def _make_folder(folder: Path) -> None:
+    """Make the folder of the checkpoints, if a file can be written there. Raises OneLineError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise OneLineError("survive.checkpoints_folder", folder=folder, error=error.strerror) from error
+
+
+def _refuse_times(failures: Sequence[Failure], notice_s: float, timeout_s: float) -> None:
+    """Raise OneLineError for times within which healthy ranks would be lost, and for losses long after their call."""
+    for option, given_s in (("--notice-within", notice_s), ("--timeout", timeout_s)):
+        if given_s < SHORTEST_S:
+            raise OneLineError("survive.too_short", option=option, given_s=given_s, least_s=SHORTEST_S)
+    for one in failures:
+        if one.delay_s > timeout_s:
+            raise OneLineError("survive.long_delay", failure=one.words, timeout_s=timeout_s)
 
 
 def _refuse_host(failure: Failure, names: Sequence[str]) -> None:

@@ -138,7 +138,7 @@ def json_text(settings: Settings, outcomes: Sequence[Outcome]) -> str:
         "library": settings.launcher.library,
         "ranks": settings.ranks,
         "failures": [
-            {"kind": one.kind, "whom": one.whom, "call": one.call or None, "phase": one.phase, "delay_s": one.delay_s}
+            {"kind": one.kind, "whom": one.whom, "call": one.call, "phase": one.phase, "delay_s": one.delay_s}
             for one in settings.failures
         ],
         "notice_within_s": settings.notice_s,

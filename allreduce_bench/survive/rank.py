@@ -70,6 +70,7 @@ class Rank:
         self.marks: dict[str, float] = {}  # ends of phases until the next right result
         self.lacks_result = True
         _forget_segments()
+        self.losing: threading.Timer | None = None  # when this rank is to be lost some time after a call began
 
     def run(self) -> None:
         """Do all that the request asks for. Raises AlgorithmError or Refusal on all ranks where nothing can run."""
@@ -164,6 +165,9 @@ class Rank:
         self._fail([one for one in self.request.failures if one.call == number])
         assert self.call is not None
         self.call.run()
+        if self.losing is not None:
+            self.say("done", step=number)
+            self.losing.join()  # so that the loss is at this call, however short that is
         wrong = int(np.count_nonzero(self.recvbuf != np.resize(result, self.request.elements)))
         if wrong:
             self.say("wrong", step=number, elements=wrong, of=self.request.elements, size=self.comm.size)
@@ -197,12 +201,13 @@ class Rank:
         """Be lost, if one of these failures is of this rank or its host."""
         rank, _ = self.whole
         for failure in failures:
-            if failure.is_of(rank, socket.gethostname()):
+            if self.losing is None and failure.is_of(rank, socket.gethostname()):
                 told_s = TOLD_S if failure.kind in ON_HOSTS else 0.0  # the others wait for this rank in the call
                 self.say("failing", rank=rank, what=failure.kind, at=time.time() + told_s + failure.delay_s)
                 time.sleep(told_s)
                 if failure.delay_s:
-                    threading.Timer(failure.delay_s, lose, [failure.kind]).start()
+                    self.losing = threading.Timer(failure.delay_s, lose, [failure.kind])
+                    self.losing.start()
                 else:
                     lose(failure.kind)
 

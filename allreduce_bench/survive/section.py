@@ -164,7 +164,7 @@ def _picture(lines: Sequence[Line], lost: str) -> Picture | str:
 
 
 def _draw_bars(axes: Axes, way: str, lines: Sequence[Line]) -> None:
-    names = [f"{line.algorithm}, {format_size(line.nbytes)}" for line in lines]
+    names = [f"{line.algorithm}, {format_size(line.nbytes)}".replace("$", r"\$") for line in lines]  # no formula
     factor, unit = (1.0, "s") if max(sum(line.phases_s.values()) for line in lines) >= 1 else (1e3, "ms")
     for place, line in enumerate(lines):
         begin = 0.0

@@ -58,7 +58,7 @@ class Settings(NamedTuple):
     every: int
     notice_s: float  # what is not noticed within it takes the second way
     timeout_s: float  # of a start, of a recovery, and of each measurement
-    folder: Path | None  # for checkpoints; None: a temporary one
+    folder: Path | None  # in which each launch has a temporary one for its checkpoints; None: that of the system
     program: Sequence[str]  # starts a rank
     mttf_s: float | None = None  # mean time between losses; None: no interval of checkpoints is asked for
     takes_s: float = 0.0  # a checkpoint
@@ -130,7 +130,7 @@ class Launch:
             ranks,
             settings.notice_s,
             local=self.local,
-            on_message=lambda message: self._put(message["kind"], message),
+            on_message=self._take_message,
             on_trouble=lambda trouble: self._put("trouble", {"reason": trouble.reason}),
             on_death=lambda rank: self._put("died", {"rank": rank.rank}),
             start_s=settings.timeout_s,
@@ -214,6 +214,11 @@ class Launch:
                 with contextlib.suppress(OSError):
                     os.kill(rank.pid, signal.SIGKILL)
 
+    def _take_message(self, message: Mapping[str, Any]) -> None:
+        if message["kind"] == "measured":  # rank 0 waits a moment; later, a look at the ranks would disturb them
+            self.supervisor.note_segments()
+        self._put(message["kind"], message)
+
     def _put(self, kind: str, facts: Mapping[str, Any]) -> None:
         self._queue.put(Event(kind, time.time(), facts))
 
@@ -236,8 +241,9 @@ def measure(settings: Settings, algorithm: str, nbytes: int, way: str) -> Outcom
     """Lose ranks in one way, and measure what it costs. Raises LaunchError, InterfaceError, OSError."""
     outcome = Outcome(algorithm, nbytes, way)
     with contextlib.ExitStack() as stack:
-        folder = settings.folder or Path(stack.enter_context(_folder_for_all(settings)))
-        kept = folder / f"{algorithm.replace('/', '_').replace(':', '_')}-{nbytes}-{way}-{os.getpid()}"
+        folder = settings.folder or _folder_for_all(settings)
+        own = tempfile.TemporaryDirectory(prefix="survive-", dir=folder, ignore_cleanup_errors=True)
+        kept = Path(stack.enter_context(own)).absolute()
         request = Request(
             algorithm=algorithm,
             elements=nbytes // 4,
@@ -254,14 +260,13 @@ def measure(settings: Settings, algorithm: str, nbytes: int, way: str) -> Outcom
             outcome.state, outcome.reason = UNAVAILABLE, say("survive.no_ulfm", library=settings.launcher.library)
             return outcome
         stack.callback(_bring_links_up, settings.failures)
-        _Way(settings, request, outcome, Path(kept)).go()
+        _Way(settings, request, outcome, kept).go()
     return outcome
 
 
-def _folder_for_all(settings: Settings) -> tempfile.TemporaryDirectory:
-    """Return a temporary folder that all ranks see, as they see the program: on several nodes not that of one node."""
-    is_here = on_one_node(settings.launcher, settings.ranks, settings.start, os.environ)
-    return tempfile.TemporaryDirectory(prefix="survive-", dir=None if is_here else Path.cwd())
+def _folder_for_all(settings: Settings) -> Path | None:
+    """Return a folder that all ranks see, as they see the program; None: one node's own for temporary files is."""
+    return None if on_one_node(settings.launcher, settings.ranks, settings.start, os.environ) else Path.cwd()
 
 
 class _Way:
@@ -331,15 +336,17 @@ class _Way:
         hosts = [host for host in settings.start.hosts if not any(one.is_of(-1, slots_of(host)[0]) for one in of_hosts)]
         members = [rank for rank in range(settings.ranks) if rank not in lost]
         links = next((event.facts["links"] for event in launch.of("prepared")), None)
+        called = min(one.call for one in settings.failures if one.call)
+        done = max((event.facts["step"] for event in launch.of("done")), default=called - 1)
         while members:
             try:
-                step = newest(self.kept, {"algorithm": self.request.algorithm, "count": self.request.elements})
+                first = newest(self.kept, {"algorithm": self.request.algorithm, "count": self.request.elements})
             except (CheckpointError, OSError) as error:
                 outcome.state, outcome.reason = FAILED, str(error)
                 return
-            first = min(step, self.request.calls - 1)  # survivors may have gone on to the end: one call shows the result
             if outcome.steps_lost is None:
-                outcome.steps_lost = max(0, min(one.call for one in settings.failures if one.call) - 1 - first)
+                outcome.steps_lost = max(0, done - first)
+            first = min(first, settings.calls - 1)  # so that there is a call that shows that results are right
             later = [_in_restart(one, members) for one in settings.failures if one.phase and int(one.whom) in members]
             again = self.request._replace(first=first, by_ulfm=False, links=links, failures=tuple(later))
             self.launch = launch = Launch(settings, again, len(members), hosts)

@@ -12,7 +12,7 @@ SWITCHES_VARIABLE = "ALLREDUCE_BENCH_SWITCHES"  # tells rank 0 of the switches a
 STAGE_VARIABLE = "ALLREDUCE_BENCH_STAGE"  # tells rank 0 what was unpacked on the nodes, as JSON
 LAB_VARIABLE = "ALLREDUCE_BENCH_LAB"  # tells a command the virtual hosts around it
 TERMINATE, KILL = 15, 9  # by POSIX, without the module signal
-SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
+SET_PARENT_DEATH_SIGNAL, SET_CHILD_SUBREAPER = 1, 36  # PR_SET_… of prctl(2)
 
 
 def end_with_parent(number: int = TERMINATE) -> None:
@@ -22,6 +22,12 @@ def end_with_parent(number: int = TERMINATE) -> None:
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, number)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of processes below this one whose own parent ends (Linux; elsewhere nothing happens)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1)
 
 
 MOST_NBYTES = 100_000  # of the 128 KiB that Linux lets a variable have

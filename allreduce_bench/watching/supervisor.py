@@ -9,6 +9,7 @@ import hmac
 import json
 import math
 import os
+import re
 import resource
 import secrets
 import selectors
@@ -20,10 +21,14 @@ from typing import Any
 
 from ..machine import kernel
 from ..machine.interfaces import interfaces
+from .lifeline import LAB_VARIABLE
 from .patience import ANSWER_S, Patience, Question, Rank, Trouble
 
 LONGEST_LINE = 1 << 20  # bytes
 SILENT_S = 10.0  # of an unidentified connection; ranks identify themselves at once, and reconnect
+SEGMENT = re.compile(
+    r"/dev/shm/(?:mpich_shm_|sm_segment\.|vader_segment\.|Intel_MPI_)\S+$", re.MULTILINE
+)  # as of `maps`
 CROWDED_S, MOST_STRANGERS = 1.0, 256  # the same if there are more such connections, beside one for each rank
 
 
@@ -76,6 +81,7 @@ class Supervisor:
         self.token = secrets.token_hex(16)
         self.trouble: Trouble | None = None
         self._warned = False
+        self._segments: set[str] = set()  # of ranks that may not be able to remove them
         self._listener = socket.create_server(("127.0.0.1" if local else "", 0), backlog=4096)
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._listener, selectors.EVENT_READ)
@@ -112,7 +118,15 @@ class Supervisor:
 
     def end_ranks(self) -> None:
         """End all connected ranks at once, with status 1."""
+        self.note_segments()
         self._tell_all(kind="end")
+
+    def note_segments(self) -> None:
+        """Note the shared memory of the ranks of this node, for `close` to remove: killed ranks leave it behind."""
+        if not self._segments and not self.in_rank_0:
+            here = socket.gethostname()
+            ranks = [rank for rank in self.patience.ranks if rank.host == here or LAB_VARIABLE in os.environ]
+            self._segments = set().union(*(segments_of(rank.pid) for rank in ranks))
 
     def settle(self) -> None:
         """Wait after the launcher's end, at most 1 s, until the last messages were read, and judge."""
@@ -123,10 +137,13 @@ class Supervisor:
             self._report(trouble)
 
     def close(self) -> None:
-        """Stop listening."""
+        """Stop listening; the ranks have ended."""
         self._closing.set()
         self._waker.close()
         self._thread.join(ANSWER_S)
+        for path in self._segments:
+            with contextlib.suppress(OSError):  # their MPI has removed it
+                os.unlink(path)
 
     def _serve(self) -> None:
         while not self._closing.is_set():
@@ -200,6 +217,8 @@ class Supervisor:
             self.patience.take_answer(peer.rank, message, time.monotonic())
         else:
             self.patience.hear(peer.rank, message, time.monotonic())
+            if kind == "failed":  # the others are ended soon
+                self.note_segments()
             self.on_message(message)
 
     def _welcome(self, peer: _Peer, message: dict[str, Any]) -> None:
@@ -218,6 +237,7 @@ class Supervisor:
         if peer.rank is not None:
             self.patience.lose(peer.rank, time.monotonic())
             if peer.rank.died:
+                self.note_segments()
                 self.on_death(peer.rank)
 
     def _tell(self, peer: _Peer, **message: Any) -> None:
@@ -256,6 +276,12 @@ def is_stopped(pid: int) -> bool:
     """Return whether a signal has stopped this process of this node."""
     stat = kernel.read(f"proc/{pid}/stat")
     return bool(stat) and str(stat).rpartition(")")[2].split()[0] in ("T", "t")
+
+
+def segments_of(pid: int | str) -> set[str]:
+    """Return the files by which MPI shares memory, of a process of this node and of those that it started."""
+    children = kernel.read(f"proc/{pid}/task/{pid}/children") or ""
+    return set(SEGMENT.findall(kernel.read(f"proc/{pid}/maps") or "")).union(*map(segments_of, children.split()))
 
 
 def names_of_this_node() -> list[str]:

@@ -14,6 +14,7 @@ from measured_runs import with_package
 from places import RANK_PROGRAMS
 
 from allreduce_bench.launching import wrapped_rank
+from allreduce_bench.launching.own_program import FirstToEnd, Place
 
 OTHERS_WAITED_FOR = "the others were waited for"
 
@@ -57,6 +58,36 @@ def test_all_output_and_words_are_passed_through(python):
 def test_a_program_that_cannot_be_started_is_said():
     status, _, err = executed(interpreters()[0], "-n", 1, "--", "/nonexistent/program")
     assert status == 127 and "rank 0" in err and "cannot be started: /nonexistent/program: No such file" in err
+
+
+FORKING = """from mpi4py import MPI
+import os, pathlib, re, signal, subprocess, sys
+maps = pathlib.Path("/proc/self/maps").read_text()
+left = subprocess.Popen(["sleep", "300"], start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+segments = re.findall(r"/dev/shm/\\S+$", maps, re.MULTILINE)
+pathlib.Path(sys.argv[1], f"{left.pid}.pid").write_text("\\n".join(segments))
+MPI.COMM_WORLD.Barrier()
+if MPI.COMM_WORLD.rank == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+MPI.COMM_WORLD.Barrier()
+"""
+
+
+@pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
+def test_of_a_killed_rank_neither_what_it_started_nor_shared_memory_is_left(python, tmp_path):
+    (tmp_path / "forking.py").write_text(FORKING)
+    status, _, err = executed(python, "-n", 2, "--", python, tmp_path / "forking.py", tmp_path)
+    left = [*tmp_path.glob("*.pid")]
+    assert status == 137 and len(left) == 2, err
+    assert not [path for path in left if Path(f"/proc/{path.stem}").exists()]
+    assert not [word for path in left for word in path.read_text().split() if Path(word).exists()]
+
+
+@pytest.mark.parametrize(
+    ("status", "is_lost"), [(0, False), (3, False), (128, False), (137, True), (139, True), (255, False)]
+)
+def test_only_what_a_signal_ended_is_lost(status, is_lost):
+    assert FirstToEnd(Place(1, "n1"), "", status).is_lost is is_lost
 
 
 STOPPED = {  # whom a signal stops -> what is said
@@ -113,7 +144,7 @@ class Silent:
 
     rank = 0
 
-    def __init__(self, *where: object):
+    def __init__(self, *where: object, **calls: object):
         pass
 
     def close(self) -> None:
@@ -124,6 +155,7 @@ class Silent:
 def test_a_program_whose_stops_cannot_be_told_ends_with_its_status(monkeypatch, waited):
     monkeypatch.setattr(wrapped_rank, "Watch", Silent)
     monkeypatch.setattr(wrapped_rank, "end_with_parent", lambda number: None)
+    monkeypatch.setattr(wrapped_rank, "adopt_orphans", lambda: None)
     monkeypatch.setattr(signal, "signal", lambda number, handler: None)
     monkeypatch.setenv(wrapped_rank.MONITOR_VARIABLE, "")
     if waited == "not by this system":

@@ -3,11 +3,13 @@
 import hashlib
 import io
 import json
+import os
 import pickle
 
 import numpy as np
 import pytest
 
+from allreduce_bench.message import BadValue
 from allreduce_bench.programs.checkpoint_costs import CostsSince, Loss, read_costs
 from allreduce_bench.programs.checkpoints import CheckpointError, Checkpoints
 from allreduce_bench.runs.start import RESTART_VARIABLE
@@ -23,6 +25,13 @@ class Comm:
 
 
 WEIGHTS = np.arange(6.0).reshape(2, 3)
+
+
+def npy(array):
+    """A file of numpy with one array."""
+    content = io.BytesIO()
+    np.save(content, array)
+    return content.getvalue()
 
 
 @pytest.fixture
@@ -122,6 +131,80 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path):
     with pytest.raises(CheckpointError) as refused:
         Checkpoints(Comm(), tmp_path / "file" / "ckpt").save(1, weights=WEIGHTS)
     assert refused.value.code == "programs.checkpoint_os_error"
+
+
+@pytest.mark.parametrize("name", ["reached", "history.jsonl"])
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo], ids=["folder", "FIFO"])
+def test_what_is_in_the_way_of_notes_is_one_sentence(tmp_path, name, make):
+    kept = Checkpoints(Comm(), tmp_path)
+    make(tmp_path / name)
+    with pytest.raises(CheckpointError) as refused:
+        kept.save(1, weights=WEIGHTS)
+        kept.done(1)
+    assert refused.value.code == "programs.checkpoint_os_error" and name in str(refused.value)
+
+
+@pytest.mark.parametrize("step", [-1, 10**18, 1.0, "7", None])
+def test_a_step_that_no_name_can_hold_is_refused_on_all_ranks(checkpoints, step):
+    checkpoints.comm.rank = 1
+    for keep in (lambda: checkpoints.save(step, weights=WEIGHTS), lambda: checkpoints.done(step)):
+        with pytest.raises(CheckpointError) as refused:
+            keep()
+        assert refused.value.code == "programs.checkpoint_step"
+
+
+def test_steps_may_be_of_numpy_and_names_are_free(checkpoints):
+    named = {"file": WEIGHTS, "allow_pickle": WEIGHTS + 1, "step": WEIGHTS + 2, "self": WEIGHTS + 3, "a.npy": WEIGHTS}
+    checkpoints.save(np.int64(40), **named)
+    checkpoints.done(np.int64(40))
+    step, arrays, _ = Checkpoints(Comm(), checkpoints.folder).newest(named)
+    assert step == 40 and all(np.array_equal(arrays[name], array) for name, array in named.items())
+    with np.load(files(checkpoints)[-1]) as file:
+        assert sorted(file) == sorted(named)
+
+
+def test_what_numpy_would_read_as_another_type_is_not_written(checkpoints, monkeypatch):
+    monkeypatch.setattr(np.lib.format, "dtype_to_descr", lambda dtype: "<V2")  # as of bfloat16
+    with pytest.raises(CheckpointError) as refused:
+        checkpoints.save(40, weights=WEIGHTS)
+    assert refused.value.code == "programs.checkpoint_of_type"
+
+
+@pytest.mark.parametrize("content", [b"", b"text", npy(WEIGHTS)], ids=["empty", "text", "npy"])
+def test_a_whole_file_of_something_else_is_left_out(checkpoints, content, capsys):
+    checksum = hashlib.sha256(content).hexdigest()[:16]
+    (checkpoints.folder / f"step-40.{checksum}.npz").write_bytes(content)
+    assert Checkpoints(Comm(), checkpoints.folder).newest()[0] == 30
+    assert "step-40" in capsys.readouterr().err
+
+
+def test_like_may_be_lists_and_what_fails_on_rank_0_fails_on_all(checkpoints):
+    with pytest.raises(CheckpointError) as refused:
+        checkpoints.newest({"weights": [1.0, 2.0]})
+    assert refused.value.code == "programs.checkpoint_of_another"
+    told = []
+    checkpoints.comm.bcast = lambda value, root: told.append(value) or value
+    with pytest.raises(AttributeError):
+        checkpoints.newest(7)
+    assert isinstance(told[0][1], AttributeError)
+
+
+def test_a_file_that_another_start_is_writing_stays(checkpoints):
+    fresh, old = (checkpoints.folder / f".step-9.{name}.npz.host-1.tmp" for name in ("fresh", "old"))
+    for path in (fresh, old):
+        path.touch()
+    os.utime(old, (0, 0))
+    checkpoints.save(40, weights=WEIGHTS)
+    assert fresh.exists() and not old.exists()
+
+
+def test_a_folder_is_of_one_exec_at_a_time(checkpoints):
+    first = CostsSince(checkpoints.folder)
+    with pytest.raises(BadValue) as refused:
+        CostsSince(checkpoints.folder)
+    assert refused.value.code == "programs.checkpoints_of_two"
+    del first
+    CostsSince(checkpoints.folder)
 
 
 def test_no_folder_is_one_sentence(monkeypatch):

@@ -97,7 +97,9 @@ class Place(NamedTuple):
         for number in range(HOSTS if self.made else 0):
             assert self.made
             state = subprocess.run(
-                self.made.command(number, ["cat", f"/sys/class/net/{INTERFACE}/operstate"]), capture_output=True, text=True
+                self.made.command(number, ["cat", f"/sys/class/net/{INTERFACE}/operstate"]),
+                capture_output=True,
+                text=True,
             )
             if state.stdout.strip() != "up":
                 found.add(f"link of h{number + 1} {state.stdout.strip()}")
@@ -143,7 +145,9 @@ def pids_outside(made: Room) -> list[int]:
     return [number_of[pid] for pid in made.lab.pids]
 
 
-def case(where: Place, python: Path, kind: str, way: str, asked: argparse.Namespace, draw: random.Random) -> dict[str, Any]:
+def case(
+    where: Place, python: Path, kind: str, way: str, asked: argparse.Namespace, draw: random.Random
+) -> dict[str, Any]:
     """One launch that loses ranks: what became of it."""
     words = ["-n", str(asked.ranks), "-a", draw.choice(ALGORITHMS), "--sizes", draw.choice(SIZES), "--way", way]
     words += [*losses(kind, asked.ranks, draw), "--calls", str(CALLS), "--checkpoint-every", "3", "--repetitions", "3"]

@@ -7,6 +7,7 @@ from click.testing import CliRunner
 from places import ROOT
 
 from allreduce_bench.cli import main
+from allreduce_bench.report.pictures import write_pictures
 from allreduce_bench.runs.rows import RunError
 from allreduce_bench.survive.section import COLOURS, losses_section, read_losses
 
@@ -18,7 +19,10 @@ def outcome(way, phases_s, **others):
 
 
 def written(path, *outcomes):
-    failures = [{"kind": "kill", "whom": "3", "call": 20, "phase": "", "delay_s": 0.0}]
+    failures = [
+        {"kind": "kill", "whom": "3", "call": 20, "phase": "", "delay_s": 0.0},
+        {"kind": "kill", "whom": "1", "call": None, "phase": "shrink", "delay_s": 0.0},
+    ]
     content = {"library": "Open MPI 5.0.11", "ranks": 4, "failures": failures, "outcomes": outcomes}
     path.write_text(json.dumps(content))
     return path
@@ -51,7 +55,7 @@ def test_launches_are_medians_and_the_rest_is_said(file):
 def test_the_figure_has_a_panel_for_each_way_and_its_numbers(file):
     (sketch,) = losses_section(file)["pictures"]
     picture = sketch.draw()
-    assert len(picture.figure.axes) == 2
+    assert len(picture.figure.axes) == 2 and "kill 3@20, kill 1@shrink" in picture.caption
     assert picture.numbers["time_s"].sum() == pytest.approx(0.02 + 0.002 + 0.004 + 2.53)
     assert [*COLOURS] == ["notice", "revoke", "agree", "shrink", "end", "start", "schedule", "binding", "result"]
 
@@ -60,6 +64,12 @@ def test_where_no_way_was_gone_to_its_end_there_is_a_reason_instead(tmp_path):
     path = written(tmp_path / "none.json", outcome("ulfm", {}, state="failed", reason="no progress in time"))
     (sketch,) = losses_section(path)["pictures"]
     assert isinstance(sketch.draw(), str)
+
+
+def test_a_name_is_no_formula(tmp_path):
+    path = written(tmp_path / "odd.json", outcome("ulfm", {"notice": 1.0}, algorithm=r"./$\frac$.py"))
+    (sketch,) = losses_section(path)["pictures"]
+    write_pictures(sketch.draw(), tmp_path, "")
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[1]", '{"library": 1, "ranks": 4, "failures": [], "outcomes": []}'])
