@@ -162,6 +162,14 @@ def format_time(time_s: float) -> str:
     return f"{three_digits(time_s * factor)} {unit}"
 
 
+def format_long_time(time_s: float) -> str:
+    """Format a time that may be long: `1.20 ms`, `14.4 s`, `12.0 min`, `24.0 h`."""
+    for unit, unit_s in (("h", 3600), ("min", 60)):
+        if time_s >= unit_s:
+            return f"{three_digits(time_s / unit_s)} {unit}"
+    return format_time(time_s)
+
+
 def format_duration(seconds: float) -> str:
     """Format `1:05` for 65 seconds."""
     minutes, rest_s = divmod(round(seconds), 60)

@@ -11,6 +11,7 @@ from allreduce_bench.units import (
     algbw,
     busbw,
     format_duration,
+    format_long_time,
     format_ranges,
     format_size,
     format_time,
@@ -161,6 +162,11 @@ def test_three_digits(value, text):
 )
 def test_times(time_s, text):
     assert format_time(time_s) == text
+
+
+@pytest.mark.parametrize("time_s, text", [(0.0012, "1.20 ms"), (59.9, "59.9 s"), (720, "12.0 min"), (86400, "24.0 h")])
+def test_long_times(time_s, text):
+    assert format_long_time(time_s) == text
 
 
 @pytest.mark.parametrize("seconds, text", [(0, "0:00"), (65, "1:05"), (59.6, "1:00"), (3600, "60:00")])

@@ -17,7 +17,6 @@ from ..report.run_list import run_lines
 from ..runs.control import FORMATS
 from ..runs.folder import RunFolder
 from ..runs.inventory import KeptRun, kept_runs, newest_first
-from ..slurm.sweep import missing_of_run
 from ..units import parse_width
 from ..wings import offered
 from .sections import examples
@@ -159,10 +158,12 @@ def report(runs, output, ratios, survive, pictures, kind, width, own) -> None:
     if width and not kind:
         raise OneLineError("cli.width_without_figures")
     folders = opened_runs(runs)
-    from ..report.page import FigureFiles, default_page, write_report  # late: they load what draws
-    from ..report.paper import Paper
+    gc.disable()  # what is loaded stays: looking through it again and again takes a tenth of the time
+    from ..report.page import FigureFiles, Paper, default_page, write_report  # late: they load what draws
+    from ..slurm.sweep import missing_of_run
 
-    gc.freeze()  # what is loaded stays: looking through it again and again takes a tenth of the time
+    gc.freeze()
+    gc.enable()
     tell_damages(folders)
     lines = ratio_lines(read_ratios(ratios)) if ratios else ()
     losses = _losses(survive) if survive else None

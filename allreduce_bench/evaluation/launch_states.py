@@ -279,8 +279,9 @@ def _ratios_of_noise(launches: int) -> list[list[np.ndarray]]:
     found: list[list[np.ndarray]] = [[] for _ in range(launches // 2)]
     for draw in FAMILIES.values():
         gaps = largest_gaps(draw(np.random.default_rng(SEED), (launches, DRAWS)))
-        for index, ratios in enumerate(found):
-            ratios.append(np.sort((gaps.gap / gaps.spread)[gaps.smaller == index + 1]))
+        ratios, smaller = gaps.gap / gaps.spread, gaps.smaller
+        for side, of_side in enumerate(found, start=1):
+            of_side.append(np.sort(ratios[smaller == side]))
     return found
 
 

@@ -14,9 +14,8 @@ from ..machine.mpi import library_name
 from ..message import say
 
 ENABLED = "OMPI_MCA_mpi_ft_enable"  # set by `mpirun --with-ft ulfm` for its ranks
-PHASES = ("notice", "revoke", "agree", "shrink")  # in their order
 
-Mark = Callable[[str], None]  # called at the end of each phase
+Mark = Callable[[str], None]  # called at the end of each phase: notice, revoke, agree, shrink
 
 
 def why_unavailable(environ: Mapping[str, str]) -> str:

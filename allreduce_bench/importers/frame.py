@@ -63,7 +63,9 @@ def _timed_rows(path: Path, asked: Asked) -> list[Imported]:
 
 
 def _frame(rows: Sequence[Imported], runs: Sequence[str]) -> pd.DataFrame:
-    data = {name: [getattr(row, name) for row in rows] for name in KINDS if name not in ("run", "launch", *UNKNOWN)}
+    data: dict[str, Sequence] = {
+        name: [getattr(row, name) for row in rows] for name in KINDS if name not in ("run", "launch", *UNKNOWN)
+    }
     data["run"] = runs
     data["launch"] = [f"{row.file}: {row.launch}" if row.fields else row.launch for row in rows]
     data |= {name: [None] * len(rows) for name in UNKNOWN}

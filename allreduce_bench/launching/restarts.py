@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ..message import say
-from ..runs.start import RESTART_VARIABLE, Start, expand, fill_slots, slots_for, slots_of
+from ..runs.start import RESTART_VARIABLE, Start, expand, fill_slots, slots_for, slots_of, without_domain
 from .own_program import Ending, Place
 
 ALLOCATION = "SLURM_JOB_NODELIST"
@@ -52,15 +52,10 @@ def what_is_left(ranks: int, start: Start, lost: Sequence[Place]) -> Left:
     """Return the ranks and hosts without those that were lost; no ranks: nothing is left."""
     hosts = start.hosts or tuple(expand(os.environ.get(ALLOCATION, "")))
     slots = slots_for(hosts, ranks, start.ranks_per_node)
-    bad = {_bare(place.host) for place in lost}
-    good = [host for host in hosts if _bare(slots_of(host)[0]) not in bad]
+    bad = {without_domain(place.host) for place in lost}
+    good = [host for host in hosts if without_domain(slots_of(host)[0]) not in bad]
     if len(hosts) < 2 or len(good) == len(hosts):
         return Left(max(0, ranks - len(lost)), start)
     on_hosts = fill_slots((number for _, number in slots), ranks)
-    kept = sum(number for (name, _), number in zip(slots, on_hosts) if _bare(name) not in bad)
+    kept = sum(number for (name, _), number in zip(slots, on_hosts) if without_domain(name) not in bad)
     return Left(kept, replace(start, hosts=tuple(good)))
-
-
-def _bare(host: str) -> str:
-    """Return a host's name without its domain; addresses stay as they are."""
-    return host if host.replace(".", "").isdigit() else host.partition(".")[0]

@@ -33,14 +33,19 @@ def _unsaid(item: object) -> None:
 
 
 def in_forks(
-    work: Callable[[Item], Result], items: Sequence[Item], before: Callable[[Item], None] = _unsaid
+    work: Callable[[Item], Result],
+    items: Sequence[Item],
+    before: Callable[[Item], None] = _unsaid,
+    meanwhile: Callable[[], object] = lambda: None,
 ) -> list[Result]:
     """Return what `work` makes of each item; this process calls `before` with each of those that it takes itself.
 
-    An error is the one that `work` raises here: what a child could not do, or send, is done again.
+    `meanwhile` is called in this process before it takes any. An error is the one that `work` raises here: what a child
+    could not do, or send, is done again.
     """
     processes = min(cores(), len(items), MOST_PROCESSES)
     if processes < 2 or len(items) > MOST_ITEMS or not _may_fork():
+        meanwhile()
         return [_told(work, before, item) for item in items]
     numbers, fill = os.pipe()
     os.write(fill, b"".join(number.to_bytes(NUMBER_NBYTES, "little") for number in range(len(items))))
@@ -51,6 +56,7 @@ def in_forks(
         with suppress(OSError):  # without further processes fewer do
             while len(children) < processes - 1:
                 children.append(_begun(work, items, numbers))
+        meanwhile()
         for number in _taken(numbers):
             done[number] = _told(work, before, items[number])
         for child in children:

@@ -26,22 +26,35 @@ def best_tour(cost: np.ndarray) -> list[int]:
     size = len(cost)
     if size < 3:
         return list(range(size))
-    tour, edges = _short(cost, None), np.sort(np.unique(cost[~np.eye(size, dtype=bool)]))
+    tour, edges = short_tour(cost), np.sort(np.unique(cost[~np.eye(size, dtype=bool)]))
     low, high = np.searchsorted(edges, _least_bottleneck(cost)), np.searchsorted(edges, _bottleneck(cost, tour))
     while low < high and edges[high] > CLOSE * edges[low]:
         middle = (low + high) // 2
-        found = _short(_limited(cost, edges[middle]), tour, KICKS_PER_LIMIT)
+        found = short_tour(_limited(cost, edges[middle]), tour, KICKS_PER_LIMIT)
         if (reached := _bottleneck(cost, found)) <= edges[middle]:
             tour, high = found, np.searchsorted(edges, reached)
         else:
             low = middle + 1
-    again = _short(_limited(cost, _bottleneck(cost, tour)), tour)
+    again = short_tour(_limited(cost, _bottleneck(cost, tour)), tour)
     return min(tour, again, key=lambda each: (_bottleneck(cost, each), _sum(cost, each))).tolist()
 
 
-def shortest_tour(cost: np.ndarray) -> list[int]:
-    """Return a round trip over all rows of `cost` [from, to] whose sum is short."""
-    return _short(cost, None).tolist() if len(cost) > 2 else list(range(len(cost)))
+def short_tour(cost: np.ndarray, begun: np.ndarray | None = None, share: float = 1.0) -> np.ndarray:
+    """Return a round trip over three rows of `cost` or more, whose sum is short.
+
+    `begun`: one that is tried, too; `share` of the kicks are made.
+    """
+    best = _improved(cost, _patched(cost), range(len(cost)))
+    if begun is not None:
+        best = min(best, _improved(cost, begun, range(len(cost))), key=lambda each: _sum(cost, each))
+    random, best_sum = np.random.default_rng(SEED), _sum(cost, best)
+    kicks = max(FEWEST_KICKS, min(KICKS_PER_HOST * len(cost), KICKS // len(cost)))
+    for _ in range(int(share * kicks) if len(cost) > 3 else 0):
+        kicked, touched = _kicked(best, random)
+        kicked = _improved(cost, kicked, touched)
+        if (found := _sum(cost, kicked)) <= best_sum:
+            best, best_sum = kicked, found
+    return best
 
 
 def edges_of(tour: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -66,21 +79,6 @@ def _least_bottleneck(cost: np.ndarray) -> float:
 def _limited(cost: np.ndarray, limit: float) -> np.ndarray:
     """Return costs in which one message above the limit outweighs all below it."""
     return np.where(cost > limit, cost + len(cost) * limit, cost)
-
-
-def _short(cost: np.ndarray, begun: np.ndarray | None, share: float = 1.0) -> np.ndarray:
-    """Return a round trip of a short sum; `begun`: one that is tried, too; `share` of the kicks are made."""
-    best = _improved(cost, _patched(cost), range(len(cost)))
-    if begun is not None:
-        best = min(best, _improved(cost, begun, range(len(cost))), key=lambda each: _sum(cost, each))
-    random, best_sum = np.random.default_rng(SEED), _sum(cost, best)
-    kicks = max(FEWEST_KICKS, min(KICKS_PER_HOST * len(cost), KICKS // len(cost)))
-    for _ in range(int(share * kicks) if len(cost) > 3 else 0):
-        kicked, touched = _kicked(best, random)
-        kicked = _improved(cost, kicked, touched)
-        if (found := _sum(cost, kicked)) <= best_sum:
-            best, best_sum = kicked, found
-    return best
 
 
 def _patched(cost: np.ndarray) -> np.ndarray:

@@ -86,10 +86,10 @@ def survivors(comm: MPI.Comm) -> MPI.Comm:
     """Return the communicator of those left of `comm`, over which `Allreduce(…, on_failure=…)` goes on; else `comm`."""
     wrapped = getattr(comm, "prepared", None)
     if isinstance(wrapped, Surviving):
-        return wrapped.comm
+        return wrapped.around
     prepared_of: Any = usable(comm).Get_attr(_key())
     found = [one for one in (prepared_of or {}).values() if isinstance(one, Surviving)]
-    return min((one.comm for one in found), key=lambda one: one.size, default=comm)
+    return min((one.around for one in found), key=lambda one: one.size, default=comm)
 
 
 def prepared_for(comm: MPI.Comm) -> "list[PreparedAllreduces | Surviving]":

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ..message import BadValue, say
 from ..models.checkpoint_interval import daly_s, share_lost, young_s
 from ..runs.files import kept_handle, read_kept
-from ..units import format_time, three_digits
+from ..units import format_long_time, format_time
 
 HISTORY = "history.jsonl"  # in the folder of the checkpoints, a line for each event
 MOST_NBYTES = 64 * 2**20
@@ -96,8 +96,9 @@ class CostsSince:
         restart_s = median(loss.restart_s for loss in costs.losses) if costs.losses else 0.0
         daly, young = (of(save_s, mean_time_to_failure_s) for of in (daly_s, young_s))
         share = share_lost(daly, save_s, restart_s, mean_time_to_failure_s)
-        values = {"failure": _long(mean_time_to_failure_s), "daly": _long(daly), "young": _long(young)}
-        told.append(say("programs.checkpoint_interval", **values, share_percent=f"{100 * share:.2g}"))
+        times = {"failure": mean_time_to_failure_s, "daly": daly, "young": young}
+        words = {name: format_long_time(time_s) for name, time_s in times.items()}
+        told.append(say("programs.checkpoint_interval", **words, share_percent=f"{100 * share:.2g}"))
         return told if costs.losses else [*told, say("programs.restart_unmeasured")]
 
 
@@ -105,11 +106,3 @@ def _told_loss(loss: Loss) -> str:
     return say(
         "programs.loss_cost", steps=loss.steps, restart=format_time(loss.restart_s), lost=format_time(loss.lost_s)
     )
-
-
-def _long(seconds: float) -> str:
-    """Format a time that may be long: `1.20 ms`, `14.4 s`, `12.0 min`, `24.0 h`."""
-    for unit, unit_s in (("h", 3600), ("min", 60)):
-        if seconds >= unit_s:
-            return f"{three_digits(seconds / unit_s)} {unit}"
-    return format_time(seconds)

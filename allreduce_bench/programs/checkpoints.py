@@ -170,9 +170,10 @@ class Checkpoints:
                 at = os.fstat(file.fileno()).st_mtime
         except (OSError, struct.error):
             return 0
+        lost_steps = max(0, reached - step)
         is_restarted = reached > 0 and RESTART_VARIABLE in os.environ  # else the time between two starts is no loss
-        self._reached_before = (reached, at, max(0, reached - step)) if is_restarted else None
-        return max(0, reached - step)
+        self._reached_before = (reached, at, lost_steps) if is_restarted else None
+        return lost_steps
 
     def _note(self, **facts: float) -> None:
         with open(self.folder / HISTORY, "a", encoding="utf-8", opener=kept_handle) as file:

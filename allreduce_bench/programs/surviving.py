@@ -37,16 +37,11 @@ class Surviving:
         """`make` prepares all-reduces on a communicator, with all its ranks. Raises BadValue."""
         if reason := why_unavailable(os.environ):
             raise BadValue("programs.on_failure_unavailable", reason=reason)
-        self.comm: Any = around  # of those left
+        self.around: Any = around  # the communicator of those left
         self.left = list(range(around.size))  # their ranks in the program's communicator
         self._make, self._on_failure = make, on_failure
         self._size = around.size
         self._prepared: PreparedAllreduces | None = None
-
-    @property
-    def around(self) -> Any:
-        """Return the communicator that is in use."""
-        return self.comm
 
     def __call__(self, sendbuf: Any, recvbuf: Any, op: Any = MPI.SUM) -> None:
         """All-reduce, as PreparedAllreduces does; if ranks are lost, again, or raise RankLost on all that are left."""
@@ -54,10 +49,10 @@ class Surviving:
 
         def call() -> None:
             if self._prepared is None:
-                self._prepared = self._make(self.comm)
+                self._prepared = self._make(self.around)
             self._prepared(sendbuf, recvbuf, op)
 
-        while not agreed(self.comm, call, self._others):
+        while not agreed(self.around, call, self._others):
             self._shrink()
             restore()
             if self._on_failure == RAISE:
@@ -72,7 +67,7 @@ class Surviving:
         if self._prepared is not None:
             self._prepared.abandon()
             self._prepared = None
-        self.comm, lost = shrunk(self.comm)
+        self.around, lost = shrunk(self.around)
         self.left = [rank for number, rank in enumerate(self.left) if number not in lost]
 
     def let_go(self) -> None:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from errno import EEXIST
+from functools import cache
 from itertools import chain, count, product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -313,7 +314,7 @@ def _draw(places: Sequence[_Place], drafts: Path, figures: FigureFiles, progress
             write_panels(picture, drafts, place.prefix, figures.paper)
         return shown
 
-    found = in_forks(drawn, sketches, tell)
+    found = in_forks(drawn, sketches, tell, meanwhile=_compile_templates)
     for place in places:
         place.section[place.name] = []
     for (place, _), shown in zip(sketches, found):
@@ -515,6 +516,13 @@ def _rendered(**values: Any) -> str:
     return template.render(style=style, script=script, policy=policy([style], [script]), **values)
 
 
+def _compile_templates() -> None:
+    """Compile the templates; whoever renders them finds them compiled."""
+    for name in _engine().list_templates():
+        _engine().get_template(name)
+
+
+@cache
 def _engine() -> Environment:
     made = engine(__package__)
     made.filters |= {"ulps": agreement.ulps, "size": format_size, "digits": three_digits, "in_ranks": in_ranks}

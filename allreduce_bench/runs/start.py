@@ -248,6 +248,11 @@ def slots_of(host: str) -> tuple[str, int | None]:
     return name, int(slots) if slots else None
 
 
+def without_domain(host: str) -> str:
+    """Return `n1` of `n1.cluster.org`: hosts are named both ways; addresses stay as they are."""
+    return host if host.replace(".", "").isdigit() else host.partition(".")[0]
+
+
 def slots_for(hosts: Sequence[str], ranks: int, ranks_per_node: int | None = None) -> list[tuple[str, int]]:
     """Return (name, slots) of every host; those without slots get `ranks_per_node`, or share the rest evenly."""
     named_slots = [slots_of(host) for host in hosts]

@@ -11,6 +11,7 @@ import re
 from typing import Any, NamedTuple
 
 from ..message import BadValue
+from ..runs.start import without_domain
 from ..units import parse_duration
 
 KILL, STOP, HOST, LINK = "kill", "stop", "host", "link"
@@ -41,7 +42,7 @@ class Failure(NamedTuple):
         """Return whether this rank, on this host, is lost; hosts may be named without their domain."""
         if self.rank is not None:
             return self.rank == rank
-        return self.whom.partition(".")[0] == host.partition(".")[0]
+        return without_domain(self.whom) == without_domain(host)
 
     @property
     def words(self) -> str:

@@ -3,21 +3,26 @@
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
+from typing import Any, TypeVar
 
 from ..medians import median
 from ..message import say
 from ..models.checkpoint_interval import daly_s, share_lost, young_s
 from ..runs.json_schema.build import Format, by_name, fields, flag, items, number, or_null, text, whole
 from ..tables import UNBOUNDED, Screen, columns_of, fitted
-from ..units import format_duration, format_size, format_time, in_ranks
-from . import BY_RESTART, BY_ULFM
+from ..units import format_long_time, format_size, format_time, in_ranks
+from . import BY_RESTART, BY_ULFM, HOST, KILL, LINK, STOP
 from .ways import FAILED, RECOVERED, RESTART, RESTARTED, ULFM, UNAVAILABLE, WRONG, Outcome, Settings
 
 SCHEMA = "urn:allreduce-bench:survive:1"
 PHASES = tuple(dict.fromkeys((*BY_ULFM[:-3], *BY_RESTART)))  # of either way, in their order
 NONE = "-"
+
+One = TypeVar("One")  # an Outcome, or what was read of one
+Group = tuple[str, int, str, str]
+group_of = attrgetter("algorithm", "nbytes", "way", "state")
 
 
 def result_lines(
@@ -29,36 +34,52 @@ def result_lines(
     if any(one.way == ULFM and one.state != UNAVAILABLE for one in outcomes):
         words = ", ".join(f"{name} {value}" for name, value in settings.detector.items())
         lines.append(say("survive.detector", settings=words, within_s=settings.notice_s))
-    groups = _grouped(outcomes)
+    groups = grouped(outcomes)
     lines += ["", say("survive.phases_title"), *fitted(_phase_columns(groups), screen)]
     if any(one.call_s for one in outcomes):
         lines += ["", say("survive.calls_title"), *fitted(_call_columns(settings, groups), screen)]
-    return lines, [*_sentences(outcomes), *_intervals(settings, outcomes)]
+    return lines, [*reasons_of(outcomes), *_intervals(settings, outcomes)]
 
 
-def _grouped(outcomes: Sequence[Outcome]) -> Mapping[tuple[str, int, str, str], list[Outcome]]:
+def grouped(outcomes: Iterable[One]) -> dict[Group, list[One]]:
     """Return the outcomes of repeated launches together."""
-    groups: dict[tuple[str, int, str, str], list[Outcome]] = {}
+    groups: dict[Group, list[One]] = {}
     for one in outcomes:
-        groups.setdefault((one.algorithm, one.nbytes, one.way, one.state), []).append(one)
+        groups.setdefault(group_of(one), []).append(one)
     return groups
 
 
-def _phase_columns(groups: Mapping[tuple[str, int, str, str], list[Outcome]]):
+def middle(values: Iterable[float | None]) -> float | None:
+    """Return the median of those that are known; None: none is."""
+    known = [value for value in values if value is not None]
+    return median(known) if known else None
+
+
+def reasons_of(outcomes: Iterable[Any]) -> list[str]:
+    """Return why ways were not gone to their end, each reason once; of Outcomes, or of what was read of them."""
+    reasons: dict[str, None] = {}
+    for one in outcomes:
+        if one.reason:
+            where = "" if one.state == UNAVAILABLE else f"{one.algorithm}, {format_size(one.nbytes)}, "
+            reasons[f"{where}{one.way}: {one.state}: {one.reason}"] = None
+    return [*reasons]
+
+
+def _phase_columns(groups: Mapping[Group, list[Outcome]]):
     rows = [["algorithm", "size", "way", *PHASES, "total", "steps lost", "ended"]]
     for (algorithm, nbytes, way, state), of in groups.items():
-        phases = [[one.phases[phase] for one in of if phase in one.phases] for phase in PHASES]
+        phases = [middle(one.phases.get(phase) for one in of) for phase in PHASES]
         totals = [one.total_s for one in of if one.total_s is not None]
-        steps = [one.steps_lost for one in of if one.steps_lost is not None]
+        steps = middle(one.steps_lost for one in of)
         ended = state if len(of) == 1 else f"{state} {len(of)} x"
         rows.append(
             [
                 algorithm,
                 format_size(nbytes),
                 way,
-                *(_ms(median(values)) if values else "" for values in phases),
+                *("" if time_s is None else _ms(time_s) for time_s in phases),
                 _spread_ms(totals),
-                f"{median(steps):g}" if steps else NONE,
+                format_known(steps, "g"),
                 ended,
             ]
         )
@@ -66,29 +87,39 @@ def _phase_columns(groups: Mapping[tuple[str, int, str, str], list[Outcome]]):
     return columns_of([[row[number] for number in used] for row in rows], left=(0, 2, len(used) - 1))
 
 
-def _call_columns(settings: Settings, groups: Mapping[tuple[str, int, str, str], list[Outcome]]):
+def _call_columns(settings: Settings, groups: Mapping[Group, list[Outcome]]):
     rows = [["algorithm", "size", "way", "ranks", "before", "after", "after/before", "predicted", "with agreement"]]
     for (algorithm, nbytes, way, _), of in groups.items():
         if not (measured := [one for one in of if one.call_s]):
             continue
         left = next((one.left for one in measured if one.left), None)
-        before = [one.call_s[settings.ranks][0] for one in measured if settings.ranks in one.call_s]
-        after = [one.call_s[left][0] for one in measured if left in one.call_s] if left else []
-        guarded = [one.guarded_s[settings.ranks][0] for one in measured if settings.ranks in one.guarded_s]
-        ratios = [ratio for one in measured if (ratio := one.ratio(one.call_s)) is not None]
-        predicted = [ratio for one in measured if (ratio := one.ratio(one.predicted_s)) is not None]
+        before = middle(_median_s(one.call_s, settings.ranks) for one in measured)
+        after = middle(_median_s(one.call_s, left) for one in measured)
+        guarded = middle(_median_s(one.guarded_s, settings.ranks) for one in measured)
         rows.append(
             [
                 algorithm,
                 format_size(nbytes),
                 way,
                 f"{settings.ranks} -> {left}" if left else str(settings.ranks),
-                *(format_time(median(times)) if times else NONE for times in (before, after)),
-                *(f"{median(values):.2f}" if values else NONE for values in (ratios, predicted)),
-                format_time(median(guarded)) if guarded else NONE,
+                *(NONE if time_s is None else format_time(time_s) for time_s in (before, after)),
+                format_known(middle(one.ratio for one in measured), ".2f"),
+                format_known(middle(one.predicted_ratio for one in measured), ".2f"),
+                NONE if guarded is None else format_time(guarded),
             ]
         )
     return columns_of(rows, left=(0, 2), left_out=(8,))
+
+
+def _median_s(times_s: Mapping[int, list[float]], ranks: int | None) -> float | None:
+    """Return the median of the calls at a number of ranks; None: it was not measured."""
+    times = times_s.get(ranks or 0)
+    return times[0] if times else None
+
+
+def format_known(value: float | None, form: str) -> str:
+    """Format a number; NONE where it is unknown."""
+    return NONE if value is None else format(value, form)
 
 
 def _ms(seconds: float) -> str:
@@ -103,27 +134,17 @@ def _spread_ms(values: Sequence[float]) -> str:
     return _ms(median(values)) + spread
 
 
-def _sentences(outcomes: Sequence[Outcome]) -> list[str]:
-    """Return why ways were not gone to their end, each reason once."""
-    reasons: dict[str, None] = {}
-    for one in outcomes:
-        if one.reason:
-            where = "" if one.state == UNAVAILABLE else f"{one.algorithm}, {format_size(one.nbytes)}, "
-            reasons[f"{where}{one.way}: {one.state}: {one.reason}"] = None
-    return [*reasons]
-
-
 def _intervals(settings: Settings, outcomes: Sequence[Outcome]) -> list[str]:
     """Return how often to write checkpoints, and what a loss then costs in each way."""
     if settings.mttf_s is None:
         return []
     costs = settings.takes_s, settings.mttf_s
-    takes, mttf, young, daly = map(format_duration, (*costs, young_s(*costs), daly_s(*costs)))
+    takes, mttf, young, daly = map(format_long_time, (*costs, young_s(*costs), daly_s(*costs)))
     lines = [say("survive.interval", takes=takes, mttf=mttf, young=young, daly=daly)]
-    for way, states in ((ULFM, (RECOVERED,)), (RESTART, (RESTARTED,))):
-        totals = [one.total_s for one in outcomes if one.way == way and one.state in states and one.total_s is not None]
-        if totals:
-            recovery_s, every_s = median(totals), daly_s(*costs)
+    for way, state in ((ULFM, RECOVERED), (RESTART, RESTARTED)):
+        recovery_s = middle(one.total_s for one in outcomes if (one.way, one.state) == (way, state))
+        if recovery_s is not None:
+            every_s = daly_s(*costs)
             # those that go on from the same step lose no work; all write checkpoints, for losses that none outlives
             again_s = recovery_s if way == RESTART else recovery_s - every_s / 2
             share = share_lost(every_s, settings.takes_s, again_s, settings.mttf_s)
@@ -167,8 +188,8 @@ def _outcome_object(settings: Settings, one: Outcome) -> dict[str, Any]:
         "after": times(one.call_s, one.left),
         "before_with_agreement": times(one.guarded_s, settings.ranks),
         "after_with_agreement": times(one.guarded_s, one.left),
-        "ratio": one.ratio(one.call_s),
-        "predicted_ratio": one.ratio(one.predicted_s),
+        "ratio": one.ratio,
+        "predicted_ratio": one.predicted_ratio,
     }
 
 
@@ -204,7 +225,7 @@ SURVIVE = fields(
         "failures": items(
             fields(
                 {
-                    "kind": text("what was done", "kill", "stop", "host", "link"),
+                    "kind": text("what was done", KILL, STOP, HOST, LINK),
                     "whom": text("the rank or the host"),
                     "call": or_null(whole("at whose begin, from 1; null: at a phase")),
                     "phase": text("of the recovery, at whose begin; empty: at a call"),

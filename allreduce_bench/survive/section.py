@@ -23,7 +23,7 @@ from ..runs.rows import RunError
 from ..runs.typed_json import read_as
 from ..units import format_size, format_time, in_ranks
 from . import Failure
-from .output import PHASES
+from .output import NONE, PHASES, Group, format_known, grouped, middle, reasons_of
 from .ways import RESTART, ULFM
 
 MOST_NBYTES = 16 * 2**20
@@ -87,50 +87,31 @@ def read_losses(path: Path) -> Losses:
 def losses_section(path: Path) -> dict[str, Any]:
     """Return the page's values: a lead, the table, sentences on what failed, and the figure. Raises RunError."""
     found = read_losses(path)
-    lines = _lines(found.outcomes)
+    lines = [_line(key, of) for key, of in grouped(found.outcomes).items()]
     lost = ", ".join(one.words for one in found.failures)
     return {
         "lead": say("survive.head", library=found.library, ranks=in_ranks([found.ranks]), lost=lost),
         "head": HEAD,
         "rows": [_row(line) for line in lines],
-        "sentences": _reasons(found.outcomes),
+        "sentences": reasons_of(found.outcomes),
         "pictures": [Sketch(STEM, partial(_picture, lines, lost))],
     }
 
 
-def _reasons(outcomes: Sequence[Loss]) -> list[str]:
-    """Return why ways were not gone to their end, each reason once."""
-    return list(dict.fromkeys(f"{one.way}: {one.state}: {one.reason}" for one in outcomes if one.reason))
-
-
-def _lines(outcomes: Sequence[Loss]) -> list[Line]:
-    groups: dict[tuple[str, int, str, str], list[Loss]] = {}
-    for one in outcomes:
-        groups.setdefault((one.algorithm, one.nbytes, one.way, one.state), []).append(one)
-    return [_line(key, of) for key, of in groups.items()]
-
-
-def _line(key: tuple[str, int, str, str], of: Sequence[Loss]) -> Line:
-    def middle(values: Sequence[float | None]) -> float | None:
-        known = [value for value in values if value is not None]
-        return median(known) if known else None
-
-    phases = {name: middle([one.phases_s.get(name) for one in of]) for name in PHASES}
+def _line(key: Group, of: Sequence[Loss]) -> Line:
+    phases = {name: middle(one.phases_s.get(name) for one in of) for name in PHASES}
     return Line(
         *key,
         len(of),
         {name: value for name, value in phases.items() if value is not None},
         tuple(sorted(one.total_s for one in of if one.total_s is not None)),
-        middle([one.steps_lost for one in of]),
-        middle([one.ratio for one in of]),
-        middle([one.predicted_ratio for one in of]),
+        middle(one.steps_lost for one in of),
+        middle(one.ratio for one in of),
+        middle(one.predicted_ratio for one in of),
     )
 
 
 def _row(line: Line) -> list[str]:
-    def number(value: float | None, form: str) -> str:
-        return "-" if value is None else format(value, form)
-
     totals_s = line.totals_s
     spread = f" ({format_time(totals_s[0])} to {format_time(totals_s[-1])})" if len(totals_s) > 1 else ""
     return [
@@ -138,11 +119,11 @@ def _row(line: Line) -> list[str]:
         format_size(line.nbytes),
         line.way,
         *(format_time(line.phases_s[name]) if name in line.phases_s else "" for name in PHASES),
-        f"{format_time(median(totals_s))}{spread}" if totals_s else "-",
+        f"{format_time(median(totals_s))}{spread}" if totals_s else NONE,
         str(line.launches),
-        number(line.steps_lost, "g"),
-        number(line.ratio, ".2f"),
-        number(line.predicted_ratio, ".2f"),
+        format_known(line.steps_lost, "g"),
+        format_known(line.ratio, ".2f"),
+        format_known(line.predicted_ratio, ".2f"),
         line.state,
     ]
 

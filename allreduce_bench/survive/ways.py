@@ -97,12 +97,19 @@ class Outcome:
         """Return the time from the loss to a right result on all survivors."""
         return sum(self.phases.values()) if self.phases and self.state in (RECOVERED, RESTARTED) else None
 
-    def ratio(self, times: Mapping[int, Any]) -> float | None:
-        """Return the time after the loss over that before; None: one is missing."""
-        before, after = (times.get(ranks) for ranks in (max(times, default=0), self.left or 0))
-        if not before or not after or len(times) < 2:
-            return None
-        return after[0] / before[0] if isinstance(after, list) else after / before
+    @property
+    def ratio(self) -> float | None:
+        """Return the time of a call after the loss over that before; None: one is missing."""
+        return self._ratio({ranks: median_s for ranks, (median_s, *_) in self.call_s.items()})
+
+    @property
+    def predicted_ratio(self) -> float | None:
+        """Return the same of the priced schedules."""
+        return self._ratio(self.predicted_s)
+
+    def _ratio(self, times_s: Mapping[int, float]) -> float | None:
+        before, after = times_s.get(max(times_s, default=0)), times_s.get(self.left or 0)
+        return after / before if before and after and len(times_s) > 1 else None
 
 
 class Event(NamedTuple):
@@ -150,9 +157,9 @@ class Launch:
 
     def wait(self, is_there: Callable[[], bool], within_s: float) -> bool:
         """Wait until `is_there`, looking at every event; return False after so long, or where no event can come."""
-        deadline = time.time() + within_s
+        deadline = time.monotonic() + within_s
         while not is_there():
-            if (left_s := deadline - time.time()) <= 0 or (self.of("ended") and self._queue.empty()):
+            if (left_s := deadline - time.monotonic()) <= 0 or (self.of("ended") and self._queue.empty()):
                 return False
             with contextlib.suppress(queue.Empty):
                 self.events.append(self._queue.get(timeout=left_s))
@@ -240,6 +247,10 @@ def _is_ours(pid: int) -> bool:
 def measure(settings: Settings, algorithm: str, nbytes: int, way: str) -> Outcome:
     """Lose ranks in one way, and measure what it costs. Raises LaunchError, InterfaceError, OSError."""
     outcome = Outcome(algorithm, nbytes, way)
+    library = settings.launcher.library
+    if way == ULFM and not library.startswith(OPEN_MPI):
+        outcome.state, outcome.reason = UNAVAILABLE, say("survive.no_ulfm", library=library)
+        return outcome
     with contextlib.ExitStack() as stack:
         folder = settings.folder or _folder_for_all(settings)
         own = tempfile.TemporaryDirectory(prefix="survive-", dir=folder, ignore_cleanup_errors=True)
@@ -256,9 +267,6 @@ def measure(settings: Settings, algorithm: str, nbytes: int, way: str) -> Outcom
             by_ulfm=way == ULFM,
             failures=settings.failures,
         )
-        if way == ULFM and not settings.launcher.library.startswith(OPEN_MPI):
-            outcome.state, outcome.reason = UNAVAILABLE, say("survive.no_ulfm", library=settings.launcher.library)
-            return outcome
         stack.callback(_bring_links_up, settings.failures)
         _Way(settings, request, outcome, kept).go()
     return outcome
@@ -278,13 +286,15 @@ class _Way:
         self.failed_at, self.ends = 0.0, dict[str, float]()
 
     def go(self) -> None:
+        """Go it to its end; the outcome then says how that went."""
         try:
-            self._first_launch()
+            self._lose()
         finally:
             if self.launch is not None:
                 self.launch.end()
 
-    def _first_launch(self) -> None:
+    def _lose(self) -> None:
+        """Start all ranks, wait until some are lost, and take the way of those left."""
         settings = self.settings
         self.launch = launch = Launch(settings, self.request, settings.ranks, settings.start.hosts)
         launch.wait(lambda: bool(launch.of("failing", "refused", "crashed", "died")), settings.timeout_s)

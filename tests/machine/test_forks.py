@@ -36,6 +36,12 @@ def test_this_process_tells_what_it_takes():
     assert told == [item for item, pid in results if pid == os.getpid()]
 
 
+def test_this_process_does_something_else_first():
+    began: list[object] = []
+    assert in_forks(lambda item: item, range(3), began.append, lambda: began.append("meanwhile")) == [0, 1, 2]
+    assert began[0] == "meanwhile"
+
+
 @pytest.mark.parametrize("count", [0, 1])
 def test_few_items_need_no_child(count):
     assert in_forks(lambda item: os.getpid(), range(count)) == [os.getpid()] * count

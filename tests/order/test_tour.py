@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import DATA
 
-from allreduce_bench.order.tour import best_tour, edges_of, shortest_tour
+from allreduce_bench.order.tour import best_tour, edges_of, short_tour
 
 WITHIN = 1.03  # of the optimum
 
@@ -26,7 +26,7 @@ def key(cost: np.ndarray, tour) -> tuple[float, float]:
 @pytest.mark.parametrize(("name", "optimum"), [("br17", 39), ("ftv33", 1286), ("ftv35", 1473)])
 def test_sums_of_published_problems_are_near_their_optima(name, optimum):
     cost = problem(name)
-    tour = shortest_tour(cost)
+    tour = short_tour(cost)
     assert sorted(tour) == list(range(len(cost)))
     assert optimum <= key(cost, tour)[1] <= WITHIN * optimum
 
@@ -44,9 +44,9 @@ def test_the_slowest_message_counts_before_the_sum():
     cost[np.arange(6), (np.arange(6) + 1) % 6] = 1.0  # a cheap chain
     cost[5, 0] = 50.0  # whose end is dear
     tour = best_tour(cost)
-    assert key(cost, tour)[0] == 5.0 and key(cost, shortest_tour(cost))[0] == 5.0
+    assert key(cost, tour)[0] == 5.0 and key(cost, short_tour(cost))[0] == 5.0
     cost[cost == 5.0] = 49.0
-    assert key(cost, best_tour(cost))[0] == 49.0 and key(cost, shortest_tour(cost)) == (50.0, 55.0)
+    assert key(cost, best_tour(cost))[0] == 49.0 and key(cost, short_tour(cost)) == (50.0, 55.0)
 
 
 def test_a_way_of_good_links_is_found_among_many_hosts():

@@ -31,6 +31,11 @@ def test_what_makes_no_sense_is_refused(kind, text, code):
     assert refused.value.code == code
 
 
+def test_a_host_is_the_same_with_and_without_its_domain_but_an_address_is_whole():
+    assert Failure(HOST, "h3", 20).is_of(0, "h3.site") and not Failure(HOST, "h3", 20).is_of(0, "h4.site")
+    assert not Failure(HOST, "10.0.0.3", 20).is_of(0, "10.0.0.4")
+
+
 def test_a_request_is_read_as_it_was_written():
     request = Request("ring", 8, 4, 0, 40, 20, "/c", 8, True, (Failure(KILL, "3", 20),), (1.0, 2.0, 3.0))
     assert Request.from_json(request.to_json()) == request

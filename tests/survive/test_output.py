@@ -49,6 +49,12 @@ def test_a_row_a_way_with_its_phases_and_what_calls_cost():
     assert max(map(len, narrow[2:])) <= 80
 
 
+def test_how_often_to_write_a_checkpoint_is_said_in_units_that_fit():
+    _, (_, interval, *shares) = result_lines(SETTINGS._replace(mttf_s=86400.0, takes_s=0.2), OUTCOMES)
+    assert "24.0 h" in interval and "200 ms" in interval and "3.10 min" in interval
+    assert [share.partition(":")[0] for share in shares] == [ULFM, RESTART]
+
+
 def test_json_is_as_its_schema_says_and_csv_holds_the_same():
     text = json_text(SETTINGS, OUTCOMES)
     assert undescribed("survive", text) == []

@@ -39,11 +39,9 @@ def _algorithm_of(path: Path, changed_ns: int, nbytes: int) -> Algorithm:
     file = read(path, path.read_bytes())
     schedules = converted(file)
     name, chunks, gpus = path.stem, file.chunks, file.gpus
-    messages, elements, reduced = (
-        price(schedules, 1, 0).messages,
-        price(schedules, 0, 1).elements,
-        price(schedules, 0, 0, 1).reduced,
-    )
+    messages = price(schedules, 1, 0).messages
+    elements = price(schedules, 0, 1).elements
+    reduced = price(schedules, 0, 0, 1).reduced
 
     def generate(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
         blocks = split(range(count), chunks)

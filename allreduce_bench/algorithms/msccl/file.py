@@ -142,7 +142,7 @@ class NoAllreduce(AlgorithmError):
 
 
 class _Element(NamedTuple):
-    """An element of the XML, with words for where it stands."""
+    """An element of the XML."""
 
     line: int
     attributes: dict[str, str]

@@ -111,7 +111,7 @@ def _over_sizes(
     rows = each.filter(lambda line: line["y"].notna().any())
     if rows.empty:
         return None
-    both = rows["cache"].nunique() > 1
+    both, styled = rows["cache"].nunique() > 1, styles(competitors(frame))
     looks: dict[str, Style] = {}
     panels = []
     for ranks, group in rows.groupby("ranks"):
@@ -119,7 +119,7 @@ def _over_sizes(
         for (name, cache), line in group.groupby([competitors(group), "cache"], sort=False):
             shown = drawn_name(str(name))
             label = f"{shown}, cold cache" if both and cache == "cold" else shown
-            looks[label] = styles(competitors(frame))[str(name)]
+            looks[label] = styled[str(name)]
             if label != shown:
                 looks[label] = {**looks[label], "linestyle": ":", "markerfacecolor": "white"}
             series.append(_series(label, str(name), line.sort_values("nbytes"), words))

@@ -1,6 +1,8 @@
 """Maps of the fastest algorithm over ranks (vertical) and sizes (horizontal): measured, and chosen by the models."""
 
+from itertools import groupby
 from math import ceil
+from operator import itemgetter
 from typing import NamedTuple
 
 import pandas as pd
@@ -34,6 +36,7 @@ MOST_WORDS = 26  # columns of a map with room for a number in each cell
 GREY = "#d9d9d9"
 UNTOLD = {EQUAL: "=", UNCLEAR: "?"}  # standing of the lowest time -> text of the cell without a winner
 NAMED = 13  # sizes named on the axis, at most
+CELL, CELL_BY_TIME = itemgetter("ranks", "nbytes"), itemgetter("ranks", "nbytes", "time_s")
 
 
 class Look(NamedTuple):
@@ -89,16 +92,17 @@ def winners(rows: pd.DataFrame) -> pd.DataFrame:
     """
     few = rows[["ranks", "nbytes", "cache", "algorithm", "executor", "standing", "time_s"]]  # of a hundred columns
     ranked = few[few["standing"].notna() & (few["ranks"] > 1)]
+    records = of_one_cache(ranked).to_dict("records")  # a frame for each cell takes much longer
+    time_of = {(row["ranks"], row["nbytes"], _name_of(row)): row["time_s"] for row in reversed(records)}
     lines = []
-    for (ranks, nbytes), group in of_one_cache(ranked).groupby(["ranks", "nbytes"]):
-        if len(group) < 2:
+    for (ranks, nbytes), group in groupby(sorted(records, key=CELL_BY_TIME), key=CELL):
+        first, *others = group
+        if not others:
             continue
-        first, second, *_ = group.sort_values("time_s", kind="stable").to_dict("records")
-        names = competitors(group)
         lowest, beside, standing = _name_of(first), native_beside(first["executor"]), first["standing"]
-        native = group.loc[names == beside, "time_s"]
-        alone = native.empty or lowest == beside
-        over, over_s = (_name_of(second), second["time_s"]) if alone else (beside, native.iloc[0])
+        native_s = time_of.get((ranks, nbytes, beside))
+        alone = native_s is None or lowest == beside
+        over, over_s = (_name_of(others[0]), others[0]["time_s"]) if alone else (beside, native_s)
         winner = lowest if standing == FASTEST else ""
         time_s = first["time_s"]
         lines.append((ranks, nbytes, winner, lowest, standing, time_s, over, over_s, over_s / time_s))
