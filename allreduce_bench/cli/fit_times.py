@@ -23,6 +23,7 @@ from ..models.model import UNKNOWN, without_rates_above, worst
 from ..models.points import points as points_of_runs
 from ..models.points import with_grades
 from ..models.series import FittedSeries, UnfittedSeries, fit_series, with_kept_winners
+from ..report.table import libraries_of
 from ..runs.cell import parts_of
 from ..runs.folder import RunFolder, run_names, unique_names
 from ..runs.schema import FLOOR
@@ -89,8 +90,20 @@ def _points(paths: Sequence[Path]) -> pd.DataFrame:
     for warning in caught:
         talk(f"warning: {printable(str(warning.message))}")
     if runs:
-        frames.insert(0, with_grades(points_of_runs(runs, floors=True), runs))
+        frames.insert(0, _by_library(with_grades(points_of_runs(runs, floors=True), runs), runs))
     return pd.concat(frames, ignore_index=True)
+
+
+def _by_library(points: pd.DataFrame, runs: Sequence[RunFolder]) -> pd.DataFrame:
+    """Return the points of runs, in which each library of a run of several ones, an imported one, is a run."""
+    named = points["run"].copy()
+    for name, folder in zip(run_names(runs), runs):
+        library_of = {fact["launch"]: libraries_of([fact]) for fact in folder.attempts()}
+        if len({*library_of.values()}) > 1:
+            own = points["run"] == name
+            of_launches = points.loc[own, "launch"].map(library_of).replace("", say("importers.library_unknown"))
+            named[own] = f"{name}, " + of_launches
+    return points.assign(run=named)
 
 
 def _points_of(points: pd.DataFrame, names: tuple[str, ...] | None) -> pd.DataFrame:

@@ -100,33 +100,28 @@ def _refuse_several(rows: Sequence[Imported], name: str, where: str = "") -> Non
 
 
 def mixed_libraries(rows: Sequence[Imported]) -> list[str]:
-    """Return a sentence for each number of ranks whose launches are of several libraries."""
-    sentences = []
-    for ranks in _each_once(row.ranks for row in rows):
-        libraries = [library for library in _each_once(row.library for row in rows if row.ranks == ranks) if library]
-        if len(libraries) > 1:
-            words, choice = listed(libraries), quote(f"library={libraries[0]}")
-            sentences.append(
-                say(
-                    "importers.several_libraries",
-                    count=len(libraries),
-                    ranks=in_ranks([ranks or 0]),
-                    words=words,
-                    choice=choice,
-                )
-            )
-    return sentences
+    """Return a sentence if rows are of several libraries: which, and at which numbers of ranks."""
+    ranks_of: dict[str | None, set[int]] = defaultdict(set)
+    for row in rows:
+        ranks_of[row.library].add(int(row.ranks or 0))
+    if len(ranks_of) < 2:
+        return []
+    unknown = say("importers.library_unknown")
+    words = listed(f"{library or unknown} ({in_ranks(ranks)})" for library, ranks in ranks_of.items())
+    choice = quote(f"library={next(filter(None, ranks_of))}")
+    return [say("importers.several_libraries", count=len(ranks_of), words=words, choice=choice)]
 
 
 def _launches(rows: Sequence[Imported]) -> dict[Launch, list[Imported]]:
-    """Return the rows of each launch: those with equal ranks and launch name, numbered in the order of the logs."""
-    numbers: dict[int, dict[tuple[str, str], int]] = defaultdict(dict)
+    """Return the rows of each launch: of equal ranks, launch name and library, numbered in the order of the logs."""
+    numbers: dict[int, dict[tuple[str, str, str | None], int]] = defaultdict(dict)
     rows_of: dict[Launch, list[Imported]] = defaultdict(list)
     for row in rows:
         ranks = int(row.ranks or 0)
         number_of = numbers[ranks]
         # launch names of a CSV are its own
-        number = number_of.setdefault((row.launch, row.file if row.fields else ""), len(number_of) + 1)
+        key = row.launch, row.file if row.fields else "", row.library
+        number = number_of.setdefault(key, len(number_of) + 1)
         rows_of[Launch(ranks, number)].append(row)
     return dict(rows_of)
 
