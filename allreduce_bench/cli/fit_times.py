@@ -1,6 +1,5 @@
 """The work of `fit`: the points of runs and logs, the fits of their series, the machine file."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from fnmatch import fnmatchcase
@@ -13,7 +12,6 @@ from .. import __version__
 from ..algorithms import FILES, find, is_builtin
 from ..evaluation.frames import competitors
 from ..evaluation.limits import link_of
-from ..importers import LogWarning
 from ..importers.frame import points_of_logs
 from ..message import say
 from ..models.joint import joints, local_gammas
@@ -28,9 +26,8 @@ from ..runs.cell import parts_of
 from ..runs.folder import RunFolder, run_names, unique_names
 from ..runs.schema import FLOOR
 from ..schedule.algorithm import Algorithm
-from ..units import printable
 from ..wings import offered
-from .types import OneLineError, talk, tell_damages
+from .types import OneLineError, tell_damages, told_warnings
 
 OWN_FILE_REASON = "left out: algorithm from your own file; 'predict' supports only the algorithms of 'list'"
 
@@ -80,15 +77,12 @@ def _points(paths: Sequence[Path]) -> pd.DataFrame:
     runs = [RunFolder(path) for path in paths if (path / "run.json").exists()]
     logs = [path for path in dict.fromkeys(paths) if not (path / "run.json").exists()]
     tell_damages(runs)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", LogWarning)
+    with told_warnings():
         names = dict(zip(each := [*dict.fromkeys(paths)], unique_names(each)))
         frames = points_of_logs({path: names[path] for path in logs})
     for path, frame in zip(logs, frames):
         if len(frame) and frame["ranks"].isna().all():
             raise OneLineError("cli.number_ranks_not_log", path=path)
-    for warning in caught:
-        talk(f"warning: {printable(str(warning.message))}")
     if runs:
         frames.insert(0, _by_library(with_grades(points_of_runs(runs, floors=True), runs), runs))
     return pd.concat(frames, ignore_index=True)

@@ -59,6 +59,7 @@ MESSAGES = {
     "training.leave_out_longest_calls": "leave out the longest calls",
     "training.line_found": "{path}, line 1: {expected_calls}; found {names!r}",
     "training.log_does_not_state": "{place}: the log does not state its number of ranks; add -n with one number",
+    "training.log_mixes": "import one of them with --where, and give the run to --log",
     "training.machine_file_models_runs": "the machine file has models of {group_count} runs or types ({named}); fit one of them",
     "training.many_ranks_measured": "on many {either} ranks than were measured ({least} to {most})",
     "training.meaning_measure_add_measure": "has a meaning with --measure only; add --measure, or leave it out",
