@@ -2,6 +2,7 @@
 
 MESSAGES = {
     "training.alpha_bandwidth_both_needed": "--alpha and --bandwidth: both are needed, such as --alpha 20us --bandwidth 10Gbit",
+    "training.beyond_measured_sizes": "beyond the measured sizes ({smallest} to {largest})",
     "training.blocking_behind_backward_pass": "blocking, behind the backward pass",
     "training.blocking_nothing_overlaps_leave": "with --blocking nothing overlaps; leave one of them out",
     "training.bucket_holds_least_element": "{option} 0: a bucket holds at least one element; expected a size such as 25M",
@@ -64,10 +65,11 @@ MESSAGES = {
     "training.many_ranks_measured": "on many {either} ranks than were measured ({least} to {most})",
     "training.meaning_measure_add_measure": "has a meaning with --measure only; add --measure, or leave it out",
     "training.measure_needs_number_ranks": "--measure needs one number of ranks, 2 or more, such as -n 2",
+    "training.measured_sizes_unknown": "by a model of which the range of the measured sizes is unknown (fit again)",
     "training.measure_reduces_taken_measured": "with --measure all-reduces are taken as they were measured; leave it out",
     "training.measure_takes_algorithm_found": "--measure takes one algorithm, found {name_count}; leave all but one out of -a",
     "training.model_computation_reduces_alone": "The model of this {what}, from computation and all-reduces alone, is {signed_share} off.",
-    "training.model_whose_not_identified": "by a model whose {unidentified} is not identified",
+    "training.model_without_price": "by a model that does not identify {unidentified}",
     "training.modelled_nothing_measured": "{result}, modelled: nothing was measured here",
     "training.more_elements": "{place}: {numbers} has more than {most_count:.0e} elements",
     "training.more_times_long_longest": "more than {far:g} times as long as the longest that was measured ({longest})",
