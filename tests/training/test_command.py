@@ -274,7 +274,9 @@ def test_logs_of_two_systems_types_layouts_or_libraries_are_not_mixed(column, tm
     values = {"system": ("a", "b"), "dtype": ("int32", "float32"), "nodes": (1, 2), "mpi": ("X 1", "X 2")}[column]
     paths = [tmp_path / f"{value}.csv" for value in values]
     for path, value in zip(paths, values):
-        path.write_text(f"ranks,algorithm,nbytes,time_us,{column}\n2,ring,1024,{len(path.stem)}.5,{value}\n2,ring,8,,\n")
+        path.write_text(
+            f"ranks,algorithm,nbytes,time_us,{column}\n2,ring,1024,{len(path.stem)}.5,{value}\n2,ring,8,,\n"
+        )
     words = ("resnet50", "--compute", "1ms", "--log")
     refusal = bench(*words, paths[0], "--log", paths[1])
     assert refusal.exit_code == 2 and "--where" in refusal.stderr.splitlines()[-1]
