@@ -429,7 +429,7 @@ MESSAGES = {
     "importers.runs_equal_plans_merged": "{folder}: has {value}; only runs with equal plans can be merged",
     "importers.runs_below": "{folder}: runs of allreduce-bench below it need no import: {runs}",
     "importers.select_import": "{added}select with {choices}{by_layout}, or import them one by one",
-    "importers.several_libraries": "{count} libraries at {ranks}, in one series: {words}; for one of them, add --where {choice}",
+    "importers.several_libraries": "{count} libraries in one run: {words}; 'fit' takes each as a series of its own; for one of them, add --where {choice}",
     "importers.slot_expected_found": "a slot was expected, found {type}",
     "importers.such_launches_cannot_merged": "{folder}: has {value}, but {first_value}; such launches cannot be merged",
     "importers.systems_by_folders": "{file}: {count} systems, told apart by the folders in column '{column}': {names}; select with --where system=NAME, or take them as one with --column launch={column}",

@@ -1,6 +1,5 @@
 """The work of `fit`: the points of runs and logs, the fits of their series, the machine file."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from fnmatch import fnmatchcase
@@ -13,7 +12,6 @@ from .. import __version__
 from ..algorithms import FILES, find, is_builtin
 from ..evaluation.frames import competitors
 from ..evaluation.limits import link_of
-from ..importers import LogWarning
 from ..importers.frame import points_of_logs
 from ..message import say
 from ..models.joint import joints, local_gammas
@@ -23,13 +21,13 @@ from ..models.model import UNKNOWN, without_rates_above, worst
 from ..models.points import points as points_of_runs
 from ..models.points import with_grades
 from ..models.series import FittedSeries, UnfittedSeries, fit_series, with_kept_winners
+from ..report.table import libraries_of
 from ..runs.cell import parts_of
 from ..runs.folder import RunFolder, run_names, unique_names
 from ..runs.schema import FLOOR
 from ..schedule.algorithm import Algorithm
-from ..units import printable
 from ..wings import offered
-from .types import OneLineError, talk, tell_damages
+from .types import OneLineError, tell_damages, told_warnings
 
 OWN_FILE_REASON = "left out: algorithm from your own file; 'predict' supports only the algorithms of 'list'"
 
@@ -79,18 +77,27 @@ def _points(paths: Sequence[Path]) -> pd.DataFrame:
     runs = [RunFolder(path) for path in paths if (path / "run.json").exists()]
     logs = [path for path in dict.fromkeys(paths) if not (path / "run.json").exists()]
     tell_damages(runs)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", LogWarning)
+    with told_warnings():
         names = dict(zip(each := [*dict.fromkeys(paths)], unique_names(each)))
         frames = points_of_logs({path: names[path] for path in logs})
     for path, frame in zip(logs, frames):
         if len(frame) and frame["ranks"].isna().all():
             raise OneLineError("cli.number_ranks_not_log", path=path)
-    for warning in caught:
-        talk(f"warning: {printable(str(warning.message))}")
     if runs:
-        frames.insert(0, with_grades(points_of_runs(runs, floors=True), runs))
+        frames.insert(0, _by_library(with_grades(points_of_runs(runs, floors=True), runs), runs))
     return pd.concat(frames, ignore_index=True)
+
+
+def _by_library(points: pd.DataFrame, runs: Sequence[RunFolder]) -> pd.DataFrame:
+    """Return the points of runs, in which each library of a run of several ones, an imported one, is a run."""
+    named = points["run"].copy()
+    for name, folder in zip(run_names(runs), runs):
+        library_of = {fact["launch"]: libraries_of([fact]) for fact in folder.attempts()}
+        if len({*library_of.values()}) > 1:
+            own = points["run"] == name
+            of_launches = points.loc[own, "launch"].map(library_of).replace("", say("importers.library_unknown"))
+            named[own] = f"{name}, " + of_launches
+    return points.assign(run=named)
 
 
 def _points_of(points: pd.DataFrame, names: tuple[str, ...] | None) -> pd.DataFrame:

@@ -1,6 +1,5 @@
 """`import`: logs of other tools as a run; and the options about logs that `compare` has, too."""
 
-import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from ..runs.rows import RunError
 from ..units import MAX_RANKS, format_size, in_ranks, printable
 from .sections import examples
 from .terminal import echo_result
-from .types import OneLineError, errors_in_one_line, kept_command, no_limit, talk
+from .types import OneLineError, errors_in_one_line, kept_command, no_limit, talk, told_warnings
 from .work_limit import refuse_long_logs
 
 if TYPE_CHECKING:
@@ -127,21 +126,18 @@ def read_logs(parts: Sequence[Sequence[Path]], options: Mapping[str, Any]) -> Re
     `options`: values of OPTIONS, and perhaps `algorithm`. Raises LogError; OneLineError for numbers of ranks or nodes
     that do not match the number of logs.
     """
-    from ..importers import Asked, LogUnread, LogWarning, read, refuse_copy  # late, as the others: they load pandas
+    from ..importers import Asked, LogUnread, read, refuse_copy  # late, as the others: they load pandas
 
     common = {name: value for name, value in options.items() if name not in ("ranks", "nodes")}
     counts = list(zip(*(_for_each(name, options[name], parts) for name in ("ranks", "nodes"))))
     copied: dict[tuple, dict[str, Path]] = defaultdict(dict)  # number of ranks and of nodes -> digests
     for (log, *_), numbers in zip(parts, counts):
         refuse_copy(log, copied[numbers])
-    with warnings.catch_warnings(record=True) as log_warnings:
-        warnings.simplefilter("always", LogWarning)
+    with told_warnings() as log_warnings:
         rows_of = [
             (log, read(log, Asked(ranks=ranks, nodes=nodes, **common), more))
             for (log, *more), (ranks, nodes) in zip(parts, counts)
         ]
-    for warning in log_warnings:
-        talk(f"warning: {printable(str(warning.message))}")
     said = {name: list(value) if isinstance(value, tuple) else value for name, value in options.items() if value}
     return ReadLogs(
         rows_of, said, [warning.message for warning in log_warnings if isinstance(warning.message, LogUnread)]

@@ -3,7 +3,9 @@
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +20,7 @@ from ..runs import option_values
 from ..runs.option import Section, Whole, Words
 from ..runs.start import parse_hosts
 from ..schedule.algorithm import AlgorithmError
-from ..units import escaped, parse_rate
+from ..units import escaped, parse_rate, printable
 from ..watching.progress import LateLines, LaunchPosition, ProgressLines
 
 if TYPE_CHECKING:
@@ -181,6 +183,16 @@ def given_options(context: click.Context) -> set[str]:
 def talk(sentence: str) -> None:
     """Print a message on stderr; results go to stdout."""
     click.echo(sentence, err=True)
+
+
+@contextmanager
+def told_warnings() -> Iterator[list[warnings.WarningMessage]]:
+    """Print on stderr, after the block, what was warned of in it, such as lines of logs that were left out."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield caught
+    for warning in caught:
+        talk(f"warning: {printable(str(warning.message))}")
 
 
 def progress() -> LateLines:

@@ -1,6 +1,5 @@
 """`among`: say where a run stands among logs of like systems."""
 
-import warnings
 from pathlib import Path
 
 import click
@@ -8,10 +7,9 @@ import click
 from ..cli.import_ import is_log
 from ..cli.sections import examples
 from ..cli.terminal import screen
-from ..cli.types import NAMES, SIZES, OneLineError, color_option, errors_in_one_line, no_limit, parsed, talk
+from ..cli.types import NAMES, SIZES, OneLineError, color_option, errors_in_one_line, no_limit, parsed, told_warnings
 from ..cli.work_limit import refuse_long_logs, refuse_many_runs
-from ..importers import LogWarning
-from ..units import MAX_RANKS, parse_share, printable
+from ..units import MAX_RANKS, parse_share
 from .among import Chosen, Missing, standing, systems_of
 from .among_table import FORMATS, failure
 
@@ -56,11 +54,8 @@ def among(run, references, ranks, nodes, algorithms, sizes, min_of_median, forma
     refuse_long_logs("among", [path for path in (run, *references) if path.exists() and is_log(path)], no_limit)
     refuse_many_runs("among", len(references), no_limit)
     chosen = Chosen(tuple(algorithms or ()), tuple(sizes or ()))
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always", LogWarning)
+    with told_warnings():
         found = standing(systems_of(run, references, Missing(ranks, nodes), chosen), min_of_median)
-    for warning in said:
-        talk(f"warning: {printable(str(warning.message))}")
     click.echo(FORMATS[format_](found, screen()), nl=False)
     if words := failure(found):
         raise OneLineError("as_said", words=words, exit_code=1)

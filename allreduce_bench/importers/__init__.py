@@ -10,7 +10,7 @@ In: logs. Out: rows, each with its file and line. Read in this order: `row` (a r
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .keep import keep, mixed_libraries
+from .keep import keep, mixed_libraries, refuse_mixed
 from .reading import logs_of, parts_of_logs, read, recognise, refuse_copy, why_runs_are_left_out
 from .row import NOTHING, Asked, Imported, LogCopied, LogError, LogNote, LogUnread, LogWarning
 
@@ -33,6 +33,7 @@ __all__ = [
     "read",
     "recognise",
     "refuse_copy",
+    "refuse_mixed",
     "why_runs_are_left_out",
 ]
 

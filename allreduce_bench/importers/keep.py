@@ -49,9 +49,7 @@ def keep(
     _refuse_missing(rows)
     for name in SAME:
         _refuse_several(rows, name)
-    for ranks in _each_once(row.ranks for row in rows):
-        rows_of_ranks = [row for row in rows if row.ranks == ranks]
-        _refuse_several(rows_of_ranks, "nodes", f" at {ranks} ranks")
+    _refuse_several_of_ranks(rows, "nodes")
     launches = _launches(rows)
     facts = {**_imported_facts(rows, said, unread), "launches": [launch.name for launch in launches]}
     create_run(folder, _imported_plan(rows, launches), command, facts)
@@ -76,7 +74,23 @@ def _refuse_missing(rows: Sequence[Imported]) -> None:
             raise LogError("importers.number_ranks_not_log", place=row.place)
 
 
-def _refuse_several(rows: Sequence[Imported], name: str, where: str = "") -> None:
+def refuse_mixed(rows: Sequence[Imported], advice: str) -> None:
+    """Raise LogError for times that are not of one system, type and, at each number of ranks, nodes and library.
+
+    What some rows do not say may be as in the others. `advice` says what to do instead.
+    """
+    for name in ("system", "dtype"):
+        _refuse_several([row for row in rows if getattr(row, name) is not None], name, advice=advice)
+    for name in ("nodes", "library"):
+        _refuse_several_of_ranks([row for row in rows if getattr(row, name) is not None], name, advice)
+
+
+def _refuse_several_of_ranks(rows: Sequence[Imported], name: str, advice: str = "") -> None:
+    for ranks in _each_once(row.ranks for row in rows):
+        _refuse_several([row for row in rows if row.ranks == ranks], name, f" at {ranks} ranks", advice)
+
+
+def _refuse_several(rows: Sequence[Imported], name: str, where: str = "", advice: str = "") -> None:
     """Raise LogError if rows differ in a column that has one value per folder."""
     value = attrgetter(name)
     values = _each_once(map(value, rows))
@@ -87,7 +101,7 @@ def _refuse_several(rows: Sequence[Imported], name: str, where: str = "") -> Non
         added = f"add --{name}, " if None in values and name in ("dtype", "op", "nodes") else ""
         by_layout = say("importers.or_ranks_per_node") if name == "nodes" else ""
         how = say("importers.select_import", added=added, choices=few(choices, 8, " or "), by_layout=by_layout)
-        how = say("importers.import") if name == "in_place" else how
+        how = advice or (say("importers.import") if name == "in_place" else how)
         raise LogError(
             "importers.first_run",
             place=other.place,
@@ -100,33 +114,28 @@ def _refuse_several(rows: Sequence[Imported], name: str, where: str = "") -> Non
 
 
 def mixed_libraries(rows: Sequence[Imported]) -> list[str]:
-    """Return a sentence for each number of ranks whose launches are of several libraries."""
-    sentences = []
-    for ranks in _each_once(row.ranks for row in rows):
-        libraries = [library for library in _each_once(row.library for row in rows if row.ranks == ranks) if library]
-        if len(libraries) > 1:
-            words, choice = listed(libraries), quote(f"library={libraries[0]}")
-            sentences.append(
-                say(
-                    "importers.several_libraries",
-                    count=len(libraries),
-                    ranks=in_ranks([ranks or 0]),
-                    words=words,
-                    choice=choice,
-                )
-            )
-    return sentences
+    """Return a sentence if rows are of several libraries: which, and at which numbers of ranks."""
+    ranks_of: dict[str | None, set[int]] = defaultdict(set)
+    for row in rows:
+        ranks_of[row.library].add(int(row.ranks or 0))
+    if len(ranks_of) < 2:
+        return []
+    unknown = say("importers.library_unknown")
+    words = listed(f"{library or unknown} ({in_ranks(ranks)})" for library, ranks in ranks_of.items())
+    choice = quote(f"library={next(filter(None, ranks_of))}")
+    return [say("importers.several_libraries", count=len(ranks_of), words=words, choice=choice)]
 
 
 def _launches(rows: Sequence[Imported]) -> dict[Launch, list[Imported]]:
-    """Return the rows of each launch: those with equal ranks and launch name, numbered in the order of the logs."""
-    numbers: dict[int, dict[tuple[str, str], int]] = defaultdict(dict)
+    """Return the rows of each launch: of equal ranks, launch name and library, numbered in the order of the logs."""
+    numbers: dict[int, dict[tuple[str, str, str | None], int]] = defaultdict(dict)
     rows_of: dict[Launch, list[Imported]] = defaultdict(list)
     for row in rows:
         ranks = int(row.ranks or 0)
         number_of = numbers[ranks]
         # launch names of a CSV are its own
-        number = number_of.setdefault((row.launch, row.file if row.fields else ""), len(number_of) + 1)
+        key = row.launch, row.file if row.fields else "", row.library
+        number = number_of.setdefault(key, len(number_of) + 1)
         rows_of[Launch(ranks, number)].append(row)
     return dict(rows_of)
 

@@ -280,7 +280,7 @@ def _of_machine(path: Path) -> Lookup:
         order = sorted(range(len(groups)), key=lambda i: (first[i].dtype != shape.dtype, first[i].op != shape.op, i))
         group = groups[order[0]]
         predicted = group.fastest(len(topology.node_of), shape.nbytes)
-        if predicted is None:
+        if predicted is None or predicted.prediction is None:  # a winner that is kept, and has no time so far
             return None
         model = group.models[predicted.series]
         algorithm, executor = parts_of(model.competitor)

@@ -47,19 +47,24 @@ def table(
 ) -> str:
     """Return the table of every rank count and cache with its verdict, the missing cells and their reasons.
 
-    No line is wider than the screen. `attempts`: the facts of the launches, in which imported ones name their logs.
+    No line is wider than the screen. `library` is named above each table, unless `attempts` name others at its ranks:
+    the facts of the launches, in which imported ones name their logs and libraries.
     """
-    rows_of_tables = [
-        [row for row in rows if (row["ranks"], row["cache"]) == (ranks, cache)]
-        for ranks in plan.ranks
-        for cache in plan.caches
-    ]
-    tables = [
-        _table_of_ranks(plan, rows_of_table, library, screen, _guideline_lines(rows, rows_of_table, screen))
-        for rows_of_table in rows_of_tables
-    ]
+    tables = []
+    for ranks in plan.ranks:
+        own = libraries_of([fact for fact in attempts if fact["ranks"] == ranks]) or library
+        for cache in plan.caches:
+            rows_of_table = [row for row in rows if (row["ranks"], row["cache"]) == (ranks, cache)]
+            guidelines = _guideline_lines(rows, rows_of_table, screen)
+            tables.append(_table_of_ranks(plan, rows_of_table, own, screen, guidelines))
     contrasts = contrast_sentences(competing(rows), attempts) if rows else []
     return "\n".join([*tables, *([*wrapped(contrasts, screen), ""] if contrasts else [])])
+
+
+def libraries_of(attempts: Sequence[Mapping[str, Any]]) -> str:
+    """Return the MPI libraries of launches, from their facts; empty: not known."""
+    named = (library for fact in attempts if (library := (fact.get("mpi") or {}).get("library")))
+    return ", ".join(dict.fromkeys(map(str, named)))
 
 
 def _guideline_lines(rows: Sequence[SummaryRow], rows_of_table: Sequence[SummaryRow], screen: Screen) -> list[str]:

@@ -98,7 +98,8 @@ def _named(
         warnings.simplefilter("always", LogWarning)
         found = found_in(sources, communicator, step_s)
     for warning in log_warnings:
-        talk(f"{'note' if issubclass(warning.category, LogNote) else 'warning'}: {warning.message}")
+        kind = "note" if issubclass(warning.category, LogNote) else "warning"
+        talk(f"{kind}: {printable(str(warning.message))}")
     return [Named(source.path, source.kind, judged(*source[2:])) for source in found.sources], found.progress
 
 

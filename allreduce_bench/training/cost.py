@@ -100,7 +100,7 @@ class ModelledCosts:
 
     def doubt(self, algorithm: str, ranks: int, nbytes: int) -> str:
         """Return the doubt: others whose times are unknown there, one of which may be the fastest; far more or fewer
-        ranks than measured, or much longer; or a model without a price.
+        ranks than measured, or another size; or a model without a price, or whose measured sizes are unknown.
         """
         if ranks == 1:
             return ""
@@ -114,8 +114,15 @@ class ModelledCosts:
                 "training.many_ranks_measured", either="more" if ranks > most else "fewer", least=least, most=most
             )
         if prediction and prediction.unidentified:
-            return say("training.model_whose_not_identified", unidentified=prediction.unidentified)
-        return _too_long(nbytes, max(model.nbytes, default=nbytes))
+            return say("training.model_without_price", unidentified=prediction.unidentified)
+        if model.ranks and not model.nbytes:
+            return say("training.measured_sizes_unknown")
+        if too_long := _too_long(nbytes, max(model.nbytes, default=nbytes)):
+            return too_long
+        if prediction and prediction.size_factor > 1:
+            smallest, largest = map(format_size, (min(model.nbytes), max(model.nbytes)))
+            return say("training.beyond_measured_sizes", smallest=smallest, largest=largest)
+        return ""
 
 
 def modelled_costs(

@@ -4,13 +4,14 @@ Options without effect beside others are refused: whoever gives one expects an e
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..cli.predict import MOST_RANKS, machine_of_file, machine_of_prices, shared_port
-from ..cli.types import OneLineError, tell_damages
+from ..cli.types import OneLineError, tell_damages, told_warnings
 from ..cli.work_limit import MOST_TIMES, refuse_above
-from ..importers import read
+from ..importers import read, refuse_mixed
 from ..message import say
 from ..report.forecast import port_in_words
 from ..runs.cell import competitor_name
@@ -284,7 +285,9 @@ def costs_of(options: dict[str, Any]) -> SourcedCosts:
 def _costs_of_logs(options: dict[str, Any]) -> SourcedCosts:
     paths: Sequence[Path] = options["logs"]
     names = ", ".join(map(str, paths))
-    points = [point for path in paths for point in timed_of(path, options["ranks"])]
+    runs = [path for path in paths if (path / "run.json").exists()]
+    logs = [path for path in paths if path not in runs]
+    points = [*_timed_of_runs(runs), *_timed_of_logs(logs, options["ranks"])]
     known = dict.fromkeys(point.algorithm for point in points)
     asked = {name: [one for one in known if name in (one, one.split()[0])] for name in options["algorithms"] or known}
     if unknown := [name for name, found in asked.items() if not found]:
@@ -296,27 +299,35 @@ def _costs_of_logs(options: dict[str, Any]) -> SourcedCosts:
     return SourcedCosts(costs, f"timed in {names} from {smallest} to {largest}; {beyond}", f"the times of {names}")
 
 
-def timed_of(path: Path, ranks: Sequence[int] | None) -> Iterator[Timed]:
-    """Yield the timed all-reduces of a run folder or a log; if it does not give its ranks, they are the one of
-    `ranks`.
-    """
-    if (path / "run.json").exists():
-        from ..models.points import points  # late: pandas, which only this needs
-
-        tell_damages([RunFolder(path)])
-        frame = points([RunFolder(path)])
-        for one in frame[frame["cache"] == "warm"].to_dict("records"):
-            name = competitor_name(one["algorithm"], one["executor"])
-            yield Timed(name, int(one["ranks"]), int(one["nbytes"]), float(one["time_s"]))
+def _timed_of_runs(paths: Sequence[Path]) -> Iterator[Timed]:
+    """Yield the timed all-reduces of run folders."""
+    if not paths:
         return
+    from ..models.points import points  # late: pandas, which only this needs
 
+    folders = [RunFolder(path) for path in paths]
+    tell_damages(folders)
+    frame = points(folders)
+    for one in frame[frame["cache"] == "warm"].to_dict("records"):
+        name = competitor_name(one["algorithm"], one["executor"])
+        yield Timed(name, int(one["ranks"]), int(one["nbytes"]), float(one["time_s"]))
+
+
+def _timed_of_logs(paths: Sequence[Path], ranks: Sequence[int] | None) -> Iterator[Timed]:
+    """Yield the timed all-reduces of logs; those that do not give their ranks have the one of `ranks`.
+
+    Prints what was left out of them. Raises LogError; OneLineError for unknown ranks.
+    """
     alone = ranks[0] if ranks and len(ranks) == 1 else None
-    for row in read(path):
-        number = row.ranks or alone
-        if number is None:
+    with told_warnings():
+        rows = [row for path in paths for row in read(path)]
+    for row in rows:
+        if not (row.ranks or alone):
             raise OneLineError("training.log_does_not_state", place=row.place)
-        if row.time_s is not None and row.nbytes:
-            yield Timed(row.algorithm, number, row.nbytes, row.time_s)
+    timed = [replace(row, ranks=row.ranks or alone) for row in rows if row.time_s is not None and row.nbytes]
+    refuse_mixed(timed, say("training.log_mixes"))
+    for row in timed:
+        yield Timed(row.algorithm, row.ranks or 0, row.nbytes, row.time_s or 0.0)
 
 
 def divided_by(options: dict[str, Any], model: Model) -> Divided:

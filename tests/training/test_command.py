@@ -269,6 +269,22 @@ def test_what_is_no_machine_file_or_log_gets_one_line(tmp_path):
     assert "unknown log format" in refused("resnet50", "--compute", "1ms", "--log", tmp_path / "x.txt")
 
 
+@pytest.mark.parametrize("column", ["system", "dtype", "nodes", "mpi"])
+def test_logs_of_two_systems_types_layouts_or_libraries_are_not_mixed(column, tmp_path):
+    values = {"system": ("a", "b"), "dtype": ("int32", "float32"), "nodes": (1, 2), "mpi": ("X 1", "X 2")}[column]
+    paths = [tmp_path / f"{value}.csv" for value in values]
+    for path, value in zip(paths, values):
+        path.write_text(
+            f"ranks,algorithm,nbytes,time_us,{column}\n2,ring,1024,{len(path.stem)}.5,{value}\n2,ring,8,,\n"
+        )
+    words = ("resnet50", "--compute", "1ms", "--log")
+    refusal = bench(*words, paths[0], "--log", paths[1])
+    assert refusal.exit_code == 2 and "--where" in refusal.stderr.splitlines()[-1]
+    assert f" is {values[0]}, {values[1]}" in refusal.stderr
+    alone = bench(*words, paths[0])
+    assert alone.exit_code == 0 and "UserWarning" not in alone.stderr
+
+
 def test_no_all_reduce_is_shorter_than_the_port_of_a_node_needs():
     """VGG-16 on 128 nodes of 4 ranks at 25 Gbit/s: 351 ms for its 553 MB, however fast the links within nodes."""
     words = ["vgg16", "-n", "512", "--ranks-per-node", "4", "--compute", "100ms", "--alpha", "5us", "--bandwidth"]

@@ -55,7 +55,12 @@ def test_a_fit_is_doubtful_on_many_more_ranks():
     prices = [Parameter(name, "", 0.0, 1e-9, None, None, True) for name in ("alpha_s", "beta_s_per_byte")]
     ring = Model("ring", (ModelPart("ring", Form(), tuple(prices)),), ranks=(2, 4), nbytes=(8, 4096))
     costs = modelled_costs(Machine((ring,)))
-    assert not costs.doubt("ring", 8, 8192) and not costs.doubt("ring", 1, 1 << 30)
+    assert not costs.doubt("ring", 8, 4096) and not costs.doubt("ring", 1, 1 << 30)
+    for nbytes in (4, 8192):  # as `predict` marks them
+        told = costs.doubt("ring", 8, nbytes)
+        assert told == say("training.beyond_measured_sizes", smallest="8 B", largest="4 KiB")
+    former = modelled_costs(Machine((replace(ring, nbytes=()),)))
+    assert former.doubt("ring", 4, 4096) == say("training.measured_sizes_unknown")
     assert costs.doubt("ring", 9, 8) == say("training.many_ranks_measured", either="more", least="2", most="4")
     few = replace(ring, ranks=(16, 32))
     assert modelled_costs(Machine((few,))).doubt("ring", 4, 8) == say(

@@ -28,6 +28,7 @@ from ...runs.json_schema.folder import FINDING, PLAN, RUN, row_schema
 from ...runs.schema import KINDS, SUMMARY, names
 from ..caveats import limit_findings
 from ..forecast import PREDICT_SCHEMA
+from ..table import libraries_of
 from ..verdict_sentence import reason_words, sources_of
 from .result import Result
 
@@ -82,7 +83,8 @@ def _mpi_facts(result: Result) -> dict[str, Any]:
     """Return the library, and the thread level of each rank count: `auto` may choose another one for more ranks."""
     first = result.launches[0]["mpi"]
     levels = {str(launch["ranks"]): launch["mpi"].get("thread_level") for launch in result.launches}
-    return {"library": first.get("library"), "mpi_standard": first.get("mpi_standard"), "thread_level_of_ranks": levels}
+    library = libraries_of(result.launches) or None
+    return {"library": library, "mpi_standard": first.get("mpi_standard"), "thread_level_of_ranks": levels}
 
 
 def _findings(result: Result) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from ...runs.plan import Plan
 from ...runs.schema import CACHES
 from ...tables import UNBOUNDED, Screen
 from ...units import format_size
-from ..table import table, where
+from ..table import libraries_of, table, where
 
 
 class Result(NamedTuple):
@@ -29,8 +29,8 @@ class Result(NamedTuple):
 
     @property
     def library(self) -> str:
-        """MPI library of the run; logs of other tools may not name it."""
-        return self.launches[0]["mpi"].get("library") or say("report.mpi_library_not_known")
+        """MPI library of the run, or all of an imported one; logs of other tools may not name it."""
+        return libraries_of(self.launches) or say("report.mpi_library_not_known")
 
     @property
     def hosts(self) -> list[str]:
