@@ -65,7 +65,7 @@ def test_floors_are_columns_of_every_row_and_no_rows(rows):
             assert row[column] == pytest.approx(expected, rel=0.1)  # the fastest call, or the lowest median
 
 
-def test_without_floors_their_columns_are_missing_and_not_zero(tmp_path):
+def test_without_floors_their_columns_are_missing_and_not_zero(tmp_path, words_only):
     folder = build_run(tmp_path / "run", launches=1)
     rows = summarise(folder)
     assert all(row[column] is None for row in rows for column in COLUMNS.values())
