@@ -91,6 +91,15 @@ def pytest_xdist_make_scheduler(config, log):
     return Turns(config, log)
 
 
+@pytest.fixture
+def words_only(monkeypatch) -> None:
+    """Reports without figures, which take long."""
+    from allreduce_bench.report import page
+
+    monkeypatch.setattr(page, "time_pictures", lambda *_: [])
+    monkeypatch.setattr(page, "model_pictures", lambda *_: [])
+
+
 @pytest.fixture(scope="session")
 def needs_lab() -> None:
     """Virtual hosts; where none can be made, tests that use this are skipped with the reason."""

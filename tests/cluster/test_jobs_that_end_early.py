@@ -20,7 +20,7 @@ PLANNED, PATIENCE_S = 9, 150.0
 SCRIPT = """#!/bin/bash
 #SBATCH --nodes=2 --ntasks-per-node=1 --time=5 --requeue --open-mode=append
 export PYTHONPATH={package}
-exec {python} -m allreduce_bench run --ranks-per-node 1 --sizes 8,64K,256K -a native,ring,tree --min-time 0.6s \\
+exec {python} -m allreduce_bench run --ranks-per-node 1 --sizes 8,64K,256K -a native,ring,tree --min-time 0.8s \\
     --identify=never --no-reference-times --launches 1 --resume --requeue --output {folder}
 """
 

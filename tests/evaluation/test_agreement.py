@@ -169,7 +169,7 @@ def test_no_promise_is_broken_by_who_made_none(tmp_path):
     assert levels["bits change between calls: native"] == levels["replicas diverge: naive"] == "caution"
 
 
-def test_the_report_has_a_table_of_bits(tmp_path):
+def test_the_report_has_a_table_of_bits(tmp_path, words_only):
     folder = run(tmp_path)
     page = write_report([folder], tmp_path / "page.html").read_text()
     section = page[page.index("<h2>Bits</h2>") : page.index(">Which algorithm")]
@@ -178,7 +178,7 @@ def test_the_report_has_a_table_of_bits(tmp_path):
     assert "1024 elements" in page and has_message(page, "report.compared_between_ranks_between", calls=6)
 
 
-def test_a_report_without_the_check_or_of_integers_has_none(tmp_path):
+def test_a_report_without_the_check_or_of_integers_has_none(tmp_path, words_only):
     plain = write_report([run(tmp_path / "a", choices={"check": "exact"})], tmp_path / "plain.html").read_text()
     assert "<h2>Bits</h2>" not in plain
     unknown = dict.fromkeys(("same_bits", "same_bits_calls", "bits", "max_ulp", "mean_ulp"))

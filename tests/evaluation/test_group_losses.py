@@ -64,7 +64,7 @@ def test_alpha_and_beta_are_not_fitted_to_groups(folder):
     assert points([folder]).empty
 
 
-def test_the_table_and_the_report_tell_each_group(folder, tmp_path):
+def test_the_table_and_the_report_tell_each_group(folder, tmp_path, words_only):
     text = table(folder.plan(), summarise(folder), "an MPI")
     assert has_message(text, "report.allreduce_out_place")
     assert "groups at 64 KiB: native 1810, 2413 us, alone 1207 us, loss 1.50, 2.00" in text

@@ -100,7 +100,7 @@ STOPPED = {  # whom a signal stops -> what is said
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 @pytest.mark.parametrize("who", STOPPED)
 def test_what_is_stopped_ends_after_the_timeout_and_nothing_is_left(python, tmp_path, who):
-    in_turn([*STOPPED].index(who), python)
+    in_turn([*STOPPED].index(who) + 1, python)
     program = tmp_path / "sleeping.py"
     program.write_text(
         "from mpi4py import MPI; import os, pathlib, sys, time\n"

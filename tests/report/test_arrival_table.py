@@ -49,7 +49,7 @@ def test_the_verdict_the_models_and_the_table_take_cells_without_delays_alone(tm
     assert "least affected" not in table(plain.plan(), summarise(plain), "an MPI")
 
 
-def test_the_page_has_the_table_and_says_what_was_injected(tmp_path):
+def test_the_page_has_the_table_and_says_what_was_injected(tmp_path, words_only):
     page = write_report([delayed_run(tmp_path / "run")], tmp_path / "page.html").read_text()
     assert "<h2>Arrival patterns</h2>" in page and "least affected" in page
     assert has_message(unescape(page), "report.injected_patterns_beside_none", arrivals="ramp")

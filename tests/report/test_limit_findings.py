@@ -55,7 +55,7 @@ def test_a_time_that_the_links_allow_has_a_share_and_no_finding(tmp_path):
     assert json.loads(FORMATS["json"](Result.of(run, rows)))["findings"] == []
 
 
-def test_a_time_below_the_limit_has_no_share_and_is_named_with_likely_causes_everywhere(tmp_path):
+def test_a_time_below_the_limit_has_no_share_and_is_named_with_likely_causes_everywhere(tmp_path, words_only):
     run = run_on_two_nodes(tmp_path / "a", TOO_LOW)
     rows = record_summary(run)
     passing = [row for row in rows if row["time_s"] < row["limit_s"]]

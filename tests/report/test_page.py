@@ -97,13 +97,6 @@ def no_models():
         yield
 
 
-@pytest.fixture
-def words_only(monkeypatch):
-    """Figures take long."""
-    monkeypatch.setattr(report, "time_pictures", lambda *_: [])
-    monkeypatch.setattr(report, "model_pictures", lambda *_: [])
-
-
 def by_hand(points, own):
     """Models of all but ring."""
     names = [name for name in points["algorithm"].unique() if name != "ring"]

@@ -21,7 +21,7 @@ def placed_run(path, slow: float = 9.0):
     return build_run(path, ranks=(2,), sizes=(1024, 65536), launches=5, factor=factor, choices=choices)
 
 
-def test_the_table_and_the_verdict_tell_what_changes(tmp_path):
+def test_the_table_and_the_verdict_tell_what_changes(tmp_path, words_only):
     folder = placed_run(tmp_path / "run")
     rows = summarise(folder)
     head, first, second = placement_rows(rows)

@@ -36,7 +36,7 @@ def test_rows_of_before_are_of_unknown_placement_and_stand_by_themselves(tmp_pat
     ]
 
 
-def test_the_page_ends_with_them(tmp_path):
+def test_the_page_ends_with_them(tmp_path, words_only):
     lines = ratio_lines(read_ratios(history(tmp_path / "a.csv", ROW.format(1.23, 0), SKIPPED)))
     run = build_run(tmp_path / "run", ranks=[2], sizes=[8])
     page = write_report([run], tmp_path / "report.html", ratios=lines).read_text()

@@ -216,7 +216,7 @@ def test_nothing_is_said_of_good_calls(tmp_path):
     assert said(build_run(tmp_path / "run", timed=40)) == {}
 
 
-def test_times_of_different_definitions_are_said_and_named(tmp_path):
+def test_times_of_different_definitions_are_said_and_named(tmp_path, words_only):
     def call(launch, cell, number):
         return {"time_definition": "round_time_max_local"} if cell.algorithm == "ring" and launch.number == 2 else {}
 
@@ -239,7 +239,7 @@ def test_much_that_was_invalid_is_said_and_little_is_not(tmp_path):
     assert note.startswith("not ranked, invalid calls (a rank started late, or its clock ran backwards): ring 8 B (")
 
 
-def test_cells_that_ended_too_early_are_counted(tmp_path):
+def test_cells_that_ended_too_early_are_counted(tmp_path, words_only):
     def outcome(launch, cell):
         return {"stopped": "time" if (cell.algorithm, launch.number) == ("ring", 2) else "precision"}
 
@@ -275,7 +275,7 @@ def test_strong_dependence_and_drift_are_said(tmp_path):
     )
 
 
-def test_the_page_has_tables_of_calls_and_definitions_with_only_what_is_known(tmp_path):
+def test_the_page_has_tables_of_calls_and_definitions_with_only_what_is_known(tmp_path, words_only):
     def page(name: str, **told) -> str:
         folder = build_run(tmp_path / name, ranks=(2,), timed=40, **told)
         return write_report([folder], tmp_path / f"{name}.html").read_text()

@@ -79,7 +79,7 @@ def test_what_fits_both_sizes_is_no_change(folder):
     assert "native" + say("report.native_ran", names="recursive_doubling") in map(str, lines(verdict))
 
 
-def test_another_algorithm_than_asked_for_is_not_ranked_and_named(folder, tmp_path):
+def test_another_algorithm_than_asked_for_is_not_ranked_and_named(folder, tmp_path, words_only):
     rows = summarise(folder)
     forced = [row for row in rows if row["algorithm"] == "native:ring"]
     assert [row["doubt"] for row in forced] == [None, "another algorithm", "another algorithm"]

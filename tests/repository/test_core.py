@@ -20,7 +20,8 @@ FOLDERS = [name.removeprefix(f"{PACKAGE.name}.") for name in wings.WINGS]
 def core(tmp_path_factory) -> Path:
     """The folder that holds the copy."""
     place = tmp_path_factory.mktemp("core")
-    shutil.copytree(PACKAGE, place / PACKAGE.name)  # with what is compiled, or each command would compile it
+    being_written = shutil.ignore_patterns("kernel-*", "*.pyc.*")
+    shutil.copytree(PACKAGE, place / PACKAGE.name, ignore=being_written)  # compiled, or each command would do it
     for name in FOLDERS:
         shutil.rmtree(place / PACKAGE.name / name)
     return place

@@ -36,7 +36,7 @@ CHOSEN = "ring2 or osu2 or scaling2 or test_importer or test_house or each_once 
 def grown(tmp_path) -> Path:
     """The folder of a copy of this repository that holds what is new."""
     for folder in (PACKAGE, TESTS, ANALYSIS, JOBS, ROOT / "docs", ROOT / "results"):
-        shutil.copytree(folder, tmp_path / folder.name, ignore=shutil.ignore_patterns(".*"))
+        shutil.copytree(folder, tmp_path / folder.name, ignore=shutil.ignore_patterns(".*", "kernel-*", "*.pyc.*"))
     for path in (*ROOT.glob("*.md"), ROOT / "setup.cfg", ROOT / "Makefile"):
         shutil.copy(path, tmp_path)
     for name, (source, replaced) in NEW.items():

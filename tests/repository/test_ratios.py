@@ -46,7 +46,7 @@ def test_a_ratio_is_measured_judged_and_kept(python, tmp_path):
     assert len(answer.values) == 2  # the other half chose
     found = ratios.judged(side.mpi, "a ratio", UNMET[side.mpi], answer)
     assert found.by == "ring/sendrecv" and found.low <= found.ratio <= found.high and found.met is False
-    answer = ratios.measured(row(ours[1:], "native/native"), side, 4, 0.05)
+    answer = ratios.measured(row(ours[1:], "native/native"), side, 2, 0.05)
     skipped = ratios.judged(side.mpi, "a ratio", UNMET[side.mpi], answer)
     assert skipped.ratio is None and skipped.by == "skipped: there is no executor unheard-of"
     history = tmp_path / "ratios.csv"

@@ -31,7 +31,7 @@ def test_a_plain_run_has_no_section(tmp_path):
     assert section["stragglers"] == section["straggler_pictures"] == []
 
 
-def test_a_page_shows_it_with_names_escaped(tmp_path):
+def test_a_page_shows_it_with_names_escaped(tmp_path, words_only):
     write_job(tmp_path / "job", Job(steps=30))
     for path in (tmp_path / "job").iterdir():
         path.write_text(path.read_text().replace("gpu01", "<b>evil</b>"))

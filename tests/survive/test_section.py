@@ -81,7 +81,7 @@ def test_what_is_no_such_file_is_one_sentence(tmp_path, content):
             read_losses(odd)
 
 
-def test_the_page_holds_it_escaped(file, tmp_path):
+def test_the_page_holds_it_escaped(file, tmp_path, words_only):
     page = tmp_path / "page.html"
     words = ["report", str(ROOT / "docs" / "example"), "-o", str(page), "--survive", str(file)]
     result = CliRunner().invoke(main, words)
