@@ -82,7 +82,7 @@ class Place(NamedTuple):
     def there(self) -> set[str]:
         """Processes of ranks (in a lab: all), files, locks of these files and links that are down."""
         space = self.made and _space(self.made)
-        found, numbers = set(), set()
+        found, numbers = set[str](), set[str]()
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 words = (process / "cmdline").read_bytes()  # none: it has ended, and waits for its parent
@@ -90,10 +90,11 @@ class Place(NamedTuple):
                     found.add(f"process {process.name} {words.replace(bytes(1), b' ').decode()[:80]}")
         for path in (path for folder in self.folders for path in folder.rglob("*")):
             with contextlib.suppress(OSError):
-                numbers.add(path.stat().st_ino)
+                about = path.stat()
+                numbers.add(f"{os.major(about.st_dev):02x}:{os.minor(about.st_dev):02x}:{about.st_ino}")
                 found.add(f"file {path}")
         locks = [line.split() for line in Path("/proc/locks").read_text(encoding="ascii").splitlines()]
-        found |= {f"lock {' '.join(one)}" for one in locks if int(one[-3].split(":")[-1]) in numbers}
+        found |= {f"lock {' '.join(one)}" for one in locks if one[-3] in numbers}
         for number in range(HOSTS if self.made else 0):
             assert self.made
             state = subprocess.run(
