@@ -65,7 +65,7 @@ class Settings(NamedTuple):
 
     @property
     def detector(self) -> dict[str, str]:
-        """Return the settings of ULFM's detector: it suspects a rank after half of the time to notice, and tells all."""
+        """Return the settings of ULFM's detector: a rank is suspected after half of the time to notice."""
         after_s = self.notice_s / 2
         return {
             "mpi_ft_detector": "true",
@@ -337,7 +337,7 @@ class _Way:
             except (CheckpointError, OSError) as error:
                 outcome.state, outcome.reason = FAILED, str(error)
                 return
-            first = min(step, self.request.calls - 1)  # survivors may have gone on to the end: one call shows the result
+            first = min(step, self.request.calls - 1)  # survivors may have come to the end: a call shows the result
             if outcome.steps_lost is None:
                 outcome.steps_lost = max(0, min(one.call for one in settings.failures if one.call) - 1 - first)
             later = [_in_restart(one, members) for one in settings.failures if one.phase and int(one.whom) in members]
