@@ -14,7 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from mpi4py import MPI
@@ -31,6 +31,7 @@ from .pairs import ROUND_TRIPS, WARM_UPS, Asked, Order, PairFolder, PairRow, sec
 # Tags of messages
 READY, DATA = 1, 2  # between partners
 REPORTING = 3  # to rank 0, after a round
+STARTING, NEXT = 4, 5  # to and from rank 0: not by collectives, whose messages may take a pair that cannot talk
 
 # Waiting
 SPINS = 100  # polls of a message before yielding to other processes
@@ -199,12 +200,30 @@ class Check:
 
     @doing("waiting for the next round")
     def agreed(self, state: int) -> int:
-        """Broadcast the state of rank 0; waiting ranks yield to those that measure."""
-        word = np.array([state], np.int64)
-        request = self.comm.Ibcast(word)
-        while not request.Test():
+        """Return the state of rank 0; waiting ranks yield to those that measure."""
+        comm, word = self.comm, np.array([state], np.int64)
+        others = range(1, comm.size)
+        requests = [comm.Irecv(word, 0, NEXT)] if comm.rank else [comm.Isend(word, other, NEXT) for other in others]
+        while not MPI.Request.Testall(requests):
             time.sleep(IDLE_S)
         return int(word[0])
+
+
+def of_rank_0(comm: MPI.Comm, value: Any = None) -> Any:
+    """Return the value of rank 0, sent to each other rank by itself."""
+    if comm.rank:
+        return comm.recv(source=0, tag=STARTING)
+    for other in range(1, comm.size):
+        comm.send(value, other, tag=STARTING)
+    return value
+
+
+def of_all_ranks(comm: MPI.Comm, value: Any) -> list[Any]:
+    """Return the values of all ranks, by way of rank 0."""
+    if comm.rank:
+        comm.send(value, 0, tag=STARTING)
+        return of_rank_0(comm)
+    return of_rank_0(comm, [value, *(comm.recv(source=other, tag=STARTING) for other in range(1, comm.size))])
 
 
 def kept_rows(number: int, pairs: Sequence[tuple[str, str]], reports: Sequence[Report], order: Order, rank_of) -> list:
@@ -245,7 +264,8 @@ def run_rounds(check: Check, folder: PairFolder, warning: WarningFlag) -> int:
             if state == END_BADLY:
                 return state  # ranks that wait for a partner do not take part
         if order.has_second and number == order.first_round:
-            rounds = [comm.bcast(second_round(order.nodes, order.rounds[0], rows) if comm.rank == 0 else None)]
+            second = None if comm.rank else second_round(order.nodes, order.rounds[0], rows)
+            rounds = [of_rank_0(comm, second)]
         number += 1
     return state
 
@@ -257,8 +277,8 @@ def main() -> None:
     address = os.environ.get(MONITOR_VARIABLE)
     watch = Watch(address, comm.rank, on_warning=warning.set) if address else None
     try:
-        order = comm.bcast(Order.read(folder.rounds_json) if comm.rank == 0 else None)
-        check = Check(comm, order, ranks_of_nodes(order.nodes, comm.allgather(host())), watch)
+        order = of_rank_0(comm, None if comm.rank else Order.read(folder.rounds_json))
+        check = Check(comm, order, ranks_of_nodes(order.nodes, of_all_ranks(comm, host())), watch)
         state = run_rounds(check, folder, warning)
     except Exception as error:  # whatever it is, the other ranks must not wait for this one
         _give_up(comm, watch, " ".join(str(error).split()) or type(error).__name__, isinstance(error, RunError))

@@ -213,7 +213,7 @@ class Rank:
 
 
 def _forget_segments() -> None:
-    """Remove the names of shared memory that MPICH would leave behind with a rank that is killed: all have it by now."""
+    """Remove the names of shared memory that MPICH leaves behind with a rank that is killed; all have it by now."""
     for path in set(SEGMENTS.findall(Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace"))):
         with contextlib.suppress(OSError):  # another rank of this node was first
             os.unlink(path)

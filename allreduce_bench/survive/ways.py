@@ -65,7 +65,7 @@ class Settings(NamedTuple):
 
     @property
     def detector(self) -> dict[str, str]:
-        """Return the settings of ULFM's detector: it suspects a rank after half of the time to notice, and tells all."""
+        """Return the settings of ULFM's detector: a rank is suspected after half of the time to notice."""
         after_s = self.notice_s / 2
         return {
             "mpi_ft_detector": "true",

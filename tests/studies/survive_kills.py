@@ -5,10 +5,11 @@ python tests/studies/survive_kills.py [--lab] [--count N] [--seed S] [--ranks P]
 algorithm, a size, who is lost, at which call and how long after its begin, and takes one way of `survive` (ULFM on Open
 MPI, starting again on every MPI), in turn. With --lab the ranks are on four virtual hosts; the kinds `host` and `link`
 are possible, too. Prints a table per kind, way and MPI: cases; those that ended with a right result by this way
-(right); those for which the second way was taken (second way); wrong results, mixed ones included; cases that were
-neither right nor said why (bad); cases that left processes, files, locks of files or links that are down behind (left);
-the median of each phase in ms, and of the total with its range. Every 0 of N has its 95 % upper limit. With the same
---log, cases that are in it are not repeated. Exit status 1 where anything was wrong, bad or left.
+(right); those for which the second way was taken (second way); wrong results; cases that were neither right nor said
+why (bad); cases that left processes, files, locks of files or links that are down behind (left; files on a host that is
+killed do not count); the median of the total in ms with its 95 % interval and its range, and of each phase. Every 0 of
+N has its 95 % upper limit. With the same --log, cases that are in it are not repeated. Exit status 1 where anything was
+wrong, bad or left.
 """
 
 import argparse
@@ -82,7 +83,7 @@ class Place(NamedTuple):
     def there(self) -> set[str]:
         """Processes of ranks (in a lab: all), files, locks of these files and links that are down."""
         space = self.made and _space(self.made)
-        found, numbers = set(), set()
+        found, numbers = set[str](), set[str]()
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 words = (process / "cmdline").read_bytes()  # none: it has ended, and waits for its parent
@@ -90,27 +91,25 @@ class Place(NamedTuple):
                     found.add(f"process {process.name} {words.replace(bytes(1), b' ').decode()[:80]}")
         for path in (path for folder in self.folders for path in folder.rglob("*")):
             with contextlib.suppress(OSError):
-                numbers.add(path.stat().st_ino)
+                about = path.stat()
+                numbers.add(f"{os.major(about.st_dev):02x}:{os.minor(about.st_dev):02x}:{about.st_ino}")
                 found.add(f"file {path}")
         locks = [line.split() for line in Path("/proc/locks").read_text(encoding="ascii").splitlines()]
-        found |= {f"lock {' '.join(one)}" for one in locks if int(one[-3].split(":")[-1]) in numbers}
+        found |= {f"lock {' '.join(one)}" for one in locks if one[-3] in numbers}
         for number in range(HOSTS if self.made else 0):
             assert self.made
-            state = subprocess.run(
-                self.made.command(number, ["cat", f"/sys/class/net/{INTERFACE}/operstate"]),
-                capture_output=True,
-                text=True,
-            )
-            if state.stdout.strip() != "up":
-                found.add(f"link of h{number + 1} {state.stdout.strip()}")
+            command = self.made.command(number, ["cat", f"/sys/class/net/{INTERFACE}/operstate"])
+            state = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+            if state != "up":
+                found.add(f"link of h{number + 1} {state}")
         return found
 
     def left(self, before: set[str], killed_host: int | None) -> list[str]:
-        """What is there, and was not before, once processes had time to end; but for what a killed daemon had there."""
+        """What is there, and was not before, once processes had time to end; but for files of a host that is lost."""
         deadline = time.monotonic() + GONE_S
         while behind := self.there() - before:
             if killed_host:
-                behind = {one for one in behind if not one.startswith(f"file {self.folders[killed_host]}/prted.")}
+                behind = {one for one in behind if not one.startswith(f"file {self.folders[killed_host]}/")}
             if not behind or time.monotonic() > deadline:
                 return sorted(behind)
             time.sleep(0.2)
@@ -172,19 +171,26 @@ def is_bad(one: dict[str, Any]) -> bool:
     return one["state"] == "bad" or (one["state"] not in ("recovered", "restarted") and not one["reason"])
 
 
-def row(name: tuple[str, str, str], cases: Sequence[dict[str, Any]]) -> str:
+def interval(values: Sequence[float]) -> str:
+    """The 95 % interval of the median, by resampling."""
+    draw = random.Random(1)
+    medians = sorted(median(draw.choices(values, k=len(values))) for _ in range(2000))
+    return f"{medians[50]:.0f}, {medians[1949]:.0f}"
+
+
+def row(name: tuple[str, str, str, int], cases: Sequence[dict[str, Any]]) -> str:
     """A line of the table."""
-    kind, way, mpi = name
+    kind, way, mpi, ranks = name
     wrong, bad = sum(one["state"] == "wrong" for one in cases), sum(map(is_bad, cases))
     right = [one for one in cases if one["state"] != "bad" and is_right(one)]
     second = sum(one["state"] == "restarted" and one["way"] == "ulfm" for one in cases)
     phases = BY_ULFM if way == "ulfm" else BY_RESTART
     times = [f"{phase} {1e3 * median(one['phases_s'][phase] for one in right):.3g}" for phase in phases if right]
     totals = [1e3 * one["total_s"] for one in right]
-    total = f"{median(totals):.0f} ({min(totals):.0f}-{max(totals):.0f})" if totals else "-"
+    total = f"{median(totals):.0f} [{interval(totals)}] ({min(totals):.0f}-{max(totals):.0f})" if totals else "-"
     behind = sum(bool(one["left"]) for one in cases)
     counts = f"{len(cases):5} {len(right):5} {second:10} {wrong:5} {bad:3} {behind:4}"
-    return f"{kind:5} {way:8} {mpi:16} {counts}  {total:>20}  {', '.join(times)}"
+    return f"{kind:5} {way:8} {mpi:12} {ranks:5} {counts}  {total:>32}  {', '.join(times)}"
 
 
 def main() -> int:
@@ -223,10 +229,10 @@ def main() -> int:
                         log.write(json.dumps(done[key]) + "\n")
                 if is_bad(one) or one["state"] in ("wrong", "failed") or one["left"]:
                     print(f"{one['state']}, left {one['left']}: {one['words']}: {one['reason']}", flush=True)
-    groups: dict[tuple[str, str, str], list[dict[str, Any]]] = defaultdict(list)
+    groups: dict[tuple[str, str, str, int], list[dict[str, Any]]] = defaultdict(list)
     for one in done.values():
-        groups[one["kind"], one["asked"], one["mpi"]].append(one)
-    print("kind  way      MPI              cases right second way wrong bad left      total, ms  median of phases, ms")
+        groups[one["kind"], one["asked"], one["mpi"], one["ranks"]].append(one)
+    print("kind  way      MPI          ranks cases right second way wrong bad left  total, ms [95 %] (range)  phases")
     for name, cases in sorted(groups.items()):
         print(row(name, cases))
     of = len(done)
