@@ -195,5 +195,9 @@ class WatchedProgram:
         if trouble := self._supervisor.trouble:
             lost = tuple(Place(rank.rank, rank.host) for rank in self._supervisor.patience.culprits)
             return Ending(shell_status(status) or 1, say("launching.other_ranks_ended", sentence=trouble.reason), lost)
+        if not status:
+            self._supervisor.settle()
+            ended = self._supervisor.patience.first_to_go
+            return Ending(1, say("launching.rank_ended_unsaid", place=ended)) if ended else Ending(0, "")
         reason = say("launching.launcher_ended_ranks_reason", how_it_ended=how_it_ended(status))
-        return Ending(shell_status(status), reason if status else "")
+        return Ending(shell_status(status), reason)
