@@ -484,6 +484,7 @@ MESSAGES = {
     "launching.nothing_measured_list_explain": "nothing can be measured here; list, explain, verify and report still work",
     "launching.lost": "warning: {reason}",
     "launching.nothing_left": "no rank is left to start again",
+    "launching.rank_ended_unsaid": "{place} was ended by the launcher, which says that all went well; another rank has ended without MPI_Finalize, as by os._exit(0)",
     "launching.started_again": "started again with {ranks} of {before} ranks (restart {number} of {restarts})",
     "launching.other_ranks_ended": "{sentence}; the other ranks were ended",
     "launching.put_into_template": "put them into the template",

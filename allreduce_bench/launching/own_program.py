@@ -118,7 +118,8 @@ class WatchedProgram:
             forwarding.join(1)  # for the last output
             if not (self._first or self._stopped_for_long or self._aborted is not None):
                 self._supervisor.settle()  # a launcher that lost a node may end with status 0 before a rank is missed
-            return self._ending(status)
+            ending = self._ending(status)
+            return ending
         finally:
             if process is not None and process.poll() is None:
                 self._end(process)
@@ -197,8 +198,11 @@ class WatchedProgram:
         if trouble := self._supervisor.trouble:
             lost = tuple(Place(rank.rank, rank.host) for rank in self._supervisor.patience.culprits)
             return Ending(_status(status, lost), say("launching.other_ranks_ended", sentence=trouble.reason), lost)
+        if not status:
+            ended = self._supervisor.patience.first_to_go
+            return Ending(1, say("launching.rank_ended_unsaid", place=ended)) if ended else Ending(0, "")
         reason = say("launching.launcher_ended_ranks_reason", how_it_ended=how_it_ended(status))
-        return Ending(shell_status(status), reason if status else "")
+        return Ending(shell_status(status), reason)
 
 
 def _status(of_launcher: int, lost: Sequence[Place]) -> int:

@@ -20,8 +20,8 @@ from ..report.figure import GRID, PANELS_WIDTH
 from ..report.pictures import Picture, Sketch
 from ..runs.files import read_given
 from ..runs.rows import RunError
-from ..runs.typed_json import read_as
-from ..units import format_size, format_time, in_ranks
+from ..runs.typed_json import Natural, NotNegative, read_as
+from ..units import format_size, format_time, in_ranks, printable
 from . import Failure
 from .output import NONE, PHASES, Group, format_known, grouped, middle, reasons_of
 from .ways import RESTART, ULFM
@@ -32,29 +32,30 @@ INKS = ("#0072B2", "#56B4E9", "#009E73", "#F0E442", "#999999", "#D55E00", "#E69F
 COLOURS = dict(zip(PHASES, INKS, strict=True))
 HEAD = ("algorithm", "size", "way", *PHASES, "total", "launches", "steps lost", "after/before", "predicted", "ended")
 BAR_INCHES, LEAST_INCHES = 0.32, 2.2
+MOST_BARS, LONGEST_NAME = 60, 40  # more would fill pages, and longer ones leave no room for bars
 
 
 class Loss(NamedTuple):
     """An outcome of `survive`."""
 
     algorithm: str
-    nbytes: int
+    nbytes: Natural
     way: str
     state: str
     reason: str
-    phases_s: dict[str, float]
-    total_s: float | None
-    ranks_left: int | None
-    steps_lost: int | None
-    ratio: float | None
-    predicted_ratio: float | None
+    phases_s: dict[str, NotNegative]
+    total_s: NotNegative | None
+    ranks_left: Natural | None
+    steps_lost: Natural | None
+    ratio: NotNegative | None
+    predicted_ratio: NotNegative | None
 
 
 class Losses(NamedTuple):
     """What `survive --format json` printed, as far as the page shows it."""
 
     library: str
-    ranks: int
+    ranks: Natural
     failures: tuple[Failure, ...]
     outcomes: tuple[Loss, ...]
 
@@ -134,7 +135,9 @@ def _picture(lines: Sequence[Line], lost: str) -> Picture | str:
     panels = {way: of for way, of in panels.items() if of}
     if not panels:
         return say("survive.no_phases")
-    height = LEAST_INCHES + BAR_INCHES * max(map(len, panels.values()))
+    if (most := max(map(len, panels.values()))) > MOST_BARS:
+        return say("survive.many_bars", bars=most, most=MOST_BARS)
+    height = LEAST_INCHES + BAR_INCHES * most
     figure = Figure(figsize=(PANELS_WIDTH, height), layout="constrained")
     for axes, (way, of) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items()):
         _draw_bars(axes, way, of)
@@ -145,7 +148,7 @@ def _picture(lines: Sequence[Line], lost: str) -> Picture | str:
 
 
 def _draw_bars(axes: Axes, way: str, lines: Sequence[Line]) -> None:
-    names = [f"{line.algorithm}, {format_size(line.nbytes)}".replace("$", r"\$") for line in lines]  # no formula
+    names = [_label(line) for line in lines]
     factor, unit = (1.0, "s") if max(sum(line.phases_s.values()) for line in lines) >= 1 else (1e3, "ms")
     for place, line in enumerate(lines):
         begin = 0.0
@@ -162,6 +165,13 @@ def _draw_bars(axes: Axes, way: str, lines: Sequence[Line]) -> None:
     axes.grid(axis="x", **GRID)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def _label(line: Line) -> str:
+    """Return algorithm and size, which are no formula."""
+    name = printable(line.algorithm)
+    shown = name if len(name) <= LONGEST_NAME else f"…{name[-LONGEST_NAME:]}"  # of a path the file
+    return f"{shown}, {format_size(line.nbytes)}".replace("$", r"\$")
 
 
 def _numbers(lines: Sequence[Line]) -> pd.DataFrame:

@@ -60,6 +60,13 @@ def test_a_program_that_cannot_be_started_is_said():
     assert status == 127 and "rank 0" in err and "cannot be started: /nonexistent/program: No such file" in err
 
 
+def test_where_a_rank_leaves_early_the_launchers_word_for_success_is_not_taken():
+    status, _, err = executed(
+        interpreters()[-1], "-n", 2, "--", interpreters()[-1], RANK_PROGRAMS / "ending_badly.py", "leave"
+    )
+    assert status and re.search(r"error: (rank \d on \S+ was ended by the launcher, |the launcher )", err), err
+
+
 FORKING = """from mpi4py import MPI
 import os, pathlib, re, signal, subprocess, sys
 maps = pathlib.Path("/proc/self/maps").read_text()

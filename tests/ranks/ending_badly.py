@@ -1,6 +1,6 @@
 """A program of a user that ends as it is told: `mpirun -n 3 python ending_badly.py well | kill | exit | raise | abort`.
 
-Rank 1 does it; the others wait for it. With `raise` it has called Allreduce before.
+Rank 1 does it, or leaves early with `leave`; the others wait for it. With `raise` it has called Allreduce before.
 """
 
 import os
@@ -27,6 +27,8 @@ def main() -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         if how == "exit":
             os._exit(3)
+        if how == "leave":
+            os._exit(0)  # without MPI_Finalize
         if how == "abort":
             comm.Abort(7)
         if how == "raise":

@@ -66,10 +66,27 @@ def test_where_no_way_was_gone_to_its_end_there_is_a_reason_instead(tmp_path):
     assert isinstance(sketch.draw(), str)
 
 
-def test_a_name_is_no_formula(tmp_path):
-    path = written(tmp_path / "odd.json", outcome("ulfm", {"notice": 1.0}, algorithm=r"./$\frac$.py"))
+@pytest.mark.parametrize("name", [r"./$\frac$.py", "x" * 100_000, "a\nb\0"], ids=["formula", "long", "unprintable"])
+def test_names_are_drawn_whatever_they_are(tmp_path, name):
+    path = written(tmp_path / "odd.json", outcome("ulfm", {"notice": 1.0}, algorithm=name))
     (sketch,) = losses_section(path)["pictures"]
     write_pictures(sketch.draw(), tmp_path, "")
+
+
+def test_very_many_bars_are_a_sentence(tmp_path):
+    path = written(tmp_path / "many.json", *(outcome("ulfm", {"notice": 1.0}, algorithm=f"a{n}") for n in range(61)))
+    (sketch,) = losses_section(path)["pictures"]
+    assert "61" in sketch.draw()
+
+
+@pytest.mark.parametrize("odd", [{"phases_s": {"notice": -1.0}}, {"ratio": -0.5}, {"nbytes": -8}], ids=str)
+def test_what_is_negative_is_refused(tmp_path, odd):
+    path = written(tmp_path / "odd.json", outcome("ulfm", {"notice": 1.0}))
+    content = json.loads(path.read_text())
+    content["outcomes"][0] |= odd
+    path.write_text(json.dumps(content))
+    with pytest.raises(RunError, match=next(iter(odd))):
+        read_losses(path)
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[1]", '{"library": 1, "ranks": 4, "failures": [], "outcomes": []}'])
