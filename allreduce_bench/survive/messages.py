@@ -19,6 +19,7 @@ MESSAGES = {
     "survive.interval": "checkpoints of {takes}, a loss every {mttf}: write one every {young} (Young), {daly} (Daly)",
     "survive.interval_needs": "--mttf and --checkpoint-takes belong together: name both, above 0",
     "survive.links_in_lab": "{failure}: links are taken down in a lab only: allreduce-bench lab run --hosts 4 -- survive …",
+    "survive.mixed_results": "survivors differ in the call that was done again, or in who is left: {told}",
     "survive.next_cell": "{algorithm}, {size}, {way}",
     "survive.no_failure": "nothing is lost; name it with --kill RANK@CALL, --stop, --kill-host or --link-down",
     "survive.no_phases": "no way was gone to its end",
