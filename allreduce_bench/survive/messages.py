@@ -23,6 +23,7 @@ MESSAGES = {
     "survive.long_delay": "{failure}: expected a delay up to --timeout, {timeout_s:g} s; name a later call instead",
     "survive.lost_before": "{failure}: rank {rank} is lost at the call already; name another rank",
     "survive.many_bars": "{bars} algorithms and sizes of a way are too many for a figure, which has at most {most}; the table below has all",
+    "survive.mixed_results": "survivors differ in the call that was done again, or in who is left: {told}",
     "survive.next_cell": "{algorithm}, {size}, {way}",
     "survive.no_failure": "nothing is lost; name it with --kill RANK@CALL, --stop, --kill-host or --link-down",
     "survive.no_phases": "no way was gone to its end",

@@ -380,7 +380,10 @@ class _Way:
         """Take when phases ended on the last survivor, who is left, and what calls took."""
         outcome, results = self.outcome, launch.of("result")
         outcome.left = min(event.facts["size"] for event in results)
-        marks = [event.facts["marks"] for event in results if event.facts["size"] == outcome.left]
+        of_left = [event.facts for event in results if event.facts["size"] == outcome.left]
+        if len(told := {(one["step"], *one["members"]) for one in of_left}) > 1:
+            outcome.state, outcome.reason = WRONG, say("survive.mixed_results", told=sorted(told))
+        marks = [one["marks"] for one in of_left]
         begun = self.failed_at
         for phase in phases:
             end = self.ends.get(phase, max((one[phase] for one in marks if phase in one), default=begun))

@@ -2,6 +2,7 @@
 
 import pytest
 
+from allreduce_bench.launching.own_program import Place, _status
 from allreduce_bench.launching.tied_process import how_it_ended, shell_status
 
 
@@ -18,3 +19,8 @@ from allreduce_bench.launching.tied_process import how_it_ended, shell_status
 )
 def test_signals_are_told_from_statuses(status, words, handed_on):
     assert how_it_ended(status) == words and shell_status(status) == handed_on
+
+
+@pytest.mark.parametrize(("of_launcher", "lost", "handed_on"), [(0, 1, 137), (1, 1, 137), (-15, 1, 143), (0, 0, 1)])
+def test_where_ranks_were_lost_the_status_is_that_of_a_signal(of_launcher, lost, handed_on):
+    assert _status(of_launcher, [Place(2, "n3")] * lost) == handed_on
