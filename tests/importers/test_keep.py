@@ -366,6 +366,18 @@ def test_times_of_several_libraries_are_said_to_be_so_and_fitted_apart(tmp_path)
         assert {model["run"][-5:]: model["ranks"] for model in models} == {", A 1": [2, 4], ", A 2": [8, 16]}
 
 
+def test_a_log_counts_once_however_often_it_is_named(tmp_path):
+    (tmp_path / "logs").mkdir()
+    path = write(tmp_path / "logs" / "a.csv", CSV)
+    said = run("import", path, path, "-o", tmp_path / "no", status=2)
+    assert has_message(said, "importers.log_named_twice", file=path) and not (tmp_path / "no").exists()
+    for number, paths in enumerate([(path.parent, path), (path, path.parent)]):
+        write(path.parent / "b.csv", CSV.replace("here,two", "here,three"))
+        said = run("import", *paths, "-o", tmp_path / str(number))
+        assert has_message(said, "importers.log_named_twice", file=path)
+        assert {row["repetitions"] for row in rows_of(tmp_path / str(number)) if row["algorithm"] == "tree"} == {2}
+
+
 def test_names_of_the_libraries_own(tmp_path):
     run("import", FLUX, "--algorithm", "native:ring", "-o", tmp_path / "run")
     assert {(row["algorithm"], row["executor"]) for row in rows_of(tmp_path / "run")} == {("native:ring", "native")}
