@@ -373,6 +373,7 @@ MESSAGES = {
     "importers.line_sqlite_database_nsight": "{path}, line 1: a SQLite database, as of Nsight Systems; {expected}",
     "importers.line_unknown_log_format": "{path}, line {number}: unknown log format; {expected}; found {found}",
     "importers.log_leave_out": "{path}: {what}, but this is a log of {importer}; leave it out",
+    "importers.log_named_twice": "{file}: named twice; name each log once",
     "importers.log_no_such_time": "the log has no such time",
     "importers.log_no_time": "the log has no time",
     "importers.log_says": "the log says N/A",

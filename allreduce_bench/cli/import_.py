@@ -135,7 +135,7 @@ def read_logs(parts: Sequence[Sequence[Path]], options: Mapping[str, Any]) -> Re
         refuse_copy(log, copied[numbers])
     with told_warnings() as log_warnings:
         rows_of = [
-            (log, read(log, Asked(ranks=ranks, nodes=nodes, **common), more))
+            (log, read(log, Asked(ranks=ranks, nodes=nodes, **common), more, copied[ranks, nodes]))
             for (log, *more), (ranks, nodes) in zip(parts, counts)
         ]
     said = {name: list(value) if isinstance(value, tuple) else value for name, value in options.items() if value}

@@ -224,8 +224,11 @@ def refuse_copy(file: Path, seen: dict[str, Path]) -> None:
 
 
 def _refuse_digest(digest: str, file: Path, seen: dict[str, Path]) -> None:
-    if (first := seen.setdefault(digest, file)) != file:
-        raise LogCopied("importers.copy_same_bytes_no", file=file, first=first)
+    if digest in seen:
+        is_same = seen[digest].resolve() == file.resolve()
+        code = "importers.log_named_twice" if is_same else "importers.copy_same_bytes_no"
+        raise LogCopied(code, file=file, first=seen[digest])
+    seen[digest] = file
 
 
 def files_of_folder(folder: Path) -> list[Path]:

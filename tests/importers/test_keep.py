@@ -289,7 +289,8 @@ def test_archives_are_imported_with_their_digests_and_mixed_libraries_are_said(t
     assert undescribed_of_folder(tmp_path / "run") == []
     text = "ranks,bytes,time_us,mpi,job\n2,8,1,A 1,1\n2,8,2,A 2,2\n"
     said = run("import", write(tmp_path / "two.csv", text), "-o", tmp_path / "two")
-    assert has_message(said, "importers.several_libraries", count=2, words="A 1 (2 ranks), A 2 (2 ranks)")
+    words = "A 1 (2 ranks), A 2 (2 ranks)"
+    assert has_message(said, "importers.several_libraries", count=2, words=words)
     assert "--where 'library=A 1'" in said and "2 ranks, A 1, A 2\n" in said
 
 
@@ -358,12 +359,25 @@ def test_times_of_several_libraries_are_said_to_be_so_and_fitted_apart(tmp_path)
     for ranks, library in ((2, "A 1"), (4, "A 1"), (8, "A 2"), (16, "A 2")):
         text += "".join(f"{ranks},ring,{nbytes},{ranks + nbytes / 100},{library}\n" for nbytes in (8, 1024, 65536))
     said = run("import", write(tmp_path / "two.csv", text), "-o", tmp_path / "two")
-    assert has_message(said, "importers.several_libraries", count=2, words="A 1 (2, 4 ranks), A 2 (8, 16 ranks)")
+    words = "A 1 (2, 4 ranks), A 2 (8, 16 ranks)"
+    assert has_message(said, "importers.several_libraries", count=2, words=words)
     assert "2 ranks, A 1\n" in said and "16 ranks, A 2\n" in said
     for fitted in (tmp_path / "two", tmp_path / "two.csv"):
         said = run("fit", fitted, "--format", "json")
         models = json.loads(said[said.index("{\n") :])["models"]
         assert {model["run"][-5:]: model["ranks"] for model in models} == {", A 1": [2, 4], ", A 2": [8, 16]}
+
+
+def test_a_log_counts_once_however_often_it_is_named(tmp_path):
+    (tmp_path / "logs").mkdir()
+    path = write(tmp_path / "logs" / "a.csv", CSV)
+    said = run("import", path, path, "-o", tmp_path / "no", status=2)
+    assert has_message(said, "importers.log_named_twice", file=path) and not (tmp_path / "no").exists()
+    for number, paths in enumerate([(path.parent, path), (path, path.parent)]):
+        write(path.parent / "b.csv", CSV.replace("here,two", "here,three"))
+        said = run("import", *paths, "-o", tmp_path / str(number))
+        assert has_message(said, "importers.log_named_twice", file=path)
+        assert {row["repetitions"] for row in rows_of(tmp_path / str(number)) if row["algorithm"] == "tree"} == {2}
 
 
 def test_names_of_the_libraries_own(tmp_path):

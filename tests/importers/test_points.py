@@ -8,6 +8,7 @@ from places import LOGS
 
 from allreduce_bench.importers import Asked, LogWarning, points
 from allreduce_bench.importers.frame import points_of_logs
+from allreduce_bench.message import say
 from allreduce_bench.models.points import POINTS
 
 
@@ -37,5 +38,6 @@ def test_two_logs_are_two_runs_and_so_are_two_libraries_of_one_system(tmp_path):
         (tmp_path / f"{name}.csv").write_text(text)
     a, b, c = points_of_logs({path: path.stem for path in sorted(tmp_path.iterdir())})
     assert set(a["run"]) == {"a"}
-    assert [*b["run"], *c["run"]] == [f"lumi, ranks per node unknown, X {version}" for version in (1, 2)]
+    layout = say("importers.ranks_per_node_unknown")
+    assert [*b["run"], *c["run"]] == [f"lumi, {layout}, X {version}" for version in (1, 2)]
     assert len({*a["launch"], *b["launch"], *c["launch"]}) == 3  # "1" of another file is another launch
