@@ -38,7 +38,7 @@ from allreduce_bench.models.fitting import TYPICAL, WIDER_PER_DOUBLING, doubling
 from allreduce_bench.models.known_algorithms import is_library
 from allreduce_bench.models.machine import Machine
 from allreduce_bench.models.prediction import Layout, competing_models
-from allreduce_bench.models.series import KEYS, FittedSeries, fit_series
+from allreduce_bench.models.series import HALF, KEYS, FittedSeries, fit_series
 
 LEAST_COUNTS = 3  # numbers of ranks of a series
 DISTANCES = (2, 4, 16)  # in size
@@ -174,6 +174,9 @@ def held_of(task: Task, fitted: pd.DataFrame, found: FittedSeries, every: Fitted
     usual, asked = (competing_models(Machine((found.model,)), (), layout)[0] for layout in (LAYOUT, EVERYWHERE))
     (series,) = asked.models
     (without_trend,) = competing_models(Machine((replace(found.model, trend=()),)), (), EVERYWHERE)
+    lines = found.observed.trend(found.observed.counts) if is_library(found.model.algorithm) else ()
+    half = replace(found.model, trend=lines, trend_share=HALF)
+    (with_half,) = competing_models(Machine((half,)), (), EVERYWHERE)
     uniform = plain_time_s(found, list(zip(cells["ranks"].tolist(), cells["nbytes"].tolist())), every)
     trend = trend_time_s(fitted, cells, task.kind.startswith("size"))
     library = is_library(found.model.algorithm)
@@ -189,8 +192,8 @@ def held_of(task: Task, fitted: pd.DataFrame, found: FittedSeries, every: Fitted
             times_s["ours"] = times_s["systems out"] = times_s["form"] = predicted.time_s
             if found.model.trend and (form := without_trend.at(series, row["ranks"], row["nbytes"]).prediction):
                 times_s["form"] = form.time_s
-            if np.isfinite(trend_s):
-                times_s["form and trend"] = exp((log(times_s["form"]) + log(trend_s)) / 2)
+            if lines and (both := with_half.at(series, row["ranks"], row["nbytes"]).prediction):
+                times_s["form and trend"] = both.time_s
             if predicted.low_s and predicted.high_s:
                 interval_s["ours"] = predicted.low_s, predicted.high_s
                 half_log = (found.model.reach_log or 0.0) * (1 + WIDER_PER_DOUBLING * doublings)
