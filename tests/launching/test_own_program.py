@@ -61,10 +61,9 @@ def test_a_program_that_cannot_be_started_is_said():
 
 
 def test_where_a_rank_leaves_early_the_launchers_word_for_success_is_not_taken():
-    status, _, err = executed(
-        interpreters()[-1], "-n", 2, "--", interpreters()[-1], RANK_PROGRAMS / "ending_badly.py", "leave"
-    )
-    assert status and re.search(r"error: (rank \d on \S+ was ended by the launcher, |the launcher )", err), err
+    python = interpreters()[-1]
+    status, _, err = executed(python, "-n", 2, "--", python, RANK_PROGRAMS / "ending_badly.py", "leave")
+    assert status and err.splitlines()[-1].startswith("error:"), err
 
 
 FORKING = """from mpi4py import MPI
