@@ -604,7 +604,7 @@ MESSAGES = {
     "models.grade_found_expected": "grade: found {grade!r:.40}, expected one of {levels}",
     "models.grade_times": "{run}grade of the times: {worst}",
     "models.half_cells_predicted_too": "half of the cells are predicted {bias:.0%} too {either}, or more",
-    "models.intervals_by_leaving_out": "parameters: 95 % intervals by leaving out each of {counts} numbers of ranks and of {sizes} sizes, and by other forms that are nearly as good",
+    "models.intervals_by_leaving_out": "parameters: 95 % intervals by leaving out each number of ranks ({counts}) and each size ({sizes}), and by other forms that are nearly as good",
     "models.launches_cell_differ_median": "launches of one cell differ by {floor:.1%} from their median",
     "models.launches_two_states_median": "their launches are bimodal: two levels ({where}), and their median represents neither level",
     "models.machine_file_holds_no": "the machine file holds no model; fit runs with more sizes and ranks",

@@ -246,7 +246,7 @@ def _open_range(
     """Return from where to where the order of two series is open, whose times cross just above `low`.
 
     The numbers of `grid` from `start` to `until` are looked at, and refined by `middle`. (None, None): nowhere; None:
-    one of the series is nowhere shown to be faster than the other.
+    one of the series is nowhere shown to be faster than the other, or at a single number at the end.
     """
     numbers = sorted({start, low, until, *(number for number in grid if start < number < until)})
     closed = [number for number in numbers if not is_open(number)]
@@ -257,6 +257,8 @@ def _open_range(
     opened, shut = [one.low for one in changes if one.after], [one.high for one in changes if one.before]
     if not changes:
         return None, None
+    if opened[:1] == [start] or shut[-1:] == [until]:
+        return None
     return (opened[0] if not is_open(numbers[0]) else numbers[0]), (
         shut[-1] if not is_open(numbers[-1]) else numbers[-1]
     )

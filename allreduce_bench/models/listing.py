@@ -35,6 +35,8 @@ UNITS = {name: (name.split("_")[0], unit, factor) for name, (_, unit, factor) in
 SAME = ("run", "algorithm", "executor", "priced_as", "form")
 SCHEMA = "urn:allreduce-bench:fit:1"  # of `Listing.json`, described in `json_schema`
 SECONDARY, WHOLE = (5, 6), "--format csv"  # columns of parameters left out first, and the option that shows all
+OF_SERIES = ("dtype", "op", "segment", "window", "placement")  # told where algorithm and cache are the same
+LEAST = 0.001  # us or ps: what is below that is not told apart from 0
 PARAMETER_COLUMNS = (*SAME, "parameter", "link", "above_bytes", "value", "low", "high", "identified")
 
 
@@ -136,7 +138,7 @@ class Listing(NamedTuple):
         models = [series.model for series in self.fitted]
         if len({model.run for model in models}) == 1:  # the tables above name it
             models = [replace(model, run="") for model in models]
-        return joined_notes([(_series_label(model), model.notes) for model in models])
+        return joined_notes(list(zip(_series_labels(models), (model.notes for model in models))))
 
     def _unfit_lines(self) -> list[str]:
         return [f"not fitted: {f'{one.run}: ' if one.run else ''}{one.competitor}: {one.reason}" for one in self.unfit]
@@ -165,8 +167,8 @@ class Listing(NamedTuple):
 
 def _parameter_rows(fitted: Sequence[FittedSeries]) -> list[list[str]]:
     rows = [["series", "parameter", "value", "unit", "95 % interval", "rate", "form"]]
-    for fitted_series in fitted:
-        model, label = fitted_series.model, _series_label(fitted_series.model)
+    models = [series.model for series in fitted]
+    for model, label in zip(models, _series_labels(models)):
         if model.trend:
             rows.append([label, "-", "-", "", "", "", trend_in_words(model)])
             continue
@@ -187,11 +189,11 @@ def _error_rows(fitted: Sequence[FittedSeries]) -> list[list[str]]:
         ["", "", "", *(SCORES[kind] for kind in KINDS), "uniform model,"],
         ["series", "ranks", "cells", *["median P90 covered"] * len(KINDS), say("models.plain_largest_out")],
     ]
-    for fitted_series in fitted:
-        model = fitted_series.model
+    models = [series.model for series in fitted]
+    for model, label in zip(models, _series_labels(models)):
         cells = [_error_text(model.errors.get(kind)) for kind in KINDS]
         points, plain_largest = str(model.errors["in_sample"].points), model.plain_errors.get(LEAVE_LARGEST)
-        rows.append([_series_label(model), _ranks_text(model), points, *cells, _error_text(plain_largest)])
+        rows.append([label, _ranks_text(model), points, *cells, _error_text(plain_largest)])
     return rows
 
 
@@ -201,8 +203,23 @@ def _ranks_text(model: Model) -> str:
     return ",".join(map(str, model.ranks)) if len(model.ranks) < 6 else f"{model.ranks[0]}..{model.ranks[-1]}"
 
 
-def _series_label(model: Model) -> str:
-    return " ".join(filter(None, (model.run and f"{model.run}:", model.competitor, cache_label(model.cache))))
+def _series_labels(models: Sequence[Model]) -> list[str]:
+    """Return a name for each: run, algorithm and state of the cache, and what else tells series of these apart."""
+    labels = [
+        " ".join(filter(None, (one.run and f"{one.run}:", one.competitor, cache_label(one.cache)))) for one in models
+    ]
+    for more in OF_SERIES:
+        several = {
+            label
+            for label, one in zip(labels, models)
+            for other_label, other in zip(labels, models)
+            if label == other_label and getattr(one, more) != getattr(other, more)
+        }
+        labels = [
+            f"{label} {getattr(one, more)}" if label in several and getattr(one, more) else label
+            for label, one in zip(labels, models)
+        ]
+    return labels
 
 
 def _error_text(errors: Errors | None) -> str:
@@ -240,7 +257,7 @@ def _value_text(parameter: Parameter) -> str:
 def _interval_text(parameter: Parameter) -> str:
     factor = UNITS[parameter.name][2]
     if not parameter.identified:
-        bound = "" if parameter.high is None else f", at most {three_digits(parameter.high * factor)}"
+        bound = "" if parameter.high is None else f", at most {three_digits(max(LEAST, parameter.high * factor))}"
         return f"not identified{bound}"
     if parameter.low is None or parameter.high is None:
         return "unknown"

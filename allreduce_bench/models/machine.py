@@ -12,7 +12,7 @@ from ..runs.cell import EXECUTORS, EXPECTED_PLACEMENT, CutPrices, is_placement
 from ..runs.files import read_given_text, write_given
 from ..runs.plan import NOMINAL
 from ..runs.typed_json import read_as
-from ..units import format_size
+from ..units import format_size, printable
 from .forms import Form, meanings
 from .model import LEVELS, MOST_SIZE, UNKNOWN, Model, ModelPart, Parameter
 
@@ -85,7 +85,7 @@ def write_machine(machine: Machine, path: Path) -> None:
 def read_machine(path: Path) -> Machine:
     """Read a file of `write_machine`. Raises MachineError if it is absent, no machine file, or of another schema."""
     try:
-        content = json.loads(read_given_text(path, LONGEST_FILE))
+        content = _printable(json.loads(read_given_text(path, LONGEST_FILE)))
     except OSError as error:
         raise MachineError("models.expected_machine_file_allreduce", path=path, strerror=error.strerror) from error
     except (ValueError, RecursionError) as error:
@@ -107,6 +107,15 @@ def read_machine(path: Path) -> Machine:
     except ValueError as error:
         raise MachineError("models.damaged_fit_runs_again", path=path, error=error) from error
     return machine
+
+
+def _printable(value: Any) -> Any:
+    """Return JSON values without letters that would steer a terminal."""
+    if isinstance(value, list):
+        return [_printable(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _printable(one) for name, one in value.items()}
+    return printable(value) if isinstance(value, str) else value
 
 
 def cut_prices(machine: Machine, source: str, sizes: Sequence[int]) -> CutPrices:

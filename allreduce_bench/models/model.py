@@ -25,6 +25,10 @@ UNKNOWN = "unknown"  # for imported logs, and files without grades
 LEVELS = (*GRADES, UNKNOWN)
 
 
+# What a file may hold: far more than is fitted, but times are numbers
+Exponent = Annotated[float, at_least(0, 10)]
+Log = Annotated[float, at_least(0, 100)]
+
 # Predictions
 FAR = 2.0  # factor to the measured numbers of ranks, up or down, beyond which a prediction is speculative
 MOST_SIZE = 4.0  # factor to the measured sizes, up or down, beyond which no time is predicted unless requested
@@ -64,7 +68,7 @@ class ModelPart(NamedTuple):
     priced_as: Annotated[str, "algorithm whose messages and bytes are priced"]
     form: Annotated[Form, "which terms the model has"]
     parameters: Annotated[tuple[Parameter, ...], "the fitted parameters"]
-    contention: Annotated[NotNegative, "exponent of the number of ranks that all but the call grows with"] = 0.0
+    contention: Annotated[Exponent, "exponent of the number of ranks that all but the call grows with"] = 0.0
 
 
 class Prediction(NamedTuple):
@@ -132,10 +136,10 @@ class Model:
     nbytes: Annotated[tuple[Positive, ...], "smallest and largest measured size; unit: bytes"] = ()
     launches: Annotated[int, "launches that were measured"] = 0
     reach_log: Annotated[
-        NotNegative | None, "half width of the 90 % prediction interval of the logarithm of a time at measured ranks"
+        Log | None, "half width of the 90 % prediction interval of the logarithm of a time at measured ranks"
     ] = None
     reach_log_per_doubling: Annotated[
-        NotNegative, "what is added to that for each doubling of the ranks, or of the size, beyond the measured ones"
+        Log, "what is added to that for each doubling of the ranks, or of the size, beyond the measured ones"
     ] = 0.0
     errors: Annotated[
         dict[str, Errors], "relative errors of the model, by in_sample, leave_one_p_out, leave_largest_p_out"
@@ -182,14 +186,15 @@ class Model:
     def predict(self, ranks: int, nbytes: int, terms_of: Sequence[Terms]) -> Prediction:
         """Predict the time at `ranks` and `nbytes`, from the terms of each part there."""
         if not self.trend or self.size_end(nbytes) != nbytes:
-            return self.by_parts(ranks, terms_of)
+            by_parts = self.by_parts(ranks, terms_of)
+            return by_parts._replace(speculative=by_parts.speculative or self.is_in_gap(nbytes))
         (time_s,) = trend_s(self.trend, np.log([ranks]), np.array([nbytes])).tolist()
         apart_log = 0.0
         if self.trend_share < 1:
             form_s = self.by_parts(ranks, terms_of).time_s
             time_s = form_s ** (1 - self.trend_share) * time_s**self.trend_share
             apart_log = self._apart_log(time_s, form_s)
-        prediction = Prediction(time_s, None, None, self.is_far(ranks), "", time_s)
+        prediction = Prediction(time_s, None, None, self.is_far(ranks) or self.is_in_gap(nbytes), "", time_s)
         return self._with_interval(prediction, ranks, apart_log=apart_log)
 
     def by_parts(self, ranks: int, terms_of: Sequence[Terms]) -> Prediction:
@@ -228,6 +233,15 @@ class Model:
     def is_far(self, ranks: int) -> bool:
         """Return whether so many ranks are beyond FAR times the measured ones."""
         return bool(self.ranks) and not min(self.ranks) / FAR <= ranks <= FAR * max(self.ranks)
+
+    def is_in_gap(self, nbytes: int) -> bool:
+        """Return whether a size lies between the measured ones, beyond MOST_SIZE times the nearest of them.
+
+        As far as the sizes are known: those at the largest number of ranks.
+        """
+        ratios = [one.nbytes / nbytes for one in self.at_most_ranks]
+        lower, upper = [ratio for ratio in ratios if ratio <= 1], [ratio for ratio in ratios if ratio >= 1]
+        return bool(lower and upper) and max(lower) * MOST_SIZE < 1 and min(upper) > MOST_SIZE
 
     def size_end(self, nbytes: int) -> int:
         """Return the measured size nearest to `nbytes`; itself if it lies between them, or none is known.

@@ -259,7 +259,8 @@ class CompetingModels:
         return Bounds(latency_s, byte_s * nbytes)
 
     def fastest(self, ranks: int, nbytes: int) -> Predicted | None:
-        """Return the least time of all series, or None if none has one; or the winner that is kept (`keeps_winner`).
+        """Return the least time of all series, or None if none has one; or the winner that is kept (`keeps_winner`),
+        whose time may be unknown.
 
         Among equals, such as a ring and one on nodes of one rank, a usual algorithm, then the shortest name. `winner`
         tells whether it is known to be the fastest.
@@ -317,7 +318,9 @@ class CompetingModels:
         largest, layout = self.largest_common, self.layout
         if largest is None or ranks <= largest or len(self.models) < 2:
             return False
-        as_measured = layout._replace(extrapolate=False, itemsize=None) == AS_MEASURED
+        per_node = {layout.ranks_per_node or one.ranks_per_node for one in self.models.values()}
+        as_measured = layout.segment is None and layout.nic_bytes_per_s is None
+        as_measured &= per_node == {one.ranks_per_node for one in self.models.values()}
         same_kind = (ranks & (ranks - 1) == 0) == (largest & (largest - 1) == 0)
         return as_measured and same_kind and all(ranks <= model.winner_kept_to for model in self.models.values())
 
