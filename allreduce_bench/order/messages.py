@@ -3,7 +3,7 @@
 MESSAGES = {
     "order.both_sources": "both {source} and --map {map} say what messages cost; name one of them",
     "order.broken_left": "In this order messages go between hosts that cannot talk: {pairs}. No order without them was found.",
-    "order.broken_left_out": "No message goes between the {pairs} pairs of hosts that cannot talk.",
+    "order.broken_left_out": "No message goes between hosts that cannot talk (pairs: {pairs}).",
     "order.estimated": "{pairs} pairs were not measured: each is taken to be as slow as its slower host.",
     "order.expected_hosts": "{path}: hosts: {found}; expected 2 to {most}",
     "order.file_made_from": "made from {of}: {algorithm}, {size}, {ranks} ranks on {hosts} hosts",
