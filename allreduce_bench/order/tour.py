@@ -4,14 +4,17 @@ A ring in lockstep waits for its slowest message in every step, so the bottlenec
 equals. Round trips of a short sum begin as the cheapest assignment of successors, whose cycles are patched together
 (Karp, SIAM J. Comput. 8(4), 1979), and are improved by moving segments of a few hosts (Or, thesis, Northwestern
 University, 1976) and by kicks that exchange two longer ones (Martin, Otto and Felten, Complex Systems 5(3), 1991). The
-bottleneck is searched by bisection over the costs: those above it are forbidden.
+bottleneck is searched by bisection over the costs: those above it are forbidden. Of few hosts every round trip is
+looked at.
 """
 
 from collections.abc import Sequence
+from itertools import permutations
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+FEW = 8  # hosts, whose round trips are all looked at
 LONGEST_SEGMENT, LONGEST_OF_MANY, MANY = 6, 2, 128  # hosts; of many, shorter ones are moved
 KICKS_PER_HOST, KICKS, FEWEST_KICKS = 12, 20_000, 20  # of many hosts KICKS over their number, but at least a few
 KICKS_PER_LIMIT = 0.1  # share of them while the bottleneck is searched
@@ -26,6 +29,8 @@ def best_tour(cost: np.ndarray) -> list[int]:
     size = len(cost)
     if size < 3:
         return list(range(size))
+    if size <= FEW:
+        return _best_of_few(cost)
     tour, edges = short_tour(cost), np.sort(np.unique(cost[~np.eye(size, dtype=bool)]))
     low, high = np.searchsorted(edges, _least_bottleneck(cost)), np.searchsorted(edges, _bottleneck(cost, tour))
     while low < high and edges[high] > CLOSE * edges[low]:
@@ -37,6 +42,12 @@ def best_tour(cost: np.ndarray) -> list[int]:
             low = middle + 1
     again = short_tour(_limited(cost, _bottleneck(cost, tour)), tour)
     return min(tour, again, key=lambda each: (_bottleneck(cost, each), _sum(cost, each))).tolist()
+
+
+def _best_of_few(cost: np.ndarray) -> list[int]:
+    tours = np.array([(0, *rest) for rest in permutations(range(1, len(cost)))])
+    along = cost[tours, np.roll(tours, -1, axis=1)]
+    return tours[np.lexsort((along.sum(axis=1), along.max(axis=1)))[0]].tolist()
 
 
 def short_tour(cost: np.ndarray, begun: np.ndarray | None = None, share: float = 1.0) -> np.ndarray:
