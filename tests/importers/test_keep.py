@@ -87,9 +87,7 @@ def test_what_a_log_does_not_say_is_missing_everywhere(tmp_path):
 
 
 def test_launches_are_files_or_what_a_csv_calls_so(tmp_path):
-    run("import", FLUX, FLUX, "-o", tmp_path / "same")
-    twice = rows_of(tmp_path / "same")
-    assert [row["launches"] for row in twice] == [1] * 19 and twice[0]["repetitions"] == 2  # one file, named twice
+    assert "named twice" in run("import", FLUX, FLUX, "-o", tmp_path / "same", status=2)
     again = write(tmp_path / "again.out", FLUX.read_text().replace("4162.54", "4000.00"))
     run("import", FLUX, again, "-o", tmp_path / "two")
     rows = rows_of(tmp_path / "two")
