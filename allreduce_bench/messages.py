@@ -487,6 +487,7 @@ MESSAGES = {
     "launching.nothing_left": "no rank is left to start again",
     "launching.rank_ended_unsaid": "{place} was ended by the launcher, which says that all went well; another rank has ended without MPI_Finalize, as by os._exit(0)",
     "launching.started_again": "started again with {ranks} of {before} ranks (restart {number} of {restarts})",
+    "launching.node_lost": "the launcher lost {names}; the ranks of other nodes were ended",
     "launching.other_ranks_ended": "{sentence}; the other ranks were ended",
     "launching.put_into_template": "put them into the template",
     "launching.put_mpirun_library_first": "put the mpirun of that library first in PATH",

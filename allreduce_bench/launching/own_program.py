@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ..machine.node import hide_secrets
 from ..message import say
-from ..runs.start import Start
+from ..runs.start import Start, without_domain
 from ..watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, adopt_orphans, end_with_parent
 from ..watching.supervisor import Supervisor, is_stopped, names_of_this_node
 from .find import mpirun_command
@@ -29,6 +29,7 @@ ABORTED = (  # launchers' messages about a rank that called MPI_Abort
     re.compile(r"MPI_ABORT was invoked on rank (\d+)"),
     re.compile(r"application called MPI_Abort\(.*\) - process (\d+)"),
 )
+LOST_NODE = re.compile(r"Remote daemon:\s+\[\S+\] on node (\S+)")  # Open MPI's message about a node that is gone
 
 
 class Place(NamedTuple):
@@ -78,6 +79,7 @@ class WatchedProgram:
         local = on_one_node(launcher, ranks, start, os.environ)
         self._first: FirstToEnd | None = None
         self._aborted: int | None = None  # the rank that called MPI_Abort
+        self._lost_nodes: set[str] = set()  # of which the launcher says so
         self._woken = threading.Event()
         self._timeout_s = timeout_s
         self._stopped_since: dict[Place | str, float] = {}  # stopped by a signal -> monotonic seconds
@@ -145,13 +147,14 @@ class WatchedProgram:
                     return
 
     def _forward(self, process: subprocess.Popen) -> None:
-        """Forward stderr of the launcher and the ranks, and record which rank called MPI_Abort."""
+        """Forward stderr of the launcher and the ranks; record which rank called MPI_Abort, and lost nodes."""
         for line in process.stderr or ():
             sys.stderr.buffer.write(line)
             sys.stderr.buffer.flush()
             text = line.decode(errors="replace")
             for found in filter(None, (words.search(text) for words in ABORTED)):
                 self._aborted = int(found[1]) if self._aborted is None else self._aborted
+            self._lost_nodes.update(map(without_domain, LOST_NODE.findall(text)))
 
     def _await_end(self, process: subprocess.Popen) -> None:
         process.wait()
@@ -186,6 +189,11 @@ class WatchedProgram:
 
     def _ending(self, status: int) -> Ending:
         first = self._first
+        ranks = [Place(rank.rank, rank.host) for rank in self._supervisor.patience.ranks]
+        if on_lost_nodes := tuple(place for place in ranks if without_domain(place.host) in self._lost_nodes):
+            names = ", ".join(sorted(self._lost_nodes))  # other ranks may have been ended before these were missed
+            sentence = say("launching.node_lost", names=names)
+            return Ending(_status(status, on_lost_nodes), sentence, on_lost_nodes)
         if stopped := self._stopped_for_long:
             why = say("launching.stopped_signal_timeout", stopped_for_long=str(stopped), timeout_s=self._timeout_s)
             stopped_ranks = (stopped,) if isinstance(stopped, Place) else ()

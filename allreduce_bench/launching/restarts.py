@@ -1,10 +1,12 @@
 """Restarts of a program whose rank was lost: the others are ended, and what is left starts again.
 
 On one host what is left is the other ranks. On several, the host of a lost rank is left out with all its ranks, since
-a rank seldom dies without a reason that lies there.
+a rank seldom dies without a reason that lies there. Where Slurm has taken nodes from the job, these are left out
+instead: when it ends what runs on one, others may be missed first.
 """
 
 import os
+import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -13,7 +15,8 @@ from ..message import say
 from ..runs.start import RESTART_VARIABLE, Start, expand, fill_slots, slots_for, slots_of, without_domain
 from .own_program import Ending, Place
 
-ALLOCATION = "SLURM_JOB_NODELIST"
+ALLOCATION, JOB = "SLURM_JOB_NODELIST", "SLURM_JOB_ID"
+ANSWER_S = 30.0  # for Slurm to say which nodes a job has
 
 
 class Left(NamedTuple):
@@ -52,10 +55,25 @@ def what_is_left(ranks: int, start: Start, lost: Sequence[Place]) -> Left:
     """Return the ranks and hosts without those that were lost; no ranks: nothing is left."""
     hosts = start.hosts or tuple(expand(os.environ.get(ALLOCATION, "")))
     slots = slots_for(hosts, ranks, start.ranks_per_node)
-    bad = {without_domain(place.host) for place in lost}
+    bad = nodes_gone(hosts) or {without_domain(place.host) for place in lost}
     good = [host for host in hosts if without_domain(slots_of(host)[0]) not in bad]
     if len(hosts) < 2 or len(good) == len(hosts):
         return Left(max(0, ranks - len(lost)), start)
     on_hosts = fill_slots((number for _, number in slots), ranks)
     kept = sum(number for (name, _), number in zip(slots, on_hosts) if without_domain(name) not in bad)
     return Left(kept, replace(start, hosts=tuple(good)))
+
+
+def nodes_gone(hosts: Sequence[str]) -> set[str]:
+    """Return those of `hosts` that the job of Slurm that this runs in had, and has no more; empty: nobody says so."""
+    if not (had := set(map(without_domain, expand(os.environ.get(ALLOCATION, ""))))):
+        return set()
+    words = ["squeue", "--noheader", f"--jobs={os.environ.get(JOB)}", "--format=%N"]
+    try:
+        answer = subprocess.run(words, capture_output=True, text=True, timeout=ANSWER_S, check=True)
+        left = set(map(without_domain, expand(answer.stdout)))
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return set()
+    if not left or not left <= had:
+        return set()
+    return had.intersection(without_domain(slots_of(host)[0]) for host in hosts) - left

@@ -35,10 +35,25 @@ def test_a_lost_rank_or_its_host_is_left_out(ranks, hosts, lost, left, monkeypat
     assert (found.ranks, found.start.hosts) == left
 
 
-def test_in_an_allocation_its_nodes_are_the_hosts(monkeypatch):
+@pytest.mark.parametrize(
+    ("answer", "hosts"),
+    [
+        (None, ("n1", "n3", "n4")),  # no squeue
+        ("n[1-4]", ("n1", "n3", "n4")),
+        ("n[1-3]", ("n1", "n2", "n3")),  # the node of the rank that was missed first is well
+        ("what?", ("n1", "n3", "n4")),
+        ("", ("n1", "n3", "n4")),
+    ],
+)
+def test_in_an_allocation_its_nodes_are_the_hosts(monkeypatch, tmp_path, answer, hosts):
     monkeypatch.setenv("SLURM_JOB_NODELIST", "n[1-4]")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    if answer is not None:
+        squeue = tmp_path / "squeue"
+        squeue.write_text(f"#!/bin/sh\necho '{answer}'\n")
+        squeue.chmod(0o755)
     found = what_is_left(4, Start(), [Place(1, "n2")])
-    assert (found.ranks, found.start.hosts) == (3, ("n1", "n3", "n4"))
+    assert (found.ranks, found.start.hosts) == (3, hosts)
 
 
 def run(endings, restarts, monkeypatch):
