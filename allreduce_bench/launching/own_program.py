@@ -29,6 +29,7 @@ ABORTED = (  # launchers' messages about a rank that called MPI_Abort
     re.compile(r"MPI_ABORT was invoked on rank (\d+)"),
     re.compile(r"application called MPI_Abort\(.*\) - process (\d+)"),
 )
+PEER_GONE = re.compile(r"MPI communication peer process has unexpectedly disconnected")  # Open MPI's, of a rank it ends
 LOST_NODE = re.compile(r"Remote daemon:\s+\[\S+\] on node (\S+)")  # Open MPI's message about a node that is gone
 
 
@@ -43,7 +44,7 @@ class Place(NamedTuple):
 
 
 class FirstToEnd(NamedTuple):
-    """First rank that ended badly."""
+    """A rank that ended badly."""
 
     place: Place
     how: str  # `was killed by SIGKILL`
@@ -77,7 +78,8 @@ class WatchedProgram:
     def __init__(self, launcher: Launcher, ranks: int, start: Start, words: Sequence[str], timeout_s: float):
         """End the program if a rank or the launcher does not respond, or stays stopped, for `timeout_s`."""
         local = on_one_node(launcher, ranks, start, os.environ)
-        self._first: FirstToEnd | None = None
+        self._ended: list[FirstToEnd] = []
+        self._is_peer_gone = False  # so that Open MPI ended ranks which missed it
         self._aborted: int | None = None  # the rank that called MPI_Abort
         self._lost_nodes: set[str] = set()  # of which the launcher says so
         self._woken = threading.Event()
@@ -118,7 +120,7 @@ class WatchedProgram:
             self._wait(process)
             status = self._end_of(process)
             forwarding.join(1)  # for the last output
-            if not (self._first or self._stopped_for_long or self._aborted is not None):
+            if self._is_peer_gone or not (self._ended or self._stopped_for_long or self._aborted is not None):
                 self._supervisor.settle()  # a launcher that lost a node may end with status 0 before a rank is missed
             ending = self._ending(status)
             return ending
@@ -154,6 +156,7 @@ class WatchedProgram:
             text = line.decode(errors="replace")
             for found in filter(None, (words.search(text) for words in ABORTED)):
                 self._aborted = int(found[1]) if self._aborted is None else self._aborted
+            self._is_peer_gone |= PEER_GONE.search(text) is not None
             self._lost_nodes.update(map(without_domain, LOST_NODE.findall(text)))
 
     def _await_end(self, process: subprocess.Popen) -> None:
@@ -161,17 +164,24 @@ class WatchedProgram:
         self._woken.set()
 
     def _take_message(self, message: dict) -> None:
-        """Record the first rank that ends badly, and which ranks are stopped; runs in the supervisor's thread."""
+        """Record the ranks that end badly, and which are stopped; runs in the supervisor's thread."""
         if message["kind"] in ("stopped", "continued"):
             who = Place(int(message["rank"]), str(message["host"]))
             self._stopped_since.pop(who, None)
             if message["kind"] == "stopped":
                 self._stopped_since[who] = time.monotonic()
-        if message["kind"] == "failed" and self._first is None:
-            ranks = self._supervisor.patience.ranks
-            rank = next(rank for rank in ranks if rank.failure)
-            self._first = FirstToEnd(Place(rank.rank, rank.host), str(message["why"]), int(message["status"]))
+        if message["kind"] == "failed":
+            known = {one.place.rank for one in self._ended}
+            rank = next(rank for rank in self._supervisor.patience.ranks if rank.failure and rank.rank not in known)
+            place = Place(rank.rank, rank.host)
+            self._ended.append(FirstToEnd(place, str(message["why"]), int(message["status"])))
             self._woken.set()
+
+    @property
+    def _first(self) -> FirstToEnd | None:
+        """The rank that ended first; the first that was lost where MPI ended others because they missed it."""
+        lost = [one for one in self._ended if one.is_lost and self._is_peer_gone]
+        return next(iter([*lost, *self._ended]), None)
 
     def _end_of(self, process: subprocess.Popen) -> int:
         """Return the launcher's status; it is ended unless it ends by itself, as launchers do after a rank has."""
