@@ -61,7 +61,9 @@ def read_ends(but: int) -> None:
 
 def end_orphans(but: int = 0) -> None:
     """End what a program left running: it would hold memory and ports that the next start needs."""
-    while pids := orphans(but):  # what they started is next
+    tried: set[int] = set()  # once each: another user's process cannot be ended
+    while pids := set(orphans(but)) - tried:  # what they started is next
+        tried |= pids
         for pid in pids:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
