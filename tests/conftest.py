@@ -5,12 +5,12 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import mpi4py
 import pytest
 from hypothesis import HealthCheck, settings
+from interpreters import mark_of
 
 from allreduce_bench.lab.lab import why_no_lab
 from allreduce_bench.watching import progress
@@ -23,8 +23,18 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as of a shell that star
 
 mpi4py.rc.initialize = False  # MPI takes a second to start: not where a test's own process only imports it
 
-MEASURING = ("health", "lab", "measuring", "training")  # folders of tests of which those over MPI measure
-ALONE = ("cluster", "launching", "machine", "watching")  # folders of tests that look at all processes and at the load
+FOLDERS = {"cluster": pytest.mark.slurm, "browser": pytest.mark.browser}  # what all tests of a folder need
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m chooses
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Set the marks that follow from a test's folder and from the MPI of its interpreter."""
+    for item in items:
+        found = [FOLDERS.get(item.path.parent.name)]
+        if callspec := getattr(item, "callspec", None):
+            found.append(mark_of(callspec.params.get("python")))
+        for mark in filter(None, found):
+            item.add_marker(mark)
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -81,14 +91,15 @@ def ranks_that_yield():
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Tests that take turns over MPI, or in the browser, go to one worker; the rest goes file by file."""
+    """Two workers take file by file; the browser, started once, is one worker's."""
     from xdist.scheduler import LoadScopeScheduling
 
-    class Turns(LoadScopeScheduling):
+    class Files(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return turn_of(config.rootpath / nodeid.partition("::")[0])
+            path = Path(nodeid.partition("::")[0])
+            return path.parent.name if path.parent.name == "browser" else str(path)
 
-    return Turns(config, log)
+    return Files(config, log)
 
 
 @pytest.fixture
@@ -105,14 +116,3 @@ def needs_lab() -> None:
     """Virtual hosts; where none can be made, tests that use this are skipped with the reason."""
     if reason := why_no_lab():
         pytest.skip(reason)
-
-
-@cache
-def turn_of(path: Path) -> str:
-    """What a file of tests is in turns with: tests that measure or watch, or other ones over MPI; else itself alone."""
-    folder = path.parent.name
-    if folder == "browser":
-        return folder  # which is started once
-    if folder in ALONE or "interpreters" in path.read_text():
-        return "measuring over MPI" if folder in (*ALONE, *MEASURING) else "over MPI"
-    return str(path)

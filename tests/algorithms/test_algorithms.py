@@ -1,9 +1,9 @@
 """One test of the whole family: every built-in algorithm is proved, priced, and held against what is known of it."""
 
-import os
 from functools import cache
 
 import pytest
+from interpreters import FULL
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.schedule import elements
@@ -12,7 +12,6 @@ from allreduce_bench.schedule.price import price
 from allreduce_bench.schedule.verify import verify
 
 ALGORITHMS = builtin()
-FULL = bool(os.environ.get("ALLREDUCE_BENCH_FULL"))
 SIZES = [*range(1, 41), 64] if FULL else [*range(1, 18), 33]
 # Prices (alpha, beta, gamma). The time of a schedule is that of its longest path, and a path's is linear in the prices.
 # So a cost that is linear, too, is below it nowhere if so at no single price; if it meets it inside, then everywhere.

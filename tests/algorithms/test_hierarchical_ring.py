@@ -1,16 +1,14 @@
 """The hierarchical ring on any layout of nodes: proved, within its declared cost, and rarely in rank order."""
 
-import os
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from interpreters import FULL
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.schedule.algorithm import Topology
 from allreduce_bench.schedule.price import price
 from allreduce_bench.schedule.verify import verify
 
-FULL = bool(os.environ.get("ALLREDUCE_BENCH_FULL"))
 MODELS = [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 1), (5, 1, 0.5), (1, 7, 3), (100, 0.01, 0.3)]  # alpha, beta, gamma
 HIERARCHICAL_RING = builtin()["hierarchical_ring"]
 

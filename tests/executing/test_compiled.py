@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from interpreters import FULL, in_turn, interpreters
+from interpreters import FULL, contract, in_turn, interpreters
 from measured_runs import with_package
 from rank_programs import mpirun
 
@@ -50,8 +50,8 @@ def test_the_loop_of_the_kernel_fills_the_rows_of_the_python_loop(python, way):
     assert status == 0 and re.search(r"^as from Python$", words, re.MULTILINE), words
 
 
+@contract
 def test_an_mpi_of_unknown_handles_is_refused_in_a_sentence(python):
-    in_turn(1, python)
     ask = (
         "from allreduce_bench.executing import kernel; from allreduce_bench.measuring import schedules; "
         "kernel.HANDLE_NBYTES = {8, 16}; print(schedules._reason_not_ready('float32'))"

@@ -1,16 +1,14 @@
 """The order of additions: found from outside as it follows from the steps."""
 
-import os
-
 import numpy as np
 import pytest
+from interpreters import FULL
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.identifying import order
 from allreduce_bench.schedule.algorithm import Topology
 from allreduce_bench.schedule.verify import rendezvous
 
-FULL = bool(os.environ.get("ALLREDUCE_BENCH_FULL"))
 SOME = (*range(1, 10), 13, 16)  # numbers of ranks, unless FULL
 
 

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from interpreters import in_turn, interpreters
+from interpreters import contract, in_turn, interpreters
 from measured_runs import with_package
 from places import RANK_PROGRAMS
 
@@ -34,10 +34,9 @@ ENDINGS = {
 }
 
 
-@pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
+@contract
 @pytest.mark.parametrize("how", ENDINGS)
 def test_the_rank_that_ends_badly_is_named_and_its_status_handed_on(python, how):
-    in_turn([*ENDINGS].index(how) // 2, python)
     status, sentence = ENDINGS[how]
     begun = time.monotonic()
     found, _, err = executed(python, "-n", 3, "--", python, RANK_PROGRAMS / "ending_badly.py", how)

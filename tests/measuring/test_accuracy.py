@@ -1,6 +1,5 @@
 """Results on random floats against exact arithmetic: in whatever order they are added, and when they are wrong."""
 
-import os
 from fractions import Fraction
 from functools import reduce
 from math import fsum
@@ -9,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from interpreters import FULL
 
 from allreduce_bench.measuring.accuracy import COMPARED, accuracy, compared_elements, error_bounds, exact, nearest
 from allreduce_bench.measuring.vectors import RANDOM_PERIOD, random_numbers, random_operand
@@ -17,7 +17,6 @@ from allreduce_bench.runs.dtypes import PRECISION, teach_numpy
 teach_numpy("bfloat16")
 DTYPES = sorted(PRECISION)
 SEED = 7
-FULL = bool(os.environ.get("ALLREDUCE_BENCH_FULL"))
 
 
 def operands(size: int, count: int, dtype: str, op: str = "sum") -> list[np.ndarray]:

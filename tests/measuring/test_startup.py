@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from interpreters import in_turn, interpreters
+from interpreters import contract, in_turn, interpreters
 from places import STUDIES
 
 from allreduce_bench.machine.node import cores
@@ -96,7 +96,7 @@ def test_a_rank_imports_neither_click_nor_a_type_that_nobody_asked_for(python):
     assert asked.stdout.strip() == "set()"
 
 
-@needs_mpi
+@contract
 def test_mpi_is_initialised_apart_from_its_import_and_finalised_at_exit(python):
     """Open MPI's mpirun fails when a rank ends without MPI_Finalize."""
     ended = subprocess.run([str(python), "-c", MPIRUN, HELD_BACK], capture_output=True, text=True, timeout=120)

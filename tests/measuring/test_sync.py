@@ -2,12 +2,11 @@
 
 import csv
 import json
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
-from interpreters import in_turn, interpreters
+from interpreters import FULL, in_turn, interpreters
 from measured_runs import bench
 from rechecked import change_json
 
@@ -20,7 +19,6 @@ from allreduce_bench.runs.schema import SYNCS
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 
 RANKS = (1, 2, 3, 4, 5, 8)
-FULL = bool(os.environ.get("ALLREDUCE_BENCH_FULL"))
 
 
 @pytest.fixture(params=interpreters(), ids=lambda path: path.parent.parent.name)

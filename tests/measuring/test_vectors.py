@@ -1,9 +1,8 @@
 """The exact vectors are exact and show who is missing; the random floats use every bit and repeat as they should."""
 
-import os
-
 import numpy as np
 import pytest
+from interpreters import FULL
 
 from allreduce_bench.measuring import vectors
 from allreduce_bench.measuring.vectors import (
@@ -26,7 +25,6 @@ from allreduce_bench.runs.dtypes import DTYPES, MOST_RANKS, PRECISION, is_float,
 NOT_MISSED = "who is missing is seen: at some element nobody else has the result"
 TOGETHER = "missing or doubled together"
 
-FULL = bool(os.environ.get("ALLREDUCE_BENCH_FULL"))
 teach_numpy("bfloat16")
 KINDS = [(op, dtype) for op in ("sum", "prod", "max", "min", "avg") for dtype in DTYPES]
 KINDS = [kind for kind in KINDS if kind[0] != "avg" or is_float(kind[1])]

@@ -6,7 +6,7 @@ import pytest
 import ratio_lab
 import ratio_peers
 import ratios
-from interpreters import in_turn, interpreters, sampled
+from interpreters import in_turn, interpreters, libraries
 from measured_runs import script
 from ratio_rows import (
     AIM,
@@ -161,12 +161,14 @@ def test_the_stand_in_prints_what_osu_prints(python, tmp_path, monkeypatch):
     assert [*table] == [4 << power for power in range(15)] and all(us > 0 for _, _, us in table.values())
 
 
-@pytest.mark.skipif(not sampled(), reason="ALLREDUCE_BENCH_SAMPLED_PYTHON names no interpreter with an MPI")
-def test_imb_is_the_peer_on_intel_mpi():
-    python = str(sampled())
-    peer = ratio_peers.peer_of(python, 2, True, "")
+INTEL = [python for python, library in libraries().items() if library == "Intel MPI"]
+
+
+@pytest.mark.parametrize("python", INTEL, ids=lambda path: path.parent.parent.name)
+def test_imb_is_the_peer_on_intel_mpi(python):
+    peer = ratio_peers.peer_of(str(python), 2, True, "")
     short = [{"2:24": "2:12", "20000,800": "20,1"}.get(word, word) for word in peer.words]
-    measured = ratio_peers.measure_peer(python, peer._replace(words=tuple(short)), 2, 1)
+    measured = ratio_peers.measure_peer(str(python), peer._replace(words=tuple(short)), 2, 1)
     assert [*measured] == [4 << power for power in range(11)] and peer.name == "IMB-MPI1"
 
 

@@ -1,11 +1,11 @@
 """The proof is tested by damage: schedules that are broken on purpose must be refused, and for the right reason."""
 
-import os
 from collections import Counter
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from interpreters import FULL
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.schedule import Step, split
@@ -13,7 +13,6 @@ from allreduce_bench.schedule.algorithm import Topology
 from allreduce_bench.schedule.verify import Proof, Refusal, rendezvous, verify
 
 ALGORITHMS = builtin()
-FULL = bool(os.environ.get("ALLREDUCE_BENCH_FULL"))
 MOST_STEPS = 120  # of all ranks, of schedules that are damaged in every place
 
 

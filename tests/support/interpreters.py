@@ -1,6 +1,6 @@
 """The Python interpreters whose MPI the tests use: this one, and those in ALLREDUCE_BENCH_PYTHONS (colon-separated).
 
-On the MPI of ALLREDUCE_BENCH_SAMPLED_PYTHON only launching/test_third_mpi.py runs.
+Intel MPI has the contract tests only.
 """
 
 import os
@@ -12,32 +12,43 @@ from pathlib import Path
 import pytest
 
 FULL = bool(os.environ.get("ALLREDUCE_BENCH_FULL"))  # the whole matrix of cases; else they are sampled
-ASK = "from allreduce_bench.launching.find import find_launcher; print(find_launcher().library)"
+ASK = "from allreduce_bench.launching.find import find_launcher; print(find_launcher().library.rpartition(' ')[0])"
+MARKS = {"MPICH": pytest.mark.mpich, "Intel MPI": pytest.mark.intel}
 
 
 @lru_cache(maxsize=1)
-def interpreters() -> list[Path]:
-    """Those that find an MPI. Raises RuntimeError for one that was named but finds none."""
+def libraries() -> dict[Path, str]:
+    """Interpreter -> name of its MPI library, where it finds one. Raises RuntimeError where a named one does not."""
     named = [Path(path) for path in os.environ.get("ALLREDUCE_BENCH_PYTHONS", "").split(os.pathsep) if path]
     candidates = [Path(sys.executable), *named]
     questions = [_ask(python) for python in candidates]  # at the same time: every collection waits for them
-    has_mpi = [question.wait() == 0 for question in questions]
-    for python, answer in zip(named, has_mpi[1:]):
+    answers = [question.communicate()[0].strip() for question in questions]
+    for python, answer in zip(named, answers[1:]):
         if not answer:
             raise RuntimeError(f"ALLREDUCE_BENCH_PYTHONS: {python} finds no MPI")
-    return [python for python, answer in zip(candidates, has_mpi) if answer]
+    return {python: answer for python, answer in zip(candidates, answers) if answer}
 
 
-@lru_cache(maxsize=1)
-def sampled() -> Path | None:
-    """The interpreter whose MPI is sampled only; None: none is named, or it finds no MPI."""
-    named = os.environ.get("ALLREDUCE_BENCH_SAMPLED_PYTHON")
-    return Path(named) if named and Path(named).exists() and _ask(Path(named)).wait() == 0 else None
+def interpreters() -> list[Path]:
+    """The interpreters of most tests over MPI: all but Intel MPI's, unless it runs the tests."""
+    found = libraries()
+    return [python for python in found if found[python] != "Intel MPI" or python == Path(sys.executable)]
 
 
 def _ask(python: Path) -> subprocess.Popen:
-    """The process that ends with status 0 where the interpreter finds an MPI."""
-    return subprocess.Popen([str(python), "-c", ASK], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    """The process that prints the MPI library of the interpreter, or nothing."""
+    return subprocess.Popen([str(python), "-c", ASK], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+
+def contract(function):
+    """A test of what every MPI library must do, with one case for each interpreter (`python`)."""
+    over_all = pytest.mark.parametrize("python", list(libraries()), ids=lambda path: path.parent.parent.name)
+    return pytest.mark.contract(over_all(function))
+
+
+def mark_of(python: Path | None) -> pytest.MarkDecorator | None:
+    """The mark of a test over this interpreter's MPI; None for the one that runs the tests, and for no interpreter."""
+    return None if python in (None, Path(sys.executable)) else MARKS.get(libraries().get(python, ""))
 
 
 def in_turn(number: int, python: Path) -> None:

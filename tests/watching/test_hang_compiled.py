@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 from has_message import message_pattern
-from interpreters import in_turn, interpreters
+from interpreters import contract
 from measured_runs import bench, nobody_is_left, processes
 
-WITH_NUMBA = [python for python in interpreters() if list(python.parent.parent.glob("lib/python*/site-packages/numba"))]
 # a ring that tells when its cell has begun
 RING = """from pathlib import Path
 from allreduce_bench.algorithms import Cost, algorithm, find
@@ -22,16 +21,11 @@ def mine(rank, size, topology, count, segment):
     yield from find(["ring"])["ring"].generate(rank, size, topology, count, segment)
 """
 
-pytestmark = pytest.mark.skipif(not WITH_NUMBA, reason="no interpreter here has an MPI and numba")
 
-
-@pytest.fixture(params=WITH_NUMBA, ids=lambda path: path.parent.parent.name)
-def python(request) -> Path:
-    return request.param
-
-
+@contract
 def test_a_rank_that_stops_in_compiled_code_is_named_with_the_step_that_waits_for_it(python, tmp_path):
-    in_turn(0, python)
+    if not list(python.parent.parent.glob("lib/python*/site-packages/numba")):
+        pytest.skip("the interpreter has no numba")
     folder, mine = tmp_path / "run", tmp_path / "mine.py"
     mine.write_text(RING)
     once = ["-n", "2", "-a", "ring", "--sizes", "8", "--executor", "compiled", "--launches", "1", "--iters", "1"]

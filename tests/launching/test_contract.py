@@ -1,36 +1,23 @@
-"""A third MPI, sampled: right results, a run, hangs and deaths that are named, the doctor. Intel's in `make test`."""
+"""What every MPI library must do: right results, its own algorithms, hangs and deaths that are named, the doctor."""
 
+import json
 import os
 import re
 import signal
 import subprocess
 import time
-from pathlib import Path
 
 import measured_runs
 import pandas
 import pytest
 from has_message import message_pattern
-from interpreters import FULL, sampled
+from interpreters import FULL, contract, libraries
 from measured_runs import bench, done, nobody_is_left, processes
 from rank_programs import mpirun
 
-pytestmark = pytest.mark.skipif(
-    not sampled(), reason="ALLREDUCE_BENCH_SAMPLED_PYTHON names no interpreter with an MPI, such as impi-rt"
-)
 
-
-@pytest.fixture
-def python() -> Path:
-    found = sampled()
-    assert found
-    return found
-
-
-PROGRAMS = [("exactness.py", 4), ("compiled_exactness.py", 4), *[("exactness.py", 2)] * FULL]
-
-
-@pytest.mark.parametrize(("program", "ranks"), PROGRAMS)
+@contract
+@pytest.mark.parametrize(("program", "ranks"), [("exactness.py", 4), ("compiled_exactness.py", 4)])
 def test_algorithms_are_exact(python, program, ranks):
     if program.startswith("compiled") and not list(python.parent.parent.glob("lib/python*/site-packages/numba")):
         pytest.skip("the interpreter has no numba")
@@ -40,25 +27,28 @@ def test_algorithms_are_exact(python, program, ranks):
     assert status == 0 and number and int(number[1]) > 80, words
 
 
+@contract
 def test_a_run_names_library_thread_level_and_transport(python, tmp_path):
     words = ["--sizes", "8,64K", "-a", "native,ring,two_tree", "--executor", "sendrecv,pipelined", "--iters", "5"]
     result = bench(python, "run", "-n", "2,4", *words, "--launches", "1", "-o", tmp_path / "run")
     assert result.returncode == 0, result.stderr
     summary = pandas.read_csv(tmp_path / "run" / "summary.csv")
     assert set(summary.ranks) == {2, 4} and summary.time_s.notna().all() and not summary.wrong.any()
-    launch = next((tmp_path / "run" / "launches").glob("2r-1.*.json")).read_text()
-    assert re.search(r'"library": "Intel MPI 20\d\d', launch) and '"thread_level": "single"' in launch
-    assert '"transport": "shm"' in launch
+    launch = json.loads(next((tmp_path / "run" / "launches").glob("2r-1.*.json")).read_text())
+    assert launch["library"].startswith(libraries()[python]) and launch["thread_level"] == "single"
+    assert libraries()[python] != "Intel MPI" or launch["transport"] == "shm"
 
 
-def test_each_of_its_own_algorithms_has_launches_of_its_own(python, tmp_path):
+@contract
+def test_its_own_algorithms_are_measured_where_it_takes_their_names(python, tmp_path):
     words = ["-a", "native:ring", "--sizes", "64K", "--iters", "5", "--launches", "1", "--identify=never"]
     result = bench(python, "run", "-n", "2", *words, "-o", tmp_path / "run")
     assert result.returncode == 0, result.stderr
-    assert {(launch, name) for launch, name, _ in done(tmp_path / "run")} == {
-        ("2r-1", "native"),
-        ("2r-1-ring", "native:ring"),
-    }
+    at_start = libraries()[python] == "Intel MPI"  # it reads the name of an algorithm once, at the start of a launch
+    ring = "2r-1-ring" if at_start else "2r-1-forced"
+    assert {(launch, name) for launch, name, _ in done(tmp_path / "run")} == {("2r-1", "native"), (ring, "native:ring")}
+    if not at_start:
+        return
     command = measured_runs.mpirun(python, 2, "run", *words[:-3], "--identify=never", "-o", tmp_path / "other")
     refused = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert refused.returncode == 2 and re.search(message_pattern("runs.forced_at_start"), refused.stderr), (
@@ -66,6 +56,7 @@ def test_each_of_its_own_algorithms_has_launches_of_its_own(python, tmp_path):
     )
 
 
+@contract
 @pytest.mark.parametrize("name", ["STOP", "KILL"])
 def test_a_rank_that_stops_or_dies_is_named_and_all_end(python, tmp_path, name):
     folder = tmp_path / "run"
@@ -83,14 +74,16 @@ def test_a_rank_that_stops_or_dies_is_named_and_all_end(python, tmp_path, name):
     assert process.returncode == 1 and re.search(rf"^error: .*rank 1 on \S+ {what}", said, re.MULTILINE), said
 
 
+@contract
 def test_the_doctor_starts_its_ranks(python):
     result = bench(python, "doctor")
-    assert re.search(r"^ok +MPI +Intel MPI 20\d\d", result.stdout, re.MULTILINE), result.stdout
+    assert re.search(rf"^ok +MPI +{libraries()[python]} \d", result.stdout, re.MULTILINE), result.stdout
     communicate = message_pattern("launching.two_ranks_communicate_over")
-    line = re.search(rf"^ok +ranks +{communicate}", result.stdout, re.MULTILINE)
-    assert line and " over shm" in line[0], result.stdout
+    line = re.search(rf"^(ok|warning) +ranks +{communicate}", result.stdout, re.MULTILINE)
+    assert line, result.stdout
 
 
+@contract
 @pytest.mark.usefixtures("needs_lab")
 def test_virtual_hosts_get_a_rank_each_and_their_links_carry_the_vectors(python, tmp_path):
     hosts = ["--virtual-hosts", "2", "--link-rate", "100mbit"]
