@@ -15,6 +15,7 @@ def whole(request, tmp_path_factory) -> tuple[Whole, object]:
     return damaged_folders.whole_of(request.param, place, COMMANDS), place
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [without_a_launch, without_any_launch])
 def test_a_launch_that_is_gone_is_said_by_every_command(whole, damage):
     run, place = whole

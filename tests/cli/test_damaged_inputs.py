@@ -9,6 +9,7 @@ from damaged_inputs import study
 from allreduce_bench.cli import main
 
 
+@pytest.mark.slow
 def test_they_are_read_or_refused_in_one_line(tmp_path, capsys):
     assert study(random.Random(3), 20, tmp_path) == 0, capsys.readouterr().out
 

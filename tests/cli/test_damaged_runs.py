@@ -6,6 +6,7 @@ import damaged_runs
 import pytest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", damaged_runs.ANYWHERE)
 def test_no_damage_is_silent(tmp_path, kind):
     run = damaged_runs.build_whole(tmp_path / "run")

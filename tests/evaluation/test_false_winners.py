@@ -60,6 +60,7 @@ def test_shares_come_with_their_interval(capsys):
     assert len(lines) == 1 + 16 and lines[-1].startswith("two states, 10%, 50%, 3")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 def test_the_ring_is_measured_beside_its_twin_and_load_ends(python):

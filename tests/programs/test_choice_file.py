@@ -9,6 +9,7 @@ from interpreters import FULL, in_turn, interpreters
 from rank_programs import mpirun
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 def test_files_that_are_damaged_or_name_code_are_refused_and_nothing_is_run(tmp_path, python, capfd):
     in_turn(1, python)

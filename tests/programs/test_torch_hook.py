@@ -35,20 +35,22 @@ def executed(python: Path, *words: object) -> subprocess.CompletedProcess:
     return subprocess.run(command, env=with_package(), capture_output=True, text=True, timeout=240, check=False)
 
 
+@pytest.mark.slow
 @needs_torch
 def test_the_example_learns(python):
     result = executed(python, ROOT / "docs" / "train_with_hook.py")
     assert result.returncode == 0 and result.stdout == "slope 3.00, intercept 1.00\n", result.stdout + result.stderr
 
 
+@pytest.mark.slow
 @needs_torch
-@pytest.mark.skipif(not FULL, reason="torch starts slowly; launching/test_own_program.py has the same without torch")
 def test_a_process_that_fails_ends_the_others(python):
     result = executed(python, RANK_PROGRAMS / "hooked_ddp.py", "dies")
     last = result.stderr.strip().splitlines()[-1]
     assert result.returncode == 1 and re.search(r"^error: rank 1 on \S+ ended with status 1; the other", last)
 
 
+@pytest.mark.slow
 @needs_torch
 def test_torchrun_is_refused(python):
     torchrun = [str(python), "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29871"]

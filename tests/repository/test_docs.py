@@ -118,6 +118,7 @@ def make_runs(page: str, folder) -> None:
         build_run(path, sizes=(8, 65536, 262144, 1 << 20), seed=seed)
 
 
+@pytest.mark.docs
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 @pytest.mark.parametrize("page", [page for page in PAGES[1:] if any(shown.words for shown in shown_commands(page))])
 def test_the_commands_of_a_page_run_one_after_the_other(page, desk):
@@ -144,6 +145,7 @@ def test_the_hang_is_named_in_the_words_that_are_said():
     )
 
 
+@pytest.mark.docs
 def test_what_is_shown_as_predicted_is_what_is_predicted(desk):
     fit, predict = (shown.words for shown in shown_commands("docs/models.md") if "lumi" in shown.words)
     assert run_here(shlex.split(fit))[0] == 0

@@ -48,6 +48,7 @@ def grown(tmp_path) -> Path:
     return tmp_path
 
 
+@pytest.mark.docs
 def test_copies_are_green_at_once(grown):
     words = ["-v", "-p", "no:cacheprovider", "-k", CHOSEN, *(f"tests/{name}" for name in TRIED)]
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("ALLREDUCE_", "PYTEST_"))}

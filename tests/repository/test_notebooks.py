@@ -27,6 +27,7 @@ def shorten(notebook) -> None:
     cell.source = cell.source.replace(LONG, "--launches 2 --iters 2 --identify=never")
 
 
+@pytest.mark.docs
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook_says_what_it_is_kept_with(path):
     if path == STORY and Path(sys.executable) not in interpreters():

@@ -35,6 +35,7 @@ def row(ours, rival, definition="max"):
     return Row("a ratio", 2, 4, ours, (rival,), UNMET, definition=definition)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 def test_a_ratio_is_measured_judged_and_kept(python, tmp_path):
@@ -57,6 +58,7 @@ def test_a_ratio_is_measured_judged_and_kept(python, tmp_path):
     assert kept[0].ratio == pytest.approx(found.ratio, rel=1e-4) and kept[1] == skipped
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 def test_the_loop_in_c_is_one_of_the_rivals_where_it_can_be_compiled(python, tmp_path):
@@ -68,6 +70,7 @@ def test_the_loop_in_c_is_one_of_the_rivals_where_it_can_be_compiled(python, tmp
     assert found.by == "skipped: no mpicc or no header of this MPI"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 def test_the_library_told_its_algorithms_and_gloo_are_rivals(python, tmp_path):
@@ -128,6 +131,7 @@ printf '4  0.50\n16384  2.25\n'
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 def test_the_program_that_osu_home_names_is_held_against_ours(python, tmp_path, monkeypatch):
@@ -146,6 +150,7 @@ def test_the_program_that_osu_home_names_is_held_against_ours(python, tmp_path, 
         ratio_peers.peer_of(str(python), 2, False, "")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 def test_the_stand_in_prints_what_osu_prints(python, tmp_path, monkeypatch):
@@ -164,6 +169,7 @@ def test_the_stand_in_prints_what_osu_prints(python, tmp_path, monkeypatch):
 INTEL = [python for python, library in libraries().items() if library == "Intel MPI"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("python", INTEL, ids=lambda path: path.parent.parent.name)
 def test_imb_is_the_peer_on_intel_mpi(python):
     peer = ratio_peers.peer_of(str(python), 2, True, "")

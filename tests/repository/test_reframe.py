@@ -39,6 +39,7 @@ def reframe(folder: Path, check: Path, python: Path, *words: str) -> tuple[subpr
     return done, report["runs"][0]["testcases"][0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 @pytest.mark.parametrize("launcher", ["local", "mpirun"])
 def test_the_check_passes_and_reports_the_figures_of_every_cell(python, launcher, tmp_path):
@@ -57,6 +58,7 @@ def test_the_check_passes_and_reports_the_figures_of_every_cell(python, launcher
     assert list(tmp_path.glob("output/**/run/summary.csv"))  # kept for a report
 
 
+@pytest.mark.slow
 def test_a_reference_that_is_missed_and_a_run_that_fails_are_seen(tmp_path):
     python, reference = interpreters()[0], "{'*': {'ring_64K_busbw': (1e6, -0.1, None, 'GB/s')}}"
     strict = tmp_path / "strict.py"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from has_message import has_message
-from interpreters import FULL, in_turn, interpreters
+from interpreters import in_turn, interpreters
 from measured_runs import with_package
 from places import ANALYSIS
 
@@ -63,16 +63,16 @@ def refuse_other_names(said: str) -> None:
     assert named == ["1"], said
 
 
+@pytest.mark.slow
 @needs_torch
 @over_torch
 @pytest.mark.parametrize("ranks", RANKS)
 def test_losses_with_the_hook_are_those_of_training_alone(python, ranks):
-    if not FULL:
-        pytest.skip("torch starts slowly; the slowed training compares losses, too; ALLREDUCE_BENCH_FULL=1 has all")
     loss, _ = trained(python, "train_torch.py", ranks)
     assert loss == pytest.approx(trained(python, "train_torch.py", 1)[0], rel=ROUNDING) and loss < 0.1
 
 
+@pytest.mark.slow
 @needs_torch
 @over_torch
 def test_the_slowed_rank_is_named_in_torch(python):

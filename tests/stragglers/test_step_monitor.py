@@ -256,6 +256,7 @@ def test_stalls_are_named_and_misuse_and_ranks_that_leave_hang_nobody(python, tm
     assert not read(log)[-1]["complete"]
 
 
+@pytest.mark.slow
 @needs_mpi
 def test_the_example_of_the_page_runs_and_names_the_rank(python, tmp_path, monkeypatch):
     in_turn(0, python)

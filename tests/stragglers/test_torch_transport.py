@@ -33,6 +33,7 @@ def torchrun(processes: int, *program: str) -> subprocess.CompletedProcess:
     )
 
 
+@pytest.mark.slow
 @needs_torch
 def test_the_slowed_rank_and_the_stall_are_named_in_a_job_of_torchrun(tmp_path):
     log = tmp_path / "steps.jsonl"
@@ -53,6 +54,7 @@ def test_the_slowed_rank_and_the_stall_are_named_in_a_job_of_torchrun(tmp_path):
     assert kinds.count("start") == kinds.count("end") == 2 and kinds.count("stall") == 2
 
 
+@pytest.mark.slow
 @needs_torch
 def test_the_example_of_the_page_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

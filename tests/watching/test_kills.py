@@ -14,6 +14,7 @@ from struck import OF_A_RUN, Finished, Outcome, compare_marks
 WAYS = [way for way in OF_A_RUN if FULL or way.name in ("starter-kill", "group-int")]  # one for each MPI
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
@@ -23,6 +24,7 @@ def test_a_kill_loses_and_doubles_no_cell_and_leaves_no_process(python, way):
     assert not is_wrong(outcome), outcome
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 def test_a_program_that_is_killed_keeps_its_choices_and_its_lines():
     outcome = killed(random.Random(1), Turn("exec", WAYS[0], interpreters()[-1]))
