@@ -1,6 +1,5 @@
 """What every MPI library must do: right results, its own algorithms, hangs and deaths that are named, the doctor."""
 
-import json
 import os
 import re
 import signal
@@ -34,9 +33,9 @@ def test_a_run_names_library_thread_level_and_transport(python, tmp_path):
     assert result.returncode == 0, result.stderr
     summary = pandas.read_csv(tmp_path / "run" / "summary.csv")
     assert set(summary.ranks) == {2, 4} and summary.time_s.notna().all() and not summary.wrong.any()
-    launch = json.loads(next((tmp_path / "run" / "launches").glob("2r-1.*.json")).read_text())
-    assert launch["library"].startswith(libraries()[python]) and launch["thread_level"] == "single"
-    assert libraries()[python] != "Intel MPI" or launch["transport"] == "shm"
+    launch = next((tmp_path / "run" / "launches").glob("2r-1.*.json")).read_text()
+    assert re.search(rf'"library": "{libraries()[python]} \d', launch) and '"thread_level": "single"' in launch
+    assert libraries()[python] != "Intel MPI" or '"transport": "shm"' in launch
 
 
 @contract
@@ -46,7 +45,8 @@ def test_its_own_algorithms_are_measured_where_it_takes_their_names(python, tmp_
     assert result.returncode == 0, result.stderr
     at_start = libraries()[python] == "Intel MPI"  # it reads the name of an algorithm once, at the start of a launch
     ring = "2r-1-ring" if at_start else "2r-1-forced"
-    assert {(launch, name) for launch, name, _ in done(tmp_path / "run")} == {("2r-1", "native"), (ring, "native:ring")}
+    found = {(launch, name) for launch, name, _ in done(tmp_path / "run")} - {(ring, "native:default")}
+    assert found == {("2r-1", "native"), (ring, "native:ring")}
     if not at_start:
         return
     command = measured_runs.mpirun(python, 2, "run", *words[:-3], "--identify=never", "-o", tmp_path / "other")
