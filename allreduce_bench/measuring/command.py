@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ..watching.lifeline import COMMAND_VARIABLE, KILL, MONITOR_VARIABLE, WarningFlag, end_with_parent
 from ..watching.progress import LaunchPosition
 from ..watching.watch import Watch
-from .startup import hold_back_mpi, rank_of, start_mpi
+from .startup import OtherLauncher, hold_back_mpi, rank_of, start_mpi
 from .transport import asked_transport
 
 
@@ -70,8 +70,12 @@ def _take_part(arguments: RankArguments, warning: WarningFlag, watch: Watch) -> 
     from .rank import Task, take_part
 
     watch.say("starting")
-    with asked_transport() as answer:
-        start_mpi(arguments.thread_level)
+    try:
+        with asked_transport() as answer:
+            start_mpi(arguments.thread_level)
+    except OtherLauncher as error:
+        watch.say("failed", why=str(error), pause_s=0.0, refused=True)
+        return 2
     watch.say("started")
     folder, launch = RunFolder(arguments.folder), Launch.named(arguments.launch)
     number, planned, started = arguments.number, arguments.planned, arguments.started

@@ -10,6 +10,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 
+class OtherLauncher(RuntimeError):
+    """Error: the mpirun or srun that started the ranks belongs to another MPI than that of mpi4py."""
+
+
 def under_launcher(environ: Mapping[str, str]) -> bool:
     """Return whether an mpirun or srun started this process as one rank of several."""
     if any(name in environ for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PMIX_RANK")):
@@ -108,15 +112,37 @@ def hold_back_mpi() -> None:
 def start_mpi(thread_level: str) -> None:
     """Initialise MPI at single, funneled, serialized or multiple; wait for all ranks once.
 
-    Marks `import_s`, `init_s` and `first_collective_s` of STARTUP.
+    Marks `import_s`, `init_s` and `first_collective_s` of STARTUP. Raises OtherLauncher where MPI_Init would abort.
     """
     from mpi4py import MPI
 
     STARTUP.mark("import_s")
+    _refuse_pmix(MPI.Get_library_version(), os.environ)
     MPI.Init_thread(getattr(MPI, f"THREAD_{thread_level.upper()}"))
     STARTUP.mark("init_s")
     MPI.COMM_WORLD.Barrier()
     STARTUP.mark("first_collective_s")
+
+
+def _refuse_pmix(version_text: str, environ: Mapping[str, str]) -> None:
+    """Raise OtherLauncher if PMIx started this rank of an MPICH that was built without it."""
+    if "PMIX_NAMESPACE" in environ and version_text.startswith("MPICH") and "pmix" not in version_text:
+        raise OtherLauncher(f"the ranks were started by PMIx, but this MPICH has none: {_right_launcher(environ)}")
+
+
+def refuse_lone_ranks(seen: int, environ: Mapping[str, str]) -> None:
+    """Raise OtherLauncher if MPI sees another number of ranks than were started: each would run alone."""
+    if (started := size_of(environ)) not in (None, seen):
+        raise OtherLauncher(f"{started} ranks were started, but MPI sees {seen}: {_right_launcher(environ)}")
+
+
+def _right_launcher(environ: Mapping[str, str]) -> str:
+    """Return what is wrong with the launcher of these ranks, and what to do."""
+    from ..message import say  # late: the stopwatch starts where this module is loaded
+
+    if "OMPI_COMM_WORLD_SIZE" in environ or "SLURM_STEP_NUM_TASKS" not in environ:
+        return say("cli.mpirun_srun_belongs_another")
+    return say("cli.srun_does_not_support")
 
 
 STARTUP = Startup(before_s=age_of_process())  # of this process

@@ -20,7 +20,7 @@ from ..identifying.look import MONITORING, Asked
 from ..identifying.order import LEAST_BYTES
 from ..machine import OPEN_MPI
 from ..machine.mpi import library_name
-from ..measuring.startup import rank_of, under_launcher
+from ..measuring.startup import hold_back_mpi, rank_of, refuse_lone_ranks, start_mpi, under_launcher
 from ..message import BadValue, Refused, say
 from ..runs.identified import NO
 from ..runs.start import Start
@@ -212,8 +212,13 @@ def _is_tried(one: Setting) -> bool:
 
 def _as_rank(sizes: Sequence[int], bisects: bool, expect: Sequence[tuple[int, str]]) -> Result | None:
     """Look at the ranks that were started; rank 0 gets the result."""
-    from ..identifying.probe import MPI, look  # late: it starts MPI
+    import mpi4py  # late, as the next
 
+    hold_back_mpi()
+    from ..identifying.probe import MPI, look  # late: it imports MPI
+
+    start_mpi(mpi4py.rc.thread_level)
+    refuse_lone_ranks(MPI.COMM_WORLD.size, os.environ)
     comm, library = MPI.COMM_WORLD, library_name(MPI.Get_library_version())
     if comm.size == 1:
         raise OneLineError("which.one_rank")

@@ -38,7 +38,8 @@ MARKDOWN = [
 ]
 ALL = [shown for page in PAGES for shown in shown_commands(page)]
 WITH_RUN = ("docs/models.md", "docs/own-algorithm.md")  # where results/ holds a run before the first command
-MAKE = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+MAKEFILE = re.sub("#.*", "", (ROOT / "Makefile").read_text())
+MAKE = re.findall(r"^([\w-]+):", MAKEFILE, re.MULTILINE)
 EXTRAS = re.findall(r"^(\w+) =", (ROOT / "setup.cfg").read_text().split("[options.extras_require]")[1], re.MULTILINE)
 
 
@@ -46,6 +47,10 @@ EXTRAS = re.findall(r"^(\w+) =", (ROOT / "setup.cfg").read_text().split("[option
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target
+
+
+def test_make_leaves_the_environment_of_the_user_alone():
+    assert MAKE and ".venv-openmpi" in MAKEFILE and not re.search(r"\.venv(?!-)", MAKEFILE)
 
 
 def test_every_page_is_in_the_index():

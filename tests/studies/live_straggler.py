@@ -6,7 +6,7 @@ its first alert; what `stragglers` judges is a run with as many repetitions. The
 is named, and nobody else, in all jobs that have one, by both. Who is accused in clean jobs is counted, with the rate
 that such a count rules out in 95 of 100 cases, not judged: on a shared machine a rank that the kernel delays is slower.
 
-python tests/studies/live_straggler.py .venv/bin/python .venv-mpich/bin/python
+python tests/studies/live_straggler.py .venv-openmpi/bin/python .venv-mpich/bin/python
 """
 
 import argparse

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from interpreters import in_turn, interpreters
-from measured_runs import here
+from measured_runs import here, script
 from rank_programs import launch, mpirun
 
 from allreduce_bench.identifying.look import MONITORING
@@ -142,3 +142,10 @@ def test_one_rank_of_a_launcher_prints_a_log(python, tmp_path):
     log.write_text("n0:70:70 [0] NCCL INFO AllReduce: 4096 Bytes -> Algo 1 proto 2 time 8.25\n")
     status, stdout, _ = launched(python, 2, "--nccl-log", str(log), "--expect", "4K:tree")
     assert status == 1 and stdout.count("NCCL") == 1
+
+
+@every_mpi
+def test_a_launcher_whose_ranks_are_alone_is_noticed(python, tmp_path):
+    launcher = script(tmp_path / "alone", '#!/bin/sh\nshift\nexec "$@"\n')
+    status, _, stderr = which(python, "-n", "2", "--sizes", "8", "--launcher", f"{launcher} {{ranks}}")
+    assert status == 2 and stderr.startswith("error: 2 ranks were started, but MPI sees 1; ")
