@@ -6,29 +6,35 @@ SOURCES = setup.cfg pyproject.toml
 STUDY = PYTHONPATH=tests/support:tests/ranks:tests:tests/schedule:tests/watching:tests/comparison .venv-openmpi/bin/python
 INTERPRETERS = .venv-openmpi/bin/python .venv-mpich/bin/python
 INTEL = .venv-impi/bin/python
+PYTEST = .venv-openmpi/bin/python -m pytest -n 2
+ALL_MPIS = ALLREDUCE_BENCH_PYTHONS=$(CURDIR)/.venv-mpich/bin/python:$(CURDIR)/$(INTEL)
 PUBLISHED = analysis/data
 STUDIES = auto_choice error_rates stopping two_states operating_curve false_causes health_power mutations damaged_runs damaged_folders damaged_inputs regressions \
     big_run pages gloo_steps hidden_wings pico_archives parameter_intervals
 
-.PHONY: demo test test-full slurm-test lint studies ratios regressions big notebooks clean
+.PHONY: demo test contract test-full slurm-test lint studies ratios regressions big notebooks clean
 
 demo: .venv-openmpi/demo.stamp
 	.venv-openmpi/bin/allreduce-bench demo
 
-# Two workers: tests over MPI take turns, see tests/conftest.py
-test: .venv-openmpi/test.stamp .venv-mpich/test.stamp .venv-impi/test.stamp .axe/stamp
-	ALLREDUCE_BENCH_PYTHONS=$(CURDIR)/.venv-mpich/bin/python ALLREDUCE_BENCH_SAMPLED_PYTHON=$(CURDIR)/$(INTEL) \
-	    .venv-openmpi/bin/python -m pytest -n 2
+# Every fact once, on Open MPI: tests/README.md says how long it takes. tests.xml has the seconds of each test
+test: .venv-openmpi/test.stamp
+	$(PYTEST) --junitxml=tests.xml
 
+# What every MPI library must do, on MPICH and Intel MPI; on Open MPI `make test` has it
+contract: .venv-openmpi/test.stamp .venv-mpich/test.stamp .venv-impi/test.stamp
+	$(ALL_MPIS) $(PYTEST) -m "contract and (mpich or intel)"
+
+# All MPIs, whole matrices, browser, documents, and at last the private Slurm; ROOM=models: of one folder of tests/
 test-full: .venv-openmpi/test.stamp .venv-mpich/test.stamp .venv-impi/test.stamp .axe/stamp
-	ALLREDUCE_BENCH_FULL=1 ALLREDUCE_BENCH_PYTHONS=$(CURDIR)/.venv-mpich/bin/python \
-	    ALLREDUCE_BENCH_SAMPLED_PYTHON=$(CURDIR)/$(INTEL) .venv-openmpi/bin/python -m pytest -n 2
+	$(ALL_MPIS) ALLREDUCE_BENCH_FULL=1 $(PYTEST) -m "not slurm" --junitxml=tests-full.xml $(if $(ROOM),tests/$(ROOM))
+	$(if $(ROOM),,ALLREDUCE_BENCH_FULL=1 $(MAKE) slurm-test)
 
 # On a Slurm cluster of four virtual hosts that lives as long as the tests; skipped by name where none can be started
 slurm-test: .venv-openmpi/test.stamp .venv-mpich/test.stamp
 	.ci/install "slurmctld slurmd munged ip nsenter" slurm-wlm munge iproute2 util-linux
-	ALLREDUCE_BENCH_PYTHONS=$(CURDIR)/.venv-mpich/bin/python \
-	    .venv-openmpi/bin/python tests/support/private_slurm.py try .venv-openmpi/bin/python -m pytest tests/cluster
+	ALLREDUCE_BENCH_PYTHONS=$(CURDIR)/.venv-mpich/bin/python .venv-openmpi/bin/python tests/support/private_slurm.py try \
+	    .venv-openmpi/bin/python -m pytest -m slurm tests/cluster
 
 lint: .venv-openmpi/test.stamp
 	.venv-openmpi/bin/ruff check .

@@ -1,6 +1,7 @@
 """What every test needs: places of its own for what MPIs leave behind, its turn at the cores, and patience there."""
 
 import gc
+import os
 import signal
 import sys
 import tempfile
@@ -10,7 +11,7 @@ from pathlib import Path
 import mpi4py
 import pytest
 from hypothesis import HealthCheck, settings
-from interpreters import mark_of
+from interpreters import answers, mark_of
 
 from allreduce_bench.lab.lab import why_no_lab
 from allreduce_bench.watching import progress
@@ -28,13 +29,14 @@ FOLDERS = {"cluster": pytest.mark.slurm, "browser": pytest.mark.browser}  # what
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Set the marks that follow from a test's folder and from the MPI of its interpreter."""
+    """Set the marks that follow from a test's folder and MPI; tests over MPI, which take longest, go first."""
     for item in items:
         found = [FOLDERS.get(item.path.parent.name)]
         if callspec := getattr(item, "callspec", None):
             found.append(mark_of(callspec.params.get("python")))
         for mark in filter(None, found):
             item.add_marker(mark)
+    items.sort(key=lambda item: "python" not in item.fixturenames)
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -89,6 +91,13 @@ def ranks_that_yield():
         yield
 
 
+def pytest_terminal_summary(terminalreporter) -> None:
+    """Name the interpreters that were named and find no MPI: what needs them did not run."""
+    for python in answers() if os.environ.get("ALLREDUCE_BENCH_PYTHONS") else ():
+        if not answers()[python]:
+            terminalreporter.line(f"SKIPPED: {python} finds no MPI")
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """Two workers take file by file; the browser, started once, is one worker's."""
@@ -99,6 +108,7 @@ def pytest_xdist_make_scheduler(config, log):
             path = Path(nodeid.partition("::")[0])
             return path.parent.name if path.parent.name == "browser" else str(path)
 
+    config.option.loadscopereorder = False  # the order of collection
     return Files(config, log)
 
 

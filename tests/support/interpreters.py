@@ -17,16 +17,19 @@ MARKS = {"MPICH": pytest.mark.mpich, "Intel MPI": pytest.mark.intel}
 
 
 @lru_cache(maxsize=1)
-def libraries() -> dict[Path, str]:
-    """Interpreter -> name of its MPI library, where it finds one. Raises RuntimeError where a named one does not."""
+def answers() -> dict[Path, str]:
+    """Interpreter -> name of its MPI library; empty where it finds none."""
     named = [Path(path) for path in os.environ.get("ALLREDUCE_BENCH_PYTHONS", "").split(os.pathsep) if path]
-    candidates = [Path(sys.executable), *named]
+    candidates = [Path(sys.executable), *filter(Path.exists, named)]
     questions = [_ask(python) for python in candidates]  # at the same time: every collection waits for them
-    answers = [question.communicate()[0].strip() for question in questions]
-    for python, answer in zip(named, answers[1:]):
-        if not answer:
-            raise RuntimeError(f"ALLREDUCE_BENCH_PYTHONS: {python} finds no MPI")
-    return {python: answer for python, answer in zip(candidates, answers) if answer}
+    return {python: question.communicate()[0].strip() for python, question in zip(candidates, questions)} | {
+        python: "" for python in named if not python.exists()
+    }
+
+
+def libraries() -> dict[Path, str]:
+    """Interpreter -> name of its MPI library, of those that find one."""
+    return {python: library for python, library in answers().items() if library}
 
 
 def interpreters() -> list[Path]:

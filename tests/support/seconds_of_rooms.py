@@ -1,11 +1,16 @@
-"""Seconds of the tests in each folder, slowest first: run as `python tests/support/seconds_of_rooms.py tests.xml`.
+"""Write the seconds of each folder's tests into the table of tests/README.md: `seconds_of_rooms.py tests.xml`.
 
-The file is what `pytest --junitxml=tests.xml` writes.
+The file is what `make test` leaves (pytest's --junitxml).
 """
 
+import re
 import sys
 from collections import Counter
+from pathlib import Path
 from xml.etree import ElementTree
+
+README = Path(__file__).parents[1] / "README.md"
+ROW = re.compile(r"^(\| `(?P<room>[\w.]+)/?` \|.*\|) [^|]* \|$", re.MULTILINE)  # the last column is the seconds
 
 
 def seconds_of_rooms(path: str) -> Counter[str]:
@@ -17,6 +22,13 @@ def seconds_of_rooms(path: str) -> Counter[str]:
     return seconds
 
 
+def table_with_seconds(text: str, seconds: Counter[str]) -> str:
+    """The page with the seconds of each folder that has tests in its row; without a number below half a second."""
+    return ROW.sub(lambda row: f"{row[1]} {round(seconds[row['room']]) or ''} |".replace("|  |", "| |"), text)
+
+
 if __name__ == "__main__":
-    for room, room_s in seconds_of_rooms(sys.argv[1]).most_common():
+    found = seconds_of_rooms(sys.argv[1])
+    for room, room_s in found.most_common():
         print(f"{room:12} {room_s:7.1f} s")
+    README.write_text(table_with_seconds(README.read_text(encoding="utf-8"), found), encoding="utf-8")
