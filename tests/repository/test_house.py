@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 import pytest
-from places import PACKAGE
+from places import PACKAGE, ROOT
 
 from allreduce_bench import wings
 
