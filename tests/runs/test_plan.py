@@ -25,6 +25,8 @@ CHOICES = {"algorithms": ("ring", "tree", "native"), "sizes": (8, 1024), "ranks"
         ({"sizes": (8, 6)}, "6 bytes are not a whole number of float32 elements of 4 bytes"),
         ({"sizes": (12,), "dtype": "float64"}, "12 bytes are not a whole number of float64 elements of 8 bytes"),
         ({"executors": ("sendrcv",)}, "unknown executor .sendrcv.; did you mean sendrecv?"),
+        ({"executors": ("native",)}, "unknown executor 'native'"),
+        ({"segment_nbytes": 0}, message_pattern("runs.segment_segment_holds_least")),
         ({"window": 4}, "a window belongs to the executors pipelined and compiled-pipelined"),
         ({"segment_nbytes": 1022}, "1022 bytes are not a whole number"),
         ({"segment_nbytes": 4, "dtype": "float64"}, "4 bytes are not a whole number of float64 elements of 8 bytes"),
