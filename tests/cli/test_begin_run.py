@@ -23,6 +23,7 @@ PLAN = Plan(("ring",), (8,), (2,))
     ("control", "why"),
     [
         (Control(resume=True), message_pattern("cli.resume_needs_folder_run")),
+        (Control(wait_idle_s=0.0), message_pattern("cli.wait_idle_expected_time")),
         (Control(within_s=0.0), message_pattern("cli.within_expected_time_above")),
         (Control(output=Path("sum")), message_pattern("cli.output_folder_operation_op", output="sum")),
         (
@@ -54,6 +55,7 @@ def test_a_run_is_made_once_and_then_gone_on_with(tmp_path):
 @pytest.mark.parametrize(
     ("asked", "reason"),
     [
+        ({"ranks"}, "--ranks under a launcher: mpirun or srun sets the number of ranks"),
         ({"hosts", "map_by"}, "--hosts, --map-by under a launcher: the ranks are already started"),
         ({"wait_idle_s"}, "--wait-idle under a launcher: the ranks are already started"),
         ({"requeue"}, "--requeue under a launcher: these ranks are only one launch of the job"),

@@ -183,18 +183,6 @@ def test_under_mpirun_the_ranks_that_were_started_measure(python, tmp_path):
     assert again.returncode == 2 and again.stderr.count("already exists") == 1
 
 
-def test_under_mpirun_ranks_are_refused_once(python):
-    in_turn(0, python)
-    result = subprocess.run(mpirun(python, 2, "run", "--ranks", 2), capture_output=True, text=True, timeout=60)
-    assert result.returncode == 2
-    assert (
-        result.stderr.count(
-            say("cli.under_launcher", names="error: --ranks", reason="mpirun or srun sets the number of ranks")
-        )
-        == 1
-    )
-
-
 def test_a_wrong_algorithm_is_refused_before_anything_is_measured(python, tmp_path):
     wrong = tmp_path / "mine.py"
     wrong.write_text(
@@ -355,18 +343,6 @@ def test_a_launcher_that_refuses_its_options_leaves_nothing_behind(python, tmp_p
     assert result.returncode == 1 and "Traceback" not in result.stderr
     assert result.stderr.splitlines()[-1].startswith("error: launch 2r-1 ended with status")
     assert not (tmp_path / "run").exists()
-
-
-def test_an_algorithm_that_fails_on_one_rank_is_refused_before_anything_is_measured(python, tmp_path):
-    mine = tmp_path / "mine.py"
-    mine.write_text(
-        DECLARED + "def mine(rank, size, topology, count, segment):\n    yield from [] if rank != 1 else [1 / 0]\n"
-    )
-    folder = tmp_path / "run"
-    result = bench(python, "run", "-n", 3, "--sizes", 8, "-a", f"{mine},ring", "--launches", 1, "-o", folder)
-    assert result.returncode == 1
-    assert f"mine: {mine}:5: rank 1 of 3, 2 elements: failed: ZeroDivisionError" in result.stderr
-    assert not folder.exists()
 
 
 def test_a_shell_keeps_its_standard_input(tmp_path):

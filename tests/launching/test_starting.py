@@ -11,8 +11,6 @@ from has_message import has_message
 from interpreters import interpreters
 from measured_runs import bench, here, mpirun, one_line_error, script, with_package
 
-from allreduce_bench.message import say
-
 LO = next(name for _, name in socket.if_nameindex() if name.startswith("lo"))
 
 FAKE = """#!{python}
@@ -88,21 +86,13 @@ def test_an_interface_that_the_user_decided_otherwise_is_refused(tmp_path):
     )
 
 
-def test_under_a_launcher_the_ranks_set_the_interface_and_refuse_what_is_too_late(tmp_path):
+def test_under_a_launcher_the_ranks_set_the_interface(tmp_path):
     python = interpreters()[0]
 
     def under(*words) -> subprocess.CompletedProcess:
         command = mpirun(python, 2, "run", "--sizes", "8", "-a", "ring", "--iters", "3", *words)
         return subprocess.run(command, capture_output=True, text=True, timeout=60, env=with_package())
 
-    refused = under("--hosts", "a", "--map-by", "core")
-    assert refused.returncode == 2
-    assert (
-        refused.stderr.count(
-            say("cli.under_launcher", names="error: --hosts, --map-by", reason="the ranks are already started")
-        )
-        == 1
-    )
     assert under("--interface", LO, "-o", str(tmp_path / "run")).returncode == 0
     facts = json.loads((tmp_path / "run" / "launches" / "2r-1.1.json").read_text())
     assert facts["variables"]["UCX_NET_DEVICES"] == LO
