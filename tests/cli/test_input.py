@@ -50,6 +50,7 @@ WITHOUT_END = make_hole if os.getuid() else make_zero  # only root makes a devic
     [
         *((reader, WITHOUT_END) for reader in READERS),
         ("log of fit", make_hole),
+        ("algorithm of a run", make_hole),
         ("own algorithm", Path.mkdir),
         ("machine file", Path.mkdir),
     ],

@@ -209,6 +209,7 @@ BAD = {
     ),
     "costs within a node need --ranks-per-node": ("-n", "4", *PRICES, "--alpha-within", "1us"),
     "--ranks-per-node 5: more than the 4 ranks in total": ("-n", "4", "--ranks-per-node", "5", *PRICES),
+    "--segment: 'x' is not a size": ("-n", "4", "--segment", "x", *PRICES),
     "--segment 0: a segment holds at least one element": ("-n", "4", "--segment", "0", *PRICES),
     "--map is a table; leave out --format csv": ("-n", "4", "--map", "--format", "csv", *PRICES),
     "expected a name that ends in .csv, .json, .txt": ("-n", "4", "-o", "x.png", *PRICES),

@@ -252,6 +252,7 @@ def test_a_template_of_ones_own_needs_no_variable_that_is_not_used(slurm, tmp_pa
     ("words", "sentence"),
     [
         ([*SMALL], "--nodes: expected node counts, one job each, such as --nodes 1,2,4,8"),
+        (["--nodes", "0"], "--nodes: '0': at least 1 node is needed, found 0"),
         ([*ON_TWO, "-n", "4"], "--ranks for submit: the number of ranks is nodes x ranks per node"),
         ([*ON_TWO, "--hosts", "n1"], "--hosts for submit: Slurm chooses the nodes"),
         ([*ON_TWO, "--hostfile", "x"], "--hostfile for submit: Slurm chooses the nodes"),

@@ -27,6 +27,7 @@ CHOICES = {"algorithms": ("ring", "tree", "native"), "sizes": (8, 1024), "ranks"
         ({"executors": ("sendrcv",)}, "unknown executor .sendrcv.; did you mean sendrecv?"),
         ({"executors": ("native",)}, "unknown executor 'native'"),
         ({"segment_nbytes": 0}, message_pattern("runs.segment_segment_holds_least")),
+        ({"groups": "2", "ranks": (8, 5)}, "unequal groups, of 2 and 3 ranks, out of 5"),
         ({"window": 4}, "a window belongs to the executors pipelined and compiled-pipelined"),
         ({"segment_nbytes": 1022}, "1022 bytes are not a whole number"),
         ({"segment_nbytes": 4, "dtype": "float64"}, "4 bytes are not a whole number of float64 elements of 8 bytes"),
