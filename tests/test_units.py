@@ -18,7 +18,11 @@ from allreduce_bench.units import (
     parse_counts,
     parse_duration,
     parse_price,
+    parse_rate,
+    parse_rates,
+    parse_share,
     parse_size,
+    parse_width,
     three_digits,
     unknown_word,
 )
@@ -41,7 +45,7 @@ def test_sizes_are_in_powers_of_1024(text, nbytes):
     assert parse_size(text) == nbytes
 
 
-@pytest.mark.parametrize("text", ["", "x", "-1", "1.5", "0.0001K", "4T", "4KK", "1e3", "1,5K", "nan", "inf"])
+@pytest.mark.parametrize("text", ["", "x", "-1", "1.5", "0.0001K", "4T", "4KK", "1e3", "1,5K", "nan", "inf", "9" * 400])
 def test_what_is_no_size_is_refused_by_its_name(text):
     with pytest.raises(ValueError, match="^" + message_pattern("core.not_size_expected_bytes", text=text)):
         parse_size(text)
@@ -84,6 +88,35 @@ def test_what_is_no_price_is_refused_by_its_name(text):
 def test_what_is_no_duration_is_refused_by_its_name(text):
     with pytest.raises(ValueError, match="^" + message_pattern("core.not_duration_expected_seconds", text=text)):
         parse_duration(text)
+
+
+def test_a_duration_has_an_end():
+    with pytest.raises(ValueError, match=message_pattern("core.longer_expected_such")):
+        parse_duration("9" * 400)
+
+
+@pytest.mark.parametrize("text", ["-25Gbit", "0Gbit", "25", "much", "-3", "0", "", "1G", "10Gbit,"])
+def test_what_is_no_rate_is_refused_by_its_name(text):
+    with pytest.raises(ValueError, match="^" + message_pattern("core.not_rate_expected", text=text)):
+        parse_rate(text)
+
+
+@pytest.mark.parametrize("text", ["10Gbit,25", "10Gbit,", "ten,25Gbit"])
+def test_each_of_several_rates_has_a_unit(text):
+    with pytest.raises(ValueError, match=message_pattern("core.not_rate_expected")):
+        parse_rates(text)
+
+
+@pytest.mark.parametrize("text", ["84", "84pt", "mm", "-84mm", "1mm", "4000mm", "1e3mm", ""])
+def test_what_is_no_width_is_refused_by_its_name(text):
+    with pytest.raises(ValueError, match="^" + message_pattern("core.not_width", text=text)):
+        parse_width(text)
+
+
+@pytest.mark.parametrize("text", ["0", "0%", "100%", "1", "-5%", "nan", "five"])
+def test_what_is_no_share_is_refused_by_its_name(text):
+    with pytest.raises(ValueError, match="^" + message_pattern("core.not_share_expected_more", text=text, most=1.0)):
+        parse_share(text)
 
 
 @pytest.mark.parametrize(

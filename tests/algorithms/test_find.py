@@ -133,7 +133,6 @@ def test_what_waits_for_ever_cannot_be_explained(mine):
     assert re.fullmatch(r"error: chain, 2 ranks: \S+\.py:\d+: round 2: rank 1 waits forever [^\n]+\n", result.stderr)
 
 
-@pytest.mark.parametrize("command", [("verify",), ("explain", "-n", "3")], ids=["verify", "explain"])
 @pytest.mark.parametrize(
     "text, words",
     [
@@ -157,12 +156,23 @@ def test_what_waits_for_ever_cannot_be_explained(mine):
     ],
     ids=["missing", "empty", "undecorated", "no Python", "missing import", "raises", "name taken", "unknown need"],
 )
-def test_a_file_that_is_no_algorithm_is_refused_in_one_line(tmp_path, mine, command, text, words):
+def test_a_file_that_is_no_algorithm_is_refused_in_one_line(tmp_path, mine, text, words):
     path = tmp_path / "mine.py" if text is None else mine(text)
-    result = bench(*command, path)
+    with pytest.raises(AlgorithmError, match=words) as refused:
+        find([str(path)])
+    assert str(path) in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("command", [("verify",), ("explain", "-n", "3")], ids=["verify", "explain"])
+def test_a_command_refuses_such_a_file_in_one_line(mine, command):
+    result = bench(*command, mine("1 / 0"))
     assert result.exit_code == 2 and not result.stdout
     assert re.fullmatch(r"error: [^\n]+\n", result.stderr), result.stderr
-    assert str(path) in result.stderr and re.search(words, result.stderr)
+
+
+def test_what_is_neither_a_name_nor_a_file_is_answered_with_the_nearest_name():
+    with pytest.raises(AlgorithmError, match="unknown algorithm 'rign'; did you mean ring[?] 'allreduce-bench list'"):
+        find(["rign"])
 
 
 def test_a_folder_named_like_a_file_is_no_file(tmp_path):
@@ -171,17 +181,22 @@ def test_a_folder_named_like_a_file_is_no_file(tmp_path):
         find([str(tmp_path / "mine.py")])
 
 
-@pytest.mark.parametrize("command", [("verify", "-n", "3"), ("explain", "-n", "3")], ids=["verify", "explain"])
 @pytest.mark.parametrize(
-    "body",
-    ["raise KeyError('lost')", "yield 1 / 0", "yield Step(1)", "yield None", "yield Step(size, (range(9),), None, ())"],
-    ids=["raises", "divides", "half a step", "no step", "no such rank"],
+    ("body", "command"),
+    [
+        ("raise KeyError('lost')", "verify"),
+        ("yield 1 / 0", "verify"),
+        ("yield Step(1)", "verify"),
+        ("yield None", "verify"),
+        ("yield Step(size, (range(9),), None, ())", "verify"),
+        ("raise KeyError('lost')", "explain"),
+    ],
 )
-def test_an_algorithm_that_fails_while_it_yields_is_said_in_one_line(mine, command, body):
+def test_an_algorithm_that_fails_while_it_yields_is_said_in_one_line(mine, body, command):
     path = mine(
         HEAD + DECLARE + f"def broken(rank, size, topology, count, segment):\n    {body}\n    return\n    yield\n"
     )
-    result = bench(*command, path)
+    result = bench(command, "-n", "3", path)
     assert result.exit_code != 0
     assert "broken" in result.output and "Traceback" not in result.output
 

@@ -9,6 +9,7 @@ from has_message import message_pattern
 
 from allreduce_bench.cli import main
 from allreduce_bench.cli.request import Request, open_run, planned_run, refuse_short_timeout, refuse_under_launcher
+from allreduce_bench.evaluation.acceptance import AcceptanceLimit
 from allreduce_bench.machine.node import NOT_STORED
 from allreduce_bench.runs.control import Control
 from allreduce_bench.runs.plan import Plan, PlanError
@@ -22,8 +23,13 @@ PLAN = Plan(("ring",), (8,), (2,))
     ("control", "why"),
     [
         (Control(resume=True), message_pattern("cli.resume_needs_folder_run")),
+        (Control(wait_idle_s=0.0), message_pattern("cli.wait_idle_expected_time")),
         (Control(within_s=0.0), message_pattern("cli.within_expected_time_above")),
         (Control(output=Path("sum")), message_pattern("cli.output_folder_operation_op", output="sum")),
+        (
+            Control(limits=(AcceptanceLimit("busbw", 1 << 30, 1e9),)),
+            message_pattern("evaluation.run_does_not_measure", option="--min-busbw", nbytes="1 GiB"),
+        ),
     ],
 )
 def test_a_control_that_makes_no_sense_is_refused(control, why):
@@ -49,6 +55,7 @@ def test_a_run_is_made_once_and_then_gone_on_with(tmp_path):
 @pytest.mark.parametrize(
     ("asked", "reason"),
     [
+        ({"ranks"}, "--ranks under a launcher: mpirun or srun sets the number of ranks"),
         ({"hosts", "map_by"}, "--hosts, --map-by under a launcher: the ranks are already started"),
         ({"wait_idle_s"}, "--wait-idle under a launcher: the ranks are already started"),
         ({"requeue"}, "--requeue under a launcher: these ranks are only one launch of the job"),

@@ -225,28 +225,3 @@ def test_a_run_without_jobs_is_gone_on_with_by_run(tmp_path):
     ]
     assert not (tmp_path / "run" / "jobs").exists()
     assert "incomplete launches" not in page(tmp_path / "run" / "report.html")  # whoever stopped it knows
-
-
-@pytest.mark.parametrize(
-    "damage", ["[]", "{", '{"103": {"id": "1", "x": 2}}', '{"103": 5}', '{"103": {"id": "103", "state": 5}}']
-)
-def test_a_damaged_memory_of_slurms_words_is_one_line(sweep, slurm, damage):
-    (sweep / "jobs" / "ended.json").write_text(damage)
-    result = collect(sweep)
-    assert result.exit_code == 2 and re.fullmatch(r"error: .*ended.json: damaged: [^\n]*\n", result.stderr)
-
-
-def test_a_damaged_record_is_one_line(sweep, slurm):
-    path = sweep / "jobs" / "job-103.0.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "nodes": "n1"}))
-    result = collect(sweep)
-    found = say("runs.found_expected", value="'n1'", expected="a list")
-    damage = say("runs.name_error", name="nodes", error=found)
-    assert result.exit_code == 2 and has_error(result.stderr, "evaluation.damaged", path=path, expected=damage)
-
-
-def test_what_is_no_sweep_is_refused_in_one_line(tmp_path):
-    (tmp_path / "empty").mkdir()
-    for name, why in {"empty": "contains no run", "x": "no such folder"}.items():
-        result = collect(tmp_path / name)
-        assert result.exit_code == 2 and why in result.stderr and result.stderr.count("\n") == 1 and not result.stdout

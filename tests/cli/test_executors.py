@@ -91,20 +91,11 @@ def test_a_compiled_executor_without_numba_is_refused(numba):
 @pytest.mark.parametrize(
     "words, sentence",
     [
-        (["--executor", "pipelind"], re.escape("unknown executor 'pipelind'; did you mean pipelined?")),
-        (["--executor", "native"], re.escape("unknown executor 'native'")),
         (
             ["--window", "4"],
             re.escape("--window is for the executors pipelined and compiled-pipelined; name one with --executor"),
         ),
         (["--machine", "x.json"], re.escape("--machine is for the executors pipelined and compiled-pipelined")),
-        (["--executor", "pipelined", "--segment", "0"], message_pattern("runs.segment_segment_holds_least")),
-        (["--executor", "pipelined", "--segment", "-4K"], message_pattern("core.not_size_expected_bytes", text="-4K")),
-        (
-            ["--executor", "pipelined", "--segment", "6"],
-            message_pattern("importers.bytes_not_whole_number", dtype="float32"),
-        ),
-        (["--executor", "pipelined", "--window", "0"], re.escape("0 is not in the range x>=1")),
         (
             ["--executor", "pipelined", "--segment", "4K", "--machine", "x"],
             re.escape("--segment and --machine both decide"),

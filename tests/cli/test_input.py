@@ -41,15 +41,18 @@ def shorter_logs(monkeypatch):
     monkeypatch.setattr("allreduce_bench.importers.lines.LONGEST_LOG", 2**20)
 
 
-@pytest.mark.parametrize("reader", READERS)
+# Each kind: tests/runs/test_careful_reading.py; here that no reader reads without an end.
+WITHOUT_END = make_hole if os.getuid() else make_zero  # only root makes a device
+
+
 @pytest.mark.parametrize(
-    "make",
+    ("reader", "make"),
     [
-        make_hole,
-        pytest.param(
-            make_zero, marks=pytest.mark.skipif(os.getuid() != 0, reason="needs root: makes a device without an end")
-        ),
-        Path.mkdir,
+        *((reader, WITHOUT_END) for reader in READERS),
+        ("log of fit", make_hole),
+        ("algorithm of a run", make_hole),
+        ("own algorithm", Path.mkdir),
+        ("machine file", Path.mkdir),
     ],
 )
 def test_each_ends_in_one_line_and_nothing_is_made(tmp_path, reader, make):

@@ -45,8 +45,15 @@ def invoked(command: str, places, *more: object):
     return CliRunner().invoke(main, [*words, *map(str, more)])
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("kind", MAKERS)
+# Each kind: tests/runs/test_atomic_write.py; here that each command asks, and that each kind is said.
+CASES = [
+    *((command, "a symbolic link") for command in COMMANDS),
+    *((command, "a character device") for command in WRITTEN_THROUGH if "a character device" in MAKERS),
+    *(("report RUN", kind) for kind in MAKERS if kind != "a symbolic link"),
+]
+
+
+@pytest.mark.parametrize(("command", "kind"), CASES)
 def test_what_is_no_regular_file_stays(tmp_path, places, command, kind):
     path = tmp_path / f"out{COMMANDS[command]}"
     MAKERS[kind](path)

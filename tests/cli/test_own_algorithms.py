@@ -4,7 +4,7 @@ import time
 
 import pytest
 from click.testing import CliRunner
-from has_message import has_message, message_pattern
+from has_message import message_pattern
 
 from allreduce_bench.cli import main, own_algorithms, work_limit
 from allreduce_bench.cli.own_algorithms import refuse_own_algorithms
@@ -50,6 +50,8 @@ def test_what_is_no_all_reduce_is_refused_as_verify_says_it(plan, tmp_path):
         ),
     ):
         refuse_own_algorithms(plan("raise KeyError('no')"), LAUNCHER, {})
+    with pytest.raises(OneLineError, match=r"mine[.]py:5: rank 1 of 2, 2 elements: failed: ZeroDivisionError"):
+        refuse_own_algorithms(plan("rank == 1 and 1 / 0"), LAUNCHER, {})
 
 
 def test_what_is_one_is_not(plan):
@@ -68,16 +70,6 @@ def test_a_generator_without_an_end_is_left_to_the_ranks(plan, monkeypatch):
     began = time.monotonic()
     refuse_own_algorithms(plan("while True: pass"), LAUNCHER, {})
     assert time.monotonic() - began < 5
-
-
-def test_run_measures_nothing_where_one_is_refused(plan, tmp_path):
-    plan("steps.pop()")
-    words = ["run", "-n", "2", "--sizes", "8", "-a", f"ring,{tmp_path / 'mine.py'}", "-o", str(tmp_path / "run")]
-    result = CliRunner().invoke(main, words)
-    if "no MPI" in result.stderr or "mpirun" in result.stderr:
-        pytest.skip("needs an MPI")
-    assert result.exit_code == 1 and has_message(result.stderr, "cli.no_reduce_not_measured", name="mine")
-    assert not (tmp_path / "run").exists()
 
 
 LINES = """from allreduce_bench.algorithms import Cost, algorithm
@@ -108,9 +100,14 @@ FAILURES = {  # the act -> the line of the message, and what it says there
 }
 
 
-@pytest.mark.parametrize("act", FAILURES)
-@pytest.mark.parametrize("words", [["verify"], ["explain"], ["explain", "-o", "x.html"], ["run", "-a"]], ids=" ".join)
-def test_a_failure_names_the_line_of_the_file_of_the_user(act, words, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("words", "act"),
+    [
+        *((["verify"], act) for act in FAILURES),
+        *((words, "helper(count)") for words in (["explain"], ["explain", "-o", "x.html"], ["run", "-a"])),
+    ],
+)
+def test_a_failure_names_the_line_of_the_file_of_the_user(words, act, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     number, reason = FAILURES[act]
     (tmp_path / "mine.py").write_text(LINES.format(act=act, reduce=act != "pass"))

@@ -52,14 +52,6 @@ def test_figures_are_files_when_asked_for(folder):
     assert run("report", folder, "--pictures").exit_code == 0 and kinds() == {".csv", ".pdf", ".png", ".svg"}
 
 
-@pytest.mark.parametrize("width", ["84", "84pt", "mm", "-84mm", "1mm", "4000mm", "1e3mm", ""])
-def test_a_width_without_its_unit_is_refused(folder, width):
-    result = run("report", folder, "--figures", "pdf", "--width", width)
-    assert result.exit_code == 2 and result.stderr.count("\n") == 1
-    assert has_message(result.stderr, "core.not_width", text=width)
-    assert not (folder / "report.html").exists()
-
-
 def test_another_format_and_a_width_of_nothing_are_refused(folder):
     result = run("report", folder, "--figures", "gif")
     assert result.exit_code == 2 and result.stderr.count("\n") == 1 and "'gif' is not one of 'pdf'" in result.stderr

@@ -193,18 +193,6 @@ def test_under_mpirun_the_ranks_that_were_started_measure(python, tmp_path):
     assert again.returncode == 2 and again.stderr.count("already exists") == 1
 
 
-def test_under_mpirun_ranks_are_refused_once(python):
-    in_turn(0, python)
-    result = subprocess.run(mpirun(python, 2, "run", "--ranks", 2), capture_output=True, text=True, timeout=60)
-    assert result.returncode == 2
-    assert (
-        result.stderr.count(
-            say("cli.under_launcher", names="error: --ranks", reason="mpirun or srun sets the number of ranks")
-        )
-        == 1
-    )
-
-
 def test_a_wrong_algorithm_is_refused_before_anything_is_measured(python, tmp_path):
     wrong = tmp_path / "mine.py"
     wrong.write_text(
@@ -240,39 +228,6 @@ def test_sizes_above_the_free_memory_are_refused(python, tmp_path):
     result = bench(python, "run", *words)
     assert result.returncode == 0
     assert "skipped: native 4096 GiB: needs 24576 GiB of buffers a rank" in result.stdout
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["-a", "rign"], "unknown algorithm 'rign'; did you mean ring? 'allreduce-bench list' shows all"),
-        (["-a", "./none.py"], "none.py: no such file"),
-        (["--sizes", "8,x"], "'x' is not a size"),
-        (["--sizes", "3"], "3 bytes are not a whole number of float32 elements"),
-        (["-b", "1M", "-e", "8"], "the smallest size, 1048576 bytes, is above the largest, 8 bytes"),
-        (["-f", "1"], "the step factor must be above 1"),
-        (["-d", "float8"], "unknown dtype 'float8'; known: float16, bfloat16, float32, float64, int32, int64"),
-        (["--op", "mean"], "unknown op 'mean'; known: sum, avg, prod, max, min"),
-        (["--op", "avg", "-d", "int32"], "op avg has no exact result for int32"),
-        (["-o", "sum"], "the operation is --op sum"),
-        (["-n", "0"], "at least 1 rank is needed"),
-        (["-n", "4-2"], "the range 4-2 is empty"),
-        (["--within", "5x"], "'5x' is not a duration"),
-        (["--within", "0"], "--within: expected a time above 0"),
-        (["-a", ","], "',': expected names of algorithms"),
-        (["--segment", "0"], "a segment holds at least one element"),
-        (["--launcher-args", "'x"], "No closing quotation"),
-        (["--resume"], "--resume needs the folder of the run"),
-        (["-f", "nan"], "the step factor must be above 1"),
-        (["-f", "1.0000001"], "makes more than 1000 sizes"),
-        (["--sizes", "9" * 400], "is not a size"),
-        (["-n", "2", "--pretend-ranks-per-node", "2"], "2 ranks per node: one node holds all 2 ranks"),
-    ],
-)
-def test_bad_usage_is_one_line_and_leaves_nothing_behind(tmp_path, monkeypatch, words, says):
-    monkeypatch.chdir(tmp_path)
-    assert says in one_line_error(here("run", *words))
-    assert not list(tmp_path.rglob("run.json"))
 
 
 def test_an_existing_folder_is_never_overwritten(tmp_path):
@@ -402,18 +357,6 @@ def test_a_launcher_that_refuses_its_options_leaves_nothing_behind(python, tmp_p
     assert not (tmp_path / "run").exists()
 
 
-def test_an_algorithm_that_fails_on_one_rank_is_refused_before_anything_is_measured(python, tmp_path):
-    mine = tmp_path / "mine.py"
-    mine.write_text(
-        DECLARED + "def mine(rank, size, topology, count, segment):\n    yield from [] if rank != 1 else [1 / 0]\n"
-    )
-    folder = tmp_path / "run"
-    result = bench(python, "run", "-n", 3, "--sizes", 8, "-a", f"{mine},ring", "--launches", 1, "-o", folder)
-    assert result.returncode == 1
-    assert f"mine: {mine}:5: rank 1 of 3, 2 elements: failed: ZeroDivisionError" in result.stderr
-    assert not folder.exists()
-
-
 def test_a_shell_keeps_its_standard_input(tmp_path):
     python = interpreters()[0]
     program = f"{python} -m allreduce_bench run -n 2 --sizes 8 -a ring --iters 2 --launches 1"
@@ -514,10 +457,3 @@ def test_a_cold_run_lies_at_pages_and_runs_compiled(python, tmp_path):
 
 def has_numba(python: Path) -> bool:
     return subprocess.run([str(python), "-c", "import numba"], capture_output=True, check=False).returncode == 0
-
-
-@pytest.mark.parametrize("text", ["nowhere", "4096", "-1", "6"])
-def test_a_placement_that_is_none_is_refused_in_one_line(tmp_path, text):
-    words = ["-n", 2, "--sizes", 8, "-a", "ring", f"--placement={text}", "-o", tmp_path / "run"]
-    assert "placement" in one_line_error(here("run", *words))
-    assert not (tmp_path / "run").exists()

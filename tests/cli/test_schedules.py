@@ -222,27 +222,6 @@ def test_explain_shows_one_rank_too(name):
     assert "rounds on the critical path: 0" in bench("explain", name, "-n", "1").stdout
 
 
-@pytest.mark.parametrize("command", [("explain", "rign", "-n", "4"), ("verify", "rign")])
-def test_an_unknown_algorithm_is_answered_with_the_known_ones(command):
-    assert "unknown algorithm 'rign'; did you mean ring? 'allreduce-bench list' shows all" in refused(*command)
-
-
-@pytest.mark.parametrize("command", [("explain", "ring"), ("verify", "ring")])
-@pytest.mark.parametrize(
-    "ranks, words",
-    [
-        ("0", message_pattern("core.least_needed_found", text="0", counted="rank", first="0")),
-        ("x", message_pattern("core.not_list_whole_numbers", text="x")),
-        ("8-2", re.escape("'8-2': the range 8-2 is empty")),
-        ("-3", message_pattern("core.not_list_whole_numbers", text="-3")),
-        ("", message_pattern("core.not_list_whole_numbers", text="")),
-    ],
-)
-def test_wrong_numbers_of_ranks_are_refused_in_words(command, ranks, words):
-    message = refused(*command, "-n", ranks)
-    assert re.search(words, message) and "--ranks" in message
-
-
 def test_explain_shows_one_number_of_ranks():
     assert has_message(refused("explain", "ring", "-n", "2-4"), "pages.explain_takes_single_rank", ranks="2,3,4")
 
@@ -319,13 +298,9 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path):
 @pytest.mark.parametrize(
     "words",
     [
-        ("explain", "ring"),
         ("explain", "-n", "4"),
         ("explain", "ring", "-n", "4", "--count", "-1"),
         ("explain", "ring", "-n", "4", "--segment", "0"),
-        ("explain", "ring", "-n", "4", "--ranks-per-node", "0"),
-        ("verify", "--count", "many"),
-        ("verfy",),
     ],
 )
 def test_bad_usage_has_exit_status_2(words):

@@ -253,25 +253,16 @@ def test_a_template_of_ones_own_needs_no_variable_that_is_not_used(slurm, tmp_pa
     [
         ([*SMALL], "--nodes: expected node counts, one job each, such as --nodes 1,2,4,8"),
         (["--nodes", "0"], "--nodes: '0': at least 1 node is needed, found 0"),
-        (["--nodes", "two"], "--nodes: 'two' is not a list of whole numbers"),
         ([*ON_TWO, "-n", "4"], "--ranks for submit: the number of ranks is nodes x ranks per node"),
         ([*ON_TWO, "--hosts", "n1"], "--hosts for submit: Slurm chooses the nodes"),
         ([*ON_TWO, "--hostfile", "x"], "--hostfile for submit: Slurm chooses the nodes"),
         ([*ON_TWO, "--remote-shell", "rsh"], "--remote-shell for submit: inside a job the ranks are started by Slurm"),
         ([*ON_TWO, "--format", "csv"], "--format for submit: the results are printed later"),
         ([*ON_TWO, "--qos=high"], "no such option: --qos; put options of sbatch after --"),
-        ([*ON_TWO, "--", "other.sbatch"], "'other.sbatch' after --: expected an option of sbatch"),
-        ([*ON_TWO, "--", "--nodes=3"], "put it before the --: --nodes"),
-        ([*ON_TWO, "--time", "0"], "--time: '0' is not a time limit"),
         ([*ON_TWO, "--timeout", "1ms"], "--timeout: 0.001 s would end healthy launches"),
-        ([*ON_TWO, "--job-name", "a b"], "job name 'a b': expected letters"),
-        ([*ON_TWO, "--job-name", "a\nb"], "job name 'a\\nb': expected letters"),
         ([*ON_TWO, "--system", "nowhere"], "unknown system 'nowhere'; known: generic"),
         ([*ON_TWO, "-o", "results\\x"], "sbatch cannot write to a folder with '\\\\' in its name"),
-        ([*ON_TWO, "-o", "sum"], "-o sum: -o is the output folder"),
         ([*ON_TWO, "-o", "bin"], "bin: already exists; choose another folder with -o"),
-        ([*ON_TWO, "-a", "rign"], "unknown algorithm 'rign'"),
-        ([*ON_TWO, "--min-busbw", "1G:5"], "--min-busbw: the run does not measure 1 GiB"),
         (["--resume"], "--resume needs the folder of the sweep: -o FOLDER"),
         (["--resume", "-o", "absent"], "absent: no such folder"),
     ],
@@ -423,11 +414,8 @@ def test_a_damaged_submission_is_refused(slurm, tmp_path):
 
 # --- hostile names ----------------------------------------------------------------------------------------------------
 
-HOSTILE = (
-    "a b", "it's", 'say "x"', "$(touch hacked)", "`touch hacked`", "; touch hacked", "a\ntouch hacked", "a\rb", "*",
-    "?[x]", "%j", "%%", "#x", "-o", "--wrap=touch hacked", "ünï", "a\\nb", "a\tb", "$HOME", "${IFS}", "&& touch hacked",
-    "| tee hacked", "> hacked", "a\x1b[31m", "~", "!x", "{a,b}", "a\u2028touch hacked", "(x)", "a=b",
-)  # fmt: skip
+# All of them, in every place of a script: tests/slurm/test_template.py; here that each option hands them on.
+HOSTILE = ('it\'s "x"', "$(touch hacked)", "a\ntouch hacked", "%j", "--wrap=touch hacked", "ünï\\n")
 
 
 @pytest.mark.parametrize("name", HOSTILE)

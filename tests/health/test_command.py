@@ -27,9 +27,7 @@ H100 = DATA / "pairs_h100"
     [
         ([], message_pattern("health.no_nodes_given_add")),
         (["--hosts", "n1"], message_pattern("health.expected_two_nodes_more", nodes="n1")),
-        (["--hosts", "n1,$(touch x)"], message_pattern("runs.not_host_expected_example_2", host="$(touch x)")),
         (["--hosts", "n1,n2", "--timeout", "100ms"], message_pattern("cli.timeout_would_end_healthy", timeout_s=0.1)),
-        (["--hosts", "n1,n2", "--repetitions", "4"], re.escape("4 is not in the range")),
         (["--hosts", "n1,n2", "--failed", "x"], re.escape("--failed: only with --from")),
         (["--hosts", "n1,n2", "--from", "x.csv"], message_pattern("health.option_not_with_from", option="--hosts")),
         (["--from", "x.csv"], re.escape("x.csv: no such file or directory")),

@@ -143,13 +143,10 @@ def test_where_chooses_from_a_mixture(tmp_path):
     "words",
     [
         ["-n", "0"],
-        ["-n", "two"],
         ["--dtype", "float33"],
         ["--column", "time_us"],
         ["--where", "ranks"],
         ["--where", "a=1", "--where", "a=2"],
-        ["--in-place"],
-        ["--column", "time_us=latency"],
     ],
 )
 def test_bad_options_are_one_line(tmp_path, words):

@@ -11,8 +11,6 @@ from has_message import has_message
 from interpreters import interpreters
 from measured_runs import bench, here, mpirun, one_line_error, script, with_package
 
-from allreduce_bench.message import say
-
 LO = next(name for _, name in socket.if_nameindex() if name.startswith("lo"))
 
 FAKE = """#!{python}
@@ -66,38 +64,18 @@ def test_a_run_by_a_template_carries_the_interface(tmp_path):
 @pytest.mark.parametrize(
     "words, says",
     [
-        (
-            ["--launcher", "flux run"],
-            "unknown launcher 'flux run'; known: auto, openmpi, mpich, intel, srun, or a template",
-        ),
-        (["--launcher", "flux -N {nodes}"], "or a template with {ranks} such as 'flux run -n {ranks}'"),
-        (["--launcher", "x -n {ranks} {cores}"], "unknown field {cores}; known: {ranks}, {nodes}"),
-        (["--launcher", "x -n {ranks"], "expected '}' before end of string; write a literal brace twice"),
         (["--launcher", "no-such-program -n {ranks}"], "program 'no-such-program' not found in PATH"),
         (["--launcher", "env -n {ranks}", "--hosts", "a"], "--hosts: not supported with a launcher template"),
         (["--launcher", "env -n {ranks} {nodes}"], "the number of nodes is unknown; add --ranks-per-node"),
-        (["--interface", "nope0"], "--interface nope0: no such interface on this node; available: "),
         (["--hosts", "a,b", "--hostfile", "x"], "--hosts and --hostfile both name hosts"),
-        (["--hosts", "a,,b"], "'' is not a host; expected for example n1 or n1:8"),
-        (["--hosts", "a;touch hacked"], "'a;touch hacked' is not a host"),
         (["--hostfile", "absent"], "--hostfile absent: No such file or directory"),
         (["--hostfile", "."], "--hostfile .: Is a directory"),
-        (["--hostfile", "broken"], "broken, line 3: 'b slots=x' is not a host"),
-        (["--hosts", "a", "--remote-shell", "no-such-shell"], "program 'no-such-shell' not found in PATH"),
-        (["--hosts", "a", "--remote-shell", " "], "the remote shell is empty"),
-        (
-            ["--hosts", "localhost,a,b", "--remote-shell", "./deaf"],
-            "hosts 'a', 'b' do not respond (deaf: who is a)",
-        ),
     ],
 )
 def test_bad_usage_is_one_line_and_leaves_nothing_behind(tmp_path, monkeypatch, words, says):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "broken").write_text("a slots=2\n# comment\nb slots=x\n")
-    script(tmp_path / "deaf", "#!/bin/sh\necho who is $1 >&2; exit 255\n")
-    said = one_line_error(here("run", *words))
-    assert says in said
-    assert {path.name for path in tmp_path.iterdir()} == {"broken", "deaf"}
+    assert says in one_line_error(here("run", *words))
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_interface_that_the_user_decided_otherwise_is_refused(tmp_path):
@@ -108,21 +86,13 @@ def test_an_interface_that_the_user_decided_otherwise_is_refused(tmp_path):
     )
 
 
-def test_under_a_launcher_the_ranks_set_the_interface_and_refuse_what_is_too_late(tmp_path):
+def test_under_a_launcher_the_ranks_set_the_interface(tmp_path):
     python = interpreters()[0]
 
     def under(*words) -> subprocess.CompletedProcess:
         command = mpirun(python, 2, "run", "--sizes", "8", "-a", "ring", "--iters", "3", *words)
         return subprocess.run(command, capture_output=True, text=True, timeout=60, env=with_package())
 
-    refused = under("--hosts", "a", "--map-by", "core")
-    assert refused.returncode == 2
-    assert (
-        refused.stderr.count(
-            say("cli.under_launcher", names="error: --hosts, --map-by", reason="the ranks are already started")
-        )
-        == 1
-    )
     assert under("--interface", LO, "-o", str(tmp_path / "run")).returncode == 0
     facts = json.loads((tmp_path / "run" / "launches" / "2r-1.1.json").read_text())
     assert facts["variables"]["UCX_NET_DEVICES"] == LO

@@ -8,7 +8,7 @@ import sys
 from contextlib import ExitStack
 
 import pytest
-from has_message import has_error, has_message, message_pattern
+from has_message import has_message, message_pattern
 from interpreters import in_turn, interpreters
 from measured_runs import bench
 
@@ -118,11 +118,3 @@ def test_beside_busy_loops_they_are_named_kept_and_graded(python, busy_loops, tm
     (counted,) = facts["counted"]
     assert counted["cpus"] == len(busy_loops) and 0.5 < counted["own_s"] < counted["worked_s"]
     assert "loaded" in {finding["code"] for finding in facts["findings"]}
-
-
-@pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
-def test_what_cannot_be_waited_for_is_refused(tmp_path):
-    words = ["-n", 2, "--sizes", 8, "--wait-idle", "0s", "-o", tmp_path / "run"]
-    result = bench(interpreters()[0], "run", *words)
-    assert result.returncode == 2 and has_error(result.stderr, "cli.wait_idle_expected_time")
-    assert not (tmp_path / "run").exists()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from has_message import has_message, message_pattern
 from interpreters import FULL, in_turn, interpreters
-from measured_runs import bench, here, mpirun, nobody_is_left, one_line_error
+from measured_runs import bench, mpirun, nobody_is_left
 from virtual_hosts import virtual_hosts
 
 from allreduce_bench.evaluation.summary import summarise
@@ -211,23 +211,6 @@ def test_resuming_measures_what_is_missing_of_either_kind(python, tmp_path):
         len(keys) == len(set(keys)) == 8
         and len((folder / "launches" / "4r-1.2.cells.csv").read_text().splitlines()) == 6
     )
-
-
-@needs_mpi
-@pytest.mark.parametrize(
-    ("ranks", "groups", "says"),
-    [
-        (5, "2", re.escape("unequal groups, of 2 and 3 ranks, out of 5")),
-        (4, "mod:4", message_pattern("runs.groups_makes_groups_rank")),
-        (4, "div:8", message_pattern("runs.groups_makes_single_group", size="4")),
-        ("8,6", "div:4", re.escape("unequal groups, of 2 and 4 ranks, out of 6")),
-        (4, "half", message_pattern("runs.not_grouping_expected_number")),
-    ],
-)
-def test_groups_that_make_no_sense_are_refused_before_a_folder_exists(tmp_path, ranks, groups, says):
-    folder = tmp_path / "run"
-    assert re.search(says, one_line_error(here("run", "-n", ranks, "--groups", groups, "-o", folder)))
-    assert not folder.exists()
 
 
 @needs_mpi

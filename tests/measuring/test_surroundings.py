@@ -43,7 +43,7 @@ def test_fewer_nodes_than_asked_for_are_refused_with_their_hosts():
 
 
 @needs_mpi
-@pytest.mark.parametrize("ranks_per_node", [None, 4, 5, 8, 100])
+@pytest.mark.parametrize("ranks_per_node", [None, 4, 8])
 def test_as_many_nodes_as_asked_for_or_more_are_no_matter(ranks_per_node):
     assert refusal(ranks_per_node, ["n1"] * 4 + ["n2"] * 4) == ""
 

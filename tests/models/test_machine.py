@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict, replace
 
 import pytest
+from has_message import message_pattern
 from places import ROOT
 
 from allreduce_bench.algorithms import builtin
@@ -67,25 +68,33 @@ def test_a_bare_machine_costs_what_the_formula_says():
     assert (predicted.low_s, predicted.high_s, predicted.speculative) == (None, None, False)
 
 
-DAMAGED = {
-    "not JSON": "{",
-    "not a machine file": json.dumps({"kind": "run"}),
-    "of schema 99": json.dumps({"kind": "allreduce-bench machine", "schema_version": 99}),
-    "damaged": json.dumps({"kind": "allreduce-bench machine", "schema_version": 2, "models": [{}]}),
-}
+KIND = '"kind": "allreduce-bench machine"'
 
 
-@pytest.mark.parametrize("words", DAMAGED)
-def test_another_file_is_refused_in_a_sentence(words, tmp_path):
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("{", "not JSON"),
+        ("[]", message_pattern("models.not_machine_file_expected")),
+        ('{"kind": "run"}', "not a machine file"),
+        (f'{{{KIND}, "schema_version": 99}}', "of schema 99"),
+        (f'{{{KIND}, "schema_version": 0}}', "of schema 0; this program reads 1"),
+        (f'{{{KIND}, "schema_version": 2, "models": [{{}}]}}', "damaged"),
+        (f'{{{KIND}, "schema_version": 1, "models": [7]}}', "damaged"),
+        (f'{{{KIND}, "schema_version": 1, "models": 7}}', "damaged"),
+        (f'{{{KIND}, "schema_version": 1}}', "damaged"),
+    ],
+)
+def test_another_file_is_refused_in_a_sentence(content, words, tmp_path):
     path = tmp_path / "machine.json"
-    path.write_text(DAMAGED[words])
-    with pytest.raises(MachineError, match=words):
+    path.write_text(content)
+    with pytest.raises(MachineError, match=words) as refused:
         read_machine(path)
+    assert "\n" not in str(refused.value)
 
 
-ODD = [("algorithm", 1), ("run", None), ("ranks", ["2"]), ("ranks", [0]), ("nbytes", [8, None]), ("itemsize", "4")]
-ODD += [("itemsize", 0.5), ("segment", [0]), ("reach_log", "wide"), ("reach_log_per_doubling", None), ("parts", [])]
-ODD += [("ranks_per_node", -1)]
+ODD = [("algorithm", 1), ("ranks", ["2"]), ("ranks", [0]), ("itemsize", 0.5), ("segment", [0]), ("reach_log", "wide")]
+ODD += [("parts", []), ("ranks_per_node", -1)]
 FORM = [False, True, 1, [], False]
 PRICES = [["alpha_s", "", 0, 1e-6, None, None, True], ["beta_s_per_byte", "", 0, 1e-10, None, None, True]]
 PRICES += [["gamma_s_per_byte", "", 0, 0, None, None, True]]
@@ -112,6 +121,11 @@ def test_a_field_of_another_kind_is_refused_in_a_sentence(name, value, tmp_path)
 def test_a_file_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(MachineError, match="No such file"):
         read_machine(tmp_path / "machine.json")
+    with pytest.raises(
+        MachineError,
+        match=message_pattern("models.expected_machine_file_allreduce", path=tmp_path, strerror="Is a directory"),
+    ):
+        read_machine(tmp_path)
 
 
 def test_a_file_that_lost_or_gained_a_field_is_refused(tmp_path):

@@ -151,7 +151,12 @@ def test_a_name_is_ours_or_the_logs():
     [
         (BARE, "rign", AlgorithmError, "unknown algorithm 'rign'; did you mean ring. 'allreduce-bench list' shows all"),
         (BARE, "native", MachineError, "unknown without measurements"),
-        (Machine((RING, TREE)), "naive", MachineError, message_pattern("models.not_fitted_machine_file", name="naive")),
+        (
+            Machine((RING, TREE)),
+            "naive",
+            MachineError,
+            message_pattern("models.not_fitted_machine_file", name="naive", fitted="ring, two_tree"),
+        ),
         (Machine((RING,)), "native", MachineError, message_pattern("models.not_fitted_machine_file", name="native")),
         (
             Machine((RING,)),

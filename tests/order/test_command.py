@@ -90,7 +90,6 @@ def test_a_vector_without_bytes_takes_no_time_in_any_order(tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--map", "/dev/zero"], message_pattern("pages.map_cannot_be_read", path="/dev/zero")),
         ([], message_pattern("order.no_source")),
         (["x", "--map", "y"], message_pattern("order.both_sources", source="x", map="y")),
         (["--map", "none"], message_pattern("pages.map_cannot_be_read", path="none")),
@@ -99,7 +98,6 @@ def test_a_vector_without_bytes_takes_no_time_in_any_order(tmp_path):
         (["--map", "odd"], message_pattern("order.not_a_host", path="odd", number=2, host="$(x)")),
         (["--map", "map", "--format", "srun"], message_pattern("order.format_needs_output", format="srun")),
         (["--map", "map", "-a", "native"], message_pattern("order.is_none_of_steps", name="native")),
-        (["--map", "map", "-a", "rong"], "rong"),
         (["--map", "map", "-a", "tree", "--ranks-per-node", "200"], message_pattern("order.most_ranks", most=256)),
         (["--map", "odd3", "-a", "torus:2x2"], "torus"),
         (["none.csv"], re.escape("none.csv: no such file or directory")),

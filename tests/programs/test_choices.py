@@ -154,7 +154,6 @@ def test_own_algorithms_run_where_the_program_names_their_file_as_it_was(tmp_pat
     ("fields", "words"),
     [
         ({"algorithm": 3}, "algorithm: found 3, expected text"),
-        ({"algorithm": ["ring"]}, "algorithm: found \\['ring'\\], expected text"),
         ({"algorithm": "rign"}, "'rign' is none of this version"),
         ({"algorithm": "native"}, "algorithm 'native' with the executor sendrecv"),
         ({"algorithm": "ring", "executor": "native"}, "algorithm 'ring' with the executor native"),
@@ -162,12 +161,10 @@ def test_own_algorithms_run_where_the_program_names_their_file_as_it_was(tmp_pat
         ({"algorithm": "ring", "executor": "pipelined"}, "no window with the executor pipelined"),
         ({"algorithm": "ring", "segment": 2**62}, "segment: .*expected 1 or more and at most"),
         ({"algorithm": "ring", "count": 10**30}, "count: .*magnitude below"),
-        ({"algorithm": "ring", "count": -1}, "count: found -1"),
         ({"algorithm": "ring", "ranks": True}, "ranks: found True"),
         ({"algorithm": "ring", "dtype": "float99"}, "dtype: found 'float99', expected float16"),
         ({"algorithm": "ring", "op": None}, "op: found None, expected text"),
         ({"algorithm": "ring", "placement": "attic"}, "placement: found 'attic', expected where vectors lie"),
-        ({"algorithm": "ring", "placement": "4096"}, "placement: found '4096'"),
         ({"algorithm": "ring", "extra": 1}, "unknown to this version: extra"),
     ],
 )

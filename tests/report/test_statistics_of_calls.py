@@ -178,8 +178,14 @@ def test_what_was_not_told_stays_missing(tmp_path):
     assert row["lag1"] is None  # all calls took the same time
 
 
-@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "-1e-6", "soon"])
-@pytest.mark.parametrize("name", ["time_s", "completion_s", "osu_avg_s"])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("time_s", value) for value in ("nan", "inf", "-inf", "-1e-6", "soon", "")),
+        ("completion_s", "nan"),
+        ("osu_avg_s", "nan"),
+    ],
+)
 def test_a_stored_time_that_is_none_is_damage_with_file_and_line(tmp_path, name, value):
     folder = one_cell(tmp_path / "run", [[2.0] * 12])
     spoil(folder.launches / "2r-1.1.csv", 5, name, value)

@@ -71,6 +71,5 @@ def test_its_help_has_no_command_of_a_wing(core):
     assert not listed & {name for wing in wings.wings().values() for name in wing.commands}
 
 
-@pytest.mark.parametrize("name", sorted(name for wing in wings.wings().values() for name in wing.commands))
-def test_a_command_of_a_wing_is_unknown(core, name):
-    said(Path(sys.executable), core, name, status=2)
+def test_a_command_of_a_wing_is_unknown(core):
+    said(Path(sys.executable), core, "health", status=2)

@@ -44,6 +44,7 @@ def test_groups_divide_the_ranks_equally_or_are_refused(groups, size):
 @pytest.mark.parametrize(
     ("groups", "size", "words"),
     [
+        ("div:8", 4, message_pattern("runs.groups_makes_single_group", size="4")),
         ("div:8", 8, message_pattern("runs.groups_makes_single_group", size="8")),
         ("mod:1", 4, message_pattern("runs.groups_makes_single_group", size="4")),
         ("mod:4", 4, message_pattern("runs.groups_makes_groups_rank")),

@@ -23,8 +23,10 @@ def test_hosts_of_a_file(tmp_path):
     path = tmp_path / "hosts"
     path.write_text("# ours\nn1\nn2 slots=4   # big\n\nn3:2\nn1\n")
     assert read_hostfile(path) == ("n1:2", "n2:4", "n3:2")
-    path.write_text("n1\nn2 slots=0\n")
-    with pytest.raises(ValueError, match=message_pattern("runs.not_host_expected_example", word="n2:0")):
+    path.write_text("n1\n# comment\nn2 slots=0\n")
+    with pytest.raises(
+        ValueError, match=message_pattern("runs.not_host_expected_example", source=f"{path}, line 3", word="n2:0")
+    ):
         read_hostfile(path)
     path.write_text("# nobody\n")
     with pytest.raises(ValueError, match="no host found"):

@@ -29,6 +29,8 @@ def test_geometric_sizes_reach_the_last_in_spite_of_rounding():
     [
         (64, 8, 2, message_pattern("runs.smallest_size_bytes_above")),
         (8, 64, 1, "must be above 1"),
+        (8, 64, float("nan"), "must be above 1"),
+        (8, 64, 1.0000001, "makes more than 1000 sizes"),
         (0, 64, 2, "--sizes takes 0 too"),
     ],
 )

@@ -1,6 +1,7 @@
 """Slurm's commands: how they are called, and what becomes of their complaints."""
 
 from pathlib import Path
+from shlex import quote
 
 import pytest
 from has_message import message_pattern
@@ -12,6 +13,8 @@ from allreduce_bench.slurm.commands import SlurmError
 OUTER = "of an outer job"
 INVALID = "invalid partition specified: gold"  # as Slurm says it
 FAILED = "Batch job submission failed: Invalid partition name specified"
+UNAVAILABLE = "Requested node configuration is not available"
+UNKNOWN, MORE = "unrecognized option '--mems=4'", 'Try "sbatch --help" for more information'
 
 
 @pytest.fixture
@@ -29,14 +32,20 @@ def test_a_script_is_submitted_with_its_words_unchanged_and_nothing_inherited(sl
     assert "SLURM_CONF=/somewhere/slurm.conf" in slurm.environment("sbatch")
 
 
-def test_slurms_own_words_in_one_line(slurm):
-    slurm.answer(
-        "sbatch",
-        f"echo 'sbatch: error: {INVALID}' >&2; echo 'sbatch: error: {FAILED}' >&2; exit 1",
-    )
+@pytest.mark.parametrize(
+    ("lines", "sentence"),
+    [
+        ([f"sbatch: error: {INVALID}", f"sbatch: error: {FAILED}"], f"{INVALID}; {FAILED}"),
+        ([f"sbatch: error: {FAILED}"], FAILED),
+        ([f"allocation failure: {UNAVAILABLE}"], f"allocation failure: {UNAVAILABLE}"),
+        ([f"sbatch: {UNKNOWN}", MORE], f"{UNKNOWN}; {MORE}"),
+    ],
+)
+def test_slurms_own_words_in_one_line(slurm, lines, sentence):
+    slurm.answer("sbatch", "".join(f"echo {quote(line)} >&2; " for line in lines) + "exit 1")
     with pytest.raises(SlurmError) as caught:
         commands.test_only(Path("x.sbatch"))
-    assert str(caught.value) == f"sbatch: {INVALID}; {FAILED}"
+    assert str(caught.value) == f"sbatch: {sentence}"
 
 
 def test_without_slurm_it_says_so(monkeypatch, tmp_path):

@@ -62,10 +62,15 @@ def test_records_of_all_starts_but_no_half_written_one(sweep):
     assert (first.id, first.restart, first.requeued, first.ended) == ("101", 0, True, None)
     assert (second.end, second.why) == ("done", "?[2Jfine")  # nothing moves the cursor of a terminal
     assert (task.id, task.nodes) == ("102_2", ("n1", "n2"))
-    record(sweep, "104", "4r", restart="0")
-    found = say("runs.found_expected", value="'0'", expected="a whole number")
-    damage = say("runs.name_error", name="restart", error=found)
-    path = sweep / "jobs" / "job-104.0.json"
+
+
+@pytest.mark.parametrize(("name", "value", "expected"), [("restart", "0", "a whole number"), ("nodes", "n1", "a list")])
+def test_a_damaged_record_is_refused_with_its_place(sweep, name, value, expected):
+    record(sweep, "104", "4r")
+    (path,) = (sweep / "jobs").glob("job-104.*.json")
+    path.write_text(json.dumps({**json.loads(path.read_text()), name: value}))
+    found = say("runs.found_expected", value=repr(value), expected=expected)
+    damage = say("runs.name_error", name=name, error=found)
     with pytest.raises(RunError, match=message_pattern("evaluation.damaged", path=path, expected=damage)):
         read_records(RunFolder(sweep))
 

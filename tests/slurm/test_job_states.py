@@ -17,10 +17,20 @@ def test_how_jobs_ended_is_kept_and_no_state_that_may_change(tmp_path):
     assert kept_states(tmp_path) == {"12": ENDED}
 
 
-def test_a_damaged_file_is_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("damage", "advice"),
+    [
+        ("[]", "expected a JSON object"),
+        ("{", "expected a JSON object"),
+        ('{"12": 3}', "remove it"),
+        ('{"103": {"id": "1", "x": 2}}', "remove it"),
+        ('{"103": {"id": "103", "state": 5}}', "remove it"),
+    ],
+)
+def test_a_damaged_file_is_refused(tmp_path, damage, advice):
     keep_states(JobStates({"12": ENDED}), tmp_path)
-    (tmp_path / "jobs" / "ended.json").write_text('{"12": 3}')
-    with pytest.raises(RunError, match="ended.json: damaged: .*; remove it"):
+    (tmp_path / "jobs" / "ended.json").write_text(damage)
+    with pytest.raises(RunError, match=rf"ended.json: damaged: [^\n]*; {advice}[^\n]*$"):
         kept_states(tmp_path)
 
 

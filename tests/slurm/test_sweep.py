@@ -1,12 +1,10 @@
 """A sweep as its files tell it."""
 
-import pytest
 from made_runs import build_run
 from made_sweeps import build_sweep, record, submit
 
 from allreduce_bench.message import say
 from allreduce_bench.runs.plan import Launch
-from allreduce_bench.runs.rows import RunError
 from allreduce_bench.slurm.sweep import missing_of_run, read_sweep
 
 
@@ -35,8 +33,3 @@ def test_a_run_of_a_sweep_of_several_knows_its_jobs(tmp_path):
 def test_of_a_run_that_no_job_measured_nothing_is_said_to_be_missing(tmp_path):
     run = build_sweep(tmp_path / "run", {"4r-2": 5})
     assert missing_of_run(run) == []
-
-
-def test_what_is_no_sweep_is_refused(tmp_path):
-    with pytest.raises(RunError, match="contains no run"):
-        read_sweep(tmp_path, ask_slurm=False)

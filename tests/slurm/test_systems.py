@@ -141,14 +141,11 @@ def test_an_unknown_one_names_the_known_and_the_places(places):
     assert "jobs/systems, ., " in said and str(places / "config") in said
 
 
-@pytest.mark.parametrize("name", [*HOSTILE, "", ".", "..", "a\n", "x" * 5000])
-def test_hostile_names_are_refused_in_one_line(places, name):
-    try:
-        find_system(name)
-    except (SystemFileError, OSError) as refused:
-        assert len(str(refused).splitlines()) == 1
-    else:
-        raise AssertionError(name)
+def test_hostile_names_are_refused_in_one_line(places):
+    for name in [*HOSTILE, "", ".", "..", "a\n", "x" * 5000]:
+        with pytest.raises((SystemFileError, OSError)) as refused:
+            find_system(name)
+        assert len(str(refused.value).splitlines()) == 1
     assert not list((places / "here").glob("*hacked*"))
 
 

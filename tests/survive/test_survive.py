@@ -100,7 +100,6 @@ def test_two_ranks_and_a_stopped_one(python, words, tmp_path):
         ("-n", "4", "--kill-host", "n1@3", "--hosts", "n1,n2"),
         ("-n", "4", "--link-down", "n2@3", "--hosts", "n1,n2"),
         ("-n", "4", "--kill", "1@3", "--sizes", "7"),
-        ("-n", "4", "--kill", "1@3", "-a", "rign"),
     ],
     ids=" ".join,
 )

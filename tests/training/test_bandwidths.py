@@ -51,8 +51,6 @@ def test_a_cap_that_does_as_much_is_named():
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--bandwidth", "10Gbit,25"], "'25' is not a rate"),
-        (["--bandwidth", "1Gbit,1Gbit"], say("cli.bandwidths_equal", text="1Gbit,1Gbit")),
         (["--bandwidth", "1Gbit,2Gbit", "-o", "x.json"], say("cli.two_bandwidths_table", option="-o")),
         (["--bandwidth", "1Gbit,2Gbit", "--format", "json"], say("cli.two_bandwidths_table", option="--format json")),
         (["--bandwidth", "1Gbit,2Gbit", "--measure"], say("training.measure_reduces_taken_measured")),

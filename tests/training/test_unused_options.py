@@ -21,6 +21,11 @@ DEFAULTS = {"calls": None, "shapes": None, "framework": "ddp", "blocking": False
         ({"overlap"}, {"blocking": True}, True, "--overlap: with --blocking nothing overlaps"),
         ({"ranks_per_node"}, {"logs": ("x",)}, False, "--ranks-per-node: the times of a log"),
         ({"batch"}, {"calls": "x.csv"}, False, "--batch: recorded calls have their own"),
+        ({"groups"}, {"calls": "x.csv"}, False, "--groups: recorded calls have their own"),
+        ({"compute"}, {"calls": "x.csv"}, False, "--compute: recorded calls have their own"),
+        ({"overlap"}, {"calls": "x.csv"}, True, "--overlap: recorded calls have their own"),
+        ({"blocking"}, {"calls": "x.csv"}, True, "--blocking: recorded calls have their own"),
+        ({"scale"}, {"calls": "x.csv"}, True, "--scale: recorded calls have their own"),
         ({"framework"}, {"calls": "x.csv", "framework": "horovod"}, False, "--framework: recorded calls"),
         (
             {"stage"},

@@ -1,11 +1,10 @@
 """What a launcher of the user, and the mpirun of another MPI, are told."""
 
 import pytest
-from has_message import message_pattern
 
 from allreduce_bench.launching.find import mpirun_command
 from allreduce_bench.launching.launcher import Launcher, LaunchError
-from allreduce_bench.runs.start import Start, StartError
+from allreduce_bench.runs.start import Start
 
 PLAIN = Launcher("mpirun", "Intel(R) MPI Library 2021.11", "plain")
 
@@ -27,14 +26,3 @@ def test_a_template_is_filled_and_its_ranks_get_the_variables_by_env(told, monke
 def test_what_a_plain_mpirun_has_no_words_for_is_refused(told):
     with pytest.raises(LaunchError, match="--hosts, --bind-to: not supported .* mpirun of Intel"):
         told(PLAIN, 4, hosts=("a",), bind_to="core")
-
-
-@pytest.mark.parametrize("launcher", ["flux run", "flux run -n {ranks!r}", "x {ranks", "x {nodes}", "{ranks} {0}", ""])
-def test_a_template_that_cannot_be_filled_is_refused(launcher):
-    with pytest.raises(StartError, match="launcher"):
-        Start(launcher=launcher)
-
-
-def test_a_host_from_a_file_cannot_be_an_option():
-    with pytest.raises(StartError, match=message_pattern("runs.not_host_expected_example_2", host="-oProxyCommand=x")):
-        Start(hosts=("-oProxyCommand=x",))
