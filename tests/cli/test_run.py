@@ -17,7 +17,6 @@ from measured_runs import (
     LONG_RUN,
     bench,
     done,
-    here,
     mpirun,
     one_line_error,
     ranks,

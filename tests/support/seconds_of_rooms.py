@@ -10,7 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 README = Path(__file__).parents[1] / "README.md"
-ROW = re.compile(r"^(\| `(?P<room>[\w.]+)/?` \|.*\|) [^|]* \|$", re.MULTILINE)  # the last column is the seconds
+ROW = re.compile(r"^(\| `(?P<room>\w+(?=/)|\.)/?` \|.*\|) [^|]* \|$", re.MULTILINE)  # the last column is the seconds
 
 
 def seconds_of_rooms(path: str) -> Counter[str]:
