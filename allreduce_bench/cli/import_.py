@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from ..launching.tied_process import interrupt_when_asked_to_end
 from ..message import say
 from ..runs.folder import RunFolder
 from ..runs.recorder import is_taken
@@ -208,6 +209,7 @@ def import_(logs, output, no_limit, **options) -> None:
     """
     from ..importers import keep, mixed_libraries, parts_of_logs
 
+    interrupt_when_asked_to_end()
     if is_taken(output):
         raise RunError("cli.already_exists_choose_another", output=output)
     refuse_long_logs("import", logs, no_limit)

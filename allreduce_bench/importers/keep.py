@@ -22,7 +22,7 @@ from ..runs.folder import RunFolder, run_names
 from ..runs.identified import identified_of, joined, keep_identified
 from ..runs.kept import Attempt
 from ..runs.plan import ImportedPlan, Launch, Plan
-from ..runs.recorder import Recorder, create_run, discard_run, is_taken
+from ..runs.recorder import Recorder, create_run, is_taken
 from ..runs.rows import Block, RunError, read_blocks
 from ..runs.schema import CACHES, CELLS, CHECKED, REPETITIONS, UNKNOWN_PLACEMENT, names
 from ..units import few, in_ranks
@@ -40,7 +40,7 @@ def keep(
     said: dict[str, Any],
     unread: Sequence[LogUnread] = (),
 ) -> list[SummaryRow]:
-    """Make a run of the rows of one or more logs, and summarise it.
+    """Make a run of the rows of one or more logs, and summarise it. It appears whole, under its name, or not at all.
 
     `said` (what options filled in) and `unread` (files of folders) are recorded. Raises LogError before anything is
     written: no ranks, or more than one system, type, operation, or layout for one number of ranks; RunError if the
@@ -52,16 +52,21 @@ def keep(
     _refuse_several_of_ranks(rows, "nodes")
     launches = _launches(rows)
     facts = {**_imported_facts(rows, said, unread), "launches": [launch.name for launch in launches]}
-    create_run(folder, _imported_plan(rows, launches), command, facts)
+    if is_taken(folder.path):
+        raise RunError("runs.import_exists", path=folder.path)
     try:
-        for launch, rows_of_launch in launches.items():
-            _record(folder, launch, rows_of_launch)
-        return record_summary(folder)
-    except BaseException as error:  # a partial import is discarded
-        discard_run(folder)
-        if isinstance(error, OSError) and not error.filename:  # of an open file
-            error.filename = str(folder.path)
+        folder.path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{folder.path.name}.", dir=folder.path.parent) as beside:
+            draft = RunFolder(Path(beside) / "run")
+            create_run(draft, _imported_plan(rows, launches), command, facts)
+            for launch, rows_of_launch in launches.items():
+                _record(draft, launch, rows_of_launch)
+            summary = record_summary(draft)
+            draft.path.rename(folder.path)
+    except OSError as error:
+        error.filename = str(folder.path)  # the name that the user knows
         raise
+    return summary
 
 
 def _each_once(values: Iterable) -> list:
