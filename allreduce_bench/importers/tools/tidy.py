@@ -59,7 +59,7 @@ ALIASES = {  # field of a row -> what others call it, in small letters; the firs
     "executor": ("executor",),
     "segment": ("segment",),
     "cache": ("cache",),
-    "collective": ("collective", "collective_type"),
+    "collective": ("collective", "collective_type", "name"),
     "state": ("state",),
     "reason": ("reason",),
     "wrong": ("wrong", "#wrong", "nwrong"),
@@ -182,6 +182,8 @@ def warn_of_ignored(rows: Sequence[Imported], asked: Asked) -> None:
 
 TOOL = "CSV"
 SUMMARY = {"executor", "time_definition"}  # columns that only a CSV of this program has together
+OTHER_COLLECTIVES = {"allgather", "reducescatter", "broadcast", "bcast", "reduce", "alltoall", "alltoallv"}
+OTHER_COLLECTIVES |= {"sendrecv", "gather", "scatter", "hypercube"}
 ABSENT = ("", "na", "n/a", "nan", "null", "none", "-")
 FEWEST_OF_COPY = 3  # rows of a log; fewer may be equal by chance
 Table = dict[str, LogColumn]
@@ -307,9 +309,11 @@ def _get(fields: Mapping[str, str], table: Table, name: str) -> str | None:
 
 
 def _is_allreduce(fields: Mapping[str, str], table: Table) -> bool:
-    """Return whether a row is of an all-reduce."""
-    collective = re.sub(r"\W|_", "", (_get(fields, table, "collective") or "allreduce").lower())
-    return collective.removeprefix("mpi") == "allreduce"
+    """Return whether a row is of an all-reduce; a column `name` may name anything."""
+    words = re.sub(r"\W|_", "", (_get(fields, table, "collective") or "allreduce").lower())
+    collective = words.removeprefix("mpi").removeprefix("nccl")
+    is_any = "collective" in table and table["collective"].name.lower() == "name"
+    return collective == "allreduce" or (is_any and collective not in OTHER_COLLECTIVES)
 
 
 def _imported_row(file: str, number: int, fields: dict[str, str], table: Table, asked: Asked, again: int) -> Imported:

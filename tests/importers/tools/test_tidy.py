@@ -67,6 +67,11 @@ def test_a_csv_row_that_may_be_cut_off_is_dropped_with_a_warning(tmp_path):
         assert len(read(log(tmp_path, "ranks,nbytes,time_s\n4,8,1\n4,16,2.5"))) == 1
 
 
+def test_a_column_name_may_name_collectives(tmp_path):
+    text = "name,ranks,size_bytes,time_us\nAllReduce,2,8,1.0\nBroadcast,2,8,2.0\nof mine,2,16,3.0\n"
+    assert [row.time_s for row in read(log(tmp_path, text))] == pytest.approx([1e-6, 3e-6])
+
+
 def test_other_collectives_and_quoted_fields_of_a_csv(tmp_path):
     text = 'collective,ranks,nbytes,time_us,note\nMPI_Allreduce,4,8,1,"a,b"\nbcast,4,8,2,c\nALLREDUCE,4,16,3,\n'
     with pytest.warns(LogWarning, match="column 'note'"):
