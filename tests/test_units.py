@@ -1,6 +1,7 @@
 """The units people read and write."""
 
 import re
+import shlex
 
 import pytest
 from has_message import message_pattern
@@ -19,6 +20,7 @@ from allreduce_bench.units import (
     parse_duration,
     parse_price,
     parse_size,
+    shell_word,
     three_digits,
     unknown_word,
 )
@@ -191,3 +193,11 @@ def test_ranges_name_every_number_once(numbers):
 
 def test_ranges_are_written_as_the_system_writes_them():
     assert format_ranges([3, 0, 1, 2, 8]) == "0-3,8" and format_ranges([]) == "" and format_ranges([5, 6]) == "5-6"
+
+
+@pytest.mark.parametrize(
+    ("path", "word"),
+    [("results/a", "results/a"), ("a b$(id)", "a b$(id)"), ("-x", "./-x"), ("--help; id", "./--help; id")],
+)
+def test_a_path_is_one_word_of_a_proposed_command_and_no_option(path, word):
+    assert shlex.split(f"report {shell_word(path)}") == ["report", word]

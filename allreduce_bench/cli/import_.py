@@ -14,7 +14,7 @@ from ..message import say
 from ..runs.folder import RunFolder
 from ..runs.recorder import is_taken
 from ..runs.rows import RunError
-from ..units import MAX_RANKS, format_size, in_ranks, printable
+from ..units import MAX_RANKS, format_size, in_ranks, printable, shell_word
 from .sections import examples
 from .terminal import echo_result
 from .types import OneLineError, errors_in_one_line, kept_command, no_limit, talk, told_warnings
@@ -223,7 +223,7 @@ def import_(logs, output, no_limit, **options) -> None:
         echo_result(RunFolder(output), summary, "table")
     else:
         click.echo(say("cli.no_row_time_nothing"))
-    talk(say("cli.next_allreduce_bench_report_3", output=output))
+    talk(say("cli.next_allreduce_bench_report_3", output=printable(str(output)), word=shell_word(output)))
 
 
 def _on_nodes(nodes: Sequence[int]) -> str:

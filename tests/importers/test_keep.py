@@ -458,3 +458,12 @@ def test_an_import_that_is_ended_leaves_no_run(tmp_path, monkeypatch):
     monkeypatch.setattr(keep, "_record", record_and_end)
     run("import", IMB, "-o", output, status=INTERRUPTED)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("folder", "word"), [("a b$(id)", "a b$(id)"), ("-x", "./-x")])
+def test_the_command_that_import_proposes_reads_its_run(folder, word, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = run("import", OSU, "-n", 64, "-o", folder)
+    command = said.splitlines()[-1].partition("next: allreduce-bench ")[2]
+    assert shlex.split(command) == ["report", word]
+    assert "19 of 19 cells done" in run("show", word)

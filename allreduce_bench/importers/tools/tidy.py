@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ...message import say
 from ...runs.cell import IMPORTED, NATIVE
 from ...runs.schema import CACHES, STATES
-from ...units import printable
+from ...units import printable, shell_word
 from ..folders import SEPARATORS, LogFacts, folders_of, systems_of
 from ..lines import (
     SECONDS,
@@ -239,8 +239,7 @@ def read(log: Log, asked: Asked) -> list[Imported]:
                 "importers.column_no_unit_add",
                 place=place,
                 no_unit=shown(no_unit[1]),
-                no_unit_2=no_unit[0],
-                no_unit_3=no_unit[1],
+                choice=shell_word("=".join(no_unit)),
             )
         raise LogError("importers.no_column_time_add", place=place, listed=listed(header, 30))
     records = _records(file, text, skipped, header, table)
