@@ -334,6 +334,7 @@ MESSAGES = {
     "importers.copy_same_bytes_no": "{file}: a copy of {first}, the same bytes, so no launch of its own",
     "importers.count_and_size_differ": "count times element size is {counted}, and the size {nbytes}",
     "importers.count_name": "the count in its name",
+    "importers.each_process_alone": "{place}: a second rank 0: each process ran alone, as nccl-tests do that are built without MPI=1; build them with it",
     "importers.exists_already_choose_another": "{output}: exists already; choose another folder with -o",
     "importers.expected_json_document": "{path}: {strerror}; expected a JSON document",
     "importers.expected_log_csv_header": "expected a log of {titles} or {last}, or a CSV with a header",

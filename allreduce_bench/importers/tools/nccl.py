@@ -144,6 +144,7 @@ class _Reader:
         self.program = ""
         self.version: str | None = None
         self.hosts: list[str] = []
+        self.listed = False  # the ranks, since the last beginning
         self.iterations: int | None = None
         self.processes: int | None = None  # that the launcher's line names
         self.of_process: int | None = None  # ranks of each
@@ -151,13 +152,16 @@ class _Reader:
         self.fresh, self.width = True, 0  # the next row begins a table; length of the previous row
 
     def take(self, line: LogLine) -> None:
-        """Read one line. Raises LogError for a header with an unknown unit."""
+        """Read one line. Raises LogError: a header has an unknown unit, or each process ran alone."""
         if self.columns and self.columns.separator and not HEADER.search(line.text):
             line = line._replace(text=line.text.replace(self.columns.separator, " "))
         if (line.text.split() or [""])[0].isdigit():
             self._take_row(line)
         elif match := RANK.search(line.text):
             first = match[1] == "0" and match[2] in (None, "0")
+            if first and self.listed:
+                raise LogError("importers.each_process_alone", place=f"{self.file}, line {line.number}")
+            self.listed = True
             self.hosts = [] if first else self.hosts  # a new list: tables above keep theirs
             self.hosts.append(match[3])
         elif HEADER.search(line.text):
@@ -185,7 +189,7 @@ class _Reader:
             self.of_process = int(match[1]) * int(match[2])
         program = PROGRAM.search(text)
         if BEGIN.search(text) or program and CONCLUDED not in text:
-            self.fresh, self.columns = True, self.columns or PLAIN
+            self.fresh, self.listed, self.columns = True, False, self.columns or PLAIN
             self.program = program[1] if program else self.program
 
     def _take_row(self, line: LogLine) -> None:

@@ -94,6 +94,14 @@ def test_other_collectives_without_a_program_are_told_by_their_rows(text, why, t
         read(log(tmp_path, text))
 
 
+def test_processes_that_ran_alone_are_no_ranks_of_one_launch(tmp_path):
+    head = "# nThread 1 nGpus 1\n#   Rank  0 Pid 1 on a device  0\n"
+    row = "4 1 float sum 2.0 0.00 0.00 0e+00 2.0 0.00 0.00 0e+00\n"
+    with pytest.raises(LogError, match=message_pattern("importers.each_process_alone")):
+        read(log(tmp_path, f"{head}#   Rank  0 Pid 2 on b device  0\n{row}{row}"))
+    assert len(read(log(tmp_path, f"{head}{head}{row}"))) == 1  # the first one failed
+
+
 def test_tables_without_a_program_are_judged_together(tmp_path):
     table = "".join(f"{4 << i} {1 << i} float sum -1 10.0 0.00 0.00 0 10.0 0.00 0.00 0\n" for i in range(4))
     unclear = f"# nThread 1 nGpus 1\n{table}"
