@@ -10,6 +10,8 @@ what was left out or folded.
 import re
 import textwrap
 from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import zip_longest
 from types import MappingProxyType
 from typing import NamedTuple, Optional
@@ -40,7 +42,8 @@ class Field(NamedTuple):
     style: str = ""  # one of STYLES, or none
 
 
-class Column(NamedTuple):
+@dataclass(frozen=True)
+class Column:
     """A column with its header, which may have several lines: the last stands directly above the fields."""
 
     head: tuple[str, ...]
@@ -51,7 +54,7 @@ class Column(NamedTuple):
     name: str = ""  # of a secondary one, to name it when it is left out
     instead: Optional["Column"] = None  # replaces it when it is left out
 
-    @property
+    @cached_property
     def width(self) -> int:
         """The length of its longest line, in characters."""
         return max(map(len, (*self.head, *(field.text for field in self.fields))), default=0)

@@ -214,6 +214,14 @@ def escaped(text: str) -> str:
     return text if text.isprintable() else "".join(x if x.isprintable() else ascii(x)[1:-1] for x in text)
 
 
+def shell_word(text: object) -> str:
+    """Return a path or a value as one word of a command to be typed: quoted, and no option if it begins with a dash."""
+    from shlex import quote  # late: no rank needs it
+
+    word = str(text)
+    return quote(f"./{word}" if word.startswith("-") else word)
+
+
 def few(words: Iterable[object], most: int, comma: str = ", ", more: str = "core.and_more") -> str:
     """Join the first `most` words, and say how many were left out: `a, b and 12 more`; `more` is the code of that."""
     every = list(map(str, words))

@@ -115,3 +115,17 @@ def test_a_text_with_a_word_longer_than_its_place_stands_below_its_row():
     rows = [["size", "where"], ["8 B", f"{'x' * 40} line 3"]]
     assert fitted(columns_of(rows, text=1), Screen(44)) == ["size", " 8 B", "    " + "x" * 40, "    line 3"]
     assert fitted(columns_of(rows, text=1, left=(1,)), Screen(48))[1] == " 8 B  " + "x" * 40
+
+
+def test_the_width_of_a_column_is_measured_once_whatever_the_number_of_rows():
+    class Counted(str):
+        measured = 0
+
+        def __len__(self):
+            Counted.measured += 1
+            return str.__len__(self)
+
+    rows = [["size", "us", "why"], *([Counted("8"), Counted("1.5"), Counted("late")] for _ in range(300))]
+    for screen in (UNBOUNDED, Screen(80), Screen(22)):
+        fitted(columns_of(rows, left_out=SECONDARY[1:], text=2), screen)
+    assert Counted.measured < 30 * 300

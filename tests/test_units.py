@@ -1,6 +1,7 @@
 """The units people read and write."""
 
 import re
+import shlex
 
 import pytest
 from has_message import message_pattern
@@ -23,6 +24,7 @@ from allreduce_bench.units import (
     parse_share,
     parse_size,
     parse_width,
+    shell_word,
     three_digits,
     unknown_word,
 )
@@ -224,3 +226,11 @@ def test_ranges_name_every_number_once(numbers):
 
 def test_ranges_are_written_as_the_system_writes_them():
     assert format_ranges([3, 0, 1, 2, 8]) == "0-3,8" and format_ranges([]) == "" and format_ranges([5, 6]) == "5-6"
+
+
+@pytest.mark.parametrize(
+    ("path", "word"),
+    [("results/a", "results/a"), ("a b$(id)", "a b$(id)"), ("-x", "./-x"), ("--help; id", "./--help; id")],
+)
+def test_a_path_is_one_word_of_a_proposed_command_and_no_option(path, word):
+    assert shlex.split(f"report {shell_word(path)}") == ["report", word]

@@ -1,6 +1,5 @@
 """The end of a run: write and print its summary, and check the limits of the user."""
 
-import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,6 +17,7 @@ from ..runs.launch_choice import chosen_launches
 from ..runs.plan import Plan
 from ..runs.recorder import kind_of
 from ..runs.rows import RunError
+from ..units import shell_word
 from ..watching.lifeline import WarningFlag
 from ..wings import offered
 from .terminal import echo_result, echo_wrapped
@@ -45,7 +45,7 @@ def finish(control: Control, folder: RunFolder, plan: Plan) -> str:
     judgements = judge(control.limits, plan, rows)
     for judgement in judgements:
         click.echo(judgement.sentence, err=control.format != "table")
-    talk(say("cli.next_allreduce_bench_report_2", folder=folder.path, folder_2=shlex.quote(str(folder.path))))
+    talk(say("cli.next_allreduce_bench_report_2", folder=folder.path, folder_2=shell_word(folder.path)))
     return _failures(rows, [judgement.cell for judgement in judgements if not judgement.met], control.skip_hung)
 
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from ..launching.tied_process import interrupt_when_asked_to_end
 from ..message import say
 from ..runs.folder import RunFolder
 from ..runs.recorder import is_taken
 from ..runs.rows import RunError
-from ..units import MAX_RANKS, format_size, in_ranks, printable
+from ..units import MAX_RANKS, format_size, in_ranks, printable, shell_word
 from .sections import examples
 from .terminal import echo_result
 from .types import OneLineError, errors_in_one_line, kept_command, no_limit, talk, told_warnings
@@ -208,6 +209,7 @@ def import_(logs, output, no_limit, **options) -> None:
     """
     from ..importers import keep, mixed_libraries, parts_of_logs
 
+    interrupt_when_asked_to_end()
     if is_taken(output):
         raise RunError("cli.already_exists_choose_another", output=output)
     refuse_long_logs("import", logs, no_limit)
@@ -221,7 +223,7 @@ def import_(logs, output, no_limit, **options) -> None:
         echo_result(RunFolder(output), summary, "table")
     else:
         click.echo(say("cli.no_row_time_nothing"))
-    talk(say("cli.next_allreduce_bench_report_3", output=output))
+    talk(say("cli.next_allreduce_bench_report_3", output=printable(str(output)), word=shell_word(output)))
 
 
 def _on_nodes(nodes: Sequence[int]) -> str:

@@ -4,7 +4,6 @@ With `--executor` go `--window`, `--segment` and `--machine`. Users' algorithms 
 any of its ranks is started.
 """
 
-import shlex
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -22,6 +21,7 @@ from ..runs.option_values import AUTO
 from ..runs.plan import DEFAULT_WINDOW, NOMINAL, OVER_A_LINK_NBYTES, Launch, Plan, PlanError, chosen_cuts, given_cuts
 from ..schedule.algorithm import PROVED_UP_TO, Algorithm, AlgorithmError, Topology
 from ..schedule.verify import Case, Refusal, proof_of
+from ..units import shell_word
 from .options import OPTIONS
 from .types import OneLineError, talk
 
@@ -97,7 +97,7 @@ def refuse_own_algorithms(plan: Plan, launcher: Launcher, environ: Mapping[str, 
             for name, case in _cases(plan, layout, ranks) if layout else ():
                 file, algorithm = own.get(name, ("", None))
                 if algorithm and (why := _why_refused(algorithm, case)):
-                    advice = say("cli.see_allreduce_bench_verify", file=shlex.quote(file), ranks=ranks)
+                    advice = say("cli.see_allreduce_bench_verify", file=shell_word(file), ranks=ranks)
                     raise OneLineError("cli.no_reduce_not_measured", exit_code=1, name=name, why=why, advice=advice)
     except _TimeIsUp:
         pass

@@ -8,7 +8,7 @@ from ..message import BadValue, say
 from ..runs.files import is_stream, write_given
 from ..runs.inventory import newest_first
 from ..tables import UNBOUNDED
-from ..units import parse_price, parse_rates, parse_size
+from ..units import parse_price, parse_rates, parse_size, shell_word
 from .sections import examples
 from .terminal import screen
 from .types import NAMES, RANKS, RATE, SIZES, OneLineError, errors_in_one_line, no_limit, parsed, talk
@@ -155,7 +155,7 @@ def _newest_machine_file() -> Path:
         raise OneLineError("cli.predict_needs_machine_file")
     path = runs[0].folder.path / MACHINE_FILE
     if not path.exists():
-        raise OneLineError("cli.run_fit_first", path=path, run=runs[0].folder.path)
+        raise OneLineError("cli.run_fit_first", path=path, run=shell_word(runs[0].folder.path))
     talk(say("cli.models_of_newest_run", path=path))
     return path
 

@@ -1,6 +1,5 @@
 """`submit`: a sweep from options (its runs, jobs and scripts), and its submission to Slurm."""
 
-import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -51,7 +50,7 @@ from ..slurm.submit import (
     submit_all,
 )
 from ..tables import columns_of, fitted
-from ..units import nearest, parse_counts
+from ..units import nearest, parse_counts, shell_word
 from .options import OPTIONS, measuring_options
 from .request import Request, kept_plan, planned_run, refuse_short_timeout, request_of
 from .sections import Sectioned, examples
@@ -366,7 +365,7 @@ def submit_sweep(asked: SubmissionRequest) -> None:
     shared = rendering(sweep, choices)
     jobs = jobs_left(sweep, choices, runs, asked)
     if not jobs:
-        talk(say("cli.nothing_left_measure_next", output=shlex.quote(str(asked.output))))
+        talk(say("cli.nothing_left_measure_next", output=shell_word(asked.output)))
         return
     scripts = [shared.script(job) for job in jobs]
     new_runs = [] if resuming else runs
@@ -385,7 +384,7 @@ def submit_sweep(asked: SubmissionRequest) -> None:
         raise OneLineError("cli.interrupted_nothing_submitted", exit_code=INTERRUPTED) from interrupt
     table = fitted(columns_of(order_rows(shared, jobs, [*ids, collect])))
     _print_lines([*table, node_hours_sentence(shared, jobs)])
-    talk(say("cli.next_allreduce_bench_status", output=shlex.quote(str(asked.output))))
+    talk(say("cli.next_allreduce_bench_status", output=shell_word(asked.output)))
 
 
 def _refuse_queued_jobs(sweep: Path) -> None:

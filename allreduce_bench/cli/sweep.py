@@ -1,6 +1,5 @@
 """`status` and `collect`: the state of the jobs of a sweep; its summary and report, or several runs merged into one."""
 
-import shlex
 from pathlib import Path
 
 import click
@@ -24,6 +23,7 @@ from ..slurm.sweep import (
     status_lines,
     status_text,
 )
+from ..units import shell_word
 from .sections import examples
 from .terminal import echo_wrapped, screen
 from .types import OneLineError, errors_in_one_line, kept_command, progress, talk, tell_damages
@@ -62,7 +62,7 @@ def _merge(runs: tuple[Path, ...], output: Path | None) -> None:
     folder = merge(sources, output, kept_command())
     tell_damages(sources)
     click.echo(folder.path)
-    talk(say("cli.next_allreduce_bench_report", output=shlex.quote(str(output))))
+    talk(say("cli.next_allreduce_bench_report", output=shell_word(output)))
 
 
 def _collect(path: Path, output: Path | None) -> None:

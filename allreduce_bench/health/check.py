@@ -23,7 +23,7 @@ from ..machine.node import hide_secrets
 from ..measuring.startup import thread_level, under_launcher
 from ..message import say
 from ..runs.start import Start, expand, slots_of
-from ..units import format_rate
+from ..units import format_rate, shell_word
 from ..watching.lifeline import COMMAND_VARIABLE, LAB_VARIABLE, MONITOR_VARIABLE, WarningFlag
 from ..watching.patience import Rank
 from ..watching.supervisor import Supervisor, names_of_this_node
@@ -243,7 +243,7 @@ def measured_health(
     """Measure what is left of the check in `output`, and judge it. Raises OneLineError, LaunchError."""
     interrupt_when_asked_to_end()
     check, silent = _prepared(hosts, output, repetitions, timeout_s, start)
-    advice = say("health.continue_repeat_command", output=shlex.quote(str(output)))
+    advice = say("health.continue_repeat_command", output=shell_word(output))
     try:
         _announce(check)
         measure_pairs(check)

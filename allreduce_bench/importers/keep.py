@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from operator import attrgetter
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 from ..evaluation.cell_times import join_values
@@ -22,10 +21,10 @@ from ..runs.folder import RunFolder, run_names
 from ..runs.identified import identified_of, joined, keep_identified
 from ..runs.kept import Attempt
 from ..runs.plan import ImportedPlan, Launch, Plan
-from ..runs.recorder import Recorder, create_run, discard_run, is_taken
+from ..runs.recorder import Recorder, create_run, is_taken
 from ..runs.rows import Block, RunError, read_blocks
 from ..runs.schema import CACHES, CELLS, CHECKED, REPETITIONS, UNKNOWN_PLACEMENT, names
-from ..units import few, in_ranks
+from ..units import few, in_ranks, shell_word
 from .lines import digest_of, listed
 from .row import Imported, LogError, LogUnread
 
@@ -40,7 +39,7 @@ def keep(
     said: dict[str, Any],
     unread: Sequence[LogUnread] = (),
 ) -> list[SummaryRow]:
-    """Make a run of the rows of one or more logs, and summarise it.
+    """Make a run of the rows of one or more logs, and summarise it. It appears whole, under its name, or not at all.
 
     `said` (what options filled in) and `unread` (files of folders) are recorded. Raises LogError before anything is
     written: no ranks, or more than one system, type, operation, or layout for one number of ranks; RunError if the
@@ -52,16 +51,21 @@ def keep(
     _refuse_several_of_ranks(rows, "nodes")
     launches = _launches(rows)
     facts = {**_imported_facts(rows, said, unread), "launches": [launch.name for launch in launches]}
-    create_run(folder, _imported_plan(rows, launches), command, facts)
+    if is_taken(folder.path):
+        raise RunError("runs.import_exists", path=folder.path)
     try:
-        for launch, rows_of_launch in launches.items():
-            _record(folder, launch, rows_of_launch)
-        return record_summary(folder)
-    except BaseException as error:  # a partial import is discarded
-        discard_run(folder)
-        if isinstance(error, OSError) and not error.filename:  # of an open file
-            error.filename = str(folder.path)
+        folder.path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{folder.path.name}.", dir=folder.path.parent) as beside:
+            draft = RunFolder(Path(beside) / "run")
+            create_run(draft, _imported_plan(rows, launches), command, facts)
+            for launch, rows_of_launch in launches.items():
+                _record(draft, launch, rows_of_launch)
+            summary = record_summary(draft)
+            draft.path.rename(folder.path)
+    except OSError as error:
+        error.filename = str(folder.path)  # the name that the user knows
         raise
+    return summary
 
 
 def _each_once(values: Iterable) -> list:
@@ -97,7 +101,7 @@ def _refuse_several(rows: Sequence[Imported], name: str, where: str = "", advice
     if len(values) > 1:
         first, other = (next(row for row in rows if value(row) == wanted) for wanted in values[:2])
         words = listed("unknown" if named is None else named for named in values)
-        choices = [f"--where {quote(f'{name}={named}')}" for named in values if named is not None]
+        choices = [f"--where {shell_word(f'{name}={named}')}" for named in values if named is not None]
         added = f"add --{name}, " if None in values and name in ("dtype", "op", "nodes") else ""
         by_layout = say("importers.or_ranks_per_node") if name == "nodes" else ""
         how = say("importers.select_import", added=added, choices=few(choices, 8, " or "), by_layout=by_layout)
@@ -122,7 +126,7 @@ def mixed_libraries(rows: Sequence[Imported]) -> list[str]:
         return []
     unknown = say("importers.library_unknown")
     words = listed(f"{library or unknown} ({in_ranks(ranks)})" for library, ranks in ranks_of.items())
-    choice = quote(f"library={next(filter(None, ranks_of))}")
+    choice = shell_word(f"library={next(filter(None, ranks_of))}")
     return [say("importers.several_libraries", count=len(ranks_of), words=words, choice=choice)]
 
 
@@ -326,7 +330,7 @@ def _refuse_damaged(source: Source) -> None:
     """Raise RunError if something of the run was lost or changed, and was not measured again since."""
     for damage in source.folder.damages():
         if source.folder.cells_left(source.plan, damage.launch):
-            way = say("importers.measure_again_first_allreduce", folder=source.folder.path)
+            way = say("importers.measure_again_first_allreduce", folder=shell_word(source.folder.path))
             raise RunError("evaluation.damaged_2", path=damage.path, error=damage.found, expected=way)
 
 

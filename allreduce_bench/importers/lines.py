@@ -47,6 +47,15 @@ NOISE = re.compile(  # of scripts: `0 upgraded, 0 newly installed`; a time that 
 )
 
 
+# launchers
+LAUNCHED = re.compile(  # up to the program of a benchmark, or to the end of a line of options
+    r"\b(mpirun|mpiexec(?:\.\w+)?|orterun|srun|jsrun|aprun)(?=\s)"
+    r"(?:(.*?)\s\S*(?:osu_|IMB-|_perf\b|[Aa]ll_?[Rr]educe)|((?:\s+(?:-\S+|[0-9]+))*)$)"
+)
+PROCESSES = re.compile(r"(?:^|\s)(?:-np?|--np|--ntasks|--nrs)[ =]*([0-9]{1,8})(?!\S)")
+OF_RESOURCE_SET = re.compile(r"\s(?:-a|--tasks_per_rs)[ =]*([0-9]{1,8})(?!\S)")  # of jsrun
+
+
 # values
 US = 1e-6  # seconds
 SECONDS = {"ns": 1e-9, "us": 1e-6, "usec": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0}
@@ -100,6 +109,26 @@ class LogLine(NamedTuple):
     number: int
     text: str  # without the launcher's prefix and trailing blanks
     ended: bool  # by a line end; the last line of a truncated file is not
+
+
+class Launched(NamedTuple):
+    """What the line of a launcher says."""
+
+    processes: int | None  # None: it does not say how many
+
+
+def launched_by(text: str) -> Launched | None:
+    """Return what a line says that starts a benchmark, such as `mpirun -np 8 ./osu_allreduce`; None for another."""
+    match = LAUNCHED.search(text)
+    if not match:
+        return None
+    options = match[2] or match[3] or ""
+    numbers = PROCESSES.findall(options)
+    if len(numbers) != 1:  # several programs, or a file of hosts
+        return Launched(None)
+    each = OF_RESOURCE_SET.search(options) if match[1] == "jsrun" else None
+    ranks = int(numbers[0]) * int(each[1] if each else 1)
+    return Launched(ranks if 0 < ranks <= MAX_RANKS else None)
 
 
 def read_text(path: Path) -> str:
@@ -171,6 +200,12 @@ def is_cut(line: LogLine, width: int) -> bool:
 def dropped(file: str, line: LogLine, why: str) -> None:
     """Warn of a line that was left out."""
     warnings.warn(f"{file}, line {line.number}: {why}; left out", LogWarning, stacklevel=2)
+
+
+def warn_of_others(file: str, benchmarks: Iterable[str]) -> None:
+    """Warn of benchmarks that were left out and are named like an all-reduce."""
+    if names := [name for name in dict.fromkeys(benchmarks) if "allreduce" in name.lower()]:
+        warnings.warn(say("importers.others_left_out", file=file, names=listed(names)), LogWarning, stacklevel=2)
 
 
 def shown(text: str) -> str:

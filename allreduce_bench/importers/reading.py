@@ -23,8 +23,18 @@ from .tools.tidy import warn_of_ignored
 
 PEEKED = 100_000  # characters of a text, to recognise it
 OTHERS = (  # texts that are mistaken for a log of all-reduce times -> their names
-    (re.compile(r"\s*(?:<\?xml[^>]*>\s*)?<algo\b"), "an algorithm of MSCCL, which has no times"),
-    (re.compile(r"\s*<(?:\?xml|!doctype|html)\b", re.IGNORECASE), "XML or HTML"),
+    (r"\A\s*(?:<\?xml[^>]*>\s*)?<algo\b", "an algorithm of MSCCL, which has no times"),
+    (r"\A\s*<(?:\?(?i:xml)|!(?i:doctype)|(?i:html))\b", "XML or HTML"),
+    (r"\blatency\(us\)\s+min_lat\(us\)", "a log of NVSHMEM's perftest, which has no column time"),
+    (r"(?m)^Options: +processes=\d+, inputs=", "a log of Gloo's benchmark"),
+    (r"\ACollective: +\S+\s+Memory type:", "a log of ucc_perftest"),
+    (r"average bandwidth of all_reduce over \d+ ranks", "a log of all_reduce_bench.py"),
+    (r"Performance of all_reduce on \d+ devices", "a log of ds_bench"),
+    (r"\bCOMMS-RES-", "a log of PARAM's benchmarks"),
+    (r"(?m)^# SKaMPI Version", "a log of SKaMPI"),
+    (r"(?m)^Network Tests v\d", "a log of GPCNeT"),
+    (r"Results \(avg ms across \d+ ranks", "a log of SGLang's benchmark"),
+    (r"\Ahierarchical_allreduce,", "a log of Horovod's autotuning, which has no times"),
 )
 MOST_RUNS = 3  # named of those below a folder
 OWN_BANNER = re.compile(r"#\s*allreduce-bench \S+, in the layout of ")
@@ -76,9 +86,14 @@ def _read_text(path: Path, text: str, asked: Asked, more: Sequence[Path] = ()) -
     importer = _importer_of(text) or (tidy.IMPORTER if asked.columns and tidy.looks_tidy(text) else None)
     if importer is None:
         first = next(line for line in lines_of(text) if line.text.strip())
-        found = other_text(text) or shown(first.text)
+        if other := other_text(text):
+            raise LogError("importers.other_kind", path=path, number=first.number, other=other, expected=_expected())
         raise LogError(
-            "importers.line_unknown_log_format", path=path, number=first.number, expected=_expected(), found=found
+            "importers.line_unknown_log_format",
+            path=path,
+            number=first.number,
+            expected=_expected(),
+            found=shown(first.text),
         )
     if importer.allreduce:
         _refuse_several(path, text)
@@ -203,7 +218,7 @@ def other_text(text: str) -> str:
     for described in offered("log_of_job"):
         if description := described(head):
             return description
-    return next((name for pattern, name in OTHERS if pattern.match(head)), "")
+    return next((name for pattern, name in OTHERS if re.search(pattern, head)), "")
 
 
 def parts_of_logs(paths: Sequence[Path]) -> list[list[Path]]:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ..machine.node import ETHERNET, MTU, bucket_nbytes, describe
 from ..message import Refused, say
 from ..runs.start import SSH, Start, slots_of
-from ..units import format_rate, parse_rates
+from ..units import format_rate, parse_rates, shell_word
 from ..watching.lifeline import KILL, LAB_VARIABLE, end_with_parent
 
 INTERFACE = "e0"  # of every host
@@ -393,7 +393,7 @@ def _refuse_other_hosts(options: Mapping[str, Any], rates: tuple[float, ...]) ->
     stored, name = _rates_of_run(options), options["output"]
     if stored is not None and rates != stored:
         where = describe(stored) if stored else "no virtual hosts"
-        raise LabError("lab.measured_continue_allreduce_bench", name=name, where=where)
+        raise LabError("lab.measured_continue_allreduce_bench", name=name, where=where, word=shell_word(name))
 
 
 def _rates_of_run(options: Mapping[str, Any]) -> tuple[float, ...] | None:

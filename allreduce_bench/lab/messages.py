@@ -9,7 +9,7 @@ MESSAGES = {
     "lab.lab_ping_launcher_failed": "lab ping: the launcher failed: {said}",
     "lab.lab_run_expected_commands": "lab run: expected -- and one of the commands {commands}, found {first}",
     "lab.link_bit_expected_tc": "a link of {rate:.4g} bit/s: expected {limits}, as tc takes it",
-    "lab.measured_continue_allreduce_bench": "{name}: was measured on {where}; to continue it: allreduce-bench run --resume -o {name}",
+    "lab.measured_continue_allreduce_bench": "{name}: was measured on {where}; to continue it: allreduce-bench run --resume -o {word}",
     "lab.now_over_virtual_hosts": "now over {hosts} virtual hosts of this machine, links of {rate}",
     "lab.ping_pong_take_way": "ping-pong: 8 B take {short_s} one way, {exchange_s} both ways at once (a step, alpha); 1 MiB goes at {rate:.4g} Mbit/s, {rate_2:.1%} of the link's rate (headers leave {payload_share:.1%})",
     "lab.rates_virtual_hosts_expected": "{rate_count} rates for {hosts} virtual hosts: expected one rate, or one for each host",

@@ -25,7 +25,7 @@ from ..machine.node import hide_secrets
 from ..measuring.hello import MARK
 from ..message import say
 from ..runs.start import AUTO, Start
-from ..units import format_time
+from ..units import format_time, shell_word
 from .find import FAMILIES, INSTALL, LaunchError, find_launcher, idle_scheduler, mpirun_command
 from .launcher import Launcher
 from .launchers.srun import kinds_of_library, kinds_of_srun
@@ -140,7 +140,7 @@ def _rank_checks(launcher: Launcher, node: dict) -> Iterator[Check]:
     outcome = say_hello(command, PATIENCE_S)
     if outcome.hung:
         interface = way_between([node])
-        advice = f"an unreachable interface is a common cause: --interface {interface or 'NAME'}; {by_hand}"
+        advice = f"an unreachable interface is a common cause: --interface {shell_word(interface or 'NAME')}; {by_hand}"
         yield Check(
             "severe",
             "ranks",

@@ -26,7 +26,7 @@ from ..runs.folder import RunFolder
 from ..runs.library_algorithms import variables_at_start
 from ..runs.plan import TIME_USED_UP, Launch, Plan
 from ..runs.recorder import mark_unfinished_cell
-from ..units import format_time
+from ..units import format_time, shell_word
 from ..watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, WarningFlag
 from ..watching.patience import ANSWER_S
 from ..watching.progress import LaunchPosition, ProgressLines
@@ -426,5 +426,7 @@ def _suggested_interface() -> str:
     node = {"interfaces": [interface._asdict() for interface in interfaces()]}
     ways = [f"{interface['name']} {interface['address']}/{interface['prefix']}" for interface in reachable(node)]
     return say(
-        "launching.interfaces_try_interface", ways=", ".join(ways) or "none", way_between=way_between([node]) or "NAME"
+        "launching.interfaces_try_interface",
+        ways=", ".join(ways) or "none",
+        way_between=shell_word(way_between([node]) or "NAME"),
     )

@@ -16,6 +16,7 @@ from itertools import combinations
 from typing import Annotated, NamedTuple
 
 from ..message import say
+from ..units import shell_word
 from . import finding, first_hosts, kernel, on_nodes
 
 LOOPBACK = "lo"
@@ -296,7 +297,7 @@ def _network(interface: dict) -> ipaddress.IPv4Network:
 
 def _advice(machines: Sequence[dict]) -> str:
     name = way_between(machines)
-    return say("machine.select_interface_connects_nodes", name=name or "NAME")
+    return say("machine.select_interface_connects_nodes", name=shell_word(name or "NAME"))
 
 
 # Network ports of this node during a launch: errors, waits, and links below their width or rate.

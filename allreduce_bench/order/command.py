@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from shlex import quote
 from typing import NamedTuple
 
 import click
@@ -21,7 +20,7 @@ from ..runs.rank_order import BLOCK, CYCLIC
 from ..schedule.algorithm import PROVED_UP_TO, Algorithm, Topology
 from ..schedule.verify import Refusal
 from ..tables import columns_of, fitted
-from ..units import few, format_size, format_time
+from ..units import few, format_size, format_time, shell_word
 from .lockstep import (
     PER_LEVEL,
     RING,
@@ -247,4 +246,4 @@ def _write(found: Sequence[Predicted], output: Path | None, format_: str, title:
     if not first.broken and not found[-1].broken:
         comments.append(say("order.file_predicted", ratio=_over(found[-1], first)))
     write_given(output, writer(hosts, comments))
-    click.echo(say(usage, path=quote(str(output)), ranks=len(hosts)))
+    click.echo(say(usage, path=shell_word(output), ranks=len(hosts)))

@@ -3,7 +3,7 @@
 MESSAGES = {
     "profiling.blank_in_path": "{path}: a library with a blank or a colon in its path cannot be loaded first",
     "profiling.caption": "all-reduces of the program: {calls:,} calls of {kinds}, those with the most bytes first; gap: median time since the one before",
-    "profiling.kept": "profile: {output}; to measure the same: allreduce-bench run --like {output}",
+    "profiling.kept": "profile: {output}; to measure the same: allreduce-bench run --like {word}",
     "profiling.left_out": "{calls:,} calls of ranks are in no row: a rank keeps up to 512 kinds, those called most",
     "profiling.left_out_others": "left out: {others} calls",
     "profiling.left_out_sizes": "left out: {count} sizes with fewer calls: {sizes}",

@@ -19,6 +19,7 @@ from ..message import say
 from ..runs.files import refuse_special, write_given
 from ..runs.recorder import now
 from ..tables import Screen
+from ..units import shell_word
 from .library import NoLibrary, counting_library
 from .profile import SCHEMA, Profile, ProfileError, read_profile
 from .rank_files import Sum, sum_of_ranks
@@ -143,4 +144,4 @@ def _kept(
         allreduces=tuple(counted.rows),
     )
     write_given(output, profile.to_text())
-    return [*profile_lines(profile, screen), say("profiling.kept", output=output)]
+    return [*profile_lines(profile, screen), say("profiling.kept", output=output, word=shell_word(output))]

@@ -24,6 +24,7 @@ from ..runs.files import kind_of_file, read_given, read_given_text, write_given
 from ..runs.plan import DEFAULT_WINDOW
 from ..runs.typed_json import LATER, JsonError, Rule, at_least, one_of, read_as
 from ..schedule.algorithm import Algorithm, Topology
+from ..units import shell_word
 from .agreement import Shape
 from .candidates import Candidate
 
@@ -241,7 +242,11 @@ def _tell_losses(folder: "RunFolder") -> None:
     )
     if found:
         words = say("programs.allreduce_choice_chooses_among", folder=folder.path, found=", ".join(found))
-        print(say("programs.more_allreduce_bench_show", words=words, folder=folder.path), file=sys.stderr, flush=True)
+        print(
+            say("programs.more_allreduce_bench_show", words=words, folder=shell_word(folder.path)),
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def _layout(ranks: int, nodes: int | None) -> str:

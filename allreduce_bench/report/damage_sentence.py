@@ -1,7 +1,5 @@
 """Damaged and missing parts of a run, with advice: sentences and warnings, from the run's files."""
 
-import os
-import shlex
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -12,7 +10,7 @@ from ..runs.folder import RunFolder
 from ..runs.kept import Damage
 from ..runs.plan import ImportedPlan, Launch
 from ..runs.rows import Row
-from ..units import few, format_size
+from ..units import few, format_size, shell_word
 from .caveats import Caveat, Note
 
 MOST_DAMAGES = 8  # listed individually
@@ -103,4 +101,4 @@ def _advice(folder: RunFolder, damage: Damage, missing: Mapping[Launch, int]) ->
 
 
 def _resume(folder: RunFolder) -> str:
-    return say("report.allreduce_bench_run_resume", fspath=shlex.quote(os.fspath(folder.path)))
+    return say("report.allreduce_bench_run_resume", fspath=shell_word(folder.path))

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..algorithms import by_default, is_builtin
 from ..message import say
+from ..units import shell_word
 from .cell import FORCED_DEFAULT, FORCED_PREFIX, GLOO, NATIVE
 from .folder import RunFolder
 from .option import Option, Words, comma_separated, in_help_order, options_of
@@ -26,7 +27,7 @@ def to_continue(folder: RunFolder, only: str = "") -> str:
     `only`: restricts it to the launches that --only chose.
     """
     chosen = f" --only {shlex.quote(only)}" if only else ""
-    return say("runs.continue_allreduce_bench_run", path=shlex.quote(str(folder.path)), chosen=chosen)
+    return say("runs.continue_allreduce_bench_run", path=shell_word(folder.path), chosen=chosen)
 
 
 def _words(plan: Plan) -> Iterator[list[str]]:

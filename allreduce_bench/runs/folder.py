@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..message import say
-from ..units import printable
+from ..units import printable, shell_word
 from .chain import Attempt, Damage, blocks_of_cell
 from .kept import lost_attempts, read_attempt, read_json
 from .plan import ImportedPlan, Launch, Plan, PlanError
@@ -172,7 +172,7 @@ class RunFolder:
         """Return the rows of `marks`, of these attempts. Raises RunError."""
         rows = [row for attempt in kept for row in attempt.cells]
         if not rows:
-            way = say("runs.continue_run_resume", path=self.path)
+            way = say("runs.continue_allreduce_bench_run", path=shell_word(self.path), chosen="")
             if any(attempt.damages for attempt in kept):
                 raise RunError("runs.damaged_no_intact_cell", path=self.path, way=way)
             raise RunError("runs.half_written_no_cell", path=self.path, way=way)

@@ -1,6 +1,5 @@
 """A sweep read from its folder and from Slurm: runs, jobs, missing cells; the output about it, schemas of its files."""
 
-import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from ..runs.plan import Launch, Plan
 from ..runs.rows import Row, RunError
 from ..runs.schema import SCHEMA_VERSION
 from ..tables import UNBOUNDED, Screen, columns_of, fitted
-from ..units import format_ranges
+from ..units import format_ranges, shell_word
 from . import job_states
 from .commands import SlurmJob, duration
 from .job_files import JOBS, StartRecord, Submission, read_records, read_submissions, runs_of
@@ -207,7 +206,7 @@ def status_text(lines_of_jobs: Sequence[StatusLine], screen: Screen = UNBOUNDED)
 def next_step(overview: Overview, collected: bool) -> str:
     """Return `74 of 240 cells done; next: ...`; `collected`: a report covers all of them."""
     done, cells = overview.progress
-    sweep = shlex.quote(str(overview.sweep))
+    sweep = shell_word(overview.sweep)
     progress = f"{done} of {cells} cells done"
     collecting = _collecting_job(overview)
     if active := overview.active():
@@ -261,9 +260,9 @@ def _next_commands(overview: Overview, missing: Sequence[Sequence[MissingCell]])
         return [say("slurm.still_queued_running_job", jobs=jobs)]
     if runs and overview.tasks:
         when = say("slurm.after_jobs_sweep_ended") if overview.told.silence else ""
-        resume = say("slurm.allreduce_bench_submit_resume", sweep=shlex.quote(str(overview.sweep)))
+        resume = say("slurm.allreduce_bench_submit_resume", sweep=shell_word(overview.sweep))
         return [say("slurm.submit_missing_cells_again", when=when, resume=resume)]
-    return [say("slurm.measure_missing_cells_allreduce", folder=shlex.quote(str(run.folder.path))) for run in runs]
+    return [say("slurm.measure_missing_cells_allreduce", folder=shell_word(run.folder.path)) for run in runs]
 
 
 # JSON Schemas of the files of jobs in a run folder, and of submissions in a sweep

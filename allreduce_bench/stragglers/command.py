@@ -13,7 +13,7 @@ from ..cli.work_limit import refuse_long_logs
 from ..message import say
 from ..runs.files import refuse_given, write_given
 from ..runs.folder import RunFolder
-from ..units import in_ranks, printable
+from ..units import in_ranks, printable, shell_word
 from .progress_sentences import progress_sentences, progress_table
 
 if TYPE_CHECKING:
@@ -110,7 +110,9 @@ def _write_trace(named: "list[Named]", path: Path) -> None:
     if len(named) != 1:
         raise OneLineError("stragglers.trace_writes_source_found", named_count=len(named))
     write_given(path, trace_text(named[0].judged.arrivals))
-    talk(say("stragglers.next_allreduce_bench_run", path=path, ranks=named[0].judged.report.ranks))
+    talk(
+        say("stragglers.next_allreduce_bench_run", path=path, word=shell_word(path), ranks=named[0].judged.report.ranks)
+    )
 
 
 def _say_nothing(sources: tuple[Path, ...]) -> None:

@@ -13,12 +13,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from math import prod
 from pathlib import Path
-from shlex import quote
 from typing import Any, NamedTuple
 
 from ..importers.lines import document_of, dtype_of, itemsize_of, text_of, whole_of
 from ..importers.row import LogError
-from ..units import MAX_RANKS
+from ..units import MAX_RANKS, shell_word
 from .kineto import GLOO, SYMMETRIC, meeting_of
 from .progress import NO_RECORD, Count, Held, Missing, Progress, Unlike
 
@@ -71,8 +70,8 @@ def refuse_pickle(path: Path) -> LogError:
         "stragglers.pickle_flight_recorder_writes",
         path=path,
         as_json=AS_JSON,
-        path_2=quote(str(path)),
-        path_3=quote(str(path) + ".json"),
+        path_2=shell_word(path),
+        path_3=shell_word(f"{path}.json"),
     )
 
 

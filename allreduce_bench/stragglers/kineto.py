@@ -27,7 +27,7 @@ from ..importers.lines import LARGEST, NAME_LETTERS, US, document_of, listed, sh
 from ..importers.row import LogError, LogNote, LogWarning
 from ..importers.tools.nccl_inspector import MOST_CLAIMED
 from ..message import say
-from ..units import MAX_RANKS, format_ranges, format_time, in_ranks, printable
+from ..units import MAX_RANKS, format_ranges, format_time, in_ranks, printable, shell_word
 from .arrivals import Arrivals
 
 # Collective calls that no rank can leave before every rank has entered
@@ -302,7 +302,7 @@ def _chosen_group(parts: Sequence[TracedRank], kind: str, wanted: str | None) ->
             file=file,
             candidate_count=len(candidates),
             listed=listed(candidates),
-            filter=next(filter(None, candidates)),
+            filter=shell_word(next(filter(None, candidates))),
         )
     return candidates[0]
 

@@ -67,7 +67,7 @@ MESSAGES = {
     "stragglers.most_ranks_node": "; so are most ranks of its node",
     "stragglers.neighbouring_ranks_show_latest": "neighbouring ranks show the latest of them",
     "stragglers.neighbouring_steps_show_median": "neighbouring steps show their median",
-    "stragglers.next_allreduce_bench_run": "{path}      next: allreduce-bench run -n {ranks} --arrival {path}",
+    "stragglers.next_allreduce_bench_run": "{path}      next: allreduce-bench run -n {ranks} --arrival {word}",
     "stragglers.no_call_recorded_every": "{file}: no call was recorded by every rank; record the same steps on all",
     "stragglers.no_cause_named_least": "no cause is named: {all_explain}, and {least} is the least",
     "stragglers.no_collective_call_recorded": "{paths}: no collective call is recorded; set TORCH_FR_BUFFER_SIZE=2000 before the job",

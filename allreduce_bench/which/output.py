@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from ..identifying.evidence import is_asked
@@ -97,7 +98,7 @@ def _sizes_columns(result: Result):
         rows.append([*row, answer.words])
     columns = columns_of(rows, left=range(len(heads)), text=len(heads) - 1)
     told = range(2, 2 + len(effects))  # by the effects of the settings, too
-    return [column._replace(left_out=int(number in told)) for number, column in enumerate(columns)]
+    return [replace(column, left_out=int(number in told)) for number, column in enumerate(columns)]
 
 
 def verdict_words(one: Verdict) -> str:

@@ -4,6 +4,8 @@ import csv
 import json
 import re
 import shlex
+import signal
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from rechecked import change_json
 from strict_schemas import undescribed_of_folder
 
 from allreduce_bench.cli import main
+from allreduce_bench.cli.types import INTERRUPTED
 from allreduce_bench.evaluation import frames
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.importers import Asked, read
@@ -438,3 +441,26 @@ def test_the_summary_is_plain_csv(tmp_path):
     with open(tmp_path / "run" / "summary.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert (rows[0]["ranks"], rows[0]["nodes"], rows[0]["time_s"]) == ("24576", "256", "0.00416254")
+
+
+def test_an_import_that_is_ended_leaves_no_run(tmp_path, monkeypatch):
+    keep = import_module("allreduce_bench.importers.keep")  # the package has a function of its name
+    output, record = tmp_path / "run", keep._record
+
+    def record_and_end(*launch: object) -> None:
+        record(*launch)
+        assert not output.exists()  # whatever ends it
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(keep, "_record", record_and_end)
+    run("import", IMB, "-o", output, status=INTERRUPTED)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("folder", "word"), [("a b$(id)", "a b$(id)"), ("-x", "./-x")])
+def test_the_command_that_import_proposes_reads_its_run(folder, word, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = run("import", OSU, "-n", 64, "-o", folder)
+    command = said.splitlines()[-1].partition("next: allreduce-bench ")[2]
+    assert shlex.split(command) == ["report", word]
+    assert "19 of 19 cells done" in run("show", word)

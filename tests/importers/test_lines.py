@@ -8,7 +8,7 @@ from has_message import message_pattern
 from made_logs import CSV, IMB, NCCL, OSU, log
 
 from allreduce_bench.importers import Asked, LogError, LogWarning, read
-from allreduce_bench.importers.lines import Log, dropped, is_cut, lines_of, read_text
+from allreduce_bench.importers.lines import Launched, Log, dropped, is_cut, launched_by, lines_of, read_text
 
 SHORT = "too short"
 
@@ -68,3 +68,26 @@ def test_a_header_says_the_unit_of_times(text, said, tmp_path):
     assert in_ms.time_s == pytest.approx(1000 * first.time_s)
     with pytest.raises(LogError, match=message_pattern("importers.unit_unknown", unit="'ticks'")):
         read(log(tmp_path, text.replace(said, f"{said[0]}ticks{said[-1]}")), asked)
+
+
+@pytest.mark.parametrize(
+    ("line", "processes"),
+    [
+        ("$ mpirun --hostfile h:2 -np 8 -x A=1 /opt/osu_allreduce -m 4:64", 8),
+        ("+ srun -N 2 --ntasks=8 --mpi=pmix ./build/all_reduce_perf -b 8 -n 100", 8),
+        ("jsrun -n 128", 128),
+        ("jsrun -n 4 -a 6 -g 1 IMB-MPI1 Allreduce", 24),
+        ("mpiexec.hydra -n16 -ppn 8 IMB-MPI1 Allreduce", 16),
+        ("mpirun --hostfile h all_reduce_perf -n 100", None),
+        ("mpirun -n 2 a : -n 2 osu_allreduce", None),
+    ],
+)
+def test_the_line_that_starts_a_benchmark_says_how_many_processes(line, processes):
+    assert launched_by(line) == Launched(processes)
+
+
+@pytest.mark.parametrize(
+    "line", ["srun -n 1 hostname", "use mpirun -np 8 to start", "mpirun: 8", "all_reduce_perf -n 8"]
+)
+def test_other_lines_say_nothing_of_processes(line):
+    assert launched_by(line) is None

@@ -25,6 +25,7 @@ FLIGHT = {"version": "2.9", "pg_config": {"0": {"name": "0"}}, "entries": [{"col
         (pickle.dumps(FLIGHT, protocol=2), message_pattern("importers.line_pickle_not_read")),
         (pickle.dumps(FLIGHT), "a pickle"),
         ('<algo name="ring" proto="Simple" nchannels="1">', "an algorithm of MSCCL"),
+        ("Device: tcp\nOptions:     processes=2, inputs=1, threads=1\n", "a log of Gloo's benchmark"),
         ("<!DOCTYPE html>\n<html>", "XML or HTML"),
     ],
 )

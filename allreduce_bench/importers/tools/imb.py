@@ -25,6 +25,7 @@ from ..lines import (
     shown,
     timed,
     unit_s,
+    warn_of_others,
     whole,
 )
 from ..row import Asked, Imported, LogError
@@ -33,7 +34,7 @@ from . import Importer
 TOOL = "Intel MPI Benchmarks"
 BANNER = re.compile(r"Intel ?\(R\) MPI Benchmarks? (?:Suite )?V?([0-9][\w.]*(?: Update [0-9]+)?)", re.ASCII)
 BENCHMARK = re.compile(r"#\s*Benchmarking\s+(\S+)")
-PROCESSES = re.compile(r"#\s*#processes = ([0-9]+)")
+PROCESSES = re.compile(r"#[\s(]*#processes = ([0-9]+)")
 HEADER = re.compile(r"\s*#bytes\s+#repetitions\b")
 HEAD_LINES = {  # what the head of a log says -> how it begins
     "date": "Date",
@@ -61,6 +62,7 @@ def read(log: Log, asked: Asked) -> list[Imported]:
         others = [name for name in dict.fromkeys(reader.benchmarks) if name != "Allreduce"]
         what = f"found: {listed(others)}" if others else say("importers.table_empty")
         raise LogError("importers.line_no_row_allreduce", file=log.file, number=log.lines[-1].number, what=what)
+    warn_of_others(log.file, (name for name in reader.benchmarks if name != "Allreduce"))
     return reader.rows
 
 

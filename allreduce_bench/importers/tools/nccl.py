@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from ...message import say
 from ...units import MAX_RANKS
 from ..lines import (
+    ITEMSIZES,
     US,
     Log,
     LogLine,
@@ -21,6 +22,7 @@ from ..lines import (
     is_cut,
     is_number,
     is_whole,
+    launched_by,
     listed,
     op_of,
     seconds,
@@ -42,6 +44,7 @@ PROGRAM = re.compile(
 )
 CONCLUDED = "Collective test concluded"
 BEGIN = re.compile(r"#\s*(nThread\b|Collective test starting)")
+OF_PROCESS = re.compile(r"\bnThread ([0-9]{1,6}) nGpus ([0-9]{1,6})\b")  # ranks in each process
 VERSION = re.compile(r"#\s*nccl-tests version (\S+)")
 RANK = re.compile(r"#\s+Rank\s+([0-9]+)\s+(?:Group\s+([0-9]+)\s+)?Pid\s+[0-9]+\s+on\s+(\S+)\s+device")
 ITERATIONS = re.compile(r"\bwarmup iters: [0-9]+ iters: ([0-9]+)")
@@ -49,6 +52,9 @@ _NAME = r"\"?{}\"?(?:[ \t]*\([^()\n]*\))?[ \t,;]+"
 HEADER = re.compile(  # with or without #, with units in the names, or of a CSV
     rf"(?:#|^)[ \t]*{_NAME.format('size')}{_NAME.format('count')}\"?type\b[^\n]*time\b[^\n]*\balgbw\b[^\n]*\bbusbw\b",
     re.MULTILINE,
+)
+WITHOUT_TIME = re.compile(  # the header of another tool: NVSHMEM's has a latency
+    rf"^#?[ \t]*{_NAME.format('size')}{_NAME.format('count')}\"?type\b(?![^\n]*time\b)[^\n]*\balgbw\b", re.MULTILINE
 )
 NAME_AND_UNIT = re.compile(r"([#\w]+)(?:\s*\(([^()]*)\))?")
 UNITS = re.compile(r"#?(?:\s*\([^()]*\))+\s*")  # the line below a header
@@ -71,6 +77,7 @@ class NcclColumns(NamedTuple):
     cpu: bool  # the time is that of the CPU
     unit_s: float = US
     separator: str = ""  # of CSV
+    only_root: bool = False  # a column root, and none redop
 
 
 PLAIN = NcclColumns(HALF, True, False)
@@ -93,6 +100,7 @@ class NcclRow(NamedTuple):
     elements: str
     dtype: str
     op: str
+    root: str  # empty: none is printed
     halves: tuple[Half, ...]  # out of place, in place
 
 
@@ -102,6 +110,7 @@ class NcclTable(NamedTuple):
     program: str
     version: str | None
     hosts: list[str]  # of each rank; empty: unknown
+    launched: int | None  # ranks by the launcher's line above
     iterations: int | None
     columns: NcclColumns
     rows: list[NcclRow]
@@ -115,7 +124,8 @@ def begins_table(text: str) -> bool:
 
 def has_bare_row(text: str) -> bool:
     """Return whether some line can only be a row, without any header."""
-    return any(ROW.match(line) and parse_row(LogLine(1, line, True), HALF) for line in text.splitlines())
+    rows = (line for line in text.splitlines() if ROW.match(line))
+    return not WITHOUT_TIME.search(text) and any(parse_row(LogLine(1, line, True), HALF) for line in rows)
 
 
 def read_tables(file: str, lines: Sequence[LogLine]) -> list[NcclTable]:
@@ -134,24 +144,33 @@ class _Reader:
         self.program = ""
         self.version: str | None = None
         self.hosts: list[str] = []
+        self.listed = False  # the ranks, since the last beginning
         self.iterations: int | None = None
-        self.columns = PLAIN
+        self.processes: int | None = None  # that the launcher's line names
+        self.of_process: int | None = None  # ranks of each
+        self.columns: NcclColumns | None = PLAIN  # None: of a table of another tool
         self.fresh, self.width = True, 0  # the next row begins a table; length of the previous row
 
     def take(self, line: LogLine) -> None:
-        """Read one line. Raises LogError for a header with an unknown unit."""
-        if self.columns.separator and not HEADER.search(line.text):
+        """Read one line. Raises LogError: a header has an unknown unit, or each process ran alone."""
+        if self.columns and self.columns.separator and not HEADER.search(line.text):
             line = line._replace(text=line.text.replace(self.columns.separator, " "))
         if (line.text.split() or [""])[0].isdigit():
             self._take_row(line)
         elif match := RANK.search(line.text):
             first = match[1] == "0" and match[2] in (None, "0")
+            if first and self.listed:
+                raise LogError("importers.each_process_alone", place=f"{self.file}, line {line.number}")
+            self.listed = True
             self.hosts = [] if first else self.hosts  # a new list: tables above keep theirs
             self.hosts.append(match[3])
         elif HEADER.search(line.text):
             place = f"{self.file}, line {line.number}"
             self.columns, self.fresh, self.width = _columns(line.text, place), True, 0
-        elif self.fresh and UNITS.fullmatch(line.text):
+        elif WITHOUT_TIME.search(line.text):
+            dropped(self.file, line, say("importers.table_without_time"))
+            self.columns = None
+        elif self.columns and self.fresh and UNITS.fullmatch(line.text):
             units = (unit for unit in re.findall(r"\(([^()]*)\)", line.text) if unit.strip().lower() not in SIZES)
             self.columns = self.columns._replace(unit_s=_unit_s(next(units, ""), f"{self.file}, line {line.number}"))
         elif match := OUT_OF_BOUNDS.search(line.text):
@@ -160,24 +179,31 @@ class _Reader:
             self._take_head(line.text)
 
     def _take_head(self, text: str) -> None:
+        if launched := launched_by(text):
+            self.processes = launched.processes
         if match := VERSION.search(text):
             self.version = match[1]
         if match := ITERATIONS.search(text):
             self.iterations = int(match[1][:9]) or None
+        if match := OF_PROCESS.search(text):
+            self.of_process = int(match[1]) * int(match[2])
         program = PROGRAM.search(text)
         if BEGIN.search(text) or program and CONCLUDED not in text:
-            self.fresh = True
+            self.fresh, self.listed, self.columns = True, False, self.columns or PLAIN
             self.program = program[1] if program else self.program
 
     def _take_row(self, line: LogLine) -> None:
         if not ROW.match(line.text) and line.ended and len(line.text.split()) > 1:
             return  # foreign output that begins with a number
+        if self.columns is None:
+            return
         row = None if is_cut(line, self.width) else parse_row(line, self.columns.half)
         if row is None:
             dropped(self.file, line, say("importers.no_whole_row", line=shown(line.text)))
             return
         if self.fresh or not self.tables:
-            above = self.program, self.version, self.hosts, self.iterations, self.columns
+            launched = self.processes * self.of_process if self.processes and self.of_process else None
+            above = self.program, self.version, self.hosts, launched, self.iterations, self.columns
             self.tables.append(NcclTable(*above, [], None))
             self.fresh = False
         self.tables[-1].rows.append(row)
@@ -193,7 +219,8 @@ def _columns(header: str, place: str) -> NcclColumns:
     alone = HALF_UNCHECKED if names[-1] == "busbw" else HALF
     half = times[1] - times[0] if len(times) > 1 else alone
     counted = "#wrong" in names or "wrong" in names
-    return NcclColumns(half, counted, "cputime" in names, _unit_s(named[times[0]][1], place), separator)
+    only_root = "root" in names and "redop" not in names
+    return NcclColumns(half, counted, "cputime" in names, _unit_s(named[times[0]][1], place), separator, only_root)
 
 
 def _unit_s(unit: str, place: str) -> float:
@@ -211,14 +238,14 @@ def parse_row(line: LogLine, half: int) -> NcclRow | None:
         return None
     rest = words[3:]
     op = "" if is_number(rest[0]) or rest[0] == "N/A" else rest.pop(0)
-    values = []
+    root, values = "", []
     for word in rest:
         if not is_number(word) and word != "N/A":
             break
         values.append(word)
     is_odd = len(values) % 3 == 1 if half == HALF_UNCHECKED else len(values) % 2 == 1
     if values and re.fullmatch(r"-[0-9]+" if not is_odd else r"-?[0-9]+", values[0]):
-        values = values[1:]  # the root
+        root, values = values[0], values[1:]
     if half == HALF and len(values) >= 2 * HALF_PER_ITERATION:
         half = HALF_PER_ITERATION
     if len(values) < half or len(values) < 2 * half and len(words) - 3 > len(values) + 2:
@@ -228,7 +255,7 @@ def parse_row(line: LogLine, half: int) -> NcclRow | None:
         for start in (0, half)
         if len(values) >= start + min(half, HALF)
     ]
-    return NcclRow(line, words[0], words[1], words[2], op, tuple(halves))
+    return NcclRow(line, words[0], words[1], words[2], op, root, tuple(halves))
 
 
 def ranks_of_factors(rates: Rates) -> int | None:
@@ -279,20 +306,26 @@ def recognises(text: str) -> bool:
 
 def read(log: Log, asked: Asked) -> list[Imported]:
     """Return the rows of the all-reduce tables of a log, one half of each. Raises LogError."""
-    file, lines, rows, others = log.file, log.lines, [], []
-    for number, table in enumerate(read_tables(file, lines), start=1):
-        ranks = _ranks(file, table)
-        if _is_allreduce(table, ranks):
-            rows += _rows_of_table(file, number, table, ranks, asked.in_place)
-        else:
-            others.append(table.program or say("importers.whose_bus_bandwidth_not"))
+    file, lines, rows = log.file, log.lines, list[Imported]()
+    tables = read_tables(file, lines)
+    others = _other_collectives(file, tables)
+    for number, (table, other) in enumerate(zip(tables, others), start=1):
+        if not other:
+            rows += _rows_of_table(file, number, table, _ranks(file, table), asked.in_place)
+        elif not table.program:
+            refusal = LogError(
+                "importers.not_an_allreduce", place=f"{file}, line {table.rows[0].line.number}", why=other
+            )
+            if all(others):
+                raise refusal
+            warnings.warn(f"{refusal}; left out", LogWarning, stacklevel=2)
     if rows and not any(row.times_s for row in rows):
         which, other = (
             ("in-place", say("importers.leave_place_out")) if asked.in_place else ("out-of-place", "try --in-place")
         )
         raise LogError("importers.no_time_any_row", place=rows[0].place, which=which, other=other)
     if not rows:
-        what = f"found: {listed(dict.fromkeys(others))}" if others else say("importers.no_row_whole")
+        what = f"found: {listed(dict.fromkeys(others))}" if any(others) else say("importers.no_row_whole")
         raise LogError("importers.line_no_row_reduce", file=file, number=lines[-1].number, what=what)
     return rows
 
@@ -327,17 +360,57 @@ def _ranks(file: str, table: NcclTable) -> int | None:
             place = f"{file}, line {table.rows[0].line.number}"
             raise LogError("importers.ranks_named_above_busbw", place=place, ranks=ranks)
         return ranks
-    return ranks_of_factors(rates)
+    return ranks_of_factors(rates) or (table.launched if factor_fits(rates, table.launched) else None)
 
 
-def _is_allreduce(table: NcclTable, ranks: int | None) -> bool:
-    """Return whether a table is of all-reduces, by the program, else by the operation and the bus bandwidth."""
+def _other_collectives(file: str, tables: Sequence[NcclTable]) -> list[str]:
+    """Return for each table which other collective it is of, as `_other_collective` does; empty: of all-reduces.
+
+    Tables without a program are judged together: where one is of another collective, so are those whose rates do not
+    prove an all-reduce.
+    """
+    others = [_other_collective(file, table) for table in tables]
+    unnamed = next((other for table, other in zip(tables, others) if other and not table.program), "")
+    return [
+        other or ("" if table.program or _proves_allreduce(table) else unnamed) for table, other in zip(tables, others)
+    ]
+
+
+def _other_collective(file: str, table: NcclTable) -> str:
+    """Return the program of another collective, without one what tells the table from an all-reduce's; else empty."""
     if table.program:
-        return table.program == "all_reduce"
-    if {row.op.lower() for row in table.rows} <= {"none"}:
-        return False
+        return "" if table.program == "all_reduce" else table.program
+    if why := why_rows_are_others(table.rows):
+        return why
+    if table.columns.only_root:
+        return say("importers.root_without_redop")
     rates = [(half.algbw, half.busbw) for row in table.rows for half in row.halves]
-    return factor_fits(rates, ranks)
+    return "" if factor_fits(rates, _ranks(file, table)) else say("importers.whose_bus_bandwidth_not")
+
+
+def why_rows_are_others(rows: Sequence[NcclRow]) -> str:
+    """Return what tells rows from an all-reduce's by root, operation and count, in each row: one may be damaged."""
+    if rows and all(row.root and not row.root.startswith("-") for row in rows):
+        return f"root {rows[0].root}"
+    if {row.op.lower() for row in rows} == {"none"}:
+        return "redop none"
+    sized = [
+        (int(row.nbytes), int(row.elements) * ITEMSIZES[dtype])
+        for row in rows
+        if (dtype := dtype_of(row.dtype) or "") in ITEMSIZES
+        and all(is_whole(text) and len(text) < 20 for text in row[1:3])
+        and int(row.nbytes)
+    ]
+    if sized and all(nbytes != counted for nbytes, counted in sized):
+        nbytes, counted = sized[-1]
+        return say("importers.count_and_size_differ", counted=counted, nbytes=nbytes)
+    return ""
+
+
+def _proves_allreduce(table: NcclTable) -> bool:
+    """Return whether busbw / algbw is above 1, as of no other collective."""
+    low, high = _factor_bounds((half.algbw, half.busbw) for row in table.rows for half in row.halves)
+    return 1 < low <= high
 
 
 def _checked(table: NcclTable) -> dict[str, Any]:

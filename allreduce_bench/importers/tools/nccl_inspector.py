@@ -26,7 +26,7 @@ import numpy as np
 from ...message import Refused, say
 from ...runs.cell import NATIVE
 from ...runs.schema import STAMPS
-from ...units import MAX_RANKS, format_ranges, in_ranks, printable
+from ...units import MAX_RANKS, format_ranges, in_ranks, printable, shell_word
 from ..common_ends import aligned_by_common_end
 from ..lines import LARGEST, NAME_LETTERS, PEEKED_NBYTES, US, Log, LogLine, dropped, lines_of, listed, read_text, shown
 from ..row import Asked, Imported, LogError, LogWarning
@@ -187,7 +187,7 @@ def chosen_communicator(logs: Sequence[Log], wanted: str | None, collectives: Co
             place=candidates[1].place,
             candidate_count=len(candidates),
             candidates=_listed(candidates),
-            id=candidates[0].id,
+            id=shell_word(candidates[0].id),
         )
     _warn(candidates[0], collectives)
     return candidates[0]

@@ -6,10 +6,12 @@ from math import prod
 from typing import Any
 
 from ...message import say
-from ..lines import US, Log, dtype_of, op_of, ranks_of, seconds, timed, whole, wrong_elements
+from ..lines import US, Log, LogLine, dtype_of, op_of, ranks_of, seconds, timed, whole, wrong_elements
 from ..row import Asked, Imported, LogError
 from . import Importer
-from .nccl import PROGRAM, TOOL
+from .nccl import PROGRAM, TOOL, NcclRow, why_rows_are_others
+
+PRINTED = ("size", "count", "type", "redop", "root")
 
 
 def recognises(text: str) -> bool:
@@ -54,6 +56,12 @@ def _rows(file: str, content: Mapping[str, Any], half: str) -> list[Imported]:
     programs = {match[1] for name in names if (match := PROGRAM.search(name))}
     if programs - {"all_reduce"}:
         raise LogError("importers.line_no_result_reduce", file=file, programs=", ".join(sorted(programs)))
+    cells = [
+        NcclRow._make((LogLine(1, "", True), *(str(result.get(name, "")).strip() for name in PRINTED), ()))
+        for result in content["results"]
+    ]
+    if not programs and (why := why_rows_are_others(cells)):
+        raise LogError("importers.not_an_allreduce", place=f"{file}, line 1", why=why)
     common = {"file": file, "line": 1, "tool": TOOL, "launch": file, **_common(content, file)}
     return [
         Imported(**common, **_fields(result, half, f"{file}, result {number}"))

@@ -17,12 +17,14 @@ from ..lines import (
     is_cut,
     is_number,
     is_whole,
+    launched_by,
     listed,
     real,
     seconds,
     shown,
     timed,
     unit_s,
+    warn_of_others,
     whole,
 )
 from ..row import Asked, Imported, LogError
@@ -79,7 +81,7 @@ def job_of(number: int, jobs_of_log: Sequence[FluxJob]) -> FluxJob | None:
 BANNER = re.compile(r"#\s*(OSU|OMB)\s+(.*?)\s*(?:Latency\s+)?Test\b\s*(?:v?([0-9][\w.]*))?")
 HEADER = re.compile(r"#\s*Size\b", re.IGNORECASE)
 DATATYPE = re.compile(r"#\s*Datatype:\s*(\w+)")
-COLLECTIVE = re.compile(r"(?<!Persistent )(?<!Neighborhood )\bAllreduce$")
+COLLECTIVE = re.compile(r"(?<!Persistent )(?<!Neighborhood )(?<!Non-blocking )(?<!Nonblocking )\bAllreduce$")
 NAMES = {"OSU": "OSU Micro-Benchmarks", "OMB": "OMB-Py"}
 DEFINITIONS = {"OSU Micro-Benchmarks": "osu_avg", "OMB-Py": "omb_py_avg"}
 COLUMNS = {
@@ -103,6 +105,7 @@ class OsuTable(NamedTuple):
     columns: tuple[str, ...]
     unit_s: float  # of its times
     rows: list[LogLine]
+    launched: int | None  # ranks by the launcher's line above
 
 
 def recognises(text: str) -> bool:
@@ -124,7 +127,7 @@ def read(log: Log, asked: Asked) -> list[Imported]:
             "dtype": table.dtype,
             "op": "sum",
             "time_definition": DEFINITIONS[table.tool],
-            **({"ranks": job.ranks, "nodes": job.nodes} if job else {}),
+            **({"ranks": job.ranks, "nodes": job.nodes} if job else {"ranks": table.launched}),
         }
         rows += [Imported(**common, **fields) for fields in _table_fields(log.file, table)]
     return rows
@@ -149,6 +152,7 @@ def _tables(file: str, lines: Sequence[LogLine]) -> list[OsuTable]:
     if not tables:
         what = f"found: {listed(dict.fromkeys(reader.others))}" if reader.others else say("importers.table_empty")
         raise LogError("importers.line_no_row_reduce_up", file=file, number=lines[-1].number, what=what)
+    warn_of_others(file, reader.others)
     return tables
 
 
@@ -162,13 +166,17 @@ class _Reader:
         self.current: OsuTable | None = None  # the table of the next row
         self.banner: re.Match | None = None  # of an all-reduce
         self.dtype: str | None = None
+        self.launched: int | None = None
 
     def take(self, line: LogLine) -> None:
         """Read one line."""
         if match := BANNER.search(line.text):
             is_allreduce = COLLECTIVE.search(match[2]) is not None
             self.banner, self.current, self.dtype = match if is_allreduce else None, None, None
-            self.others += [] if is_allreduce else [match[2]]
+            if not is_allreduce:
+                self.others.append(match[2])
+        elif launched := launched_by(line.text):
+            self.launched = launched.processes
         elif self.banner is None:
             return
         elif match := DATATYPE.search(line.text):
@@ -191,7 +199,9 @@ class _Reader:
 
     def _begin(self, banner: re.Match, line: LogLine, columns: tuple[str, ...], unit_s: float) -> None:
         """Begin a table in `line`."""
-        self.current = OsuTable(line.number, NAMES[banner[1]], banner[3], self.dtype, columns, unit_s, [])
+        self.current = OsuTable(
+            line.number, NAMES[banner[1]], banner[3], self.dtype, columns, unit_s, [], self.launched
+        )
         self.tables.append(self.current)
 
 

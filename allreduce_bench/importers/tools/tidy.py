@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ...message import say
 from ...runs.cell import IMPORTED, NATIVE
 from ...runs.schema import CACHES, STATES
-from ...units import printable
+from ...units import printable, shell_word
 from ..folders import SEPARATORS, LogFacts, folders_of, systems_of
 from ..lines import (
     SECONDS,
@@ -59,7 +59,7 @@ ALIASES = {  # field of a row -> what others call it, in small letters; the firs
     "executor": ("executor",),
     "segment": ("segment",),
     "cache": ("cache",),
-    "collective": ("collective", "collective_type"),
+    "collective": ("collective", "collective_type", "name"),
     "state": ("state",),
     "reason": ("reason",),
     "wrong": ("wrong", "#wrong", "nwrong"),
@@ -182,6 +182,8 @@ def warn_of_ignored(rows: Sequence[Imported], asked: Asked) -> None:
 
 TOOL = "CSV"
 SUMMARY = {"executor", "time_definition"}  # columns that only a CSV of this program has together
+OTHER_COLLECTIVES = {"allgather", "reducescatter", "broadcast", "bcast", "reduce", "alltoall", "alltoallv"}
+OTHER_COLLECTIVES |= {"sendrecv", "gather", "scatter", "hypercube"}
 ABSENT = ("", "na", "n/a", "nan", "null", "none", "-")
 FEWEST_OF_COPY = 3  # rows of a log; fewer may be equal by chance
 Table = dict[str, LogColumn]
@@ -237,8 +239,7 @@ def read(log: Log, asked: Asked) -> list[Imported]:
                 "importers.column_no_unit_add",
                 place=place,
                 no_unit=shown(no_unit[1]),
-                no_unit_2=no_unit[0],
-                no_unit_3=no_unit[1],
+                choice=shell_word("=".join(no_unit)),
             )
         raise LogError("importers.no_column_time_add", place=place, listed=listed(header, 30))
     records = _records(file, text, skipped, header, table)
@@ -307,9 +308,11 @@ def _get(fields: Mapping[str, str], table: Table, name: str) -> str | None:
 
 
 def _is_allreduce(fields: Mapping[str, str], table: Table) -> bool:
-    """Return whether a row is of an all-reduce."""
-    collective = re.sub(r"\W|_", "", (_get(fields, table, "collective") or "allreduce").lower())
-    return collective.removeprefix("mpi") == "allreduce"
+    """Return whether a row is of an all-reduce; a column `name` may name anything."""
+    words = re.sub(r"\W|_", "", (_get(fields, table, "collective") or "allreduce").lower())
+    collective = words.removeprefix("mpi").removeprefix("nccl")
+    is_any = "collective" in table and table["collective"].name.lower() == "name"
+    return collective == "allreduce" or (is_any and collective not in OTHER_COLLECTIVES)
 
 
 def _imported_row(file: str, number: int, fields: dict[str, str], table: Table, asked: Asked, again: int) -> Imported:

@@ -3,9 +3,9 @@
 import pytest
 from has_message import message_pattern
 from made_logs import IMB, US, log
-from places import LOGS
+from places import DATA, LOGS
 
-from allreduce_bench.importers import LogError, LogWarning, read
+from allreduce_bench.importers import Asked, LogError, LogWarning, read
 
 
 def test_imb_keeps_its_other_times_and_what_its_head_says():
@@ -39,7 +39,8 @@ def test_imb_defects_make_a_cell_wrong(tmp_path):
 def test_of_several_imb_benchmarks_only_allreduce_is_read(tmp_path):
     other = IMB[IMB.index("#---", 200) :].replace("Benchmarking Allreduce", "Benchmarking Reduce")
     multi = IMB[IMB.index("# Benchmarking") :].replace("Benchmarking Allreduce", "Benchmarking Multi-Allreduce")
-    assert len(read(log(tmp_path, IMB + other + multi))) == 32
+    with pytest.warns(LogWarning, match="Multi-Allreduce; left out"):
+        assert len(read(log(tmp_path, IMB + other + multi))) == 32
     with pytest.raises(LogError, match="found: Reduce, Multi-Allreduce"):
         read(log(tmp_path, IMB[: IMB.index("# Benchmarking")] + other + multi))
 
@@ -54,3 +55,10 @@ def test_an_imb_header_with_a_damaged_column_begins_no_table(tmp_path):
     """The damage that tests/studies/damaged_inputs.py found: `#repetitions-x` was taken for the column."""
     with pytest.raises(LogError, match=message_pattern("importers.line_no_row_allreduce")):
         read(log(tmp_path, IMB.replace("#repetitions ", "#repetitions-x ")))
+
+
+def test_an_old_imb_states_its_ranks_in_brackets_and_another_number_is_refused():
+    path = DATA / "field_inputs" / "imb_old_crlf.txt"
+    assert [(row.ranks, row.nbytes) for row in read(path)] == [(2, 0), (2, 4)]
+    with pytest.raises(LogError, match=message_pattern("importers.log_states_leave_out", value=4, in_log=2)):
+        read(path, Asked(ranks=4))

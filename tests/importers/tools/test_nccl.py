@@ -3,7 +3,7 @@
 import pytest
 from has_message import message_pattern
 from made_logs import NCCL, log, times
-from places import LOGS
+from places import DATA, LOGS
 
 from allreduce_bench.importers import Asked, LogError, LogWarning, read
 
@@ -73,6 +73,63 @@ def test_other_collectives_of_nccl_tests_are_no_all_reduce(tmp_path):
                 ),
             )
         )
+
+
+FIELD = DATA / "field_inputs"
+SMALL = (FIELD / "nccl_reduce_scatter_small.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ((FIELD / "nccl_broadcast_2ranks.txt").read_text(), "root 0"),
+        ((FIELD / "nccl_broadcast_2ranks.txt").read_text().replace("   0   ", "  -1   "), "a column root"),
+        ((FIELD / "nccl_reduce_2ranks.txt").read_text(), "root 0"),
+        (SMALL, "count times element size is 256, and the size 1024"),
+        (SMALL.replace("   32 ", "  128 ").replace("   64 ", "  256 ").replace(" sum", "none"), "redop none"),
+    ],
+)
+def test_other_collectives_without_a_program_are_told_by_their_rows(text, why, tmp_path):
+    with pytest.raises(LogError, match=f"line 1[0-2]: not an all-reduce: {why}"):
+        read(log(tmp_path, text))
+
+
+def test_processes_that_ran_alone_are_no_ranks_of_one_launch(tmp_path):
+    head = "# nThread 1 nGpus 1\n#   Rank  0 Pid 1 on a device  0\n"
+    row = "4 1 float sum 2.0 0.00 0.00 0e+00 2.0 0.00 0.00 0e+00\n"
+    with pytest.raises(LogError, match=message_pattern("importers.each_process_alone")):
+        read(log(tmp_path, f"{head}#   Rank  0 Pid 2 on b device  0\n{row}{row}"))
+    assert len(read(log(tmp_path, f"{head}{head}{row}"))) == 1  # the first one failed
+
+
+def test_tables_without_a_program_are_judged_together(tmp_path):
+    table = "".join(f"{4 << i} {1 << i} float sum -1 10.0 0.00 0.00 0 10.0 0.00 0.00 0\n" for i in range(4))
+    unclear = f"# nThread 1 nGpus 1\n{table}"
+    assert len(read(log(tmp_path, unclear))) == 4
+    with pytest.raises(LogError, match="line 2: not an all-reduce: count times element size"):
+        read(log(tmp_path, unclear + SMALL))
+    with pytest.warns(LogWarning, match="not an all-reduce: .*left out"):
+        assert len(read(log(tmp_path, f"{unclear}# nThread 1 nGpus 1\n{BARE}\n{SMALL}"))) == 19
+
+
+def test_a_table_without_a_time_is_of_another_tool(tmp_path):
+    nvshmem = (FIELD / "nvshmem.txt").read_text()
+    with pytest.raises(LogError, match="found a log of NVSHMEM's perftest, .* no column time"):
+        read(log(tmp_path, nvshmem))
+    with pytest.warns(LogWarning, match=message_pattern("importers.table_without_time")):
+        assert len(read(log(tmp_path, NCCL + nvshmem))) == 25
+
+
+@pytest.mark.parametrize(
+    ("above", "ranks"),
+    [
+        ("mpirun -np 2 ./build/all_reduce_perf -g 4 -n 20\n# nThread 1 nGpus 4\n", 8),
+        ("srun -n 8 all_reduce_perf\n", None),
+    ],
+)
+def test_the_launcher_states_processes_and_the_table_the_ranks_of_each(above, ranks, tmp_path):
+    small = "".join(BARE.splitlines(keepends=True)[:3])  # rates of two digits fit many
+    assert {row.ranks for row in read(log(tmp_path, above + small))} == {ranks}
 
 
 def test_an_old_log_with_errors_out_of_bounds_warns(tmp_path):

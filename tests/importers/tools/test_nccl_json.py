@@ -19,3 +19,5 @@ def test_the_json_of_nccl_tests(tmp_path):
         read(log(tmp_path, nccl_json(result(8, good))[:-30]))
     with pytest.raises(LogError, match="found: all_gather"):
         read(log(tmp_path, nccl_json(result(8, good)).replace("all_reduce", "all_gather")))
+    with pytest.raises(LogError, match="not an all-reduce: root 0"):  # no program is named
+        read(log(tmp_path, nccl_json(result(8, good) | {"root": 0}).replace("all_reduce_perf", "")))

@@ -1,10 +1,11 @@
 """Logs of the OSU Micro-Benchmarks, with anything around them, cut off, or with odd values."""
 
 import pytest
+from has_message import message_pattern
 from made_logs import OSU, OTHER, US, log, times
-from places import LOGS
+from places import DATA, LOGS
 
-from allreduce_bench.importers import LogError, LogWarning, read
+from allreduce_bench.importers import Asked, LogError, LogWarning, read
 
 EXPECTED = {4: 1.5, 8: 2.5, 16: 3.5}
 
@@ -92,3 +93,15 @@ def test_a_time_that_is_none_is_refused_with_file_and_line(tmp_path, value):
 def test_a_time_of_0_is_a_cell_without_a_time(tmp_path):
     row = read(log(tmp_path, OSU.replace("2.50", "0.00")))[1]
     assert (row.time_s, row.state) == (None, "left out") and "0.00 us" in row.reason
+
+
+def test_a_non_blocking_all_reduce_below_is_left_out_by_name():
+    with pytest.warns(LogWarning, match="MPI Non-blocking Allreduce; left out"):
+        assert times(read(DATA / "field_inputs" / "osu_mixed.txt")) == {4: 1.34, 8: 1.17}
+
+
+def test_the_line_of_the_launcher_states_the_ranks_and_another_number_is_refused(tmp_path):
+    path = log(tmp_path, f"jsrun -n 64 -a 2 ./osu_allreduce{OSU}mpirun --hostfile h ./osu_allreduce{OSU}")
+    assert [row.ranks for row in read(path)] == [128] * 3 + [None] * 3
+    with pytest.raises(LogError, match=message_pattern("importers.log_states_leave_out", value=64, in_log=128)):
+        read(path, Asked(ranks=64))

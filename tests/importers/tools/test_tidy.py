@@ -37,12 +37,12 @@ def test_a_bus_bandwidth_is_a_time_of_its_ranks(tmp_path, name, rate):
         (
             "ranks,nbytes,time\n4,8,2\n",
             {},
-            message_pattern("importers.column_no_unit_add", place="line 1", no_unit="'time'", no_unit_2="time_us"),
+            message_pattern("importers.column_no_unit_add", place="line 1", no_unit="'time'", choice="time_us=time"),
         ),
         (
             "ranks,nbytes,busbw\n4,8,2\n",
             {},
-            message_pattern("importers.column_no_unit_add", no_unit="'busbw'", no_unit_2="busbw_GBps"),
+            message_pattern("importers.column_no_unit_add", no_unit="'busbw'", choice="busbw_GBps=busbw"),
         ),
         ("ranks,nbytes,note\n4,8,2\n", {}, message_pattern("importers.no_column_time_add", place="line 1")),
         ("ranks,time_s\n4,2\n", {}, message_pattern("importers.no_column_size_add", place="line 1")),
@@ -65,6 +65,11 @@ def test_a_csv_that_lacks_something_says_what(tmp_path, text, columns, words):
 def test_a_csv_row_that_may_be_cut_off_is_dropped_with_a_warning(tmp_path):
     with pytest.warns(LogWarning, match=message_pattern("importers.line_last_row_no", number=3)):
         assert len(read(log(tmp_path, "ranks,nbytes,time_s\n4,8,1\n4,16,2.5"))) == 1
+
+
+def test_a_column_name_may_name_collectives(tmp_path):
+    text = "name,ranks,size_bytes,time_us\nAllReduce,2,8,1.0\nBroadcast,2,8,2.0\nof mine,2,16,3.0\n"
+    assert [row.time_s for row in read(log(tmp_path, text))] == pytest.approx([1e-6, 3e-6])
 
 
 def test_other_collectives_and_quoted_fields_of_a_csv(tmp_path):
