@@ -21,6 +21,7 @@ from typing import NamedTuple
 from ..machine import findings
 from ..machine.findings import Check, from_findings
 from ..machine.interfaces import way_between
+from ..machine.mpi import reinstallation
 from ..machine.node import hide_secrets
 from ..measuring.hello import MARK
 from ..message import say
@@ -112,7 +113,7 @@ def library() -> dict | Check:
     if child.returncode < 0:
         reason = say("launching.loading_library_killed_interpreter", returncode=-child.returncode)
         return _no_mpi(reason, say("launching.happens_some_login_nodes"))
-    return _no_mpi((child.stderr.strip().splitlines() or ["reason unknown"])[-1], INSTALL)
+    return _no_mpi((child.stderr.strip().splitlines() or ["reason unknown"])[-1], reinstallation() or INSTALL)
 
 
 def _no_mpi(reason: str, advice: str) -> Check:

