@@ -60,7 +60,7 @@ def run_as_rank(request: Request, interface: str, level: str) -> None:
         start_mpi(thread_level(level, ranks_on_this_node(os.environ)))
     from mpi4py import MPI
 
-    refuse_lone_ranks(os.environ)
+    refuse_lone_ranks(MPI.COMM_WORLD.size, os.environ)
     put_out()
     control, started, ranks = request.control, time.time(), MPI.COMM_WORLD.size
     deadline = None if control.within_s is None else started + control.within_s

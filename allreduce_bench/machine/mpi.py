@@ -5,11 +5,9 @@ mpi4py is imported only by functions for ranks: on some login nodes its import k
 
 import os
 import re
-import shlex
 import sys
-from contextlib import suppress
 from functools import cache
-from importlib import import_module, metadata
+from importlib import import_module
 from pathlib import Path
 
 from ..message import say
@@ -49,20 +47,6 @@ def library_name(version_text: str) -> str:
         if match := re.search(pattern, version_text):
             return f"{name} {match[1]}"
     return version_text.strip("\0 \n").splitlines()[0].strip()
-
-
-def reinstallation(library: str = "") -> str:
-    """Return advice to install the package of `library`, or of any MPI, again; empty if this environment has none.
-
-    MPIs in one environment overwrite each other's mpirun, and the one that is uninstalled removes it.
-    """
-    for name, wheel in WHEELS.items():
-        if library.startswith(name) or not library:
-            with suppress(metadata.PackageNotFoundError):
-                package = f"{wheel.replace('_', '-')}=={metadata.version(wheel)}"
-                command = f"{shlex.quote(sys.executable)} -m pip install --force-reinstall --no-deps {package}"
-                return f"another MPI in this environment has replaced or removed its files; put them back: {command}"
-    return ""
 
 
 def library_file() -> dict:

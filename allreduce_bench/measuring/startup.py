@@ -127,27 +127,25 @@ def start_mpi(thread_level: str) -> None:
 def _refuse_pmix(version_text: str, environ: Mapping[str, str]) -> None:
     """Raise OtherLauncher if PMIx started this rank of an MPICH that was built without it."""
     if "PMIX_NAMESPACE" in environ and version_text.startswith("MPICH") and "pmix" not in version_text:
-        why = _right_launcher(version_text, environ)
-        raise OtherLauncher(f"the ranks were started by PMIx, but this MPICH has none: {why}")
+        raise OtherLauncher(f"the ranks were started by PMIx, but this MPICH has none: {_right_launcher(environ)}")
 
 
-def refuse_lone_ranks(environ: Mapping[str, str]) -> None:
+def refuse_lone_ranks(seen: int, environ: Mapping[str, str]) -> None:
     """Raise OtherLauncher if MPI sees another number of ranks than were started: each would run alone."""
-    from mpi4py import MPI
-
-    if (started := size_of(environ)) not in (None, seen := MPI.COMM_WORLD.size):
-        why = _right_launcher(MPI.Get_library_version(), environ)
-        raise OtherLauncher(f"{started} ranks were started, but MPI sees {seen}: {why}")
+    if (started := size_of(environ)) not in (None, seen):
+        raise OtherLauncher(f"{started} ranks were started, but MPI sees {seen}: {_right_launcher(environ)}")
 
 
-def _right_launcher(version_text: str, environ: Mapping[str, str]) -> str:
+def _right_launcher(environ: Mapping[str, str]) -> str:
     """Return what is wrong with the launcher of these ranks, and what to do."""
-    from ..machine.mpi import library_name  # late, as the next: the stopwatch starts where this module is loaded
-    from ..message import say
-
     if "OMPI_COMM_WORLD_SIZE" in environ or "SLURM_STEP_NUM_TASKS" not in environ:
-        return say("cli.mpirun_srun_belongs_another", library=library_name(version_text))
-    return say("cli.srun_does_not_support")
+        return (
+            "this mpirun or srun belongs to another MPI than that of mpi4py; allreduce-bench doctor names the right one"
+        )
+    return (
+        "srun does not support mpi4py's MPI this way; use srun --mpi=pmix or --mpi=pmi2, or run without srun; "
+        "allreduce-bench doctor --slurm shows what works"
+    )
 
 
 STARTUP = Startup(before_s=age_of_process())  # of this process
