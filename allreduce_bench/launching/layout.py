@@ -42,7 +42,12 @@ def ranks_of_job(environ: Mapping[str, str], ranks_per_node: int | None = None) 
     per_node = str(ranks_per_node or environ.get("SLURM_NTASKS_PER_NODE", ""))
     if nodes.isdigit() and per_node.isdigit() and (ranks_per_node or not tasks):
         return int(nodes) * int(per_node) or None
-    return int(tasks) or None if tasks.isdigit() else sum(_slots_of_job(environ)) or None
+    return int(tasks) or None if tasks.isdigit() else ranks_of_tasks(environ)
+
+
+def ranks_of_tasks(environ: Mapping[str, str]) -> int | None:
+    """Return the ranks for which a Slurm job has tasks; None if it has none, or names none."""
+    return sum(_slots_of_job(environ)) or None
 
 
 def _ranks_of_nodes(ranks: int, start: Start) -> list[int]:

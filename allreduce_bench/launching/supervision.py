@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ..machine.core_load import Glance, glance
 from ..machine.interfaces import interfaces, reachable, way_between
-from ..machine.node import hide_secrets
+from ..machine.node import hide_secrets, small_shared_memory
 from ..measuring.command import RankArguments
 from ..measuring.startup import thread_level
 from ..message import Refused, say
@@ -34,7 +34,7 @@ from ..watching.supervisor import Supervisor, names_of_this_node
 from ..watching.watch import START_FACTOR
 from .find import mpirun_command, own_command
 from .launcher import Launcher, on_one_node
-from .layout import START_S, ranks_on_same_cores, start_s
+from .layout import START_S, ranks_a_node, ranks_on_same_cores, start_s
 from .tied_process import ENDING_S, end_process, how_it_ended, interrupts_put_off, start_tied
 
 LOOK_S, SHORT_LOOK_S = 1.0, 0.5  # seconds; shorter before later launches, as the run itself keeps the node quiet
@@ -377,7 +377,7 @@ class SupervisedLaunch:
         if trouble:
             if trouble.row:
                 mark_unfinished_cell(self.run.folder, self.launch, trouble.row)
-            raise LaunchFailed(f"{trouble.sentence}{self._suspected_interfaces()}")
+            raise LaunchFailed(f"{trouble.sentence}{self._suspected_memory() or self._suspected_interfaces()}")
         if status is None and not self.patience.all_over:
             self._mark_left_out()
         elif status:
@@ -399,6 +399,11 @@ class SupervisedLaunch:
         if self.patience.all_over or self.run.warning.is_set or is_limited:
             return 0
         return self.run.folder.cells_left(self.run.plan, self.launch, self.run.control.skip_hung)
+
+    def _suspected_memory(self) -> str:
+        """Return finding and advice if this node has too little shared memory: then ranks die of SIGBUS."""
+        small = small_shared_memory(ranks_a_node(self.launch.ranks, self.run.plan.start))
+        return f"; {small['text']}: {small['effect']}; {small['advice']}" if small else ""
 
     def _suspected_interfaces(self) -> str:
         """Return advice if several nodes finished no cell: often the MPI waits on an unreachable interface."""

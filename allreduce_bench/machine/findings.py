@@ -404,6 +404,8 @@ def _memory_checks(node: dict) -> Iterator[Check]:
     else:
         of_all = "" if node["memory_nbytes"] is None else f" of {format_size(node['memory_nbytes'])}"
         yield Check("ok", "memory", f"{format_size(node['free_memory_nbytes'])}{of_all} free")
+    small = environment.small_shared_memory(max(2, node["cores"]))
+    yield from from_findings("memory", [small] if small else [])
 
 
 def _page_checks(node: dict) -> Iterator[Check]:

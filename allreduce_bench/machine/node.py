@@ -11,12 +11,13 @@ from time import get_clock_info, perf_counter
 
 from .. import __version__
 from ..message import say
-from ..units import format_rate
+from ..units import format_rate, format_size
 from . import PAGE_NBYTES, finding, kernel
 from .interfaces import fabric_devices, interfaces, port_rates
 
 PROCESSORS = "sys/devices/system/cpu/cpu[0-9]*"
 CLOSE_NBYTES, CLOSE_DELTA, CLOSE_TURNS, CLOSE_COPIES = 64 * 1024, 16, 20, 4
+SHARED_NBYTES = 7 << 20  # of /dev/shm for each rank, and once: MPICH 5 dies with less, others take less
 READINGS, BLOCK = 1000, 100  # of the clock, see `timer`
 # Variables of Open MPI's launcher:
 INTERNAL = frozenset({f"OMPI_MCA_{name}" for name in ("PREFIXES", "initial_wdir", "num_procs", "cpu_type")})
@@ -260,6 +261,25 @@ def free_memory() -> int | None:
         if nbytes is not None
     ]
     return min(limits_nbytes, default=None)
+
+
+def small_shared_memory(ranks: int) -> dict | None:
+    """Return the finding that /dev/shm has too little room for so many ranks of this node; None: enough, or unknown."""
+    try:
+        stat = os.statvfs(kernel.ROOT / "dev/shm")
+    except OSError:
+        return None
+    free_nbytes, needed_nbytes = stat.f_bavail * stat.f_frsize, (ranks + 1) * SHARED_NBYTES
+    if free_nbytes >= needed_nbytes:
+        return None
+    return finding(
+        "shared memory",
+        "caution",
+        f"/dev/shm has {format_size(free_nbytes)} of {format_size(stat.f_blocks * stat.f_frsize)} free",
+        "ranks of one node exchange messages there: without room they die, or their messages take TCP",
+        f"give the container more, at least {format_size(needed_nbytes)} for {ranks} ranks (docker run --shm-size=1g), "
+        "or remove what ended ranks have left there",
+    )
 
 
 def huge_pages() -> dict | None:

@@ -138,11 +138,14 @@ def refuse_lone_ranks(seen: int, environ: Mapping[str, str]) -> None:
 
 def _right_launcher(environ: Mapping[str, str]) -> str:
     """Return what is wrong with the launcher of these ranks, and what to do."""
-    from ..message import say  # late: the stopwatch starts where this module is loaded
-
     if "OMPI_COMM_WORLD_SIZE" in environ or "SLURM_STEP_NUM_TASKS" not in environ:
-        return say("cli.mpirun_srun_belongs_another")
-    return say("cli.srun_does_not_support")
+        return (
+            "this mpirun or srun belongs to another MPI than that of mpi4py; allreduce-bench doctor names the right one"
+        )
+    return (
+        "srun does not support mpi4py's MPI this way; use srun --mpi=pmix or --mpi=pmi2, or run without srun; "
+        "allreduce-bench doctor --slurm shows what works"
+    )
 
 
 STARTUP = Startup(before_s=age_of_process())  # of this process

@@ -15,7 +15,7 @@ from ..cli.types import DURATION, SIZES, OneLineError, errors_in_one_line, parse
 from ..cli.work_limit import refuse_many_ranks
 from ..identifying.evidence import Answer, is_asked
 from ..identifying.known import library_of, names
-from ..identifying.launch import Findings, Launches, ProbeFailed, environ_of_launch, findings, launches
+from ..identifying.launch import LEVEL, Findings, Launches, ProbeFailed, environ_of_launch, findings, launches
 from ..identifying.look import MONITORING, Asked
 from ..identifying.order import LEAST_BYTES
 from ..machine import OPEN_MPI
@@ -212,12 +212,10 @@ def _is_tried(one: Setting) -> bool:
 
 def _as_rank(sizes: Sequence[int], bisects: bool, expect: Sequence[tuple[int, str]]) -> Result | None:
     """Look at the ranks that were started; rank 0 gets the result."""
-    import mpi4py  # late, as the next
-
     hold_back_mpi()
     from ..identifying.probe import MPI, look  # late: it imports MPI
 
-    start_mpi(mpi4py.rc.thread_level)
+    start_mpi(os.environ.get(LEVEL, "multiple"))
     refuse_lone_ranks(MPI.COMM_WORLD.size, os.environ)
     comm, library = MPI.COMM_WORLD, library_name(MPI.Get_library_version())
     if comm.size == 1:

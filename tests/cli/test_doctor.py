@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from has_message import has_error, message_pattern
 from interpreters import interpreters
+from measured_runs import with_package
 from places import ROOT
 
 from allreduce_bench.message import say
@@ -170,3 +171,22 @@ def test_a_run_without_sys_keeps_what_is_known(tmp_path):
     launch = json.loads((tmp_path / "run" / "launches" / "2r-1.1.json").read_text())
     (machine,) = launch["machines"]
     assert machine["governors"] == [] and machine["memory_nbytes"] > 0 and machine["cpus_of_ranks"] >= 1
+
+
+@pytest.mark.parametrize("python", interpreters())
+def test_little_shared_memory_is_named_by_doctor_and_by_a_run_that_fails(python, tmp_path):
+    """MPICH and Intel MPI die of it, Open MPI takes TCP."""
+    words = ("run", "-n", "2", "--sizes", "8", "-a", "ring", "--iters", "3", "--launches", "1", "--identify", "never")
+    commands = [
+        shlex.join([str(python), "-m", "allreduce_bench", *some]) for some in (("doctor", "--no-launch"), words)
+    ]
+    mounted = "mount -t tmpfs -o size=64k none /dev/shm || exit 77"
+    shells = [["unshare", "-m", "sh", "-c", f"{mounted}; exec {command}"] for command in commands]
+    told, ran = [
+        subprocess.run(shell, cwd=tmp_path, env=with_package(), capture_output=True, text=True, timeout=120)
+        for shell in shells
+    ]
+    if 77 in (told.returncode, ran.returncode) or "unshare: " in told.stderr:
+        pytest.skip("this machine does not let us cover /dev/shm")
+    assert "64 KiB of 64 KiB" in told.stdout and "--shm-size" in told.stdout
+    assert ran.returncode == 0 or re.search(r"died; /dev/shm has .* of 64 KiB free: .*--shm-size", ran.stderr)

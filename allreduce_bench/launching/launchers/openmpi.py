@@ -9,7 +9,7 @@ from ...message import say
 from ...runs.start import CHECKPOINT_VARIABLE, RESTART_VARIABLE, Start, slots_for
 from ...watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, SWITCHES_VARIABLE
 from ..launcher import Launcher, LaunchError, interface_variables, remote_shell
-from ..layout import ranks_a_node
+from ..layout import ranks_a_node, ranks_of_tasks
 
 NEW_DAEMONS = 5  # the version from which PRRTE starts the ranks
 OWN = ("OMPI_", "PRTE_", "SLURM_", "PBS_", "LSB_")  # passed to ranks by mpirun itself, or only for mpirun
@@ -43,8 +43,9 @@ def _placement_options(ranks: int, start: Start) -> list[str]:
     if start.ranks_per_node:
         map_by = f"ppr:{start.ranks_per_node}:node"
     is_virtual = bool(start.virtual_rates_bytes_per_s)  # then hosts share cores
-    if is_virtual or ranks_a_node(ranks, start) > cores():
-        argv = ["--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
+    is_crowded = is_virtual or ranks_a_node(ranks, start) > cores()
+    if is_crowded or not start.hosts and ranks > (ranks_of_tasks(os.environ) or ranks):  # a task of a job is a slot
+        argv = ["--oversubscribe", *(["--mca", "mpi_yield_when_idle", "1"] if is_crowded else [])]
         if ranks_a_node(ranks, start) < ranks and "map-by" not in start.launcher_args:
             map_by = map_by or "slot"  # its default would put all of them on the first node
     if map_by:

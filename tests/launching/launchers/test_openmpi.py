@@ -78,3 +78,19 @@ def test_placement_is_said_once(told):
     words = "Open MPI accepts only one of them; use --map-by ppr:2:node"
     with pytest.raises(LaunchError, match=words):
         told(OPEN_MPI, 4, map_by="core", ranks_per_node=2)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "ranks", "start", "words"),
+    [
+        ("1", 2, {}, "mpirun -n 2 --oversubscribe"),
+        ("2", 2, {}, "mpirun -n 2"),
+        ("1(x2)", 4, {}, "mpirun -n 4 --oversubscribe --map-by slot"),
+        ("1(x2)", 4, {"ranks_per_node": 2}, "mpirun -n 4 --oversubscribe --map-by ppr:2:node"),
+        ("1", 2, {"hosts": ("a:2",)}, f"mpirun -n 2 --host a:2 {TOLD}"),
+    ],
+)
+def test_more_ranks_than_tasks_of_a_job_are_allowed(told, monkeypatch, tasks, ranks, start, words):
+    """A task is a slot, however many CPUs it has: salloc -n 1 -c 2."""
+    monkeypatch.setenv("SLURM_TASKS_PER_NODE", tasks)
+    assert told(OPEN_MPI, ranks, **start) == words
