@@ -110,8 +110,7 @@ FAILURES = {  # the act -> the line of the message, and what it says there
 
 @pytest.mark.parametrize("act", FAILURES)
 @pytest.mark.parametrize("words", [["verify"], ["explain"], ["explain", "-o", "x.html"], ["run", "-a"]], ids=" ".join)
-def test_a_failure_names_the_line_of_the_file_of_the_user(act, words, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_failure_names_the_line_of_the_file_of_the_user(act, words, tmp_path):
     number, reason = FAILURES[act]
     (tmp_path / "mine.py").write_text(LINES.format(act=act, reduce=act != "pass"))
     result = CliRunner().invoke(main, [*words, "./mine.py", "-n", "2"])

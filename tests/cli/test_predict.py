@@ -339,8 +339,7 @@ def test_what_is_not_identified_is_marked_and_never_the_fastest(tmp_path):
     assert has_message(printed(str(path), "-n", "4", "--sizes", "16M,64M"), "report.models_do_not_tell")
 
 
-def test_without_a_file_it_takes_that_of_the_newest_run_which_fit_wrote(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_without_a_file_it_takes_that_of_the_newest_run_which_fit_wrote(tmp_path):
     asked = ["predict", "-n", "8", "--sizes", "64K"]
     assert say("cli.predict_needs_machine_file") in CliRunner().invoke(main, asked).stderr
     build_run(tmp_path / "results" / "one", sizes=(8, 65536, 262144, 1 << 20))

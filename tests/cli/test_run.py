@@ -259,8 +259,7 @@ def test_sizes_above_the_free_memory_are_refused(python, tmp_path):
         (["-n", "2", "--pretend-ranks-per-node", "2"], "2 ranks per node: one node holds all 2 ranks"),
     ],
 )
-def test_bad_usage_is_one_line_and_leaves_nothing_behind(tmp_path, monkeypatch, words, says):
-    monkeypatch.chdir(tmp_path)
+def test_bad_usage_is_one_line_and_leaves_nothing_behind(tmp_path, words, says):
     assert says in one_line_error(here("run", *words))
     assert not list(tmp_path.rglob("run.json"))
 

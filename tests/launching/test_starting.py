@@ -91,8 +91,7 @@ def test_a_run_by_a_template_carries_the_interface(tmp_path):
         ),
     ],
 )
-def test_bad_usage_is_one_line_and_leaves_nothing_behind(tmp_path, monkeypatch, words, says):
-    monkeypatch.chdir(tmp_path)
+def test_bad_usage_is_one_line_and_leaves_nothing_behind(tmp_path, words, says):
     (tmp_path / "broken").write_text("a slots=2\n# comment\nb slots=x\n")
     script(tmp_path / "deaf", "#!/bin/sh\necho who is $1 >&2; exit 255\n")
     said = one_line_error(here("run", *words))

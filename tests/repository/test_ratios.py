@@ -180,7 +180,7 @@ def test_tables_of_others_are_read():
 
 def test_a_row_without_its_peer_is_skipped_by_name(monkeypatch):
     monkeypatch.delenv("OSU_HOME", raising=False)
-    found = [*ratios.peer_ratios(ratios.Side("/no/bin/python", OPEN_MPI, ""), "4 B, 2 ranks", 4)]
+    found = [*ratios.peer_ratios(ratios.Side("./absent/bin/python", OPEN_MPI, ""), "4 B, 2 ranks", 4)]
     assert [row.what for row in found] == ["native of the compiled loop against osu_allreduce, 4 B, 2 ranks"]
     assert found[0].by == "skipped: OSU_HOME names no OSU Micro-Benchmarks, and its stand-in needs mpicc"
 

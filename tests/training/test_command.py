@@ -257,8 +257,7 @@ def test_a_trace_and_a_figure_are_written(tmp_path):
         (("--calls", "x.csv", "--batch", "4", *PRICES), re.escape("--batch: recorded calls have their own")),
     ],
 )
-def test_bad_use_gets_one_line(words, said, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_bad_use_gets_one_line(words, said, tmp_path):
     assert re.search(said, refused(*words))
     assert not [*Path(tmp_path).iterdir()]
 

@@ -26,7 +26,7 @@ def problems(found):
 
 
 def test_a_variable_of_open_mpi():
-    found = settings(DYNAMIC | RING | {"HOME": "/nowhere"}, [], OPEN_MPI)
+    found = settings(DYNAMIC | RING | {"HOME": "./absent"}, [], OPEN_MPI)
     forced = next(setting for setting in found if setting.name == FORCED)
     assert forced[:5] == (FORCED, "4", "ring", ENVIRONMENT, "Open MPI")
     assert problems(found) == {}
