@@ -171,6 +171,11 @@ def test_what_the_library_says(value, reading, read, code):
     assert (found.read, found.problem and found.problem.code) == (read, code)
 
 
+def test_a_variable_is_looked_for_before_it_is_judged():
+    (found,) = settings({"OMPI_MCA_coll_tuned_alreduce_algorithm": "4"}, [], OPEN_MPI)
+    assert problems([judged(found, Reading(False), OPEN_MPI)]) == {found.name: "executing.no_variable"}
+
+
 def test_cray_has_variables_that_mpi_t_does_not_list():
     library = "MPI VERSION    : CRAY MPICH version 8.1.28.15 (ANL base 3.4a2)"
     (found,) = settings({"MPICH_ALLREDUCE_NO_SMP": "1"}, [], library)
